@@ -27,9 +27,7 @@ from rffpk._anneal.witnesses import (
 from rffpk._rows.passes import make_rows
 from rffpk._rows.sample import RowSample, column_moments
 from rffpk._utils.arrays import Array
-from rffpk._utils.linalg import svd
-from rffpk._utils.selection import NClustersSelection
-from rffpk._utils.sparse_rows import (
+from rffpk._utils.columns import (
     Columns,
     SparseRows,
     dense,
@@ -39,6 +37,8 @@ from rffpk._utils.sparse_rows import (
     sparse_rows,
     unit_rows,
 )
+from rffpk._utils.linalg import svd
+from rffpk._utils.selection import NClustersSelection
 from rffpk._utils.tree import groups, ward
 from rffpk._utils.validation import is_graph, is_option, is_precomputed
 from rffpk.maps.graphs import graph_diffusion

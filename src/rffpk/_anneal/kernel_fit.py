@@ -37,9 +37,8 @@ from rffpk._anneal.objective import PowerMean
 from rffpk._anneal.search import FitContext, History, Plan, Stage, StartEnd, search
 from rffpk._anneal.seeding import seed_centroids
 from rffpk._anneal.swaps import improve, most_centroids
-from rffpk._rows.missing import coverage_of, has_view, present_bits
 from rffpk._rows.passes import one_pass, total_variance
-from rffpk._rows.rows import Rows
+from rffpk._rows.rows import Rows, coverage_of, has_view, present_bits
 from rffpk._rows.sample import sample_of_fit
 from rffpk._rows.store import Storage, check_cache
 from rffpk._rows.sums import hard_weights, positive, power_weights
@@ -48,7 +47,7 @@ from rffpk._utils import config, validation
 from rffpk._utils.arrays import Array
 from rffpk._utils.estimator import reporting
 from rffpk._utils.linalg import gaps_of, ritz_values
-from rffpk._utils.progress import observed
+from rffpk._utils.messages import observed
 from rffpk._utils.tiles import by_blocks
 from rffpk._utils.validation import is_option
 from rffpk.maps.kernels import FittedKernel, matched
