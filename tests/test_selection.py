@@ -60,8 +60,8 @@ OF_VIEWS = [RFFMultiKernelPowerKMeans, MultiKernelPowerKMeans, AverageMKKM, SMKC
 
 @pytest.mark.promise(
     "Memberships and trees",
-    '`n_clusters="auto"` gives the number of `select_n_clusters`, the same in every class that '
-    "takes it, from arrays and sources, depends on the seed alone, and is 1 for rows of one "
+    '`n_clusters="auto"` gives the number of `select_n_clusters`, the same in every class, from '
+    "arrays, sources, views and kernels, depends on the seed alone, and is 1 for rows of one "
     "Gaussian and for uniform rows.",
 )
 @pytest.mark.few(1)
@@ -206,6 +206,7 @@ KERNEL_FITS = [
 ]
 
 
+@pytest.mark.promise(like="test_five_blobs_are_five_clusters")
 @pytest.mark.few(1)
 @pytest.mark.parametrize(("cls", "name"), KERNEL_FITS)
 def test_kernels_have_the_number_of_their_rows(cls, name):
