@@ -66,7 +66,7 @@ _PASSES = 2  # of k-means
 _MANY, _RARE, _TOO_RARE, _MOST_RARE = 16, 0.02, 0.1, 0.5
 
 
-_CLEAR = 0.7, 0.4  # of the largest sums of views with one cluster, and with more
+_CLEAR = 0.8, 0.3  # of the largest sums of views with one cluster, and with more
 
 Say = Callable[[str], None]
 Table = Callable[[list[Columns]], Columns]  # the columns of views that are looked at
