@@ -65,8 +65,8 @@ class DiffusionPowerKMeans(AnnealedClusterer):
         Number of clusters k, from 1 to n_samples. "auto": found in the rows; may be 1. "coarse",
         "fine": the least and the largest that are better than one (``docs/clusters_number.md``).
     n_init : "auto" or int, default="auto"
-        Number of starts, at least 1; the best is kept. "auto": one from 100 clusters on or with a
-        given `init` or schedule, else three of different kinds.
+        Number of starts, at least 1; the best is kept. "auto": three of different kinds; one from
+        100 clusters on, or with another `init` or schedule.
     store_memberships : bool, default=False
         Whether `memberships_` is set, which takes O(n_samples n_clusters) memory.
     random_state : int, RandomState instance or None, default=None

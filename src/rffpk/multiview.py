@@ -119,8 +119,8 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
     n_clusters : int, default=8
         Number of clusters k, from 1 to n_samples.
     n_init : "auto" or int, default="auto"
-        Number of starts, at least 1; the best is kept. "auto": one for an `init` or schedule that
-        is given, else three of different kinds.
+        Number of starts, at least 1; the best is kept. "auto": three of different kinds; one with
+        another `init` or schedule.
     store_memberships : bool, default=False
         Whether `memberships_` is set, which takes O(n_samples n_clusters) memory.
     random_state : int, RandomState instance or None, default=None
@@ -173,9 +173,8 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
         k)) (Chen et al., theorem 3). "auto": the least of 128, 256, ..., 8192 with a squared error
         of the kernel of at most 0.02 of its variance (``docs/math.md``, section 9).
     sampling : {"auto", "orthogonal", "structured", "iid"}, default="auto"
-        How frequencies are drawn: "orthogonal" and "structured" for "rbf" alone, "iid"
-        independently. "auto": for "rbf" "structured" from 32 columns on, "orthogonal" below, else
-        "iid".
+        How frequencies are drawn; "orthogonal" and "structured" are for "rbf". "auto": for "rbf"
+        "structured" from 32 columns on, "orthogonal" below; else "iid", independent.
     allow_missing_views : bool, default=False
         Whether rows may lack views: all columns of the view are NaN, or its entry in a list of rows
         is None. Distances are then over the other views (``docs/math.md``, section 19).
