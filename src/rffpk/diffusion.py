@@ -115,7 +115,7 @@ class DiffusionPowerKMeans(AnnealedClusterer):
         A number from 0 to 1: neighbors by at most 2 k principal components, divided by this power
         of their standard deviations; from 8 components on rows get length one. None: columns.
         "auto": the best of three of these, or the clusters of the columns themselves, by trials on
-        2000 rows (``docs/math.md``, section 20); None with "cosine", and from 100 clusters on where
+        a sample (``docs/math.md``, section 20); None with "cosine", and from 100 clusters on where
         landmarks are centroids.
     cache : "auto", bool or int, default="auto"
         Whether features are stored, in the dtype of X. "auto": if they take at most a quarter of

@@ -99,13 +99,12 @@ class FAMKKM(KernelFusion):
     kernel_weights_ : ndarray of shape (n_views,)
         Weights gamma >= 0 of the kernels; their squares, or with ``fusion="kernel"`` they, sum to
         one.
-    objective_ : float
-        Eq. (11) at the last iteration, or (10) or (7) for the other fusions.
+    objective_, inertia_, s_, membership_exponent_ : float
+        What is optimised, at the last iteration; of k-means on the embedding the objective, the
+        last finite exponent, and the default exponent of `predict_proba` (``docs/math.md``, eq.
+        8.6).
     cluster_centers_ : ndarray of shape (n_clusters, n_clusters)
         Centroids of the rows of the embedding as k-means takes them.
-    inertia_, s_, membership_exponent_ : float
-        Of k-means on the embedding: the objective, the last finite exponent, and the default
-        exponent of `predict_proba` (``docs/math.md``, eq. 8.6).
     n_iter_ : int
         Number of iterations.
     history_ : list of dict

@@ -82,8 +82,8 @@ class NystroemKernelKMeans(Clusterer):
     cluster_centers_ : ndarray of shape (n_clusters, n_components)
         Centroids of the features, in the dtype of X.
     inertia_, s_, membership_exponent_ : float
-        Of k-means on the embedding: the objective, the last finite exponent, and the default
-        exponent of `predict_proba` (``docs/math.md``, eq. 8.6).
+        Of k-means on the features the objective, the last finite exponent, and the default exponent
+        of `predict_proba` (``docs/math.md``, eq. 8.6).
     n_iter_ : int
         Number of passes of k-means.
     history_ : list of dict
