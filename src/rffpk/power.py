@@ -27,7 +27,6 @@ from rffpk._anneal.fit import (
     metric_map,
 )
 from rffpk._anneal.fit import fit as fit_by_passes
-from rffpk._anneal.noise import check_noise
 from rffpk._anneal.objective import PowerMean
 from rffpk._anneal.selection import NClustersSelection
 from rffpk._rows.sample import RowSample
@@ -60,7 +59,10 @@ class AnnealedClusterer(Clusterer):
 
     def _check_parameters(self) -> None:
         check_search(self)
-        check_noise(self.noise)
+        if self.noise is not None:
+            from rffpk._anneal.noise import check_noise
+
+            check_noise(self)
         check_annealing(self.annealing)
 
     def _problem(self, **more: Any) -> Problem:

@@ -447,7 +447,7 @@ def publish(
     are missing."""
     vars(model).pop("memberships_", None)  # of an earlier fit
     publish_end(model, attributes, end, context)
-    if found.space.products.definite:  # else that warning names the cause
+    if ending.found < ending.k and found.space.products.definite:  # else that warning names it
         warn_of_ending(ending, [few_rows("X", found.xs, found.space.weight)])
     for centered in model._kernels:
         centered.kernel.drop_matrix()

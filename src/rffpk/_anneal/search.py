@@ -23,7 +23,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rffpk._anneal.convergence_warnings import Cause
-from rffpk._anneal.noise import Noise
 from rffpk._rows.store import Storage
 from rffpk._rows.sums import Step, is_hard
 from rffpk._utils.arrays import Array
@@ -32,6 +31,7 @@ from rffpk._utils.validation import is_option
 
 if TYPE_CHECKING:
     from rffpk._anneal.checkpoint import Checkpoint
+    from rffpk._anneal.noise import Noise
 
 Until = Literal["settled", "objective"]
 

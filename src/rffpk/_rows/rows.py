@@ -7,15 +7,17 @@ import operator
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rffpk._rows.streams import Part, Stream
 from rffpk._rows.sums import Sums, onto_sphere, positive, typicality
 from rffpk._utils.arrays import Array, Fourier, Landmarks, Map, Structure, Unit
 from rffpk._utils.columns import Columns, NarrowRows, SparseRows
+
+if TYPE_CHECKING:
+    from rffpk._rows.streams import Part, Stream
 
 T = TypeVar("T")
 
@@ -196,10 +198,8 @@ class Rows:
         assert self.present is not None
         return np.repeat(present_views(self.present, len(self.xs)), self.widths, axis=1)
 
-    def with_coverage(self, coverage: NDArray[np.float64] | None) -> Rows:
+    def with_coverage(self, coverage: NDArray[np.float64]) -> Rows:
         """The rows with a share of rows for each view, and equal view weights."""
-        if coverage is None:
-            return self
         alpha = np.full(len(self.xs), 1 / coverage.sum())
         return replace(self, coverage=coverage, alpha=alpha).with_present_views()
 
