@@ -472,7 +472,7 @@ def test_the_first_of_the_cheapest_starts_is_kept_with_an_exponent(lockstep, cos
         Start("k", Schedule(s0, -np.inf, max_iter=10, tol=0.1)) for s0 in (-np.inf, -2.0, -5.0)
     ]
     space = ConvergedSpace(costs, lockstep)
-    run, end, cost = search(space, starts)
+    run, end, cost = search(space, starts, np.float64)
     assert (run.number, end.s, end.converged, cost) == (kept, s, True, costs[kept])
     outcomes = [record["outcome"] for record in space.context.history.records]
     assert outcomes == ["kept" if number == kept else "lost" for number in range(3)]

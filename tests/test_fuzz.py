@@ -27,16 +27,14 @@ import rffpk
 from rffpk._anneal import (
     decompositions,
     feature_steps,
-    hamerly,
-    hard_plan,
-    local_passes,
+    hard_passes,
     objective,
     search,
     seeding,
     swaps,
 )
-from rffpk._rows import directions, passes, sample, streams
-from rffpk._utils import linalg, narrow_rows, tiles, tree
+from rffpk._rows import passes, sample, streams
+from rffpk._utils import columns, linalg, tiles, tree
 from rffpk.maps import fourier, neighbours, outliers, whitening
 
 EXAMPLES = int(os.environ.get("RFFPK_FUZZ", "60"))
@@ -427,14 +425,14 @@ def test_memberships_of_fuzzy_c_means_are_refused_by_name_or_valid(X, c, m, zero
 # Constants that choose among paths, and values with which small fits take both sides of each.
 SWITCHES = [
     (sample, "_SAMPLE_ROWS", (30, 150)), (sample, "_ROWS_A_CLUSTER", (2, 9)),
-    (sample, "_GROWTH", (2,)), (hard_plan, "LEAST_ROWS", (1, 100)),
-    (hard_plan, "LEAST_WORK", (1, 50_000)), (hard_plan, "_COST", (0.0, 500.0)),
+    (sample, "_GROWTH", (2,)), (hard_passes, "LEAST_ROWS", (1, 100)),
+    (hard_passes, "LEAST_WORK", (1, 50_000)), (hard_passes, "_COST", (0.0, 500.0)),
     (search, "SOME", (2, 4)), (search, "MANY", (3, 5)), (seeding, "_SEED_ROWS", (30,)),
     (seeding, "_SEED_NUMBERS", (64,)), (seeding, "_ROWS_A_CENTROID", (2,)),
     (seeding, "_MERGED_NUMBERS", (100,)), (tree, "_MOST", (2, 5)), (tree, "_BLOCK", (2,)),
-    (directions, "_LEAST_WORK", (1,)), (directions, "_LEAST_COLUMNS", (16,)),
-    (hamerly, "MOST_ACTIVE", (0.1, 1.0)), (hamerly, "_BOUNDS", (7,)),
-    (hamerly, "_COPY_BYTES", (100,)),
+    (hard_passes, "_DIRECTIONS_WORK", (1,)), (hard_passes, "_LEAST_COLUMNS", (16,)),
+    (hard_passes, "MOST_ACTIVE", (0.1, 1.0)), (hard_passes, "_BOUNDS", (7,)),
+    (hard_passes, "_COPY_BYTES", (100,)),
     (streams, "_BLOCK_BYTES", (64, 1000)), (swaps, "_ROWS", (20,)), (swaps, "_DISTANCES", (50,)),
     (neighbours, "_MOST_ROWS", (30, 100)), (neighbours, "_LEAST_LANDMARKS", (20,)),
     (neighbours, "_BLOCK_ROWS", (16,)), (neighbours, "_WORTH", (0.0,)),
@@ -447,7 +445,7 @@ SWITCHES = [
     (objective, "_MEDIAN_ROWS", (20,)), (linalg, "DENSE", (3,)),
     (passes, "_EXACT_NUMBERS", (8,)), (feature_steps, "_EXPONENT_ROWS", (10,)),
     (feature_steps, "_EXPONENT_DISTANCES", (20,)), (tiles, "ROW_NUMBERS", (40,)),
-    (narrow_rows, "_BLOCK", (16,)),
+    (columns, "_BLOCK", (16,)),
 ]  # fmt: skip
 SWITCHED = {
     rffpk.PowerKMeans: {"metric": ["euclidean", "cosine"], "noise": [None, 0.05, "auto"],
@@ -462,8 +460,8 @@ SWITCHED = {
 def switch(monkeypatch, random):
     """Set a random share of the constants, in all modules that have them."""
     share = random.choice([0.1, 0.3, 0.9])
-    monkeypatch.setattr(local_passes, "_NEAR", 2)  # fewer than "many" clusters
-    monkeypatch.setattr(local_passes, "_NEW", 1)
+    monkeypatch.setattr(hard_passes, "_NEAR", 2)  # fewer than "many" clusters
+    monkeypatch.setattr(hard_passes, "_NEW", 1)
     for module, name, values in SWITCHES:
         value, new = getattr(module, name), values[random.integers(len(values))]
         if random.random() < share:

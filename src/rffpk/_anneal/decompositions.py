@@ -71,25 +71,22 @@ def exponent_of_rows(rows: Rows) -> float:
     most = _FEATURE_ROWS if rows.eta is None else KERNEL_ROWS
     rows = rows.take(np.arange(0, rows.n, max(1, rows.n // most)))
     features = some_features(rows)
-    exponent = _exponent_of_features(rows, features)
-    return exponent if math.isfinite(exponent) else 0.0
-
-
-def _exponent_of_features(rows: Rows, features: Columns) -> float:
-    """The same, not finite if the rows are equal."""
-    if rows.unit_centroids:
-        return _of_unit_rows(rows, features)
-    if isinstance(features, SparseRows):
-        if rows.eta is None:
-            return _of_sparse_rows(features, rows.weight)
+    if isinstance(features, SparseRows) and rows.eta is not None and not rows.unit_centroids:
         features = features_of(centered_products(features, rows.shift))
-    z = rows.scaled(features.astype(np.float64))
-    present = None if rows.present is None else rows.present_features()
-    if rows.eta is None:
-        return critical_exponent(z, rows.weight, present)
-    eta = rows.combined(rows.eta)
-    eta = eta if present is None else eta[:, 0]
-    return typical_critical_exponent(z, rows.weight, eta, rows.m, present)
+    if rows.unit_centroids:
+        exponent = _of_unit_rows(rows, features)
+    elif isinstance(features, SparseRows):
+        exponent = _of_sparse_rows(features, rows.weight)
+    else:
+        z = rows.scaled(features.astype(np.float64))
+        present = None if rows.present is None else rows.present_features()
+        if rows.eta is None:
+            exponent = critical_exponent(z, rows.weight, present)
+        else:
+            eta = rows.combined(rows.eta)
+            eta = eta if present is None else eta[:, 0]
+            exponent = typical_critical_exponent(z, rows.weight, eta, rows.m, present)
+    return exponent if math.isfinite(exponent) else 0.0
 
 
 def _of_unit_rows(rows: Rows, features: Columns) -> float:

@@ -270,10 +270,6 @@ class FeatureSpace:
 
     lockstep: bool = field(default=False, init=False)
 
-    @property
-    def dtype(self) -> Any:
-        return self.rows.dtype
-
     def begin(self, numbers: list[int]) -> list[FeatureRun]:
         """Runs of the starts with these numbers."""
         given = self.variance, self.objective, self.context

@@ -310,8 +310,7 @@ def prepare(
     storage.check(rows)
     init = problem.init
     if not (isinstance(init, str) or callable(init)):
-        given = problem.given(rows, k)  # the initial centroids that an array stands for
-        init = checked_centroids(init, (k, len(rows.shift))) if given is None else given
+        init = _given_init(problem, rows, k)
     objective = problem.objective(some, context)
     typical = partial(replace, eta=objective.eta, m=objective.m)
     some, rows = typical(some), typical(rows)
@@ -369,6 +368,12 @@ def _samples(
     return [mapping(*sample.some(size), rows.shifts) for size in sizes]
 
 
+def _given_init(problem: Problem, rows: Rows, k: int) -> Array:
+    """The initial centroids that an array `init` stands for."""
+    found = problem.given(rows, k)
+    return checked_centroids(problem.init, (k, len(rows.shift))) if found is None else found
+
+
 # ---- search --------------------------------------------------------------------------------------
 
 
@@ -383,7 +388,7 @@ def search_centroids(found: Prepared, context: FitContext) -> tuple[FeatureRun, 
     seed = partial(_seed, found, context)
     most = most_centroids(context.k, plan.swaps)
     space = FeatureSpace(rows, found.variance, found.objective, seed, context, most)
-    run, end, cost = search(space, plan.starts)
+    run, end, cost = search(space, plan.starts, rows.dtype)
     schedule, last = plan.schedule, not (found.samples or components)
     if plan.swaps or not schedule.exact:
         improve(run, cost, plan.swaps)
@@ -401,7 +406,7 @@ def _seed(found: Prepared, context: FitContext, number: int) -> Array:
         merges = found.plan.starts[number].merges and pool.present is None
         rows = seeding_rows(pool, MERGED * k if merges else k, context.random)
         features = passes.some_features(rows)
-        context.history.add_seeding(rows.n)
+        context.history.records.append({"stage": "seeding", "rows": rows.n})
         if isinstance(init, str):
             drawn = merged_centroids(rows, features, k, context.random) if merges else None
             if drawn is None:

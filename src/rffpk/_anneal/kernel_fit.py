@@ -324,7 +324,7 @@ def search_centroids(found: PreparedKernels, context: FitContext) -> tuple[Kerne
     """The best of all starts, and its end."""
     if found.components is not None:
         return _search_components(found.components, found.space, found.plan, context)
-    run, end, _ = search(found.space, found.plan.starts)
+    run, end, _ = search(found.space, found.plan.starts, found.space.dtype)
     if found.annealed and math.isinf(end.s):  # it began at given centroids
         end.s = run.nearly_hard_exponent()
     return run, end
@@ -340,12 +340,12 @@ def _search_components(
     history.left_out = max(kernel_variance(space.products, p) - total_squares(rows), 0.0)
 
     def seed(number: int) -> Array:
-        history.add_seeding(rows.n)
+        history.records.append({"stage": "seeding", "rows": rows.n})
         return seed_centroids(rows, rows.xs[0], k, "k-means++", context.random)
 
     most = most_centroids(k, plan.swaps)
     components = FeatureSpace(rows, total_variance(rows), PowerMean(), seed, context, most)
-    first, end, cost = search(components, plan.starts)
+    first, end, cost = search(components, plan.starts, rows.dtype)
     if plan.swaps:
         improve(first, cost, plan.swaps)
     history.left_out = 0.0

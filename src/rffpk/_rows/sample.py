@@ -20,7 +20,15 @@ from rffpk._rows.rows import coverage, rows_with, there_of, weight_unit
 from rffpk._rows.sums import Sums
 from rffpk._utils import config, validation
 from rffpk._utils.arrays import Array
-from rffpk._utils.columns import Columns, column_means, each, plain, row_bytes, tables_of
+from rffpk._utils.columns import (
+    Columns,
+    NarrowRows,
+    column_means,
+    each,
+    plain,
+    row_bytes,
+    tables_of,
+)
 from rffpk._utils.dask_collections import Kind, active_client, kind_of, sources_of
 from rffpk._utils.validation import Auto
 
@@ -167,7 +175,7 @@ def column_moments(
 def _first_mean(x: Columns, weight: Array | None = None) -> Array:
     if weight is not None:  # rows of weight zero may be far away
         x = x[np.flatnonzero(weight)[: _core.SLOT_ROWS]]
-    some = rows_with(x, None)[0][: _core.SLOT_ROWS]
+    some = x[: _core.SLOT_ROWS]
     some = some if len(some) else np.zeros_like(x[:1])  # of a view that the first rows lack
     return column_means(plain(some)).astype(x.dtype)
 
@@ -297,7 +305,7 @@ def sample_arrays(xs: list[Array], weight: Array | None, how: Sampling) -> RowSa
     found = RowSample(xs, weight, n, how, None, odds=weight)
     first = how.size if how.first is None else how.first
     if found.counted <= min(first, how.size):
-        return replace(found, xs=each(xs, plain))
+        return replace(found, xs=each(xs, plain)) if isinstance(xs[0], NarrowRows) else found
     return replace(found, sample=keyed_rows(n, weight, how.seed, how.reservoir(xs)))
 
 
