@@ -32,47 +32,34 @@ class Annealing(BaseEstimator):
     """How annealing proceeds: the parameter `annealing` of the classes of power k-means.
 
     The exponent s of the power mean begins at `start`, is multiplied by `factor` after each stage
-    of `passes` passes, and ends at `end`. With all defaults it is what the word "auto" stands for.
-    ``model.set_params(annealing__start=-2.0)``, and a grid, set the parameters of an `Annealing`
-    that the model has been given; one with ``annealing="auto"`` has none.
+    of `passes` passes, and ends at `end`. The defaults are what the word "auto" stands for
+    (``docs/annealing.md``). ``set_params(annealing__start=-2.0)`` of a model, and a grid, reach the
+    parameters of an `Annealing` that it has been given.
 
     Parameters
     ----------
     start : "critical" or float, default="critical"
         Exponent s at which annealing begins, at most -0.2. "critical": the smaller of -0.5 and the
-        critical exponent, above which the state in which all centroids coincide is stable; it is
-        estimated on a sample of the rows.
+        critical exponent, above which centroids coincide, estimated on a sample of the rows.
     factor : "adaptive" or float, default="adaptive"
-        After each stage s is multiplied by this number > 1. "adaptive": a number from 1.05, where
-        stages take many passes as centroids separate, to 1.5, where they converge at once; 1.1 if
-        `passes` is a number.
+        After each stage s is multiplied by this number > 1. "adaptive": from 1.05 where stages take
+        many passes to 1.5 where they converge at once; 1.1 if `passes` is a number.
     passes : "adaptive" or int, default="adaptive"
         Number of passes in a stage, at least 1. "adaptive": until the centroids hardly move, at
         most 10. The source papers use a factor of 1.04 and 2 to 5 passes.
     end : "hard" or float, default="hard"
         Where annealing ends. "hard": when the power mean is within 0.1 % of its limit, the smallest
-        squared distance; passes of k-means follow until convergence. They assign rows hard: each
-        row belongs to its nearest centroid, the limit s = -inf. A number <= `start`: at this
-        exponent, with passes there until convergence. Rows stay assigned softly: each row has a
-        weight in every cluster, the derivative of the power mean. If `start` is "critical",
-        annealing then begins at `end` or above.
+        squared distance; passes of k-means follow. A number <= `start`: at this exponent, with
+        passes there until convergence; rows stay assigned softly.
     until : {"settled", "objective"}, default="settled"
-        When a start ends. "settled": when annealing has ended and passes have converged, see `end`.
-        "objective": when the objective changes by at most the `tol` of the class, as a part of
-        itself, from one pass to the next, at whatever exponent, as in the source papers; no hard
-        passes follow, and `end` is only a lower bound of s.
+        When a start ends. "settled": when annealing has ended and passes have converged.
+        "objective": when the objective changes by at most `tol` of itself in a pass, at whatever
+        exponent, as in the source papers; `end` is then a lower bound of s.
     swaps : "auto" or int, default="auto"
-        Number of failed trials in a row, at least 0, that end the search after the starts; 0: no
-        search. A trial moves one centroid, the one whose removal raises the objective least, to a
-        row far from its centroid, and makes a few passes of k-means; it is kept if it lowers the
-        objective. There are at most 10 trials for each cluster and `swaps` more. From 100 clusters
-        on a trial moves a batch of centroids: rows become additional centroids, and as many
-        centroids are removed after a few passes. Such trials follow on larger samples and on all
-        rows too, and fewer failures end the search. "auto": 20, or 4 for each cluster if that is
-        less, if the starts differ (`n_init` says when) and `end` is "hard", otherwise 0. A number >
-        0 needs ``end="hard"`` and ``until="settled"``. With exact kernels centroids are swapped
-        only where starts run on principal components of one kernel, and "auto" is 0 if `n_init` is
-        a number, and in `MultiKernelPowerKMeans`.
+        Number of failed trials in a row, at least 0, to move a centroid (from 100 clusters on a
+        batch) that end the search after the starts. "auto": 20, or 4 for each cluster if that is
+        less, if the starts differ and `end` is "hard", otherwise 0. A number > 0 needs
+        ``end="hard"`` and ``until="settled"``.
 
     Examples
     --------

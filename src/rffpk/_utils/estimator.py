@@ -364,7 +364,12 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
 
     @property
     def linkage_(self) -> NDArray[np.float64]:
-        """See the class."""
+        """Ward's tree of the clusters, by centroids and weights, as a linkage matrix of SciPy.
+
+        An array of shape (n_clusters - 1, 4), whose last column counts clusters. Half the square of
+        a height is what the merger adds to the k-means objective, in the space of the centroids.
+        Computed when it is asked for, in O(n_clusters^2) time and memory.
+        """
         if not self.__sklearn_is_fitted__():
             raise AttributeError
         from rffpk._utils.tree import ward
