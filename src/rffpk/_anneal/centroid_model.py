@@ -13,7 +13,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from rffpk._anneal.hard_passes import bounded_pass, find_directions
 from rffpk._anneal.objective import PowerMean
-from rffpk._anneal.search import MANY
 from rffpk._rows.passes import accurate_cost, make_rows, one_pass
 from rffpk._rows.rows import Rows, present_bits
 from rffpk._rows.sample import automatic_sample_size, least_number
@@ -75,7 +74,7 @@ def visit(
     if rows.present is not None:
         rows = rows.renormalised()
     theta = model.cluster_centers_.astype(np.float64) - rows.shift
-    if want == ("labels",) and len(theta) >= MANY:
+    if want == ("labels",) and math.isinf(s):
         sums, outputs = bounded_pass(find_directions(rows, theta), rows, theta, want=want)
     else:
         sums, outputs = one_pass(rows, theta, s, want=want)

@@ -529,12 +529,9 @@ def _evaluated(
     """The sums of all rows at the centroids, at the last soft exponent and in the hard limit, in
     one reading, which also gives the labels; and their inertia."""
     elsewhere = rows.stream is not None and rows.stream.on_workers
-    hard_pass: Callable[..., Any] = passes.pass_of_block
-    if ends_hard and context.k >= MANY:
-        hard_pass = partial(bounded_pass, find_directions(rows, theta, s))
-    visit = partial(
-        _both_sums, theta, s, None if elsewhere else context.take_labels, ends_hard, hard_pass
-    )
+    directions = find_directions(rows, theta, s) if ends_hard else None
+    take = None if elsewhere else context.take_labels
+    visit = partial(_both_sums, theta, s, take, ends_hard, directions)
     soft, hard = rows.fold(visit, _added)
     plain = replace(rows, eta=None)
     estimate = float((hard.view_costs() @ rows.alpha).sum())
@@ -549,7 +546,7 @@ def _evaluated(
 
 
 def _both_sums(
-    theta: Array, s: float, take: _Labels | None, ends_hard: bool, hard_pass: Callable[..., Any],
+    theta: Array, s: float, take: _Labels | None, ends_hard: bool, directions: Array | None,
     block: Rows, before: _Pair | None,
 ) -> _Pair:  # fmt: skip
     """The sums of a block at an exponent and in the hard limit, in one pass if no weights of the
@@ -558,7 +555,7 @@ def _both_sums(
     plain, wanted = replace(block, eta=None), ("labels",) if take else ()
     one = ends_hard and block.eta is None
     at = s if one else -math.inf
-    hard, outputs = hard_pass(plain, theta, at, want=wanted, before=hard, hard=True)
+    hard, outputs = bounded_pass(directions, plain, theta, at, want=wanted, before=hard, hard=True)
     soft = hard.without_moments() if one else passes.pass_of_block(block, theta, s, before=soft)[0]
     if take is not None:
         take(outputs["labels"])

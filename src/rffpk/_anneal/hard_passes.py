@@ -247,7 +247,7 @@ def find_directions(rows: Rows, theta: Array, s: float = -math.inf) -> Array | N
     """Directions (q, F) for passes of the hard rule at many centroids like `theta`, with power
     means of the exponent `s`; None where all distances are computed as fast."""
     k, F = theta.shape
-    if not _possible(rows) or rows.n * k * F < _DIRECTIONS_WORK:
+    if k < MANY or not _possible(rows) or rows.n * k * F < _DIRECTIONS_WORK:
         return None
     theta = theta.astype(np.float64)
     numbers = [q for q in _NUMBERS if 2 * q <= F]
