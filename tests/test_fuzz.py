@@ -91,8 +91,7 @@ CHOICES = [
     (rffpk.SimpleMKKM, {"normalize": st.booleans(), "max_iter": st.sampled_from([1, 50])}),
     (rffpk.SMKC, {"normalize": st.booleans(), "center": st.booleans()}),
     (rffpk.FAMKKM, {
-        "approximation": st.sampled_from([None, "rff", "nystroem"]),
-        "fusion": st.sampled_from(["both", "partition", "kernel"]),
+        "approximation": st.sampled_from([None, "rff", "nystroem", ("nystroem", 3)]),
         "max_iter": st.sampled_from([1, 50]),
     }),
     (rffpk.NystroemKernelKMeans, {"kernel": KERNEL, "n_anchors": st.integers(1, 20)}),
@@ -160,7 +159,7 @@ def is_named(error):
 # found so far: sums of squares below zero, warnings of NumPy, an overflow without a name
 @pytest.mark.promise("Input", "Any X gives a valid result or an error that names the argument.")
 @example(rffpk.SMKC(1, center=False, normalize=False), np.full((4, 1), 0.12573022), False)
-@example(rffpk.FAMKKM(2, fusion="kernel", max_iter=1, random_state=0), COLUMN, False)
+@example(rffpk.MKKM(2, max_iter=1, random_state=0), COLUMN, False)
 @example(rffpk.PowerKMeans(1), np.full((3, 1), 1.2573022e-21, np.float32), False)
 @example(rffpk.PowerKMeans(1), np.array([[np.inf, -np.inf]], np.float32), False)
 @example(rffpk.NystroemKernelKMeans(1, kernel="polynomial"), np.full((1, 1), 1.2e149), False)

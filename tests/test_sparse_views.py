@@ -53,8 +53,8 @@ MODELS = [
     ip_rff_mkpkm(3, typicality=None, cache=False, random_state=0),
     MultiKernelPowerKMeans(3, kernels=["cosine", "laplacian", "rbf"], random_state=0),
     FAMKKM(3, approximation="rff", random_state=0),
-    FAMKKM(3, approximation="nystroem", n_anchors=50, random_state=0),
-    SMKC(3, anchors="k-means++", n_anchors=50, random_state=0),
+    FAMKKM(3, approximation=("nystroem", 50), random_state=0),
+    SMKC(3, anchors=("k-means++", 50), random_state=0),
     SimpleMKKM(3, n_landmarks=60, random_state=0),
 ]
 # Of results at the weights of a minimum: an objective that is flat there determines these to the
@@ -284,7 +284,7 @@ def test_models_can_be_saved(tmp_path):
 
 def test_frequencies_of_fusions_are_written_out_where_rows_have_few_entries(tmp_path):
     X, Z = topics(150, 2000, 3, length=6)[0], topics(150, 40, 3)[0]
-    model = FAMKKM(3, approximation="rff", n_frequencies=64, random_state=0).fit([X, Z])
+    model = FAMKKM(3, approximation=("rff", 64), random_state=0).fit([X, Z])
     first, second = (features.raw.mapping for features in model._features)
     assert isinstance(first.frequencies, np.ndarray)
     assert isinstance(second.frequencies, Structure)
@@ -383,10 +383,10 @@ def test_views_that_are_refused_are_named():
         ip_rff_mkpkm(3, kernels=["linear", ("rbf", "mean")], n_frequencies=64),
         MultiKernelPowerKMeans(3),
         AverageMKKM(3, n_landmarks=100),
-        SMKC(3, n_anchors=50),
-        SMKC(3, n_anchors=50, anchors="k-means++"),
-        FAMKKM(3, approximation="rff", n_frequencies=64),
-        FAMKKM(3, approximation="nystroem", n_anchors=50),
+        SMKC(3, anchors=50),
+        SMKC(3, anchors=("k-means++", 50)),
+        FAMKKM(3, approximation=("rff", 64)),
+        FAMKKM(3, approximation=("nystroem", 50)),
     ],
     ids=lambda model: str(model)[:60],
 )

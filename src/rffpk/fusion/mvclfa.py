@@ -146,7 +146,7 @@ class MVCLFA(KernelFusion):
     sum_l beta_l H_l W_l + weight M, then W_l from that of H_l'F, and beta_l in proportion to
     Tr(F'H_l W_l). It costs O(L n k^2), less than the eigenvectors of L + 1 kernels before, O(n^2 k)
     each for some tens of steps of Lanczos' method. O(L n^2) memory. With `n_landmarks` n is their
-    number. `FAMKKM` with ``fusion="partition"`` is the same without M.
+    number. With ``mean_weight=0`` it is the fusion of partitions of FAMKKM's paper, eq. (10) there.
 
     *New rows.* H_l and M are linear in the rows of the kernels, and F = (sum_l beta_l H_l W_l +
     weight M)P with a k x k matrix P is too: the row of F for any x is f = sum_l k_l(x, X) B_l with

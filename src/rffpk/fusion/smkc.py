@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import numbers
 from dataclasses import field
 from typing import Any, Literal, Self, get_args
 
@@ -19,7 +20,6 @@ from rffpk._utils.linalg import basis_of, fixed_signs
 from rffpk._utils.messages import warn
 from rffpk._utils.sparse_rows import Columns, SparseRows, column_means, squared_distances
 from rffpk._utils.tiles import by_blocks
-from rffpk._utils.validation import Auto
 from rffpk.fusion.base import KernelFusion, WeightedRows
 from rffpk.fusion.operators import with_gamma
 from rffpk.fusion.smkc_solver import AnchorIteration, AnchorKernels, iterations
@@ -106,15 +106,14 @@ class SMKC(KernelFusion):
         Tolerance >= 0: the iterations end when ||G - previous G|| <= tol ||G||. The paper says
         "until G converges"; `docs/fusion.md` shows the effect of smaller values. Changes below
         about 1e-8 are rounding errors.
-    n_anchors : "auto" or int, default="auto"
-        Number of anchors s, at least n_clusters; n_samples if that is less. "auto": 1000 up to
-        20 000 rows, ceil(3 sqrt(n_samples)) above, which are the paper's numbers for its small and
-        its large sets; at least n_clusters.
-    anchors : {"uniform", "k-means++"} or array-like of int, default="uniform"
-        Rows that are the anchors of all views. "uniform": drawn without replacement, as published.
-        "k-means++": chosen by k-means++ among 4 s random rows of all views, each view scaled to
-        equal variance, so that they are far apart. An array: these rows, all different; `n_anchors`
-        is then not used.
+    anchors : int, {"uniform", "k-means++"}, pair or array-like of int, default="uniform"
+        Rows that are the anchors of all views. "uniform": s rows drawn without replacement, as
+        published. "k-means++": s rows chosen by k-means++ among 4 s random rows of all views, each
+        view scaled to equal variance, so that they are far apart. s is 1000 up to 20 000 rows,
+        ceil(3 sqrt(n_samples)) above, which are the paper's numbers for its small and its large
+        sets; at least n_clusters. An int from n_clusters on: so many, "uniform"; the pair
+        ``("k-means++", s)``: s chosen ones; n_samples if that is less. An array: these rows, all
+        different.
 
     Attributes
     ----------
@@ -125,7 +124,7 @@ class SMKC(KernelFusion):
         below k.
     singular_values_ : ndarray of shape (n_clusters,)
         Largest singular values of G, in falling order.
-    anchors_ : ndarray of int, shape (n_anchors,), or None
+    anchors_ : ndarray of int, shape (s,), or None
         Rows that are anchors: in rising order if drawn, in the given order otherwise. None: the
         kernels were precomputed.
     kernel_weights_ : ndarray of shape (n_views,)
@@ -229,8 +228,7 @@ class SMKC(KernelFusion):
         "precomputed kernel"
     )
 
-    n_anchors: Auto | int = "auto"
-    anchors: Anchors | Numbers = "uniform"
+    anchors: int | Anchors | tuple[Anchors, int] | Numbers = "uniform"
     tol: float = 1e-4
     normalize_rows: bool = False
     # what a fit sets
@@ -239,12 +237,19 @@ class SMKC(KernelFusion):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        if not validation.is_option(self.n_anchors, "auto"):
-            validation.check_int(self.n_anchors, "n_anchors", self.n_clusters)
-        if isinstance(self.anchors, str):
-            validation.check_choice(
-                self.anchors, "anchors", get_args(Anchors), also="an array of rows"
-            )
+        self._drawing()
+
+    def _drawing(self) -> tuple[str, int | None] | None:
+        """How anchors are drawn, and how many, None: as many as belong to the number of rows; None:
+        they are given."""
+        given: Any = self.anchors
+        if isinstance(given, numbers.Integral):
+            return "uniform", validation.check_int(given, "anchors", self.n_clusters)
+        pair = isinstance(given, (tuple, list)) and any(isinstance(each, str) for each in given)
+        if pair or isinstance(given, str):
+            words, also = get_args(Anchors), "an int or an array of rows"
+            return validation.word_and_size(given, "anchors", words, self.n_clusters, also)
+        return None
 
     # ---- fitting ----------------------------------------------------------------------------
 
@@ -254,7 +259,7 @@ class SMKC(KernelFusion):
         Parameters
         ----------
         X : list of {array-like, sparse matrix} of shape (n_samples, n_features_v), or one
-            The views; with ``kernels="precomputed"`` matrices G_v of shape (n_samples, n_anchors),
+            The views; with ``kernels="precomputed"`` matrices G_v of shape (n_samples, s),
             all of one width; the anchors of square ones are the rows, in their order. One array
             with several `kernels` is a view of each. C-ordered arrays of one dtype, float32 or
             float64, are not copied, nor are memory-mapped ones and CSR.
@@ -315,11 +320,13 @@ class SMKC(KernelFusion):
                 check = check_precomputed if square else check_no_distances
                 check(x, f"X[{i}]" if self._n_views else "X")
             return None
-        if not isinstance(self.anchors, str):
+        drawing = self._drawing()
+        if drawing is None:
             return _check_anchors(self.anchors, n, k)
         auto = _FEW_ANCHORS if n <= _LARGE else math.ceil(3 * math.sqrt(n))
-        s = min(most, max(auto, k) if isinstance(self.n_anchors, str) else int(self.n_anchors))
-        if self.anchors == "uniform":
+        how, size = drawing
+        s = min(most, max(auto, k) if size is None else size)
+        if how == "uniform":
             return rows.drawn(s, random)
         sample = rows.drawn(min(most, _SAMPLE * s), random)
         return np.sort(_spread_rows(xs, sample, s, random))
@@ -387,7 +394,9 @@ def _check_widths(widths: list[int], k: int) -> None:
 def _check_anchors(anchors: Any, n: int, k: int) -> NDArray[np.intp]:
     found = np.asarray(anchors)
     if found.ndim != 1 or found.dtype.kind not in "iu":
-        raise TypeError(f"anchors == {anchors!r}, must be a str or a 1-d array of integers.")
+        raise TypeError(
+            f"anchors == {anchors!r}, must be an int, a str or a 1-d array of integers."
+        )
     if len(found) < k:
         raise ValueError(f"anchors has {len(found)} rows, must be >= n_clusters == {k}.")
     if found.min() < 0 or found.max() >= n:
