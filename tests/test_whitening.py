@@ -245,6 +245,16 @@ def test_clusters_that_touch_are_those_of_the_columns(n, d, apart):
     assert_array_equal(pickle.loads(pickle.dumps(model)).predict(X), model.labels_)
 
 
+def test_the_choice_is_for_as_many_clusters_as_are_sought():
+    """Sixty clusters of twenty rows that touch: the columns and each graph are tried by all."""
+    centers = np.random.default_rng(0).standard_normal((60, 20))
+    y = np.repeat(np.arange(60), 20)
+    X = centers[y] + 0.2 * np.random.default_rng(1).standard_normal((1200, 20))
+    choices = DiffusionPowerKMeans(60, random_state=0).fit(X).feature_map_.choices_
+    assert [each["neighbors"] == 0 for each in choices] == [False] * 6 + [True]
+    assert min(each["agreement"] for each in choices) > 0.99
+
+
 def test_sparse_clusters_that_touch_are_those_of_dense_rows():
     X, y = touching(300, 3, 4)
     X = np.where(np.abs(X) < 0.3, 0, X)

@@ -297,8 +297,8 @@ whitening : "auto", None or float
     cluster at most, each divided by this power of its standard deviation; 0 only projects, 1 gives
     all the same variance. From 8 components on, rows are scaled to length one. None: the columns.
     "auto": None in a `DiffusionMap` by itself, which knows no clusters. In a clustering None, 0.5
-    and 1 (None with ``metric="cosine"``) are tried on a sample of 2000 rows with at most 50
-    clusters, and each of them with once and twice the default number of neighbors, if `n_neighbors`
+    and 1 (None with ``metric="cosine"``) are tried on a sample of 2000 rows, or 20 for each
+    cluster, and each of them with once and twice the default number of neighbors, if `n_neighbors`
     is "auto". Of these a graph on the columns is taken that falls apart into as many large
     components, far apart, or else the one whose clusters agree most with those of the others; of
     two, the first. `DiffusionPowerKMeans` clusters the columns themselves where their clusters are

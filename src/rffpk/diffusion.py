@@ -145,7 +145,7 @@ class DiffusionPowerKMeans(AnnealedClusterer):
         1 gives all the same variance. From 8 components on, rows are scaled to length one. None:
         the columns. "auto": None in a `DiffusionMap` by itself, which knows no clusters. In a
         clustering None, 0.5 and 1 (None with ``metric="cosine"``) are tried on a sample of 2000
-        rows with at most 50 clusters, and each of them with once and twice the default number of
+        rows, or 20 for each cluster, and each of them with once and twice the default number of
         neighbors, if `n_neighbors` is "auto". Of these a graph on the columns is taken that falls
         apart into as many large components, far apart, or else the one whose clusters agree most
         with those of the others; of two, the first. `DiffusionPowerKMeans` clusters the columns
@@ -330,8 +330,7 @@ class DiffusionPowerKMeans(AnnealedClusterer):
 # docs/trials.md has the alternatives to these.
 _WHITENINGS = (None, 0.5, 1.0)
 _TIMES = (1, 2)  # the default number of neighbours
-_TRIED_ROWS = 2000  # on which maps are tried, ...
-_TRIED_CLUSTERS = 50  # ... by so many clusters at most
+_TRIED_ROWS, _TRIED_ROWS_A_CLUSTER = 2000, 20  # on which maps are tried, at most
 _ALIKE = 0.005  # Of maps whose agreements differ by less, the plainest is taken.
 _LIKE_COLUMNS = 0.6  # agreement of the columns' own clusters with the graph that is taken, and ...
 _BETWEEN = 0.5  # ... the density between them, with which they are taken instead
@@ -389,7 +388,7 @@ def chosen_map(
         parameters.n_landmarks, len(X), context.k, isinstance(X, SparseRows)
     )  # a sample has too few rows of each cluster
     if len(options) > 2 and context.k > 1 and not is_many:  # two options agree alike
-        or_columns = or_columns and _is_automatic(parameters, context.k)
+        or_columns = or_columns and _is_automatic(parameters)
         trials = _trials(estimator, parameters, options, X, weight, context, or_columns)
     best = 0 if trials is None else trials.best()
     mapped = fit_diffusion_map(
@@ -404,14 +403,11 @@ def chosen_map(
     return mapped
 
 
-def _is_automatic(parameters: Any, k: int) -> bool:
-    """Whether nothing is asked of the map, so that none may be taken, and a sample shows all
-    clusters."""
+def _is_automatic(parameters: Any) -> bool:
+    """Whether nothing is asked of the map, so that none may be taken."""
     free = parameters.n_components, parameters.n_landmarks, parameters.time
-    return (
-        len(_options(parameters)) == len(_WHITENINGS) * len(_TIMES)
-        and all(isinstance(each, str) for each in free)
-        and k <= _TRIED_CLUSTERS
+    return len(_options(parameters)) == len(_WHITENINGS) * len(_TIMES) and all(
+        isinstance(each, str) for each in free
     )
 
 
@@ -469,20 +465,20 @@ def _trials(
     """Fits of each map on a sample of the rows, and of the columns themselves."""
     random = np.random.RandomState(context.random.randint(2**31 - 1))
     counted = np.arange(len(X)) if weight is None else np.flatnonzero(weight)
-    k = min(context.k, _TRIED_CLUSTERS)
-    if len(counted) > _TRIED_ROWS:
-        counted = np.sort(random.choice(counted, _TRIED_ROWS, replace=False))
+    size = max(_TRIED_ROWS, _TRIED_ROWS_A_CLUSTER * context.k)
+    if len(counted) > size:
+        counted = np.sort(random.choice(counted, size, replace=False))
     x, p = X[counted], None if weight is None else weight[counted]
 
     def clusters(features: Any) -> Array:
-        model = PowerKMeans(k, random_state=0, n_jobs=estimator.n_jobs)
+        model = PowerKMeans(context.k, random_state=0, n_jobs=estimator.n_jobs)
         with without(ConvergenceWarning):
             return model.fit(features, sample_weight=p).labels_
 
     partitions, apart = [], []
     for option in options:
-        mapped = fit_diffusion_map(estimator, parameters, x, p, random, True, *option, tried=k)
-        apart.append(mapped._is_apart and k == context.k)
+        mapped = fit_diffusion_map(estimator, parameters, x, p, random, True, *option, tried=True)
+        apart.append(mapped._is_apart)
         partitions.append(clusters(mapped._features(x)))
     found = np.eye(len(options))
     for i, j in combinations(range(len(options)), 2):

@@ -78,7 +78,7 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         1 gives all the same variance. From 8 components on, rows are scaled to length one. None:
         the columns. "auto": None in a `DiffusionMap` by itself, which knows no clusters. In a
         clustering None, 0.5 and 1 (None with ``metric="cosine"``) are tried on a sample of 2000
-        rows with at most 50 clusters, and each of them with once and twice the default number of
+        rows, or 20 for each cluster, and each of them with once and twice the default number of
         neighbors, if `n_neighbors` is "auto". Of these a graph on the columns is taken that falls
         apart into as many large components, far apart, or else the one whose clusters agree most
         with those of the others; of two, the first. `DiffusionPowerKMeans` clusters the columns
@@ -477,12 +477,12 @@ def fit_diffusion_map(
     unit_variance: bool = False,
     whitening: float | None = None,
     times: int = 1,
-    tried: int | None = None,
+    tried: bool = False,
     scales: Array | None = None,
 ) -> DiffusionMap:
     """The map of rows that have been checked, for the clusters of an estimator and with the
     parameters of a map, or of the estimator itself, but for its `whitening` and the multiple of
-    the default number of neighbours. A map that is `tried` is for that number of clusters instead.
+    the default number of neighbours.
     Columns are multiplied by `scales` before they are whitened.
     Warns of nothing."""
     mapped = DiffusionMap(
@@ -496,8 +496,8 @@ def fit_diffusion_map(
         n_jobs=estimator.n_jobs,
     )
     mapped.n_features_in_, mapped._in_float64 = X.shape[1], estimator._in_float64
-    k = tried or int(getattr(estimator, "n_clusters_", estimator.n_clusters))
-    return mapped._draw(X, weight, k, unit_variance, times, tried is not None, scales)
+    k = int(getattr(estimator, "n_clusters_", estimator.n_clusters))
+    return mapped._draw(X, weight, k, unit_variance, times, tried, scales)
 
 
 def warn_of_components(mapped: DiffusionMap, expected: int, of: str = "") -> None:
