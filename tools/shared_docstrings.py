@@ -70,12 +70,6 @@ views : list or None
     The columns of each view, if X is one array: lists or arrays of their indices or names, boolean
     masks, or slices. Such an X can be split by rows, as cross-validation does. None: X is a list of
     views, or one view. Views that are frames must have equal indices.
-allow_missing_views : bool
-    Whether rows may lack views: all columns of the view are NaN then, or, in a view that is a list
-    of rows, the entry is None. A row's distance is taken over the views that it has, with their
-    weights scaled to a sum of one, and it counts in proportion to the sum of these weights
-    (``docs/math.md``, section 19). At least n_clusters rows must have each view. A sparse view is
-    one that all rows have.
 weight_entropy : float
     Entropy weight lambda, divided by the sum of the sample weights, from 1e-30 to 1e30. The smaller
     it is, the more weight goes to the views with small sums of squared distances.

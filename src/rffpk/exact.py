@@ -464,12 +464,6 @@ class MultiKernelPowerKMeans(Clusterer):
         least once, or weights of the rows, shape (n_clusters, n_samples), which are scaled to sums
         of one. Centroids that are given are kept: if `annealing` is "auto", or sets `end` and
         `swaps` alone, they are not annealed, but moved at once by passes at the end of annealing.
-    allow_missing_views : bool, default=False
-        Whether rows may lack views: all columns of the view are NaN then, or, in a view that is a
-        list of rows, the entry is None. A row's distance is taken over the views that it has, with
-        their weights scaled to a sum of one, and it counts in proportion to the sum of these
-        weights (``docs/math.md``, section 19). At least n_clusters rows must have each view. A
-        sparse view is one that all rows have.
     max_iter : int, default=1000
         Largest number of passes of a start. ``init="k-means"`` may take as many before.
     tol : float, default=0.0001
@@ -554,9 +548,7 @@ class MultiKernelPowerKMeans(Clusterer):
     A pass takes one product of matrices for each kernel, which also gives the sums of squared
     distances that the kernel weights depend on. With n rows O(L n^2) memory if the kernels are
     stored. The centroids of kernel l are theta_jl = sum_i dual_coef_[j, i] phi_l(x_i), and `init`
-    chooses them with the mean of the kernels. The kernels "du2015" are those of [2]_. Where rows
-    lack views `dual_coef_` is of shape (n_views, n_clusters, n_samples), a matrix for each kernel;
-    this takes views, not precomputed kernels, and no ``init="spectral"``.
+    chooses them with the mean of the kernels. The kernels "du2015" are those of [2]_.
 
     References
     ----------
@@ -578,7 +570,6 @@ class MultiKernelPowerKMeans(Clusterer):
     weight_entropy: float = 1.0
     annealing: Annealing | Word | None = "auto"
     init: KernelInit | Numbers = "k-means++"
-    allow_missing_views: bool = False
     max_iter: int = 1000
     tol: float = 1e-4
     cache: Cache = "auto"
@@ -594,25 +585,17 @@ class MultiKernelPowerKMeans(Clusterer):
         check_search(self)
         check_annealing(self.annealing)
         check_kernels(self.kernels)
-        may_lack = validation.check_bool(self.allow_missing_views, "allow_missing_views")
-        if may_lack and is_option(self.kernels, PRECOMPUTED):
-            raise ValueError("allow_missing_views needs views, but kernels == 'precomputed'.")
         validation.check_real(self.weight_entropy, "weight_entropy", 1e-30, 1e30)
 
     def _problem(self) -> KernelProblem:
         return KernelProblem(
-            self.kernels, objective=self._objective, several=True, published=self._published,
-            **_annealed(self, swaps=False),
+            self.kernels, objective=WeightedViews(float(self.weight_entropy)), several=True,
+            published=self._published, **_annealed(self, swaps=False),
         )  # fmt: skip
 
-    def _objective(self, coverage: Array | None) -> WeightedViews:
-        return WeightedViews(float(self.weight_entropy), coverage=coverage)
-
     def _published(self, run: KernelRun) -> None:
-        space, total = run.space, run.alpha.sum()
-        self.kernel_weights_ = run.alpha if space.present is None else run.alpha / total
-        unit = space.context.history.unit
-        self.lambda_ = float(self.weight_entropy) * space.total_weight * unit
+        self.kernel_weights_, unit = run.alpha, run.space.context.history.unit
+        self.lambda_ = float(self.weight_entropy) * run.space.total_weight * unit
 
 
 # ---- the starts ----------------------------------------------------------------------------------

@@ -288,8 +288,10 @@ def _instead_of_infinities(estimator: Any, name: str, missing: bool) -> str:
     several = name != "X" or getattr(estimator, "views", None) is not None
     if getattr(estimator, "allow_missing_views", False):
         remedy += "; allow_missing_views=True is for dense views"
-    elif several and hasattr(estimator, "allow_missing_views"):
-        remedy += "; allow_missing_views=True takes rows that are NaN in all columns of a view"
+    elif several and hasattr(estimator, "kernels"):
+        own = hasattr(estimator, "allow_missing_views")
+        taker = "allow_missing_views=True" + ("" if own else " of RFFMultiKernelPowerKMeans")
+        remedy += f"; {taker} takes rows that are NaN in all columns of a view"
     return remedy
 
 
