@@ -15,6 +15,7 @@ from sklearn.preprocessing import StandardScaler
 
 import rffpk
 from rffpk import describe
+from rffpk.tables import TablePreprocessor
 
 FRAME = load_iris(as_frame=True).data
 X = FRAME.to_numpy()
@@ -99,6 +100,52 @@ def test_pipelines_are_described_by_their_own_columns():
     assert_array_equal(found.medoids, model[-1].medoids(model[0].transform(FRAME)))
 
 
+def mixed_table():
+    """Two groups of rows that differ in each of the columns, of each kind."""
+    y, random = np.arange(120) % 2, np.random.default_rng(0)
+    days = pd.Timestamp("2024-01-10") + pd.to_timedelta(30 * y, unit="D")
+    return y, pd.DataFrame(
+        {
+            "size": 10.0 * y + random.standard_normal(120),
+            "word": np.where(random.random(120) < 0.9, np.where(y, "red", "blue"), "green"),
+            "member": y == 1,
+            "since": days,
+            "stay": pd.to_timedelta(12 * (1 + y), unit="h"),
+        }
+    )
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_words_and_dates_are_described_as_users_read_them(library):
+    y, frame = mixed_table()
+    given = frame.drop(columns=["since", "stay"])
+    model = make_pipeline(TablePreprocessor(), rffpk.PowerKMeans(2, random_state=0)).fit(given)
+    table = frame
+    if library == "polars":
+        polars = pytest.importorskip("polars")
+        given = polars.DataFrame({name: given[name].to_list() for name in given})
+        table = polars.DataFrame({name: frame[name].to_list() for name in frame})
+    found = describe(model, given, n_resamples=2, random_state=0)
+    assert_array_equal(found.stability, 1.0)
+    shares = ["word=red", "word=blue", "word=green", "member=True"]
+    assert {*found.columns} == {"size", *shares}
+    found = describe(model, given, table=table, **ALONE)
+    of = dict(zip(found.columns, found.units))
+    assert of == dict.fromkeys(shares, "share") | {
+        "size": "number", "since": "date", "stay (days)": "number"
+    }  # fmt: skip
+    for j in range(2):
+        rows = frame[model[-1].labels_ == j]
+        means = dict(zip(found.columns, found.means[j]))
+        assert means["word=red"] == pytest.approx((rows["word"] == "red").mean())
+        assert means["member=True"] == rows["member"].mean()
+        assert means["stay (days)"] == pytest.approx(0.5 + 0.5 * rows["member"].mean())
+        line = str(found).splitlines()[j + 1]
+        member = bool(rows["member"].iloc[0])
+        assert f"since 2024-{'02-09' if member else '01-10'} (" in line
+        assert f"member=True {100 * member} % (" in line
+
+
 @pytest.mark.parametrize("sparse", [False, True])
 def test_views_stand_side_by_side(sparse):
     views = [FRAME[FRAME.columns[:1]], csr_array(X[:, 1:]) if sparse else X[:, 1:]]
@@ -154,8 +201,10 @@ def test_what_is_refused():
         describe(MODEL, X, table=X[1:], **ALONE)
     with pytest.raises(ValueError, match="n_resamples == -1"):
         describe(MODEL, X, n_resamples=-1)
+    with pytest.raises(ValueError, match="table is not acceptable: X has infinity in column 'a'"):
+        describe(MODEL, X, table=pd.DataFrame({"a": [np.inf] * 150}), **ALONE)
     with pytest.raises(ValueError, match="table"):
-        describe(MODEL, X, table=pd.DataFrame({"a": ["x"] * 150}), **ALONE)
+        describe(MODEL, X, table=[["x"]] * 150, **ALONE)
 
 
 @pytest.mark.parametrize("of_rows", ["labels", "weights", "memberships"])

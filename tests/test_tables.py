@@ -261,3 +261,19 @@ def test_a_pipeline_is_drawn():
 
     model = make_pipeline(TablePreprocessor(), rffpk.PowerKMeans(3, random_state=0)).fit(TABLE)
     assert plot.clusters(model, TABLE).collections
+
+
+def test_a_column_of_names_is_named():
+    table = pd.DataFrame({"size": np.arange(120.0), "id": [f"customer {i}" for i in range(120)]})
+    with pytest.warns(UserWarning, match="column 'id' has 120 categories in 120 rows"):
+        TablePreprocessor().fit(table)
+
+
+@pytest.mark.parametrize("others", [["yes", "no"] * 10, [None] * 20])
+def test_columns_without_a_known_value_are_named(others):
+    table = pd.DataFrame({"size": np.arange(20.0), "member": [True, False] * 10})
+    fitted = TablePreprocessor().fit(table)
+    with pytest.warns(UserWarning, match=r"columns \['member'\] that is known from fit"):
+        fitted.transform(table.assign(member=others))
+    fitted.transform(table.assign(member=[True, *others[1:]]))
+    fitted.transform(table.assign(member=others)[:9])

@@ -24,6 +24,7 @@ from rffpk._utils.containers import is_list_of_views
 from rffpk._utils.dask_collections import is_dask
 from rffpk._utils.estimator import Clusterer
 from rffpk._utils.messages import without
+from rffpk.tables import described_columns
 
 _RESAMPLE = 0.7  # the part of the rows that a refit sees
 _SHOWN = 4  # columns of a cluster in the text
@@ -47,7 +48,9 @@ class ClusterProfiles:
         the rows that this saw: 1 if the cluster is always found; NaN for a cluster without rows,
         and for all where fewer rows than clusters have a positive weight. None: no refits.
     columns : list of str
-        Names of the columns.
+        Names of the columns; ``column=category`` of the indicator of a category.
+    units : list of str
+        "number", "share" of the rows in a category, or "date", in days since 1970.
     means : ndarray of shape (n_clusters, n_columns)
         Means of the columns in each cluster, NaN in one that is empty.
     differences : ndarray of shape (n_clusters, n_columns)
@@ -60,6 +63,7 @@ class ClusterProfiles:
     medoids: NDArray[np.intp] | None
     stability: NDArray[np.float64] | None
     columns: list[str] = field(repr=False)
+    units: list[str] = field(repr=False)
     means: NDArray[np.float64] = field(repr=False)
     differences: NDArray[np.float64] = field(repr=False)
 
@@ -85,7 +89,16 @@ class ClusterProfiles:
         """The columns that set a cluster apart most."""
         means, gaps = self.means[cluster], self.differences[cluster]
         first = [j for j in np.argsort(-np.abs(gaps), kind="stable")[:_SHOWN] if gaps[j]]
-        return ", ".join(f"{self.columns[j]} {means[j]:.3g} ({gaps[j]:+.1f})" for j in first)
+        return ", ".join(
+            f"{self.columns[j]} {_written(means[j], self.units[j])} ({gaps[j]:+.1f})" for j in first
+        )
+
+
+def _written(mean: float, unit: str) -> str:
+    """A mean as users read it."""
+    if unit == "date" and not math.isnan(mean):
+        return str(np.datetime64(round(mean), "D"))
+    return f"{100 * mean:.0f} %" if unit == "share" else f"{mean:.3g}"
 
 
 def describe(
@@ -104,10 +117,12 @@ def describe(
     model : fitted estimator
         A clusterer of this package, or a scikit-learn pipeline that ends with one.
     X : {array-like, sparse matrix} of shape (n_samples, n_features), or a list of views
-        The rows, as in `predict`; those that were fitted, for the stability.
-    table : {array-like, sparse matrix} of shape (n_samples, n_columns), optional
-        Numbers to describe the same rows by, such as columns before they were scaled; NaN are left
-        out. By default X, views side by side.
+        The rows, as in `predict`; those that were fitted, for the stability. A data frame may have
+        whatever columns the first step of a pipeline takes.
+    table : {array-like, sparse matrix, data frame} of shape (n_samples, n_columns), optional
+        What to describe the same rows by, such as columns before they were scaled; gaps are left
+        out. Of a frame words are described by the share of each, dates by their mean. By default
+        X, views side by side.
     sample_weight : array-like of shape (n_samples,), optional
         Weights >= 0 of the rows, by default one each.
     n_resamples : int
@@ -160,7 +175,7 @@ def describe(
     members = sparse.csr_array(
         (p[inside], (labels[inside], inside)), shape=(k, len(labels)), dtype=np.float64
     )
-    columns, values = _columns(X, table, len(labels), model)
+    columns, values, units = _columns(X, table, len(labels), model)
     means, differences = _differences(members, p, values)
     medoids = None if given else np.asarray(last.medoids(_before(model, X)))
     stability = None
@@ -168,7 +183,7 @@ def describe(
         stability = _stability(model, X, labels, weight, k, n_resamples, random)
     return ClusterProfiles(
         np.bincount(labels[inside], minlength=k), members.sum(axis=1) / p.sum(), medoids,
-        stability, columns, means, differences,
+        stability, columns, units, means, differences,
     )  # fmt: skip
 
 
@@ -202,20 +217,22 @@ def rows_at(x: Any, index: Array) -> Any:
     if sparse.issparse(x):
         return x.tocsr()[index]
     x = with_nan_rows(x, "X")
+    if hasattr(x, "columns"):
+        return x.iloc[index] if hasattr(x, "iloc") else x[index]
     validation.check_plain(x, "X")
-    return x.iloc[index] if hasattr(x, "iloc") else np.asarray(x)[index]
+    return np.asarray(x)[index]
 
 
 # ---- columns -------------------------------------------------------------------------------------
 
 
-def _columns(X: Any, table: Any, n: int, model: Any) -> tuple[list[str], Any]:
-    """The names of the columns, and these: an array, or a sparse matrix."""
+def _columns(X: Any, table: Any, n: int, model: Any) -> tuple[list[str], Any, list[str]]:
+    """The names of the columns, these, an array or a sparse matrix, and their units."""
     views = X if table is None and is_list_of_views(X) else [X if table is None else table]
-    values = [_numbers(x, "X" if table is None else "table") for x in views]
+    found = [_of_table(x, "X" if table is None else "table") for x in views]
+    names, values, units = map(list, zip(*found))
     if any(x.shape[0] != n for x in values):
         raise ValueError(f"table has {values[0].shape[0]} rows, must have {n} like X.")
-    names = [[*map(str, getattr(x, "columns", ()))] for x in views]
     if table is None and not names[0]:
         names[0] = [*map(str, getattr(model, "feature_names_in_", ()))]
     names = [
@@ -223,10 +240,19 @@ def _columns(X: Any, table: Any, n: int, model: Any) -> tuple[list[str], Any]:
         for known, x in zip(names, values)
     ]
     if len(views) == 1:
-        return names[0], values[0]
+        return names[0], values[0], units[0]
     packed = sparse.hstack if any(map(sparse.issparse, values)) else np.hstack
     named = [f"view {i}: {name}" for i, known in enumerate(names) for name in known]
-    return named, packed(values)
+    return named, packed(values), [unit for known in units for unit in known]
+
+
+def _of_table(x: Any, name: str) -> tuple[list[str], Any, list[str]]:
+    """The names of columns, as far as they are known, these, and their units."""
+    if hasattr(x, "columns") and hasattr(x, "dtypes"):
+        with validation.named(name):
+            return described_columns(x)
+    values = _numbers(x, name)
+    return [], values, ["number"] * values.shape[1]
 
 
 def _numbers(x: Any, name: str) -> Any:

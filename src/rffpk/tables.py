@@ -14,10 +14,12 @@ from sklearn.utils.validation import check_is_fitted
 from rffpk._utils import validation
 from rffpk._utils.arrays import Array
 from rffpk._utils.estimator import Estimator
+from rffpk._utils.messages import warn
 from rffpk._utils.values import are_times, gaps_in, kinds_of, refuse_times
 
 _MOST = 50  # categories of a column that have columns of their own; the others share one
 _OTHERS = "(others)"
+_FEWEST_WARNED = 10  # rows that warnings of columns without a known value need
 _REFERENCES = 500  # rows, at most, whose values fill gaps
 _NEIGHBOURS = 10  # of a row with gaps, whose mean fills them
 
@@ -102,6 +104,7 @@ class TablePreprocessor(TransformerMixin, Estimator):
             scales.append(0.0 if equal else scale)
         if not any(scales):
             raise ValueError("X has no column with different values.")
+        _warn_of_names(columns, categories)
         self.feature_names_in_ = np.array([column.name for column in columns], dtype=object)
         self.n_features_in_ = len(columns)
         self.categories_, self.means_, self.scales_ = categories, means, np.array(scales)
@@ -123,12 +126,28 @@ class TablePreprocessor(TransformerMixin, Estimator):
             Without NaN.
         """
         check_is_fitted(self)
-        found = self._scaled(_columns_of(X, list(self.feature_names_in_)))
+        columns = _columns_of(X, list(self.feature_names_in_))
+        found = self._scaled(columns)
+        self._warn_of_unknown(columns)
         known = ~np.isnan(self.references_)
         references = np.where(known, self.references_, 0.0)
         for i in np.flatnonzero(np.isnan(found).any(axis=1)):
             found[i] = _filled(found[i], references, known)
         return found
+
+    def _warn_of_unknown(self, columns: list[_Column]) -> None:
+        """Warn of columns that tell nothing of any row, as after a change of their words."""
+        unknown = [
+            column.name
+            for column, own, scale in zip(columns, self.categories_, self.scales_)
+            if scale and np.isnan(_encoded(column, own)[:, 0]).all()
+        ]
+        if unknown and len(columns[0].values) >= _FEWEST_WARNED:
+            warn(
+                f"X has no value in the columns {unknown} that is known from fit, in any row: they "
+                "are all missing, or other words. The rows are placed by the other columns.",
+                UserWarning,
+            )
 
     def _scaled(self, columns: list[_Column]) -> Array:
         """The columns of numbers, with NaN where a value is missing or unknown."""
@@ -159,10 +178,63 @@ class TablePreprocessor(TransformerMixin, Estimator):
         return np.array(found, dtype=object)
 
 
+def _warn_of_names(columns: list[_Column], categories: list[Any]) -> None:
+    """Warn of columns with so many words that they may be names of rows."""
+    for column, own in zip(columns, categories):
+        if own is not None and len(own) > _MOST:
+            known = [word for word in _words_in(column) if word is not None]
+            warn(
+                f"The column {column.name!r} has {len({*known})} categories in {len(known)} rows: "
+                f"the {_MOST} most frequent have indicators of their own, the rest share one. "
+                "Leave it out if it names rows.",
+                UserWarning,
+            )
+
+
 class _Column(NamedTuple):
     name: str
     values: NDArray[np.object_]  # with None for gaps
     is_nominal: bool  # if it is seen in fit: it has categories, not numbers
+
+
+def described_columns(frame: Any) -> tuple[list[str], Array, list[str]]:
+    """The columns of a frame as numbers to take means of, their names and what they are: a number,
+    the indicator of a category, whose mean is a share, or a date in days since 1970."""
+    names, parts, units = [], [], []
+    at = frame.iloc if hasattr(frame, "iloc") else frame
+    for j, label in enumerate(frame.columns):
+        found, values, unit = _described(at[:, j], str(label))
+        names += found
+        parts.append(values)
+        units += [unit] * len(found)
+    return names, np.hstack(parts), units
+
+
+def _described(values: Any, name: str) -> tuple[list[str], Array, str]:
+    if are_times(values):
+        days, are_dates = _days(values)
+        return [name if are_dates else f"{name} (days)"], days, "date" if are_dates else "number"
+    column = _column_of(values, name)
+    if not column.is_nominal:
+        return [name], _encoded(column, None), "number"
+    categories = _categories(_words_in(column))
+    if {*categories} <= {"True", "False"}:
+        categories = np.array(["True", "False"], dtype=object)
+        return [f"{name}=True"], _encoded(column, categories)[:, :1], "share"
+    return [f"{name}={each}" for each in categories], _encoded(column, categories), "share"
+
+
+def _days(column: Any) -> tuple[Array, bool]:
+    """Dates or durations in days, NaN for gaps, and whether they are dates."""
+    values = np.asarray(column)
+    if values.dtype == object:
+        known = values[~gaps_in(values)]
+        is_duration = any(hasattr(value, "total_seconds") for value in known[:1])
+    else:
+        is_duration = values.dtype.kind == "m"
+    seconds = np.asarray(column, dtype="timedelta64[s]" if is_duration else "datetime64[s]")
+    days = np.where(np.isnat(seconds), np.nan, seconds.astype(np.int64) / 86_400)
+    return days[:, None], not is_duration
 
 
 def _columns_of(X: Any, names: list[str] | None = None) -> list[_Column]:
