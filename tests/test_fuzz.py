@@ -311,7 +311,16 @@ def views(draw):
 
 RFF_VIEWS = {
     "n_frequencies": st.just(32),
-    "kernels": st.sampled_from([None, "laplacian", "cauchy", "linear", "diffusion"]),
+    "kernels": st.sampled_from(
+        [
+            None,
+            "laplacian",
+            "cauchy",
+            "linear",
+            "diffusion",
+            [("linear", 0.5), rffpk.RandomFourierFeatures(9, sampling="iid")],
+        ]
+    ),
     "typicality": st.one_of(
         st.none(),
         st.builds(

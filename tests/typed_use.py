@@ -31,7 +31,7 @@ rffpk.FuzzyCMeans(2, init=[[0.0, 1.0], [1.0, 0.0]], sample="auto")
 rffpk.PowerKMeans(2, init=lambda rows, k, random_state: rows[:k])
 rffpk.KernelPowerKMeans(2, kernel=lambda x, y: float(x @ y), init=X[:2].T)
 rffpk.MKKM(2, kernels=["rbf", ("rbf", 0.5)])
-rffpk.RFFMultiKernelPowerKMeans(2, kernels=["linear", rffpk.DiffusionMap()])
+rffpk.RFFMultiKernelPowerKMeans(2, kernels=[("linear", 0.5), rffpk.DiffusionMap()])
 rffpk.SMKC(2, anchors=[0, 1])
 
 # words that no class accepts; mypy reports an "ignore" that is not needed

@@ -243,10 +243,10 @@ RANDOM_FEATURES = (
     | entries("""
 n_frequencies : {"auto", "paper"} or int
     Number of random frequencies D, at least 1; each gives two features. "paper": ceil(4 log^3(2 k))
-    for k clusters (Chen et al., theorem 3). "auto": the least of 128, 256, 512, ... whose mean
-    squared error of the kernel, over pairs of a sample of the rows, is at most 0.02 of the kernel's
-    variance over these pairs. The most are 8192, or as many as make 2^25 numbers for 20 000 rows; a
-    warning says if they do not suffice. The number does not depend on k.
+    independent ones for k clusters (Chen et al., theorem 3). "auto": the least of 128, 256, 512,
+    ... whose mean squared error of the kernel, over pairs of a sample of the rows, is at most 0.02
+    of the kernel's variance over these pairs. The most are 8192, or as many as make 2^25 numbers
+    for 20 000 rows; a warning says if they do not suffice. The number does not depend on k.
 cache : "auto", bool or int
     Whether the features of all rows are computed once and stored, in the dtype of X, instead of
     computed anew in each pass. "auto": if they take no more than a quarter of what the machine, or
@@ -537,8 +537,7 @@ ESTIMATORS = {
     "PowerKMeans": POWER | FOUND | NOISE,
     "RFFKernelPowerKMeans": RANDOM_FEATURES | FOUND | NOISE,
     "RFFMultiKernelPowerKMeans": without(
-        RANDOM_FEATURES | VIEWS | NOISE, "annealing", "whitening", "cluster_centers_", "inertia_",
-        "objective_",
+        RANDOM_FEATURES | VIEWS | NOISE, "annealing", "cluster_centers_", "inertia_", "objective_",
     ),
     "DiffusionPowerKMeans": without(
         POWER | DIFFUSION | STORED | FOUND | NOISE, "random_state", "cluster_centers_", "inertia_",

@@ -300,7 +300,7 @@ def mkpk() -> list[Method]:
     ]  # fmt: skip
 
 
-IP = {"n_frequencies": "paper", "sampling": "iid"}
+IP = {"n_frequencies": "paper"}
 
 
 def ip_rff_mkpkm() -> list[Method]:

@@ -27,6 +27,7 @@ from rffpk._utils.validation import Auto, is_option
 from rffpk.diffusion import chosen_map
 from rffpk.maps import diffusion_map, fourier
 from rffpk.maps.diffusion_map import DiffusionMap, fit_diffusion_map
+from rffpk.maps.fourier import RandomFourierFeatures
 from rffpk.maps.neighbours import map_rows
 from rffpk.maps.whitening import whitened_view
 from rffpk.power import AnnealedClusterer
@@ -41,8 +42,9 @@ _WHITENING = 0.5  # of the columns with kernels="auto"
 
 _Feature = Literal["diffusion", "linear"]  # an entry of `kernels` besides kernels
 
-# A kernel and its gamma, the map that has the parameters of another, or None: the columns.
-_Kernel = tuple[Any, Any] | DiffusionMap | None
+# The map that has the parameters of another; or the columns, by their principal components with a
+# power of the standard deviations, or, None, themselves.
+_Kernel = RandomFourierFeatures | DiffusionMap | float | None
 
 _RANGE = (1e-30, 1e30)  # of weight_entropy, so that float32 holds it too
 
@@ -155,7 +157,7 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
         all, which is plain k-means from `init`. "paper": as the source paper says,
         ``Annealing(start=-5.0, factor=1.04, passes=2, until="objective")`` with `sample` None and
         `init` "k-means" in place of their defaults; its features are ``kernels=None,
-        n_frequencies="paper", sampling="iid"``. It names no `tol`: ``docs/papers`` has 1e-6, and
+        n_frequencies="paper"``. It names no `tol`: ``docs/papers`` has 1e-6, and
         with 1e-3 most fits end near the first exponent.
     sample : "auto", int or None, default="auto"
         Number of rows that the starts run on: a random sample without replacement, in which heavy
@@ -201,9 +203,13 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
         weights, in this order. Otherwise for each view the name of a kernel of
         `RandomFourierFeatures` ("rbf", "laplacian" or "cauchy"), or a pair of a name and its gamma,
         a number or one of "mean", "median" and "scale"; "mean", the gamma of names alone, is 1 / (2
-        mean distance) over pairs of rows. "diffusion", or a `DiffusionMap` with other parameters,
-        which need not be fitted, gives a view diffusion features; "linear" takes its columns, as
-        they are unless `whitening` is given, so scale them like those of the other views. A str is
+        mean distance) over pairs of rows. `RandomFourierFeatures` in their place have a number of
+        frequencies and a `sampling` of their own. "diffusion", or a `DiffusionMap` with other
+        parameters, gives a view diffusion features; neither of the two need be fitted. "linear"
+        takes its columns as they are, so scale them like those of the other views; the pair
+        ``("linear", e)`` takes their leading principal components, two for each cluster at most,
+        each divided by the power e, from 0 to 1, of its standard deviation; 0 only projects, 1
+        gives all the same variance. From 8 components on, rows are scaled to length one. A str is
         the same for all views. A single array becomes as many views as there are kernels. None, the
         source paper's: "rbf" with "mean" gamma for each view; a single array becomes three views,
         with 4, 1 and 1/4 times that gamma.
@@ -211,26 +217,13 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
         The columns of each view, if X is one array: lists or arrays of their indices or names,
         boolean masks, or slices. Such an X can be split by rows, as cross-validation does. None: X
         is a list of views, or one view. Views that are frames must have equal indices.
-    whitening : None or float, default=None
-        A number from 0 to 1: views with the kernel "linear" become their leading principal
-        components, two for each cluster at most, each divided by this power of its standard
-        deviation; 0 only projects, 1 gives all the same variance. From 8 components on, rows are
-        scaled to length one. None: the columns themselves, or 0.5 with ``kernels="auto"``.
     n_frequencies : {"auto", "paper"} or int, default="auto"
         Number of random frequencies D, at least 1; each gives two features. "paper": ceil(4 log^3(2
-        k)) for k clusters (Chen et al., theorem 3). "auto": the least of 128, 256, 512, ... whose
-        mean squared error of the kernel, over pairs of a sample of the rows, is at most 0.02 of the
-        kernel's variance over these pairs. The most are 8192, or as many as make 2^25 numbers for
-        20 000 rows; a warning says if they do not suffice. The number does not depend on k.
-    sampling : {"auto", "orthogonal", "structured", "iid"}, default="auto"
-        How frequencies are drawn. "orthogonal", for "rbf" only: blocks of up to d orthogonal
-        directions with chi-distributed lengths, d the number of columns (Yu et al., NeurIPS 2016).
-        "structured", for "rbf" only: products of Walsh-Hadamard matrices and random signs (the same
-        paper); a projection then takes 3 log2(p) additions a frequency, p the next power of two
-        from d on, instead of d multiplications and additions. Their frequencies all have one
-        length, which biases the kernel in few dimensions (below about 16). "iid": independent draws
-        (Rahimi, Recht, NeurIPS 2007). "auto": for "rbf" "structured" from d = 32 on and
-        "orthogonal" below, "iid" for the other kernels.
+        k)) independent ones for k clusters (Chen et al., theorem 3). "auto": the least of 128, 256,
+        512, ... whose mean squared error of the kernel, over pairs of a sample of the rows, is at
+        most 0.02 of the kernel's variance over these pairs. The most are 8192, or as many as make
+        2^25 numbers for 20 000 rows; a warning says if they do not suffice. The number does not
+        depend on k.
     allow_missing_views : bool, default=False
         Whether rows may lack views: all columns of the view are NaN then, or, in a view that is a
         list of rows, the entry is None. A row's distance is taken over the views that it has, with
@@ -251,7 +244,7 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
     feature_maps_ : list of RandomFourierFeatures, DiffusionMap and None
         Fitted feature maps, one for each view; those with random frequencies have D each. Diffusion
         features are divided by the root of their total variance, since they have no unit. None:
-        the columns are the features; with `whitening` a function of them.
+        the columns are the features. A function of them for principal components.
     cluster_centers_ : ndarray of shape (n_clusters, total number of features)
         Centroids in feature space, in the dtype of X, those of the views side by side; a view with
         random frequencies has 2 D features.
@@ -362,9 +355,7 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
     weight_entropy: float = 1.0
     kernels: Auto | fourier.Kernel | _Feature | list[Any] | tuple[Any, ...] | None = "auto"
     views: Any = None
-    whitening: float | None = None
     n_frequencies: fourier.Frequencies | int = "auto"
-    sampling: fourier.Sampling = "auto"
     allow_missing_views: bool = False
     cache: Cache = "auto"
 
@@ -376,13 +367,6 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
         super()._check_parameters()
         _check_typicality(self.typicality)
         validation.check_bool(self.allow_missing_views, "allow_missing_views")
-        validation.check_whitening(self.whitening)
-        automatic = is_option(self.kernels, "auto")
-        if self.whitening is not None and not automatic and None not in self._kernels_of_views(1):
-            raise ValueError(
-                f"whitening == {self.whitening} is for views with the kernel 'linear', but there "
-                "are none; a DiffusionMap in kernels has a parameter of its own."
-            )
         fourier.check_n_frequencies(self.n_frequencies)
         check_cache(self.cache)
         validation.check_real(self.weight_entropy, "weight_entropy", *_RANGE)
@@ -394,25 +378,44 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
                         "kernels has a DiffusionMap with metric == 'precomputed', which only "
                         "DiffusionPowerKMeans takes."
                     )
+            elif isinstance(kernel, RandomFourierFeatures):
+                fourier.check_n_frequencies(kernel.n_frequencies)
+                fourier.check_kernel(kernel.kernel, kernel.gamma, kernel.sampling)
             elif kernel is not None:
-                fourier.check_kernel(*kernel, self.sampling)
+                validation.check_real(kernel, "e in ('linear', e) of kernels", 0, 1)
 
     def _kernels_of_views(self, n_views: int) -> list[_Kernel]:
         """What defines the features of each view, or of each repetition of the views."""
         kernels = "rbf" if self.kernels is None else self.kernels
         if is_option(kernels, "auto"):
-            whitened = DiffusionMap(whitening=_WHITENING)
             n_tables = n_views + self._are_joined(n_views)
-            return (
-                [DiffusionMap(whitening=None)] * n_views + [whitened] * n_tables + [None] * n_tables
-            )
+            graphs = [DiffusionMap(whitening=None)] * n_views
+            graphs += [DiffusionMap(whitening=_WHITENING)] * n_tables
+            return [*graphs, *[_WHITENING] * n_tables]
         if isinstance(kernels, str):
             kernels = [kernels] * n_views
         if not isinstance(kernels, (list, tuple)) or not kernels:
             raise TypeError(
                 f"kernels == {kernels!r}, must be a name, or a list with {_ENTRIES} for each view."
             )
-        return [_kernel_of_view(kernel) for kernel in kernels]
+        return [self._kernel_of_view(kernel) for kernel in kernels]
+
+    def _kernel_of_view(self, kernel: Any) -> _Kernel:
+        """An entry of `kernels`, with what a name alone stands for."""
+        if isinstance(kernel, (DiffusionMap, RandomFourierFeatures)):
+            return kernel
+        if is_option(kernel, "diffusion"):
+            return DiffusionMap()
+        pair = isinstance(kernel, (list, tuple)) and len(kernel) == 2
+        if not (pair or isinstance(kernel, str)):
+            raise ValueError(f"kernels contains {kernel!r}, must have for each view {_ENTRIES}.")
+        parameter: Any = None if kernel == "linear" else "mean"
+        name, parameter = kernel if pair else (kernel, parameter)
+        return parameter if is_option(name, "linear") else self._random_features(name, parameter)
+
+    def _random_features(self, kernel: Any, gamma: Any) -> RandomFourierFeatures:
+        D: Any = self.n_frequencies
+        return RandomFourierFeatures(D, kernel=kernel, gamma=gamma)
 
     def _check_views(self, X: Any, reset: bool) -> list[Columns]:
         tables = check_views(self, X, reset=reset)
@@ -453,15 +456,11 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
         kernels = self._kernels_of_views(self._n_views or 1)
         if self.kernels is None and not self._n_views:
             mean = fourier.gamma_of_view(self, sample, 0, "rbf", "mean", context.random)
-            kernels = [("rbf", factor * mean) for factor in _BANK]
+            kernels = [self._random_features("rbf", factor * mean) for factor in _BANK]
         return [self._fit_map(sample, i, kernel, context) for i, kernel in enumerate(kernels)]
 
     def _fit_map(self, sample: RowSample, view: int, kernel: _Kernel, context: FitContext) -> Any:
         scales = self._scales(sample, view)
-        if kernel is None:
-            automatic = self.whitening is None and is_option(self.kernels, "auto")
-            exponent = _WHITENING if automatic else self.whitening
-            return whitened_view(exponent, sample, view, context, scales)
         if isinstance(kernel, DiffusionMap):
             rows = sample.some_with(view)
             if is_option(self.kernels, "auto"):
@@ -470,7 +469,9 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
                     self, kernel, *rows, context.random, True, whitening, scales=scales
                 )
             return chosen_map(self, kernel, *rows, context, unit_variance=True)
-        return fourier.fit_map(self, sample, view, *kernel, context.random)
+        if isinstance(kernel, RandomFourierFeatures):
+            return fourier.fit_map(self, sample, view, kernel, context.random)
+        return whitened_view(kernel, sample, view, context, scales)
 
     def _scales(self, sample: RowSample, view: int) -> Array | None:
         """What the columns of all views side by side are multiplied by, so that each view has a
@@ -531,17 +532,7 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
         )
 
 
-_ENTRIES = "a name, a pair of a name and its gamma, or a DiffusionMap"
-
-
-def _kernel_of_view(kernel: Any) -> _Kernel:
-    """An entry of `kernels`, with what a name alone stands for."""
-    if isinstance(kernel, DiffusionMap):
-        return kernel
-    if isinstance(kernel, str):
-        if kernel == "linear":
-            return None
-        return DiffusionMap() if kernel == "diffusion" else (kernel, "mean")
-    if isinstance(kernel, (list, tuple)) and len(kernel) == 2:
-        return kernel[0], kernel[1]
-    raise ValueError(f"kernels contains {kernel!r}, must have for each view {_ENTRIES}.")
+_ENTRIES = (
+    "a name, a pair of a name and its gamma, a pair of 'linear' and a power, a DiffusionMap or "
+    "RandomFourierFeatures"
+)

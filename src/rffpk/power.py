@@ -382,10 +382,11 @@ class RFFKernelPowerKMeans(AnnealedClusterer):
         number must be > 0.
     n_frequencies : {"auto", "paper"} or int, default="auto"
         Number of random frequencies D, at least 1; each gives two features. "paper": ceil(4 log^3(2
-        k)) for k clusters (Chen et al., theorem 3). "auto": the least of 128, 256, 512, ... whose
-        mean squared error of the kernel, over pairs of a sample of the rows, is at most 0.02 of the
-        kernel's variance over these pairs. The most are 8192, or as many as make 2^25 numbers for
-        20 000 rows; a warning says if they do not suffice. The number does not depend on k.
+        k)) independent ones for k clusters (Chen et al., theorem 3). "auto": the least of 128, 256,
+        512, ... whose mean squared error of the kernel, over pairs of a sample of the rows, is at
+        most 0.02 of the kernel's variance over these pairs. The most are 8192, or as many as make
+        2^25 numbers for 20 000 rows; a warning says if they do not suffice. The number does not
+        depend on k.
     sampling : {"auto", "orthogonal", "structured", "iid"}, default="auto"
         How frequencies are drawn. "orthogonal", for "rbf" only: blocks of up to d orthogonal
         directions with chi-distributed lengths, d the number of columns (Yu et al., NeurIPS 2016).
@@ -485,7 +486,7 @@ class RFFKernelPowerKMeans(AnnealedClusterer):
     With n rows of d columns a pass costs O(n (d + k) D) time; memory beyond X is O(n) for the
     labels, and O(n D) if features are stored.
 
-    The algorithm of [1]_ is ``annealing="paper", n_frequencies="paper", sampling="iid"``, with
+    The algorithm of [1]_ is ``annealing="paper", n_frequencies="paper"``, with
     ``tol=1e-6`` in the comparison of ``docs/papers`` with its tables.
 
     References
@@ -530,7 +531,10 @@ class RFFKernelPowerKMeans(AnnealedClusterer):
         )
 
     def _maps(self, sample: RowSample, context: search.FitContext) -> list[Any]:
-        return [fourier.fit_map(self, sample, 0, self.kernel, self.gamma, context.random)]
+        given = fourier.RandomFourierFeatures(
+            self.n_frequencies, kernel=self.kernel, gamma=self.gamma, sampling=self.sampling
+        )
+        return [fourier.fit_map(self, sample, 0, given, context.random)]
 
     def _published(self, result: FitResult, context: search.FitContext) -> None:
         self.feature_map_ = self._feature_maps[0]
