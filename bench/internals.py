@@ -14,8 +14,7 @@ from rffpk._rows.passes import make_rows, one_pass
 from rffpk._rows.rows import Rows
 from rffpk._rows.sums import power_weights, typicality
 from rffpk._utils.arrays import Fourier, Landmarks, Unit
-from rffpk._utils.narrow_rows import NarrowRows
-from rffpk._utils.sparse_rows import sparse_rows
+from rffpk._utils.columns import NarrowRows, sparse_rows
 from rffpk.fusion import onkc
 
 __all__ = [

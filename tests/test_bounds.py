@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from rffpk import PowerKMeans, RFFKernelPowerKMeans
 from rffpk._anneal import hard_plan
-from rffpk._anneal.hamerly import HardPasses
+from rffpk._anneal.hard_passes import HardPasses
 from rffpk._rows.passes import make_rows, one_pass, shifted_features
 from rffpk._utils.arrays import Fourier
 

@@ -3,6 +3,7 @@
 import ast
 import inspect
 import re
+from pathlib import Path
 from typing import Literal, get_args, get_origin, get_type_hints
 
 import numpy as np
@@ -14,6 +15,7 @@ from sklearn.base import clone
 import rffpk
 from rffpk.selection import NClustersSelection
 
+ROOT = Path(__file__).parent.parent
 SECTIONS = [
     "Parameters", "Attributes", "Returns", "Raises", "Warns", "Notes", "References", "Examples",
 ]  # fmt: skip
@@ -82,6 +84,51 @@ FITS = {cls.__name__: [(STORED, FRAME)] for cls in CLASSES if hasattr(cls, "fit"
     ],
     "NystroemKernelKMeans": [(STORED, FRAME), ({"n_anchors": 9, "n_components": 3}, ROWS)],
 }  # fmt: skip
+RECORDS = (ROOT / "docs" / "api.md").read_text().partition("## Records of a fit")[2]
+
+# The attributes that many classes have.
+ORDER = [
+    "labels_", "inertia_", "s_", "membership_exponent_", "n_iter_",
+    "sample_size_", "history_", "memberships_", "n_features_in_",
+    "feature_names_in_", "outlier_scores_", "probabilities_", "linkage_",
+]  # fmt: skip
+# Names with one meaning in all classes of a group, whose descriptions are equal there.
+GROUPS_OF_CLASSES = {
+    "all": ([*FITS], [
+        "n_jobs", "random_state", "verbose", "store_memberships", "views", "weight_entropy",
+        "kernel_params", "memberships_", "probabilities_", "lambda_",
+        "linkage_", "selection_", "outlier_scores_", "noise",
+    ]),
+    "features": (
+        [
+            "PowerKMeans", "RFFKernelPowerKMeans", "DiffusionPowerKMeans",
+            "RFFMultiKernelPowerKMeans", "FuzzyCMeans", "RandomFourierFeatures",
+        ],
+        ["sample", "max_iter", "tol", "n_iter_", "sample_size_", "n_buffered_", "history_",
+         "gamma", "sampling", "cache_"],
+    ),
+    "exact": (
+        ["KernelKMeans", "KernelPowerKMeans", "MultiKernelPowerKMeans", "RMKKM"],
+        ["gamma", "kernel", "kernels", "cache", "dual_coef_", "n_iter_", "cache_", "history_"],
+    ),
+    "graphs": (
+        ["DiffusionMap", "DiffusionPowerKMeans"],
+        ["n_components", "n_neighbors", "n_landmarks", "metric"],
+    ),
+    "annealed": (
+        ["PowerKMeans", "RFFKernelPowerKMeans", "DiffusionPowerKMeans"],
+        ["n_clusters", "n_init", "annealing", "init", "n_clusters_", "n_features_in_"],
+    ),
+    "hard": (["KernelKMeans", "RMKKM"], ["n_init", "s_", "membership_exponent_"]),
+    "fusions": (
+        [
+            "AverageMKKM", "MKKM", "MKKMMR", "LKAM", "LMKKM", "ONKC", "MVCLFA", "CoregSC",
+            "SimpleMKKM", "SMKC", "FAMKKM",
+        ],
+        ["kernels", "n_init", "n_landmarks", "max_iter", "labels_", "landmarks_", "inertia_", "s_",
+         "membership_exponent_", "n_iter_", "history_", "n_features_in_", "feature_names_in_"],
+    ),
+}  # fmt: skip
 KINDS = {
     "NClustersSelection": NClustersSelection,
     "ndarray": np.ndarray, "float": float, "int": int, "bool": bool, "list": list, "tuple": tuple,
@@ -97,14 +144,24 @@ def sections_of(thing):
 
 
 def described(thing, title):
-    """(name, type, description) of each entry of a section."""
-    found = []
+    """(name, type, description) of each name in a section; an entry may have several names, of one
+    type or of one each, and one that names a property alone has the description of the property."""
+    entries = []
     for line in dict(sections_of(thing)).get(title, []):
         if line.startswith(" "):
-            found[-1][2] += line.strip()
+            entries[-1][2] = f"{entries[-1][2]} {line.strip()}".strip()
         elif line:
-            name, _, kind = line.partition(" : ")
-            found.append([name, kind, ""])
+            names, _, kind = line.partition(" : ")
+            entries.append([names.split(", "), kind, ""])
+    found = []
+    for names, kind, text in entries:
+        kind, _, default = kind.partition(", default=")
+        kinds = kind.split(" and ") if len(names) > 1 else [kind]
+        kinds = kinds * len(names) if len(kinds) == 1 else kinds
+        kinds = [f"{kind}, default={default}" if default else kind for kind in kinds]
+        if text == kind == "":
+            text = inspect.getdoc(getattr(thing, names[0]))
+        found += [(name, kind, text) for name, kind in zip(names, kinds, strict=True)]
     return found
 
 
@@ -136,6 +193,31 @@ def test_every_parameter_of_a_class_is_described_once_with_its_default(cls):
     check_parameters(cls, parameters)
     for name, kind, text in described(cls, "Parameters"):
         assert ", default=" in kind and text, name
+
+
+@pytest.mark.parametrize("group", GROUPS_OF_CLASSES)
+def test_what_means_the_same_in_several_classes_is_described_alike(group):
+    names, shared = GROUPS_OF_CLASSES[group]
+    entries = [
+        (entry[0], entry[2])
+        for name in names
+        for title in ("Parameters", "Attributes")
+        for entry in described(getattr(rffpk, name), title)
+    ]
+    for name in shared:
+        texts = [text for found, text in entries if found == name]
+        assert len(texts) > 1 and len({*texts}) == 1, (name, {*texts})
+
+
+@pytest.mark.parametrize("cls", CLASSES)
+def test_no_docstring_of_a_class_is_longer_than_a_page(cls):
+    assert cls.__doc__.count("\n") < 130
+
+
+@pytest.mark.parametrize("cls", CLASSES)
+def test_attributes_come_in_one_order(cls):
+    names = [name for name, _, _ in described(cls, "Attributes") if name in ORDER]
+    assert names == [name for name in ORDER if name in names]
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
@@ -192,6 +274,7 @@ def test_attributes_that_fits_set_are_those_described(cls):
     attributes = described(cls, "Attributes")
     kinds = {name: kind for name, kind, text in attributes if text}
     assert len(kinds) == len(attributes)
+    assert all(kinds[name] or is_property(getattr(cls, name)) for name in kinds)
     found = set()
     for parameters, X in FITS[cls.__name__]:
         if "n_clusters" in inspect.signature(cls).parameters:
@@ -204,8 +287,9 @@ def test_attributes_that_fits_set_are_those_described(cls):
         fitted = {n: getattr(model, n) for n in names}
         found |= {*fitted}
         for name, value in fitted.items():
-            check_kind(name, value, kinds[name], model)
-        check_history(model, inspect.getdoc(cls))
+            if kinds[name]:
+                check_kind(name, value, kinds[name], model)
+        check_history(model)
     assert found == {*kinds}
 
 
@@ -228,11 +312,11 @@ def check_kind(name, value, kind, model):
         assert value.dtype == np.int32, name
 
 
-def check_history(model, doc):
-    """Keys and str values of the records are described."""
+def check_history(model):
+    """Keys and str values of the records are described on the page of the reference."""
     for record in getattr(model, "history_", []):
         values = [record[key] for key in ("stage", "kind", "outcome") if key in record]
-        assert not [text for text in (*record, *values) if f'"{text}"' not in doc]
+        assert not [text for text in (*record, *values) if f'"{text}"' not in RECORDS]
 
 
 @pytest.mark.exhaustive

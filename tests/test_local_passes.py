@@ -11,7 +11,7 @@ from sklearn.preprocessing import normalize
 
 from rffpk import Annealing, PowerKMeans, _core, _reference
 from rffpk._anneal import hard_plan, local_passes
-from rffpk._anneal.local_passes import Assignment, Need, add, remove, step
+from rffpk._anneal.hard_passes import Assignment, Need, add, remove, step
 from rffpk._rows.passes import make_rows, one_pass
 from rffpk._utils.arrays import Unit
 

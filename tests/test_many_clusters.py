@@ -23,7 +23,7 @@ from rffpk._anneal.search import MANY
 from rffpk._anneal.seeding import merged_centroids, seed_centroids
 from rffpk._rows.draws import _accepted
 from rffpk._rows.passes import make_rows
-from rffpk._utils.sparse_rows import sparse_rows
+from rffpk._utils.columns import sparse_rows
 
 
 def mixture(n, k, d=8, seed=0):
@@ -128,7 +128,7 @@ def test_merged_centroids_are_those_of_the_clusters(weighted, sparse):
 @pytest.mark.parametrize("least_work", [0, np.inf], ids=["near", "all"])
 def test_clusters_of_few_rows_in_many_columns_have_merged_centroids(least_work, monkeypatch):
     """There rows of other clusters are hardly farther from a row than those of its own."""
-    monkeypatch.setattr("rffpk._anneal.hard_plan.LEAST_WORK", least_work)
+    monkeypatch.setattr("rffpk._anneal.hard_passes.LEAST_WORK", least_work)
     found, y = 0, np.repeat(np.arange(40), [300] * 10 + [8] * 30)
     for seed in range(5):
         random = np.random.RandomState(seed)

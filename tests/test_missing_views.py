@@ -21,9 +21,8 @@ from sklearn.metrics import normalized_mutual_info_score
 import rffpk
 from rffpk import Annealing, MultiKernelPowerKMeans, RFFMultiKernelPowerKMeans, Typicality
 from rffpk._anneal.decompositions import critical_exponent, typical_critical_exponent
-from rffpk._rows.missing import coverage, present_bits, there_of
 from rffpk._rows.passes import make_rows, one_pass, shifted_features, take_steps, total_variance
-from rffpk._rows.rows import Rows
+from rffpk._rows.rows import Rows, coverage, present_bits, there_of
 from rffpk._rows.sums import LEAST_WEIGHT, view_penalty, view_weights
 from rffpk._utils.arrays import Fourier
 

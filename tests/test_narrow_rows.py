@@ -10,7 +10,7 @@ import pytest
 import rffpk
 from rffpk import Annealing, FuzzyCMeans, PowerKMeans, RFFKernelPowerKMeans, _core, _reference
 from rffpk._anneal import hamerly, hard_plan, local_passes
-from rffpk._utils.narrow_rows import NarrowRows, narrow_rows
+from rffpk._utils.columns import NarrowRows, narrow_rows
 from rffpk.sources import from_array, from_npy
 
 TYPES = [np.float16, np.int8, np.uint8, "bfloat16"]

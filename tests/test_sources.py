@@ -28,7 +28,7 @@ from rffpk import (
     RFFMultiKernelPowerKMeans,
 )
 from rffpk._rows import streams
-from rffpk._rows.reservoir import Reservoir, row_keys
+from rffpk._rows.draws import Reservoir, row_keys
 from rffpk._rows.sample import Sampling, column_moments, sample_arrays
 from rffpk.sources import from_array, from_arrow, from_dask, from_npy, from_parquet, spill
 

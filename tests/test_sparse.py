@@ -40,7 +40,7 @@ from rffpk._rows.passes import (
 from rffpk._rows.store import projection_cost, written_out
 from rffpk._utils import config
 from rffpk._utils.arrays import Fourier, Landmarks, Structure
-from rffpk._utils.sparse_rows import distinct_rows, sparse_rows
+from rffpk._utils.columns import distinct_rows, sparse_rows
 
 CLUSTERERS = [PowerKMeans, FuzzyCMeans, RFFKernelPowerKMeans]
 EVERY = [*CLUSTERERS, DiffusionPowerKMeans, KernelKMeans, KernelPowerKMeans]

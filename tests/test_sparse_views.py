@@ -39,7 +39,7 @@ from rffpk import (
 from rffpk._core import use_thread_work
 from rffpk._rows.passes import make_rows, one_pass
 from rffpk._utils.arrays import Fourier, Structure
-from rffpk._utils.sparse_rows import sparse_rows
+from rffpk._utils.columns import sparse_rows
 
 EVERY = [
     RFFMultiKernelPowerKMeans, MultiKernelPowerKMeans, AverageMKKM, MKKM, SimpleMKKM, MKKMMR, LKAM,

@@ -14,9 +14,6 @@ pytestmark = [
     pytest.mark.skipif(not (ROOT / "tools").exists(), reason="only in the repository"),
 ]
 
-TEXTS, POWER = "tools/shared_docstrings.py", "src/rffpk/power.py"
-ESTIMATOR = "src/rffpk/_utils/estimator.py"
-
 
 def run(tool, *options, root=ROOT):
     return subprocess.run(
@@ -43,50 +40,10 @@ def change(path, pattern, new):
     path.write_text(changed)
 
 
-@pytest.mark.parametrize(
-    "command", [("docstrings.py", "--check"), ("promises.py", "--check"), ("sizes.py",)]
-)
+@pytest.mark.parametrize("command", [("promises.py", "--check"), ("sizes.py",)])
 def test_the_source_passes(command):
     done = run(*command)
     assert (done.stdout, done.stderr, done.returncode) == ("", "", 0)
-
-
-@pytest.mark.few(1)
-@pytest.mark.parametrize(
-    "path, pattern, new",
-    [
-        (TEXTS, "Number of clusters k,", "Number k of clusters,"),
-        (POWER, r"    annealing : .*\n(        .*\n)+", ""),
-        (POWER, "Number of clusters k,", "Number k of clusters,"),
-        (POWER, r"    sample_size_ : .*\n(        .*\n)+", ""),
-        (POWER, "max_iter: int = 1000", "max_iter: int = 999"),
-        (ESTIMATOR, "Present for scikit-learn's conventions", "Not used"),
-    ],
-)  # fmt: skip
-def test_what_differs_from_the_shared_texts_is_found_and_written(copy, path, pattern, new):
-    change(copy / path, pattern, new)
-    before = {file: file.read_text() for file in copy.rglob("*.py")}
-    done = run("docstrings.py", "--check", root=copy)
-    assert done.returncode == 1 and "must be" in done.stdout
-    assert before == {file: file.read_text() for file in copy.rglob("*.py")}
-    assert run("docstrings.py", root=copy).returncode == 0
-    assert run("docstrings.py", "--check", root=copy).returncode == 0
-
-
-@pytest.mark.few(1)
-@pytest.mark.parametrize(
-    "pattern, new, message",
-    [
-        ("    m: float = 2.0", "    m: float = 2.0\n    n: float = 2.0", "have and describe n"),
-        ("    m: float = 2.0\n", "", "have and describe m"),
-        ("class FuzzyCMeans", "class Fuzzy", "no class is called FuzzyCMeans"),
-    ],
-)
-def test_parameters_without_a_description_are_named(copy, pattern, new, message):
-    change(copy / "src/rffpk/fuzzy.py", pattern, new)
-    for options in [], ["--check"]:
-        done = run("docstrings.py", *options, root=copy)
-        assert done.returncode == 1 and message in done.stdout
 
 
 def test_long_functions_are_named(copy):

@@ -15,7 +15,7 @@ from sklearn.metrics import adjusted_rand_score
 import rffpk
 from rffpk import DiffusionMap, DiffusionPowerKMeans, FuzzyCMeans, PowerKMeans, diffusion
 from rffpk import RFFMultiKernelPowerKMeans as MultiView
-from rffpk._utils.sparse_rows import sparse_rows
+from rffpk._utils.columns import sparse_rows
 from rffpk.maps.neighbours import n_mutual
 from rffpk.maps.whitening import fit_whitening
 

@@ -29,7 +29,7 @@ from rffpk._rows.sums import (
     view_weights,
 )
 from rffpk._utils.arrays import Array, Landmarks, Structure
-from rffpk._utils.sparse_rows import Columns, dense
+from rffpk._utils.columns import Columns, dense
 
 POWER, HARD, TYPICALITY, BOTH = range(4)
 

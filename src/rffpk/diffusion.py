@@ -18,9 +18,9 @@ from rffpk._anneal.selection import NClustersSelection
 from rffpk._rows.sample import RowSample
 from rffpk._rows.store import Cache, check_cache
 from rffpk._utils.arrays import Array, adjusted_rand_index
+from rffpk._utils.columns import Columns, SparseRows, squared_distances
 from rffpk._utils.estimator import parameters
 from rffpk._utils.messages import without
-from rffpk._utils.sparse_rows import Columns, SparseRows, squared_distances
 from rffpk._utils.validation import Auto, Level, is_graph
 from rffpk.maps.diffusion_map import (
     DiffusionMap,
@@ -43,230 +43,117 @@ class DiffusionPowerKMeans(AnnealedClusterer):
 
     Rows are mapped to the features of a `DiffusionMap`, in which clusters of whatever shape are
     groups that are far apart, and power k-means runs on these. Its objective is a normalised cut of
-    the graph of neighbours after a time of diffusion [1]_.
+    the graph of neighbors after a time of diffusion (Dhillon, Guan, Kulis: Kernel k-means, spectral
+    clustering and normalized cuts. KDD 2004; ``docs/math.md``, eq. (17.6)).
+
+    The map costs O(n_samples n_landmarks n_features), a pass O(n_samples n_components k), with at
+    most 3 k components. `predict` gives rows that were fitted their labels.
+
+    With ``metric="precomputed"`` X is a graph of shape (n_samples, n_samples), sparse or dense, of
+    affinities >= 0, larger for nearer rows, taken as (A + A') / 2; new rows have affinities to the
+    fitted rows, (n_new, n_samples). `n_neighbors`, `n_landmarks` and `whitening` must have their
+    defaults, and `noise` and `partial_fit` need rows. ``docs/tasks.md`` shows where graphs come
+    from.
+
+    `fit` raises a ValueError or TypeError for bad input. A ConvergenceWarning says if `max_iter`
+    ended a run, if clusters have no rows, or if more than n_clusters connected components of the
+    graph count. ``docs/annealing.md`` has the starts.
 
     Parameters
     ----------
     n_clusters : {"coarse", "auto", "fine"} or int, default=8
-        Number of clusters k, from 1 to n_samples. "auto": the number that `select_n_clusters` finds
-        in the rows; it may be 1. "coarse" and "fine": the least and the largest of its levels,
-        numbers that are better than one.
+        Number of clusters k, from 1 to n_samples. "auto": found in the rows; may be 1. "coarse",
+        "fine": the least and the largest that are better than one (``docs/clusters_number.md``).
     n_init : "auto" or int, default="auto"
-        Number of starts; the best result is kept. If `init` is "k-means++", and `annealing` is
-        "auto" or sets `end` and `swaps` alone, the starts differ: the last one is annealed slowly
-        from the critical exponent, with random disturbances of the centroids before each stage; the
-        others are, in turn, annealed quickly from the smaller of -5 and twice the critical
-        exponent, and not annealed at all (plain k-means++). A start is dropped when the power mean
-        is within 1 % of its limit and the objective 2 % above the best result so far. "auto": three
-        if the starts differ, otherwise one. If neither view weights nor typicality are part of the
-        objective, starts that are not annealed begin at merged centroids from 20 clusters on, and
-        from 100 clusters on "auto" is one of these: eight centroids for each cluster are drawn as
-        "k-means++" draws them and moved by a few passes, one more for each is drawn among the rows
-        that are far from them, and Ward's method merges all. An array or a callable as `init` is
-        always one start.
+        Number of starts, at least 1; the best is kept. "auto": one from 100 clusters on or with a
+        given `init` or schedule, else three of different kinds.
     store_memberships : bool, default=False
         Whether `memberships_` is set, which takes O(n_samples n_clusters) memory.
     random_state : int, RandomState instance or None, default=None
-        Draws the landmarks, the sample, the initial centroids, and their disturbances and swaps. An
-        int gives the same result in each call.
+        Source of all random draws. An int gives the same result in each call.
     n_jobs : int or None, default=None
-        Number of threads, from -1024 to 1024 except 0. None and -1: all that the affinity mask of
-        the process, the quota of the container, OMP_NUM_THREADS and threadpoolctl allow; -2: all of
-        these except one, and so on. `rffpk info` prints the limits. Small problems take fewer.
-        Results are the same to the bit for any number of threads.
+        Number of threads, -1024 to 1024 except 0; None and -1: all allowed, -2: all except one.
     verbose : int, default=0
-        If not 0, each pass is reported with the start, the stage, the exponent, the objective, the
-        rows visited in a second, the time elapsed, and a rough time left once a start has ended: on
-        a terminal in one line that changes, if tqdm is installed, else in a line for each pass. The
-        logger "rffpk" gets the same lines at level DEBUG, whatever `verbose` is.
+        If not 0, each pass is reported; the logger "rffpk" gets the same lines at level DEBUG.
     annealing : {"auto", "paper"}, Annealing or None, default="auto"
-        How the exponent s falls. "auto": as an `Annealing` with its defaults says, from the
-        critical exponent, while the centroids converge at each stage, to passes of k-means; its
-        other values are for other schedules, and for rows that stay assigned softly. None: not at
-        all, which is plain k-means from `init`. "paper": as the paper of RFF-KPKM says,
-        ``Annealing(start=-5.0, factor=1.04, passes=3, until="objective")`` with `sample` None and
-        `init` "k-means" in place of their defaults. It names no `tol`: ``docs/papers`` has 1e-6,
-        and with 1e-3 most fits end near the first exponent.
+        How the exponent s falls. "auto": adaptively from the critical exponent, to passes of
+        k-means. "paper": ``Annealing(start=-5.0, factor=1.04, passes=3, until="objective")``, with
+        `sample` None and `init` "k-means" for their defaults. None: plain k-means.
     sample : "auto", int or None, default="auto"
-        Number of rows that the starts run on: a random sample without replacement, in which heavy
-        rows are likelier, of at least n_clusters rows. It depends on `random_state` and the numbers
-        of the rows alone. The best result is then improved on larger samples and at last on all
-        rows until convergence. "auto": 20 000 rows, or 50 for each cluster if that is more. None,
-        or a number >= n_samples: all rows.
+        Number of rows, at least n_clusters, that starts run on; larger samples and all rows follow.
+        "auto": 20 000, or 50 for each cluster if that is more. None: all rows.
     init : {"k-means++", "random", "k-means"}, array or callable, default="k-means++"
-        Initial centroids. "k-means++" and "random" choose them among the seeding rows. These are
-        random rows of those that the starts run on, others for each start: as many as have two
-        million features together, at most 20 000 and at least 20 for each cluster, or all if there
-        are fewer. "k-means" chooses as "k-means++" and goes on with passes of k-means before a
-        start. An array holds initial centroids in the shape of `cluster_centers_`. A callable gets
-        (features of the seeding rows, n_clusters, random_state=...) and returns such an array.
-        Centroids that are given are kept: if `annealing` is "auto", or sets `end` and `swaps`
-        alone, they are not annealed, but moved at once by passes at the end of annealing.
+        Initial centroids: chosen among random rows; "k-means" adds passes of k-means. An array has
+        the shape of `cluster_centers_`; a callable (features, n_clusters, random_state=...) returns
+        one. Centroids that are given are not annealed.
     max_iter : int, default=1000
-        Largest number of passes of a start, and of the passes on each larger sample and on all rows
-        that follow. ``init="k-means"`` may take as many before a start; swaps are not counted.
+        Largest number of passes of a start, on each larger sample, and on all rows.
     tol : float, default=0.001
-        Tolerance >= 0: passes have converged when the root mean square shift of the centroids in
-        one pass is at most `tol` times the standard deviation of the features (the root of their
-        total variance). At 1e-3 a pass of k-means lowers the objective by some millionths of
-        itself.
+        Tolerance >= 0: passes end when the root mean square shift of the centroids in one is at
+        most `tol` times the standard deviation of the features (the root of their total variance).
     noise : "auto", float or None, default=None
-        Which rows are noise: those that are far from their nearest rows. They get the label -1, and
-        centroids are searched among the other rows. The distance of a row is that to the fifth
-        nearest row of a sample, in the columns (``docs/noise.md``). A number in (0, 1): the
-        farthest rows, with a share of the weight as near to this number as possible; those at the
-        border that are equally far away are kept. "auto": the rows beyond a gap of the distances,
-        if there is one. None: no row. Collections of Dask and missing views are refused.
+        Rows far from others get the label -1 and move no centroid (``docs/noise.md``). A number in
+        (0, 1): the farthest, with this share of the weight. "auto": those beyond a gap of the
+        distances, if there is one. Not for collections of Dask or missing views.
     n_components : "auto" or int, default="auto"
-        Number of features, the slowest functions of the random walk. "auto": those that have not
-        decayed at `time` and do not live on few rows, at most three for each cluster.
+        Number of features, the slowest functions of the walk. "auto": those that have not decayed
+        at `time` and do not live on few rows, at most three for each cluster.
     n_neighbors : "auto" or int, default="auto"
-        Number of landmarks that the random walk can step to from a row. "auto": 8, if landmarks are
-        centroids; 2.5 log(m), if the m distinct rows are the landmarks: then only mutual neighbors
-        count.
+        Number of landmarks that the walk can step to from a row. "auto": 8 if landmarks are
+        centroids; 2.5 log(m) mutual ones if they are the m distinct rows.
     n_landmarks : "auto" or int, default="auto"
-        Number of landmarks. If there are at most so many distinct rows, all of them are landmarks,
-        and a step from a row leads to itself or to a mutual neighbor: each is among the nearest of
-        the other. Otherwise the landmarks are centroids of a few passes of k-means on a sample of
-        the rows. "auto": all distinct rows, if they are at most 200 000 (sparse rows: 30 000; k >
-        44 clusters: 4e8 / k^2); otherwise 5 sqrt(m) centroids, at least 1000 and 5 k, with m the
-        size of the sample, in a clustering at most 220 000. From 100 clusters on these are at least
-        8 k, and up to 40 k where each has 25 rows.
+        Number of landmarks: all distinct rows if these are no more, otherwise centroids of a few
+        passes of k-means on m sampled rows. "auto": all of up to 200 000 rows (30 000 sparse ones,
+        4e8 / k^2 for k > 44), otherwise 5 sqrt(m) or more (``docs/math.md``, section 17).
     time : "auto" or float, default="auto"
         Length of the walks, in steps, > 0. "auto": three relaxation times of the k-th slowest
-        function; at most 10^6.
+        function, at most 10^6.
     metric : {"euclidean", "cosine", "precomputed"}, default="euclidean"
-        Distance by which neighbors are chosen. "cosine": rows are scaled to length one first, as is
-        usual for texts; rows of zeros stay. Columns are never scaled: standardize them first if
-        their units differ. "precomputed": X is the graph itself, see Notes.
+        Distance by which neighbors are chosen. "cosine": rows are scaled to length one first; rows
+        of zeros stay. "precomputed": X is a graph of affinities, see above.
     whitening : "auto", None or float, default="auto"
-        A number from 0 to 1: neighbors are found among the leading principal components, two for
-        each cluster at most, each divided by this power of its standard deviation; 0 only projects,
-        1 gives all the same variance. From 8 components on, rows are scaled to length one. None:
-        the columns. "auto": None in a `DiffusionMap` by itself, which knows no clusters. In a
-        clustering None, 0.5 and 1 (None with ``metric="cosine"``) are tried on a sample of 2000
-        rows, or 20 for each cluster, and each of them with once and twice the default number of
-        neighbors, if `n_neighbors` is "auto". Of these a graph on the columns is taken that falls
-        apart into as many large components, far apart, or else the one whose clusters agree most
-        with those of the others; of two, the first. `DiffusionPowerKMeans` clusters the columns
-        themselves where their clusters are much like those of the graph, with few rows between any
-        two: columns tell better where clusters that touch end. It does not if a parameter of the
-        map is given, or where the graph has k components or small ones that count. From 100
-        clusters on None, where landmarks are centroids.
+        A number from 0 to 1: neighbors by at most 2 k principal components, divided by this power
+        of their standard deviations; from 8 components on rows get length one. None: columns.
+        "auto": the best of three of these, or the clusters of the columns themselves, by trials on
+        2000 rows (``docs/math.md``, section 20); None with "cosine", and from 100 clusters on where
+        landmarks are centroids.
     cache : "auto", bool or int, default="auto"
-        Whether the features of all rows are computed once and stored, in the dtype of X, instead of
-        computed anew in each pass. "auto": if they take no more than a quarter of what the machine,
-        or the container, has available, or 16 MB. A number: if they take no more bytes than this.
-        Results are the same. Where all rows are landmarks, or `n_neighbors` exceeds 64, they are
-        always stored.
+        Whether features are stored, in the dtype of X. "auto": if they take at most a quarter of
+        the available memory; a number: at most so many bytes. True: always, or a MemoryError.
+        Always where all rows are landmarks or `n_neighbors` is above 64.
 
     Attributes
     ----------
     feature_map_ : DiffusionMap
-        Fitted feature map, with the time and the components that were chosen. Its `time_` is 0
-        where the columns are clustered themselves (see `whitening`): features are the columns.
+        Fitted feature map. Its `time_` is 0 where the columns are clustered themselves.
     cluster_centers_ : ndarray of shape (n_clusters, n_components)
         Centroids in the space of the diffusion features, in the dtype of X.
-    n_clusters_ : int
-        Number of clusters.
-    selection_ : NClustersSelection
-        Good numbers of clusters, with scores and partitions; set only if `n_clusters` is no number.
+    n_clusters_, selection_ : int and NClustersSelection
+        Number of clusters; good numbers with scores and partitions, set if `n_clusters` is none.
     labels_ : ndarray of int32, shape (n_samples,)
-        Cluster of each row: the index of its nearest centroid; -1 for noise (see `noise`).
-    inertia_ : float
-        K-means objective of `labels_` in the space of the features: the weighted sum of squared
-        distances of the rows to the means of their clusters.
-    objective_ : float
-        sum_i M_s, weighted by the sample weights, at the exponent `s_` and `cluster_centers_`.
-    s_ : float
-        Last finite exponent of the best start. If that start was plain k-means: the last finite
-        exponent of the last start; if no start was annealed, the exponent at which annealing would
-        end at the best centroids.
-    n_iter_ : int
-        Number of passes of the best start and of all that followed it, swaps included.
-    sample_size_ : int
-        Number of rows that the starts ran on.
+        Cluster of each row: the index of its nearest centroid; -1 for noise.
+    inertia_, objective_ : float
+        k-means objective of `labels_` on the features; the minimised sum at `s_`.
+    s_, membership_exponent_ : float
+        Last finite exponent of the best start (of the last, if that was plain k-means); default
+        exponent of `predict_proba`: `s_` after a soft end, else by ``docs/math.md``, eq. (8.6), at
+        least -1.5.
+    n_iter_, sample_size_ : int
+        Number of passes of the best start and of all that followed it; rows that starts ran on.
     n_buffered_ : int
-        Number of rows that `partial_fit` keeps until it has enough of them for the first centroids;
-        0 from then on. Set by `partial_fit` only.
+        Number of rows that `partial_fit` keeps for its first fit; set by it alone.
     cache_ : bool
         Whether the features of all rows were stored.
     history_ : list of dict
-        Records of what was done, in order. Each pass has a record with "stage", "start" (number of
-        its start, from 0), "kept" (whether the result goes back to this start), "rows" (number of
-        rows visited), "s" (the exponent; -inf for hard assignment), "objective" (before the
-        centroids moved), "shift" (of the centroids, relative as in `tol`), "distinct" (number of
-        centroids that do not coincide; swaps of batches have more centroids than n_clusters for
-        some passes), "repairs" (number of empty clusters whose centroid was moved to one of the
-        rows farthest from theirs), "kernel_weights" (of the views, before the pass) and "seconds".
-        The stages are "k-means" (of ``init="k-means"``), "anneal" (while s falls), "hard" (passes
-        of k-means after annealing), "settle" (passes at a finite exponent until convergence) and
-        "swap" (passes of a trial that moves centroids). Unless `init` is an array, the passes of a
-        start follow a record of stage "seeding" with "rows", the number of seeding rows (see
-        `init`). After all starts each of them has a record of stage "start" with "start", "kind"
-        ("given": as the parameters say; "critical", "low", "k-means++": slowly annealed, quickly
-        annealed and not annealed starts, and "merged", from merged centroids, see `n_init`),
-        "rows", "passes", "objective" (at its end; infinite if it was dropped) and "outcome"
-        ("kept", "lost" or "dropped").
+        Records of passes and starts, in order; ``docs/api.md`` describes their keys.
     memberships_ : ndarray of shape (n_samples, n_clusters)
-        Memberships of the rows in the clusters, as `predict_proba` returns them; set only if
-        `store_memberships`.
-    probabilities_ : ndarray of shape (n_samples,)
-        Membership of each row in its own cluster, 0 for noise; there only if `store_memberships`.
-    n_features_in_ : int
-        Number of columns of X in `fit`.
-    feature_names_in_ : ndarray of str, shape (n_features_in_,)
-        Names of the columns of X in `fit`; set only if all of them have names that are strings.
-    membership_exponent_ : float
-        Exponent of the memberships that `predict_proba` gives unless told otherwise: `s_` if rows
-        were assigned softly, else -(1 + d)/2, but on diffusion features -1.5 at least, with the
-        effective dimension d of the clusters: 1/lambda_max of the mean of zz' over the unit vectors
-        z from centroids to their rows.
-    linkage_ : ndarray of shape (n_clusters - 1, 4)
-        Ward's tree of the clusters, by centroids and weights, as a linkage matrix of SciPy: half
-        the square of a height is what the merger adds to the k-means objective, in the space of the
-        centroids. The last column counts clusters. Computed when it is asked for, in
-        O(n_clusters^2) time and memory.
+        Memberships of the rows, as `predict_proba` gives them; set if `store_memberships`.
+    n_features_in_, feature_names_in_ : int and ndarray of str, shape (n_features_in_,)
+        Number of columns of X in `fit`; their names, set if all of them are strings.
     outlier_scores_ : ndarray of shape (n_samples,)
-        Scores from 0 to 1, which rise with the distance of a row from others; above 1/2 for noise.
-        Set if `noise` is not None.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If a parameter or X is not as described.
-    MemoryError
-        If ``cache=True`` and the features take more than a quarter of the available memory.
-
-    Warns
-    -----
-    ConvergenceWarning
-        If `max_iter` ended a run, if clusters have no rows, or if more than `n_clusters` connected
-        components of the graph of neighbors count, or some that do not may be clusters. Components
-        of at least 0.2/k of the rows count and, while these are fewer than k, smaller ones of at
-        least ten rows with few rows around them. Rows of others are labeled by the nearest nodes:
-        they are named where one has ten rows, or five with few rows around them, or all together
-        0.2/k of the rows and ten. The few rows that most graphs leave out on their fringe are not.
-
-    Notes
-    -----
-    The map costs O(n_samples n_landmarks n_features), a pass O(n_samples n_components k); there are
-    no more than 3 k components. `predict` gives rows that were fitted their labels.
-
-    With ``metric="precomputed"`` X is a graph, a sparse or dense matrix (n_samples, n_samples) of
-    affinities >= 0, larger for nearer rows: scanpy's ``obsp["connectivities"]``, UMAP's ``graph_``,
-    or scikit-learn's ``kneighbors_graph``. A is taken as (A + A') / 2, and steps lead along its
-    edges; a row without any is a component of its own. A graph D of distances, such as
-    ``KNeighborsTransformer(mode="distance")`` gives, becomes one of affinities by ``D.data =
-    numpy.exp(-D.data**2 / (2 * (D.data**2).mean()))``: sparse distances are not told from
-    affinities. New rows are given by their affinities to the fitted rows, (n_new, n_samples), and
-    get the mean of the features of these; rows without any, and those of components that are left
-    out, get zeros. `n_neighbors`, `n_landmarks` and `whitening` must have their defaults. `noise`
-    and `partial_fit` need rows.
-
-    References
-    ----------
-    .. [1] Dhillon, Guan, Kulis: Kernel k-means, spectral clustering and normalized cuts. KDD 2004.
+        From 0 to 1, rising with the distance from others, above 1/2 for noise; set with `noise`.
+    probabilities_
+    linkage_
 
     Examples
     --------

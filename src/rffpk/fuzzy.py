@@ -11,7 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rffpk._anneal import centroid_model
-from rffpk._anneal.fit import GivenInit, Init, Problem, check_search
+from rffpk._anneal.fit import (
+    GivenInit,
+    Init,
+    Metric,
+    Problem,
+    check_metric,
+    check_search,
+    metric_map,
+)
 from rffpk._anneal.fit import fit as fit_by_passes
 from rffpk._anneal.objective import PowerMean
 from rffpk._anneal.search import Plan, Schedule, given_starts
@@ -20,11 +28,10 @@ from rffpk._rows.rows import Rows
 from rffpk._rows.sums import power_constant
 from rffpk._utils import config, validation
 from rffpk._utils.arrays import Array
+from rffpk._utils.columns import Columns, SparseRows, unit_rows
 from rffpk._utils.estimator import Clusterer, parameters
 from rffpk._utils.messages import warn
-from rffpk._utils.sparse_rows import Columns, SparseRows
 from rffpk._utils.validation import Auto
-from rffpk.maps.unit_rows import Metric, check_metric, metric_map, unit_lines
 from rffpk.metrics import checked_memberships, partition_coefficient
 
 MAX_M = 6.0  # the fuzzifier at s = MAX_S
@@ -36,63 +43,51 @@ class FuzzyCMeans(Clusterer):
     """Fuzzy c-means, as the power mean with fixed exponent s = -1/(m-1).
 
     Minimises J_m = sum_ij u_ij^m ||x_i - theta_j||^2 over memberships u with rows that sum to one
-    and centroids theta [1]_. Each pass over the rows computes memberships and uses them at once;
-    they are stored only if asked for.
+    and centroids theta (Bezdek, Ehrlich, Full: FCM: the fuzzy c-means clustering algorithm.
+    Computers & Geosciences 1984). Memberships are used as they are computed, and stored only if
+    asked for.
+
+    J_m = k^(-(m-1)) sum_i M_s with the power mean M_s (``docs/math.md``, section 5). With n rows of
+    d columns a pass costs O(n k d) time; memory beyond X is O(n). In many dimensions all centroids
+    may coincide; a ConvergenceWarning says how many are distinct. `fit` raises a ValueError or
+    TypeError for bad input.
 
     Parameters
     ----------
     n_clusters : int, default=8
         Number of clusters k, from 1 to n_samples.
     n_init : "auto" or int, default="auto"
-        Number of starts, at least 1, from initial centroids of their own; the best result is kept.
-        "auto": one. An array or a callable as `init` is always one start.
+        Number of starts, at least 1; the best is kept. "auto": one, as for an `init` that is given.
     store_memberships : bool, default=False
         Whether `memberships_` is set, which takes O(n_samples n_clusters) memory.
     random_state : int, RandomState instance or None, default=None
-        Draws the seeding rows and the initial centroids. An int gives the same result in each call.
+        Source of all random draws. An int gives the same result in each call.
     n_jobs : int or None, default=None
-        Number of threads, from -1024 to 1024 except 0. None and -1: all that the affinity mask of
-        the process, the quota of the container, OMP_NUM_THREADS and threadpoolctl allow; -2: all of
-        these except one, and so on. `rffpk info` prints the limits. Small problems take fewer.
-        Results are the same to the bit for any number of threads.
+        Number of threads, -1024 to 1024 except 0; None and -1: all allowed, -2: all except one.
     verbose : int, default=0
-        If not 0, each pass is reported with the start, the stage, the exponent, the objective, the
-        rows visited in a second, the time elapsed, and a rough time left once a start has ended: on
-        a terminal in one line that changes, if tqdm is installed, else in a line for each pass. The
-        logger "rffpk" gets the same lines at level DEBUG, whatever `verbose` is.
+        If not 0, each pass is reported; the logger "rffpk" gets the same lines at level DEBUG.
     m : float, default=2.0
         Fuzzifier, 1 < m <= 6. The closer it is to one, the closer memberships are to 0 and 1.
     sample : "auto", int or None, default=None
-        Number of rows that the starts run on: a random sample without replacement, in which heavy
-        rows are likelier, of at least n_clusters rows. It depends on `random_state` and the numbers
-        of the rows alone. The best result is then improved on larger samples and at last on all
-        rows until convergence. "auto": 20 000 rows, or 50 for each cluster if that is more. None,
-        or a number >= n_samples: all rows.
+        Number of rows, at least n_clusters, that starts run on; larger samples and all rows follow.
+        "auto": 20 000, or 50 for each cluster if that is more. None: all rows.
     init : {"k-means++", "random", "k-means"}, array or callable, default="k-means++"
-        Initial centroids. "k-means++" and "random" choose them among the seeding rows: at most as
-        many random rows as have two million columns together, and at most 20 000, but at least 20
-        for each cluster. "k-means" chooses as "k-means++" and goes on with passes of k-means before
-        a start. An array holds initial centroids, shape (n_clusters, n_features_in_), or
-        memberships of the rows, shape (n_samples, n_clusters), >= 0 with rows that sum to one,
-        whose centroids are taken. A callable gets (seeding rows, n_clusters, random_state=...) and
-        returns centroids; the rows are CSR if X is sparse.
+        Initial centroids: chosen among random rows; "k-means" goes on with passes of k-means. An
+        array holds centroids, shape (n_clusters, n_features_in_), or memberships, shape (n_samples,
+        n_clusters), with rows of sum one. A callable (rows, n_clusters, random_state=...) returns
+        centroids.
     max_iter : int, default=300
-        Largest number of passes of a start, and of the passes on each larger sample and on all rows
-        that follow. ``init="k-means"`` may take as many before.
+        Largest number of passes of a start, on each larger sample, and on all rows.
     tol : float, default=0.0001
-        Tolerance >= 0: passes have converged when the root mean square shift of the centroids in
-        one pass is at most `tol` times the standard deviation of the features (the root of their
-        total variance). At 1e-3 a pass of k-means lowers the objective by some millionths of
-        itself.
+        Tolerance >= 0: passes end when the root mean square shift of the centroids in one is at
+        most `tol` times the standard deviation of the features (the root of their total variance).
     metric : {"euclidean", "cosine"}, default="euclidean"
-        Distance of rows and centroids. "cosine": spherical k-means [2]_ and its power means. Rows
-        are scaled to length one as they are read, rows of zeros stay; centroids have length one, so
-        that squared distances are 2 - 2 cos. Cannot be combined with `whitening`.
+        Distance of rows and centroids. "cosine": spherical k-means (Dhillon, Modha, Machine
+        Learning 2001); rows are scaled to length one, rows of zeros stay, and centroids have length
+        one. Not with `whitening`.
     whitening : None or float, default=None
-        A number from 0 to 1: the features are the leading principal components, two for each
-        cluster at most, each divided by this power of its standard deviation; 0 only projects, 1
-        gives all the same variance. From 8 components on, rows are scaled to length one. Centroids
-        have these components then. None: the columns themselves.
+        A number from 0 to 1: rows become at most 2 k principal components, divided by this power of
+        their standard deviations; from 8 components on rows get length one. None: columns.
 
     Attributes
     ----------
@@ -100,70 +95,22 @@ class FuzzyCMeans(Clusterer):
         Centroids, in the dtype of X; with `whitening` of shape (n_clusters, n_components).
     labels_ : ndarray of int32, shape (n_samples,)
         Cluster of each row: the index of its nearest centroid.
-    inertia_ : float
-        k-means objective of `labels_`: the weighted sum of squared distances of the rows to the
-        means of their clusters.
-    objective_ : float
-        J_m, weighted by the sample weights, at `cluster_centers_`; the objective in `history_` is
-        J_m too.
-    s_ : float
+    inertia_, objective_ : float
+        k-means objective of `labels_`; J_m, which `history_` has too.
+    s_, membership_exponent_ : float
         The exponent -1/(m-1).
-    membership_exponent_ : float
-        The same: `predict_proba` gives memberships at it unless told otherwise.
-    n_iter_ : int
-        Number of passes of the best start and of all that followed it.
-    sample_size_ : int
-        Number of rows that the starts ran on.
+    n_iter_, sample_size_ : int
+        Number of passes of the best start and of all that followed it; rows that starts ran on.
     n_buffered_ : int
-        Number of rows that `partial_fit` keeps until it has enough of them for the first centroids;
-        0 from then on. Set by `partial_fit` only.
+        Number of rows that `partial_fit` keeps for its first fit; set by it alone.
     history_ : list of dict
-        Records of what was done, in order. Each pass has a record with "stage", "start" (number of
-        its start, from 0), "kept" (whether the result goes back to this start), "rows" (number of
-        rows visited), "s" (the exponent; -inf for hard assignment), "objective" (before the
-        centroids moved), "shift" (of the centroids, relative as in `tol`), "distinct" (number of
-        centroids that do not coincide; swaps of batches have more centroids than n_clusters for
-        some passes), "repairs" (number of empty clusters whose centroid was moved to one of the
-        rows farthest from theirs), "kernel_weights" (of the views, before the pass) and "seconds".
-        The stages are "k-means" (of ``init="k-means"``), "anneal" (the first pass of a start after
-        that) and "settle" (the others). Unless `init` is an array, the passes of a start follow a
-        record of stage "seeding" with "rows", the number of seeding rows (see `init`). After all
-        starts each of them has a record of stage "start" with "start", "kind" ("given"), "rows",
-        "passes", "objective" (at its end) and "outcome" ("kept" or "lost").
+        Records of passes and starts, in order; ``docs/api.md`` describes their keys.
     memberships_ : ndarray of shape (n_samples, n_clusters)
-        Memberships of the rows in the clusters, as `predict_proba` returns them; set only if
-        `store_memberships`.
-    probabilities_ : ndarray of shape (n_samples,)
-        Membership of each row in its own cluster, 0 for noise; there only if `store_memberships`.
-    n_features_in_ : int
-        Number of columns of X in `fit`.
-    feature_names_in_ : ndarray of str, shape (n_features_in_,)
-        Names of the columns of X in `fit`; set only if all of them have names that are strings.
-    linkage_ : ndarray of shape (n_clusters - 1, 4)
-        Ward's tree of the clusters, by centroids and weights, as a linkage matrix of SciPy: half
-        the square of a height is what the merger adds to the k-means objective, in the space of the
-        centroids. The last column counts clusters. Computed when it is asked for, in
-        O(n_clusters^2) time and memory.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If a parameter is not as described.
-
-    Notes
-    -----
-    J_m = k^(-(m-1)) sum_i M_s with the power mean M_s, and u^m is proportional to the weight of a
-    row in the update of a centroid.
-
-    In many dimensions all centroids of fuzzy c-means may coincide; a `ConvergenceWarning` says how
-    many are distinct. With n rows of d columns a pass costs O(n k d) time; memory beyond X is O(n).
-
-    References
-    ----------
-    .. [1] Bezdek, Ehrlich, Full: FCM: the fuzzy c-means clustering algorithm. Computers &
-       Geosciences 1984.
-    .. [2] Dhillon, Modha: Concept decompositions for large sparse text data using clustering.
-       Machine Learning 2001.
+        Memberships of the rows, as `predict_proba` gives them; set if `store_memberships`.
+    n_features_in_, feature_names_in_ : int and ndarray of str, shape (n_features_in_,)
+        Number of columns of X in `fit`; their names, set if all of them are strings.
+    probabilities_
+    linkage_
 
     Examples
     --------
@@ -210,7 +157,11 @@ class FuzzyCMeans(Clusterer):
             return None
         u = checked_memberships(init, "init") ** float(self.m)
         weight = 1.0 if rows.weight is None else rows.weight[:, None]
-        x = unit_lines(rows.xs[0]) if rows.unit_centroids else rows.xs[0].astype(np.float64)
+        x = (
+            unit_rows(rows.xs[0].astype("float64"))
+            if rows.unit_centroids
+            else rows.xs[0].astype(np.float64)
+        )
         return _centroids(x, weight * u)
 
     def _plan(self, k: int, critical: float, objective: PowerMean) -> Plan:

@@ -20,9 +20,9 @@ from rffpk._rows.store import Cache, check_cache
 from rffpk._rows.views import check_views
 from rffpk._utils import validation
 from rffpk._utils.arrays import Array
+from rffpk._utils.columns import Columns, side_by_side
 from rffpk._utils.dask_collections import by_partitions
 from rffpk._utils.estimator import parameters
-from rffpk._utils.sparse_rows import Columns, side_by_side
 from rffpk._utils.validation import Auto, is_option
 from rffpk.diffusion import chosen_map
 from rffpk.maps import diffusion_map, fourier
@@ -53,25 +53,18 @@ _RANGE = (1e-30, 1e30)  # of weight_entropy, so that float32 holds it too
 class Typicality(BaseEstimator):
     """How typical rows are of clusters: the parameter `typicality` of `RFFMultiKernelPowerKMeans`.
 
-    With the reference distance eta a row at squared distance d from a centroid has the typicality u
-    = 1 / (1 + (d / eta)^(1/(m-1))) for its cluster: one at the centroid, 1/2 at eta, and near zero
-    far away [1]_. With its defaults it is what the word "auto" stands for.
+    A row at squared distance d from a centroid has the typicality u = 1 / (1 + (d / eta)^(1/(m-1)))
+    for its cluster: 1/2 at the reference distance eta, near zero far away (Chen et al., algorithm 2
+    of the source paper of that class). The defaults are what the word "auto" stands for.
 
     Parameters
     ----------
     eta : {"mean", "median"} or float, default="median"
-        Reference distances, fixed before annealing. "mean": the mean squared distance of a view's
-        rows from their mean feature, the paper's choice if all centroids are at that mean.
-        "median": the median of the squared distances from the median feature, on a sample, which
-        outliers do not inflate. A number from 1e-30 to 1e30: the same for all views.
+        Reference distances, fixed before annealing: the mean squared distance of a view's rows from
+        their mean feature, as in the paper, or the median of those from the median feature, on a
+        sample, which outliers do not inflate. A number from 1e-30 to 1e30: the same for all views.
     m : float, default=2.0
-        Fuzzifier of the typicalities, 1 < m <= 6. The closer it is to one, the closer they are to 0
-        and 1.
-
-    References
-    ----------
-    .. [1] Chen et al.: Enhancing kernel power k-means: scalable and robust clustering with random
-       Fourier features and possibilistic method. Algorithm 2.
+        Fuzzifier, 1 < m <= 6. The closer it is to one, the closer typicalities are to 0 and 1.
 
     Examples
     --------
@@ -107,239 +100,117 @@ def _check_typicality(typicality: Any) -> None:
 class RFFMultiKernelPowerKMeans(AnnealedClusterer):
     """Kernel power k-means of several views or kernels on random Fourier features (IP-RFF-MKPKM).
 
-    Minimises [1]_
+    Minimises (algorithm 2, eq. (20) of Chen et al.: Enhancing kernel power k-means: scalable and
+    robust clustering with random Fourier features and possibilistic method)
 
         sum_i M_s(d'_i1, ..., d'_ik) + lambda sum_l alpha_l log(L alpha_l),
         d'_ij = u_ij^m d_ij + (1 - u_ij)^m sum_l alpha_l eta_l,
         d_ij = sum_l alpha_l ||phi_l(x_i) - theta_jl||^2,
 
     over centroids theta_jl, weights alpha >= 0, of sum one, of L views, and typicalities u_ij in
-    [0, 1], while the exponent s of the power mean M_s(y) = ((1/k) sum_j y_j^s)^(1/s) falls to minus
-    infinity. With the reference distances eta_l a row far from every centroid has a low typicality
-    for all clusters, and hardly moves their centroids.
+    [0, 1], while the exponent s of the power mean M_s(y) = ((1/k) sum_j y_j^s)^(1/s) falls to -inf.
+
+    With n rows, d_l columns of view l and D frequencies a view a pass costs O(n sum_l (d_l + k) D)
+    time; memory beyond X is O(n), and O(n L D) if features are stored. That algorithm is
+    ``annealing="paper", kernels=None, n_frequencies="paper"``. ``docs/views.md``
+    has the rules, ``docs/annealing.md`` the starts. `fit` raises a ValueError or TypeError for bad
+    input.
 
     Parameters
     ----------
     n_clusters : int, default=8
         Number of clusters k, from 1 to n_samples.
     n_init : "auto" or int, default="auto"
-        Number of starts; the best result is kept. If `init` is "k-means++", and `annealing` is
-        "auto" or sets `end` and `swaps` alone, the starts differ: the last one is annealed slowly
-        from the critical exponent, with random disturbances of the centroids before each stage; the
-        others are, in turn, annealed quickly from the smaller of -5 and twice the critical
-        exponent, and not annealed at all (plain k-means++). A start is dropped when the power mean
-        is within 1 % of its limit and the objective 2 % above the best result so far. "auto": three
-        if the starts differ, otherwise one. If neither view weights nor typicality are part of the
-        objective, starts that are not annealed begin at merged centroids from 20 clusters on, and
-        from 100 clusters on "auto" is one of these: eight centroids for each cluster are drawn as
-        "k-means++" draws them and moved by a few passes, one more for each is drawn among the rows
-        that are far from them, and Ward's method merges all. An array or a callable as `init` is
-        always one start.
+        Number of starts, at least 1; the best is kept. "auto": one for an `init` or schedule that
+        is given, else three of different kinds.
     store_memberships : bool, default=False
         Whether `memberships_` is set, which takes O(n_samples n_clusters) memory.
     random_state : int, RandomState instance or None, default=None
-        Draws the rows that gamma is estimated from, the frequencies, the sample, the initial
-        centroids, and their disturbances and swaps. An int gives the same result in each call.
+        Source of all random draws. An int gives the same result in each call.
     n_jobs : int or None, default=None
-        Number of threads, from -1024 to 1024 except 0. None and -1: all that the affinity mask of
-        the process, the quota of the container, OMP_NUM_THREADS and threadpoolctl allow; -2: all of
-        these except one, and so on. `rffpk info` prints the limits. Small problems take fewer.
-        Results are the same to the bit for any number of threads.
+        Number of threads, -1024 to 1024 except 0; None and -1: all allowed, -2: all except one.
     verbose : int, default=0
-        If not 0, each pass is reported with the start, the stage, the exponent, the objective, the
-        rows visited in a second, the time elapsed, and a rough time left once a start has ended: on
-        a terminal in one line that changes, if tqdm is installed, else in a line for each pass. The
-        logger "rffpk" gets the same lines at level DEBUG, whatever `verbose` is.
+        If not 0, each pass is reported; the logger "rffpk" gets the same lines at level DEBUG.
     annealing : {"auto", "paper"}, Annealing or None, default="auto"
-        How the exponent s falls. "auto": as an `Annealing` with its defaults says, from the
-        critical exponent, while the centroids converge at each stage, to passes of k-means; its
-        other values are for other schedules, and for rows that stay assigned softly. None: not at
-        all, which is plain k-means from `init`. "paper": as the source paper says,
-        ``Annealing(start=-5.0, factor=1.04, passes=2, until="objective")`` with `sample` None and
-        `init` "k-means" in place of their defaults; its features are ``kernels=None,
-        n_frequencies="paper"``. It names no `tol`: ``docs/papers`` has 1e-6, and
-        with 1e-3 most fits end near the first exponent.
+        How the exponent s falls. "auto": adaptively from the critical exponent, to passes of
+        k-means. "paper": ``Annealing(start=-5.0, factor=1.04, passes=2, until="objective")``, with
+        `sample` None and `init` "k-means" for their defaults. None: plain k-means.
     sample : "auto", int or None, default="auto"
-        Number of rows that the starts run on: a random sample without replacement, in which heavy
-        rows are likelier, of at least n_clusters rows. It depends on `random_state` and the numbers
-        of the rows alone. The best result is then improved on larger samples and at last on all
-        rows until convergence. "auto": 20 000 rows, or 50 for each cluster if that is more. None,
-        or a number >= n_samples: all rows.
+        Number of rows, at least n_clusters, that starts run on; larger samples and all rows follow.
+        "auto": 20 000, or 50 for each cluster if that is more. None: all rows.
     init : {"k-means++", "random", "k-means"}, array or callable, default="k-means++"
-        Initial centroids. "k-means++" and "random" choose them among the seeding rows. These are
-        random rows of those that the starts run on, others for each start: as many as have two
-        million features together, at most 20 000 and at least 20 for each cluster, or all if there
-        are fewer. "k-means" chooses as "k-means++" and goes on with passes of k-means before a
-        start. An array holds initial centroids in the shape of `cluster_centers_`. A callable gets
-        (features of the seeding rows, n_clusters, random_state=...) and returns such an array.
-        Centroids that are given are kept: if `annealing` is "auto", or sets `end` and `swaps`
-        alone, they are not annealed, but moved at once by passes at the end of annealing.
+        Initial centroids: chosen among random rows; "k-means" adds passes of k-means. An array has
+        the shape of `cluster_centers_`; a callable (features, n_clusters, random_state=...) returns
+        one. Centroids that are given are not annealed.
     max_iter : int, default=1000
-        Largest number of passes of a start, and of the passes on each larger sample and on all rows
-        that follow. ``init="k-means"`` may take as many before a start; swaps are not counted.
+        Largest number of passes of a start, on each larger sample, and on all rows.
     tol : float, default=0.001
-        Tolerance >= 0: passes have converged when the root mean square shift of the centroids in
-        one pass is at most `tol` times the standard deviation of the features (the root of their
-        total variance). At 1e-3 a pass of k-means lowers the objective by some millionths of
-        itself.
+        Tolerance >= 0: passes end when the root mean square shift of the centroids in one is at
+        most `tol` times the standard deviation of the features (the root of their total variance).
     noise : "auto", float or None, default=None
-        Which rows are noise: those that are far from their nearest rows. They get the label -1, and
-        centroids are searched among the other rows. The distance of a row is that to the fifth
-        nearest row of a sample, in the columns (``docs/noise.md``). A number in (0, 1): the
-        farthest rows, with a share of the weight as near to this number as possible; those at the
-        border that are equally far away are kept. "auto": the rows beyond a gap of the distances,
-        if there is one. None: no row. Collections of Dask and missing views are refused.
+        Rows far from others get the label -1 and move no centroid (``docs/noise.md``). A number in
+        (0, 1): the farthest, with this share of the weight. "auto": those beyond a gap of the
+        distances, if there is one. Not for collections of Dask or missing views.
     typicality : None, "auto" or Typicality, default=None
-        Whether rows have typicalities, which resist noise and outliers but may take a small cluster
-        for noise. None: u_ij = 1, the method RFF-MKPKM. "auto": as a `Typicality` with its defaults
-        says, whose other values are for other reference distances eta_l and fuzzifiers m.
+        Whether rows have typicalities, which resist noise and outliers but may cost a small
+        cluster. None: u_ij = 1 (RFF-MKPKM). "auto": a `Typicality` with its defaults.
     weight_entropy : float, default=1.0
-        Entropy weight lambda, divided by the sum of the sample weights, from 1e-30 to 1e30. The
-        smaller it is, the more weight goes to the views with small sums of squared distances.
+        Entropy weight lambda, over the sum of the sample weights, from 1e-30 to 1e30. The smaller,
+        the more weight goes to views with small squared distances.
     kernels : str, list or None, default="auto"
-        "auto" takes of each view the diffusion features of its columns, those of its columns with
-        ``whitening=0.5``, and these columns; of several views side by side, each with a total
-        variance of one, the last two, unless rows may lack views. These are the views that have
-        weights, in this order. Otherwise for each view the name of a kernel of
-        `RandomFourierFeatures` ("rbf", "laplacian" or "cauchy"), or a pair of a name and its gamma,
-        a number or one of "mean", "median" and "scale"; "mean", the gamma of names alone, is 1 / (2
-        mean distance) over pairs of rows. `RandomFourierFeatures` in their place have a number of
-        frequencies and a `sampling` of their own. "diffusion", or a `DiffusionMap` with other
-        parameters, gives a view diffusion features; neither of the two need be fitted. "linear"
-        takes its columns as they are, so scale them like those of the other views; the pair
-        ``("linear", e)`` takes their leading principal components, two for each cluster at most,
-        each divided by the power e, from 0 to 1, of its standard deviation; 0 only projects, 1
-        gives all the same variance. From 8 components on, rows are scaled to length one. A str is
-        the same for all views. A single array becomes as many views as there are kernels. None, the
-        source paper's: "rbf" with "mean" gamma for each view; a single array becomes three views,
-        with 4, 1 and 1/4 times that gamma.
+        For each view, or for all, "rbf", "laplacian", "cauchy", a pair of one and its gamma,
+        "diffusion" or "linear" (the columns); or a list of `RandomFourierFeatures`, `DiffusionMap`
+        or ("linear", e): at most 2 k principal components, divided by the power e, 0 to 1, of their
+        standard deviations; from 8 on rows get length one. One array becomes as many views. "auto":
+        graphs and whitened components of each view and of all side by side (``docs/math.md``,
+        section 20). None: "rbf", for one array with 4, 1 and 1/4 times the "mean" gamma.
     views : list or None, default=None
-        The columns of each view, if X is one array: lists or arrays of their indices or names,
-        boolean masks, or slices. Such an X can be split by rows, as cross-validation does. None: X
-        is a list of views, or one view. Views that are frames must have equal indices.
+        The columns of each view, if X is one array: lists of indices or names, boolean masks, or
+        slices. None: X is a list of views, or one view.
     n_frequencies : {"auto", "paper"} or int, default="auto"
         Number of random frequencies D, at least 1; each gives two features. "paper": ceil(4 log^3(2
-        k)) independent ones for k clusters (Chen et al., theorem 3). "auto": the least of 128, 256,
-        512, ... whose mean squared error of the kernel, over pairs of a sample of the rows, is at
-        most 0.02 of the kernel's variance over these pairs. The most are 8192, or as many as make
-        2^25 numbers for 20 000 rows; a warning says if they do not suffice. The number does not
-        depend on k.
+        k)) independent ones (Chen et al., theorem 3). "auto": the least of 128, 256, ..., 8192 with
+        a squared error of the kernel of at most 0.02 of its variance (``docs/math.md``, section 9).
     allow_missing_views : bool, default=False
-        Whether rows may lack views: all columns of the view are NaN then, or, in a view that is a
-        list of rows, the entry is None. A row's distance is taken over the views that it has, with
-        their weights scaled to a sum of one, and it counts in proportion to the sum of these
-        weights (``docs/math.md``, section 19). At least n_clusters rows must have each view. A
-        sparse view is one that all rows have.
+        Whether rows may lack views: all columns of the view are NaN, or its entry in a list of rows
+        is None. Distances are then over the other views (``docs/math.md``, section 19).
     cache : "auto", bool or int, default="auto"
-        Whether the features of all rows are computed once and stored, in the dtype of X, instead of
-        computed anew in each pass. "auto": if they take no more than a quarter of what the machine,
-        or the container, has available, or 16 MB, and if by a model of the costs it at least halves
-        the time of the passes over all rows (of 30, or of 5 after a sample). A number: the same,
-        with at most so many bytes. The features of a sample are stored unless `cache` is False,
-        within the same limit. Results are the same up to rounding, in the starts up to that of
-        float32.
+        Whether features are stored, in the dtype of X. "auto": if they save time and take a quarter
+        of available memory at most; a number: so many bytes. True: always, or a MemoryError.
 
     Attributes
     ----------
     feature_maps_ : list of RandomFourierFeatures, DiffusionMap and None
-        Fitted feature maps, one for each view; those with random frequencies have D each. Diffusion
-        features are divided by the root of their total variance, since they have no unit. None:
-        the columns are the features. A function of them for principal components.
+        Fitted maps of the views; None: columns. Diffusion features get a total variance of one.
     cluster_centers_ : ndarray of shape (n_clusters, total number of features)
-        Centroids in feature space, in the dtype of X, those of the views side by side; a view with
-        random frequencies has 2 D features.
+        Centroids in feature space, in the dtype of X, those of the views side by side.
     labels_ : ndarray of int32, shape (n_samples,)
-        Cluster of each row: the index of its nearest centroid; -1 for noise (see `noise`).
+        Cluster of each row: the index of its nearest centroid; -1 for noise.
     kernel_weights_ : ndarray of shape (n_views,)
         Weights alpha >= 0 of the views, of sum one.
     eta_ : ndarray of shape (n_views,), or None
         Reference distances; None if `typicality` is None.
-    inertia_ : float
-        Kernel k-means objective of `labels_` with the kernel sum_l alpha_l k_l, without typicality:
-        the weighted sum of squared distances of the rows, but noise, to the means of their
-        clusters.
-    objective_ : float
-        What is minimised, with the sum over rows weighted by the sample weights, at the exponent
-        `s_` and `cluster_centers_`: eq. (20) of [1]_ plus the constant lambda log L, so that it is
-        >= 0.
+    inertia_, objective_ : float
+        Objective of `labels_` with the kernel sum_l alpha_l k_l; the minimised sum at `s_`.
     lambda_ : float
         Entropy weight: `weight_entropy` times the sum of the sample weights.
-    s_ : float
-        Last finite exponent of the best start. If that start was plain k-means: the last finite
-        exponent of the last start; if no start was annealed, the exponent at which annealing would
-        end at the best centroids.
-    n_iter_ : int
-        Number of passes of the best start and of all that followed it, swaps included.
-    sample_size_ : int
-        Number of rows that the starts ran on.
+    s_, membership_exponent_ : float
+        Last finite exponent of the best start (of the last, if that was plain k-means); default
+        exponent of `predict_proba`: `s_` after a soft end, else by ``docs/math.md``, eq. (8.6).
+    n_iter_, sample_size_ : int
+        Number of passes of the best start and of all that followed it; rows that starts ran on.
     cache_ : bool
         Whether the features of all rows were stored.
     history_ : list of dict
-        Records of what was done, in order. Each pass has a record with "stage", "start" (number of
-        its start, from 0), "kept" (whether the result goes back to this start), "rows" (number of
-        rows visited), "s" (the exponent; -inf for hard assignment), "objective" (before the
-        centroids moved), "shift" (of the centroids, relative as in `tol`), "distinct" (number of
-        centroids that do not coincide; swaps of batches have more centroids than n_clusters for
-        some passes), "repairs" (number of empty clusters whose centroid was moved to one of the
-        rows farthest from theirs), "kernel_weights" (of the views, before the pass) and "seconds".
-        The stages are "k-means" (of ``init="k-means"``), "anneal" (while s falls), "hard" (passes
-        of k-means after annealing), "settle" (passes at a finite exponent until convergence) and
-        "swap" (passes of a trial that moves centroids). Unless `init` is an array, the passes of a
-        start follow a record of stage "seeding" with "rows", the number of seeding rows (see
-        `init`). After all starts each of them has a record of stage "start" with "start", "kind"
-        ("given": as the parameters say; "critical", "low", "k-means++": slowly annealed, quickly
-        annealed and not annealed starts, and "merged", from merged centroids, see `n_init`),
-        "rows", "passes", "objective" (at its end; infinite if it was dropped) and "outcome"
-        ("kept", "lost" or "dropped").
+        Records of passes and starts, in order; ``docs/api.md`` describes their keys.
     memberships_ : ndarray of shape (n_samples, n_clusters)
-        Memberships of the rows in the clusters, as `predict_proba` returns them; set only if
-        `store_memberships`.
-    probabilities_ : ndarray of shape (n_samples,)
-        Membership of each row in its own cluster, 0 for noise; there only if `store_memberships`.
-    n_features_in_ : int
-        Number of columns of X in `fit`; if X was a list of views, of all of them together.
-    feature_names_in_ : ndarray of str, shape (n_features_in_,)
-        Names of the columns of X in `fit`; set only if X was one array and all of its columns have
-        names that are strings.
-    membership_exponent_ : float
-        Exponent of the memberships that `predict_proba` gives unless told otherwise: `s_` if rows
-        were assigned softly, else -(1 + d)/2 with the effective dimension d of the clusters:
-        1/lambda_max of the mean of zz' over the unit vectors z from centroids to their rows.
-    linkage_ : ndarray of shape (n_clusters - 1, 4)
-        Ward's tree of the clusters, by centroids and weights, as a linkage matrix of SciPy: half
-        the square of a height is what the merger adds to the k-means objective, in the space of the
-        centroids. The last column counts clusters. Computed when it is asked for, in
-        O(n_clusters^2) time and memory.
+        Memberships of the rows, as `predict_proba` gives them; set if `store_memberships`.
+    n_features_in_, feature_names_in_ : int and ndarray of str, shape (n_features_in_,)
+        Number of columns of X in `fit`, of all views together; their names, if X was one frame.
     outlier_scores_ : ndarray of shape (n_samples,)
-        Scores from 0 to 1, which rise with the distance of a row from others; above 1/2 for noise.
-        Set if `noise` is not None.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If a parameter or a view is not as described; the view is named.
-    MemoryError
-        If ``cache=True`` and the features take more than a quarter of the available memory.
-
-    Notes
-    -----
-    One pass over the rows covers all views: with n rows, d_l columns of view l and D frequencies a
-    view it takes O(n sum_l (d_l + k) D) time; memory beyond X is O(n), and O(n L D) if features are
-    stored. Sparse views have their mean number of entries in place of d_l, except with "linear"
-    beside other views, where rows are written out, a few at a time. The typicalities are updated
-    before the weights of the power mean, not after them as in the printed algorithm: both orders
-    have the same fixed points, and the objective falls at each step. The critical exponent is that
-    of the objective with typicality.
-
-    Where rows lack views (see `allow_missing_views`) the terms of the objective are multiplied by
-    the sums of the view weights of the rows, whose mean is one, so that it still falls at each
-    step (``docs/math.md``, eq. 19.1); centroids are means over the rows that have the view. Starts
-    then run on all features, not on principal components.
-
-    References
-    ----------
-    .. [1] Chen et al.: Enhancing kernel power k-means: scalable and robust clustering with random
-       Fourier features and possibilistic method. Algorithm 2, eq. (20).
+        From 0 to 1, rising with the distance from others, above 1/2 for noise; set with `noise`.
+    probabilities_
+    linkage_
 
     Examples
     --------

@@ -17,10 +17,10 @@ import numpy as np
 from rffpk._rows.streams import Source, block_rows
 from rffpk._utils import validation
 from rffpk._utils.arrays import Array
+from rffpk._utils.containers import are_numbers
 from rffpk._utils.dask_collections import sources_of
 from rffpk._utils.files import whole_file
 from rffpk._utils.messages import optional_module
-from rffpk._utils.values import are_numbers
 
 __all__ = ["from_array", "from_arrow", "from_dask", "from_npy", "from_parquet", "spill"]
 

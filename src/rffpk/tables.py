@@ -13,9 +13,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from rffpk._utils import validation
 from rffpk._utils.arrays import Array
+from rffpk._utils.containers import are_times, gaps_in, kinds_of, refuse_times
 from rffpk._utils.estimator import Estimator
 from rffpk._utils.messages import warn
-from rffpk._utils.values import are_times, gaps_in, kinds_of, refuse_times
 
 _MOST = 50  # categories of a column that have columns of their own; the others share one
 _OTHERS = "(others)"
@@ -29,12 +29,10 @@ class TablePreprocessor(TransformerMixin, Estimator):
     """Columns of numbers for clustering, from a table of numbers, booleans, words and gaps.
 
     A column of numbers is centered and divided by its standard deviation. A column of words,
-    categories or booleans becomes an indicator of each category, centered, all of the column
-    divided by one number so that their variances sum to one: it counts as much as a column of
-    numbers. The values of a column in `fit` decide what it is: one word among numbers makes them
-    categories. Equal numbers are one category, whatever their types. Where a value is missing, or
-    a category was not there in `fit`, the row has the mean of ten rows that are near it in the
-    columns that it has, and no indicator tells that it was missing.
+    categories or booleans becomes an indicator of each category, centered, all divided by one
+    number so that their variances sum to one. One word among the numbers of a column in `fit` makes
+    them categories. A row with a gap, or with a category that `fit` did not see, has there the mean
+    of ten rows that are near it in the columns that it has (``docs/for/tables.md``).
 
     Attributes
     ----------

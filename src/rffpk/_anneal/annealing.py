@@ -32,47 +32,34 @@ class Annealing(BaseEstimator):
     """How annealing proceeds: the parameter `annealing` of the classes of power k-means.
 
     The exponent s of the power mean begins at `start`, is multiplied by `factor` after each stage
-    of `passes` passes, and ends at `end`. With all defaults it is what the word "auto" stands for.
-    ``model.set_params(annealing__start=-2.0)``, and a grid, set the parameters of an `Annealing`
-    that the model has been given; one with ``annealing="auto"`` has none.
+    of `passes` passes, and ends at `end`. The defaults are what the word "auto" stands for
+    (``docs/annealing.md``). ``set_params(annealing__start=-2.0)`` of a model, and a grid, reach the
+    parameters of an `Annealing` that it has been given.
 
     Parameters
     ----------
     start : "critical" or float, default="critical"
         Exponent s at which annealing begins, at most -0.2. "critical": the smaller of -0.5 and the
-        critical exponent, above which the state in which all centroids coincide is stable; it is
-        estimated on a sample of the rows.
+        critical exponent, above which centroids coincide, estimated on a sample of the rows.
     factor : "adaptive" or float, default="adaptive"
-        After each stage s is multiplied by this number > 1. "adaptive": a number from 1.05, where
-        stages take many passes as centroids separate, to 1.5, where they converge at once; 1.1 if
-        `passes` is a number.
+        After each stage s is multiplied by this number > 1. "adaptive": from 1.05 where stages take
+        many passes to 1.5 where they converge at once; 1.1 if `passes` is a number.
     passes : "adaptive" or int, default="adaptive"
         Number of passes in a stage, at least 1. "adaptive": until the centroids hardly move, at
         most 10. The source papers use a factor of 1.04 and 2 to 5 passes.
     end : "hard" or float, default="hard"
         Where annealing ends. "hard": when the power mean is within 0.1 % of its limit, the smallest
-        squared distance; passes of k-means follow until convergence. They assign rows hard: each
-        row belongs to its nearest centroid, the limit s = -inf. A number <= `start`: at this
-        exponent, with passes there until convergence. Rows stay assigned softly: each row has a
-        weight in every cluster, the derivative of the power mean. If `start` is "critical",
-        annealing then begins at `end` or above.
+        squared distance; passes of k-means follow. A number <= `start`: at this exponent, with
+        passes there until convergence; rows stay assigned softly.
     until : {"settled", "objective"}, default="settled"
-        When a start ends. "settled": when annealing has ended and passes have converged, see `end`.
-        "objective": when the objective changes by at most the `tol` of the class, as a part of
-        itself, from one pass to the next, at whatever exponent, as in the source papers; no hard
-        passes follow, and `end` is only a lower bound of s.
+        When a start ends. "settled": when annealing has ended and passes have converged.
+        "objective": when the objective changes by at most `tol` of itself in a pass, at whatever
+        exponent, as in the source papers; `end` is then a lower bound of s.
     swaps : "auto" or int, default="auto"
-        Number of failed trials in a row, at least 0, that end the search after the starts; 0: no
-        search. A trial moves one centroid, the one whose removal raises the objective least, to a
-        row far from its centroid, and makes a few passes of k-means; it is kept if it lowers the
-        objective. There are at most 10 trials for each cluster and `swaps` more. From 100 clusters
-        on a trial moves a batch of centroids: rows become additional centroids, and as many
-        centroids are removed after a few passes. Such trials follow on larger samples and on all
-        rows too, and fewer failures end the search. "auto": 20, or 4 for each cluster if that is
-        less, if the starts differ (`n_init` says when) and `end` is "hard", otherwise 0. A number >
-        0 needs ``end="hard"`` and ``until="settled"``. With exact kernels centroids are swapped
-        only where starts run on principal components of one kernel, and "auto" is 0 if `n_init` is
-        a number, and in `MultiKernelPowerKMeans`.
+        Number of failed trials in a row, at least 0, to move a centroid (from 100 clusters on a
+        batch) that end the search after the starts. "auto": 20, or 4 for each cluster if that is
+        less, if the starts differ and `end` is "hard", otherwise 0. A number > 0 needs
+        ``end="hard"`` and ``until="settled"``.
 
     Examples
     --------
@@ -149,28 +136,16 @@ class SearchParameters:
     sample: Any
     max_iter: int
     tol: float
-
-    @property
-    def ends_hard(self) -> bool:
-        """Whether the exponent falls to the hard rule."""
-        return math.isinf(self.end)
-
-    @property
-    def _is_default(self) -> bool:
-        """Whether nothing says where annealing begins, how fast it proceeds, or when it stops."""
-        given = (self.start, self.factor, self.passes)
-        return given == (None, None, None) and self.until == "settled"
-
-    @property
-    def differs(self) -> bool:
-        """Whether the starts differ in kind."""
-        return self._is_default and is_option(self.init, "k-means++")
+    # whether nothing says where annealing begins, how fast it proceeds, or when it stops
+    is_default: bool
+    differs: bool  # whether the starts differ in kind
+    ends_hard: bool  # whether the exponent falls to the hard rule
 
     def schedule(self, critical: float) -> Schedule:
         """The schedule, which may depend on the critical exponent. Centroids that are given would
         be lost at exponents above the final one."""
         start = min(-0.5, critical) if self.start is None else self.start
-        if not isinstance(self.init, str) and self._is_default:
+        if not isinstance(self.init, str) and self.is_default:
             start = self.end
         fixed = self.factor is None and self.passes is not None
         return Schedule(
@@ -202,11 +177,16 @@ def search_parameters(model: Any) -> SearchParameters:
         given = Annealing(start=-math.inf)
     elif isinstance(given, str):
         given = Annealing()
+    start = None if isinstance(given.start, str) else float(given.start)
+    factor = None if isinstance(given.factor, str) else float(given.factor)
+    passes = None if isinstance(given.passes, str) else int(given.passes)
+    end = -math.inf if isinstance(given.end, str) else float(given.end)
+    is_default = (start, factor, passes, given.until) == (None, None, None, "settled")
     return SearchParameters(
-        start=None if isinstance(given.start, str) else float(given.start),
-        factor=None if isinstance(given.factor, str) else float(given.factor),
-        passes=None if isinstance(given.passes, str) else int(given.passes),
-        end=-math.inf if isinstance(given.end, str) else float(given.end),
+        start=start,
+        factor=factor,
+        passes=passes,
+        end=end,
         until=given.until,
         swaps=None if isinstance(given.swaps, str) else int(given.swaps),
         n_init=None if isinstance(model.n_init, str) else int(model.n_init),
@@ -214,6 +194,9 @@ def search_parameters(model: Any) -> SearchParameters:
         sample=sample,
         max_iter=int(model.max_iter),
         tol=float(model.tol),
+        is_default=is_default,
+        differs=is_default and is_option(init, "k-means++"),
+        ends_hard=math.isinf(end),
     )
 
 

@@ -11,24 +11,22 @@ from typing import Any, TypeVar
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from rffpk._anneal.hard_passes import bounded_pass, find_directions
 from rffpk._anneal.noise import weight_left, without_noise
 from rffpk._anneal.objective import PowerMean
 from rffpk._anneal.search import MANY
-from rffpk._rows.directions import bounded_pass, find_directions
-from rffpk._rows.missing import present_bits
 from rffpk._rows.passes import accurate_cost, make_rows, one_pass
-from rffpk._rows.rows import Rows
+from rffpk._rows.rows import Rows, present_bits
 from rffpk._rows.sample import automatic_sample_size, is_source, least_number
-from rffpk._rows.store import mapped_views
+from rffpk._rows.store import UnitRows, mapped_views
 from rffpk._rows.streams import make_stream
 from rffpk._rows.sums import Sums, onto_sphere, typicality
 from rffpk._utils import config, validation
 from rffpk._utils.arrays import Array
+from rffpk._utils.columns import Columns, SparseRows, concatenated
 from rffpk._utils.dask_collections import is_dask, sources_of
 from rffpk._utils.linalg import gaps_of
-from rffpk._utils.sparse_rows import Columns, SparseRows, concatenated
 from rffpk._utils.validation import is_option
-from rffpk.maps.unit_rows import UnitRows
 
 M = TypeVar("M")
 

@@ -22,10 +22,10 @@ from sklearn.base import BaseEstimator
 from rffpk._rows.sample import RowSample
 from rffpk._rows.store import Cache, automatic_limit
 from rffpk._utils.arrays import Array
+from rffpk._utils.columns import arrays_of
 from rffpk._utils.config import __version__
 from rffpk._utils.files import check_output
 from rffpk._utils.messages import warn
-from rffpk._utils.sparse_rows import arrays_of
 from rffpk._utils.tensor_files import ModelFileError, read_tensors, write_tensors
 
 _FORMAT = "checkpoint of rffpk"

@@ -25,8 +25,7 @@ from rffpk._anneal.witnesses import (
 from rffpk._rows.passes import make_rows
 from rffpk._rows.sample import RowSample
 from rffpk._utils.arrays import Array
-from rffpk._utils.linalg import svd
-from rffpk._utils.sparse_rows import (
+from rffpk._utils.columns import (
     Columns,
     SparseRows,
     dense,
@@ -34,6 +33,7 @@ from rffpk._utils.sparse_rows import (
     sparse_rows,
     unit_rows,
 )
+from rffpk._utils.linalg import svd
 from rffpk._utils.tree import groups, ward
 from rffpk.maps.graphs import PRECOMPUTED, graph_diffusion
 from rffpk.maps.neighbours import NeighbourCount, Neighbourhoods, k_means

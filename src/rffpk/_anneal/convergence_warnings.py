@@ -11,9 +11,9 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from rffpk._utils.arrays import Array
+from rffpk._utils.columns import Columns, SparseRows, distinct_rows
 from rffpk._utils.linalg import eigh
 from rffpk._utils.messages import warn
-from rffpk._utils.sparse_rows import Columns, SparseRows, distinct_rows
 from rffpk._utils.tiles import row_tiles
 
 # Clusters whose memberships in these rows, so many of all clusters together, ...

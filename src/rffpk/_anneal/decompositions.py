@@ -20,8 +20,8 @@ from rffpk._rows.rows import Rows
 from rffpk._rows.store import Storage, has_maps, stored
 from rffpk._rows.sums import typicality
 from rffpk._utils.arrays import Array
+from rffpk._utils.columns import Columns, SparseRows, centered_products, dense
 from rffpk._utils.linalg import DENSE, basis_of, eigh, leading_eigenvectors
-from rffpk._utils.sparse_rows import Columns, SparseRows, centered_products, dense
 
 _FEATURE_ROWS = 1000  # Numbers of rows that the critical exponent is computed from. ...
 # ... With an exact kernel or typicality decompositions for m rows cost O(m^3): fewer are taken.
@@ -71,19 +71,25 @@ def exponent_of_rows(rows: Rows) -> float:
     most = _FEATURE_ROWS if rows.eta is None else KERNEL_ROWS
     rows = rows.take(np.arange(0, rows.n, max(1, rows.n // most)))
     features = some_features(rows)
+    exponent = _exponent_of_features(rows, features)
+    return exponent if math.isfinite(exponent) else 0.0
+
+
+def _exponent_of_features(rows: Rows, features: Columns) -> float:
+    """The same, not finite if the rows are equal."""
     if rows.unit_centroids:
-        return _finite(_of_unit_rows(rows, features))
+        return _of_unit_rows(rows, features)
     if isinstance(features, SparseRows):
         if rows.eta is None:
-            return _finite(_of_sparse_rows(features, rows.weight))
+            return _of_sparse_rows(features, rows.weight)
         features = features_of(centered_products(features, rows.shift))
     z = rows.scaled(features.astype(np.float64))
     present = None if rows.present is None else rows.present_features()
     if rows.eta is None:
-        return _finite(critical_exponent(z, rows.weight, present))
+        return critical_exponent(z, rows.weight, present)
     eta = rows.combined(rows.eta)
     eta = eta if present is None else eta[:, 0]
-    return _finite(typical_critical_exponent(z, rows.weight, eta, rows.m, present))
+    return typical_critical_exponent(z, rows.weight, eta, rows.m, present)
 
 
 def _of_unit_rows(rows: Rows, features: Columns) -> float:
@@ -135,6 +141,8 @@ def critical_exponent(features: Array, weight: Array | None, present: Array | No
     that have it.
     """
     p = np.ones(len(features)) if weight is None else weight.astype(np.float64)
+    if present is None:
+        return _of_vectors(features - (p @ features) / p.sum(), p, None)
     return _of_vectors(_about(features, (p @ features) / _weights(p, present), present), p, present)
 
 
@@ -230,7 +238,9 @@ def typical_critical_exponent(
 
 def _largest_squared_singular_value(z: Array) -> float:
     if min(z.shape) <= DENSE:
-        return _largest_eigenvalue(z @ z.T if len(z) < z.shape[1] else z.T @ z)
+        gram = z @ z.T if len(z) < z.shape[1] else z.T @ z
+        last = len(gram) - 1
+        return float(eigh((gram + gram.T) / 2, subset_by_index=[last, last])[0][0])
     tall = z if len(z) >= z.shape[1] else z.T
     return float(leading_eigenvectors(lambda v: tall.T @ (tall @ v), 1, tall.shape[1])[0][0])
 
@@ -249,11 +259,8 @@ def _of_gram(gram: Array, p: Array) -> float:
     if not apart.any():
         return -math.inf
     scale = np.where(apart, np.sqrt(p / p[apart].sum()), 0) / np.where(apart, norms, 1)
-    return 1 - 1 / (2 * _largest_eigenvalue(gram * scale * scale[:, None]))
-
-
-def _largest_eigenvalue(gram: Array) -> float:
-    return float(leading_eigenvectors(gram, 1, len(gram))[0][0])
+    gram = gram * scale * scale[:, None]
+    return 1 - 1 / (2 * float(leading_eigenvectors(gram, 1, len(gram))[0][0]))
 
 
 # ---- the exponent of memberships -----------------------------------------------------------------
@@ -381,10 +388,11 @@ def _pays(rows: Rows, k: int, hard: bool) -> bool:
     sizes = [min(rows.n, F) for F in rows.widths]
     if hard and k > min(sizes):  # which need all components
         return False
-    cost = sum(
-        2.0 * rows.n * F * m + _decomposition_cost(m, k if hard else None)
-        for F, m in zip(rows.widths, sizes)
-    )
+    first, cost = _FACTOR * k + _MORE, 0.0
+    for F, m in zip(rows.widths, sizes):
+        # of all components, or of those that k clusters need
+        every = not hard or first > _SHARE * m
+        cost += 2.0 * rows.n * F * m + (_ALL * m**3 if every else _LEADING * m**2 * first)
     search = _PASSES * rows.n * sum(rows.widths) * (4.0 * k + _READ)
     return (_MARGIN if hard else _VIEWS_MARGIN) * cost <= search
 
@@ -413,13 +421,6 @@ def total_squares(rows: Rows) -> float:
         squares = ((dense(x) - shift.astype(np.float64)) ** 2).sum(axis=1)
         total += alpha * float(squares.sum() if rows.weight is None else rows.weight @ squares)
     return float(rows.weight_unit * total)
-
-
-def _decomposition_cost(m: int, k: int | None) -> float:
-    """Modelled cost of the components of (m, m), or of those that k clusters need."""
-    if k is None or (first := _FACTOR * k + _MORE) > _SHARE * m:
-        return _ALL * m**3
-    return _LEADING * m**2 * first
 
 
 def _components(rows: Rows, view: int, k: int | None) -> tuple[Array, Array]:

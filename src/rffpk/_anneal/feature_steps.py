@@ -16,9 +16,15 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from rffpk._anneal import hamerly
-from rffpk._anneal.hard_plan import HardPlan, hard_plan
-from rffpk._anneal.local_passes import Assignment, Need, step
+from rffpk._anneal.hard_passes import (
+    Assignment,
+    HardPlan,
+    Need,
+    Settling,
+    hard_plan,
+    settling_pass,
+    step,
+)
 from rffpk._anneal.objective import PowerMean
 from rffpk._anneal.search import HARDNESS, FitContext, Stage, StageEnd, nearly_hard_exponent
 from rffpk._rows.passes import (
@@ -39,8 +45,9 @@ T = TypeVar("T")
 _EXPONENT_ROWS = 2000  # Without annealing the last exponent is found on so many rows and ...
 _EXPONENT_DISTANCES = 1 << 20  # ... distances at most.
 
-# Centroids whose squared distance is at most this fraction of the mean cost of a row coincide.
-_COINCIDENT = 1e-6
+# Centroids whose squared distance is at most this fraction of the mean cost of a row coincide, or
+# is a rounding error.
+COINCIDENT = 1e-6
 
 
 @dataclass
@@ -55,7 +62,7 @@ class FeatureRun:
     number: int = 0
     most: int = 0  # of its centroids, with those that swaps add
     passes: int = 0
-    bounded: hamerly.HardPasses | None = None  # while passes of the hard rule settle
+    settling: Settling | None = None  # by the last pass, while bounds decide labels
     assigned: Assignment | None = None  # by the last pass, while rows see few of many centroids
     drawn: Array | None = None  # while swaps are estimated on some rows: their indices
 
@@ -65,13 +72,12 @@ class FeatureRun:
 
     def cost(self, s: float) -> float:
         """The objective at the current centroids."""
-
-        def cost() -> float:
-            if self.assigned is not None and self.assigned.cost is not None and math.isinf(s):
-                return self.assigned.cost
-            return one_pass(self.rows, self.theta, s)[0].objective(s) + self.penalty()
-
-        return float(self.kept(cost))
+        found = self.assigned
+        if found is not None and found.cost is not None and math.isinf(s):
+            return float(self.kept(lambda: found.cost))
+        return float(
+            self.kept(lambda: one_pass(self.rows, self.theta, s)[0].objective(s) + self.penalty())
+        )
 
     def penalty(self) -> float:
         """The term of the objective for the view weights."""
@@ -89,7 +95,7 @@ class FeatureRun:
         found = {"theta": self.theta, "alpha": self.rows.alpha, "passes": np.array(self.passes)}
         if self.drawn is not None:
             found["drawn"] = self.drawn
-        for each in (self.bounded, self.assigned):
+        for each in (self.settling, self.assigned):
             found |= {} if each is None else each.state()
         return found
 
@@ -98,45 +104,41 @@ class FeatureRun:
         self.theta, self.passes = state["theta"], int(state["passes"])
         self.rows = replace(self.rows, alpha=state["alpha"])
         self.drawn = state.get("drawn")
-        if self.bounded is not None:
-            self.bounded.restore(state)
-        else:
-            self.assigned = Assignment.of_state(state)
+        self.settling = Settling.of_state(state, self.rows.widths)
+        self.assigned = Assignment.of_state(state)
 
     def go_on(self, rows: Rows) -> None:
         """Go on over other rows."""
         self.rows, self.assigned = replace(rows, alpha=self.rows.alpha), None
 
-    @property
-    def plan(self) -> HardPlan:
-        """How passes of the hard rule over the rows are made."""
-        return hard_plan(self.rows, self.most, self.objective.learns_weights)
-
-    def follow(self, stage: Stage) -> StageEnd:
-        """The passes of a stage."""
-        if stage.noise:
-            self._disturb(stage.noise)
-        if self._sees_few(stage):
-            return self._follow_few(stage)
+    def follow(self, stage: Stage, settles: bool = False) -> StageEnd:
+        """The passes of a stage; of one that `settles` bounds may decide the labels of rows."""
+        if stage.noise:  # move every centroid at random
+            width = float((self.rows.scaled(np.ones(self.theta.shape[1])) ** 2).sum())
+            spread = stage.noise * math.sqrt(self.variance / width)
+            noise = self.context.random.standard_normal(self.theta.shape)
+            self.theta = self.rows.on_sphere(self.theta + spread * noise, self.theta)
+        plan = HardPlan()
+        if is_hard(stage.s, self.rows.dtype):
+            plan = hard_plan(self.rows, self.most, self.objective.learns_weights)
+        single = math.isfinite(stage.goal) or (stage.exact and stage.most <= 2)
+        if plan.near and not single:
+            return self._follow_few(stage, plan)
         self.assigned, steps, over = None, 0, False
         while not over:
-            results, hopeless, _ = self._steps(stage, stage.most - steps)
+            results, hopeless, _ = self._steps(stage, stage.most - steps, settles and plan.bounded)
             steps, last = steps + len(results), results[-1]
             over = hopeless or stage.is_over(steps, last.shift)
+        self.settling = None
         return StageEnd(last, steps)
 
-    def _sees_few(self, stage: Stage) -> bool:
-        """Whether rows are compared with few of the centroids in most passes of a stage."""
-        single = math.isfinite(stage.goal) or (stage.exact and stage.most <= 2)
-        return not single and is_hard(stage.s, self.rows.dtype) and self.plan.near
-
-    def _follow_few(self, stage: Stage) -> StageEnd:
+    def _follow_few(self, stage: Stage, plan: HardPlan) -> StageEnd:
         """The passes of a stage that compare rows with few of the centroids, where it is to be
         exact with every one in the last pass."""
-        need = Need(second=stage.second, bounded=stage.exact and self.plan.bounded)
+        need = Need(second=stage.second, bounded=stage.exact and plan.bounded)
         steps, over = 0, False
         while not over:
-            [last], _, every = self._steps(stage, 1, need)
+            [last], _, every = self._steps(stage, 1, False, need)
             steps, settled = steps + 1, last.shift <= stage.tol
             over = steps == stage.most or (settled and (every or not stage.exact))
             every = stage.exact and (settled or steps == stage.most - 1)
@@ -146,26 +148,30 @@ class FeatureRun:
         return StageEnd(last, steps)
 
     def _steps(
-        self, stage: Stage, most: int, need: Need | None = None
+        self, stage: Stage, most: int, bounded: bool, need: Need | None = None
     ) -> tuple[list[Step], bool, bool]:
         """Passes until the stage is over or centroids of empty clusters are moved; their results,
         whether the objective will not fall to the goal of the stage, and whether rows were compared
-        with every centroid; they are with few if there is a `need`."""
+        with every centroid; they are with few if there is a `need`. `bounded`: rows whose labels
+        bounds decide are left out."""
         if self.context.checkpoint is not None and math.isinf(stage.goal):
             most = 1  # with a goal it depends on the pass before
-        results, hopeless, every = self.kept(lambda: self._passes(stage, most, need))
+        results, hopeless, every = self.kept(lambda: self._passes(stage, most, bounded, need))
         self.passes += len(results)  # here, so that passes count whose results were kept
         return [Step(*each) for each in results], hopeless, every
 
-    def _passes(self, stage: Stage, most: int, need: Need | None) -> tuple[list[Step], bool, bool]:
+    def _passes(
+        self, stage: Stage, most: int, bounded: bool, need: Need | None
+    ) -> tuple[list[Step], bool, bool]:
         """`_steps`, computed."""
         rows, s, every, started = self.rows, stage.s, True, time.perf_counter()
         if need is not None:
             sums, self.assigned = step(rows, self.theta, self.assigned, need)
             every = self.assigned.every
             moved = self._single_step(sums, every and stage.exact, started)
-        elif self.bounded is not None:
-            moved = self._single_step(self.bounded.sums(self.theta), True, started)
+        elif bounded:
+            self.settling = settling_pass(rows, self.theta, self.settling)
+            moved = self._single_step(self.settling.sums, True, started)
         else:
             moved = take_steps(
                 rows, self.theta, s, variance=self.variance, tol=stage.tol, most=most,
@@ -188,11 +194,7 @@ class FeatureRun:
     def settle(self, name: str, s: float, tol: float, passes: int, exact: bool = True) -> bool:
         """Make passes at a fixed `s` until convergence; return whether it came within `passes`."""
         stage = Stage(name, s, 0.0, tol, passes, exact=exact)
-        if is_hard(s, self.rows.dtype) and self.plan.bounded and not self._sees_few(stage):
-            self.bounded = hamerly.HardPasses(self.rows)
-        last = self.follow(stage).last
-        self.bounded = None
-        return last.shift <= tol
+        return self.follow(stage, settles=True).last.shift <= tol
 
     def _single_step(self, sums: Sums, repair: bool, started: float) -> Moved:
         """A step of the hard rule with the sums of a pass that `started` then; `repair`: centroids
@@ -238,15 +240,8 @@ class FeatureRun:
     def _close(self, dtype: Any = None) -> tuple[float, float]:
         """Squared distances up to which centroids coincide: a factor of the hard objective, and a
         distance."""
-        relative, absolute = coincidence(self.variance, dtype or self.rows.dtype)
-        return relative / self.rows.total_weight, absolute
-
-    def _disturb(self, size: float) -> None:
-        """Move every centroid at random, by `size` of the features' standard deviation."""
-        width = float((self.rows.scaled(np.ones(self.theta.shape[1])) ** 2).sum())
-        spread = size * math.sqrt(self.variance / width)
-        noise = self.context.random.standard_normal(self.theta.shape)
-        self.theta = self.rows.on_sphere(self.theta + spread * noise, self.theta)
+        rounding = float((8 * np.finfo(dtype or self.rows.dtype).eps) ** 2 * self.variance)
+        return COINCIDENT / self.rows.total_weight, rounding
 
     def _relocate(self, theta: Array, empty: Array) -> int:
         """Move the centroids of empty clusters, in place, to the costliest rows; return how many
@@ -290,12 +285,6 @@ class FeatureSpace:
 
 
 # ---- which centroids coincide, and where those of empty clusters move ----------------------------
-
-
-def coincidence(variance: float, dtype: Any) -> tuple[float, float]:
-    """The squared distance up to which centroids coincide, as a fraction of the mean cost of a row,
-    and that of the rounding error: the larger of the two counts."""
-    return _COINCIDENT, float((8 * np.finfo(dtype).eps) ** 2 * variance)
 
 
 def count_distinct(theta: Array, close: float) -> int:

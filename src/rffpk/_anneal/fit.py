@@ -28,6 +28,7 @@ from rffpk._anneal.convergence_warnings import (
 )
 from rffpk._anneal.decompositions import Compressed, compressed
 from rffpk._anneal.feature_steps import FeatureRun, FeatureSpace, count_distinct
+from rffpk._anneal.hard_passes import bounded_pass, find_directions
 from rffpk._anneal.noise import find_noise, refuse_noise
 from rffpk._anneal.objective import PowerMean
 from rffpk._anneal.search import MANY, FitContext, History, Plan, StartEnd, search
@@ -40,20 +41,25 @@ from rffpk._anneal.seeding import (
 )
 from rffpk._anneal.swaps import improve, most_centroids
 from rffpk._rows import passes
-from rffpk._rows.directions import bounded_pass, find_directions
 from rffpk._rows.rows import Rows
 from rffpk._rows.sample import RowSample, Some, is_source, row_sample
-from rffpk._rows.store import ALL_PASSES, LAST_PASSES, Cache, Mapping, Storage, has_maps
+from rffpk._rows.store import (
+    ALL_PASSES,
+    LAST_PASSES,
+    Cache,
+    Mapping,
+    Storage,
+    UnitRows,
+    has_maps,
+)
 from rffpk._rows.sums import Sums, empty_clusters, rounding_error
 from rffpk._utils import config, validation
 from rffpk._utils.arrays import Array, Fourier, Numbers
+from rffpk._utils.columns import SparseRows, unit_rows
 from rffpk._utils.dask_collections import is_dask
 from rffpk._utils.estimator import reporting
-from rffpk._utils.messages import warn
-from rffpk._utils.progress import Progress, observed
-from rffpk._utils.sparse_rows import SparseRows
+from rffpk._utils.messages import Progress, observed, warn
 from rffpk._utils.validation import Auto
-from rffpk.maps.unit_rows import unit_lines
 
 if TYPE_CHECKING:
     from rffpk._anneal.checkpoint import Checkpoint
@@ -239,6 +245,32 @@ def fit_model(
         if checkpoint is not None:
             checkpoint.remove()
     return model
+
+
+Metric = Literal["euclidean", "cosine"]
+
+
+def check_metric(metric: Any, whitening: Any) -> None:
+    """The parameters `metric` and `whitening`."""
+    validation.check_choice(metric, "metric", get_args(Metric))
+    if whitening is not None:
+        validation.check_real(whitening, "whitening", 0, 1, also="None")
+    if metric == "cosine" and whitening is not None:
+        raise ValueError(
+            f"whitening == {whitening} with metric='cosine', must be None: whitened columns have "
+            "other angles."
+        )
+
+
+def metric_map(model: Any, sample: RowSample, context: FitContext) -> list[Any]:
+    """The map of the columns of a model of one view, by its `metric` and `whitening`, in a list."""
+    if model.metric == "cosine":
+        return [UnitRows()]
+    if model.whitening is None:
+        return [None]
+    from rffpk.maps.whitening import whitened_view
+
+    return [whitened_view(model.whitening, sample, 0, context)]
 
 
 def check_search(model: Any) -> None:
@@ -553,7 +585,10 @@ def _causes(result: FitResult, context: FitContext) -> list[Cause]:
     some, found = result.prepared.some, result.ending.found
     (xs, weight), name = result.prepared.given, "X" if result.rows.n == some.n else "a sample of X"
     if some.unit_centroids:  # rows with one direction differ by rounding
-        xs, name = [unit_lines(x).astype(np.float32) for x in xs], f"{name} scaled to length one"
+        xs, name = (
+            [unit_rows(x.astype("float64")).astype(np.float32) for x in xs],
+            f"{name} scaled to length one",
+        )
     noise = context.noise is not None and context.noise.rows.any()
     which = "that are not noise" if noise else "of positive weight"
     causes = context.causes or [few_rows(name, xs, weight, found, which)]

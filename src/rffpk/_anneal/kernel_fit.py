@@ -46,7 +46,7 @@ from rffpk._utils import config, validation
 from rffpk._utils.arrays import Array
 from rffpk._utils.estimator import reporting
 from rffpk._utils.linalg import gaps_of, ritz_values
-from rffpk._utils.progress import observed
+from rffpk._utils.messages import observed
 from rffpk._utils.tiles import by_blocks
 from rffpk.maps.kernels import FittedKernel, matched
 

@@ -21,7 +21,7 @@ from rffpk._anneal.decompositions import (
     exponent_of_kernel_memberships,
     exponent_of_kernels,
 )
-from rffpk._anneal.feature_steps import coincidence, costliest, row_costs
+from rffpk._anneal.feature_steps import COINCIDENT, costliest, row_costs
 from rffpk._anneal.kernel_products import Products, squared_norms
 from rffpk._anneal.objective import PowerMean
 from rffpk._anneal.search import HARDNESS, FitContext, Stage, StageEnd, nearly_hard_exponent
@@ -203,9 +203,9 @@ class KernelRun:
         mixed = self.Y @ self.W.T
         gram = np.einsum("l,lij->ij", self.alpha, mixed, dtype=np.float64)
         squares = gram.diagonal()
-        relative, absolute = coincidence(self.space.variance, dtype)
-        rounding = 64 * float(np.finfo(dtype).eps * squares.max())
-        close = max(relative * hard / self.space.total_weight, absolute, rounding)
+        eps = float(np.finfo(dtype).eps)
+        rounding = max((8 * eps) ** 2 * self.space.variance, 64 * eps * float(squares.max()))
+        close = max(COINCIDENT * hard / self.space.total_weight, rounding)
         near = np.tril(squares[:, None] + squares - gram - gram.T <= close, -1)
         distinct = np.ones(len(gram), dtype=bool)
         for j in np.flatnonzero(near.any(axis=1)):

@@ -17,7 +17,7 @@ from rffpk._rows.passes import some_features, view_variances
 from rffpk._rows.rows import Rows
 from rffpk._rows.sums import rounding_error, view_penalty, view_weights
 from rffpk._utils.arrays import Array, Fourier
-from rffpk._utils.sparse_rows import Columns, SparseRows, squared_distances
+from rffpk._utils.columns import Columns, SparseRows, squared_distances
 from rffpk._utils.tiles import row_tiles
 
 Eta = Literal["mean", "median"]

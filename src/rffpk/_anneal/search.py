@@ -16,6 +16,7 @@ import math
 from bisect import bisect_left
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeVar
 
 import numpy as np
@@ -26,7 +27,7 @@ from rffpk._anneal.noise import Noise
 from rffpk._rows.store import Storage
 from rffpk._rows.sums import Step, is_hard
 from rffpk._utils.arrays import Array
-from rffpk._utils.progress import Progress
+from rffpk._utils.messages import Progress
 from rffpk._utils.validation import is_option
 
 if TYPE_CHECKING:
@@ -89,11 +90,6 @@ class Schedule:
     def ends_hard(self) -> bool:
         """Whether the last passes are those of k-means."""
         return math.isinf(self.end) and self.until == "settled"
-
-    @property
-    def last_tol(self) -> float:
-        """The tolerance of the last passes."""
-        return self.tol if self.exact else max(self.tol, _COARSE_TOL)
 
 
 @dataclass(frozen=True)
@@ -186,25 +182,29 @@ class History:
             if "kernel_weights" in record:
                 record["kernel_weights"] = np.array(record["kernel_weights"])
 
-    def add_start(self, number: int, kind: str, run: Run, cost: float, outcome: str) -> None:
-        """Record the end of a start, with the cost by which starts are compared."""
-        self.records.append(
-            {
-                "stage": "start",
-                "start": number,
-                "kind": kind,
-                "rows": run.n_rows,
-                "passes": run.passes,
-                "objective": self.unit * (cost + self.left_out),
-                "outcome": outcome,
-            }
-        )
-
-    def keep(self, kept: int) -> None:
-        """Say of the passes so far whether they are those of this start."""
+    def add_starts(
+        self, starts: list[Start], passes: list[int], costs: list[float], kept: int, rows: int
+    ) -> None:
+        """Record the ends of starts over `rows` rows, with the costs by which they are compared,
+        infinite for those that were dropped, and say of the passes so far whether they are those of
+        the one that is `kept`."""
         for record in self.records:
             if "kept" in record:
                 record["kept"] = record["start"] == kept
+        for n, start in enumerate(starts):
+            outcome = "kept" if n == kept else "dropped" if math.isinf(costs[n]) else "lost"
+            objective = self.unit * (costs[n] + self.left_out)
+            self.records.append(
+                {
+                    "stage": "start",
+                    "start": n,
+                    "kind": start.kind,
+                    "rows": rows,
+                    "passes": passes[n],
+                    "objective": objective,
+                    "outcome": outcome,
+                }
+            )
 
 
 @dataclass
@@ -284,15 +284,16 @@ def search(space: Space[R], starts: list[Start]) -> tuple[R, StartEnd, float]:
     for group in [numbers] if space.lockstep else [[number] for number in numbers]:
         runs |= zip(group, space.begin(group))
         for number, end in _follow(space, {n: runs[n] for n in group}, starts, costs):
-            ends[number] = end
-            costs[number] = _cost(runs[number], starts[number].schedule, end)
+            ends[number], schedule = end, starts[number].schedule
+            # by the objective at one exponent: the final one, or the hard limit if each start may
+            # end at a different exponent
+            s = schedule.end if schedule.until == "settled" else -math.inf
+            costs[number] = math.inf if end.dropped else runs[number].cost(s)
             if history.progress is not None:
                 history.progress.start_ended()
     kept = min(numbers, key=lambda number: costs[number])
-    history.keep(kept)
-    for n, start in enumerate(starts):
-        outcome = "kept" if n == kept else "dropped" if ends[n].dropped else "lost"
-        history.add_start(n, start.kind, runs[n], costs[n], outcome)
+    passes = [runs[n].passes for n in numbers]
+    history.add_starts(starts, passes, [costs[n] for n in numbers], kept, runs[kept].n_rows)
     if math.isinf(ends[kept].s):  # plain k-means: the exponent of the last start, as far as it came
         ends[kept].s = ends[numbers[-1]].s
     return runs[kept], ends[kept], costs[kept]
@@ -302,10 +303,7 @@ def _follow(
     space: Space[R], runs: dict[int, R], starts: list[Start], costs: dict[int, float]
 ) -> Iterator[tuple[int, StartEnd]]:
     """Advance runs together, and yield each that has ended with its end; `costs` are of those."""
-
-    def best() -> float:
-        return min(costs.values(), default=math.inf)
-
+    best = partial(min, costs.values(), default=math.inf)
     given = {number: stages_of(starts[number], best, space.dtype) for number in runs}
     current = {number: next(stages) for number, stages in given.items()}
     while current:
@@ -319,13 +317,6 @@ def _follow(
             except StopIteration as last:
                 del current[number]
                 yield number, last.value
-
-
-def _cost(run: Run, schedule: Schedule, end: StartEnd) -> float:
-    """Starts are compared by the objective at one exponent: the final one, or the hard limit if
-    each start may end at a different exponent."""
-    s = schedule.end if schedule.until == "settled" else -math.inf
-    return math.inf if end.dropped else run.cost(s)
 
 
 def different_starts(schedule: Schedule, critical: float, n_init: int) -> list[Start]:
@@ -364,12 +355,17 @@ def nearly_hard_exponent(is_nearly_hard: Callable[[float], bool], dtype: Any) ->
 def stages_of(start: Start, best: Callable[[], float], dtype: Any) -> Stages[StartEnd]:
     """The stages of a start. `best` returns the least cost at which another start has ended."""
     schedule = start.schedule
+    tol = schedule.tol if schedule.exact else max(schedule.tol, _COARSE_TOL)
     if start.k_means_first:
         yield from _settling("k-means", -math.inf, schedule.tol, schedule.max_iter)
     if math.isfinite(schedule.start):
-        return (yield from _annealing(schedule, best, dtype))
+        end, left = yield from _lowering(schedule, best, dtype)
+        if schedule.until == "settled" and end.converged:
+            stage, s = ("hard", -math.inf) if schedule.ends_hard else ("settle", end.s)
+            end.converged, _ = yield from _settling(stage, s, tol, left, schedule.exact)
+        return end
     converged, left = yield from _settling(
-        "hard", -math.inf, schedule.last_tol, schedule.max_iter, schedule.exact
+        "hard", -math.inf, tol, schedule.max_iter, schedule.exact
     )
     if math.isfinite(schedule.end) and converged:
         converged, _ = yield from _settling("settle", schedule.end, schedule.tol, left)
@@ -387,33 +383,29 @@ def _settling(
     return last.shift <= tol, left - steps
 
 
-def _annealing(schedule: Schedule, best: Callable[[], float], dtype: Any) -> Stages[StartEnd]:
-    """Lower s by the schedule, then iterate with the hard rule or at `end` to convergence."""
-    end, left = yield from _lowering(schedule, best, dtype)
-    if schedule.until == "settled" and end.converged:
-        stage, s = ("hard", -math.inf) if schedule.ends_hard else ("settle", end.s)
-        end.converged, _ = yield from _settling(stage, s, schedule.last_tol, left, schedule.exact)
-    return end
-
-
 def _lowering(
     schedule: Schedule, best: Callable[[], float], dtype: Any
 ) -> Stages[tuple[StartEnd, int]]:
-    """The soft steps; returns their end, and how many steps are left."""
+    """The soft steps, while s is lowered by the schedule; returns their end, and how many steps are
+    left."""
     s, left, objective, noise = schedule.start, schedule.max_iter, math.inf, schedule.noise
     factor = _FIRST_FACTOR if schedule.factor is None else schedule.factor
     while True:
         result, steps, settled = yield from _stage(schedule, s, left, objective, noise)
         left, objective = left - steps, result.objective
         noise = max(schedule.noise, _SEPARATION if result.merged else 0.0)
-        if settled or (schedule.until == "settled" and _is_over(result, s, schedule)):
+        hard = math.isinf(schedule.end) and result.soft >= (1 - HARDNESS) * result.hard
+        if settled or (schedule.until == "settled" and (hard or s <= schedule.end)):
             return StartEnd(s, True), left
-        if _is_hopeless(result, best(), schedule):
+        nearly = schedule.ends_hard and result.soft >= _NEARLY_HARD * result.hard
+        if nearly and result.hard + result.penalty > _HOPELESS * best():
             return StartEnd(s, False, dropped=True), left
         if left <= 0:
             return StartEnd(s, False), 0
-        if schedule.factor is None:
-            factor = _next_factor(factor, steps)
+        if schedule.factor is None and steps <= _QUICK:
+            factor = min(_MOST_FACTOR, factor**1.3)
+        elif schedule.factor is None and steps >= _SLOW:
+            factor = max(_LEAST_FACTOR, factor**0.6)
         lower = max(factor * s, schedule.end)
         if is_hard(lower, dtype):
             return StartEnd(s, True), left
@@ -437,23 +429,6 @@ def _stage(
             return result, steps, True
         previous = result.objective
     return result, steps, False
-
-
-def _is_hopeless(result: Step, best: float, schedule: Schedule) -> bool:
-    nearly = result.soft >= _NEARLY_HARD * result.hard
-    return schedule.ends_hard and nearly and result.hard + result.penalty > _HOPELESS * best
-
-
-def _is_over(result: Step, s: float, schedule: Schedule) -> bool:
-    hard = math.isinf(schedule.end) and result.soft >= (1 - HARDNESS) * result.hard
-    return hard or s <= schedule.end
-
-
-def _next_factor(factor: float, passes: int) -> float:
-    """Larger if the last stage converged in few passes, smaller if it took many."""
-    if passes <= _QUICK:
-        return min(_MOST_FACTOR, factor**1.3)
-    return max(_LEAST_FACTOR, factor**0.6) if passes >= _SLOW else factor
 
 
 # ---- the starts that parameters define -----------------------------------------------------------

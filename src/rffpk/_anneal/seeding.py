@@ -10,18 +10,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rffpk._anneal.hard_plan import hard_plan
-from rffpk._anneal.local_passes import Assignment, Need, add, step
+from rffpk._anneal.hard_passes import Assignment, Need, add, hard_plan, step
 from rffpk._anneal.search import MANY
-from rffpk._rows.draws import Draws, as_rows
-from rffpk._rows.missing import present_views
+from rffpk._rows.draws import Draws, as_rows, uneven
 from rffpk._rows.passes import one_pass
-from rffpk._rows.reservoir import uneven
-from rffpk._rows.rows import Rows
+from rffpk._rows.rows import Rows, present_views
 from rffpk._rows.sums import Sums
 from rffpk._utils import validation
 from rffpk._utils.arrays import Array
-from rffpk._utils.sparse_rows import Columns, SparseRows, dense, squared_norms
+from rffpk._utils.columns import Columns, SparseRows, dense, squared_norms
 from rffpk._utils.tree import means, merged
 
 # Initial centroids are chosen from a sample of rows, whose features are stored: at most so many
@@ -124,7 +121,11 @@ def seed_centroids(rows: Rows, features: Columns, k: int, init: str, random: Any
     squares = squared_norms(x)
 
     def distances(index: Array) -> Array:
-        return np.maximum(-2 * _products(x, index) + squares[index, None] + squares, 0)
+        if isinstance(x, SparseRows):
+            products = np.asarray((x.matrix @ x[index].toarray().T).T)
+        else:
+            products = x[index] @ x.T
+        return np.maximum(-2 * products + squares[index, None] + squares, 0)
 
     return dense(features[k_means_plus_plus(distances, p, k, random)])
 
@@ -135,13 +136,6 @@ def random_rows(weight: Array | None, n: int, k: int, random: Any) -> NDArray[np
     weight = uneven(weight)
     p = None if weight is None else weight[index].astype(np.float64)
     return np.asarray(random.choice(index, k, replace=False, p=p if p is None else p / p.sum()))
-
-
-def _products(x: Columns, index: Array) -> Array:
-    """The inner products of some rows with all, (m, n)."""
-    if isinstance(x, SparseRows):
-        return np.asarray((x.matrix @ x[index].toarray().T).T)
-    return np.asarray(x[index] @ x.T)
 
 
 def k_means_plus_plus(

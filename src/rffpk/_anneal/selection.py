@@ -21,22 +21,16 @@ class NClustersSelection:
     levels : ndarray of int64, shape (n_levels,)
         Those of them that are better than one cluster, coarse to fine; 1 if there is none.
     scores : ndarray of float64, shape (n_considered,)
-        The evidence for 1, 2, ... clusters, from 0 to 3: the sum of the next three; one cluster has
-        0.3 more.
-    eigengaps : ndarray of float64, shape (n_considered,)
-        Scores from 0 to 1 by the gaps between the eigenvalues of random walks on several graphs of
-        neighbors.
-    heights : ndarray of float64, shape (n_considered,)
-        Scores from 0 to 1 by the heights of Ward's tree of many small clusters.
-    modes : ndarray of float64, shape (n_considered,)
-        Scores from 0 to 1 by the modes of the density that last over scales.
+        Evidence for 1, 2, ... clusters, from 0 to 3: the sum of the next three, and 0.3 for one.
+    eigengaps, heights, modes : ndarray of float64, shape (n_considered,)
+        Scores from 0 to 1: by gaps between eigenvalues of random walks on graphs of neighbors, by
+        heights of Ward's tree of small clusters, and by modes of the density that last over scales.
     labels : ndarray of int32, shape (n_numbers, n_rows)
         For each of `numbers`, the clusters of the rows that were looked at, from 0 on.
     rows : ndarray of int64, shape (n_rows,)
         The indices of these rows.
     parents : list of ndarray of int32
-        For each level except the first, the cluster of the level before in which most rows of each
-        of its clusters lie.
+        For each level except the first, the cluster of the level before with most of its rows.
     shares : list of ndarray of float64
         The shares of the rows of these clusters that lie there; 1 where levels are nested.
     """

@@ -16,7 +16,7 @@ import numpy as np
 from sklearn.metrics import euclidean_distances
 
 from rffpk._anneal.feature_steps import FeatureRun, features_at
-from rffpk._anneal.local_passes import Need, add, remove, step
+from rffpk._anneal.hard_passes import Need, add, hard_plan, remove, step
 from rffpk._anneal.search import MANY, Stage
 from rffpk._rows.passes import one_pass
 from rffpk._rows.rows import Rows
@@ -62,43 +62,34 @@ def improve(run: FeatureRun, cost: float, patience: int, later: bool = False) ->
     if len(run.theta) >= MANY:
         _improve_in_batches(run, patience, later)
         return
-    failed, swaps = 0, _Swaps(run)
+    failed, known, run.drawn = 0, list[_Nearest](), None
     for _ in range(patience + _TRIALS * len(run.theta)):
         if failed == patience:
             break
-        new = run.kept(partial(swaps.swap, cost))
+        new = run.kept(partial(_swap_one, run, known, cost))
         if new is None:
             break
-        cost, failed = (new, 0) if _is_lower(new, cost) else (cost, failed + 1)
+        cost, failed = (new, 0) if new < (1 - _GAIN) * cost else (cost, failed + 1)
     run.drawn = None
 
 
-def _is_lower(new: float, cost: float) -> bool:
-    return new < (1 - _GAIN) * cost
-
-
-class _Swaps:
-    """Swaps of single centroids."""
-
-    def __init__(self, run: FeatureRun) -> None:
-        self.run, run.drawn = run, None
-        self._nearest: _Nearest | None = None  # found where it is needed
-
-    def swap(self, cost: float) -> float | None:
-        """Swap a centroid, and make passes; undo that if the cost is not lower than `cost`. Returns
-        the cost, None if no row is away from the centroids."""
-        run = self.run
-        nearest = self._nearest = self._nearest or _nearest(run)
-        before = run.theta, run.rows
-        if not _swap(run, nearest):
-            return None
-        run.follow(Stage("swap", -math.inf, 0.0, _TOL, _PASSES, cost))
-        new = run.cost(-math.inf)
-        if _is_lower(new, cost):
-            run.drawn = self._nearest = None
-        else:
-            run.theta, run.rows = before
-        return new
+def _swap_one(run: FeatureRun, known: list[_Nearest], cost: float) -> float | None:
+    """Swap a centroid, and make passes; undo that if the cost is not lower than `cost`. Returns the
+    cost, None if no row is away from the centroids. `known`: the rows that the change of the cost
+    is estimated on, once they are, until centroids move."""
+    if not known:
+        known.append(_nearest(run))
+    before = run.theta, run.rows
+    if not _swap(run, known[0]):
+        return None
+    run.follow(Stage("swap", -math.inf, 0.0, _TOL, _PASSES, cost))
+    new = run.cost(-math.inf)
+    if new < (1 - _GAIN) * cost:
+        run.drawn = None
+        known.clear()
+    else:
+        run.theta, run.rows = before
+    return new
 
 
 def _improve_in_batches(run: FeatureRun, patience: int, later: bool = False) -> None:
@@ -128,7 +119,7 @@ class _Batches:
     def cost(self) -> float:
         """The hard objective."""
         run = self.run
-        if run.plan.near:
+        if hard_plan(run.rows, run.most, run.objective.learns_weights).near:
             if run.assigned is None or run.assigned.cost is None:
                 _, run.assigned = step(run.rows, run.theta, None, Need())
             self._nearest = run.assigned.own
@@ -243,20 +234,16 @@ def _swap(run: FeatureRun, nearest: _Nearest) -> bool:
         return False
     places = run.context.random.choice(rows.n, _CANDIDATES, p=share / share.sum())
     candidates = features_at(rows, places, run.theta)
-    chosen, new = _best_candidate(rows, candidates, least, weight)
+    _, outputs = one_pass(rows, candidates, -math.inf, want=("distances",))
+    distances = outputs["distances"]
+    if rows.eta is not None:
+        distances = rows.effective_distances(distances)
+    # the candidate that lowers the cost most
+    chosen = int((weight @ np.minimum(least[:, None], distances)).argmin())
+    new = distances[:, chosen]
     raised = weight * (np.minimum(nearest.second, new) - np.minimum(least, new))
     costs = np.bincount(nearest.labels, raised, minlength=len(run.theta))
     theta = np.array(run.theta, dtype=np.float64)
     theta[int(costs.argmin())] = candidates[chosen]
     run.theta = theta
     return True
-
-
-def _best_candidate(
-    rows: Rows, candidates: Array, least: Array, weight: Array
-) -> tuple[int, Array]:
-    """The candidate that lowers the cost most, and the distances of the rows to it."""
-    _, outputs = one_pass(rows, candidates, -math.inf, want=("distances",))
-    distances = rows.effective_distances(outputs["distances"])
-    chosen = int((weight @ np.minimum(least[:, None], distances)).argmin())
-    return chosen, distances[:, chosen]

@@ -24,9 +24,8 @@ from sklearn.utils import gen_batches
 from rffpk._rows.streams import Add, Part, Stream, Visit, in_block
 from rffpk._utils import config
 from rffpk._utils.arrays import Array
+from rffpk._utils.columns import as_type, each
 from rffpk._utils.dask_collections import check_columns, dask_module
-from rffpk._utils.narrow_rows import as_type
-from rffpk._utils.sparse_rows import each
 from rffpk._utils.validation import check_sample_weight, refuse_sparse
 
 _HEAD_ROWS = 1024  # that the client checks before the workers check all

@@ -1,17 +1,113 @@
-"""Rows drawn as initial centroids, many at once."""
+"""Rows drawn at random: samples of rows that are read in any order and in any parts, and initial
+centroids, many at once.
+
+A sample depends on a seed and on the indices of the rows alone: not on how the rows are cut into
+blocks, nor on who reads them. Row i has a random number from a counter-based generator at the
+position i, from which its key follows: an exponential variable over the weight w_i. A sample of m
+rows has the m least keys, so that smaller samples are parts of larger ones, and a row is drawn next
+in proportion to its weight (Efraimidis, Spirakis: Weighted random sampling with a reservoir. Inf.
+Process. Lett. 2006).
+"""
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.metrics import euclidean_distances
 
 from rffpk._rows.passes import make_rows, one_pass
 from rffpk._rows.rows import Rows
 from rffpk._utils.arrays import Array
-from rffpk._utils.sparse_rows import Columns, SparseRows, dense
+from rffpk._utils.columns import Columns, SparseRows, dense
+
+_DRAWS = 4  # numbers that Philox has at one position of its counter
+
+
+def row_keys(seed: int, begin: int, n: int, weight: Array | None = None) -> NDArray[np.float64]:
+    """The keys of the rows begin, ..., begin + n - 1; infinite for rows of weight zero."""
+    first = begin % _DRAWS
+    generator = np.random.Generator(np.random.Philox(key=seed, counter=begin // _DRAWS))
+    keys = -np.log1p(-generator.random(first + n)[first:])
+    if weight is None:
+        return np.asarray(keys)
+    return np.divide(keys, weight, out=np.full(n, np.inf), where=weight > 0)
+
+
+def uneven(weight: Array | None) -> Array | None:
+    """The weights of rows that are drawn; None where all that are not zero are equal, as these
+    rows are drawn as without weights."""
+    counted = None if weight is None else weight[weight > 0]
+    return None if counted is None or (counted == counted[0]).all() else weight
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Rows in the order of their keys."""
+
+    keys: NDArray[np.float64]
+    indices: NDArray[np.intp]
+    arrays: list[Array]  # what was kept of the rows
+
+    def first(self, m: int) -> tuple[NDArray[np.intp], list[Array], float]:
+        """The indices, rising, of the first m rows, what was kept of them, and the key of the row
+        after them, which is infinite if there is none."""
+        order = np.argsort(self.indices[:m])
+        threshold = float(self.keys[m]) if m < len(self.keys) else math.inf
+        return self.indices[order], [array[order] for array in self.arrays], threshold
+
+
+def inverse_probability(weight: Array, threshold: float) -> NDArray[np.float64]:
+    """The weights of rows in a sample with this threshold: w / (1 - exp(-w threshold)), so that
+    sums over a sample have the expectation of the sums over all rows."""
+    weight = weight.astype(np.float64)
+    return np.asarray(weight / -np.expm1(-weight * threshold))
+
+
+class Reservoir:
+    """The rows with the least keys among those that were added."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self._parts: list[tuple[Array, Array, list[Array]]] = []
+        self._count, self._bound = 0, math.inf
+
+    def add(self, begin: int, keys: Array, arrays: list[Array]) -> None:
+        """Add the rows from index `begin` on, of which `arrays` are kept."""
+        index = np.flatnonzero(keys < self._bound)
+        if len(index):
+            self._parts.append((keys[index], begin + index, [array[index] for array in arrays]))
+            self._count += len(index)
+        if self._count > 2 * self.size:
+            self._shrink()
+
+    def _shrink(self) -> None:
+        keys, indices, arrays = zip(*self._parts)
+        key, index = np.concatenate(keys), np.concatenate(indices)
+        order = np.lexsort((index, key))[: self.size + 1]
+        kept = [np.concatenate(parts)[order] for parts in zip(*arrays)]
+        self._parts, self._count = [(key[order], index[order], kept)], len(order)
+        if len(order) > self.size:
+            self._bound = key[order[-1]]
+
+    def joined(self, other: Reservoir) -> Reservoir:
+        """The rows with the least keys in both."""
+        both = Reservoir(self.size)
+        both._parts, both._count = self._parts + other._parts, self._count + other._count
+        if both._count > both.size:
+            both._shrink()
+        return both
+
+    def sample(self) -> Sample:
+        """The rows with the `size` least keys, and one more."""
+        self._shrink()
+        return Sample(*self._parts[0])
+
+
+# ---- initial centroids ---------------------------------------------------------------------------
 
 
 class Draws:

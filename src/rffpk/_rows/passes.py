@@ -16,7 +16,6 @@ from rffpk import _core
 from rffpk._rows.rows import Rows, aligned, weight_unit, width
 from rffpk._rows.sums import (
     EMPTY_SHARE,
-    Parts,
     Step,
     Sums,
     is_hard,
@@ -26,7 +25,7 @@ from rffpk._rows.sums import (
 )
 from rffpk._utils import config, validation
 from rffpk._utils.arrays import Array, Fourier, Landmarks, Map
-from rffpk._utils.sparse_rows import Columns, each
+from rffpk._utils.columns import Columns, each
 
 
 def make_rows(
@@ -98,10 +97,12 @@ def total_variance(rows: Rows) -> float:
         plain = float(rows.alpha @ view_variances(counted)) if cost < 1e3 * resolved else 0.0
         if plain > resolved:  # else all rows are equal up to rounding
             validation.check_weighted_variance(cost, plain, resolved, rows.dtype)
-    counted_views = [rows.counted().view(i) for i in range(len(rows.xs))] if cost <= 0 else []
-    columns = [one.xs[0] for one in counted_views if not isinstance(one.maps[0], Landmarks)]
+    if cost > 0:
+        return cost
+    views = [rows.counted().view(i) for i in range(len(rows.xs))]
+    columns = [each.xs[0] for each in views if not isinstance(each.maps[0], Landmarks)]
     validation.check_underflow(cost, columns)
-    return max(cost, 0.0)
+    return 0.0
 
 
 def view_variances(rows: Rows) -> NDArray[np.float64]:
@@ -174,6 +175,8 @@ def one_pass(
     -----
     O(n (d D + k F)) time; memory, except that of `want`, does not grow with n.
     """
+    if rows.stream is None:
+        return pass_of_block(rows, theta, s, want=want, backend=backend)
     visit = partial(_pass_of_next, theta, s, want, backend)
     sums, found = rows.fold(visit, _followed)
     if len(found) == 1:
@@ -213,20 +216,24 @@ def pass_of_block(
     a multiple of SLOT_ROWS. `hard`: all but the soft total is that of the hard rule. `directions`,
     coordinates of theta and a ratio of distances bound those that need not be computed."""
     theta = aligned(np.ascontiguousarray(theta, dtype=rows.dtype))
-    outputs = {name: _empty_output(name, rows, len(theta)) for name in want}
+    near, k = (
+        sum(each.n_neighbours for each in rows.maps if isinstance(each, Landmarks)),
+        len(theta),
+    )
+    columns = {"memberships": k, "distances": k, "features": sum(rows.widths)}
+    columns |= {"neighbours": near, "neighbour_weights": near}
+    outputs = {
+        name: np.empty(
+            (rows.n, columns[name]) if name in columns else (rows.n,),
+            dtype=np.int32 if name in ("labels", "neighbours") else rows.dtype,
+        )
+        for name in want
+    }
     arguments, options = _arguments(rows, theta, s, before, hard)
     parts = config.backend(backend).fused_pass(
         *arguments, **options, **outputs, directions=directions
     )
-    return _sums(rows, parts), outputs
-
-
-def _empty_output(name: str, rows: Rows, k: int) -> Array:
-    near = sum(each.n_neighbours for each in rows.maps if isinstance(each, Landmarks))
-    columns = {"memberships": k, "distances": k, "features": sum(rows.widths)}
-    columns |= {"neighbours": near, "neighbour_weights": near}
-    shape = (rows.n, columns[name]) if name in columns else (rows.n,)
-    return np.empty(shape, dtype=np.int32 if name in ("labels", "neighbours") else rows.dtype)
+    return Sums(*scaled_parts(rows.weight_unit, parts), rows.widths), outputs
 
 
 def _arguments(
@@ -249,10 +256,6 @@ def _arguments(
     weight = None if rows.weight is None else aligned(rows.weight)
     xs, shifts, alpha = each(rows.xs, aligned), each(rows.shifts, aligned), aligned(rows.alpha)
     return (xs, omegas, shifts, theta, alpha, weight, rule, s, rows.n_threads), options
-
-
-def _sums(rows: Rows, parts: Parts) -> Sums:
-    return Sums(*scaled_parts(rows.weight_unit, parts), rows.widths)
 
 
 # Steps end if the objective exceeds its goal by more than so many times the gain of the last one.
@@ -300,7 +303,7 @@ def take_steps(
         rows, before = _all_but_the_last(rows, theta, s, backend)
         most = 1
     arguments, options = _arguments(rows, theta, s, before)
-    records, alphas, new, old, n_empty, hopeless, sums = config.backend(backend).take_steps(
+    records, alphas, new, old, n_empty, hopeless, parts = config.backend(backend).take_steps(
         *arguments, **options, view_eta=rows.eta, unit=rows.weight_unit, variance=variance,
         entropy=entropy, tol=tol, most=most, goal=goal, hope=_HOPE,
         least_share=EMPTY_SHARE[rows.dtype], close=close, coverage=rows.coverage,
@@ -309,7 +312,8 @@ def take_steps(
     if is_read:  # the last block is not all
         records = [(*records[0][:-1], time.perf_counter() - started)]
     steps = [made_step(s, len(theta), *record) for record in records]
-    return Moved(steps, alphas, new, old, n_empty, hopeless, _sums(rows, sums))
+    sums = Sums(*scaled_parts(rows.weight_unit, parts), rows.widths)
+    return Moved(steps, alphas, new, old, n_empty, hopeless, sums)
 
 
 def made_step(

@@ -15,17 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rffpk import _core
-from rffpk._rows.missing import coverage, rows_with, there_of
+from rffpk._rows.draws import Reservoir, Sample, inverse_probability, row_keys
 from rffpk._rows.passes import make_rows, pass_of_block
-from rffpk._rows.reservoir import Reservoir, Sample, inverse_probability, row_keys
-from rffpk._rows.rows import weight_unit
+from rffpk._rows.rows import coverage, rows_with, there_of, weight_unit
 from rffpk._rows.streams import Part, Stream, make_stream
 from rffpk._rows.sums import Sums
 from rffpk._utils import config, validation
 from rffpk._utils.arrays import Array
+from rffpk._utils.columns import Columns, column_means, each, plain, row_bytes
 from rffpk._utils.dask_collections import active_client, is_dask, sources_of
-from rffpk._utils.narrow_rows import plain
-from rffpk._utils.sparse_rows import Columns, column_means, each, row_bytes
 from rffpk._utils.validation import Auto
 
 _GROWTH = 8  # A sample after the first is so many times as large as the one before it, ...

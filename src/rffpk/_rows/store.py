@@ -16,8 +16,8 @@ from rffpk._rows.passes import make_rows, mean_features, unshifted
 from rffpk._rows.rows import Rows, weight_unit, width
 from rffpk._rows.sample import RowSample
 from rffpk._utils import config, validation
-from rffpk._utils.arrays import SOME_COLUMNS, Array, Fourier, Landmarks, Structure, View
-from rffpk._utils.sparse_rows import Columns, SparseRows
+from rffpk._utils.arrays import SOME_COLUMNS, Array, Fourier, Landmarks, Structure, Unit, View
+from rffpk._utils.columns import Columns, SparseRows, unit_rows
 from rffpk._utils.tiles import run_all
 from rffpk._utils.validation import Auto
 
@@ -220,6 +220,16 @@ class Storage:
         if not has_maps(rows) or not self.cache:
             return rows
         return stored(rows) if self.fits(stored_bytes(rows)) else rows
+
+
+@dataclass(frozen=True)
+class UnitRows:
+    """The map of rows to rows of length one, as spherical k-means has them; zeros stay. Dense rows
+    are scaled in the pass; sparse ones share all but their values with those that they are made
+    of."""
+
+    def _view(self, X: Columns) -> View:
+        return (unit_rows(X), None) if isinstance(X, SparseRows) else (X, Unit(X.shape[1]))
 
 
 def mapped_views(maps: list[Any], xs: list[Array]) -> list[View]:

@@ -20,9 +20,8 @@ import numpy as np
 
 from rffpk import _core
 from rffpk._utils.arrays import Array
+from rffpk._utils.columns import SMALL, NarrowRows, as_type, each
 from rffpk._utils.interrupts import Handover
-from rffpk._utils.narrow_rows import SMALL, NarrowRows, as_type
-from rffpk._utils.sparse_rows import each
 from rffpk._utils.validation import check_plain, check_sample_weight, refuse_sparse
 
 Source = Callable[[], Iterable[Any]]

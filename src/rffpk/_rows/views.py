@@ -10,15 +10,15 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from rffpk._utils.arrays import Array
-from rffpk._utils.containers import check_container, check_row_labels, dimensions, is_list_of_views
-from rffpk._utils.messages import warn
-from rffpk._utils.sparse_rows import (
+from rffpk._utils.columns import (
     Columns,
     SparseRows,
     beyond_float32,
     some_columns,
     sparse_rows,
 )
+from rffpk._utils.containers import check_container, check_row_labels, dimensions, is_list_of_views
+from rffpk._utils.messages import warn
 from rffpk._utils.square import looks_like_kernel, written_out
 from rffpk._utils.validation import (
     check_rows,

@@ -27,10 +27,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from rffpk._utils import validation
 from rffpk._utils.arrays import Array
+from rffpk._utils.columns import Columns
 from rffpk._utils.config import __version__
 from rffpk._utils.dask_collections import by_partitions, is_dask
-from rffpk._utils.progress import LOGGER, CallbackSupportMixin, Progress
-from rffpk._utils.sparse_rows import Columns
+from rffpk._utils.messages import LOGGER, CallbackSupportMixin, Progress
 from rffpk._utils.tree import groups, ward
 from rffpk._utils.validation import Auto, is_graph, is_precomputed
 
@@ -365,7 +365,12 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
 
     @property
     def linkage_(self) -> NDArray[np.float64]:
-        """See the class."""
+        """Ward's tree of the clusters, by centroids and weights, as a linkage matrix of SciPy.
+
+        An array of shape (n_clusters - 1, 4), whose last column counts clusters. Half the square of
+        a height is what the merger adds to the k-means objective, in the space of the centroids.
+        Computed when it is asked for, in O(n_clusters^2) time and memory.
+        """
         if not self.__sklearn_is_fitted__():
             raise AttributeError
         return ward(*self._measure(None, "gaps"))

@@ -18,9 +18,9 @@ from zipfile import ZipFile
 import numpy as np
 
 from rffpk._utils.arrays import Array
+from rffpk._utils.containers import are_numbers
 from rffpk._utils.messages import optional_module, warn
 from rffpk._utils.validation import converts
-from rffpk._utils.values import are_numbers
 
 _HEADER_BYTES = 1 << 16  # of an array in a file, at most
 

@@ -1,14 +1,33 @@
-"""Warnings that name the line of the user's code, and errors that name a missing package."""
+"""What a fit says: warnings that name the line of the user's code, errors that name a missing
+package, and its progress, by a line for people, the logger "rffpk", and scikit-learn's
+callbacks."""
 
 from __future__ import annotations
 
 import importlib
 import inspect
+import logging
+import math
+import sys
+import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any
+from datetime import timedelta
+from typing import Any, TypeVar
+
+try:
+    from sklearn.callback import CallbackSupportMixin as CallbackSupportMixin
+    from sklearn.callback import with_callbacks
+except ImportError:  # before scikit-learn 1.9
+
+    class CallbackSupportMixin:  # type: ignore[no-redef]
+        """Without callbacks."""
+
+    def with_callbacks(method: Any) -> Any:
+        return method
+
 
 # Frames of these packages are skipped: this one, and those that wrap methods of estimators or call
 # them in searches over parameters.
@@ -47,3 +66,115 @@ def optional_module(name: str, why: str) -> Any:
         return importlib.import_module(name)
     except ImportError as error:
         raise ImportError(f"{why}: {error}.") from error
+
+
+# ---- progress ------------------------------------------------------------------------------------
+
+LOGGER = logging.getLogger("rffpk")
+LOGGER.addHandler(logging.NullHandler())
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+# Passes that are expected on each larger sample and on all rows, for the time that is left.
+_LAST_PASSES = 5
+
+
+class Progress:
+    """Reports the passes, or the iterations, of one fit."""
+
+    def __init__(self, estimator: Any, name: str, verbose: bool, task: Any = None) -> None:
+        self._estimator, self._name, self._verbose, self._task = estimator, name, verbose, task
+        self._logged = LOGGER.isEnabledFor(logging.DEBUG)
+        self._begun = self._last_end = time.perf_counter()
+        self._ended = 0
+        self._bar: Any = None
+        self.n_starts = 1
+        self.later: list[int] = []  # numbers of rows of the samples that follow the starts
+
+    def passed(self, record: dict[str, Any]) -> None:
+        """Report a pass or an iteration by its record in `history_`."""
+        if self._task is not None:
+            task = self._task.subcontext(task_name=record["stage"])
+            task.call_on_fit_task_begin(estimator=self._estimator)
+            task.call_on_fit_task_end(estimator=self._estimator, metadata={"record": record})
+        if not (self._verbose or self._logged):
+            return
+        line = self._line(record)
+        LOGGER.debug("%s", line)
+        if self._verbose:
+            self._show(line)
+
+    def start_ended(self) -> None:
+        """Count a start that has ended."""
+        self._ended += 1
+        self._last_end = time.perf_counter()
+
+    def say(self, text: str) -> None:
+        """A line about the result."""
+        LOGGER.info("%s: %s", self._name, text)
+        if self._verbose:
+            self.close()
+            print(text)
+
+    def close(self) -> None:
+        """Leave the line on the terminal as it is."""
+        if self._bar is not None:
+            self._bar.refresh()
+            self._bar.close()
+            self._bar = None
+
+    def _line(self, record: dict[str, Any]) -> str:
+        rows, seconds, now = record["rows"], record["seconds"], time.perf_counter()
+        rate = rows / seconds if seconds > 0 else math.inf
+        parts = [record["stage"], f"objective={record['objective']:.8g}"]
+        if record["s"] is not None:
+            start = f"start {record['start'] + 1}/{self.n_starts}"
+            parts = [start, parts[0], f"s={record['s']:.4g}", parts[1]]
+        parts += [f"{rate:.2g} rows/s", f"{_clock(now - self._begun)} elapsed"]
+        left = self._left(rows, rate, now)
+        if left is not None:
+            parts.append(f"about {_clock(left)} left")
+        return f"{self._name}: {', '.join(parts)}"
+
+    def _left(self, rows: int, rate: float, now: float) -> float | None:
+        """Seconds that are left if starts take as long as those before, without swaps; None during
+        the first start."""
+        if not self._ended:
+            return None
+        later = [n for n in self.later if n > rows or self._ended < self.n_starts]
+        mean = (self._last_end - self._begun) / self._ended
+        starts = mean * (self.n_starts - self._ended) - (now - self._last_end)
+        return max(starts, 0.0) + _LAST_PASSES * sum(later) / rate
+
+    def _show(self, line: str) -> None:
+        """One line that changes on a terminal, by tqdm if that is installed; else plain lines."""
+        if self._bar is None:
+            self._bar = _bar()
+        if self._bar is None:
+            print(line)
+        else:
+            self._bar.set_description_str(line, refresh=False)
+            self._bar.update()
+
+
+def _bar() -> Any:
+    """A line of tqdm on a terminal; None elsewhere, or without tqdm."""
+    if sys.stdout is None or not sys.stdout.isatty():  # None: it is closed
+        return None
+    try:
+        tqdm = importlib.import_module("tqdm").tqdm
+    except ImportError:
+        return None
+    return tqdm(bar_format="{desc}", file=sys.stdout, dynamic_ncols=True)
+
+
+def _clock(seconds: float) -> str:
+    return str(timedelta(seconds=round(seconds)))
+
+
+# ---- scikit-learn's callbacks --------------------------------------------------------------------
+
+
+def observed(fit: F) -> F:
+    """Decorator of a `fit` that uses `reporting`."""
+    return with_callbacks(fit)

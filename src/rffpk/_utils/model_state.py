@@ -15,7 +15,7 @@ import numpy as np
 from scipy import sparse
 
 from rffpk._utils.arrays import Array
-from rffpk._utils.sparse_rows import SparseRows, from_canonical
+from rffpk._utils.columns import SparseRows, from_canonical
 from rffpk._utils.tensor_files import ModelFileError, is_storable
 
 _DTYPES = ("float32", "float64")

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from rffpk._utils.columns import Columns, SparseRows, plain, sparse_rows
 from rffpk._utils.config import fits_memory
-from rffpk._utils.narrow_rows import plain
-from rffpk._utils.sparse_rows import Columns, SparseRows, sparse_rows
 
 # What makes kernel values of matrices whose diagonal is zero. A multiple of the identity adds the
 # same to the association of all partitions; this is the least that makes affinities semidefinite.

@@ -11,7 +11,7 @@ from sklearn.utils import gen_batches
 
 from rffpk import _core
 from rffpk._utils.arrays import Array
-from rffpk._utils.sparse_rows import Columns
+from rffpk._utils.columns import Columns
 
 # Numbers in a tile of rows, 8 MB in float64: a few tiles for each thread take little memory
 # compared with the rows, and products with them run at full rate.

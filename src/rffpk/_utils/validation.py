@@ -17,18 +17,25 @@ from sklearn.utils import check_array, check_scalar
 from sklearn.utils.validation import validate_data
 
 from rffpk._utils.arrays import Array
-from rffpk._utils.containers import check_container, check_row_labels, dimensions, is_list_of_views
-from rffpk._utils.messages import warn
-from rffpk._utils.narrow_rows import NarrowRows, narrow_rows
-from rffpk._utils.sparse_rows import (
+from rffpk._utils.columns import (
     Columns,
+    NarrowRows,
     SparseRows,
     beyond_float32,
+    narrow_rows,
     rows_differ,
     sparse_rows,
 )
+from rffpk._utils.containers import (
+    are_times,
+    check_container,
+    check_row_labels,
+    dimensions,
+    is_list_of_views,
+    refuse_times,
+)
+from rffpk._utils.messages import warn
 from rffpk._utils.square import OF_AFFINITIES, OF_DISTANCES, looks_like_kernel, written_out
-from rffpk._utils.values import are_times, refuse_times
 
 Auto = Literal["auto"]
 Level = Literal["coarse", "auto", "fine"]  # of the numbers of clusters that are found

@@ -22,13 +22,12 @@ from rffpk._anneal.fit import fit_model
 from rffpk._rows.views import check_views
 from rffpk._utils import config, validation
 from rffpk._utils.arrays import Array
+from rffpk._utils.columns import Columns, rows_differ
 from rffpk._utils.containers import check_row_labels
 from rffpk._utils.dask_collections import by_partitions
 from rffpk._utils.estimator import Clusterer, parameters, reporting
 from rffpk._utils.linalg import over_eigenvalues
-from rffpk._utils.messages import warn
-from rffpk._utils.progress import Progress, observed
-from rffpk._utils.sparse_rows import Columns, rows_differ
+from rffpk._utils.messages import Progress, observed, warn
 from rffpk._utils.tiles import by_blocks
 from rffpk.fusion.spectral import Iteration, combined
 from rffpk.maps.kernels import (

@@ -23,152 +23,84 @@ Scheme = Literal["pairwise", "centroid"]
 class CoregSC(KernelFusion):
     """Co-regularised multi-view spectral clustering (CoregSC).
 
-    With A_l = D_l^(-1/2) K_l D_l^(-1/2), D_l the row sums of kernel l, spectral clustering of one
-    view takes the leading eigenvectors of A_l. Here the U_l of all views are drawn together [1]_.
-    Pairwise, maximised is
+    With A_l = D_l^(-1/2) K_l D_l^(-1/2), D_l the row sums of kernel l, maximised is pairwise
+    (Kumar, Rai, Daume: Co-regularized multi-view spectral clustering. NIPS 2011)
 
         sum_l Tr(U_l'A_l U_l) + agreement sum_(l < m) Tr(U_l U_l'U_m U_m')
 
     over U_l with orthonormal columns. With a centroid the second sum is sum_l Tr(U_l U_l'U U'), and
-    U has orthonormal columns, too. Each is in turn the leading eigenvectors of a matrix, so that
-    the objective never falls. Annealed k-means on the rows of all U_l side by side, or of U, gives
-    the labels.
+    U has orthonormal columns, too. Annealed k-means on the rows of all U_l side by side, or of U,
+    gives the labels.
+
+    For n rows O(L n^2 + L^2 n k) memory; an iteration costs O(L n^2 k). Kernels are affinities and
+    are not centered; one with negative values is raised to a least value of zero. With
+    `n_landmarks` n is their number. ``docs/fusion.md`` compares the methods. `fit` raises a
+    ValueError or TypeError for bad input.
 
     Parameters
     ----------
     n_clusters : int, default=8
         Number of clusters k, from 1 to n_samples.
     n_init : "auto" or int, default="auto"
-        Number of starts of the annealed k-means on the embedding (`PowerKMeans`); the best result
-        is kept. "auto": three.
+        Number of starts of k-means on the embedding (`PowerKMeans`). "auto": three.
     store_memberships : bool, default=False
         Whether `memberships_` is set, which takes O(n_samples n_clusters) memory.
     random_state : int, RandomState instance or None, default=None
-        Draws the rows that gammas are estimated from, the landmarks, and the starts of k-means. An
-        int gives the same result in each call.
+        Source of all random draws. An int gives the same result in each call.
     n_jobs : int or None, default=None
-        Number of threads, from -1024 to 1024 except 0. None and -1: all that the affinity mask of
-        the process, the quota of the container, OMP_NUM_THREADS and threadpoolctl allow; -2: all of
-        these except one, and so on. `rffpk info` prints the limits. Small problems take fewer.
-        Results are the same to the bit for any number of threads.
+        Number of threads, -1024 to 1024 except 0; None and -1: all allowed, -2: all except one.
     verbose : int, default=0
-        If not 0, each pass is reported with the start, the stage, the exponent, the objective, the
-        rows visited in a second, the time elapsed, and a rough time left once a start has ended: on
-        a terminal in one line that changes, if tqdm is installed, else in a line for each pass. The
-        logger "rffpk" gets the same lines at level DEBUG, whatever `verbose` is.
+        If not 0, each pass is reported; the logger "rffpk" gets the same lines at level DEBUG.
     kernels : None, list, "du2015" or "precomputed", default=None
-        A kernel for each view: a name of scikit-learn's pairwise kernels, a callable, or a pair of
-        one of those and its gamma or a dict of its parameters. One array becomes as many views as
-        there are kernels. "du2015": twelve kernels of one array (Du et al., IJCAI 2015): seven
-        Gaussian, four polynomial and the cosine, scaled to a diagonal of one and then to [0, 1].
-        "precomputed": X holds kernel matrices. None: "rbf" for each view. Unless given, the gamma
-        of "rbf" and "laplacian" is 1 / (2 mean distance) over pairs of rows, squared Euclidean for
-        "rbf" and the sum of absolute differences for "laplacian".
+        Of each view: a name of scikit-learn's pairwise kernels, a callable, or a pair of one and
+        its gamma or a dict of parameters. "du2015": twelve of one array (Du et al., IJCAI 2015).
+        "precomputed": X holds matrices. None: "rbf". Unless given gamma is 1 / (2 mean distance).
     views : list or None, default=None
-        The columns of each view, if X is one array: lists or arrays of their indices or names,
-        boolean masks, or slices. Such an X can be split by rows, as cross-validation does. None: X
-        is a list of views, or one view. Views that are frames must have equal indices.
-    normalize : bool, default=True
-        Whether kernels are scaled to a diagonal of one. Precomputed kernels are taken as they are.
-    normalize_rows : bool, default=True
-        Whether the rows of the embedding are scaled to length one for k-means.
+        The columns of each view, if X is one array: lists of indices or names, boolean masks, or
+        slices. None: X is a list of views, or one view.
+    normalize, normalize_rows : bool, default=True
+        Whether kernels are scaled to a diagonal of one, precomputed ones not; whether rows of the
+        embedding are scaled to length one for k-means.
     n_landmarks : int or None, default=None
-        Number of random rows, at least n_clusters, to learn on; all rows are embedded by what was
-        learned there (MKC-AE: Liang et al., NeurIPS 2022), in time and memory linear in n_samples.
-        None, or a number >= n_samples: learn on all rows. Sample weights are those of the landmarks
-        then, which are drawn from the rows of weight above zero with equal probability.
+        Number of random rows, at least n_clusters, to learn on; the others are embedded by what was
+        learned (MKC-AE: Liang et al., NeurIPS 2022). None: all rows.
     max_iter : int, default=100
-        Largest number of iterations.
+        Largest number of iterations; a ConvergenceWarning says if they did not reach `tol`.
     tol : float, default=1e-06
-        Tolerance >= 0: the iterations end when the objective rises by at most `tol` of itself.
+        Tolerance >= 0: iterations end when the objective rises by at most `tol` of itself.
     scheme : {"pairwise", "centroid"}, default="pairwise"
         Whether the views agree with each other or with one more matrix.
     agreement : float, default=0.01
-        Weight >= 0 of the agreement, lambda in the paper, the same for all views. It compares with
-        the differences of the leading eigenvalues of A_l, which are at most one and for wide
-        kernels all small except the first; of many views or wide kernels take less. 0: the spectral
-        clusterings of single views.
+        Weight >= 0 of the agreement, lambda in the paper, the same for all views; of many views or
+        wide kernels take less. 0: the spectral clusterings of single views.
 
     Attributes
     ----------
     labels_ : ndarray of int32, shape (n_samples,)
         Cluster of each row: the index of the centroid nearest to its embedding.
     embedding_ : ndarray of shape (n_samples, n_columns)
-        U, or all U_l side by side, n_clusters columns each; float64. If there are landmarks, the
-        extension of theirs to all rows.
+        U, or all U_l side by side, float64; with landmarks the extension of theirs to all rows.
     landmarks_ : ndarray of int, shape (n_landmarks,), or None
-        Rows that were learned on, in rising order. None: all rows, except those of weight zero.
+        Rows that were learned on, in rising order. None: all, except those of weight zero.
     kernel_weights_ : ndarray of shape (n_views,)
         1 / n_views: the method has no weights.
     objective_ : float
         The maximised sum, at the last iteration.
     cluster_centers_ : ndarray of shape (n_clusters, n_columns)
-        Centroids of the rows of the embedding, scaled to length one if `normalize_rows`.
-    inertia_ : float
-        k-means objective of the rows of the embedding, scaled to length one if `normalize_rows`,
-        weighted by the sample weights.
-    s_ : float
-        Last finite exponent of the annealed k-means on the embedding.
+        Centroids of the rows of the embedding as k-means takes them.
+    inertia_, s_, membership_exponent_ : float
+        Of k-means on the embedding: the objective, the last finite exponent, and the default
+        exponent of `predict_proba` (``docs/math.md``, eq. 8.6).
     n_iter_ : int
-        Number of iterations: the length of `history_`, at most `max_iter` if the class has it.
+        Number of iterations.
     history_ : list of dict
-        A record for each iteration, with "stage" ("weights"), "rows" (number of rows learned on),
-        "objective", "kernel_weights" and "seconds"; and with the other keys of the records of
-        passes that classes of centroids have, "start" (0), "kept" (True), "s", "shift", "distinct"
-        and "repairs" (None).
+        A record for each iteration; ``docs/api.md`` describes its keys.
     memberships_ : ndarray of shape (n_samples, n_clusters)
-        Memberships of the rows in the clusters, as `predict_proba` returns them; set only if
-        `store_memberships`.
-    probabilities_ : ndarray of shape (n_samples,)
-        Membership of each row in its own cluster, 0 for noise; there only if `store_memberships`.
-    n_features_in_ : int
-        Number of columns of X in `fit`; if X was a list of views, of all of them together.
-    feature_names_in_ : ndarray of str, shape (n_features_in_,)
-        Names of the columns of X in `fit`; set only if X was one array and all of its columns have
-        names that are strings.
-    membership_exponent_ : float
-        Exponent of the memberships that `predict_proba` gives unless told otherwise: -(1 + d)/2
-        with the effective dimension d of the clusters in the embedding: 1/lambda_max of the mean of
-        zz' over the unit vectors z from centroids to their rows.
-    linkage_ : ndarray of shape (n_clusters - 1, 4)
-        Ward's tree of the clusters, by centroids and weights, as a linkage matrix of SciPy: half
-        the square of a height is what the merger adds to the k-means objective, in the space of the
-        centroids. The last column counts clusters. Computed when it is asked for, in
-        O(n_clusters^2) time and memory.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If a parameter is not as described.
-
-    Warns
-    -----
-    ConvergenceWarning
-        If `max_iter` iterations did not reach `tol`.
-
-    Notes
-    -----
-    Kernels are affinities here and are not centered. One with negative values, such as a centered
-    one that was precomputed, is raised by the constant that makes its least value among the rows
-    learned on zero; that adds the same to the association of all partitions.
-
-    The iterations start from the leading eigenvectors of each A_l. An iteration updates one U_l
-    after the other, from A_l + agreement sum_(m != l) U_m U_m' or A_l + agreement U U', and then U,
-    the leading left singular vectors of all U_l side by side.
-
-    *New rows.* Each update is linear in the rows: with the eigenvalues Lambda, U_l = (A_l U_l +
-    agreement sum_m U_m U_m'U_l) Lambda^-1, and the first U_l are linear in those of A_l. So the row
-    of the embedding for any x is sum_l a_l(x, X) B_l with a_l(x, x_j) = k_l(x, x_j) / (d_l(x)
-    d_l(x_j))^(1/2), d_l(x) = sum_j k_l(x, x_j), and matrices B_l that every update changes as it
-    changes U_l. On the fitted rows this is the embedding, converged or not.
-
-    For n rows: O(L n^2) memory; an iteration costs O(L n^2 k) for some tens of steps of Lanczos'
-    method each; the matrices B_l of all U_l take O(L^2 n k) memory. With `n_landmarks` n is their
-    number.
-
-    References
-    ----------
-    .. [1] Kumar, Rai, Daume: Co-regularized multi-view spectral clustering. NIPS 2011.
+        Memberships of the rows, as `predict_proba` gives them; set if `store_memberships`.
+    n_features_in_, feature_names_in_ : int and ndarray of str, shape (n_features_in_,)
+        Number of columns of X in `fit`, of all views together; their names, if X was one frame.
+    probabilities_
+    linkage_
 
     Examples
     --------

@@ -9,9 +9,9 @@ import numpy as np
 
 from rffpk._utils import config, validation
 from rffpk._utils.arrays import Array
+from rffpk._utils.columns import Columns
 from rffpk._utils.estimator import parameters
 from rffpk._utils.linalg import orthonormal, procrustes
-from rffpk._utils.sparse_rows import Columns
 from rffpk._utils.validation import Auto
 from rffpk.fusion.base import KernelFusion, WeightedRows, by_matrices
 from rffpk.fusion.operators import Approximation, Operator, check_definite, polar
@@ -28,150 +28,81 @@ class FAMKKM(KernelFusion):
     """Fast approximated multiple kernel k-means (FAMKKM).
 
     Each kernel K_i has two partition matrices H_i and G_i with orthonormal columns; they are fused
-    into F by orthogonal matrices R_i and W_i and weights gamma_i. Maximised is [1]_, eq. (11),
+    into F by orthogonal matrices R_i and W_i and weights gamma_i. Maximised is eq. (11) of Wang et
+    al.: Fast approximated multiple kernel k-means. IEEE Transactions on Knowledge and Data
+    Engineering,
 
         sum_i Tr(H_i'K_i G_i) + lambda1 Tr(H_i'G_i)
               + lambda2 gamma_i Tr(F'(H_i R_i + G_i W_i)),    sum_i gamma_i^2 = 1, gamma_i >= 0,
 
-    over one of F, H, G, R, W, gamma after the other, each in closed form, so that the objective
-    never falls. Annealed k-means on the rows of F, the embedding, gives the labels.
+    over one of F, H, G, R, W, gamma after the other. Annealed k-means on the rows of F, the
+    embedding, gives the labels.
+
+    An iteration costs O(n^2 k) with matrices, O(n F k) with F features a view, and O(n k^2) in
+    addition. A kernel matrix that is not symmetric, or too far from positive semidefinite, is
+    refused with a ValueError. ``docs/fusion.md`` compares the methods. `fit` raises a ValueError or
+    TypeError for bad input.
 
     Parameters
     ----------
     n_clusters : int, default=8
         Number of clusters k, from 1 to n_samples.
     n_init : "auto" or int, default="auto"
-        Number of starts of the annealed k-means on the embedding (`PowerKMeans`); the best result
-        is kept. "auto": three.
+        Number of starts of k-means on the embedding (`PowerKMeans`). "auto": three.
     store_memberships : bool, default=False
         Whether `memberships_` is set, which takes O(n_samples n_clusters) memory.
     random_state : int, RandomState instance or None, default=None
-        Draws the rows that gammas are estimated from, features or anchors, the first H_i = G_i, and
-        the starts of k-means. An int gives the same result in each call.
+        Source of all random draws. An int gives the same result in each call.
     n_jobs : int or None, default=None
-        Number of threads, from -1024 to 1024 except 0. None and -1: all that the affinity mask of
-        the process, the quota of the container, OMP_NUM_THREADS and threadpoolctl allow; -2: all of
-        these except one, and so on. `rffpk info` prints the limits. Small problems take fewer.
-        Results are the same to the bit for any number of threads.
+        Number of threads, -1024 to 1024 except 0; None and -1: all allowed, -2: all except one.
     verbose : int, default=0
-        If not 0, each pass is reported with the start, the stage, the exponent, the objective, the
-        rows visited in a second, the time elapsed, and a rough time left once a start has ended: on
-        a terminal in one line that changes, if tqdm is installed, else in a line for each pass. The
-        logger "rffpk" gets the same lines at level DEBUG, whatever `verbose` is.
+        If not 0, each pass is reported; the logger "rffpk" gets the same lines at level DEBUG.
     kernels : None, list, "du2015" or "precomputed", default=None
-        A kernel for each view: a name of scikit-learn's pairwise kernels, a callable, or a pair of
-        one of those and its gamma or a dict of its parameters. One array becomes as many views as
-        there are kernels. "du2015": twelve kernels of one array (Du et al., IJCAI 2015): seven
-        Gaussian, four polynomial and the cosine, scaled to a diagonal of one and then to [0, 1].
-        "precomputed": X holds kernel matrices. None: "rbf" for each view. Unless given, the gamma
-        of "rbf" and "laplacian" is 1 / (2 mean distance) over pairs of rows, squared Euclidean for
-        "rbf" and the sum of absolute differences for "laplacian".
+        Of each view: a name of scikit-learn's pairwise kernels, a callable, or a pair of one and
+        its gamma or a dict of parameters. "du2015": twelve of one array (Du et al., IJCAI 2015).
+        "precomputed": X holds matrices. None: "rbf". Unless given gamma is 1 / (2 mean distance).
     views : list or None, default=None
-        The columns of each view, if X is one array: lists or arrays of their indices or names,
-        boolean masks, or slices. Such an X can be split by rows, as cross-validation does. None: X
-        is a list of views, or one view. Views that are frames must have equal indices.
-    center : bool, default=True
-        Whether kernels are centered, so that their features have mean zero. Precomputed kernels are
-        taken as they are (`center_kernel` centers them).
-    normalize : bool, default=True
-        Whether kernels are scaled to a diagonal of one, after centering. Precomputed kernels are
-        taken as they are (`normalize_kernel` scales them).
-    normalize_rows : bool, default=True
-        Whether the rows of the embedding are scaled to length one for k-means.
+        The columns of each view, if X is one array: lists of indices or names, boolean masks, or
+        slices. None: X is a list of views, or one view.
+    center, normalize, normalize_rows : bool, default=True
+        Whether kernels are centered, and then scaled to a diagonal of one, precomputed ones not;
+        whether rows of the embedding are scaled to length one for k-means.
     max_iter : int, default=100
-        Largest number of iterations.
+        Largest number of iterations; a ConvergenceWarning says if they did not reach `tol`.
     tol : float, default=1e-06
-        Tolerance >= 0: the iterations end when the objective changes by at most `tol` of itself.
-    lambda1 : float, default=1.0
-        Weight >= 0 of the agreement between H_i and G_i.
-    lambda2 : float, default=1.0
-        Weight >= 0 of the fusion of partitions. The paper chooses both weights from 0.01, 0.1 and
-        1.
+        Tolerance >= 0: iterations end when the objective changes by at most `tol` of itself.
+    lambda1, lambda2 : float, default=1.0
+        Weights >= 0 of the agreement between H_i and G_i, and of the fusion of partitions.
     approximation : None, {"rff", "nystroem"} or pair, default=None
-        Approximation of the kernels. None: exact matrices K_i, of n_samples^2 numbers each. "rff":
-        random Fourier features (`RandomFourierFeatures`), with as many frequencies for each view as
-        make the error of the kernel small; the pair ``("rff", D)`` has D of them. "nystroem": Z W^+
-        Z' with Z the kernel between rows and anchors and W that among anchors, which are 256 random
-        rows, the same for all views; the pair ``("nystroem", m)`` has m of them, or all rows if
-        that is less. Both take time and memory linear in n_samples, and do not accept "du2015";
-        "rff" accepts "rbf" and "laplacian" only.
+        None: exact matrices K_i, of n_samples^2 numbers. "rff": `RandomFourierFeatures`, for "rbf"
+        and "laplacian"; ``("rff", D)``: of D frequencies. "nystroem": by 256 anchors, random rows;
+        ``("nystroem", m)``: by m. Both are linear in n_samples, without "du2015".
 
     Attributes
     ----------
     labels_ : ndarray of int32, shape (n_samples,)
         Cluster of each row: the index of the centroid nearest to its embedding.
     embedding_ : ndarray of shape (n_samples, n_clusters)
-        F, with orthonormal columns, float64.
+        F, float64, with orthonormal columns.
     kernel_weights_ : ndarray of shape (n_views,)
         Weights gamma >= 0 of the kernels; their squares sum to one.
     objective_ : float
         Eq. (11) at the last iteration.
     cluster_centers_ : ndarray of shape (n_clusters, n_clusters)
-        Centroids of the rows of the embedding, scaled to length one if `normalize_rows`.
-    inertia_ : float
-        k-means objective of the rows of the embedding, scaled to length one if `normalize_rows`,
-        weighted by the sample weights.
-    s_ : float
-        Last finite exponent of the annealed k-means on the embedding.
+        Centroids of the rows of the embedding as k-means takes them.
+    inertia_, s_, membership_exponent_ : float
+        Of k-means on the embedding: the objective, the last finite exponent, and the default
+        exponent of `predict_proba` (``docs/math.md``, eq. 8.6).
     n_iter_ : int
-        Number of iterations: the length of `history_`, at most `max_iter` if the class has it.
+        Number of iterations.
     history_ : list of dict
-        A record for each iteration, with "stage" ("fusion"), "rows", "objective", "kernel_weights"
-        and "seconds"; and with the other keys of the records of passes that classes of centroids
-        have, "start" (0), "kept" (True), "s", "shift", "distinct" and "repairs" (None).
+        A record for each iteration; ``docs/api.md`` describes its keys.
     memberships_ : ndarray of shape (n_samples, n_clusters)
-        Memberships of the rows in the clusters, as `predict_proba` returns them; set only if
-        `store_memberships`.
-    probabilities_ : ndarray of shape (n_samples,)
-        Membership of each row in its own cluster, 0 for noise; there only if `store_memberships`.
-    n_features_in_ : int
-        Number of columns of X in `fit`; if X was a list of views, of all of them together.
-    feature_names_in_ : ndarray of str, shape (n_features_in_,)
-        Names of the columns of X in `fit`; set only if X was one array and all of its columns have
-        names that are strings.
-    membership_exponent_ : float
-        Exponent of the memberships that `predict_proba` gives unless told otherwise: -(1 + d)/2
-        with the effective dimension d of the clusters in the embedding: 1/lambda_max of the mean of
-        zz' over the unit vectors z from centroids to their rows.
-    linkage_ : ndarray of shape (n_clusters - 1, 4)
-        Ward's tree of the clusters, by centroids and weights, as a linkage matrix of SciPy: half
-        the square of a height is what the merger adds to the k-means objective, in the space of the
-        centroids. The last column counts clusters. Computed when it is asked for, in
-        O(n_clusters^2) time and memory.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If a parameter is not as described, or if a kernel matrix is not symmetric or too far from
-        positive semidefinite (see Notes).
-
-    Notes
-    -----
-    Algorithm 1 of the paper, in its order, from H_i = G_i, R_i = W_i = I and gamma_i = 1/n_views,
-    with H_i the orthonormal columns nearest to K_i times a random orthonormal matrix. The authors'
-    public demo starts from the random matrix itself and ends after 20 iterations; its `tol` is the
-    same. An iteration ends with the update of F, which in the paper begins the next iteration.
-
-    An iteration takes two products of each kernel with k columns, O(n^2 k) with matrices and
-    O(n F k) with F features a view, and O(n k^2) for the other updates.
-
-    The updates need K_i only in products. But max Tr(H'(K + lambda1 I)G)
-    is attained at the k leading *singular* vectors of K + lambda1 I: only if these belong to the k
-    largest eigenvalues of K do H and G describe a clustering (Theorem 1, for semidefinite K). So
-    matrices must be symmetric, up to 1e-6 of their largest entry, and their least eigenvalue must
-    not lie below -(the k-th largest + 2 lambda1).
-
-    *New rows.* An update by a polar decomposition is linear in the rows: H_i = (K_i G_i + lambda1
-    G_i + lambda2 gamma_i F R_i')P_i with a k x k matrix P_i, and so for G_i and F. The initial H_i
-    are linear in the rows of K_i, so after each iteration the row of F for any x is f = sum_i
-    k_i(x, X) B_i, with matrices B_i of shape (n, k) that every update changes as it changes F. On
-    the fitted rows this is F, converged or not. Directions that no kernel determines (k above the
-    rank of the kernels) are zero.
-
-    References
-    ----------
-    .. [1] Wang et al.: Fast approximated multiple kernel k-means. IEEE Transactions on Knowledge
-       and Data Engineering.
+        Memberships of the rows, as `predict_proba` gives them; set if `store_memberships`.
+    n_features_in_, feature_names_in_ : int and ndarray of str, shape (n_features_in_,)
+        Number of columns of X in `fit`, of all views together; their names, if X was one frame.
+    probabilities_
+    linkage_
 
     Examples
     --------

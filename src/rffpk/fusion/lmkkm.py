@@ -29,152 +29,80 @@ _PROGRAMME_WORK = 10
 class LMKKM(KernelFusion):
     """Localised multiple kernel k-means (LMKKM): each row has its own kernel weights.
 
-    The learned kernel has the entries K_ij = sum_l theta_il theta_jl K_l,ij with weights theta >= 0
-    whose sum over the kernels is one for each row. Minimised is Tr(K (I - HH')) over theta and
-    matrices H with orthonormal columns, in turn [1]_: H from the leading eigenvectors of K, and
-    theta by a quadratic programme in n L unknowns. Annealed k-means on the rows of H, the
-    embedding, gives the labels. For a few thousand rows at most, or landmarks. Needs the package
-    clarabel (``pip install 'rffpk[qp]'``).
+    Minimises Tr(K (I - HH')), K_ij = sum_l theta_il theta_jl K_l,ij, over matrices H with
+    orthonormal columns and weights theta >= 0 whose sum over the kernels is one for each row, in
+    turn, theta by a quadratic programme (Goenen, Margolin: Localized data fusion for kernel k-means
+    clustering with application to cancer biology. NIPS 2014). Annealed k-means on the rows of H,
+    the embedding, gives the labels.
+
+    For n rows some 125 L n^2 bytes, else a MemoryError; an iteration costs O(L n^3) or more: take a
+    thousand rows or landmarks. Needs the package clarabel (``pip install 'rffpk[qp]'``), else an
+    ImportError. With `n_landmarks` n is their number. ``docs/fusion.md`` compares the methods.
+    `fit` raises a ValueError or TypeError for bad input.
 
     Parameters
     ----------
     n_clusters : int, default=8
         Number of clusters k, from 1 to n_samples.
     n_init : "auto" or int, default="auto"
-        Number of starts of the annealed k-means on the embedding (`PowerKMeans`); the best result
-        is kept. "auto": three.
+        Number of starts of k-means on the embedding (`PowerKMeans`). "auto": three.
     store_memberships : bool, default=False
         Whether `memberships_` is set, which takes O(n_samples n_clusters) memory.
     random_state : int, RandomState instance or None, default=None
-        Draws the rows that gammas are estimated from, the landmarks, and the starts of k-means. An
-        int gives the same result in each call.
+        Source of all random draws. An int gives the same result in each call.
     n_jobs : int or None, default=None
-        Number of threads, from -1024 to 1024 except 0. None and -1: all that the affinity mask of
-        the process, the quota of the container, OMP_NUM_THREADS and threadpoolctl allow; -2: all of
-        these except one, and so on. `rffpk info` prints the limits. Small problems take fewer.
-        Results are the same to the bit for any number of threads.
+        Number of threads, -1024 to 1024 except 0; None and -1: all allowed, -2: all except one.
     verbose : int, default=0
-        If not 0, each pass is reported with the start, the stage, the exponent, the objective, the
-        rows visited in a second, the time elapsed, and a rough time left once a start has ended: on
-        a terminal in one line that changes, if tqdm is installed, else in a line for each pass. The
-        logger "rffpk" gets the same lines at level DEBUG, whatever `verbose` is.
+        If not 0, each pass is reported; the logger "rffpk" gets the same lines at level DEBUG.
     kernels : None, list, "du2015" or "precomputed", default=None
-        A kernel for each view: a name of scikit-learn's pairwise kernels, a callable, or a pair of
-        one of those and its gamma or a dict of its parameters. One array becomes as many views as
-        there are kernels. "du2015": twelve kernels of one array (Du et al., IJCAI 2015): seven
-        Gaussian, four polynomial and the cosine, scaled to a diagonal of one and then to [0, 1].
-        "precomputed": X holds kernel matrices. None: "rbf" for each view. Unless given, the gamma
-        of "rbf" and "laplacian" is 1 / (2 mean distance) over pairs of rows, squared Euclidean for
-        "rbf" and the sum of absolute differences for "laplacian".
+        Of each view: a name of scikit-learn's pairwise kernels, a callable, or a pair of one and
+        its gamma or a dict of parameters. "du2015": twelve of one array (Du et al., IJCAI 2015).
+        "precomputed": X holds matrices. None: "rbf". Unless given gamma is 1 / (2 mean distance).
     views : list or None, default=None
-        The columns of each view, if X is one array: lists or arrays of their indices or names,
-        boolean masks, or slices. Such an X can be split by rows, as cross-validation does. None: X
-        is a list of views, or one view. Views that are frames must have equal indices.
-    center : bool, default=True
-        Whether kernels are centered, so that their features have mean zero. Precomputed kernels are
-        taken as they are (`center_kernel` centers them).
-    normalize : bool, default=True
-        Whether kernels are scaled to a diagonal of one, after centering. Precomputed kernels are
-        taken as they are (`normalize_kernel` scales them).
-    normalize_rows : bool, default=True
-        Whether the rows of the embedding are scaled to length one for k-means.
+        The columns of each view, if X is one array: lists of indices or names, boolean masks, or
+        slices. None: X is a list of views, or one view.
+    center, normalize, normalize_rows : bool, default=True
+        Whether kernels are centered, and then scaled to a diagonal of one, precomputed ones not;
+        whether rows of the embedding are scaled to length one for k-means.
     n_landmarks : int or None, default=None
-        Number of random rows, at least n_clusters, to learn on; all rows are embedded by what was
-        learned there (MKC-AE: Liang et al., NeurIPS 2022), in time and memory linear in n_samples.
-        None, or a number >= n_samples: learn on all rows. Sample weights are those of the landmarks
-        then, which are drawn from the rows of weight above zero with equal probability.
+        Number of random rows, at least n_clusters, to learn on; the others are embedded by what was
+        learned (MKC-AE: Liang et al., NeurIPS 2022). None: all rows.
     max_iter : int, default=100
-        Largest number of iterations.
+        Largest number of iterations; a ConvergenceWarning says if they did not reach `tol`.
     tol : float, default=0.0001
-        Tolerance >= 0: the iterations end when the objective falls by at most `tol` of itself.
+        Tolerance >= 0: iterations end when the objective falls by at most `tol` of itself.
 
     Attributes
     ----------
     labels_ : ndarray of int32, shape (n_samples,)
         Cluster of each row: the index of the centroid nearest to its embedding.
     embedding_ : ndarray of shape (n_samples, n_clusters)
-        Embedding of the rows, float64: with orthonormal columns, the eigenvectors of the learned
-        kernel; if there are landmarks, the extension of theirs to all rows.
+        H, float64, with orthonormal columns; with landmarks the extension of theirs to all rows.
     eigenvalues_ : ndarray of shape (n_clusters,)
         Largest eigenvalues of the learned kernel, in falling order.
     landmarks_ : ndarray of int, shape (n_landmarks,), or None
-        Rows that were learned on, in rising order. None: all rows, except those of weight zero.
+        Rows that were learned on, in rising order. None: all, except those of weight zero.
     kernel_weights_ : ndarray of shape (n_views,)
         Means of `row_weights_`, by the sample weights.
     row_weights_ : ndarray of shape (n_learned, n_views)
-        Weights theta >= 0 of the kernels for each row that was learned on, which no row of sample
-        weight zero is; rows sum to one.
+        Weights theta >= 0 of the kernels for each row that was learned on; rows sum to one.
     objective_ : float
         Tr(K (I - HH')) at the last iteration.
     cluster_centers_ : ndarray of shape (n_clusters, n_clusters)
-        Centroids of the rows of the embedding, scaled to length one if `normalize_rows`.
-    inertia_ : float
-        k-means objective of the rows of the embedding, scaled to length one if `normalize_rows`,
-        weighted by the sample weights.
-    s_ : float
-        Last finite exponent of the annealed k-means on the embedding.
+        Centroids of the rows of the embedding as k-means takes them.
+    inertia_, s_, membership_exponent_ : float
+        Of k-means on the embedding: the objective, the last finite exponent, and the default
+        exponent of `predict_proba` (``docs/math.md``, eq. 8.6).
     n_iter_ : int
-        Number of iterations: the length of `history_`, at most `max_iter` if the class has it.
+        Number of iterations.
     history_ : list of dict
-        A record for each iteration, with "stage" ("weights"), "rows" (number of rows learned on),
-        "objective", "kernel_weights" and "seconds"; and with the other keys of the records of
-        passes that classes of centroids have, "start" (0), "kept" (True), "s", "shift", "distinct"
-        and "repairs" (None).
+        A record for each iteration; ``docs/api.md`` describes its keys.
     memberships_ : ndarray of shape (n_samples, n_clusters)
-        Memberships of the rows in the clusters, as `predict_proba` returns them; set only if
-        `store_memberships`.
-    probabilities_ : ndarray of shape (n_samples,)
-        Membership of each row in its own cluster, 0 for noise; there only if `store_memberships`.
-    n_features_in_ : int
-        Number of columns of X in `fit`; if X was a list of views, of all of them together.
-    feature_names_in_ : ndarray of str, shape (n_features_in_,)
-        Names of the columns of X in `fit`; set only if X was one array and all of its columns have
-        names that are strings.
-    membership_exponent_ : float
-        Exponent of the memberships that `predict_proba` gives unless told otherwise: -(1 + d)/2
-        with the effective dimension d of the clusters in the embedding: 1/lambda_max of the mean of
-        zz' over the unit vectors z from centroids to their rows.
-    linkage_ : ndarray of shape (n_clusters - 1, 4)
-        Ward's tree of the clusters, by centroids and weights, as a linkage matrix of SciPy: half
-        the square of a height is what the merger adds to the k-means objective, in the space of the
-        centroids. The last column counts clusters. Computed when it is asked for, in
-        O(n_clusters^2) time and memory.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If a parameter is not as described.
-    MemoryError
-        If the quadratic programme takes more memory than the machine has available.
-    ImportError
-        If clarabel is not installed.
-
-    Warns
-    -----
-    ConvergenceWarning
-        If `max_iter` iterations did not reach `tol`.
-
-    Notes
-    -----
-    With theta_l the weights of kernel l and * the product of entries, the objective is sum_l
-    theta_l'(K_l * (I - HH'))theta_l: convex in theta for positive semidefinite K_l. Both updates
-    are exact, the second up to the tolerance 1e-8 of an interior-point method (Clarabel), so that
-    the objective does not rise by more than this. Where a kernel has negative eigenvalues, the
-    programme has it with a multiple of the identity that makes them zero.
-
-    *New rows.* The publication has no weights for them. Here a row takes those of the nearest of
-    the rows learned on, by distances in the mean of the kernels: for a fitted row they are its own.
-    Then its embedding is K(x, X) H / eigenvalues.
-
-    For n rows: O(L n^2) memory, some 125 L n^2 bytes; an iteration costs O(L n^3) or more: some
-    seconds for 600 rows and three kernels, or for 200 rows and twenty, so that fits of tens of
-    iterations take a minute or more. Ctrl-C waits for the end of a programme. With `n_landmarks` n
-    is their number.
-
-    References
-    ----------
-    .. [1] Goenen, Margolin: Localized data fusion for kernel k-means clustering with application to
-       cancer biology. NIPS 2014.
+        Memberships of the rows, as `predict_proba` gives them; set if `store_memberships`.
+    n_features_in_, feature_names_in_ : int and ndarray of str, shape (n_features_in_,)
+        Number of columns of X in `fit`, of all views together; their names, if X was one frame.
+    probabilities_
+    linkage_
 
     Examples
     --------

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from rffpk._anneal.convergence_warnings import few_rows
 from rffpk._utils import config, validation
 from rffpk._utils.arrays import Array
+from rffpk._utils.columns import Columns
 from rffpk._utils.estimator import Clusterer, parameters, reporting
 from rffpk._utils.linalg import eigh
-from rffpk._utils.progress import Progress, observed
-from rffpk._utils.sparse_rows import Columns
+from rffpk._utils.messages import Progress, observed
 from rffpk._utils.tiles import by_blocks, row_tiles, run_all
 from rffpk.fusion.base import cluster, measure, transform, weighted_rows
 from rffpk.fusion.operators import Nystroem, nystroem_features, with_gamma
@@ -35,52 +35,41 @@ class NystroemKernelKMeans(Clusterer):
 
     The kernel matrix is replaced by Z W^+ Z', with Z the kernel between the rows and random anchors
     and W that among the anchors. Annealed k-means runs on features with these inner products, or on
-    their leading directions [1]_.
+    their leading directions (Wang, Gittens, Mahoney: Scalable kernel k-means clustering with
+    Nystroem approximation: relative-error bounds. JMLR 2019).
+
+    With n rows of d columns, m anchors and F features O(n m (d + F)) for the features and O(m^3)
+    for W; k-means adds O(n F k) a pass. `fit` raises a ValueError or TypeError for bad input. So
+    does a W that is not positive semidefinite. ``docs/fusion.md`` compares it with others.
 
     Parameters
     ----------
     n_clusters : int, default=8
         Number of clusters k, from 1 to n_samples.
     n_init : "auto" or int, default="auto"
-        Number of starts of the annealed k-means on the embedding (`PowerKMeans`); the best result
-        is kept. "auto": three.
+        Number of starts of k-means on the embedding (`PowerKMeans`). "auto": three.
     store_memberships : bool, default=False
         Whether `memberships_` is set, which takes O(n_samples n_clusters) memory.
     random_state : int, RandomState instance or None, default=None
-        Draws the anchors, the rows that gamma is estimated from, and the starts of k-means. An int
-        gives the same result in each call.
+        Source of all random draws. An int gives the same result in each call.
     n_jobs : int or None, default=None
-        Number of threads, from -1024 to 1024 except 0. None and -1: all that the affinity mask of
-        the process, the quota of the container, OMP_NUM_THREADS and threadpoolctl allow; -2: all of
-        these except one, and so on. `rffpk info` prints the limits. Small problems take fewer.
-        Results are the same to the bit for any number of threads.
+        Number of threads, -1024 to 1024 except 0; None and -1: all allowed, -2: all except one.
     verbose : int, default=0
-        If not 0, each pass is reported with the start, the stage, the exponent, the objective, the
-        rows visited in a second, the time elapsed, and a rough time left once a start has ended: on
-        a terminal in one line that changes, if tqdm is installed, else in a line for each pass. The
-        logger "rffpk" gets the same lines at level DEBUG, whatever `verbose` is.
+        If not 0, each pass is reported; the logger "rffpk" gets the same lines at level DEBUG.
     kernel : str or callable, default="rbf"
-        Kernel: a name of scikit-learn's pairwise kernels, or a function of two rows.
+        A name of scikit-learn's pairwise kernels, or a function of two rows.
     gamma : {"mean", "median", "scale"}, float or None, default="mean"
-        Parameter of the kernels that have one; a callable does not get it. The words are for "rbf"
-        and "laplacian"; other kernels then take scikit-learn's default, as all do for None. "mean":
-        1 / (2 mean distance) over all pairs of rows, in the kernel's own distance: squared
-        Euclidean, for "laplacian" the sum of absolute differences. "median": the same with the
-        median. "scale": 1 / (n_features * X.var()). The mean of squared Euclidean distances is
-        exact; other means and medians are over the pairs of at most 1000 random rows. A few far
-        rows may make a mean so large that the kernel is constant on the others, with a warning; not
-        a median. If all rows are equal, gamma is 1. A number must be > 0.
+        Parameter of the kernel. For "rbf" and "laplacian" "mean": 1 / (2 mean distance) over pairs
+        of rows, squared Euclidean, for "laplacian" the sum of absolute differences; "median": with
+        the median; "scale": 1 / (n_features * X.var()). A number must be > 0. None, and the words
+        for other kernels: scikit-learn's default.
     kernel_params : dict or None, default=None
-        Parameters of a callable; of a named kernel "degree" (>= 0, by default 3) and "coef0" (the
-        constant term, by default 1) of "polynomial", "coef0" of "sigmoid", and "gamma", which comes
-        before the parameter `gamma`.
+        Parameters of a callable; of a named kernel "degree" (>= 0, by default 3), "coef0" (by
+        default 1), and "gamma", which comes before `gamma`.
     n_anchors : int, default=256
-        Number of anchors, at least 1, drawn at random without replacement from the rows of weight
-        above zero; all of these if that is less.
+        Number of anchors, at least 1: random rows of weight above zero, at most all of these.
     n_components : int or None, default=None
-        Number of leading directions of the features that are kept, at least 1 and at most
-        `n_anchors` (about their origin, as in the best approximation of this rank of Z W^+ Z').
-        None: all.
+        Number of leading directions of the features, from 1 to `n_anchors`. None: all.
 
     Attributes
     ----------
@@ -92,52 +81,19 @@ class NystroemKernelKMeans(Clusterer):
         Rows that are anchors, in rising order.
     cluster_centers_ : ndarray of shape (n_clusters, n_components)
         Centroids of the features, in the dtype of X.
-    inertia_ : float
-        k-means objective of the features: the weighted sum of their squared distances to the means
-        of their clusters.
-    s_ : float
-        Last finite exponent of the annealed k-means on the embedding.
+    inertia_, s_, membership_exponent_ : float
+        Of k-means on the embedding: the objective, the last finite exponent, and the default
+        exponent of `predict_proba` (``docs/math.md``, eq. 8.6).
     n_iter_ : int
         Number of passes of k-means.
     history_ : list of dict
-        The records of k-means, as `PowerKMeans` describes them: of passes, "stage" ("seeding",
-        "anneal", "hard", "settle", "swap"), "start", "kept", "rows", "s", "objective", "shift",
-        "distinct", "repairs", "kernel_weights" and "seconds"; of starts (stage "start"), "kind"
-        ("critical", "low", "k-means++"), "passes" and "outcome" ("kept", "lost" or "dropped").
+        Records of passes and starts, in order; ``docs/api.md`` describes their keys.
     memberships_ : ndarray of shape (n_samples, n_clusters)
-        Memberships of the rows in the clusters, as `predict_proba` returns them; set only if
-        `store_memberships`.
-    probabilities_ : ndarray of shape (n_samples,)
-        Membership of each row in its own cluster, 0 for noise; there only if `store_memberships`.
-    n_features_in_ : int
-        Number of columns of X in `fit`; if X was a list of views, of all of them together.
-    feature_names_in_ : ndarray of str, shape (n_features_in_,)
-        Names of the columns of X in `fit`; set only if X was one array and all of its columns have
-        names that are strings.
-    membership_exponent_ : float
-        Exponent of the memberships that `predict_proba` gives unless told otherwise: -(1 + d)/2
-        with the effective dimension d of the clusters in the embedding: 1/lambda_max of the mean of
-        zz' over the unit vectors z from centroids to their rows.
-    linkage_ : ndarray of shape (n_clusters - 1, 4)
-        Ward's tree of the clusters, by centroids and weights, as a linkage matrix of SciPy: half
-        the square of a height is what the merger adds to the k-means objective, in the space of the
-        centroids. The last column counts clusters. Computed when it is asked for, in
-        O(n_clusters^2) time and memory.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If a parameter is not as described, or W is not positive semidefinite.
-
-    Notes
-    -----
-    With n rows of d columns, m anchors and F features O(n m (d + F)) for the features and O(m^3)
-    for W; k-means adds O(n F k) a pass. Eigenvalues of W that are zero up to rounding are left out.
-
-    References
-    ----------
-    .. [1] Wang, Gittens, Mahoney: Scalable kernel k-means clustering with Nystroem approximation:
-       relative-error bounds. JMLR 2019.
+        Memberships of the rows, as `predict_proba` gives them; set if `store_memberships`.
+    n_features_in_, feature_names_in_ : int and ndarray of str, shape (n_features_in_,)
+        Number of columns of X in `fit`; their names, set if all of them are strings.
+    probabilities_
+    linkage_
 
     Examples
     --------

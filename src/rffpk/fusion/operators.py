@@ -15,8 +15,8 @@ from rffpk._rows.passes import unshifted
 from rffpk._rows.store import written_out
 from rffpk._utils import validation
 from rffpk._utils.arrays import Array, Fourier
+from rffpk._utils.columns import Columns, SparseRows
 from rffpk._utils.linalg import eigh, leading_eigenvectors, ritz_values, svd
-from rffpk._utils.sparse_rows import Columns, SparseRows
 from rffpk._utils.tiles import row_tiles, run_all
 from rffpk._utils.validation import Auto
 from rffpk.fusion.spectral import weighed

@@ -95,69 +95,58 @@ class RobustRun(KernelRun):
 class RMKKM(Clusterer):
     """Robust multiple kernel k-means (RMKKM).
 
-    Minimises the sum of the distances of the rows to their centroids, not squared, an l21-norm, so
-    that outliers count less than in kernel k-means [1]_:
+    Minimises the sum of the distances of the rows to their centroids, not squared, so that outliers
+    count less than in kernel k-means (Du et al.: Robust multiple kernel k-means using l21-norm.
+    IJCAI 2015):
 
         sum_i min_j (sum_l alpha_l ||phi_l(x_i) - theta_jl||^2)^(1/2)
 
     over centroids theta_jl and kernel weights alpha >= 0 with sum_l alpha_l^gamma = 1, gamma =
     `weight_norm`.
 
+    With n rows O(L n^2) memory if the kernels are stored; a pass of all starts is one product of
+    matrices for each kernel, O(L n^2 n_clusters n_init). Each pass updates centroids and weights,
+    and the objective never rises. ``docs/fusion.md`` compares the methods. `fit` raises a
+    ValueError or TypeError for bad input.
+
     Parameters
     ----------
     n_clusters : int, default=8
         Number of clusters k, from 1 to n_samples.
     n_init : "auto" or int, default="auto"
-        Number of starts, at least 1; the best result is kept. "auto": ten. An array as `init` is
-        always one start. All starts advance together, with one product of matrices in each pass.
+        Number of starts, at least 1; the best is kept. "auto": ten; one if `init` is an array.
     store_memberships : bool, default=False
         Whether `memberships_` is set, which takes O(n_samples n_clusters) memory.
     random_state : int, RandomState instance or None, default=None
-        Draws the rows that gammas are estimated from, the initial centroids and their disturbances.
-        An int gives the same result in each call.
+        Source of all random draws. An int gives the same result in each call.
     n_jobs : int or None, default=None
-        Number of threads, from -1024 to 1024 except 0. None and -1: all that the affinity mask of
-        the process, the quota of the container, OMP_NUM_THREADS and threadpoolctl allow; -2: all of
-        these except one, and so on. `rffpk info` prints the limits. Small problems take fewer.
-        Results are the same to the bit for any number of threads.
+        Number of threads, -1024 to 1024 except 0; None and -1: all allowed, -2: all except one.
     verbose : int, default=0
-        If not 0, each pass is reported with the start, the stage, the exponent, the objective, the
-        rows visited in a second, the time elapsed, and a rough time left once a start has ended: on
-        a terminal in one line that changes, if tqdm is installed, else in a line for each pass. The
-        logger "rffpk" gets the same lines at level DEBUG, whatever `verbose` is.
+        If not 0, each pass is reported; the logger "rffpk" gets the same lines at level DEBUG.
     kernels : None, list, "du2015" or "precomputed", default=None
-        A kernel for each view: a name of scikit-learn's pairwise kernels, a callable, or a pair of
-        one of those and its gamma or a dict of its parameters. One array becomes as many views as
-        there are kernels. "du2015": twelve kernels of one array (Du et al., IJCAI 2015): seven
-        Gaussian, four polynomial and the cosine, scaled to a diagonal of one and then to [0, 1].
-        "precomputed": X holds kernel matrices. None: "rbf" for each view. Unless given, the gamma
-        of "rbf" and "laplacian" is 1 / (2 mean distance) over pairs of rows, squared Euclidean for
-        "rbf" and the sum of absolute differences for "laplacian".
+        Of each view: a name of scikit-learn's pairwise kernels, a callable, or a pair of one and
+        its gamma or a dict of parameters. "du2015": twelve of one array (Du et al., IJCAI 2015).
+        "precomputed": X holds matrices. None: "rbf". Unless given gamma is 1 / (2 mean distance).
     views : list or None, default=None
-        The columns of each view, if X is one array: lists or arrays of their indices or names,
-        boolean masks, or slices. Such an X can be split by rows, as cross-validation does. None: X
-        is a list of views, or one view. Views that are frames must have equal indices.
+        The columns of each view, if X is one array: lists of indices or names, boolean masks, or
+        slices. None: X is a list of views, or one view.
     weight_norm : float, default=0.5
         Exponent gamma in the constraint on the weights, from 0.05 to 0.95. The larger, the more
-        weight goes to the kernels of the smallest costs. The paper chooses it by the labels from
-        0.1, 0.2, ..., 0.9.
+        weight goes to the kernels of the smallest costs.
     init : {"k-means++", "random", "spectral"} or array, default="k-means++"
-        Initial centroids: the means of the clusters of rows that "k-means++" (greedy, in the space
-        of the mean kernel) or "random" choose, or "spectral" ones: the clusters that k-means finds
-        among the rows, scaled to length one, of the n_clusters leading eigenvectors of the centered
-        mean kernel. An array holds integer labels of the rows, shape (n_samples,), each of 0 to
-        n_clusters - 1 at least once, or weights of the rows, shape (n_clusters, n_samples), which
-        are scaled to sums of one.
+        Initial centroids: means of the clusters of rows chosen in the space of the mean kernel;
+        "spectral": clusters of its n_clusters leading eigenvectors. An array holds labels of the
+        rows, shape (n_samples,), each at least once, or weights of the rows, shape (n_clusters,
+        n_samples).
     max_iter : int, default=300
         Largest number of passes of a start.
     tol : float, default=0.0001
-        Tolerance >= 0: a start ends when the root mean square shift of the centroids in one pass is
-        at most `tol` times the standard deviation of the features (the root of their total
-        variance).
+        Tolerance >= 0: passes end when the root mean square shift of the centroids in one is at
+        most `tol` times the standard deviation of the features (the root of their total variance).
     cache : "auto", bool or int, default="auto"
-        Whether kernel matrices are stored, in the dtype of X, or computed anew in each pass, block
-        by block. "auto": stored if they take no more than a quarter of what the machine, or the
-        container, has available, or 16 MB. A number: stored if they take no more bytes than this.
+        Whether kernel matrices are stored, in the dtype of X. "auto": if they take at most a
+        quarter of the available memory; a number: at most so many bytes. True: always, or a
+        MemoryError.
 
     Attributes
     ----------
@@ -167,69 +156,23 @@ class RMKKM(Clusterer):
         Centroids as weights of the fitted rows: theta_j = sum_i dual_coef_[j, i] phi(x_i).
     kernel_weights_ : ndarray of shape (n_views,)
         Weights alpha >= 0 of the kernels; the sum of alpha^gamma is one.
-    inertia_ : float
-        Kernel k-means objective of `labels_` with the kernel sum_l alpha_l k_l: the weighted sum of
-        squared distances of the rows to the means of their clusters.
-    objective_ : float
-        The minimised sum, weighted by the sample weights, at `dual_coef_`.
-    s_ : float
-        -inf: the minimum is the power mean with this exponent.
+    inertia_, objective_ : float
+        Objective of `labels_` with the kernel sum_l alpha_l k_l; the minimised sum at `s_`.
+    s_, membership_exponent_ : float
+        -inf, the exponent of the minimum; default exponent of `predict_proba` (``docs/math.md``,
+        eq. 8.6).
     n_iter_ : int
         Number of passes of the best start.
     cache_ : bool
         Whether the kernel matrices were stored.
     history_ : list of dict
-        A record for each pass, with "stage" ("hard"), "start", "kept", "rows", "s" (minus
-        infinity), "objective" at the centroids before the pass, "shift" of the centroids,
-        "distinct" (number of distinct centroids), "repairs" (number of centroids moved to a row as
-        no row was near them), "kernel_weights" before the pass and "seconds"; and for each start a
-        record of stage "start" with "start", "kind" ("given"), "rows", "passes", "objective" and
-        "outcome" ("kept", "lost" or "dropped").
+        Records of passes and starts, in order; ``docs/api.md`` describes their keys.
     memberships_ : ndarray of shape (n_samples, n_clusters)
-        Memberships of the rows in the clusters, as `predict_proba` returns them, of precomputed
-        kernels too; set only if `store_memberships`.
-    probabilities_ : ndarray of shape (n_samples,)
-        Membership of each row in its own cluster, 0 for noise; there only if `store_memberships`.
-    n_features_in_ : int
-        Number of columns of X in `fit`; if X was a list of views, of all of them together.
-    feature_names_in_ : ndarray of str, shape (n_features_in_,)
-        Names of the columns of X in `fit`; set only if X was one array and all of its columns have
-        names that are strings.
-    membership_exponent_ : float
-        Exponent of the memberships that `predict_proba` gives unless told otherwise: -(1 + d)/2
-        with the effective dimension d of the clusters: 1/lambda_max of the mean of zz' over the
-        unit vectors z from centroids to their rows.
-    linkage_ : ndarray of shape (n_clusters - 1, 4)
-        Ward's tree of the clusters, by centroids and weights, as a linkage matrix of SciPy: half
-        the square of a height is what the merger adds to the k-means objective, in the space of the
-        centroids. The last column counts clusters. Computed when it is asked for, in
-        O(n_clusters^2) time and memory.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If a parameter or a view is not as described; the view is named.
-    MemoryError
-        If ``cache=True`` and the kernels take more than a quarter of the available memory.
-
-    Notes
-    -----
-    The concave square root lies below its tangents: with D_i = 1 / (2 distance_i) the sum of
-    D_i distance_i^2 bounds the objective from above, up to a constant, and touches it. A pass
-    assigns the rows to the nearest centroids, moves these to the means weighted by D, and takes the
-    weights alpha_l ~ h_l^(1 / (gamma - 1)) that minimise sum_l alpha_l h_l, h_l = sum_i D_i
-    ||phi_l(x_i) - theta_l||^2. So the objective never rises (but for rounding, and the dtype of
-    X). Squared distances have 1e-8 of the mean squared norm added, so that D is finite.
-
-    The paper's release iterates centroids to convergence between two updates of the weights; here
-    each pass updates all. With n rows O(L n^2) memory if the kernels are stored; a pass of all
-    starts is one product of matrices for each kernel, O(L n^2 n_clusters n_init). Sample weights,
-    which the paper does not have, are factors of the rows' distances.
-
-    References
-    ----------
-    .. [1] Du, Zhou, Shi, Wang, Fan, Yang, Shen: Robust multiple kernel k-means using l21-norm.
-       IJCAI 2015.
+        Memberships of the rows, as `predict_proba` gives them; set if `store_memberships`.
+    n_features_in_, feature_names_in_ : int and ndarray of str, shape (n_features_in_,)
+        Number of columns of X in `fit`, of all views together; their names, if X was one frame.
+    probabilities_
+    linkage_
 
     Examples
     --------

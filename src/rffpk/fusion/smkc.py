@@ -15,10 +15,10 @@ from sklearn.cluster import kmeans_plusplus
 
 from rffpk._utils import config, validation
 from rffpk._utils.arrays import Array, Numbers
+from rffpk._utils.columns import Columns, SparseRows, column_means, squared_distances
 from rffpk._utils.estimator import parameters
 from rffpk._utils.linalg import basis_of, fixed_signs
 from rffpk._utils.messages import warn
-from rffpk._utils.sparse_rows import Columns, SparseRows, column_means, squared_distances
 from rffpk._utils.tiles import by_blocks
 from rffpk.fusion.base import KernelFusion, WeightedRows
 from rffpk.fusion.operators import with_gamma
@@ -53,163 +53,82 @@ class SMKC(KernelFusion):
 
         sum_v ||H_v - G_v||^2 + ||H_v - G||^2
 
-    by G = rank-k part of mean_v H_v and H_v = rank-k part of (G_v + G) / 2 in turn, from H_v =
-    rank-k part of G_v ([1]_, eq. 7 and algorithm 1). Annealed k-means on the k leading left
-    singular vectors of G, the embedding, gives the labels.
+    by G = rank-k part of mean_v H_v and H_v = rank-k part of (G_v + G) / 2 in turn (eq. (7) and
+    algorithm 1 of Liang et al.: Scalable multiple kernel clustering: learning clustering structure
+    from expectation. ICML 2024). Annealed k-means on the k leading left singular vectors of G, the
+    embedding, gives the labels.
+
+    For n rows of d columns and V views O(min(n, V s) V s + n k) memory, O(n V s (V s + d)) time for
+    two passes over the rows, and O(V r s k + V^2 (r + s) k^2), r = min(n, V s), for an iteration.
+    With ``kernels="precomputed"`` X holds the G_v. A UserWarning says if singular values are too
+    far apart (above 1e5). ``docs/fusion.md`` compares the methods. `fit` raises a ValueError or
+    TypeError for bad input.
 
     Parameters
     ----------
     n_clusters : int, default=8
         Number of clusters k, from 1 to the number of anchors.
     n_init : "auto" or int, default="auto"
-        Number of starts of the annealed k-means on the embedding (`PowerKMeans`); the best result
-        is kept. "auto": three.
+        Number of starts of k-means on the embedding (`PowerKMeans`). "auto": three.
     store_memberships : bool, default=False
         Whether `memberships_` is set, which takes O(n_samples n_clusters) memory.
     random_state : int, RandomState instance or None, default=None
-        Draws the rows that gammas are estimated from, the anchors, and the starts of k-means. An
-        int gives the same result in each call.
+        Source of all random draws. An int gives the same result in each call.
     n_jobs : int or None, default=None
-        Number of threads, from -1024 to 1024 except 0. None and -1: all that the affinity mask of
-        the process, the quota of the container, OMP_NUM_THREADS and threadpoolctl allow; -2: all of
-        these except one, and so on. `rffpk info` prints the limits. Small problems take fewer.
-        Results are the same to the bit for any number of threads.
+        Number of threads, -1024 to 1024 except 0; None and -1: all allowed, -2: all except one.
     verbose : int, default=0
-        If not 0, each pass is reported with the start, the stage, the exponent, the objective, the
-        rows visited in a second, the time elapsed, and a rough time left once a start has ended: on
-        a terminal in one line that changes, if tqdm is installed, else in a line for each pass. The
-        logger "rffpk" gets the same lines at level DEBUG, whatever `verbose` is.
+        If not 0, each pass is reported; the logger "rffpk" gets the same lines at level DEBUG.
     kernels : None, list, "du2015" or "precomputed", default=None
-        A kernel for each view: a name of scikit-learn's pairwise kernels, a callable, or a pair of
-        one of those and its gamma or a dict of its parameters. One array becomes as many views as
-        there are kernels. "du2015": twelve kernels of one array (Du et al., IJCAI 2015): seven
-        Gaussian, four polynomial and the cosine, scaled to a diagonal of one and then to [0, 1].
-        "precomputed": X holds kernel matrices. None: "rbf" for each view. Unless given, the gamma
-        of "rbf" and "laplacian" is 1 / (2 mean distance) over pairs of rows, squared Euclidean for
-        "rbf" and the sum of absolute differences for "laplacian".
+        Of each view: a name of scikit-learn's pairwise kernels, a callable, or a pair of one and
+        its gamma or a dict of parameters. "du2015": twelve of one array (Du et al., IJCAI 2015).
+        "precomputed": X holds matrices. None: "rbf". Unless given gamma is 1 / (2 mean distance).
     views : list or None, default=None
-        The columns of each view, if X is one array: lists or arrays of their indices or names,
-        boolean masks, or slices. Such an X can be split by rows, as cross-validation does. None: X
-        is a list of views, or one view. Views that are frames must have equal indices.
-    center : bool, default=True
-        Whether kernels are centered, so that their features have mean zero. Precomputed kernels are
-        taken as they are (`center_kernel` centers them).
-    normalize : bool, default=True
-        Whether kernels are scaled to a diagonal of one, after centering. Precomputed kernels are
-        taken as they are (`normalize_kernel` scales them).
+        The columns of each view, if X is one array: lists of indices or names, boolean masks, or
+        slices. None: X is a list of views, or one view.
+    center, normalize : bool, default=True
+        Whether kernels are centered at the mean feature of the anchors, and then scaled to a
+        diagonal of one; precomputed ones are not.
     normalize_rows : bool, default=False
-        Whether the rows of the embedding are scaled to length one for k-means. In the paper they
-        are not.
+        Whether rows of the embedding are scaled to length one for k-means.
     max_iter : int, default=100
-        Largest number of iterations.
+        Largest number of iterations; a ConvergenceWarning says if they did not reach `tol`.
     tol : float, default=0.0001
-        Tolerance >= 0: the iterations end when ||G - previous G|| <= tol ||G||. The paper says
-        "until G converges"; `docs/fusion.md` shows the effect of smaller values. Changes below
-        about 1e-8 are rounding errors.
-    anchors : int, {"uniform", "k-means++"}, pair or array-like of int, default="uniform"
-        Rows that are the anchors of all views. "uniform": s rows drawn without replacement, as
-        published. "k-means++": s rows chosen by k-means++ among 4 s random rows of all views, each
-        view scaled to equal variance, so that they are far apart. s is 1000 up to 20 000 rows,
-        ceil(3 sqrt(n_samples)) above, which are the paper's numbers for its small and its large
-        sets; at least n_clusters. An int from n_clusters on: so many, "uniform"; the pair
-        ``("k-means++", s)``: s chosen ones; n_samples if that is less. An array: these rows, all
-        different.
+        Tolerance >= 0: iterations end when ||G - previous G|| <= tol ||G||.
+    anchors : {"uniform", "k-means++"}, int, pair or array-like of int, default="uniform"
+        Rows that are the anchors of all views: s drawn without replacement, as published, or by
+        k-means++ among 4 s random rows. s is 1000 up to 20 000 rows, ceil(3 sqrt(n_samples)) above,
+        at least n_clusters and at most n_samples; an int, or ``("k-means++", s)``, is another. An
+        array: these rows, all different.
 
     Attributes
     ----------
     labels_ : ndarray of int32, shape (n_samples,)
         Cluster of each row: the index of the centroid nearest to its embedding.
     embedding_ : ndarray of shape (n_samples, n_clusters)
-        U, the left singular vectors of G as columns, float64; columns of zeros if the rank of G is
-        below k.
+        U, the left singular vectors of G, float64; columns of zeros beyond the rank of G.
     singular_values_ : ndarray of shape (n_clusters,)
         Largest singular values of G, in falling order.
     anchors_ : ndarray of int, shape (s,), or None
-        Rows that are anchors: in rising order if drawn, in the given order otherwise. None: the
-        kernels were precomputed.
+        Rows that are anchors, in the given order, or rising. None: kernels were precomputed.
     kernel_weights_ : ndarray of shape (n_views,)
         Equal numbers of sum one: the method learns no weights.
     objective_ : float
         The minimised sum, at the last iteration.
     cluster_centers_ : ndarray of shape (n_clusters, n_clusters)
-        Centroids of the rows of the embedding, scaled to length one if `normalize_rows`.
-    inertia_ : float
-        k-means objective of the rows of the embedding, scaled to length one if `normalize_rows`,
-        weighted by the sample weights.
-    s_ : float
-        Last finite exponent of the annealed k-means on the embedding.
+        Centroids of the rows of the embedding as k-means takes them.
+    inertia_, s_, membership_exponent_ : float
+        Of k-means on the embedding: the objective, the last finite exponent, and the default
+        exponent of `predict_proba` (``docs/math.md``, eq. 8.6).
     n_iter_ : int
-        Number of iterations: the length of `history_`, at most `max_iter` if the class has it.
+        Number of iterations.
     history_ : list of dict
-        A record for each iteration, with "stage" ("fusion"), "rows", "objective", "change" (the
-        relative change of G), "kernel_weights" and "seconds"; and with the other keys of the
-        records of passes that classes of centroids have, "start" (0), "kept" (True), "s", "shift",
-        "distinct" and "repairs" (None).
+        A record for each iteration; ``docs/api.md`` describes its keys.
     memberships_ : ndarray of shape (n_samples, n_clusters)
-        Memberships of the rows in the clusters, as `predict_proba` returns them; set only if
-        `store_memberships`.
-    probabilities_ : ndarray of shape (n_samples,)
-        Membership of each row in its own cluster, 0 for noise; there only if `store_memberships`.
-    n_features_in_ : int
-        Number of columns of X in `fit`; if X was a list of views, of all of them together.
-    feature_names_in_ : ndarray of str, shape (n_features_in_,)
-        Names of the columns of X in `fit`; set only if X was one array and all of its columns have
-        names that are strings.
-    membership_exponent_ : float
-        Exponent of the memberships that `predict_proba` gives unless told otherwise: -(1 + d)/2
-        with the effective dimension d of the clusters in the embedding: 1/lambda_max of the mean of
-        zz' over the unit vectors z from centroids to their rows.
-    linkage_ : ndarray of shape (n_clusters - 1, 4)
-        Ward's tree of the clusters, by centroids and weights, as a linkage matrix of SciPy: half
-        the square of a height is what the merger adds to the k-means objective, in the space of the
-        centroids. The last column counts clusters. Computed when it is asked for, in
-        O(n_clusters^2) time and memory.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If a parameter is not as described.
-
-    Warns
-    -----
-    ConvergenceWarning
-        If `max_iter` iterations did not reach `tol`.
-    UserWarning
-        If sigma_1 / sigma_k, the ratio of the largest and the k-th singular value, of G or of an
-        H_v is above 1e5.
-
-    Notes
-    -----
-    The gamma of "rbf" and "laplacian" is estimated from all rows unless given: the default kernel
-    exp(-||x-y||^2 / (2 delta^2)) has delta^2 = mean ||x-y||^2 over all pairs, as in the paper. The
-    largest distance and the range of values that scale "du2015" are those of the anchors. Kernels
-    are centered at the mean feature of the anchors. The paper does not say whether it centers and
-    normalises them: its figures for the data set Mfeat are reached with both, and not without them
-    (`docs/papers`). With ``kernels="precomputed"`` X holds the matrices G_v.
-
-    All updates multiply B = [G_1 ... G_V] from the right, so the columns of every matrix are in the
-    span of those of B, and the iterations run on B in an orthonormal basis of it, of r <= min(n,
-    V s) rows. That is B itself if n <= V s. Otherwise one pass over the rows gives M = B'B, and its
-    Cholesky factor has these coordinates. A second pass gives U = B C with C of shape (V s, k).
-    Memory O(min(n, V s) V s + n k), time O(V r s k + V^2 (r + s) k^2) for an iteration, against
-    O(V n s^2) for one by decompositions of the n x s matrices, and for the passes O(n V s (s + d)),
-    or O(n V s (V s + d)) if n > V s. Rows may be memory-mapped.
-
-    The result equals that of these decompositions up to eps sigma_1^2 / (sigma_k^2 - sigma_{k+1}^2)
-    in the subspace, as squared singular values are resolved to eps sigma_1^2 only. Columns of U are
-    made orthonormal by a QR decomposition, whose triangular factor is absorbed by C.
-
-    Rows with sample weights P = diag(p) have P^(1/2) G_v in the place of G_v, and U = B C such that
-    the columns of P^(1/2) U are orthonormal. The anchors, and the mean of their features, have no
-    weights.
-
-    New rows are embedded by B_new C with B_new = [k_1(x, anchors) ... k_V(x, anchors)], which on
-    the fitted rows gives those of U. This extension is not in the paper.
-
-    References
-    ----------
-    .. [1] Liang et al.: Scalable multiple kernel clustering: learning clustering structure from
-       expectation. ICML 2024.
+        Memberships of the rows, as `predict_proba` gives them; set if `store_memberships`.
+    n_features_in_, feature_names_in_ : int and ndarray of str, shape (n_features_in_,)
+        Number of columns of X in `fit`, of all views together; their names, if X was one frame.
+    probabilities_
+    linkage_
 
     Examples
     --------

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.sparse.csgraph import connected_components
 
 from rffpk._utils.arrays import Array
-from rffpk._utils.sparse_rows import Columns
+from rffpk._utils.columns import Columns
 from rffpk.maps.neighbours import Neighbourhoods
 
 # docs/trials.md has the alternatives to these.

@@ -10,13 +10,12 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from rffpk._rows.missing import has_view
+from rffpk._rows.rows import has_view
 from rffpk._utils import config, validation
 from rffpk._utils.arrays import Array, Map
+from rffpk._utils.columns import Columns, SparseRows, column_means, squared_distances, unit_rows
 from rffpk._utils.estimator import Estimator, parameters, reporting
-from rffpk._utils.messages import warn
-from rffpk._utils.progress import observed
-from rffpk._utils.sparse_rows import Columns, SparseRows, column_means, squared_distances, unit_rows
+from rffpk._utils.messages import observed, warn
 from rffpk._utils.validation import Auto, is_option
 from rffpk.maps.graphs import PRECOMPUTED, GraphDiffusion, check_no_choice, graph_diffusion
 from rffpk.maps.neighbours import NeighbourCount, landmark_numbers
@@ -45,133 +44,76 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
 
     Rows step to their nearest landmarks, the nearer the likelier, and from there to the rows of
     these. Squared distances between features measure how differently walks that start at two rows
-    are distributed after some time [1]_. Clusters that are connected, of whatever shape, become
-    groups of features that are far apart: k-means on them is spectral clustering.
+    are distributed after some time (Coifman, Lafon: Diffusion maps. Applied and Computational
+    Harmonic Analysis 2006). Connected clusters of whatever shape become groups of features that are
+    far apart.
+
+    `fit` and `transform` cost O(n_samples n_landmarks n_features), and the eigenvectors some
+    hundred products with the graph; O(n_landmarks n_functions) memory. `transform` gives rows that
+    were fitted the features that they had in `fit`.
+
+    With ``metric="precomputed"`` X is a graph of shape (n_samples, n_samples), sparse or dense, of
+    affinities >= 0, larger for nearer rows, taken as (A + A') / 2; new rows have affinities to the
+    fitted rows, (n_new, n_samples). `n_neighbors`, `n_landmarks` and `whitening` must have their
+    defaults. ``docs/tasks.md`` shows where graphs come from.
+
+    `fit` raises a ValueError or TypeError for bad input. A ConvergenceWarning says if components of
+    the graph count beside the largest (``docs/math.md``, section 17).
 
     Parameters
     ----------
     n_components : "auto" or int, default="auto"
-        Number of features, the slowest functions of the random walk. "auto": those that have not
-        decayed at `time` and do not live on few rows, at most three for each cluster.
+        Number of features, the slowest functions of the walk. "auto": those that have not decayed
+        at `time` and do not live on few rows, at most three for each cluster.
     n_neighbors : "auto" or int, default="auto"
-        Number of landmarks that the random walk can step to from a row. "auto": 8, if landmarks are
-        centroids; 2.5 log(m), if the m distinct rows are the landmarks: then only mutual neighbors
-        count.
+        Number of landmarks that the walk can step to from a row. "auto": 8 if landmarks are
+        centroids; 2.5 log(m) mutual ones if they are the m distinct rows.
     n_landmarks : "auto" or int, default="auto"
-        Number of landmarks. If there are at most so many distinct rows, all of them are landmarks,
-        and a step from a row leads to itself or to a mutual neighbor: each is among the nearest of
-        the other. Otherwise the landmarks are centroids of a few passes of k-means on a sample of
-        the rows. "auto": all distinct rows, if they are at most 200 000 (sparse rows: 30 000; k >
-        44 clusters: 4e8 / k^2); otherwise 5 sqrt(m) centroids, at least 1000 and 5 k, with m the
-        size of the sample, in a clustering at most 220 000. From 100 clusters on these are at least
-        8 k, and up to 40 k where each has 25 rows.
+        Number of landmarks: all distinct rows if these are no more, otherwise centroids of a few
+        passes of k-means on m sampled rows. "auto": all of up to 200 000 rows (30 000 sparse ones,
+        4e8 / k^2 for k > 44), otherwise 5 sqrt(m) or more (``docs/math.md``, section 17).
     time : "auto" or float, default="auto"
         Length of the walks, in steps, > 0. "auto": three relaxation times of the slowest functions
-        before the largest eigengap among the first 20; at most 10^6.
+        before the largest eigengap among the first 20, at most 10^6.
     metric : {"euclidean", "cosine", "precomputed"}, default="euclidean"
-        Distance by which neighbors are chosen. "cosine": rows are scaled to length one first, as is
-        usual for texts; rows of zeros stay. Columns are never scaled: standardize them first if
-        their units differ. "precomputed": X is the graph itself, see Notes.
+        Distance by which neighbors are chosen. "cosine": rows are scaled to length one first; rows
+        of zeros stay. "precomputed": X is a graph of affinities, see above.
     whitening : "auto", None or float, default="auto"
-        A number from 0 to 1: neighbors are found among the leading principal components, two for
-        each cluster at most, each divided by this power of its standard deviation; 0 only projects,
-        1 gives all the same variance. From 8 components on, rows are scaled to length one. None:
-        the columns. "auto": None in a `DiffusionMap` by itself, which knows no clusters. In a
-        clustering None, 0.5 and 1 (None with ``metric="cosine"``) are tried on a sample of 2000
-        rows, or 20 for each cluster, and each of them with once and twice the default number of
-        neighbors, if `n_neighbors` is "auto". Of these a graph on the columns is taken that falls
-        apart into as many large components, far apart, or else the one whose clusters agree most
-        with those of the others; of two, the first. `DiffusionPowerKMeans` clusters the columns
-        themselves where their clusters are much like those of the graph, with few rows between any
-        two: columns tell better where clusters that touch end. It does not if a parameter of the
-        map is given, or where the graph has k components or small ones that count. From 100
-        clusters on None, where landmarks are centroids.
+        A number from 0 to 1: neighbors by at most 2 k principal components, divided by this power
+        of their standard deviations; from 8 components on rows get length one. None: columns.
+        "auto": None, unless a clustering chooses (`DiffusionPowerKMeans`).
     random_state : int, RandomState instance or None, default=None
-        Draws the rows that landmarks are made from, and the first landmarks. An int gives the same
-        result in each call.
+        Source of all random draws. An int gives the same result in each call.
     n_jobs : int or None, default=None
-        Number of threads, from -1024 to 1024 except 0. None and -1: all that the affinity mask of
-        the process, the quota of the container, OMP_NUM_THREADS and threadpoolctl allow; -2: all of
-        these except one, and so on. `rffpk info` prints the limits. Small problems take fewer.
-        Results are the same to the bit for any number of threads.
+        Number of threads, -1024 to 1024 except 0; None and -1: all allowed, -2: all except one.
 
     Attributes
     ----------
     landmarks_ : ndarray of shape (n_nodes, n_features_in_)
-        Landmarks, or the distinct rows, that are nodes of the walk, in the dtype of X; a CSR array
-        if X is sparse; components with `whitening`, one column for each. Neither these nor
-        `n_neighbors_` and `bandwidth_` are set with ``metric="precomputed"``.
+        Nodes of the walk, in the dtype of X, CSR if X is sparse; with `whitening` in components.
+        Not set with ``metric="precomputed"``, as `n_neighbors_` and `bandwidth_`.
     whitening_ : float or None
         The power of the standard deviations that components were divided by. None: the columns.
     choices_ : list of dict
-        In `DiffusionPowerKMeans` and views of several: what was tried, with keys "whitening",
-        "neighbors" (times the default number), "agreement" with the other clusters, and "apart":
-        whether the graph is on the columns and falls apart into as many large components as
-        clusters are asked for, far from each other. The last one has 0 "neighbors" where the
-        columns' own clusters were tried, too. Empty where nothing was tried, as in a map of its
-        own.
+        What a clustering tried, with "whitening", "neighbors" (times the default number; 0: the
+        columns' own clusters), "agreement" with the others, and "apart" (whether the graph on the
+        columns falls apart into as many large components as clusters). Empty in a map of its own.
     n_neighbors_ : int
         Number of neighbors of each row that are considered.
     bandwidth_ : float
-        sigma^2 of the weights exp(-||x - c||^2 / (2 sigma^2)) of the neighbors c of a row x: their
-        mean squared distance.
+        sigma^2 of the weights exp(-||x - c||^2 / (2 sigma^2)) of the neighbors c of a row x.
     eigenvalues_ : ndarray of shape (n_functions,)
-        Eigenvalues of the walk in falling order, without the one of the constant function; at least
-        64 where there are as many nodes.
+        Eigenvalues of the walk in falling order, without that of the constant function.
     time_ : float
-        Length of the walks. 0 in a `DiffusionPowerKMeans` that clusters the columns themselves:
-        `transform` gives these, and the rest describes the graph that was tried.
+        Length of the walks; 0 in a clustering of the columns, which `transform` then returns.
     n_components_ : int
         Number of features.
     landmark_features_ : ndarray of shape (n_nodes, n_components_)
         Features of a row are the mean of those of its neighbors, with the weights above.
     component_shares_ : ndarray of shape (n_connected_components,)
-        Shares of the rows in the connected components of the graph, in falling order, without small
-        ones of a single node; of a random sample of the rows if there are more than 100 for each
-        landmark.
-    n_features_in_ : int
-        Number of columns of X in `fit`.
-    feature_names_in_ : ndarray of str, shape (n_features_in_,)
-        Names of the columns of X in `fit`; set only if all of them have names that are strings.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If a parameter or X is not as described.
-
-    Warns
-    -----
-    ConvergenceWarning
-        If the graph is not connected, but for few rows on its fringe. Components of less than a
-        hundredth of the rows count where they have at least ten rows and few rows around them, at
-        most 20 components in all. Others are left out: their rows get the features of the nearest
-        other nodes. They are named where one has ten rows, or five with few rows around them, or
-        all together a hundredth of the rows and ten.
-
-    Notes
-    -----
-    `fit` and `transform` cost O(n_samples n_landmarks n_features), and the eigenvectors of a graph
-    of n_landmarks nodes some hundred products with it; it takes O(n_landmarks n_functions) memory.
-    `transform` gives rows that were fitted the features that they had in `fit`.
-
-    With ``metric="precomputed"`` X is a graph, a sparse or dense matrix (n_samples, n_samples) of
-    affinities >= 0, larger for nearer rows: scanpy's ``obsp["connectivities"]``, UMAP's ``graph_``,
-    or scikit-learn's ``kneighbors_graph``. A is taken as (A + A') / 2, and steps lead along its
-    edges; a row without any is a component of its own. A graph D of distances, such as
-    ``KNeighborsTransformer(mode="distance")`` gives, becomes one of affinities by ``D.data =
-    numpy.exp(-D.data**2 / (2 * (D.data**2).mean()))``: sparse distances are not told from
-    affinities. New rows are given by their affinities to the fitted rows, (n_new, n_samples), and
-    get the mean of the features of these; rows without any, and those of components that are left
-    out, get zeros. `n_neighbors`, `n_landmarks` and `whitening` must have their defaults.
-
-    Where rows are more than `n_landmarks` allows, the walk is that of a random sample of the rows,
-    drawn in proportion to the sample weights, if there are more than 100 for each landmark. A row
-    of weight two counts as two equal rows; exactly so where landmarks are all distinct rows and
-    none are drawn.
-
-    References
-    ----------
-    .. [1] Coifman, Lafon: Diffusion maps. Applied and Computational Harmonic Analysis 2006.
+        Shares of the rows, or a sample, in connected components of the graph, in falling order.
+    n_features_in_, feature_names_in_ : int and ndarray of str, shape (n_features_in_,)
+        Number of columns of X in `fit`; their names, set if all of them are strings.
 
     Examples
     --------

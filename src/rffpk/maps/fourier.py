@@ -13,16 +13,15 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS
 from sklearn.utils.validation import check_is_fitted
 
+from rffpk._rows.draws import uneven
 from rffpk._rows.passes import unshifted
-from rffpk._rows.reservoir import uneven
 from rffpk._rows.sample import Moments, RowSample, column_moments
 from rffpk._rows.store import written_out
 from rffpk._utils import config, validation
 from rffpk._utils.arrays import Array, Fourier, Structure
+from rffpk._utils.columns import Columns, SparseRows, dense, pair_distances, squared_norms
 from rffpk._utils.estimator import Estimator, parameters, reporting
-from rffpk._utils.messages import warn
-from rffpk._utils.progress import observed
-from rffpk._utils.sparse_rows import Columns, SparseRows, dense, pair_distances, squared_norms
+from rffpk._utils.messages import observed, warn
 from rffpk._utils.validation import Auto, is_option
 
 Kernel = Literal["rbf", "laplacian", "cauchy"]
@@ -121,86 +120,52 @@ def check_kernel(kernel: Any, gamma: Any, sampling: Any) -> None:
 class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     """Random Fourier features: map rows x to D^(-1/2) [sin(x Omega), cos(x Omega)].
 
-    The inner product of two mapped rows is an unbiased estimate of a shift-invariant kernel [1]_,
-    and every mapped row has length one.
+    The inner product of two mapped rows is an unbiased estimate of a shift-invariant kernel
+    (Rahimi, Recht: Random features for large-scale kernel machines. NeurIPS 2007, algorithm 1), and
+    every mapped row has length one.
+
+    For n rows of d columns `fit` costs O(n d + d^2 D); `transform` costs O(n d D), with structured
+    frequencies (Yu et al.: Orthogonal random features. NeurIPS 2016) O(n D log d), and of sparse
+    rows with m entries O(n m D). ``docs/math.md``, section 9, has the formulas. `fit` raises a
+    ValueError or TypeError for bad input.
 
     Parameters
     ----------
     n_frequencies : "auto" or int, default="auto"
-        Number of frequencies D, at least 1. The output has 2 D columns. "auto": the least of 128,
-        256, 512, ... with a `kernel_error_` of at most 0.02; at most 8192, or as many as make 2^25
-        numbers for 20 000 of the rows.
+        Number of frequencies D, at least 1; the output has 2 D columns. "auto": the least of 128,
+        256, ..., 8192 with a `kernel_error_` of at most 0.02, or a UserWarning.
     kernel : {"rbf", "laplacian", "cauchy"}, default="rbf"
         Kernel that the features approximate: exp(-gamma ||x-y||^2), exp(-gamma ||x-y||_1), or
         prod_i 1 / (1 + gamma (x_i-y_i)^2).
     gamma : {"mean", "median", "scale"} or float, default="mean"
-        Bandwidth parameter of the kernel. "mean": 1 / (2 mean distance) over all pairs of rows, in
-        the kernel's own distance: squared Euclidean, for "laplacian" the sum of absolute
-        differences. "median": the same with the median. "scale": 1 / (n_features * X.var()). The
-        mean of squared Euclidean distances is exact; other means and medians are over the pairs of
-        at most 1000 random rows. A few far rows may make a mean so large that the kernel is
-        constant on the others, with a warning; not a median. If all rows are equal, gamma is 1. A
-        number must be > 0.
+        Bandwidth. "mean": 1 / (2 mean distance) over pairs of rows, squared Euclidean, for
+        "laplacian" the sum of absolute differences; "median": with the median; "scale": 1 /
+        (n_features * X.var()). A number must be > 0.
     sampling : {"auto", "orthogonal", "structured", "iid"}, default="auto"
-        How frequencies are drawn. "orthogonal", for "rbf" only: blocks of up to d orthogonal
-        directions with chi-distributed lengths, d the number of columns (Yu et al., NeurIPS 2016).
-        "structured", for "rbf" only: products of Walsh-Hadamard matrices and random signs (the same
-        paper); a projection then takes 3 log2(p) additions a frequency, p the next power of two
-        from d on, instead of d multiplications and additions. Their frequencies all have one
-        length, which biases the kernel in few dimensions (below about 16). "iid": independent draws
-        (Rahimi, Recht, NeurIPS 2007). "auto": for "rbf" "structured" from d = 32 on and
-        "orthogonal" below, "iid" for the other kernels.
+        How frequencies are drawn: "orthogonal" and "structured" for "rbf" alone, "iid"
+        independently. "auto": for "rbf" "structured" from 32 columns on, "orthogonal" below, else
+        "iid".
     random_state : int, RandomState instance or None, default=None
-        Draws the rows that gamma is estimated from and the kernel error is measured on, and the
-        frequencies. An int gives the same result in each call.
+        Source of all random draws. An int gives the same result in each call.
     n_jobs : int or None, default=None
-        Number of threads, from -1024 to 1024 except 0. None and -1: all that the affinity mask of
-        the process, the quota of the container, OMP_NUM_THREADS and threadpoolctl allow; -2: all of
-        these except one, and so on. `rffpk info` prints the limits. Small problems take fewer.
-        Results are the same to the bit for any number of threads.
+        Number of threads, -1024 to 1024 except 0; None and -1: all allowed, -2: all except one.
 
     Attributes
     ----------
     frequencies_ : ndarray of shape (n_features_in_, n_frequencies_)
-        Omega, in the dtype of X: its columns are drawn from the spectral density of the kernel.
-        Structured frequencies (see `sampling`) are written out when this is read.
+        Omega, in the dtype of X; structured frequencies are written out when this is read.
     n_frequencies_ : int
         The number D of frequencies.
     structure_ : tuple (ndarray of int8, float, int), or None
-        Signs, of shape (n_blocks, 3, p), scale and number of structured frequencies, with p the
-        size of the Walsh-Hadamard matrices; None if they are not structured.
+        Signs, of shape (n_blocks, 3, p), scale and number of structured frequencies, p the order of
+        the Hadamard matrices; None if they are not structured.
     gamma_ : float
         The number that `gamma` stands for.
     kernel_error_ : float
-        Mean squared error of the kernel over pairs of at most 256 of the rows, relative to the
-        variance of the kernel over these pairs. Set only with ``n_frequencies="auto"``.
-    n_features_in_ : int
-        Number of columns of X in `fit`.
-    feature_names_in_ : ndarray of str, shape (n_features_in_,)
-        Names of the columns of X in `fit`; set only if all of them have names that are strings.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If a parameter or X is not as described.
-
-    Warns
-    -----
-    UserWarning
-        If ``n_frequencies="auto"`` ends at the largest number.
-
-    Notes
-    -----
-    For n rows of d columns `fit` costs O(n d) for the mean distance and O(d^2 D) for orthogonal
-    draws; `transform` costs O(n d D), with structured frequencies O(n D log d). Orthogonal and
-    structured frequencies (see `sampling`) are those of [2]_. Sparse rows with m entries each cost
-    O(n m D); structured frequencies are then written out, O(d D) memory, where that is faster and
-    takes at most 256 MB.
-
-    References
-    ----------
-    .. [1] Rahimi, Recht: Random features for large-scale kernel machines. NeurIPS 2007.
-    .. [2] Yu et al.: Orthogonal random features. NeurIPS 2016.
+        Mean squared error of the kernel over pairs of at most 256 rows, over its variance there;
+        set with ``n_frequencies="auto"``.
+    n_features_in_, feature_names_in_ : int and ndarray of str, shape (n_features_in_,)
+        Number of columns of X in `fit`; their names, set if all of them are strings.
 
     Examples
     --------

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.sparse import csr_array, diags
 
 from rffpk._utils.arrays import Array
-from rffpk._utils.sparse_rows import Columns, SparseRows
+from rffpk._utils.columns import Columns, SparseRows
 from rffpk._utils.validation import is_option
 from rffpk.maps.components import INSIDE, Components, Parts, Valley, divided, quantile
 from rffpk.maps.kernels import have_triangles

@@ -13,7 +13,7 @@ from sklearn.utils.extmath import safe_sparse_dot
 
 from rffpk._utils import validation
 from rffpk._utils.arrays import Array
-from rffpk._utils.sparse_rows import Columns, SparseRows, dense, squared_norms
+from rffpk._utils.columns import Columns, SparseRows, dense, squared_norms
 from rffpk._utils.square import OF_AFFINITIES, OF_DISTANCES
 from rffpk._utils.tiles import row_tiles, run_all, tiles
 from rffpk.maps.fourier import center_and_spread, check_gamma, resolve_gamma

@@ -10,12 +10,11 @@ import numpy as np
 from scipy.sparse import csr_array, csr_matrix, diags
 
 from rffpk._core import MOST_NEIGHBOURS
-from rffpk._rows.draws import Draws, as_rows
+from rffpk._rows.draws import Draws, as_rows, uneven
 from rffpk._rows.passes import make_rows, one_pass, unshifted
-from rffpk._rows.reservoir import uneven
 from rffpk._utils import validation
 from rffpk._utils.arrays import LEAST_WEIGHT, Array, Landmarks
-from rffpk._utils.sparse_rows import (
+from rffpk._utils.columns import (
     Columns,
     SparseRows,
     distinct_rows,

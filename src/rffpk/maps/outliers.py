@@ -13,12 +13,12 @@ from scipy.ndimage import gaussian_filter1d
 from rffpk._rows.sample import RowSample
 from rffpk._utils import validation
 from rffpk._utils.arrays import Array
-from rffpk._utils.narrow_rows import plain
-from rffpk._utils.sparse_rows import (
+from rffpk._utils.columns import (
     Columns,
     SparseRows,
     distinct_rows,
     each,
+    plain,
     scaled_columns,
     side_by_side,
     squared_norms,

@@ -12,8 +12,8 @@ from scipy.sparse import csr_matrix, diags
 from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
 from rffpk._utils.arrays import Array
+from rffpk._utils.columns import Columns
 from rffpk._utils.linalg import RANDOM, eigh, fixed_signs
-from rffpk._utils.sparse_rows import Columns
 from rffpk.maps.components import Parts, divided, function_share, large_share, valley_of_rows
 from rffpk.maps.neighbours import (
     NeighbourCount,

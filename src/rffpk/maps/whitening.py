@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from rffpk._rows.missing import has_view
+from rffpk._rows.rows import has_view
 from rffpk._rows.sample import RowSample
 from rffpk._utils import validation
 from rffpk._utils.arrays import Array
+from rffpk._utils.columns import Columns, SparseRows, rows_differ, scaled_columns
 from rffpk._utils.linalg import leading_eigenvectors
-from rffpk._utils.sparse_rows import Columns, SparseRows, rows_differ, scaled_columns
 from rffpk._utils.tiles import by_blocks
 from rffpk.maps.neighbours import drawn_rows
 

@@ -1,0 +1,592 @@
+"""Passes of the hard rule: which of the things that make them faster are used, and these.
+
+**Bounds** (Hamerly: Making k-means even faster. SDM 2010) leave out the rows whose nearest centroid
+cannot have changed. Two numbers are kept of each row: an upper bound of the distance to its
+centroid, and a lower bound of the distance to every other one. When centroids move, the first grows
+by the shift of the row's own centroid and the second falls by the largest shift of the others.
+While they are apart by more than the rounding errors of squared distances, a pass would give the
+row the label that it has. So the labels are those of passes over all rows.
+
+**Near centroids.** A row whose centroid was a moves to the nearest of the few centroids that are
+nearest to a, itself among them, so the objective falls as it does in passes over all centroids, and
+not much less: of many clusters nearly all are far from a row. A pass takes O(n c F) time for c near
+centroids in place of O(n k F), as in the closures of Wang et al.: Fast approximate k-means via
+cluster closures. CVPR 2012. The labels that a fit ends with are those of passes over all centroids,
+which follow.
+
+**Directions.** The coordinates of a row in q orthonormal directions, and the length of what is left
+of it, bound its distances from below. Passes over many centroids then compute few of them
+(_core/bounds.h).
+
+A pass is a function of what the one before has found.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from sklearn.metrics import euclidean_distances
+from sklearn.utils import gen_batches
+
+from rffpk._anneal.search import MANY
+from rffpk._rows.passes import SLOT_ROWS, one_pass, pass_of_block, shifted_features
+from rffpk._rows.rows import Rows
+from rffpk._rows.store import pass_costs
+from rffpk._rows.sums import Sums
+from rffpk._utils import config
+from rffpk._utils.arrays import Array, Unit
+from rffpk._utils.columns import SparseRows, row_bytes
+from rffpk._utils.linalg import basis_of
+from rffpk._utils.tiles import row_tiles
+
+# ---- which are used ------------------------------------------------------------------------------
+
+# Bounds make passes faster from so many rows (`python -m bench.speed.bounds`), ...
+LEAST_ROWS = 20_000
+# ... and from a modelled cost of a row in a pass that is some times that of the operations on its
+# bounds: with 50 columns and 10 clusters they do not.
+_COST = 20_000.0
+
+# Near centroids do from so many multiply-adds of a pass over all of many centroids.
+LEAST_WORK = 1 << 28
+
+
+class HardPlan(NamedTuple):
+    """How passes over some rows are made, whatever number of centroids they have."""
+
+    near: bool = False  # rows are compared with the centroids near their own, in most passes
+    bounded: bool = False  # passes that settle leave out the rows whose labels bounds decide
+
+
+def hard_plan(rows: Rows, most: int, learns_weights: bool) -> HardPlan:
+    """The plan of a run that has at most so many centroids, with those that swaps add."""
+    if learns_weights or not (rows.eta is None and rows.stream is None and rows.present is None):
+        return HardPlan()
+    near = _dense_columns(rows) and most >= MANY and rows.n * most * len(rows.shift) >= LEAST_WORK
+    large = most > 1 and rows.n >= LEAST_ROWS
+    return HardPlan(near, large and pass_costs(rows, most)[0] >= _COST)
+
+
+def _dense_columns(rows: Rows) -> bool:
+    """Whether the features are the columns of one dense view, or these scaled to length one."""
+    columns = len(rows.xs) == 1 and isinstance(rows.maps[0], (Unit, type(None)))
+    return columns and not isinstance(rows.xs[0], SparseRows)
+
+
+# ---- bounds --------------------------------------------------------------------------------------
+
+MOST_ACTIVE = 0.6  # All rows are visited if more than this part of them is active.
+_COPY_BYTES = 4 << 20  # Active rows are copied in parts of so many bytes.
+
+_BOUNDS = 1 << 16  # rows whose bounds change at a time, so that intermediate results are small
+
+# All rows are visited, too, if the weight of a cluster is less than this part of its largest since
+# the last such visit: what is left of its sums has the rounding errors of what was subtracted.
+_SHRUNKEN = 0.5
+
+# Of squared distances, from bounds of the distances.
+Errors = Callable[[Array], Array]
+
+
+@dataclass
+class Settling:
+    """What passes with bounds have found of the rows. Memory: a label and two numbers for each."""
+
+    at: Array  # (k, F), the centroids of the last pass, in the dtype of the rows
+    # its sums; they are those of a visit of all rows and of what has changed since
+    sums: Sums
+    labels: Array  # (n,)
+    upper: Array  # (n,), above the distances from the centroids of the labels, ...
+    lower: Array  # ... and below those from every other one
+    largest: Array  # (k,), the largest weights of the clusters since the last visit of all rows
+    visited: int  # the number of rows that the last pass visited
+
+    def state(self) -> dict[str, Array]:
+        """All of it as arrays: with the sums of a new visit of all rows, which are rounded
+        otherwise, the next pass would give other bits."""
+        found = {name: each for name, each in vars(self).items() if name != "sums"}
+        found = found | {name: getattr(self.sums, name) for name in _SUMS}
+        return {name: np.asarray(each) for name, each in found.items()}
+
+    @classmethod
+    def of_state(cls, state: dict[str, Array], widths: tuple[int, ...]) -> Settling | None:
+        """That with this `state`, which may be among other arrays; None if there is none."""
+        if "largest" not in state:
+            return None
+        sums = Sums(**{name: state[name] for name in _SUMS}, soft=0.0, hard=0.0, widths=widths)
+        names = ("at", "labels", "upper", "lower", "largest")
+        given: dict[str, Any] = {name: state[name] for name in names}
+        return cls(sums=sums, visited=int(state["visited"]), **given)
+
+
+_SUMS = ("N", "G", "Q", "E")
+_WANTED = ("labels", "nearest", "second")
+
+
+def settling_pass(rows: Rows, theta: Array, before: Settling | None) -> Settling:
+    """A pass at the centroids theta (k, F) that leaves out the rows that bounds decide; what was
+    known `before` is changed in place. The objective of its sums is precise to their rounding
+    errors."""
+    theta = np.ascontiguousarray(theta, dtype=rows.dtype)
+    found = None if before is None else _without_decided(rows, theta, before)
+    if found is None:
+        sums, outputs = one_pass(rows, theta, -math.inf, want=_WANTED)
+        bounds = bounds_of(outputs["nearest"], outputs["second"], rounding_errors(rows, theta))
+        found = Settling(theta, sums, outputs["labels"], *bounds, sums.G.copy(), rows.n)
+    hard = found.sums.cost_at(theta, rows.alpha)
+    found.sums = replace(found.sums, soft=hard, hard=hard)
+    return found
+
+
+def _without_decided(rows: Rows, theta: Array, found: Settling) -> Settling | None:
+    """A pass over the rows that the bounds do not decide; None where all are to be visited."""
+    shifts = shifts_of(rows, found.at, theta)
+    farthest = int(shifts.argmax())
+    others = np.full_like(shifts, shifts[farthest])
+    others[farthest] = np.delete(shifts, farthest).max()
+    errors = rounding_errors(rows, theta)
+    mask = undecided(found.labels, (found.upper, found.lower), shifts, others, errors)
+    if np.count_nonzero(mask) > MOST_ACTIVE * rows.n:
+        return None
+    active = np.flatnonzero(mask)
+    slots = _COPY_BYTES // max(1, row_bytes(rows.xs)) // SLOT_ROWS
+    size = SLOT_ROWS * max(1, slots)
+    for begin in range(0, len(active), size):
+        index = active[begin : begin + size]
+        _, outputs = one_pass(rows.take(index), theta, -math.inf, want=_WANTED)
+        bounds = bounds_of(outputs["nearest"], outputs["second"], errors)
+        found.upper[index], found.lower[index] = bounds
+        changed = index[outputs["labels"] != found.labels[index]]
+        found.labels[index] = outputs["labels"]
+        if len(changed):
+            moved = rows.take(changed)
+            left, joined = (one_pass(moved, at, -math.inf)[0] for at in (found.at, theta))
+            found.sums = replace(
+                found.sums,
+                N=found.sums.N + (joined.N - left.N),
+                G=found.sums.G + (joined.G - left.G),
+                Q=found.sums.Q + (joined.Q - left.Q),
+            )
+    if (found.sums.G < _SHRUNKEN * found.largest).any():
+        return None
+    np.maximum(found.largest, found.sums.G, out=found.largest)
+    found.at, found.visited = theta, len(active)
+    return found
+
+
+def shifts_of(rows: Rows, before: Array, theta: Array) -> Array:
+    """Upper bounds (k,) of the distances that centroids have moved, in the dtype of the rows."""
+    shift = rows.scaled(theta.astype(np.float64) - before)
+    eps = float(np.finfo(rows.dtype).eps)
+    return np.asarray(np.sqrt((shift**2).sum(axis=1)) * (1 + 4 * eps), dtype=rows.dtype)
+
+
+def undecided(
+    labels: Array, bounds: tuple[Array, Array], shifts: Array, others: Array, errors: Errors
+) -> NDArray[np.bool_]:
+    """Adjust the bounds of rows, in place, to centroids that have moved by these `shifts`, and
+    those that their rows are compared with by `others` at most; return a mask of the rows whose
+    labels the bounds do not decide."""
+    active, eps = np.empty(len(labels), dtype=bool), float(np.finfo(shifts.dtype).eps)
+    for part in gen_batches(len(labels), _BOUNDS):
+        at, upper, lower = labels[part], *(bound[part] for bound in bounds)
+        upper += shifts[at]
+        upper *= 1 + 2 * eps
+        lower -= others[at]
+        lower *= 1 - 2 * eps
+        np.maximum(lower, 0, out=lower)
+        active[part] = ~((lower - upper) * (lower + upper) > 2 * errors(upper))
+    return active
+
+
+def rounding_errors(rows: Rows, theta: Array) -> Errors:
+    """Bounds of the rounding errors of computed squared distances, for rows at most so far from one
+    of the centroids: those of a sum of F products and two squared norms."""
+    longest = math.sqrt((rows.scaled(theta.astype(np.float64)) ** 2).sum(axis=1).max())
+    terms, x = theta.shape[1], rows.xs[0]
+    if rows.sparse_columns:  # whose products are those of the rows as they are
+        terms = int(np.diff(x.indptr).max())
+        longest += float(np.linalg.norm(rows.shift.astype(np.float64)))
+    unit = (terms + 8) / 2 * float(np.finfo(rows.dtype).eps)
+    return lambda distances: np.asarray((distances + 2 * longest) ** 2 * unit)
+
+
+def bounds_of(nearest: Array, second: Array, errors: Errors) -> tuple[Array, Array]:
+    """The bounds of distances, in place of the squared distances that a pass returned."""
+    for part in gen_batches(len(nearest), _BOUNDS):
+        twice = 2 * errors(np.sqrt(nearest[part]))
+        nearest[part] = np.sqrt(nearest[part] + twice)
+        second[part] = np.sqrt(np.maximum(second[part] - twice, 0))
+    return nearest, second
+
+
+# ---- directions ----------------------------------------------------------------------------------
+
+# They pay from so many multiply-adds of a pass on.
+_DIRECTIONS_WORK = 1 << 31
+_LEAST_COLUMNS = 32
+
+_NUMBERS = (8, 12, 16, 24, 32, 48, 64, 96, 128)  # of directions that are tried, ...
+_DIRECTION_ROWS = 256  # ... on so many rows
+_ITERATIONS = 2
+# A distance that is computed alone takes the time of so many in a product of matrices; ...
+_ALONE = 6.0
+_EACH = 12.0  # ... a bound that of so many columns, beyond those of the directions; ...
+_MOST = 0.7  # ... and all that must take less than this part of a pass without.
+
+
+def find_directions(rows: Rows, theta: Array, s: float = -math.inf) -> Array | None:
+    """Directions (q, F) for passes of the hard rule at many centroids like `theta`, with power
+    means of the exponent `s`; None where all distances are computed as fast."""
+    k, F = theta.shape
+    if not _possible(rows) or rows.n * k * F < _DIRECTIONS_WORK:
+        return None
+    theta = theta.astype(np.float64)
+    numbers = [q for q in _NUMBERS if 2 * q <= F]
+    basis = _leading(theta, numbers[-1])
+    reach = _reach(k, s, rows.dtype)
+    counts = _within_reach(_some_features(rows), theta, basis, numbers, reach)
+    costs = [k * (q + _EACH) + q * F + _ALONE * F * count for q, count in zip(numbers, counts)]
+    best = int(np.argmin(costs))
+    if costs[best] > _MOST * k * F:
+        return None
+    return np.ascontiguousarray(basis[:, : numbers[best]].T, dtype=rows.dtype)
+
+
+def _some_features(rows: Rows) -> Array:
+    some = rows.take(np.arange(0, rows.n, max(1, rows.n // _DIRECTION_ROWS)))
+    return shifted_features(some).astype(np.float64)
+
+
+def bounded_pass(
+    directions: Array | None, rows: Rows, theta: Array, s: float = -math.inf, **options: Any
+) -> tuple[Sums, dict[str, Array]]:
+    """A pass of the hard rule over rows in arrays, by the directions if there are some; `options`
+    are those of `pass_of_block`."""
+    given = None
+    if directions is not None:
+        given = directions, coordinates(theta, directions), _reach(len(theta), s, rows.dtype)
+    return pass_of_block(rows, theta, s, directions=given, **options)
+
+
+def _reach(k: int, s: float, dtype: Any) -> float:
+    """The ratio of distances to the least of a row beyond which the terms of k centroids are less
+    than the rounding error of its power mean."""
+    return 1.0 if math.isinf(s) else float(-s * np.finfo(dtype).eps / k) ** (1 / s)
+
+
+def coordinates(theta: Array, directions: Array) -> Array:
+    """The coordinates (k, q + 1) of centroids, with the lengths of what is left, at least."""
+    at, basis = theta.astype(np.float64), directions.astype(np.float64)
+    along, eps = at @ basis.T, float(np.finfo(directions.dtype).eps)
+    squares = (at**2).sum(axis=1)
+    error = 8 * (np.sqrt(len(basis)) + 2) * eps * squares
+    rest = np.sqrt(np.maximum(squares - (along**2).sum(axis=1), 0) + error)
+    return np.column_stack([along, rest]).astype(directions.dtype)
+
+
+def _possible(rows: Rows) -> bool:
+    fixed = rows.eta is None and rows.stream is None and rows.present is None
+    plain = fixed and _dense_columns(rows) and rows.alpha[0] == 1
+    return plain and len(rows.shift) >= _LEAST_COLUMNS
+
+
+def _leading(theta: Array, q: int) -> Array:
+    """Directions (F, q) in which centroids are farthest apart, nearly."""
+    start = np.random.RandomState(0).standard_normal((len(theta), q))
+    found = basis_of(theta.T @ start)[0]
+    for _ in range(_ITERATIONS):
+        found = basis_of(theta.T @ (theta @ found))[0]
+    values, vectors = np.linalg.eigh((theta @ found).T @ (theta @ found))
+    return found @ vectors[:, ::-1]
+
+
+def _within_reach(
+    x: Array, theta: Array, basis: Array, numbers: list[int], reach: float
+) -> list[float]:
+    """The mean number of centroids that bounds by so many directions leave open for a row."""
+    norm, square = (x**2).sum(axis=1)[:, None], (theta**2).sum(axis=1)
+    least = (norm + square - 2 * x @ theta.T).min(axis=1, keepdims=True) * reach
+    y, at, found, inner = x @ basis, theta @ basis, [], np.zeros((len(x), len(theta)))
+    for low, high in zip([0, *numbers], numbers):
+        inner += y[:, low:high] @ at[:, low:high].T
+        left = norm[:, 0] - (y[:, :high] ** 2).sum(axis=1)
+        rest = np.sqrt(np.maximum(np.outer(left, square - (at[:, :high] ** 2).sum(axis=1)), 0))
+        found.append(float((norm + square - 2 * (inner + rest) <= least).sum(axis=1).mean()))
+    return found
+
+
+# ---- near centroids ------------------------------------------------------------------------------
+
+_NEAR = 16  # centroids that a row is compared with, ...
+_NEW = 8  # ... and this many of those that are new
+
+# With all of them, from where more than this part of the rows have their nearest one elsewhere ...
+_MOST_MISSED = 2e-3
+_NONE_MISSED = 5e-4  # ... until at most this part ...
+_LOOKED_AT = 1000  # ... of about so many rows has.
+
+
+class Need(NamedTuple):
+    """What is needed of a pass besides labels that lower the objective."""
+
+    every: bool = False  # that rows are compared with all centroids
+    second: bool = False  # the squared distances from the next centroids
+    bounded: bool = False  # that it leaves out the rows that bounds decide: no distances are needed
+    missed: bool = False  # how many rows miss their nearest centroid, and so how passes go on
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """Bounds of the distances of the rows from centroids, and what was computed there."""
+
+    at: Array  # the centroids of the pass
+    N: Array  # its sums
+    upper: Array  # (n,), of the distances from the own centroids
+    lower: Array  # (n,), of those from the others that a row is compared with
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """What a pass has found of the rows. None: it is not known."""
+
+    labels: Array  # (n,)
+    squares: float  # the weighted sum of their squared norms
+    every: bool  # whether they were compared with all centroids
+    cost: float | None = None  # the hard objective of the labels at the means of their rows
+    own: Array | None = None  # (n,), the squared distances from the centroids of the labels, ...
+    other: Array | None = None  # ... and from the next ones that rows were compared with
+    near: Array | None = None  # (k, c): with which ones the rows of each are to be compared next
+    new: int = 0  # the number of the last centroids that were added
+    # the part of the rows whose nearest centroid is not among these: the largest that was found
+    # since there were none
+    missed: float = 0.0
+    bounds: Bounds | None = None
+    directions: Array | None = None  # for passes over all centroids, where they pay
+
+    def state(self) -> dict[str, Array]:
+        """All of it as arrays."""
+        found = {} if self.bounds is None else vars(self.bounds)
+        found = found | {name: each for name, each in vars(self).items() if name != "bounds"}
+        return {name: np.asarray(each) for name, each in found.items() if each is not None}
+
+    @classmethod
+    def of_state(cls, state: dict[str, Array]) -> Assignment | None:
+        """That with this `state`, which may be among other arrays; None if there is none."""
+        if "squares" not in state:
+            return None
+        values: dict[str, Any] = {n: x if x.ndim else x.item() for n, x in state.items()}
+        own, bounds = ({each.name for each in fields(kind)} for kind in (cls, Bounds))
+        given = {name: values[name] for name in own & values.keys()}
+        if bounds <= values.keys():
+            given["bounds"] = Bounds(**{name: values[name] for name in bounds})
+        return cls(**given)
+
+
+def step(
+    rows: Rows, theta: Array, before: Assignment | None, need: Need
+) -> tuple[Sums, Assignment]:
+    """A pass at the centroids theta (k, F): its sums, and what it has found. Memory: O(n), and
+    O(k^2) where centroids are compared."""
+    at = np.ascontiguousarray(theta, dtype=rows.dtype)
+    if before is not None and need.missed:
+        before = replace(before, near=_lists(before, at))
+        missed = _missed(rows, at, before)
+        missed = missed if missed <= _NONE_MISSED else max(missed, before.missed)
+        before = replace(before, missed=missed)
+    few = before is not None and (need.bounded or before.missed <= _MOST_MISSED)
+    if before is not None and few and not need.every:
+        return _among_near(rows, theta, before, need)
+    sums, found = _among_all(rows, theta, before, need)
+    if before is None or not np.array_equal(before.labels, found.labels):
+        return sums, found
+    # those of the same labels have the same bits
+    if before.bounds is None:
+        sums, again = _among_near(rows, theta, found, need)
+        other = again.other if found.other is None else found.other
+        return sums, replace(again, every=True, other=other)
+    sums = _sums(rows, theta, found, before.bounds.N)
+    return sums, replace(found, cost=_cost(rows, sums, theta))
+
+
+def _missed(rows: Rows, at: Array, before: Assignment) -> float:
+    """The part of some of the rows whose nearest centroid is not among near ones."""
+    index = np.arange(0, rows.n, -(-rows.n // _LOOKED_AT))
+    some, labels = rows.take(index), before.labels[index]
+    _, own, _, _ = _visit(some, at, labels, _lists(before, at))
+    nearest = one_pass(some, at, -math.inf, want=("nearest",))[1]["nearest"]
+    error = 2 * rounding_errors(rows, at)(np.sqrt(own))
+    return float(np.mean(nearest < own - error))
+
+
+def _among_all(
+    rows: Rows, theta: Array, before: Assignment | None, need: Need
+) -> tuple[Sums, Assignment]:
+    """A pass over all centroids."""
+    directions = None if before is None else before.directions
+    if need.second:  # by directions it is not known
+        sums, found = one_pass(rows, theta, -math.inf, want=("labels", "nearest", "second"))
+    else:
+        if directions is None and (before is None or need.every):
+            directions = find_directions(rows, theta)
+        sums, found = bounded_pass(directions, rows, theta, want=("labels", "nearest"))
+    return sums, Assignment(
+        found["labels"], float(sums.Q.sum()), True, _cost(rows, sums, theta), found["nearest"],
+        found.get("second"), new=0 if before is None else before.new,
+        missed=0.0 if before is None else before.missed, directions=directions,
+    )  # fmt: skip
+
+
+def _among_near(
+    rows: Rows, theta: Array, before: Assignment, need: Need
+) -> tuple[Sums, Assignment]:
+    """A pass over near centroids."""
+    at = np.ascontiguousarray(theta, dtype=rows.dtype)
+    if need.bounded and before.bounds is not None:
+        moved = _move_active(rows, at, before, before.bounds)
+        if moved is not None and moved.bounds is not None:
+            sums = _sums(rows, theta, moved, moved.bounds.N)
+            return sums, replace(moved, every=False, cost=_cost(rows, sums, theta))
+    near = _lists(before, at)
+    labels, own, other, N = _visit(rows, at, before.labels, near)
+    changed = np.flatnonzero(labels != before.labels)
+    _add_rows(rows, N, changed, labels)
+    found = replace(
+        before, labels=labels, every=False, own=own, other=other, near=near, bounds=None
+    )
+    sums = _sums(rows, theta, found, N, _weighted(rows, own))
+    found = replace(found, cost=_cost(rows, sums, theta))
+    if need.bounded:
+        bounds = _bounds(rows, at, own, other, changed)
+        found = replace(found, own=None, other=None, bounds=Bounds(at, N, *bounds))
+    return sums, found
+
+
+def _bounds(rows: Rows, at: Array, own: Array, other: Array, changed: Array) -> tuple[Array, Array]:
+    """The bounds of visited rows, in place of their distances. In the next pass rows that have
+    changed are compared with other centroids, of which nothing is known."""
+    upper, lower = bounds_of(own, other, rounding_errors(rows, at))
+    lower[changed] = 0
+    return upper, lower
+
+
+def _move_active(rows: Rows, at: Array, before: Assignment, bounds: Bounds) -> Assignment | None:
+    """Adjust the bounds to new centroids, and visit the rows that they do not decide; None, without
+    a visit, if these are most."""
+    labels, near, errors = before.labels.copy(), before.near, rounding_errors(rows, at)
+    assert near is not None
+    upper, lower, N = bounds.upper.copy(), bounds.lower.copy(), bounds.N.copy()
+    shifts = shifts_of(rows, bounds.at, at)
+    others = np.where(near == np.arange(len(at))[:, None], 0, shifts[near]).max(axis=1)
+    active = np.flatnonzero(undecided(labels, (upper, lower), shifts, others, errors))
+    if len(active) > MOST_ACTIVE * rows.n:
+        return None
+    for part in row_tiles(len(active), at.shape[1]) if len(active) else ():
+        index = active[part]
+        found, own, other, _ = _visit(rows.take(index), at, labels[index], near)
+        changed = np.flatnonzero(found != labels[index])
+        upper[index], lower[index] = _bounds(rows, at, own, other, changed)
+        _add_rows(rows, N, index[changed], labels, -1.0)
+        labels[index] = found
+        _add_rows(rows, N, index[changed], labels)
+    return replace(before, labels=labels, own=None, other=None, bounds=Bounds(at, N, upper, lower))
+
+
+def _sums(rows: Rows, theta: Array, found: Assignment, N: Array, hard: float | None = None) -> Sums:
+    """The sums at the labels, with these sums of rows, whose `hard` objective may be known."""
+    k, unit = len(theta), rows.weight_unit
+    G = np.bincount(found.labels, rows.weight, k).astype(np.float64)
+    Q = np.full((k, 1), found.squares / k)  # of which the sum alone is known
+    sums = Sums(N * unit, G * unit, Q, np.zeros(k), 0.0, 0.0, rows.widths)
+    hard = sums.cost_at(theta, rows.alpha) if hard is None else hard
+    return replace(sums, soft=hard, hard=hard)
+
+
+def _cost(rows: Rows, sums: Sums, theta: Array) -> float:
+    """The hard objective of the labels at the next centroids."""
+    at = rows.centroids(sums, theta)
+    return sums.cost_at(at, rows.alpha) if sums.hard > 0 else 0.0
+
+
+def _weighted(rows: Rows, costs: Array) -> float:
+    """The weighted sum of a number of each row."""
+    p, unit = rows.weight, rows.weight_unit
+    total = costs.sum(dtype=np.float64) if p is None else costs @ p.astype(np.float64)
+    return unit * float(total)
+
+
+def add(before: Assignment, count: int) -> Assignment:
+    """Let rows see the last `count` centroids of the next passes, which are new, too."""
+    return replace(before, near=None, new=count)
+
+
+def remove(rows: Rows, theta: Array, before: Assignment, removed: Array) -> Assignment:
+    """Give the rows of removed centroids to the nearest of the others. No costs are known then."""
+    number = np.cumsum(~removed) - 1
+    lost = np.flatnonzero(removed[before.labels])
+    labels = number[before.labels].astype(np.int32)
+    for part in row_tiles(len(lost), theta.shape[1]) if len(lost) else ():
+        some = rows.take(lost[part])
+        _, outputs = one_pass(some, theta[~removed], -math.inf, want=("labels",))
+        labels[lost[part]] = outputs["labels"]
+    return replace(before, labels=labels, cost=None, own=None, other=None, near=None, new=0)
+
+
+def _lists(before: Assignment, at: Array) -> Array:
+    """With which centroids the rows of each are compared: those near it, itself among them."""
+    if before.near is not None and len(before.near) == len(at):
+        return before.near
+    old = len(at) - before.new
+    near = [_nearest_of_each(at, 0, old, _NEAR)]
+    if before.new:
+        near.append(_nearest_of_each(at, old, len(at), min(_NEW, before.new)))
+    return np.sort(np.hstack(near), axis=1).astype(np.int32)
+
+
+def _nearest_of_each(at: Array, first: int, end: int, count: int) -> Array:
+    """The `count` of some centroids that are nearest to each one, itself where it is of them."""
+    found = np.empty((len(at), count), dtype=np.intp)
+    for part in row_tiles(len(at), end - first):
+        apart = euclidean_distances(at[part], at[first:end], squared=True)
+        own = np.arange(max(part.start, first), min(part.stop, end))
+        apart[own - part.start, own - first] = -1
+        found[part] = first + np.argpartition(apart, count - 1, axis=1)[:, :count]
+    return found
+
+
+def _visit(rows: Rows, at: Array, labels: Array, near: Array) -> tuple[Array, Array, Array, Array]:
+    """A pass over some or all rows: the labels, the two least squared distances, and the sums of
+    the rows that stay."""
+    order, ends = _by_label(labels, len(at))
+    found: tuple[Array, Array, Array, Array] = config.backend().near_pass(
+        rows.xs[0], rows.maps[0] is not None, rows.shifts[0], rows.weight, at, near, order, ends,
+        rows.n_threads,
+    )  # fmt: skip
+    return found
+
+
+def _add_rows(rows: Rows, N: Array, moved: Array, labels: Array, sign: float = 1.0) -> None:
+    """Add moved rows, times a sign, to the sums of their labels."""
+    for part in row_tiles(len(moved), N.shape[1]) if len(moved) else ():
+        index = moved[part]
+        index = index[np.argsort(labels[index], kind="stable")]
+        x = sign * shifted_features(rows.take(index)).astype(np.float64)
+        if rows.weight is not None:
+            x *= rows.weight[index][:, None]
+        new = labels[index]
+        first = np.flatnonzero(np.r_[True, new[1:] != new[:-1]])
+        N[new[first]] += np.add.reduceat(x, first)
+
+
+def _by_label(labels: Array, k: int) -> tuple[Array, Array]:
+    """The rows in the order of their labels, and where those of each label begin and end."""
+    ones = np.ones(len(labels), dtype=bool)
+    by_row = csr_array((ones, labels, np.arange(len(labels) + 1)), shape=(len(labels), k))
+    by_label = by_row.tocsc()
+    return by_label.indices.astype(np.int32), by_label.indptr.astype(np.int64)
