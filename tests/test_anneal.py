@@ -138,7 +138,7 @@ def test_the_papers_protocol_is_its_algorithm(backend, blobs, every, factor):
 
 def test_the_papers_protocol_as_parameters(digits):
     annealing = Annealing(start=-5.0, factor=1.04, passes=3, until="objective")
-    features = {"n_frequencies": "paper", "sampling": "iid", "random_state": 0}
+    features = {"n_frequencies": "paper", "random_state": 0}
     model = RFFKernelPowerKMeans(
         10, annealing=annealing, init="k-means", sample=None, **features
     ).fit(digits[0])
@@ -147,7 +147,7 @@ def test_the_papers_protocol_as_parameters(digits):
     assert stages == sorted(stages, key=["k-means", "anneal"].index)  # no stage follows
     assert {"k-means", "anneal"} == set(stages)
     assert_allclose(annealed, [-5.0 * 1.04 ** (t // 3) for t in range(len(annealed))])
-    assert model.feature_map_.n_frequencies_ == 108
+    assert model.feature_map_.n_frequencies_ == 108 and model.feature_map_.sampling == "iid"
     assert model.s_ == annealed[-1]
 
 

@@ -31,8 +31,8 @@ class RFFKernelPowerKMeans(AnnealedClusterer):
     falls to minus infinity, the objective becomes that of kernel k-means.
 
     With n rows of d columns a pass costs O(n (d + k) D) time; memory beyond X is O(n), and O(n D)
-    if features are stored. That algorithm is ``annealing="paper", n_frequencies="paper",
-    sampling="iid"``. ``docs/annealing.md`` has the rules of starts, schedules and swaps,
+    if features are stored. That algorithm is ``annealing="paper",
+    n_frequencies="paper"``. ``docs/annealing.md`` has the rules of starts, schedules and swaps,
     ``docs/kernels.md`` says when to take this class. `fit` raises a ValueError or TypeError for bad
     input.
 
@@ -81,8 +81,8 @@ class RFFKernelPowerKMeans(AnnealedClusterer):
         (n_features * X.var()). A number must be > 0.
     n_frequencies : {"auto", "paper"} or int, default="auto"
         Number of random frequencies D, at least 1; each gives two features. "paper": ceil(4 log^3(2
-        k)) (Chen et al., theorem 3). "auto": the least of 128, 256, ..., 8192 with a squared error
-        of the kernel of at most 0.02 of its variance (``docs/math.md``, section 9).
+        k)) independent ones (Chen et al., theorem 3). "auto": the least of 128, 256, ..., 8192 with
+        a squared error of the kernel of at most 0.02 of its variance (``docs/math.md``, section 9).
     sampling : {"auto", "orthogonal", "structured", "iid"}, default="auto"
         How frequencies are drawn: "orthogonal" and "structured" for "rbf" alone, "iid"
         independently. "auto": for "rbf" "structured" from 32 columns on, "orthogonal" below, else
@@ -160,7 +160,10 @@ class RFFKernelPowerKMeans(AnnealedClusterer):
         )
 
     def _maps(self, sample: RowSample, context: search.FitContext) -> list[Any]:
-        return [fourier.fit_map(self, sample, 0, self.kernel, self.gamma, context.random)]
+        given = fourier.RandomFourierFeatures(
+            self.n_frequencies, kernel=self.kernel, gamma=self.gamma, sampling=self.sampling
+        )
+        return [fourier.fit_map(self, sample, 0, given, context.random)]
 
     def _published(self, result: FitResult, context: search.FitContext) -> None:
         self.feature_map_ = self._feature_maps[0]

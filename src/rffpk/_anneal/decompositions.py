@@ -118,20 +118,13 @@ def unit_critical_exponent(x: Array, weight: Array | None) -> float:
     return 1 - 1 / (2 * growth) if growth > 0 else -math.inf
 
 
-def exponent_of_kernels(
-    grams: Array, alpha: Array, present: Array | None, weight: Array | None
-) -> float:
-    """The critical exponent of rows with these inner products (L, m, m), with a mask (L, m) in the
-    views that they have; 0 if they are equal. O(L m^3)."""
-    if present is None:
-        exponent = critical_exponent(features_of(grams.mean(axis=0, dtype=float)), weight)
-    else:
-        parts = [
-            math.sqrt(a) * features_of(np.where(has[:, None] & has, gram, 0).astype(np.float64))
-            for gram, a, has in zip(grams, alpha, present)
-        ]
-        mask = np.repeat(present.T, len(grams[0]), axis=1)
-        exponent = critical_exponent(np.hstack(parts), weight, mask)
+def exponent_of_kernels(grams: Array, weight: Array | None) -> float:
+    """The critical exponent of rows with these inner products (L, m, m); 0 if they are equal.
+    O(m^3)."""
+    return _finite(critical_exponent(features_of(grams.mean(axis=0, dtype=float)), weight))
+
+
+def _finite(exponent: float) -> float:
     return exponent if math.isfinite(exponent) else 0.0
 
 
@@ -308,12 +301,10 @@ def _sparse_residuals(rows: Rows, theta: Array, labels: Array) -> Array:
 
 
 def exponent_of_kernel_memberships(
-    grams: Array, alpha: Array, labels: Array, present: Array | None, weight: Array | None
+    grams: Array, alpha: Array, labels: Array, weight: Array | None
 ) -> float:
     """The same of rows with these inner products (L, m, m), about the means of those with the same
-    of the `labels` (m,), with a mask (L, m) in the views that they have."""
-    if present is not None:
-        grams = np.where(present[:, :, None] & present[:, None], grams, 0)
+    of the `labels` (m,)."""
     p = np.ones(len(labels)) if weight is None else weight.astype(np.float64)
     gram = np.tensordot(alpha, grams.astype(np.float64), 1)
     inside = p * (labels[:, None] == labels)

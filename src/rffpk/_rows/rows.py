@@ -320,12 +320,6 @@ def rows_with(x: Columns, weight: Array | None) -> tuple[Any, Array | None]:
     return x[there], None if weight is None else weight[there]
 
 
-def coverage_of(xs: list[Array], weight: Array | None, least: int) -> NDArray[np.float64] | None:
-    """`coverage` of views in arrays."""
-    total = float(len(xs[0]) if weight is None else weight.sum())
-    return coverage([there_of(x, weight) for x in xs], total, least)
-
-
 def coverage(there: list[Array], total: float, least: int) -> NDArray[np.float64] | None:
     """The share of the `total` weight of the rows that have each view, (L,), from their `there_of`;
     None where all rows have all views. Raises a ValueError if fewer than `least` have a view."""

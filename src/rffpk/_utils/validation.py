@@ -191,6 +191,17 @@ def check_choice(value: Any, name: str, choices: tuple[str, ...], also: str = ""
         raise ValueError(f"{name} == {value!r}, must be one of {list(choices)}{also}.")
 
 
+def word_and_size(
+    value: Any, name: str, words: tuple[str, ...], low: int, also: str = ""
+) -> tuple[str, int | None]:
+    """The word, and the int from `low` on or None, of a parameter that is one of some words or a
+    pair of one and an int."""
+    pair = isinstance(value, (tuple, list)) and len(value) == 2
+    word, size = value if pair else (value, None)
+    check_choice(word, name, words, f"a pair of one of these and an int{also and f', {also}'}")
+    return word, None if size is None else check_int(size, f"{name}[1]", low)
+
+
 def check_plain(values: Any, name: str) -> None:
     """Raise a TypeError for what NumPy would take as numbers, or not name: objects that are no
     arrays, dates, durations, masked entries, nominal columns, and structured arrays."""
@@ -283,8 +294,10 @@ def _instead_of_infinities(estimator: Any, name: str, missing: bool) -> str:
     several = name != "X" or getattr(estimator, "views", None) is not None
     if getattr(estimator, "allow_missing_views", False):
         remedy += "; allow_missing_views=True is for dense views"
-    elif several and hasattr(estimator, "allow_missing_views"):
-        remedy += "; allow_missing_views=True takes rows that are NaN in all columns of a view"
+    elif several and hasattr(estimator, "kernels"):
+        own = hasattr(estimator, "allow_missing_views")
+        taker = "allow_missing_views=True" + ("" if own else " of RFFMultiKernelPowerKMeans")
+        remedy += f"; {taker} takes rows that are NaN in all columns of a view"
     return remedy
 
 
