@@ -42,6 +42,8 @@ def logger_as_it_was():
 )
 def test_blocks_of_python_run(path, logger_as_it_was):
     names = {"__name__": path.stem}
+    if "matplotlib" in path.read_text():
+        pytest.importorskip("matplotlib").use("agg")
     for block in blocks(path):
         exec(compile(block, str(path), "exec"), names)
 

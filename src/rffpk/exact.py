@@ -315,12 +315,10 @@ class MultiKernelPowerKMeans(Clusterer):
         k-means. "paper": ``Annealing(start=-1.0, factor=1.04, passes=5)``, with `init` "random" for
         its default. None: plain k-means.
     init : {"k-means++", "random", "k-means", "spectral"} or array, default="k-means++"
-        Initial centroids: rows; "k-means" adds passes of k-means; "spectral": clusters of leading
-        eigenvectors of the centered kernel. An array holds labels of the rows, shape (n_samples,),
-        each at least once, or weights of the rows, shape (n_clusters, n_samples).
-    allow_missing_views : bool, default=False
-        Whether rows may lack views: all columns of the view are NaN, or its entry in a list of rows
-        is None. Distances are then over the other views (``docs/math.md``, section 19).
+        Initial centroids: rows; "k-means" goes on with passes of k-means; "spectral": clusters of
+        the n_clusters leading eigenvectors of the centered kernel. An array holds labels of the
+        rows, shape (n_samples,), each at least once, or weights of the rows, shape (n_clusters,
+        n_samples).
     max_iter : int, default=1000
         Largest number of passes of a start, and of those of ``init="k-means"`` before it.
     tol : float, default=0.0001
@@ -373,7 +371,6 @@ class MultiKernelPowerKMeans(Clusterer):
     weight_entropy: float = 1.0
     annealing: Annealing | Word | None = "auto"
     init: KernelInit | Numbers = "k-means++"
-    allow_missing_views: bool = False
     max_iter: int = 1000
     tol: float = 1e-4
     cache: Cache = "auto"
@@ -389,25 +386,17 @@ class MultiKernelPowerKMeans(Clusterer):
         check_search(self)
         check_annealing(self.annealing)
         check_kernels(self.kernels)
-        may_lack = validation.check_bool(self.allow_missing_views, "allow_missing_views")
-        if may_lack and is_option(self.kernels, PRECOMPUTED):
-            raise ValueError("allow_missing_views needs views, but kernels == 'precomputed'.")
         validation.check_real(self.weight_entropy, "weight_entropy", 1e-30, 1e30)
 
     def _problem(self) -> KernelProblem:
         return KernelProblem(
-            self.kernels, objective=self._objective, several=True, published=self._published,
-            **_annealed(self, swaps=False),
+            self.kernels, objective=WeightedViews(float(self.weight_entropy)), several=True,
+            published=self._published, **_annealed(self, swaps=False),
         )  # fmt: skip
 
-    def _objective(self, coverage: Array | None) -> WeightedViews:
-        return WeightedViews(float(self.weight_entropy), coverage=coverage)
-
     def _published(self, run: KernelRun) -> None:
-        space, total = run.space, run.alpha.sum()
-        self.kernel_weights_ = run.alpha if space.present is None else run.alpha / total
-        unit = space.context.history.unit
-        self.lambda_ = float(self.weight_entropy) * space.total_weight * unit
+        self.kernel_weights_, unit = run.alpha, run.space.context.history.unit
+        self.lambda_ = float(self.weight_entropy) * run.space.total_weight * unit
 
 
 # ---- the starts ----------------------------------------------------------------------------------

@@ -59,9 +59,9 @@ class RobustSpace(KernelSpace):
 
     def _run(self, W: Array, number: int) -> KernelRun:
         Y = self.products.multiply(W).astype(np.float64)
-        squares = np.einsum("lkn,lkn->k", W, Y)
+        squares = np.einsum("kn,lkn->k", W, Y)
         labels = (squares[:, None] - 2 * Y.sum(axis=0)).argmin(axis=0)
-        means = cluster_means(self.members(labels, W.shape[1]))
+        means = cluster_means(self.members(labels, len(W)))
         kept = means.any(axis=-1, keepdims=True)
         return RobustRun(self, np.where(kept, means, W).astype(self.dtype), number)
 
@@ -202,12 +202,9 @@ class RMKKM(Clusterer):
 
     def _problem(self) -> KernelProblem:
         return KernelProblem(
-            self.kernels, self._plan, self.init, self._objective, several=True, space=RobustSpace,
-            smoothing=_SMOOTHING, published=self._published,
+            self.kernels, self._plan, self.init, NormedWeights(float(self.weight_norm)),
+            several=True, space=RobustSpace, smoothing=_SMOOTHING, published=self._published,
         )  # fmt: skip
-
-    def _objective(self, coverage: Array | None) -> NormedWeights:
-        return NormedWeights(float(self.weight_norm))
 
     def _plan(self, k: int, critical: float, in_components: bool) -> Plan:
         schedule = Schedule(-math.inf, -math.inf, int(self.max_iter), float(self.tol))
