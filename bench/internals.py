@@ -1,7 +1,7 @@
 """The private names of the package that benchmarks import; they may change with the package."""
 
 from rffpk import _core
-from rffpk._anneal import hamerly, hard_plan
+from rffpk._anneal import feature_steps, hard_passes
 from rffpk._anneal.decompositions import critical_exponent
 from rffpk._anneal.kernel_products import Products
 from rffpk._anneal.kernel_steps import KernelSpace
@@ -32,8 +32,8 @@ __all__ = [
     "_core",
     "critical_exponent",
     "dask_workers",
-    "hamerly",
-    "hard_plan",
+    "feature_steps",
+    "hard_passes",
     "make_partitions",
     "make_rows",
     "one_pass",

@@ -33,7 +33,7 @@ TESTS = {
     "_anneal/decompositions.py": ("rare_cases math anneal multiview exact", "critical"),
     "_anneal/swaps.py": ("swaps", ""),
     "_anneal/seeding.py": ("random_parts many_clusters", "centroid and not passes or samples"),
-    "_anneal/hamerly.py": ("bounds", "not f64"),
+    "_anneal/hard_passes.py": ("bounds", "not f64"),
     "_anneal/fit.py": ("anneal", "inertia or papers or best_of or max_iter"),
     "_rows/sums.py": ("pass", "numpy and (rule or weights or extreme or fuzzy)"),
     "_utils/linalg.py": (

@@ -138,7 +138,7 @@ def test_the_papers_protocol_is_its_algorithm(backend, blobs, every, factor):
 
 def test_the_papers_protocol_as_parameters(digits):
     annealing = Annealing(start=-5.0, factor=1.04, passes=3, until="objective")
-    features = {"n_frequencies": "paper", "sampling": "iid", "random_state": 0}
+    features = {"n_frequencies": "paper", "random_state": 0}
     model = RFFKernelPowerKMeans(
         10, annealing=annealing, init="k-means", sample=None, **features
     ).fit(digits[0])
@@ -147,7 +147,7 @@ def test_the_papers_protocol_as_parameters(digits):
     assert stages == sorted(stages, key=["k-means", "anneal"].index)  # no stage follows
     assert {"k-means", "anneal"} == set(stages)
     assert_allclose(annealed, [-5.0 * 1.04 ** (t // 3) for t in range(len(annealed))])
-    assert model.feature_map_.n_frequencies_ == 108
+    assert model.feature_map_.n_frequencies_ == 108 and model.feature_map_.sampling == "iid"
     assert model.s_ == annealed[-1]
 
 
@@ -472,7 +472,7 @@ def test_the_first_of_the_cheapest_starts_is_kept_with_an_exponent(lockstep, cos
         Start("k", Schedule(s0, -np.inf, max_iter=10, tol=0.1)) for s0 in (-np.inf, -2.0, -5.0)
     ]
     space = ConvergedSpace(costs, lockstep)
-    run, end, cost = search(space, starts)
+    run, end, cost = search(space, starts, np.float64)
     assert (run.number, end.s, end.converged, cost) == (kept, s, True, costs[kept])
     outcomes = [record["outcome"] for record in space.context.history.records]
     assert outcomes == ["kept" if number == kept else "lost" for number in range(3)]

@@ -11,24 +11,22 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from rffpk import PowerKMeans, RFFKernelPowerKMeans
-from rffpk._anneal import hard_plan
-from rffpk._anneal.hard_passes import HardPasses
+from rffpk._anneal import hard_passes
+from rffpk._anneal.hard_passes import hard_plan, settling_pass
 from rffpk._rows.passes import make_rows, one_pass, shifted_features
 from rffpk._utils.arrays import Fourier
 
 
-class Counted(HardPasses):
-    """Counts the rows that it visits."""
+class Passes:
+    """Passes with bounds over the same rows, and how many rows they have visited."""
 
-    visited = 0
+    def __init__(self, rows):
+        self.rows, self.known, self.visited = rows, None, 0
 
-    def _visit_all(self, theta):
-        self.visited += self.rows.n
-        super()._visit_all(theta)
-
-    def _visit(self, active, theta):
-        self.visited += len(active)
-        super()._visit(active, theta)
+    def sums(self, theta):
+        self.known = settling_pass(self.rows, theta, self.known)
+        self.visited += self.known.visited
+        return self.known.sums
 
 
 def mixture(n, k, d, dtype, seed, spread=1.0):
@@ -40,11 +38,11 @@ def mixture(n, k, d, dtype, seed, spread=1.0):
 
 def assert_same_passes(rows, theta, passes):
     """Lloyd's iteration with bounds and without: the same labels, and sums to rounding."""
-    bounded = Counted(rows)
+    bounded = Passes(rows)
     for _ in range(passes):
         sums = bounded.sums(theta)
         whole, outputs = one_pass(rows, theta, -np.inf, want=("labels",))
-        assert_array_equal(bounded._labels, outputs["labels"])
+        assert_array_equal(bounded.known.labels, outputs["labels"])
         tolerance = 100 * float(np.finfo(rows.dtype).eps)
         for name in ("N", "G", "Q", "hard"):
             expected = np.asarray(getattr(whole, name))
@@ -86,11 +84,11 @@ def test_a_centroid_that_moves_far_is_followed(dtype):
     X, random = mixture(3000, 8, 5, dtype, 1)
     rows = make_rows([X], [None], None, 1)
     theta = shifted_features(rows.take(np.arange(8))).astype(np.float64)
-    bounded = Counted(rows)
+    bounded = Passes(rows)
     for step in range(20):
         bounded.sums(theta)
         expected = one_pass(rows, theta, -np.inf, want=("labels",))[1]["labels"]
-        assert_array_equal(bounded._labels, expected)
+        assert_array_equal(bounded.known.labels, expected)
         theta = theta.copy()
         theta[step % 8] += random.standard_normal(5) * 10.0 ** random.uniform(-4, 1)
 
@@ -105,7 +103,7 @@ def test_memory_is_that_of_the_bounds_and_of_small_copies(dtype):
     X, random = mixture(300_000, 10, 50, dtype, 3, 0.15)
     rows = make_rows([X], [None], None, 1)
     theta = shifted_features(rows.take(np.arange(10))).astype(np.float64)
-    bounded = Counted(rows)
+    bounded = Passes(rows)
     tracemalloc.start()
     for _ in range(12):
         theta = bounded.sums(theta).centroids(theta, rows.dtype)
@@ -123,8 +121,8 @@ def test_a_fit_is_the_same_with_bounds(monkeypatch, estimator):
     weight = np.random.default_rng(0).uniform(0.5, 2, len(X))
     models = []
     for rows in (10**9, 1):
-        monkeypatch.setattr(hard_plan, "LEAST_ROWS", rows)
-        monkeypatch.setattr(hard_plan, "_COST", 0.0)
+        monkeypatch.setattr(hard_passes, "LEAST_ROWS", rows)
+        monkeypatch.setattr(hard_passes, "_COST", 0.0)
         model = estimator(10, sample=1000, tol=0, max_iter=60, random_state=0)
         models.append(model.fit(X, sample_weight=weight))
     plain, bounded = models
@@ -137,10 +135,10 @@ def test_a_fit_is_the_same_with_bounds(monkeypatch, estimator):
 
 def test_bounds_are_not_used_with_typicality():
     rows = make_rows([np.random.default_rng(0).standard_normal((10**5, 50))], [None], None, 1)
-    plan = partial(hard_plan.hard_plan, learns_weights=False)
+    plan = partial(hard_plan, learns_weights=False)
     assert plan(rows, 99).bounded
     assert not plan(replace(rows, eta=np.ones(1), m=2.0), 99).bounded
-    assert not hard_plan.hard_plan(rows, 99, learns_weights=True).bounded
+    assert not hard_plan(rows, 99, learns_weights=True).bounded
     assert not plan(rows, 10).bounded
     assert not plan(rows, 1).bounded
     assert not plan(rows.take(np.arange(1000)), 99).bounded
@@ -148,12 +146,12 @@ def test_bounds_are_not_used_with_typicality():
 
 def test_near_centroids_are_for_many_centroids_and_long_passes():
     rows = make_rows([np.zeros((30_000, 50), np.float32)], [None], None, 1)
-    plan = partial(hard_plan.hard_plan, learns_weights=False)
+    plan = partial(hard_plan, learns_weights=False)
     assert plan(rows, 200).near and not plan(rows, 99).near
     assert not plan(rows.take(np.arange(20_000)), 200).near
     assert not plan(replace(rows, xs=2 * rows.xs, maps=2 * rows.maps), 200).near
     assert not plan(replace(rows, maps=[Fourier(np.eye(50))]), 200).near
-    assert not hard_plan.hard_plan(rows, 200, learns_weights=True).near
+    assert not hard_plan(rows, 200, learns_weights=True).near
 
 
 @pytest.mark.parametrize("weights", [None, (0.1, 1.0, 1e-12)])
@@ -166,7 +164,7 @@ def test_a_cluster_that_nearly_vanishes_has_the_sums_of_what_is_left(dtype, weig
     if weight is not None:
         weight[0] = weights[2]
     rows = make_rows([X.astype(dtype)], [None], weight, 2)
-    passes = HardPasses(rows)
+    passes = Passes(rows)
     shift = rows.shift.astype(np.float64)
     far = np.stack([X[0], np.zeros(8), np.full(8, 1000.0)]) - shift  # takes the others step by step
     theta = np.stack([np.full(8, 1001.0), np.zeros(8), np.full(8, 3000.0)]) - shift

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from rffpk import Annealing, PowerKMeans, _core, _reference
-from rffpk._anneal import hard_plan
-from rffpk._rows import directions
+from rffpk._anneal import hard_passes
 from rffpk._rows.passes import make_rows, pass_of_block
 from rffpk._utils.arrays import Unit
 
@@ -62,9 +61,9 @@ def rows_and_centers(name, dtype, unit=False, weighted=False):
 @pytest.mark.parametrize("q", [1, 8, 20])
 def test_labels_and_sums_are_those_of_all_distances(isa, dtype, name, unit, q):
     rows, theta = rows_and_centers(name, dtype, unit, weighted=unit)
-    some = np.ascontiguousarray(directions._leading(theta, q).T, dtype)
+    some = np.ascontiguousarray(hard_passes._leading(theta, q).T, dtype)
     (sums, found), (all_sums, expected) = (
-        directions.bounded_pass(each, rows, theta, want=("labels", "nearest"))
+        hard_passes.bounded_pass(each, rows, theta, want=("labels", "nearest"))
         for each in (some, None)
     )
     np.testing.assert_array_equal(found["labels"], expected["labels"])
@@ -81,8 +80,8 @@ def test_distances_of_tight_groups_have_digits(isa):
     X, theta = tight(500, 40, 60, np.float32)
     rows = make_rows([X], [None], None, 1, [np.zeros(40, np.float32)])
     theta = theta.astype(np.float32).astype(float)
-    some = np.ascontiguousarray(directions._leading(theta, 8).T, np.float32)
-    found = directions.bounded_pass(some, rows, theta, want=("labels", "nearest"))[1]
+    some = np.ascontiguousarray(hard_passes._leading(theta, 8).T, np.float32)
+    found = hard_passes.bounded_pass(some, rows, theta, want=("labels", "nearest"))[1]
     apart = ((X[:, None].astype(float) - theta) ** 2).sum(axis=2)
     np.testing.assert_allclose(found["nearest"], apart.min(axis=1), rtol=2**-7)
     picked = apart[np.arange(500), found["labels"]]
@@ -93,9 +92,9 @@ def test_distances_of_tight_groups_have_digits(isa):
 @pytest.mark.parametrize("name", ["apart", "overlap", "ties"])
 def test_power_means_leave_out_what_rounding_does(isa, name, s):
     rows, theta = rows_and_centers(name, np.float64)
-    some = directions._leading(theta, 8).T.copy()
+    some = hard_passes._leading(theta, 8).T.copy()
     soft, expected = (
-        directions.bounded_pass(each, rows, theta, s, hard=True)[0].soft for each in (some, None)
+        hard_passes.bounded_pass(each, rows, theta, s, hard=True)[0].soft for each in (some, None)
     )
     assert soft == pytest.approx(expected, rel=1e-12)
 
@@ -103,8 +102,8 @@ def test_power_means_leave_out_what_rounding_does(isa, name, s):
 def test_bits_do_not_depend_on_threads():
     X, theta = around(5000, 64, 100, 0.2, np.float32)
     rows = [make_rows([X], [None], None, threads) for threads in (1, 3)]
-    some = np.ascontiguousarray(directions._leading(theta, 8).T, np.float32)
-    one, other = (directions.bounded_pass(some, each, theta, want=("nearest",)) for each in rows)
+    some = np.ascontiguousarray(hard_passes._leading(theta, 8).T, np.float32)
+    one, other = (hard_passes.bounded_pass(some, each, theta, want=("nearest",)) for each in rows)
     np.testing.assert_array_equal(one[1]["nearest"], other[1]["nearest"])
     assert one[0].hard == other[0].hard
 
@@ -112,24 +111,24 @@ def test_bits_do_not_depend_on_threads():
 def test_directions_are_found_where_they_pay(monkeypatch):
     X, theta = around(5000, 128, 200, 0.05, np.float32)
     rows = make_rows([X], [None], None, 1)
-    assert directions.find_directions(rows, theta) is None  # the pass takes no time
-    monkeypatch.setattr(directions, "_LEAST_WORK", 1)
-    found = directions.find_directions(rows, theta)
+    assert hard_passes.find_directions(rows, theta) is None  # the pass takes no time
+    monkeypatch.setattr(hard_passes, "_DIRECTIONS_WORK", 1)
+    found = hard_passes.find_directions(rows, theta)
     assert found.dtype == np.float32
     np.testing.assert_allclose(found @ found.T, np.eye(len(found)), atol=1e-5)
     random = np.random.default_rng(0)
     even = make_rows([random.standard_normal((5000, 128)).astype(np.float32)], [None], None, 1)
     alike = random.standard_normal((200, 128)) / 10
-    assert directions.find_directions(even, alike) is None  # no few directions tell them apart
-    assert directions.find_directions(make_rows([X, X], [None] * 2, None, 1), theta) is None
+    assert hard_passes.find_directions(even, alike) is None  # no few directions tell them apart
+    assert hard_passes.find_directions(make_rows([X, X], [None] * 2, None, 1), theta) is None
 
 
 @pytest.mark.parametrize("rule", [_core.POWER, _core.HARD])
 def test_a_pass_refuses_directions_that_it_cannot_use(rule):
     X, theta = around(100, 40, 40, 0.2, np.float32)
     theta = theta.astype(np.float32)
-    some = np.ascontiguousarray(directions._leading(theta, 4).T, np.float32)
-    given = some, directions.coordinates(theta, some), 1.0
+    some = np.ascontiguousarray(hard_passes._leading(theta, 4).T, np.float32)
+    given = some, hard_passes.coordinates(theta, some), 1.0
     k = 40 if rule == _core.POWER else 8
     with pytest.raises(ValueError, match="directions must be None but for"):
         _core.fused_pass(
@@ -145,9 +144,9 @@ def test_a_pass_refuses_directions_that_it_cannot_use(rule):
 
 def test_the_twin_has_the_parameter():
     X, theta = around(100, 40, 40, 0.2, np.float64)
-    some = directions._leading(theta, 4).T.copy()
+    some = hard_passes._leading(theta, 4).T.copy()
     given = [X], [None], [X.mean(axis=0)], theta, np.ones(1), None, _core.HARD, -math.inf, 1
-    named = {"directions": (some, directions.coordinates(theta, some), 1.0)}
+    named = {"directions": (some, hard_passes.coordinates(theta, some), 1.0)}
     ours, twin = _core.fused_pass(*given, **named), _reference.fused_pass(*given, **named)
     np.testing.assert_allclose(ours[0], twin[0], atol=1e-10)
 
@@ -155,12 +154,12 @@ def test_the_twin_has_the_parameter():
 @pytest.mark.parametrize("parameters", [{}, {"annealing": Annealing(swaps=0), "sample": 3000}])
 def test_a_fit_ends_at_the_nearest_centroids(monkeypatch, parameters):
     X = around(6000, 100, 120, 0.05, np.float32)[0]
-    monkeypatch.setattr(hard_plan, "LEAST_WORK", 1)
+    monkeypatch.setattr(hard_passes, "LEAST_WORK", 1)
     plain = PowerKMeans(120, random_state=0, **parameters).fit(X)
-    monkeypatch.setattr(directions, "_LEAST_WORK", 1)
+    monkeypatch.setattr(hard_passes, "_DIRECTIONS_WORK", 1)
     used = []
     monkeypatch.setattr(
-        directions, "pass_of_block",
+        hard_passes, "pass_of_block",
         lambda *args, directions, **kw: (
             used.append(directions is not None),
             pass_of_block(*args, directions=directions, **kw),
@@ -170,7 +169,7 @@ def test_a_fit_ends_at_the_nearest_centroids(monkeypatch, parameters):
     assert any(used)
     used.clear()
     for work in (1, math.inf):  # by bounds, and by all distances
-        monkeypatch.setattr(directions, "_LEAST_WORK", work)
+        monkeypatch.setattr(hard_passes, "_DIRECTIONS_WORK", work)
         np.testing.assert_array_equal(model.predict(X), model.labels_)
     assert used == [True, False]
     assert model.inertia_ == pytest.approx(plain.inertia_, rel=1e-2)

@@ -77,11 +77,10 @@ FITS = {cls.__name__: [(STORED, FRAME)] for cls in CLASSES if hasattr(cls, "fit"
     "CoregSC": [(STORED, FRAME), ({"n_landmarks": 20}, VIEWS), (ALL_GIVEN, [KERNEL, KERNEL**2])],
     "LMKKM": [(STORED, FRAME), ({"n_landmarks": 20}, VIEWS), (ALL_GIVEN, [KERNEL, KERNEL**2])],
     "SimpleMKKM": [(STORED, FRAME), ({"n_landmarks": 20}, VIEWS), (ALL_GIVEN, [KERNEL, KERNEL**2])],
-    "SMKC": [(STORED, FRAME), ({"n_anchors": 10}, VIEWS), (ALL_GIVEN, KERNEL[:, :9])],
+    "SMKC": [(STORED, FRAME), ({"anchors": 10}, VIEWS), (ALL_GIVEN, KERNEL[:, :9])],
     "FAMKKM": [
-        (STORED, FRAME), ({"fusion": "kernel"}, VIEWS), ({"fusion": "partition"}, VIEWS),
-        ({"approximation": "rff"}, VIEWS), ({"approximation": "nystroem"}, VIEWS),
-        (ALL_GIVEN, KERNEL),
+        (STORED, FRAME), ({"approximation": "rff"}, VIEWS),
+        ({"approximation": "nystroem"}, VIEWS), (ALL_GIVEN, KERNEL),
     ],
     "NystroemKernelKMeans": [(STORED, FRAME), ({"n_anchors": 9, "n_components": 3}, ROWS)],
 }  # fmt: skip
@@ -97,7 +96,7 @@ ORDER = [
 GROUPS_OF_CLASSES = {
     "all": ([*FITS], [
         "n_jobs", "random_state", "verbose", "store_memberships", "views", "weight_entropy",
-        "allow_missing_views", "kernel_params", "memberships_", "probabilities_", "lambda_",
+        "kernel_params", "memberships_", "probabilities_", "lambda_",
         "linkage_", "selection_", "outlier_scores_", "noise",
     ]),
     "features": (

@@ -108,8 +108,3 @@ def test_one_kernel_converges_in_one_iteration():
 def test_weights_have_the_norm_that_the_class_says(cls):
     sizes = cls(3, random_state=0).fit(VIEWS).kernel_weights_
     assert_allclose((sizes**2 if cls in (FAMKKM, MVCLFA) else sizes).sum(), 1)
-
-
-def test_weights_of_fused_kernels_have_the_sum_one():
-    weights = FAMKKM(3, fusion="kernel", random_state=0).fit(VIEWS).kernel_weights_
-    assert_allclose(weights.sum(), 1)

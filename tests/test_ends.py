@@ -46,7 +46,7 @@ EIGEN = [
     rffpk.LMKKM(5),
     rffpk.SimpleMKKM(5),
 ]
-FUSED = [*EIGEN, rffpk.SMKC(5), rffpk.FAMKKM(5), rffpk.FAMKKM(5, fusion="kernel")]
+FUSED = [*EIGEN, rffpk.SMKC(5), rffpk.FAMKKM(5)]
 LANDMARKS = [clone(model).set_params(n_landmarks=40) for model in EIGEN]
 ALL = [
     *FEATURES, *DIFFUSION, *EXACT, *FUSED, *LANDMARKS, rffpk.NystroemKernelKMeans(5),

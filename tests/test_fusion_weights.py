@@ -38,12 +38,11 @@ FIXED = [
     rffpk.MKKMMR(4, tol=1e-10), rffpk.LKAM(4, tol=1e-10, n_neighbors=30),
     rffpk.LKAM(4, n_neighbors=1.0), rffpk.ONKC(4, max_iter=1000), rffpk.CoregSC(4),
     rffpk.CoregSC(4, scheme="centroid"), rffpk.MVCLFA(4), rffpk.LMKKM(4, max_iter=8, tol=0),
-    rffpk.FAMKKM(4, fusion="partition"), rffpk.FAMKKM(4, fusion="kernel"),
 ]  # fmt: skip
 ALL = [
-    *FIXED, rffpk.FAMKKM(4), rffpk.FAMKKM(4, approximation="rff", n_frequencies=40),
-    rffpk.FAMKKM(4, approximation="nystroem", n_anchors=30), rffpk.SMKC(4, anchors=COUNTED[::2]),
-    rffpk.SMKC(4, n_anchors=20),
+    *FIXED, rffpk.FAMKKM(4), rffpk.FAMKKM(4, approximation=("rff", 40)),
+    rffpk.FAMKKM(4, approximation=("nystroem", 30)), rffpk.SMKC(4, anchors=COUNTED[::2]),
+    rffpk.SMKC(4, anchors=20),
 ]  # fmt: skip
 fixed = pytest.mark.parametrize("model", FIXED, ids=str)
 every = pytest.mark.parametrize("model", ALL, ids=str)
@@ -126,7 +125,7 @@ def test_weights_of_smkc_are_repeated_rows_for_the_same_anchors(anchors):
     assert adjusted_rand_score(once.labels_[ROWS], more.labels_) == 1
 
 
-@pytest.mark.parametrize("parameters", [{}, {"approximation": "rff", "n_frequencies": 40}], ids=str)
+@pytest.mark.parametrize("parameters", [{}, {"approximation": ("rff", 40)}], ids=str)
 def test_weights_of_famkkm_are_repeated_rows_from_the_same_start(monkeypatch, parameters):
     normal = np.random.default_rng(3).standard_normal((N, 4))
 
@@ -186,7 +185,7 @@ def test_rows_of_weight_zero_have_no_influence_and_a_label(model):
 
 
 @pytest.mark.parametrize(
-    "model", [*FIXED, rffpk.FAMKKM(4, approximation="nystroem", n_anchors=30)], ids=str
+    "model", [*FIXED, rffpk.FAMKKM(4, approximation=("nystroem", 30))], ids=str
 )
 def test_rows_of_weight_zero_of_precomputed_kernels(model):
     Ks = [rbf_kernel(x, gamma=0.05) for x in VIEWS]
@@ -207,9 +206,7 @@ def test_certificates_of_any_weights(model, real):
         assert_allclose(U.T @ (p[:, None] * U), np.eye(4), atol=1e-8)
     assert_allclose(found.transform(VIEWS), U, atol=1e-12)
     assert_array_equal(found.predict(VIEWS), found.labels_)
-    rises = isinstance(model, (rffpk.CoregSC, rffpk.MVCLFA)) or getattr(model, "fusion", "") in (
-        "both", "partition",
-    )  # fmt: skip
+    rises = isinstance(model, (rffpk.CoregSC, rffpk.MVCLFA, rffpk.FAMKKM))
     values = [record["objective"] * (-1 if rises else 1) for record in found.history_]
     if isinstance(model, rffpk.FAMKKM):
         values = values[1:]  # gamma begins inside the sphere
@@ -236,10 +233,7 @@ def test_a_common_factor_of_the_weights_scales_the_objective(model, real):
     found, scaled = fit(model, VIEWS, p), fit(model, VIEWS, 4.0**40 * p)
     assert_allclose(scaled.kernel_weights_, found.kernel_weights_, rtol=1e-6)
     assert_allclose(2.0**40 * scaled.embedding_, found.embedding_, atol=1e-6)
-    free = (
-        isinstance(model, (rffpk.SimpleMKKM, rffpk.CoregSC, rffpk.MVCLFA))
-        or model.get_params().get("fusion") == "partition"
-    )
+    free = isinstance(model, (rffpk.SimpleMKKM, rffpk.CoregSC, rffpk.MVCLFA))
     assert_allclose(scaled.objective_, found.objective_ * (1 if free else 4.0**40), rtol=1e-7)
     assert adjusted_rand_score(scaled.labels_, found.labels_) == 1
 
@@ -262,7 +256,6 @@ def test_weights_whose_scale_matters_and_looks_accidental_are_named(model, real)
     quiet = [(model, weight) for weight in (advised, p, 100 * WEIGHT)]
     indifferent = [
         rffpk.MKKMMR(4, diversity=0), rffpk.LKAM(4, diversity=0), rffpk.MKKM(4),
-        rffpk.FAMKKM(4, fusion="kernel"),
     ]  # fmt: skip
     for each, weight in [*quiet, *((other, small) for other in indifferent)]:
         with warnings.catch_warnings(record=True) as caught:
@@ -366,7 +359,6 @@ def test_the_operators_of_weighted_rows_are_their_matrices(real):
     K, B = kernel.matrix(), np.random.default_rng(0).standard_normal((N, 2))
     one = DenseOperator(kernel, 1, p)
     assert_allclose(one.times(B), weighted(K, p) @ B, atol=1e-10)
-    assert_allclose(one.trace, p @ K.diagonal())
     found = one.features(x[:5]) @ one.coefficients(B)
     assert_allclose(found, K[:5] @ (np.sqrt(p)[:, None] * B), atol=1e-10)
 
@@ -414,7 +406,7 @@ def test_landmarks_have_weight_and_keep_theirs(model):
 @pytest.mark.parametrize("anchors", ["uniform", "k-means++"])
 def test_anchors_have_weight(anchors):
     for seed in range(5):
-        model = rffpk.SMKC(4, anchors=anchors, n_anchors=40, random_state=seed)
+        model = rffpk.SMKC(4, anchors=(anchors, 40), random_state=seed)
         chosen = model.fit(VIEWS, sample_weight=WEIGHT).anchors_
         assert len(chosen) == 40 and (WEIGHT[chosen] > 0).all()
     model = rffpk.SMKC(4, anchors=anchors, random_state=0).fit(VIEWS, sample_weight=WEIGHT)

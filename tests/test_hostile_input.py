@@ -141,8 +141,6 @@ VARIANTS = [
     rffpk.SimpleMKKM(5, normalize=False, random_state=0),
     rffpk.AverageMKKM(5, kernels="du2015", random_state=0),
     rffpk.MKKM(5, n_landmarks=20, random_state=0),
-    rffpk.FAMKKM(5, fusion="partition", random_state=0),
-    rffpk.FAMKKM(5, fusion="kernel", random_state=0),
     rffpk.FAMKKM(5, approximation="rff", random_state=0),
     rffpk.FAMKKM(5, approximation="nystroem", max_iter=1, random_state=0),
     rffpk.KernelKMeans(5, kernel="cosine", random_state=0),
@@ -290,7 +288,7 @@ def test_columns_of_views_have_the_names_and_the_order_of_the_fit(estimator):
 SMALL_TYPES = {
     "n_clusters": np.int8, "n_init": np.int8, "max_iter": np.int8, "n_frequencies": np.int8,
     "n_anchors": np.uint8, "n_landmarks": np.int8, "n_components": np.int8, "sample": np.int8,
-    "n_jobs": np.int8,
+    "anchors": np.uint8, "n_jobs": np.int8,
     "tol": np.float16, "m": np.float16, "weight_entropy": np.float16, "gamma": np.float16,
     "lambda1": np.float16, "lambda2": np.float16,
     "annealing": lambda plain: rffpk.Annealing(
@@ -300,7 +298,7 @@ SMALL_TYPES = {
 }  # fmt: skip
 SMALL_VALUES = {
     "n_clusters": 100, "n_init": 2, "max_iter": 100, "n_frequencies": 100, "n_anchors": 120,
-    "n_landmarks": 110, "n_components": 100, "sample": 120,
+    "anchors": 120, "n_landmarks": 110, "n_components": 100, "sample": 120,
     "n_jobs": -2, "tol": 2.0**-10, "m": 1.25, "weight_entropy": 4.0, "gamma": 0.25,
     "lambda1": 2.0, "lambda2": 0.5,
     "annealing": rffpk.Annealing(start=-8.0, factor=1.5, passes=2, swaps=3),
@@ -362,7 +360,7 @@ def test_more_frequencies_than_memory_holds_are_refused(monkeypatch):
     for model in (
         rffpk.RandomFourierFeatures(10**9), rffpk.RFFKernelPowerKMeans(8, n_frequencies=10**7),
         ip_rff_mkpkm(8, n_frequencies=10**7),
-        rffpk.FAMKKM(8, approximation="rff", n_frequencies=10**9),
+        rffpk.FAMKKM(8, approximation=("rff", 10**9)),
     ):  # fmt: skip
         with pytest.raises(MemoryError, match="n_frequencies == 10.* are available"):
             model.fit(ROWS)

@@ -10,7 +10,7 @@ import pytest
 from sklearn.preprocessing import normalize
 
 from rffpk import Annealing, PowerKMeans, _core, _reference
-from rffpk._anneal import hard_plan, local_passes
+from rffpk._anneal import hard_passes
 from rffpk._anneal.hard_passes import Assignment, Need, add, remove, step
 from rffpk._rows.passes import make_rows, one_pass
 from rffpk._utils.arrays import Unit
@@ -130,7 +130,7 @@ def test_rows_that_bounds_decide_keep_their_labels(monkeypatch, dtype, weighted,
     weight = np.linspace(0.5, 2, len(X)).astype(dtype) if weighted else None
     rows, random = rows_with(X, weight, unit), np.random.default_rng(0)
     theta, visited, plain, bounded = rows_of(rows)[:k], [], None, None
-    visit = local_passes._visit
+    visit = hard_passes._visit
 
     def watched(rows, *given):
         visited.append(rows.n)
@@ -139,7 +139,7 @@ def test_rows_that_bounds_decide_keep_their_labels(monkeypatch, dtype, weighted,
     for turn in range(25):
         sums, plain = step(rows, theta, plain, Need())
         with monkeypatch.context() as patch:
-            patch.setattr(local_passes, "_visit", watched)
+            patch.setattr(hard_passes, "_visit", watched)
             same, bounded = step(rows, theta, bounded, Need(bounded=True))
         np.testing.assert_array_equal(plain.labels, bounded.labels)
         np.testing.assert_array_equal(sums.G, same.G)
@@ -244,8 +244,8 @@ def test_rows_are_compared_with_all_centroids_while_near_ones_miss_the_nearest(a
 
 @pytest.fixture
 def always(monkeypatch):
-    monkeypatch.setattr(hard_plan, "LEAST_WORK", 1)
-    monkeypatch.setattr(hard_plan, "LEAST_ROWS", 1)
+    monkeypatch.setattr(hard_passes, "LEAST_WORK", 1)
+    monkeypatch.setattr(hard_passes, "LEAST_ROWS", 1)
 
 
 @pytest.mark.few(1)
@@ -267,7 +267,7 @@ def test_a_fit_ends_at_the_nearest_centroids(always, parameters):
 def test_objectives_are_as_low_as_those_of_all_centroids(monkeypatch, always, metric, apart):
     X, new = clustered(apart=apart), partial(PowerKMeans, 120, metric=metric, random_state=0)
     ours = new().fit(X).inertia_
-    monkeypatch.setattr(hard_plan, "LEAST_WORK", math.inf)
+    monkeypatch.setattr(hard_passes, "LEAST_WORK", math.inf)
     assert ours <= 1.01 * new().fit(X).inertia_
 
 
@@ -277,7 +277,7 @@ def test_fits_on_both_sides_of_the_least_work(monkeypatch, part, sample):
     """Of separated clusters, whose centroids hardly move once they are found, with the least work
     between that of a pass over k centroids and that over those which swaps add to them."""
     X, k = clustered(3000, 10, 100, apart=50), 100
-    monkeypatch.setattr(hard_plan, "LEAST_WORK", int(part * k * X.size))
+    monkeypatch.setattr(hard_passes, "LEAST_WORK", int(part * k * X.size))
     model = PowerKMeans(k, sample=sample, random_state=0).fit(X)
     np.testing.assert_array_equal(model.predict(X), model.labels_)
 

@@ -17,7 +17,7 @@ from rffpk import (
     RFFKernelPowerKMeans,
     _reference,
 )
-from rffpk._anneal import hard_plan
+from rffpk._anneal import hard_passes
 from rffpk._anneal.feature_steps import count_distinct
 from rffpk._anneal.search import MANY
 from rffpk._anneal.seeding import merged_centroids, seed_centroids
@@ -149,7 +149,7 @@ def test_few_rows_are_not_merged():
 
 
 def test_a_sample_may_store_features_that_all_rows_compute(monkeypatch):
-    monkeypatch.setattr(hard_plan, "LEAST_WORK", 1)
+    monkeypatch.setattr(hard_passes, "LEAST_WORK", 1)
     X = mixture(6000, MANY)
     model = RFFKernelPowerKMeans(MANY, n_frequencies=16, sample=2000, random_state=0)
     model.set_params(cache=2000 * 32 * 8).fit(X)

@@ -46,7 +46,8 @@ allocation.count_calls(least, min(ends), max(ends))
 X = np.random.default_rng(0).standard_normal((n, 3))
 cls = getattr(rffpk, name)
 small = {"n_init": 1, "annealing": rffpk.Annealing(swaps=1), "max_iter": 20,
-         "n_frequencies": 16, "n_anchors": 20, "n_landmarks": 20, "n_clusters": 3, "n_jobs": 2}
+         "n_frequencies": 16, "n_anchors": 20, "anchors": 20, "n_landmarks": 20, "n_clusters": 3,
+         "n_jobs": 2}
 parameters = {key: value for key, value in small.items() if key in cls().get_params()}
 model = cls(random_state=0, **parameters).fit(X)
 expected, fails = model.transform(X), 0
@@ -171,7 +172,7 @@ LIMITS = [
     ("DiffusionPowerKMeans", 10_000, {}),
     ("NystroemKernelKMeans", 4000, {"n_anchors": 1200}),
     ("MKKM", 3000, {"kernels": ["rbf", "linear"]}),
-    ("SMKC", 10_000, {"kernels": ["rbf", "linear"], "n_anchors": 300}),
+    ("SMKC", 10_000, {"kernels": ["rbf", "linear"], "anchors": 300}),
     ("FAMKKM", 3000, {"kernels": ["rbf", "linear"], "max_iter": 3}),
     ("SimpleMKKM", 3000, {"kernels": ["rbf", "linear"]}),
 ]

@@ -79,7 +79,7 @@ CASES = [
     (CoregSC(5, kernels=["rbf", "laplacian"], max_iter=1), ROWS, "max_iter=1 iterations"),
     (LMKKM(5, kernels=["rbf", "linear"], max_iter=1), ROWS, "max_iter=1 iterations"),
     (FAMKKM(5, max_iter=1), ROWS, "max_iter=1 iterations"),
-    (FAMKKM(5, fusion="kernel", max_iter=1), ROWS, "max_iter=1 iterations"),
+    (FAMKKM(5, max_iter=1), ROWS, "max_iter=1 iterations"),
     (SMKC(5, kernels=["linear"]), ROWS, "the kernels have rank 4, less than n_clusters=5"),
     (SMKC(5, kernels=[("rbf", 1e-7)]), ROWS, "sigma_1 / sigma_k"),
 ]

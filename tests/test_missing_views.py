@@ -22,12 +22,11 @@ import rffpk
 from rffpk import Annealing, MultiKernelPowerKMeans, RFFMultiKernelPowerKMeans, Typicality
 from rffpk._anneal.decompositions import critical_exponent, typical_critical_exponent
 from rffpk._rows.passes import make_rows, one_pass, shifted_features, take_steps, total_variance
-from rffpk._rows.rows import Rows, coverage_of, present_bits
+from rffpk._rows.rows import Rows, coverage, present_bits, there_of
 from rffpk._rows.sums import LEAST_WEIGHT, view_penalty, view_weights
 from rffpk._utils.arrays import Fourier
 
 K, N = 4, 500
-CLASSES = [RFFMultiKernelPowerKMeans, MultiKernelPowerKMeans]
 MASKS = ["random", "blocks"]
 GIVEN = {"annealing": Annealing(start=-2.0, factor=1.1, passes=3), "random_state": 0}
 
@@ -65,10 +64,9 @@ def views(complete):
     return without(complete[0], lacking(N, 3, 0.3))
 
 
-def model_of(cls, n_clusters=K, allowed=True, **parameters):
-    if cls is MultiKernelPowerKMeans:
-        parameters.pop("typicality", None)
-    return cls(n_clusters, allow_missing_views=allowed, **{"random_state": 0} | parameters)
+def model_of(n_clusters=K, allowed=True, **parameters):
+    parameters = {"random_state": 0} | parameters
+    return RFFMultiKernelPowerKMeans(n_clusters, allow_missing_views=allowed, **parameters)
 
 
 # ---- the certificate ----------------------------------------------------------------------------
@@ -85,11 +83,10 @@ def assert_never_rises(model, least=1):
 
 @pytest.mark.parametrize("kind", MASKS)
 @pytest.mark.parametrize("m", [None, 1.2, 2.0, 3.0])
-@pytest.mark.parametrize("cls", CLASSES)
-def test_the_objective_never_rises(complete, cls, m, kind):
+def test_the_objective_never_rises(complete, m, kind):
     xs = without(complete[0], lacking(N, 3, 0.4, kind))
     typicality = None if m is None else Typicality(m=m)
-    model = model_of(cls, weight_entropy=0.05, typicality=typicality, **GIVEN).fit(xs)
+    model = model_of(weight_entropy=0.05, typicality=typicality, **GIVEN).fit(xs)
     assert_never_rises(model, 10)
     assert np.ptp(model.kernel_weights_) > 0.01  # they were learned
 
@@ -101,7 +98,6 @@ def test_the_objective_never_rises(complete, cls, m, kind):
 )
 @settings(max_examples=40)
 @given(
-    st.sampled_from(CLASSES),
     st.integers(5, 60),
     st.lists(st.integers(1, 4), min_size=2, max_size=10),
     st.floats(0, 0.8),
@@ -109,14 +105,12 @@ def test_the_objective_never_rises(complete, cls, m, kind):
     st.booleans(),
     st.integers(0, 2**31),
 )
-def test_the_objective_never_rises_on_random_masks(cls, n, widths, share, entropy, typical, seed):
+def test_the_objective_never_rises_on_random_masks(n, widths, share, entropy, typical, seed):
     random = np.random.default_rng(seed)
     xs = [random.standard_normal((n, d)) + 3 * random.integers(0, 3, (n, 1)) for d in widths]
     lacks = lacking(n, len(xs), share, seed=seed)
     lacks[:2] = False
-    model = model_of(
-        cls, 2, weight_entropy=entropy, typicality="auto" if typical else None, **GIVEN
-    )
+    model = model_of(2, weight_entropy=entropy, typicality="auto" if typical else None, **GIVEN)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         model.fit(without(xs, lacks), sample_weight=random.uniform(1, 2, n))
@@ -167,7 +161,6 @@ def features_of(model, xs):
 def test_the_objective_is_that_of_the_formula(views, kernels, possibilistic):
     p = np.random.default_rng(0).uniform(0.5, 2, N)
     model = model_of(
-        RFFMultiKernelPowerKMeans,
         kernels=kernels,
         typicality="auto" if possibilistic else None,
         annealing=Annealing(end=-3.0),
@@ -199,35 +192,6 @@ def test_the_objective_is_that_of_the_formula(views, kernels, possibilistic):
     assert_array_equal(model.labels_, seen.argmin(axis=1))
 
 
-def test_random_features_and_exact_kernels_agree(views):
-    """Linear kernels in both: the same objective from the same clusters."""
-    labels = np.arange(N) % K
-    has = ~np.stack([np.isnan(x[:, 0]) for x in views], axis=1)
-    centers = np.hstack(
-        [
-            [x[(labels == j) & there].mean(axis=0) for j in range(K)]
-            for x, there in zip(views, has.T)
-        ]
-    )
-    options = {**GIVEN, "weight_entropy": 10.0, "tol": 1e-9, "n_init": 1}
-    exact = model_of(MultiKernelPowerKMeans, kernels=["linear"] * 3, init=labels, **options)
-    by_features = model_of(
-        RFFMultiKernelPowerKMeans, kernels="linear", init=centers, typicality=None, sample=None,
-        **options,
-    )  # fmt: skip
-    exact.fit(views)
-    by_features.fit(views)
-    pairs = zip(*([r for r in m.history_ if "s" in r] for m in (exact, by_features)))
-    for a, b in itertools.islice(pairs, 60):
-        assert_allclose(a["objective"], b["objective"], rtol=1e-6)
-        assert_allclose(a["kernel_weights"], b["kernel_weights"], rtol=1e-4)
-    assert_array_equal(exact.labels_, by_features.labels_)
-    assert_allclose(exact.objective_, by_features.objective_, rtol=1e-6)
-    assert_allclose(exact.inertia_, by_features.inertia_, rtol=1e-6)
-    assert_allclose(exact.transform(views), by_features.transform(views), rtol=1e-4)
-    assert_allclose(exact.score(views), by_features.score(views), rtol=1e-6)
-
-
 def masked_rows(dtype, typical, n=700):
     random = np.random.default_rng(0)
     xs = [(random.standard_normal((n, d)) + 3 * random.integers(0, 3, (n, 1))) for d in (4, 7, 2)]
@@ -236,7 +200,7 @@ def masked_rows(dtype, typical, n=700):
     weight = random.uniform(1, 4, n)
     shifts = [np.zeros(F, dtype) for F in (4, 18, 2)]
     rows = make_rows(xs, maps, weight, 1, shifts, present_bits(xs))
-    rows = rows.with_coverage(coverage_of(xs, weight, 5))
+    rows = rows.with_coverage(coverage([there_of(x, weight) for x in xs], weight.sum(), 5))
     rows = replace(rows, eta=np.array([2.0, 0.5, 3.0]), m=1.7) if typical else rows
     return rows, shifted_features(rows)[:5].astype(float)
 
@@ -297,11 +261,10 @@ def test_the_critical_exponent_is_where_the_merged_state_loses_its_stability(typ
 
 @pytest.mark.promise(like="test_the_objective_never_rises_on_random_masks")
 @pytest.mark.few(2)
-@pytest.mark.parametrize("cls", CLASSES)
-def test_rows_that_have_all_views_change_nothing(complete, cls, dtype):
+def test_rows_that_have_all_views_change_nothing(complete, dtype):
     xs = [x.astype(dtype) for x in complete[0]]
-    allowed = model_of(cls, kernels=["rbf"] * 3).fit(xs)
-    plain = cls(K, kernels=["rbf"] * 3, random_state=0).fit(xs)
+    allowed = model_of(kernels=["rbf"] * 3).fit(xs)
+    plain = RFFMultiKernelPowerKMeans(K, kernels=["rbf"] * 3, random_state=0).fit(xs)
     for name in ("labels_", "kernel_weights_", "objective_", "inertia_"):
         assert_array_equal(getattr(allowed, name), getattr(plain, name))
     assert_array_equal(allowed.transform(xs), plain.transform(xs))
@@ -309,11 +272,10 @@ def test_rows_that_have_all_views_change_nothing(complete, cls, dtype):
 
 @pytest.mark.few(2)
 @pytest.mark.parametrize("kind", MASKS)
-@pytest.mark.parametrize("cls", CLASSES)
-def test_clusters_are_found(complete, cls, kind, dtype):
+def test_clusters_are_found(complete, kind, dtype):
     xs, y = complete
     xs = without([x.astype(dtype) for x in xs], lacking(N, 3, 0.2, kind))
-    model = model_of(cls).fit(xs)
+    model = model_of().fit(xs)
     assert normalized_mutual_info_score(y, model.labels_) > 0.9
     assert_array_equal(model.predict(xs), model.labels_)
     assert model.transform(xs).dtype == dtype
@@ -328,32 +290,19 @@ def test_clusters_are_found(complete, cls, kind, dtype):
     {"init": "k-means"}, {"cache": True},
 ])  # fmt: skip
 def test_parameters_of_random_features(views, complete, parameters):
-    model = model_of(RFFMultiKernelPowerKMeans, **parameters).fit(views)
+    model = model_of(**parameters).fit(views)
     assert normalized_mutual_info_score(complete[1], model.labels_) > 0.75
     assert_array_equal(model.predict(views), model.labels_)
 
 
 def test_noise_needs_all_views(views):
     with pytest.raises(ValueError, match="noise needs all views of all rows"):
-        model_of(RFFMultiKernelPowerKMeans, noise=0.1).fit(views)
+        model_of(noise=0.1).fit(views)
 
 
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("parameters", [{"cache": False}, {"init": "random"}])
-def test_parameters_of_exact_kernels(views, complete, parameters):
-    plain, model = (model_of(MultiKernelPowerKMeans, **p).fit(views) for p in ({}, parameters))
-    assert normalized_mutual_info_score(complete[1], model.labels_) > 0.9
-    assert_allclose(model.objective_, plain.objective_, rtol=0.1)  # one start, another optimum
-    assert model.dual_coef_.shape == (3, K, N)
-    has = ~np.stack([np.isnan(x[:, 0]) for x in views])
-    assert not model.dual_coef_.swapaxes(1, 2)[~has].any()
-    assert_allclose(model.dual_coef_.sum(axis=2), 1, rtol=1e-6)
-
-
-@pytest.mark.parametrize("cls", CLASSES)
-def test_new_rows_may_lack_views_that_fitted_rows_had(complete, cls):
+def test_new_rows_may_lack_views_that_fitted_rows_had(complete):
     xs = complete[0]
-    model = model_of(cls).fit(xs)
+    model = model_of().fit(xs)
     rows = without([x[:50] for x in xs], lacking(50, 3, 0.5))
     assert (model.predict(rows) == model.labels_[:50]).mean() > 0.9
     alone = without([x[:1] for x in xs], np.array([[True, False, True]]))
@@ -371,7 +320,7 @@ def test_a_view_of_no_weight_labels_the_rows_that_have_no_other():
     xs[1] = xs[1] + random.standard_normal((200, 1))
     lacks = lacking(200, 2, 0.3)
     for allowed in (xs, without(xs, lacks)):
-        model = model_of(RFFMultiKernelPowerKMeans, kernels="linear", typicality=None)
+        model = model_of(kernels="linear", typicality=None)
         model.set_params(n_clusters=2).fit([x.astype(np.float32) for x in allowed])
         found = model.transform([xs[0].astype(np.float32), np.full((200, 1), np.nan, np.float32)])
         assert model.kernel_weights_[0] < 1e-8 and np.isfinite(found).all()
@@ -389,7 +338,7 @@ def test_many_clusters(dtype):
 
 def test_weights_count_rows(views):
     p = np.random.default_rng(0).integers(0, 3, N)
-    model = model_of(RFFMultiKernelPowerKMeans, kernels="linear", weight_entropy=10.0, sample=None)
+    model = model_of(kernels="linear", weight_entropy=10.0, sample=None)
     centers = np.random.default_rng(1).standard_normal((K, 21))
     model.set_params(init=centers, n_init=1, typicality=Typicality(eta=5.0), **GIVEN)
     repeated = clone(model).fit([np.repeat(x, p, axis=0) for x in views])
@@ -400,47 +349,42 @@ def test_weights_count_rows(views):
     assert_allclose(tiny.kernel_weights_, weighted.kernel_weights_, rtol=1e-6)
 
 
-@pytest.mark.parametrize("cls", CLASSES)
-def test_same_bits_for_any_number_of_threads(views, cls):
-    one, two = (model_of(cls, n_jobs=n).fit(views) for n in (1, 2))
+def test_same_bits_for_any_number_of_threads(views):
+    one, two = (model_of(n_jobs=n).fit(views) for n in (1, 2))
     assert_array_equal(one.transform(views), two.transform(views))
     assert one.objective_ == two.objective_
 
 
 @pytest.mark.few(1)
-@pytest.mark.parametrize("cls", CLASSES)
-def test_entries_that_are_none_are_missing(views, cls):
+def test_entries_that_are_none_are_missing(views):
     listed = [[None if np.isnan(row[0]) else list(row) for row in x] for x in views]
     objects = [np.empty(N, dtype=object) for _ in views]
     for array, rows in zip(objects, listed):
         array[:] = rows
-    expected = model_of(cls).fit(views)
+    expected = model_of().fit(views)
     for xs in (listed, objects):
-        model = model_of(cls).fit(xs)
+        model = model_of().fit(xs)
         assert_array_equal(model.labels_, expected.labels_)
         assert_array_equal(model.predict(xs), expected.labels_)
 
 
 @pytest.mark.few(1)
-@pytest.mark.parametrize("cls", CLASSES)
-def test_views_of_a_table(views, cls):
+def test_views_of_a_table(views):
     X = np.hstack(views)
     frame = pd.DataFrame(X, columns=[f"c{i}" for i in range(X.shape[1])])
     parts = [slice(0, 3), slice(3, 9), slice(9, 21)]
-    expected = model_of(cls).fit(views)
+    expected = model_of().fit(views)
     for table in (X, frame):
-        model = model_of(cls, views=parts).fit(table)
+        model = model_of(views=parts).fit(table)
         assert_array_equal(model.labels_, expected.labels_)
         assert_array_equal(model.predict(table), expected.labels_)
 
 
 def test_input_is_not_changed(views):
     given = [x.copy() for x in views]
-    for cls in CLASSES:
-        model = model_of(cls).fit(given)
-        model.predict(given)
-        for x, before in zip(given, views):
-            assert_array_equal(x, before)
+    model_of().fit(given).predict(given)
+    for x, before in zip(given, views):
+        assert_array_equal(x, before)
 
 
 @pytest.mark.few(1)
@@ -453,7 +397,7 @@ def test_a_source_gives_the_bits_of_arrays(complete, kernels, weighted):
     lacks[:1500, 1:] = False
     xs = without(xs, lacks)
     weight = np.random.default_rng(0).uniform(size=9 * N) if weighted else None
-    model = model_of(RFFMultiKernelPowerKMeans, kernels=kernels, sample=300)
+    model = model_of(kernels=kernels, sample=300)
     arrays, labels = clone(model).fit(xs, sample_weight=weight), []
     sources = [lambda x=x: iter(np.array_split(x, 7)) for x in xs]
     read = clone(model).fit(sources, sample_weight=weight, labels_to=labels.append)
@@ -465,7 +409,7 @@ def test_a_source_gives_the_bits_of_arrays(complete, kernels, weighted):
 def test_collections_of_dask(complete):
     array = pytest.importorskip("dask.array")
     xs = without([np.tile(x, (4, 1)) for x in complete[0]], lacking(4 * N, 3, 0.3))
-    model = model_of(RFFMultiKernelPowerKMeans, sample=300)
+    model = model_of(sample=300)
     arrays = clone(model).fit(xs)
     given = [array.from_array(x, chunks=(700, -1)) for x in xs]
     found = clone(model).fit(given)
@@ -473,9 +417,8 @@ def test_collections_of_dask(complete):
     assert_array_equal(found.predict(given).compute(), arrays.labels_)
 
 
-@pytest.mark.parametrize("cls", CLASSES)
-def test_models_are_kept(views, cls, tmp_path):
-    model = model_of(cls).fit(views)
+def test_models_are_kept(views, tmp_path):
+    model = model_of().fit(views)
     model.save(tmp_path / "model")
     for kept in (pickle.loads(pickle.dumps(model)), rffpk.load(tmp_path / "model")):
         assert_array_equal(kept.transform(views), model.transform(views))
@@ -483,7 +426,7 @@ def test_models_are_kept(views, cls, tmp_path):
 
 
 def test_a_checkpoint_goes_on_to_the_same_bits(views, tmp_path):
-    model = model_of(RFFMultiKernelPowerKMeans)
+    model = model_of()
     path = tmp_path / "checkpoint"
     kept = clone(model).fit(views, checkpoint=path, checkpoint_seconds=0)
     assert_array_equal(kept.cluster_centers_, model.fit(views).cluster_centers_)
@@ -492,58 +435,57 @@ def test_a_checkpoint_goes_on_to_the_same_bits(views, tmp_path):
 # ---- refusals -----------------------------------------------------------------------------------
 
 
-def refused(cls, xs, message, **parameters):
+def refused(xs, message, **parameters):
     with pytest.raises((ValueError, TypeError), match=message):
-        model_of(cls, **parameters).fit(xs)
+        model_of(**parameters).fit(xs)
 
 
-@pytest.mark.parametrize("cls", CLASSES)
-def test_what_is_refused(complete, cls):
+def test_what_is_refused(complete):
     xs = complete[0]
     broken = [x.copy() for x in xs]
     broken[1][7, 2] = np.nan
-    refused(cls, broken, r"X\[1\] has NaN in 1 of the 6 columns of row 7, .* Fill")
+    refused(broken, r"X\[1\] has NaN in 1 of the 6 columns of row 7, .* Fill")
     broken[1][7, 2] = np.inf
-    refused(cls, broken, "infinity")
+    refused(broken, "infinity")
     nowhere = without(xs, np.arange(N)[:, None] == np.full(3, 5))
-    refused(cls, nowhere, "no view of row 5")
+    refused(nowhere, "no view of row 5")
     rare = without(xs, np.c_[np.arange(N) > 2, np.zeros((N, 2), dtype=bool)])
-    refused(cls, rare, r"X has view 0 of 3 rows .* n_clusters == 4")
+    refused(rare, r"X has view 0 of 3 rows .* n_clusters == 4")
     unseen = without(xs, np.c_[np.zeros((N, 2), dtype=bool), np.ones(N, dtype=bool)])
-    refused(cls, unseen, "X has view 2 of 0 rows")
-    refused(cls, [xs[0], [None] * N], r"X\[1\] is None in all rows")
-    refused(cls, xs, "allow_missing_views == 1, must be True or False", allowed=1)
-    refused(cls, np.where(np.arange(N)[:, None] == 3, np.nan, xs[0]), "no view of row 3")
+    refused(unseen, "X has view 2 of 0 rows")
+    refused([xs[0], [None] * N], r"X\[1\] is None in all rows")
+    refused(xs, "allow_missing_views == 1, must be True or False", allowed=1)
+    refused(np.where(np.arange(N)[:, None] == 3, np.nan, xs[0]), "no view of row 3")
     table = np.hstack(xs)
     table[4, 1] = np.nan
-    refused(cls, table, r"views\[0\] has NaN in 1 of the 3 columns of row 4",
+    refused(table, r"views\[0\] has NaN in 1 of the 3 columns of row 4",
             views=[[0, 1, 2], slice(3, None)])  # fmt: skip
 
 
-@pytest.mark.parametrize("cls", CLASSES)
-def test_without_the_parameter_a_missing_view_is_refused_with_a_hint(views, cls):
-    with pytest.raises(ValueError, match=r"^X\[0\] contains NaN in .*; allow_missing_views=True"):
-        cls(K).fit(views)
+def test_without_the_parameter_a_missing_view_is_refused_with_a_hint(views):
+    for cls, taker in (
+        (RFFMultiKernelPowerKMeans, ""),
+        (MultiKernelPowerKMeans, " of RFFMultiKernelPowerKMeans"),
+        (rffpk.MKKM, " of RFFMultiKernelPowerKMeans"),
+    ):
+        hint = (
+            rf"^X\[0\] contains NaN in .*; allow_missing_views=True{taker} takes rows that are NaN"
+        )
+        with pytest.raises(ValueError, match=hint):
+            cls(K).fit(views)
     with pytest.raises(ValueError, match="X contains NaN") as error:
         rffpk.PowerKMeans(K).fit(views[0])
     assert "allow_missing_views" not in str(error.value)
-    refused(
-        cls, [*map(csr_array, views)], r"X\[0\] .*; allow_missing_views=True is for dense views"
-    )
+    refused([*map(csr_array, views)], r"X\[0\] .*; allow_missing_views=True is for dense views")
 
 
 def test_weights_of_zero_do_not_count(complete):
     xs = without(complete[0], np.c_[np.arange(N) > 9, np.zeros((N, 2), dtype=bool)])
     with pytest.raises(ValueError, match="X has view 0 of 0 rows"):
-        model_of(RFFMultiKernelPowerKMeans).fit(xs, sample_weight=np.arange(N) > 9)
+        model_of().fit(xs, sample_weight=np.arange(N) > 9)
     outside = without(complete[0], np.c_[np.arange(N) > 470, np.zeros((N, 2), dtype=bool)])
-    model = model_of(RFFMultiKernelPowerKMeans).fit(outside, sample_weight=np.arange(N) <= 470)
+    model = model_of().fit(outside, sample_weight=np.arange(N) <= 470)
     assert np.isfinite(model.cluster_centers_).all()
-
-
-def test_what_needs_all_views(views):
-    refused(MultiKernelPowerKMeans, views, "'spectral' needs all views", init="spectral")
-    refused(MultiKernelPowerKMeans, views, "precomputed", kernels="precomputed")
 
 
 def test_rows_of_a_view_are_those_that_have_it(views):

@@ -152,7 +152,7 @@ MORE = {
         ), NEW,
     ),
     "names of columns": (
-        rffpk.SMKC(2, views=[np.array(["a", "b"]), ("c", "d")], n_anchors=5, random_state=0),
+        rffpk.SMKC(2, views=[np.array(["a", "b"]), ("c", "d")], anchors=5, random_state=0),
         pd.DataFrame(NEW, columns=[*"abcd"]),
     ),
     "an array as init": (rffpk.PowerKMeans(3, init=np.asfortranarray(NEW[:3])), NEW),
@@ -189,11 +189,11 @@ def test_what_occurs_twice_is_stored_once(tmp_path):
 
 def test_the_file_is_one_of_safetensors(tmp_path):
     library = pytest.importorskip("safetensors")
-    model = fitted(rffpk.SMKC, {"n_anchors": 10}, NEW)
+    model = fitted(rffpk.SMKC, {"anchors": 10}, NEW)
     model.save(tmp_path / "model")
     with library.safe_open(tmp_path / "model", "numpy") as file:
         found = file.metadata()
-        assert found["class"] == "SMKC" and json.loads(found["parameters"])["n_anchors"] == 10
+        assert found["class"] == "SMKC" and json.loads(found["parameters"])["anchors"] == 10
         assert_array_equal(file.get_tensor("labels_"), model.labels_)
         assert_array_equal(file.get_tensor("_left").T, model._left)
         assert_array_equal(file.get_tensor("_clusterer._shifts[0]"), model._clusterer._shifts[0])

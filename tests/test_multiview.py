@@ -154,6 +154,29 @@ def test_the_result_of_the_printed_algorithm_is_a_fixed_point_of_ours(views):
     assert_allclose(again.kernel_weights_, state[2], atol=1e-7)
 
 
+def test_features_in_kernels_have_parameters_of_their_own(views, tmp_path):
+    xs = views[0]
+    given = [
+        RandomFourierFeatures(30, kernel="laplacian", gamma=0.2),
+        RandomFourierFeatures(40, sampling="iid"), ("linear", 1.0),
+    ]  # fmt: skip
+    before = [dict(vars(each)) for each in given[:2]]
+    model = RFFMultiKernelPowerKMeans(4, kernels=given, random_state=0).fit(xs)
+    assert [vars(each) for each in given[:2]] == before
+    first, second, _ = model.feature_maps_
+    assert (first.n_frequencies_, first.kernel, first.gamma_) == (30, "laplacian", 0.2)
+    assert (second.n_frequencies_, second.sampling, second.structure_) == (40, "iid", None)
+    model.save(tmp_path / "model")
+    for other in (rffpk.load(tmp_path / "model"), clone(model).fit(xs)):
+        assert_array_equal(other.predict(xs), model.labels_)
+    names = ["laplacian", ("rbf", "mean"), ("linear", 1.0)]
+    plain = RFFMultiKernelPowerKMeans(4, kernels=names, n_frequencies=30, random_state=0).fit(xs)
+    assert plain.cluster_centers_.shape[1] == model.cluster_centers_.shape[1] - 20
+    bad = RandomFourierFeatures(kernel="cauchy", sampling="structured")
+    with pytest.raises(ValueError, match="sampling == 'structured' needs kernel == 'rbf'"):
+        RFFMultiKernelPowerKMeans(4, kernels=[bad] * 3).fit(xs)
+
+
 def test_view_weights_are_the_softmax_of_the_costs(views):
     xs = views[0]
     model = ip_rff_mkpkm(

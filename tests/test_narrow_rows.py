@@ -9,7 +9,7 @@ import pytest
 
 import rffpk
 from rffpk import Annealing, FuzzyCMeans, PowerKMeans, RFFKernelPowerKMeans, _core, _reference
-from rffpk._anneal import hamerly, hard_plan, local_passes
+from rffpk._anneal import feature_steps, hard_passes
 from rffpk._utils.columns import NarrowRows, narrow_rows
 from rffpk.sources import from_array, from_npy
 
@@ -105,19 +105,19 @@ def as_given(small):
 @pytest.mark.parametrize("bounded", [False, True])
 def test_a_fit_of_many_clusters_has_the_bits_of_one_to_float32(monkeypatch, dtype, metric, bounded):
     """Rows are compared with few of the centroids, or left out of passes by bounds."""
-    monkeypatch.setattr(hard_plan, "LEAST_WORK", 1)
+    monkeypatch.setattr(hard_passes, "LEAST_WORK", 1)
     if bounded:
-        monkeypatch.setattr(hard_plan, "LEAST_WORK", math.inf)
-        monkeypatch.setattr(hard_plan, "LEAST_ROWS", 1)
-        monkeypatch.setattr(hard_plan, "_COST", 0.0)
-    passes = hamerly.HardPasses if bounded else local_passes
-    seen, visit = set(), passes._visit
+        monkeypatch.setattr(hard_passes, "LEAST_WORK", math.inf)
+        monkeypatch.setattr(hard_passes, "LEAST_ROWS", 1)
+        monkeypatch.setattr(hard_passes, "_COST", 0.0)
+    module, name = (feature_steps, "settling_pass") if bounded else (hard_passes, "_visit")
+    seen, visit = set(), getattr(module, name)
 
-    def watched(first, *args):
-        seen.add(type((first.rows if bounded else first).xs[0]))
-        return visit(first, *args)
+    def watched(rows, *args):
+        seen.add(type(rows.xs[0]))
+        return visit(rows, *args)
 
-    monkeypatch.setattr(passes, "_visit", watched)
+    monkeypatch.setattr(module, name, watched)
     small, x = rows_of(dtype, (5000, 16))
     new = partial(PowerKMeans, 100, metric=metric, sample=2500, tol=0, **FAST)
     first, second = new(n_jobs=2).fit(as_given(small)), new(n_jobs=1).fit(x)
@@ -132,7 +132,7 @@ def test_a_fit_of_many_clusters_has_the_bits_of_one_to_float32(monkeypatch, dtyp
 @pytest.mark.parametrize("dtype", [np.float16, np.uint8])
 @pytest.mark.parametrize("k, metric", [(4, "euclidean"), (100, "euclidean"), (100, "cosine")])
 def test_sources_files_and_batches_of_small_numbers(monkeypatch, dtype, k, metric, tmp_path):
-    monkeypatch.setattr(hard_plan, "LEAST_WORK", 1)
+    monkeypatch.setattr(hard_passes, "LEAST_WORK", 1)
     small, x = rows_of(dtype, (12_000, 4))
     new = partial(PowerKMeans, k, metric=metric, sample=2000, **FAST)
     model = new().fit(x)

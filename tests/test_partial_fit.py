@@ -1,6 +1,7 @@
 """Streams: batches move the centroids by the running sums that the formulas give."""
 
 import pickle
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -91,6 +92,17 @@ def test_centroids_are_the_discounted_sums_of_all_batches(model, half_life, weig
             unshifted = model._running.N + model._running.G[:, None] * shift
             assert_allclose(unshifted, N, rtol=1e-12, atol=1e-12 * np.abs(N).max())
             assert_allclose(model.cluster_centers_, N / G[:, None], rtol=1e-12, atol=1e-12)
+
+
+def test_rows_of_a_batch_have_weights_in_many_clusters():
+    """Of a hundred clusters or more, too."""
+    X = np.random.default_rng(0).standard_normal((400, 3))
+    with warnings.catch_warnings(action="ignore"):
+        model = FuzzyCMeans(100, max_iter=5, random_state=0).fit(X[:200])
+    _, G = sums_of_batch(model, model.s_, X[:200], np.ones(200))
+    moments = sums_of_batch(model, model.s_, X[200:], np.ones(200))
+    N, G = G[:, None] * model.cluster_centers_ + moments[0], G + moments[1]
+    assert_allclose(model.partial_fit(X[200:]).cluster_centers_, N / G[:, None], rtol=1e-9)
 
 
 def test_the_mass_does_not_depend_on_how_rows_come_in_batches():

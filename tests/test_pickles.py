@@ -59,9 +59,7 @@ MODELS = [
     SimpleMKKM(4, n_landmarks=300, **GIVEN),
     SMKC(4, **GIVEN),
     FAMKKM(4, **GIVEN),
-    FAMKKM(4, fusion="kernel", **GIVEN),
-    FAMKKM(4, fusion="partition", **GIVEN),
-    FAMKKM(4, approximation="nystroem", n_anchors=60, **GIVEN),
+    FAMKKM(4, approximation=("nystroem", 60), **GIVEN),
 ]
 
 

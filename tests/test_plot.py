@@ -122,29 +122,23 @@ def test_the_iterations_of_fused_kernels_are_one_line(ax):
 def test_only_the_passes_of_the_kept_start_are_drawn(ax):
     model = PowerKMeans(3, n_init=3, random_state=0).fit(X)
     kept = next(r for r in model.history_ if r.get("outcome") == "kept")
-    plot.exponent(model, ax)
-    exponents = ax.lines[0].get_ydata()
+    plot.convergence(model, ax)
+    drawn = [value for line in ax.lines for value in line.get_ydata()]
     expected = [
-        -r["s"] for r in model.history_ if r["stage"] == "anneal" and r["start"] == kept["start"]
-    ]
-    assert_array_equal(exponents, expected)
+        r["objective"] for r in model.history_
+        if r["stage"] in ("anneal", "hard") and r["start"] == kept["start"]
+    ]  # fmt: skip
+    assert_array_equal(drawn, expected)
 
 
-def test_weights_memberships_validity_and_noise(ax):
+def test_memberships_validity_and_noise(ax):
     noisy = np.vstack([X, np.random.RandomState(0).uniform(-15, 15, (60, 2))])
     model = PowerKMeans(3, noise=0.1, random_state=0).fit(noisy)
-    plot.noise(model, ax)
-    assert sum(patch.get_height() for patch in ax.patches) == len(noisy)
-    assert_allclose(ax.lines[0].get_xdata(), 0.5)
-    ax.clear()
     plot.clusters(model, noisy, ax=ax)
     (crosses,) = (group for group in ax.collections if group.get_label() == "noise")
     assert len(crosses.get_offsets()) == (model.labels_ == -1).sum()
     ax.clear()
     views = ip_rff_mkpkm(3, random_state=0).fit([X, X[:, :1]])
-    plot.view_weights(views, ["both", "first"], ax)
-    assert_allclose([bar.get_height() for bar in ax.patches], views.kernel_weights_)
-    ax.clear()
     plot.memberships(views, [X, X[:, :1]], s=-1.0, ax=ax)
     shown = ax.images[0].get_array()
     assert_allclose(np.sort(shown, axis=0), np.sort(views.predict_proba([X, X[:, :1]], s=-1.0), 0))
@@ -158,23 +152,14 @@ def test_weights_memberships_validity_and_noise(ax):
 
 
 def test_new_axes_are_made_where_none_are_given():
-    ax = plot.view_weights(ip_rff_mkpkm(2, random_state=0).fit([X, X]))
+    ax = plot.tree(PowerKMeans(4, random_state=0).fit(X))
     assert ax.figure.axes == [ax]
     pyplot.close(ax.figure)
 
 
 def test_models_without_what_is_drawn_are_refused(ax):
-    plain = PowerKMeans(2, random_state=0).fit(X)
-    with pytest.raises(ValueError, match="model has no kernel_weights_: PowerKMeans"):
-        plot.view_weights(plain, ax=ax)
     with pytest.raises(ValueError, match="model has no history_: GaussianMixture"):
         plot.convergence(GaussianMixture(2, random_state=0).fit(X), ax)
-    with pytest.raises(ValueError, match="model has no exponents: SMKC"):
-        plot.exponent(SMKC(2, random_state=0).fit([X, X]), ax)
-    with pytest.raises(ValueError, match="model has no outlier_scores_"):
-        plot.noise(plain, ax)
-    with pytest.raises(ValueError, match="names has 1 entries for 2 views"):
-        plot.view_weights(ip_rff_mkpkm(2).fit([X, X]), ["one"], ax)
 
 
 def test_a_missing_matplotlib_is_named(monkeypatch):

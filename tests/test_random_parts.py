@@ -147,7 +147,8 @@ def test_samples_are_uniform_and_those_with_weights_follow_them():
 def test_landmarks_and_anchors_are_uniform(cls):
     n, size, draws = 24, 6, 100
     X = np.random.default_rng(0).standard_normal((n, 2))
-    name = "n_landmarks" if cls is rffpk.AverageMKKM else "n_anchors"
+    names = {rffpk.AverageMKKM: "n_landmarks", rffpk.SMKC: "anchors"}
+    name = names.get(cls, "n_anchors")
     counts = np.zeros(n)
     for seed in range(draws):
         model = cls(2, **{name: size}, n_init=1, n_jobs=1, random_state=seed).fit(X)

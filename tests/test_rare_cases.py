@@ -47,7 +47,7 @@ def test_the_critical_exponent_with_typicality_is_that_of_the_formula(m):
 
 
 def test_equal_rows_have_no_critical_exponent():
-    assert exponent_of_kernels(np.zeros((1, 5, 5)), np.ones(1), None, None) == 0
+    assert exponent_of_kernels(np.zeros((1, 5, 5)), None) == 0
 
 
 def test_the_largest_entry_of_an_eigenvector_is_positive():

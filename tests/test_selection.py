@@ -244,8 +244,8 @@ def test_coordinates_have_the_distances_of_a_kernel():
 
 
 def test_few_anchors_or_landmarks_bound_the_number():
-    for model in (SMKC("auto", n_anchors=4), AverageMKKM("auto", n_landmarks=4)):
-        with pytest.raises(ValueError, match=r"n_(anchors|landmarks) == 4, must be >= 5"):
+    for model in (SMKC("auto", anchors=4), AverageMKKM("auto", n_landmarks=4)):
+        with pytest.raises(ValueError, match=r"(n_landmarks|anchors) == 4, must be >= 5"):
             model.fit(X)
 
 

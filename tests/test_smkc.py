@@ -101,7 +101,7 @@ def anchor_kernels(model, xs):
 def test_it_is_the_direct_algorithm(views, small_tiles, rows, n_views, k, iterations):
     """With more rows than columns of all anchor kernels, and with at most as many."""
     xs = [x[:rows] for x in views[0][:n_views]]
-    model = stopped(Plain(k, n_anchors=60, random_state=0), xs, iterations)
+    model = stopped(Plain(k, anchors=60, random_state=0), xs, iterations)
     assert model.n_iter_ == len(model.history_) == iterations
     Gs = anchor_kernels(model, xs)
     U, values, changes, d, bound = direct(Gs, k, iterations)
@@ -126,7 +126,7 @@ def test_factor_of_cross_products(rank):
 def test_kernels_of_equal_rows(rows):
     """Centered kernels that are zero, and their rank with them."""
     xs = [np.ones((rows, 2)), np.ones((rows, 3))]
-    model = SMKC(3, n_anchors=60, random_state=0).fit(xs)
+    model = SMKC(3, anchors=60, random_state=0).fit(xs)
     assert_array_equal(model.embedding_, np.zeros((rows, 3)))
     assert model.objective_ == 0 and model.n_iter_ == 2
 
@@ -135,7 +135,7 @@ def test_kernels_of_equal_rows(rows):
 def test_more_columns_of_the_parts_than_anchors(views, small_tiles):
     """V k > s, where the factors of the mean are wider than the mean."""
     xs = views[0]
-    model = stopped(Plain(15, n_anchors=30, random_state=0), xs, 4)
+    model = stopped(Plain(15, anchors=30, random_state=0), xs, 4)
     Gs = anchor_kernels(model, xs)
     U, values, _, _, bound = direct(Gs, 15, 4)
     assert apart(model.embedding_, U) < 30 * bound < 1e-8
@@ -146,7 +146,7 @@ def test_more_columns_of_the_parts_than_anchors(views, small_tiles):
 def test_many_anchors_take_the_partial_decomposition(views, monkeypatch):
     monkeypatch.setattr(linalg, "DENSE", 50)
     xs = views[0][:2]
-    model = stopped(Plain(4, n_anchors=80, n_init=1, random_state=0), xs, 5)
+    model = stopped(Plain(4, anchors=80, n_init=1, random_state=0), xs, 5)
     Gs = anchor_kernels(model, xs)
     U, values, _, _, bound = direct(Gs, 4, 5)
     assert apart(model.embedding_, U) < 30 * bound < 1e-8
@@ -194,7 +194,7 @@ def test_rank_below_k_leaves_zero_columns():
 
 def test_certificates(views):
     xs, y = views
-    model = Plain(4, n_anchors=80, random_state=0).fit(xs)
+    model = Plain(4, anchors=80, random_state=0).fit(xs)
     values = [record["objective"] for record in model.history_]
     for before, after in itertools.pairwise(values):
         assert after <= before * (1 + 1e-12)
@@ -209,7 +209,7 @@ def test_certificates(views):
 def test_one_kernel_is_its_own_rank_part(views):
     """With V = 1 the first iteration converges."""
     x = views[0][0]
-    model = Plain(4, n_anchors=50, random_state=0).fit(x)
+    model = Plain(4, anchors=50, random_state=0).fit(x)
     [G] = anchor_kernels(model, [x])
     U, _, d = rank_part(G, 4)
     assert model.n_iter_ == 2
@@ -219,10 +219,10 @@ def test_one_kernel_is_its_own_rank_part(views):
 
 def test_max_iter_and_tol(views):
     with pytest.warns(ConvergenceWarning, match="max_iter=2") as caught:
-        Plain(4, n_anchors=50, max_iter=2, random_state=0).fit(views[0])
+        Plain(4, anchors=50, max_iter=2, random_state=0).fit(views[0])
     assert caught[0].filename == __file__
-    coarse = Plain(4, n_anchors=50, tol=1e-2, random_state=0).fit(views[0])
-    assert coarse.n_iter_ < Plain(4, n_anchors=50, random_state=0).fit(views[0]).n_iter_
+    coarse = Plain(4, anchors=50, tol=1e-2, random_state=0).fit(views[0])
+    assert coarse.n_iter_ < Plain(4, anchors=50, random_state=0).fit(views[0]).n_iter_
 
 
 # ---- invariances --------------------------------------------------------------------------------
@@ -231,7 +231,7 @@ def test_max_iter_and_tol(views):
 @pytest.mark.parametrize("rows", [150, 700])
 def test_bits_do_not_depend_on_threads(views, small_tiles, rows):
     xs = [x[:rows] for x in views[0]]
-    one, three = (Plain(4, n_anchors=60, random_state=0, n_jobs=jobs).fit(xs) for jobs in (1, 3))
+    one, three = (Plain(4, anchors=60, random_state=0, n_jobs=jobs).fit(xs) for jobs in (1, 3))
     assert_array_equal(one.embedding_, three.embedding_)
     assert_array_equal(one.labels_, three.labels_)
     for first, other in zip(one.history_, three.history_, strict=True):
@@ -242,7 +242,7 @@ def test_bits_do_not_depend_on_threads(views, small_tiles, rows):
 
 @pytest.mark.exhaustive
 def test_tiles_do_not_matter(views, monkeypatch):
-    model = Plain(4, n_anchors=60, random_state=0)
+    model = Plain(4, anchors=60, random_state=0)
     whole = clone(model).fit(views[0])
     monkeypatch.setattr(smkc_solver, "_TILE_NUMBERS", 9 * 180)
     monkeypatch.setattr(smkc_solver, "_CHUNK_NUMBERS", 1)  # a row each
@@ -269,7 +269,7 @@ def test_rows_anchors_and_views_in_another_order(views):
 
 def test_scale_of_precomputed_kernels(views):
     model = Plain(4, kernels="precomputed", random_state=0)
-    Gs = anchor_kernels(Plain(4, n_anchors=50, random_state=0).fit(views[0]), views[0])
+    Gs = anchor_kernels(Plain(4, anchors=50, random_state=0).fit(views[0]), views[0])
     small, large = (clone(model).fit([c * G for G in Gs]) for c in (1e-9, 1e9))
     assert apart(small.embedding_, large.embedding_) < 1e-10
     assert_allclose(small.objective_ * 1e36, large.objective_, rtol=1e-9)
@@ -282,7 +282,7 @@ def test_scale_of_precomputed_kernels(views):
 def test_new_rows(views, normalize_rows):
     xs = views[0]
     train, new = [x[:600] for x in xs], [x[600:] for x in xs]
-    model = Plain(4, n_anchors=60, normalize_rows=normalize_rows, random_state=0).fit(train)
+    model = Plain(4, anchors=60, normalize_rows=normalize_rows, random_state=0).fit(train)
     assert_allclose(model.transform(train), model.embedding_, atol=1e-10)
     assert np.mean(model.predict(train) == model.labels_) >= 0.99
     assert model.transform(new).shape == (100, 4)
@@ -303,7 +303,7 @@ def test_new_rows(views, normalize_rows):
 
 def test_precomputed_kernels_are_what_the_views_give(views):
     xs = views[0]
-    model = Plain(4, n_anchors=60, random_state=0).fit([x[:600] for x in xs])
+    model = Plain(4, anchors=60, random_state=0).fit([x[:600] for x in xs])
     G = [kernel.cross(x)[0] for kernel, x in zip(model._kernels, xs)]
     given = Plain(4, kernels="precomputed", random_state=0).fit([g[:600] for g in G])
     assert given.anchors_ is None
@@ -333,19 +333,19 @@ def test_several_kernels_of_one_array(views, kernels):
     x = views[0][0]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # narrow and flat kernels are in the bank
-        model = Plain(4, kernels=kernels, n_anchors=40, random_state=0).fit(x)
+        model = Plain(4, kernels=kernels, anchors=40, random_state=0).fit(x)
     assert len(model.kernel_weights_) == (12 if kernels == "du2015" else 3)
     assert_array_equal(model.predict(x), model.labels_)
 
 
 @pytest.mark.parametrize(
     ("n", "k", "given", "expected"),
-    [(200, 3, "auto", 200), (1500, 3, "auto", 1000), (20_000, 3, "auto", 1000),
-     (30_475, 3, "auto", 524), (101_499, 3, "auto", 956), (25_000, 600, "auto", 600),
+    [(200, 3, "uniform", 200), (1500, 3, "uniform", 1000), (20_000, 3, "uniform", 1000),
+     (30_475, 3, "uniform", 524), (101_499, 3, "uniform", 956), (25_000, 600, "uniform", 600),
      (200, 3, 40, 40), (200, 3, 400, 200)],
 )  # fmt: skip
 def test_number_of_anchors(n, k, given, expected):
-    model = Plain(k, n_anchors=given)
+    model = Plain(k, anchors=given)
     chosen = model._choose_anchors(WeightedRows([np.zeros((n, 1))]), k, np.random.RandomState(0))
     assert len(np.unique(chosen)) == len(chosen) == expected
     assert_array_equal(chosen, np.sort(chosen))
@@ -353,7 +353,7 @@ def test_number_of_anchors(n, k, given, expected):
 
 
 def test_uniform_anchors_are_uniform():
-    model = Plain(2, n_anchors=20)
+    model = Plain(2, anchors=20)
     random = np.random.RandomState(0)
     counts = np.zeros(50)
     for _ in range(500):
@@ -368,7 +368,7 @@ def test_spread_anchors_find_a_far_cluster_in_any_view():
     second[1] += 1e-4
     found = {"uniform": 0, "k-means++": 0}
     for anchors, seed in itertools.product(found, range(5)):
-        model = Plain(3, n_anchors=50, anchors=anchors)
+        model = Plain(3, anchors=(anchors, 50))
         chosen = model._choose_anchors(
             WeightedRows([first, second]), 3, np.random.RandomState(seed)
         )
@@ -377,7 +377,7 @@ def test_spread_anchors_find_a_far_cluster_in_any_view():
 
 
 def test_spread_anchors_of_equal_rows():
-    model = Plain(2, n_anchors=30, anchors="k-means++")
+    model = Plain(2, anchors=("k-means++", 30))
     chosen = model._choose_anchors(WeightedRows([np.ones((100, 2))]), 2, np.random.RandomState(0))
     assert len(np.unique(chosen)) == 30
 
@@ -387,12 +387,12 @@ def test_memory_mapped_rows(views, dtype, tmp_path, monkeypatch, kernels):
     """They are read tile by tile: no part of the fit reads more of their rows at once."""
     arrays, mapped = [x.astype(dtype) for x in views[0]], []
     if kernels:
-        full = Plain(4, n_anchors=60, random_state=0).fit(views[0])
+        full = Plain(4, anchors=60, random_state=0).fit(views[0])
         arrays = [G.astype(dtype) for G in anchor_kernels(full, views[0])]
     for i, x in enumerate(arrays):
         np.save(tmp_path / f"{i}.npy", x)
         mapped.append(np.load(tmp_path / f"{i}.npy", mmap_mode="r"))
-    model = Plain(4, kernels=kernels, n_anchors=60, random_state=0)
+    model = Plain(4, kernels=kernels, anchors=60, random_state=0)
     seen = []
     gram = smkc_solver.AnchorKernels.gram
     monkeypatch.setattr(
@@ -418,9 +418,13 @@ def test_single_precision_rows_give_double_precision_fusion(views):
 @pytest.mark.parametrize(
     ("parameters", "error", "message"),
     [
-        ({"n_anchors": 3}, ValueError, "n_anchors == 3"),
-        ({"n_anchors": "many"}, TypeError, "n_anchors"),
-        ({"n_anchors": 20.0}, TypeError, "n_anchors"),
+        ({"anchors": 3}, ValueError, "anchors == 3, must be >= 4"),
+        ({"anchors": True}, TypeError, "anchors must be an instance of int"),
+        ({"anchors": 20.0}, TypeError, "anchors == 20.0, must be an int, a str or a 1-d array"),
+        ({"anchors": ("k-means++", 3)}, ValueError, r"anchors\[1\] == 3, must be >= 4"),
+        ({"anchors": ("k-means++", "many")}, TypeError, r"anchors\[1\] must be an instance of int"),
+        ({"anchors": ("best", 20)}, ValueError, "anchors == 'best'"),
+        ({"anchors": []}, TypeError, r"anchors == \[\], must be an int, a str or a 1-d array"),
         ({"anchors": "best"}, ValueError, "anchors == 'best'"),
         ({"anchors": [0, 1, 2]}, ValueError, "anchors has 3 rows"),
         ({"anchors": [0, 1, 2, 700]}, ValueError, "from 0 to 699"),

@@ -2,10 +2,11 @@
 
 import math
 from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.spatial.distance import cdist
 
 from rffpk._anneal import swaps
@@ -69,13 +70,13 @@ def test_a_swap_removes_the_centroid_whose_loss_is_least(weighted, seed):
 def test_of_the_drawn_rows_the_best_becomes_a_centroid():
     X, weight = data()
     run = run_of([X], K, weight)
-    nearest = swaps._nearest(run)
-    candidates = shifted_features(run.rows)[:20]
-    chosen, new = swaps._best_candidate(run.rows, candidates, nearest.least, nearest.weight)
+    before, nearest = run.theta, swaps._nearest(run)
+    run.context.random = SimpleNamespace(choice=lambda n, count, p: np.arange(20))
+    assert swaps._swap(run, nearest)
     shifted = X - np.average(X, axis=0, weights=weight)
-    costs = [hard_cost(shifted, weight, np.vstack([run.theta, row])) for row in candidates]
-    assert chosen == np.argmin(costs)
-    assert new == pytest.approx(cdist(shifted, candidates[[chosen]], "sqeuclidean")[:, 0])
+    costs = [hard_cost(shifted, weight, np.vstack([before, row])) for row in shifted[:20]]
+    [moved] = np.flatnonzero((run.theta != before).any(axis=1))
+    assert_allclose(run.theta[moved], shifted[np.argmin(costs)], rtol=1e-6)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -138,11 +139,11 @@ def test_swaps_are_tried_until_so_many_in_a_row_have_failed(monkeypatch):
     run, tried = run_of([X], K), []
     gains = iter([5.0, 9.0, 4.0, 9.0, 9.0, 9.0, 1.0])
 
-    def swap(self, cost):
+    def swap(run, known, cost):
         tried.append(cost)
         return next(gains)
 
-    monkeypatch.setattr(swaps._Swaps, "swap", swap)
+    monkeypatch.setattr(swaps, "_swap_one", swap)
     swaps.improve(run, 8.0, 3)
     assert tried == [8.0, 5.0, 5.0, 4.0, 4.0, 4.0]
 
@@ -167,7 +168,7 @@ def test_rows_on_their_centroids_end_the_swaps():
     X = np.repeat(np.eye(4), 10, axis=0)
     run = run_of([X], 4)
     run.theta = np.unique(shifted_features(run.rows), axis=0).astype(np.float64)
-    assert swaps._Swaps(run).swap(0.0) is None
+    assert swaps._swap_one(run, [], 0.0) is None
     swaps.improve(run, 0.0, 5)
     assert run.cost(-math.inf) == pytest.approx(0, abs=1e-12)
 

@@ -112,7 +112,7 @@ def test_models_on_whitened_components(cls, tmp_path):
 def test_views_of_columns_are_whitened():
     X, _ = load_digits(return_X_y=True)
     views = [X[:, :32], X[:, 32:]]
-    model = MultiView(10, kernels="linear", whitening=1.0, random_state=0).fit(views)
+    model = MultiView(10, kernels=[("linear", 1.0)] * 2, random_state=0).fit(views)
     assert model.cluster_centers_.shape == (10, 40)
     assert_array_equal(model.predict(views)[model.labels_ >= 0], model.labels_[model.labels_ >= 0])
 
@@ -366,6 +366,8 @@ def test_sizes_beyond_the_type_are_refused(size, message):
         PowerKMeans(3, whitening=1.0).fit(random_rows(50, 4) * size)
 
 
-def test_whitening_without_a_linear_view_is_refused():
-    with pytest.raises(ValueError, match="whitening == 0.5 is for views"):
-        MultiView(2, kernels="rbf", whitening=0.5).fit(random_rows(50, 4))
+@pytest.mark.parametrize("power", [-0.1, 1.5, "half", True])
+def test_powers_of_whitened_views_are_checked(power):
+    message = r"e in \('linear', e\) of kernels == .*, must be"
+    with pytest.raises((ValueError, TypeError), match=message):
+        MultiView(2, kernels=["rbf", ("linear", power)]).fit(random_rows(50, 4))

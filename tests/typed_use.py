@@ -31,7 +31,7 @@ rffpk.FuzzyCMeans(2, init=[[0.0, 1.0], [1.0, 0.0]], sample="auto")
 rffpk.PowerKMeans(2, init=lambda rows, k, random_state: rows[:k])
 rffpk.KernelPowerKMeans(2, kernel=lambda x, y: float(x @ y), init=X[:2].T)
 rffpk.MKKM(2, kernels=["rbf", ("rbf", 0.5)])
-rffpk.RFFMultiKernelPowerKMeans(2, kernels=["linear", rffpk.DiffusionMap()])
+rffpk.RFFMultiKernelPowerKMeans(2, kernels=[("linear", 0.5), rffpk.DiffusionMap()])
 rffpk.SMKC(2, anchors=[0, 1])
 
 # words that no class accepts; mypy reports an "ignore" that is not needed
@@ -41,7 +41,7 @@ rffpk.PowerKMeans(2, annealing=rffpk.Annealing(start="auto"))  # type: ignore[ar
 rffpk.RFFKernelPowerKMeans(2, kernel="poly")  # type: ignore[arg-type]
 rffpk.RFFKernelPowerKMeans(2, gamma="median", sampling="sobol")  # type: ignore[arg-type]
 rffpk.DiffusionPowerKMeans(2, metric="cosinus")  # type: ignore[arg-type]
-rffpk.FAMKKM(2, fusion="kernel", approximation="random")  # type: ignore[arg-type]
+rffpk.FAMKKM(2, approximation="random")  # type: ignore[arg-type]
 rffpk.KernelPowerKMeans(2, gamma="wide")  # type: ignore[arg-type]
 rffpk.KernelPowerKMeans(2, kernel="gauss")  # type: ignore[arg-type]
 rffpk.NystroemKernelKMeans(2, kernel="precomputed")  # type: ignore[arg-type]
@@ -54,4 +54,3 @@ rffpk.PowerKMeans(2, sample="all", metric="l1")  # type: ignore[arg-type]
 rffpk.KernelKMeans(2, init="kmeans")  # type: ignore[arg-type]
 rffpk.CoregSC(2, scheme="pairs")  # type: ignore[arg-type]
 rffpk.SMKC(2, anchors="random")  # type: ignore[arg-type]
-rffpk.SMKC(2, n_anchors="all")  # type: ignore[arg-type]

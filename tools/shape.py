@@ -3,7 +3,8 @@
     python tools/shape.py
 
 Prints what three fits enter, what an import loads, how many parameters the estimators have, and how
-many lines of code and of docstrings of classes there are.
+many lines of code and of docstrings of classes there are. `python tools/shape.py entered` prints
+the functions that the three fits enter instead, by file, with their lines of code.
 """
 
 from __future__ import annotations
@@ -75,8 +76,27 @@ def docstring_lines(source: str) -> Iterator[tuple[str, int]]:
                 yield node.name, text.count("\n") + 1
 
 
+def print_entered(name: str, entered: set[tuple[str, str]]) -> None:
+    """The functions of a fit by their files, with their lines of code."""
+    print(f"\n{name}: {len(entered)}")
+    for path in sorted({path for path, _ in entered}):
+        source = Path(path).read_text()
+        tree = ast.parse(source)
+        code, lines = lines_of_code(source, tree), dict[str, int]()
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef):
+                lines[node.name] = len(code & {*range(node.lineno, (node.end_lineno or 0) + 1)})
+        names = sorted(name for place, name in entered if place == path)
+        text = ", ".join(f"{name} {lines.get(name.split('.')[-1], 0)}" for name in names)
+        print(f"  {Path(path).relative_to(PACKAGE)} ({len(names)}): {text}")
+
+
 def main() -> None:
     X = make_blobs(3000, 10, centers=8, random_state=0)[0].astype("float32")
+    if sys.argv[1:] == ["entered"]:
+        for name, model in FITS.items():
+            print_entered(name, functions_entered(model, X))
+        return
     for name, model in FITS.items():
         print(f"functions entered by a fit of {name}: {len(functions_entered(model, X))}")
     loaded = modules_loaded("from rffpk import PowerKMeans")

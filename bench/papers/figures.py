@@ -257,12 +257,12 @@ def anchors(data: Path, out: Path) -> str:
     views, _ = standardised("mfeat", data)
     views = [X[::2] for X in views]
     n, k = len(views[0]), 10
-    H = rffpk.SMKC(k, n_anchors=n, random_state=0).fit(views).embedding_
+    H = rffpk.SMKC(k, anchors=n, random_state=0).fit(views).embedding_
     sizes = [20, 50, 100, 200, 400, 700]
     errors = [
         float(np.mean([
             subspace_distance(
-                rffpk.SMKC(k, n_anchors=s, random_state=seed).fit(views).embedding_, H
+                rffpk.SMKC(k, anchors=s, random_state=seed).fit(views).embedding_, H
             )
             for seed in range(5)
         ]))

@@ -116,11 +116,11 @@ def fits() -> Iterator[tuple[str, str, Any, bool]]:
         yield "default", name, rffpk.AverageMKKM(6, random_state=0), False
         yield "default", name, rffpk.MKKM(6, random_state=0), False
         yield "landmarks", name, rffpk.SimpleMKKM(6, n_landmarks=200, random_state=0), False
-        yield "default", name, rffpk.SMKC(6, n_anchors=100, random_state=0), False
+        yield "default", name, rffpk.SMKC(6, anchors=100, random_state=0), False
         yield "rff", name, rffpk.FAMKKM(6, approximation="rff", random_state=0), False
         yield "matrices", name, rffpk.FAMKKM(6, random_state=0), False
         yield "weighted", name, rffpk.MKKM(6, random_state=0), True
-        yield "weighted", name, rffpk.SMKC(6, n_anchors=100, random_state=0), True
+        yield "weighted", name, rffpk.SMKC(6, anchors=100, random_state=0), True
         yield "weighted", name, rffpk.FAMKKM(6, random_state=0), True
     yield "default", "digits", rffpk.NystroemKernelKMeans(10, n_anchors=100, random_state=0), False
 

@@ -1,4 +1,4 @@
-"""Accuracy of FAMKKM by lambda1 and lambda2, and of its other fusions and approximations.
+"""Accuracy of FAMKKM by lambda1 and lambda2, and of its approximations.
 
     python -m bench.quality.famkkm --data DIR [--set NAME] [--seeds N]
 
@@ -16,10 +16,8 @@ from rffpk import FAMKKM, clustering_accuracy
 GRID = (0.01, 0.1, 1.0)
 VARIANTS = (
     {},
-    {"fusion": "partition"},
-    {"fusion": "kernel"},
-    {"approximation": "rff", "n_frequencies": 512},
-    {"approximation": "nystroem", "n_anchors": 256},
+    {"approximation": ("rff", 512)},
+    {"approximation": ("nystroem", 256)},
 )
 
 

@@ -10,12 +10,11 @@ view begins an L-th of the rows later than that of the view before. "classes": t
 of the file, which is by class in most files, so that whole classes lack a view. With --split, NMI
 of the rows that have all views and of those that lack some stand beside that of all rows.
 
-Methods: `RFFMultiKernelPowerKMeans` with random and with diffusion features, and
-`MultiKernelPowerKMeans` for up to EXACT_ROWS rows, with allow_missing_views=True; the first of them
-on means of the columns in place of what is missing; the first fitted to the rows that have all
-views, from two a cluster on, the others being labelled by `predict`. If the package imml is
-installed, also methods of it for incomplete views that need no Octave. Columns of each view are
-standardised where they are not counts.
+Methods: `RFFMultiKernelPowerKMeans` with random and with diffusion features, with
+allow_missing_views=True; the first of them on means of the columns in place of what is missing; the
+first fitted to the rows that have all views, from two a cluster on, the others being labelled by
+`predict`. If the package imml is installed, also methods of it for incomplete views that need no
+Octave. Columns of each view are standardised where they are not counts.
 """
 
 from __future__ import annotations
@@ -30,11 +29,10 @@ from sklearn.metrics import normalized_mutual_info_score
 
 from bench import commands, tables
 from bench.datasets import MULTI_VIEW, prepared_views
-from rffpk import MultiKernelPowerKMeans, RFFMultiKernelPowerKMeans
+from rffpk import RFFMultiKernelPowerKMeans
 
 SHARES = (0.1, 0.2, 0.3, 0.5)
 SETS = ("mfeat", "msrc_v1", "landuse21", "leaves100", "3sources", "bbcsport")
-EXACT_ROWS = 1000  # of sets that exact kernels are run on
 
 Views = list[np.ndarray]
 Method = Callable[[Views, int, int], np.ndarray | None]
@@ -79,13 +77,6 @@ def diffusion(views: Views, k: int, seed: int) -> np.ndarray:
     return random_features(views, k, seed, kernels="diffusion")
 
 
-def exact(views: Views, k: int, seed: int) -> np.ndarray | None:
-    if len(views[0]) > EXACT_ROWS:
-        return None
-    model = MultiKernelPowerKMeans(k, allow_missing_views=True, random_state=seed)
-    return model.fit(views).labels_
-
-
 def imputed(views: Views, k: int, seed: int) -> np.ndarray:
     filled = [np.where(np.isnan(view), np.nanmean(view, axis=0), view) for view in views]
     return random_features(filled, k, seed)
@@ -104,7 +95,6 @@ def complete_rows(views: Views, k: int, seed: int) -> np.ndarray | None:
 METHODS: dict[str, Method] = {
     "random features": random_features,
     "diffusion features": diffusion,
-    "exact kernels": exact,
     "means in place": imputed,
     "complete rows": complete_rows,
 }

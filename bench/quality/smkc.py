@@ -32,12 +32,12 @@ def main() -> None:
     warnings.simplefilter("ignore", ConvergenceWarning)
     k, n = 10, args.rows
     xs = uneven_views(n, (20, 30), k, noise=3.0)
-    H = PLAIN(k, n_anchors=n, random_state=0).fit(xs).embedding_
+    H = PLAIN(k, anchors=n, random_state=0).fit(xs).embedding_
     counts = [s for s in COUNTS if s < n]
     errors = []
     for s in counts:
         models = [
-            PLAIN(k, n_anchors=s, n_init=1, random_state=r).fit(xs) for r in range(args.repeats)
+            PLAIN(k, anchors=s, n_init=1, random_state=r).fit(xs) for r in range(args.repeats)
         ]
         errors.append(np.mean([subspace_distance(model.embedding_, H) for model in models]))
     rates = [np.sqrt(1 / s - 1 / n) for s in counts]

@@ -8,37 +8,32 @@ medians. "Visited" is the share of the rows that a pass visits.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from bench import commands, tables
-from bench.internals import hamerly, hard_plan
+from bench.internals import feature_steps, hard_passes
 from bench.speed.end_to_end import CLUSTERS, mixture
 from rffpk import PowerKMeans, RFFKernelPowerKMeans
 
+VISITED: list[float] = []  # the share of the rows that each pass visits
 
-class Recorded(hamerly.HardPasses):
-    """Records the share of the rows that each pass visits."""
 
-    visited: ClassVar[list[float]] = []
-
-    def _visit_all(self, theta: np.ndarray) -> None:
-        self.visited.append(1.0)
-        super()._visit_all(theta)
-
-    def _visit(self, active: np.ndarray, theta: np.ndarray) -> None:
-        self.visited.append(len(active) / self.rows.n)
-        super()._visit(active, theta)
+def recorded(rows: Any, theta: np.ndarray, before: Any) -> Any:
+    """A pass with bounds."""
+    found = hard_passes.settling_pass(rows, theta, before)
+    VISITED.append(found.visited / rows.n)
+    return found
 
 
 def last_passes(estimator: Any, X: np.ndarray, tol: float, bounded: bool) -> np.ndarray:
     """Seconds of the passes over all rows."""
-    rows = hard_plan.LEAST_ROWS
-    hard_plan.LEAST_ROWS = rows if bounded else len(X) + 1
-    Recorded.visited.clear()
+    rows = hard_passes.LEAST_ROWS
+    hard_passes.LEAST_ROWS = rows if bounded else len(X) + 1
+    VISITED.clear()
     model = estimator(CLUSTERS, tol=tol, random_state=0).fit(X)
-    hard_plan.LEAST_ROWS = rows
+    hard_passes.LEAST_ROWS = rows
     return np.array([r["seconds"] for r in model.history_ if r["rows"] == len(X) and "s" in r])
 
 
@@ -48,7 +43,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--tol", type=float, default=1e-3)
     args = parser.parse_args()
-    hamerly.HardPasses = Recorded
+    feature_steps.settling_pass = recorded
     tables.print_heading(
         "estimator", "clusters", "passes over all rows", "visited in the last five",
         "last five, s", "last five without, s", "two without, s",
@@ -65,7 +60,7 @@ def main() -> None:
                 estimator.__name__,
                 kind,
                 len(fast),
-                ", ".join(f"{share:.1%}" for share in Recorded.visited[-len(fast) :][-5:]),
+                ", ".join(f"{share:.1%}" for share in VISITED[-len(fast) :][-5:]),
                 f"{fast[-5:].sum():.3f}",
                 f"{plain[-5:].sum():.3f}",
                 f"{2 * np.median(plain):.3f}",

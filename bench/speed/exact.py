@@ -39,8 +39,8 @@ def pass_seconds(n: int, k: int, n_starts: int, dtype: str, threads: int, repeat
     kernel = FittedKernel(data(n, dtype), specification("rbf", "kernel"), n_threads=threads)
 
     def seed(space: KernelSpace) -> np.ndarray:
-        W = np.zeros((1, k, n))
-        W[0, np.arange(k), random.choice(n, k, replace=False)] = 1
+        W = np.zeros((k, n))
+        W[np.arange(k), random.choice(n, k, replace=False)] = 1
         return W
 
     products = Products([kernel], threads, True)

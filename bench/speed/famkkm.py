@@ -22,8 +22,8 @@ from rffpk import FAMKKM, clustering_accuracy
 
 OPERATORS = {
     "dense": {},
-    "rff, 64 frequencies": {"approximation": "rff", "n_frequencies": 64},
-    "nystroem, 128 anchors": {"approximation": "nystroem", "n_anchors": 128},
+    "rff, 64 frequencies": {"approximation": ("rff", 64)},
+    "nystroem, 128 anchors": {"approximation": ("nystroem", 128)},
 }
 MOST_ROWS = {"dense": 10_000}
 ACC_ROWS = 100_000  # ACC is measured up to this many rows

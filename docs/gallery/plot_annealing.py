@@ -20,4 +20,11 @@ X, _ = load_digits(return_X_y=True)
 model = PowerKMeans(10, annealing=Annealing(start=-1.0), random_state=0).fit(X)
 figure, (left, right) = pyplot.subplots(1, 2, figsize=(11, 4), layout="constrained")
 plot.convergence(model, left)
-plot.exponent(model, right)
+passes = [r for r in model.history_ if r.get("kept") and r["stage"] in ("anneal", "hard")]
+right.step(range(1, len(passes) + 1), [-r["s"] for r in passes], where="mid")
+right.set(xlabel="pass over the rows", ylabel="-s (solid)", yscale="log")
+count = right.twinx()
+count.step(
+    range(1, len(passes) + 1), [r["distinct"] for r in passes], "--", where="mid", color="C3"
+)
+count.set(ylabel="distinct centroids (dashed)", ylim=(0, 11))

@@ -47,8 +47,8 @@ if TYPE_CHECKING:
     from rffpk.multiview import RFFMultiKernelPowerKMeans as RFFMultiKernelPowerKMeans
     from rffpk.multiview import Typicality as Typicality
     from rffpk.power import PowerKMeans as PowerKMeans
-    from rffpk.power import RFFKernelPowerKMeans as RFFKernelPowerKMeans
     from rffpk.profiles import describe as describe
+    from rffpk.random_features import RFFKernelPowerKMeans as RFFKernelPowerKMeans
     from rffpk.selection import select_n_clusters as select_n_clusters
 
 # The public names by their modules, which are imported when a name of theirs is asked for.
@@ -84,8 +84,9 @@ _HOMES = {
     ],
     "model_files": ["load", "save"],
     "multiview": ["RFFMultiKernelPowerKMeans", "Typicality"],
-    "power": ["PowerKMeans", "RFFKernelPowerKMeans"],
+    "power": ["PowerKMeans"],
     "profiles": ["describe"],
+    "random_features": ["RFFKernelPowerKMeans"],
     "selection": ["select_n_clusters"],
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}

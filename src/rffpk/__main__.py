@@ -1,4 +1,4 @@
-"""The command line: cluster a table, label another one, compare labels, draw, `demo`, `info`."""
+"""The command line: cluster a table, label another one, `demo`, `info`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from sklearn.cluster import KMeans
 from sklearn.datasets import load_digits
-from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
+from sklearn.metrics import normalized_mutual_info_score
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -31,7 +31,6 @@ METHODS = {
     "rff": rffpk.RFFKernelPowerKMeans,
     "diffusion": rffpk.DiffusionPowerKMeans,
 }
-PICTURES = (".png", ".svg", ".pdf")
 _FAILED = 2  # the exit code after an error
 
 
@@ -76,36 +75,6 @@ def predict(options: argparse.Namespace) -> dict[str, Any]:
     return {"rows": len(X), "columns": X.shape[1]}
 
 
-def evaluate(options: argparse.Namespace) -> dict[str, Any]:
-    """Compare labels with known classes, one number in each row."""
-    labels, known = (_labels(path, options.header) for path in (options.labels, options.known))
-    if len(labels) != len(known):
-        raise TableError(f"{options.labels} has {len(labels)} labels, {options.known} {len(known)}")
-    return {
-        "rows": len(labels),
-        "NMI": normalized_mutual_info_score(known, labels),
-        "ARI": adjusted_rand_score(known, labels),
-        "ACC": rffpk.clustering_accuracy(known, labels),
-        "purity": rffpk.purity_score(known, labels),
-    }
-
-
-def plot(options: argparse.Namespace) -> dict[str, Any]:
-    """Draw the rows of a table with their clusters, by a model that `cluster` has written."""
-    os.environ.setdefault("MPLBACKEND", "agg")  # a picture in a file needs no display
-    from rffpk import plot as pictures
-
-    if options.out == STANDARD:
-        raise TableError("a picture is not written to standard output: name a file by --out")
-    files.check_output(options.out, PICTURES, (options.file, options.model))
-    model, X = _model_and_table(options)
-    ax = pictures.clusters(model, np.asarray(X))
-    kind = os.path.splitext(options.out)[1][1:].lower()
-    with files.whole_file(options.out) as file:
-        ax.figure.savefig(file, format=kind, dpi=150)
-    return {"rows": len(X), "picture": options.out}
-
-
 def _check_out(out: str, *others: str) -> None:
     """Raise an error if labels or memberships cannot be written there."""
     if out != STANDARD:
@@ -116,13 +85,6 @@ def _check_out(out: str, *others: str) -> None:
 
 def _table(options: argparse.Namespace) -> Any:
     return files.read_table(options.file, options.key, options.header)
-
-
-def _labels(path: str, header: bool | None) -> Any:
-    table = files.read_table(path, header=header).numbers
-    if table.shape[1] != 1:
-        raise TableError(f"{path}: has {table.shape[1]} columns, must have one label in each row")
-    return table[:, 0]
 
 
 def _model_and_table(options: argparse.Namespace) -> tuple[Any, Any]:
@@ -213,8 +175,6 @@ def info(options: argparse.Namespace) -> None:
 
 
 _ARGUMENTS: dict[str, dict[str, Any]] = {
-    "labels": {"help": "labels, one in each row"},
-    "known": {"help": "classes, one in each row"},
     "model": {"help": "file that `rffpk cluster --model` has written"},
     "file": {"help": "table: .csv, .npy, .npz or .parquet; - reads CSV"},
     "--key": {"help": "name of the array in an .npz file"},
@@ -238,8 +198,6 @@ _COMMANDS = {
     cluster: f"{_TABLE} -k --method --standardize --model --seed --jobs --verbose --memberships "
     "--json",
     predict: f"model {_TABLE} --memberships --json",
-    evaluate: "labels known --header --json",
-    plot: f"model {_TABLE} --json",
     demo: "",
     info: "",
 }
@@ -254,7 +212,6 @@ def _parser() -> argparse.ArgumentParser:
         for name in names.split():
             each.add_argument(name, **_ARGUMENTS[name])
         each.set_defaults(run=run)
-    commands.choices["plot"].set_defaults(out="clusters.png")
     return parser
 
 

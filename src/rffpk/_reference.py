@@ -19,12 +19,12 @@ from typing import Any
 import numpy as np
 
 from rffpk._rows.sums import (
+    Sums,
     divided,
     hard_weights,
     onto_sphere,
     power_weights,
     typicality,
-    view_costs,
     view_penalty,
     view_weights,
 )
@@ -342,7 +342,7 @@ def take_steps(
         distinct = count_distinct(new * np.sqrt(scales), near)
         penalty = view_penalty(alpha, entropy, coverage)
         if entropy > 0:
-            costs = view_costs(N, G, Q, widths).sum(axis=0)
+            costs = Sums(*sums, tuple(widths)).view_costs().sum(axis=0)
             if view_eta is not None:
                 costs += (E.sum() if coverage is None else E) * view_eta
             alpha = view_weights(costs, factor, entropy, coverage)

@@ -73,21 +73,20 @@ class KernelKMeans(Clusterer):
     verbose : int, default=0
         If not 0, each pass is reported; the logger "rffpk" gets the same lines at level DEBUG.
     kernel : str or callable, default="rbf"
-        A name of scikit-learn's pairwise kernels, "precomputed" (X is then the kernel matrix), or a
-        function of two rows.
+        A name of scikit-learn's pairwise kernels, "precomputed" (X is it), or a function of two
+        rows.
     gamma : {"mean", "median", "scale"}, float or None, default="mean"
-        Parameter of the kernel. For "rbf" and "laplacian" "mean": 1 / (2 mean distance) over pairs
-        of rows, squared Euclidean, for "laplacian" the sum of absolute differences; "median": with
-        the median; "scale": 1 / (n_features * X.var()). A number must be > 0. None, and the words
-        for other kernels: scikit-learn's default.
+        For "rbf" and "laplacian" "mean": 1 / (2 mean distance) over pairs of rows, squared
+        Euclidean, for "laplacian" the sum of absolute differences; "median": with the median;
+        "scale": 1 / (n_features * X.var()). A number must be > 0. None, and the words for other
+        kernels: scikit-learn's default.
     kernel_params : dict or None, default=None
         Parameters of a callable; of a named kernel "degree" (>= 0, by default 3), "coef0" (by
         default 1), and "gamma", which comes before `gamma`.
     init : {"k-means++", "random", "k-means", "spectral"} or array, default="k-means++"
-        Initial centroids: rows; "k-means" goes on with passes of k-means; "spectral": clusters of
-        the n_clusters leading eigenvectors of the centered kernel. An array holds labels of the
-        rows, shape (n_samples,), each at least once, or weights of the rows, shape (n_clusters,
-        n_samples).
+        Initial centroids: rows; "k-means" adds passes of k-means; "spectral": clusters of leading
+        eigenvectors of the centered kernel. An array holds labels of the rows, shape (n_samples,),
+        each at least once, or weights of the rows, shape (n_clusters, n_samples).
     max_iter : int, default=300
         Largest number of passes of a start, and of those of ``init="k-means"`` before it.
     tol : float, default=0.0
@@ -110,8 +109,7 @@ class KernelKMeans(Clusterer):
     inertia_, objective_ : float
         Kernel k-means objective of `labels_`; the minimised sum at `s_`.
     s_, membership_exponent_ : float
-        -inf, the exponent of the minimum; default exponent of `predict_proba` (``docs/math.md``,
-        eq. 8.6).
+        -inf, that of the minimum; default exponent of `predict_proba` (``docs/math.md``, eq. 8.6).
     n_iter_ : int
         Number of passes of the best start.
     cache_ : bool
@@ -185,8 +183,8 @@ class KernelPowerKMeans(KernelKMeans):
         Number of clusters k, from 1 to n_samples. "auto": found in the rows; may be 1. "coarse",
         "fine": the least and the largest that are better than one (``docs/clusters_number.md``).
     n_init : "auto" or int, default="auto"
-        Number of starts, at least 1; the best is kept. "auto": one for an `init` or schedule that
-        is given, else eight, or five on principal components of one kernel, with swaps.
+        Number of starts, at least 1; the best is kept. "auto": eight, or five with swaps on
+        principal components of the kernel; one with another `init` or schedule.
     store_memberships : bool, default=False
         Whether `memberships_` is set, which takes O(n_samples n_clusters) memory.
     random_state : int, RandomState instance or None, default=None
@@ -196,21 +194,20 @@ class KernelPowerKMeans(KernelKMeans):
     verbose : int, default=0
         If not 0, each pass is reported; the logger "rffpk" gets the same lines at level DEBUG.
     kernel : str or callable, default="rbf"
-        A name of scikit-learn's pairwise kernels, "precomputed" (X is then the kernel matrix), or a
-        function of two rows.
+        A name of scikit-learn's pairwise kernels, "precomputed" (X is it), or a function of two
+        rows.
     gamma : {"mean", "median", "scale"}, float or None, default="mean"
-        Parameter of the kernel. For "rbf" and "laplacian" "mean": 1 / (2 mean distance) over pairs
-        of rows, squared Euclidean, for "laplacian" the sum of absolute differences; "median": with
-        the median; "scale": 1 / (n_features * X.var()). A number must be > 0. None, and the words
-        for other kernels: scikit-learn's default.
+        For "rbf" and "laplacian" "mean": 1 / (2 mean distance) over pairs of rows, squared
+        Euclidean, for "laplacian" the sum of absolute differences; "median": with the median;
+        "scale": 1 / (n_features * X.var()). A number must be > 0. None, and the words for other
+        kernels: scikit-learn's default.
     kernel_params : dict or None, default=None
         Parameters of a callable; of a named kernel "degree" (>= 0, by default 3), "coef0" (by
         default 1), and "gamma", which comes before `gamma`.
     init : {"k-means++", "random", "k-means", "spectral"} or array, default="k-means++"
-        Initial centroids: rows; "k-means" goes on with passes of k-means; "spectral": clusters of
-        the n_clusters leading eigenvectors of the centered kernel. An array holds labels of the
-        rows, shape (n_samples,), each at least once, or weights of the rows, shape (n_clusters,
-        n_samples).
+        Initial centroids: rows; "k-means" adds passes of k-means; "spectral": clusters of leading
+        eigenvectors of the centered kernel. An array holds labels of the rows, shape (n_samples,),
+        each at least once, or weights of the rows, shape (n_clusters, n_samples).
     max_iter : int, default=1000
         Largest number of passes of a start, and of those of ``init="k-means"`` before it.
     tol : float, default=0.0001
@@ -300,8 +297,8 @@ class MultiKernelPowerKMeans(Clusterer):
         Number of clusters k, from 1 to n_samples. "auto": found in the rows; may be 1. "coarse",
         "fine": the least and the largest that are better than one (``docs/clusters_number.md``).
     n_init : "auto" or int, default="auto"
-        Number of starts, at least 1; the best is kept. "auto": one for an `init` or schedule that
-        is given, else eight.
+        Number of starts, at least 1; the best is kept. "auto": eight; one with another `init` or
+        schedule.
     store_memberships : bool, default=False
         Whether `memberships_` is set, which takes O(n_samples n_clusters) memory.
     random_state : int, RandomState instance or None, default=None
@@ -329,9 +326,6 @@ class MultiKernelPowerKMeans(Clusterer):
         the n_clusters leading eigenvectors of the centered kernel. An array holds labels of the
         rows, shape (n_samples,), each at least once, or weights of the rows, shape (n_clusters,
         n_samples).
-    allow_missing_views : bool, default=False
-        Whether rows may lack views: all columns of the view are NaN, or its entry in a list of rows
-        is None. Distances are then over the other views (``docs/math.md``, section 19).
     max_iter : int, default=1000
         Largest number of passes of a start, and of those of ``init="k-means"`` before it.
     tol : float, default=0.0001
@@ -386,7 +380,6 @@ class MultiKernelPowerKMeans(Clusterer):
     weight_entropy: float = 1.0
     annealing: Annealing | Word | None = "auto"
     init: KernelInit | Numbers = "k-means++"
-    allow_missing_views: bool = False
     max_iter: int = 1000
     tol: float = 1e-4
     cache: Cache = "auto"
@@ -402,25 +395,17 @@ class MultiKernelPowerKMeans(Clusterer):
         check_search(self)
         check_annealing(self.annealing)
         check_kernels(self.kernels)
-        may_lack = validation.check_bool(self.allow_missing_views, "allow_missing_views")
-        if may_lack and is_option(self.kernels, PRECOMPUTED):
-            raise ValueError("allow_missing_views needs views, but kernels == 'precomputed'.")
         validation.check_real(self.weight_entropy, "weight_entropy", 1e-30, 1e30)
 
     def _problem(self) -> KernelProblem:
         return KernelProblem(
-            self.kernels, objective=self._objective, several=True, published=self._published,
-            **_annealed(self, swaps=False),
+            self.kernels, objective=WeightedViews(float(self.weight_entropy)), several=True,
+            published=self._published, **_annealed(self, swaps=False),
         )  # fmt: skip
 
-    def _objective(self, coverage: Array | None) -> WeightedViews:
-        return WeightedViews(float(self.weight_entropy), coverage=coverage)
-
     def _published(self, run: KernelRun) -> None:
-        space, total = run.space, run.alpha.sum()
-        self.kernel_weights_ = run.alpha if space.present is None else run.alpha / total
-        unit = space.context.history.unit
-        self.lambda_ = float(self.weight_entropy) * space.total_weight * unit
+        self.kernel_weights_, unit = run.alpha, run.space.context.history.unit
+        self.lambda_ = float(self.weight_entropy) * run.space.total_weight * unit
 
 
 # ---- the starts ----------------------------------------------------------------------------------

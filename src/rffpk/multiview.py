@@ -27,6 +27,7 @@ from rffpk._utils.validation import Auto, is_option
 from rffpk.diffusion import chosen_map
 from rffpk.maps import diffusion_map, fourier
 from rffpk.maps.diffusion_map import DiffusionMap, fit_diffusion_map
+from rffpk.maps.fourier import RandomFourierFeatures
 from rffpk.maps.neighbours import map_rows
 from rffpk.maps.whitening import whitened_view
 from rffpk.power import AnnealedClusterer
@@ -41,8 +42,9 @@ _WHITENING = 0.5  # of the columns with kernels="auto"
 
 _Feature = Literal["diffusion", "linear"]  # an entry of `kernels` besides kernels
 
-# A kernel and its gamma, the map that has the parameters of another, or None: the columns.
-_Kernel = tuple[Any, Any] | DiffusionMap | None
+# The map that has the parameters of another; or the columns, by their principal components with a
+# power of the standard deviations, or, None, themselves.
+_Kernel = RandomFourierFeatures | DiffusionMap | float | None
 
 _RANGE = (1e-30, 1e30)  # of weight_entropy, so that float32 holds it too
 
@@ -110,8 +112,9 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
 
     With n rows, d_l columns of view l and D frequencies a view a pass costs O(n sum_l (d_l + k) D)
     time; memory beyond X is O(n), and O(n L D) if features are stored. That algorithm is
-    ``annealing="paper", kernels=None, n_frequencies="paper", sampling="iid"``. ``docs/views.md``
-    has the rules. `fit` raises a ValueError or TypeError for bad input.
+    ``annealing="paper", kernels=None, n_frequencies="paper"``. ``docs/views.md``
+    has the rules, ``docs/annealing.md`` the starts. `fit` raises a ValueError or TypeError for bad
+    input.
 
     Parameters
     ----------
@@ -119,8 +122,8 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
         Number of clusters k, from 1 to n_samples. "auto": found in the rows; may be 1. "coarse",
         "fine": the least and the largest that are better than one (``docs/clusters_number.md``).
     n_init : "auto" or int, default="auto"
-        Number of starts, at least 1; the best is kept. "auto": one for an `init` or schedule that
-        is given, else three of different kinds.
+        Number of starts, at least 1; the best is kept. "auto": three of different kinds; one with
+        another `init` or schedule.
     store_memberships : bool, default=False
         Whether `memberships_` is set, which takes O(n_samples n_clusters) memory.
     random_state : int, RandomState instance or None, default=None
@@ -156,24 +159,18 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
         the more weight goes to views with small squared distances.
     kernels : str, list or None, default="auto"
         For each view, or for all, "rbf", "laplacian", "cauchy", a pair of one and its gamma,
-        "diffusion", a `DiffusionMap`, or "linear" (the columns); one array becomes as many views.
-        "auto": graphs and whitened components of each view and of all (``docs/math.md``, section
-        20). None: "rbf", for one array with 4, 1 and 1/4 times the "mean" gamma.
+        "diffusion" or "linear" (the columns); or a list of `RandomFourierFeatures`, `DiffusionMap`
+        or ("linear", e): at most 2 k principal components, divided by the power e, 0 to 1, of their
+        standard deviations; from 8 on rows get length one. One array becomes as many views. "auto":
+        graphs and whitened components of each view and of all side by side (``docs/math.md``,
+        section 20). None: "rbf", for one array with 4, 1 and 1/4 times the "mean" gamma.
     views : list or None, default=None
         The columns of each view, if X is one array: lists of indices or names, boolean masks, or
         slices. None: X is a list of views, or one view.
-    whitening : None or float, default=None
-        A number from 0 to 1: "linear" views become at most 2 k principal components, divided by
-        this power of their standard deviations; from 8 components on rows get length one. None:
-        columns, or 0.5 with ``kernels="auto"``.
     n_frequencies : {"auto", "paper"} or int, default="auto"
         Number of random frequencies D, at least 1; each gives two features. "paper": ceil(4 log^3(2
-        k)) (Chen et al., theorem 3). "auto": the least of 128, 256, ..., 8192 with a squared error
-        of the kernel of at most 0.02 of its variance (``docs/math.md``, section 9).
-    sampling : {"auto", "orthogonal", "structured", "iid"}, default="auto"
-        How frequencies are drawn: "orthogonal" and "structured" for "rbf" alone, "iid"
-        independently. "auto": for "rbf" "structured" from 32 columns on, "orthogonal" below, else
-        "iid".
+        k)) independent ones (Chen et al., theorem 3). "auto": the least of 128, 256, ..., 8192 with
+        a squared error of the kernel of at most 0.02 of its variance (``docs/math.md``, section 9).
     allow_missing_views : bool, default=False
         Whether rows may lack views: all columns of the view are NaN, or its entry in a list of rows
         is None. Distances are then over the other views (``docs/math.md``, section 19).
@@ -231,9 +228,7 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
     weight_entropy: float = 1.0
     kernels: Auto | fourier.Kernel | _Feature | list[Any] | tuple[Any, ...] | None = "auto"
     views: Any = None
-    whitening: float | None = None
     n_frequencies: fourier.Frequencies | int = "auto"
-    sampling: fourier.Sampling = "auto"
     allow_missing_views: bool = False
     cache: Cache = "auto"
 
@@ -245,13 +240,6 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
         super()._check_parameters()
         _check_typicality(self.typicality)
         validation.check_bool(self.allow_missing_views, "allow_missing_views")
-        validation.check_whitening(self.whitening)
-        automatic = is_option(self.kernels, "auto")
-        if self.whitening is not None and not automatic and None not in self._kernels_of_views(1):
-            raise ValueError(
-                f"whitening == {self.whitening} is for views with the kernel 'linear', but there "
-                "are none; a DiffusionMap in kernels has a parameter of its own."
-            )
         fourier.check_n_frequencies(self.n_frequencies)
         check_cache(self.cache)
         validation.check_real(self.weight_entropy, "weight_entropy", *_RANGE)
@@ -263,25 +251,44 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
                         "kernels has a DiffusionMap with metric == 'precomputed', which only "
                         "DiffusionPowerKMeans takes."
                     )
+            elif isinstance(kernel, RandomFourierFeatures):
+                fourier.check_n_frequencies(kernel.n_frequencies)
+                fourier.check_kernel(kernel.kernel, kernel.gamma, kernel.sampling)
             elif kernel is not None:
-                fourier.check_kernel(*kernel, self.sampling)
+                validation.check_real(kernel, "e in ('linear', e) of kernels", 0, 1)
 
     def _kernels_of_views(self, n_views: int) -> list[_Kernel]:
         """What defines the features of each view, or of each repetition of the views."""
         kernels = "rbf" if self.kernels is None else self.kernels
         if is_option(kernels, "auto"):
-            whitened = DiffusionMap(whitening=_WHITENING)
             n_tables = n_views + self._are_joined(n_views)
-            return (
-                [DiffusionMap(whitening=None)] * n_views + [whitened] * n_tables + [None] * n_tables
-            )
+            graphs = [DiffusionMap(whitening=None)] * n_views
+            graphs += [DiffusionMap(whitening=_WHITENING)] * n_tables
+            return [*graphs, *[_WHITENING] * n_tables]
         if isinstance(kernels, str):
             kernels = [kernels] * n_views
         if not isinstance(kernels, (list, tuple)) or not kernels:
             raise TypeError(
                 f"kernels == {kernels!r}, must be a name, or a list with {_ENTRIES} for each view."
             )
-        return [_kernel_of_view(kernel) for kernel in kernels]
+        return [self._kernel_of_view(kernel) for kernel in kernels]
+
+    def _kernel_of_view(self, kernel: Any) -> _Kernel:
+        """An entry of `kernels`, with what a name alone stands for."""
+        if isinstance(kernel, (DiffusionMap, RandomFourierFeatures)):
+            return kernel
+        if is_option(kernel, "diffusion"):
+            return DiffusionMap()
+        pair = isinstance(kernel, (list, tuple)) and len(kernel) == 2
+        if not (pair or isinstance(kernel, str)):
+            raise ValueError(f"kernels contains {kernel!r}, must have for each view {_ENTRIES}.")
+        parameter: Any = None if kernel == "linear" else "mean"
+        name, parameter = kernel if pair else (kernel, parameter)
+        return parameter if is_option(name, "linear") else self._random_features(name, parameter)
+
+    def _random_features(self, kernel: Any, gamma: Any) -> RandomFourierFeatures:
+        D: Any = self.n_frequencies
+        return RandomFourierFeatures(D, kernel=kernel, gamma=gamma)
 
     def _check_views(self, X: Any, reset: bool) -> list[Columns]:
         tables = check_views(self, X, reset=reset)
@@ -322,15 +329,11 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
         kernels = self._kernels_of_views(self._n_views or 1)
         if self.kernels is None and not self._n_views:
             mean = fourier.gamma_of_view(self, sample, 0, "rbf", "mean", context.random)
-            kernels = [("rbf", factor * mean) for factor in _BANK]
+            kernels = [self._random_features("rbf", factor * mean) for factor in _BANK]
         return [self._fit_map(sample, i, kernel, context) for i, kernel in enumerate(kernels)]
 
     def _fit_map(self, sample: RowSample, view: int, kernel: _Kernel, context: FitContext) -> Any:
         scales = self._scales(sample, view)
-        if kernel is None:
-            automatic = self.whitening is None and is_option(self.kernels, "auto")
-            exponent = _WHITENING if automatic else self.whitening
-            return whitened_view(exponent, sample, view, context, scales)
         if isinstance(kernel, DiffusionMap):
             rows = sample.some_with(view)
             if is_option(self.kernels, "auto"):
@@ -339,7 +342,9 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
                     self, kernel, *rows, context.random, True, whitening, scales=scales
                 )
             return chosen_map(self, kernel, *rows, context, unit_variance=True)
-        return fourier.fit_map(self, sample, view, *kernel, context.random)
+        if isinstance(kernel, RandomFourierFeatures):
+            return fourier.fit_map(self, sample, view, kernel, context.random)
+        return whitened_view(kernel, sample, view, context, scales)
 
     def _scales(self, sample: RowSample, view: int) -> Array | None:
         """What the columns of all views side by side are multiplied by, so that each view has a
@@ -400,17 +405,7 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
         )
 
 
-_ENTRIES = "a name, a pair of a name and its gamma, or a DiffusionMap"
-
-
-def _kernel_of_view(kernel: Any) -> _Kernel:
-    """An entry of `kernels`, with what a name alone stands for."""
-    if isinstance(kernel, DiffusionMap):
-        return kernel
-    if isinstance(kernel, str):
-        if kernel == "linear":
-            return None
-        return DiffusionMap() if kernel == "diffusion" else (kernel, "mean")
-    if isinstance(kernel, (list, tuple)) and len(kernel) == 2:
-        return kernel[0], kernel[1]
-    raise ValueError(f"kernels contains {kernel!r}, must have for each view {_ENTRIES}.")
+_ENTRIES = (
+    "a name, a pair of a name and its gamma, a pair of 'linear' and a power, a DiffusionMap or "
+    "RandomFourierFeatures"
+)

@@ -244,68 +244,6 @@ def convergence(model: Any, ax: Any = None) -> Any:
     return ax
 
 
-def exponent(model: Any, ax: Any = None) -> Any:
-    """The exponent of each pass of the start that was kept, and the number of distinct centroids.
-
-    Parameters
-    ----------
-    model : fitted estimator
-        One with `history_`.
-    ax : matplotlib Axes, optional
-        Where to draw; the number of centroids gets an axis at its right.
-
-    Returns
-    -------
-    ax : matplotlib Axes
-        -s against the number of the pass, on a logarithmic scale, as far as s is finite.
-    """
-    records = _kept_passes(model)
-    if records[0]["s"] is None:
-        raise ValueError(f"model has no exponents: {type(model).__name__} is not annealed.")
-    ax = _axes(ax)
-    passes = np.arange(1, len(records) + 1)
-    exponents = np.array([-r["s"] for r in records])
-    soft = np.isfinite(exponents)
-    ax.step(passes[soft], exponents[soft], where="mid", color=_COLORS[0])
-    ax.set(xlabel="pass over the rows", ylabel="$-s$ (solid)", yscale="log")
-    right = ax.twinx()
-    distinct = [r["distinct"] for r in records]
-    right.step(passes, distinct, where="mid", color=_COLORS[3], linestyle="--")
-    right.set(ylabel="distinct centroids (dashed)", ylim=(0, max(distinct) + 1))
-    return ax
-
-
-def view_weights(model: Any, names: Any = None, ax: Any = None) -> Any:
-    """The weights of the views.
-
-    Parameters
-    ----------
-    model : fitted estimator
-        One with `kernel_weights_`.
-    names : list of str, optional
-        A name for each view.
-    ax : matplotlib Axes, optional
-        Where to draw.
-
-    Returns
-    -------
-    ax : matplotlib Axes
-        A bar for each view; the dashed line is the mean.
-    """
-    check_is_fitted(model)
-    if not hasattr(model, "kernel_weights_"):
-        raise ValueError(f"model has no kernel_weights_: {type(model).__name__} takes one view.")
-    weights, ax = np.asarray(model.kernel_weights_), _axes(ax)
-    names = [f"view {i}" for i in range(len(weights))] if names is None else list(names)
-    if len(names) != len(weights):
-        raise ValueError(f"names has {len(names)} entries for {len(weights)} views.")
-    ax.bar(names, weights, color=_COLORS[0])
-    ax.axhline(weights.mean(), color="black", linestyle="--", linewidth=1, label="mean")
-    ax.set(ylabel="weight")
-    ax.legend()
-    return ax
-
-
 def memberships(model: Any, X: Any, *, s: float | None = None, ax: Any = None) -> Any:
     """Memberships as a heat map, the rows in the order of their clusters.
 
@@ -469,30 +407,4 @@ def profile(profiles: ClusterProfiles, *, n_columns: int = 20, ax: Any = None) -
         names = [f"{name}, {each:.2f}" for name, each in zip(names, profiles.stability)]
     ax.set_xticks(range(len(chosen)), [profiles.columns[j] for j in chosen], rotation=90)
     ax.set_yticks(range(len(names)), names)
-    return ax
-
-
-def noise(model: Any, ax: Any = None) -> Any:
-    """The outlier scores of the fitted rows, and the threshold above which they are noise.
-
-    Parameters
-    ----------
-    model : fitted estimator
-        One with `outlier_scores_`.
-    ax : matplotlib Axes, optional
-        Where to draw.
-
-    Returns
-    -------
-    ax : matplotlib Axes
-        A histogram; the dashed line is the threshold, 1/2.
-    """
-    check_is_fitted(model)
-    if "outlier_scores_" not in vars(model):
-        raise ValueError("model has no outlier_scores_: fit it with noise='auto' or a share.")
-    ax = _axes(ax)
-    ax.hist(model.outlier_scores_, bins=40, range=(0, 1), color=_COLORS[0])
-    ax.axvline(0.5, color="black", linestyle="--", label="threshold: noise is at its right")
-    ax.set(xlabel="outlier score", ylabel="rows")
-    ax.legend()
     return ax

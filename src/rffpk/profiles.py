@@ -16,12 +16,11 @@ from sklearn.utils import check_array
 from sklearn.utils.random import sample_without_replacement
 from sklearn.utils.validation import check_is_fitted
 
-from rffpk._rows.sample import is_source
 from rffpk._rows.views import with_nan_rows
 from rffpk._utils import validation
 from rffpk._utils.arrays import Array
 from rffpk._utils.containers import is_list_of_views
-from rffpk._utils.dask_collections import is_dask
+from rffpk._utils.dask_collections import kind_of
 from rffpk._utils.estimator import Clusterer
 from rffpk._utils.messages import without
 from rffpk.tables import described_columns
@@ -159,7 +158,7 @@ def describe(
     [38, 50, 62]
     """
     last = _clusterer(model)
-    if is_source(X) or is_dask(X):
+    if kind_of(X) != "memory":
         raise TypeError("X is a source or a Dask collection, must be rows in memory.")
     n_resamples = validation.check_int(n_resamples, "n_resamples", 0)
     random = validation.check_random_state(random_state)

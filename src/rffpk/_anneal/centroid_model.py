@@ -12,19 +12,16 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from rffpk._anneal.hard_passes import bounded_pass, find_directions
-from rffpk._anneal.noise import weight_left, without_noise
 from rffpk._anneal.objective import PowerMean
-from rffpk._anneal.search import MANY
 from rffpk._rows.passes import accurate_cost, make_rows, one_pass
 from rffpk._rows.rows import Rows, present_bits
-from rffpk._rows.sample import automatic_sample_size, is_source, least_number
+from rffpk._rows.sample import automatic_sample_size, least_number
 from rffpk._rows.store import UnitRows, mapped_views
-from rffpk._rows.streams import make_stream
 from rffpk._rows.sums import Sums, onto_sphere, typicality
 from rffpk._utils import config, validation
 from rffpk._utils.arrays import Array
 from rffpk._utils.columns import Columns, SparseRows, concatenated
-from rffpk._utils.dask_collections import is_dask, sources_of
+from rffpk._utils.dask_collections import kind_of, sources_of
 from rffpk._utils.linalg import gaps_of
 from rffpk._utils.validation import is_option
 
@@ -60,7 +57,11 @@ def visit(
     that are no noise."""
     shifts = [shift.astype(xs[0].dtype) for shift in model._shifts]
     columns, maps = zip(*mapped_views(model._feature_maps, xs))
-    weight = weight if want else weight_left(model, xs, weight)
+    noise = None
+    if (outliers := vars(model).get("_outliers")) is not None:
+        noise = outliers.are_noise(xs)
+        if not want:
+            weight = np.where(noise, 0.0, 1.0 if weight is None else weight)
     may_lack = getattr(model, "allow_missing_views", False)
     present = present_bits([*columns]) if may_lack else None
     n_threads = config.n_threads(model.n_jobs)
@@ -73,27 +74,32 @@ def visit(
     if rows.present is not None:
         rows = rows.renormalised()
     theta = model.cluster_centers_.astype(np.float64) - rows.shift
-    if want == ("labels",) and len(theta) >= MANY:
+    if want == ("labels",) and math.isinf(s):
         sums, outputs = bounded_pass(find_directions(rows, theta), rows, theta, want=want)
     else:
         sums, outputs = one_pass(rows, theta, s, want=want)
     validation.check_overflow(sums.hard, rows.dtype)
     if "distances" in want:
         validation.check_overflow(float(outputs["distances"].max()), rows.dtype)
-    return rows, theta, sums, without_noise(model, xs, outputs)
+    if noise is not None and "labels" in outputs:
+        outputs["labels"] = np.where(noise, np.int32(-1), outputs["labels"])
+    if noise is not None and "memberships" in outputs:
+        outputs["memberships"][noise] = 0
+    return rows, theta, sums, outputs
 
 
 def visits(
     model: Any, X: Any, s: float, want: tuple[str, ...], weight: Any = None, typical: bool = False
 ) -> Iterator[Visit]:
     """Passes over new rows: one over rows in memory, one for each block of a source."""
-    X = sources_of(X) if is_dask(X) else X
-    if not is_source(X):
+    if (kind := kind_of(X)) == "memory":
         xs = model._check_views(X, reset=False)
         weight = validation.check_sample_weight(weight, len(xs[0]), X)
         yield visit(model, xs, weight, s, want, typical)
         return
-    none = True
+    from rffpk._rows.streams import make_stream
+
+    none, X = True, sources_of(X) if kind == "dask" else X
     stream = make_stream(X, weight, lambda x, first: model._check_views(x, reset=False))
     for part in stream.blocks():
         none = False
@@ -230,7 +236,7 @@ def partial_fit(
         for batch in X:
             model.partial_fit(batch, half_life=half_life)
         return self
-    if is_source(X):
+    if kind_of(X) == "source":
         raise TypeError("X is a source: pass it to fit, or its blocks to partial_fit.")
     with validation.unchanged_on_error(model), config.one_blas_thread():
         fitted, buffered = "cluster_centers_" in vars(model), "n_buffered_" in vars(model)

@@ -22,7 +22,7 @@ from sklearn.base import BaseEstimator
 from rffpk._rows.sample import RowSample
 from rffpk._rows.store import Cache, automatic_limit
 from rffpk._utils.arrays import Array
-from rffpk._utils.columns import arrays_of
+from rffpk._utils.columns import arrays_of, tables_of
 from rffpk._utils.config import __version__
 from rffpk._utils.files import check_output
 from rffpk._utils.messages import warn
@@ -183,7 +183,7 @@ def _fingerprint_of_rows(sample: RowSample, *found: float) -> dict[str, str]:
     """What distinguishes the rows of a fit, at the cost of a pass at most. `found` was computed
     from features of them: the processor and libraries have an influence on its bits."""
     xs, _ = sample.some()
-    views = {id(x): i for i, x in reversed([*enumerate(sample.xs)])}.values()
+    views = [*dict.fromkeys(tables_of(sample.xs))]
     moments = [sample.moments(i) for i in views]
     weight = sample.weight if sample.stream is None else sample.stream.weight
     return {

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from rffpk._utils.arrays import Array
-from rffpk._utils.columns import Columns, SparseRows, distinct_rows
+from rffpk._utils.columns import Columns, SparseRows, distinct_rows, distinct_tables
 from rffpk._utils.linalg import eigh
 from rffpk._utils.messages import warn
 from rffpk._utils.tiles import row_tiles
@@ -99,10 +99,9 @@ class Ending:
 
 
 def warn_of_ending(ending: Ending, causes: Iterable[Cause]) -> None:
-    """Warn if there are fewer clusters than asked for, with the first cause that applies."""
-    if ending.found < ending.k:
-        found = (text for text in (cause(ending.k) for cause in causes) if text)
-        warn(f"{ending}: {next(found, '') or ending.cause()}", ConvergenceWarning)
+    """Warn that there are fewer clusters than asked for, with the first cause that applies."""
+    found = (text for text in (cause(ending.k) for cause in causes) if text)
+    warn(f"{ending}: {next(found, '') or ending.cause()}", ConvergenceWarning)
 
 
 def rows_of_clusters(labels: Array, k: int) -> Array:
@@ -155,7 +154,7 @@ def low_rank(embedding: Array, xs: list[Columns], weighted: bool) -> Cause:
 
 def _n_distinct(xs: list[Columns]) -> int:
     if any(isinstance(x, SparseRows) for x in xs):
-        xs = [distinct_rows(x)[1][:, None] for x in {id(x): x for x in xs}.values()]
+        xs = [distinct_rows(x)[1][:, None] for x in distinct_tables(xs)]
     return len(np.unique(np.hstack(xs), axis=0))
 
 

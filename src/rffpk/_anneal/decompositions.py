@@ -71,25 +71,22 @@ def exponent_of_rows(rows: Rows) -> float:
     most = _FEATURE_ROWS if rows.eta is None else KERNEL_ROWS
     rows = rows.take(np.arange(0, rows.n, max(1, rows.n // most)))
     features = some_features(rows)
-    exponent = _exponent_of_features(rows, features)
-    return exponent if math.isfinite(exponent) else 0.0
-
-
-def _exponent_of_features(rows: Rows, features: Columns) -> float:
-    """The same, not finite if the rows are equal."""
-    if rows.unit_centroids:
-        return _of_unit_rows(rows, features)
-    if isinstance(features, SparseRows):
-        if rows.eta is None:
-            return _of_sparse_rows(features, rows.weight)
+    if isinstance(features, SparseRows) and rows.eta is not None and not rows.unit_centroids:
         features = features_of(centered_products(features, rows.shift))
-    z = rows.scaled(features.astype(np.float64))
-    present = None if rows.present is None else rows.present_features()
-    if rows.eta is None:
-        return critical_exponent(z, rows.weight, present)
-    eta = rows.combined(rows.eta)
-    eta = eta if present is None else eta[:, 0]
-    return typical_critical_exponent(z, rows.weight, eta, rows.m, present)
+    if rows.unit_centroids:
+        exponent = _of_unit_rows(rows, features)
+    elif isinstance(features, SparseRows):
+        exponent = _of_sparse_rows(features, rows.weight)
+    else:
+        z = rows.scaled(features.astype(np.float64))
+        present = None if rows.present is None else rows.present_features()
+        if rows.eta is None:
+            exponent = critical_exponent(z, rows.weight, present)
+        else:
+            eta = rows.combined(rows.eta)
+            eta = eta if present is None else eta[:, 0]
+            exponent = typical_critical_exponent(z, rows.weight, eta, rows.m, present)
+    return exponent if math.isfinite(exponent) else 0.0
 
 
 def _of_unit_rows(rows: Rows, features: Columns) -> float:
@@ -121,20 +118,13 @@ def unit_critical_exponent(x: Array, weight: Array | None) -> float:
     return 1 - 1 / (2 * growth) if growth > 0 else -math.inf
 
 
-def exponent_of_kernels(
-    grams: Array, alpha: Array, present: Array | None, weight: Array | None
-) -> float:
-    """The critical exponent of rows with these inner products (L, m, m), with a mask (L, m) in the
-    views that they have; 0 if they are equal. O(L m^3)."""
-    if present is None:
-        exponent = critical_exponent(features_of(grams.mean(axis=0, dtype=float)), weight)
-    else:
-        parts = [
-            math.sqrt(a) * features_of(np.where(has[:, None] & has, gram, 0).astype(np.float64))
-            for gram, a, has in zip(grams, alpha, present)
-        ]
-        mask = np.repeat(present.T, len(grams[0]), axis=1)
-        exponent = critical_exponent(np.hstack(parts), weight, mask)
+def exponent_of_kernels(grams: Array, weight: Array | None) -> float:
+    """The critical exponent of rows with these inner products (L, m, m); 0 if they are equal.
+    O(m^3)."""
+    return _finite(critical_exponent(features_of(grams.mean(axis=0, dtype=float)), weight))
+
+
+def _finite(exponent: float) -> float:
     return exponent if math.isfinite(exponent) else 0.0
 
 
@@ -311,12 +301,10 @@ def _sparse_residuals(rows: Rows, theta: Array, labels: Array) -> Array:
 
 
 def exponent_of_kernel_memberships(
-    grams: Array, alpha: Array, labels: Array, present: Array | None, weight: Array | None
+    grams: Array, alpha: Array, labels: Array, weight: Array | None
 ) -> float:
     """The same of rows with these inner products (L, m, m), about the means of those with the same
-    of the `labels` (m,), with a mask (L, m) in the views that they have."""
-    if present is not None:
-        grams = np.where(present[:, :, None] & present[:, None], grams, 0)
+    of the `labels` (m,)."""
     p = np.ones(len(labels)) if weight is None else weight.astype(np.float64)
     gram = np.tensordot(alpha, grams.astype(np.float64), 1)
     inside = p * (labels[:, None] == labels)

@@ -72,9 +72,9 @@ class FeatureRun:
 
     def cost(self, s: float) -> float:
         """The objective at the current centroids."""
-        found = self.assigned
-        if found is not None and found.cost is not None and math.isinf(s):
-            return float(self.kept(lambda: found.cost))
+        known = None if self.assigned is None else self.assigned.cost
+        if known is not None and math.isinf(s):
+            return float(self.kept(lambda: known))
         return float(
             self.kept(lambda: one_pass(self.rows, self.theta, s)[0].objective(s) + self.penalty())
         )
@@ -269,10 +269,6 @@ class FeatureSpace:
     most: int  # the largest number of centroids, with those that swaps add
 
     lockstep: bool = field(default=False, init=False)
-
-    @property
-    def dtype(self) -> Any:
-        return self.rows.dtype
 
     def begin(self, numbers: list[int]) -> list[FeatureRun]:
         """Runs of the starts with these numbers."""

@@ -29,7 +29,6 @@ from rffpk._anneal.convergence_warnings import (
 from rffpk._anneal.decompositions import Compressed, compressed
 from rffpk._anneal.feature_steps import FeatureRun, FeatureSpace, count_distinct
 from rffpk._anneal.hard_passes import bounded_pass, find_directions
-from rffpk._anneal.noise import find_noise, refuse_noise
 from rffpk._anneal.objective import PowerMean
 from rffpk._anneal.search import MANY, FitContext, History, Plan, StartEnd, search
 from rffpk._anneal.seeding import (
@@ -42,7 +41,7 @@ from rffpk._anneal.seeding import (
 from rffpk._anneal.swaps import improve, most_centroids
 from rffpk._rows import passes
 from rffpk._rows.rows import Rows
-from rffpk._rows.sample import RowSample, Some, is_source, row_sample
+from rffpk._rows.sample import RowSample, Some, row_sample
 from rffpk._rows.store import (
     ALL_PASSES,
     LAST_PASSES,
@@ -56,7 +55,6 @@ from rffpk._rows.sums import Sums, empty_clusters, rounding_error
 from rffpk._utils import config, validation
 from rffpk._utils.arrays import Array, Fourier, Numbers
 from rffpk._utils.columns import SparseRows, unit_rows
-from rffpk._utils.dask_collections import is_dask
 from rffpk._utils.estimator import reporting
 from rffpk._utils.messages import Progress, observed, warn
 from rffpk._utils.validation import Auto
@@ -233,7 +231,6 @@ def fit_model(
             checkpoint=checkpoint, causes=[*causes], rows_name=rows_name or problem.rows_name,
         )  # fmt: skip
         found = prepare(model, problem, X, sample_weight, context)
-        context.labels = None if is_dask(X) or is_source(X) else []
         writer = nullcontext() if write_labels is None else write_labels(found.rows.n)
         with writer as context.write_labels:
             run, end = search_centroids(found, context)
@@ -289,10 +286,12 @@ def prepare(
 ) -> Prepared:
     """The rows with their features, what is minimised, and the starts; sets the feature maps of the
     model."""
-    refuse_noise(model, X)
     sample = row_sample(model, X, sample_weight, problem.sample, problem.n_map_rows, context.random)
-    context.noise = find_noise(model, sample)
-    if context.noise is not None:
+    context.labels = [] if sample.in_memory else None
+    if getattr(model, "noise", None) is not None:
+        from rffpk._anneal.noise import find_noise
+
+        context.noise = find_noise(model, sample)
         sample = sample.without(context.noise.rows)
     k = context.k = find_number(model, sample, context.random, context.history.progress)
     if getattr(model, "allow_missing_views", False):
@@ -301,15 +300,15 @@ def prepare(
     storage = context.storage = Storage(problem.cache)
     mapping = Mapping(maps, storage, context.n_threads, context.coverage, problem.unit_centroids)
     some, rows = mapping.pair(sample)
-    drawn, mapping = _of_features(sample, rows, mapping)
     variance = passes.total_variance(some)
     storage.check(rows)
-    init = _given_init(problem, rows, k)
+    init = problem.init
+    if not (isinstance(init, str) or callable(init)):
+        init = _given_init(problem, rows, k)
     objective = problem.objective(some, context)
     typical = partial(replace, eta=objective.eta, m=objective.m)
     some, rows = typical(some), typical(rows)
-    sizes = drawn.sizes_of_starts(problem.sample, k)
-    samples = [typical(mapping(*drawn.some(size), rows.shifts)) for size in sizes]
+    samples = [typical(each) for each in _samples(problem, sample, rows, mapping, k)]
     if samples:
         samples[0] = storage.sample(samples[0])
     base = samples[0] if samples else storage.all_rows(rows, k, ALL_PASSES)
@@ -347,22 +346,25 @@ def find_number(model: Any, sample: RowSample, random: Any, progress: Progress |
     return int(model.n_clusters_)
 
 
-def _of_features(sample: RowSample, rows: Rows, mapping: Mapping) -> tuple[RowSample, Mapping]:
-    """The sample and the mapping of views whose features are columns of `rows` already: samples are
-    cut from these, so that no map runs twice."""
-    if rows.stream is not None:
-        return sample, mapping
-    done = [each is None for each in rows.maps]
-    xs = [x if known else given for known, x, given in zip(done, rows.xs, sample.xs)]
-    left = [None if known else each for known, each in zip(done, mapping.maps)]
-    same = all(x is given for x, given in zip(xs, sample.xs))  # whose rows it may hold already
-    return sample if same else replace(sample, xs=xs), replace(mapping, maps=left)
+def _samples(
+    problem: Problem, sample: RowSample, rows: Rows, mapping: Mapping, k: int
+) -> list[Rows]:
+    """Samples of growing size, the first for the starts; none: these run on all rows. Of views
+    whose features are columns of `rows` already they are cut from these, so that no map runs
+    twice."""
+    if any(mapping.maps) and rows.stream is None:
+        views = zip(rows.maps, rows.xs, sample.xs)
+        xs = [x if each is None else given for each, x, given in views]
+        left = [None if known is None else each for known, each in zip(rows.maps, mapping.maps)]
+        if not all(x is given for x, given in zip(xs, sample.xs)):  # else it may hold the rows
+            sample = replace(sample, xs=xs)
+        mapping = replace(mapping, maps=left)
+    sizes = sample.sizes_of_starts(problem.sample, k)
+    return [mapping(*sample.some(size), rows.shifts) for size in sizes]
 
 
-def _given_init(problem: Problem, rows: Rows, k: int) -> Any:
-    """`init`; if it is an array, the initial centroids that it stands for."""
-    if isinstance(problem.init, str) or callable(problem.init):
-        return problem.init
+def _given_init(problem: Problem, rows: Rows, k: int) -> Array:
+    """The initial centroids that an array `init` stands for."""
     found = problem.given(rows, k)
     return checked_centroids(problem.init, (k, len(rows.shift))) if found is None else found
 
@@ -381,7 +383,7 @@ def search_centroids(found: Prepared, context: FitContext) -> tuple[FeatureRun, 
     seed = partial(_seed, found, context)
     most = most_centroids(context.k, plan.swaps)
     space = FeatureSpace(rows, found.variance, found.objective, seed, context, most)
-    run, end, cost = search(space, plan.starts)
+    run, end, cost = search(space, plan.starts, rows.dtype)
     schedule, last = plan.schedule, not (found.samples or components)
     if plan.swaps or not schedule.exact:
         improve(run, cost, plan.swaps)
@@ -399,7 +401,7 @@ def _seed(found: Prepared, context: FitContext, number: int) -> Array:
         merges = found.plan.starts[number].merges and pool.present is None
         rows = seeding_rows(pool, MERGED * k if merges else k, context.random)
         features = passes.some_features(rows)
-        context.history.add_seeding(rows.n)
+        context.history.records.append({"stage": "seeding", "rows": rows.n})
         if isinstance(init, str):
             drawn = merged_centroids(rows, features, k, context.random) if merges else None
             if drawn is None:
@@ -508,7 +510,7 @@ def _settle(run: FeatureRun, end: StartEnd, found: Prepared, context: FitContext
     return whole
 
 
-_Labels = Callable[[dict[str, Array]], None]
+_Labels = Callable[[Array], None]
 _Pair = tuple[Sums, Sums]  # at an exponent, and in the hard limit
 
 
@@ -521,15 +523,10 @@ def _evaluated(
 ) -> tuple[Sums, Sums, float]:
     """The sums of all rows at the centroids, at the last soft exponent and in the hard limit, in
     one reading, which also gives the labels; and their inertia."""
-
-    def take(outputs: dict[str, Array]) -> None:
-        context.take_labels(outputs["labels"])
-
     elsewhere = rows.stream is not None and rows.stream.on_workers
-    hard_pass: Callable[..., Any] = passes.pass_of_block
-    if ends_hard and context.k >= MANY:
-        hard_pass = partial(bounded_pass, find_directions(rows, theta, s))
-    visit = partial(_both_sums, theta, s, None if elsewhere else take, ends_hard, hard_pass)
+    directions = find_directions(rows, theta, s) if ends_hard else None
+    take = None if elsewhere else context.take_labels
+    visit = partial(_both_sums, theta, s, take, ends_hard, directions)
     soft, hard = rows.fold(visit, _added)
     plain = replace(rows, eta=None)
     estimate = float((hard.view_costs() @ rows.alpha).sum())
@@ -538,12 +535,13 @@ def _evaluated(
         estimate = hard.cost_at(means, rows.alpha)
     inertia = passes.accurate_cost(plain, estimate, hard, means, theta)
     if elsewhere and context.write_labels is not None:
-        take(passes.one_pass(plain, theta, -math.inf, want=("labels",))[1])
+        outputs = passes.one_pass(plain, theta, -math.inf, want=("labels",))[1]
+        context.take_labels(outputs["labels"])
     return soft, hard, inertia
 
 
 def _both_sums(
-    theta: Array, s: float, take: _Labels | None, ends_hard: bool, hard_pass: Callable[..., Any],
+    theta: Array, s: float, take: _Labels | None, ends_hard: bool, directions: Array | None,
     block: Rows, before: _Pair | None,
 ) -> _Pair:  # fmt: skip
     """The sums of a block at an exponent and in the hard limit, in one pass if no weights of the
@@ -552,10 +550,10 @@ def _both_sums(
     plain, wanted = replace(block, eta=None), ("labels",) if take else ()
     one = ends_hard and block.eta is None
     at = s if one else -math.inf
-    hard, outputs = hard_pass(plain, theta, at, want=wanted, before=hard, hard=True)
+    hard, outputs = bounded_pass(directions, plain, theta, at, want=wanted, before=hard, hard=True)
     soft = hard.without_moments() if one else passes.pass_of_block(block, theta, s, before=soft)[0]
     if take is not None:
-        take(outputs)
+        take(outputs["labels"])
     return soft, hard
 
 
@@ -571,7 +569,8 @@ def publish(model: Any, result: FitResult, end: StartEnd, context: FitContext) -
         blocks = context.labels
         model.labels_ = blocks[0] if len(blocks) == 1 else np.concatenate(blocks)
     publish_end(model, result.attributes, end, context)
-    warn_of_ending(result.ending, _causes(result, context))
+    if result.ending.found < result.ending.k:
+        warn_of_ending(result.ending, _causes(result, context))
 
 
 def _causes(result: FitResult, context: FitContext) -> list[Cause]:

@@ -68,7 +68,7 @@ def hard_plan(rows: Rows, most: int, learns_weights: bool) -> HardPlan:
     """The plan of a run that has at most so many centroids, with those that swaps add."""
     if learns_weights or not (rows.eta is None and rows.stream is None and rows.present is None):
         return HardPlan()
-    near = _dense_columns(rows) and most >= MANY and rows.n * most * len(rows.shift) >= LEAST_WORK
+    near = most >= MANY and rows.n * most * len(rows.shift) >= LEAST_WORK and _dense_columns(rows)
     large = most > 1 and rows.n >= LEAST_ROWS
     return HardPlan(near, large and pass_costs(rows, most)[0] >= _COST)
 
@@ -136,6 +136,8 @@ def settling_pass(rows: Rows, theta: Array, before: Settling | None) -> Settling
     theta = np.ascontiguousarray(theta, dtype=rows.dtype)
     found = None if before is None else _without_decided(rows, theta, before)
     if found is None:
+        if before is not None:  # which is not held beside what is found
+            before.labels = before.upper = before.lower = np.empty(0)
         sums, outputs = one_pass(rows, theta, -math.inf, want=_WANTED)
         bounds = bounds_of(outputs["nearest"], outputs["second"], rounding_errors(rows, theta))
         found = Settling(theta, sums, outputs["labels"], *bounds, sums.G.copy(), rows.n)
@@ -245,7 +247,7 @@ def find_directions(rows: Rows, theta: Array, s: float = -math.inf) -> Array | N
     """Directions (q, F) for passes of the hard rule at many centroids like `theta`, with power
     means of the exponent `s`; None where all distances are computed as fast."""
     k, F = theta.shape
-    if not _possible(rows) or rows.n * k * F < _DIRECTIONS_WORK:
+    if k < MANY or not _possible(rows) or rows.n * k * F < _DIRECTIONS_WORK:
         return None
     theta = theta.astype(np.float64)
     numbers = [q for q in _NUMBERS if 2 * q <= F]

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal, TypeVar, get_args
 
@@ -38,10 +38,10 @@ from rffpk._anneal.search import FitContext, History, Plan, Stage, StartEnd, sea
 from rffpk._anneal.seeding import seed_centroids
 from rffpk._anneal.swaps import improve, most_centroids
 from rffpk._rows.passes import one_pass, total_variance
-from rffpk._rows.rows import Rows, coverage_of, has_view, present_bits
+from rffpk._rows.rows import Rows
 from rffpk._rows.sample import sample_of_fit
 from rffpk._rows.store import Storage, check_cache
-from rffpk._rows.sums import hard_weights, positive, power_weights
+from rffpk._rows.sums import hard_weights, power_weights
 from rffpk._rows.views import check_views
 from rffpk._utils import config, validation
 from rffpk._utils.arrays import Array
@@ -49,7 +49,6 @@ from rffpk._utils.estimator import reporting
 from rffpk._utils.linalg import gaps_of, ritz_values
 from rffpk._utils.messages import observed
 from rffpk._utils.tiles import by_blocks
-from rffpk._utils.validation import is_option
 from rffpk.maps.kernels import FittedKernel, matched
 
 M = TypeVar("M", bound=Any)
@@ -66,8 +65,7 @@ class KernelProblem:
     # from the number of clusters, the critical exponent, and whether they run on components
     plan: Callable[[int, float, bool], Plan]
     init: Any
-    # from the coverage of the views
-    objective: Callable[[Array | None], PowerMean] = lambda coverage: PowerMean()
+    objective: PowerMean = field(default_factory=PowerMean)
     several: bool = False  # whether X may be a list of views
     annealed: bool = False  # whether starts have soft steps, before which centroids may be moved
     components: bool = False  # whether starts may run on principal components of one kernel
@@ -93,7 +91,7 @@ class PreparedKernels:
 class KernelCentroids:
     """Centroids as weights of the fitted rows, and the kernels of these."""
 
-    coef: Array  # (k, n), where rows lack views (L, k, n)
+    coef: Array  # (k, n)
     alpha: Array  # (L,)
     squares: Array  # (L, k), their squared norms in each kernel
     kernels: list[CenteredKernel]
@@ -111,11 +109,11 @@ class KernelCentroids:
 
     def distances(self, xs: list[Array], whole: bool) -> Array:
         """Squared distances (n, k) of rows from the centroids; `whole`: with k(x, x), which does
-        not change their order. Of rows that lack views those over the views that they have."""
+        not change their order."""
 
         def of_block(xs: list[Array]) -> Array:
             products, diagonals = zip(*self._crossed(xs))
-            return self.combined(xs, products, diagonals if whole else [None] * len(products))
+            return self.combined(products, diagonals if whole else [None] * len(products))
 
         return by_blocks(of_block, xs, self.kernels[0].n, self.n_threads)
 
@@ -128,43 +126,30 @@ class KernelCentroids:
         found = by_blocks(of_block, xs, self.kernels[0].n, self.n_threads)
         return np.stack(np.split(found, len(self.kernels), axis=1))
 
-    def combined(self, xs: list[Array], products: Any, diagonals: Any) -> Array:
+    def combined(self, products: Any, diagonals: Any) -> Array:
         """The squared distances that follow from products of rows, and from their squared norms
         where these are not None."""
-        views = self._views(xs)
-        lacking = self.coef.ndim == 3 or (self.several and present_bits(xs) is not None)
-        alphas = positive(self.alpha) if lacking else self.alpha
-        total, weights = np.zeros_like(products[0]), np.zeros((len(xs[0]), 1))
-        for alpha, squares, x, product, diagonal in zip(
-            alphas, self.squares, views, products, diagonals
-        ):
-            there = has_view(x)[:, None]
+        total = np.zeros_like(products[0])
+        for alpha, squares, product, diagonal in zip(self.alpha, self.squares, products, diagonals):
             gaps = squares - 2 * product
             if diagonal is not None:
                 gaps += diagonal[:, None]
-            total += np.where(there, alpha * gaps, 0)
-            weights += alpha * there
-        return total / weights if lacking else total
-
-    def _views(self, xs: list[Array]) -> list[Array]:
-        return xs if self.several else xs * len(self.kernels)
+            total += alpha * gaps
+        return total
 
     def _crossed(self, xs: list[Array]) -> Iterator[tuple[Array, Array | None]]:
         """For each kernel the products of rows with the centroids, and their squared norms."""
-        for centered, coef, x in zip(self.kernels, self.weights, self._views(xs)):
-            there = has_view(x)[:, None]
-            filled = x if there.all() else np.where(there, x, centered.kernel.x[0])
-            block, diagonal = centered.cross(filled)
-            yield block @ coef.T, diagonal
+        for centered, x in zip(self.kernels, xs if self.several else xs * len(self.kernels)):
+            block, diagonal = centered.cross(x)
+            yield block @ self.weights.T, diagonal
 
     @cached_property
     def weights(self) -> Array:
-        """The weights of the rows, (L, k, n), in double precision and of sum one: centroids that
-        are far from the origin of the kernel would move with their sum."""
-        coefs = np.broadcast_to(self.coef, (len(self.kernels), *self.coef.shape[-2:]))
-        coefs = coefs.astype(np.float64)
-        sums = coefs.sum(axis=-1, keepdims=True)
-        return coefs / np.where(sums != 0, sums, 1)
+        """The weights of the rows, (k, n), in double precision and of sum one: centroids that are
+        far from the origin of the kernel would move with their sum."""
+        coef = self.coef.astype(np.float64)
+        sums = coef.sum(axis=1, keepdims=True)
+        return coef / np.where(sums != 0, sums, 1)
 
 
 @observed
@@ -246,19 +231,11 @@ def prepare(
     n, weight = len(xs[0]), validation.check_sample_weight(sample_weight, len(xs[0]), X)
     sample = sample_of_fit(model, xs, weight, context.random)
     k = context.k = find_number(model, sample, context.random, context.history.progress)
-    present = None
-    if getattr(model, "allow_missing_views", False):
-        context.coverage = coverage_of(xs, weight, k)
-    if context.coverage is not None:
-        if is_option(problem.init, "spectral"):
-            raise ValueError("init == 'spectral' needs all views of all rows.")
-        present = np.stack([has_view(x) for x in xs]).astype(np.float64)
-    given = None if isinstance(problem.init, str) else given_weights(problem.init, k, n, present)
+    given = None if isinstance(problem.init, str) else given_weights(problem.init, k, n)
     products = _products(model, problem, xs, weight, context)
     if weight is not None:  # scaled to the range of float32
         context.history.unit = 2.0 ** math.frexp(float(weight.max()))[1]
         weight = weight / context.history.unit
-    objective = problem.objective(context.coverage)
 
     def seed(space: KernelSpace) -> Array:
         return initial_weights(space, k, problem.init) if given is None else given
@@ -267,7 +244,7 @@ def prepare(
     if problem.components and len(products.kernels) == 1 and products.definite:
         components = kernel_components(products, weight, k, context.storage)
     n_directions = 2 * k if problem.annealed and components is None else 0
-    space = problem.space(products, weight, objective, seed, context, n_directions, present)
+    space = problem.space(products, weight, problem.objective, seed, context, n_directions)
     exponent = 0.0
     if components is not None:
         exponent = decompositions.exponent_of_rows(components)
@@ -283,11 +260,10 @@ def _products(
 ) -> Products:
     """The kernels of the rows; sets those of the model, and whether they are stored."""
     views, specs = matched(xs, problem.kernels, not model._n_views, weight)
+    options: dict[str, Any] = {"random": context.random, "n_threads": context.n_threads}
     kernels = [
-        FittedKernel(
-            x, spec, weight=p, random=context.random, n_threads=context.n_threads, differences=True
-        )
-        for (x, p), spec in zip((_filled(x, weight) for x in views), specs)
+        FittedKernel(x, spec, weight=weight, differences=True, **options)
+        for x, spec in zip(views, specs)
     ]
     needed = Products.stored_bytes(kernels)
     stored = context.storage.check_fits(needed, "the kernel matrices")
@@ -308,16 +284,6 @@ def _products(
     return products
 
 
-def _filled(x: Array, weight: Array | None) -> tuple[Array, Array | None]:
-    """A view and the weights of its rows: those that lack it count nothing, and are one of the
-    others."""
-    there = has_view(x)
-    if there.all():
-        return x, weight
-    filled = np.where(there[:, None], x, x[there.argmax()])
-    return filled, there * (1.0 if weight is None else weight)
-
-
 # ---- search --------------------------------------------------------------------------------------
 
 
@@ -325,7 +291,7 @@ def search_centroids(found: PreparedKernels, context: FitContext) -> tuple[Kerne
     """The best of all starts, and its end."""
     if found.components is not None:
         return _search_components(found.components, found.space, found.plan, context)
-    run, end, _ = search(found.space, found.plan.starts)
+    run, end, _ = search(found.space, found.plan.starts, found.space.dtype)
     if found.annealed and math.isinf(end.s):  # it began at given centroids
         end.s = run.nearly_hard_exponent()
     return run, end
@@ -341,19 +307,19 @@ def _search_components(
     history.left_out = max(kernel_variance(space.products, p) - total_squares(rows), 0.0)
 
     def seed(number: int) -> Array:
-        history.add_seeding(rows.n)
+        history.records.append({"stage": "seeding", "rows": rows.n})
         return seed_centroids(rows, rows.xs[0], k, "k-means++", context.random)
 
     most = most_centroids(k, plan.swaps)
     components = FeatureSpace(rows, total_variance(rows), PowerMean(), seed, context, most)
-    first, end, cost = search(components, plan.starts)
+    first, end, cost = search(components, plan.starts, rows.dtype)
     if plan.swaps:
         improve(first, cost, plan.swaps)
     history.left_out = 0.0
     labels = one_pass(rows, first.theta, -math.inf, want=("labels",))[1]["labels"]
     means = cluster_means(space.members(labels, k))
-    for j in np.flatnonzero(~means[0].any(axis=1)):  # empty clusters: at a row, as seeds are
-        means[0, j, _nearest_row(rows, first.theta[j])] = 1.0
+    for j in np.flatnonzero(~means.any(axis=1)):  # empty clusters: at a row, as seeds are
+        means[j, _nearest_row(rows, first.theta[j])] = 1.0
     space.seed = lambda _: means
     schedule = plan.schedule
     left = max(schedule.max_iter - first.passes, 1)
@@ -381,24 +347,23 @@ def finish(
 ) -> tuple[Ending, dict[str, Any]]:
     """The end of the run, and the attributes of the fitted model."""
     products, unit, plan = found.space.products, context.history.unit, found.plan
-    coef = run.W[0] if found.space.present is None else run.W
     centroids = KernelCentroids(
-        coef, run.alpha, run.squares, products.kernels, found.several, context.n_threads
+        run.W, run.alpha, run.squares, products.kernels, found.several, context.n_threads
     )
     Y = centroids.products(found.xs)
-    squares = np.einsum("lkn,lnk->lk", centroids.weights, Y)
+    squares = np.einsum("kn,lnk->lk", centroids.weights, Y)
     centroids = replace(centroids, squares=squares)
-    labels = centroids.combined(found.xs, Y, [None] * len(Y)).argmin(axis=1).astype(np.int32)
+    labels = centroids.combined(Y, [None] * len(Y)).argmin(axis=1).astype(np.int32)
     attributes = {
         "labels_": labels,
-        "dual_coef_": coef,
+        "dual_coef_": run.W,
         "objective_": unit * run.cost(end.s),
         "inertia_": unit * _inertia(run, centroids, Y, labels),
         "n_iter_": run.passes,
         "_alpha": run.alpha,
         "_squares": squares,
-        "_gaps": gaps_of(np.einsum("l,lin,lnj->ij", run.alpha, centroids.weights, Y)),
-        "_masses": unit * found.space.members(labels, run.k)[0].sum(axis=1),
+        "_gaps": gaps_of(np.einsum("l,in,lnj->ij", run.alpha, centroids.weights, Y)),
+        "_masses": unit * found.space.members(labels, run.k).sum(axis=1),
     }
     exponent = end.s
     if plan.schedule.ends_hard:
@@ -406,7 +371,7 @@ def finish(
         exponent = found_exponent if math.isfinite(found_exponent) else end.s
     attributes["membership_exponent_"] = exponent
     if model.store_memberships:
-        d = centroids.combined(found.xs, Y, [each.diagonal for each in products.kernels])
+        d = centroids.combined(Y, [each.diagonal for each in products.kernels])
         attributes["memberships_"] = _memberships(np.maximum(d, 0), exponent, found.xs[0].dtype)
     s = -math.inf if plan.schedule.ends_hard else end.s
     return _ending(found, run, attributes, s), attributes
@@ -432,11 +397,10 @@ def _inertia(run: KernelRun, centroids: KernelCentroids, Y: Array, labels: Array
     members = run.space.members(labels, run.k)
     apart = cluster_means(members) - centroids.weights
     moved = squared_norms(apart, run.space.products.multiply(apart))
-    costs = -(moved * members.sum(axis=-1)).sum(axis=1)
-    every = np.broadcast_to(members, apart.shape)
+    costs = -(moved * members.sum(axis=1)).sum(axis=1)
     for view, kernel in enumerate(centroids.kernels):
         gaps = kernel.diagonal + centroids.squares[view][:, None] - 2 * Y[view].T
-        costs[view] += np.vdot(every[view], gaps)
+        costs[view] += np.vdot(members, gaps)
     return max(float(run.alpha @ costs), 0.0)
 
 
@@ -448,7 +412,7 @@ def publish(
     are missing."""
     vars(model).pop("memberships_", None)  # of an earlier fit
     publish_end(model, attributes, end, context)
-    if found.space.products.definite:  # else that warning names the cause
+    if ending.found < ending.k and found.space.products.definite:  # else that warning names it
         warn_of_ending(ending, [few_rows("X", found.xs, found.space.weight)])
     for centered in model._kernels:
         centered.kernel.drop_matrix()

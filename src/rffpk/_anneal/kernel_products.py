@@ -105,7 +105,7 @@ class Products:
         return self.kernels[number].block(rows, columns).astype(self.dtype, copy=False)
 
     def multiply(self, W: Array) -> Array:
-        """W K_l of all kernels, (L, m, n), for W (m, n) or (1, m, n), or W_l K_l for (L, m, n)."""
+        """W K_l of all kernels, (L, m, n), for W (m, n), or W_l K_l for (L, m, n)."""
         W = np.ascontiguousarray(W, dtype=self.dtype)
         Ws = np.broadcast_to(W, (len(self.kernels), *W.shape[-2:]))
         out = np.empty(Ws.shape, dtype=self.dtype)
@@ -137,7 +137,7 @@ class Products:
 
 def squared_norms(W: Array, Y: Array) -> NDArray[np.float64]:
     """Squared norms of the centroids, (L, k)."""
-    return np.einsum("lkn,lkn->lk", W, Y, dtype=np.float64)
+    return np.einsum("kn,lkn->lk", W, Y, dtype=np.float64)
 
 
 # ---- principal components ----------------------------------------------------------------------

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 from sklearn.cluster import k_means
 from sklearn.preprocessing import normalize
 
-from rffpk._anneal.kernel_products import squared_norms
 from rffpk._anneal.seeding import k_means_plus_plus, random_rows
 from rffpk._utils import config, validation
 from rffpk._utils.arrays import Array
@@ -17,15 +16,16 @@ from rffpk._utils.linalg import leading_eigenvectors
 
 
 def initial_weights(space: Any, k: int, init: str) -> Array:
-    """Initial centroids of a start, (1, k, n), or (L, k, n) where rows lack views."""
+    """Initial centroids of a start, (k, n)."""
     if init == "spectral":
         return _spectral(space, k)
-    return _weights_at(space, _seeds(space, k, init))
+    W = np.zeros((k, space.products.n))
+    W[np.arange(k), _seeds(space, k, init)] = 1
+    return W
 
 
-def given_weights(init: Any, k: int, n: int, present: Array | None) -> Array:
-    """Centroids (1 or L, k, n) from an array `init`: labels of the rows, or weights of the rows. In
-    a view that all rows of a centroid lack it is the mean of those that have it."""
+def given_weights(init: Any, k: int, n: int) -> Array:
+    """Centroids (k, n) from an array `init`: labels of the rows, or weights of the rows."""
     validation.check_plain(init, "init")
     with validation.named("init"):
         init = np.asarray(init)
@@ -43,10 +43,7 @@ def given_weights(init: Any, k: int, n: int, present: Array | None) -> Array:
             f"init has shape {init.shape}, must be labels of shape ({n},), integers, or "
             f"weights of the rows of shape ({k}, {n})."
         )
-    there = np.ones((1, 1, n)) if present is None else present[:, None]
-    Ws = W / W.sum(axis=1, keepdims=True) * there
-    Ws = np.where(Ws.sum(axis=2, keepdims=True) == 0, there, Ws)
-    return Ws if present is None else Ws / Ws.sum(axis=2, keepdims=True)
+    return np.asarray(W / W.sum(axis=1, keepdims=True))
 
 
 def _seeds(space: Any, k: int, init: str) -> NDArray[np.intp]:
@@ -55,42 +52,17 @@ def _seeds(space: Any, k: int, init: str) -> NDArray[np.intp]:
     weight = np.ones(n) if space.weight is None else space.weight
     if init == "random":
         return random_rows(space.weight, n, k, random)
-    diagonals, own = products.diagonals, products.diagonals.mean(axis=0)
+    own = products.diagonals.mean(axis=0)
 
     def distances(index: Array) -> Array:
-        if space.present is None:
-            y = products.rows(index).mean(axis=0, dtype=np.float64)
-            return np.maximum(own + own[index, None] - 2 * y, 0)
-        W = _weights_at(space, index)
-        Y = products.multiply(W).astype(np.float64)
-        gaps = diagonals[:, None] + squared_norms(W, Y)[:, :, None] - 2 * Y
-        return np.maximum(np.einsum("ln,lmn->mn", space.alpha[:, None] * space.present, gaps), 0)
+        y = products.rows(index).mean(axis=0, dtype=np.float64)
+        return np.maximum(own + own[index, None] - 2 * y, 0)
 
     return k_means_plus_plus(distances, weight, k, random)
 
 
-def _weights_at(space: Any, index: Array) -> Array:
-    """Centroids (1 or L, m, n) at some rows: in a view that such a row lacks at the row nearest to
-    it, in the views that both have, of those that have the view."""
-    products, present = space.products, space.present
-    W = np.zeros((1 if present is None else len(present), len(index), products.n))
-    if present is None:
-        W[0, np.arange(len(index)), index] = 1
-        return W
-    for number, (row, values) in enumerate(zip(index, products.rows(index).swapaxes(0, 1))):
-        has = space.alpha * present[:, row]
-        gaps = products.diagonals + products.diagonals[:, [row]] - 2 * values
-        shared = has @ present
-        apart = np.divide(has @ (gaps * present), shared, out=np.full(len(shared), np.inf),
-                          where=shared > 0)  # fmt: skip
-        for view, there in enumerate(present):
-            nearest = row if there[row] else int(np.where(there > 0, apart, np.inf).argmin())
-            W[view, number, nearest if there[nearest] else int(there.argmax())] = 1
-    return W
-
-
 def _spectral(space: Any, k: int) -> Array:
-    """Means of the clusters, (1, k, n), that k-means finds in the rows of the k leading
+    """Means of the clusters, (k, n), that k-means finds in the rows of the k leading
     eigenvectors of the kernel, centered at its mean and weighted."""
     n = space.products.n
     p = np.ones(n) if space.weight is None else space.weight
@@ -108,4 +80,4 @@ def _spectral(space: Any, k: int) -> Array:
     W = (np.arange(k)[:, None] == labels) * p
     empty = np.flatnonzero(~W.any(axis=1))
     W[empty, np.flatnonzero(p)[: len(empty)]] = 1
-    return np.asarray(W / W.sum(axis=1, keepdims=True))[None]
+    return np.asarray(W / W.sum(axis=1, keepdims=True))

@@ -2,8 +2,7 @@
 
 theta_j = sum_i W_ji phi(x_i) with W_j summing to one, so ||phi(x_i) - theta_j||^2 = K_ii +
 (W K W')_jj - 2 (W K)_ji. One product of K with the centroids of all starts, and O(n k) besides,
-make a step of all starts. W is of shape (1, k, n), the same for all kernels; where rows lack views
-it is (L, k, n), one matrix for each of L kernels.
+make a step of all starts. W (k, n) is the same for all kernels.
 """
 
 from __future__ import annotations
@@ -38,49 +37,41 @@ class KernelSpace:
     products: Products
     weight: Array | None  # (n,) of the rows, float64, scaled to the range of float32
     objective: PowerMean
-    seed: Callable[[KernelSpace], Array]  # draws initial centroids, (1, k, n) or (L, k, n)
+    seed: Callable[[KernelSpace], Array]  # draws initial centroids, (k, n)
     context: FitContext
     n_directions: int  # random directions whose mixtures are the disturbances
-    present: Array | None = None  # (L, n): 1 where a row has a view, else 0; None: all have all
 
     lockstep: bool = field(default=True, init=False)
     variance: float = field(init=False)  # total variance of the features
     alpha: Array = field(init=False)  # (L,): equal kernel weights
-    directions: Array = field(init=False)  # (1 or L, n_directions, n), and ...
+    directions: Array = field(init=False)  # (n_directions, n), and ...
     direction_products: Array = field(init=False)  # ... (L, n_directions, n) their products
 
     def __post_init__(self) -> None:
         """The total variance and the directions, with their products."""
         n, products = self.products.n, self.products
-        L, coverage = len(products.kernels), self.objective.coverage
-        self.alpha = np.full(L, 1 / (L if coverage is None else coverage.sum()))
+        L = len(products.kernels)
+        self.alpha = np.full(L, 1 / L)
         counted = np.ones(n) if self.weight is None else 1.0 * (self.weight > 0)
-        there, m = self.of_views(counted[None, None]), int(counted.sum())
-        directions = np.zeros((1, self.n_directions, n))
-        drawn = self.context.random.standard_normal((1, self.n_directions, m))
-        directions[..., counted > 0] = drawn / math.sqrt(m)
-        directions = self.of_views(directions)
-        means = directions.sum(axis=-1, keepdims=True) / there.sum(axis=-1, keepdims=True)
-        directions = (directions - means) * there
-        weight = counted if self.weight is None else self.weight
-        shares = self.of_views(np.stack([weight, counted])[None])
-        shares = shares / shares.sum(axis=-1, keepdims=True)
-        Y = products.multiply(np.concatenate([directions, shares], axis=1)).astype(np.float64)
+        m = int(counted.sum())
+        directions = np.zeros((self.n_directions, n))
+        drawn = self.context.random.standard_normal((self.n_directions, m))
+        directions[:, counted > 0] = drawn / math.sqrt(m)
+        directions = (directions - directions.sum(axis=1, keepdims=True) / m) * counted
+        shares = np.stack([counted if self.weight is None else self.weight, counted])
+        shares = shares / shares.sum(axis=1, keepdims=True)
+        Y = products.multiply(np.concatenate([directions, shares])).astype(np.float64)
         gaps = products.diagonals[:, None] - Y[:, -2:]
-        variances = self.alpha @ np.einsum("lmn,lmn->lm", gaps, shares)
+        variances = self.alpha @ np.einsum("lmn,mn->lm", gaps, shares)
         self.variance, plain = (max(float(variance), 0.0) for variance in variances)
         resolved = 1e3 * float(np.finfo(self.dtype).eps)
         validation.check_weighted_variance(self.variance, plain, resolved, self.dtype)
         self.directions, self.direction_products = directions, Y[:, :-2]
 
-    def of_views(self, W: Array) -> Array:
-        """Weights (1 or L, m, n) of the rows, 0 at those that lack a view."""
-        return W if self.present is None else W * self.present[:, None, :]
-
     def members(self, labels: Array, k: int) -> Array:
-        """The weights (1 or L, k, n) of the rows in their clusters."""
-        inside = (np.arange(k)[:, None] == labels) * (1.0 if self.weight is None else self.weight)
-        return self.of_views(inside[None])
+        """The weights (k, n) of the rows in their clusters."""
+        inside = np.arange(k)[:, None] == labels
+        return np.asarray(inside * (1.0 if self.weight is None else self.weight))
 
     @property
     def dtype(self) -> Any:
@@ -96,8 +87,7 @@ class KernelSpace:
         index = np.sort(self.context.random.permutation(counted)[:KERNEL_ROWS])
         weight = None if self.weight is None else self.weight[index]
         grams = self.products.rows(index)[:, :, index]
-        present = None if self.present is None else self.present[:, index] > 0
-        return exponent_of_kernels(grams, self.alpha, present, weight)
+        return exponent_of_kernels(grams, weight)
 
     def exponent_of_memberships(self, alpha: Array, labels: Array) -> float:
         """The exponent of memberships of the rows with these labels (n,), from at most 500 of
@@ -106,8 +96,7 @@ class KernelSpace:
         index = counted[:: -(-len(counted) // KERNEL_ROWS)]
         weight = None if self.weight is None else self.weight[index]
         grams = self.products.rows(index)[:, :, index]
-        present = None if self.present is None else self.present[:, index] > 0
-        return exponent_of_kernel_memberships(grams, alpha, labels[index], present, weight)
+        return exponent_of_kernel_memberships(grams, alpha, labels[index], weight)
 
     def begin(self, numbers: list[int]) -> list[KernelRun]:
         """Runs of the starts with these numbers, with the products of their initial centroids."""
@@ -126,19 +115,19 @@ class KernelSpace:
 
     def _multiply(self, Ws: list[Array]) -> list[Array]:
         """The products (L, k, n) of each W."""
-        Y, k = self.products.multiply(np.concatenate(Ws, axis=1)), Ws[0].shape[1]
+        Y, k = self.products.multiply(np.concatenate(Ws)), len(Ws[0])
         return [Y[:, begin : begin + k] for begin in range(0, Y.shape[1], k)]
 
 
 class KernelRun:
-    """One start: its centroids W (1 or L, k, n), their products, and its kernel weights."""
+    """One start: its centroids W (k, n), their products, and its kernel weights."""
 
     def __init__(self, space: KernelSpace, W: Array, number: int) -> None:
         self.space, self.number, self.passes = space, number, 0
         self._steps = 0  # of the current stage
         self.alpha = space.alpha
         self.W = W
-        self.k = W.shape[1]
+        self.k = len(W)
         self.Y = np.empty(0)  # W K_l, (L, k, n), and ...
         self.squares = np.empty(0)  # ... squared norms of the centroids, (L, k)
 
@@ -156,14 +145,12 @@ class KernelRun:
         if stage.noise and not self._steps:
             self._disturb(stage.noise)
         weights, self._soft, self._hard = self._weigh(stage.s)
-        members = self.space.of_views(weights[None])
-        G = members.sum(axis=-1, dtype=np.float64)
+        G = weights.sum(axis=1, dtype=np.float64)
         stays = without_weight(G, self.space.dtype)
-        means = members / np.where(stays, 1, G)[..., None].astype(weights.dtype)
+        means = weights / np.where(stays, 1, G)[:, None].astype(weights.dtype)
         self._next = means.astype(weights.dtype, copy=False)
-        if stays.any():
-            np.copyto(self._next, self.W, where=stays[..., None])
-        empty = np.flatnonzero(stays.all(axis=0))
+        empty = np.flatnonzero(stays)
+        self._next[empty] = self.W[empty]
         self._G, self._repairs = G, self._relocate(empty) if len(empty) else 0
         return self._next
 
@@ -213,7 +200,7 @@ class KernelRun:
     def count_distinct(self, hard: float) -> int:
         """The number of distinct centroids; the tolerance is relative to a hard objective."""
         dtype = self.space.dtype
-        mixed = self.Y @ np.swapaxes(self.W, -1, -2)
+        mixed = self.Y @ self.W.T
         gram = np.einsum("l,lij->ij", self.alpha, mixed, dtype=np.float64)
         squares = gram.diagonal()
         eps = float(np.finfo(dtype).eps)
@@ -232,20 +219,13 @@ class KernelRun:
         if np.array_equal(self._next, self.W):
             return 0.0
         k, variance = self.k, self.space.variance
-        mixed = np.einsum("lkn,lkn->l", self._next, self.Y, dtype=np.float64)
+        mixed = np.einsum("kn,lkn->l", self._next, self.Y, dtype=np.float64)
         moved = self.alpha @ (squares.sum(axis=1) + self.squares.sum(axis=1) - 2 * mixed) / k
         return math.sqrt(max(moved, 0.0) / variance) if variance > 0 else 0.0
 
     def _combined(self) -> tuple[Array, Array, Array]:
-        """Products, and squared norms of rows and of centroids, summed with the kernel weights.
-        Where rows lack views the norms of centroids depend on the row, and are in the products."""
+        """Products, and squared norms of rows and of centroids, summed with the kernel weights."""
         dtype = self.space.dtype
-        if self.space.present is not None:
-            own = self.alpha[:, None] * self.space.present
-            halves = self.Y.astype(np.float64) - self.squares[:, :, None] / 2
-            diagonal = (own * self.space.products.diagonals).sum(axis=0)
-            Y = np.einsum("ln,lkn->kn", own, halves)
-            return Y.astype(dtype), diagonal.astype(dtype), np.zeros(self.k, dtype=dtype)
         Y = np.einsum("l,lkn->kn", self.alpha.astype(dtype), self.Y)
         diagonal = self.alpha @ self.space.products.diagonals
         return Y, diagonal.astype(dtype), (self.alpha @ self.squares).astype(dtype)
@@ -265,22 +245,15 @@ class KernelRun:
         """New kernel weights from the costs at the new centroids, if the weights are learned."""
         if not self.space.objective.learns_weights:
             return
-        costs = self._costs(np.einsum("lk,lkn->ln", self._G, self.W), self._G, self.squares)
+        weight = self._G @ self.W
+        costs = self.space.products.diagonals @ weight - self.squares @ self._G
         constant = power_constant(self.k, s)
         self.alpha = self.space.objective.reweigh(costs, constant, self.space.total_weight)
-
-    def _costs(self, weight: Array, G: Array, squares: Array) -> Array:
-        """The costs (L,) of the kernels for rows of weights (1 or L, n) in clusters of weights G,
-        whose means have these squared norms."""
-        diagonals = self.space.products.diagonals
-        if self.space.present is None:
-            return np.asarray(diagonals @ weight[0] - squares @ G[0])
-        return np.asarray((diagonals * weight).sum(axis=1) - (squares * G).sum(axis=1))
 
     def _disturb(self, size: float) -> None:
         """Move every centroid at random, by `size` of the features' standard deviation."""
         directions, dtype = self.space.directions, self.space.dtype
-        n_directions = directions.shape[1]
+        n_directions = len(directions)
         mix = self.space.context.random.standard_normal((self.k, n_directions))
         mix = mix * size / math.sqrt(n_directions)
         self.W = (self.W + mix @ directions).astype(dtype)
@@ -296,17 +269,13 @@ class KernelRun:
         costs = row_costs(nearest, self.space.weight, self.space.variance, Y.dtype)
         chosen = costliest(costs, len(empty))
         places = empty[: len(chosen)]
-        self._next[:, places] = 0
-        self._next[:, places, chosen] = 1
-        if self.space.present is not None:
-            for place, row, j in zip(places, chosen, gaps[:, chosen].argmin(axis=0)):
-                lacks = self.space.present[:, row] == 0
-                self._next[lacks, place] = self.W[lacks, j]
+        self._next[places] = 0
+        self._next[places, chosen] = 1
         return len(chosen)
 
 
 def cluster_means(members: Array) -> Array:
-    """The means of clusters as weights of the rows, from the weights of the rows in them, (..., k,
-    n); zero if a cluster is empty."""
+    """The means of clusters as weights of the rows, from the weights of the rows in them, (k, n);
+    zero if a cluster is empty."""
     G = members.sum(axis=-1, keepdims=True)
     return np.asarray(members / np.where(G > 0, G, 1))

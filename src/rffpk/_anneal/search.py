@@ -23,7 +23,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rffpk._anneal.convergence_warnings import Cause
-from rffpk._anneal.noise import Noise
 from rffpk._rows.store import Storage
 from rffpk._rows.sums import Step, is_hard
 from rffpk._utils.arrays import Array
@@ -32,6 +31,7 @@ from rffpk._utils.validation import is_option
 
 if TYPE_CHECKING:
     from rffpk._anneal.checkpoint import Checkpoint
+    from rffpk._anneal.noise import Noise
 
 Until = Literal["settled", "objective"]
 
@@ -147,10 +147,6 @@ class History:
     unit: float = 1.0  # objectives are multiplied by it when they are reported, ...
     left_out: float = 0.0  # ... after this part is added, of features that the search leaves out
 
-    def add_seeding(self, rows: int) -> None:
-        """Record that initial centroids were chosen from `rows` rows."""
-        self.records.append({"stage": "seeding", "rows": rows})
-
     def add_step(
         self, stage: Stage, step: Step, start: int, rows: int, alpha: Array,
         parts: dict[str, float] | None = None,
@@ -263,9 +259,6 @@ class Space(Protocol[R]):
     lockstep: bool  # whether starts advance together, not one after the other
     context: FitContext
 
-    @property
-    def dtype(self) -> Any: ...
-
     def begin(self, numbers: list[int]) -> list[R]:
         """Runs of the starts with these numbers, at their initial centroids."""
 
@@ -273,8 +266,9 @@ class Space(Protocol[R]):
         """One step of each run, or several; None if its stage is not over."""
 
 
-def search(space: Space[R], starts: list[Start]) -> tuple[R, StartEnd, float]:
-    """Run all starts to their ends: the best run, the first of equals, its end, and its cost."""
+def search(space: Space[R], starts: list[Start], dtype: Any) -> tuple[R, StartEnd, float]:
+    """Run all starts to their ends, with weights in a dtype: the best run, the first of equals, its
+    end, and its cost."""
     history, numbers = space.context.history, list(range(len(starts)))
     runs: dict[int, R] = {}
     ends: dict[int, StartEnd] = {}
@@ -283,7 +277,7 @@ def search(space: Space[R], starts: list[Start]) -> tuple[R, StartEnd, float]:
         history.progress.n_starts = len(numbers)
     for group in [numbers] if space.lockstep else [[number] for number in numbers]:
         runs |= zip(group, space.begin(group))
-        for number, end in _follow(space, {n: runs[n] for n in group}, starts, costs):
+        for number, end in _follow(space, {n: runs[n] for n in group}, starts, costs, dtype):
             ends[number], schedule = end, starts[number].schedule
             # by the objective at one exponent: the final one, or the hard limit if each start may
             # end at a different exponent
@@ -300,11 +294,11 @@ def search(space: Space[R], starts: list[Start]) -> tuple[R, StartEnd, float]:
 
 
 def _follow(
-    space: Space[R], runs: dict[int, R], starts: list[Start], costs: dict[int, float]
+    space: Space[R], runs: dict[int, R], starts: list[Start], costs: dict[int, float], dtype: Any
 ) -> Iterator[tuple[int, StartEnd]]:
     """Advance runs together, and yield each that has ended with its end; `costs` are of those."""
     best = partial(min, costs.values(), default=math.inf)
-    given = {number: stages_of(starts[number], best, space.dtype) for number in runs}
+    given = {number: stages_of(starts[number], best, dtype) for number in runs}
     current = {number: next(stages) for number, stages in given.items()}
     while current:
         numbers = list(current)

@@ -19,7 +19,6 @@ from rffpk._rows.sums import Sums
 from rffpk._utils import validation
 from rffpk._utils.arrays import Array
 from rffpk._utils.columns import Columns, SparseRows, dense, squared_norms
-from rffpk._utils.tree import means, merged
 
 # Initial centroids are chosen from a sample of rows, whose features are stored: at most so many
 # rows ...
@@ -168,6 +167,8 @@ def merged_centroids(rows: Rows, features: Columns, k: int, random: Any) -> Arra
     m = min(MERGED * k, rows.n // 2, _MERGED_NUMBERS // features.shape[1])
     if m <= k:
         return None
+    from rffpk._utils.tree import means, merged
+
     columns = replace(as_rows(features, rows.n_threads), weight=rows.weight)
     theta, labels = _moved(columns, Draws(columns, features, rows.weight, m, random), k, random)
     masses = np.bincount(labels, rows.weight, len(theta)).astype(np.float64)

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rffpk._utils.arrays import Landmarks
-from rffpk._utils.sparse_rows import Columns
+from rffpk._utils.columns import Columns
 
 Array = NDArray[Any]
 

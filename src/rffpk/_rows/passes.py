@@ -25,7 +25,7 @@ from rffpk._rows.sums import (
 )
 from rffpk._utils import config, validation
 from rffpk._utils.arrays import Array, Fourier, Landmarks, Map
-from rffpk._utils.columns import Columns, each
+from rffpk._utils.columns import Columns
 
 
 def make_rows(
@@ -254,7 +254,8 @@ def _arguments(
     if before is not None:
         options = {**options, "carry": scaled_parts(1 / rows.weight_unit, before.parts())}
     weight = None if rows.weight is None else aligned(rows.weight)
-    xs, shifts, alpha = each(rows.xs, aligned), each(rows.shifts, aligned), aligned(rows.alpha)
+    xs, shifts = [aligned(x) for x in rows.xs], [aligned(shift) for shift in rows.shifts]
+    alpha = aligned(rows.alpha)
     return (xs, omegas, shifts, theta, alpha, weight, rule, s, rows.n_threads), options
 
 

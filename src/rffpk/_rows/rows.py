@@ -7,15 +7,17 @@ import operator
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rffpk._rows.streams import Part, Stream
 from rffpk._rows.sums import Sums, onto_sphere, positive, typicality
 from rffpk._utils.arrays import Array, Fourier, Landmarks, Map, Structure, Unit
 from rffpk._utils.columns import Columns, NarrowRows, SparseRows
+
+if TYPE_CHECKING:
+    from rffpk._rows.streams import Part, Stream
 
 T = TypeVar("T")
 
@@ -196,10 +198,8 @@ class Rows:
         assert self.present is not None
         return np.repeat(present_views(self.present, len(self.xs)), self.widths, axis=1)
 
-    def with_coverage(self, coverage: NDArray[np.float64] | None) -> Rows:
+    def with_coverage(self, coverage: NDArray[np.float64]) -> Rows:
         """The rows with a share of rows for each view, and equal view weights."""
-        if coverage is None:
-            return self
         alpha = np.full(len(self.xs), 1 / coverage.sum())
         return replace(self, coverage=coverage, alpha=alpha).with_present_views()
 
@@ -318,12 +318,6 @@ def rows_with(x: Columns, weight: Array | None) -> tuple[Any, Array | None]:
     if there.all():
         return x, weight
     return x[there], None if weight is None else weight[there]
-
-
-def coverage_of(xs: list[Array], weight: Array | None, least: int) -> NDArray[np.float64] | None:
-    """`coverage` of views in arrays."""
-    total = float(len(xs[0]) if weight is None else weight.sum())
-    return coverage([there_of(x, weight) for x in xs], total, least)
 
 
 def coverage(there: list[Array], total: float, least: int) -> NDArray[np.float64] | None:

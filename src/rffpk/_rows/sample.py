@@ -5,11 +5,10 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Iterator
 from copy import copy, deepcopy
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,13 +17,23 @@ from rffpk import _core
 from rffpk._rows.draws import Reservoir, Sample, inverse_probability, row_keys
 from rffpk._rows.passes import make_rows, pass_of_block
 from rffpk._rows.rows import coverage, rows_with, there_of, weight_unit
-from rffpk._rows.streams import Part, Stream, make_stream
 from rffpk._rows.sums import Sums
 from rffpk._utils import config, validation
 from rffpk._utils.arrays import Array
-from rffpk._utils.columns import Columns, column_means, each, plain, row_bytes
-from rffpk._utils.dask_collections import active_client, is_dask, sources_of
+from rffpk._utils.columns import (
+    Columns,
+    NarrowRows,
+    column_means,
+    each,
+    plain,
+    row_bytes,
+    tables_of,
+)
+from rffpk._utils.dask_collections import Kind, active_client, kind_of, sources_of
 from rffpk._utils.validation import Auto
+
+if TYPE_CHECKING:
+    from rffpk._rows.streams import Part, Stream
 
 _GROWTH = 8  # A sample after the first is so many times as large as the one before it, ...
 # ... as long as it has at most a quarter of the rows and its copy takes at most so many bytes.
@@ -89,19 +98,6 @@ def _seed(random: Any) -> int:
     return int(deepcopy(random).randint(2**31 - 1))
 
 
-def is_source(X: Any) -> bool:
-    """Whether X is a source, or a list of sources. Raises a TypeError for what can be read once."""
-    parts = X if isinstance(X, (list, tuple)) and len(X) else [X]
-    for part in parts:
-        if isinstance(part, Iterator):
-            raise TypeError(
-                f"X is of type {type(part).__name__}, which can be read only once, but a fit "
-                "reads it several times: pass a function that returns a new iterator, such as "
-                "lambda: blocks()."
-            )
-    return all(callable(part) and not hasattr(part, "__array__") for part in parts)
-
-
 def row_sample(
     model: Any, X: Any, sample_weight: Any, given: Auto | int | None, least: int, random: Any
 ) -> RowSample:
@@ -111,15 +107,29 @@ def row_sample(
     first = None if given is None else _starting_size(given, k)
     size = max(automatic_sample_size(k), least, first or 0)
     how = Sampling(size, first, _seed(random), config.n_threads(model.n_jobs))
-    if is_dask(X):
+    if (kind := kind_of(X)) != "memory":
+        return _read_sample(model, X, kind, sample_weight, how)
+    xs, weight = model._check_views(X, reset=True), None
+    if sample_weight is not None:
+        weight = validation.check_sample_weight(sample_weight, len(xs[0]), X)
+    return sample_arrays(xs, weight, how)
+
+
+def _read_sample(model: Any, X: Any, kind: Kind, sample_weight: Any, how: Sampling) -> RowSample:
+    """The same of a source or a collection of Dask."""
+    from rffpk._rows.streams import make_stream
+
+    if kind == "dask":
+        if getattr(model, "noise", None) is not None:
+            raise TypeError(
+                "X is a Dask collection, but noise needs rows in memory or a source: pass its "
+                "blocks as a source, or noise=None."
+            )
         if (client := active_client()) is not None:
             return sample_stream(_partitions(model, X, sample_weight, client), how)
         X = sources_of(X)
-    if is_source(X):
-        check = model._check_views
-        return sample_stream(make_stream(X, sample_weight, lambda x, new: check(x, reset=new)), how)
-    xs = model._check_views(X, reset=True)
-    return sample_arrays(xs, validation.check_sample_weight(sample_weight, len(xs[0]), X), how)
+    check = model._check_views
+    return sample_stream(make_stream(X, sample_weight, lambda x, new: check(x, reset=new)), how)
 
 
 def sample_of_fit(model: Any, xs: list[Columns], weight: Array | None, random: Any) -> RowSample:
@@ -173,7 +183,7 @@ def column_moments(
 def _first_mean(x: Columns, weight: Array | None = None) -> Array:
     if weight is not None:  # rows of weight zero may be far away
         x = x[np.flatnonzero(weight)[: _core.SLOT_ROWS]]
-    some = rows_with(x, None)[0][: _core.SLOT_ROWS]
+    some = x[: _core.SLOT_ROWS]
     some = some if len(some) else np.zeros_like(x[:1])  # of a view that the first rows lack
     return column_means(plain(some)).astype(x.dtype)
 
@@ -197,10 +207,11 @@ class RowSample:
     how: Sampling
     sample: Sample | None  # None: all rows are in arrays, and no smaller sample is wanted
     stream: Stream | None = None
-    _moments: dict[int, Moments] = field(default_factory=dict)  # by the id of a view
+    _moments: dict[int, Moments] = field(default_factory=dict)  # by the numbers of tables
     _there: list[Array] = field(default_factory=list)  # of a stream, of each view: `there_of`
     odds: Array | None = None  # of all rows, the weights that the sample was drawn by
     left_out: bool = False  # whether rows have lost the weight that they were drawn by
+    in_memory: bool = True  # whether X was rows in memory, whose labels are kept
 
     def without(self, rows: NDArray[np.bool_]) -> RowSample:
         """The same where the rows of this mask have no weight. The moments are those of the rows of
@@ -218,12 +229,12 @@ class RowSample:
 
     def moments(self, view: int) -> Moments:
         """The moments of the columns of a view."""
-        x = self.xs[view]
-        if id(x) not in self._moments:
+        table = tables_of(self.xs)[view]
+        if table not in self._moments:
             xs, weight = self.some() if self.left_out else (self.xs, self.weight)
             there = rows_with(xs[view], weight)
-            self._moments[id(x)] = column_moments(*there, self.how.n_threads)
-        return self._moments[id(x)]
+            self._moments[table] = column_moments(*there, self.how.n_threads)
+        return self._moments[table]
 
     def coverage(self, least: int) -> NDArray[np.float64] | None:
         """The share of the weight of the rows that have each view, (L,), None where all have all.
@@ -252,8 +263,9 @@ class RowSample:
         if self.stream is None:
             xs = each(self.xs, lambda x: x[index])
         else:
-            found = dict(zip({id(x): None for x in self.xs}, arrays))
-            xs = [found[id(x)] for x in self.xs]
+            tables = tables_of(self.xs)
+            found = dict(zip(dict.fromkeys(tables), arrays))
+            xs = [found[table] for table in tables]
         if self.weight is None:
             return xs, None
         left = self.weight[index]
@@ -299,8 +311,9 @@ def sample_arrays(xs: list[Array], weight: Array | None, how: Sampling) -> RowSa
     """Rows in arrays, with samples if there are more rows than the first has."""
     n = len(xs[0])
     found = RowSample(xs, weight, n, how, None, odds=weight)
-    if found.counted <= min(how.sizes(xs)[0], how.size):
-        return replace(found, xs=each(xs, plain))
+    first = how.size if how.first is None else how.first
+    if found.counted <= min(first, how.size):
+        return replace(found, xs=each(xs, plain)) if isinstance(xs[0], NarrowRows) else found
     return replace(found, sample=keyed_rows(n, weight, how.seed, how.reservoir(xs)))
 
 
@@ -326,13 +339,14 @@ def sample_stream(stream: Stream, how: Sampling) -> RowSample:
     found = stream.fold(reading.visit, _Found.followed_by)
     if found.kept:
         views = [np.concatenate(blocks) for blocks in zip(*found.kept)]
-        return sample_arrays([views[i] for i in reading.same], weight, how)
+        known = sample_arrays([views[i] for i in reading.same], weight, how)
+        return replace(known, in_memory=False)
     empty = reading.empty
     stream = replace(stream, n=found.n, dtype=empty[0].dtype)
-    moments = {id(empty[i]): reading.moments(i, sums, stream) for i, sums in found.sums.items()}
+    moments = {i: reading.moments(i, sums, stream) for i, sums in found.sums.items()}
     return RowSample(
         empty, weight, found.n, how, found.reservoir.sample(), stream, moments,
-        [found.there[i] for i in reading.same], weight,
+        [found.there[i] for i in reading.same], weight, in_memory=False,
     )  # fmt: skip
 
 
@@ -370,8 +384,7 @@ class _Reading:
 
     def begin(self, xs: list[Array]) -> None:
         """Look at the first rows."""
-        numbers = {id(x): i for i, x in reversed([*enumerate(xs)])}
-        self.same = [numbers[id(x)] for x in xs]
+        self.same = tables_of(xs)
         self.empty = each(xs, lambda x: x[:0].copy())
         self.shifts = each(xs, lambda x: _first_mean(rows_with(x, None)[0]))
 

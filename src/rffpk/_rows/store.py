@@ -256,11 +256,14 @@ class Mapping:
         self, xs: list[Array], weight: Array | None, shifts: list[Array] | None = None
     ) -> Rows:
         """Rows with these views and weights; without `shifts` with shifts of zero."""
-        views = self.storage.landmark_views(mapped_views(self.maps, xs), self.n_threads)
+        views = mapped_views(self.maps, xs)
+        if any(self.maps):
+            views = self.storage.landmark_views(views, self.n_threads)
         zeros = [np.zeros(width(x, each), dtype=x.dtype) for x, each in views]
         columns, maps = map(list, zip(*views))
         rows = make_rows(columns, maps, weight, self.n_threads, shifts or zeros)
-        return replace(rows, unit_centroids=self.unit_centroids).with_coverage(self.coverage)
+        rows = replace(rows, unit_centroids=self.unit_centroids)
+        return rows if self.coverage is None else rows.with_coverage(self.coverage)
 
     def pair(self, sample: RowSample) -> tuple[Rows, Rows]:
         """Some of the rows, and all of them, with mean features as shifts: of all rows if these are

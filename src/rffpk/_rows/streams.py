@@ -20,7 +20,7 @@ import numpy as np
 
 from rffpk import _core
 from rffpk._utils.arrays import Array
-from rffpk._utils.columns import SMALL, NarrowRows, as_type, each
+from rffpk._utils.columns import SMALL, NarrowRows, as_type, distinct_tables, each
 from rffpk._utils.interrupts import Handover
 from rffpk._utils.validation import check_plain, check_sample_weight, refuse_sparse
 
@@ -245,7 +245,7 @@ def digest(arrays: list[Array]) -> int:
     """A number that differs where the bytes of arrays or their order do: that of the sums of every
     1021st word. It takes as long as half a copy of them."""
     found = 0
-    for x in {id(x): x for x in arrays}.values():
+    for x in distinct_tables(arrays):
         words = x.reshape(-1).view(np.uint8)
         # rows of as many words as there are sums might change places
         lanes = _LANES[x.strides[0] % (8 * _LANES[0]) == 0]
@@ -275,7 +275,7 @@ def recut(blocks: Iterable[list[Array]]) -> Iterator[list[Array]]:
 
 def block_rows(arrays: list[Array]) -> int:
     """The number of rows of a block."""
-    row_bytes = sum({id(x): x.dtype.itemsize * x.shape[1] for x in arrays}.values())
+    row_bytes = sum(x.dtype.itemsize * x.shape[1] for x in distinct_tables(arrays))
     slots = _BLOCK_BYTES // (_core.SLOT_ROWS * max(1, row_bytes))
     return int(_core.SLOT_ROWS * max(1, slots))
 

@@ -104,8 +104,15 @@ class Sums:
         return replace(self, N=N, G=self.G.copy(), Q=self.Q.copy(), E=self.E.copy())
 
     def view_costs(self) -> Array:
-        """sum_i p_i g_ij ||phi_il - theta_jl||^2 at the new theta, (k, L)."""
-        return view_costs(self.N, self.G, self.Q, self.widths)
+        """sum_i p_i g_ij ||phi_il - theta_jl||^2 at the new theta = N / G, (k, L): Q - ||N||^2 / G;
+        G is (k, L) where views are missing."""
+        exponent = np.frexp(self.G.max())[1]  # squares of sums of small weights would underflow
+        scaled = np.ldexp(self.N, -exponent)
+        G = np.ldexp(self.G, -exponent).reshape(len(self.G), -1)
+        with np.errstate(over="ignore"):
+            squares = np.add.reduceat(scaled**2, np.cumsum([0, *self.widths[:-1]]), axis=1)
+            parts = np.ldexp(squares / np.where(G > 0, G, 1), exponent)
+        return np.where(G > 0, self.Q - parts, 0)
 
 
 class Step(NamedTuple):
@@ -185,17 +192,6 @@ def onto_sphere(theta: Array, previous: Array, shift: Array, least_length: float
     lengths = np.linalg.norm(centers, axis=1, keepdims=True)
     there = lengths > least_length
     return np.where(there, centers / np.where(there, lengths, 1) - shift, previous)
-
-
-def view_costs(N: Array, G: Array, Q: Array, widths: Sequence[int]) -> Array:
-    """sum_i p_i g_ij ||phi_il - theta_jl||^2 at theta = N / G, (k, L): Q - ||N||^2 / G, with the
-    sums of a pass over views with so many features; G is (k, L) where views are missing."""
-    exponent = np.frexp(G.max())[1]  # squares of sums of small weights would underflow
-    scaled, G = np.ldexp(N, -exponent), np.ldexp(G, -exponent).reshape(len(G), -1)
-    with np.errstate(over="ignore"):
-        squares = np.add.reduceat(scaled**2, np.cumsum([0, *widths[:-1]]), axis=1)
-        parts = np.ldexp(squares / np.where(G > 0, G, 1), exponent)
-    return np.where(G > 0, Q - parts, 0)
 
 
 def view_weights(

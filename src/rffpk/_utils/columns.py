@@ -369,8 +369,20 @@ def sparse_rows(given: Any) -> SparseRows:
 def each(arrays: list[Any], function: Callable[..., Any], *more: Any) -> list[Any]:
     """The values of a function of arrays, and of more arguments; one value for views that are the
     same array."""
-    values = {id(array): function(array, *more) for array in arrays}
-    return [values[id(array)] for array in arrays]
+    tables = tables_of(arrays)
+    values = {i: function(arrays[i], *more) for i in dict.fromkeys(tables)}
+    return [values[i] for i in tables]
+
+
+def tables_of(views: list[Any]) -> list[int]:
+    """Of each view the number of its table: that of the first view that is the same array."""
+    numbers: dict[int, int] = {}
+    return [numbers.setdefault(id(x), i) for i, x in enumerate(views)]
+
+
+def distinct_tables(views: list[Any]) -> list[Any]:
+    """The views without those that are the same array as one before."""
+    return [views[i] for i in dict.fromkeys(tables_of(views))]
 
 
 def unit_rows(X: Columns) -> Any:

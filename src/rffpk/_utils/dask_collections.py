@@ -1,4 +1,5 @@
-"""Collections of Dask: arrays and frames whose partitions need not be computed yet."""
+"""What holds rows, and collections of Dask: arrays and frames whose partitions need not be computed
+yet."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ import math
 from collections.abc import Callable, Iterator
 from copy import copy
 from functools import partial
-from typing import Any, TypeVar, cast
+from typing import Any, Literal, TypeVar, cast
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -16,6 +17,28 @@ from rffpk._utils.arrays import Array
 from rffpk._utils.messages import optional_module
 
 Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+Kind = Literal["memory", "source", "dask"]
+
+
+def kind_of(X: Any) -> Kind:
+    """What holds the rows of X: memory, a source or a collection of Dask, or a list of such. Raises
+    a TypeError for what can be read once."""
+    if isinstance(X, np.ndarray):
+        return "memory"
+    if is_dask(X):
+        return "dask"
+    parts = X if isinstance(X, (list, tuple)) and len(X) else [X]
+    for part in parts:
+        if isinstance(part, Iterator):
+            raise TypeError(
+                f"X is of type {type(part).__name__}, which can be read only once, but a fit "
+                "reads it several times: pass a function that returns a new iterator, such as "
+                "lambda: blocks()."
+            )
+    sources = all(callable(part) and not hasattr(part, "__array__") for part in parts)
+    return "source" if sources else "memory"
 
 
 def is_dask(X: Any) -> bool:

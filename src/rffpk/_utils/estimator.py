@@ -32,7 +32,6 @@ from rffpk._utils.config import __version__
 from rffpk._utils.dask_collections import by_partitions, is_dask
 from rffpk._utils.messages import LOGGER, CallbackSupportMixin, Progress
 from rffpk._utils.selection import NClustersSelection
-from rffpk._utils.tree import groups, ward
 from rffpk._utils.validation import Auto, Level, is_graph, is_precomputed
 
 C = TypeVar("C", bound=type[Any])
@@ -382,6 +381,8 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         """
         if not self.__sklearn_is_fitted__():
             raise AttributeError
+        from rffpk._utils.tree import ward
+
         return ward(*self._measure(None, "gaps"))
 
     def cut(self, n_clusters: int, X: Any = None) -> NDArray[np.int32]:
@@ -405,6 +406,8 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
             From 0 to n_clusters - 1, numbered in the order of the clusters of the fit; noise stays
             -1. With the number of the fit they are `labels_`.
         """
+        from rffpk._utils.tree import groups
+
         check_is_fitted(self)
         linkage = self.linkage_
         n_clusters = validation.check_int(n_clusters, "n_clusters", 1, len(linkage) + 1)

@@ -47,7 +47,7 @@ class Table(NamedTuple):
 
 def read_table(path: str, key: str | None = None, header: bool | None = None) -> Table:
     """A table of numbers; of an .npz file the array `key`, or the only one. `header`: whether the
-    first line of CSV is one of names; None: as its fields tell. A first column without a name is
+    first line of CSV is one of names; None: if it has no number. A first column without a name is
     the index that pandas and R write: it is left out, with a warning.
 
     Raises
@@ -87,14 +87,10 @@ def read_table(path: str, key: str | None = None, header: bool | None = None) ->
 def _read_csv(path: str, header: bool | None) -> Table:
     """Numbers with commas between, after a line of names if there is one."""
     lines = _lines(path)
+    first = _fields(lines[0])
     if header is None:
-        header = _are_names(lines)
-        if not header and _may_be_names(lines):
-            raise TableError(
-                f"{path}: the first line may be names or a row: {lines[0][:40]}; say --header or "
-                "--no-header"
-            )
-    names = _fields(lines[0]) if header else None
+        header = lines[0] != "" and not any(converts(field, float) for field in first)
+    names = first if header else None
     rows = lines[1:] if header else lines
     if not rows or rows == [""]:
         raise TableError(f"{path}: no rows")
@@ -176,43 +172,6 @@ def _lines(path: str) -> list[str]:
     else:
         text = sys.stdin.read()
     return text.removeprefix("\ufeff").rstrip().split("\n")
-
-
-def _are_names(lines: list[str]) -> bool:
-    """Whether the first line has no number, but in quotes that other lines lack, or positions after
-    an empty field, as pandas writes an index beside columns without names."""
-    fields = _fields(lines[0])
-    if not any(field.strip() for field in fields):
-        return False
-    if _is_quoted(lines[0]) and not all(map(_is_quoted, lines[1:2])):
-        return True
-    if not fields[0] and fields[1:] == [str(j) for j in range(len(fields) - 1)]:
-        return True
-    return not any(converts(field, float) for field in fields)
-
-
-def _is_quoted(line: str) -> bool:
-    """Whether all fields are in quotes."""
-    return line.strip() == ",".join(f'"{field}"' for field in _fields(line.strip()))
-
-
-def _may_be_names(lines: list[str]) -> bool:
-    """Whether the numbers of the first line look like names: whole, all different, and in rising
-    order, as the years or pandas' 0, 1, 2, or without another whole number in a column. A single
-    column of whole numbers may be labels."""
-    names = _fields(lines[0])
-    index = not names[0]
-    names = names[index:]
-    if not all(converts(name, int) for name in names) or len({*map(int, names)}) < len(names):
-        return False
-    if len(names) > 1 and names == sorted(names, key=int):
-        return True
-    alone = {*range(len(names))}
-    for fields in csv.reader(lines[1:]):
-        alone -= {j for j, field in enumerate(fields[index:]) if converts(field, int)}
-        if not alone:
-            return False
-    return len(lines) > 1
 
 
 def _read_npy(path: str) -> Array:

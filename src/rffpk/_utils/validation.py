@@ -35,7 +35,6 @@ from rffpk._utils.containers import (
     refuse_times,
 )
 from rffpk._utils.messages import warn
-from rffpk._utils.square import OF_AFFINITIES, OF_DISTANCES, looks_like_kernel, written_out
 
 Auto = Literal["auto"]
 Level = Literal["coarse", "auto", "fine"]  # of the numbers of clusters that are found
@@ -197,6 +196,17 @@ def check_choice(value: Any, name: str, choices: tuple[str, ...], also: str = ""
         raise ValueError(f"{name} == {value!r}, must be one of {list(choices)}{also}.")
 
 
+def word_and_size(
+    value: Any, name: str, words: tuple[str, ...], low: int, also: str = ""
+) -> tuple[str, int | None]:
+    """The word, and the int from `low` on or None, of a parameter that is one of some words or a
+    pair of one and an int."""
+    pair = isinstance(value, (tuple, list)) and len(value) == 2
+    word, size = value if pair else (value, None)
+    check_choice(word, name, words, f"a pair of one of these and an int{also and f', {also}'}")
+    return word, None if size is None else check_int(size, f"{name}[1]", low)
+
+
 def check_plain(values: Any, name: str) -> None:
     """Raise a TypeError for what NumPy would take as numbers, or not name: objects that are no
     arrays, dates, durations, masked entries, nominal columns, and structured arrays."""
@@ -289,8 +299,10 @@ def _instead_of_infinities(estimator: Any, name: str, missing: bool) -> str:
     several = name != "X" or getattr(estimator, "views", None) is not None
     if getattr(estimator, "allow_missing_views", False):
         remedy += "; allow_missing_views=True is for dense views"
-    elif several and hasattr(estimator, "allow_missing_views"):
-        remedy += "; allow_missing_views=True takes rows that are NaN in all columns of a view"
+    elif several and hasattr(estimator, "kernels"):
+        own = hasattr(estimator, "allow_missing_views")
+        taker = "allow_missing_views=True" + ("" if own else " of RFFMultiKernelPowerKMeans")
+        remedy += f"; {taker} takes rows that are NaN in all columns of a view"
     return remedy
 
 
@@ -323,18 +335,10 @@ def check_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
     to C order. float32 becomes float64 where it does not hold the squares of the fitted rows: sets
     `_in_float64` in fit.
     """
-    if is_precomputed(estimator):
-        X = written_out(X, "X")
-    if not sparse.issparse(X):
-        check_plain(X, "X")
-    if is_list_of_views(X):
-        check_row_labels(X)
-        package = "scipy.sparse" if any(map(sparse.issparse, X)) else "numpy"
-        raise ValueError(
-            f"X is a list of {len(X)} views, must be one array for {type(estimator).__name__}: "
-            f"{package}.hstack(X) puts their columns side by side."
-        )
-    given, small = X, narrow_rows(X) if hasattr(estimator, "_takes_narrow_rows") else None
+    small = None
+    if type(X) is not np.ndarray or X.dtype.char not in "fd":
+        X, small = _other_rows(estimator, X)
+    given = X
     with np.errstate(over="ignore", invalid="ignore"), named("X", given):
         if small is not None:
             validate_data(estimator, X, reset=reset, skip_check_array=True)
@@ -355,8 +359,28 @@ def check_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
         )
     if reset:
         estimator._in_float64 = beyond_float32(X)
-        warn_if_kernel(estimator, X, "X")
+        if X.shape[0] == X.shape[1]:
+            warn_if_kernel(estimator, X, "X")
     return widened(X, estimator)
+
+
+def _other_rows(estimator: Any, X: Any) -> tuple[Any, NarrowRows | None]:
+    """X that is no plain array of float32 or float64, without what is not taken as numbers, and as
+    rows of small numbers where it is such."""
+    if is_precomputed(estimator):
+        from rffpk._utils.square import written_out
+
+        X = written_out(X, "X")
+    if not sparse.issparse(X):
+        check_plain(X, "X")
+    if is_list_of_views(X):
+        check_row_labels(X)
+        package = "scipy.sparse" if any(map(sparse.issparse, X)) else "numpy"
+        raise ValueError(
+            f"X is a list of {len(X)} views, must be one array for {type(estimator).__name__}: "
+            f"{package}.hstack(X) puts their columns side by side."
+        )
+    return X, narrow_rows(X) if hasattr(estimator, "_takes_narrow_rows") else None
 
 
 def warn_if_kernel(estimator: Any, x: Columns, name: str) -> None:
@@ -365,6 +389,8 @@ def warn_if_kernel(estimator: Any, x: Columns, name: str) -> None:
     kernels = hasattr(estimator, "kernels") or hasattr(estimator, "kernel")
     if len(x) != x.shape[1] or not (clusters and kernels) or is_precomputed(estimator):
         return
+    from rffpk._utils.square import OF_AFFINITIES, OF_DISTANCES, looks_like_kernel
+
     if looks_like_kernel(x):
         kind, remedy = "kernel values or affinities", ""
         if isinstance(x, SparseRows):

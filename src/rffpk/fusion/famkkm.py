@@ -11,21 +11,16 @@ from rffpk._utils import config, validation
 from rffpk._utils.arrays import Array
 from rffpk._utils.columns import Columns
 from rffpk._utils.estimator import parameters
-from rffpk._utils.linalg import (
-    fixed_signs,
-    leading_eigenvectors,
-    orthonormal,
-    over_eigenvalues,
-    procrustes,
-)
+from rffpk._utils.linalg import orthonormal, procrustes
+from rffpk._utils.validation import Auto
 from rffpk.fusion.base import KernelFusion, WeightedRows, by_matrices
 from rffpk.fusion.operators import Approximation, Operator, check_definite, polar
-from rffpk.fusion.spectral import Iteration, inverse_shares, remainder
-from rffpk.maps.fourier import Frequencies, check_n_frequencies, n_frequencies
+from rffpk.fusion.spectral import Iteration
 from rffpk.maps.kernels import BANKS
 
-Fusion = Literal["both", "partition", "kernel"]
 Features = Literal["rff", "nystroem"]
+
+_SIZES: dict[str, Auto | int] = {"rff": "auto", "nystroem": 256}  # frequencies, anchors
 
 
 @parameters
@@ -79,17 +74,10 @@ class FAMKKM(KernelFusion):
         Tolerance >= 0: iterations end when the objective changes by at most `tol` of itself.
     lambda1, lambda2 : float, default=1.0
         Weights >= 0 of the agreement between H_i and G_i, and of the fusion of partitions.
-    fusion : {"both", "partition", "kernel"}, default="both"
-        What is fused: kernels and partitions, eq. (11); H_i = G_i, the k leading eigenvectors of
-        K_i, eq. (10); or the kernels alone, eq. (7), as by `MKKM`.
-    approximation : {None, "rff", "nystroem"}, default=None
+    approximation : None, {"rff", "nystroem"} or pair, default=None
         None: exact matrices K_i, of n_samples^2 numbers. "rff": `RandomFourierFeatures`, for "rbf"
-        and "laplacian". "nystroem": by anchors. Both are linear in n_samples, without "du2015".
-    n_frequencies : {"auto", "paper"} or int, default="auto"
-        Number of frequencies of "rff", at least 1, for each view, by the rules of
-        `RandomFourierFeatures`. "paper": ceil(4 log^3(2 k)).
-    n_anchors : int, default=256
-        Number of anchors of "nystroem", at least 1: random rows; all rows if that is less.
+        and "laplacian"; ``("rff", D)``: of D frequencies. "nystroem": by 256 anchors, random rows;
+        ``("nystroem", m)``: by m. Both are linear in n_samples, without "du2015".
 
     Attributes
     ----------
@@ -100,15 +88,13 @@ class FAMKKM(KernelFusion):
     embedding_ : ndarray of shape (n_samples, n_clusters)
         F, float64, with orthonormal columns.
     kernel_weights_ : ndarray of shape (n_views,)
-        Weights gamma >= 0 of the kernels; their squares, or with ``fusion="kernel"`` they, sum to
-        one.
-    objective_ : float
-        Eq. (11) at the last iteration, or (10) or (7) for the other fusions.
+        Weights gamma >= 0 of the kernels; their squares sum to one.
+    objective_, inertia_, s_, membership_exponent_ : float
+        What is optimised, at the last iteration; of k-means on the embedding the objective, the
+        last finite exponent, and the default exponent of `predict_proba` (``docs/math.md``, eq.
+        8.6).
     cluster_centers_ : ndarray of shape (n_clusters, n_clusters)
         Centroids of the rows of the embedding as k-means takes them.
-    inertia_, s_, membership_exponent_ : float
-        Of k-means on the embedding: the objective, the last finite exponent, and the default
-        exponent of `predict_proba` (``docs/math.md``, eq. 8.6).
     n_iter_ : int
         Number of iterations.
     history_ : list of dict
@@ -135,10 +121,7 @@ class FAMKKM(KernelFusion):
 
     lambda1: float = 1.0
     lambda2: float = 1.0
-    fusion: Fusion = "both"
-    approximation: Features | None = None
-    n_frequencies: Frequencies | int = "auto"
-    n_anchors: int = 256
+    approximation: Features | tuple[Features, int] | None = None
 
     _mapping = by_matrices
 
@@ -146,40 +129,34 @@ class FAMKKM(KernelFusion):
         super()._check_parameters()
         validation.check_real(self.lambda1, "lambda1", 0, validation.MAX_WEIGHT)
         validation.check_real(self.lambda2, "lambda2", 0, validation.MAX_WEIGHT)
-        validation.check_choice(self.fusion, "fusion", get_args(Fusion))
-        if self.approximation is not None:
-            validation.check_choice(
-                self.approximation, "approximation", get_args(Features), also="None"
+        word, _ = self._word_and_size()
+        if word is not None and isinstance(self.kernels, str) and self.kernels in BANKS:
+            raise ValueError(
+                f"kernels == {self.kernels!r} needs approximation=None: these kernels are "
+                "scaled by their extreme values over all pairs of rows."
             )
-            if isinstance(self.kernels, str) and self.kernels in BANKS:
-                raise ValueError(
-                    f"kernels == {self.kernels!r} needs approximation=None: these kernels are "
-                    "scaled by their extreme values over all pairs of rows."
-                )
-        check_n_frequencies(self.n_frequencies)
-        validation.check_int(self.n_anchors, "n_anchors", 1)
+
+    def _word_and_size(self) -> tuple[str | None, Auto | int]:
+        """The approximation, and its number of frequencies or anchors."""
+        if self.approximation is None:
+            return None, 0
+        words = get_args(Features)
+        word, size = validation.word_and_size(self.approximation, "approximation", words, 1, "None")
+        return word, _SIZES[word] if size is None else size
 
     # ---- fitting ---------------------------------------------------------------------------------
 
     def _scale_matters(self) -> bool:
-        return self.fusion == "both"
+        return True
 
     def _fuse(self, rows: WeightedRows, k: int, random: Any) -> None:
         kernels = self._operators_of(rows, k, random)
-        n = kernels[0].n
-        if self.fusion == "kernel":
-            last = self._converge(eigenvectors_and_weights(kernels, k), n)
-            scaled = over_eigenvalues(last.vectors, last.values)
-            pairs = zip(last.alpha**2, kernels)
-            maps = [one.coefficients(square * scaled) for square, one in pairs]
-        else:
-            state = Alternation(
-                kernels, k, float(self.lambda1), float(self.lambda2), random,
-                config.n_threads(self.n_jobs), self.fusion == "partition",
-            )  # fmt: skip
-            self._converge(state.iterations(), n, rising=True)
-            maps = state.maps()
-        self._features, self._map = [one.features for one in kernels], maps
+        state = Alternation(
+            kernels, k, float(self.lambda1), float(self.lambda2), random,
+            config.n_threads(self.n_jobs),
+        )  # fmt: skip
+        self._converge(state.iterations(), kernels[0].n, rising=True)
+        self._features, self._map = [one.features for one in kernels], state.maps()
         self.embedding_ = self._embedded(rows.xs)  # by the same products as in `transform`
 
     def _operators_of(self, rows: WeightedRows, k: int, random: Any) -> list[Operator]:
@@ -187,8 +164,8 @@ class FAMKKM(KernelFusion):
         prefix = "kernels" if isinstance(self.kernels, (list, tuple)) and not self._n_views else "X"
         names = [f"{prefix}[{i}]" for i in range(len(xs))]
         found = Approximation(
-            self.approximation, n_frequencies(self.n_frequencies, k), self.n_anchors, self.center,
-            self.normalize, random, config.n_threads(self.n_jobs), rows.weight_of(rows.counted),
+            *self._word_and_size(), self.center, self.normalize, random,
+            config.n_threads(self.n_jobs), rows.weight_of(rows.counted),
         ).operators(xs, specs, names)  # fmt: skip
         if self.approximation is None:
             for one, spec, name in zip(found, specs, names):
@@ -204,9 +181,6 @@ class Alternation:
 
     Each matrix over the rows has a map: the features of all kernels of a row, side by side, times
     the map are its line for that row, whether it is a fitted one or not.
-
-    If they are `fixed`, H and G are the leading eigenvectors of each kernel, and the objective is
-    eq. (10).
     """
 
     def __init__(
@@ -217,18 +191,16 @@ class Alternation:
         lambda2: float,
         random: Any,
         n_threads: int,
-        fixed: bool = False,
     ) -> None:
         self.kernels, self.lambda1, self.lambda2 = kernels, lambda1, lambda2
-        self.n_threads, self.fixed, L = n_threads, fixed, len(kernels)
+        self.n_threads, L = n_threads, len(kernels)
         ends = np.cumsum([one.n_features for one in kernels])
         self._blocks = [slice(end - one.n_features, end) for one, end in zip(kernels, ends)]
-        starts = [self._leading(i, k) if fixed else self._drawn(i, k, random) for i in range(L)]
+        starts = [self._drawn(i, k, random) for i in range(L)]
         self.H = [H for H, _ in starts]
         self.G = [H.copy() for H in self.H]
-        if not fixed:
-            self._C = [one.coefficients(G) for one, G in zip(kernels, self.G)]
-            self.KG = [one.values(C) for one, C in zip(kernels, self._C)]
+        self._C = [one.coefficients(G) for one, G in zip(kernels, self.G)]
+        self.KG = [one.values(C) for one, C in zip(kernels, self._C)]
         self._H_maps = [mapping for _, mapping in starts]
         self._G_maps = list(self._H_maps)
         self.R = [np.eye(k)] * L
@@ -243,27 +215,17 @@ class Alternation:
         C = one.coefficients(orthonormal(one.n, k, random))
         product = one.values(C)
         P = polar(lambda rows: product[rows], H := np.empty_like(product), self.n_threads)
-        return H, self._map_of_one(i, C @ P)
-
-    def _leading(self, i: int, k: int) -> tuple[Array, Array]:
-        """Leading eigenvectors of K_i, zero where the eigenvalue is, and their map."""
-        one = self.kernels[i]
-        values, vectors = leading_eigenvectors(one.times, k, one.n)
-        # the result depends on the signs: they are those of the rows, without their weights
-        scaled = over_eigenvalues(fixed_signs(vectors, one.roots), values)
-        return scaled * values, self._map_of_one(i, one.coefficients(scaled))
-
-    def _map_of_one(self, i: int, C: Array) -> Array:
-        """The map of lines features_i(x) @ C."""
-        mapping = np.zeros((self._blocks[-1].stop, C.shape[1]))
-        mapping[self._blocks[i]] = C
-        return mapping
+        mapping = np.zeros((self._blocks[-1].stop, k))
+        mapping[self._blocks[i]] = C @ P
+        return H, mapping
 
     @property
     def updates(self) -> list[Callable[[], None]]:
         """The updates of an iteration, in their order."""
-        common = [self.update_R, self.update_W, self.update_gamma, self.update_F]
-        return common if self.fixed else [self.update_H, self.update_G, *common]
+        return [
+            self.update_H, self.update_G, self.update_R, self.update_W, self.update_gamma,
+            self.update_F,
+        ]  # fmt: skip
 
     def iterations(self) -> Iterator[Iteration]:
         while True:
@@ -338,10 +300,8 @@ class Alternation:
         )
 
     def objective(self) -> float:
-        """Eq. (11), or (10)."""
+        """Eq. (11)."""
         fused = float(self.gamma @ self._agreements())
-        if self.fixed:
-            return fused
         parts = zip(self.H, self.KG, self.G)
         kernels = sum(np.vdot(H, KG) + self.lambda1 * np.vdot(H, G) for H, KG, G in parts)
         return float(kernels + self.lambda2 * fused)
@@ -349,20 +309,3 @@ class Alternation:
     def maps(self) -> list[Array]:
         """B_i with f = sum_i features_i(x) B_i for the line f of F for a row x."""
         return [self._F_map[block] for block in self._blocks]
-
-
-def eigenvectors_and_weights(kernels: list[Operator], k: int) -> Iterator[Iteration]:
-    """Eq. (7): eigenvectors and weights in turn."""
-    gamma, start = np.full(len(kernels), 1 / len(kernels)), None
-    while True:
-        squares = gamma**2
-
-        def times(V: Array, squares: Array = squares) -> Array:
-            return sum(weight * one.times(V) for weight, one in zip(squares, kernels))
-
-        values, F = leading_eigenvectors(times, k, kernels[0].n, start)
-        start = F.sum(axis=1)
-        kept = [float(np.vdot(F, one.times(F))) for one in kernels]
-        costs = np.array([remainder(one.trace, part, one.n) for one, part in zip(kernels, kept)])
-        yield Iteration(gamma, float(squares @ costs), values, F)
-        gamma = inverse_shares(costs)

@@ -77,13 +77,9 @@ class Operator:
         self.n, self.n_features = stored.shape
         self.roots = None if weight is None else np.sqrt(weight)
         self._tiles = row_tiles(*stored.shape)
-        self.trace = self._trace()
 
     def _by_tiles(self, function: Callable[[slice], Any]) -> list[Any]:
         return run_all(function, self._tiles, self._n_threads)
-
-    def _trace(self) -> float:
-        return float(sum(self._by_tiles(lambda tile: (self._tile(tile) ** 2).sum())))
 
     def _tile(self, tile: slice) -> Array:
         """Some rows of P^(1/2) features(fitted rows)."""
@@ -113,9 +109,6 @@ class DenseOperator(Operator):
         kernel.drop_matrix()
         roots = None if weight is None else np.sqrt(weight)
         super().__init__(Exact(kernel, roots), matrix, n_threads, weight)
-
-    def _trace(self) -> float:
-        return float(np.trace(self._stored))
 
     def _tile(self, tile: slice) -> Array:
         return self._stored[tile]
@@ -183,12 +176,11 @@ class Nystroem:
 
 @dataclass(frozen=True)
 class Approximation:
-    """How kernels become operators: by matrices (None), "rff" or "nystroem" features. Precomputed
-    kernels are neither centered nor normalised."""
+    """How kernels become operators: by matrices (None), or by so many "rff" frequencies or
+    "nystroem" anchors. Precomputed kernels are neither centered nor normalised."""
 
-    approximation: str | None
-    n_frequencies: Auto | int
-    n_anchors: int
+    word: str | None
+    size: Auto | int
     center: bool
     normalize: bool
     random: Any
@@ -201,16 +193,16 @@ class Approximation:
         """One for each view and its kernel."""
         n = len(xs[0])
         anchors = np.arange(n)
-        if self.approximation == "nystroem" and self.n_anchors < n:
-            anchors = np.sort(self.random.choice(n, self.n_anchors, replace=False))
+        if self.word == "nystroem" and (m := int(self.size)) < n:
+            anchors = np.sort(self.random.choice(n, m, replace=False))
         return [self._operator(*given, anchors) for given in zip(xs, specs, names)]
 
     def _operator(
         self, x: Columns, spec: Specification, name: str, anchors: NDArray[np.intp]
     ) -> Operator:
-        if self.approximation == "rff":
+        if self.word == "rff":
             return self._of_features(x, spec, self._fourier(x, spec, name))
-        if self.approximation == "nystroem":
+        if self.word == "nystroem":
             found = nystroem_features(x, self._with_gamma(x, spec), name, anchors)
             return self._of_features(x, spec, found)
         kernel = FittedKernel(
@@ -228,7 +220,7 @@ class Approximation:
             raise ValueError(f"{name} is {spec.metric!r}, but 'rff' needs 'rbf' or 'laplacian'.")
         gamma = self._with_gamma(x, spec).params["gamma"]
         fitted = RandomFourierFeatures(
-            self.n_frequencies,
+            self.size,
             kernel=cast(Kernel, spec.metric),
             gamma=1 / x.shape[1] if gamma is None else gamma,
             random_state=self.random.randint(2**31 - 1),

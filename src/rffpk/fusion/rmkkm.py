@@ -59,9 +59,9 @@ class RobustSpace(KernelSpace):
 
     def _run(self, W: Array, number: int) -> KernelRun:
         Y = self.products.multiply(W).astype(np.float64)
-        squares = np.einsum("lkn,lkn->k", W, Y)
+        squares = np.einsum("kn,lkn->k", W, Y)
         labels = (squares[:, None] - 2 * Y.sum(axis=0)).argmin(axis=0)
-        means = cluster_means(self.members(labels, W.shape[1]))
+        means = cluster_means(self.members(labels, len(W)))
         kept = means.any(axis=-1, keepdims=True)
         return RobustRun(self, np.where(kept, means, W).astype(self.dtype), number)
 
@@ -135,10 +135,9 @@ class RMKKM(Clusterer):
         Exponent gamma in the constraint on the weights, from 0.05 to 0.95. The larger, the more
         weight goes to the kernels of the smallest costs.
     init : {"k-means++", "random", "spectral"} or array, default="k-means++"
-        Initial centroids: means of the clusters of rows chosen in the space of the mean kernel;
-        "spectral": clusters of its n_clusters leading eigenvectors. An array holds labels of the
-        rows, shape (n_samples,), each at least once, or weights of the rows, shape (n_clusters,
-        n_samples).
+        Initial centroids: means of the clusters of rows chosen by the mean kernel; "spectral":
+        clusters of its leading eigenvectors. An array holds labels of the rows, shape (n_samples,),
+        each at least once, or weights of the rows, shape (n_clusters, n_samples).
     max_iter : int, default=300
         Largest number of passes of a start.
     tol : float, default=0.0001
@@ -162,8 +161,7 @@ class RMKKM(Clusterer):
     inertia_, objective_ : float
         Objective of `labels_` with the kernel sum_l alpha_l k_l; the minimised sum at `s_`.
     s_, membership_exponent_ : float
-        -inf, the exponent of the minimum; default exponent of `predict_proba` (``docs/math.md``,
-        eq. 8.6).
+        -inf, that of the minimum; default exponent of `predict_proba` (``docs/math.md``, eq. 8.6).
     n_iter_ : int
         Number of passes of the best start.
     cache_ : bool
@@ -207,12 +205,9 @@ class RMKKM(Clusterer):
 
     def _problem(self) -> KernelProblem:
         return KernelProblem(
-            self.kernels, self._plan, self.init, self._objective, several=True, space=RobustSpace,
-            smoothing=_SMOOTHING, published=self._published,
+            self.kernels, self._plan, self.init, NormedWeights(float(self.weight_norm)),
+            several=True, space=RobustSpace, smoothing=_SMOOTHING, published=self._published,
         )  # fmt: skip
-
-    def _objective(self, coverage: Array | None) -> NormedWeights:
-        return NormedWeights(float(self.weight_norm))
 
     def _plan(self, k: int, critical: float, in_components: bool) -> Plan:
         schedule = Schedule(-math.inf, -math.inf, int(self.max_iter), float(self.tol))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import numbers
 from dataclasses import field
 from typing import Any, Literal, Self, get_args
 
@@ -19,7 +20,6 @@ from rffpk._utils.estimator import parameters
 from rffpk._utils.linalg import basis_of, fixed_signs
 from rffpk._utils.messages import warn
 from rffpk._utils.tiles import by_blocks
-from rffpk._utils.validation import Auto
 from rffpk.fusion.base import KernelFusion, WeightedRows
 from rffpk.fusion.operators import with_gamma
 from rffpk.fusion.smkc_solver import AnchorIteration, AnchorKernels, iterations
@@ -96,12 +96,11 @@ class SMKC(KernelFusion):
         Largest number of iterations; a ConvergenceWarning says if they did not reach `tol`.
     tol : float, default=0.0001
         Tolerance >= 0: iterations end when ||G - previous G|| <= tol ||G||.
-    n_anchors : "auto" or int, default="auto"
-        Number of anchors s, at least n_clusters; n_samples if that is less. "auto": 1000 up to 20
-        000 rows, ceil(3 sqrt(n_samples)) above; at least n_clusters.
-    anchors : {"uniform", "k-means++"} or array-like of int, default="uniform"
-        Rows that are the anchors of all views: drawn without replacement, as published, or by
-        k-means++ among 4 s random rows. An array: these rows, all different.
+    anchors : {"uniform", "k-means++"}, int, pair or array-like of int, default="uniform"
+        Rows that are the anchors of all views: s drawn without replacement, as published, or by
+        k-means++ among 4 s random rows. s is 1000 up to 20 000 rows, ceil(3 sqrt(n_samples)) above,
+        at least n_clusters and at most n_samples; an int, or ``("k-means++", s)``, is another. An
+        array: these rows, all different.
 
     Attributes
     ----------
@@ -113,17 +112,16 @@ class SMKC(KernelFusion):
         U, the left singular vectors of G, float64; columns of zeros beyond the rank of G.
     singular_values_ : ndarray of shape (n_clusters,)
         Largest singular values of G, in falling order.
-    anchors_ : ndarray of int, shape (n_anchors,), or None
+    anchors_ : ndarray of int, shape (s,), or None
         Rows that are anchors, in the given order, or rising. None: kernels were precomputed.
     kernel_weights_ : ndarray of shape (n_views,)
         Equal numbers of sum one: the method learns no weights.
-    objective_ : float
-        The minimised sum, at the last iteration.
+    objective_, inertia_, s_, membership_exponent_ : float
+        What is optimised, at the last iteration; of k-means on the embedding the objective, the
+        last finite exponent, and the default exponent of `predict_proba` (``docs/math.md``, eq.
+        8.6).
     cluster_centers_ : ndarray of shape (n_clusters, n_clusters)
         Centroids of the rows of the embedding as k-means takes them.
-    inertia_, s_, membership_exponent_ : float
-        Of k-means on the embedding: the objective, the last finite exponent, and the default
-        exponent of `predict_proba` (``docs/math.md``, eq. 8.6).
     n_iter_ : int
         Number of iterations.
     history_ : list of dict
@@ -152,25 +150,28 @@ class SMKC(KernelFusion):
         "precomputed kernel"
     )
 
-    n_anchors: Auto | int = "auto"
-    anchors: Anchors | Numbers = "uniform"
+    anchors: int | Anchors | tuple[Anchors, int] | Numbers = "uniform"
     tol: float = 1e-4
     normalize_rows: bool = False
     # what a fit sets
     anchors_: NDArray[np.intp] | None = field(init=False)
     singular_values_: Array = field(init=False)
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        if isinstance(self.anchors, str):
-            validation.check_choice(
-                self.anchors, "anchors", get_args(Anchors), also="an array of rows"
-            )
-
     def _check_number(self, k: int) -> None:
         super()._check_number(k)
-        if not validation.is_option(self.n_anchors, "auto"):
-            validation.check_int(self.n_anchors, "n_anchors", k)
+        self._drawing(k)
+
+    def _drawing(self, k: int) -> tuple[str, int | None] | None:
+        """How anchors are drawn, and how many, None: as many as belong to the number of rows; None:
+        they are given."""
+        given: Any = self.anchors
+        if isinstance(given, numbers.Integral):
+            return "uniform", validation.check_int(given, "anchors", k)
+        pair = isinstance(given, (tuple, list)) and any(isinstance(each, str) for each in given)
+        if pair or isinstance(given, str):
+            words, also = get_args(Anchors), "an int or an array of rows"
+            return validation.word_and_size(given, "anchors", words, k, also)
+        return None
 
     # ---- fitting ----------------------------------------------------------------------------
 
@@ -180,7 +181,7 @@ class SMKC(KernelFusion):
         Parameters
         ----------
         X : list of {array-like, sparse matrix} of shape (n_samples, n_features_v), or one
-            The views; with ``kernels="precomputed"`` matrices G_v of shape (n_samples, n_anchors),
+            The views; with ``kernels="precomputed"`` matrices G_v of shape (n_samples, s),
             all of one width; the anchors of square ones are the rows, in their order. One array
             with several `kernels` is a view of each. C-ordered arrays of one dtype, float32 or
             float64, are not copied, nor are memory-mapped ones and CSR.
@@ -241,11 +242,13 @@ class SMKC(KernelFusion):
                 check = check_precomputed if square else check_no_distances
                 check(x, f"X[{i}]" if self._n_views else "X")
             return None
-        if not isinstance(self.anchors, str):
+        drawing = self._drawing(k)
+        if drawing is None:
             return _check_anchors(self.anchors, n, k)
         auto = _FEW_ANCHORS if n <= _LARGE else math.ceil(3 * math.sqrt(n))
-        s = min(most, max(auto, k) if isinstance(self.n_anchors, str) else int(self.n_anchors))
-        if self.anchors == "uniform":
+        how, size = drawing
+        s = min(most, max(auto, k) if size is None else size)
+        if how == "uniform":
             return rows.drawn(s, random)
         sample = rows.drawn(min(most, _SAMPLE * s), random)
         return np.sort(_spread_rows(xs, sample, s, random))
@@ -313,7 +316,9 @@ def _check_widths(widths: list[int], k: int) -> None:
 def _check_anchors(anchors: Any, n: int, k: int) -> NDArray[np.intp]:
     found = np.asarray(anchors)
     if found.ndim != 1 or found.dtype.kind not in "iu":
-        raise TypeError(f"anchors == {anchors!r}, must be a str or a 1-d array of integers.")
+        raise TypeError(
+            f"anchors == {anchors!r}, must be an int, a str or a 1-d array of integers."
+        )
     if len(found) < k:
         raise ValueError(f"anchors has {len(found)} rows, must be >= n_clusters == {k}.")
     if found.min() < 0 or found.max() >= n:

@@ -22,7 +22,7 @@ from rffpk._utils.arrays import Array, Fourier, Structure
 from rffpk._utils.columns import Columns, SparseRows, dense, pair_distances, squared_norms
 from rffpk._utils.estimator import Estimator, parameters, reporting
 from rffpk._utils.messages import observed, warn
-from rffpk._utils.validation import Auto
+from rffpk._utils.validation import Auto, is_option
 
 Kernel = Literal["rbf", "laplacian", "cauchy"]
 Gamma = Literal["mean", "median", "scale"]
@@ -135,16 +135,14 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, E
         Number of frequencies D, at least 1; the output has 2 D columns. "auto": the least of 128,
         256, ..., 8192 with a `kernel_error_` of at most 0.02, or a UserWarning.
     kernel : {"rbf", "laplacian", "cauchy"}, default="rbf"
-        Kernel that the features approximate: exp(-gamma ||x-y||^2), exp(-gamma ||x-y||_1), or
-        prod_i 1 / (1 + gamma (x_i-y_i)^2).
+        Kernel: exp(-gamma ||x-y||^2), exp(-gamma ||x-y||_1), or prod_i 1 / (1 + gamma (x_i-y_i)^2).
     gamma : {"mean", "median", "scale"} or float, default="mean"
         Bandwidth. "mean": 1 / (2 mean distance) over pairs of rows, squared Euclidean, for
         "laplacian" the sum of absolute differences; "median": with the median; "scale": 1 /
         (n_features * X.var()). A number must be > 0.
     sampling : {"auto", "orthogonal", "structured", "iid"}, default="auto"
-        How frequencies are drawn: "orthogonal" and "structured" for "rbf" alone, "iid"
-        independently. "auto": for "rbf" "structured" from 32 columns on, "orthogonal" below, else
-        "iid".
+        How frequencies are drawn; "orthogonal" and "structured" are for "rbf". "auto": for "rbf"
+        "structured" from 32 columns on, "orthogonal" below; else "iid", independent.
     random_state : int, RandomState instance or None, default=None
         Source of all random draws. An int gives the same result in each call.
     n_jobs : int or None, default=None
@@ -335,18 +333,20 @@ def _check_phases(X: Columns, kernel: str, gamma: float, origin: str) -> None:
 
 
 def fit_map(
-    estimator: Any, sample: RowSample, view: int, kernel: Kernel, gamma: Any, random: Any
+    estimator: Any, sample: RowSample, view: int, given: RandomFourierFeatures, random: Any
 ) -> RandomFourierFeatures:
-    """The feature map of a view, fitted on a sample of the rows, with the `n_frequencies`,
-    `sampling` and `n_jobs` of an estimator."""
+    """The feature map of a view of an estimator, with the parameters of another, fitted on a sample
+    of the rows; "paper" as the number of frequencies are independent ones, as in the paper."""
     x, weight = sample.some_with(view)
     k = int(getattr(estimator, "n_clusters_", estimator.n_clusters))
-    D = n_frequencies(estimator.n_frequencies, k)
+    D, sampling = n_frequencies(given.n_frequencies, k), given.sampling
+    if is_option(given.n_frequencies, "paper") and sampling == "auto":
+        sampling = "iid"
     if not isinstance(D, str):
         # the features of the seeding rows, and sums of the clusters, at least once for each thread
         check_memory(16 * D * (min(sample.n, _SEEDING_ROWS * k) + 4 * k), D)
     feature_map = RandomFourierFeatures(
-        D, kernel=kernel, gamma=gamma, sampling=estimator.sampling,
+        D, kernel=given.kernel, gamma=given.gamma, sampling=sampling,
         random_state=random.randint(2**31 - 1), n_jobs=estimator.n_jobs,
     )  # fmt: skip
     feature_map.n_features_in_, feature_map._in_float64 = x.shape[1], estimator._in_float64

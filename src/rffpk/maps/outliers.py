@@ -17,11 +17,13 @@ from rffpk._utils.columns import (
     Columns,
     SparseRows,
     distinct_rows,
+    distinct_tables,
     each,
     plain,
     scaled_columns,
     side_by_side,
     squared_norms,
+    tables_of,
     unit_rows,
 )
 from rffpk._utils.tiles import row_tiles, run_all
@@ -159,7 +161,7 @@ def _to_last(X: Columns, nearest: Neighbourhoods) -> Array:
 
 def joined_views(xs: list[Columns], scales: tuple[float, ...], spherical: bool) -> Columns:
     """The columns of the first distinct views, times one of the scales each, side by side."""
-    views = list({id(x): x for x in xs}.values())[: len(scales)]
+    views = distinct_tables(xs)[: len(scales)]
     if len(views) > 1:
         repeated = [np.full(x.shape[1], scale) for x, scale in zip(views, scales)]
         views = [side_by_side([*map(scaled_columns, views, repeated)])]
@@ -170,7 +172,7 @@ def outliers_of_sample(sample: RowSample, n_views: int, spherical: bool) -> Outl
     """Distances to a sample of the rows that count, in the first of its distinct views, without a
     threshold yet."""
     xs, weight = sample.some()
-    views = sorted({id(x): i for i, x in reversed([*enumerate(sample.xs)])}.values())
+    views = [*dict.fromkeys(tables_of(sample.xs))]
     variances = [sample.moments(i).variance for i in views[:n_views]]
     scales = tuple(1 / math.sqrt(v) if v > 0 else 1.0 for v in variances)
     references = joined_views(each(xs, plain), scales, spherical)

@@ -1,0 +1,162 @@
+"""Kernel power k-means on random Fourier features."""
+
+from __future__ import annotations
+
+from dataclasses import field
+from typing import Any
+
+from rffpk._anneal import centroid_model, search
+from rffpk._anneal.fit import (
+    FitResult,
+    Problem,
+)
+from rffpk._rows.sample import RowSample
+from rffpk._rows.store import Cache, check_cache
+from rffpk._utils.estimator import parameters
+from rffpk.maps import fourier
+from rffpk.power import AnnealedClusterer
+
+
+@parameters
+class RFFKernelPowerKMeans(AnnealedClusterer):
+    """Kernel power k-means on random Fourier features (RFF-KPKM).
+
+    A row x is mapped to phi(x) = D^(-1/2) [sin(x Omega), cos(x Omega)] with D random frequencies,
+    the columns of Omega, and sum_i M_s(||phi(x_i) - theta_1||^2, ..., ||phi(x_i) - theta_k||^2) is
+    minimised over k centroids theta_j, where M_s(y) = ((1/k) sum_j y_j^s)^(1/s) is the power mean
+    with exponent s < 0 (Chen et al.: Enhancing kernel power k-means: scalable and robust clustering
+    with random Fourier features and possibilistic method, algorithm 1, eqs. (2) to (5)). While s
+    falls to minus infinity, the objective becomes that of kernel k-means.
+
+    With n rows of d columns a pass costs O(n (d + k) D) time; memory beyond X is O(n), and O(n D)
+    if features are stored. That algorithm is ``annealing="paper",
+    n_frequencies="paper"``. ``docs/annealing.md`` has the rules of starts, schedules and swaps,
+    ``docs/kernels.md`` says when to take this class. `fit` raises a ValueError or TypeError for bad
+    input.
+
+    Parameters
+    ----------
+    n_clusters : {"coarse", "auto", "fine"} or int, default=8
+        Number of clusters k, from 1 to n_samples. "auto": found in the rows; may be 1. "coarse",
+        "fine": the least and the largest that are better than one (``docs/clusters_number.md``).
+    n_init : "auto" or int, default="auto"
+        Number of starts, at least 1; the best is kept. "auto": one from 100 clusters on or with a
+        given `init` or schedule, else three of different kinds.
+    store_memberships : bool, default=False
+        Whether `memberships_` is set, which takes O(n_samples n_clusters) memory.
+    random_state : int, RandomState instance or None, default=None
+        Source of all random draws. An int gives the same result in each call.
+    n_jobs : int or None, default=None
+        Number of threads, -1024 to 1024 except 0; None and -1: all allowed, -2: all except one.
+    verbose : int, default=0
+        If not 0, each pass is reported; the logger "rffpk" gets the same lines at level DEBUG.
+    annealing : {"auto", "paper"}, Annealing or None, default="auto"
+        How the exponent s falls. "auto": adaptively from the critical exponent, to passes of
+        k-means. "paper": ``Annealing(start=-5.0, factor=1.04, passes=3, until="objective")``, with
+        `sample` None and `init` "k-means" for their defaults. None: plain k-means.
+    sample : "auto", int or None, default="auto"
+        Number of rows, at least n_clusters, that starts run on; larger samples and all rows follow.
+        "auto": 20 000, or 50 for each cluster if that is more. None: all rows.
+    init : {"k-means++", "random", "k-means"}, array or callable, default="k-means++"
+        Initial centroids: chosen among random rows; "k-means" adds passes of k-means. An array has
+        the shape of `cluster_centers_`; a callable (features, n_clusters, random_state=...) returns
+        one. Centroids that are given are not annealed.
+    max_iter : int, default=1000
+        Largest number of passes of a start, on each larger sample, and on all rows.
+    tol : float, default=0.001
+        Tolerance >= 0: passes end when the root mean square shift of the centroids in one is at
+        most `tol` times the standard deviation of the features (the root of their total variance).
+    noise : "auto", float or None, default=None
+        Rows far from others get the label -1 and move no centroid (``docs/noise.md``). A number in
+        (0, 1): the farthest, with this share of the weight. "auto": those beyond a gap of the
+        distances, if there is one. Not for collections of Dask or missing views.
+    kernel : {"rbf", "laplacian", "cauchy"}, default="rbf"
+        Kernel that the features approximate: exp(-gamma ||x-y||^2), exp(-gamma ||x-y||_1), or
+        prod_i 1 / (1 + gamma (x_i-y_i)^2).
+    gamma : {"mean", "median", "scale"} or float, default="mean"
+        Bandwidth. "mean": 1 / (2 mean distance) over pairs of rows, squared Euclidean, for
+        "laplacian" the sum of absolute differences; "median": with the median; "scale": 1 /
+        (n_features * X.var()). A number must be > 0.
+    n_frequencies : {"auto", "paper"} or int, default="auto"
+        Number of random frequencies D, at least 1; each gives two features. "paper": ceil(4 log^3(2
+        k)) independent ones (Chen et al., theorem 3). "auto": the least of 128, 256, ..., 8192 with
+        a squared error of the kernel of at most 0.02 of its variance (``docs/math.md``, section 9).
+    sampling : {"auto", "orthogonal", "structured", "iid"}, default="auto"
+        How frequencies are drawn: "orthogonal" and "structured" for "rbf" alone, "iid"
+        independently. "auto": for "rbf" "structured" from 32 columns on, "orthogonal" below, else
+        "iid".
+    cache : "auto", bool or int, default="auto"
+        Whether features are stored, in the dtype of X. "auto": if they save time and take a quarter
+        of available memory at most; a number: so many bytes. True: always, or a MemoryError.
+
+    Attributes
+    ----------
+    feature_map_ : RandomFourierFeatures
+        Fitted feature map; `feature_map_.frequencies_` is Omega, of shape (n_features_in_, D).
+    cluster_centers_ : ndarray of shape (n_clusters, 2 D)
+        Centroids in feature space, in the dtype of X.
+    n_clusters_, selection_ : int and NClustersSelection
+        Number of clusters; good numbers with scores and partitions, set if `n_clusters` is none.
+    labels_ : ndarray of int32, shape (n_samples,)
+        Cluster of each row: the index of its nearest centroid; -1 for noise.
+    inertia_, objective_ : float
+        Kernel k-means objective of `labels_` on the features; the minimised sum at `s_`.
+    s_, membership_exponent_ : float
+        Last finite exponent of the best start (of the last, if that was plain k-means); default
+        exponent of `predict_proba`: `s_` after a soft end, else by ``docs/math.md``, eq. (8.6).
+    n_iter_, sample_size_ : int
+        Number of passes of the best start and of all that followed it; rows that starts ran on.
+    n_buffered_ : int
+        Number of rows that `partial_fit` keeps for its first fit; set by it alone.
+    cache_ : bool
+        Whether the features of all rows were stored.
+    history_ : list of dict
+        Records of passes and starts, in order; ``docs/api.md`` describes their keys.
+    memberships_ : ndarray of shape (n_samples, n_clusters)
+        Memberships of the rows, as `predict_proba` gives them; set if `store_memberships`.
+    n_features_in_, feature_names_in_ : int and ndarray of str, shape (n_features_in_,)
+        Number of columns of X in `fit`; their names, set if all of them are strings.
+    outlier_scores_ : ndarray of shape (n_samples,)
+        From 0 to 1, rising with the distance from others, above 1/2 for noise; set with `noise`.
+    probabilities_
+    linkage_
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from rffpk import RFFKernelPowerKMeans
+    >>> X, _ = load_digits(return_X_y=True)
+    >>> model = RFFKernelPowerKMeans(10, random_state=0).fit(X)
+    >>> model.feature_map_.frequencies_.shape
+    (64, 128)
+    """
+
+    kernel: fourier.Kernel = "rbf"
+    gamma: fourier.Gamma | float = "mean"
+    n_frequencies: fourier.Frequencies | int = "auto"
+    sampling: fourier.Sampling = "auto"
+    cache: Cache = "auto"
+    n_buffered_: int = field(init=False)  # what `partial_fit` sets
+
+    partial_fit = centroid_model.partial_fit
+    _takes_narrow_rows = True
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        fourier.check_n_frequencies(self.n_frequencies)
+        fourier.check_kernel(self.kernel, self.gamma, self.sampling)
+        check_cache(self.cache)
+
+    def _problem(self, **more: Any) -> Problem:
+        return super()._problem(
+            maps=self._maps, published=self._published, cache=self.cache, **more
+        )
+
+    def _maps(self, sample: RowSample, context: search.FitContext) -> list[Any]:
+        given = fourier.RandomFourierFeatures(
+            self.n_frequencies, kernel=self.kernel, gamma=self.gamma, sampling=self.sampling
+        )
+        return [fourier.fit_map(self, sample, 0, given, context.random)]
+
+    def _published(self, result: FitResult, context: search.FitContext) -> None:
+        self.feature_map_ = self._feature_maps[0]
