@@ -153,7 +153,8 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
         (0, 1): the farthest, with this share of the weight. "auto": those beyond a gap of the
         distances, if there is one. Not for collections of Dask or missing views.
     typicality : None, "auto" or Typicality, default=None
-        Against noise; may cost a small cluster. None: u_ij = 1. "auto": `Typicality()`.
+        Whether rows have typicalities, which resist noise and outliers but may cost a small
+        cluster. None: u_ij = 1 (RFF-MKPKM). "auto": a `Typicality` with its defaults.
     weight_entropy : float, default=1.0
         Entropy weight lambda, over the sum of the sample weights, from 1e-30 to 1e30. The smaller,
         the more weight goes to views with small squared distances.
