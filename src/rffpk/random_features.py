@@ -42,8 +42,8 @@ class RFFKernelPowerKMeans(AnnealedClusterer):
         Number of clusters k, from 1 to n_samples. "auto": found in the rows; may be 1. "coarse",
         "fine": the least and the largest that are better than one (``docs/clusters_number.md``).
     n_init : "auto" or int, default="auto"
-        Number of starts, at least 1; the best is kept. "auto": one from 100 clusters on or with a
-        given `init` or schedule, else three of different kinds.
+        Number of starts, at least 1; the best is kept. "auto": three of different kinds; one from
+        100 clusters on, or with another `init` or schedule.
     store_memberships : bool, default=False
         Whether `memberships_` is set, which takes O(n_samples n_clusters) memory.
     random_state : int, RandomState instance or None, default=None
@@ -84,9 +84,8 @@ class RFFKernelPowerKMeans(AnnealedClusterer):
         k)) independent ones (Chen et al., theorem 3). "auto": the least of 128, 256, ..., 8192 with
         a squared error of the kernel of at most 0.02 of its variance (``docs/math.md``, section 9).
     sampling : {"auto", "orthogonal", "structured", "iid"}, default="auto"
-        How frequencies are drawn: "orthogonal" and "structured" for "rbf" alone, "iid"
-        independently. "auto": for "rbf" "structured" from 32 columns on, "orthogonal" below, else
-        "iid".
+        How frequencies are drawn; "orthogonal" and "structured" are for "rbf". "auto": for "rbf"
+        "structured" from 32 columns on, "orthogonal" below; else "iid", independent.
     cache : "auto", bool or int, default="auto"
         Whether features are stored, in the dtype of X. "auto": if they save time and take a quarter
         of available memory at most; a number: so many bytes. True: always, or a MemoryError.
