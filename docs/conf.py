@@ -47,7 +47,11 @@ def quote_attributes(app, what, name, obj, options, lines):
     """
     for i, line in enumerate(lines):
         if not line.lstrip().startswith((">>>", "...")):
-            lines[i] = re.sub(r"(?<![\w`.*])([A-Za-z]\w*_)(?![\w`*(\[{])", r"``\1``", line)
+            lines[i] = re.sub(
+                r"\*\*.*?\*\*|(?<![\w`.*])([A-Za-z]\w*_)(?![\w`*(\[{])",
+                lambda found: f"``{found[1]}``" if found[1] else found[0],
+                line,
+            )
 
 
 def setup(app):

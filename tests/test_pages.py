@@ -92,7 +92,8 @@ def test_names_of_attributes_are_quoted_once(monkeypatch):
     configuration = runpy.run_path(str(DOCS / "conf.py"))
     configuration["setup"](app)
     assert connected["to"] > 500  # that of numpydoc
-    lines = ["**labels_** : ndarray", "of labels_, ``s_`` and `s_`", ">>> model.labels_"]
+    heads = ["**labels_** : ndarray", "**inertia_, s_, objective_** : float"]
+    lines = [*heads, "of labels_, ``s_`` and `s_`", ">>> model.labels_"]
     configuration["quote_attributes"](app, "", "", None, None, lines)
-    quoted = ["**labels_** : ndarray", "of ``labels_``, ``s_`` and `s_`", ">>> model.labels_"]
+    quoted = [*heads, "of ``labels_``, ``s_`` and `s_`", ">>> model.labels_"]
     assert lines == quoted

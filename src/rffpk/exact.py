@@ -72,21 +72,20 @@ class KernelKMeans(Clusterer):
     verbose : int, default=0
         If not 0, each pass is reported; the logger "rffpk" gets the same lines at level DEBUG.
     kernel : str or callable, default="rbf"
-        A name of scikit-learn's pairwise kernels, "precomputed" (X is then the kernel matrix), or a
-        function of two rows.
+        A name of scikit-learn's pairwise kernels, "precomputed" (X is it), or a function of two
+        rows.
     gamma : {"mean", "median", "scale"}, float or None, default="mean"
-        Parameter of the kernel. For "rbf" and "laplacian" "mean": 1 / (2 mean distance) over pairs
-        of rows, squared Euclidean, for "laplacian" the sum of absolute differences; "median": with
-        the median; "scale": 1 / (n_features * X.var()). A number must be > 0. None, and the words
-        for other kernels: scikit-learn's default.
+        For "rbf" and "laplacian" "mean": 1 / (2 mean distance) over pairs of rows, squared
+        Euclidean, for "laplacian" the sum of absolute differences; "median": with the median;
+        "scale": 1 / (n_features * X.var()). A number must be > 0. None, and the words for other
+        kernels: scikit-learn's default.
     kernel_params : dict or None, default=None
         Parameters of a callable; of a named kernel "degree" (>= 0, by default 3), "coef0" (by
         default 1), and "gamma", which comes before `gamma`.
     init : {"k-means++", "random", "k-means", "spectral"} or array, default="k-means++"
-        Initial centroids: rows; "k-means" goes on with passes of k-means; "spectral": clusters of
-        the n_clusters leading eigenvectors of the centered kernel. An array holds labels of the
-        rows, shape (n_samples,), each at least once, or weights of the rows, shape (n_clusters,
-        n_samples).
+        Initial centroids: rows; "k-means" adds passes of k-means; "spectral": clusters of leading
+        eigenvectors of the centered kernel. An array holds labels of the rows, shape (n_samples,),
+        each at least once, or weights of the rows, shape (n_clusters, n_samples).
     max_iter : int, default=300
         Largest number of passes of a start, and of those of ``init="k-means"`` before it.
     tol : float, default=0.0
@@ -107,8 +106,7 @@ class KernelKMeans(Clusterer):
     inertia_, objective_ : float
         Kernel k-means objective of `labels_`; the minimised sum at `s_`.
     s_, membership_exponent_ : float
-        -inf, the exponent of the minimum; default exponent of `predict_proba` (``docs/math.md``,
-        eq. 8.6).
+        -inf, that of the minimum; default exponent of `predict_proba` (``docs/math.md``, eq. 8.6).
     n_iter_ : int
         Number of passes of the best start.
     cache_ : bool
@@ -181,8 +179,8 @@ class KernelPowerKMeans(KernelKMeans):
     n_clusters : int, default=8
         Number of clusters k, from 1 to n_samples.
     n_init : "auto" or int, default="auto"
-        Number of starts, at least 1; the best is kept. "auto": one for an `init` or schedule that
-        is given, else eight, or five on principal components of one kernel, with swaps.
+        Number of starts, at least 1; the best is kept. "auto": eight, or five with swaps on
+        principal components of the kernel; one with another `init` or schedule.
     store_memberships : bool, default=False
         Whether `memberships_` is set, which takes O(n_samples n_clusters) memory.
     random_state : int, RandomState instance or None, default=None
@@ -192,21 +190,20 @@ class KernelPowerKMeans(KernelKMeans):
     verbose : int, default=0
         If not 0, each pass is reported; the logger "rffpk" gets the same lines at level DEBUG.
     kernel : str or callable, default="rbf"
-        A name of scikit-learn's pairwise kernels, "precomputed" (X is then the kernel matrix), or a
-        function of two rows.
+        A name of scikit-learn's pairwise kernels, "precomputed" (X is it), or a function of two
+        rows.
     gamma : {"mean", "median", "scale"}, float or None, default="mean"
-        Parameter of the kernel. For "rbf" and "laplacian" "mean": 1 / (2 mean distance) over pairs
-        of rows, squared Euclidean, for "laplacian" the sum of absolute differences; "median": with
-        the median; "scale": 1 / (n_features * X.var()). A number must be > 0. None, and the words
-        for other kernels: scikit-learn's default.
+        For "rbf" and "laplacian" "mean": 1 / (2 mean distance) over pairs of rows, squared
+        Euclidean, for "laplacian" the sum of absolute differences; "median": with the median;
+        "scale": 1 / (n_features * X.var()). A number must be > 0. None, and the words for other
+        kernels: scikit-learn's default.
     kernel_params : dict or None, default=None
         Parameters of a callable; of a named kernel "degree" (>= 0, by default 3), "coef0" (by
         default 1), and "gamma", which comes before `gamma`.
     init : {"k-means++", "random", "k-means", "spectral"} or array, default="k-means++"
-        Initial centroids: rows; "k-means" goes on with passes of k-means; "spectral": clusters of
-        the n_clusters leading eigenvectors of the centered kernel. An array holds labels of the
-        rows, shape (n_samples,), each at least once, or weights of the rows, shape (n_clusters,
-        n_samples).
+        Initial centroids: rows; "k-means" adds passes of k-means; "spectral": clusters of leading
+        eigenvectors of the centered kernel. An array holds labels of the rows, shape (n_samples,),
+        each at least once, or weights of the rows, shape (n_clusters, n_samples).
     max_iter : int, default=1000
         Largest number of passes of a start, and of those of ``init="k-means"`` before it.
     tol : float, default=0.0001
@@ -293,8 +290,8 @@ class MultiKernelPowerKMeans(Clusterer):
     n_clusters : int, default=8
         Number of clusters k, from 1 to n_samples.
     n_init : "auto" or int, default="auto"
-        Number of starts, at least 1; the best is kept. "auto": one for an `init` or schedule that
-        is given, else eight.
+        Number of starts, at least 1; the best is kept. "auto": eight; one with another `init` or
+        schedule.
     store_memberships : bool, default=False
         Whether `memberships_` is set, which takes O(n_samples n_clusters) memory.
     random_state : int, RandomState instance or None, default=None

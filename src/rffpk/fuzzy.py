@@ -72,8 +72,8 @@ class FuzzyCMeans(Clusterer):
         Number of rows, at least n_clusters, that starts run on; larger samples and all rows follow.
         "auto": 20 000, or 50 for each cluster if that is more. None: all rows.
     init : {"k-means++", "random", "k-means"}, array or callable, default="k-means++"
-        Initial centroids: chosen among random rows; "k-means" goes on with passes of k-means. An
-        array holds centroids, shape (n_clusters, n_features_in_), or memberships, shape (n_samples,
+        Initial centroids: chosen among random rows; "k-means" adds passes of k-means. An array
+        holds centroids, shape (n_clusters, n_features_in_), or memberships, shape (n_samples,
         n_clusters), with rows of sum one. A callable (rows, n_clusters, random_state=...) returns
         centroids.
     max_iter : int, default=300
@@ -83,8 +83,8 @@ class FuzzyCMeans(Clusterer):
         most `tol` times the standard deviation of the features (the root of their total variance).
     metric : {"euclidean", "cosine"}, default="euclidean"
         Distance of rows and centroids. "cosine": spherical k-means (Dhillon, Modha, Machine
-        Learning 2001); rows are scaled to length one, rows of zeros stay, and centroids have length
-        one. Not with `whitening`.
+        Learning 2001): rows and centroids are scaled to length one, rows of zeros stay. Not with
+        `whitening`.
     whitening : None or float, default=None
         A number from 0 to 1: rows become at most 2 k principal components, divided by this power of
         their standard deviations; from 8 components on rows get length one. None: columns.

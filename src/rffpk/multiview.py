@@ -121,8 +121,8 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
     n_clusters : int, default=8
         Number of clusters k, from 1 to n_samples.
     n_init : "auto" or int, default="auto"
-        Number of starts, at least 1; the best is kept. "auto": one for an `init` or schedule that
-        is given, else three of different kinds.
+        Number of starts, at least 1; the best is kept. "auto": three of different kinds; one with
+        another `init` or schedule.
     store_memberships : bool, default=False
         Whether `memberships_` is set, which takes O(n_samples n_clusters) memory.
     random_state : int, RandomState instance or None, default=None

@@ -107,8 +107,8 @@ class PowerKMeans(AnnealedClusterer):
         Number of clusters k, from 1 to n_samples. "auto": found in the rows; may be 1. "coarse",
         "fine": the least and the largest that are better than one (``docs/clusters_number.md``).
     n_init : "auto" or int, default="auto"
-        Number of starts, at least 1; the best is kept. "auto": one from 100 clusters on or with a
-        given `init` or schedule, else three of different kinds.
+        Number of starts, at least 1; the best is kept. "auto": three of different kinds; one from
+        100 clusters on, or with another `init` or schedule.
     store_memberships : bool, default=False
         Whether `memberships_` is set, which takes O(n_samples n_clusters) memory.
     random_state : int, RandomState instance or None, default=None
@@ -139,8 +139,8 @@ class PowerKMeans(AnnealedClusterer):
         distances, if there is one. Not for collections of Dask or missing views.
     metric : {"euclidean", "cosine"}, default="euclidean"
         Distance of rows and centroids. "cosine": spherical k-means (Dhillon, Modha, Machine
-        Learning 2001); rows are scaled to length one, rows of zeros stay, and centroids have length
-        one. Not with `whitening`.
+        Learning 2001): rows and centroids are scaled to length one, rows of zeros stay. Not with
+        `whitening`.
     whitening : None or float, default=None
         A number from 0 to 1: rows become at most 2 k principal components, divided by this power of
         their standard deviations; from 8 components on rows get length one. None: columns.

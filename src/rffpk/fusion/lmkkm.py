@@ -65,8 +65,7 @@ class LMKKM(KernelFusion):
         Whether kernels are centered, and then scaled to a diagonal of one, precomputed ones not;
         whether rows of the embedding are scaled to length one for k-means.
     n_landmarks : int or None, default=None
-        Number of random rows, at least n_clusters, to learn on; the others are embedded by what was
-        learned (MKC-AE: Liang et al., NeurIPS 2022). None: all rows.
+        Number of random rows to learn on, at least n_clusters; others are embedded. None: all.
     max_iter : int, default=100
         Largest number of iterations; a ConvergenceWarning says if they did not reach `tol`.
     tol : float, default=0.0001
@@ -86,13 +85,12 @@ class LMKKM(KernelFusion):
         Means of `row_weights_`, by the sample weights.
     row_weights_ : ndarray of shape (n_learned, n_views)
         Weights theta >= 0 of the kernels for each row that was learned on; rows sum to one.
-    objective_ : float
-        Tr(K (I - HH')) at the last iteration.
+    objective_, inertia_, s_, membership_exponent_ : float
+        What is optimised, at the last iteration; of k-means on the embedding the objective, the
+        last finite exponent, and the default exponent of `predict_proba` (``docs/math.md``, eq.
+        8.6).
     cluster_centers_ : ndarray of shape (n_clusters, n_clusters)
         Centroids of the rows of the embedding as k-means takes them.
-    inertia_, s_, membership_exponent_ : float
-        Of k-means on the embedding: the objective, the last finite exponent, and the default
-        exponent of `predict_proba` (``docs/math.md``, eq. 8.6).
     n_iter_ : int
         Number of iterations.
     history_ : list of dict

@@ -21,9 +21,10 @@ class AverageMKKM(KernelFusion):
     """Kernel k-means on the mean of the kernels, by spectral relaxation (AMKKM).
 
     The embedding H consists of the n_clusters leading eigenvectors of K_alpha = sum_l alpha_l^2 K_l
-    with equal weights alpha_l = 1/L of the L kernels, or given ones (MKC-AE, eq. (8) of Liang et
-    al.: Stability and generalization of kernel clustering: from single kernel to multiple kernel.
-    NeurIPS 2022). Annealed k-means on its rows gives the labels.
+    with equal weights alpha_l = 1/L of the L kernels, or given ones, and minimises Tr(K_alpha) -
+    Tr(H'K_alpha H) (MKC-AE, eq. (8) of Liang et al.: Stability and generalization of kernel
+    clustering: from single kernel to multiple kernel. NeurIPS 2022). Annealed k-means on its rows
+    gives the labels.
 
     For n rows of d columns O(n^2) memory, O(L n^2 (d + 1)) time for the kernels, and O(n^2 k) for
     some tens of steps of Lanczos' method. With `n_landmarks` n is their number, and the embedding
@@ -55,8 +56,7 @@ class AverageMKKM(KernelFusion):
         Whether kernels are centered, and then scaled to a diagonal of one, precomputed ones not;
         whether rows of the embedding are scaled to length one for k-means.
     n_landmarks : int or None, default=None
-        Number of random rows, at least n_clusters, to learn on; the others are embedded by what was
-        learned (MKC-AE: Liang et al., NeurIPS 2022). None: all rows.
+        Number of random rows to learn on, at least n_clusters; others are embedded. None: all.
     kernel_weights : array-like of shape (n_views,) or None, default=None
         Weights alpha >= 0, not all zero, which are scaled to a sum of one. None: equal weights.
 
@@ -72,13 +72,12 @@ class AverageMKKM(KernelFusion):
         Rows that were learned on, in rising order. None: all, except those of weight zero.
     kernel_weights_ : ndarray of shape (n_views,)
         Weights alpha >= 0 of the kernels, of sum one; kernel l has the factor alpha_l^2.
-    objective_ : float
-        Tr(K_alpha) - Tr(H'K_alpha H), the relaxed objective, weighted by the sample weights.
+    objective_, inertia_, s_, membership_exponent_ : float
+        What is optimised, at the last iteration; of k-means on the embedding the objective, the
+        last finite exponent, and the default exponent of `predict_proba` (``docs/math.md``, eq.
+        8.6).
     cluster_centers_ : ndarray of shape (n_clusters, n_clusters)
         Centroids of the rows of the embedding as k-means takes them.
-    inertia_, s_, membership_exponent_ : float
-        Of k-means on the embedding: the objective, the last finite exponent, and the default
-        exponent of `predict_proba` (``docs/math.md``, eq. 8.6).
     n_iter_ : int
         Number of iterations.
     history_ : list of dict
@@ -149,8 +148,7 @@ class MKKM(KernelFusion):
         Whether kernels are centered, and then scaled to a diagonal of one, precomputed ones not;
         whether rows of the embedding are scaled to length one for k-means.
     n_landmarks : int or None, default=None
-        Number of random rows, at least n_clusters, to learn on; the others are embedded by what was
-        learned (MKC-AE: Liang et al., NeurIPS 2022). None: all rows.
+        Number of random rows to learn on, at least n_clusters; others are embedded. None: all.
     max_iter : int, default=100
         Largest number of iterations; a ConvergenceWarning says if they did not reach `tol`.
     tol : float, default=0.0001
@@ -168,13 +166,12 @@ class MKKM(KernelFusion):
         Rows that were learned on, in rising order. None: all, except those of weight zero.
     kernel_weights_ : ndarray of shape (n_views,)
         Weights alpha >= 0 of the kernels, of sum one; kernel l has the factor alpha_l^2.
-    objective_ : float
-        The minimised sum, at the last iteration.
+    objective_, inertia_, s_, membership_exponent_ : float
+        What is optimised, at the last iteration; of k-means on the embedding the objective, the
+        last finite exponent, and the default exponent of `predict_proba` (``docs/math.md``, eq.
+        8.6).
     cluster_centers_ : ndarray of shape (n_clusters, n_clusters)
         Centroids of the rows of the embedding as k-means takes them.
-    inertia_, s_, membership_exponent_ : float
-        Of k-means on the embedding: the objective, the last finite exponent, and the default
-        exponent of `predict_proba` (``docs/math.md``, eq. 8.6).
     n_iter_ : int
         Number of iterations.
     history_ : list of dict

@@ -59,10 +59,10 @@ class NystroemKernelKMeans(Clusterer):
     kernel : str or callable, default="rbf"
         A name of scikit-learn's pairwise kernels, or a function of two rows.
     gamma : {"mean", "median", "scale"}, float or None, default="mean"
-        Parameter of the kernel. For "rbf" and "laplacian" "mean": 1 / (2 mean distance) over pairs
-        of rows, squared Euclidean, for "laplacian" the sum of absolute differences; "median": with
-        the median; "scale": 1 / (n_features * X.var()). A number must be > 0. None, and the words
-        for other kernels: scikit-learn's default.
+        For "rbf" and "laplacian" "mean": 1 / (2 mean distance) over pairs of rows, squared
+        Euclidean, for "laplacian" the sum of absolute differences; "median": with the median;
+        "scale": 1 / (n_features * X.var()). A number must be > 0. None, and the words for other
+        kernels: scikit-learn's default.
     kernel_params : dict or None, default=None
         Parameters of a callable; of a named kernel "degree" (>= 0, by default 3), "coef0" (by
         default 1), and "gamma", which comes before `gamma`.
@@ -82,8 +82,8 @@ class NystroemKernelKMeans(Clusterer):
     cluster_centers_ : ndarray of shape (n_clusters, n_components)
         Centroids of the features, in the dtype of X.
     inertia_, s_, membership_exponent_ : float
-        Of k-means on the embedding: the objective, the last finite exponent, and the default
-        exponent of `predict_proba` (``docs/math.md``, eq. 8.6).
+        Of k-means on the features the objective, the last finite exponent, and the default exponent
+        of `predict_proba` (``docs/math.md``, eq. 8.6).
     n_iter_ : int
         Number of passes of k-means.
     history_ : list of dict

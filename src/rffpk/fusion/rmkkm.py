@@ -138,10 +138,9 @@ class RMKKM(Clusterer):
         Exponent gamma in the constraint on the weights, from 0.05 to 0.95. The larger, the more
         weight goes to the kernels of the smallest costs.
     init : {"k-means++", "random", "spectral"} or array, default="k-means++"
-        Initial centroids: means of the clusters of rows chosen in the space of the mean kernel;
-        "spectral": clusters of its n_clusters leading eigenvectors. An array holds labels of the
-        rows, shape (n_samples,), each at least once, or weights of the rows, shape (n_clusters,
-        n_samples).
+        Initial centroids: means of the clusters of rows chosen by the mean kernel; "spectral":
+        clusters of its leading eigenvectors. An array holds labels of the rows, shape (n_samples,),
+        each at least once, or weights of the rows, shape (n_clusters, n_samples).
     max_iter : int, default=300
         Largest number of passes of a start.
     tol : float, default=0.0001
@@ -163,8 +162,7 @@ class RMKKM(Clusterer):
     inertia_, objective_ : float
         Objective of `labels_` with the kernel sum_l alpha_l k_l; the minimised sum at `s_`.
     s_, membership_exponent_ : float
-        -inf, the exponent of the minimum; default exponent of `predict_proba` (``docs/math.md``,
-        eq. 8.6).
+        -inf, that of the minimum; default exponent of `predict_proba` (``docs/math.md``, eq. 8.6).
     n_iter_ : int
         Number of passes of the best start.
     cache_ : bool

@@ -68,8 +68,7 @@ class SimpleMKKM(KernelFusion):
         Whether kernels are centered, and then scaled to a diagonal of one, precomputed ones not;
         whether rows of the embedding are scaled to length one for k-means.
     n_landmarks : int or None, default=None
-        Number of random rows, at least n_clusters, to learn on; the others are embedded by what was
-        learned (MKC-AE: Liang et al., NeurIPS 2022). None: all rows.
+        Number of random rows to learn on, at least n_clusters; others are embedded. None: all.
     max_iter : int, default=100
         Largest number of iterations; a ConvergenceWarning says if they did not reach `tol`.
     tol : float, default=1e-05
@@ -88,13 +87,12 @@ class SimpleMKKM(KernelFusion):
         Rows that were learned on, in rising order. None: all, except those of weight zero.
     kernel_weights_ : ndarray of shape (n_views,)
         Weights alpha >= 0 of the kernels, of sum one; kernel l has the factor alpha_l^2.
-    objective_ : float
-        F(alpha): the sum of `eigenvalues_` over the number of rows learned on, or their weight.
+    objective_, inertia_, s_, membership_exponent_ : float
+        What is optimised, at the last iteration; of k-means on the embedding the objective, the
+        last finite exponent, and the default exponent of `predict_proba` (``docs/math.md``, eq.
+        8.6).
     cluster_centers_ : ndarray of shape (n_clusters, n_clusters)
         Centroids of the rows of the embedding as k-means takes them.
-    inertia_, s_, membership_exponent_ : float
-        Of k-means on the embedding: the objective, the last finite exponent, and the default
-        exponent of `predict_proba` (``docs/math.md``, eq. 8.6).
     n_iter_ : int
         Number of iterations.
     history_ : list of dict

@@ -112,13 +112,12 @@ class SMKC(KernelFusion):
         Rows that are anchors, in the given order, or rising. None: kernels were precomputed.
     kernel_weights_ : ndarray of shape (n_views,)
         Equal numbers of sum one: the method learns no weights.
-    objective_ : float
-        The minimised sum, at the last iteration.
+    objective_, inertia_, s_, membership_exponent_ : float
+        What is optimised, at the last iteration; of k-means on the embedding the objective, the
+        last finite exponent, and the default exponent of `predict_proba` (``docs/math.md``, eq.
+        8.6).
     cluster_centers_ : ndarray of shape (n_clusters, n_clusters)
         Centroids of the rows of the embedding as k-means takes them.
-    inertia_, s_, membership_exponent_ : float
-        Of k-means on the embedding: the objective, the last finite exponent, and the default
-        exponent of `predict_proba` (``docs/math.md``, eq. 8.6).
     n_iter_ : int
         Number of iterations.
     history_ : list of dict

@@ -135,16 +135,14 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, E
         Number of frequencies D, at least 1; the output has 2 D columns. "auto": the least of 128,
         256, ..., 8192 with a `kernel_error_` of at most 0.02, or a UserWarning.
     kernel : {"rbf", "laplacian", "cauchy"}, default="rbf"
-        Kernel that the features approximate: exp(-gamma ||x-y||^2), exp(-gamma ||x-y||_1), or
-        prod_i 1 / (1 + gamma (x_i-y_i)^2).
+        Kernel: exp(-gamma ||x-y||^2), exp(-gamma ||x-y||_1), or prod_i 1 / (1 + gamma (x_i-y_i)^2).
     gamma : {"mean", "median", "scale"} or float, default="mean"
         Bandwidth. "mean": 1 / (2 mean distance) over pairs of rows, squared Euclidean, for
         "laplacian" the sum of absolute differences; "median": with the median; "scale": 1 /
         (n_features * X.var()). A number must be > 0.
     sampling : {"auto", "orthogonal", "structured", "iid"}, default="auto"
-        How frequencies are drawn: "orthogonal" and "structured" for "rbf" alone, "iid"
-        independently. "auto": for "rbf" "structured" from 32 columns on, "orthogonal" below, else
-        "iid".
+        How frequencies are drawn; "orthogonal" and "structured" are for "rbf". "auto": for "rbf"
+        "structured" from 32 columns on, "orthogonal" below; else "iid", independent.
     random_state : int, RandomState instance or None, default=None
         Source of all random draws. An int gives the same result in each call.
     n_jobs : int or None, default=None
