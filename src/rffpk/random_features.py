@@ -73,8 +73,7 @@ class RFFKernelPowerKMeans(AnnealedClusterer):
         (0, 1): the farthest, with this share of the weight. "auto": those beyond a gap of the
         distances, if there is one. Not for collections of Dask or missing views.
     kernel : {"rbf", "laplacian", "cauchy"}, default="rbf"
-        Kernel that the features approximate: exp(-gamma ||x-y||^2), exp(-gamma ||x-y||_1), or
-        prod_i 1 / (1 + gamma (x_i-y_i)^2).
+        Kernel: exp(-gamma ||x-y||^2), exp(-gamma ||x-y||_1), or prod_i 1 / (1 + gamma (x_i-y_i)^2).
     gamma : {"mean", "median", "scale"} or float, default="mean"
         Bandwidth. "mean": 1 / (2 mean distance) over pairs of rows, squared Euclidean, for
         "laplacian" the sum of absolute differences; "median": with the median; "scale": 1 /
