@@ -6,15 +6,14 @@ from dataclasses import field
 from functools import partial
 from typing import Any
 
-from rffpk._anneal import centroid_model, search
+from rffpk._anneal import centroid_model
 from rffpk._anneal.annealing import (
     OF_FEATURES,
     Annealing,
-    SearchParameters,
     Word,
-    automatic_swaps,
     check_annealing,
     search_parameters,
+    search_plan,
 )
 from rffpk._anneal.fit import (
     GivenInit,
@@ -26,12 +25,9 @@ from rffpk._anneal.fit import (
     metric_map,
 )
 from rffpk._anneal.fit import fit as fit_by_passes
-from rffpk._anneal.objective import PowerMean
 from rffpk._utils.arrays import Array
 from rffpk._utils.estimator import Clusterer, parameters
 from rffpk._utils.validation import Auto
-
-_AUTO_STARTS = 3  # followed by swaps; see docs/annealing.md
 
 
 @parameters
@@ -64,21 +60,9 @@ class AnnealedClusterer(Clusterer):
         """The problem of centroids of the columns; `more` are other parts of it."""
         given = search_parameters(self)
         return Problem(
-            partial(_plan, given), given.init, sample=given.sample, automatic=given.differs,
+            partial(search_plan, given), given.init, sample=given.sample, automatic=given.differs,
             hard=given.ends_hard, **more,
         )  # fmt: skip
-
-
-def _plan(given: SearchParameters, k: int, critical: float, objective: PowerMean) -> search.Plan:
-    """The starts and the number of swaps."""
-    starts, swaps = given.starts(critical, _AUTO_STARTS), given.swaps
-    if swaps is None:
-        swaps = automatic_swaps(k) if given.differs and given.ends_hard else 0
-    plain = not objective.learns_weights and objective.eta is None
-    if plain and k >= search.SOME and given.differs:
-        alone = k >= search.MANY and given.n_init is None
-        starts = search.from_merged_centroids(starts, alone)
-    return search.Plan(starts, 0 if k == 1 else swaps, critical=critical)
 
 
 @parameters

@@ -40,8 +40,8 @@ class RFFKernelPowerKMeans(AnnealedClusterer):
         Number of clusters k, from 1 to n_samples. "auto": found in the rows; may be 1. "coarse",
         "fine": the least and the largest that are better than one (``docs/clusters_number.md``).
     n_init : "auto" or int, default="auto"
-        Number of starts, at least 1; the best is kept. "auto": one from 100 clusters on or with a
-        given `init` or schedule, else three of different kinds.
+        Number of starts, at least 1; the best is kept. "auto": three of different kinds; one from
+        100 clusters on, or with another `init` or schedule.
     store_memberships : bool, default=False
         Whether `memberships_` is set, which takes O(n_samples n_clusters) memory.
     random_state : int, RandomState instance or None, default=None
@@ -71,8 +71,7 @@ class RFFKernelPowerKMeans(AnnealedClusterer):
         (0, 1): the farthest, with this share of the weight. "auto": those beyond a gap of the
         distances, if there is one. Not for collections of Dask or missing views.
     kernel : {"rbf", "laplacian", "cauchy"}, default="rbf"
-        Kernel that the features approximate: exp(-gamma ||x-y||^2), exp(-gamma ||x-y||_1), or
-        prod_i 1 / (1 + gamma (x_i-y_i)^2).
+        Kernel: exp(-gamma ||x-y||^2), exp(-gamma ||x-y||_1), or prod_i 1 / (1 + gamma (x_i-y_i)^2).
     gamma : {"mean", "median", "scale"} or float, default="mean"
         Bandwidth. "mean": 1 / (2 mean distance) over pairs of rows, squared Euclidean, for
         "laplacian" the sum of absolute differences; "median": with the median; "scale": 1 /
@@ -82,9 +81,8 @@ class RFFKernelPowerKMeans(AnnealedClusterer):
         k)) independent ones (Chen et al., theorem 3). "auto": the least of 128, 256, ..., 8192 with
         a squared error of the kernel of at most 0.02 of its variance (``docs/math.md``, section 9).
     sampling : {"auto", "orthogonal", "structured", "iid"}, default="auto"
-        How frequencies are drawn: "orthogonal" and "structured" for "rbf" alone, "iid"
-        independently. "auto": for "rbf" "structured" from 32 columns on, "orthogonal" below, else
-        "iid".
+        How frequencies are drawn; "orthogonal" and "structured" are for "rbf". "auto": for "rbf"
+        "structured" from 32 columns on, "orthogonal" below; else "iid", independent.
     cache : "auto", bool or int, default="auto"
         Whether features are stored, in the dtype of X. "auto": if they save time and take a quarter
         of available memory at most; a number: so many bytes. True: always, or a MemoryError.

@@ -113,11 +113,8 @@ class FeatureRun:
 
     def follow(self, stage: Stage, settles: bool = False) -> StageEnd:
         """The passes of a stage; of one that `settles` bounds may decide the labels of rows."""
-        if stage.noise:  # move every centroid at random
-            width = float((self.rows.scaled(np.ones(self.theta.shape[1])) ** 2).sum())
-            spread = stage.noise * math.sqrt(self.variance / width)
-            noise = self.context.random.standard_normal(self.theta.shape)
-            self.theta = self.rows.on_sphere(self.theta + spread * noise, self.theta)
+        if stage.noise:
+            self._disturb(stage.noise)
         plan = HardPlan()
         if is_hard(stage.s, self.rows.dtype):
             plan = hard_plan(self.rows, self.most, self.objective.learns_weights)
@@ -242,6 +239,13 @@ class FeatureRun:
         distance."""
         rounding = float((8 * np.finfo(dtype or self.rows.dtype).eps) ** 2 * self.variance)
         return COINCIDENT / self.rows.total_weight, rounding
+
+    def _disturb(self, size: float) -> None:
+        """Move every centroid at random, by `size` of the features' standard deviation."""
+        width = float((self.rows.scaled(np.ones(self.theta.shape[1])) ** 2).sum())
+        spread = size * math.sqrt(self.variance / width)
+        noise = self.context.random.standard_normal(self.theta.shape)
+        self.theta = self.rows.on_sphere(self.theta + spread * noise, self.theta)
 
     def _relocate(self, theta: Array, empty: Array) -> int:
         """Move the centroids of empty clusters, in place, to the costliest rows; return how many

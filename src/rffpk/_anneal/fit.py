@@ -234,6 +234,8 @@ def fit_model(
         writer = nullcontext() if write_labels is None else write_labels(found.rows.n)
         with writer as context.write_labels:
             run, end = search_centroids(found, context)
+            if found.plan.soft_end is not None:
+                found = soften(found, run, end, context)
             result = finish(model, found, run, end, context)
             if context.noise is not None:
                 context.noise.add_to(result.attributes)
@@ -391,6 +393,22 @@ def search_centroids(found: Prepared, context: FitContext) -> tuple[FeatureRun, 
     if math.isinf(end.s):  # no start was annealed
         end.s = float(run.kept(run.nearly_hard_exponent))
     return run, end
+
+
+def soften(found: Prepared, run: FeatureRun, end: StartEnd, context: FitContext) -> Prepared:
+    """Passes at a finite exponent after a search with a hard end; returns the rest of the fit."""
+    critical = found.plan.critical
+    if found.components is not None:
+        run.theta, context.history.left_out = found.components.expand(run.theta), 0.0
+        run.go_on(found.base)
+        rows = seeding_rows(found.some, context.k, context.random)
+        critical = decompositions.exponent_of_rows(rows)  # that before was of the components
+    assert found.plan.soft_end is not None
+    exponent = decompositions.exponent_of_memberships(found.some, run.theta)
+    plan = found.plan.soft_end(critical, exponent)
+    context.history.unit, end.s = plan.unit, plan.schedule.end
+    end.converged = run.settle("settle", end.s, plan.schedule.tol, plan.schedule.max_iter)
+    return replace(found, plan=plan, components=None)
 
 
 def _seed(found: Prepared, context: FitContext, number: int) -> Array:

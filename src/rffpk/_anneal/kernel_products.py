@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from itertools import groupby
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,9 +50,10 @@ class CenteredKernel:
         block -= offsets[:, None]
         return block
 
-    def block(self, rows: slice | Array, columns: slice) -> Array:
-        """Some rows and columns, float64."""
-        return self._centered(self.kernel.block(rows, columns), self.offsets[rows], columns)
+    def block(self, rows: slice | Array, columns: slice, dtype: Any) -> Array:
+        """Some rows and columns, in a dtype."""
+        block = self._centered(self.kernel.block(rows, columns), self.offsets[rows], columns)
+        return block.astype(dtype, copy=False)
 
     def cross(self, x: Array) -> tuple[Array, Array | None]:
         """The kernel between new rows x and all fitted ones, float64, and the squared norms of the
@@ -96,13 +98,10 @@ class Products:
 
         def fill(tile: tuple[slice, slice]) -> None:
             for number, matrix in enumerate(matrices):
-                matrix[tile] = self._block(number, *tile)
+                matrix[tile] = self.kernels[number].block(*tile, self.dtype)
 
         run_all(fill, tiles(self.n, self.n), self.n_threads)
         return matrices
-
-    def _block(self, number: int, rows: slice | Array, columns: slice) -> Array:
-        return self.kernels[number].block(rows, columns).astype(self.dtype, copy=False)
 
     def multiply(self, W: Array) -> Array:
         """W K_l of all kernels, (L, m, n), for W (m, n), or W_l K_l for (L, m, n)."""
@@ -117,8 +116,9 @@ class Products:
         def fill(row_tiles: list[tuple[slice, slice]]) -> None:
             rows = row_tiles[0][0]
             for number, product in enumerate(out):
+                kernel = self.kernels[number]
                 parts = (
-                    Ws[number][:, columns] @ self._block(number, rows, columns).T
+                    Ws[number][:, columns] @ kernel.block(rows, columns, self.dtype).T
                     for _, columns in row_tiles
                 )
                 product[:, rows] = sum(parts)
@@ -132,7 +132,7 @@ class Products:
         if self.stored is not None:
             return np.stack([matrix[index, : self.n] for matrix in self.stored])
         every = slice(0, self.n)
-        return np.stack([self._block(number, index, every) for number in range(len(self.kernels))])
+        return np.stack([kernel.block(index, every, self.dtype) for kernel in self.kernels])
 
 
 def squared_norms(W: Array, Y: Array) -> NDArray[np.float64]:
@@ -198,7 +198,8 @@ def kernel_coordinates(centered: CenteredKernel) -> NDArray[np.float64]:
     least, found = _LEAST_PIVOT * left.max(), np.zeros((n, max(most, 1)))
     while r < most and left.max() > least:
         pivot = left.argmax()
-        column = centered.block(np.array([pivot]), slice(None))[0] - found[:, :r] @ found[pivot, :r]
+        row = centered.block(np.array([pivot]), slice(None), np.float64)[0]
+        column = row - found[:, :r] @ found[pivot, :r]
         found[:, r] = column / math.sqrt(left[pivot])
         left -= found[:, r] ** 2
         r += 1

@@ -30,6 +30,18 @@ from rffpk._utils import config, validation
 from rffpk._utils.arrays import Array
 
 
+@dataclass(frozen=True)
+class Proposed:
+    """The first half of a step: centroids that a run may move to, once their products are known."""
+
+    W: Array  # (k, n)
+    G: Array  # (k,), the weights of the clusters
+    soft: float  # sum p M', and ...
+    hard: float  # ... the hard objective, at the centroids before
+    repairs: int  # number of centroids of empty clusters that were moved
+    started: float  # when the step was
+
+
 @dataclass
 class KernelSpace:
     """What starts with exact kernels share; they advance together."""
@@ -42,6 +54,8 @@ class KernelSpace:
     n_directions: int  # random directions whose mixtures are the disturbances
 
     lockstep: bool = field(default=True, init=False)
+    dtype: Any = field(init=False)  # of the products
+    total_weight: float = field(init=False)
     variance: float = field(init=False)  # total variance of the features
     alpha: Array = field(init=False)  # (L,): equal kernel weights
     directions: Array = field(init=False)  # (n_directions, n), and ...
@@ -50,6 +64,8 @@ class KernelSpace:
     def __post_init__(self) -> None:
         """The total variance and the directions, with their products."""
         n, products = self.products.n, self.products
+        self.dtype = products.dtype
+        self.total_weight = float(n if self.weight is None else self.weight.sum())
         L = len(products.kernels)
         self.alpha = np.full(L, 1 / L)
         counted = np.ones(n) if self.weight is None else 1.0 * (self.weight > 0)
@@ -73,14 +89,6 @@ class KernelSpace:
         inside = np.arange(k)[:, None] == labels
         return np.asarray(inside * (1.0 if self.weight is None else self.weight))
 
-    @property
-    def dtype(self) -> Any:
-        return self.products.dtype
-
-    @property
-    def total_weight(self) -> float:
-        return float(self.products.n if self.weight is None else self.weight.sum())
-
     def critical_exponent(self) -> float:
         """The critical exponent of at most 500 random rows; 0 if these are equal."""
         counted = np.arange(self.products.n) if self.weight is None else np.flatnonzero(self.weight)
@@ -100,18 +108,15 @@ class KernelSpace:
 
     def begin(self, numbers: list[int]) -> list[KernelRun]:
         """Runs of the starts with these numbers, with the products of their initial centroids."""
-        runs = [self._run(self.seed(self).astype(self.dtype), number) for number in numbers]
-        for run, Y in zip(runs, self._multiply([run.W for run in runs])):
-            run.set_products(Y)
-        return runs
-
-    def _run(self, W: Array, number: int) -> KernelRun:
-        return KernelRun(self, W, number)
+        Ws = [self.seed(self).astype(self.dtype) for _ in numbers]
+        return [KernelRun(self, *each) for each in zip(Ws, self._multiply(Ws), numbers)]
 
     def advance(self, runs: list[KernelRun], stages: list[Stage]) -> list[StageEnd | None]:
         """One step of each run, with one product for all runs."""
         proposed = [run.propose(stage) for run, stage in zip(runs, stages)]
-        return [run.move(Y) for run, Y in zip(runs, self._multiply(proposed))]
+        Ys = self._multiply([each.W for each in proposed])
+        moves = zip(runs, stages, proposed, Ys)
+        return [run.move(stage, to, Y) for run, stage, to, Y in moves]
 
     def _multiply(self, Ws: list[Array]) -> list[Array]:
         """The products (L, k, n) of each W."""
@@ -122,55 +127,49 @@ class KernelSpace:
 class KernelRun:
     """One start: its centroids W (k, n), their products, and its kernel weights."""
 
-    def __init__(self, space: KernelSpace, W: Array, number: int) -> None:
+    def __init__(self, space: KernelSpace, W: Array, Y: Array, number: int) -> None:
         self.space, self.number, self.passes = space, number, 0
+        self.n_rows, self.k = space.products.n, len(W)
         self._steps = 0  # of the current stage
         self.alpha = space.alpha
         self.W = W
-        self.k = len(W)
-        self.Y = np.empty(0)  # W K_l, (L, k, n), and ...
-        self.squares = np.empty(0)  # ... squared norms of the centroids, (L, k)
+        self.Y = Y  # W K_l, (L, k, n), and ...
+        self.squares = squared_norms(W, Y)  # ... squared norms of the centroids, (L, k)
 
-    @property
-    def n_rows(self) -> int:
-        return self.space.products.n
-
-    def set_products(self, Y: Array) -> None:
-        """The products of W."""
-        self.Y, self.squares = Y, squared_norms(self.W, Y)
-
-    def propose(self, stage: Stage) -> Array:
+    def propose(self, stage: Stage) -> Proposed:
         """The next W, from the weights of the rows at the exponent of a stage."""
-        self._started, self._stage = time.perf_counter(), stage
+        started = time.perf_counter()
         if stage.noise and not self._steps:
             self._disturb(stage.noise)
-        weights, self._soft, self._hard = self._weigh(stage.s)
+        weights, soft, hard = self._weigh(stage.s)
         G = weights.sum(axis=1, dtype=np.float64)
         stays = without_weight(G, self.space.dtype)
         means = weights / np.where(stays, 1, G)[:, None].astype(weights.dtype)
-        self._next = means.astype(weights.dtype, copy=False)
+        W = means.astype(weights.dtype, copy=False)
         empty = np.flatnonzero(stays)
-        self._next[empty] = self.W[empty]
-        self._G, self._repairs = G, self._relocate(empty) if len(empty) else 0
-        return self._next
+        W[empty] = self.W[empty]
+        repairs = self._relocate(W, empty) if len(empty) else 0
+        return Proposed(W, G, soft, hard, repairs, started)
 
-    def move(self, Y: Array) -> StageEnd | None:
+    def move(self, stage: Stage, to: Proposed, Y: Array) -> StageEnd | None:
         """Move to the proposed W, whose products are Y, and update the kernel weights; returns the
         end of the stage, None if it is not over."""
-        stage, k = self._stage, self.k
-        squares = squared_norms(self._next, Y)
-        shift = self._shift(squares)
-        penalty = self._penalty()
-        objective = power_objective(self._soft, self._hard, k, stage.s) + penalty
-        self.W, self.Y, self.squares = self._next, Y, squares
-        distinct = self.count_distinct(self._hard)
-        seconds = time.perf_counter() - self._started
+        k, objective = self.k, self.space.objective
+        squares = squared_norms(to.W, Y)
+        shift = self._shift(to.W, squares)
+        penalty = objective.penalty(self.alpha, self.space.total_weight)
+        value = power_objective(to.soft, to.hard, k, stage.s) + penalty
+        self.W, self.Y, self.squares = to.W, Y, squares
+        distinct = self.count_distinct(to.hard)
+        seconds = time.perf_counter() - to.started
         step = Step(
-            self._soft, self._hard, objective, penalty, shift, distinct, distinct < k, seconds,
-            self._repairs,
-        )  # fmt: skip
+            to.soft, to.hard, value, penalty, shift, distinct, distinct < k, seconds, to.repairs
+        )
         self.space.context.history.add_step(stage, step, self.number, self.n_rows, self.alpha)
-        self._reweigh(stage.s)
+        if objective.learns_weights:  # from the costs at the new centroids
+            costs = self.space.products.diagonals @ (to.G @ self.W) - squares @ to.G
+            constant = power_constant(k, stage.s)
+            self.alpha = objective.reweigh(costs, constant, self.space.total_weight)
         self.passes += 1
         self._steps += 1
         if not stage.is_over(self._steps, shift):
@@ -181,7 +180,8 @@ class KernelRun:
     def cost(self, s: float) -> float:
         """The objective at the current centroids."""
         _, soft, hard = self._weigh(s)
-        return power_objective(soft, hard, self.k, s) + self._penalty()
+        penalty = self.space.objective.penalty(self.alpha, self.space.total_weight)
+        return power_objective(soft, hard, self.k, s) + penalty
 
     def nearly_hard_exponent(self) -> float:
         """The exponent at which annealing would end at these centroids."""
@@ -212,14 +212,12 @@ class KernelRun:
             distinct[j] = not (near[j] & distinct).any()
         return int(distinct.sum())
 
-    def _penalty(self) -> float:
-        return self.space.objective.penalty(self.alpha, self.space.total_weight)
-
-    def _shift(self, squares: Array) -> float:
-        if np.array_equal(self._next, self.W):
+    def _shift(self, W: Array, squares: Array) -> float:
+        """How far centroids move to W, of these squared norms."""
+        if np.array_equal(W, self.W):
             return 0.0
         k, variance = self.k, self.space.variance
-        mixed = np.einsum("kn,lkn->l", self._next, self.Y, dtype=np.float64)
+        mixed = np.einsum("kn,lkn->l", W, self.Y, dtype=np.float64)
         moved = self.alpha @ (squares.sum(axis=1) + self.squares.sum(axis=1) - 2 * mixed) / k
         return math.sqrt(max(moved, 0.0) / variance) if variance > 0 else 0.0
 
@@ -241,15 +239,6 @@ class KernelRun:
         )
         return result
 
-    def _reweigh(self, s: float) -> None:
-        """New kernel weights from the costs at the new centroids, if the weights are learned."""
-        if not self.space.objective.learns_weights:
-            return
-        weight = self._G @ self.W
-        costs = self.space.products.diagonals @ weight - self.squares @ self._G
-        constant = power_constant(self.k, s)
-        self.alpha = self.space.objective.reweigh(costs, constant, self.space.total_weight)
-
     def _disturb(self, size: float) -> None:
         """Move every centroid at random, by `size` of the features' standard deviation."""
         directions, dtype = self.space.directions, self.space.dtype
@@ -257,11 +246,12 @@ class KernelRun:
         mix = self.space.context.random.standard_normal((self.k, n_directions))
         mix = mix * size / math.sqrt(n_directions)
         self.W = (self.W + mix @ directions).astype(dtype)
-        self.set_products((self.Y + mix @ self.space.direction_products).astype(dtype))
+        self.Y = (self.Y + mix @ self.space.direction_products).astype(dtype)
+        self.squares = squared_norms(self.W, self.Y)
 
-    def _relocate(self, empty: Array) -> int:
-        """Move the centroids of these empty clusters to the costliest rows; return how many
-        moved."""
+    def _relocate(self, W: Array, empty: Array) -> int:
+        """Move the centroids W of these empty clusters, in place, to the costliest rows; return how
+        many moved."""
         Y, diagonal, squares = self._combined()
         gaps = squares[:, None] - 2 * Y
         gaps[empty] = np.inf
@@ -269,8 +259,8 @@ class KernelRun:
         costs = row_costs(nearest, self.space.weight, self.space.variance, Y.dtype)
         chosen = costliest(costs, len(empty))
         places = empty[: len(chosen)]
-        self._next[places] = 0
-        self._next[places, chosen] = 1
+        W[places] = 0
+        W[places, chosen] = 1
         return len(chosen)
 
 

@@ -104,20 +104,17 @@ class _BlasLimit:
         try:
             with self._lock:
                 if self._before is None:
-                    self._set()
+                    blas = _loaded("blas")
+                    self._before = blas.limit(limits=None)  # first: the process may fork any time
+                    blas.limit(limits=1)
+                    # threadpoolctl 3.8 lets one thread at a time set limits; another may restore
+                    with blas.limit(limits=None):
+                        pass
             yield
         finally:
             with self._lock:
                 self._holders.remove(holder)
                 self._restore()
-
-    def _set(self) -> None:
-        blas = _loaded("blas")
-        self._before = blas.limit(limits=None)  # first: the process may fork any time
-        blas.limit(limits=1)
-        # threadpoolctl 3.8 lets one thread at a time set limits; another may restore
-        with blas.limit(limits=None):
-            pass
 
     def _restore(self) -> None:
         if not self._holders and self._before is not None:

@@ -57,20 +57,24 @@ class RobustSpace(KernelSpace):
 
     objective: NormedWeights
 
-    def _run(self, W: Array, number: int) -> KernelRun:
+    def begin(self, numbers: list[int]) -> list[KernelRun]:
+        Ws = [self._means(self.seed(self).astype(self.dtype)) for _ in numbers]
+        return [RobustRun(self, *each) for each in zip(Ws, self._multiply(Ws), numbers)]
+
+    def _means(self, W: Array) -> Array:
         Y = self.products.multiply(W).astype(np.float64)
         squares = np.einsum("kn,lkn->k", W, Y)
         labels = (squares[:, None] - 2 * Y.sum(axis=0)).argmin(axis=0)
         means = cluster_means(self.members(labels, len(W)))
         kept = means.any(axis=-1, keepdims=True)
-        return RobustRun(self, np.where(kept, means, W).astype(self.dtype), number)
+        return np.where(kept, means, W).astype(self.dtype)
 
 
 class RobustRun(KernelRun):
     """A start whose rows have the weights p_i / (2 distance_i)."""
 
-    def __init__(self, space: RobustSpace, W: Array, number: int) -> None:
-        super().__init__(space, W, number)
+    def __init__(self, space: RobustSpace, W: Array, Y: Array, number: int) -> None:
+        super().__init__(space, W, Y, number)
         self.alpha = space.objective.equal(len(self.alpha))
 
     def _weigh(self, s: float) -> tuple[Array, float, float]:

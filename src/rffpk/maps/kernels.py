@@ -513,11 +513,14 @@ class FittedKernel:
         if self._normalize:
             raw *= self._inverse_norms[columns]
             raw *= _inverse_norms(self._centered_diagonal(diagonal, means))[:, None]
-        return self._rescaled(raw)
+        return raw if self._scale is None else self._rescaled(raw)
 
     def _finished_diagonal(self, diagonal: Array, means: Array | None) -> Array:
-        diagonal = self._centered_diagonal(diagonal, means)
-        return self._rescaled((diagonal > 0).astype(np.float64) if self._normalize else diagonal)
+        if means is not None:
+            diagonal = self._centered_diagonal(diagonal, means)
+        if self._normalize:
+            diagonal = (diagonal > 0).astype(np.float64)
+        return diagonal if self._scale is None else self._rescaled(diagonal)
 
     def _centered_diagonal(self, diagonal: Array, means: Array | None) -> Array:
         """Squared norms of centered features, zero if they are that up to rounding."""
@@ -528,7 +531,8 @@ class FittedKernel:
         return np.where(centered > _ROUNDING * size, centered, 0)
 
     def _rescaled(self, values: Array) -> Array:
-        return values if self._scale is None else (values - self._scale[0]) * self._scale[1]
+        assert self._scale is not None
+        return (values - self._scale[0]) * self._scale[1]
 
 
 @np.errstate(over="ignore", invalid="ignore")  # kernels that are not finite are refused
