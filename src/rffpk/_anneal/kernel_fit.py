@@ -204,6 +204,7 @@ def fit(self: M, X: Any, y: Any = None, sample_weight: Any = None) -> M:
             storage=Storage(self.cache),
         )  # fmt: skip
         found = prepare(self, problem, X, sample_weight, context)
+        context = found.space.context
         run, end = search_centroids(found, context)
         ending, attributes = finish(self, found, run, end, context)
         publish(self, attributes, found, end, ending, context)
@@ -229,7 +230,8 @@ def prepare(
         raise ValueError(f"X is a list of {len(xs)} views, must be one array.")
     n, weight = len(xs[0]), validation.check_sample_weight(sample_weight, len(xs[0]), X)
     counted = n if weight is None else int(np.count_nonzero(weight))
-    k = context.k = validation.check_n_clusters(model.n_clusters, n, counted)
+    k = validation.check_n_clusters(model.n_clusters, n, counted)
+    context = replace(context, k=k)
     given = None if isinstance(problem.init, str) else given_weights(problem.init, k, n)
     products = _products(model, problem, xs, weight, context)
     if weight is not None:  # scaled to the range of float32
