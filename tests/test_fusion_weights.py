@@ -171,7 +171,7 @@ def test_weights_of_one_change_no_bit(model):
 def test_rows_of_weight_zero_have_no_influence_and_a_label(model):
     far = [np.where(WEIGHT[:, None] > 0, x, x + 1e3 * np.arange(N)[:, None]) for x in VIEWS]
     found, moved = (fit(model, X, WEIGHT) for X in (VIEWS, far))
-    if "anchors" in model.get_params() and not isinstance(model.anchors, str):
+    if "anchors" in model.get_params() and not isinstance(model.anchors, (str, int)):
         model = clone(model).set_params(anchors=np.searchsorted(COUNTED, model.anchors))
     without = fit(model, [x[COUNTED] for x in VIEWS], WEIGHT[COUNTED])
     for other in (moved, without):

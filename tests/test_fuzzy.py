@@ -3,9 +3,12 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.spatial.distance import pdist
 from sklearn.datasets import load_iris, make_blobs
+from sklearn.metrics import adjusted_rand_score, confusion_matrix
 
-from rffpk import FuzzyCMeans, cmeans, partition_coefficient
+from rffpk import FuzzyCMeans, PowerKMeans, cmeans, partition_coefficient
+from rffpk.sources import from_array
 
 X = load_iris().data
 
@@ -124,11 +127,77 @@ def test_a_square_array_is_taken_as_centroids():
     assert model.history_[0]["objective"] == pytest.approx(expected)
 
 
-def test_one_start_is_the_default():
-    models = [FuzzyCMeans(3, n_init=n, random_state=0).fit(X) for n in ("auto", 1)]
-    assert_array_equal(models[0].cluster_centers_, models[1].cluster_centers_)
+UNEVEN = make_blobs([2000, 100, 300], centers=[[0, 0], [12, 0], [0, 9]], random_state=0)
+MANY_GROUPS = make_blobs(2000, 10, centers=20, random_state=20)
+
+
+@pytest.mark.parametrize("m", [1.2, 2.0, "auto"])
+@pytest.mark.parametrize("rows, y", [UNEVEN, MANY_GROUPS], ids=["uneven", "many"])
+def test_a_search_finds_what_no_start_at_the_fuzzifier_is_below(rows, y, m):
+    k = len({*y})
+    found = [FuzzyCMeans(k, m=m, random_state=seed).fit(rows) for seed in range(4)]
+    assert {adjusted_rand_score(y, model.labels_) for model in found} == {1.0}
+    lowest = FuzzyCMeans(k, m=found[0].m_, n_init=20, random_state=0).fit(rows).objective_
+    assert_allclose([model.objective_ for model in found], lowest, rtol=1e-4)
+
+
+def test_starts_at_the_fuzzifier_are_counted():
+    model = FuzzyCMeans(3, n_init=2, random_state=0).fit(X)
+    starts = [each for each in model.history_ if each["stage"] == "start"]
+    assert [each["kind"] for each in starts] == ["given"] * 2
+    assert {each["s"] for each in model.history_ if "s" in each} == {-1.0}
     with pytest.raises(ValueError, match="n_init == 0"):
         FuzzyCMeans(3, n_init=0).fit(X)
+
+
+@pytest.mark.promise(
+    "Memberships and trees",
+    'Fuzzy c-means with m="auto" tells clusters in many columns apart; memberships are calibrated.',
+)
+@pytest.mark.parametrize("d", [2, 10, 50, 200, 768])
+def test_the_fuzzifier_follows_from_the_rows(d):
+    centers = np.random.default_rng(d).standard_normal((10, d))
+    centers *= 5 / pdist(centers).min()
+    y = np.arange(2000) % 10
+    rows = centers[y] + np.random.default_rng(1).standard_normal((2000, d))
+    model = FuzzyCMeans(10, m="auto", random_state=0).fit(rows)
+    plain = PowerKMeans(10, random_state=0).fit(rows)
+    assert adjusted_rand_score(y, model.labels_) > adjusted_rand_score(y, plain.labels_) - 0.01
+    largest = model.predict_proba(rows).max(axis=1)
+    right = confusion_matrix(y, model.labels_).max(axis=0).sum() / len(y)
+    assert abs(largest.mean() - right) < 0.05
+    assert model.m_ == pytest.approx(1 - 1 / model.s_)
+    assert model.membership_exponent_ == model.s_
+
+
+def test_an_automatic_fuzzifier_goes_with_all_that_a_number_does():
+    rows = MANY_GROUPS[0].astype(np.float32)
+    options = {"m": "auto", "random_state": 0}
+    model = FuzzyCMeans(20, **options).fit(rows)
+    weighted = FuzzyCMeans(20, **options).fit(rows, sample_weight=np.full(len(rows), 3.0))
+    assert weighted.m_ == pytest.approx(model.m_)
+    assert FuzzyCMeans(20, sample=500, **options).fit(rows).m_ == pytest.approx(model.m_, rel=0.05)
+    source = FuzzyCMeans(20, **options).fit(from_array(rows, block_rows=300))
+    assert_array_equal(source.cluster_centers_, model.cluster_centers_)
+    given = FuzzyCMeans(20, init=model.cluster_centers_, **options).fit(rows)
+    assert given.m_ == pytest.approx(model.m_, rel=0.01)
+    stream = FuzzyCMeans(20, sample=1000, **options)
+    for batch in np.array_split(rows, 4):
+        stream.partial_fit(batch)
+    assert stream.m_ == pytest.approx(model.m_, rel=0.05)
+    assert FuzzyCMeans(1, **options).fit(rows).m_ > 1
+    equal = FuzzyCMeans(1, **options).fit(np.ones((30, 2)))
+    assert np.isfinite(equal.m_)
+
+
+def test_the_function_takes_an_automatic_fuzzifier():
+    rows, y = MANY_GROUPS
+    m = FuzzyCMeans(20, m="auto", random_state=0).fit(rows).m_
+    found = cmeans(rows, 20, "auto", random_state=0)
+    near = cmeans(rows, 20, m, random_state=0)
+    assert_allclose(found.jm, near.jm, rtol=0.01)
+    with pytest.raises((TypeError, ValueError), match="m == 'low'"):
+        cmeans(rows, 20, "low")
 
 
 def test_memberships_of_an_earlier_fit_are_forgotten():

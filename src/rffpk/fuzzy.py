@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import field
+from dataclasses import field, replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -11,7 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rffpk._anneal import centroid_model
+from rffpk._anneal.annealing import SearchParameters, search_parameters, search_plan
 from rffpk._anneal.fit import (
+    FitResult,
     GivenInit,
     Init,
     Metric,
@@ -22,7 +24,7 @@ from rffpk._anneal.fit import (
 )
 from rffpk._anneal.fit import fit as fit_by_passes
 from rffpk._anneal.objective import PowerMean
-from rffpk._anneal.search import Plan, Schedule, given_starts
+from rffpk._anneal.search import FitContext, Plan, Schedule, given_starts
 from rffpk._rows.passes import make_rows, one_pass, total_variance
 from rffpk._rows.rows import Rows
 from rffpk._rows.sums import power_constant
@@ -31,10 +33,12 @@ from rffpk._utils.arrays import Array
 from rffpk._utils.columns import Columns, SparseRows, unit_rows
 from rffpk._utils.estimator import Clusterer, parameters
 from rffpk._utils.messages import warn
-from rffpk._utils.validation import Auto
+from rffpk._utils.validation import Auto, is_option
 from rffpk.metrics import checked_memberships, partition_coefficient
 
 MAX_M = 6.0  # the fuzzifier at s = MAX_S
+_SEARCH_TOL = 1e-3  # of the search whose clusters passes at the fuzzifier begin with
+_BELOW_CRITICAL = 3.0  # times the critical exponent is the largest with m="auto"
 _WIDE = 4  # columns for each row, above which `cmeans` warns that rows are samples
 
 
@@ -54,10 +58,12 @@ class FuzzyCMeans(Clusterer):
 
     Parameters
     ----------
-    n_clusters : int, default=8
-        Number of clusters k, from 1 to n_samples.
+    n_clusters : {"coarse", "auto", "fine"} or int, default=8
+        Number of clusters k, from 1 to n_samples. "auto": found in the rows; may be 1. "coarse",
+        "fine": the least and the largest that are better than one (``docs/clusters_number.md``).
     n_init : "auto" or int, default="auto"
-        Number of starts, at least 1; the best is kept. "auto": one, as for an `init` that is given.
+        Number of starts at `m`, at least 1; the best is kept. "auto": for ``init="k-means++"`` the
+        starts and swaps of `PowerKMeans`, whose best clusters passes at `m` go on from; else one.
     store_memberships : bool, default=False
         Whether `memberships_` is set, which takes O(n_samples n_clusters) memory.
     random_state : int, RandomState instance or None, default=None
@@ -66,9 +72,11 @@ class FuzzyCMeans(Clusterer):
         Number of threads, -1024 to 1024 except 0; None and -1: all allowed, -2: all except one.
     verbose : int, default=0
         If not 0, each pass is reported; the logger "rffpk" gets the same lines at level DEBUG.
-    m : float, default=2.0
+    m : float or "auto", default=2.0
         Fuzzifier, 1 < m <= 6. The closer it is to one, the closer memberships are to 0 and 1.
-    sample : "auto", int or None, default=None
+        "auto": after a search as by `PowerKMeans` the one whose memberships are calibrated, small
+        enough that centroids do not coincide (``docs/math.md``, section 8).
+    sample : "auto", int or None, default="auto"
         Number of rows, at least n_clusters, that starts run on; larger samples and all rows follow.
         "auto": 20 000, or 50 for each cluster if that is more. None: all rows.
     init : {"k-means++", "random", "k-means"}, array or callable, default="k-means++"
@@ -93,10 +101,14 @@ class FuzzyCMeans(Clusterer):
     ----------
     cluster_centers_ : ndarray of shape (n_clusters, n_features_in_)
         Centroids, in the dtype of X; with `whitening` of shape (n_clusters, n_components).
+    n_clusters_, selection_ : int and NClustersSelection
+        Number of clusters; good numbers with scores and partitions, set if `n_clusters` is none.
     labels_ : ndarray of int32, shape (n_samples,)
         Cluster of each row: the index of its nearest centroid.
     inertia_, objective_ : float
-        k-means objective of `labels_`; J_m, which `history_` has too.
+        k-means objective of `labels_`; J_m, which `history_` has too, but for the search before.
+    m_ : float
+        The fuzzifier.
     s_, membership_exponent_ : float
         The exponent -1/(m-1).
     n_iter_, sample_size_ : int
@@ -121,8 +133,8 @@ class FuzzyCMeans(Clusterer):
     (500, 3)
     """
 
-    m: float = 2.0
-    sample: Auto | int | None = None
+    m: Auto | float = 2.0
+    sample: Auto | int | None = "auto"
     init: Init | GivenInit = "k-means++"
     max_iter: int = 300
     tol: float = 1e-4
@@ -130,6 +142,7 @@ class FuzzyCMeans(Clusterer):
     whitening: float | None = None
     # what a fit sets
     cluster_centers_: Array = field(init=False)
+    m_: float = field(init=False)
     sample_size_: int = field(init=False)
     n_buffered_: int = field(init=False)
 
@@ -139,12 +152,16 @@ class FuzzyCMeans(Clusterer):
     def _check_parameters(self) -> None:
         check_search(self)
         check_metric(self.metric, self.whitening)
-        validation.check_real(self.m, "m", 1, MAX_M, include="right")
+        check_m(self.m)
 
     def _problem(self) -> Problem:
+        given = search_parameters(self)
+        searches = is_option(self.m, "auto") or (given.differs and given.n_init is None)
+        plan = partial(self._search_plan, given) if searches else self._plan
         return Problem(
-            self._plan, self.init, partial(metric_map, self), sample=self.sample,
-            given=self._centroids_of_memberships, unit_centroids=self.metric == "cosine",
+            plan, self.init, partial(metric_map, self), sample=self.sample, hard=searches,
+            automatic=searches and given.differs, given=self._centroids_of_memberships,
+            unit_centroids=self.metric == "cosine", published=self._published,
         )  # fmt: skip
 
     def _centroids_of_memberships(self, rows: Rows, k: int) -> Array | None:
@@ -155,7 +172,7 @@ class FuzzyCMeans(Clusterer):
         of_centroids = shape == (k, len(rows.shift))
         if shape != (rows.n, k) or of_centroids or rows.stream is not None:
             return None
-        u = checked_memberships(init, "init") ** float(self.m)
+        u = checked_memberships(init, "init") ** (2.0 if isinstance(self.m, str) else float(self.m))
         weight = 1.0 if rows.weight is None else rows.weight[:, None]
         x = (
             unit_rows(rows.xs[0].astype("float64"))
@@ -164,12 +181,40 @@ class FuzzyCMeans(Clusterer):
         )
         return _centroids(x, weight * u)
 
+    def _search_plan(
+        self, given: SearchParameters, k: int, critical: float, objective: PowerMean
+    ) -> Plan:
+        """Starts and swaps as of power k-means, after which passes at the fuzzifier follow."""
+        coarse = replace(given, tol=max(given.tol, _SEARCH_TOL))
+        plan = search_plan(coarse, k, critical, objective)
+        return replace(plan, soft_end=partial(self._fixed, k))
+
     def _plan(self, k: int, critical: float, objective: PowerMean) -> Plan:
-        s, tol = -1 / (float(self.m) - 1), float(self.tol)
+        return self._fixed(k, critical)
+
+    def _fixed(self, k: int, critical: float, exponent: float = -math.inf) -> Plan:
+        """Starts at the fuzzifier; with m="auto" that of calibrated memberships, which have this
+        exponent, but well below the critical one (docs/math.md, section 8)."""
+        s = -1.0
+        if not isinstance(self.m, str):
+            s = -1 / (float(self.m) - 1)
+        elif math.isfinite(exponent):
+            s = min(exponent, _BELOW_CRITICAL * critical)
+        tol = float(self.tol)
         schedule = Schedule(start=s, end=s, passes=1, max_iter=int(self.max_iter), tol=tol)
         starts = given_starts(schedule, self.init, self.n_init)
         unit = 1 / power_constant(k, s)
         return Plan(starts, unit=unit, critical=critical, lowered_by="m")
+
+    def _published(self, result: FitResult, context: FitContext) -> None:
+        self.m_ = 1 - 1 / self.s_
+
+
+def check_m(m: Any, highest: float | None = MAX_M) -> None:
+    """The fuzzifier; `highest`: of a number, if there is a limit."""
+    if not is_option(m, "auto"):
+        include = "neither" if highest is None else "right"
+        validation.check_real(m, "m", 1, highest, include=include, also="'auto'")
 
 
 # ---- the function --------------------------------------------------------------------------------
@@ -190,7 +235,7 @@ class CMeansResult(NamedTuple):
 def cmeans(
     X: Any,
     c: int,
-    m: float = 2.0,
+    m: float | Auto = 2.0,
     error: float = 0.005,
     maxiter: int = 1000,
     init: Any = None,
@@ -206,8 +251,8 @@ def cmeans(
         Finite numbers; rows are samples (scikit-fuzzy's function takes the transpose).
     c : int
         Number of clusters, from 1 to n_samples.
-    m : float
-        Fuzzifier, 1 < m <= 6.
+    m : float or "auto"
+        Fuzzifier, 1 < m <= 6. "auto": that of a `FuzzyCMeans` with ``m="auto"``.
     error : float
         The iterations end when the memberships change by less than this number >= 0, in the
         Frobenius norm.
@@ -261,7 +306,7 @@ def cmeans(
     X = validation.finite_array(X, "X", order="C")
     _check_orientation(X, c, init)
     c = validation.check_int(c, "c", 1, len(X))
-    m = validation.check_real(m, "m", 1, MAX_M, include="right")
+    check_m(m)
     error = validation.check_real(error, "error", 0)
     maxiter = validation.check_int(maxiter, "maxiter", 1)
     validation.check_n_jobs(n_jobs)
@@ -276,10 +321,13 @@ def cmeans(
             raise ValueError("init must be >= 0, with columns that are not zero.")
     u /= u.max(axis=1, keepdims=True)  # sums of the largest numbers overflow
     u /= u.sum(axis=1, keepdims=True)
+    if isinstance(m, str):
+        seed = random.randint(2**31 - 1)
+        m = FuzzyCMeans(c, m=m, random_state=seed, n_jobs=n_jobs).fit(X).m_
     with config.one_blas_thread():
         rows = make_rows([X], [None], None, config.n_threads(n_jobs))
         total_variance(rows)  # must neither underflow nor overflow
-        return _iterate(rows, u, m, error, maxiter)
+        return _iterate(rows, u, float(m), error, maxiter)
 
 
 def _check_orientation(X: Array, c: Any, init: Any) -> None:

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from dataclasses import field
 from functools import partial
-from typing import Any, get_args
+from typing import Any
 
-from rffpk._anneal import centroid_model, search
+from rffpk._anneal import centroid_model
 from rffpk._anneal.annealing import (
     OF_FEATURES,
     Annealing,
-    SearchParameters,
     Word,
-    automatic_swaps,
     check_annealing,
     search_parameters,
+    search_plan,
 )
 from rffpk._anneal.fit import (
     GivenInit,
@@ -26,13 +25,9 @@ from rffpk._anneal.fit import (
     metric_map,
 )
 from rffpk._anneal.fit import fit as fit_by_passes
-from rffpk._anneal.objective import PowerMean
-from rffpk._anneal.selection import NClustersSelection
 from rffpk._utils.arrays import Array
 from rffpk._utils.estimator import Clusterer, parameters
-from rffpk._utils.validation import Auto, Level, is_option
-
-_AUTO_STARTS = 3  # followed by swaps; see docs/annealing.md
+from rffpk._utils.validation import Auto
 
 
 @parameters
@@ -65,27 +60,9 @@ class AnnealedClusterer(Clusterer):
         """The problem of centroids of the columns; `more` are other parts of it."""
         given = search_parameters(self)
         return Problem(
-            partial(_plan, given), given.init, sample=given.sample, automatic=given.differs,
+            partial(search_plan, given), given.init, sample=given.sample, automatic=given.differs,
             hard=given.ends_hard, **more,
         )  # fmt: skip
-
-
-def _plan(given: SearchParameters, k: int, critical: float, objective: PowerMean) -> search.Plan:
-    """The starts and the number of swaps."""
-    starts, swaps = given.starts(critical, _AUTO_STARTS), given.swaps
-    if swaps is None:
-        swaps = automatic_swaps(k) if given.differs and given.ends_hard else 0
-    plain = not objective.learns_weights and objective.eta is None
-    if plain and k >= search.SOME and given.differs:
-        alone = k >= search.MANY and given.n_init is None
-        starts = search.from_merged_centroids(starts, alone)
-    return search.Plan(starts, 0 if k == 1 else swaps, critical=critical)
-
-
-def given_number(self: Any) -> Any:
-    """The number of clusters that is given; 1 where it is to be found."""
-    sought = any(is_option(self.n_clusters, level) for level in get_args(Level))
-    return 1 if sought else self.n_clusters
 
 
 @parameters
@@ -182,14 +159,9 @@ class PowerKMeans(AnnealedClusterer):
     (5, 2)
     """
 
-    n_clusters: Level | int = field(default=8, kw_only=False)  # type: ignore[assignment]
     metric: Metric = "euclidean"
     whitening: float | None = None
     n_buffered_: int = field(init=False)  # what `partial_fit` sets
-    n_clusters_: int = field(init=False)
-    selection_: NClustersSelection = field(init=False)
-
-    _given_number = property(given_number)
 
     partial_fit = centroid_model.partial_fit
     _takes_narrow_rows = True

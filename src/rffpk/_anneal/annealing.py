@@ -8,7 +8,18 @@ from typing import Any, Literal, NamedTuple, get_args
 
 from sklearn.base import BaseEstimator
 
-from rffpk._anneal.search import Schedule, Start, Until, different_starts, given_starts
+from rffpk._anneal.objective import PowerMean
+from rffpk._anneal.search import (
+    MANY,
+    SOME,
+    Plan,
+    Schedule,
+    Start,
+    Until,
+    different_starts,
+    from_merged_centroids,
+    given_starts,
+)
 from rffpk._utils import validation
 from rffpk._utils.estimator import parameters
 from rffpk._utils.validation import MAX_S, Auto, is_option
@@ -24,6 +35,7 @@ _FIXED_FACTOR = 1.1  # the factor "adaptive" if the number of passes is given
 # docs/annealing.md: on 29 data sets three starts and these swaps end within 0.1 % of the best of
 # twenty k-means++ runs, and below it on most.
 _AUTO_SWAPS = 20
+_AUTO_STARTS = 3  # before the swaps
 _SWAPS_A_CLUSTER = 4  # few clusters have few different swaps
 
 
@@ -168,7 +180,8 @@ class SearchParameters:
 
 def search_parameters(model: Any) -> SearchParameters:
     """What the parameters of a model, which have been checked, say of its search."""
-    given, init, sample = model.annealing, model.init, getattr(model, "sample", None)
+    given, init = getattr(model, "annealing", "auto"), model.init
+    sample = getattr(model, "sample", None)
     if is_option(given, "paper"):
         given, instead = model._paper
         init = instead if is_option(init, "k-means++") else init
@@ -203,3 +216,15 @@ def search_parameters(model: Any) -> SearchParameters:
 def automatic_swaps(n_clusters: int) -> int:
     """The failures in a row that end the swaps, if their number is automatic."""
     return 0 if n_clusters == 1 else min(_AUTO_SWAPS, _SWAPS_A_CLUSTER * n_clusters)
+
+
+def search_plan(given: SearchParameters, k: int, critical: float, objective: PowerMean) -> Plan:
+    """The starts and the number of swaps."""
+    starts, swaps = given.starts(critical, _AUTO_STARTS), given.swaps
+    if swaps is None:
+        swaps = automatic_swaps(k) if given.differs and given.ends_hard else 0
+    plain = not objective.learns_weights and objective.eta is None
+    if plain and k >= SOME and given.differs:
+        alone = k >= MANY and given.n_init is None
+        starts = from_merged_centroids(starts, alone)
+    return Plan(starts, 0 if k == 1 else swaps, critical=critical)

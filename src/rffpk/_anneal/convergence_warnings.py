@@ -95,7 +95,7 @@ class Ending:
         return replace(self, merged=merged, flat=flat)
 
     def _lower(self) -> str:
-        return "a smaller m" if self.parameter == "m" else f"a lower {self.parameter}"
+        return "a smaller m, or 'auto'," if self.parameter == "m" else f"a lower {self.parameter}"
 
 
 def warn_of_ending(ending: Ending, causes: Iterable[Cause]) -> None:

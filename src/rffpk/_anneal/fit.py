@@ -240,6 +240,8 @@ def fit_model(
         with writer as write:
             labels = Labels(found.in_memory, found.noise, write)
             run, end = search_centroids(found)
+            if found.plan.soft_end is not None:
+                found = soften(found, run, end)
             result = finish(model, found, run, end, labels)
             if found.noise is not None:
                 found.noise.add_to(result.attributes)
@@ -282,12 +284,6 @@ def check_search(model: Any) -> None:
     sample = getattr(model, "sample", None)
     if sample is not None and not validation.is_option(sample, "auto"):
         validation.check_int(sample, "sample", 1)
-    if isinstance(model.n_clusters, str) and not isinstance(model.init, str):
-        raise ValueError(
-            f"n_clusters == {model.n_clusters!r} does not go with given centroids: set init to the "
-            "name of a "
-            "method, or n_clusters to the number of centroids in init."
-        )
 
 
 # ---- prepare: rows, maps, objective and plan -----------------------------------------------------
@@ -305,9 +301,9 @@ def prepare(
 
         noise = find_noise(model, sample)
         sample = sample.without(noise.rows)
-    k, storage = _number(model, sample, context), context.storage
+    k = find_number(model, sample, context.random, context.history.progress)
     coverage = sample.coverage(k) if getattr(model, "allow_missing_views", False) else None
-    context = replace(context, k=k, coverage=coverage)
+    context, storage = replace(context, k=k, coverage=coverage), context.storage
     model._feature_maps = maps = problem.maps(sample, context)
     mapping = Mapping(maps, storage, context.n_threads, coverage, problem.unit_centroids)
     some, rows = mapping.pair(sample)
@@ -338,23 +334,24 @@ def prepare(
     )  # fmt: skip
 
 
-def _number(model: Any, sample: RowSample, context: FitContext) -> int:
+def find_number(model: Any, sample: RowSample, random: Any, progress: Progress | None) -> int:
     """The number of clusters, found where it is "auto"; sets it."""
     vars(model).pop("selection_", None)
     wanted = model.n_clusters
     if isinstance(wanted, str):
+        if getattr(model, "allow_missing_views", False):
+            raise ValueError(
+                f"n_clusters == {wanted!r} needs all views of all rows, must be a number if "
+                "allow_missing_views is True."
+            )
         from rffpk._anneal.cluster_number import select_number
 
-        progress = context.history.progress
-        random = np.random.RandomState(context.random.randint(2**31 - 1))
-        metric = vars(model).get("metric", "euclidean")
+        random = np.random.RandomState(random.randint(2**31 - 1))
         say = None if progress is None else progress.say
-        found = select_number(sample, metric, random, context.n_threads, say)
+        found = select_number(model, sample, random, config.n_threads(model.n_jobs), say)
         model.selection_, wanted = found, found.number(wanted)
-    k = validation.check_n_clusters(wanted, sample.n, sample.counted)
-    if hasattr(model, "_given_number"):
-        model.n_clusters_ = k
-    return k
+    model.n_clusters_ = validation.check_n_clusters(wanted, sample.n, sample.counted)
+    return int(model.n_clusters_)
 
 
 def _samples(
@@ -403,6 +400,22 @@ def search_centroids(found: Prepared) -> tuple[FeatureRun, StartEnd]:
     if math.isinf(end.s):  # no start was annealed
         end.s = float(run.kept(run.nearly_hard_exponent))
     return run, end
+
+
+def soften(found: Prepared, run: FeatureRun, end: StartEnd) -> Prepared:
+    """Passes at a finite exponent after a search with a hard end; returns the rest of the fit."""
+    critical, context = found.plan.critical, found.context
+    if found.components is not None:
+        run.theta, context.history.left_out = found.components.expand(run.theta), 0.0
+        run.go_on(found.base)
+        rows = seeding_rows(found.some, context.k, context.random)
+        critical = decompositions.exponent_of_rows(rows)  # that before was of the components
+    assert found.plan.soft_end is not None
+    exponent = decompositions.exponent_of_memberships(found.some, run.theta)
+    plan = found.plan.soft_end(critical, exponent)
+    context.history.unit, end.s = plan.unit, plan.schedule.end
+    end.converged = run.settle("settle", end.s, plan.schedule.tol, plan.schedule.max_iter)
+    return replace(found, plan=plan, components=None)
 
 
 def _seed(found: Prepared, number: int) -> Array:

@@ -421,6 +421,9 @@ class Plan:
     unit: float = 1.0  # objectives are multiplied by it when they are reported
     critical: float = 0.0  # the critical exponent
     lowered_by: str = "annealing.end"  # the parameter that lowers the last exponent
+    # After a search with a hard end passes at a finite exponent may follow: the plan of these, from
+    # the critical exponent and that of memberships of the clusters.
+    soft_end: Callable[[float, float], Plan] | None = None
 
     @property
     def schedule(self) -> Schedule:

@@ -12,6 +12,7 @@ from scipy.special import softmax
 from rffpk import fuzzy
 from rffpk._utils import validation
 from rffpk._utils.arrays import Array
+from rffpk._utils.validation import Auto
 from rffpk.metrics import partition_coefficient
 
 _EPS = float(np.finfo(np.float64).eps)  # the least membership and distance
@@ -29,7 +30,7 @@ class Prediction(NamedTuple):
 
 
 def cmeans(
-    data: Any, c: int, m: float, error: float, maxiter: int, metric: Any = "euclidean",
+    data: Any, c: int, m: float | Auto, error: float, maxiter: int, metric: Any = "euclidean",
     init: Any = None, seed: Any = None,
 ) -> fuzzy.CMeansResult:  # fmt: skip
     """Fuzzy c-means with the arguments of scikit-fuzzy's function.
@@ -40,8 +41,9 @@ def cmeans(
         Finite numbers; columns are samples.
     c : int
         Number of clusters, from 1 to n_samples.
-    m : float
-        Fuzzifier > 1.
+    m : float or "auto"
+        Fuzzifier > 1. "auto", which scikit-fuzzy does not have: that of a `FuzzyCMeans` with
+        ``m="auto"``, for Euclidean distances.
     error : float
         The iterations end when the memberships change by less, in the Frobenius norm.
     maxiter : int
@@ -66,7 +68,10 @@ def cmeans(
     ValueError, TypeError
         If an argument is not as described.
     """
-    x, u0 = _checked(data, c, m, error, maxiter, init, seed)
+    fuzzy.check_m(m, highest=None)
+    x, u0 = _checked(data, c, error, maxiter, init, seed)
+    if isinstance(m, str):
+        m = fuzzy.FuzzyCMeans(c, m=m, random_state=0).fit(x).m_
     if isinstance(metric, str) and metric == "euclidean" and m <= fuzzy.MAX_M:
         found = fuzzy.cmeans(x, c, m, error, maxiter, np.fmax(u0, _EPS))
         return found._replace(u0=u0)
@@ -117,7 +122,8 @@ def cmeans_predict(
         If an argument is not as described.
     """
     cntr = validation.finite_array(cntr_trained, "cntr_trained")
-    x, u0 = _checked(test_data, len(cntr), m, error, maxiter, init, seed, fewest=1)
+    validation.check_real(m, "m", 1, include="neither")
+    x, u0 = _checked(test_data, len(cntr), error, maxiter, init, seed, fewest=1)
     if x.shape[1] != cntr.shape[1]:
         raise ValueError(
             f"test_data has {x.shape[1]} rows, must have {cntr.shape[1]}, a row for each feature."
@@ -132,13 +138,11 @@ def cmeans_predict(
 
 
 def _checked(
-    data: Any, c: int, m: float, error: float, maxiter: int, init: Any, seed: Any,
-    fewest: int | None = None,
+    data: Any, c: int, error: float, maxiter: int, init: Any, seed: Any, fewest: int | None = None,
 ) -> tuple[Array, Array]:  # fmt: skip
     """The samples as rows, and the initial memberships (c, n)."""
     x = np.ascontiguousarray(validation.finite_array(data, "data").T)
     validation.check_int(c, "c", 1, len(x) if fewest is None else None)
-    validation.check_real(m, "m", 1, include="neither")
     validation.check_real(error, "error", 0)
     validation.check_int(maxiter, "maxiter", 1)
     if init is None:
