@@ -411,7 +411,7 @@ def sorted_distances(rows):
 
 
 def test_refusals():
-    with pytest.raises(ValueError, match="metric == 'manhattan'"):
+    with pytest.raises(ValueError, match="metric == 'manhattan', must be one of .*'kernel'"):
         select_n_clusters(X, metric="manhattan")
     with pytest.raises(ValueError, match="square"):
         select_n_clusters(X, metric="precomputed")
@@ -425,3 +425,5 @@ def test_refusals():
         select_n_clusters([np.triu(np.ones((5, 5)))], metric="kernel")
     with pytest.raises(ValueError, match="square"):
         select_n_clusters(X, metric="kernel")
+    with pytest.raises(ValueError, match="n_clusters == 'auto' needs all views of all rows"):
+        RFFMultiKernelPowerKMeans("auto", allow_missing_views=True).fit(PARTS)

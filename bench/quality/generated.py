@@ -165,7 +165,7 @@ def towns() -> Iterator[Problem]:
 def views() -> Iterator[Problem]:
     """Lists of views: all of which tell the clusters, or one of which is noise, or each of which
     tells some of the clusters; moons or circles and noise; and noise alone."""
-    for seed in range(6):
+    for seed in range(10):
         random = np.random.RandomState(seed)
         noise = [random.randn(1200, d) for d in (1, 2, 20)] + [random.rand(1200, 2)]
         for k, apart in ((3, 8), (8, 8), (20, 8), (6, 4.5)):

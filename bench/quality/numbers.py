@@ -3,8 +3,8 @@
     python -m bench.quality.numbers --data DIR --battery DIR --half other
 
 DIR holds NAME.npz (bench/README.md); the battery is that of bench.quality.battery. The families of
-bench.quality.generated come first. The rule was chosen on the first, third, ... of each family and
-on the second, fourth, ... of the stored sets.
+bench.quality.generated come first. The rule was chosen on the first, third, ... of each family, of
+lists of views on the first 132, and on the second, fourth, ... of the stored sets.
 
 Prints a table as Markdown: the shares of sets whose number is right by the sum and by each witness
 alone, is within a quarter, or is among the numbers returned; the mean adjusted Rand index of

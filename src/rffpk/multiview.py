@@ -240,7 +240,12 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         _check_typicality(self.typicality)
-        validation.check_bool(self.allow_missing_views, "allow_missing_views")
+        may_lack = validation.check_bool(self.allow_missing_views, "allow_missing_views")
+        if may_lack and isinstance(self.n_clusters, str):
+            raise ValueError(
+                f"n_clusters == {self.n_clusters!r} needs all views of all rows, must be a number "
+                "if allow_missing_views is True."
+            )
         fourier.check_n_frequencies(self.n_frequencies)
         check_cache(self.cache)
         validation.check_real(self.weight_entropy, "weight_entropy", *_RANGE)

@@ -86,6 +86,7 @@ def select_n_clusters(
 
 def _model(X: Any, metric: Any, n_jobs: int | None) -> Any:
     """An estimator that takes X as it is given."""
+    validation.check_choice(metric, "metric", ("euclidean", "cosine", "precomputed", "kernel"))
     if validation.is_option(metric, "kernel"):
         return MultiKernelPowerKMeans("auto", kernels="precomputed", n_jobs=n_jobs)
     parts = X if isinstance(X, (list, tuple)) and len(X) else [None]

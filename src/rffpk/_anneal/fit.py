@@ -339,11 +339,6 @@ def find_number(model: Any, sample: RowSample, random: Any, progress: Progress |
     vars(model).pop("selection_", None)
     wanted = model.n_clusters
     if isinstance(wanted, str):
-        if getattr(model, "allow_missing_views", False):
-            raise ValueError(
-                f"n_clusters == {wanted!r} needs all views of all rows, must be a number if "
-                "allow_missing_views is True."
-            )
         from rffpk._anneal.cluster_number import select_number
 
         random = np.random.RandomState(random.randint(2**31 - 1))
