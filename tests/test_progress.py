@@ -12,7 +12,7 @@ from sklearn.datasets import make_blobs
 from sklearn.model_selection import GridSearchCV
 
 import rffpk
-from rffpk._utils import progress
+from rffpk._utils import messages
 
 X = make_blobs(200, 4, centers=3, random_state=0)[0]
 CLUSTERERS = [
@@ -94,8 +94,8 @@ def test_verbose_prints_each_pass_where_there_is_no_terminal(cls, capsys):
 
 def test_the_time_left_is_that_of_the_starts_that_are_missing(monkeypatch):
     now = [0.0]
-    monkeypatch.setattr(progress.time, "perf_counter", lambda: now[0])
-    reported = progress.Progress(None, "Model", True)
+    monkeypatch.setattr(messages.time, "perf_counter", lambda: now[0])
+    reported = messages.Progress(None, "Model", True)
     reported.n_starts, reported.later = 3, [400, 1000]
     now[0] = 10.0
     assert reported._left(100, 50.0, 10.0) is None
