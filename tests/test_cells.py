@@ -66,6 +66,8 @@ def test_several_representations_are_views():
     assert isinstance(model, RFFMultiKernelPowerKMeans)
     assert_array_equal(adata.uns["rffpk"]["params"]["use_rep"], ["X_pca", "protein"])
     assert_array_equal(pd.crosstab(adata.obs.truth, adata.obs.rffpk).max(axis=1), 40)
+    assert cluster(adata, use_rep=["X_pca", "protein"]).n_clusters_ == 3
+    assert 3 in adata.uns["rffpk"]["levels"]
 
 
 def test_a_graph_that_is_there_is_used():
@@ -111,10 +113,6 @@ def test_new_cells_of_a_graph_are_affinities():
         ({"n_clusters": 121}, "n_clusters == 121"),
         ({"key_added": 3}, "key_added == 3, must be a string"),
         ({"resolution": 1.0}, "resolution == 1.0 is no parameter: n_clusters .* 'fine'"),
-        (
-            {"n_clusters": "auto", "use_rep": ["X_pca", "protein"]},
-            "n_clusters == 'auto', must be a number with several .*use_rep='X_pca'",
-        ),
     ],
 )
 def test_what_is_refused_leaves_the_cells_alone(options, message):

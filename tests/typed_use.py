@@ -47,10 +47,8 @@ assert_type(rffpk.DiffusionMap().fit(X).get_feature_names_out(), NDArray[np.obje
 rffpk.FuzzyCMeans("abc")  # type: ignore[arg-type]
 rffpk.FuzzyCMeans(3, nonsense=1)  # type: ignore[call-arg]
 rffpk.FuzzyCMeans(3, 4)  # type: ignore[call-arg]
-rffpk.FuzzyCMeans("auto")  # type: ignore[arg-type]
-rffpk.PowerKMeans("auto")
 rffpk.PowerKMeans("many")  # type: ignore[arg-type]
-rffpk.SMKC("auto")  # type: ignore[arg-type]
+rffpk.SMKC("many")  # type: ignore[arg-type]
 rffpk.Annealing(nonsense=1)  # type: ignore[call-arg]
 rffpk.DiffusionMap(nonsense=1)  # type: ignore[call-arg]
 rffpk.Typicality(nonsense=1)  # type: ignore[call-arg]

@@ -40,8 +40,7 @@ def cluster(
         the parameters, and the levels of `selection_` where `n_clusters` is a word.
     n_clusters : {"coarse", "auto", "fine"} or int, default="auto"
         Number of clusters, from 1 to the number of cells. "auto": that which `select_n_clusters`
-        finds; "coarse" and "fine": the first and the last of its levels. Several representations
-        need a number.
+        finds; "coarse" and "fine": the first and the last of its levels.
     use_rep : str or sequence of str, default="X_pca"
         Name in ``adata.obsm`` of what is clustered, or "X" for ``adata.X``; several are views.
     neighbors_key : str or None, default=None
@@ -79,11 +78,6 @@ def cluster(
     model: Any
     if len(views) == 1:
         model = DiffusionPowerKMeans(n_clusters, **common).fit(views[0])
-    elif isinstance(n_clusters, str):
-        raise ValueError(
-            f"n_clusters == {n_clusters!r}, must be a number with several representations: "
-            f"cluster(adata, use_rep={names[0]!r}).n_clusters_ is that of the first."
-        )
     else:
         common.setdefault("kernels", [DiffusionMap() for _ in views])
         model = RFFMultiKernelPowerKMeans(n_clusters, **common).fit(views)
