@@ -34,6 +34,7 @@ sphinx_gallery_conf = {
     "download_all_examples": False,
     "min_reported_time": 1000,
     "show_memory": False,
+    "capture_repr": (),  # what scripts print is shown, not the value of the last line
 }
 
 html_theme = "furo"

@@ -40,6 +40,9 @@ def test_the_number_comes_out_of_the_data():
     adata = cells()
     assert cluster(adata, random_state=1).n_clusters_ == 3
     assert adata.uns["rffpk"]["params"]["n_clusters"] == "auto"
+    assert 3 in adata.uns["rffpk"]["levels"]
+    cluster(adata, 2)
+    assert "levels" not in adata.uns["rffpk"]
 
 
 def test_ten_clusters_are_in_the_order_of_their_numbers():
@@ -63,6 +66,8 @@ def test_several_representations_are_views():
     assert isinstance(model, RFFMultiKernelPowerKMeans)
     assert_array_equal(adata.uns["rffpk"]["params"]["use_rep"], ["X_pca", "protein"])
     assert_array_equal(pd.crosstab(adata.obs.truth, adata.obs.rffpk).max(axis=1), 40)
+    assert cluster(adata, use_rep=["X_pca", "protein"]).n_clusters_ == 3
+    assert 3 in adata.uns["rffpk"]["levels"]
 
 
 def test_a_graph_that_is_there_is_used():
@@ -84,6 +89,21 @@ def test_a_graph_that_is_there_is_used():
         cluster(adata, 3, neighbors_key="neighbors")
     adata.obsp["connectivities"] = graph
     assert_array_equal(cluster(adata, 3, neighbors_key="neighbors").labels_, model.labels_)
+    with pytest.raises(ValueError, match="must be None with neighbors_key.*use_rep"):
+        cluster(adata, 3, neighbors_key="neighbors", noise="auto")
+    with pytest.raises(ValueError, match="noise == .*Fit the rows that the graph was made of"):
+        DiffusionPowerKMeans(3, metric="precomputed", noise="auto").fit(graph)
+
+
+def test_new_cells_of_a_graph_are_affinities():
+    adata = cells()
+    adata.uns["neighbors"], adata.obsp = {}, {"connectivities": kneighbors_graph(adata.X, 12)}
+    model = cluster(adata, 3, neighbors_key="neighbors")
+    message = r"X.shape == \(5, 4\), must be \(n_new, 120\):.* affinities of new rows with the 120"
+    for rows in (adata.X[:5], adata.X[:5].tolist(), pd.DataFrame(adata.X[:5])):
+        with pytest.raises(ValueError, match=message):
+            model.predict(rows)
+    assert model.predict(adata.obsp["connectivities"][:5]).shape == (5,)
 
 
 @pytest.mark.parametrize(
@@ -92,6 +112,7 @@ def test_a_graph_that_is_there_is_used():
         ({"use_rep": "X_umap"}, "use_rep == 'X_umap', must be 'X' or in .*X_pca.*protein"),
         ({"n_clusters": 121}, "n_clusters == 121"),
         ({"key_added": 3}, "key_added == 3, must be a string"),
+        ({"resolution": 1.0}, "resolution == 1.0 is no parameter: n_clusters .* 'fine'"),
     ],
 )
 def test_what_is_refused_leaves_the_cells_alone(options, message):

@@ -307,6 +307,8 @@ def test_precomputed_kernels_give_what_rows_give(blobs):
     with pytest.raises(ValueError, match=r"score needs k\(x, x\).* score is -inertia_"):
         model.score(K)
     assert_allclose(rows.score(X), -model.inertia_)
+    with pytest.raises(ValueError, match=rf"must be \(n_new, {len(K)}\).* values of new rows with"):
+        model.predict(X[:3])
     multi = MultiKernelPowerKMeans(5, kernels="precomputed", random_state=0).fit([K, K])
     rows = KernelPowerKMeans(5, gamma=0.05, random_state=0, **KERNEL_ITSELF).fit(X)
     assert_array_equal(multi.labels_, rows.labels_)

@@ -21,6 +21,7 @@ import rffpk
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "extending.md"
 CYTHON = re.compile(r"^```cython\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+MESON = re.compile(r"^```meson\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 DIFF = re.compile(r"^```diff\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 pytestmark = pytest.mark.skipif(
     not (PAGE.exists() and shutil.which("git")), reason="only in the repository, by git"
@@ -211,27 +212,29 @@ def weighted(float[:, ::1] x, float[:, ::1] theta, float[::1] p, double s, int n
 
 @pytest.fixture(scope="module")
 def compiled(tmp_path_factory):
-    """An extension of what the page shows, and of more functions."""
-    pytest.importorskip("Cython")
+    """An extension of what the page shows, and of more functions, as its build file makes it."""
+    for module in ("Cython", "mesonbuild", "ninja"):
+        pytest.importorskip(module)
     compiler = shlex.split(os.environ.get("CC", "cc"))
     if not shutil.which(compiler[0]):
         pytest.skip(f"no C compiler {compiler[0]!r}")
     folder = tmp_path_factory.mktemp("extension")
-    [example] = CYTHON.findall(PAGE.read_text())
+    [example], [build] = (block.findall(PAGE.read_text()) for block in (CYTHON, MESON))
     (folder / "example.pyx").write_text(example + TILE + MORE)
+    (folder / "meson.build").write_text(build)
     suffix = sysconfig.get_config_var("EXT_SUFFIX")
-    includes = [f"-I{each}" for each in (rffpk.get_include(), sysconfig.get_path("include"))]
     path = os.pathsep.join([str(Path(rffpk.__file__).parent.parent), *sys.path])
-    for command in (
-        [sys.executable, "-m", "cython", "example.pyx"],
-        [*compiler, "-shared", "-fPIC", "-O1", *includes, "example.c", "-o", f"example{suffix}"],
-    ):
+    tools = str(Path(sys.executable).parent)  # of Cython and Ninja
+    env = {
+        **os.environ, "PYTHONPATH": path, "PATH": os.pathsep.join([tools, os.environ["PATH"]])
+    }  # fmt: skip
+    meson = [sys.executable, "-m", "mesonbuild.mesonmain"]
+    for command in (["setup", "build"], ["compile", "-C", "build"]):
         done = subprocess.run(
-            command, cwd=folder, env={**os.environ, "PYTHONPATH": path}, capture_output=True,
-            text=True,
-        )  # fmt: skip
+            [*meson, *command], cwd=folder, env=env, capture_output=True, text=True
+        )
         assert done.returncode == 0, done.stdout + done.stderr
-    spec = importlib.util.spec_from_file_location("example", folder / f"example{suffix}")
+    spec = importlib.util.spec_from_file_location("example", folder / "build" / f"example{suffix}")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module

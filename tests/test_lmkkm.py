@@ -177,5 +177,7 @@ def test_a_programme_beyond_the_memory_is_refused(views, monkeypatch):
 
 def test_without_its_package_it_says_so(views, monkeypatch):
     monkeypatch.setitem(sys.modules, "clarabel", None)
-    with pytest.raises(ImportError, match=r"^LMKKM needs the package clarabel: pip install"):
+    with pytest.raises(
+        ImportError, match=r"^LMKKM needs the package clarabel: pip install 'rffpk\[qp\]'"
+    ):
         LMKKM(4).fit(views[0])

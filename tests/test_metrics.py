@@ -3,6 +3,7 @@ import oracles
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.sparse import csr_array
 from sklearn.datasets import load_iris
 from sklearn.metrics import normalized_mutual_info_score
 
@@ -64,6 +65,11 @@ def test_repeated_scores_are_those_of_fits_with_their_seeds():
     )
     with pytest.raises(ValueError, match="^n_repeats == 0"):
         repeated_scores(PowerKMeans(3), X, y, 0)
+    for rows in (X, csr_array(X), [X, X]):  # before any fit
+        with pytest.raises(ValueError, match="^labels_true has 149 labels, and X has 150 rows"):
+            repeated_scores(None, rows, y[:-1])
+    with pytest.raises(ValueError, match="^labels_true is not acceptable: .*1d array"):
+        repeated_scores(None, X, np.c_[y, y])
 
 
 @pytest.mark.parametrize("score", [clustering_accuracy, purity_score])

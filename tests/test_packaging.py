@@ -24,6 +24,19 @@ def test_the_recipe_agrees_with_the_project():
     assert section("host") == {*project["build-system"]["requires"], "python", "pip"}
 
 
+def test_every_extra_that_is_named_exists():
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"][
+        "optional-dependencies"
+    ]
+    texts = [*ROOT.glob("src/**/*.py"), *ROOT.glob("docs/**/*.md"), ROOT / "README.md"]
+    named = {
+        extra
+        for path in texts
+        for extra in re.findall(r"(?:rffpk|'\.)\[(\w+)\]'", path.read_text())
+    }
+    assert {"plot", "dask", "qp", "parquet", "polars", "bertopic"} <= named <= extras.keys()
+
+
 def test_the_version_is_that_of_the_recipe_the_citation_and_the_changelog():
     version = re.search(r"version: '(.*)'", (ROOT / "meson.build").read_text())[1]
     assert f"\n  version: {version}\n" in RECIPE.read_text()

@@ -92,6 +92,7 @@ def test_names_of_attributes_are_quoted_once(monkeypatch):
     configuration = runpy.run_path(str(DOCS / "conf.py"))
     configuration["setup"](app)
     assert connected["to"] > 500  # that of numpydoc
+    assert configuration["sphinx_gallery_conf"]["capture_repr"] == ()  # no "Out: [Text(...)]"
     heads = ["**labels_** : ndarray", "**inertia_, s_, objective_** : float"]
     lines = [*heads, "of labels_, ``s_`` and `s_`", ">>> model.labels_"]
     configuration["quote_attributes"](app, "", "", None, None, lines)

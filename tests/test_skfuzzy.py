@@ -65,7 +65,9 @@ def test_the_wrong_orientation_is_named():
         rffpk.cmeans(DATA, 3, init=np.full((3, 200), 1 / 3))
     with pytest.raises(ValueError, match=r"^c == 5.*pass X\.T"):
         rffpk.cmeans(DATA, 5)
-    with pytest.warns(UserWarning, match=r"^X has 4 rows and 200 columns.*pass X\.T"):
+    with pytest.raises(ValueError, match=r"^X has 4 rows, too few for c == 3.*pass X\.T"):
         rffpk.cmeans(DATA, 3, random_state=0)
+    with pytest.warns(UserWarning, match=r"^X has 4 rows and 200 columns.*pass X\.T"):
+        rffpk.cmeans(DATA, 2, random_state=0)
     with pytest.raises(ValueError, match="test_data has 4 rows, must have 2"):
         ours.cmeans_predict(DATA, X[:3, :2], 2.0, 1e-4, 10)

@@ -77,7 +77,7 @@ MODELS = [
 @pytest.mark.promise(
     "Memory",
     "A source gives the same bits however it is cut into blocks, of fewer than 100 clusters those "
-    "of an array. It is read twice more often than the fit has passes over all rows.",
+    "of an array. It is read once for each pass over all rows, and twice besides.",
 )
 @pytest.mark.few(2)
 @pytest.mark.parametrize("weighted", [False, True])

@@ -34,6 +34,25 @@ rffpk.MKKM(2, kernels=["rbf", ("rbf", 0.5)])
 rffpk.RFFMultiKernelPowerKMeans(2, kernels=[("linear", 0.5), rffpk.DiffusionMap()])
 rffpk.SMKC(2, anchors=[0, 1])
 
+# what comes from scikit-learn's classes
+assert_type(rffpk.PowerKMeans(2).fit_transform(X), NDArray[Any])
+assert_type(rffpk.PowerKMeans(2).fit_predict(X), NDArray[np.int32])
+assert_type(rffpk.PowerKMeans(2).get_params(), dict[str, Any])
+assert_type(
+    rffpk.FuzzyCMeans(2).set_params(m=1.5).set_output(transform="pandas"), rffpk.FuzzyCMeans
+)
+assert_type(rffpk.DiffusionMap().fit(X).get_feature_names_out(), NDArray[np.object_])
+
+# arguments that no class accepts
+rffpk.FuzzyCMeans("abc")  # type: ignore[arg-type]
+rffpk.FuzzyCMeans(3, nonsense=1)  # type: ignore[call-arg]
+rffpk.FuzzyCMeans(3, 4)  # type: ignore[call-arg]
+rffpk.PowerKMeans("many")  # type: ignore[arg-type]
+rffpk.SMKC("many")  # type: ignore[arg-type]
+rffpk.Annealing(nonsense=1)  # type: ignore[call-arg]
+rffpk.DiffusionMap(nonsense=1)  # type: ignore[call-arg]
+rffpk.Typicality(nonsense=1)  # type: ignore[call-arg]
+
 # words that no class accepts; mypy reports an "ignore" that is not needed
 rffpk.PowerKMeans(2, annealing="papers")  # type: ignore[arg-type]
 rffpk.PowerKMeans(2, annealing=rffpk.Annealing(until="never"))  # type: ignore[arg-type]

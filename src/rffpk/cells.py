@@ -37,11 +37,10 @@ def cluster(
         Annotated cells. Written to are ``adata.obs[key_added]``, the labels as a categorical of
         strings, ``adata.obsm[key_added + "_memberships"]``, the memberships of the cells in the
         clusters "0", "1", ..., unless `store_memberships` is False, and ``adata.uns[key_added]``,
-        the parameters.
+        the parameters, and the levels of `selection_` where `n_clusters` is a word.
     n_clusters : {"coarse", "auto", "fine"} or int, default="auto"
         Number of clusters, from 1 to the number of cells. "auto": that which `select_n_clusters`
-        finds; "coarse" and "fine": the first and the last of its levels. Several representations
-        need a number.
+        finds; "coarse" and "fine": the first and the last of its levels.
     use_rep : str or sequence of str, default="X_pca"
         Name in ``adata.obsm`` of what is clustered, or "X" for ``adata.X``; several are views.
     neighbors_key : str or None, default=None
@@ -67,10 +66,7 @@ def cluster(
         If `adata` has no such representation or graph, or a parameter is not as described; nothing
         is written then.
     """
-    if not all(hasattr(adata, name) for name in ("obs", "obsm", "uns")):
-        raise TypeError(f"adata is of type {type(adata).__name__}, must be an AnnData object.")
-    if not isinstance(key_added, str):
-        raise TypeError(f"key_added == {key_added!r}, must be a string.")
+    _check(adata, key_added, neighbors_key, parameters)
     common = {"random_state": random_state, "store_memberships": True, **parameters}
     used: dict[str, Any] = {"neighbors_key": neighbors_key}
     if neighbors_key is None:
@@ -87,10 +83,31 @@ def cluster(
         model = RFFMultiKernelPowerKMeans(n_clusters, **common).fit(views)
     labels, params = _categories(model.labels_), {**_written(model), **used}
     adata.obs[key_added], adata.uns[key_added] = labels, {"params": params}
+    if isinstance(n_clusters, str):
+        adata.uns[key_added]["levels"] = model.selection_.levels
     adata.obsm.pop(of_memberships := f"{key_added}_memberships", None)
     if model.store_memberships:
         adata.obsm[of_memberships] = model.memberships_
     return model
+
+
+def _check(adata: Any, key_added: Any, neighbors_key: Any, parameters: dict[str, Any]) -> None:
+    """Refuse what the classes would refuse in words of their own parameters, or too late."""
+    if not all(hasattr(adata, name) for name in ("obs", "obsm", "uns")):
+        raise TypeError(f"adata is of type {type(adata).__name__}, must be an AnnData object.")
+    if not isinstance(key_added, str):
+        raise TypeError(f"key_added == {key_added!r}, must be a string.")
+    if "resolution" in parameters:
+        raise TypeError(
+            f"resolution == {parameters['resolution']!r} is no parameter: n_clusters says how many "
+            "clusters, by a number, or by 'coarse', 'auto' or 'fine', from few to many."
+        )
+    if neighbors_key is not None and parameters.get("noise") is not None:
+        raise ValueError(
+            f"noise == {parameters['noise']!r}, must be None with neighbors_key: it needs "
+            "distances, and a graph has none. Leave out neighbors_key, so that use_rep is "
+            "clustered."
+        )
 
 
 def _representation(adata: Any, name: Any) -> Any:

@@ -183,7 +183,7 @@ class DiffusionPowerKMeans(AnnealedClusterer):
         if is_graph(self) and self.noise is not None:
             raise ValueError(
                 f"noise == {self.noise!r}, must be None with metric='precomputed': it needs "
-                "distances."
+                "distances. Fit the rows that the graph was made of instead."
             )
 
     def _problem(self, **more: Any) -> Problem:

@@ -39,7 +39,7 @@ from rffpk.metrics import checked_memberships, partition_coefficient
 MAX_M = 6.0  # the fuzzifier at s = MAX_S
 _SEARCH_TOL = 1e-3  # of the search whose clusters passes at the fuzzifier begin with
 _BELOW_CRITICAL = 3.0  # times the critical exponent is the largest with m="auto"
-_WIDE = 4  # columns for each row, above which `cmeans` warns that rows are samples
+_WIDE = 4  # columns for each row, above which `cmeans` says that rows are samples
 
 
 @parameters
@@ -275,7 +275,9 @@ def cmeans(
     Raises
     ------
     ValueError, TypeError
-        If an argument is not as described.
+        If an argument is not as described, or X seems to have samples as columns: `init` has its
+        shape, c is larger than the number of rows, or there are fewer than two rows for each
+        cluster and more than four columns for each row.
 
     Warns
     -----
@@ -339,6 +341,8 @@ def _check_orientation(X: Array, c: Any, init: Any) -> None:
     if isinstance(c, int) and n < c <= d:
         raise ValueError(f"c == {c}, must be <= {n}, the number of rows; {remedy}")
     if init is None and d > _WIDE * n:
+        if isinstance(c, int) and 1 < c <= n < 2 * c:
+            raise ValueError(f"X has {n} rows, too few for c == {c}, and {d} columns; {remedy}")
         warn(f"X has {n} rows and {d} columns; {remedy}", UserWarning)
 
 

@@ -18,7 +18,7 @@ from sklearn.utils.validation import column_or_1d
 
 from rffpk._utils import validation
 from rffpk._utils.arrays import Array
-from rffpk._utils.containers import check_container
+from rffpk._utils.containers import check_container, dimensions, is_list_of_views, length
 
 
 def _contingency(labels_true: Any, labels_pred: Any) -> Any:
@@ -183,7 +183,7 @@ def repeated_scores(
     """
     n_repeats = validation.check_int(n_repeats, "n_repeats", 1)
     first = validation.check_int(random_state, "random_state", 0)
-    column_or_1d(labels_true)
+    _check_classes(labels_true, X)
     rows = []
     for seed in range(first, first + n_repeats):
         model = clone(estimator).set_params(random_state=seed)
@@ -192,6 +192,16 @@ def repeated_scores(
         seconds = time.perf_counter() - begun
         rows.append((*scores_of_labels(labels_true, labels), seconds))
     return RepeatedScores(*np.array(rows).T)
+
+
+def _check_classes(labels_true: Any, X: Any) -> None:
+    """Refuse classes that are not one for each row of X."""
+    check_container(labels_true, "labels_true")
+    with validation.named("labels_true"):
+        n_labels = len(column_or_1d(labels_true))
+    view = X[0] if is_list_of_views(X) else X
+    if dimensions(view) == 2 and n_labels != length(view):
+        raise ValueError(f"labels_true has {n_labels} labels, and X has {length(view)} rows.")
 
 
 # ---- memberships ---------------------------------------------------------------------------------

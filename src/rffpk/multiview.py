@@ -6,7 +6,6 @@ import math
 from typing import Any, Literal, get_args
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from rffpk._anneal.annealing import OF_VIEWS
@@ -20,6 +19,7 @@ from rffpk._rows.store import Cache, check_cache
 from rffpk._rows.views import check_views
 from rffpk._utils import validation
 from rffpk._utils.arrays import Array
+from rffpk._utils.bases import BaseEstimator
 from rffpk._utils.columns import Columns, side_by_side
 from rffpk._utils.dask_collections import by_partitions
 from rffpk._utils.estimator import parameters

@@ -20,13 +20,13 @@ from sklearn.utils.validation import check_is_fitted
 from rffpk._utils import validation
 from rffpk._utils.arrays import Array
 from rffpk._utils.columns import rows_differ, sparse_rows
-from rffpk._utils.containers import is_list_of_views
+from rffpk._utils.containers import is_list_of_views, length
 from rffpk._utils.estimator import Clusterer
 from rffpk._utils.messages import optional_module
 from rffpk._utils.selection import NClustersSelection
 from rffpk.diffusion import DiffusionPowerKMeans
 from rffpk.fusion.base import embedded_rows
-from rffpk.profiles import ClusterProfiles, length, rows_at
+from rffpk.profiles import ClusterProfiles, rows_at
 from rffpk.tables import TablePreprocessor
 
 # The colors of Okabe and Ito without yellow, which is too light for points on white, and markers;

@@ -206,11 +206,6 @@ def _before(model: Any, X: Any) -> Any:
 # ---- rows of any kind ----------------------------------------------------------------------------
 
 
-def length(x: Any) -> int:
-    """The number of rows of an array, a frame or a sparse matrix."""
-    return int(x.shape[0]) if sparse.issparse(x) else len(x)
-
-
 def rows_at(x: Any, index: Array) -> Any:
     """Some rows of an array, a frame or a sparse matrix."""
     if sparse.issparse(x):

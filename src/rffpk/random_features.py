@@ -152,7 +152,10 @@ class RFFKernelPowerKMeans(AnnealedClusterer):
 
     def _maps(self, sample: RowSample, context: search.FitContext) -> list[Any]:
         given = fourier.RandomFourierFeatures(
-            self.n_frequencies, kernel=self.kernel, gamma=self.gamma, sampling=self.sampling
+            self.n_frequencies,  # type: ignore[arg-type]  # `fit_map` knows "paper" too
+            kernel=self.kernel,
+            gamma=self.gamma,
+            sampling=self.sampling,
         )
         return [fourier.fit_map(self, sample, 0, given, context.random)]
 

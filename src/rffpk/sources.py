@@ -184,7 +184,9 @@ def from_parquet(
     Decoding and transposing columns takes about as long as a pass; `spill` saves that time where
     several passes are made.
     """
-    dataset = optional_module("pyarrow.dataset", "Parquet files need pyarrow")
+    dataset = optional_module(
+        "pyarrow.dataset", "Parquet files need pyarrow, pip install 'rffpk[parquet]'"
+    )
     names = os.fspath(paths) if isinstance(paths, _PATH) else _names(paths)
     return from_arrow(dataset.dataset(names, format="parquet"), columns=columns, dtype=dtype)
 
@@ -216,7 +218,7 @@ def from_arrow(
     TypeError
         If `data` is not such an object.
     """
-    arrow = optional_module("pyarrow", "Arrow data need pyarrow")
+    arrow = optional_module("pyarrow", "Arrow data need pyarrow, pip install 'rffpk[parquet]'")
     dtype = np.dtype(dtype)
     if dtype not in (np.dtype(np.float32), np.dtype(np.float64)):
         raise ValueError(f"dtype == {dtype}, must be float32 or float64.")

@@ -8,11 +8,11 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from rffpk._utils import validation
 from rffpk._utils.arrays import Array
+from rffpk._utils.bases import TransformerMixin
 from rffpk._utils.containers import are_times, gaps_in, kinds_of, refuse_times
 from rffpk._utils.estimator import Estimator
 from rffpk._utils.messages import warn

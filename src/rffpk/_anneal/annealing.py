@@ -6,8 +6,6 @@ import math
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, get_args
 
-from sklearn.base import BaseEstimator
-
 from rffpk._anneal.objective import PowerMean
 from rffpk._anneal.search import (
     MANY,
@@ -21,6 +19,7 @@ from rffpk._anneal.search import (
     given_starts,
 )
 from rffpk._utils import validation
+from rffpk._utils.bases import BaseEstimator
 from rffpk._utils.estimator import parameters
 from rffpk._utils.validation import MAX_S, Auto, is_option
 

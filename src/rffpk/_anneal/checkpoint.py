@@ -17,11 +17,11 @@ from contextlib import suppress
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
 from rffpk._rows.sample import RowSample
 from rffpk._rows.store import Cache, automatic_limit
 from rffpk._utils.arrays import Array
+from rffpk._utils.bases import BaseEstimator
 from rffpk._utils.columns import arrays_of, tables_of
 from rffpk._utils.config import __version__
 from rffpk._utils.files import check_output

@@ -92,6 +92,11 @@ def is_list_of_views(X: Any) -> bool:
     return isinstance(X, (list, tuple)) and any(dimensions(x) == 2 for x in X)
 
 
+def length(x: Any) -> int:
+    """The number of rows of an array, a frame or a sparse matrix."""
+    return int(x.shape[0]) if sparse.issparse(x) else len(x)
+
+
 def dimensions(x: Any) -> int:
     """The number of dimensions of an array, of nested lists or of a number; 0 of ragged lists,
     which are refused by name where they are converted."""

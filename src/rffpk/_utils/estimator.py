@@ -17,20 +17,21 @@ from typing import Any, TypeVar, dataclass_transform, get_args, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import (
-    BaseEstimator,
-    ClassNamePrefixFeaturesOutMixin,
-    ClusterMixin,
-    TransformerMixin,
-)
 from sklearn.utils.validation import check_is_fitted
 
 from rffpk._utils import validation
 from rffpk._utils.arrays import Array
+from rffpk._utils.bases import (
+    BaseEstimator,
+    CallbackSupportMixin,
+    ClassNamePrefixFeaturesOutMixin,
+    ClusterMixin,
+    TransformerMixin,
+)
 from rffpk._utils.columns import Columns
 from rffpk._utils.config import __version__
 from rffpk._utils.dask_collections import by_partitions, is_dask
-from rffpk._utils.messages import LOGGER, CallbackSupportMixin, Progress
+from rffpk._utils.messages import LOGGER, Progress
 from rffpk._utils.selection import NClustersSelection
 from rffpk._utils.validation import Auto, Level, is_graph, is_precomputed
 
@@ -80,6 +81,11 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
     """scikit-learn's BaseEstimator with versioned pickles, model files, a link to the
     documentation, and scikit-learn's callbacks: `fit` is a task, and its passes or iterations are
     subtasks. Those exist only if there are callbacks, as passes may take microseconds."""
+
+    # what a fit sets
+    n_features_in_: int
+    feature_names_in_: NDArray[np.object_]
+    _in_float64: bool
 
     # The names that scikit-learn's guide for developers gives for the HTML representation.
     _doc_link_module = "rffpk"
@@ -205,8 +211,6 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
     n_iter_: int = field(init=False)
     history_: list[dict[str, Any]] = field(init=False)
     memberships_: Array = field(init=False)
-    n_features_in_: int = field(init=False)
-    feature_names_in_: NDArray[np.object_] = field(init=False)
 
     def _measure(self, X: Any, want: str, s: float | None = None, sample_weight: Any = None) -> Any:
         """What `want` names of rows: "labels", "memberships" at an exponent, None:

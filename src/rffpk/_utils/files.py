@@ -212,7 +212,9 @@ def _read_parquet(path: str) -> Table:
         pandas = importlib.import_module("pandas")
         frame = pandas.read_parquet(path)
     except ImportError as error:
-        raise ImportError(f"{path}: Parquet files need pandas and pyarrow ({error})") from error
+        raise ImportError(
+            f"{path}: Parquet files need pandas and pyarrow, pip install 'rffpk[parquet]' ({error})"
+        ) from error
     names = [str(name) for name in frame.columns]
     index = bool(names) and _has_index(path, names, len(names))
     frame = frame.iloc[:, int(index) :]
@@ -337,4 +339,4 @@ def _parquet_writer(file: BinaryIO) -> Iterator[Callable[[Array], None]]:
 
 
 def _pyarrow(module: str = "pyarrow") -> Any:
-    return optional_module(module, "Parquet files need pyarrow")
+    return optional_module(module, "Parquet files need pyarrow, pip install 'rffpk[parquet]'")

@@ -17,17 +17,7 @@ from contextvars import ContextVar
 from datetime import timedelta
 from typing import Any, TypeVar
 
-try:
-    from sklearn.callback import CallbackSupportMixin as CallbackSupportMixin
-    from sklearn.callback import with_callbacks
-except ImportError:  # before scikit-learn 1.9
-
-    class CallbackSupportMixin:  # type: ignore[no-redef]
-        """Without callbacks."""
-
-    def with_callbacks(method: Any) -> Any:
-        return method
-
+from rffpk._utils.bases import with_callbacks
 
 # Frames of these packages are skipped: this one, and those that wrap methods of estimators or call
 # them in searches over parameters.

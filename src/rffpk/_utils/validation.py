@@ -345,6 +345,8 @@ def check_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
     if not is_plain(X):
         X, small = _other_rows(estimator, X)
     given = X
+    if not reset and (is_graph(estimator) or is_precomputed(estimator)):
+        _check_pairs(estimator, X)
     with np.errstate(over="ignore", invalid="ignore"), named("X", given):
         if small is not None:
             validate_data(estimator, X, reset=reset, skip_check_array=True)
@@ -368,6 +370,18 @@ def check_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
         if X.shape[0] == X.shape[1]:
             warn_if_kernel(estimator, X, "X")
     return widened(X, estimator)
+
+
+def _check_pairs(estimator: Any, X: Any) -> None:
+    """Refuse the rows of which a graph or a kernel was made in place of their pairs."""
+    shape, n = np.shape(X), estimator.n_features_in_
+    if len(shape) == 2 and shape[1] != n:
+        graph = is_graph(estimator)
+        option, values = ("metric", "affinities") if graph else ("kernel", "values")
+        raise ValueError(
+            f"X.shape == {shape}, must be (n_new, {n}): with {option}='precomputed' it holds the "
+            f"{values} of new rows with the {n} fitted ones, not columns of the rows."
+        )
 
 
 def _other_rows(estimator: Any, X: Any) -> tuple[Any, NarrowRows | None]:

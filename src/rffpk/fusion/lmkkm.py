@@ -202,7 +202,5 @@ def _clarabel() -> Any:
     try:
         import clarabel
     except ImportError as error:
-        raise ImportError(
-            "LMKKM needs the package clarabel: pip install clarabel, or 'rffpk[qp]'."
-        ) from error
+        raise ImportError("LMKKM needs the package clarabel: pip install 'rffpk[qp]'.") from error
     return clarabel

@@ -6,13 +6,13 @@ from dataclasses import field, replace
 from typing import Any, Literal, Self, get_args
 
 import numpy as np
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from rffpk._rows.rows import has_view
 from rffpk._utils import config, validation
 from rffpk._utils.arrays import Array, Map
+from rffpk._utils.bases import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from rffpk._utils.columns import Columns, SparseRows, column_means, squared_distances, unit_rows
 from rffpk._utils.estimator import Estimator, parameters, reporting
 from rffpk._utils.messages import observed, warn
@@ -333,7 +333,9 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
             features[outside] = self._features(X[outside])
         return features
 
-    def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Array:
+    def fit_transform(  # type: ignore[override]
+        self, X: Any, y: Any = None, sample_weight: Any = None
+    ) -> Array:
         """The features of the rows that are fitted.
 
         Parameters

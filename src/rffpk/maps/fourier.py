@@ -9,7 +9,6 @@ from typing import Any, Literal, Self, get_args
 
 import numpy as np
 from scipy.spatial.distance import pdist
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS
 from sklearn.utils.validation import check_is_fitted
 
@@ -19,6 +18,7 @@ from rffpk._rows.sample import Moments, RowSample, column_moments
 from rffpk._rows.store import written_out
 from rffpk._utils import config, validation
 from rffpk._utils.arrays import Array, Fourier, Structure
+from rffpk._utils.bases import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from rffpk._utils.columns import Columns, SparseRows, dense, pair_distances, squared_norms
 from rffpk._utils.estimator import Estimator, parameters, reporting
 from rffpk._utils.messages import observed, warn
@@ -215,7 +215,7 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, E
 
     def _draw(
         self, X: Columns, weight: Array | None, moments: Callable[[], Moments] | None = None
-    ) -> RandomFourierFeatures:
+    ) -> Self:
         """`fit` for rows and parameters that have been checked; the `moments` are those of more
         rows than are given."""
         random = validation.check_random_state(self.random_state)
