@@ -155,6 +155,7 @@ def bad_files(folder):
             "--noise is for the methods plain, rff, diffusion, not for fuzzy",
         ),
         (["cluster", "ok.csv", "-k", "3", "--noise", "2"], "noise == 2.0"),
+        (["cluster", "ok.csv", "-k", "auto", "--method", "fuzzy"], "-k auto is not for the method"),
         (["cluster", "ok.csv", "-k", "151"], "n_clusters == 151"),
         (["cluster", "ok.csv", "-k", "3", "--out", "labels.txt"], "must end in .csv or .npy"),
         (["predict", "model", "ok.csv"], "model: is not a model"),
@@ -379,6 +380,7 @@ def test_quoted_fields_are_read(text, names, tmp_path):
 @pytest.mark.parametrize(
     "text, message",
     [
+        (",10,20\n0,1.5,2\n", "the first line, ,10,20, may be a row or names of columns: pass"),
         ("a;b\n1;2\n3;4\n", "row 1 has semicolons between its columns, must have commas, unless"),
         ("1,5;2,5\n3,5;4,5\n", "row 1 has semicolons between its columns"),
         ("a\tb\n1\t2\n", "row 1 has tabs between its columns, must have commas"),
@@ -407,6 +409,7 @@ def test_what_is_wrong_with_a_line_is_named(text, message, tmp_path):
 
 # ---- words, gaps, separators and choices of columns ----------------------------------------------
 
+PLAIN = ["--method", "plain", "--json"]  # fast
 WORDS = pd.DataFrame(
     {
         "size": [1.0, 1.5, None, 8.0, 9.0, 8.5],
@@ -414,7 +417,7 @@ WORDS = pd.DataFrame(
         "n": [1, 2, 1, 7, 8, 7],
     }
 )
-SAID = "has words in the columns ['color'] and gaps in ['size', 'color']: "
+SAID = "has words in the columns ['color'] and gaps in the columns ['size', 'color']: "
 
 
 def written(frame, path):
@@ -458,13 +461,32 @@ def test_words_and_gaps_without_names(tmp_path, capsys):
     path.write_text("1.5,a\n1.25,a\n,a\n7.5,b\n8.5,?\n")
     warned("cluster", path, "-k", "2", "--seed", "0", "--model", model)
     labels, said = capsys.readouterr()
-    assert "words in the columns ['2'] and gaps in ['1']" in said
+    assert "words in the columns ['2'] and gaps in the columns ['1']" in said
     main(["predict", model, str(path)])
     assert capsys.readouterr().out == labels
     path.write_text("1.5,a,1\n")
     with pytest.raises(SystemExit):
         main(["predict", model, str(path)])
     assert "t.csv: has 3 columns, must have 2" in capsys.readouterr().err
+
+
+def test_dates_are_refused_by_name(tmp_path, capsys):
+    frame = pd.DataFrame({"x": X[:, 0], "day": pd.date_range("2020", "2021", 150)})
+    path, model = written(frame, tmp_path / "t.parquet"), str(tmp_path / "m")
+    main(["cluster", path, "-k", "2", "--drop", "day", "--model", model, *PLAIN])
+    for arguments, message in [
+        (["cluster", path, "-k", "2"], "X has dates or durations in column 'day'"),
+        (["predict", model, path], "t.parquet: has the columns ['day'], which were not fitted"),
+    ]:
+        with pytest.raises(SystemExit):
+            main(arguments)
+        assert message in capsys.readouterr().err
+    written(frame[["day"]].rename(columns={"day": "x"}), tmp_path / "t.parquet")
+    with pytest.raises(SystemExit):
+        main(["predict", model, path])
+    assert "row 1 has Timestamp('2020-01-01 00:00:00') in column 'x', must have a number" in (
+        capsys.readouterr().err
+    )
 
 
 @pytest.mark.parametrize("gap", ["", "NA", "nan", "null", " ", "N/A"])
@@ -482,10 +504,10 @@ def test_sep_separates_fields(separator, tmp_path, capsys):
     path = tmp_path / "t.csv"
     mark = "\t" if separator in ("tab", r"\t") else separator
     pd.DataFrame(X, columns=[*"abcd"]).to_csv(path, index=False, sep=mark)
-    main(["cluster", str(path), "-k", "3", "--seed", "0", "--sep", separator, "--json"])
+    main(["cluster", str(path), "-k", "3", "--seed", "0", "--sep", separator, *PLAIN])
     printed = capsys.readouterr()
     assert json.loads(printed.err)["columns"] == 4
-    expected = DiffusionPowerKMeans(3, random_state=0).fit(X).labels_
+    expected = PowerKMeans(3, random_state=0).fit(X).labels_
     assert [int(line) for line in printed.out.splitlines()] == expected.tolist()
 
 
@@ -521,9 +543,9 @@ def test_columns_are_chosen_by_names_or_numbers(name, arguments, names, tmp_path
         written(frame.assign(word="x"), path)
         if arguments[0] == "--drop":
             arguments = ["--drop", arguments[1] + ",word"]
-    main(["cluster", str(path), "-k", "3", "--seed", "0", "--model", model, *arguments])
+    main(["cluster", str(path), "-k", "3", "--seed", "0", "--model", model, *PLAIN, *arguments])
     labels = [int(line) for line in capsys.readouterr().out.splitlines()]
-    expected = DiffusionPowerKMeans(3, random_state=0).fit(frame[names].to_numpy()).labels_
+    expected = PowerKMeans(3, random_state=0).fit(frame[names].to_numpy()).labels_
     assert labels == expected.tolist()
     main(["predict", model, str(path), *arguments])
     assert [int(line) for line in capsys.readouterr().out.splitlines()] == labels

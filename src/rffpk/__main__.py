@@ -22,6 +22,7 @@ from sklearn.preprocessing import StandardScaler
 import rffpk
 from rffpk._utils import files
 from rffpk._utils.arrays import Array
+from rffpk._utils.containers import kinds_of
 from rffpk._utils.files import STANDARD, TableError
 from rffpk._utils.messages import warn
 from rffpk._utils.validation import Level, converts
@@ -71,6 +72,8 @@ def _model(options: argparse.Namespace, has_words: bool) -> Any:
         plain = has_words or options.metric == "cosine"
         options.method = "plain" if plain else "diffusion"
     cls = METHODS[options.method]
+    if options.k in _LEVELS and cls is rffpk.FuzzyCMeans:
+        raise TableError(f"-k {options.k} is not for the method fuzzy, which needs a number")
     given = {"metric": options.metric, "noise": options.noise}
     given = {name: value for name, value in given.items() if value is not None}
     for name in given:
@@ -130,7 +133,7 @@ class _Columns:
     """A table with words or gaps, as `TablePreprocessor` takes a frame."""
 
     def __init__(self, table: Array, names: list[str] | None) -> None:
-        self._table = table
+        self._table, self.shape = table, table.shape
         self.columns = names or [str(j) for j in range(table.shape[1])]
 
     def __len__(self) -> int:
@@ -147,12 +150,14 @@ def _say_words(file: str, X: Array, names: list[str] | None) -> None:
         name for name, column in zip(labels, X.T) if any(isinstance(value, str) for value in column)
     ]
     gaps = [name for name, column in zip(labels, X.T) if any(value is None for value in column)]
-    found = [f"words in the columns {words}"] * bool(words) + [f"gaps in {gaps}"] * bool(gaps)
-    warn(
-        f"{file}: has {' and '.join(found) or 'columns of other types'}: TablePreprocessor makes "
-        "numbers of all columns, of variance one",
-        UserWarning,
-    )
+    kinds = (("words", words), ("gaps", gaps))
+    found = [f"{kind} in the columns {columns}" for kind, columns in kinds if columns]
+    if found:
+        warn(
+            f"{file}: has {' and '.join(found)}: TablePreprocessor makes numbers of all columns, "
+            "of variance one",
+            UserWarning,
+        )
 
 
 def _model_and_table(options: argparse.Namespace) -> tuple[Any, Any]:
@@ -188,7 +193,7 @@ def _check_numbers(file: str, X: Array, names: list[str] | None) -> None:
         (i, j)
         for i, row in enumerate(X)
         for j, value in enumerate(row)
-        if value is None or isinstance(value, str)
+        if kinds_of([value])[type(value)] not in ("number", "boolean")
     )
     found = "a gap" if X[i, j] is None else repr(X[i, j])
     column = j + 1 if names is None else repr(names[j])

@@ -187,14 +187,20 @@ def _chosen_names(names: list[str] | None, chosen: list[int]) -> list[str] | Non
 
 
 def _say_if_first_line_may_be_names(path: str, first: list[str]) -> None:
-    fields = first[first[0] == "" :]  # pandas writes nothing above its index
-    if fields and all(field.strip().isdecimal() for field in fields):
-        shown = ",".join(first[:8]) + (",..." if len(first) > 8 else "")
-        warn(
-            f"{path}: the first line, {shown}, is taken as a row: pass --header if it has the "
-            "names of the columns, or --no-header if not",
-            UserWarning,
+    fields = [field.strip() for field in first[first[0] == "" :]]
+    if not fields or not all(field.isdecimal() for field in fields):
+        return
+    shown = ",".join(first[:8]) + (",..." if len(first) > 8 else "")
+    if first[0] == "":  # above the index that pandas writes, or a gap
+        raise TableError(
+            f"{path}: the first line, {shown}, may be a row or names of columns: pass --header or "
+            "--no-header"
         )
+    warn(
+        f"{path}: the first line, {shown}, is taken as a row: pass --header if it has the names of "
+        "the columns, or --no-header if not",
+        UserWarning,
+    )
 
 
 def _check_widths(path: str, rows: list[str], separator: str, width: int) -> None:
@@ -346,7 +352,7 @@ def _read_parquet(path: str, choice: Choice) -> Table:
         # in the order of the other formats: sums over rows depend on it
         numbers = with_gaps(np.ascontiguousarray(frame.to_numpy(dtype=np.float64)))
     else:
-        numbers = frame.to_numpy(dtype=object)
+        numbers = np.array(frame.to_numpy(dtype=object))
         numbers[frame.isna().to_numpy()] = None
     return Table(numbers, _chosen_names(names, chosen))
 
