@@ -714,3 +714,15 @@ def test_leading_pairs_are_those_of_a_full_decomposition(matrix, k, most, monkey
     assert_allclose(values, np.linalg.eigvalsh(matrix)[::-1][:k], atol=1e-10)
     assert_allclose(matrix @ vectors, vectors * values, atol=1e-7)
     assert_allclose(vectors.T @ vectors, np.eye(k), atol=1e-10)
+
+
+@pytest.mark.exhaustive
+def test_hundreds_of_shapes_have_landmarks_enough():
+    """110 moons of 360 rows, two a place: more clusters than graphs of all rows are made for."""
+    parts = [
+        make_moons(720, noise=0.06, random_state=i)[0] + [4 * (i % 10), 4 * (i // 10)]
+        for i in range(55)
+    ]
+    y = np.concatenate([make_moons(720, noise=0.06, random_state=i)[1] + 2 * i for i in range(55)])
+    model = DiffusionPowerKMeans(110, random_state=0).fit(np.vstack(parts))
+    assert adjusted_rand_score(y, model.labels_) > 0.98

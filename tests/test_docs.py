@@ -38,24 +38,24 @@ GIVEN = {"kernel": "precomputed"}
 ALL_GIVEN = {"kernels": "precomputed"}
 SOFT = {"annealing": rffpk.Annealing(end=-3.0, passes=2)}
 STORED = {"store_memberships": True}
-FOUND = {"noise": 0.1, "n_clusters": "auto"}
+NOISE = {"noise": 0.1}
 
 # Fits of each class that set all of its attributes, between them: for most, one of a frame.
 FITS = {cls.__name__: [(STORED, FRAME)] for cls in CLASSES if hasattr(cls, "fit")} | {
     "RandomFourierFeatures": [({}, FRAME), ({"sampling": "structured"}, ROWS)],
     "PowerKMeans": [
         (STORED, FRAME), (SOFT, ROWS), ({"init": "k-means"}, ROWS), ({"sample": 20}, ROWS),
-        (FOUND, GROUPS),
+        (NOISE, GROUPS),
     ],
     "DiffusionMap": [({}, FRAME), ({"whitening": 0.5}, ROWS)],
     "DiffusionPowerKMeans": [
-        (FOUND, GROUPS), (STORED, FRAME), ({"n_landmarks": 10, "sample": 20}, ROWS),
+        (NOISE, GROUPS), (STORED, FRAME), ({"n_landmarks": 10, "sample": 20}, ROWS),
     ],
     "FuzzyCMeans": [
         ({"sample": 20}, FRAME), ({"init": "k-means", "store_memberships": True}, ROWS)
     ],
     "RFFKernelPowerKMeans": [
-        (FOUND, GROUPS), (STORED, FRAME), ({"cache": False, "sample": 20}, ROWS),
+        (NOISE, GROUPS), (STORED, FRAME), ({"cache": False, "sample": 20}, ROWS),
     ],
     "RFFMultiKernelPowerKMeans": [
         (STORED, FRAME), ({}, VIEWS), ({"typicality": None}, VIEWS),
@@ -276,9 +276,11 @@ def test_attributes_that_fits_set_are_those_described(cls):
     assert len(kinds) == len(attributes)
     assert all(kinds[name] or is_property(getattr(cls, name)) for name in kinds)
     found = set()
-    for parameters, X in FITS[cls.__name__]:
-        if "n_clusters" in inspect.signature(cls).parameters:
-            parameters = {"n_clusters": 3, **parameters}
+    fits, given = FITS[cls.__name__], {}
+    if "n_clusters" in inspect.signature(cls).parameters:
+        fits, given = [*fits, ({"n_clusters": "auto"}, GROUPS)], {"n_clusters": 3}
+    for parameters, X in fits:
+        parameters = {**given, **parameters}
         model = cls(**parameters, random_state=0).fit(X)
         if hasattr(model, "partial_fit"):
             model.n_buffered_ = clone(model).partial_fit(X).n_buffered_

@@ -1,28 +1,39 @@
 """The number of clusters that rows have."""
 
 import math
+from functools import partial
 from itertools import product
 
 import numpy as np
 import pytest
-from conventions import ip_rff_mkpkm
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array, diags
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial.distance import cdist
 from sklearn.datasets import make_blobs, make_moons
 from sklearn.metrics import adjusted_rand_score
+from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.neighbors import kneighbors_graph
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from rffpk import (
+    FAMKKM,
+    RMKKM,
+    SMKC,
+    AverageMKKM,
     DiffusionPowerKMeans,
     FuzzyCMeans,
+    KernelKMeans,
+    KernelPowerKMeans,
+    MultiKernelPowerKMeans,
+    NystroemKernelKMeans,
     PowerKMeans,
     RFFKernelPowerKMeans,
+    RFFMultiKernelPowerKMeans,
     select_n_clusters,
 )
+from rffpk._anneal.kernel_products import CenteredKernel, kernel_coordinates
 from rffpk._anneal.witnesses import (
     eigengap_scores,
     height_scores,
@@ -30,18 +41,27 @@ from rffpk._anneal.witnesses import (
     mode_counts,
     rare_share,
 )
+from rffpk.maps.kernels import FittedKernel, Specification
 from rffpk.maps.spectrum import Spectrum, eigengaps
 from rffpk.model_files import load
 
 X, Y = make_blobs(400, centers=5, cluster_std=0.4, random_state=3)
 SCORES = ("scores", "eigengaps", "heights", "modes")
-CLASSES = [PowerKMeans, RFFKernelPowerKMeans, DiffusionPowerKMeans]
+CLASSES = [
+    PowerKMeans,
+    RFFKernelPowerKMeans,
+    DiffusionPowerKMeans,
+    RFFMultiKernelPowerKMeans,
+    FuzzyCMeans,
+]
+OF_KERNELS = [KernelKMeans, KernelPowerKMeans, NystroemKernelKMeans]
+OF_VIEWS = [RFFMultiKernelPowerKMeans, MultiKernelPowerKMeans, AverageMKKM, SMKC, RMKKM, FAMKKM]
 
 
 @pytest.mark.promise(
     "Memberships and trees",
-    '`n_clusters="auto"` gives the number of `select_n_clusters`, the same in every class that '
-    "takes it, from arrays and sources, depends on the seed alone, and is 1 for rows of one "
+    '`n_clusters="auto"` gives the number of `select_n_clusters`, the same in every class, from '
+    "arrays, sources, views and kernels, depends on the seed alone, and is 1 for rows of one "
     "Gaussian and for uniform rows.",
 )
 @pytest.mark.few(1)
@@ -125,8 +145,108 @@ def test_classes_sources_and_samples_have_one_answer(seed):
     fits.append(PowerKMeans("auto", random_state=seed, sample=None).fit(rows))
     fits.append(PowerKMeans("auto", random_state=seed).fit(rows, sample_weight=np.ones(len(rows))))
     for found in (blocks, *(model.selection_ for model in fits)):
-        for name in ("numbers", "levels", *SCORES, "labels", "rows"):
-            assert_array_equal(getattr(found, name), getattr(expected, name))
+        assert_same(found, expected)
+
+
+def assert_same(found, expected):
+    for name in ("numbers", "levels", *SCORES, "labels", "rows"):
+        assert_array_equal(getattr(found, name), getattr(expected, name))
+
+
+@pytest.mark.promise(like="test_five_blobs_are_five_clusters")
+@pytest.mark.few(1)
+@pytest.mark.parametrize("cls", {*OF_KERNELS, *OF_VIEWS} - {*CLASSES})
+def test_classes_with_exact_kernels_have_the_same_answer(cls):
+    """As the rows themselves are looked at, whatever the kernel is."""
+    model = cls("auto", random_state=0).fit(X)
+    assert_same(model.selection_, select_n_clusters(X, random_state=0))
+    assert model.n_clusters_ == 5 and adjusted_rand_score(Y, model.labels_) == 1
+
+
+Z, _ = blobs(3, 134, d=4)
+PARTS = [X, Z[: len(X)]]  # of fifteen clusters the views tell five and three
+
+
+@pytest.mark.promise(like="test_five_blobs_are_five_clusters")
+@pytest.mark.few(1)
+@pytest.mark.filterwarnings("ignore:The graph of")
+@pytest.mark.parametrize("cls", OF_VIEWS)
+def test_views_have_one_answer(cls):
+    expected = select_n_clusters(PARTS, random_state=0)
+    assert expected.n_clusters == 15
+    model = cls("auto", random_state=0).fit(PARTS)
+    assert model.n_clusters_ == 15
+    assert_same(model.selection_, expected)
+    columns = cls("auto", random_state=0, views=[[0, 1], slice(2, None)]).fit(np.hstack(PARTS))
+    assert_same(columns.selection_, expected)
+
+
+def test_views_of_sources_and_sparse_views_have_the_same_answer():
+    expected = select_n_clusters(PARTS, random_state=0)
+    sources = [partial(np.split, x, [150]) for x in PARTS]
+    assert_same(select_n_clusters(sources, random_state=0), expected)
+    found = select_n_clusters([X, csr_array(PARTS[1])], random_state=0)
+    assert_array_equal(found.numbers, expected.numbers)
+    assert [select_n_clusters([x], random_state=0).n_clusters for x in PARTS] == [5, 3]
+
+
+@pytest.mark.parametrize("k", [3, 8, 20])
+def test_views_without_clusters_change_nothing(k):
+    random = np.random.RandomState(k)
+    rows, _ = blobs(k, 60)
+    noise, square = random.standard_normal((len(rows), 5)), random.uniform(size=(len(rows), 2))
+    views = [rows, 100 * noise, square]
+    assert select_n_clusters(views, random_state=0).n_clusters == k
+    assert select_n_clusters(views[1:], random_state=0).n_clusters == 1
+
+
+KERNEL_FITS = [
+    *((cls, "kernel") for cls in OF_KERNELS[:2]),
+    *((cls, "kernels") for cls in (MultiKernelPowerKMeans, AverageMKKM, RMKKM)),
+]
+
+
+@pytest.mark.promise(like="test_five_blobs_are_five_clusters")
+@pytest.mark.few(1)
+@pytest.mark.parametrize(("cls", "name"), KERNEL_FITS)
+def test_kernels_have_the_number_of_their_rows(cls, name):
+    K = rbf_kernel(X, gamma=0.05)
+    expected = select_n_clusters(K, metric="kernel", random_state=0)
+    assert expected.n_clusters == 5
+    model = cls("auto", random_state=0, **{name: "precomputed"}).fit(K)
+    assert model.n_clusters_ == 5
+    assert_same(model.selection_, expected)
+    if name == "kernels":
+        kernels = np.stack([X @ X.T, PARTS[1] @ PARTS[1].T])
+        model.fit(kernels)
+        assert model.n_clusters_ == 15
+        found = select_n_clusters([*kernels], metric="kernel", random_state=0)
+        assert_same(model.selection_, found)
+
+
+def test_weights_of_kernels():
+    weight = (Y > 1) * 1.0
+    found = select_n_clusters(X @ X.T, metric="kernel", sample_weight=weight, random_state=0)
+    assert found.n_clusters == 3 and (Y[found.rows] > 1).all()
+    model = KernelPowerKMeans("auto", kernel="precomputed", random_state=0)
+    assert model.fit(X @ X.T, sample_weight=weight).n_clusters_ == 3
+    assert KernelKMeans("auto", random_state=0).fit(X, sample_weight=weight).n_clusters_ == 3
+
+
+def test_coordinates_have_the_distances_of_a_kernel():
+    for K in (X @ X.T, rbf_kernel(X[:100], gamma=0.5), np.ones((9, 9)), np.zeros((3, 3))):
+        kernel = FittedKernel(K, Specification("precomputed"))
+        found = kernel_coordinates(CenteredKernel(kernel))
+        squares = np.diagonal(K)[:, None] + np.diagonal(K) - 2 * K
+        largest = max(squares.max(), 1)
+        assert_allclose(cdist(found, found, "sqeuclidean"), squares, atol=1e-5 * largest)
+        assert found.shape[1] <= 100
+
+
+def test_few_anchors_or_landmarks_bound_the_number():
+    for model in (SMKC("auto", anchors=4), AverageMKKM("auto", n_landmarks=4)):
+        with pytest.raises(ValueError, match=r"(n_landmarks|anchors) == 4, must be >= 5"):
+            model.fit(X)
 
 
 def test_nested_groups_have_levels():
@@ -291,7 +411,7 @@ def sorted_distances(rows):
 
 
 def test_refusals():
-    with pytest.raises(ValueError, match="metric == 'manhattan'"):
+    with pytest.raises(ValueError, match="metric == 'manhattan', must be one of .*'kernel'"):
         select_n_clusters(X, metric="manhattan")
     with pytest.raises(ValueError, match="square"):
         select_n_clusters(X, metric="precomputed")
@@ -299,6 +419,11 @@ def test_refusals():
         PowerKMeans("fine", init=X[:3]).fit(X)
     with pytest.raises(TypeError, match="n_clusters must be an instance of int"):
         PowerKMeans("best").fit(X)
-    for model in (FuzzyCMeans("auto"), ip_rff_mkpkm("auto")):
-        with pytest.raises(TypeError, match="n_clusters must be an instance of int"):
-            model.fit(X)
+    with pytest.raises(ValueError, match="n_clusters == 'auto' does not go with given"):
+        KernelKMeans("auto", init=Y).fit(X)
+    with pytest.raises(ValueError, match=r"X\[0\] is not symmetric"):
+        select_n_clusters([np.triu(np.ones((5, 5)))], metric="kernel")
+    with pytest.raises(ValueError, match="square"):
+        select_n_clusters(X, metric="kernel")
+    with pytest.raises(ValueError, match="n_clusters == 'auto' needs all views of all rows"):
+        RFFMultiKernelPowerKMeans("auto", allow_missing_views=True).fit(PARTS)

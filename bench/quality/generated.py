@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 from sklearn.datasets import make_circles, make_moons
 
-Problem = tuple[str, np.ndarray, list[int]]
+# A name, rows or a list of views, and right numbers.
+Problem = tuple[str, np.ndarray | list[np.ndarray], list[int]]
 
 
 def sizes(k: int, n: int, exponent: float) -> np.ndarray:
@@ -161,4 +162,40 @@ def towns() -> Iterator[Problem]:
         yield "towns", np.vstack(rows), [k]
 
 
-FAMILIES = (separated, plane, large, shapes, nested, words, topics, piles, towns, structureless)
+def views() -> Iterator[Problem]:
+    """Lists of views: all of which tell the clusters, or one of which is noise, or each of which
+    tells some of the clusters; moons or circles and noise; and noise alone."""
+    for seed in range(10):
+        random = np.random.RandomState(seed)
+        noise = [random.randn(1200, d) for d in (1, 2, 20)] + [random.rand(1200, 2)]
+        for k, apart in ((3, 8), (8, 8), (20, 8), (6, 4.5)):
+            y = random.randint(k, size=1200)
+            first, second = (told(y, d, apart, random) for d in (2, 5))
+            yield "all tell", [first, second], [k]
+            yield "noise", [first, 100 * noise[seed % 4]], [k]
+            yield "noise", [noise[3 - seed % 4], first, second], [k]
+        for groups, apart in (([2, 3], 8), ([3, 3], 6), ([4, 3], 4.5), ([3, 4], 6)):
+            ys = [random.randint(k, size=1200) for k in groups]
+            parts = [told(y, d, apart, random) for y, d in zip(ys, (2, 3))]
+            yield "parts", parts, [groups[0] * groups[1]]
+        y = random.randint(4, size=1200)
+        parts = [told(np.array(merged)[y], 2, 6, random) for merged in ([0, 0, 1, 2], [0, 1, 2, 2])]
+        yield "merged", parts, [4]
+        moons, _ = make_moons(1200, noise=0.06, random_state=seed)
+        circles, _ = make_circles(1200, factor=0.4, noise=0.07, random_state=seed)
+        yield "moons", [moons, noise[1]], [2]
+        yield "circles", [circles, noise[3]], [2]
+        for some in (noise[:2], noise[1:], [x[:300] for x in noise]):
+            yield "no clusters", some, [1]
+
+
+def told(y: np.ndarray, d: int, apart: float, random: np.random.RandomState) -> np.ndarray:
+    """Gaussians of these labels."""
+    k = y.max() + 1
+    centers = gaussians(k, d, 12 * k, 0, apart, random.randint(1000))[::12]
+    return centers[y] + random.randn(len(y), d)
+
+
+FAMILIES = (
+    separated, plane, large, shapes, nested, words, topics, piles, towns, structureless, views,
+)  # fmt: skip

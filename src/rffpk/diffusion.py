@@ -14,14 +14,13 @@ from sklearn.exceptions import ConvergenceWarning
 from rffpk._anneal import centroid_model
 from rffpk._anneal.fit import FitResult, Problem
 from rffpk._anneal.search import FitContext
-from rffpk._anneal.selection import NClustersSelection
 from rffpk._rows.sample import RowSample
 from rffpk._rows.store import Cache, check_cache
 from rffpk._utils.arrays import Array, adjusted_rand_index
 from rffpk._utils.columns import Columns, SparseRows, squared_distances
 from rffpk._utils.estimator import parameters
 from rffpk._utils.messages import without
-from rffpk._utils.validation import Auto, Level, is_graph
+from rffpk._utils.validation import Auto, is_graph
 from rffpk.maps.diffusion_map import (
     DiffusionMap,
     DiffusionMetric,
@@ -30,7 +29,7 @@ from rffpk.maps.diffusion_map import (
     warn_of_components,
 )
 from rffpk.maps.neighbours import many_on_centroids, map_rows
-from rffpk.power import AnnealedClusterer, PowerKMeans, given_number
+from rffpk.power import AnnealedClusterer, PowerKMeans
 
 # Of memberships: centroids of diffusion features stand in corners, and rows between clusters on the
 # lines or faces between few of them, whatever the dimension of the clusters (docs/annealing.md).
@@ -167,7 +166,6 @@ class DiffusionPowerKMeans(AnnealedClusterer):
     1.0
     """
 
-    n_clusters: Level | int = field(default=8, kw_only=False)  # type: ignore[assignment]
     n_components: Auto | int = "auto"
     n_neighbors: Auto | int = "auto"
     n_landmarks: Auto | int = "auto"
@@ -176,10 +174,6 @@ class DiffusionPowerKMeans(AnnealedClusterer):
     whitening: Auto | float | None = "auto"
     cache: Cache = "auto"
     n_buffered_: int = field(init=False)  # what `partial_fit` sets
-    n_clusters_: int = field(init=False)
-    selection_: NClustersSelection = field(init=False)
-
-    _given_number = property(given_number)
 
     partial_fit = centroid_model.partial_fit
 

@@ -59,8 +59,9 @@ class KernelKMeans(Clusterer):
 
     Parameters
     ----------
-    n_clusters : int, default=8
-        Number of clusters k, from 1 to n_samples.
+    n_clusters : {"coarse", "auto", "fine"} or int, default=8
+        Number of clusters k, from 1 to n_samples. "auto": found in the rows; may be 1. "coarse",
+        "fine": the least and the largest that are better than one (``docs/clusters_number.md``).
     n_init : "auto" or int, default="auto"
         Number of starts, at least 1; the best is kept. "auto": ten; one if `init` is an array.
     store_memberships : bool, default=False
@@ -100,6 +101,8 @@ class KernelKMeans(Clusterer):
 
     Attributes
     ----------
+    n_clusters_, selection_ : int and NClustersSelection
+        Number of clusters; good numbers with scores and partitions, set if `n_clusters` is none.
     labels_ : ndarray of int32, shape (n_samples,)
         Cluster of each row: the index of its nearest centroid.
     dual_coef_ : ndarray of shape (n_clusters, n_samples)
@@ -177,8 +180,9 @@ class KernelPowerKMeans(KernelKMeans):
 
     Parameters
     ----------
-    n_clusters : int, default=8
-        Number of clusters k, from 1 to n_samples.
+    n_clusters : {"coarse", "auto", "fine"} or int, default=8
+        Number of clusters k, from 1 to n_samples. "auto": found in the rows; may be 1. "coarse",
+        "fine": the least and the largest that are better than one (``docs/clusters_number.md``).
     n_init : "auto" or int, default="auto"
         Number of starts, at least 1; the best is kept. "auto": eight, or five with swaps on
         principal components of the kernel; one with another `init` or schedule.
@@ -222,6 +226,8 @@ class KernelPowerKMeans(KernelKMeans):
 
     Attributes
     ----------
+    n_clusters_, selection_ : int and NClustersSelection
+        Number of clusters; good numbers with scores and partitions, set if `n_clusters` is none.
     labels_ : ndarray of int32, shape (n_samples,)
         Cluster of each row: the index of its nearest centroid.
     dual_coef_ : ndarray of shape (n_clusters, n_samples)
@@ -289,8 +295,9 @@ class MultiKernelPowerKMeans(Clusterer):
 
     Parameters
     ----------
-    n_clusters : int, default=8
-        Number of clusters k, from 1 to n_samples.
+    n_clusters : {"coarse", "auto", "fine"} or int, default=8
+        Number of clusters k, from 1 to n_samples. "auto": found in the rows; may be 1. "coarse",
+        "fine": the least and the largest that are better than one (``docs/clusters_number.md``).
     n_init : "auto" or int, default="auto"
         Number of starts, at least 1; the best is kept. "auto": eight; one with another `init` or
         schedule.
@@ -334,6 +341,8 @@ class MultiKernelPowerKMeans(Clusterer):
 
     Attributes
     ----------
+    n_clusters_, selection_ : int and NClustersSelection
+        Number of clusters; good numbers with scores and partitions, set if `n_clusters` is none.
     labels_ : ndarray of int32, shape (n_samples,)
         Cluster of each row: the index of its nearest centroid.
     dual_coef_ : ndarray of shape (n_clusters, n_samples)

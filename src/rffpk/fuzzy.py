@@ -58,8 +58,9 @@ class FuzzyCMeans(Clusterer):
 
     Parameters
     ----------
-    n_clusters : int, default=8
-        Number of clusters k, from 1 to n_samples.
+    n_clusters : {"coarse", "auto", "fine"} or int, default=8
+        Number of clusters k, from 1 to n_samples. "auto": found in the rows; may be 1. "coarse",
+        "fine": the least and the largest that are better than one (``docs/clusters_number.md``).
     n_init : "auto" or int, default="auto"
         Number of starts at `m`, at least 1; the best is kept. "auto": for ``init="k-means++"`` the
         starts and swaps of `PowerKMeans`, whose best clusters passes at `m` go on from; else one.
@@ -101,6 +102,8 @@ class FuzzyCMeans(Clusterer):
     ----------
     cluster_centers_ : ndarray of shape (n_clusters, n_features_in_)
         Centroids, in the dtype of X; with `whitening` of shape (n_clusters, n_components).
+    n_clusters_, selection_ : int and NClustersSelection
+        Number of clusters; good numbers with scores and partitions, set if `n_clusters` is none.
     labels_ : ndarray of int32, shape (n_samples,)
         Cluster of each row: the index of its nearest centroid.
     inertia_, objective_ : float

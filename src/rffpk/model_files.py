@@ -15,13 +15,13 @@ import rffpk
 from rffpk._anneal.centroid_model import RunningSums
 from rffpk._anneal.kernel_products import CenteredKernel
 from rffpk._anneal.objective import PowerMean, WeightedViews
-from rffpk._anneal.selection import NClustersSelection
 from rffpk._rows.store import UnitRows
 from rffpk._utils.arrays import Fourier, Structure
 from rffpk._utils.columns import SparseRows
 from rffpk._utils.config import __version__
 from rffpk._utils.estimator import VersionError, check_version
 from rffpk._utils.model_state import ESTIMATORS, RECORDS, Decoder, Encoder
+from rffpk._utils.selection import NClustersSelection
 from rffpk._utils.tensor_files import ModelFileError, parse_json, read_tensors, write_tensors
 from rffpk.fusion.operators import Exact, Finished, FourierFeatures, Nystroem
 from rffpk.maps.graphs import Nodes

@@ -118,8 +118,9 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
 
     Parameters
     ----------
-    n_clusters : int, default=8
-        Number of clusters k, from 1 to n_samples.
+    n_clusters : {"coarse", "auto", "fine"} or int, default=8
+        Number of clusters k, from 1 to n_samples. "auto": found in the rows; may be 1. "coarse",
+        "fine": the least and the largest that are better than one (``docs/clusters_number.md``).
     n_init : "auto" or int, default="auto"
         Number of starts, at least 1; the best is kept. "auto": three of different kinds; one with
         another `init` or schedule.
@@ -185,6 +186,8 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
         Fitted maps of the views; None: columns. Diffusion features get a total variance of one.
     cluster_centers_ : ndarray of shape (n_clusters, total number of features)
         Centroids in feature space, in the dtype of X, those of the views side by side.
+    n_clusters_, selection_ : int and NClustersSelection
+        Number of clusters; good numbers with scores and partitions, set if `n_clusters` is none.
     labels_ : ndarray of int32, shape (n_samples,)
         Cluster of each row: the index of its nearest centroid; -1 for noise.
     kernel_weights_ : ndarray of shape (n_views,)
@@ -238,7 +241,12 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         _check_typicality(self.typicality)
-        validation.check_bool(self.allow_missing_views, "allow_missing_views")
+        may_lack = validation.check_bool(self.allow_missing_views, "allow_missing_views")
+        if may_lack and isinstance(self.n_clusters, str):
+            raise ValueError(
+                f"n_clusters == {self.n_clusters!r} needs all views of all rows, must be a number "
+                "if allow_missing_views is True."
+            )
         fourier.check_n_frequencies(self.n_frequencies)
         check_cache(self.cache)
         validation.check_real(self.weight_entropy, "weight_entropy", *_RANGE)

@@ -17,13 +17,13 @@ from sklearn.decomposition import PCA
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from rffpk._anneal.selection import NClustersSelection
 from rffpk._utils import validation
 from rffpk._utils.arrays import Array
 from rffpk._utils.columns import rows_differ, sparse_rows
 from rffpk._utils.containers import is_list_of_views
 from rffpk._utils.estimator import Clusterer
 from rffpk._utils.messages import optional_module
+from rffpk._utils.selection import NClustersSelection
 from rffpk.diffusion import DiffusionPowerKMeans
 from rffpk.fusion.base import embedded_rows
 from rffpk.profiles import ClusterProfiles, length, rows_at

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import field
 from functools import partial
-from typing import Any, get_args
+from typing import Any
 
 from rffpk._anneal import centroid_model
 from rffpk._anneal.annealing import (
@@ -25,10 +25,9 @@ from rffpk._anneal.fit import (
     metric_map,
 )
 from rffpk._anneal.fit import fit as fit_by_passes
-from rffpk._anneal.selection import NClustersSelection
 from rffpk._utils.arrays import Array
 from rffpk._utils.estimator import Clusterer, parameters
-from rffpk._utils.validation import Auto, Level, is_option
+from rffpk._utils.validation import Auto
 
 
 @parameters
@@ -64,12 +63,6 @@ class AnnealedClusterer(Clusterer):
             partial(search_plan, given), given.init, sample=given.sample, automatic=given.differs,
             hard=given.ends_hard, **more,
         )  # fmt: skip
-
-
-def given_number(self: Any) -> Any:
-    """The number of clusters that is given; 1 where it is to be found."""
-    sought = any(is_option(self.n_clusters, level) for level in get_args(Level))
-    return 1 if sought else self.n_clusters
 
 
 @parameters
@@ -167,14 +160,9 @@ class PowerKMeans(AnnealedClusterer):
     (5, 2)
     """
 
-    n_clusters: Level | int = field(default=8, kw_only=False)  # type: ignore[assignment]
     metric: Metric = "euclidean"
     whitening: float | None = None
     n_buffered_: int = field(init=False)  # what `partial_fit` sets
-    n_clusters_: int = field(init=False)
-    selection_: NClustersSelection = field(init=False)
-
-    _given_number = property(given_number)
 
     partial_fit = centroid_model.partial_fit
     _takes_narrow_rows = True

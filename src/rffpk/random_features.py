@@ -10,13 +10,11 @@ from rffpk._anneal.fit import (
     FitResult,
     Problem,
 )
-from rffpk._anneal.selection import NClustersSelection
 from rffpk._rows.sample import RowSample
 from rffpk._rows.store import Cache, check_cache
 from rffpk._utils.estimator import parameters
-from rffpk._utils.validation import Level
 from rffpk.maps import fourier
-from rffpk.power import AnnealedClusterer, given_number
+from rffpk.power import AnnealedClusterer
 
 
 @parameters
@@ -132,17 +130,12 @@ class RFFKernelPowerKMeans(AnnealedClusterer):
     (64, 128)
     """
 
-    n_clusters: Level | int = field(default=8, kw_only=False)  # type: ignore[assignment]
     kernel: fourier.Kernel = "rbf"
     gamma: fourier.Gamma | float = "mean"
     n_frequencies: fourier.Frequencies | int = "auto"
     sampling: fourier.Sampling = "auto"
     cache: Cache = "auto"
     n_buffered_: int = field(init=False)  # what `partial_fit` sets
-    n_clusters_: int = field(init=False)
-    selection_: NClustersSelection = field(init=False)
-
-    _given_number = property(given_number)
 
     partial_fit = centroid_model.partial_fit
     _takes_narrow_rows = True

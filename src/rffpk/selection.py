@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import Any, Literal
 
-import numpy as np
-
-from rffpk._anneal.cluster_number import select_number
-from rffpk._anneal.selection import NClustersSelection
-from rffpk._rows.sample import row_sample
+from rffpk._anneal.fit import find_number
+from rffpk._rows.sample import row_sample, sample_of_fit
+from rffpk._rows.views import check_views
 from rffpk._utils import config, validation
+from rffpk._utils.containers import is_list_of_views
+from rffpk._utils.dask_collections import is_dask
+from rffpk._utils.selection import NClustersSelection
 from rffpk.diffusion import DiffusionPowerKMeans
+from rffpk.exact import MultiKernelPowerKMeans
 from rffpk.maps.diffusion_map import DiffusionMetric
+from rffpk.multiview import RFFMultiKernelPowerKMeans
 
 
 def select_n_clusters(
     X: Any,
     *,
-    metric: DiffusionMetric = "euclidean",
+    metric: DiffusionMetric | Literal["kernel"] = "euclidean",
     sample_weight: Any = None,
     random_state: Any = None,
     n_jobs: int | None = None,
@@ -33,12 +36,14 @@ def select_n_clusters(
 
     Parameters
     ----------
-    X : {array-like, sparse matrix} of shape (n_samples, n_features), or a source
-        Finite numbers, a source of blocks as `fit` takes it, or, with ``metric="precomputed"``, a
-        graph of affinities of shape (n_samples, n_samples).
-    metric : {"euclidean", "cosine", "precomputed"}, default="euclidean"
-        Distance of rows. "cosine": rows are scaled to length one. "precomputed": X is a graph, as
-        `DiffusionPowerKMeans` takes it; its eigengaps and the modes of its degrees decide.
+    X : {array-like, sparse matrix} of shape (n_samples, n_features), a source, or a list of views
+        Finite numbers, or a source of blocks as `fit` takes it. Of several views each is looked at,
+        and their columns together: the largest number decides of those that are clear.
+    metric : {"euclidean", "cosine", "precomputed", "kernel"}, default="euclidean"
+        Distance of rows. "cosine": rows of one table are scaled to length one. "precomputed": X is
+        a graph of affinities, as `DiffusionPowerKMeans` takes it; its eigengaps and the modes of
+        its degrees decide. "kernel": X is a kernel matrix of shape (n_samples, n_samples), or a
+        list of them; at most 300 coordinates are looked at.
     sample_weight : array-like of shape (n_samples,), optional
         Weights >= 0 of the rows, by default one each.
     random_state : int, RandomState instance or None
@@ -64,10 +69,28 @@ def select_n_clusters(
     >>> select_n_clusters(X, random_state=0).n_clusters
     5
     """
-    model = DiffusionPowerKMeans("auto", metric=metric, n_jobs=n_jobs)
+    model = _model(X, metric, n_jobs)
     model._check_parameters()
-    random, graph = validation.check_random_state(random_state), validation.is_graph(model)
-    sample = row_sample(model, X, sample_weight, "auto", sys.maxsize if graph else 0, random)
-    random = np.random.RandomState(random.randint(2**31 - 1))
+    random = validation.check_random_state(random_state)
+    if validation.is_precomputed(model):
+        xs = check_views(model, X, reset=True)
+        weight = validation.check_sample_weight(sample_weight, len(xs[0]), X)
+        sample = sample_of_fit(model, xs, weight, random)
+    else:
+        least = sys.maxsize if validation.is_graph(model) else 0
+        sample = row_sample(model, X, sample_weight, "auto", least, random)
     with config.one_blas_thread():
-        return select_number(sample, metric, random, config.n_threads(n_jobs))
+        find_number(model, sample, random, None)
+    return model.selection_
+
+
+def _model(X: Any, metric: Any, n_jobs: int | None) -> Any:
+    """An estimator that takes X as it is given."""
+    validation.check_choice(metric, "metric", ("euclidean", "cosine", "precomputed", "kernel"))
+    if validation.is_option(metric, "kernel"):
+        return MultiKernelPowerKMeans("auto", kernels="precomputed", n_jobs=n_jobs)
+    parts = X if isinstance(X, (list, tuple)) and len(X) else [None]
+    several = is_list_of_views(X) or callable(parts[0]) or is_dask(parts[0])
+    if several and validation.is_option(metric, "euclidean"):
+        return RFFMultiKernelPowerKMeans("auto", kernels="linear", n_jobs=n_jobs)
+    return DiffusionPowerKMeans("auto", metric=metric, n_jobs=n_jobs)

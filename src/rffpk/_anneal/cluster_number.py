@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cached_property, partial
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import qr
 from scipy.sparse import csr_array
 
+from rffpk._anneal.kernel_products import CenteredKernel, kernel_coordinates
 from rffpk._anneal.seeding import seed_centroids
-from rffpk._anneal.selection import NClustersSelection
 from rffpk._anneal.witnesses import (
     MOST_NEIGHBOURS,
     eigengap_scores,
@@ -23,19 +25,24 @@ from rffpk._anneal.witnesses import (
     shares_of_counts,
 )
 from rffpk._rows.passes import make_rows
-from rffpk._rows.sample import RowSample
+from rffpk._rows.sample import RowSample, column_moments
 from rffpk._utils.arrays import Array
 from rffpk._utils.columns import (
     Columns,
     SparseRows,
     dense,
     distinct_rows,
+    scaled_columns,
+    side_by_side,
     sparse_rows,
     unit_rows,
 )
 from rffpk._utils.linalg import svd
+from rffpk._utils.selection import NClustersSelection
 from rffpk._utils.tree import groups, ward
-from rffpk.maps.graphs import PRECOMPUTED, graph_diffusion
+from rffpk._utils.validation import is_graph, is_option, is_precomputed
+from rffpk.maps.graphs import graph_diffusion
+from rffpk.maps.kernels import PRECOMPUTED, FittedKernel, matched
 from rffpk.maps.neighbours import NeighbourCount, Neighbourhoods, k_means
 from rffpk.maps.spectrum import Diffusion, diffusion
 from rffpk.maps.whitening import fit_whitening
@@ -59,7 +66,10 @@ _PASSES = 2  # of k-means
 _MANY, _RARE, _TOO_RARE, _MOST_RARE = 16, 0.02, 0.1, 0.5
 
 
+_CLEAR = 0.8, 0.3  # of the largest sums of views with one cluster, and with more
+
 Say = Callable[[str], None]
+Table = Callable[[list[Columns]], Columns]  # the columns of views that are looked at
 
 
 class Size(NamedTuple):
@@ -139,28 +149,81 @@ def _inside(fine: Array, coarse: Array) -> tuple[Array, Array]:
 
 
 def select_number(
-    sample: RowSample, metric: str, random: Any, n_threads: int, say: Say | None = None
+    model: Any, sample: RowSample, random: Any, n_threads: int, say: Say | None = None
 ) -> NClustersSelection:
-    """The number of clusters of rows that have been checked; of the nodes of a graph of affinities
-    with the metric "precomputed". Lines about what is done are passed to `say`."""
+    """The number of clusters of rows that the model has checked: of the nodes of a graph of
+    affinities with its metric "precomputed". Lines about what is done are passed to `say`."""
     say = say or (lambda text: None)
-    if metric == PRECOMPUTED:
+    if is_graph(model):
         say("Looking for the number of clusters of the graph.")
         xs, weight = sample.some()
         found: _Evidence = _OfGraph(xs[0], weight)
     else:
-        look = partial(_OfRows, sample, metric == "cosine", random=random, n_threads=n_threads)
-        say(f"Looking for the number of clusters in {min(_FIRST.tree, sample.counted)} rows.")
-        found = first = look(_FIRST, None)
-        if first.shows_many and sample.counted > _FIRST.tree:
-            rows = min(_MORE.tree, sample.counted)
-            say(f"There may be many clusters, or some with few rows: looking at {rows} rows.")
-            found = look(_MORE, first)
+        if is_precomputed(model):
+            sample = _of_kernels(model, sample, n_threads)
+        spherical = is_option(getattr(model, "metric", None), "cosine")
+        tables = _tables(model, sample, spherical, n_threads)
+        found = _finest(
+            [
+                _look(sample, table, name, spherical, random, n_threads, say)
+                for name, table in tables.items()
+            ]
+        )
     selection = found.selection()
     others = ", ".join(str(k) for k in selection.numbers[1:])
     also = f"; other good numbers are {others}" if others else ""
     say(f"The rows have {selection.n_clusters} clusters{also}.")
     return selection
+
+
+def _look(
+    sample: RowSample, table: Table, name: str, spherical: bool, random: Any, n_threads: int,
+    say: Say,
+) -> _OfRows:  # fmt: skip
+    """What the witnesses say of a table of the rows."""
+    look = partial(_OfRows, sample, table, spherical, random=random, n_threads=n_threads)
+    say(f"Looking for the number of clusters in {min(_FIRST.tree, sample.counted)} rows{name}.")
+    found = look(_FIRST, None)
+    if not found.shows_many or sample.counted <= _FIRST.tree:
+        return found
+    rows = min(_MORE.tree, sample.counted)
+    say(f"There may be many clusters, or some with few rows: looking at {rows} rows.")
+    return look(_MORE, found)
+
+
+def _finest(found: list[_OfRows]) -> _OfRows:
+    """Of several tables of the same rows that whose number is the largest, of those that are clear:
+    a view that knows less merges clusters, and does not split them."""
+    most = [0.0, 0.0]  # of tables with one cluster, and with more
+    for each in found:
+        most[each.best > 1] = max(most[each.best > 1], each.sums.max())
+    least = max(clear * each for clear, each in zip(_CLEAR, most))
+    return max(found, key=lambda each: (each.sums.max() >= least, each.best, each.sums.max()))
+
+
+def _of_kernels(model: Any, sample: RowSample, n_threads: int) -> RowSample:
+    """The rows by coordinates, from precomputed kernels between them."""
+    xs, specs = matched(sample.xs, PRECOMPUTED, not model._n_views)
+    kernels = [
+        FittedKernel(x, spec, weight=sample.weight, n_threads=n_threads)
+        for x, spec in zip(xs, specs)
+    ]
+    return replace(sample, xs=[kernel_coordinates(CenteredKernel(kernel)) for kernel in kernels])
+
+
+def _tables(model: Any, sample: RowSample, spherical: bool, n_threads: int) -> dict[str, Table]:
+    """What takes the tables that are looked at from the views of some rows, and how messages call
+    them: each view, and the columns of all, where each view has a total variance of one."""
+    n_views = len(vars(model).get("_widths", "1"))
+    if n_views == 1:
+        return {"": lambda xs: unit_rows(xs[0]) if spherical else xs[0]}
+    _, xs, weight = sample.numbered(_FIRST.tree)
+    variances = [column_moments(x, weight, n_threads).variance for x in xs[:n_views]]
+    scales = [1 / math.sqrt(each) if each > 0 else 1.0 for each in variances]
+    columns = np.repeat(scales, [x.shape[1] for x in xs[:n_views]])
+    alone: dict[str, Table] = {f" of view {i}": itemgetter(i) for i in range(n_views)}
+    together = {" of all views": lambda xs: scaled_columns(side_by_side(xs[:n_views]), columns)}
+    return alone | together
 
 
 class Part(NamedTuple):
@@ -182,12 +245,13 @@ class _OfRows(_Evidence):
     """What all three witnesses say of rows."""
 
     def __init__(
-        self, sample: RowSample, spherical: bool, size: Size, before: _OfRows | None, random: Any,
-        n_threads: int,
+        self, sample: RowSample, table: Table, spherical: bool, size: Size,
+        before: _OfRows | None, random: Any, n_threads: int,
     ) -> None:  # fmt: skip
         self.n_threads = n_threads
-        sizes = (_GRAPH_ROWS, size.modes_of(sample.xs[0].shape[1]), size.tree)
-        self.few, some, more = (_part(sample, n, spherical) for n in sizes)
+        self.few = _part(sample, _GRAPH_ROWS, table)
+        sizes = size.modes_of(self.few.X.shape[1]), size.tree
+        some, more = (_part(sample, n, table) for n in sizes)
         self.X, wanted = more.X, size.centroids[0]
         if before is None:
             self.graphs = _graphs(self.few, spherical, random, n_threads)
@@ -230,9 +294,9 @@ class _OfRows(_Evidence):
         return np.asarray(found)
 
 
-def _part(sample: RowSample, n: int, spherical: bool) -> Part:
+def _part(sample: RowSample, n: int, table: Table) -> Part:
     rows, xs, weight = sample.numbered(n)
-    return Part(rows, unit_rows(xs[0]) if spherical else xs[0], weight)
+    return Part(rows, table(xs), weight)
 
 
 def _graphs(some: Part, spherical: bool, random: Any, n_threads: int) -> list[Diffusion]:

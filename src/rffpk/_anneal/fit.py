@@ -278,12 +278,6 @@ def check_search(model: Any) -> None:
     sample = getattr(model, "sample", None)
     if sample is not None and not validation.is_option(sample, "auto"):
         validation.check_int(sample, "sample", 1)
-    if isinstance(model.n_clusters, str) and not isinstance(model.init, str):
-        raise ValueError(
-            f"n_clusters == {model.n_clusters!r} does not go with given centroids: set init to the "
-            "name of a "
-            "method, or n_clusters to the number of centroids in init."
-        )
 
 
 # ---- prepare: rows, maps, objective and plan -----------------------------------------------------
@@ -301,7 +295,7 @@ def prepare(
 
         context.noise = find_noise(model, sample)
         sample = sample.without(context.noise.rows)
-    k = context.k = _number(model, sample, context)
+    k = context.k = find_number(model, sample, context.random, context.history.progress)
     if getattr(model, "allow_missing_views", False):
         context.coverage = sample.coverage(k)
     model._feature_maps = maps = problem.maps(sample, context)
@@ -334,23 +328,19 @@ def prepare(
     )  # fmt: skip
 
 
-def _number(model: Any, sample: RowSample, context: FitContext) -> int:
+def find_number(model: Any, sample: RowSample, random: Any, progress: Progress | None) -> int:
     """The number of clusters, found where it is "auto"; sets it."""
     vars(model).pop("selection_", None)
     wanted = model.n_clusters
     if isinstance(wanted, str):
         from rffpk._anneal.cluster_number import select_number
 
-        progress = context.history.progress
-        random = np.random.RandomState(context.random.randint(2**31 - 1))
-        metric = vars(model).get("metric", "euclidean")
+        random = np.random.RandomState(random.randint(2**31 - 1))
         say = None if progress is None else progress.say
-        found = select_number(sample, metric, random, context.n_threads, say)
+        found = select_number(model, sample, random, config.n_threads(model.n_jobs), say)
         model.selection_, wanted = found, found.number(wanted)
-    k = validation.check_n_clusters(wanted, sample.n, sample.counted)
-    if hasattr(model, "_given_number"):
-        model.n_clusters_ = k
-    return k
+    model.n_clusters_ = validation.check_n_clusters(wanted, sample.n, sample.counted)
+    return int(model.n_clusters_)
 
 
 def _samples(

@@ -23,7 +23,7 @@ from rffpk._anneal.convergence_warnings import (
 )
 from rffpk._anneal.decompositions import total_squares
 from rffpk._anneal.feature_steps import FeatureSpace
-from rffpk._anneal.fit import publish_end
+from rffpk._anneal.fit import find_number, publish_end
 from rffpk._anneal.kernel_products import (
     CenteredKernel,
     Products,
@@ -39,6 +39,7 @@ from rffpk._anneal.seeding import seed_centroids
 from rffpk._anneal.swaps import improve, most_centroids
 from rffpk._rows.passes import one_pass, total_variance
 from rffpk._rows.rows import Rows
+from rffpk._rows.sample import sample_of_fit
 from rffpk._rows.store import Storage, check_cache
 from rffpk._rows.sums import hard_weights, power_weights
 from rffpk._rows.views import check_views
@@ -228,8 +229,8 @@ def prepare(
     if model._n_views and not problem.several:
         raise ValueError(f"X is a list of {len(xs)} views, must be one array.")
     n, weight = len(xs[0]), validation.check_sample_weight(sample_weight, len(xs[0]), X)
-    counted = n if weight is None else int(np.count_nonzero(weight))
-    k = context.k = validation.check_n_clusters(model.n_clusters, n, counted)
+    sample = sample_of_fit(model, xs, weight, context.random)
+    k = context.k = find_number(model, sample, context.random, context.history.progress)
     given = None if isinstance(problem.init, str) else given_weights(problem.init, k, n)
     products = _products(model, problem, xs, weight, context)
     if weight is not None:  # scaled to the range of float32

@@ -3,6 +3,7 @@ principal components by these products."""
 
 from __future__ import annotations
 
+import math
 from itertools import groupby
 from typing import Any
 
@@ -22,6 +23,7 @@ from rffpk.maps.kernels import FittedKernel
 # Of up to so many rows all components of a kernel may be computed; of more, products with the
 # kernel are as fast as passes over so many.
 _DENSE = 1000
+_COORDINATES, _LEAST_PIVOT = 300, 1e-6  # of a kernel; the latter is a part of the largest norm
 _COPIES = 5  # of the components of a kernel, while they are computed
 
 # Kernels are centered at the mean of this many rows, so that their values are of the size of the
@@ -181,6 +183,27 @@ def kernel_components(
     x = images * scale / np.where(root > 0, root, 1)[:, None]
     xs, shifts = [np.ascontiguousarray(x)], [np.zeros(len(squares))]
     return make_rows(xs, [None], weight, products.n_threads, shifts)
+
+
+def kernel_coordinates(centered: CenteredKernel) -> NDArray[np.float64]:
+    """Coordinates of rows, (n, r), whose inner products are nearly a kernel: the columns of its
+    Cholesky decomposition, with the rows that count as pivots.
+
+    O(n r^2) time. A kernel with negative eigenvalues has those before the first negative pivot.
+    """
+    counted, n = centered.kernel.counted, centered.n
+    most, r = min(_COORDINATES, len(counted)), 0
+    left = np.zeros(n)  # squared norms of what the columns leave
+    left[counted] = centered.diagonal[counted]
+    least, found = _LEAST_PIVOT * left.max(), np.zeros((n, max(most, 1)))
+    while r < most and left.max() > least:
+        pivot = left.argmax()
+        row = centered.block(np.array([pivot]), slice(None), np.float64)[0]
+        column = row - found[:, :r] @ found[pivot, :r]
+        found[:, r] = column / math.sqrt(left[pivot])
+        left -= found[:, r] ** 2
+        r += 1
+    return np.ascontiguousarray(found[:, : max(r, 1)])
 
 
 def kernel_variance(products: Products, p: Array) -> float:

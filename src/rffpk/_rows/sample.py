@@ -85,7 +85,7 @@ def automatic_sample_size(k: int) -> int:
 
 def least_number(model: Any) -> int:
     """The number of clusters that samples are made for: 1 until it is found."""
-    return int(getattr(model, "_given_number", model.n_clusters))
+    return int(model._given_number)
 
 
 def _starting_size(given: Auto | int, k: int) -> int:
@@ -130,6 +130,14 @@ def _read_sample(model: Any, X: Any, kind: Kind, sample_weight: Any, how: Sampli
         X = sources_of(X)
     check = model._check_views
     return sample_stream(make_stream(X, sample_weight, lambda x, new: check(x, reset=new)), how)
+
+
+def sample_of_fit(model: Any, xs: list[Columns], weight: Array | None, random: Any) -> RowSample:
+    """The same rows as `row_sample` draws, of arrays that have been checked."""
+    size = automatic_sample_size(least_number(model))
+    return sample_arrays(
+        xs, weight, Sampling(size, None, _seed(random), config.n_threads(model.n_jobs))
+    )
 
 
 def _partitions(model: Any, X: Any, sample_weight: Any, client: Any) -> Stream:

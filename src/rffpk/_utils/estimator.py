@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from importlib.metadata import metadata
-from typing import Any, TypeVar, dataclass_transform, get_type_hints
+from typing import Any, TypeVar, dataclass_transform, get_args, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +31,8 @@ from rffpk._utils.columns import Columns
 from rffpk._utils.config import __version__
 from rffpk._utils.dask_collections import by_partitions, is_dask
 from rffpk._utils.messages import LOGGER, CallbackSupportMixin, Progress
-from rffpk._utils.validation import Auto, is_graph, is_precomputed
+from rffpk._utils.selection import NClustersSelection
+from rffpk._utils.validation import Auto, Level, is_graph, is_precomputed
 
 C = TypeVar("C", bound=type[Any])
 
@@ -187,13 +188,15 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
     A subclass says it by `_measure`, and has a `fit`.
     """
 
-    n_clusters: int = field(default=8, kw_only=False)
+    n_clusters: Level | int = field(default=8, kw_only=False)
     n_init: Auto | int = "auto"
     store_memberships: bool = False
     random_state: Any = None
     n_jobs: int | None = None
     verbose: int = 0
     # what a fit sets
+    n_clusters_: int = field(init=False)
+    selection_: NClustersSelection = field(init=False)
     labels_: NDArray[np.int32] = field(init=False)
     inertia_: float = field(init=False)
     objective_: float = field(init=False)
@@ -210,6 +213,12 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         `membership_exponent_`, "distances", "medoids", or their weighted "cost"; of no rows "gaps",
         the squared distances between centroids and the masses of their clusters."""
         raise NotImplementedError
+
+    @property
+    def _given_number(self) -> Any:
+        """The number of clusters that is given; 1 where it is to be found."""
+        sought = any(validation.is_option(self.n_clusters, each) for each in get_args(Level))
+        return 1 if sought else self.n_clusters
 
     def _check_views(self, X: Any, reset: bool) -> list[Columns]:
         """The checked views of X, of one dtype; a single array is one view."""

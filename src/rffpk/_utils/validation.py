@@ -172,12 +172,17 @@ def check_search_parameters(
 ) -> None:
     """The parameters of all clusterers: n_clusters, n_init and n_jobs; also init, max_iter and tol
     if `inits`, the names that init accepts, is given."""
-    check_int(getattr(estimator, "_given_number", estimator.n_clusters), "n_clusters", 1)
+    check_int(estimator._given_number, "n_clusters", 1)
     if not is_option(estimator.n_init, "auto"):
         check_int(estimator.n_init, "n_init", 1)
     if inits is not None:
         if isinstance(estimator.init, str):
             check_choice(estimator.init, "init", inits, also=also)
+        elif isinstance(estimator.n_clusters, str):
+            raise ValueError(
+                f"n_clusters == {estimator.n_clusters!r} does not go with given centroids: set "
+                "init to the name of a method, or n_clusters to the number of centroids in init."
+            )
         check_int(estimator.max_iter, "max_iter", 1)
         check_real(estimator.tol, "tol", 0)
     check_n_jobs(estimator.n_jobs)

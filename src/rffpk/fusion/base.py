@@ -18,7 +18,8 @@ from sklearn.preprocessing import normalize
 from sklearn.utils.validation import check_is_fitted
 
 from rffpk._anneal.convergence_warnings import Cause, few_rows, low_rank
-from rffpk._anneal.fit import fit_model
+from rffpk._anneal.fit import find_number, fit_model
+from rffpk._rows.sample import sample_of_fit
 from rffpk._rows.views import check_views
 from rffpk._utils import config, validation
 from rffpk._utils.arrays import Array
@@ -90,8 +91,10 @@ class WeightedRows:
         return chosen if self.counted is None else np.asarray(self.counted[chosen])
 
 
-def weighted_rows(model: Any, X: Any, sample_weight: Any) -> tuple[WeightedRows, int]:
-    """The rows of a fit, and n_clusters; both are checked."""
+def weighted_rows(
+    model: Any, X: Any, sample_weight: Any, random: Any, progress: Progress | None
+) -> tuple[WeightedRows, int]:
+    """The rows of a fit, which are checked, and the number of clusters."""
     xs = model._check_views(X, reset=True)
     weight = validation.check_sample_weight(sample_weight, len(xs[0]), X)
     if weight is not None and weight.max() < 1 / validation.MAX_WEIGHT:
@@ -101,7 +104,8 @@ def weighted_rows(model: Any, X: Any, sample_weight: Any) -> tuple[WeightedRows,
         )
     counted = None if weight is None or weight.all() else np.flatnonzero(weight)
     rows = WeightedRows(xs, weight, counted)
-    return rows, validation.check_n_clusters(model.n_clusters, len(xs[0]), rows.n_counted)
+    sample = sample_of_fit(model, xs, weight, random)
+    return rows, find_number(model, sample, random, progress)
 
 
 # ---- k-means on an embedding ---------------------------------------------------------------------
@@ -212,10 +216,14 @@ class KernelFusion(Clusterer):
         for name in ("center", "normalize", "normalize_rows"):
             validation.check_bool(getattr(self, name), name)
         check_kernels(self.kernels)
-        if self.n_landmarks is not None:
-            validation.check_int(self.n_landmarks, "n_landmarks", self.n_clusters)
+        self._check_number(self._given_number)
         validation.check_int(self.max_iter, "max_iter", 1)
         validation.check_real(self.tol, "tol", 0)
+
+    def _check_number(self, k: int) -> None:
+        """The parameters that k clusters bound."""
+        if self.n_landmarks is not None:
+            validation.check_int(self.n_landmarks, "n_landmarks", k)
 
     # ---- what subclasses define ------------------------------------------------------------------
 
@@ -288,7 +296,8 @@ class KernelFusion(Clusterer):
         self._check_parameters()
         random = validation.check_random_state(self.random_state)
         with validation.unchanged_on_error(self), config.one_blas_thread():
-            rows, k = weighted_rows(self, X, sample_weight)
+            rows, k = weighted_rows(self, X, sample_weight, random, progress)
+            self._check_number(k)
             if rows.weight is not None and self._scale_matters():
                 self._warn_of_scale(rows.weight)
             some = rows.counted_views()

@@ -42,8 +42,9 @@ class LMKKM(KernelFusion):
 
     Parameters
     ----------
-    n_clusters : int, default=8
-        Number of clusters k, from 1 to n_samples.
+    n_clusters : {"coarse", "auto", "fine"} or int, default=8
+        Number of clusters k, from 1 to n_samples. "auto": found in the rows; may be 1. "coarse",
+        "fine": the least and the largest that are better than one (``docs/clusters_number.md``).
     n_init : "auto" or int, default="auto"
         Number of starts of k-means on the embedding (`PowerKMeans`). "auto": three.
     store_memberships : bool, default=False
@@ -74,6 +75,8 @@ class LMKKM(KernelFusion):
 
     Attributes
     ----------
+    n_clusters_, selection_ : int and NClustersSelection
+        Number of clusters; good numbers with scores and partitions, set if `n_clusters` is none.
     labels_ : ndarray of int32, shape (n_samples,)
         Cluster of each row: the index of the centroid nearest to its embedding.
     embedding_ : ndarray of shape (n_samples, n_clusters)

@@ -115,8 +115,9 @@ class RMKKM(Clusterer):
 
     Parameters
     ----------
-    n_clusters : int, default=8
-        Number of clusters k, from 1 to n_samples.
+    n_clusters : {"coarse", "auto", "fine"} or int, default=8
+        Number of clusters k, from 1 to n_samples. "auto": found in the rows; may be 1. "coarse",
+        "fine": the least and the largest that are better than one (``docs/clusters_number.md``).
     n_init : "auto" or int, default="auto"
         Number of starts, at least 1; the best is kept. "auto": ten; one if `init` is an array.
     store_memberships : bool, default=False
@@ -154,6 +155,8 @@ class RMKKM(Clusterer):
 
     Attributes
     ----------
+    n_clusters_, selection_ : int and NClustersSelection
+        Number of clusters; good numbers with scores and partitions, set if `n_clusters` is none.
     labels_ : ndarray of int32, shape (n_samples,)
         Cluster of each row: the index of its nearest centroid.
     dual_coef_ : ndarray of shape (n_clusters, n_samples)

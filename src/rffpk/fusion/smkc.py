@@ -66,8 +66,10 @@ class SMKC(KernelFusion):
 
     Parameters
     ----------
-    n_clusters : int, default=8
-        Number of clusters k, from 1 to the number of anchors.
+    n_clusters : {"coarse", "auto", "fine"} or int, default=8
+        Number of clusters k, from 1 to the number of anchors. "auto": found in the rows; may be 1.
+        "coarse", "fine": the least and the largest that are better than one
+        (``docs/clusters_number.md``).
     n_init : "auto" or int, default="auto"
         Number of starts of k-means on the embedding (`PowerKMeans`). "auto": three.
     store_memberships : bool, default=False
@@ -103,6 +105,8 @@ class SMKC(KernelFusion):
 
     Attributes
     ----------
+    n_clusters_, selection_ : int and NClustersSelection
+        Number of clusters; good numbers with scores and partitions, set if `n_clusters` is none.
     labels_ : ndarray of int32, shape (n_samples,)
         Cluster of each row: the index of the centroid nearest to its embedding.
     embedding_ : ndarray of shape (n_samples, n_clusters)
@@ -154,20 +158,20 @@ class SMKC(KernelFusion):
     anchors_: NDArray[np.intp] | None = field(init=False)
     singular_values_: Array = field(init=False)
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        self._drawing()
+    def _check_number(self, k: int) -> None:
+        super()._check_number(k)
+        self._drawing(k)
 
-    def _drawing(self) -> tuple[str, int | None] | None:
+    def _drawing(self, k: int) -> tuple[str, int | None] | None:
         """How anchors are drawn, and how many, None: as many as belong to the number of rows; None:
         they are given."""
         given: Any = self.anchors
         if isinstance(given, numbers.Integral):
-            return "uniform", validation.check_int(given, "anchors", self.n_clusters)
+            return "uniform", validation.check_int(given, "anchors", k)
         pair = isinstance(given, (tuple, list)) and any(isinstance(each, str) for each in given)
         if pair or isinstance(given, str):
             words, also = get_args(Anchors), "an int or an array of rows"
-            return validation.word_and_size(given, "anchors", words, self.n_clusters, also)
+            return validation.word_and_size(given, "anchors", words, k, also)
         return None
 
     # ---- fitting ----------------------------------------------------------------------------
@@ -239,7 +243,7 @@ class SMKC(KernelFusion):
                 check = check_precomputed if square else check_no_distances
                 check(x, f"X[{i}]" if self._n_views else "X")
             return None
-        drawing = self._drawing()
+        drawing = self._drawing(k)
         if drawing is None:
             return _check_anchors(self.anchors, n, k)
         auto = _FEW_ANCHORS if n <= _LARGE else math.ceil(3 * math.sqrt(n))

@@ -37,7 +37,7 @@ _LANDMARKS_A_ROOT = 5
 # many for each cluster, and more of them while so many rows are left for each, and while distances
 # of all rows from all landmarks take so many multiply-adds at most.
 _MANY_CLUSTERS = 100
-_OF_MANY, _MOST_OF_MANY, _ROWS_OF_MANY = 8, 40, 25
+_OF_MANY, _MOST_OF_MANY, _ROWS_OF_MANY = 8, 40, 10
 _MOST_PRODUCTS = 5e10
 _NARROW = 0.25  # Rows of clusters with few landmarks step to others so far away seldom.
 # Distinct rows are looked for among so many times as many as may be landmarks.
