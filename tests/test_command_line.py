@@ -470,6 +470,12 @@ def test_words_and_gaps_without_names(tmp_path, capsys):
     assert "t.csv: has 3 columns, must have 2" in capsys.readouterr().err
 
 
+def test_rows_are_the_lines_of_text_whatever_their_quotes(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text('word\n"a\nb\n5" c\n"d, e"\n')
+    assert read_table(str(path)).numbers.ravel().tolist() == ["a", "b", '5" c', "d, e"]
+
+
 def test_dates_are_refused_by_name(tmp_path, capsys):
     frame = pd.DataFrame({"x": X[:, 0], "day": pd.date_range("2020", "2021", 150)})
     path, model = written(frame, tmp_path / "t.parquet"), str(tmp_path / "m")

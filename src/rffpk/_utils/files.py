@@ -219,7 +219,7 @@ def _numbers(path: str, rows: list[str], separator: str, columns: list[int]) -> 
         )
         return with_gaps(found)
     except ValueError:
-        fields = csv.reader(rows, delimiter=separator)
+        fields = (_fields(row, separator) for row in rows)
         values = [[_value(row[j]) for j in columns] for row in fields]
     table = np.array(values, dtype=object)
     for i, j in zip(*np.nonzero(table != None)):  # noqa: E711
