@@ -48,6 +48,18 @@ def test_blocks_of_python_run(path, logger_as_it_was):
         exec(compile(block, str(path), "exec"), names)
 
 
+def test_towns_and_roads_are_found_in_positions():
+    path = DOCS / "for" / "positions.md"
+    if not path.exists():
+        pytest.skip("only in the repository")
+    names = {}
+    for block in blocks(path):
+        exec(compile(block, str(path), "exec"), names)
+    found, kinds = names["model"].labels_, names["kinds"]
+    assert names["adjusted_rand_score"](kinds, found) > 0.95
+    assert (found[kinds == -1] == -1).mean() > 0.8
+
+
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
 def test_links_lead_to_files(path):
     for target in LINK.findall(path.read_text()):
