@@ -81,6 +81,20 @@ def test_figures_of_the_readme_are_recorded_ones():
         assert round(float(np.mean(noisy["ARI"])), 2) == float(ari)
 
 
+def test_the_class_for_tables_is_ahead_in_their_table():
+    if not (DOCS / "for" / "tables.md").exists():
+        pytest.skip("only in the repository")
+    text = (DOCS / "for" / "tables.md").read_text()
+    lines = re.findall(r"^\| [^|]+ \| (Diffusion)?PowerKMeans \| ([\d.]+) \|", text, re.MULTILINE)
+    columns, diffusion = (
+        np.array([float(x) for kind, x in lines if (kind == "Diffusion") == of]) for of in (0, 1)
+    )
+    ahead, behind = (columns > diffusion).sum(), (columns < diffusion).sum()
+    said = f"of `DiffusionPowerKMeans` on {ahead} of {len(columns)} tables, and behind on {behind}"
+    for page in (text, (DOCS / "start.md").read_text()):
+        assert said in " ".join(page.split())
+
+
 def test_the_reference_has_the_first_sentence_of_each_docstring():
     page = (ROOT / "docs" / "api.md").read_text()
     for name in set(rffpk.__all__) - {"__version__"}:
