@@ -81,6 +81,16 @@ def test_figures_of_the_readme_are_recorded_ones():
         assert round(float(np.mean(noisy["ARI"])), 2) == float(ari)
 
 
+def test_topics_are_found_by_the_class_that_their_page_names():
+    path = DOCS / "for" / "topics.md"
+    if not path.exists():
+        pytest.skip("only in the repository")
+    names = {}
+    for block in blocks(path):
+        exec(compile(block, str(path), "exec"), names)
+    assert names["adjusted_rand_score"](names["y"], names["model"].labels_) > 0.99
+
+
 def test_the_class_for_tables_is_ahead_in_their_table():
     if not (DOCS / "for" / "tables.md").exists():
         pytest.skip("only in the repository")
