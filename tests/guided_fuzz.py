@@ -38,7 +38,7 @@ def main():
             found = read_table(str(path)).numbers
         except TableError:
             return
-        assert found.ndim == 2 and found.dtype.kind in "fiub"
+        assert found.ndim == 2 and found.dtype.kind in "fiubO"
 
     def model(data):
         path.write_bytes(test_model_files.sealed(data))

@@ -1,5 +1,6 @@
 """The command line: files in and out, summaries, and errors in one line."""
 
+import contextlib
 import json
 import os
 import pickle
@@ -12,13 +13,15 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_array_equal
 from sklearn.datasets import load_iris
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import rffpk
-from rffpk import FuzzyCMeans, RFFKernelPowerKMeans
+from rffpk import DiffusionPowerKMeans, FuzzyCMeans, PowerKMeans
 from rffpk.__main__ import main
 from rffpk._utils import files
-from rffpk._utils.files import TableError, read_table
+from rffpk._utils.files import Choice, TableError, read_table
+from rffpk.tables import TablePreprocessor
 
 X, Y = load_iris(return_X_y=True)
 
@@ -35,10 +38,17 @@ def rffpk_process(*arguments, **options):
     return subprocess.run(command, capture_output=True, text=True, timeout=120, **options)
 
 
+def warned(*arguments):
+    """The command, with warnings as a user sees them."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        main([*map(str, arguments)])
+
+
 def test_labels_are_those_of_the_estimator(table, capsys):
     main(["cluster", str(table), "-k", "3", "--seed", "0"])
     printed = capsys.readouterr()
-    expected = RFFKernelPowerKMeans(3, random_state=0).fit(X).labels_
+    expected = DiffusionPowerKMeans(3, random_state=0).fit(X).labels_
     assert [int(line) for line in printed.out.splitlines()] == expected.tolist()
     assert "rows" in printed.err and "150" in printed.err
 
@@ -98,6 +108,9 @@ def bad_files(folder):
     (folder / "empty.csv").write_text("a,b\n")
     (folder / "nan.csv").write_text("1.5,2\n3,nan\n")
     (folder / "model").write_text("no model")
+    np.save(folder / "ok.npy", X)
+    (folder / "ok.csv.gz").write_text("1,2\n")
+    rffpk.PowerKMeans(2).fit(X[:, :2]).save(folder / "fitted")
     np.savetxt(folder / "ok.csv", X, delimiter=",")
     rffpk.RandomFourierFeatures(2).fit(X).save(folder / "other")
     (folder / "years.csv").write_text("2019,2020,2021\n" + "1,2,3\n" * 3)
@@ -119,20 +132,30 @@ def bad_files(folder):
         (["cluster", "ok.csv", "-k", "3", "--key", "c"], "--key is for .npz files only"),
         (["cluster", "words.npy", "-k", "3"], "must have numbers"),
         (["cluster", "cube.npy", "-k", "3"], "has 3 dimensions"),
-        (
-            ["cluster", "words.csv", "-k", "1"],
-            "words.csv: line 2 has 'x' in column 2, must be a number",
-        ),
+        (["predict", "fitted", "words.csv"], "words.csv: row 2 has 'x' in column 2, must have a"),
+        (["predict", "fitted", "gap.csv"], "gap.csv: row 1 has a gap in column 2, must have a"),
         (["cluster", "empty.csv", "-k", "1"], "empty.csv: no rows"),
-        (
-            ["cluster", "gap.csv", "-k", "1"],
-            "gap.csv: line 1 has 'NA' in column 2, must be a number",
-        ),
         (["cluster", "latin.csv", "-k", "1"], "latin.csv: is not CSV in UTF-8"),
         (["cluster", "bad.npy", "-k", "1"], "bad.npy: is not a file of arrays"),
         (["cluster", "ok.csv", "-k", "3", "--out", "no/l.csv"], "no/l.csv: there is no folder"),
         (["cluster", "ok.csv", "-k", "3", "--out", "a.csv", "--model", "a.csv"], "is named twice"),
-        (["cluster", "nan.csv", "-k", "1"], "NaN"),
+        (["predict", "fitted", "nan.csv"], "nan.csv: row 2 has a gap in column 2"),
+        (["cluster", "ok.npy", "-k", "3", "--sep", ";"], "ok.npy: --sep is for text only"),
+        (["cluster", "ok.csv.gz", "-k", "3"], "ok.csv.gz: is not CSV in UTF-8, compressed"),
+        (["cluster", "ok.npy.gz", "-k", "3"], "must end in one of .csv, .tsv, .csv.gz"),
+        (["cluster", "ok.csv", "-k", "3", "--columns", "5"], "--columns has '5', must have names"),
+        (["cluster", "ok.csv", "-k", "3", "--drop", "1,2,3,4"], "--drop leaves no column"),
+        (["cluster", "ok.csv", "-k", "3", "--columns", "1,1"], "--columns names a column twice"),
+        (
+            ["cluster", "ok.csv", "-k", "3", "--method", "rff", "--metric", "cosine"],
+            "--metric is for the methods plain, fuzzy, diffusion, not for rff",
+        ),
+        (
+            ["cluster", "ok.csv", "-k", "3", "--method", "fuzzy", "--noise", "auto"],
+            "--noise is for the methods plain, rff, diffusion, not for fuzzy",
+        ),
+        (["cluster", "ok.csv", "-k", "3", "--noise", "2"], "noise == 2.0"),
+        (["cluster", "ok.csv", "-k", "auto", "--method", "fuzzy"], "-k auto is not for the method"),
         (["cluster", "ok.csv", "-k", "151"], "n_clusters == 151"),
         (["cluster", "ok.csv", "-k", "3", "--out", "labels.txt"], "must end in .csv or .npy"),
         (["predict", "model", "ok.csv"], "model: is not a model"),
@@ -236,6 +259,11 @@ def test_pickles_are_not_read(table, tmp_path, capsys):
 
 # ---- lines of CSV -------------------------------------------------------------------------------
 
+
+def noted(expected, message):
+    return pytest.warns(UserWarning, match=message) if expected else contextlib.nullcontext()
+
+
 FLOATS = "0.5,1.5,2.5\n" * 3
 NAMES = ["a,b,c\n" + FLOATS, '"a","b","c"\n' + FLOATS, "\ufeffa,b,c\r\n" + FLOATS]
 ROWS = [FLOATS, "0\n1\n2\n", "2019,2020,2021\n" + FLOATS, '"2019","2020","2021"\n' + FLOATS]
@@ -250,16 +278,22 @@ ROWS = [FLOATS, "0\n1\n2\n", "2019,2020,2021\n" + FLOATS, '"2019","2020","2021"\
 def test_a_first_line_is_names_without_a_number_and_otherwise_a_row(text, tmp_path):
     path = tmp_path / "x.csv"
     path.write_text(text)
-    assert len(read_table(str(path)).numbers) == text.count("\n") - (text in NAMES)
-    assert len(read_table(str(path), header=True).numbers) == text.count("\n") - 1
+    with noted(text in ROWS[1:], "x.csv: the first line, .*, is taken as a row: pass --header"):
+        assert len(read_table(str(path)).numbers) == text.count("\n") - (text in NAMES)
+    for header in (True, False):  # without a warning
+        found = read_table(str(path), Choice(header=header)) if header or text in ROWS else None
+        assert found is None or len(found.numbers) == text.count("\n") - header
 
 
 @pytest.mark.parametrize("flags, rows", [([], 3), (["--no-header"], 3), (["--header"], 2)])
 def test_the_flags_of_the_header_reach_the_file(flags, rows, tmp_path, capsys):
     path = tmp_path / "x.csv"
     path.write_text("0\n1\n1\n")
-    main(["cluster", str(path), "-k", "1", *flags])
-    assert capsys.readouterr().out == "0\n" * rows
+    warned("cluster", path, "-k", "1", *flags)
+    printed = capsys.readouterr()
+    assert printed.out == "0\n" * rows
+    note = f"rffpk: warning: {path}: the first line, 0, is taken as a row: pass --header"
+    assert (note in printed.err) == (not flags)
 
 
 @pytest.mark.promise(like="test_a_first_line_is_names_without_a_number_and_otherwise_a_row")
@@ -312,7 +346,7 @@ def test_an_index_beside_positions_and_in_parquet_is_left_out(tmp_path):
     path = tmp_path / "x.csv"
     FRAME.set_axis([0, 1], axis=1).to_csv(path)
     with pytest.warns(UserWarning, match=INDEX):
-        found = read_table(str(path), header=True)
+        found = read_table(str(path), Choice(header=True))
     assert_array_equal(found.numbers, FRAME.to_numpy())
     assert found.names is None
     pytest.importorskip("pyarrow")
@@ -346,24 +380,22 @@ def test_quoted_fields_are_read(text, names, tmp_path):
 @pytest.mark.parametrize(
     "text, message",
     [
-        ("a;b\n1;2\n3;4\n", "line 2 has semicolons between its fields, must have commas: 1;2"),
-        ("1,5;2,5\n3,5;4,5\n", "line 1 has semicolons between its fields"),
-        ("a\tb\n1\t2\n", "line 2 has tabs between its fields, must have commas"),
-        ("1.5 2.5\n3.5 4.5\n", "line 2 has spaces between its fields, must have commas"),
-        ("a,b\ncm,kg\n1,2\n", "line 2 has 'cm' in column 'a', must be a number"),
-        ("a,b\n1,\n3,4\n", "line 2 has '' in column 'b', must be a number: fill in what is"),
-        ("a;b\n0;1,5;2\n", "line 2 has semicolons between its fields"),
-        (";a;b\n0;1,5;2,5\n", "line 2 has semicolons between its fields"),
+        (",10,20\n0,1.5,2\n", "the first line, ,10,20, may be a row or names of columns: pass"),
+        ("a;b\n1;2\n3;4\n", "row 1 has semicolons between its columns, must have commas, unless"),
+        ("1,5;2,5\n3,5;4,5\n", "row 1 has semicolons between its columns"),
+        ("a\tb\n1\t2\n", "row 1 has tabs between its columns, must have commas"),
+        ("1.5 2.5\n3.5 4.5\n", "row 1 has spaces between its columns, must have commas"),
+        ("a;b\nx;2\n", "row 1 has semicolons between its columns"),
+        ("a;b\n0;1,5;2\n", "row 1 has semicolons between its columns"),
+        (";a;b\n0;1,5;2,5\n", "row 1 has semicolons between its columns"),
         (",,a\n0,1,1.5\n0,2,2.5\n", "column 2 has no name: give it one, or remove it"),
         ("a,,b\n0,1,1.5\n0,2,2.5\n", "column 2 has no name: give it one, or remove it"),
-        (",10,20\n0,1.5,2\n", "line 1 has '' in column 1, must be a number: fill in"),
-        ("a,b\n1,2,\n3,4,\n", "line 2 has '' in column 'b', must be a number"),
-        (",1.5,2.5\n0.3,1.2,2.2\n", "line 1 has '' in column 1, must be a number: fill in"),
-        ('"","a","b"\n"1",1,"red"\n', "line 2 has 'red' in column 'b', must be a number"),
-        ("a,b\n1,2\n3\n", "line 3 has 1 fields, the lines before 2"),
-        (",a\nx,2\ny\n", "line 3 has 1 fields, the lines before 2"),
-        ("a,b,c\n1,2\n3,4\n", "has 3 names of columns, but rows of 2 fields"),
-        ("a\n1,2,3\n", "has 1 names of columns, but rows of 3 fields"),
+        ('a,b\n1,"2,5"\n3,x\n', "row 1 has '2,5' in column 2: numbers have a decimal point"),
+        ("a,b\n1,2\n3\n", "row 2 has 1 columns, must have 2"),
+        (",a\nx,2\ny\n", "row 2 has 1 columns, must have 2"),
+        ("1.5,2,3,4\n1,2,3,4\n1,2,3,4,5\n", "row 3 has 5 columns, must have 4"),
+        ("a,b,c\n1,2\n3,4\n", "row 1 has 2 columns, must have 3"),
+        ("a\n1,2,3\n", "row 1 has 3 columns, must have 1"),
     ],
 )
 def test_what_is_wrong_with_a_line_is_named(text, message, tmp_path):
@@ -373,6 +405,205 @@ def test_what_is_wrong_with_a_line_is_named(text, message, tmp_path):
         warnings.simplefilter("ignore")
         read_table(str(path))
     assert str(error.value).startswith(f"{path}: {message}")
+
+
+# ---- words, gaps, separators and choices of columns ----------------------------------------------
+
+PLAIN = ["--method", "plain", "--json"]  # fast
+WORDS = pd.DataFrame(
+    {
+        "size": [1.0, 1.5, None, 8.0, 9.0, 8.5],
+        "color": ["red", "red", "red", "deep, blue", None, "deep, blue"],
+        "n": [1, 2, 1, 7, 8, 7],
+    }
+)
+SAID = "has words in the columns ['color'] and gaps in the columns ['size', 'color']: "
+
+
+def written(frame, path):
+    if path.suffix == ".parquet":
+        pytest.importorskip("pyarrow")
+        frame.to_parquet(path)
+    else:
+        frame.to_csv(path, index=False, sep="\t" if ".tsv" in path.name else ",")
+    return str(path)
+
+
+@pytest.mark.promise(
+    "Files",
+    "The command line clusters words and gaps by a `TablePreprocessor`, says so, "
+    "and keeps it in the model.",
+)
+@pytest.mark.parametrize("name", ["t.csv", "t.tsv", "t.csv.gz", "t.tsv.gz", "t.parquet"])
+def test_words_and_gaps_are_clustered_as_by_the_preprocessor(name, tmp_path, capsys):
+    path, model = written(WORDS, tmp_path / name), str(tmp_path / "m")
+    warned("cluster", path, "-k", "2", "--seed", "0", "--model", model, "--standardize")
+    printed = capsys.readouterr()
+    assert f"rffpk: warning: {path}: {SAID}" in printed.err
+    labels = [int(line) for line in printed.out.splitlines()]
+    expected = make_pipeline(TablePreprocessor(), PowerKMeans(2, random_state=0)).fit(WORDS)
+    assert labels == expected[-1].labels_.tolist()
+    main(["predict", model, path])
+    assert [int(line) for line in capsys.readouterr().out.splitlines()] == labels
+    assert_array_equal(rffpk.load(model).predict(WORDS), labels)
+    written(WORDS[["size", "n", "color"]], tmp_path / name)
+    with pytest.raises(SystemExit):
+        main(["predict", model, path])
+    assert "has the columns in the order ['size', 'n', 'color'], must" in capsys.readouterr().err
+    written(WORDS[["size", "color", "n"]].fillna({"size": 1, "color": "red"}), tmp_path / name)
+    main(["predict", model, path])
+    assert len(capsys.readouterr().out.splitlines()) == 6
+
+
+@pytest.mark.promise(like="test_words_and_gaps_are_clustered_as_by_the_preprocessor")
+def test_words_and_gaps_without_names(tmp_path, capsys):
+    path, model = tmp_path / "t.csv", str(tmp_path / "m")
+    path.write_text("1.5,a\n1.25,a\n,a\n7.5,b\n8.5,?\n")
+    warned("cluster", path, "-k", "2", "--seed", "0", "--model", model)
+    labels, said = capsys.readouterr()
+    assert "words in the columns ['2'] and gaps in the columns ['1']" in said
+    main(["predict", model, str(path)])
+    assert capsys.readouterr().out == labels
+    path.write_text("1.5,a,1\n")
+    with pytest.raises(SystemExit):
+        main(["predict", model, str(path)])
+    assert "t.csv: has 3 columns, must have 2" in capsys.readouterr().err
+
+
+def test_rows_are_the_lines_of_text_whatever_their_quotes(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text('word\n"a\nb\n5" c\n"d, e"\n')
+    assert read_table(str(path)).numbers.ravel().tolist() == ["a", "b", '5" c', "d, e"]
+
+
+def test_dates_are_refused_by_name(tmp_path, capsys):
+    frame = pd.DataFrame({"x": X[:, 0], "day": pd.date_range("2020", "2021", 150)})
+    path, model = written(frame, tmp_path / "t.parquet"), str(tmp_path / "m")
+    main(["cluster", path, "-k", "2", "--drop", "day", "--model", model, *PLAIN])
+    for arguments, message in [
+        (["cluster", path, "-k", "2"], "X has dates or durations in column 'day'"),
+        (["predict", model, path], "t.parquet: has the columns ['day'], which were not fitted"),
+    ]:
+        with pytest.raises(SystemExit):
+            main(arguments)
+        assert message in capsys.readouterr().err
+    written(frame[["day"]].rename(columns={"day": "x"}), tmp_path / "t.parquet")
+    with pytest.raises(SystemExit):
+        main(["predict", model, path])
+    assert "row 1 has Timestamp('2020-01-01 00:00:00') in column 'x', must have a number" in (
+        capsys.readouterr().err
+    )
+
+
+@pytest.mark.parametrize("gap", ["", "NA", "nan", "null", " ", "N/A"])
+def test_gaps_of_text_and_of_parquet_are_the_same(gap, tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text(f"a,b\n1,2\n3,{gap}\n5,6\n")
+    found = read_table(str(path))
+    assert found.numbers.dtype == object and found.numbers.tolist() == [[1, 2], [3, None], [5, 6]]
+    frame = pd.DataFrame({"a": [1.0, 3.0, 5.0], "b": [2.0, None, 6.0]})
+    assert_array_equal(read_table(written(frame, tmp_path / "t.parquet")).numbers, found.numbers)
+
+
+@pytest.mark.parametrize("separator", [";", "tab", r"\t", " ", "|"])
+def test_sep_separates_fields(separator, tmp_path, capsys):
+    path = tmp_path / "t.csv"
+    mark = "\t" if separator in ("tab", r"\t") else separator
+    pd.DataFrame(X, columns=[*"abcd"]).to_csv(path, index=False, sep=mark)
+    main(["cluster", str(path), "-k", "3", "--seed", "0", "--sep", separator, *PLAIN])
+    printed = capsys.readouterr()
+    assert json.loads(printed.err)["columns"] == 4
+    expected = PowerKMeans(3, random_state=0).fit(X).labels_
+    assert [int(line) for line in printed.out.splitlines()] == expected.tolist()
+
+
+@pytest.mark.parametrize("option", [["--sep", "ab"], ["--sep", "1"], ["-k", "many"], ["-k", "2.5"]])
+def test_values_of_options_that_cannot_be_are_named(option, table, capsys):
+    with pytest.raises(SystemExit) as end:
+        main(["cluster", str(table), "-k", "3", *option])
+    assert end.value.code == 2
+    assert f"argument {option[0]}: '{option[1]}', must be " in capsys.readouterr().err
+
+
+CHOICES = [
+    (["--columns", "c,a"], ["c", "a"]),
+    (["--columns", "3,1"], ["c", "a"]),
+    (["--columns", "b,4"], ["b", "d"]),
+    (["--drop", "b,4"], ["a", "c"]),
+    (["--drop", "d"], ["a", "b", "c"]),
+]
+
+
+@pytest.mark.parametrize("arguments, names", CHOICES)
+@pytest.mark.parametrize("name", ["t.csv", "t.parquet", "t.npy"])
+def test_columns_are_chosen_by_names_or_numbers(name, arguments, names, tmp_path, capsys):
+    frame = pd.DataFrame(X, columns=[*"abcd"])
+    path, model = tmp_path / name, str(tmp_path / "m")
+    if name == "t.npy":
+        np.save(path, X)
+        arguments = [
+            arguments[0],
+            ",".join(str("abcd".find(c) + 1 or c) for c in arguments[1].split(",")),
+        ]
+    else:
+        written(frame.assign(word="x"), path)
+        if arguments[0] == "--drop":
+            arguments = ["--drop", arguments[1] + ",word"]
+    main(["cluster", str(path), "-k", "3", "--seed", "0", "--model", model, *PLAIN, *arguments])
+    labels = [int(line) for line in capsys.readouterr().out.splitlines()]
+    expected = PowerKMeans(3, random_state=0).fit(frame[names].to_numpy()).labels_
+    assert labels == expected.tolist()
+    main(["predict", model, str(path), *arguments])
+    assert [int(line) for line in capsys.readouterr().out.splitlines()] == labels
+
+
+def test_columns_are_counted_without_an_index_and_exclude_drop(table, tmp_path, capsys):
+    path = tmp_path / "t.csv"
+    path.write_text(WITH_INDEX["pandas, labels"])
+    with pytest.warns(UserWarning, match=INDEX):
+        found = read_table(str(path), Choice(columns="2"))
+    assert found.names == ["b"] and found.numbers.tolist() == [[3], [1], [2]]
+    with pytest.raises(SystemExit):
+        main(["cluster", str(table), "-k", "3", "--columns", "a", "--drop", "b"])
+    assert "not allowed with argument --columns" in capsys.readouterr().err
+
+
+# ---- options of the model ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "arguments, model",
+    [
+        ([], DiffusionPowerKMeans(3)),
+        (["--metric", "euclidean"], DiffusionPowerKMeans(3)),
+        (["--metric", "cosine"], PowerKMeans(3, metric="cosine")),
+        (["--metric", "cosine", "--method", "diffusion"], DiffusionPowerKMeans(3, metric="cosine")),
+        (["--noise", "0.1"], DiffusionPowerKMeans(3, noise=0.1)),
+        (["--noise", "auto", "--method", "plain"], PowerKMeans(3, noise="auto")),
+        (["--method", "rff"], rffpk.RFFKernelPowerKMeans(3)),
+        (["-k", "auto"], DiffusionPowerKMeans("auto")),
+        (["-k", "coarse", "--method", "plain"], PowerKMeans("coarse")),
+        (["-k", "fine", "--method", "rff"], rffpk.RFFKernelPowerKMeans("fine")),
+    ],
+)
+def test_options_are_parameters_of_the_estimator(arguments, model, table, tmp_path, capsys):
+    out = tmp_path / "l.csv"
+    main(["cluster", str(table), "-k", "3", "--seed", "0", "--json", "--out", str(out), *arguments])
+    summary = json.loads(capsys.readouterr().out)
+    labels = model.set_params(random_state=0).fit(X).labels_
+    assert_array_equal(np.loadtxt(out), labels)
+    assert summary["clusters"] == len(summary["sizes"]) == model.n_clusters_
+    assert summary["sizes"] == np.bincount(labels[labels >= 0]).tolist()
+    assert summary.get("noise") == (int((labels < 0).sum()) if model.noise else None)
+
+
+def test_verbose_prints_a_line_at_the_end_and_2_each_pass(table, capsys):
+    def lines(*arguments):
+        main(["cluster", str(table), "-k", "3", "--seed", "0", "--method", "plain", *arguments])
+        return sum("PowerKMeans: " in line for line in capsys.readouterr().err.splitlines())
+
+    passes = len([r for r in PowerKMeans(3, random_state=0).fit(X).history_ if "kept" in r])
+    assert [lines(), lines("--verbose"), lines("--verbose", "2")] == [0, 1, passes]
 
 
 @pytest.fixture

@@ -201,7 +201,7 @@ def test_views_that_rows_lack(rows, client):
     assert_allclose(found.kernel_weights_, expected.kernel_weights_, rtol=1e-9)
     assert_array_equal(found.predict(given).compute(), expected.labels_)
     with pytest.raises(TypeError, match="noise needs rows in memory or a source"):
-        model.set_params(noise=0.1).fit(given)
+        model.set_params(noise=0.1, allow_missing_views=False).fit(given)
 
 
 def test_few_rows_come_to_the_client(rows, client):

@@ -411,8 +411,8 @@ def test_a_soft_result_is_stationary_at_its_exponent(blobs):
     assert 1e-3 < 1 - model.predict_proba(X).max(axis=1).mean() < 0.5
 
 
-def test_verbose_prints_a_line_for_each_pass(blobs, capsys):
-    model = PowerKMeans(3, random_state=0, verbose=1).fit(blobs[0])
+def test_verbose_2_prints_a_line_for_each_pass(blobs, capsys):
+    model = PowerKMeans(3, random_state=0, verbose=2).fit(blobs[0])
     passes = sum("s" in record for record in model.history_)
     assert len(capsys.readouterr().out.splitlines()) == passes
 

@@ -17,7 +17,7 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_array_equal
 
-from rffpk._utils.files import TableError, read_table
+from rffpk._utils.files import Choice, TableError, read_table
 
 EXAMPLES = int(os.environ.get("RFFPK_FUZZ", "150"))
 
@@ -93,7 +93,7 @@ def is_read_or_named(path):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             table = read_table(str(path)).numbers
-        assert table.ndim == 2 and table.dtype.kind in "fiub"
+        assert table.ndim == 2 and table.dtype.kind in "fiubO"
         return True
     except TableError as error:
         assert str(path) in str(error).splitlines()[0], error
@@ -106,7 +106,7 @@ def is_read_or_named(path):
 
 @pytest.mark.promise(
     "Files",
-    "Whatever the bytes of a file are, the command line reads numbers, or ends with one line "
+    "Whatever the bytes of a file are, the command line reads a table, or ends with one line "
     "that names the file.",
 )
 @pytest.mark.parametrize("suffix", VALID)
@@ -153,7 +153,7 @@ def test_what_is_no_table_is_named(name, data, tmp_path):
 def test_arrays_in_archives_are_those_that_were_saved(array, method, tmp_path):
     path = tmp_path / "x.npz"
     path.write_bytes(archive(method, a_npy=npy(array), b_npy=npy(X)))
-    read = read_table(str(path), "a").numbers
+    read = read_table(str(path), Choice(key="a")).numbers
     assert_array_equal(read, array.reshape(len(array), -1))
     assert read.dtype == array.dtype
 

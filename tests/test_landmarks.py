@@ -13,6 +13,7 @@ from rffpk import _core, _reference
 from rffpk._rows import store
 from rffpk._rows.passes import make_rows, one_pass, shifted_features
 from rffpk._utils.arrays import LEAST_WEIGHT, Fourier, Landmarks
+from rffpk.maps import neighbours as neighbours_module
 from rffpk.maps.neighbours import Neighbourhoods
 
 NEAR = ("neighbours", "neighbour_weights")
@@ -170,6 +171,25 @@ def test_tight_clusters_far_apart_keep_their_weights(implementation):
     landmarks = Landmarks(points, 3, 0.0, points)
     at, weights = neighbours(x, landmarks)
     assert_allclose(dense(at, weights, 30), definition(x, landmarks), atol=1e-5)
+
+
+@pytest.mark.parametrize("n_threads", [1, 3])
+def test_a_tree_finds_the_neighbours_of_passes(dtype, monkeypatch, n_threads):
+    points, x = (np.random.default_rng(i).standard_normal((900, 3)).astype(dtype) for i in (0, 1))
+    for r in (1, 5, 80):
+        found = Neighbourhoods(points, r, 0.0, n_threads)
+        expected = found._nearest(x)
+        monkeypatch.setattr(neighbours_module, "_TREE_LANDMARKS", 900)
+        for value, known in zip(found._nearest(x), expected):
+            assert_array_equal(value, known)
+        monkeypatch.undo()
+
+
+def test_distances_that_overflow_are_named_behind_a_tree_too(monkeypatch):
+    monkeypatch.setattr(neighbours_module, "_TREE_LANDMARKS", 1)
+    X = 1e160 * np.random.default_rng(0).standard_normal((300, 2))
+    with pytest.raises(ValueError, match="overflow"):
+        Neighbourhoods(X, 5, 1.0, 1).weights(X)
 
 
 @pytest.mark.parametrize("r", [1, 5, 80])

@@ -12,7 +12,7 @@ from sklearn.datasets import make_blobs
 from sklearn.model_selection import GridSearchCV
 
 import rffpk
-from rffpk._utils import progress
+from rffpk._utils import messages
 
 X = make_blobs(200, 4, centers=3, random_state=0)[0]
 CLUSTERERS = [
@@ -74,8 +74,8 @@ ITERATION = re.compile(r"(\w+): (weights|fusion), objective=\S+, \S+ rows/s, 0:0
 
 
 @clusterers
-def test_verbose_prints_each_pass_where_there_is_no_terminal(cls, capsys):
-    model = cls(3, random_state=0, verbose=1).fit(X)
+def test_verbose_2_prints_each_pass(cls, capsys):
+    model = cls(3, random_state=0, verbose=2).fit(X)
     lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith(cls.__name__)]
     of_passes = [found for line in lines if (found := PASS.fullmatch(line))]
     iterations = [line for line in lines if ITERATION.fullmatch(line)]
@@ -92,10 +92,39 @@ def test_verbose_prints_each_pass_where_there_is_no_terminal(cls, capsys):
         assert not of_passes[0][5]
 
 
+@pytest.mark.promise(
+    "Progress",
+    "`verbose=1` prints a line every five seconds at most and the last pass, in every class.",
+)
+@clusterers
+def test_verbose_1_prints_a_line_at_the_end_of_a_short_fit(cls, capsys):
+    def lines(verbose):
+        cls(3, random_state=0, verbose=verbose).fit(X)
+        printed = [line for line in capsys.readouterr().out.splitlines() if "objective=" in line]
+        return [re.sub(r", \S+ rows/s.*", "", line) for line in printed]
+
+    assert lines(1) == lines(2)[-1:]
+
+
+@pytest.mark.promise(like="test_verbose_1_prints_a_line_at_the_end_of_a_short_fit")
+def test_verbose_1_prints_a_line_in_five_seconds_and_the_last_pass(monkeypatch, capsys):
+    now = [0.0]
+    monkeypatch.setattr(messages.time, "perf_counter", lambda: now[0])
+    reported = messages.Progress(None, "Model", 1)
+    record = {"stage": "fusion", "rows": 10, "s": None, "seconds": 0.5}
+    for objective in range(1, 13):
+        now[0] += 1.0
+        reported.passed({**record, "objective": objective})
+    reported.close()
+    reported.close()
+    shown = re.findall(r"objective=(\d+), .* 0:00:(\d\d) elapsed", capsys.readouterr().out)
+    assert shown == [("5", "05"), ("10", "10"), ("12", "12")]
+
+
 def test_the_time_left_is_that_of_the_starts_that_are_missing(monkeypatch):
     now = [0.0]
-    monkeypatch.setattr(progress.time, "perf_counter", lambda: now[0])
-    reported = progress.Progress(None, "Model", True)
+    monkeypatch.setattr(messages.time, "perf_counter", lambda: now[0])
+    reported = messages.Progress(None, "Model", 1)
     reported.n_starts, reported.later = 3, [400, 1000]
     now[0] = 10.0
     assert reported._left(100, 50.0, 10.0) is None
@@ -139,12 +168,13 @@ def test_lines_go_nowhere_where_standard_output_is_closed(monkeypatch):
     rffpk.PowerKMeans(3, random_state=0, verbose=1).fit(X)
 
 
-def test_a_terminal_without_tqdm_gets_plain_lines(monkeypatch):
+@pytest.mark.parametrize("verbose", [1, 2])
+def test_a_terminal_without_tqdm_gets_plain_lines(verbose, monkeypatch):
     terminal = Terminal()
     monkeypatch.setattr(sys, "stdout", terminal)
     monkeypatch.setitem(sys.modules, "tqdm", None)
-    model = rffpk.PowerKMeans(3, random_state=0, verbose=1).fit(X)
-    assert terminal.text.count("\n") == len(passes(model))
+    model = rffpk.PowerKMeans(3, random_state=0, verbose=verbose).fit(X)
+    assert terminal.text.count("\n") == (1 if verbose == 1 else len(passes(model)))
 
 
 # ---- log ----------------------------------------------------------------------------------------

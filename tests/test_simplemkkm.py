@@ -261,8 +261,8 @@ def test_too_few_iterations_give_a_warning(kernels):
         fit(kernels[0])
 
 
-def test_verbose_prints_a_line_an_iteration(kernels, capsys):
-    model = fit(kernels[0], verbose=1)
+def test_verbose_2_prints_a_line_an_iteration(kernels, capsys):
+    model = fit(kernels[0], verbose=2)
     assert capsys.readouterr().out.count("SimpleMKKM: weights, objective=") == model.n_iter_
 
 

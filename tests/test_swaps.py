@@ -71,7 +71,7 @@ def test_of_the_drawn_rows_the_best_becomes_a_centroid():
     X, weight = data()
     run = run_of([X], K, weight)
     before, nearest = run.theta, swaps._nearest(run)
-    run.context.random = SimpleNamespace(choice=lambda n, count, p: np.arange(20))
+    run.context = FitContext(SimpleNamespace(choice=lambda n, count, p: np.arange(20)))
     assert swaps._swap(run, nearest)
     shifted = X - np.average(X, axis=0, weights=weight)
     costs = [hard_cost(shifted, weight, np.vstack([before, row])) for row in shifted[:20]]

@@ -10,7 +10,7 @@ SHARED = {
     "_utils/config.py",
     "_rows/passes.py",
     "_rows/rows.py",
-    "_utils/sparse_rows.py",
+    "_utils/columns.py",
     "_rows/sums.py",
 }
 

@@ -10,7 +10,7 @@ import os
 import sys
 import time
 import warnings
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from sklearn.cluster import KMeans
@@ -21,9 +21,13 @@ from sklearn.preprocessing import StandardScaler
 
 import rffpk
 from rffpk._utils import files
+from rffpk._utils.arrays import Array
+from rffpk._utils.containers import kinds_of
 from rffpk._utils.files import STANDARD, TableError
 from rffpk._utils.messages import warn
+from rffpk._utils.validation import Level, converts
 from rffpk.model_files import save
+from rffpk.tables import TablePreprocessor
 
 METHODS = {
     "plain": rffpk.PowerKMeans,
@@ -31,6 +35,7 @@ METHODS = {
     "rff": rffpk.RFFKernelPowerKMeans,
     "diffusion": rffpk.DiffusionPowerKMeans,
 }
+_LEVELS = [*get_args(Level)]  # of the number of clusters
 _FAILED = 2  # the exit code after an error
 
 
@@ -43,23 +48,59 @@ def cluster(options: argparse.Namespace) -> dict[str, Any]:
     if options.model:
         files.check_output(options.model, others=(options.file, options.out))
     X, names = _table(options)
-    model = METHODS[options.method](
-        options.k, random_state=options.seed, n_jobs=options.jobs, verbose=options.verbose
-    )
-    fitted = make_pipeline(StandardScaler(), model) if options.standardize else model
+    has_words = X.dtype == object
+    if has_words:
+        _say_words(options.file, X, names)
+    model = _model(options, has_words)
+    steps = [TablePreprocessor()] if has_words else [StandardScaler()] * options.standardize
+    fitted = make_pipeline(*steps, model) if steps else model
+    rows = _Columns(X, names) if has_words else X
     with contextlib.redirect_stdout(sys.stderr):  # of `verbose`
-        seconds = _timed_fit(fitted, X)
-    outputs = fitted.predict_proba(X) if options.memberships else model.labels_
+        seconds = _timed_fit(fitted, rows)
+    outputs = fitted.predict_proba(rows) if options.memberships else model.labels_
     if options.model:
         if names is not None:
             _first_step(fitted).feature_names_in_ = np.array(names, dtype=object)
         save(fitted, options.model)
     files.write_table(options.out, outputs)
+    return _summary(options, X, model, seconds)
+
+
+def _model(options: argparse.Namespace, has_words: bool) -> Any:
+    """The clusterer of the options, which the default method depends on."""
+    if options.method is None:
+        plain = has_words or options.metric == "cosine"
+        options.method = "plain" if plain else "diffusion"
+    cls = METHODS[options.method]
+    if options.k in _LEVELS and cls is rffpk.FuzzyCMeans:
+        raise TableError(f"-k {options.k} is not for the method fuzzy, which needs a number")
+    given = {"metric": options.metric, "noise": options.noise}
+    given = {name: value for name, value in given.items() if value is not None}
+    for name in given:
+        if name not in cls().get_params():
+            having = [key for key, each in METHODS.items() if name in each().get_params()]
+            raise TableError(
+                f"--{name} is for the methods {', '.join(having)}, not for {options.method}"
+            )
+    return cls(
+        options.k,
+        random_state=options.seed,
+        n_jobs=options.jobs,
+        verbose=options.verbose,
+        **given,
+    )
+
+
+def _summary(options: argparse.Namespace, X: Array, model: Any, seconds: float) -> dict[str, Any]:
+    k = getattr(model, "n_clusters_", options.k)
+    is_noise = model.labels_ < 0
     return {
         "rows": len(X),
         "columns": X.shape[1],
         "method": options.method,
-        "sizes": np.bincount(model.labels_, minlength=options.k).tolist(),
+        "clusters": k,
+        "sizes": np.bincount(model.labels_[~is_noise], minlength=k).tolist(),
+        **({} if options.noise is None else {"noise": int(is_noise.sum())}),
         "objective": float(model.inertia_),
         "passes": int(model.n_iter_),
         "seconds": round(seconds, 4),
@@ -83,8 +124,40 @@ def _check_out(out: str, *others: str) -> None:
         raise TableError("standard output is closed: name a file by --out")
 
 
-def _table(options: argparse.Namespace) -> Any:
-    return files.read_table(options.file, options.key, options.header)
+def _table(options: argparse.Namespace) -> files.Table:
+    choice = files.Choice(options.key, options.header, options.sep, options.columns, options.drop)
+    return files.read_table(options.file, choice)
+
+
+class _Columns:
+    """A table with words or gaps, as `TablePreprocessor` takes a frame."""
+
+    def __init__(self, table: Array, names: list[str] | None) -> None:
+        self._table, self.shape = table, table.shape
+        self.columns = names or [str(j) for j in range(table.shape[1])]
+
+    def __len__(self) -> int:
+        return len(self._table)
+
+    def __getitem__(self, name: str) -> Array:
+        return self._table[:, self.columns.index(name)]
+
+
+def _say_words(file: str, X: Array, names: list[str] | None) -> None:
+    """Say which columns of a table need a `TablePreprocessor`."""
+    labels = names or [str(j + 1) for j in range(X.shape[1])]
+    words = [
+        name for name, column in zip(labels, X.T) if any(isinstance(value, str) for value in column)
+    ]
+    gaps = [name for name, column in zip(labels, X.T) if any(value is None for value in column)]
+    kinds = (("words", words), ("gaps", gaps))
+    found = [f"{kind} in the columns {columns}" for kind, columns in kinds if columns]
+    if found:
+        warn(
+            f"{file}: has {' and '.join(found)}: TablePreprocessor makes numbers of all columns, "
+            "of variance one",
+            UserWarning,
+        )
 
 
 def _model_and_table(options: argparse.Namespace) -> tuple[Any, Any]:
@@ -96,9 +169,37 @@ def _model_and_table(options: argparse.Namespace) -> tuple[Any, Any]:
     if not (hasattr(model, "predict") and hasattr(model, "predict_proba")):
         raise TableError(f"{options.model}: is not a model that `rffpk cluster` has written")
     X, names = _table(options)
-    fitted = vars(_first_step(model)).pop("feature_names_in_", None)
-    _check_names(options, names, None if fitted is None else [str(name) for name in fitted])
-    return model, X
+    first = _first_step(model)
+    fitted = getattr(first, "feature_names_in_", None)
+    known = None if fitted is None else [str(name) for name in fitted]
+    if not isinstance(first, TablePreprocessor):
+        _check_names(options, names, known)
+        vars(first).pop("feature_names_in_", None)
+        _check_numbers(options.file, X, names)
+        return model, X
+    assert known is not None
+    positions = [str(j) for j in range(len(known))]
+    _check_names(options, names, None if known == positions else known)
+    if X.shape[1] != len(known):
+        raise TableError(f"{options.file}: has {X.shape[1]} columns, must have {len(known)}")
+    return model, _Columns(X, known)
+
+
+def _check_numbers(file: str, X: Array, names: list[str] | None) -> None:
+    """Raise an error for words and gaps where the fit had numbers alone."""
+    if X.dtype != object:
+        return
+    i, j = next(
+        (i, j)
+        for i, row in enumerate(X)
+        for j, value in enumerate(row)
+        if kinds_of([value])[type(value)] not in ("number", "boolean")
+    )
+    found = "a gap" if X[i, j] is None else repr(X[i, j])
+    column = j + 1 if names is None else repr(names[j])
+    raise TableError(
+        f"{file}: row {i + 1} has {found} in column {column}, must have a number, as in the fit"
+    )
 
 
 def _first_step(model: Any) -> Any:
@@ -174,29 +275,84 @@ def info(options: argparse.Namespace) -> None:
 # ---- the parser ---------------------------------------------------------------------------------
 
 
+def _number_of_clusters(text: str) -> int | str:
+    if text in _LEVELS:
+        return text
+    if not converts(text, int):
+        raise argparse.ArgumentTypeError(f"{text!r}, must be an integer, {', '.join(_LEVELS)}")
+    return int(text)
+
+
+def _noise(text: str) -> float | str:
+    if text == "auto":
+        return text
+    if not converts(text, float):
+        raise argparse.ArgumentTypeError(f"{text!r}, must be auto or a number")
+    return float(text)
+
+
+def _separator(text: str) -> str:
+    found = "\t" if text in ("tab", r"\t") else text
+    if len(found) != 1 or found.isalnum() or found in '".+-\r\n':
+        raise argparse.ArgumentTypeError(f"{text!r}, must be a character between fields, or tab")
+    return found
+
+
 _ARGUMENTS: dict[str, dict[str, Any]] = {
     "model": {"help": "file that `rffpk cluster --model` has written"},
-    "file": {"help": "table: .csv, .npy, .npz or .parquet; - reads CSV"},
+    "file": {"help": "table: .csv, .tsv, also as .gz, .npy, .npz or .parquet; - reads CSV"},
     "--key": {"help": "name of the array in an .npz file"},
     "--header": {
         "action": argparse.BooleanOptionalAction,
-        "help": "whether the first line of CSV holds names; by default, if it has no number",
+        "help": "whether the first line of text holds names; by default, if it has no number",
     },
+    "--sep": {
+        "type": _separator,
+        "help": "what separates the fields of text: one character, or tab; by default , and in "
+        ".tsv a tab",
+    },
+    "--columns": {"help": "columns to read: names, or numbers from 1, with commas between"},
+    "--drop": {"help": "columns to leave out, as for --columns"},
     "--out": {"default": STANDARD, "help": "file to write results to, by default %(default)s"},
-    "-k": {"type": int, "required": True, "help": "number of clusters"},
-    "--method": {"choices": METHODS, "default": "rff", "help": "by default rff"},
-    "--standardize": {"action": "store_true", "help": "scale columns to variance one"},
+    "-k": {
+        "type": _number_of_clusters,
+        "required": True,
+        "help": "number of clusters; auto finds it in the rows, coarse the least and fine the "
+        "largest good one",
+    },
+    "--method": {
+        "choices": METHODS,
+        "help": "by default diffusion (DiffusionPowerKMeans); plain (PowerKMeans) for --metric "
+        "cosine, as for embeddings, and for tables with words or gaps",
+    },
+    "--metric": {"choices": ["euclidean", "cosine"], "help": "by default euclidean"},
+    "--noise": {
+        "type": _noise,
+        "metavar": "auto|SHARE",
+        "help": "label rows far from others -1: a share of them, or those beyond a gap",
+    },
+    "--standardize": {
+        "action": "store_true",
+        "help": "scale columns to variance one, as is done always where there are words or gaps",
+    },
     "--model": {"help": "file to write the fitted model to; loading it runs no code"},
     "--seed": {"type": int, "help": "seed of the random numbers"},
     "--jobs": {"type": int, "help": "number of threads, by default all"},
-    "--verbose": {"action": "store_true", "help": "print each pass on standard error"},
+    "--verbose": {
+        "nargs": "?",
+        "type": int,
+        "choices": [0, 1, 2],
+        "const": 1,
+        "default": 0,
+        "help": "1: a line on standard error every five seconds at most; 2: each pass",
+    },
     "--memberships": {"action": "store_true", "help": "write memberships, not labels"},
     "--json": {"action": "store_true", "help": "print the summary as JSON"},
 }
-_TABLE = "file --key --header --out"
+_TABLE = "file --key --header --sep --columns|--drop --out"
 _COMMANDS = {
-    cluster: f"{_TABLE} -k --method --standardize --model --seed --jobs --verbose --memberships "
-    "--json",
+    cluster: f"{_TABLE} -k --method --metric --noise --standardize --model --seed --jobs --verbose "
+    "--memberships --json",
     predict: f"model {_TABLE} --memberships --json",
     demo: "",
     info: "",
@@ -210,7 +366,9 @@ def _parser() -> argparse.ArgumentParser:
     for run, names in _COMMANDS.items():
         each = commands.add_parser(run.__name__, help=run.__doc__, description=run.__doc__)
         for name in names.split():
-            each.add_argument(name, **_ARGUMENTS[name])
+            group: Any = each.add_mutually_exclusive_group() if "|" in name else each
+            for alternative in name.split("|"):
+                group.add_argument(alternative, **_ARGUMENTS[alternative])
         each.set_defaults(run=run)
     return parser
 

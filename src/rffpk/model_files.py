@@ -117,8 +117,8 @@ def load(path: str | os.PathLike[str]) -> Any:
     -------
     model : object
         An estimator of this package, with the parameters and fitted attributes that were saved:
-        the same bits. Of a file that ``rffpk cluster --standardize --model`` has written, the
-        pipeline of scikit-learn's StandardScaler and the estimator.
+        the same bits. Of a file that ``rffpk cluster --model`` has written, the pipeline of
+        scikit-learn's StandardScaler or a `TablePreprocessor` and the estimator, if there is one.
 
     Raises
     ------

@@ -61,6 +61,7 @@ from rffpk._utils.validation import Auto
 
 if TYPE_CHECKING:
     from rffpk._anneal.checkpoint import Checkpoint
+    from rffpk._anneal.noise import Noise
 
 M = TypeVar("M", bound=Any)
 
@@ -105,6 +106,9 @@ class Prepared:
     """The rows of a fit, with the maps and shifts of their features, what is minimised, and the
     starts."""
 
+    context: FitContext
+    in_memory: bool  # whether X was rows in memory, whose labels are kept
+    noise: Noise | None  # the rows that get the label -1
     given: Some  # views and weights of the rows that statistics are taken from
     rows: Rows  # all
     some: Rows  # those that statistics are taken from
@@ -228,19 +232,21 @@ def fit_model(
             problem = replace(problem, cache=checkpoint.cache(problem.cache))
         context = FitContext(
             random, History(progress=progress), config.n_threads(model.n_jobs),
-            checkpoint=checkpoint, causes=[*causes], rows_name=rows_name or problem.rows_name,
+            storage=Storage(problem.cache), checkpoint=checkpoint, causes=[*causes],
+            rows_name=rows_name or problem.rows_name,
         )  # fmt: skip
         found = prepare(model, problem, X, sample_weight, context)
         writer = nullcontext() if write_labels is None else write_labels(found.rows.n)
-        with writer as context.write_labels:
-            run, end = search_centroids(found, context)
+        with writer as write:
+            labels = Labels(found.in_memory, found.noise, write)
+            run, end = search_centroids(found)
             if found.plan.soft_end is not None:
-                found = soften(found, run, end, context)
-            result = finish(model, found, run, end, context)
-            if context.noise is not None:
-                context.noise.add_to(result.attributes)
-            publish(model, result, end, context)
-            problem.published(result, context)
+                found = soften(found, run, end)
+            result = finish(model, found, run, end, labels)
+            if found.noise is not None:
+                found.noise.add_to(result.attributes)
+            publish(model, result, end, labels)
+            problem.published(result, found.context)
         if checkpoint is not None:
             checkpoint.remove()
     return model
@@ -289,18 +295,17 @@ def prepare(
     """The rows with their features, what is minimised, and the starts; sets the feature maps of the
     model."""
     sample = row_sample(model, X, sample_weight, problem.sample, problem.n_map_rows, context.random)
-    context.labels = [] if sample.in_memory else None
+    noise = None
     if getattr(model, "noise", None) is not None:
         from rffpk._anneal.noise import find_noise
 
-        context.noise = find_noise(model, sample)
-        sample = sample.without(context.noise.rows)
-    k = context.k = find_number(model, sample, context.random, context.history.progress)
-    if getattr(model, "allow_missing_views", False):
-        context.coverage = sample.coverage(k)
+        noise = find_noise(model, sample)
+        sample = sample.without(noise.rows)
+    k = find_number(model, sample, context.random, context.history.progress)
+    coverage = sample.coverage(k) if getattr(model, "allow_missing_views", False) else None
+    context, storage = replace(context, k=k, coverage=coverage), context.storage
     model._feature_maps = maps = problem.maps(sample, context)
-    storage = context.storage = Storage(problem.cache)
-    mapping = Mapping(maps, storage, context.n_threads, context.coverage, problem.unit_centroids)
+    mapping = Mapping(maps, storage, context.n_threads, coverage, problem.unit_centroids)
     some, rows = mapping.pair(sample)
     variance = passes.total_variance(some)
     storage.check(rows)
@@ -321,7 +326,8 @@ def prepare(
     if context.checkpoint is not None:
         context.checkpoint.begin(sample, exponent, variance)
     return Prepared(
-        given=sample.some(), rows=rows, some=some, samples=samples, base=base,
+        context=context, in_memory=sample.in_memory, noise=noise, given=sample.some(), rows=rows,
+        some=some, samples=samples, base=base,
         components=components, pool=pool, variance=variance, init=init, mapped=any(maps),
         objective=objective, plan=problem.plan(k, exponent, objective),
         least_exponent=problem.least_exponent if any(maps) else -math.inf,
@@ -369,15 +375,16 @@ def _given_init(problem: Problem, rows: Rows, k: int) -> Array:
 # ---- search --------------------------------------------------------------------------------------
 
 
-def search_centroids(found: Prepared, context: FitContext) -> tuple[FeatureRun, StartEnd]:
+def search_centroids(found: Prepared) -> tuple[FeatureRun, StartEnd]:
     """The best of all starts, improved by swaps, and its end."""
-    history, plan, components = context.history, found.plan, found.components
+    context, plan, components = found.context, found.plan, found.components
+    history = context.history
     history.unit = plan.unit
     history.left_out = 0.0 if components is None else components.left_out
     if history.progress is not None and found.samples:
         history.progress.later = [*(each.n for each in found.samples[1:]), found.rows.n]
     rows = found.base if components is None else components.rows
-    seed = partial(_seed, found, context)
+    seed = partial(_seed, found)
     most = most_centroids(context.k, plan.swaps)
     space = FeatureSpace(rows, found.variance, found.objective, seed, context, most)
     run, end, cost = search(space, plan.starts, rows.dtype)
@@ -390,9 +397,9 @@ def search_centroids(found: Prepared, context: FitContext) -> tuple[FeatureRun, 
     return run, end
 
 
-def soften(found: Prepared, run: FeatureRun, end: StartEnd, context: FitContext) -> Prepared:
+def soften(found: Prepared, run: FeatureRun, end: StartEnd) -> Prepared:
     """Passes at a finite exponent after a search with a hard end; returns the rest of the fit."""
-    critical = found.plan.critical
+    critical, context = found.plan.critical, found.context
     if found.components is not None:
         run.theta, context.history.left_out = found.components.expand(run.theta), 0.0
         run.go_on(found.base)
@@ -406,10 +413,10 @@ def soften(found: Prepared, run: FeatureRun, end: StartEnd, context: FitContext)
     return replace(found, plan=plan, components=None)
 
 
-def _seed(found: Prepared, context: FitContext, number: int) -> Array:
+def _seed(found: Prepared, number: int) -> Array:
     """Shifted initial centroids (k, F) of a start, chosen from some rows of the pool unless they
     are given."""
-    init, pool, k = found.init, found.pool, context.k
+    init, pool, context, k = found.init, found.pool, found.context, found.context.k
     if isinstance(init, str) or callable(init):
         merges = found.plan.starts[number].merges and pool.present is None
         rows = seeding_rows(pool, MERGED * k if merges else k, context.random)
@@ -431,16 +438,16 @@ def _seed(found: Prepared, context: FitContext, number: int) -> Array:
 
 
 def finish(
-    model: Any, found: Prepared, run: FeatureRun, end: StartEnd, context: FitContext
+    model: Any, found: Prepared, run: FeatureRun, end: StartEnd, labels: Labels
 ) -> FitResult:
     """Passes over growing samples and then over all rows, and what these tell at the end."""
-    plan, whole = found.plan, _settle(run, end, found, context)
+    plan, whole = found.plan, _settle(run, end, found)
     rows = replace(found.rows, alpha=run.rows.alpha)
     centers = (run.theta + rows.shift).astype(rows.dtype)
     if rows.unit_centroids:
         centers = _without_rounding(centers)
     theta = centers.astype(np.float64) - rows.shift
-    soft, hard, inertia = _evaluated(plan.schedule.ends_hard, rows, theta, end.s, context)
+    soft, hard, inertia = _evaluated(plan.schedule.ends_hard, rows, theta, end.s, labels)
     s = -math.inf if plan.schedule.ends_hard else end.s
     attributes = {
         "cluster_centers_": centers,
@@ -499,11 +506,12 @@ def _ending(found: Prepared, rows: Rows, theta: Array, hard: Sums, s: float) -> 
     )  # fmt: skip
 
 
-def _settle(run: FeatureRun, end: StartEnd, found: Prepared, context: FitContext) -> Rows:
+def _settle(run: FeatureRun, end: StartEnd, found: Prepared) -> Rows:
     """Passes over growing samples and then over all rows, at the exponent of the end; many clusters
     are improved on each of them, as a sample has few rows of each, except on rows that are read.
     Returns all rows, with stored features where that pays."""
     schedule, whole, levels = found.plan.schedule, found.base, list[Rows]()
+    context = found.context
     if found.components is not None:
         run.theta, context.history.left_out = found.components.expand(run.theta), 0.0
         levels = [whole]
@@ -523,7 +531,28 @@ def _settle(run: FeatureRun, end: StartEnd, found: Prepared, context: FitContext
     return whole
 
 
-_Labels = Callable[[Array], None]
+class Labels:
+    """The labels of all rows, as they are found."""
+
+    def __init__(
+        self, kept: bool, noise: Noise | None, write: Callable[[Array], Any] | None
+    ) -> None:
+        self.noise, self.write = noise, write
+        self.blocks: list[Array] | None = [] if kept else None  # None: they are not kept
+        self._n = 0  # of the rows whose labels were taken
+
+    def take(self, labels: Array) -> None:
+        """Keep the labels of the next rows, write them, or both."""
+        if self.noise is not None:
+            noise = self.noise.rows[self._n : self._n + len(labels)]
+            self._n += len(labels)
+            labels = np.where(noise, np.int32(-1), labels)
+        if self.blocks is not None:
+            self.blocks.append(labels)
+        if self.write is not None:
+            self.write(labels)
+
+
 _Pair = tuple[Sums, Sums]  # at an exponent, and in the hard limit
 
 
@@ -532,13 +561,13 @@ def _added(first: _Pair, second: _Pair) -> _Pair:
 
 
 def _evaluated(
-    ends_hard: bool, rows: Rows, theta: Array, s: float, context: FitContext
+    ends_hard: bool, rows: Rows, theta: Array, s: float, labels: Labels
 ) -> tuple[Sums, Sums, float]:
     """The sums of all rows at the centroids, at the last soft exponent and in the hard limit, in
     one reading, which also gives the labels; and their inertia."""
     elsewhere = rows.stream is not None and rows.stream.on_workers
     directions = find_directions(rows, theta, s) if ends_hard else None
-    take = None if elsewhere else context.take_labels
+    take = None if elsewhere else labels.take
     visit = partial(_both_sums, theta, s, take, ends_hard, directions)
     soft, hard = rows.fold(visit, _added)
     plain = replace(rows, eta=None)
@@ -547,15 +576,15 @@ def _evaluated(
     if rows.unit_centroids:
         estimate = hard.cost_at(means, rows.alpha)
     inertia = passes.accurate_cost(plain, estimate, hard, means, theta)
-    if elsewhere and context.write_labels is not None:
+    if elsewhere and labels.write is not None:
         outputs = passes.one_pass(plain, theta, -math.inf, want=("labels",))[1]
-        context.take_labels(outputs["labels"])
+        labels.take(outputs["labels"])
     return soft, hard, inertia
 
 
 def _both_sums(
-    theta: Array, s: float, take: _Labels | None, ends_hard: bool, directions: Array | None,
-    block: Rows, before: _Pair | None,
+    theta: Array, s: float, take: Callable[[Array], None] | None, ends_hard: bool,
+    directions: Array | None, block: Rows, before: _Pair | None,
 ) -> _Pair:  # fmt: skip
     """The sums of a block at an exponent and in the hard limit, in one pass if no weights of the
     first are needed. `take` is given the labels."""
@@ -573,20 +602,19 @@ def _both_sums(
 # ---- publish -------------------------------------------------------------------------------------
 
 
-def publish(model: Any, result: FitResult, end: StartEnd, context: FitContext) -> None:
+def publish(model: Any, result: FitResult, end: StartEnd, labels: Labels) -> None:
     """Set the fitted attributes; warn of a run that did not converge, and of clusters that
     are missing."""
     for name in _OF_EARLIER_FITS:
         vars(model).pop(name, None)
-    if context.labels is not None:
-        blocks = context.labels
+    if (blocks := labels.blocks) is not None:
         model.labels_ = blocks[0] if len(blocks) == 1 else np.concatenate(blocks)
-    publish_end(model, result.attributes, end, context)
+    publish_end(model, result.attributes, end, result.prepared.context)
     if result.ending.found < result.ending.k:
-        warn_of_ending(result.ending, _causes(result, context))
+        warn_of_ending(result.ending, _causes(result))
 
 
-def _causes(result: FitResult, context: FitContext) -> list[Cause]:
+def _causes(result: FitResult) -> list[Cause]:
     """Why clusters may be missing: few distinct rows, of X or of what it was computed from, and
     then of what it is mapped to."""
     some, found = result.prepared.some, result.ending.found
@@ -596,8 +624,9 @@ def _causes(result: FitResult, context: FitContext) -> list[Cause]:
             [unit_rows(x.astype("float64")).astype(np.float32) for x in xs],
             f"{name} scaled to length one",
         )
-    noise = context.noise is not None and context.noise.rows.any()
-    which = "that are not noise" if noise else "of positive weight"
+    context, noise = result.prepared.context, result.prepared.noise
+    left_out = noise is not None and noise.rows.any()
+    which = "that are not noise" if left_out else "of positive weight"
     causes = context.causes or [few_rows(name, xs, weight, found, which)]
     return [*causes, few_rows(context.rows_name, some.xs, some.weight, found, which)]
 

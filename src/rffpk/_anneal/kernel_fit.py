@@ -205,6 +205,7 @@ def fit(self: M, X: Any, y: Any = None, sample_weight: Any = None) -> M:
             storage=Storage(self.cache),
         )  # fmt: skip
         found = prepare(self, problem, X, sample_weight, context)
+        context = found.space.context
         run, end = search_centroids(found, context)
         ending, attributes = finish(self, found, run, end, context)
         publish(self, attributes, found, end, ending, context)
@@ -230,7 +231,8 @@ def prepare(
         raise ValueError(f"X is a list of {len(xs)} views, must be one array.")
     n, weight = len(xs[0]), validation.check_sample_weight(sample_weight, len(xs[0]), X)
     sample = sample_of_fit(model, xs, weight, context.random)
-    k = context.k = find_number(model, sample, context.random, context.history.progress)
+    k = find_number(model, sample, context.random, context.history.progress)
+    context = replace(context, k=k)
     given = None if isinstance(problem.init, str) else given_weights(problem.init, k, n)
     products = _products(model, problem, xs, weight, context)
     if weight is not None:  # scaled to the range of float32

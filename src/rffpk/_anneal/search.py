@@ -31,7 +31,6 @@ from rffpk._utils.validation import is_option
 
 if TYPE_CHECKING:
     from rffpk._anneal.checkpoint import Checkpoint
-    from rffpk._anneal.noise import Noise
 
 Until = Literal["settled", "objective"]
 
@@ -203,14 +202,14 @@ class History:
             )
 
 
-@dataclass
+@dataclass(frozen=True)
 class FitContext:
     """What the steps of one fit share."""
 
     random: Any
     history: History = field(default_factory=History)
     n_threads: int = 1
-    k: int = 0  # the number of clusters, checked
+    k: int = 0  # the number of clusters; 0: not found yet
     storage: Storage = field(default_factory=lambda: Storage("auto"))  # of features
     checkpoint: Checkpoint | None = None
     # why clusters of the rows may be missing, and what a warning calls the rows
@@ -218,21 +217,6 @@ class FitContext:
     rows_name: str = "the map of X"
     # (L,), the share of the rows that has each view; None: all have all
     coverage: NDArray[np.float64] | None = None
-    noise: Noise | None = None  # the rows that get the label -1
-    n_labels: int = 0  # of the rows whose labels were taken
-    labels: list[Array] | None = None  # of all rows, block by block; None: they are not kept
-    write_labels: Callable[[Array], Any] | None = None
-
-    def take_labels(self, labels: Array) -> None:
-        """Keep the labels of the next rows, write them, or both."""
-        if self.noise is not None:
-            noise = self.noise.rows[self.n_labels : self.n_labels + len(labels)]
-            self.n_labels += len(labels)
-            labels = np.where(noise, np.int32(-1), labels)
-        if self.labels is not None:
-            self.labels.append(labels)
-        if self.write_labels is not None:
-            self.write_labels(labels)
 
 
 class Run(Protocol):

@@ -250,6 +250,8 @@ class RowSample:
     def some(self, size: int | None = None) -> Some:
         """The views and weights of the sample, or of the first `size` rows in it, in the order of
         the rows; of all rows if there are no more."""
+        if self.sample is None:
+            return self.xs, self.weight
         return self._first if size in (None, self.how.size) else self._taken(size)
 
     @cached_property
@@ -257,7 +259,8 @@ class RowSample:
         return self._taken(self.how.size)
 
     def _taken(self, size: int) -> Some:
-        if self.sample is None or (self.stream is None and self.counted <= size):
+        assert self.sample is not None
+        if self.stream is None and self.counted <= size:
             return self.xs, self.weight
         index, arrays, threshold = self.sample.first(size)
         if self.stream is None:

@@ -24,6 +24,7 @@ from rffpk._utils.validation import (
     check_rows,
     finite_array,
     is_option,
+    is_plain,
     is_precomputed,
     named,
     warn_if_kernel,
@@ -39,14 +40,16 @@ def check_views(estimator: Any, X: Any, *, reset: bool) -> list[Columns]:
     them. With the parameter `allow_missing_views` rows may lack views that are arrays, where they
     are NaN then.
     """
-    X = _kernels_of_stack(estimator, X, reset)
-    _check_container(X, hasattr(estimator, "kernels"))
+    plain = is_plain(X) and X.ndim == 2
+    if not plain:
+        X = _kernels_of_stack(estimator, X, reset)
+        _check_container(X, hasattr(estimator, "kernels"))
     may_lack = getattr(estimator, "allow_missing_views", False)
     if may_lack and isinstance(X, (list, tuple)):
         X = [with_nan_rows(x, f"X[{i}]") for i, x in enumerate(X)]
     if reset:
         estimator._view_columns = getattr(estimator, "views", None)
-    listed, views = is_list_of_views(X), estimator._view_columns
+    listed, views = not plain and is_list_of_views(X), estimator._view_columns
     xs = (_check_list if listed else _check_table)(estimator, X, reset)
     if may_lack:
         name = "X[{}]" if listed else "X" if views is None else "views[{}]"

@@ -178,7 +178,7 @@ def reporting(estimator: Any, X: Any) -> Iterator[Progress | None]:
     if called:
         task = estimator._init_callback_context(max_subtasks=None)
         task.call_on_fit_task_begin(estimator=estimator, X=X)
-    progress = Progress(estimator, type(estimator).__name__, bool(verbose), task)
+    progress = Progress(estimator, type(estimator).__name__, int(verbose), task)
     try:
         yield progress
     finally:

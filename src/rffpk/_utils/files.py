@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import importlib
 import io
 import os
+import re
 import secrets
 import sys
 from collections.abc import Callable, Iterator
@@ -27,12 +29,17 @@ _HEADER_BYTES = 1 << 16  # of an array in a file, at most
 STANDARD = "-"  # standard input or output, as CSV
 FORMATS = {
     ".csv": "CSV in UTF-8",
+    ".tsv": "a table in UTF-8",
+    ".csv.gz": "CSV in UTF-8, compressed by gzip",
+    ".tsv.gz": "a table in UTF-8, compressed by gzip",
     ".npy": "a file of arrays of numbers",
     ".npz": "a file of arrays of numbers",
     ".parquet": "a Parquet file",
 }
 _UNNAMED = ("", "Unnamed: 0")  # of an index that pandas has written, or read
-_MARKS = {";": "semicolons", "\t": "tabs", " ": "spaces"}  # that separate fields elsewhere
+_SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", " ": "spaces"}
+_GAPS = {"", "na", "n/a", "#n/a", "nan", "null", "none"}  # in lower case, as pandas reads them
+_DECIMAL_COMMA = re.compile(r"(?<=\d),(?=\d)")
 RESULTS = (".csv", ".npy")  # that labels and memberships are written in
 
 
@@ -41,76 +48,204 @@ class TableError(ValueError):
 
 
 class Table(NamedTuple):
-    numbers: Array  # of two dimensions
+    numbers: Array  # of two dimensions; objects where there are words or gaps, which are None
     names: list[str] | None  # of the columns, if they have others than their positions
 
 
-def read_table(path: str, key: str | None = None, header: bool | None = None) -> Table:
-    """A table of numbers; of an .npz file the array `key`, or the only one. `header`: whether the
-    first line of CSV is one of names; None: if it has no number. A first column without a name is
-    the index that pandas and R write: it is left out, with a warning.
+class Choice(NamedTuple):
+    """What is read of a table, and how."""
+
+    key: str | None = None  # of the array in an .npz file that has several
+    header: bool | None = (
+        None  # whether the first line of text has names; None: if it has no number
+    )
+    separator: str | None = None  # of fields of text; None: by the name of the file
+    columns: str | None = (
+        None  # names or numbers from 1 of those that are read, with commas between
+    )
+    drop: str | None = None  # of those that are not
+
+
+_ALL = Choice()
+
+
+def read_table(path: str, choice: Choice = _ALL) -> Table:
+    """The chosen columns of a table. A first column without a name is the index that pandas and R
+    write: it is left out, with a warning.
 
     Raises
     ------
     TableError, OSError, ImportError
         If there is no such table.
     """
-    kind = ".csv" if path == STANDARD else Path(path).suffix.lower()
+    kind = ".csv" if path == STANDARD else _kind(path)
     if kind not in FORMATS:
         raise TableError(f"{path}: the name must end in one of {', '.join(FORMATS)}")
-    if key is not None and kind != ".npz":
+    if choice.key is not None and kind != ".npz":
         raise TableError(f"{path}: --key is for .npz files only")
+    if choice.separator is not None and kind[:4] not in (".csv", ".tsv"):
+        raise TableError(f"{path}: --sep is for text only")
     names = None
     try:
         match kind:
-            case ".csv":
-                table, names = _read_csv(path, header)
             case ".npy":
-                table = _read_npy(path)
+                table = _chosen_of_array(path, _read_npy(path), choice)
             case ".npz":
-                table = _read_npz(path, key)
+                table = _chosen_of_array(path, _read_npz(path, choice.key), choice)
+            case ".parquet":
+                table, names = _read_parquet(path, choice)
             case _:
-                table, names = _read_parquet(path)
+                table, names = _read_text(path, kind, choice)
     except (TableError, ImportError, MemoryError):
         raise
     except Exception as error:  # what reads a damaged file raises errors of any class
         if isinstance(error, OSError) and error.filename is not None:
             raise
         raise TableError(f"{path}: is not {FORMATS[kind]}") from error
+    return Table(table, names)
+
+
+def _kind(path: str) -> str:
+    suffixes = [suffix.lower() for suffix in Path(path).suffixes]
+    return "".join(suffixes[-2:] if suffixes[-1:] == [".gz"] else suffixes[-1:])
+
+
+def _chosen_of_array(path: str, table: Array, choice: Choice) -> Array:
     if table.ndim not in (1, 2):
         raise TableError(f"{path}: has {table.ndim} dimensions, must have one or two")
-    if names == [str(j) for j in range(len(names or ()))]:  # as pandas writes columns without names
-        names = None
-    return Table(table if table.ndim == 2 else table[:, None], names)
+    table = table if table.ndim == 2 else table[:, None]
+    chosen = _chosen(path, None, table.shape[1], choice)
+    return table if chosen is None else np.ascontiguousarray(table[:, chosen])
 
 
-def _read_csv(path: str, header: bool | None) -> Table:
-    """Numbers with commas between, after a line of names if there is one."""
+def _chosen(path: str, names: list[str] | None, width: int, choice: Choice) -> list[int] | None:
+    """The positions of the chosen columns; None for all. A field that is no name is a number."""
+    given = choice.columns if choice.drop is None else choice.drop
+    if given is None:
+        return None
+    option = "--columns" if choice.drop is None else "--drop"
+    found = []
+    for field in _fields(given):
+        if names is not None and field in names:
+            found.append(names.index(field))
+        elif field.isdecimal() and 1 <= int(field) <= width:
+            found.append(int(field) - 1)
+        else:
+            known = "" if names is None else f", which are {names}"
+            raise TableError(
+                f"{path}: {option} has {field!r}, must have names or numbers from 1 to {width} of "
+                f"columns{known}"
+            )
+    if len({*found}) < len(found):
+        raise TableError(f"{path}: {option} names a column twice")
+    if choice.drop is not None:
+        found = [j for j in range(width) if j not in found]
+    if not found:
+        raise TableError(f"{path}: {option} leaves no column")
+    return found
+
+
+def _read_text(path: str, kind: str, choice: Choice) -> Table:
+    """Columns with commas, tabs or others between, after a line of names if there is one."""
+    separator = choice.separator or ("\t" if kind.startswith(".tsv") else ",")
     lines = _lines(path)
-    first = _fields(lines[0])
+    first = _fields(lines[0], separator)
+    header = choice.header
     if header is None:
         header = lines[0] != "" and not any(converts(field, float) for field in first)
+        if not header:
+            _say_if_first_line_may_be_names(path, first)
     names = first if header else None
     rows = lines[1:] if header else lines
     if not rows or rows == [""]:
         raise TableError(f"{path}: no rows")
     for number, line in enumerate(lines, 1):
-        if not line.strip():
+        if not line.strip() and separator not in line:
             raise TableError(f"{path}: line {number} is blank, must be a row")
-    width = len(_fields(rows[0]))
+    if choice.separator is None and (other := _other_separator(rows[0], separator)):
+        raise TableError(
+            f"{path}: row 1 has {_SEPARATORS[other]} between its columns, must have "
+            f"{_SEPARATORS[separator]}, unless --sep names another separator: {rows[0][:40]}"
+        )
+    width = len(_fields(rows[0], separator))
     index = names is not None and _has_index(path, names, width)
-    options: dict[str, Any] = {"converters": {0: lambda field: 0.0}} if index else {}
-    try:
-        if names is not None and len(names) + index != width:
-            raise ValueError(f"has {len(names)} names of columns, but rows of {width} fields")
-        table = np.loadtxt(rows, delimiter=",", ndmin=2, comments=None, quotechar='"', **options)
-    except ValueError as error:
-        what = _first_fault(rows, len(lines) - len(rows), index, names) or error
-        raise TableError(f"{path}: {what}") from error
+    _check_widths(path, rows, separator, width if names is None else len(names) + index)
     if index:
         _say_index_is_left_out(path)
-        table = np.ascontiguousarray(table[:, 1:])
-    return Table(table, names)
+    chosen = _chosen(path, names, width - index, choice)
+    if chosen is None:
+        chosen = [*range(width - index)]
+    numbers = _numbers(path, rows, separator, [index + j for j in chosen])
+    return Table(numbers, _chosen_names(names, chosen))
+
+
+def _chosen_names(names: list[str] | None, chosen: list[int]) -> list[str] | None:
+    """None for positions, as pandas writes columns without names."""
+    if names is None or names == [str(j) for j in range(len(names))]:
+        return None
+    return [names[j] for j in chosen]
+
+
+def _say_if_first_line_may_be_names(path: str, first: list[str]) -> None:
+    fields = [field.strip() for field in first[first[0] == "" :]]
+    if not fields or not all(field.isdecimal() for field in fields):
+        return
+    shown = ",".join(first[:8]) + (",..." if len(first) > 8 else "")
+    if first[0] == "":  # above the index that pandas writes, or a gap
+        raise TableError(
+            f"{path}: the first line, {shown}, may be a row or names of columns: pass --header or "
+            "--no-header"
+        )
+    warn(
+        f"{path}: the first line, {shown}, is taken as a row: pass --header if it has the names of "
+        "the columns, or --no-header if not",
+        UserWarning,
+    )
+
+
+def _check_widths(path: str, rows: list[str], separator: str, width: int) -> None:
+    for number, row in enumerate(rows, 1):
+        if row.count(separator) != width - 1:
+            columns = len(_fields(row, separator))
+            if columns != width:
+                raise TableError(f"{path}: row {number} has {columns} columns, must have {width}")
+
+
+def _numbers(path: str, rows: list[str], separator: str, columns: list[int]) -> Array:
+    """Some columns of text: numbers, or objects where there are words or gaps."""
+    try:
+        found = np.loadtxt(
+            rows, delimiter=separator, ndmin=2, comments=None, quotechar='"', usecols=columns
+        )
+        return with_gaps(found)
+    except ValueError:
+        fields = (_fields(row, separator) for row in rows)
+        values = [[_value(row[j]) for j in columns] for row in fields]
+    table = np.array(values, dtype=object)
+    for i, j in zip(*np.nonzero(table != None)):  # noqa: E711
+        if isinstance(table[i, j], str) and converts(_DECIMAL_COMMA.sub(".", table[i, j]), float):
+            raise TableError(
+                f"{path}: row {i + 1} has {table[i, j]!r} in column {columns[j] + 1}: numbers have "
+                "a decimal point, and no commas"
+            )
+    return table
+
+
+def with_gaps(table: Array) -> Array:
+    """Objects, with None in place of NaN, if there are any."""
+    gaps = np.isnan(table)
+    if not gaps.any():
+        return table
+    found = table.astype(object)
+    found[gaps] = None
+    return found
+
+
+def _value(field: str) -> float | str | None:
+    field = field.strip()
+    if field.lower() in _GAPS:
+        return None
+    return float(field) if converts(field, float) else field
 
 
 def _has_index(path: str, names: list[str], width: int) -> bool:
@@ -134,44 +269,36 @@ def _say_index_is_left_out(path: str) -> None:
     )
 
 
-def _first_fault(rows: list[str], before: int, index: bool, names: list[str] | None) -> str | None:
-    """What is wrong with the first row that has a field that is no number, or too few fields."""
-    width = len(_fields(rows[0]))
-    for number, row in enumerate(rows, before + 1):
-        fields = _fields(row)
-        if mark := _other_separator(row):
-            return f"line {number} has {mark} between its fields, must have commas: {row[:40]}"
-        if len(fields) != width:
-            return f"line {number} has {len(fields)} fields, the lines before {width}"
-        for j, field in enumerate(fields[index:]):
-            if not converts(field, float):
-                column = repr(names[j]) if names and j < len(names) else str(j + 1)
-                gap = "" if field.strip() else ": fill in what is missing, or drop the row"
-                return f"line {number} has {field!r} in column {column}, must be a number{gap}"
+def _other_separator(row: str, separator: str) -> str | None:
+    """What separates the fields of a row, if it seems to be something else: there is nothing of the
+    separator, or numbers are between others. Words have spaces and commas, too."""
+    for mark in _SEPARATORS:
+        fields = row.strip().split(mark)
+        if mark == separator or len(fields) == 1:
+            continue
+        are_numbers = [converts(_DECIMAL_COMMA.sub(".", field), float) for field in fields]
+        several = any(are_numbers) if mark in ";\t" else all(are_numbers)
+        if several or (mark != " " and separator not in row):
+            return mark
     return None
 
 
-def _other_separator(row: str) -> str | None:
-    """What separates the fields in place of commas, if something does; with semicolons, commas may
-    stand in numbers."""
-    if "," not in row or ";" in row:
-        return next((name for mark, name in _MARKS.items() if mark in row.strip()), None)
-    return None
-
-
-def _fields(line: str) -> list[str]:
-    return next(csv.reader([line]), None) or [""]
+def _fields(line: str, separator: str = ",") -> list[str]:
+    return next(csv.reader([line], delimiter=separator), None) or [""]
 
 
 def _lines(path: str) -> list[str]:
     """At least one line, without blank ones at the end."""
     if path != STANDARD:
-        text = Path(path).read_text(encoding="utf-8")
+        with (gzip.open if _kind(path).endswith(".gz") else open)(
+            path, "rt", encoding="utf-8"
+        ) as file:
+            text = file.read()
     elif sys.stdin is None:
         raise TableError("standard input is closed: name a file")
     else:
         text = sys.stdin.read()
-    return text.removeprefix("\ufeff").rstrip().split("\n")
+    return text.removeprefix("\ufeff").rstrip(" \r\n").split("\n")
 
 
 def _read_npy(path: str) -> Array:
@@ -207,7 +334,7 @@ def _header(file: IO[bytes], path: str) -> tuple[tuple[int, ...], Any, np.dtype[
     return shape, "F" if fortran else "C", dtype, start.tell()
 
 
-def _read_parquet(path: str) -> Table:
+def _read_parquet(path: str, choice: Choice) -> Table:
     try:
         pandas = importlib.import_module("pandas")
         frame = pandas.read_parquet(path)
@@ -217,14 +344,19 @@ def _read_parquet(path: str) -> Table:
         ) from error
     names = [str(name) for name in frame.columns]
     index = bool(names) and _has_index(path, names, len(names))
-    frame = frame.iloc[:, int(index) :]
-    words = [name for j, name in enumerate(names) if not are_numbers(frame.iloc[:, j])]
-    if words:
-        raise TableError(f"{path}: the columns {words} are not numbers")
     if index:
         _say_index_is_left_out(path)
-    # in the order of the other formats: sums over rows depend on it
-    return Table(np.ascontiguousarray(frame.to_numpy(dtype=np.float64)), names)
+    chosen = _chosen(path, names, len(names), choice)
+    if chosen is None:
+        chosen = [*range(len(names))]
+    frame = frame.iloc[:, [index + j for j in chosen]]
+    if all(are_numbers(frame.iloc[:, j]) for j in range(len(chosen))):
+        # in the order of the other formats: sums over rows depend on it
+        numbers = with_gaps(np.ascontiguousarray(frame.to_numpy(dtype=np.float64)))
+    else:
+        numbers = np.array(frame.to_numpy(dtype=object))
+        numbers[frame.isna().to_numpy()] = None
+    return Table(numbers, _chosen_names(names, chosen))
 
 
 def write_table(path: str, array: Array) -> None:

@@ -68,14 +68,18 @@ F = TypeVar("F", bound=Callable[..., Any])
 # Passes that are expected on each larger sample and on all rows, for the time that is left.
 _LAST_PASSES = 5
 
+_PAUSE = 5.0  # seconds, at least, between the lines of verbose=1
+
 
 class Progress:
-    """Reports the passes, or the iterations, of one fit."""
+    """Reports the passes, or the iterations, of one fit: each with verbose=2; with verbose=1 on one
+    line of a terminal that changes, or one every few seconds and the last one."""
 
-    def __init__(self, estimator: Any, name: str, verbose: bool, task: Any = None) -> None:
+    def __init__(self, estimator: Any, name: str, verbose: int, task: Any = None) -> None:
         self._estimator, self._name, self._verbose, self._task = estimator, name, verbose, task
         self._logged = LOGGER.isEnabledFor(logging.DEBUG)
-        self._begun = self._last_end = time.perf_counter()
+        self._begun = self._last_end = self._last_shown = time.perf_counter()
+        self._unshown: dict[str, Any] | None = None  # the last record, if it has not been shown
         self._ended = 0
         self._bar: Any = None
         self.n_starts = 1
@@ -87,12 +91,10 @@ class Progress:
             task = self._task.subcontext(task_name=record["stage"])
             task.call_on_fit_task_begin(estimator=self._estimator)
             task.call_on_fit_task_end(estimator=self._estimator, metadata={"record": record})
-        if not (self._verbose or self._logged):
-            return
-        line = self._line(record)
-        LOGGER.debug("%s", line)
+        if self._logged:
+            LOGGER.debug("%s", self._line(record))
         if self._verbose:
-            self._show(line)
+            self._show(record)
 
     def start_ended(self) -> None:
         """Count a start that has ended."""
@@ -103,10 +105,17 @@ class Progress:
         """A line about the result."""
         LOGGER.info("%s: %s", self._name, text)
         if self._verbose:
-            self.close()
+            self._leave_line()
             print(text)
 
     def close(self) -> None:
+        """Show the last pass, unless it has been shown."""
+        if self._unshown is not None:
+            print(self._line(self._unshown))
+            self._unshown = None
+        self._leave_line()
+
+    def _leave_line(self) -> None:
         """Leave the line on the terminal as it is."""
         if self._bar is not None:
             self._bar.refresh()
@@ -136,15 +145,19 @@ class Progress:
         starts = mean * (self.n_starts - self._ended) - (now - self._last_end)
         return max(starts, 0.0) + _LAST_PASSES * sum(later) / rate
 
-    def _show(self, line: str) -> None:
-        """One line that changes on a terminal, by tqdm if that is installed; else plain lines."""
-        if self._bar is None:
+    def _show(self, record: dict[str, Any]) -> None:
+        """A line for a pass, or nothing yet, with verbose=1."""
+        if self._verbose == 1 and self._bar is None:
             self._bar = _bar()
-        if self._bar is None:
-            print(line)
-        else:
-            self._bar.set_description_str(line, refresh=False)
+        now = time.perf_counter()
+        if self._bar is not None:
+            self._bar.set_description_str(self._line(record), refresh=False)
             self._bar.update()
+        elif self._verbose > 1 or now - self._last_shown >= _PAUSE:
+            print(self._line(record))
+            self._last_shown, self._unshown = now, None
+        else:
+            self._unshown = record
 
 
 def _bar() -> Any:

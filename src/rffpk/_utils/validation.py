@@ -326,6 +326,12 @@ def refuse_sparse(X: Any, name: str, taker: str) -> None:
         )
 
 
+def is_plain(X: Any) -> bool:
+    """Whether X is an array of float32 or float64 and nothing else, of which there is nothing to
+    ask but whether its numbers are finite."""
+    return type(X) is np.ndarray and X.dtype.char in "fd"
+
+
 def check_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
     """X as a C-ordered float32 or float64 array, finite, with at least one row and column; as
     `SparseRows` if X is sparse and the class takes such; as `NarrowRows` if its numbers are small
@@ -336,7 +342,7 @@ def check_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
     `_in_float64` in fit.
     """
     small = None
-    if type(X) is not np.ndarray or X.dtype.char not in "fd":
+    if not is_plain(X):
         X, small = _other_rows(estimator, X)
     given = X
     if not reset and (is_graph(estimator) or is_precomputed(estimator)):

@@ -385,6 +385,7 @@ class FittedKernel:
         self._shares = None if weight is None or not self._center else weight / weight.sum()
         self._columns: Array | None = None  # means, where the kernel is centered
         self._mean = 0.0
+        self._inverse_norms: Array | None = None  # where it is normalised
         params = dict(spec.params)
         if spec.metric in ("rbf", "laplacian"):
             gamma = params.setdefault("gamma", "mean")
@@ -399,7 +400,7 @@ class FittedKernel:
 
     def _fit(self, rescale: bool) -> None:
         if self.precomputed:
-            self.diagonal = np.diagonal(self.x).astype(np.float64)
+            self.diagonal = self._raw_diagonal = np.diagonal(self.x).astype(np.float64)
             return
         self._raw_diagonal = self._diagonal_of(self.x)
         if self._center:
@@ -510,7 +511,7 @@ class FittedKernel:
         if means is not None and self._columns is not None:
             raw += self._mean - self._columns[columns]
             raw -= means[:, None]
-        if self._normalize:
+        if self._inverse_norms is not None:
             raw *= self._inverse_norms[columns]
             raw *= _inverse_norms(self._centered_diagonal(diagonal, means))[:, None]
         return raw if self._scale is None else self._rescaled(raw)
