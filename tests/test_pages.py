@@ -48,6 +48,18 @@ def test_blocks_of_python_run(path, logger_as_it_was):
         exec(compile(block, str(path), "exec"), names)
 
 
+def test_towns_and_roads_are_found_in_positions():
+    path = DOCS / "for" / "positions.md"
+    if not path.exists():
+        pytest.skip("only in the repository")
+    names = {}
+    for block in blocks(path):
+        exec(compile(block, str(path), "exec"), names)
+    found, kinds = names["model"].labels_, names["kinds"]
+    assert names["adjusted_rand_score"](kinds, found) > 0.95
+    assert (found[kinds == -1] == -1).mean() > 0.8
+
+
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
 def test_links_lead_to_files(path):
     for target in LINK.findall(path.read_text()):
@@ -67,6 +79,30 @@ def test_figures_of_the_readme_are_recorded_ones():
         assert len(real) == 31 and round(float(np.mean(real)), 3) == float("0." + nmi)
         [noisy] = [record for record in of_method if record["set"] == "moons, noise"]
         assert round(float(np.mean(noisy["ARI"])), 2) == float(ari)
+
+
+def test_topics_are_found_by_the_class_that_their_page_names():
+    path = DOCS / "for" / "topics.md"
+    if not path.exists():
+        pytest.skip("only in the repository")
+    names = {}
+    for block in blocks(path):
+        exec(compile(block, str(path), "exec"), names)
+    assert names["adjusted_rand_score"](names["y"], names["model"].labels_) > 0.99
+
+
+def test_the_class_for_tables_is_ahead_in_their_table():
+    if not (DOCS / "for" / "tables.md").exists():
+        pytest.skip("only in the repository")
+    text = (DOCS / "for" / "tables.md").read_text()
+    lines = re.findall(r"^\| [^|]+ \| (Diffusion)?PowerKMeans \| ([\d.]+) \|", text, re.MULTILINE)
+    columns, diffusion = (
+        np.array([float(x) for kind, x in lines if (kind == "Diffusion") == of]) for of in (0, 1)
+    )
+    ahead, behind = (columns > diffusion).sum(), (columns < diffusion).sum()
+    said = f"of `DiffusionPowerKMeans` on {ahead} of {len(columns)} tables, and behind on {behind}"
+    for page in (text, (DOCS / "start.md").read_text()):
+        assert said in " ".join(page.split())
 
 
 def test_the_reference_has_the_first_sentence_of_each_docstring():
