@@ -236,6 +236,7 @@ def test_clusters_that_touch_are_those_of_the_columns(n, d, apart):
     mapped = model.feature_map_
     assert mapped.time_ == 0 and mapped.n_components_ == d and not model.cache_
     assert mapped.choices_[-1]["neighbors"] == 0
+    assert not len(mapped.eigenvalues_)  # which nothing needs
     features = mapped.transform(X)
     assert_array_equal(features, X)
     assert not np.shares_memory(features, X)

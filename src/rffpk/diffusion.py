@@ -274,11 +274,10 @@ def chosen_map(
         trials = _trials(estimator, parameters, options, X, weight, context, or_columns)
     best = 0 if trials is None else trials.best()
     mapped = fit_diffusion_map(
-        estimator, parameters, X, weight, context.random, unit_variance, *options[best]
-    )
+        estimator, parameters, X, weight, context.random, unit_variance, *options[best],
+        or_columns=trials is not None and trials.columns_do(),
+    )  # fmt: skip
     if trials is not None:
-        if trials.columns_do() and not mapped._shows_clusters:
-            mapped._take_no_step()
         mapped.choices_ = _choices(options, trials)
         if context.history.progress is not None:
             context.history.progress.say(_reason(options, trials, mapped))

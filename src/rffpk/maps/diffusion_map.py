@@ -180,11 +180,14 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         times: int = 1,
         tried: bool = False,
         scales: Array | None = None,
+        or_columns: bool = False,
     ) -> DiffusionMap:
         """`fit` for rows and parameters that have been checked, for so many clusters if that is
         known, with features whose total variance is one if that is asked for; `times` multiplies
         the default number of neighbours, fewer eigenpairs suffice for a map that is tried, and
-        columns are multiplied by `scales` before whitening."""
+        columns are multiplied by `scales` before whitening. With `or_columns` there are no
+        functions, and features are the columns, unless components of the graph show clusters that
+        these may miss."""
         for name in _OF_NEIGHBOURS & vars(self).keys():  # of an earlier fit
             delattr(self, name)
         self._spherical = self.metric == "cosine"
@@ -201,18 +204,21 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         if self.metric == PRECOMPUTED:
             found = graph_diffusion(X, weight, k, pairs, enough)
         else:
-            found = self._diffusion(X, weight, k, times, pairs, enough, scales)
+            found = self._diffusion(X, weight, k, times, pairs, enough, scales, or_columns)
         if tried:  # small clusters come and go with the sample
             found = replace(found, spectrum=replace(found.spectrum, enough=1.0))
         self._publish(found, X.dtype, len(X), n_clusters, unit_variance)
         self._is_apart = tried and found.parts.n_kept == k and found.parts.are_apart()
-        if found.node is not None:
+        if or_columns and not found.parts.show_clusters(k):
+            self.time_, self.n_components_ = 0.0, self.n_features_in_
+            self._n_features_out = self.n_components_
+        elif found.node is not None:
             self._fitted = X, found.node
         return self
 
     def _diffusion(
         self, X: Columns, weight: Array | None, k: int, times: int, pairs: int, enough: int | None,
-        scales: Array | None,
+        scales: Array | None, or_columns: bool,
     ) -> Diffusion:  # fmt: skip
         """The diffusion among neighbours; sets what says of them."""
         random = validation.check_random_state(self.random_state)
@@ -227,7 +233,7 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         found = diffusion(
             rows, weight, landmark_numbers(self.n_landmarks, len(rows), k, sparse, rows.shape[1]),
             NeighbourCount(r, times), k, pairs, enough,
-            self._spherical and self._whitening is None, random, n_threads,
+            self._spherical and self._whitening is None, random, n_threads, or_columns,
         )  # fmt: skip
         landmarks = found.neighbourhoods.landmarks
         self.landmarks_ = landmarks.matrix if isinstance(landmarks, SparseRows) else landmarks
@@ -253,7 +259,6 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         self._n_left_out = round(n_rows * float(shares[parts.left_out].sum()))
         k = n_clusters or MAX_CLUSTERS
         self._loses_rows = parts.lose_rows(k)
-        self._shows_clusters = parts.show_clusters(k)
         index, scale = self._chosen(n_clusters, unit_variance, len(found.extension))
         self.landmark_features_ = _scaled(found.extension, index, scale).astype(dtype)
         own: Array | None
@@ -292,12 +297,6 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
                 f"{1 / spectrum.gaps[index].min():.4g} steps."
             )
         return index, scale
-
-    def _take_no_step(self) -> None:
-        """From now on features of a row are its columns."""
-        self.time_, self.n_components_ = 0.0, self.n_features_in_
-        self._n_features_out = self.n_components_
-        self.__dict__.pop("_fitted", None)
 
     def _view(self, X: Columns) -> tuple[Array, Map]:
         """The columns and the map with which passes over the rows of X compute their features; NaN
@@ -423,11 +422,13 @@ def fit_diffusion_map(
     times: int = 1,
     tried: bool = False,
     scales: Array | None = None,
+    or_columns: bool = False,
 ) -> DiffusionMap:
     """The map of rows that have been checked, for the clusters of an estimator and with the
     parameters of a map, or of the estimator itself, but for its `whitening` and the multiple of
     the default number of neighbours.
-    Columns are multiplied by `scales` before they are whitened.
+    Columns are multiplied by `scales` before they are whitened, and are the
+    features with `or_columns`, unless components show clusters.
     Warns of nothing."""
     mapped = DiffusionMap(
         "auto" if tried else parameters.n_components,
@@ -441,7 +442,7 @@ def fit_diffusion_map(
     )
     mapped.n_features_in_, mapped._in_float64 = X.shape[1], estimator._in_float64
     k = int(getattr(estimator, "n_clusters_", estimator.n_clusters))
-    return mapped._draw(X, weight, k, unit_variance, times, tried, scales)
+    return mapped._draw(X, weight, k, unit_variance, times, tried, scales, or_columns)
 
 
 def warn_of_components(mapped: DiffusionMap, expected: int, of: str = "") -> None:

@@ -351,10 +351,12 @@ def diffusion(
     spherical: bool,
     random: Any,
     n_threads: int,
+    only_shown: bool = False,
 ) -> Diffusion:
     """Rows step to their nearest landmarks and from there to the rows of these; `numbers` are those
     of `landmark_numbers`. Where `enough` components count for k clusters, the functions that are
-    constant on each of them are all that there is."""
+    constant on each of them are all that there is. There are none with `only_shown` where
+    components do not show the clusters."""
     rows = distinct_where_few(X, weight, numbers, random)
     mass = node = None
     if rows is None:
@@ -377,6 +379,8 @@ def diffusion(
     if not parts.kept.all():
         found, graph, degrees, mass, node = _without(parts.kept, found, graph, mass, node)
     pairs = pairs if enough is None or parts.n_kept < enough else parts.n_kept - 1
+    if only_shown and not parts.show_clusters(k):
+        pairs = 0
     walk = _walk(graph, degrees, mass)
     spectrum, functions = decompose(walk, degrees, parts.labels, pairs, n_sampled)
     mu = 1 - spectrum.gaps
