@@ -38,7 +38,7 @@ _RESOLVED = 0.002
 MAX_CLUSTERS = 20
 
 # Eigenpairs that are computed at least, so that the largest gap shows.
-_PAIRS = 64
+_PAIRS = 32
 
 
 @dataclass(frozen=True)
@@ -174,9 +174,9 @@ _RESTARTS = 20  # of a basis that is full, with a filter
 _CHECKS = 1.2  # Ritz pairs are looked at whenever the basis has grown by this factor
 _TOL = 1e-8  # of residuals
 _NOISE = 1e-15  # far below them
-# Of matrices up to this order ARPACK finds so few pairs in a third of the time, with this tolerance
+# Of matrices up to this order ARPACK finds so few pairs sooner, with this tolerance
 # and so many restarts at most, but some multiple eigenvalues are missed.
-_SINGLE = (10_000, 100, 1e-9, 100)
+_SINGLE = (200_000, 100, 1e-9, 100)
 _PROBE_STEPS = 10  # within so many from other vectors a pair that was missed shows, ...
 _PROBES = 8  # ... so many of them
 _APART = 1e-6  # ... by an eigenvalue that is larger by this part of the largest
