@@ -117,6 +117,7 @@ FITS = {
         {"whitening": 0.5, "n_init": 1, "annealing": Annealing(swaps=3)},
     ),
     "fuzzy": (FuzzyCMeans, {"n_init": 2, "init": "k-means", "max_iter": 9}),
+    "fuzzy after a search": (FuzzyCMeans, {"m": "auto"}),
     "views": (
         RFFMultiKernelPowerKMeans,
         {"n_frequencies": 8, "n_init": 2, "annealing": Annealing(swaps=3)},

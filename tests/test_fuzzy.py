@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.spatial.distance import pdist
-from sklearn.datasets import load_iris, make_blobs
+from sklearn.datasets import load_digits, load_iris, make_blobs
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score, confusion_matrix
 
 from rffpk import FuzzyCMeans, PowerKMeans, cmeans, partition_coefficient
@@ -188,6 +189,17 @@ def test_an_automatic_fuzzifier_goes_with_all_that_a_number_does():
     assert FuzzyCMeans(1, **options).fit(rows).m_ > 1
     equal = FuzzyCMeans(1, **options).fit(np.ones((30, 2)))
     assert np.isfinite(equal.m_)
+
+
+def test_rows_of_one_direction_have_a_fuzzifier():
+    model = FuzzyCMeans(1, m="auto", metric="cosine").fit(np.full((20, 3), 3, np.float32))
+    assert model.m_ > 1
+
+
+@pytest.mark.parametrize("m, hint", [(1.6, " m='auto' finds one.$"), (2.0, "m_c = .*auto' finds")])
+def test_warnings_name_the_automatic_fuzzifier(m, hint):
+    with pytest.warns(ConvergenceWarning, match=hint):
+        FuzzyCMeans(10, m=m, n_init=1, random_state=0).fit(load_digits().data[:500])
 
 
 def test_the_function_takes_an_automatic_fuzzifier():

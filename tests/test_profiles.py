@@ -1,5 +1,7 @@
 """Profiles of clusters against plain formulas."""
 
+import datetime
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -144,6 +146,16 @@ def test_words_and_dates_are_described_as_users_read_them(library):
         member = bool(rows["member"].iloc[0])
         assert f"since 2024-{'02-09' if member else '01-10'} (" in line
         assert f"member=True {100 * member} % (" in line
+
+
+def test_gaps_of_dates_and_words_are_left_out():
+    days = [datetime.date(2020, 1, 1 + i % 28) if i % 2 else np.nan for i in range(150)]
+    table = pd.DataFrame({"day": days, "word": pd.Categorical([None] * 150)})
+    found = describe(MODEL, X, table=table, **ALONE)
+    known = np.array([day.toordinal() - 719163 for day in days[1::2]])
+    expected = [known[MODEL.labels_[1::2] == j].mean() for j in range(3)]
+    assert found.columns == ["day"]
+    assert_allclose(found.means[:, 0], expected)
 
 
 @pytest.mark.parametrize("sparse", [False, True])

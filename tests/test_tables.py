@@ -263,6 +263,13 @@ def test_a_pipeline_is_drawn():
     assert plot.clusters(model, TABLE).collections
 
 
+@pytest.mark.parametrize("known", [[], ["x"]])
+def test_categories_without_a_known_value_are_left_out(known):
+    words = pd.Categorical([None] * 20, categories=known)
+    table = pd.DataFrame({"size": np.arange(20.0), "word": words})
+    assert TablePreprocessor().fit_transform(table).shape == (20, 1)
+
+
 def test_a_column_of_names_is_named():
     table = pd.DataFrame({"size": np.arange(120.0), "id": [f"customer {i}" for i in range(120)]})
     with pytest.warns(UserWarning, match="column 'id' has 120 categories in 120 rows"):

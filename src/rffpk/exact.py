@@ -288,9 +288,8 @@ class MultiKernelPowerKMeans(Clusterer):
     `RFFMultiKernelPowerKMeans` does the same with random features.
 
     With n rows O(L n^2) memory if the kernels are stored; a pass takes one product of matrices for
-    each kernel. The centroids of kernel l are theta_jl = sum_i dual_coef_[j, i] phi_l(x_i); where
-    rows lack views `dual_coef_` is of shape (n_views, n_clusters, n_samples), and `init` is not
-    "spectral". ``docs/exact.md`` has the starts and times. `fit` raises a ValueError or TypeError
+    each kernel. The centroids of kernel l are theta_jl = sum_i dual_coef_[j, i] phi_l(x_i).
+    ``docs/exact.md`` has the starts and times. `fit` raises a ValueError or TypeError
     for bad input.
 
     Parameters

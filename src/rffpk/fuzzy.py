@@ -38,6 +38,7 @@ from rffpk.metrics import checked_memberships, partition_coefficient
 
 MAX_M = 6.0  # the fuzzifier at s = MAX_S
 _SEARCH_TOL = 1e-3  # of the search whose clusters passes at the fuzzifier begin with
+_LEAST_S = -1e6  # with m="auto", where rows are equal or have one direction, up to rounding
 _BELOW_CRITICAL = 3.0  # times the critical exponent is the largest with m="auto"
 _WIDE = 4  # columns for each row, above which `cmeans` says that rows are samples
 
@@ -64,6 +65,7 @@ class FuzzyCMeans(Clusterer):
     n_init : "auto" or int, default="auto"
         Number of starts at `m`, at least 1; the best is kept. "auto": for ``init="k-means++"`` the
         starts and swaps of `PowerKMeans`, whose best clusters passes at `m` go on from; else one.
+        With ``m="auto"`` a number is that of the starts of this search.
     store_memberships : bool, default=False
         Whether `memberships_` is set, which takes O(n_samples n_clusters) memory.
     random_state : int, RandomState instance or None, default=None
@@ -196,16 +198,18 @@ class FuzzyCMeans(Clusterer):
     def _fixed(self, k: int, critical: float, exponent: float = -math.inf) -> Plan:
         """Starts at the fuzzifier; with m="auto" that of calibrated memberships, which have this
         exponent, but well below the critical one (docs/math.md, section 8)."""
-        s = -1.0
-        if not isinstance(self.m, str):
+        s, automatic = -1.0, isinstance(self.m, str)
+        if not automatic:
             s = -1 / (float(self.m) - 1)
         elif math.isfinite(exponent):
-            s = min(exponent, _BELOW_CRITICAL * critical)
+            s = max(min(exponent, _BELOW_CRITICAL * critical), _LEAST_S)
         tol = float(self.tol)
         schedule = Schedule(start=s, end=s, passes=1, max_iter=int(self.max_iter), tol=tol)
         starts = given_starts(schedule, self.init, self.n_init)
         unit = 1 / power_constant(k, s)
-        return Plan(starts, unit=unit, critical=critical, lowered_by="m")
+        return Plan(
+            starts, unit=unit, critical=critical, lowered_by="m='auto'" if automatic else "m"
+        )
 
     def _published(self, result: FitResult, context: FitContext) -> None:
         self.m_ = 1 - 1 / self.s_

@@ -216,6 +216,8 @@ def _described(values: Any, name: str) -> tuple[list[str], Array, str]:
     if not column.is_nominal:
         return [name], _encoded(column, None), "number"
     categories = _categories(_words_in(column))
+    if not len(categories):  # all are missing
+        return [], np.zeros((len(column.values), 0)), "share"
     if {*categories} <= {"True", "False"}:
         categories = np.array(["True", "False"], dtype=object)
         return [f"{name}=True"], _encoded(column, categories)[:, :1], "share"
@@ -224,13 +226,13 @@ def _described(values: Any, name: str) -> tuple[list[str], Array, str]:
 
 def _days(column: Any) -> tuple[Array, bool]:
     """Dates or durations in days, NaN for gaps, and whether they are dates."""
-    values = np.asarray(column)
+    values = np.array(column)
+    is_duration = values.dtype.kind == "m"
     if values.dtype == object:
-        known = values[~gaps_in(values)]
-        is_duration = any(hasattr(value, "total_seconds") for value in known[:1])
-    else:
-        is_duration = values.dtype.kind == "m"
-    seconds = np.asarray(column, dtype="timedelta64[s]" if is_duration else "datetime64[s]")
+        gaps = gaps_in(values)
+        is_duration = any(hasattr(value, "total_seconds") for value in values[~gaps][:1])
+        values[gaps] = None
+    seconds = values.astype("timedelta64[s]" if is_duration else "datetime64[s]")
     days = np.where(np.isnat(seconds), np.nan, seconds.astype(np.int64) / 86_400)
     return days[:, None], not is_duration
 
@@ -362,6 +364,8 @@ def _encoded(column: _Column, categories: Any) -> Array:
                 places.setdefault(other, places[name])
     others = _MOST if len(categories) > _MOST else -1
     at = np.array([-1 if word is None else places.get(word, others) for word in _words_in(column)])
+    if not len(categories):
+        return np.full((len(at), 1), np.nan)
     found = np.zeros((len(at), len(categories)))
     found[np.arange(len(at)), at] = 1
     found[at < 0] = np.nan

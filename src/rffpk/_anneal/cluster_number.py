@@ -204,6 +204,11 @@ def _finest(found: list[_OfRows]) -> _OfRows:
 def _of_kernels(model: Any, sample: RowSample, n_threads: int) -> RowSample:
     """The rows by coordinates, from precomputed kernels between them."""
     xs, specs = matched(sample.xs, PRECOMPUTED, not model._n_views)
+    if any(x.shape[0] != x.shape[1] for x in xs):
+        raise ValueError(
+            f"n_clusters == {getattr(model, 'n_clusters', 'auto')!r} needs kernels between all "
+            "rows, must be a number with those of some rows."
+        )
     kernels = [
         FittedKernel(x, spec, weight=sample.weight, n_threads=n_threads)
         for x, spec in zip(xs, specs)

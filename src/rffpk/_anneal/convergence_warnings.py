@@ -41,7 +41,7 @@ class Ending:
     used: int  # number of clusters with rows
     s: float  # the exponent of its last passes; -inf: the hard rule
     critical: float  # exponent above which the state of coincident centroids is stable
-    parameter: str  # what lowers the exponent: "annealing.end" or "m"
+    parameter: str  # what lowers the exponent: "annealing.end", "m" or "m='auto'"
     merged: int = 0  # how many clusters with rows are one with another of them
     flat: bool = False  # whether memberships are nearly 1/k
 
@@ -60,14 +60,15 @@ class Ending:
         if not self.flat:
             what = "centroids merged" if self.merged else "no row is nearest to the other centroids"
             also = "" if math.isinf(self.s) else f" or {self._lower()}"
-            return f"{what}; take fewer clusters{also}."
+            return f"{what}; take fewer clusters{also}.{self._hint()}"
         text = f"all converge to the mean of the rows, and memberships to 1/k = {1 / self.k:.3g}"
         if not self.critical < min(self.s, 0.0):
-            return f"{text}; take {self._lower()}."
+            return f"{text}; take {self._lower()}.{self._hint()}"
         where = f"exponents above s_c = {self.critical:.4g}"
-        if self.parameter == "m":
+        if self.parameter.startswith("m"):
             where = f"fuzzifiers above m_c = 1 - 1/s_c = {1 - 1 / self.critical:.4g}"
-        return f"{text}, a state that is stable for {where}; take {self._lower()} than this."
+        text += f", a state that is stable for {where}"
+        return f"{text}; take {self._lower()} than this.{self._hint()}"
 
     def of_memberships(
         self, u: Array, labels: Array, squares: Array, gaps: Callable[[slice], Array]
@@ -95,7 +96,10 @@ class Ending:
         return replace(self, merged=merged, flat=flat)
 
     def _lower(self) -> str:
-        return "a smaller m, or 'auto'," if self.parameter == "m" else f"a lower {self.parameter}"
+        return "a smaller m" if self.parameter.startswith("m") else f"a lower {self.parameter}"
+
+    def _hint(self) -> str:
+        return " m='auto' finds one." if self.parameter == "m" else ""
 
 
 def warn_of_ending(ending: Ending, causes: Iterable[Cause]) -> None:

@@ -399,15 +399,20 @@ def search_centroids(found: Prepared) -> tuple[FeatureRun, StartEnd]:
 
 def soften(found: Prepared, run: FeatureRun, end: StartEnd) -> Prepared:
     """Passes at a finite exponent after a search with a hard end; returns the rest of the fit."""
-    critical, context = found.plan.critical, found.context
+    context = found.context
     if found.components is not None:
         run.theta, context.history.left_out = found.components.expand(run.theta), 0.0
         run.go_on(found.base)
-        rows = seeding_rows(found.some, context.k, context.random)
-        critical = decompositions.exponent_of_rows(rows)  # that before was of the components
+
+    def exponents() -> list[float]:
+        critical = found.plan.critical
+        if found.components is not None:  # whose critical exponent that is
+            rows = seeding_rows(found.some, context.k, context.random)
+            critical = decompositions.exponent_of_rows(rows)
+        return [critical, float(decompositions.exponent_of_memberships(found.some, run.theta))]
+
     assert found.plan.soft_end is not None
-    exponent = decompositions.exponent_of_memberships(found.some, run.theta)
-    plan = found.plan.soft_end(critical, exponent)
+    plan = found.plan.soft_end(*run.kept(exponents))
     context.history.unit, end.s = plan.unit, plan.schedule.end
     end.converged = run.settle("settle", end.s, plan.schedule.tol, plan.schedule.max_iter)
     return replace(found, plan=plan, components=None)

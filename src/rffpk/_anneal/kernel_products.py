@@ -104,9 +104,9 @@ class Products:
         return matrices
 
     def multiply(self, W: Array) -> Array:
-        """W K_l of all kernels, (L, m, n), for W (m, n), or W_l K_l for (L, m, n)."""
+        """W K_l of all kernels, (L, m, n), for W (m, n)."""
         W = np.ascontiguousarray(W, dtype=self.dtype)
-        Ws = np.broadcast_to(W, (len(self.kernels), *W.shape[-2:]))
+        Ws = np.broadcast_to(W, (len(self.kernels), *W.shape))
         out = np.empty(Ws.shape, dtype=self.dtype)
         if self.stored is not None:
             for each, matrix, product in zip(Ws, self.stored, out):

@@ -63,8 +63,8 @@ _BLOCK_ROWS = 1 << 16
 _SPARSE_TERM, _WORTH = 36, 1e10
 
 # A k-d tree is faster than passes over all landmarks, 1.6 to 9 times, with so many landmarks and
-# with so few columns.
-_TREE_LANDMARKS, _TREE_COLUMNS = 20_000, 4
+# with so few columns, for so many rows.
+_TREE_LANDMARKS, _TREE_COLUMNS, _TREE_ROWS = 20_000, 4, 1000
 
 # Squared distances below this part of the squared lengths are rounding errors of inner products.
 _EQUAL = 4 * float(np.finfo(np.float64).eps)
@@ -243,10 +243,12 @@ class Neighbourhoods:
         return np.concatenate(squares), np.concatenate(index).astype(np.int32)
 
     def chosen(self, X: Columns) -> Array:
-        """The indices (n, r) of the nearest landmarks, in any order."""
+        """The indices (n, r) of the nearest landmarks; up to MOST_NEIGHBOURS of them the nearest
+        one first."""
         if self._sparse(X):
             return self._nearest_of_sparse(X)[1]
-        if len(self.landmarks) >= _TREE_LANDMARKS and X.shape[1] <= _TREE_COLUMNS:
+        few = X.shape[1] <= _TREE_COLUMNS and len(X) >= _TREE_ROWS
+        if few and len(self.landmarks) >= _TREE_LANDMARKS:
             return self._by_tree(X)
         if self.r <= MOST_NEIGHBOURS:
             nearest = self._landmarks(self.landmarks[:, :0], 0.0, X.dtype)
