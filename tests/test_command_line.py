@@ -18,7 +18,7 @@ from sklearn.preprocessing import StandardScaler
 
 import rffpk
 from rffpk import DiffusionPowerKMeans, FuzzyCMeans, PowerKMeans
-from rffpk.__main__ import main
+from rffpk.__main__ import _check_numbers, main
 from rffpk._utils import files
 from rffpk._utils.files import Choice, TableError, read_table
 from rffpk.tables import TablePreprocessor
@@ -155,7 +155,12 @@ def bad_files(folder):
             "--noise is for the methods plain, rff, diffusion, not for fuzzy",
         ),
         (["cluster", "ok.csv", "-k", "3", "--noise", "2"], "noise == 2.0"),
-        (["cluster", "ok.csv", "-k", "auto", "--method", "fuzzy"], "-k auto is not for the method"),
+        (["cluster", "ok.npy", "-k", "3", "--header"], "ok.npy: --header and --no-header are for"),
+        (
+            ["cluster", "two.npz", "-k", "3", "--key", "a", "--no-header"],
+            "--no-header are for text",
+        ),
+        (["cluster", "ok.parquet", "-k", "3", "--header"], "--header and --no-header are for text"),
         (["cluster", "ok.csv", "-k", "151"], "n_clusters == 151"),
         (["cluster", "ok.csv", "-k", "3", "--out", "labels.txt"], "must end in .csv or .npy"),
         (["predict", "model", "ok.csv"], "model: is not a model"),
@@ -267,6 +272,7 @@ def noted(expected, message):
 FLOATS = "0.5,1.5,2.5\n" * 3
 NAMES = ["a,b,c\n" + FLOATS, '"a","b","c"\n' + FLOATS, "\ufeffa,b,c\r\n" + FLOATS]
 ROWS = [FLOATS, "0\n1\n2\n", "2019,2020,2021\n" + FLOATS, '"2019","2020","2021"\n' + FLOATS]
+ROWS += ["country,2019,2020\n" + "France,1.5,2.5\n" * 3, "a,400.5,401\n" + FLOATS]
 
 
 @pytest.mark.promise(
@@ -367,6 +373,8 @@ def test_an_index_beside_positions_and_in_parquet_is_left_out(tmp_path):
         ('"1.5","3"\n"2.5","1"\n"4","2"\n', None),
         ("1.5,3\n2.5,1\n4,2\n", None),
         ("height [cm],b\n1.5, 3\n2.5, 1\n4, 2\n", ["height [cm]", "b"]),
+        ("2024_01,2024_02\n1.5,3\n2.5,1\n4,2\n", ["2024_01", "2024_02"]),
+        ("\uff11,\uff12\n1.5,3\n2.5,1\n4,2\n", ["\uff11", "\uff12"]),
     ],
 )
 def test_quoted_fields_are_read(text, names, tmp_path):
@@ -381,6 +389,7 @@ def test_quoted_fields_are_read(text, names, tmp_path):
     "text, message",
     [
         (",10,20\n0,1.5,2\n", "the first line, ,10,20, may be a row or names of columns: pass"),
+        (",a,2019\n0,1.5,2\n", "the first line, ,a,2019, may be a row or names of columns: pass"),
         ("a;b\n1;2\n3;4\n", "row 1 has semicolons between its columns, must have commas, unless"),
         ("1,5;2,5\n3,5;4,5\n", "row 1 has semicolons between its columns"),
         ("a\tb\n1\t2\n", "row 1 has tabs between its columns, must have commas"),
@@ -462,11 +471,11 @@ def test_words_and_gaps_without_names(tmp_path, capsys):
     warned("cluster", path, "-k", "2", "--seed", "0", "--model", model)
     labels, said = capsys.readouterr()
     assert "words in the columns ['2'] and gaps in the columns ['1']" in said
-    main(["predict", model, str(path)])
+    main(["predict", model, str(path), "--no-header"])
     assert capsys.readouterr().out == labels
     path.write_text("1.5,a,1\n")
     with pytest.raises(SystemExit):
-        main(["predict", model, str(path)])
+        main(["predict", model, str(path), "--no-header"])
     assert "t.csv: has 3 columns, must have 2" in capsys.readouterr().err
 
 
@@ -474,6 +483,21 @@ def test_rows_are_the_lines_of_text_whatever_their_quotes(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text('word\n"a\nb\n5" c\n"d, e"\n')
     assert read_table(str(path)).numbers.ravel().tolist() == ["a", "b", '5" c', "d, e"]
+    path.write_text('n,word\n1,"a\n2,b"\n3,c\n')
+    assert read_table(str(path), Choice(columns="n")).numbers.tolist() == [[1], [2], [3]]
+
+
+def test_words_that_python_takes_for_numbers_are_words(tmp_path, capsys):
+    path, model = tmp_path / "t.csv", str(tmp_path / "m")
+    path.write_text("month,n\n2024_05,1\n2024_06,2\n\uff11,3\n")
+    found = read_table(str(path)).numbers
+    assert found.tolist() == [["2024_05", 1], ["2024_06", 2], ["\uff11", 3]]
+    PowerKMeans(1).fit([[1.0], [2.0]]).save(model)
+    path.write_text("1\n2024_05\n")
+    with pytest.raises(SystemExit):
+        main(["predict", model, str(path), "--no-header"])
+    assert "row 2 has '2024_05' in column 1, must have a number" in capsys.readouterr().err
+    _check_numbers("t.csv", np.ones((2, 1), dtype=object), None)  # without an error
 
 
 def test_dates_are_refused_by_name(tmp_path, capsys):
@@ -557,6 +581,19 @@ def test_columns_are_chosen_by_names_or_numbers(name, arguments, names, tmp_path
     assert [int(line) for line in capsys.readouterr().out.splitlines()] == labels
 
 
+@pytest.mark.parametrize("name", ["t.csv", "t.parquet"])
+def test_columns_that_have_positions_as_names_are_numbered_from_one(name, tmp_path):
+    path = written(pd.DataFrame(X).rename(columns=str), tmp_path / name)
+    header = True if name == "t.csv" else None
+    for number in range(1, 5):
+        found = read_table(path, Choice(header=header, columns=str(number)))
+        assert_array_equal(found.numbers, X[:, [number - 1]])
+        rest = read_table(path, Choice(header=header, drop=str(number)))
+        assert_array_equal(rest.numbers, np.delete(X, number - 1, axis=1))
+    with pytest.raises(TableError, match="--columns has '0', must have names or numbers from 1"):
+        read_table(path, Choice(header=header, columns="0"))
+
+
 def test_columns_are_counted_without_an_index_and_exclude_drop(table, tmp_path, capsys):
     path = tmp_path / "t.csv"
     path.write_text(WITH_INDEX["pandas, labels"])
@@ -584,6 +621,7 @@ def test_columns_are_counted_without_an_index_and_exclude_drop(table, tmp_path, 
         (["-k", "auto"], DiffusionPowerKMeans("auto")),
         (["-k", "coarse", "--method", "plain"], PowerKMeans("coarse")),
         (["-k", "fine", "--method", "rff"], rffpk.RFFKernelPowerKMeans("fine")),
+        (["-k", "auto", "--method", "fuzzy"], FuzzyCMeans("auto")),
     ],
 )
 def test_options_are_parameters_of_the_estimator(arguments, model, table, tmp_path, capsys):
@@ -594,16 +632,19 @@ def test_options_are_parameters_of_the_estimator(arguments, model, table, tmp_pa
     assert_array_equal(np.loadtxt(out), labels)
     assert summary["clusters"] == len(summary["sizes"]) == model.n_clusters_
     assert summary["sizes"] == np.bincount(labels[labels >= 0]).tolist()
-    assert summary.get("noise") == (int((labels < 0).sum()) if model.noise else None)
+    assert summary.get("noise") == (
+        int((labels < 0).sum()) if getattr(model, "noise", None) else None
+    )
 
 
-def test_verbose_prints_a_line_at_the_end_and_2_each_pass(table, capsys):
+def test_verbose_prints_a_line_at_the_end_and_given_twice_each_pass(table, capsys):
     def lines(*arguments):
-        main(["cluster", str(table), "-k", "3", "--seed", "0", "--method", "plain", *arguments])
+        main(["cluster", *arguments, str(table), "-k", "3", "--seed", "0", "--method", "plain"])
         return sum("PowerKMeans: " in line for line in capsys.readouterr().err.splitlines())
 
     passes = len([r for r in PowerKMeans(3, random_state=0).fit(X).history_ if "kept" in r])
-    assert [lines(), lines("--verbose"), lines("--verbose", "2")] == [0, 1, passes]
+    assert [lines(), lines("-v"), lines("--verbose")] == [0, 1, 1]
+    assert [lines("-vv"), lines("--verbose", "--verbose")] == [passes, passes]
 
 
 @pytest.fixture

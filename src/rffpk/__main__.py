@@ -72,8 +72,6 @@ def _model(options: argparse.Namespace, has_words: bool) -> Any:
         plain = has_words or options.metric == "cosine"
         options.method = "plain" if plain else "diffusion"
     cls = METHODS[options.method]
-    if options.k in _LEVELS and cls is rffpk.FuzzyCMeans:
-        raise TableError(f"-k {options.k} is not for the method fuzzy, which needs a number")
     given = {"metric": options.metric, "noise": options.noise}
     given = {name: value for name, value in given.items() if value is not None}
     for name in given:
@@ -189,17 +187,14 @@ def _check_numbers(file: str, X: Array, names: list[str] | None) -> None:
     """Raise an error for words and gaps where the fit had numbers alone."""
     if X.dtype != object:
         return
-    i, j = next(
-        (i, j)
-        for i, row in enumerate(X)
-        for j, value in enumerate(row)
-        if kinds_of([value])[type(value)] not in ("number", "boolean")
-    )
-    found = "a gap" if X[i, j] is None else repr(X[i, j])
-    column = j + 1 if names is None else repr(names[j])
-    raise TableError(
-        f"{file}: row {i + 1} has {found} in column {column}, must have a number, as in the fit"
-    )
+    for (i, j), value in np.ndenumerate(X):
+        if kinds_of([value])[type(value)] not in ("number", "boolean"):
+            found = "a gap" if value is None else repr(value)
+            column = j + 1 if names is None else repr(names[j])
+            raise TableError(
+                f"{file}: row {i + 1} has {found} in column {column}, must have a number, as in "
+                "the fit"
+            )
 
 
 def _first_step(model: Any) -> Any:
@@ -338,21 +333,18 @@ _ARGUMENTS: dict[str, dict[str, Any]] = {
     "--model": {"help": "file to write the fitted model to; loading it runs no code"},
     "--seed": {"type": int, "help": "seed of the random numbers"},
     "--jobs": {"type": int, "help": "number of threads, by default all"},
-    "--verbose": {
-        "nargs": "?",
-        "type": int,
-        "choices": [0, 1, 2],
-        "const": 1,
+    "-v/--verbose": {
+        "action": "count",
         "default": 0,
-        "help": "1: a line on standard error every five seconds at most; 2: each pass",
+        "help": "a line on standard error every five seconds at most; given twice, each pass",
     },
     "--memberships": {"action": "store_true", "help": "write memberships, not labels"},
     "--json": {"action": "store_true", "help": "print the summary as JSON"},
 }
 _TABLE = "file --key --header --sep --columns|--drop --out"
 _COMMANDS = {
-    cluster: f"{_TABLE} -k --method --metric --noise --standardize --model --seed --jobs --verbose "
-    "--memberships --json",
+    cluster: f"{_TABLE} -k --method --metric --noise --standardize --model --seed --jobs "
+    "-v/--verbose --memberships --json",
     predict: f"model {_TABLE} --memberships --json",
     demo: "",
     info: "",
@@ -368,7 +360,7 @@ def _parser() -> argparse.ArgumentParser:
         for name in names.split():
             group: Any = each.add_mutually_exclusive_group() if "|" in name else each
             for alternative in name.split("|"):
-                group.add_argument(alternative, **_ARGUMENTS[alternative])
+                group.add_argument(*alternative.split("/"), **_ARGUMENTS[alternative])
         each.set_defaults(run=run)
     return parser
 

@@ -83,8 +83,11 @@ def read_table(path: str, choice: Choice = _ALL) -> Table:
         raise TableError(f"{path}: the name must end in one of {', '.join(FORMATS)}")
     if choice.key is not None and kind != ".npz":
         raise TableError(f"{path}: --key is for .npz files only")
-    if choice.separator is not None and kind[:4] not in (".csv", ".tsv"):
+    is_text = kind[:4] in (".csv", ".tsv")
+    if choice.separator is not None and not is_text:
         raise TableError(f"{path}: --sep is for text only")
+    if choice.header is not None and not is_text:
+        raise TableError(f"{path}: --header and --no-header are for text only")
     names = None
     try:
         match kind:
@@ -152,9 +155,7 @@ def _read_text(path: str, kind: str, choice: Choice) -> Table:
     first = _fields(lines[0], separator)
     header = choice.header
     if header is None:
-        header = lines[0] != "" and not any(converts(field, float) for field in first)
-        if not header:
-            _say_if_first_line_may_be_names(path, first)
+        header = lines[0] != "" and not any(map(_is_number, first))
     names = first if header else None
     rows = lines[1:] if header else lines
     if not rows or rows == [""]:
@@ -172,23 +173,27 @@ def _read_text(path: str, kind: str, choice: Choice) -> Table:
     _check_widths(path, rows, separator, width if names is None else len(names) + index)
     if index:
         _say_index_is_left_out(path)
+    if choice.header is None and not header:
+        _say_if_first_line_may_be_names(path, first)
+    names = _unless_positions(names)
     chosen = _chosen(path, names, width - index, choice)
     if chosen is None:
         chosen = [*range(width - index)]
     numbers = _numbers(path, rows, separator, [index + j for j in chosen])
-    return Table(numbers, _chosen_names(names, chosen))
+    return Table(numbers, None if names is None else [names[j] for j in chosen])
 
 
-def _chosen_names(names: list[str] | None, chosen: list[int]) -> list[str] | None:
+def _unless_positions(names: list[str] | None) -> list[str] | None:
     """None for positions, as pandas writes columns without names."""
-    if names is None or names == [str(j) for j in range(len(names))]:
-        return None
-    return [names[j] for j in chosen]
+    return None if names == [str(j) for j in range(len(names or []))] else names
 
 
 def _say_if_first_line_may_be_names(path: str, first: list[str]) -> None:
+    """Words beside numbers, or whole numbers, such as years, are names in some files, and a row in
+    others."""
     fields = [field.strip() for field in first[first[0] == "" :]]
-    if not fields or not all(field.isdecimal() for field in fields):
+    has_words = any(isinstance(_value(field), str) for field in fields)
+    if not has_words and not all(field.isdecimal() for field in fields):
         return
     shown = ",".join(first[:8]) + (",..." if len(first) > 8 else "")
     if first[0] == "":  # above the index that pandas writes, or a gap
@@ -217,13 +222,16 @@ def _numbers(path: str, rows: list[str], separator: str, columns: list[int]) -> 
         found = np.loadtxt(
             rows, delimiter=separator, ndmin=2, comments=None, quotechar='"', usecols=columns
         )
-        return with_gaps(found)
+        if len(found) == len(rows):  # a quote that is not closed takes several lines
+            return with_gaps(found)
     except ValueError:
-        fields = (_fields(row, separator) for row in rows)
-        values = [[_value(row[j]) for j in columns] for row in fields]
-    table = np.array(values, dtype=object)
+        pass
+    fields = (_fields(row, separator) for row in rows)
+    table = np.array([[_value(row[j]) for j in columns] for row in fields], dtype=object)
+    if all(isinstance(value, float) for value in table.flat):
+        return table.astype(np.float64)
     for i, j in zip(*np.nonzero(table != None)):  # noqa: E711
-        if isinstance(table[i, j], str) and converts(_DECIMAL_COMMA.sub(".", table[i, j]), float):
+        if isinstance(table[i, j], str) and _is_number(_DECIMAL_COMMA.sub(".", table[i, j])):
             raise TableError(
                 f"{path}: row {i + 1} has {table[i, j]!r} in column {columns[j] + 1}: numbers have "
                 "a decimal point, and no commas"
@@ -245,7 +253,13 @@ def _value(field: str) -> float | str | None:
     field = field.strip()
     if field.lower() in _GAPS:
         return None
-    return float(field) if converts(field, float) else field
+    return float(field) if _is_number(field) else field
+
+
+def _is_number(field: str) -> bool:
+    """Whether a field is a number as files have it. Python's are more: 2024_05 is 202405 there."""
+    field = field.strip()
+    return field.isascii() and "_" not in field and converts(field, float)
 
 
 def _has_index(path: str, names: list[str], width: int) -> bool:
@@ -276,7 +290,7 @@ def _other_separator(row: str, separator: str) -> str | None:
         fields = row.strip().split(mark)
         if mark == separator or len(fields) == 1:
             continue
-        are_numbers = [converts(_DECIMAL_COMMA.sub(".", field), float) for field in fields]
+        are_numbers = [_is_number(_DECIMAL_COMMA.sub(".", field)) for field in fields]
         several = any(are_numbers) if mark in ";\t" else all(are_numbers)
         if several or (mark != " " and separator not in row):
             return mark
@@ -346,7 +360,8 @@ def _read_parquet(path: str, choice: Choice) -> Table:
     index = bool(names) and _has_index(path, names, len(names))
     if index:
         _say_index_is_left_out(path)
-    chosen = _chosen(path, names, len(names), choice)
+    known = _unless_positions(names)
+    chosen = _chosen(path, known, len(names), choice)
     if chosen is None:
         chosen = [*range(len(names))]
     frame = frame.iloc[:, [index + j for j in chosen]]
@@ -356,7 +371,7 @@ def _read_parquet(path: str, choice: Choice) -> Table:
     else:
         numbers = np.array(frame.to_numpy(dtype=object))
         numbers[frame.isna().to_numpy()] = None
-    return Table(numbers, _chosen_names(names, chosen))
+    return Table(numbers, None if known is None else [known[j] for j in chosen])
 
 
 def write_table(path: str, array: Array) -> None:
