@@ -357,30 +357,28 @@ def diffusion(
     of `landmark_numbers`. Where `enough` components count for k clusters, the functions that are
     constant on each of them are all that there is. There are none with `only_shown` where
     components do not show the clusters."""
-    rows = distinct_where_few(X, weight, numbers, random)
     mass = node = None
-    if rows is None:
+    if (rows := distinct_where_few(X, weight, numbers, random)) is None:
         found, some, p, nearest = centroid_landmarks(
             X, weight, numbers[1], k, count, spherical, random, n_threads
         )
         degrees, graph, n_rows = found.sums(X, weight, random)
         held, n_sampled = graph.diagonal(), len(nearest)
-        valley = valley_of_rows(some, p, nearest, n_threads)
     else:
-        nodes, mass, node = rows
-        found, graph = mutual_neighbours(nodes, mass, count, n_threads)
-        degrees = graph.T @ mass
-        held, n_rows = graph.power(2).T @ mass, int((node >= 0).sum())
-        n_sampled = n_rows
-        valley = valley_of_rows(nodes, mass, np.arange(len(nodes)), n_threads)
+        some, mass, node = rows
+        found, graph = mutual_neighbours(some, mass, count, n_threads)
+        p, nearest, degrees = mass, np.arange(len(some)), graph.T @ mass
+        held, n_sampled = graph.power(2).T @ mass, int((node >= 0).sum())
+        n_rows = n_sampled
+    valley = valley_of_rows(some, p, nearest, n_threads)
     # Of sparse rows whose distances are rounded to zero, some may be nobody's neighbours.
     share = (degrees if mass is None else np.where(degrees > 0, mass, 0)) / degrees.sum()
     parts = divided(graph, share, held, degrees, k, n_rows, valley)
     if not parts.kept.all():
         found, graph, degrees, mass, node = _without(parts.kept, found, graph, mass, node)
-    pairs = pairs if enough is None or parts.n_kept < enough else parts.n_kept - 1
-    if only_shown and not parts.show_clusters(k):
-        pairs = 0
+    if enough is not None and parts.n_kept >= enough:
+        pairs = parts.n_kept - 1
+    pairs = 0 if only_shown and not parts.show_clusters(k) else pairs
     walk = _walk(graph, degrees, mass)
     spectrum, functions = decompose(walk, degrees, parts.labels, pairs, n_sampled)
     mu = 1 - spectrum.gaps
