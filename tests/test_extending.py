@@ -34,7 +34,7 @@ USES = {
     "src/rffpk/harmonic.py": """
         X, _ = make_blobs(500, centers=5, random_state=2)
         model = rffpk.HarmonicKMeans(5, random_state=0).fit(X)
-        same = rffpk.FuzzyCMeans(5, m=2.0, random_state=0).fit(X)
+        same = rffpk.FuzzyCMeans(5, m=2.0, n_init=1, sample=None, random_state=0).fit(X)
         np.testing.assert_array_equal(model.predict(X), same.labels_)
         assert model.s_ == -1
     """,

@@ -125,6 +125,7 @@ def test_all_public_classes_can_be_saved_and_all_records_are_used(tmp_path):
     assert all(map(inspect.isclass, CLASSES))
     models = [fitted(getattr(rffpk, name), *fit) for name, fits in FITS.items() for fit in fits]
     models.append(rffpk.PowerKMeans(2).fit(NEW).partial_fit(NEW))
+    models.append(rffpk.PowerKMeans("auto").fit(NEW))
     models.append(rffpk.KernelKMeans(2).fit(csr_array(NEW)))
     models.append(rffpk.PowerKMeans(2, metric="cosine").fit(NEW))
     models.append(rffpk.DiffusionPowerKMeans(2, metric="precomputed").fit(np.exp(NEW @ NEW.T)))

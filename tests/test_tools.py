@@ -51,7 +51,7 @@ MOST = {
     "functions entered by a fit of PowerKMeans(8)": 180,
     "functions entered by a fit of DiffusionPowerKMeans('auto', noise='auto')": 358,
     "functions entered by a fit of KernelPowerKMeans(8)": 240,
-    "modules that importing PowerKMeans loads": 39,
+    "modules that importing PowerKMeans loads": 40,
 }
 
 
