@@ -84,7 +84,7 @@ FITS = {cls.__name__: [(STORED, FRAME)] for cls in CLASSES if hasattr(cls, "fit"
     ],
     "NystroemKernelKMeans": [(STORED, FRAME), ({"n_anchors": 9, "n_components": 3}, ROWS)],
 }  # fmt: skip
-RECORDS = (ROOT / "docs" / "api.md").read_text().partition("## Records of a fit")[2]
+API_PAGE = ROOT / "docs" / "api.md"
 
 # The attributes that many classes have.
 ORDER = [
@@ -315,10 +315,14 @@ def check_kind(name, value, kind, model):
 
 
 def check_history(model):
-    """Keys and str values of the records are described on the page of the reference."""
+    """Keys and str values of the records are described on the page of the reference, which the
+    repository has."""
+    if not API_PAGE.exists():
+        return
+    records = API_PAGE.read_text().partition("## Records of a fit")[2]
     for record in getattr(model, "history_", []):
         values = [record[key] for key in ("stage", "kind", "outcome") if key in record]
-        assert not [text for text in (*record, *values) if f'"{text}"' not in RECORDS]
+        assert not [text for text in (*record, *values) if f'"{text}"' not in records]
 
 
 @pytest.mark.exhaustive
