@@ -126,21 +126,24 @@ class TablePreprocessor(TransformerMixin, Estimator):
         check_is_fitted(self)
         columns = _columns_of(X, list(self.feature_names_in_))
         found = self._scaled(columns)
-        self._warn_of_unknown(columns)
+        self._warn_of_unknown(found)
         known = ~np.isnan(self.references_)
         references = np.where(known, self.references_, 0.0)
         for i in np.flatnonzero(np.isnan(found).any(axis=1)):
             found[i] = _filled(found[i], references, known)
         return found
 
-    def _warn_of_unknown(self, columns: list[_Column]) -> None:
+    def _warn_of_unknown(self, found: Array) -> None:
         """Warn of columns that tell nothing of any row, as after a change of their words."""
-        unknown = [
-            column.name
-            for column, own, scale in zip(columns, self.categories_, self.scales_)
-            if scale and np.isnan(_encoded(column, own)[:, 0]).all()
+        names = [
+            name
+            for name, own, scale in zip(self.feature_names_in_, self.categories_, self.scales_)
+            if scale
+            for _ in range(1 if own is None else len(own))
         ]
-        if unknown and len(columns[0].values) >= _FEWEST_WARNED:
+        gone = np.isnan(found).all(axis=0).tolist()
+        unknown = list(dict.fromkeys(str(name) for name, all_gone in zip(names, gone) if all_gone))
+        if unknown and len(found) >= _FEWEST_WARNED:
             warn(
                 f"X has no value in the columns {unknown} that is known from fit, in any row: they "
                 "are all missing, or other words. The rows are placed by the other columns.",
