@@ -141,7 +141,7 @@ class TablePreprocessor(TransformerMixin, Estimator):
             if scale
             for _ in range(1 if own is None else len(own))
         ]
-        gone = np.isnan(found).all(axis=0).tolist()
+        gone = np.atleast_1d(np.isnan(found).all(axis=0))
         unknown = list(dict.fromkeys(str(name) for name, all_gone in zip(names, gone) if all_gone))
         if unknown and len(found) >= _FEWEST_WARNED:
             warn(
