@@ -25,7 +25,7 @@ stage_tests() {
 stage_exhaustive() {
     build
     "$work/core/bin/python" -m pytest -n 2 -m "exhaustive or hypothesis" --hypothesis-profile=many \
-        -k "not aarch64"
+        -k "not aarch64 and not windows"
 }
 
 stage_blas() {
@@ -155,10 +155,20 @@ stage_races() {
 
 stage_aarch64() {
     need aarch64-linux-gnu-gcc qemu-aarch64 -- gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user
+    test_elsewhere aarch64
+}
+
+stage_windows() {
+    need x86_64-w64-mingw32-gcc wine -- gcc-mingw-w64-x86-64 wine wine64
+    WINEPREFIX="$work/wine" test_elsewhere windows
+}
+
+# test_elsewhere SYSTEM: the tile on another system than this one.
+test_elsewhere() {
     build
-    "$work/core/bin/python" -m pytest -m "" tests/test_tile_c.py -k aarch64 | tee "$work/aarch64.log"
-    if tail -n 1 "$work/aarch64.log" | grep skipped; then
-        echo "the emulated tests were skipped although their tools are installed"
+    "$work/core/bin/python" -m pytest -m "" tests/test_tile_c.py -k "$1" | tee "$work/elsewhere.log"
+    if tail -n 1 "$work/elsewhere.log" | grep skipped; then
+        echo "the tests of $1 were skipped although their tools are installed"
         return 1
     fi
 }

@@ -4,6 +4,7 @@ import pickle
 
 import numpy as np
 import oracles
+import pandas as pd
 import pytest
 from conventions import ip_rff_mkpkm, weight_and_sparse_failures
 from hypothesis import given
@@ -14,6 +15,7 @@ from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
+from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -21,6 +23,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from rffpk import (
     Annealing,
+    AverageMKKM,
+    DiffusionPowerKMeans,
     FuzzyCMeans,
     KernelPowerKMeans,
     PowerKMeans,
@@ -53,6 +57,47 @@ def test_scikit_learn_conventions(estimator, check):
 @pytest.fixture(scope="module")
 def blobs():
     return make_blobs(500, n_features=4, centers=5, random_state=3)
+
+
+FITS = {  # of an earlier fit and of a later one, with attributes that only the former sets
+    "features": (
+        DiffusionPowerKMeans(noise="auto", store_memberships=True, random_state=0),
+        {"noise": None, "store_memberships": False, "metric": "precomputed"},
+    ),
+    "kernel": (
+        KernelPowerKMeans("auto", store_memberships=True, random_state=0),
+        {"n_clusters": 3, "store_memberships": False, "kernel": "precomputed"},
+    ),
+    "fusion": (
+        AverageMKKM("auto", store_memberships=True, random_state=0),
+        {"n_clusters": 3, "store_memberships": False, "kernels": "precomputed"},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FITS)
+def test_nothing_is_left_of_an_earlier_fit(name, blobs):
+    model, later = FITS[name]
+    X = blobs[0][:100]
+    affinities = rbf_kernel(X)
+    model = clone(model).fit(pd.DataFrame(X).add_prefix("x") if name != "fusion" else X)
+    new = clone(model).set_params(**later).fit(affinities)
+    left = vars(model).keys() - vars(new).keys()
+    assert left
+    model.set_params(**later).fit(affinities)
+    assert vars(model).keys() == vars(new).keys()
+    with pytest.raises(ValueError, match="NaN"):
+        model.fit(np.full((3, 3), np.nan))
+    assert vars(model).keys() == vars(new).keys()
+
+
+def test_nothing_is_left_of_batches(blobs):
+    X = blobs[0]
+    model = PowerKMeans(5, random_state=0, sample=100).partial_fit(X[:50])
+    model.partial_fit(X[50:200]).partial_fit(X[200:300], half_life=50)
+    assert vars(model.fit(X)).keys() == vars(clone(model).fit(X)).keys()
+    waiting = PowerKMeans(5, random_state=0).partial_fit(X)
+    assert vars(waiting.fit(X)).keys() == vars(model).keys()
 
 
 def starting_at(estimator, X, k=5):

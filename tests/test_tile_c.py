@@ -1,4 +1,5 @@
-"""The pass in C without Python: a program on this machine, and on an emulated 64-bit Arm."""
+"""The pass in C without Python: a program on this machine, on an emulated 64-bit Arm, and on
+Windows as Wine has it."""
 
 import os
 import shlex
@@ -39,8 +40,17 @@ def aarch64(variant):
     return [compiler, "-static"], [emulator]
 
 
+def windows(variant):
+    native(variant)  # what this processor runs
+    compiler, runner = shutil.which("x86_64-w64-mingw32-gcc"), shutil.which("wine")
+    if not (compiler and runner):
+        pytest.skip("needs x86_64-w64-mingw32-gcc and wine")
+    return [compiler], [runner]
+
+
 def output(command):
-    done = subprocess.run(command, capture_output=True, text=True, timeout=1800)
+    quiet = {**os.environ, "WINEDEBUG": "-all"}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=1800, env=quiet)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -51,11 +61,16 @@ def output(command):
 @pytest.mark.parametrize("bits", [32, 64], ids=["f32", "f64"])
 @pytest.mark.parametrize(
     "machine, variant",
-    [*((native, variant) for variant in VARIANTS), (aarch64, "plain"), (aarch64, "vector")],
+    [
+        *((native, variant) for variant in VARIANTS),
+        (aarch64, "plain"),
+        (aarch64, "vector"),
+        *((windows, variant) for variant in VARIANTS),
+    ],
 )
 def test_tile_agrees_with_the_formulas(machine, variant, bits, tmp_path):
     compiler, emulator = machine(variant)
-    program = tmp_path / "tile_test"
+    program = tmp_path / "tile_test.exe"
     flags = [*FLAGS, *VARIANTS[variant], f"-DRFFPK_ISA={variant}", f"-I{CORE}"]
     sources = [CORE / "tile.c", HERE / "tile_test.c"]
     output([*compiler, *flags, f"-DRFFPK_BITS={bits}", *sources, "-lm", "-o", program])

@@ -11,6 +11,11 @@
 #ifdef __unix__
 #include <sys/mman.h>
 #endif
+#ifdef _WIN32 /* whose C library has other names */
+#include <malloc.h>
+#define aligned_alloc(alignment, bytes) _aligned_malloc(bytes, alignment)
+#define free _aligned_free
+#endif
 
 #if RFFPK_BITS == 32
 typedef float real;

@@ -238,7 +238,7 @@ def partial_fit(
         return self
     if kind_of(X) == "source":
         raise TypeError("X is a source: pass it to fit, or its blocks to partial_fit.")
-    with validation.unchanged_on_error(model), config.one_blas_thread():
+    with validation.fit_of(model, anew=False), config.one_blas_thread():
         fitted, buffered = "cluster_centers_" in vars(model), "n_buffered_" in vars(model)
         [x] = model._check_views(X, reset=not (fitted or buffered))
         weight = validation.check_sample_weight(sample_weight, len(x), X, zeros=True)
@@ -272,10 +272,9 @@ def _collect(model: Any, X: Columns, weight: Array | None) -> None:
     """Keep the rows of a batch, and fit all that are kept if they are enough."""
     _check_squares(X)
     parts = [*vars(model).get("_buffer", []), *([(X.copy(), weight)] if len(X) else [])]
-    model._buffer = parts  # a new list, so that the one before it can be restored
-    model.n_buffered_ = vars(model).get("n_buffered_", 0) + len(X)
-    model._n_first = first_rows(model)
-    if model.n_buffered_ < model._n_first:
+    n, first = vars(model).get("n_buffered_", 0) + len(X), first_rows(model)
+    if n < first:  # with a new list, so that the one before it can be restored
+        model._buffer, model.n_buffered_, model._n_first = parts, n, first
         return
     weights = [np.ones(len(x)) if w is None else w for x, w in parts]
     weighted = any(w is not None for _, w in parts)

@@ -30,7 +30,7 @@ from rffpk._anneal.decompositions import Compressed, compressed
 from rffpk._anneal.feature_steps import FeatureRun, FeatureSpace, count_distinct
 from rffpk._anneal.hard_passes import bounded_pass, find_directions
 from rffpk._anneal.objective import PowerMean
-from rffpk._anneal.search import MANY, FitContext, History, Plan, StartEnd, search
+from rffpk._anneal.search import FitContext, History, Plan, StartEnd, search
 from rffpk._anneal.seeding import (
     MERGED,
     checked_centroids,
@@ -67,12 +67,6 @@ M = TypeVar("M", bound=Any)
 
 Init = Literal["k-means++", "random", "k-means"]
 GivenInit = Numbers | Callable[..., Any]  # besides words
-
-# What a fit before may have left.
-_OF_EARLIER_FITS = (
-    *("labels_", "memberships_", "outlier_scores_", "_outliers"),
-    *("_running", "_buffer", "n_buffered_", "_n_first"),  # of a stream of batches
-)
 
 
 @dataclass(frozen=True)
@@ -225,7 +219,7 @@ def fit_model(
         check_labels_to(labels_to)
         write_labels = partial(label_writer, labels_to)
     random = validation.check_random_state(model.random_state)
-    with validation.unchanged_on_error(model), config.one_blas_thread():
+    with validation.fit_of(model), config.one_blas_thread():
         problem: Problem = model._problem()
         if checkpoint is not None:
             checkpoint.open(model, random)
@@ -336,7 +330,6 @@ def prepare(
 
 def find_number(model: Any, sample: RowSample, random: Any, progress: Progress | None) -> int:
     """The number of clusters, found where it is "auto"; sets it."""
-    vars(model).pop("selection_", None)
     wanted = model.n_clusters
     if isinstance(wanted, str):
         from rffpk._anneal.cluster_number import select_number
@@ -526,7 +519,7 @@ def _settle(run: FeatureRun, end: StartEnd, found: Prepared) -> Rows:
     s, stage = (-math.inf, "hard") if schedule.ends_hard else (end.s, "settle")
     for rows in levels:
         run.go_on(rows)
-        if found.plan.swaps and found.samples and context.k >= MANY and rows.stream is None:
+        if found.samples and run.most > context.k:
             improve(run, math.inf, found.plan.swaps, later=True)
         # the sampling error of the centroids is larger than this
         coarse = 0.1 * math.sqrt(context.k / rows.n) if rows is not whole else 0.0
@@ -610,8 +603,6 @@ def _both_sums(
 def publish(model: Any, result: FitResult, end: StartEnd, labels: Labels) -> None:
     """Set the fitted attributes; warn of a run that did not converge, and of clusters that
     are missing."""
-    for name in _OF_EARLIER_FITS:
-        vars(model).pop(name, None)
     if (blocks := labels.blocks) is not None:
         model.labels_ = blocks[0] if len(blocks) == 1 else np.concatenate(blocks)
     publish_end(model, result.attributes, end, result.prepared.context)

@@ -194,7 +194,7 @@ def fit(self: M, X: Any, y: Any = None, sample_weight: Any = None) -> M:
     """
     with (
         reporting(self, X) as progress,
-        validation.unchanged_on_error(self),
+        validation.fit_of(self),
         config.one_blas_thread(),
     ):
         self._check_parameters()
@@ -412,7 +412,6 @@ def publish(
 ) -> None:  # fmt: skip
     """Set the fitted attributes; warn of a run that did not converge, and of clusters that
     are missing."""
-    vars(model).pop("memberships_", None)  # of an earlier fit
     publish_end(model, attributes, end, context)
     if ending.found < ending.k and found.space.products.definite:  # else that warning names it
         warn_of_ending(ending, [few_rows("X", found.xs, found.space.weight)])

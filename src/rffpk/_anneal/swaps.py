@@ -50,17 +50,17 @@ _PASSES_REMOVED = 5  # ... and so many after as many are removed.
 
 
 def most_centroids(k: int, swaps: int) -> int:
-    """The number of centroids that a fit of `k` has at most, while swaps are made."""
+    """The number of centroids that a fit of `k` has at most, while swaps are made: more than `k` if
+    these are made in batches."""
     return k + k // _LARGEST if swaps and k >= MANY else k
 
 
 def improve(run: FeatureRun, cost: float, patience: int, later: bool = False) -> None:
     """Swap centroids until `patience` swaps in a row have not lowered the hard objective `cost`, or
     no row is away from the centroids. `later`: many have been swapped on a sample before."""
-    if len(run.theta) >= MANY and run.rows.stream is not None:
-        return  # batches need a number of each row
-    if len(run.theta) >= MANY:
-        _improve_in_batches(run, patience, later)
+    if run.most > len(run.theta):
+        if run.rows.stream is None:  # batches need a number of each row
+            _improve_in_batches(run, patience, later)
         return
     failed, known, run.drawn = 0, list[_Nearest](), None
     for _ in range(patience + _TRIALS * len(run.theta)):

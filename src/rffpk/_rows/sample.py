@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 import operator
-from copy import copy, deepcopy
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -48,12 +48,6 @@ _KEYS = 1 << 18  # made at a time
 # Starts run on a sample of this many rows, ...
 _SAMPLE_ROWS = 20_000
 _ROWS_A_CLUSTER = 50  # ... or of this many for each cluster if that is more.
-
-# Attributes that checks of rows set in fit and read later.
-_OF_CHECKS = {
-    *("n_features_in_", "feature_names_in_", "_in_float64", "_view_columns", "_view_names"),
-    *("_n_views", "_tables", "_widths"),
-}
 
 Some = tuple[list[Columns], Array | None]  # views of some rows, and their weights
 
@@ -146,9 +140,8 @@ def _partitions(model: Any, X: Any, sample_weight: Any, client: Any) -> Stream:
 
     stream = make_partitions(X, sample_weight, client, model.n_jobs)
     head = model._check_views(stream.head, reset=True)
-    reader, kept = copy(model), {*model.get_params(deep=False), *_OF_CHECKS}
-    for name in vars(model).keys() - kept:  # of an earlier fit
-        delattr(reader, name)
+    reader = type(model)(**model.get_params(deep=False))  # without callbacks
+    reader._check_views(stream.head, reset=True)
     return replace(stream, head=head, dtype=head[0].dtype, check=reader._check_views)
 
 

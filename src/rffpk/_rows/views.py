@@ -14,6 +14,7 @@ from rffpk._utils.columns import (
     Columns,
     SparseRows,
     beyond_float32,
+    mean_square,
     some_columns,
     sparse_rows,
 )
@@ -187,11 +188,9 @@ def _check_list(estimator: Any, X: Any, reset: bool) -> list[Columns]:
     widths = [x.shape[1] for x in xs]
     if reset:
         _check_no_kernels(estimator, xs)
-        estimator._in_float64 = any(map(beyond_float32, xs))
+        estimator._in_float64 = any(beyond_float32(x, mean_square(x)) for x in xs)
         estimator._n_views, estimator._widths, estimator._view_names = len(xs), widths, names
         estimator.n_features_in_ = sum(widths)
-        if hasattr(estimator, "feature_names_in_"):  # of an earlier fit on one array
-            del estimator.feature_names_in_
     elif estimator._n_views != len(xs):
         before = estimator._n_views or "one array, not a list"
         raise ValueError(f"X has {len(xs)} views, in fit it had {before}.")

@@ -26,9 +26,6 @@ _TYPES: dict[str, np.dtype[Any]] = {
 
 SMALL = set(_TYPES.values())
 
-# The bits of exponents, which are all ones where a number is infinite or NaN.
-_EXPONENTS = {_TYPES["float16"]: 0x7C00, _TYPES["bfloat16"]: 0x7F80}
-
 _BLOCK = 1 << 20  # numbers that are looked at together
 
 
@@ -69,21 +66,10 @@ class NarrowRows:
     def copy(self) -> NDArray[Any]:
         return self.__array__()
 
-    def is_finite(self) -> bool:
-        """Whether no number is infinite or NaN."""
-        mask = _EXPONENTS.get(self.stored.dtype)
-        if mask is None:
-            return True
-        bits = self.stored.view(np.uint16).reshape(-1)
-        blocks = (bits[i : i + _BLOCK] for i in range(0, len(bits), _BLOCK))
-        return not any(((block & mask) == mask).any() for block in blocks)
-
     def mean_square(self) -> float:
-        """The mean of the squares of the numbers."""
         step = max(1, _BLOCK // max(self.shape[1], 1))
         blocks = (_widened(self.stored[i : i + step]) for i in range(0, len(self), step))
-        with np.errstate(over="ignore"):
-            return sum(float(np.vdot(x, x)) for x in blocks) / max(self.size, 1)
+        return sum(float(np.vdot(x, x)) for x in blocks) / max(self.size, 1)
 
 
 def _widened(stored: NDArray[Any]) -> NDArray[np.float32]:
@@ -274,18 +260,25 @@ def rows_differ(x: Columns) -> bool:
     return bool((table != table[0]).any())
 
 
-def beyond_float32(X: Columns) -> bool:
-    """Whether float32 does not hold the squares of the entries."""
+@np.errstate(over="ignore", invalid="ignore")
+def mean_square(X: Columns) -> float:
+    """The mean of the squares of the entries. It is finite only if all of these are, and infinite
+    also where squares overflow."""
     if isinstance(X, NarrowRows):
-        mean = X.mean_square()
-        return mean > 0 and not _SQUARES[0] <= mean <= _SQUARES[1]
+        return X.mean_square()
     flat = X.data if isinstance(X, SparseRows) else X.reshape(-1)
-    with np.errstate(over="ignore"):
-        mean = float(flat @ flat) / X.size
-    if math.isnan(mean):
-        flat = flat[~np.isnan(flat)]
-        return bool(flat.size) and beyond_float32(flat)
-    return not _SQUARES[0] <= mean <= _SQUARES[1] and (mean > 0 or bool(flat.any()))
+    return float(flat @ flat) / X.size
+
+
+def beyond_float32(X: Columns, mean: float) -> bool:
+    """Whether float32 does not hold the squares of the entries, which have this `mean_square`."""
+    if _SQUARES[0] <= mean <= _SQUARES[1]:
+        return False
+    entries = X.data if isinstance(X, SparseRows) else plain(X)
+    if math.isnan(mean):  # of rows that lack views
+        found = entries[~np.isnan(entries)]
+        return bool(found.size) and beyond_float32(found, mean_square(found))
+    return mean > 0 or bool(entries.any())
 
 
 def row_bytes(xs: list[Columns]) -> int:

@@ -22,7 +22,9 @@ from rffpk._utils.columns import (
     NarrowRows,
     SparseRows,
     beyond_float32,
+    mean_square,
     narrow_rows,
+    plain,
     rows_differ,
     sparse_rows,
 )
@@ -96,11 +98,19 @@ def check_random_state(random_state: Any) -> np.random.RandomState:
 
 
 @contextlib.contextmanager
-def unchanged_on_error(estimator: Any) -> Iterator[None]:
-    """Restore the attributes of an estimator if its `fit` ends with any exception."""
+def fit_of(estimator: Any, anew: bool = True) -> Iterator[None]:
+    """A fit: it forgets what the fits before it have set, unless it goes on from them, and if it
+    ends with any exception, all attributes are what they were."""
     before = dict(vars(estimator))
     try:
+        fitted = {*vars(estimator).get("_fitted_names", ())}
+        if anew:
+            for name in fitted | {"_fitted_names"}:
+                vars(estimator).pop(name, None)
+            fitted = set()
+        others = vars(estimator).keys() - fitted
         yield
+        estimator._fitted_names = sorted(vars(estimator).keys() - others - {"_fitted_names"})
     except BaseException:
         vars(estimator).clear()
         vars(estimator).update(before)
@@ -350,23 +360,23 @@ def check_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
     with np.errstate(over="ignore", invalid="ignore"), named("X", given):
         if small is not None:
             validate_data(estimator, X, reset=reset, skip_check_array=True)
-            if not small.is_finite():
-                check_finite(small.copy(), "X", given, estimator)
             X = small
         else:
             X = validate_data(  # what is not finite is refused by name
                 estimator, X, reset=reset, dtype=[np.float64, np.float32], order="C",
                 ensure_all_finite=False, accept_sparse="csr",
             )  # fmt: skip
-            check_finite(X, "X", given, estimator)
             X = sparse_rows(X) if sparse.issparse(X) else X
+        mean = mean_square(X)  # in one reading of all rows
+        if not math.isfinite(mean):
+            check_finite(X.matrix if isinstance(X, SparseRows) else plain(X), "X", given, estimator)
     if reset and is_graph(estimator) and X.shape[0] != X.shape[1]:
         raise ValueError(
             f"X.shape == {X.shape}, must be square: with metric='precomputed' it is a graph, the "
             "affinities of all pairs of rows."
         )
     if reset:
-        estimator._in_float64 = beyond_float32(X)
+        estimator._in_float64 = beyond_float32(X, mean)
         if X.shape[0] == X.shape[1]:
             warn_if_kernel(estimator, X, "X")
     return widened(X, estimator)

@@ -126,7 +126,6 @@ def cluster(
     for name in ("labels_", "cluster_centers_", "inertia_", "s_", "membership_exponent_"):
         setattr(model, name, getattr(model._clusterer, name))
     model._n_features_out = model.embedding_.shape[1]
-    vars(model).pop("memberships_", None)  # of an earlier fit
     if model.store_memberships:
         model.memberships_ = model._clusterer.predict_proba(rows)
 
@@ -295,7 +294,7 @@ class KernelFusion(Clusterer):
     def _fit(self, X: Any, sample_weight: Any, progress: Progress | None) -> Self:
         self._check_parameters()
         random = validation.check_random_state(self.random_state)
-        with validation.unchanged_on_error(self), config.one_blas_thread():
+        with validation.fit_of(self), config.one_blas_thread():
             rows, k = weighted_rows(self, X, sample_weight, random, progress)
             self._check_number(k)
             if rows.weight is not None and self._scale_matters():

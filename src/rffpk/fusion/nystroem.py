@@ -165,7 +165,7 @@ class NystroemKernelKMeans(Clusterer):
         spec = Specification(*one_kernel(self))
         random = validation.check_random_state(self.random_state)
         n_threads = config.n_threads(self.n_jobs)
-        with validation.unchanged_on_error(self), config.one_blas_thread():
+        with validation.fit_of(self), config.one_blas_thread():
             rows, k = weighted_rows(self, X, sample_weight, random, progress)
             (x,), weight = rows.xs, rows.weight
             check_sparse(x, spec.metric, "X")

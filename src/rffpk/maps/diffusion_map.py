@@ -30,9 +30,6 @@ from rffpk.maps.whitening import Whitening, fit_whitening
 
 DiffusionMetric = Literal["euclidean", "cosine", "precomputed"]
 
-# What is set by fits that look for neighbours.
-_OF_NEIGHBOURS = {"landmarks_", "n_neighbors_", "bandwidth_"}
-
 _TRIED_PAIRS = 2  # eigenpairs for each cluster of a map that is tried
 
 _LEAST_VARIANCE = 1e-30  # of features, so that float32 holds their squared distances
@@ -163,7 +160,7 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         validation.check_n_jobs(self.n_jobs)
         with (
             reporting(self, X),
-            validation.unchanged_on_error(self),
+            validation.fit_of(self),
             config.one_blas_thread(),
         ):
             rows = validation.check_rows(self, X, reset=True)
@@ -189,8 +186,6 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         columns are multiplied by `scales` before whitening. With `or_columns` there are no
         functions, and features are the columns, unless components of the graph show clusters that
         these may miss."""
-        for name in _OF_NEIGHBOURS & vars(self).keys():  # of an earlier fit
-            delattr(self, name)
         self._spherical = self.metric == "cosine"
         self.choices_: list[dict[str, Any]] = []
         self.whitening_ = None if self.whitening == "auto" else self.whitening
@@ -441,9 +436,10 @@ def fit_diffusion_map(
         random_state=random.randint(2**31 - 1),
         n_jobs=estimator.n_jobs,
     )
-    mapped.n_features_in_, mapped._in_float64 = X.shape[1], estimator._in_float64
     k = int(getattr(estimator, "n_clusters_", estimator.n_clusters))
-    return mapped._draw(X, weight, k, unit_variance, times, tried, scales, or_columns)
+    with validation.fit_of(mapped):
+        mapped.n_features_in_, mapped._in_float64 = X.shape[1], estimator._in_float64
+        return mapped._draw(X, weight, k, unit_variance, times, tried, scales, or_columns)
 
 
 def warn_of_components(mapped: DiffusionMap, expected: int, of: str = "") -> None:
