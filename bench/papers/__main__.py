@@ -47,7 +47,7 @@ def main() -> None:
     )
     parser.add_argument("--cell-limit", type=float, default=60.0, help="seconds")
     parser.add_argument("--jobs", type=int, default=1, help="cells at a time, sharing the cores")
-    parser.add_argument("--out", type=Path, default=Path("docs/papers"))
+    parser.add_argument("--out", type=Path, default=Path("bench/results/papers"))
     parser.add_argument("--cache", type=Path, default=Path("papers.jsonl"))
     args = parser.parse_args()
     os.environ["OMP_NUM_THREADS"] = str(threads(args.jobs))

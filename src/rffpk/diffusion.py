@@ -209,7 +209,7 @@ class DiffusionPowerKMeans(AnnealedClusterer):
 
 # ---- which map: one whose graph falls apart, or that agrees most with the others -----------------
 
-# docs/trials.md has the alternatives to these.
+# bench/results/trials.md has the alternatives to these.
 _WHITENINGS = (None, 0.5, 1.0)
 _TIMES = (1, 2)  # the default number of neighbours
 _TRIED_ROWS, _TRIED_ROWS_A_CLUSTER = 2000, 20  # on which maps are tried, at most

@@ -14,7 +14,7 @@ from rffpk._utils.arrays import Array
 from rffpk._utils.columns import Columns
 from rffpk.maps.neighbours import Neighbourhoods
 
-# docs/trials.md has the alternatives to these.
+# bench/results/trials.md has the alternatives to these.
 _LARGE = 0.2  # of 1/k of the rows: components that need no other evidence
 LEAST_ROWS = 10  # of other components that count, ...
 _VALLEY = 0.1  # ... and the least logarithm of distances around them over those inside

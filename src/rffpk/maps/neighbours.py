@@ -24,7 +24,7 @@ from rffpk._utils.columns import (
 )
 from rffpk._utils.tiles import row_tiles, run_all
 
-# docs/trials.md has the alternatives. Up to so many rows all are landmarks, and fewer where a
+# bench/results/trials.md has the alternatives. Up to so many rows all are landmarks, and fewer where a
 # multiple of rows and squared clusters, as which the time of the eigenvectors grows, exceeds this.
 _MOST_ROWS = 200_000
 _MOST_SPARSE_ROWS = 30_000  # products of two sparse rows take a hundred times as long
@@ -45,13 +45,13 @@ _SOUGHT = 1.1
 
 _NEIGHBOURS_A_LOGARITHM, _N_NEIGHBOURS = 2.5, 8
 
-# docs/trials.md: random rows as landmarks lose clusters in background noise, and more
+# bench/results/trials.md: random rows as landmarks lose clusters in background noise, and more
 # than five passes of k-means gain nothing.
 _ROWS_A_LANDMARK, _PASSES = 20, 5
 _PASSES_OF_MANY = 2
 
 # Rows whose weights are summed, and how many of them at a time, for each landmark. Results of more
-# rows are no better (docs/trials.md).
+# rows are no better (bench/results/trials.md).
 _SUMMED_ROWS, _SUMMED_AT_A_TIME = 100, 16
 
 # Rows whose weights are made at a time where the pass does not combine them: some megabytes.
@@ -70,7 +70,7 @@ _TREE_LANDMARKS, _TREE_COLUMNS, _TREE_ROWS = 20_000, 4, 1000
 _EQUAL = 4 * float(np.finfo(np.float64).eps)
 
 # A row far from all landmarks sees so many of them: with fewer, those between two groups of
-# many landmarks in few columns see one of these alone (docs/trials.md).
+# many landmarks in few columns see one of these alone (bench/results/trials.md).
 _AROUND, _PART_AROUND = 256, 20  # and with this part of them at most
 _FAR_ROWS = 1 << 12  # at a time
 

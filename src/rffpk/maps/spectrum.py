@@ -23,7 +23,7 @@ from rffpk.maps.neighbours import (
     mutual_neighbours,
 )
 
-# docs/trials.md has the alternatives to these.
+# bench/results/trials.md has the alternatives to these.
 _PER_CLUSTER = 3  # components a cluster, at most
 _LEAST_POWER = 0.01  # exp(-t (1 - mu)) of the last component
 _LARGEST_GAP = 0.99  # functions of faster pairs are divided by nearly zero

@@ -16,7 +16,7 @@ from rffpk._utils.linalg import leading_eigenvectors
 from rffpk._utils.tiles import by_blocks
 from rffpk.maps.neighbours import drawn_rows
 
-# docs/trials.md has the alternatives to these.
+# bench/results/trials.md has the alternatives to these.
 _PER_CLUSTER = 2  # components for each cluster, at most
 _UNIT_COMPONENTS = 8  # From so many components on, rows are scaled to length one.
 
