@@ -4,7 +4,7 @@
 
 Embeddings: unit rows of 384 columns in 200 topics of uneven sizes, with a mean squared distance of
 .24 from the means of their topics; without noise, with a tenth uniform on the sphere, and with a
-tenth uniform in the bounding box. Shapes: those of bench/results/full_tables.md with background noise. The
+tenth uniform in the bounding box. Shapes: those of bench/results/full_tables.md with noise. The
 adjusted Rand index with the noise as a class, the share of the other rows with the label -1, the
 share of the noise with it, and CPU seconds. HDBSCAN is left out above 20 000 rows, EVoC where the
 package evoc is not installed or the rows have two columns. Prints Markdown.

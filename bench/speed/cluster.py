@@ -13,7 +13,7 @@ fits: default fits beside KMeans of dask-ml (left out if it is missing), with th
     distance of the rows to the nearest center, computed alike for both.
 kills: fits during which a worker is killed at a random moment, and whether they have the bits of an
     undisturbed one.
-model: the seconds of a pass over many rows on many machines by the model of bench/results/full_tables.md,
+model: the seconds of a pass over many rows on many machines (bench/results/full_tables.md),
     with the --rate of a machine, its --link, and the seconds of a --task.
 """
 

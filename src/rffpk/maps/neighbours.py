@@ -24,7 +24,7 @@ from rffpk._utils.columns import (
 )
 from rffpk._utils.tiles import row_tiles, run_all
 
-# bench/results/trials.md has the alternatives. Up to so many rows all are landmarks, and fewer where a
+# See bench/results/trials.md. Up to so many rows all are landmarks, and fewer where a
 # multiple of rows and squared clusters, as which the time of the eigenvectors grows, exceeds this.
 _MOST_ROWS = 200_000
 _MOST_SPARSE_ROWS = 30_000  # products of two sparse rows take a hundred times as long
