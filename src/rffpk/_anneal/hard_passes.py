@@ -525,7 +525,7 @@ def _weighted(rows: Rows, costs: Array) -> float:
 
 def add(before: Assignment, count: int) -> Assignment:
     """Let rows see the last `count` centroids of the next passes, which are new, too."""
-    return replace(before, near=None, new=count)
+    return replace(before, near=None, new=count, bounds=None)
 
 
 def remove(rows: Rows, theta: Array, before: Assignment, removed: Array) -> Assignment:
@@ -537,7 +537,8 @@ def remove(rows: Rows, theta: Array, before: Assignment, removed: Array) -> Assi
         some = rows.take(lost[part])
         _, outputs = one_pass(some, theta[~removed], -math.inf, want=("labels",))
         labels[lost[part]] = outputs["labels"]
-    return replace(before, labels=labels, cost=None, own=None, other=None, near=None, new=0)
+    unknown = replace(before, cost=None, own=None, other=None, near=None, bounds=None)
+    return replace(unknown, labels=labels, new=0)
 
 
 def _lists(before: Assignment, at: Array) -> Array:
