@@ -9,8 +9,9 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from scipy.stats import norm
-from sklearn.datasets import load_digits, make_blobs, make_moons
+from sklearn.datasets import load_digits, load_iris, load_wine, make_blobs, make_moons
 from sklearn.metrics import adjusted_rand_score
+from sklearn.preprocessing import scale
 
 import rffpk
 from rffpk import DiffusionMap, DiffusionPowerKMeans, FuzzyCMeans, PowerKMeans, diffusion
@@ -197,7 +198,8 @@ def test_the_plainest_is_taken_where_all_agree():
 
 @pytest.mark.parametrize("best", range(6))
 def test_the_graph_with_the_largest_agreement_is_taken(best, monkeypatch):
-    found = diffusion.Trials(np.arange(6) == best, np.zeros(6, dtype=bool), None, 1.0)
+    none = np.zeros(6, dtype=bool)
+    found = diffusion.Trials(np.arange(6) == best, none, None, 1.0, none)
     monkeypatch.setattr(diffusion, "_trials", lambda *given: found)
     X, _ = make_blobs(200, 5, centers=3, random_state=0)
     mapped = DiffusionPowerKMeans(3, random_state=0).fit(X).feature_map_
@@ -306,7 +308,8 @@ def test_a_parameter_of_the_map_asks_for_one(given):
 @pytest.mark.parametrize("d", [1, 5, 50])
 @pytest.mark.parametrize("apart", [3.5, 5])
 def test_the_density_between_two_gaussians(d, apart):
-    """The integrals of both densities over the three places; weights count as rows."""
+    """The integrals of both densities over the three places, less a deviation of the number of
+    rows half-way; weights have no scale."""
     y = np.arange(20_000) % 2
     X = np.random.default_rng(0).standard_normal((len(y), d))
     X[:, 0] += apart * y
@@ -316,11 +319,67 @@ def test_the_density_between_two_gaussians(d, apart):
         return sum(np.diff(norm.cdf(ends, loc)).item() for loc in (0, apart))
 
     found = diffusion.density_between(X, y, None)
-    assert found == pytest.approx(mass(0.5) / mass(0), rel=0.1)
-    twice = diffusion.density_between(np.vstack([X, X]), np.r_[y, y], np.full(2 * len(y), 3.0))
-    assert twice == pytest.approx(found, rel=1e-2)
+    half = len(y) / 2
+    less = mass(0.5) - np.sqrt(mass(0.5) / half)
+    assert found == pytest.approx(less / mass(0), rel=0.1)
+    assert diffusion.density_between(X, y, np.full(len(y), 3.0)) == pytest.approx(found)
     cut = (X[:, 0] > 0).astype(int)[y == 0]
     assert diffusion.density_between(X[y == 0], cut, None) > 0.8
+
+
+def test_few_rows_do_not_fill_a_valley_by_chance():
+    """Of 13 standardised measurements of 178 wines."""
+    X, y = load_wine(return_X_y=True)
+    model = DiffusionPowerKMeans(3, random_state=0).fit(scale(X))
+    assert model.feature_map_.time_ == 0
+    assert adjusted_rand_score(y, model.labels_) > 0.89
+
+
+def test_a_graph_that_finds_the_clusters_of_the_columns_goes_first():
+    """Whitened graphs agree with each other, and divide the largest of three blobs."""
+    X, y = make_blobs([700, 200, 100], random_state=2)
+    mapped = (model := DiffusionPowerKMeans(3, random_state=0).fit(X)).feature_map_
+    assert adjusted_rand_score(y, model.labels_) > 0.95
+    agreements = [each["agreement"] for each in mapped.choices_[:6]]
+    assert mapped.whitening_ is None and max(agreements[:2]) < max(agreements)
+    X, y = load_iris(return_X_y=True)
+    found = DiffusionPowerKMeans(3, random_state=0).fit(X).labels_
+    assert adjusted_rand_score(y, found) > 0.72
+
+
+def segments(seed=0):
+    """Four groups by three numbers, and a word that has nothing to do with them."""
+    random = np.random.default_rng(seed)
+    y = random.integers(4, size=800)
+    X = 3 * np.eye(4, 3)[y] + random.standard_normal((800, 3))
+    word = np.eye(4)[random.integers(4, size=800)]
+    return (X - X.mean(axis=0)) / X.std(axis=0), word, y
+
+
+def test_words_make_no_clusters_of_neighbors(caplog):
+    numbers, word, y = segments()
+    X = np.hstack([numbers, word / np.sqrt(2)])
+    with caplog.at_level(logging.INFO, logger="rffpk"):
+        model = DiffusionPowerKMeans(4, random_state=0, verbose=1).fit(X)
+    plain = PowerKMeans(4, random_state=0).fit(X)
+    ours, theirs = (adjusted_rand_score(y, fitted.labels_) for fitted in (model, plain))
+    assert ours >= theirs - 0.01 and "two values" in caplog.text
+    mapped = model.feature_map_
+    assert mapped.time_ == 0 and not mapped.choices_ and not len(mapped.eigenvalues_)
+    assert_array_equal(mapped.transform(X), X)
+    assert_array_equal(model.predict(X), model.labels_)
+
+
+def test_columns_of_two_values_are_no_words_where_near_rows_differ_in_them():
+    numbers, word, _ = segments()
+    assert diffusion.shows_words(np.hstack([numbers, word]), None)
+    assert not diffusion.shows_words(numbers, None)
+    assert not diffusion.shows_words(word, None)
+    pixels = np.random.default_rng(0).standard_normal((400, 40)) > 0
+    rows = np.hstack([pixels, numbers[:400, :1]])
+    assert not diffusion.shows_words(rows, None)
+    last = np.vstack([np.hstack([numbers, word]), np.full((1, 7), 0.5)])
+    assert diffusion.shows_words(last, np.arange(len(last)) < len(numbers))
 
 
 def test_rows_do_not_draw_centroids_to_themselves():

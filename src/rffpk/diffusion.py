@@ -24,6 +24,7 @@ from rffpk._utils.validation import Auto, is_graph
 from rffpk.maps.diffusion_map import (
     DiffusionMap,
     DiffusionMetric,
+    UseOfGraph,
     check_diffusion,
     fit_diffusion_map,
     warn_of_components,
@@ -217,6 +218,9 @@ _ALIKE = 0.005  # Of maps whose agreements differ by less, the plainest is taken
 _LIKE_COLUMNS = 0.6  # agreement of the columns' own clusters with the graph that is taken, and ...
 _BETWEEN = 0.5  # ... the density between them, with which they are taken instead
 _MIDDLE = 0.125  # of the way between two centroids, on both sides of the places compared
+_ALL_LIKE_COLUMNS = 0.95  # the agreement with which a graph on the columns is taken first
+_CROSSING = 0.4  # differences of near rows in columns of two values, over those of any rows
+_CROSSING_ROWS = 500  # on which these are looked at, at most
 
 
 class Option(NamedTuple):
@@ -233,10 +237,19 @@ class Trials(NamedTuple):
     apart: Array  # whether they are components of a graph that decides, with valleys around them
     columns: Array | None  # agreement of each with the columns' own clusters; None: not tried
     between: float  # density between these, see `density_between`
+    plain: Array  # whether nothing is whitened
+
+    def first(self) -> Array:
+        """The options that go before all others, if there are any: those whose graph decides, or
+        that find on the columns what power k-means finds there, which has other errors."""
+        if self.columns is None:
+            return self.apart
+        return self.plain & (self.columns >= _ALL_LIKE_COLUMNS)
 
     def best(self) -> int:
         """The number of the option that is taken."""
-        judged = np.where(self.apart | ~self.apart.any(), self.agreements, -np.inf)
+        first = self.first()
+        judged = np.where(first | ~first.any(), self.agreements, -np.inf)
         return int(np.argmax(judged >= judged.max() - _ALIKE))
 
     def columns_do(self) -> bool:
@@ -260,27 +273,33 @@ def chosen_map(
     itself. For those that are "auto" several values are tried on a sample. Those are taken whose
     graph falls apart into the clusters, with valleys around them, and of these or else of all
     those whose clusters agree most with the clusters of the others: what follows from one scale or
-    one whitening alone is an artefact of it.
+    one whitening alone is an artefact of it. Before these go graphs on the columns whose clusters
+    are the columns' own.
 
     With `or_columns` the map may be that of no walk, whose features are the columns: where these
     have nearly the same clusters, they tell better where clusters that touch end. Components of the
-    graph of all rows are what they may miss: small ones, and as many as there are clusters."""
+    graph of all rows are what they may miss: small ones, and as many as there are clusters. It is
+    that map at once where neighborhoods show words."""
     options, trials = _options(parameters), None
     is_many = many_on_centroids(
         parameters.n_landmarks, len(X), context.k, isinstance(X, SparseRows)
     )  # a sample has too few rows of each cluster
-    if len(options) > 2 and context.k > 1 and not is_many:  # two options agree alike
-        or_columns = or_columns and _is_automatic(parameters)
+    is_choice = len(options) > 2 and context.k > 1 and not is_many  # two options agree alike
+    or_columns = or_columns and is_choice and _is_automatic(parameters)
+    of_words = or_columns and shows_words(X, weight)
+    if is_choice and not of_words:
         trials = _trials(estimator, parameters, options, X, weight, context, or_columns)
+    graph: UseOfGraph = "never" if of_words else "always"
+    if trials is not None and trials.columns_do():
+        graph = "if shown"
     best = 0 if trials is None else trials.best()
     mapped = fit_diffusion_map(
-        estimator, parameters, X, weight, context.random, unit_variance, *options[best],
-        or_columns=trials is not None and trials.columns_do(),
-    )  # fmt: skip
+        estimator, parameters, X, weight, context.random, unit_variance, *options[best], graph=graph
+    )
     if trials is not None:
         mapped.choices_ = _choices(options, trials)
-        if context.history.progress is not None:
-            context.history.progress.say(_reason(options, trials, mapped))
+    if is_choice and context.history.progress is not None:
+        context.history.progress.say(_reason(options, trials, mapped))
     return mapped
 
 
@@ -304,7 +323,12 @@ def _choices(options: list[Option], trials: Trials) -> list[dict[str, Any]]:
     return found
 
 
-def _reason(options: list[Option], trials: Trials, mapped: DiffusionMap) -> str:
+def _reason(options: list[Option], trials: Trials | None, mapped: DiffusionMap) -> str:
+    if trials is None:
+        return (
+            "The columns are clustered themselves: near rows hardly differ in those of two values, "
+            "such as words."
+        )
     best = trials.best()
     if not mapped.time_ and trials.columns is not None:
         return (
@@ -312,8 +336,9 @@ def _reason(options: list[Option], trials: Trials, mapped: DiffusionMap) -> str:
             f"neighbors, adjusted Rand index {trials.columns[best]:.3f}."
         )
     whitening, times = options[best]
-    decides = trials.apart[best]
-    why = "falls apart into the clusters" if decides else "agrees most with the others"
+    why = "agrees most with the others"
+    if trials.first()[best]:
+        why = "falls apart into the clusters" if trials.apart[best] else "has those of the columns"
     return (
         f"Of {len(options)} graphs that with whitening={whitening} and {times} times the default "
         f"number of neighbors {why}: mean adjusted Rand index {trials.agreements[best]:.3f}, "
@@ -369,17 +394,41 @@ def _trials(
     columns = np.array([option.whitening is None for option in options])
     decides = columns & np.array(apart)[columns].all() & columns.any()
     if not or_columns or decides.any():
-        return Trials(agreements, decides, None, math.inf)
+        return Trials(agreements, decides, None, math.inf, columns)
     labels = clusters(x.matrix if isinstance(x, SparseRows) else x)
     own = np.array([adjusted_rand_index(labels, each) for each in partitions])
-    return Trials(agreements, decides, own, density_between(x, labels, p))
+    return Trials(agreements, decides, own, density_between(x, labels, p), columns)
+
+
+def shows_words(X: Columns, weight: Array | None) -> bool:
+    """Whether rows hardly ever differ from the nearest one in the columns of two values that stand
+    beside others, such as indicators of words: a graph of neighbors falls apart along these,
+    whether they say anything of the clusters or not."""
+    if isinstance(X, SparseRows):
+        return False
+    counted = np.arange(len(X)) if weight is None else np.flatnonzero(weight)
+    x = X[counted[:: -(-len(counted) // _TRIED_ROWS)]].astype(np.float64)
+    low, high = x.min(axis=0), x.max(axis=0)
+    differ = low < high
+    two = differ & ((x == low) | (x == high)).all(axis=0)
+    if not two.any() or (two == differ).all():
+        return False
+    from scipy.spatial import KDTree  # takes a tenth of a second, which few fits need
+
+    words = x[:, two] == high[two]
+    chosen = np.arange(0, len(x), -(-len(x) // _CROSSING_ROWS))
+    nearest = KDTree(x).query(x[chosen], k=2)[1]
+    other = np.where(nearest[:, 0] == chosen, nearest[:, 1], nearest[:, 0])
+    crossing = (words[chosen] != words[other]).mean(axis=0).sum()
+    return bool(crossing <= _CROSSING * 2 * words.var(axis=0).sum())
 
 
 def density_between(X: Columns, labels: Array, weight: Array | None) -> float:
     """The largest density of the rows of two clusters half-way between their centroids, along the
     line that joins these, over the lower one of those at the centroids. For two equal Gaussians it
     is 2 exp(-a^2/8) at a distance of a standard deviations, in any number of columns; where k-means
-    cuts a group in two it is about one."""
+    cuts a group in two it is about one. The rows half-way are counted less the deviation of such a
+    number, as few rows fill a valley by chance."""
     x = X.astype(np.float64)
     p = np.ones(len(X)) if weight is None else weight / weight.mean()
     labels = np.unique(labels, return_inverse=True)[1].ravel()  # of clusters with rows
@@ -398,5 +447,5 @@ def density_between(X: Columns, labels: Array, weight: Array | None) -> float:
         start, middle, end = (
             p[own][np.abs(place - at) <= _MIDDLE].sum() + 0.5 for at in (0, 0.5, 1)
         )  # half a row more, as there may be none
-        found.append(float(middle / min(start, end)))
+        found.append(float((middle - math.sqrt(middle - 0.5)) / min(start, end)))
     return max(found)

@@ -1,4 +1,4 @@
-"""Tables of numbers, words and missing values, made columns of which each counts alike."""
+"""Tables of numbers, words and missing values, made columns of numbers for clustering."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from rffpk._utils.containers import are_times, gaps_in, kinds_of, refuse_times
 from rffpk._utils.estimator import Estimator
 from rffpk._utils.messages import warn
 
+_OF_WORDS = math.sqrt(2)  # the distance of the indicators of two categories
 _MOST = 50  # categories of a column that have columns of their own; the others share one
 _OTHERS = "(others)"
 _FEWEST_WARNED = 10  # rows that warnings of columns without a known value need
@@ -29,8 +30,9 @@ class TablePreprocessor(TransformerMixin, Estimator):
     """Columns of numbers for clustering, from a table of numbers, booleans, words and gaps.
 
     A column of numbers is centered and divided by its standard deviation. A column of words,
-    categories or booleans becomes an indicator of each category, centered, all divided by one
-    number so that their variances sum to one. One word among the numbers of a column in `fit` makes
+    categories or booleans becomes an indicator of each category, centered and divided by the root
+    of two: rows of different categories are as far apart as numbers that differ by one standard
+    deviation. One word among the numbers of a column in `fit` makes
     them categories. A row with a gap, or with a category that `fit` did not see, has there the mean
     of ten rows that are near it in the columns that it has (``docs/for/tables.md``).
 
@@ -94,7 +96,7 @@ class TablePreprocessor(TransformerMixin, Estimator):
             given = _encoded(column, own)
             known = given[~np.isnan(given[:, 0])]
             mean = known.mean(axis=0) if len(known) else np.zeros(given.shape[1])
-            scale = _deviation(known - mean)
+            scale = _deviation(known - mean) if own is None else _OF_WORDS
             validation.check_overflow(scale, np.dtype(np.float64))
             equal = not len(known) or bool((known == known[0]).all())
             categories.append(own)

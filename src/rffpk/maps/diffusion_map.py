@@ -29,6 +29,7 @@ from rffpk.maps.spectrum import (
 from rffpk.maps.whitening import Whitening, fit_whitening
 
 DiffusionMetric = Literal["euclidean", "cosine", "precomputed"]
+UseOfGraph = Literal["always", "if shown", "never"]  # where the columns may be features themselves
 
 _TRIED_PAIRS = 2  # eigenpairs for each cluster of a map that is tried
 
@@ -178,14 +179,14 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         times: int = 1,
         tried: bool = False,
         scales: Array | None = None,
-        or_columns: bool = False,
+        graph: UseOfGraph = "always",
     ) -> DiffusionMap:
         """`fit` for rows and parameters that have been checked, for so many clusters if that is
         known, with features whose total variance is one if that is asked for; `times` multiplies
         the default number of neighbours, fewer eigenpairs suffice for a map that is tried, and
-        columns are multiplied by `scales` before whitening. With `or_columns` there are no
-        functions, and features are the columns, unless components of the graph show clusters that
-        these may miss."""
+        columns are multiplied by `scales` before whitening. Where `graph` is "never",
+        there are no functions, and features are the columns; where it is "if shown", unless
+        components of the graph show clusters that these may miss."""
         self._spherical = self.metric == "cosine"
         self.choices_: list[dict[str, Any]] = []
         self.whitening_ = None if self.whitening == "auto" else self.whitening
@@ -196,16 +197,18 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         # Components last for ever: beside k of them no other function counts.
         automatic = isinstance(self.n_components, str) and isinstance(self.time, str)
         enough = max(n_clusters, 2) if n_clusters and automatic else None
+        if graph == "never":
+            pairs, enough = 0, None
         found: Diffusion | GraphDiffusion
         if self.metric == PRECOMPUTED:
             found = graph_diffusion(X, weight, k, pairs, enough)
         else:
-            found = self._diffusion(X, weight, k, times, pairs, enough, scales, or_columns)
+            found = self._diffusion(X, weight, k, times, pairs, enough, scales, graph == "if shown")
         if tried:  # small clusters come and go with the sample
             found = replace(found, spectrum=replace(found.spectrum, enough=1.0))
         self._publish(found, X.dtype, len(X), n_clusters, unit_variance)
         self._is_apart = tried and found.parts.n_kept == k and found.parts.are_apart()
-        if or_columns and not found.parts.show_clusters(k):
+        if graph == "never" or (graph == "if shown" and not found.parts.show_clusters(k)):
             self.time_, self.n_components_ = 0.0, self.n_features_in_
             self._n_features_out = self.n_components_
         elif found.node is not None:
@@ -214,7 +217,7 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
 
     def _diffusion(
         self, X: Columns, weight: Array | None, k: int, times: int, pairs: int, enough: int | None,
-        scales: Array | None, or_columns: bool,
+        scales: Array | None, only_shown: bool,
     ) -> Diffusion:  # fmt: skip
         """The diffusion among neighbours; sets what says of them."""
         random = validation.check_random_state(self.random_state)
@@ -229,7 +232,7 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         found = diffusion(
             rows, weight, landmark_numbers(self.n_landmarks, len(rows), k, sparse, rows.shape[1]),
             NeighbourCount(r, times), k, pairs, enough,
-            self._spherical and self._whitening is None, random, n_threads, or_columns,
+            self._spherical and self._whitening is None, random, n_threads, only_shown,
         )  # fmt: skip
         landmarks = found.neighbourhoods.landmarks
         self.landmarks_ = landmarks.matrix if isinstance(landmarks, SparseRows) else landmarks
@@ -418,13 +421,13 @@ def fit_diffusion_map(
     times: int = 1,
     tried: bool = False,
     scales: Array | None = None,
-    or_columns: bool = False,
+    graph: UseOfGraph = "always",
 ) -> DiffusionMap:
     """The map of rows that have been checked, for the clusters of an estimator and with the
     parameters of a map, or of the estimator itself, but for its `whitening` and the multiple of
     the default number of neighbours.
     Columns are multiplied by `scales` before they are whitened, and are the
-    features with `or_columns`, unless components show clusters.
+    features themselves where `graph` says so.
     Warns of nothing."""
     mapped = DiffusionMap(
         "auto" if tried else parameters.n_components,
@@ -439,7 +442,7 @@ def fit_diffusion_map(
     k = int(getattr(estimator, "n_clusters_", estimator.n_clusters))
     with validation.fit_of(mapped):
         mapped.n_features_in_, mapped._in_float64 = X.shape[1], estimator._in_float64
-        return mapped._draw(X, weight, k, unit_variance, times, tried, scales, or_columns)
+        return mapped._draw(X, weight, k, unit_variance, times, tried, scales, graph)
 
 
 def warn_of_components(mapped: DiffusionMap, expected: int, of: str = "") -> None:
