@@ -378,6 +378,7 @@ def test_columns_of_two_values_are_no_words_where_near_rows_differ_in_them():
     pixels = np.random.default_rng(0).standard_normal((400, 40)) > 0
     rows = np.hstack([pixels, numbers[:400, :1]])
     assert not diffusion.shows_words(rows, None)
+    assert not diffusion.shows_words(scale(load_digits().data), None)
     last = np.vstack([np.hstack([numbers, word]), np.full((1, 7), 0.5)])
     assert diffusion.shows_words(last, np.arange(len(last)) < len(numbers))
 

@@ -221,6 +221,7 @@ _MIDDLE = 0.125  # of the way between two centroids, on both sides of the places
 _ALL_LIKE_COLUMNS = 0.95  # the agreement with which a graph on the columns is taken first
 _CROSSING = 0.4  # differences of near rows in columns of two values, over those of any rows
 _CROSSING_ROWS = 500  # on which these are looked at, at most
+_RARE = 0.05  # Values of fewer rows are no words, such as that of a pixel at the edge.
 
 
 class Option(NamedTuple):
@@ -410,7 +411,8 @@ def shows_words(X: Columns, weight: Array | None) -> bool:
     x = X[counted[:: -(-len(counted) // _TRIED_ROWS)]].astype(np.float64)
     low, high = x.min(axis=0), x.max(axis=0)
     differ = low < high
-    two = differ & ((x == low) | (x == high)).all(axis=0)
+    is_rare = np.minimum((x == low).mean(axis=0), (x == high).mean(axis=0)) < _RARE
+    two = differ & ~is_rare & ((x == low) | (x == high)).all(axis=0)
     if not two.any() or (two == differ).all():
         return False
     from scipy.spatial import KDTree  # takes a tenth of a second, which few fits need
