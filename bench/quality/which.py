@@ -1,21 +1,21 @@
-"""Which class for which rows: the classes of the first pages beside k-means on a newcomer's sets.
+"""Which class for which rows: the classes that the pages name, beside k-means, on sets that people
+begin with.
 
-    python -m bench.quality.which [--seeds N] [--sets NAME ...] [--out FILE]
+    python -m bench.quality.which [--data DIR] --out FILE    # resumable
 
-Sets of scikit-learn and generated ones, k known. Columns whose units differ are standardised, and
-tables of numbers and words go through `TablePreprocessor`, for all classes alike; embeddings have
-the cosine metric where a class has it. A seed is that of a draw and of a fit. Prints the mean ARI
-with the classes and, in brackets, the least difference to `KMeans(n_init=10)` of the same seed, as
-Markdown.
+Sets of scikit-learn and generated ones, and tables of numbers and words, with --data some more; k
+is the number of classes. All classes get the same rows: columns of unlike units are standardised,
+`TablePreprocessor` makes numbers of words, and embeddings have the cosine metric where a class has
+it. Only KMeans has the recipe of scikit-learn's guide for tables with words, and their numbers
+alone. A seed is that of a draw and of a fit. Prints as Markdown the ARI with the classes, the mean
+of the seeds.
 """
 
 from __future__ import annotations
 
-import argparse
 import sys
-import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -36,80 +36,33 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.preprocessing import normalize, scale
 
 from bench import commands, records, tables
+from bench.quality.mixed import (
+    birds,
+    labelled_tables,
+    numbers_alone,
+    segments,
+    segments_with_words,
+    usual_recipe,
+)
 from rffpk import DiffusionPowerKMeans, PowerKMeans, RFFKernelPowerKMeans
 from rffpk.tables import TablePreprocessor
 
-Rows = tuple[np.ndarray, np.ndarray]
+EMBEDDINGS = "topics"
+NUMBERS = "KMeans, numbers alone"
 
 METHODS: dict[str, Callable[..., Any]] = {
     "DiffusionPowerKMeans": DiffusionPowerKMeans,
     "PowerKMeans": PowerKMeans,
     "RFFKernelPowerKMeans": RFFKernelPowerKMeans,
     "KMeans": partial(KMeans, n_init=10),
+    NUMBERS: partial(KMeans, n_init=10),
 }
-_EMBEDDINGS = "topics"
-_WITH_COSINE = DiffusionPowerKMeans, PowerKMeans
+# What makes numbers of tables with words; the others have `TablePreprocessor`.
+RECIPES = {"KMeans": usual_recipe, NUMBERS: numbers_alone}
 
 
-# ---- the sets ------------------------------------------------------------------------------------
-
-
-def blobs(n: Any, d: int, spread: Any, k: int | None, seed: int) -> Rows:
-    X, y = make_blobs(n, d, centers=k, cluster_std=spread, random_state=seed)
-    return X, y
-
-
-def of_sizes(ratios: list[int], n: int) -> list[int]:
-    return [n * ratio // sum(ratios) for ratio in ratios]
-
-
-def customers(seed: int) -> Rows:
-    """Four segments of unlike quantities: age, income, visits, days since the last one, spending."""
-    random = np.random.default_rng(seed)
-    y = random.choice(4, 1000, p=[0.4, 0.3, 0.2, 0.1])
-    X = np.column_stack(
-        [
-            np.array([25, 38, 52, 67])[y] + random.normal(0, 5, 1000),
-            np.array([28e3, 60e3, 85e3, 40e3])[y] + random.normal(0, 8e3, 1000),
-            random.poisson(np.array([12, 6, 20, 3])[y]),
-            random.exponential(np.array([10, 30, 8, 60])[y]),
-            np.exp(np.array([3.5, 4.5, 5.5, 4.0])[y] + random.normal(0, 0.5, 1000)),
-        ]
-    )
-    return X, y
-
-
-def customers_with_words(seed: int) -> tuple[pd.DataFrame, np.ndarray]:
-    """The same with a plan and a channel that follow the segment, and a region that does not."""
-    X, y = customers(seed)
-    random = np.random.default_rng([seed, 1])
-    table = pd.DataFrame(X, columns=["age", "income", "visits", "days", "spent"])
-    plans = np.array(["basic", "family", "pro", "basic"])[y]
-    table["plan"] = np.where(random.random(len(y)) < 0.15, "family", plans)
-    table["channel"] = np.where(random.random(len(y)) < 0.2, "shop", np.array([*"wwpp"])[y])
-    table["region"] = random.choice([*"nesw"], len(y))
-    return table, y
-
-
-def penguins(seed: int) -> tuple[pd.DataFrame, np.ndarray]:
-    """Three kinds by four lengths and weights; the island follows the kind in part, the sex does
-    not, and moves the lengths."""
-    random = np.random.default_rng(seed)
-    y = random.choice(3, 340, p=[0.44, 0.2, 0.36])
-    male = random.random(340) < 0.5
-    means = np.array([[38.8, 18.3, 190, 3700], [48.8, 18.4, 196, 3730], [47.5, 15.0, 217, 5080]])
-    sexes = np.array([3.3, 1.3, 6, 650])
-    X = means[y] + (male - 0.5)[:, None] * sexes + random.normal(0, [2.0, 0.8, 5.3, 290], (340, 4))
-    table = pd.DataFrame(X, columns=["bill", "depth", "flipper", "mass"])
-    island = np.array(["Torgersen", "Biscoe", "Dream"])
-    shares = np.array([[0.34, 0.29, 0.37], [0, 0, 1], [0, 1, 0]])
-    table["island"] = [island[random.choice(3, p=shares[j])] for j in y]
-    table["sex"] = np.where(male, "male", "female")
-    return table, y
-
-
-def topics(seed: int) -> Rows:
-    """Embeddings of length one, in topics of Zipf's sizes."""
+def topics(seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Embeddings of length one, in twenty topics of Zipf's sizes."""
     random = np.random.default_rng(seed)
     share = 1 / np.arange(1, 21)
     y = random.choice(20, 3000, p=share / share.sum())
@@ -117,52 +70,73 @@ def topics(seed: int) -> Rows:
     return normalize(centers[y] + random.normal(size=(3000, 384)) / np.sqrt(384)), y
 
 
-def stored(load: Callable[..., Any], seed: int, unlike: bool = False) -> Rows:
-    X, y = load(return_X_y=True)
-    return scale(X) if unlike else X, y
+def problems(data: Path | None, seed: int) -> Iterator[tuple[str, Any, np.ndarray]]:
+    """Names, rows or tables, and classes."""
+    blobs = partial(make_blobs, random_state=seed)
+    yield "blobs", *blobs(1000, centers=5)
+    yield "blobs, unequal sizes", *blobs([700, 200, 100])
+    yield "blobs, unequal spreads", *blobs(1000, 5, centers=3, cluster_std=[1, 2.5, 0.5])
+    yield "blobs, 20 columns", *blobs(1000, 20, centers=8, cluster_std=6)
+    yield "iris", *load_iris(return_X_y=True)
+    for name, load in (("wine", load_wine), ("breast cancer", load_breast_cancer)):
+        X, y = load(return_X_y=True)
+        yield name, scale(X), y
+    yield "digits", *load_digits(return_X_y=True)
+    X, y = segments(seed)
+    yield "four segments", scale(X), y
+    yield EMBEDDINGS, *topics(seed)
+    yield "moons", *make_moons(1000, noise=0.08, random_state=seed)
+    yield "circles", *make_circles(1000, factor=0.5, noise=0.05, random_state=seed)
+    yield "four segments, words", *segments_with_words(seed)
+    yield "birds, words", *birds(seed)
+    yield from labelled_tables(data)
 
 
-SETS: dict[str, Callable[[int], Any]] = {
-    "blobs": lambda seed: blobs(1000, 2, 1.0, 5, seed),
-    "blobs, unequal sizes": lambda seed: blobs(of_sizes([70, 20, 10], 1000), 2, 1.0, None, seed),
-    "blobs, unequal spreads": lambda seed: blobs(1000, 5, [1.0, 2.5, 0.5], 3, seed),
-    "blobs, 20 columns": lambda seed: blobs(1000, 20, 6.0, 8, seed),
-    "iris": partial(stored, load_iris),
-    "wine": partial(stored, load_wine, unlike=True),
-    "breast cancer": partial(stored, load_breast_cancer, unlike=True),
-    "digits": partial(stored, load_digits),
-    "customers": lambda seed: (scale(customers(seed)[0]), customers(seed)[1]),
-    "customers, words": customers_with_words,
-    "penguins, words": penguins,
-    _EMBEDDINGS: topics,
-    "moons": lambda seed: make_moons(1000, noise=0.08, random_state=seed),
-    "circles": lambda seed: make_circles(1000, factor=0.5, noise=0.05, random_state=seed),
-}
+def labels(method: str, X: Any, k: int, seed: int, cosine: bool) -> np.ndarray:
+    if isinstance(X, pd.DataFrame):
+        X = RECIPES.get(method, TablePreprocessor().fit_transform)(X)
+    model = METHODS[method](k, random_state=seed)
+    if cosine and "metric" in model.get_params():
+        model.set_params(metric="cosine")
+    return model.fit_predict(X)
+
+
+def run(data: Path | None, seeds: int, out: Path) -> None:
+    done = {(r["set"], r["method"], r["seed"]) for r in records.resume(out)}
+    for seed in range(seeds):
+        for name, X, y in problems(data, seed):
+            for method in METHODS:
+                has_words = isinstance(X, pd.DataFrame)
+                if (name, method, seed) in done or (method == NUMBERS and not has_words):
+                    continue
+                found = labels(method, X, len(np.unique(y)), seed, name == EMBEDDINGS)
+                score = round(float(adjusted_rand_score(y, found)), 4)
+                record = {"set": name, "words": has_words, "method": method, "seed": seed}
+                records.append(out, {**record, "ARI": score})
+            print(name, seed, file=sys.stderr, flush=True)
+
+
+def report(out: Path) -> None:
+    found: dict[str, dict[str, list[float]]] = {}
+    for record in records.read(out):
+        scores = found.setdefault(record["set"], {}).setdefault(record["method"], [])
+        scores.append(record["ARI"])
+    tables.print_heading("set", *METHODS)
+    for name, of_set in found.items():
+        tables.print_row(
+            name, *(f"{np.mean(of_set[m]):.2f}" if m in of_set else "" for m in METHODS)
+        )
 
 
 def main() -> None:
     parser = commands.parser(__doc__)
+    commands.add_data(parser, required=False)
+    parser.add_argument("--out", type=Path, required=True, help="results, as lines of JSON")
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--sets", nargs="+", choices=list(SETS), default=list(SETS))
-    parser.add_argument("--methods", nargs="+", choices=list(METHODS), default=list(METHODS))
     args: Any = parser.parse_args()
     warnings.simplefilter("ignore")
-    tables.print_heading("set", *args.methods)
-    for name in args.sets:
-        found: dict[str, list] = {m: [] for m in args.methods}
-        for seed in range(args.seeds):
-            X, y = SETS[name](seed)
-            if isinstance(X, pd.DataFrame):
-                X = TablePreprocessor().fit_transform(X)
-            for m in args.methods:
-                model = METHODS[m](len(np.unique(y)), random_state=seed)
-                if name == _EMBEDDINGS and isinstance(model, _WITH_COSINE):
-                    model.set_params(metric="cosine")
-                labels = model.fit_predict(X)
-                a = adjusted_rand_score(y, labels)
-                t = getattr(getattr(model, "feature_map_", None), "time_", 1)
-                found[m].append(f"{a:.3f}" + ("c" if t == 0 else ""))
-        tables.print_row(name, *(" ".join(v) for v in found.values()))
+    run(args.data, args.seeds, args.out)
+    report(args.out)
 
 
 if __name__ == "__main__":

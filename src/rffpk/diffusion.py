@@ -218,7 +218,7 @@ _ALIKE = 0.005  # Of maps whose agreements differ by less, the plainest is taken
 _LIKE_COLUMNS = 0.6  # agreement of the columns' own clusters with the graph that is taken, and ...
 _BETWEEN = 0.5  # ... the density between them, with which they are taken instead
 _MIDDLE = 0.125  # of the way between two centroids, on both sides of the places compared
-_ALL_LIKE_COLUMNS = 0.95  # the agreement with which a graph on the columns is taken first
+_ALL_LIKE_COLUMNS = 0.95  # the agreement with which graphs on the columns go first
 _CROSSING = 0.4  # differences of near rows in columns of two values, over those of any rows
 _CROSSING_ROWS = 500  # on which these are looked at, at most
 _RARE = 0.05  # Values of fewer rows are no words, such as that of a pixel at the edge.
@@ -242,10 +242,11 @@ class Trials(NamedTuple):
 
     def first(self) -> Array:
         """The options that go before all others, if there are any: those whose graph decides, or
-        that find on the columns what power k-means finds there, which has other errors."""
+        all on the columns if these find what power k-means finds there, which has other errors."""
         if self.columns is None:
             return self.apart
-        return self.plain & (self.columns >= _ALL_LIKE_COLUMNS)
+        alike = self.columns[self.plain].min(initial=1.0) >= _ALL_LIKE_COLUMNS
+        return self.plain & alike
 
     def best(self) -> int:
         """The number of the option that is taken."""
@@ -274,8 +275,8 @@ def chosen_map(
     itself. For those that are "auto" several values are tried on a sample. Those are taken whose
     graph falls apart into the clusters, with valleys around them, and of these or else of all
     those whose clusters agree most with the clusters of the others: what follows from one scale or
-    one whitening alone is an artefact of it. Before these go graphs on the columns whose clusters
-    are the columns' own.
+    one whitening alone is an artefact of it. Before these go graphs on the columns that all find
+    the columns' own clusters.
 
     With `or_columns` the map may be that of no walk, whose features are the columns: where these
     have nearly the same clusters, they tell better where clusters that touch end. Components of the

@@ -32,9 +32,9 @@ class TablePreprocessor(TransformerMixin, Estimator):
     A column of numbers is centered and divided by its standard deviation. A column of words,
     categories or booleans becomes an indicator of each category, centered and divided by the root
     of two: rows of different categories are as far apart as numbers that differ by one standard
-    deviation. One word among the numbers of a column in `fit` makes
-    them categories. A row with a gap, or with a category that `fit` did not see, has there the mean
-    of ten rows that are near it in the columns that it has (``docs/for/tables.md``).
+    deviation. One word among the numbers of a column in `fit` makes them categories. A row with a
+    gap, or with a category that `fit` did not see, has there the mean, or the category that most
+    have, of ten rows that are near it in the columns that it has (``docs/for/tables.md``).
 
     Attributes
     ----------
@@ -132,8 +132,21 @@ class TablePreprocessor(TransformerMixin, Estimator):
         known = ~np.isnan(self.references_)
         references = np.where(known, self.references_, 0.0)
         for i in np.flatnonzero(np.isnan(found).any(axis=1)):
-            found[i] = _filled(found[i], references, known)
+            found[i] = self._with_words(found[i], _filled(found[i], references, known))
         return found
+
+    def _with_words(self, row: Array, filled: Array) -> Array:
+        """A filled row in which the word that most near rows have fills a gap, the more frequent of
+        equals: a share of each word would lie between all of them."""
+        start = 0
+        for own, mean, scale in zip(self.categories_, self.means_, self.scales_):
+            size = len(mean) if scale else 0
+            part = slice(start, start + size)
+            if own is not None and size and np.isnan(row[part]).any():
+                most = np.argmax(filled[part] * scale + mean)
+                filled[part] = ((np.arange(size) == most) - mean) / scale
+            start += size
+        return filled
 
     def _warn_of_unknown(self, found: Array) -> None:
         """Warn of columns that tell nothing of any row, as after a change of their words."""
