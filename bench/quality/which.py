@@ -116,6 +116,10 @@ def run(data: Path | None, seeds: int, out: Path) -> None:
             print(name, seed, file=sys.stderr, flush=True)
 
 
+def mean_of(scores: list[float]) -> float:
+    return round(float(np.mean(scores)), 2) + 0.0  # no -0
+
+
 def report(out: Path) -> None:
     found: dict[str, dict[str, list[float]]] = {}
     for record in records.read(out):
@@ -124,7 +128,7 @@ def report(out: Path) -> None:
     tables.print_heading("set", *METHODS)
     for name, of_set in found.items():
         tables.print_row(
-            name, *(f"{np.mean(of_set[m]):.2f}" if m in of_set else "" for m in METHODS)
+            name, *(f"{mean_of(of_set[m]):.2f}" if m in of_set else "" for m in METHODS)
         )
 
 
