@@ -26,6 +26,7 @@ from rffpk._utils.tensor_files import ModelFileError, parse_json, read_tensors, 
 from rffpk.fusion.operators import Exact, Finished, FourierFeatures, Nystroem
 from rffpk.maps.graphs import Nodes
 from rffpk.maps.kernels import FittedKernel
+from rffpk.maps.near_cells import NearCells
 from rffpk.maps.neighbours import Neighbourhoods
 from rffpk.maps.outliers import Cells, Outliers
 from rffpk.maps.spectrum import Spectrum
@@ -56,6 +57,7 @@ RECORDS |= {
     "NClustersSelection": NClustersSelection,
     "Spectrum": Spectrum,
     "Neighbourhoods": Neighbourhoods,
+    "NearCells": NearCells,
     "Nodes": Nodes,
     "Whitening": Whitening,
     "UnitRows": UnitRows,

@@ -55,3 +55,18 @@ def near_pass(
     ends: NDArray[np.int64],
     n_threads: int,
 ) -> tuple[NDArray[np.int32], Array, Array, NDArray[np.float64]]: ...
+
+CELL_BLOCK: int
+
+def nearest_in_cells(
+    x: Array,
+    centers: Array,
+    blocks: Array,
+    squares: Array,
+    numbers: NDArray[np.int32],
+    ends: NDArray[np.int64],
+    visits: NDArray[np.int32],
+    order: NDArray[np.int64],
+    r: int,
+    n_threads: int,
+) -> NDArray[np.int32]: ...

@@ -4,7 +4,7 @@
 compared with few of many centroids."""
 from cpython.exc cimport PyErr_CheckSignals
 from libc.math cimport INFINITY, exp, log, sqrt
-from libc.stdint cimport int32_t, int64_t
+from libc.stdint cimport int32_t, int64_t, uintptr_t
 from libc.string cimport memcpy
 
 from rffpk._core._pass cimport Passes
@@ -12,7 +12,8 @@ from rffpk._core._runtime cimport (
     aligned, data, dense_rows, filled, kernels_for, padded, run_loop, threads_for,
 )
 from rffpk._core.headers cimport (
-    RFFPK_ALIGN, rffpk_counts, rffpk_kernels, rffpk_loop, rffpk_near,
+    RFFPK_ALIGN, RFFPK_CELL_BLOCK, RFFPK_CELL_ROWS, rffpk_cells, rffpk_counts, rffpk_kernels,
+    rffpk_loop, rffpk_near,
 )
 
 from time import perf_counter
@@ -374,4 +375,60 @@ def near_pass(x, bint unit, shift, weight, theta, near, order, ends, int n_threa
 cdef int visit_cluster(void *context, size_t j, size_t thread, size_t buffer) noexcept nogil:
     cdef const Near *one = <Near *>context
     one.kernels.near(one.given, j, one.workspace + thread * one.space)
+    return 0
+
+
+CELL_BLOCK = RFFPK_CELL_BLOCK
+
+
+ctypedef struct InCells:
+    const rffpk_cells *given
+    const rffpk_kernels *kernels
+    size_t space
+    char *workspace
+
+
+def nearest_in_cells(x, centers, blocks, squares, numbers, ends, visits, order, size_t r,
+                     int n_threads):
+    """The nearest points to each row in the cells that it visits. Parameters and results are those
+    of the NumPy twin, `rffpk._reference.nearest_in_cells`; the blocks are aligned to a cache line.
+    """
+    cdef rffpk_cells given
+    cdef rffpk_loop loop
+    cdef InCells context
+    cdef const rffpk_kernels *kernels = kernels_for(x.dtype)
+    cdef size_t n = x.shape[0], d = x.shape[1], b = blocks.shape[0]
+    dtype = x.dtype
+    nearest = np.empty((n, r), dtype=np.int32)
+    given.n, given.d, given.c, given.p, given.r = n, d, centers.shape[0], visits.shape[1], r
+    given.x = data(x, "x", dtype, (n, d))
+    given.centers = data(centers, "centers", dtype, (given.c, d))
+    given.blocks = data(blocks, "blocks", dtype, (b, d, CELL_BLOCK))
+    given.squares = data(squares, "squares", dtype, (b, CELL_BLOCK))
+    if <uintptr_t>given.blocks % RFFPK_ALIGN or <uintptr_t>given.squares % RFFPK_ALIGN:
+        raise ValueError("blocks and squares must be aligned to a cache line")
+    given.numbers = <const int32_t *>data(numbers, "numbers", np.int32, (b, CELL_BLOCK))
+    given.ends = <const int64_t *>data(ends, "ends", np.int64, (given.c + 1,))
+    given.visits = <const int32_t *>data(visits, "visits", np.int32, (n, given.p))
+    given.order = <const int64_t *>data(order, "order", np.int64, (n,))
+    given.nearest = <int32_t *>filled(nearest, "nearest", np.int32, (n, r))
+    loop.n_items = (n + RFFPK_CELL_ROWS - 1) // RFFPK_CELL_ROWS
+    cdef double points = <double>b * RFFPK_CELL_BLOCK * given.p / max(given.c, 1)
+    loop.n_threads = threads_for(n_threads, loop.n_items, n * points * d)
+    loop.n_buffers = loop.calls_python = 0
+    cdef size_t space = padded(kernels.cells_bytes(&given))
+    workspace_memory = np.empty(loop.n_threads * space + RFFPK_ALIGN, dtype=np.uint8)
+    context = InCells(&given, kernels, space, <char *>aligned(workspace_memory))
+    loop.run = visit_cells
+    loop.merge = NULL
+    loop.context = &context
+    run_loop(&loop)
+    return nearest
+
+
+cdef int visit_cells(void *context, size_t item, size_t thread, size_t buffer) noexcept nogil:
+    cdef const InCells *one = <InCells *>context
+    cdef size_t begin = item * RFFPK_CELL_ROWS
+    one.kernels.cells(one.given, begin, min(begin + RFFPK_CELL_ROWS, one.given.n),
+                      one.workspace + thread * one.space)
     return 0

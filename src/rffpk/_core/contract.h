@@ -17,7 +17,7 @@
 #include <stdint.h>
 
 /* Raised by one when a type or function below changes, for packages that are compiled with it. */
-#define RFFPK_CONTRACT 2
+#define RFFPK_CONTRACT 3
 
 enum rffpk_status { RFFPK_OK = 0, RFFPK_UNKNOWN_RULE = 1 };
 
@@ -175,6 +175,23 @@ typedef struct {
     double *stay;    /* (k, d) to fill: sum p x of the rows whose centroid stays the same */
 } rffpk_near;
 
+/* Rows that look for their nearest points in a few cells of these. Each cell has a center, and its
+ * points, less the center, in blocks of RFFPK_CELL_BLOCK. */
+#define RFFPK_CELL_BLOCK 64
+typedef struct {
+    const void *x;          /* (n, d) */
+    const void *centers;    /* (c, d) */
+    const void *blocks;     /* (b, d, RFFPK_CELL_BLOCK): points, transposed; aligned */
+    const void *squares;    /* (b, RFFPK_CELL_BLOCK): their squared norms, inf where there is none */
+    const int32_t *numbers; /* (b, RFFPK_CELL_BLOCK) of the points */
+    const int64_t *ends;    /* (c + 1,): cell j has the blocks ends[j] to ends[j + 1] - 1 */
+    const int32_t *visits;  /* (n, p): cells in which each row looks, the nearest first */
+    const int64_t *order;   /* (n,): the rows, those that visit the same cells together */
+    size_t n, d, c, p, r;
+    int32_t *nearest; /* (n, r) to fill: numbers of the nearest points, nearest first and the
+                       * smaller of equals; -1 where a row sees fewer */
+} rffpk_cells;
+
 /* The functions compiled for one instruction set and type. */
 typedef struct {
     size_t (*prepared_bytes)(const rffpk_problem *);
@@ -200,6 +217,9 @@ typedef struct {
     /* The rows of one cluster beside the centroids near its own. */
     size_t (*near_bytes)(const rffpk_near *); /* of workspace */
     void (*near)(const rffpk_near *, size_t cluster, void *workspace);
+    /* Nearest points in cells, of the rows order[begin:end], at most RFFPK_CELL_ROWS. */
+    size_t (*cells_bytes)(const rffpk_cells *); /* of workspace */
+    void (*cells)(const rffpk_cells *, size_t begin, size_t end, void *workspace);
     /* The vector functions alone, for tests and benchmarks. `which` is 0: n sines of quarter
      * turns, then n cosines; 1: log2; 2: exp2. */
     void (*vecmath)(int which, const void *in, void *out, size_t n);

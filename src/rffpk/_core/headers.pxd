@@ -6,6 +6,7 @@ from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t
 cdef extern from "tuning.h" nogil:
     enum:
         RFFPK_SLOT_ROWS
+        RFFPK_CELL_ROWS
         RFFPK_SLOT_ENTRIES
         RFFPK_ONE_HOT_CLUSTERS
         RFFPK_BUFFERS_PER_THREAD
@@ -21,6 +22,7 @@ cdef extern from "contract.h" nogil:
         RFFPK_MOST_CENTROIDS_F32
         RFFPK_MOST_CENTROIDS_F64
         RFFPK_SKINNY_STRIDE
+        RFFPK_CELL_BLOCK
     enum rffpk_status:
         RFFPK_OK
         RFFPK_UNKNOWN_RULE
@@ -136,6 +138,23 @@ cdef extern from "contract.h" nogil:
         double *stay
     ctypedef size_t (*near_bytes_function)(const rffpk_near *) noexcept nogil
     ctypedef void (*near_function)(const rffpk_near *, size_t, void *) noexcept nogil
+    ctypedef struct rffpk_cells:
+        const void *x
+        const void *centers
+        const void *blocks
+        const void *squares
+        const int32_t *numbers
+        const int64_t *ends
+        const int32_t *visits
+        const int64_t *order
+        size_t n
+        size_t d
+        size_t c
+        size_t p
+        size_t r
+        int32_t *nearest
+    ctypedef size_t (*cells_bytes_function)(const rffpk_cells *) noexcept nogil
+    ctypedef void (*cells_function)(const rffpk_cells *, size_t, size_t, void *) noexcept nogil
     ctypedef void (*vecmath_function)(int, const void *, void *, size_t) noexcept nogil
     ctypedef struct rffpk_kernels:
         bytes_function prepared_bytes
@@ -150,6 +169,8 @@ cdef extern from "contract.h" nogil:
         skinny_function skinny
         near_bytes_function near_bytes
         near_function near
+        cells_bytes_function cells_bytes
+        cells_function cells
         vecmath_function vecmath
 
 cdef extern from "dispatch.h" nogil:

@@ -4,6 +4,7 @@
 #include "contract.h"
 #include "distances.h"
 #include "near.h"
+#include "cells.h"
 #include "skinny.h"
 #include "sums.h"
 #include "tile.h"
@@ -238,4 +239,4 @@ static int weigh(const rffpk_problem *pr, const rffpk_gram *gram, size_t n, size
 const rffpk_kernels NAME(RFFPK_ISA, RFFPK_BITS) = {
     prepared_bytes, workspace_bytes, sums_numbers, prepare, run,        finish,
     weigh,          skinny_bytes,    skinny_pack,  skinny,  near_bytes, near_cluster_rows,
-    vecmath};
+    cells_bytes,    cells_rows,      vecmath};

@@ -57,6 +57,12 @@
 #define RFFPK_LANDMARK_BLOCK 96
 #endif
 
+/* Rows that look for their nearest points in cells together: those that visit a cell share what is
+ * read of it, and all keep what they have found. */
+#ifndef RFFPK_CELL_ROWS
+#define RFFPK_CELL_ROWS 512
+#endif
+
 /* Lines of a block of the large matrix in the skinny product. While a block is multiplied with all
  * coefficients, the next one is prefetched: with few coefficients the product runs at the rate of
  * memory, with many at that of a product of large matrices. 64 to 256 lines measured alike (Zen 5).

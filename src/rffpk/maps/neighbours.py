@@ -23,6 +23,7 @@ from rffpk._utils.columns import (
     unit_rows,
 )
 from rffpk._utils.tiles import row_tiles, run_all
+from rffpk.maps.near_cells import NearCells, near_cells
 
 # See bench/results/trials.md. Up to so many rows all are landmarks, and fewer where a
 # multiple of rows and squared clusters, as which the time of the eigenvectors grows, exceeds this.
@@ -66,6 +67,9 @@ _SPARSE_TERM, _WORTH = 36, 1e10
 # with so few columns, for so many rows.
 _TREE_LANDMARKS, _TREE_COLUMNS, _TREE_ROWS = 20_000, 4, 1000
 
+# Of more columns so many rows and more look for their neighbours in the cells near them alone.
+_CELL_LANDMARKS = 20_000
+
 # Squared distances below this part of the squared lengths are rounding errors of inner products.
 _EQUAL = 4 * float(np.finfo(np.float64).eps)
 
@@ -100,6 +104,7 @@ class Neighbourhoods:
     bandwidth: float  # sigma^2; 0: all landmarks at the least distance weigh the same
     n_threads: int
     radii: Array | None = None  # (m,), squared
+    cells: NearCells | None = None  # in which the nearest are looked for; None: all are compared
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "r", min(self.r, len(self.landmarks)))
@@ -107,7 +112,8 @@ class Neighbourhoods:
     def of(self, kept: Array) -> Neighbourhoods:
         """The same with some of the landmarks."""
         radii = None if self.radii is None else self.radii[kept]
-        return replace(self, landmarks=self.landmarks[kept], radii=radii)
+        cells = None if self.cells is None else self.cells.of(kept)
+        return replace(self, landmarks=self.landmarks[kept], radii=radii, cells=cells)
 
     def weights(self, X: Columns) -> csr_matrix:
         """z of the rows of X, a sparse matrix (n, m) in their dtype. O(n m d) time."""
@@ -247,6 +253,8 @@ class Neighbourhoods:
         one first."""
         if self._sparse(X):
             return self._nearest_of_sparse(X)[1]
+        if self.cells is not None:
+            return self._by_cells(X, self.cells)
         few = X.shape[1] <= _TREE_COLUMNS and len(X) >= _TREE_ROWS
         if few and len(self.landmarks) >= _TREE_LANDMARKS:
             return self._by_tree(X)
@@ -264,6 +272,15 @@ class Neighbourhoods:
         index = tree.query(X, np.arange(1, self.r + 1), workers=self.n_threads)[1]
         # where squares overflow there is none; they are refused by name later
         return np.minimum(index, len(self.landmarks) - 1).astype(np.int32)
+
+    def _by_cells(self, X: Columns, cells: NearCells) -> Array:
+        """Most of the same, by the cells near each row."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            index = cells.nearest(self.landmarks, X, self.r, self.n_threads)
+        short = index[:, -1] < 0
+        if short.any():
+            index[short] = replace(self, cells=None).chosen(X[short])
+        return index
 
     @np.errstate(over="ignore", invalid="ignore")
     def _many(self, X: Columns) -> Array:
@@ -332,7 +349,8 @@ def mutual_neighbours(
     The radii are the squared distances of the landmarks to the last of their r nearest ones,
     themselves the first; a little more, since distances are rounded.
     """
-    found = Neighbourhoods(nodes, count.of(n_mutual(len(nodes))), 0.0, n_threads)
+    cells = _cells(nodes, n_threads)
+    found = Neighbourhoods(nodes, count.of(n_mutual(len(nodes))), 0.0, n_threads, cells=cells)
     squares, index = found._nearest(nodes)
     if found.r > 1:  # the nearest is the row itself
         validation.check_underflow(float(squares.max()), [nodes])
@@ -341,6 +359,15 @@ def mutual_neighbours(
     z = found._weighed(squares, index).astype(np.float64)
     z.eliminate_zeros()
     return found, z
+
+
+def _cells(nodes: Columns, n_threads: int) -> NearCells | None:
+    """Cells of many rows; None of others, and where a tree is faster."""
+    if isinstance(nodes, SparseRows) or nodes.shape[1] <= _TREE_COLUMNS:
+        return None
+    if len(nodes) < _CELL_LANDMARKS:
+        return None
+    return near_cells(nodes, lambda x, start: k_means(x, None, start, n_threads, 2), n_threads)
 
 
 def centroid_landmarks(

@@ -1,0 +1,117 @@
+"""The nearest of many points to a row, looked for in the few cells of points that are near it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from rffpk import _core
+from rffpk._utils.arrays import Array
+from rffpk._utils.linalg import eigh
+from rffpk._utils.tiles import by_blocks
+
+# docs/trials.md has the figures behind these.
+_CELL_POINTS = 256  # of a cell, in the mean
+_VISITS = 16  # cells in which a row looks
+_SAMPLE = 20  # points for each cell, of which the centers are means
+_COLUMNS = 64  # Of more, as many principal components are looked at.
+
+
+@dataclass(frozen=True)
+class NearCells:
+    """Points in the cells of their nearest centers."""
+
+    centers: Array  # (c, q)
+    order: Array  # (m,): the points, cell by cell
+    ends: Array  # (c + 1,): those of cell j are order[ends[j]:ends[j + 1]]
+    axes: Array | None  # (d, q): components, where the columns are many
+    points: Array | None  # (m, q): the points along these
+
+    def of(self, kept: Array) -> NearCells:
+        """The same with some of the points."""
+        there = kept[self.order]
+        ends = np.r_[0, np.cumsum(there)][self.ends]
+        order = (np.cumsum(kept) - 1)[self.order[there]]
+        points = None if self.points is None else self.points[kept]
+        return replace(self, order=order, ends=ends, points=points)
+
+    def nearest(self, points: Array, X: Array, r: int, n_threads: int) -> Array:
+        """The numbers (n, r) of the points nearest to the rows of X, nearest first; -1 where the
+        cells near a row have fewer."""
+        if self.axes is not None and self.points is not None:
+            points, X = self.points, _along(X, self.axes, n_threads)
+        visits = _visits(self.centers, X, n_threads)
+        return _found(points, self.centers, self.order, self.ends, X, visits, r, n_threads)
+
+
+def near_cells(
+    points: Array, k_means: Callable[[Array, Array], Array], n_threads: int
+) -> NearCells:
+    """Cells of points, around centers that `k_means` makes of a sample and of the first ones."""
+    m, d = points.shape
+    c = m // _CELL_POINTS
+    some = points[np.sort(np.random.default_rng(0).choice(m, min(m, _SAMPLE * c), replace=False))]
+    axes = None
+    if d > _COLUMNS:
+        axes = _principal(some)
+        points, some = (_along(x, axes, n_threads) for x in (points, some))
+    centers = k_means(some, some[np.linspace(0, len(some) - 1, c).astype(int)])
+    cell = _visits(centers, points, n_threads)[:, 0]
+    order = np.argsort(cell, kind="stable")
+    ends = np.searchsorted(cell[order], np.arange(c + 1))
+    return NearCells(centers, order, ends, axes, None if axes is None else points)
+
+
+def _principal(x: Array) -> Array:
+    """The first components (d, q)."""
+    centered = x - x.mean(axis=0)
+    d = x.shape[1]
+    axes = eigh((centered.T @ centered).astype(np.float64), subset_by_index=[d - _COLUMNS, d - 1])
+    return axes[1].astype(x.dtype)
+
+
+def _along(X: Array, axes: Array, n_threads: int) -> Array:
+    """Coordinates of rows, each with the same bits whatever other rows there are."""
+    return by_blocks(lambda xs: xs[0] @ axes, [X], X.shape[1], n_threads)
+
+
+def _visits(centers: Array, X: Array, n_threads: int) -> Array:
+    """The cells (n, p) in which rows look, the nearest first."""
+    c = len(centers)
+    mean, everywhere = centers.mean(axis=0, keepdims=True), np.zeros((len(X), 1), np.int32)
+    p = min(c, _VISITS)
+    return _found(centers, mean, np.arange(c), np.array([0, c]), X, everywhere, p, n_threads)
+
+
+def _found(
+    points: Array, centers: Array, order: Array, ends: Array, X: Array, visits: Array, r: int,
+    n_threads: int,
+) -> Array:  # fmt: skip
+    """The r nearest points of the cells that rows visit."""
+    size, d, counts = _core.CELL_BLOCK, X.shape[1], np.diff(ends)
+    blocks = np.r_[0, np.cumsum(-(-counts // size))]
+    place = np.arange(len(order)) + np.repeat(size * blocks[:-1] - ends[:-1], counts)
+    lines = np.zeros((size * blocks[-1], d), dtype=X.dtype)
+    lines[place] = points[order] - np.repeat(centers, counts, axis=0)
+    numbers = np.full(len(lines), -1, dtype=np.int32)
+    numbers[place] = order
+    norms = np.where(numbers < 0, np.inf, np.einsum("id,id->i", lines, lines)).astype(X.dtype)
+    squares = _aligned((blocks[-1], size), X.dtype)
+    squares[:] = norms.reshape(squares.shape)
+    packed = _aligned((blocks[-1], d, size), X.dtype)
+    packed[:] = lines.reshape(-1, size, d).transpose(0, 2, 1)
+    return _core.nearest_in_cells(
+        np.ascontiguousarray(X), centers, packed, squares, numbers.reshape(-1, size), blocks,
+        visits, np.argsort(visits[:, 0], kind="stable"), r, n_threads,
+    )  # fmt: skip
+
+
+def _aligned(shape: tuple[int, ...], dtype: Any) -> Array:
+    """Memory that begins a cache line."""
+    size = int(np.prod(shape)) * dtype.itemsize
+    memory = np.empty(size + 64, dtype=np.uint8)
+    first = -memory.__array_interface__["data"][0] % 64
+    return memory[first : first + size].view(dtype).reshape(shape)
