@@ -468,3 +468,48 @@ def near_pass(
         stay[j] = (p * (labels[rows] == j)) @ phi
     nearest, second = least.astype(x.dtype)
     return labels, nearest, second, stay
+
+
+def nearest_in_cells(
+    x: Array, centers: Array, blocks: Array, squares: Array, numbers: Array, ends: Array,
+    visits: Array, order: Array, r: int, n_threads: int = 1,
+) -> Array:  # fmt: skip
+    """The nearest points to each row, among those of the cells that it visits.
+
+    Parameters
+    ----------
+    x : array (n, d)
+    centers : array (c, d)
+        The centers of the cells.
+    blocks : array (b, d, CELL_BLOCK)
+        -2 times the points y of the cells less the center of their cell, transposed.
+    squares : array (b, CELL_BLOCK)
+        ||y||^2, and inf where a block has no point.
+    numbers : array of int32, (b, CELL_BLOCK)
+        Numbers of the points.
+    ends : array of int64, (c + 1,)
+        Cell j has the blocks ``ends[j]`` to ``ends[j + 1] - 1``.
+    visits : array of int32, (n, p)
+        The cells that each row visits, the nearest first.
+    order : array of int64, (n,)
+        The rows in the order in which they are taken.
+    r : int
+    n_threads : int
+
+    Returns
+    -------
+    nearest : array of int32, (n, r)
+        The numbers of the nearest points, nearest first; -1 where a row sees fewer.
+    """
+    nearest = np.full((len(x), r), -1, dtype=np.int32)
+    for row in order:
+        found = []
+        for cell in visits[row]:
+            apart = x[row].astype(np.float64) - centers[cell]
+            here = slice(ends[cell], ends[cell + 1])
+            d = apart @ apart + (apart @ blocks[here].astype(np.float64) + squares[here]).ravel()
+            there = np.isfinite(d)
+            found += zip(d[there], numbers[here].ravel()[there])
+        chosen = [number for _, number in sorted(found)[:r]]
+        nearest[row, : len(chosen)] = chosen
+    return nearest

@@ -176,13 +176,13 @@ typedef struct {
 } rffpk_near;
 
 /* Rows that look for their nearest points in a few cells of these. Each cell has a center, and its
- * points, less the center, in blocks of RFFPK_CELL_BLOCK. */
+ * points y, less the center, in blocks of RFFPK_CELL_BLOCK. */
 #define RFFPK_CELL_BLOCK 64
 typedef struct {
     const void *x;          /* (n, d) */
     const void *centers;    /* (c, d) */
-    const void *blocks;     /* (b, d, RFFPK_CELL_BLOCK): points, transposed; aligned */
-    const void *squares;    /* (b, RFFPK_CELL_BLOCK): their squared norms, inf where there is none */
+    const void *blocks;     /* (b, d, RFFPK_CELL_BLOCK): -2 y, transposed; aligned */
+    const void *squares;    /* (b, RFFPK_CELL_BLOCK): ||y||^2, inf where there is none; aligned */
     const int32_t *numbers; /* (b, RFFPK_CELL_BLOCK) of the points */
     const int64_t *ends;    /* (c + 1,): cell j has the blocks ends[j] to ends[j + 1] - 1 */
     const int32_t *visits;  /* (n, p): cells in which each row looks, the nearest first */

@@ -198,10 +198,10 @@ INLINE unsigned ones_of(lanes l)
 }
 
 /* The number of the lowest bit that is 1; there is one. */
-INLINE int lowest(unsigned bits)
+INLINE int lowest(uint64_t bits)
 {
 #if defined(__GNUC__)
-    return __builtin_ctz(bits);
+    return __builtin_ctzll(bits);
 #else
     int number = 0;
     for (; !(bits & 1); bits >>= 1)

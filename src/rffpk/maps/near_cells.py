@@ -91,22 +91,31 @@ def _found(
     n_threads: int,
 ) -> Array:  # fmt: skip
     """The r nearest points of the cells that rows visit."""
-    size, d, counts = _core.CELL_BLOCK, X.shape[1], np.diff(ends)
+    alike = np.argsort(visits[:, 0], kind="stable")
+    return _core.nearest_in_cells(
+        np.ascontiguousarray(X), centers, *_laid_out(points, centers, order, ends), visits, alike,
+        r, n_threads,
+    )  # fmt: skip
+
+
+def _laid_out(
+    points: Array, centers: Array, order: Array, ends: Array
+) -> tuple[Array, Array, Array, Array]:
+    """Points less the centers of their cells, as the core reads them: blocks of -2 times these,
+    their squares and numbers, and where the blocks of each cell end."""
+    size, d, counts = _core.CELL_BLOCK, points.shape[1], np.diff(ends)
     blocks = np.r_[0, np.cumsum(-(-counts // size))]
     place = np.arange(len(order)) + np.repeat(size * blocks[:-1] - ends[:-1], counts)
-    lines = np.zeros((size * blocks[-1], d), dtype=X.dtype)
+    lines = np.zeros((size * blocks[-1], d), dtype=points.dtype)
     lines[place] = points[order] - np.repeat(centers, counts, axis=0)
     numbers = np.full(len(lines), -1, dtype=np.int32)
     numbers[place] = order
-    norms = np.where(numbers < 0, np.inf, np.einsum("id,id->i", lines, lines)).astype(X.dtype)
-    squares = _aligned((blocks[-1], size), X.dtype)
+    norms = np.where(numbers < 0, np.inf, np.einsum("id,id->i", lines, lines))
+    squares = _aligned((blocks[-1], size), points.dtype)
     squares[:] = norms.reshape(squares.shape)
-    packed = _aligned((blocks[-1], d, size), X.dtype)
-    packed[:] = lines.reshape(-1, size, d).transpose(0, 2, 1)
-    return _core.nearest_in_cells(
-        np.ascontiguousarray(X), centers, packed, squares, numbers.reshape(-1, size), blocks,
-        visits, np.argsort(visits[:, 0], kind="stable"), r, n_threads,
-    )  # fmt: skip
+    packed = _aligned((blocks[-1], d, size), points.dtype)
+    np.multiply(lines.reshape(-1, size, d).transpose(0, 2, 1), -2, out=packed)
+    return packed, squares, numbers.reshape(-1, size), blocks
 
 
 def _aligned(shape: tuple[int, ...], dtype: Any) -> Array:

@@ -1,0 +1,163 @@
+"""Neighbours that are looked for in cells: the compiled search against its twin, the parts of a
+search that must not depend on others, and how many of the neighbours are found."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from scipy.sparse import csr_array
+from sklearn.datasets import make_blobs
+
+import rffpk
+from rffpk import DiffusionMap, DiffusionPowerKMeans, _core, _reference
+from rffpk._utils.columns import sparse_rows
+from rffpk.maps import neighbours as neighbours_module
+from rffpk.maps.near_cells import NearCells, _laid_out, near_cells
+from rffpk.maps.neighbours import NeighbourCount, k_means, mutual_neighbours
+
+COUNT = NeighbourCount(None)
+
+
+def gaussians(n, d, k=10, apart=1.0, seed=0, dtype=np.float32):
+    random = np.random.default_rng(seed)
+    centers = apart * random.standard_normal((k, d))
+    return (centers[random.integers(k, size=n)] + random.standard_normal((n, d))).astype(dtype)
+
+
+def cells_of(points, n_threads=1):
+    return near_cells(points, lambda x, start: k_means(x, None, start, n_threads, 2), n_threads)
+
+
+def given(n, m, d, c, p, dtype, seed=0):
+    """Arguments of the search, for cells of random sizes around any centers."""
+    random = np.random.default_rng(seed)
+    x, points = (random.standard_normal((k, d)).astype(dtype) for k in (n, m))
+    centers = random.standard_normal((c, d)).astype(dtype)
+    cell = np.sort(random.integers(c, size=m))
+    order = random.permutation(m)
+    laid_out = _laid_out(points, centers, order, np.searchsorted(cell, np.arange(c + 1)))
+    visits = np.array([random.permutation(c)[:p] for _ in range(n)], dtype=np.int32)
+    return x, points, (centers, *laid_out, visits, random.permutation(n))
+
+
+@pytest.mark.parametrize(
+    ("n", "m", "d", "c", "p", "r"),
+    [
+        (700, 900, 7, 12, 3, 5),
+        (300, 2000, 33, 5, 5, 130),
+        (5, 70, 1, 1, 1, 1),
+        (9, 40, 16, 9, 2, 9),
+    ],
+)
+def test_the_search_is_that_of_its_twin(isa, dtype, n, m, d, c, p, r):
+    x, points, others = given(n, m, d, c, p, dtype)
+    found, by_three = (_core.nearest_in_cells(x, *others, r, threads) for threads in (1, 3))
+    assert_array_equal(found, by_three)
+    expected = _reference.nearest_in_cells(x, *others, r)
+    assert_array_equal(found < 0, expected < 0)
+    squares = [
+        np.where(index < 0, 0, ((x[:, None] - points[index]) ** 2).sum(axis=2))
+        for index in (found, expected)
+    ]
+    eps = np.finfo(dtype).eps
+    np.testing.assert_allclose(*squares, atol=100 * d * eps, rtol=100 * eps)
+
+
+def test_of_equal_points_the_first_ones_come_first(isa, dtype):
+    x, points = np.zeros((3, 2), dtype), np.ones((150, 2), dtype)
+    center, order = np.zeros((1, 2), dtype), np.arange(150)
+    laid_out = _laid_out(points, center, order, np.array([0, 150]))
+    visits = np.zeros((3, 1), dtype=np.int32)
+    found = _core.nearest_in_cells(x, center, *laid_out, visits, np.arange(3), 64, 1)
+    assert_array_equal(found, np.tile(np.arange(64), (3, 1)))
+
+
+@pytest.mark.parametrize("d", [6, 100])
+def test_a_row_has_the_same_neighbours_whatever_other_rows_there_are(dtype, d):
+    points, x = gaussians(3000, d, dtype=dtype), gaussians(900, d, seed=1, dtype=dtype)
+    cells = cells_of(points)
+    for one, other in zip(vars(cells).values(), vars(cells_of(points, 3)).values()):
+        assert_array_equal(one, other)
+    found = cells.nearest(points, x, 20, 1)
+    assert_array_equal(found, cells.nearest(points, x, 20, 3))
+    some = np.random.default_rng(2).permutation(900)[:333]
+    assert_array_equal(found[some], cells.nearest(points, x[some], 20, 1))
+    assert_array_equal(found[:1], cells.nearest(points, x[:1], 20, 1))
+
+
+@pytest.mark.parametrize("d", [6, 100])
+def test_cells_without_some_points_find_the_others(d):
+    points = gaussians(4000, d)
+    kept = np.random.default_rng(0).random(4000) < 0.6
+    cells, numbers = cells_of(points), np.flatnonzero(kept)
+    found = cells.of(kept).nearest(points[kept], points, 5, 1)
+    assert_array_equal(found[kept, 0], np.arange(len(numbers)))
+    first = cells.nearest(points, points, 40, 1)
+    for row in range(0, 4000, 100):  # the first ones that are left
+        left = first[row][kept[first[row]]][:5]
+        assert_array_equal(numbers[found[row]][: len(left)], left)
+
+
+def recall(index, nodes, rows):
+    """The part of the nearest nodes to some rows that are among these ones."""
+    nodes, r = nodes.astype(np.float64), index.shape[1]
+    squares = _reference.squared_distances(nodes[rows], nodes)
+    last = np.partition(squares, r - 1, axis=1)[:, r - 1 : r]
+    return float((np.take_along_axis(squares, index, axis=1) <= last * (1 + 1e-5)).mean())
+
+
+@pytest.mark.parametrize("n", [19_999, 20_000])
+@pytest.mark.parametrize(
+    ("d", "apart", "least"), [(8, 0.0, 0.97), (20, 2.0, 0.97), (50, 1.0, 0.75), (100, 2.0, 0.7)]
+)
+def test_few_rows_are_all_compared_and_of_many_most_neighbours_are_found(n, d, apart, least):
+    nodes = gaussians(n, d, apart=apart)
+    found = mutual_neighbours(nodes, np.ones(n), COUNT, 1)[0]
+    assert (found.cells is None) == (n < 20_000)
+    rows = np.arange(0, n, 100)
+    index = found.chosen(nodes[rows])
+    squares = ((nodes[rows][:, None] - nodes[index]) ** 2).sum(axis=2)
+    assert_array_equal(index[np.arange(len(rows)), squares.argmin(axis=1)], rows)
+    assert recall(index, nodes, rows) >= (1 - 1e-9 if n < 20_000 else least)
+
+
+def test_sparse_rows_and_few_columns_have_no_cells(monkeypatch):
+    monkeypatch.setattr(neighbours_module, "_CELL_LANDMARKS", 500)
+    few, many = gaussians(600, 4), gaussians(600, 5)
+    for nodes, there in ((few, False), (many, True), (sparse_rows(csr_array(many)), False)):
+        found = mutual_neighbours(nodes, np.ones(600), COUNT, 1)[0]
+        assert isinstance(found.cells, NearCells) == there
+
+
+def test_rows_whose_cells_have_too_few_points_are_compared_with_all(monkeypatch):
+    monkeypatch.setattr(neighbours_module, "_CELL_LANDMARKS", 500)
+    monkeypatch.setattr("rffpk.maps.near_cells._VISITS", 1)
+    nodes = gaussians(3000, 6)
+    found = mutual_neighbours(nodes, np.ones(3000), NeighbourCount(700), 1)[0]
+    exact = neighbours_module.replace(found, cells=None)
+    assert_array_equal(np.sort(found.chosen(nodes[:40])), np.sort(exact.chosen(nodes[:40])))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_fits_with_cells_find_the_clusters_and_predict_their_labels(monkeypatch, tmp_path, dtype):
+    monkeypatch.setattr(neighbours_module, "_CELL_LANDMARKS", 3000)
+    X, y = make_blobs(4000, 12, centers=5, random_state=0)
+    X = X.astype(dtype)
+    models = [DiffusionPowerKMeans(5, random_state=0, n_jobs=jobs).fit(X) for jobs in (1, 3)]
+    for model in models:
+        assert len(np.unique(y * 5 + model.labels_)) == 5
+        assert_array_equal(model.labels_, models[0].labels_)
+        assert_array_equal(model.predict(X), model.labels_)
+    assert models[0].feature_map_._neighbourhoods.cells is not None
+    rffpk.save(models[0], tmp_path / "model.safetensors")
+    loaded = rffpk.load(tmp_path / "model.safetensors")
+    new = make_blobs(500, 12, centers=5, random_state=0)[0].astype(dtype) + 0.3
+    assert_array_equal(loaded.transform(new), models[1].transform(new))
+
+
+def test_maps_have_the_same_bits_for_any_number_of_threads(monkeypatch):
+    monkeypatch.setattr(neighbours_module, "_CELL_LANDMARKS", 3000)
+    X = gaussians(3500, 70, apart=0.5)
+    first, other = (DiffusionMap(3, random_state=0, n_jobs=jobs) for jobs in (1, 3))
+    assert_array_equal(first.fit_transform(X), other.fit_transform(X))
+    assert_array_equal(first.transform(X + 0.1), other.transform(X + 0.1))
+    assert_array_equal(first.transform(X[:7]), other.transform(X)[:7])
