@@ -503,7 +503,7 @@ def nearest_in_cells(
     """
     nearest = np.full((len(x), r), -1, dtype=np.int32)
     for row in order:
-        found = []
+        found: list[tuple[float, int]] = []
         for cell in visits[row]:
             apart = x[row].astype(np.float64) - centers[cell]
             here = slice(ends[cell], ends[cell + 1])

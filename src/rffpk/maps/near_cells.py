@@ -27,7 +27,8 @@ class NearCells:
     centers: Array  # (c, q)
     order: Array  # (m,): the points, cell by cell
     ends: Array  # (c + 1,): those of cell j are order[ends[j]:ends[j + 1]]
-    axes: Array | None  # (d, q): components, where the columns are many
+    origin: Array | None  # (d,), and ...
+    axes: Array | None  # ... (d, q): components, where the columns are many
     points: Array | None  # (m, q): the points along these
 
     def of(self, kept: Array) -> NearCells:
@@ -41,9 +42,9 @@ class NearCells:
     def nearest(self, points: Array, X: Array, r: int, n_threads: int) -> Array:
         """The numbers (n, r) of the points nearest to the rows of X, nearest first; -1 where the
         cells near a row have fewer."""
-        if self.axes is not None and self.points is not None:
-            points, X = self.points, _along(X, self.axes, n_threads)
-        visits = _visits(self.centers, X, n_threads)
+        if self.points is not None:
+            points, X = self.points, _along(X, self.origin, self.axes, n_threads)
+        visits = _visits(self.centers, X, _VISITS, n_threads)
         return _found(points, self.centers, self.order, self.ends, X, visits, r, n_threads)
 
 
@@ -54,36 +55,34 @@ def near_cells(
     m, d = points.shape
     c = m // _CELL_POINTS
     some = points[np.sort(np.random.default_rng(0).choice(m, min(m, _SAMPLE * c), replace=False))]
-    axes = None
+    origin = axes = None
     if d > _COLUMNS:
-        axes = _principal(some)
-        points, some = (_along(x, axes, n_threads) for x in (points, some))
+        origin, axes = _principal(some)
+        points, some = (_along(x, origin, axes, n_threads) for x in (points, some))
     centers = k_means(some, some[np.linspace(0, len(some) - 1, c).astype(int)])
-    cell = _visits(centers, points, n_threads)[:, 0]
+    cell = _visits(centers, points, 1, n_threads)[:, 0]
     order = np.argsort(cell, kind="stable")
     ends = np.searchsorted(cell[order], np.arange(c + 1))
-    return NearCells(centers, order, ends, axes, None if axes is None else points)
+    return NearCells(centers, order, ends, origin, axes, None if axes is None else points)
 
 
-def _principal(x: Array) -> Array:
-    """The first components (d, q)."""
-    centered = x - x.mean(axis=0)
-    d = x.shape[1]
-    axes = eigh((centered.T @ centered).astype(np.float64), subset_by_index=[d - _COLUMNS, d - 1])
-    return axes[1].astype(x.dtype)
+def _principal(x: Array) -> tuple[Array, Array]:
+    """The mean (d,) and the first components (d, q)."""
+    mean, d = x.mean(axis=0), x.shape[1]
+    scatter = ((x - mean).T @ (x - mean)).astype(np.float64)
+    return mean, eigh(scatter, subset_by_index=[d - _COLUMNS, d - 1])[1].astype(x.dtype)
 
 
-def _along(X: Array, axes: Array, n_threads: int) -> Array:
+def _along(X: Array, origin: Any, axes: Any, n_threads: int) -> Array:
     """Coordinates of rows, each with the same bits whatever other rows there are."""
-    return by_blocks(lambda xs: xs[0] @ axes, [X], X.shape[1], n_threads)
+    return by_blocks(lambda xs: (xs[0] - origin) @ axes, [X], X.shape[1], n_threads)
 
 
-def _visits(centers: Array, X: Array, n_threads: int) -> Array:
-    """The cells (n, p) in which rows look, the nearest first."""
+def _visits(centers: Array, X: Array, p: int, n_threads: int) -> Array:
+    """The p cells, or all, whose centers are nearest to each row, the nearest first."""
     c = len(centers)
-    mean, everywhere = centers.mean(axis=0, keepdims=True), np.zeros((len(X), 1), np.int32)
-    p = min(c, _VISITS)
-    return _found(centers, mean, np.arange(c), np.array([0, c]), X, everywhere, p, n_threads)
+    mean, all_alike = centers.mean(axis=0, keepdims=True), np.zeros((len(X), 1), dtype=np.int32)
+    return _found(centers, mean, np.arange(c), np.array([0, c]), X, all_alike, min(p, c), n_threads)
 
 
 def _found(

@@ -365,8 +365,9 @@ def _cells(nodes: Columns, n_threads: int) -> NearCells | None:
     """Cells of many rows; None of others, and where a tree is faster."""
     if isinstance(nodes, SparseRows) or nodes.shape[1] <= _TREE_COLUMNS:
         return None
-    if len(nodes) < _CELL_LANDMARKS:
-        return None
+    largest = np.finfo(nodes.dtype).max
+    if len(nodes) < _CELL_LANDMARKS or not 4 * squared_norms(nodes).max() < largest:
+        return None  # squares that overflow are refused by name later
     return near_cells(nodes, lambda x, start: k_means(x, None, start, n_threads, 2), n_threads)
 
 
