@@ -706,6 +706,77 @@ static void check_skinny(void)
     }
 }
 
+static int by_size(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Rows that look for their nearest points in two of three cells, whose last blocks are not full. */
+static void check_cells_of(size_t d)
+{
+    enum { CELLS = 3, OWN = RFFPK_CELL_BLOCK + 16, VISITS = 2, NEAREST = 70 };
+    enum { PLACES = CELLS * 2 * RFFPK_CELL_BLOCK };
+    static int32_t numbers[PLACES], visits[ROWS * VISITS], found[ROWS * NEAREST];
+    static int64_t order[ROWS], ends[CELLS + 1] = {0, 2, 4, 6};
+    static real far[ROWS * NEAREST];
+    static double expected[ROWS * NEAREST];
+    real *rows = room(ROWS * d * sizeof(real)), *at = room(CELLS * OWN * d * sizeof(real));
+    real *centers = room(CELLS * d * sizeof(real)), *blocks = room(PLACES * d * sizeof(real));
+    real *squares = room(PLACES * sizeof(real));
+    const rffpk_cells given = {rows,  centers, blocks, squares, numbers, ends,    visits,
+                               order, ROWS,    d,      CELLS,   VISITS,  NEAREST, found};
+    for (size_t i = 0; i < ROWS * d; i++)
+        rows[i] = draw(-1, 1);
+    for (size_t i = 0; i < CELLS * OWN * d; i++)
+        at[i] = draw(-1, 1);
+    for (size_t i = 0; i < CELLS * d; i++)
+        centers[i] = draw(-1, 1);
+    for (size_t i = 0; i < PLACES; i++) {
+        const size_t cell = i / (2 * RFFPK_CELL_BLOCK), own = i % (2 * RFFPK_CELL_BLOCK);
+        real *to = blocks + i / RFFPK_CELL_BLOCK * RFFPK_CELL_BLOCK * d + i % RFFPK_CELL_BLOCK;
+        numbers[i] = own < OWN ? (int32_t)(cell * OWN + own) : -1;
+        squares[i] = own < OWN ? 0 : (real)INFINITY;
+        for (size_t f = 0; f < d; f++, to += RFFPK_CELL_BLOCK) {
+            const real y = own < OWN ? at[(cell * OWN + own) * d + f] - centers[cell * d + f] : 0;
+            *to = -2 * y;
+            squares[i] += y * y;
+        }
+    }
+    for (size_t row = 0; row < ROWS; row++) {
+        double here[VISITS * OWN];
+        order[row] = (int64_t)(ROWS - 1 - row);
+        for (size_t s = 0; s < VISITS; s++)
+            visits[row * VISITS + s] = (int32_t)((row + s) % CELLS);
+        for (size_t i = 0; i < VISITS * OWN; i++) {
+            const real *y = at + ((row + i / OWN) % CELLS * OWN + i % OWN) * d;
+            here[i] = 0;
+            for (size_t f = 0; f < d; f++)
+                here[i] += ((double)rows[row * d + f] - y[f]) * ((double)rows[row * d + f] - y[f]);
+        }
+        qsort(here, VISITS * OWN, sizeof *here, by_size);
+        memcpy(expected + row * NEAREST, here, NEAREST * sizeof *here);
+    }
+    void *workspace = room(core->cells_bytes(&given));
+    for (size_t begin = 0; begin < ROWS; begin += RFFPK_CELL_ROWS)
+        core->cells(&given, begin, begin + RFFPK_CELL_ROWS < ROWS ? begin + RFFPK_CELL_ROWS : ROWS,
+                    workspace);
+    for (size_t i = 0; i < ROWS * NEAREST; i++) {
+        far[i] = 0;
+        for (size_t f = 0; f < d; f++) {
+            const real off = rows[i / NEAREST * d + f] - at[(size_t)found[i] * d + f];
+            far[i] += off * off;
+        }
+    }
+    compare("nearest in cells", far, expected, ROWS * NEAREST, 100 * eps);
+    free(rows);
+    free(at);
+    free(centers);
+    free(blocks);
+    free(squares);
+    free(workspace);
+}
+
 /* In quarter turns. The oracle's phase is off by up to 1 eps and its sine by half of one. */
 static void check_sincos(void)
 {
@@ -735,6 +806,8 @@ int main(void)
     }
     check_far_rows();
     check_skinny();
+    for (size_t d = 1; d < 60; d += 16)
+        check_cells_of(d);
     check_sincos();
     printf("%s: %d checks, %d failed\n", failures ? "failed" : "ok", checks, failures);
     return failures != 0;

@@ -13,7 +13,7 @@ from rffpk._utils.arrays import Array
 from rffpk._utils.linalg import eigh
 from rffpk._utils.tiles import by_blocks
 
-# docs/trials.md has the figures behind these.
+# bench/results/trials.md has the figures behind these.
 _CELL_POINTS = 256  # of a cell, in the mean
 _VISITS = 16  # cells in which a row looks
 _SAMPLE = 20  # points for each cell, of which the centers are means
