@@ -101,7 +101,8 @@ class DiffusionPowerKMeans(AnnealedClusterer):
         at `time` and do not live on few rows, at most three for each cluster.
     n_neighbors : "auto" or int, default="auto"
         Number of landmarks that the walk can step to from a row. "auto": 8 if landmarks are
-        centroids; 2.5 log(m) mutual ones if they are the m distinct rows.
+        centroids; 2.5 log(m) mutual ones if they are the m distinct rows. Of 20 000 rows or more
+        most of these are found (``docs/math.md``, section 17).
     n_landmarks : "auto" or int, default="auto"
         Number of landmarks: all distinct rows if these are no more, otherwise centroids of a few
         passes of k-means on m sampled rows. "auto": all of up to 200 000 rows (30 000 sparse ones,
