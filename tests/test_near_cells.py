@@ -11,7 +11,7 @@ import rffpk
 from rffpk import DiffusionMap, DiffusionPowerKMeans, _core, _reference
 from rffpk._utils.columns import sparse_rows
 from rffpk.maps import neighbours as neighbours_module
-from rffpk.maps.near_cells import NearCells, _laid_out, near_cells
+from rffpk.maps.near_cells import MOST_SEEN, NearCells, _laid_out, near_cells
 from rffpk.maps.neighbours import NeighbourCount, k_means, mutual_neighbours
 
 COUNT = NeighbourCount(None)
@@ -122,11 +122,15 @@ def test_few_rows_are_all_compared_and_of_many_most_neighbours_are_found(n, d, a
     assert recall(index, nodes, rows) >= (1 - 1e-9 if n < 20_000 else least)
 
 
-def test_sparse_rows_and_few_columns_have_no_cells(monkeypatch):
+def test_sparse_rows_few_columns_and_many_neighbours_have_no_cells(monkeypatch):
     monkeypatch.setattr(neighbours_module, "_CELL_LANDMARKS", 500)
     few, many = gaussians(600, 4), gaussians(600, 5)
     for nodes, there in ((few, False), (many, True), (sparse_rows(csr_array(many)), False)):
         found = mutual_neighbours(nodes, np.ones(600), COUNT, 1)[0]
+        assert isinstance(found.cells, NearCells) == there
+    nodes = gaussians(2000, 5)
+    for r, there in ((MOST_SEEN, True), (MOST_SEEN + 1, False)):
+        found = mutual_neighbours(nodes, np.ones(2000), NeighbourCount(r), 1)[0]
         assert isinstance(found.cells, NearCells) == there
 
 
@@ -179,3 +183,14 @@ def test_neighbours_far_from_the_origin_are_found(d):
     shifted = cells_of(points + np.float32(3000))
     found = shifted.nearest(points + np.float32(3000), points + np.float32(3000), 1, 1)
     assert_array_equal(found[:, 0], np.arange(3000))
+
+
+@pytest.mark.parametrize("d", [6, 100])
+@pytest.mark.parametrize(("fitted", "new"), [(np.float32, np.float64), (np.float64, np.float32)])
+def test_rows_of_the_other_precision_have_the_same_features(monkeypatch, d, fitted, new):
+    monkeypatch.setattr(neighbours_module, "_CELL_LANDMARKS", 2000)
+    X, x = gaussians(2500, d, apart=2.0), gaussians(200, d, apart=2.0, seed=1)
+    model = DiffusionMap(3, time=10.0, random_state=0).fit(X.astype(fitted))
+    features = model.transform(x.astype(new))
+    assert features.dtype == new
+    np.testing.assert_allclose(features, model.transform(x.astype(fitted)), rtol=0.05, atol=1e-3)

@@ -16,6 +16,7 @@ from rffpk._utils.tiles import by_blocks
 # bench/results/trials.md has the figures behind these.
 _CELL_POINTS = 256  # of a cell, in the mean
 _VISITS = 16  # cells in which a row looks
+MOST_SEEN = _VISITS * _CELL_POINTS // 4  # neighbours that may be looked for
 _SAMPLE = 20  # points for each cell, of which the centers are means
 _COLUMNS = 64  # Of more, as many principal components are looked at.
 
@@ -75,7 +76,8 @@ def _principal(x: Array) -> tuple[Array, Array]:
 
 def _along(X: Array, origin: Any, axes: Any, n_threads: int) -> Array:
     """Coordinates of rows, each with the same bits whatever other rows there are."""
-    return by_blocks(lambda xs: (xs[0] - origin) @ axes, [X], X.shape[1], n_threads)
+    found = by_blocks(lambda xs: (xs[0] - origin) @ axes, [X], X.shape[1], n_threads)
+    return found.astype(X.dtype, copy=False)
 
 
 def _visits(centers: Array, X: Array, p: int, n_threads: int) -> Array:
@@ -89,7 +91,8 @@ def _found(
     points: Array, centers: Array, order: Array, ends: Array, X: Array, visits: Array, r: int,
     n_threads: int,
 ) -> Array:  # fmt: skip
-    """The r nearest points of the cells that rows visit."""
+    """The r nearest points of the cells that rows visit, in the precision of these."""
+    points, centers = (a.astype(X.dtype, copy=False) for a in (points, centers))
     alike = np.argsort(visits[:, 0], kind="stable")
     return _core.nearest_in_cells(
         np.ascontiguousarray(X), centers, *_laid_out(points, centers, order, ends), visits, alike,

@@ -23,7 +23,7 @@ from rffpk._utils.columns import (
     unit_rows,
 )
 from rffpk._utils.tiles import row_tiles, run_all
-from rffpk.maps.near_cells import NearCells, near_cells
+from rffpk.maps.near_cells import MOST_SEEN, NearCells, near_cells
 
 # See bench/results/trials.md. Up to so many rows all are landmarks, and fewer where a
 # multiple of rows and squared clusters, as which the time of the eigenvectors grows, exceeds this.
@@ -349,8 +349,8 @@ def mutual_neighbours(
     The radii are the squared distances of the landmarks to the last of their r nearest ones,
     themselves the first; a little more, since distances are rounded.
     """
-    cells = _cells(nodes, n_threads)
-    found = Neighbourhoods(nodes, count.of(n_mutual(len(nodes))), 0.0, n_threads, cells=cells)
+    r = count.of(n_mutual(len(nodes)))
+    found = Neighbourhoods(nodes, r, 0.0, n_threads, cells=_cells(nodes, r, n_threads))
     squares, index = found._nearest(nodes)
     if found.r > 1:  # the nearest is the row itself
         validation.check_underflow(float(squares.max()), [nodes])
@@ -361,9 +361,10 @@ def mutual_neighbours(
     return found, z
 
 
-def _cells(nodes: Columns, n_threads: int) -> NearCells | None:
-    """Cells of many rows; None of others, and where a tree is faster."""
-    if isinstance(nodes, SparseRows) or nodes.shape[1] <= _TREE_COLUMNS:
+def _cells(nodes: Columns, r: int, n_threads: int) -> NearCells | None:
+    """Cells of many rows; None of others, where a tree is faster, and of so many neighbours that
+    most of them would be in other cells."""
+    if isinstance(nodes, SparseRows) or nodes.shape[1] <= _TREE_COLUMNS or r > MOST_SEEN:
         return None
     largest = np.finfo(nodes.dtype).max
     if len(nodes) < _CELL_LANDMARKS or not 4 * squared_norms(nodes).max() < largest:
