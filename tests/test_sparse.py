@@ -540,6 +540,18 @@ def test_distinct_rows_are_in_the_order_of_dense_rows():
         assert_array_equal(inverse, numbers.ravel())
 
 
+@pytest.mark.parametrize("shape", [(300, 3), (1, 2), (0, 3), (3, 0), (40, 9)])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_distinct_dense_rows_are_those_of_numpy(shape, dtype):
+    X = np.random.default_rng(0).integers(-1, 2, shape).astype(dtype)
+    X[:, 1:2] *= 0.0  # zeros of either sign are equal
+    found, inverse = distinct_rows(X)
+    expected, numbers = np.unique(X, axis=0, return_inverse=True)
+    assert_array_equal(found, expected)
+    assert_array_equal(inverse, numbers.ravel())
+    assert found.dtype == dtype
+
+
 def test_diffusion_maps_can_be_saved(tmp_path):
     X = topics(200, 40, 3)[0]
     for fitted_map in (DiffusionMap(random_state=0).fit(X), KernelKMeans(2).fit(X)):

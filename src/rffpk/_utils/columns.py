@@ -292,14 +292,37 @@ def row_bytes(xs: list[Columns]) -> int:
 def distinct_rows(x: Columns) -> tuple[Columns, NDArray[np.intp]]:
     """The distinct rows in lexicographic order, and the number of the one that each row equals."""
     if not isinstance(x, SparseRows):
-        found, inverse = np.unique(x, axis=0, return_inverse=True)
-        return found, inverse.ravel()
+        number = _ranks(x)
+        found = np.empty((number.max(initial=-1) + 1, x.shape[1]), dtype=x.dtype)
+        found[number] = x
+        return found, number
     words, places = _ordered_words(x), _WORD.itemsize * x.indptr
     keys = [words[a:b] + b"\1" for a, b in zip(places, places[1:])]
     _, first, inverse = np.unique(
         np.array(keys, dtype=object), return_index=True, return_inverse=True
     )
     return x[first], inverse
+
+
+def _ranks(x: NDArray[Any]) -> NDArray[np.intp]:
+    """The place of each row among the distinct ones in lexicographic order: a column after the
+    other, of those rows alone that are equal so far."""
+    rank = np.zeros(len(x), dtype=np.intp)  # how many rows come before
+    tied = np.arange(len(x))
+    for column in x.T:
+        if len(tied) < 2:
+            break
+        values = column[tied]
+        order = np.lexsort((values, rank[tied]))
+        tied, values = tied[order], values[order]
+        place, before = np.arange(len(tied)), rank[tied]
+        of_group = np.r_[True, before[1:] != before[:-1]]
+        begins = of_group | np.r_[True, values[1:] != values[:-1]]
+        of_group_at = np.maximum.accumulate(np.where(of_group, place, 0))
+        rank[tied] = before + np.maximum.accumulate(np.where(begins, place, 0)) - of_group_at
+        alone = begins & np.r_[begins[1:], True]
+        tied = tied[~alone]
+    return np.unique(rank, return_inverse=True)[1].ravel()
 
 
 # An entry as bytes whose order is that of rows with and without it: a negative one is below the end
