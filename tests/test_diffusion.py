@@ -18,15 +18,19 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from rffpk import Annealing, DiffusionMap, DiffusionPowerKMeans, PowerKMeans
 from rffpk._utils import config
-from rffpk.maps import spectrum
+from rffpk.maps import neighbours, spectrum
 from rffpk.maps.components import Components, valley_of_rows
 from rffpk.maps.neighbours import (
     NeighbourCount,
     Neighbourhoods,
+    Shared,
     centroid_landmarks,
+    cluster_cost,
     landmark_numbers,
+    mutual_neighbours,
+    settled_labels,
 )
-from rffpk.maps.spectrum import leading_pairs
+from rffpk.maps.spectrum import leading_pairs, rough_pairs
 
 T = 3.0  # a time at which many functions last
 EVERY = {"time": T, "n_components": 12}
@@ -714,6 +718,56 @@ def test_leading_pairs_are_those_of_a_full_decomposition(matrix, k, most, monkey
     assert_allclose(values, np.linalg.eigvalsh(matrix)[::-1][:k], atol=1e-10)
     assert_allclose(matrix @ vectors, vectors * values, atol=1e-7)
     assert_allclose(vectors.T @ vectors, np.eye(k), atol=1e-10)
+
+
+@pytest.mark.parametrize(
+    "matrix",
+    [
+        of_eigenvalues(np.linspace(0, 1, 300)),
+        of_eigenvalues(np.r_[np.full(12, 0.9), np.linspace(0, 0.3, 288)]),
+        of_eigenvalues(np.r_[1 - 1e-6 * np.arange(12), np.linspace(0.99, 0, 288)]),
+        lattice(300),
+        np.eye(300),
+        np.zeros((300, 300)),
+    ],
+    ids=["even", "multiple", "clustered", "double", "identity", "zero"],
+)
+@pytest.mark.parametrize("k", [1, 5, 12])
+def test_rough_pairs_span_what_the_residuals_allow(matrix, k):
+    values, vectors = rough_pairs(matrix.__matmul__, k, 2 * k, len(matrix))
+    expected = np.linalg.eigvalsh(matrix)[::-1]
+    allowed = spectrum._ROUGH * (1 - expected[k - 1]) + 1e-9
+    residuals = matrix @ vectors - vectors * values
+    assert_allclose(values[:k], expected[:k], atol=allowed)
+    assert np.linalg.norm(residuals[:, :k], axis=0).max() <= allowed
+    assert_allclose(vectors.T @ vectors, np.eye(2 * k), atol=1e-10)
+
+
+def test_a_search_for_more_neighbours_serves_for_fewer():
+    X = np.random.default_rng(0).standard_normal((300, 4))
+    both, mass = Shared(2), np.ones(len(X))
+    for times in (1, 2):
+        count = NeighbourCount(None, times)
+        found, graph = mutual_neighbours(X, mass, count, 1, both)
+        alone, expected = mutual_neighbours(X, mass, count, 1, Shared())
+        assert_array_equal(found.radii, alone.radii)
+        assert found.bandwidth == alone.bandwidth
+        assert_array_equal(graph.toarray(), expected.toarray())
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_clusters_settle_where_k_means_does(weighted):
+    X, y = make_blobs(300, 3, centers=4, cluster_std=3, random_state=0)
+    weight = np.random.default_rng(0).uniform(0.5, 2, 300) if weighted else None
+    labels, p = y, np.ones(300) if weight is None else weight
+    for _ in range(neighbours._SETTLING_PASSES):
+        centers = [np.average(X[labels == j], axis=0, weights=p[labels == j]) for j in range(4)]
+        squares = ((X[:, None] - np.array(centers)) ** 2).sum(axis=2)
+        labels = squares.argmin(axis=1)
+    assert_array_equal(settled_labels(X, weight, y, 1), labels)
+    means = [np.average(X[y == j], axis=0, weights=p[y == j]) for j in range(4)]
+    cost = p @ ((X[:, None] - np.array(means)) ** 2).sum(axis=2).min(axis=1)
+    assert cluster_cost(X, weight, y, 1) == pytest.approx(cost)
 
 
 @pytest.mark.exhaustive

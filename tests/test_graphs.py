@@ -17,7 +17,7 @@ from sklearn.neighbors import KNeighborsTransformer, kneighbors_graph
 
 import rffpk
 from rffpk import DiffusionMap, DiffusionPowerKMeans, KernelKMeans, KernelPowerKMeans
-from rffpk.maps.neighbours import NeighbourCount, mutual_neighbours
+from rffpk.maps.neighbours import NeighbourCount, Shared, mutual_neighbours
 
 MOONS, KINDS = make_moons(300, noise=0.06, random_state=2)
 DIRECTED = kneighbors_graph(MOONS, 12, mode="connectivity")
@@ -51,7 +51,7 @@ def test_the_walk_is_that_of_its_definition():
 def test_the_graph_of_own_neighbours_has_the_own_walk():
     own = DiffusionMap(5, time=9.0).fit(MOONS)
     nodes = own.landmarks_
-    _, Z = mutual_neighbours(nodes, np.ones(len(nodes)), NeighbourCount(None), 1)
+    _, Z = mutual_neighbours(nodes, np.ones(len(nodes)), NeighbourCount(None), 1, Shared())
     given = DiffusionMap(5, metric="precomputed", time=9.0).fit(Z.T @ Z)
     assert_allclose(given.eigenvalues_[:20], own.eigenvalues_[:20], atol=1e-9)
     roots = np.sqrt(own.eigenvalues_[:5])

@@ -5,21 +5,21 @@ from __future__ import annotations
 import math
 import sys
 from dataclasses import field
-from itertools import combinations, product
+from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
 from rffpk._anneal import centroid_model
 from rffpk._anneal.fit import FitResult, Problem
 from rffpk._anneal.search import FitContext
+from rffpk._rows.draws import Draws, as_rows
 from rffpk._rows.sample import RowSample
 from rffpk._rows.store import Cache, check_cache
 from rffpk._utils.arrays import Array, adjusted_rand_index
 from rffpk._utils.columns import Columns, SparseRows, squared_distances
 from rffpk._utils.estimator import parameters
-from rffpk._utils.messages import without
+from rffpk._utils.linalg import gaps_of
 from rffpk._utils.validation import Auto, is_graph
 from rffpk.maps.diffusion_map import (
     DiffusionMap,
@@ -27,10 +27,17 @@ from rffpk.maps.diffusion_map import (
     UseOfGraph,
     check_diffusion,
     fit_diffusion_map,
+    tried_clusters,
     warn_of_components,
 )
-from rffpk.maps.neighbours import many_on_centroids, map_rows
-from rffpk.power import AnnealedClusterer, PowerKMeans
+from rffpk.maps.neighbours import (
+    Shared,
+    cluster_cost,
+    many_on_centroids,
+    map_rows,
+    settled_labels,
+)
+from rffpk.power import AnnealedClusterer
 
 # Of memberships: centroids of diffusion features stand in corners, and rows between clusters on the
 # lines or faces between few of them, whatever the dimension of the clusters (docs/annealing.md).
@@ -212,9 +219,8 @@ class DiffusionPowerKMeans(AnnealedClusterer):
 # ---- which map: one whose graph falls apart, or that agrees most with the others -----------------
 
 # bench/results/trials.md has the alternatives to these.
-_WHITENINGS = (None, 0.5, 1.0)
-_TIMES = (1, 2)  # the default number of neighbours
 _TRIED_ROWS, _TRIED_ROWS_A_CLUSTER = 2000, 20  # on which maps are tried, at most
+_SAME = 0.98  # agreement of the first three maps with which no others are tried
 _ALIKE = 0.005  # Of maps whose agreements differ by less, the plainest is taken.
 _LIKE_COLUMNS = 0.6  # agreement of the columns' own clusters with the graph that is taken, and ...
 _BETWEEN = 0.5  # ... the density between them, with which they are taken instead
@@ -232,14 +238,25 @@ class Option(NamedTuple):
     neighbors: int  # times the default number
 
 
+# Those that are tried, the plainest first, as they are taken where all agree alike; and those with
+# a number of neighbours that is given.
+_OPTIONS = [Option(None, 1), Option(None, 2), Option(1.0, 1), Option(1.0, 2)]
+_WHITENINGS = [Option(None, 1), Option(0.5, 1), Option(1.0, 1)]
+
+
 class Trials(NamedTuple):
     """What fits on a sample say of the options."""
 
+    options: list[Option]  # those that were tried
     agreements: Array  # mean adjusted Rand index of the clusters of each with those of the others
     apart: Array  # whether they are components of a graph that decides, with valleys around them
     columns: Array | None  # agreement of each with the columns' own clusters; None: not tried
-    between: float  # density between these, see `density_between`
-    plain: Array  # whether nothing is whitened
+    between: float  # density between these where they are alike, see `density_between`
+
+    @property
+    def plain(self) -> Array:
+        """Whether nothing is whitened."""
+        return np.array([option.whitening is None for option in self.options])
 
     def first(self) -> Array:
         """The options that go before all others, if there are any: those whose graph decides, or
@@ -255,12 +272,13 @@ class Trials(NamedTuple):
         judged = np.where(first | ~first.any(), self.agreements, -np.inf)
         return int(np.argmax(judged >= judged.max() - _ALIKE))
 
+    def columns_are_alike(self) -> bool:
+        """Whether the columns' own clusters are much like those of the graph that is taken."""
+        return self.columns is not None and bool(self.columns[self.best()] >= _LIKE_COLUMNS)
+
     def columns_do(self) -> bool:
-        """Whether there is a valley between any two of the columns' own clusters, and they are much
-        like those of the graph."""
-        if self.columns is None:
-            return False
-        return bool(self.columns[self.best()] >= _LIKE_COLUMNS) and self.between <= _BETWEEN
+        """Whether there is a valley between any two of them, too."""
+        return self.columns_are_alike() and self.between <= _BETWEEN
 
 
 def chosen_map(
@@ -284,6 +302,7 @@ def chosen_map(
     graph of all rows are what they may miss: small ones, and as many as there are clusters. It is
     that map at once where neighborhoods show words."""
     options, trials = _options(parameters), None
+    shared = Shared(max(option.neighbors for option in options))
     is_many = many_on_centroids(
         parameters.n_landmarks, len(X), context.k, isinstance(X, SparseRows)
     )  # a sample has too few rows of each cluster
@@ -291,34 +310,36 @@ def chosen_map(
     or_columns = or_columns and is_choice and _is_automatic(parameters)
     of_words = or_columns and shows_words(X, weight)
     if is_choice and not of_words:
-        trials = _trials(estimator, parameters, options, X, weight, context, or_columns)
+        x, p = _sampled(X, weight, context)
+        trials = _trials(estimator, parameters, options, x, p, context, or_columns, shared)
+        if x is not X:
+            shared = Shared()
     graph: UseOfGraph = "never" if of_words else "always"
     if trials is not None and trials.columns_do():
         graph = "if shown"
-    best = 0 if trials is None else trials.best()
+    option = options[0] if trials is None else trials.options[trials.best()]
     mapped = fit_diffusion_map(
-        estimator, parameters, X, weight, context.random, unit_variance, *options[best], graph=graph
-    )
+        estimator, parameters, X, weight, context.random, unit_variance, *option, graph=graph,
+        shared=shared,
+    )  # fmt: skip
     if trials is not None:
-        mapped.choices_ = _choices(options, trials)
+        mapped.choices_ = _choices(trials)
     if is_choice and context.history.progress is not None:
-        context.history.progress.say(_reason(options, trials, mapped))
+        context.history.progress.say(_reason(trials, mapped))
     return mapped
 
 
 def _is_automatic(parameters: Any) -> bool:
     """Whether nothing is asked of the map, so that none may be taken."""
     free = parameters.n_components, parameters.n_landmarks, parameters.time
-    return len(_options(parameters)) == len(_WHITENINGS) * len(_TIMES) and all(
-        isinstance(each, str) for each in free
-    )
+    return _options(parameters) == _OPTIONS and all(isinstance(each, str) for each in free)
 
 
-def _choices(options: list[Option], trials: Trials) -> list[dict[str, Any]]:
+def _choices(trials: Trials) -> list[dict[str, Any]]:
     """What was tried, as users see it."""
     found = [
         {**option._asdict(), "agreement": float(agreement), "apart": bool(separate)}
-        for option, agreement, separate in zip(options, trials.agreements, trials.apart)
+        for option, agreement, separate in zip(*trials[:3])
     ]
     if trials.columns is not None:
         agreement = float(trials.columns.mean())
@@ -326,7 +347,7 @@ def _choices(options: list[Option], trials: Trials) -> list[dict[str, Any]]:
     return found
 
 
-def _reason(options: list[Option], trials: Trials | None, mapped: DiffusionMap) -> str:
+def _reason(trials: Trials | None, mapped: DiffusionMap) -> str:
     if trials is None:
         return (
             "The columns are clustered themselves: near rows hardly differ in those of two values, "
@@ -338,69 +359,115 @@ def _reason(options: list[Option], trials: Trials | None, mapped: DiffusionMap) 
             "The columns are clustered themselves: their clusters are nearly those of the graph of "
             f"neighbors, adjusted Rand index {trials.columns[best]:.3f}."
         )
-    whitening, times = options[best]
+    whitening, times = trials.options[best]
     why = "agrees most with the others"
     if trials.first()[best]:
         why = "falls apart into the clusters" if trials.apart[best] else "has those of the columns"
     return (
-        f"Of {len(options)} graphs that with whitening={whitening} and {times} times the default "
-        f"number of neighbors {why}: mean adjusted Rand index {trials.agreements[best]:.3f}, "
-        f"{trials.agreements[0]:.3f} with neither."
+        f"Of {len(trials.options)} graphs that with whitening={whitening} and {times} times the "
+        f"default number of neighbors {why}: mean adjusted Rand index "
+        f"{trials.agreements[best]:.3f}, {trials.agreements[0]:.3f} with neither."
     )
 
 
 def _options(parameters: Any) -> list[Option]:
-    """The values that are tried, the plainest first, as they are taken where all agree alike."""
-    whitenings: tuple[float | None, ...] = (None,)
-    if not isinstance(parameters.whitening, str):
-        whitenings = (parameters.whitening,)
-    elif parameters.metric == "euclidean":
-        whitenings = _WHITENINGS
+    """Those that parameters leave."""
     if is_graph(parameters):
         return [Option(None, 1)]
-    times = _TIMES if isinstance(parameters.n_neighbors, str) else (1,)
-    return [Option(*pair) for pair in product(whitenings, times)]
+    options = _OPTIONS if isinstance(parameters.n_neighbors, str) else _WHITENINGS
+    if isinstance(parameters.whitening, str) and parameters.metric == "euclidean":
+        return options
+    given = None if isinstance(parameters.whitening, str) else parameters.whitening
+    return [Option(given, each.neighbors) for each in options if each.whitening is None]
 
 
 def _trials(
     estimator: Any,
     parameters: Any,
     options: list[Option],
-    X: Columns,
-    weight: Array | None,
+    x: Columns,
+    p: Array | None,
     context: FitContext,
     or_columns: bool,
+    shared: Shared,
 ) -> Trials:
-    """Fits of each map on a sample of the rows, and of the columns themselves."""
+    """Clusters of a sample of the rows by each map, and by the columns themselves."""
     random = np.random.RandomState(context.random.randint(2**31 - 1))
+    tried = dict[Option, _Trial]()
+    plain = [option for option in options if option.whitening is None]
+    for option in plain + options[: len(plain) - 1 : -1]:  # then what differs most from these
+        tried[option] = _Trial(
+            *tried_clusters(estimator, parameters, x, p, random, *option, shared)
+        )
+        if _is_clear(tried):
+            break
+    options = [option for option in options if option in tried]
+    partitions = [tried[option].labels for option in options]
+    found = _indices(partitions)
+    agreements = (found.sum(axis=0) - 1) / (len(options) - 1)
+    decides = np.array([_decides(tried) and option.whitening is None for option in options])
+    trials = Trials(options, agreements, decides, None, math.inf)
+    if not or_columns or decides.any():
+        return trials
+    labels = settled_labels(x, p, partitions[trials.best()], context.n_threads)
+    trials = _beside_columns(trials, partitions, x, p, labels)
+    if trials.columns_do() or trials.first().any():
+        labels = _lowest(x, p, labels, random, context.n_threads)
+        trials = _beside_columns(trials, partitions, x, p, labels)
+    return trials
+
+
+def _beside_columns(
+    trials: Trials, partitions: list[Array], X: Columns, weight: Array | None, labels: Array
+) -> Trials:
+    """The same with what clusters of the columns say."""
+    indices = np.array([adjusted_rand_index(labels, each) for each in partitions])
+    trials = trials._replace(columns=indices, between=math.inf)
+    if trials.columns_are_alike():
+        trials = trials._replace(between=density_between(X, labels, weight))
+    return trials
+
+
+class _Trial(NamedTuple):
+    """What a map that is tried says."""
+
+    labels: Array
+    is_apart: bool
+
+
+def _decides(tried: dict[Option, _Trial]) -> bool:
+    """Whether all graphs on the columns fall apart into the clusters: whitening can make components
+    of its own, and too few neighbours can, too."""
+    apart = [trial.is_apart for option, trial in tried.items() if option.whitening is None]
+    return len(apart) > 0 and all(apart)
+
+
+def _is_clear(tried: dict[Option, _Trial]) -> bool:
+    """Whether others need not be tried: those on the columns fall apart, or these and one that is
+    whitened are much the same."""
+    if len(tried) < 2 or _decides(tried):
+        return len(tried) > 1
+    return len(tried) > 2 and _indices([each.labels for each in tried.values()]).min() >= _SAME
+
+
+def _indices(partitions: list[Array]) -> Array:
+    """The adjusted Rand index of each two."""
+    found = np.eye(len(partitions))
+    for i, j in combinations(range(len(partitions)), 2):
+        found[i, j] = found[j, i] = adjusted_rand_index(partitions[i], partitions[j])
+    return found
+
+
+def _sampled(X: Columns, weight: Array | None, context: FitContext) -> tuple[Columns, Array | None]:
+    """Some of the rows that count, on which maps are tried, or all rows."""
     counted = np.arange(len(X)) if weight is None else np.flatnonzero(weight)
     size = max(_TRIED_ROWS, _TRIED_ROWS_A_CLUSTER * context.k)
     if len(counted) > size:
+        random = np.random.RandomState(context.random.randint(2**31 - 1))
         counted = np.sort(random.choice(counted, size, replace=False))
-    x, p = X[counted], None if weight is None else weight[counted]
-
-    def clusters(features: Any) -> Array:
-        model = PowerKMeans(context.k, random_state=0, n_jobs=estimator.n_jobs)
-        with without(ConvergenceWarning):
-            return model.fit(features, sample_weight=p).labels_
-
-    partitions, apart = [], []
-    for option in options:
-        mapped = fit_diffusion_map(estimator, parameters, x, p, random, True, *option, tried=True)
-        apart.append(mapped._is_apart)
-        partitions.append(clusters(mapped._features(x)))
-    found = np.eye(len(options))
-    for i, j in combinations(range(len(options)), 2):
-        found[i, j] = found[j, i] = adjusted_rand_index(partitions[i], partitions[j])
-    agreements = (found.sum(axis=0) - 1) / (len(options) - 1)
-    # whitening can make components of its own, and too few neighbours can, too
-    columns = np.array([option.whitening is None for option in options])
-    decides = columns & np.array(apart)[columns].all() & columns.any()
-    if not or_columns or decides.any():
-        return Trials(agreements, decides, None, math.inf, columns)
-    labels = clusters(x.matrix if isinstance(x, SparseRows) else x)
-    own = np.array([adjusted_rand_index(labels, each) for each in partitions])
-    return Trials(agreements, decides, own, density_between(x, labels, p), columns)
+    if len(counted) == len(X):
+        return X, weight
+    return X[counted], None if weight is None else weight[counted]
 
 
 def shows_words(X: Columns, weight: Array | None) -> bool:
@@ -427,6 +494,15 @@ def shows_words(X: Columns, weight: Array | None) -> bool:
     return bool(crossing <= _CROSSING * 2 * words.var(axis=0).sum())
 
 
+def _lowest(X: Columns, weight: Array | None, labels: Array, random: Any, n_threads: int) -> Array:
+    """Clusters of k-means, or those that begin at seeds, whichever cost less: an optimum that only
+    clusters of a graph lead to is not what the columns say."""
+    seeds = Draws(as_rows(X, n_threads), X, weight, labels.max() + 1, random)
+    seeds.see_added()
+    others = settled_labels(X, weight, seeds.labels, n_threads)
+    return min((labels, others), key=lambda each: cluster_cost(X, weight, each, n_threads))
+
+
 def density_between(X: Columns, labels: Array, weight: Array | None) -> float:
     """The largest density of the rows of two clusters half-way between their centroids, along the
     line that joins these, over the lower one of those at the centroids. For two equal Gaussians it
@@ -439,17 +515,25 @@ def density_between(X: Columns, labels: Array, weight: Array | None) -> float:
     member = (labels[:, None] == np.arange(labels.max() + 1)) * p[:, None]
     masses = member.sum(axis=0)
     centers = (member / masses).T @ (x.matrix if isinstance(x, SparseRows) else x)
-    squares = np.column_stack([squared_distances(x, center) for center in centers])
+    origin = centers.mean(axis=0)
+    squares = _squares(x, centers, origin)
+    ways = gaps_of((centers - origin) @ (centers - origin).T)
     # from the centroid of a row's cluster without the row itself, which it draws near
     rest = np.maximum(1 - p / masses[labels], 1e-6)
-    squares[np.arange(len(X)), labels] /= rest**2
-    found = [0.0]
-    for i, j in combinations(range(len(centers)), 2):
-        own = (labels == i) | (labels == j)
-        way = ((centers[i] - centers[j]) ** 2).sum()
-        place = 0.5 + (squares[own, i] - squares[own, j]) / max(2 * way, 1e-300)
-        start, middle, end = (
-            p[own][np.abs(place - at) <= _MIDDLE].sum() + 0.5 for at in (0, 0.5, 1)
-        )  # half a row more, as there may be none
-        found.append(float((middle - math.sqrt(middle - 0.5)) / min(start, end)))
-    return max(found)
+    own = squares[np.arange(len(X)), labels] / rest**2
+    # of each row, on the lines from the centroid of its cluster to all others
+    places = 0.5 + (own[:, None] - squares) / np.maximum(2 * ways[labels], 1e-300)
+    here, middle, there = (member.T @ (np.abs(places - at) <= _MIDDLE) for at in (0, 0.5, 1))
+    least = np.minimum(here + there.T, here.T + there) + 0.5  # half a row more: there may be none
+    between = middle + middle.T
+    found = (between + 0.5 - np.sqrt(between)) / least
+    return float(found[~np.eye(len(found), dtype=bool)].max(initial=0))
+
+
+def _squares(x: Columns, centers: Array, origin: Array) -> Array:
+    """Squared distances (n, k) of rows in float64 to some points; `origin` is near these."""
+    if isinstance(x, SparseRows):
+        return np.column_stack([squared_distances(x, center) for center in centers])
+    x, centers = x - origin, centers - origin
+    norms = np.einsum("id,id->i", x, x)[:, None] + np.einsum("jd,jd->j", centers, centers)
+    return np.asarray(np.maximum(norms - 2 * x @ centers.T, 0))

@@ -10,7 +10,6 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.linalg import qr
 from scipy.sparse import csr_array
 
 from rffpk._anneal.kernel_products import CenteredKernel, kernel_coordinates
@@ -37,15 +36,14 @@ from rffpk._utils.columns import (
     sparse_rows,
     unit_rows,
 )
-from rffpk._utils.linalg import svd
 from rffpk._utils.selection import NClustersSelection
 from rffpk._utils.tree import groups, ward
 from rffpk._utils.validation import is_graph, is_option, is_precomputed
 from rffpk.maps.graphs import graph_diffusion
 from rffpk.maps.kernels import PRECOMPUTED, FittedKernel, matched
-from rffpk.maps.neighbours import NeighbourCount, Neighbourhoods, k_means
-from rffpk.maps.spectrum import Diffusion, diffusion
-from rffpk.maps.whitening import fit_whitening
+from rffpk.maps.neighbours import NeighbourCount, Neighbourhoods, Shared, k_means
+from rffpk.maps.spectrum import Diffusion, diffusion, slow_labels
+from rffpk.maps.whitening import fit_components
 
 # docs/clusters_number.md has the trials behind these.
 _ONE = 0.3  # what one cluster begins with
@@ -285,7 +283,7 @@ class _OfRows(_Evidence):
         if k <= _PAIRS and (gaps[k] >= heights[k] or k > n_leaves):
             graph = self.graphs[0]
             functions = graph.own if graph.own is not None else graph.extension
-            return slow_labels(functions, graph.spectrum.slow(k), k)[self._nodes]
+            return slow_labels(functions[:, graph.spectrum.slow(k)], k)[self._nodes]
         return groups(self.tree.linkage, k)[self.tree.leaf]
 
     @cached_property
@@ -294,8 +292,11 @@ class _OfRows(_Evidence):
         node = np.asarray(self.graphs[0].node)
         kept = np.flatnonzero(node >= 0)
         nearest = Neighbourhoods(self.few.X[kept], 1, 0.0, self.n_threads)
-        found = node[kept[nearest.chosen(self.X).ravel()]]
+        found = np.full(len(self.rows), -1)
         found[np.searchsorted(self.rows, self.few.rows[kept])] = node[kept]
+        others = np.flatnonzero(found < 0)
+        if len(others):
+            found[others] = node[kept[nearest.chosen(self.X[others]).ravel()]]
         return np.asarray(found)
 
 
@@ -306,19 +307,26 @@ def _part(sample: RowSample, n: int, table: Table) -> Part:
 
 def _graphs(some: Part, spherical: bool, random: Any, n_threads: int) -> list[Diffusion]:
     """Several graphs of neighbours; rows on a sphere are not whitened."""
-    found, n = list[Diffusion](), len(some.X)
+    found, n, shared = list[Diffusion](), len(some.X), Shared()
+    most = max(times for _, times in _GRAPHS)
+
+    def whitened(exponent: float) -> Array:
+        components = shared(
+            "components", lambda: fit_components(some.X, some.weight, _WHITENED, random)
+        )
+        return np.asarray(components.whitening(exponent, n_threads)(some.X))
+
     for whitening, times in _GRAPHS:
-        x = some.X
         if whitening is not None and spherical:
             continue
-        if whitening is not None:
-            x = fit_whitening(x, some.weight, whitening, _WHITENED, random, n_threads)(x)
-        count = NeighbourCount(None, times)
+        x = some.X if whitening is None else whitened(whitening)
         found.append(
             diffusion(
-                x, some.weight, (n, n), count, _SEPARATED, _PAIRS, None, False, random, n_threads
+                x, some.weight, (n, n), NeighbourCount(None, times), _SEPARATED, _PAIRS, None,
+                False, random, n_threads, rough=True,
+                shared=shared(whitening, partial(Shared, most if whitening is None else 1)),
             )
-        )
+        )  # fmt: skip
     return found
 
 
@@ -366,16 +374,4 @@ class _OfGraph(_Evidence):
         super().__init__(np.arange(n), gaps, np.zeros(2), modes)
 
     def labels(self, k: int) -> Array:
-        return slow_labels(self.graph.extension, self.graph.spectrum.slow(k), k)
-
-
-def slow_labels(functions: Array, slow: Array, k: int) -> Array:
-    """Clusters of nodes by their slow functions: the rotation of these that makes them
-    indicators of the nodes that a QR factorisation with pivots chooses. Damle, Minden, Ying:
-    Simple, direct and efficient multi-way spectral clustering. Information and Inference 2019,
-    algorithm 1.
-    """
-    functions = np.column_stack([np.ones(len(functions)), functions[:, slow[: k - 1]]])
-    pivots = qr(functions.T, mode="r", pivoting=True)[1][: functions.shape[1]]
-    left, _, right = svd(functions[pivots].T)
-    return np.argmax(np.abs(functions @ (left @ right)), axis=1)
+        return slow_labels(self.graph.extension[:, self.graph.spectrum.slow(k)], k)

@@ -127,7 +127,8 @@ def divided(
     `held` are the parts of their degrees that stay where they are in a step of the walk."""
     there = (share > 0) & ~_dangle(held, degrees, share, k, n_rows)
     labels = np.full(len(share), -1)
-    labels[there] = connected_components(graph[there][:, there], directed=False)[1]
+    some = graph if there.all() else graph[there][:, there]
+    labels[there] = connected_components(some, directed=False)[1]
     shares = np.bincount(labels[there], share[there])
     order = np.argsort(-shares, kind="stable")
     labels[there] = np.argsort(order, kind="stable")[labels[there]]

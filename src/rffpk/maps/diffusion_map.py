@@ -18,20 +18,20 @@ from rffpk._utils.estimator import Estimator, parameters, reporting
 from rffpk._utils.messages import observed, warn
 from rffpk._utils.validation import Auto, is_option
 from rffpk.maps.graphs import PRECOMPUTED, GraphDiffusion, check_no_choice, graph_diffusion
-from rffpk.maps.neighbours import NeighbourCount, landmark_numbers
+from rffpk.maps.neighbours import NeighbourCount, Shared, landmark_numbers, settled_labels
 from rffpk.maps.spectrum import (
+    LEAST_PAIRS,
     MAX_CLUSTERS,
     Diffusion,
     diffusion,
     n_pairs,
+    slow_labels,
     suggested_n_clusters,
 )
-from rffpk.maps.whitening import Whitening, fit_whitening
+from rffpk.maps.whitening import Components, Whitening, fit_components
 
 DiffusionMetric = Literal["euclidean", "cosine", "precomputed"]
 UseOfGraph = Literal["always", "if shown", "never"]  # where the columns may be features themselves
-
-_TRIED_PAIRS = 2  # eigenpairs for each cluster of a map that is tried
 
 _LEAST_VARIANCE = 1e-30  # of features, so that float32 holds their squared distances
 
@@ -178,37 +178,39 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         n_clusters: int | None = None,
         unit_variance: bool = False,
         times: int = 1,
-        tried: bool = False,
         scales: Array | None = None,
         graph: UseOfGraph = "always",
+        shared: Shared | None = None,
     ) -> DiffusionMap:
         """`fit` for rows and parameters that have been checked, for so many clusters if that is
         known, with features whose total variance is one if that is asked for; `times` multiplies
-        the default number of neighbours, fewer eigenpairs suffice for a map that is tried, and
-        columns are multiplied by `scales` before whitening. Where `graph` is "never",
-        there are no functions, and features are the columns; where it is "if shown", unless
-        components of the graph show clusters that these may miss."""
-        self._spherical = self.metric == "cosine"
+        the default number of neighbours, and columns are multiplied by `scales` before whitening.
+        Where `graph` is "never", there are no functions, and features are the columns; where it is
+        "if shown", unless components of the graph show clusters that these may miss."""
         self.choices_: list[dict[str, Any]] = []
-        self.whitening_ = None if self.whitening == "auto" else self.whitening
-        self._whitening: Whitening | None = None
+        self._begin()
         k = n_clusters or MAX_CLUSTERS
-        wanted = 0 if isinstance(self.n_components, str) else int(self.n_components)
-        pairs = _TRIED_PAIRS * k if tried else n_pairs(k, wanted)
-        # Components last for ever: beside k of them no other function counts.
         automatic = isinstance(self.n_components, str) and isinstance(self.time, str)
-        enough = max(n_clusters, 2) if n_clusters and automatic else None
-        if graph == "never":
-            pairs, enough = 0, None
+        rough = n_clusters is not None and automatic
+        wanted = 0 if isinstance(self.n_components, str) else int(self.n_components)
+        pairs = n_pairs(k, least=LEAST_PAIRS) if rough else n_pairs(k, wanted)
+        # Components last for ever: beside k of them no other function counts.
+        enough = max(k, 2) if rough else None
+        pairs, enough = (0, None) if graph == "never" else (pairs, enough)
         found: Diffusion | GraphDiffusion
         if self.metric == PRECOMPUTED:
             found = graph_diffusion(X, weight, k, pairs, enough)
         else:
-            found = self._diffusion(X, weight, k, times, pairs, enough, scales, graph == "if shown")
-        if tried:  # small clusters come and go with the sample
-            found = replace(found, spectrum=replace(found.spectrum, enough=1.0))
+            found = self._diffusion(
+                X, weight, k, times, pairs, enough, scales, graph == "if shown", rough,
+                shared or Shared(),
+            )  # fmt: skip
+            landmarks = found.neighbourhoods.landmarks
+            self.landmarks_ = landmarks.matrix if isinstance(landmarks, SparseRows) else landmarks
+            self.n_neighbors_ = found.neighbourhoods.r
+            self.bandwidth_ = found.neighbourhoods.bandwidth
+            validation.check_underflow(_variance(landmarks), [landmarks])
         self._publish(found, X.dtype, len(X), n_clusters, unit_variance)
-        self._is_apart = tried and found.parts.n_kept == k and found.parts.are_apart()
         if graph == "never" or (graph == "if shown" and not found.parts.show_clusters(k)):
             self.time_, self.n_components_ = 0.0, self.n_features_in_
             self._n_features_out = self.n_components_
@@ -216,30 +218,62 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
             self._fitted = X, found.node
         return self
 
+    def _begin(self) -> None:
+        self._spherical = self.metric == "cosine"
+        self.whitening_ = None if self.whitening == "auto" else self.whitening
+        self._whitening: Whitening | None = None
+
     def _diffusion(
         self, X: Columns, weight: Array | None, k: int, times: int, pairs: int, enough: int | None,
-        scales: Array | None, only_shown: bool,
+        scales: Array | None, only_shown: bool, rough: bool, shared: Shared,
     ) -> Diffusion:  # fmt: skip
-        """The diffusion among neighbours; sets what says of them."""
+        """The diffusion among neighbours; sets how these rows are whitened."""
         random = validation.check_random_state(self.random_state)
         n_threads = config.n_threads(self.n_jobs)
         rows = unit_rows(X) if self._spherical else X
         if self.whitening_ is not None:
-            exponent = float(self.whitening_)
-            self._whitening = fit_whitening(rows, weight, exponent, k, random, n_threads, scales)
-            rows = self._whitening(rows)
+            exponent, columns = float(self.whitening_), rows
+            components: Components = shared(
+                "components", lambda: fit_components(columns, weight, k, random, scales)
+            )
+            self._whitening = components.whitening(exponent, n_threads)
+            rows = shared((exponent, "rows"), lambda: self._prepared(X))
         r = None if isinstance(self.n_neighbors, str) else int(self.n_neighbors)
         sparse = isinstance(rows, SparseRows)
-        found = diffusion(
+        return diffusion(
             rows, weight, landmark_numbers(self.n_landmarks, len(rows), k, sparse, rows.shape[1]),
             NeighbourCount(r, times), k, pairs, enough,
-            self._spherical and self._whitening is None, random, n_threads, only_shown,
+            self._spherical and self._whitening is None, random, n_threads, only_shown, rough,
+            shared((self.whitening_, "graphs"), lambda: Shared(shared.times)),
         )  # fmt: skip
-        landmarks = found.neighbourhoods.landmarks
-        self.landmarks_ = landmarks.matrix if isinstance(landmarks, SparseRows) else landmarks
-        self.n_neighbors_, self.bandwidth_ = found.neighbourhoods.r, found.neighbourhoods.bandwidth
-        validation.check_underflow(_variance(landmarks), [landmarks])
-        return found
+
+    def _tried(
+        self, X: Columns, weight: Array | None, k: int, times: int, shared: Shared
+    ) -> tuple[Array, bool]:
+        """k clusters of rows by the graph alone, and whether they are large components of it with
+        wide valleys around them."""
+        self._begin()
+        pairs = n_pairs(k, least=LEAST_PAIRS)
+        found = self._diffusion(X, weight, k, times, pairs, max(k, 2), None, False, True, shared)
+        parts, node = found.parts, found.node
+        is_apart = parts.n_kept == k and parts.are_apart()
+        spectrum = replace(found.spectrum, enough=1.0)  # small clusters come and go with the sample
+        time = spectrum.separating_time(k)
+        index = spectrum.components(k, time)
+        scale, n_threads = spectrum.unit_decay(index, time), config.n_threads(self.n_jobs)
+        if node is None or found.own is None:
+            rows, extension = self._prepared(X), _scaled(found.extension, index, scale)
+            features = found.neighbourhoods.combinations(rows, extension)
+            return _labels(features, weight, k, n_threads), is_apart
+        outside, labels = node < 0, parts.labels
+        if not is_apart:
+            mass = np.bincount(node[~outside], None if weight is None else weight[~outside])
+            labels = _labels(_scaled(found.own, index, scale), mass, k, n_threads)
+        if outside.any():
+            nearest = replace(found.neighbourhoods, r=1, radii=None)
+            node = node.copy()
+            node[outside] = nearest.chosen(self._prepared(X)[outside]).ravel()
+        return labels[node], is_apart
 
     def _publish(
         self,
@@ -420,9 +454,9 @@ def fit_diffusion_map(
     unit_variance: bool = False,
     whitening: float | None = None,
     times: int = 1,
-    tried: bool = False,
     scales: Array | None = None,
     graph: UseOfGraph = "always",
+    shared: Shared | None = None,
 ) -> DiffusionMap:
     """The map of rows that have been checked, for the clusters of an estimator and with the
     parameters of a map, or of the estimator itself, but for its `whitening` and the multiple of
@@ -430,8 +464,28 @@ def fit_diffusion_map(
     Columns are multiplied by `scales` before they are whitened, and are the
     features themselves where `graph` says so.
     Warns of nothing."""
+    mapped, k = _map_of(estimator, parameters, random, whitening)
+    with validation.fit_of(mapped):
+        mapped.n_features_in_, mapped._in_float64 = X.shape[1], estimator._in_float64
+        return mapped._draw(X, weight, k, unit_variance, times, scales, graph, shared)
+
+
+def tried_clusters(
+    estimator: Any, parameters: Any, X: Columns, weight: Array | None, random: Any,
+    whitening: float | None, times: int, shared: Shared,
+) -> tuple[Array, bool]:  # fmt: skip
+    """Clusters of rows by the graph of such a map, and whether they are components that decide
+    which graph is taken."""
+    mapped, k = _map_of(estimator, parameters, random, whitening)
+    return mapped._tried(X, weight, k, times, shared)
+
+
+def _map_of(
+    estimator: Any, parameters: Any, random: Any, whitening: float | None
+) -> tuple[DiffusionMap, int]:
+    """A map that is not fitted, and the number of clusters."""
     mapped = DiffusionMap(
-        "auto" if tried else parameters.n_components,
+        parameters.n_components,
         n_neighbors=parameters.n_neighbors,
         n_landmarks=parameters.n_landmarks,
         time=parameters.time,
@@ -440,10 +494,15 @@ def fit_diffusion_map(
         random_state=random.randint(2**31 - 1),
         n_jobs=estimator.n_jobs,
     )
-    k = int(getattr(estimator, "n_clusters_", estimator.n_clusters))
-    with validation.fit_of(mapped):
-        mapped.n_features_in_, mapped._in_float64 = X.shape[1], estimator._in_float64
-        return mapped._draw(X, weight, k, unit_variance, times, tried, scales, graph)
+    return mapped, int(getattr(estimator, "n_clusters_", estimator.n_clusters))
+
+
+def _labels(features: Array, weight: Array | None, k: int, n_threads: int) -> Array:
+    """k clusters by the features of slow functions, without a search."""
+    features = np.ascontiguousarray(features, dtype=np.float64)
+    lengths = np.sqrt(np.mean(features**2, axis=0))
+    labels = slow_labels(features / np.where(lengths > 0, lengths, 1), k)
+    return settled_labels(features, weight, labels, n_threads)
 
 
 def warn_of_components(mapped: DiffusionMap, expected: int, of: str = "") -> None:

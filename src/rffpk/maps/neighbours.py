@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -50,6 +51,7 @@ _NEIGHBOURS_A_LOGARITHM, _N_NEIGHBOURS = 2.5, 8
 # than five passes of k-means gain nothing.
 _ROWS_A_LANDMARK, _PASSES = 20, 5
 _PASSES_OF_MANY = 2
+_SETTLING_PASSES = 4
 
 # Rows whose weights are summed, and how many of them at a time, for each landmark. Results of more
 # rows are no better (bench/results/trials.md).
@@ -88,6 +90,20 @@ class NeighbourCount:
 
     def of(self, default: int) -> int:
         return self.given or self.times * default
+
+
+class Shared:
+    """What graphs of the same rows share: results by name, made when they are first wanted. Their
+    neighbours are sought for that of so many times the default number."""
+
+    def __init__(self, times: int = 1) -> None:
+        self.times = times
+        self._made: dict[Any, Any] = {}
+
+    def __call__(self, name: Any, make: Callable[[], Any]) -> Any:
+        if name not in self._made:
+            self._made[name] = make()
+        return self._made[name]
 
 
 @dataclass(frozen=True)
@@ -341,7 +357,7 @@ def distinct_where_few(
 
 
 def mutual_neighbours(
-    nodes: Columns, mass: Array, count: NeighbourCount, n_threads: int
+    nodes: Columns, mass: Array, count: NeighbourCount, n_threads: int, shared: Shared
 ) -> tuple[Neighbourhoods, csr_matrix]:
     """Neighbourhoods whose landmarks are all distinct rows, of these weights, and the weights z of
     these rows. Neighbors are mutual: each row is among the r nearest of the other.
@@ -349,9 +365,13 @@ def mutual_neighbours(
     The radii are the squared distances of the landmarks to the last of their r nearest ones,
     themselves the first; a little more, since distances are rounded.
     """
-    r = count.of(n_mutual(len(nodes)))
-    found = Neighbourhoods(nodes, r, 0.0, n_threads, cells=_cells(nodes, r, n_threads))
-    squares, index = found._nearest(nodes)
+    default = n_mutual(len(nodes))
+    r = count.of(default)
+    most = max(r, count.given or shared.times * default)
+    cells = shared("cells", lambda: _cells(nodes, most, n_threads))
+    found = Neighbourhoods(nodes, r, 0.0, n_threads, cells=cells)
+    all_squares, all_indices = shared("nearest", lambda: replace(found, r=most)._nearest(nodes))
+    squares, index = _fewer(all_squares, all_indices, found.r)
     if found.r > 1:  # the nearest is the row itself
         validation.check_underflow(float(squares.max()), [nodes])
     radii = squares.max(axis=1) * (1 + 8 * np.finfo(squares.dtype).eps)
@@ -359,6 +379,14 @@ def mutual_neighbours(
     z = found._weighed(squares, index).astype(np.float64)
     z.eliminate_zeros()
     return found, z
+
+
+def _fewer(squares: Array, index: Array, r: int) -> tuple[Array, Array]:
+    """The r nearest of more landmarks, whose indices rise, with their squared distances."""
+    if r == index.shape[1]:
+        return squares, index
+    nearest = np.sort(np.argpartition(squares, r - 1, axis=1)[:, :r], axis=1)
+    return np.take_along_axis(squares, nearest, 1), np.take_along_axis(index, nearest, 1)
 
 
 def _cells(nodes: Columns, r: int, n_threads: int) -> NearCells | None:
@@ -471,21 +499,43 @@ def k_means(
     X: Columns, weight: Array | None, centroids: Columns, n_threads: int, passes: int = _PASSES
 ) -> Columns:
     """Centroids after a few passes over the rows of X; those of empty clusters stay."""
-    p = np.ones(len(X)) if weight is None else weight
-    ends = np.arange(len(X) + 1)
     for _ in range(passes):
         labels = Neighbourhoods(centroids, 1, 0.0, n_threads).chosen(X).ravel()
-        members = csr_matrix((p, labels, ends), shape=(len(X), len(centroids)))
-        mass = np.bincount(labels, p, len(centroids))[:, None]
-        if isinstance(X, SparseRows):
-            some = diags(np.divide(1, mass, out=np.zeros_like(mass), where=mass > 0)[:, 0])
-            rest = diags(1.0 * (mass == 0)[:, 0])
-            moved = some @ members.T @ X.matrix + rest @ centroids.matrix
-            centroids = sparse_rows(moved.tocsr()).astype(X.dtype)
-            continue
-        means = np.divide(members.T @ X, mass, out=centroids.astype(np.float64), where=mass > 0)
-        centroids = means.astype(X.dtype)
+        centroids = cluster_means(X, weight, labels, centroids)
     return centroids
+
+
+def settled_labels(X: Columns, weight: Array | None, labels: Array, n_threads: int) -> Array:
+    """Clusters after a few passes of k-means that begin with others."""
+    centroids = X[: labels.max() + 1]
+    for _ in range(_SETTLING_PASSES):
+        before, centroids = labels, cluster_means(X, weight, labels, centroids)
+        labels = Neighbourhoods(centroids, 1, 0.0, n_threads).chosen(X).ravel()
+        if (labels == before).all():
+            break
+    return labels
+
+
+def cluster_cost(X: Columns, weight: Array | None, labels: Array, n_threads: int) -> float:
+    """The sum of the squared distances of the rows of X to the nearest mean of a cluster."""
+    centroids = cluster_means(X, weight, labels, X[: labels.max() + 1])
+    squares = Neighbourhoods(centroids, 1, 0.0, n_threads)._nearest(X)[0].ravel()
+    return float(squares.sum(dtype=np.float64) if weight is None else squares @ weight)
+
+
+def cluster_means(X: Columns, weight: Array | None, labels: Array, centroids: Columns) -> Columns:
+    """The means of the rows of X in each cluster; the centroids of empty clusters stay."""
+    weight = np.ones(len(X)) if weight is None else weight
+    ends = np.arange(len(X) + 1)
+    members = csr_matrix((weight, labels, ends), shape=(len(X), len(centroids)))
+    mass = np.bincount(labels, weight, len(centroids))[:, None]
+    if isinstance(X, SparseRows):
+        some = diags(np.divide(1, mass, out=np.zeros_like(mass), where=mass > 0)[:, 0])
+        rest = diags(1.0 * (mass == 0)[:, 0])
+        moved = some @ members.T @ X.matrix + rest @ centroids.matrix
+        return sparse_rows(moved.tocsr()).astype(X.dtype)
+    means = np.divide(members.T @ X, mass, out=centroids.astype(np.float64), where=mass > 0)
+    return np.asarray(means.astype(X.dtype))
 
 
 def _matrix(X: Columns) -> csr_array:

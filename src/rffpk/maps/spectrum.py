@@ -8,23 +8,25 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_matrix, diags
+from scipy.linalg import qr
+from scipy.sparse import csr_matrix
 from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
 from rffpk._utils.arrays import Array
 from rffpk._utils.columns import Columns
-from rffpk._utils.linalg import RANDOM, eigh, fixed_signs
+from rffpk._utils.linalg import RANDOM, eigh, fixed_signs, svd
 from rffpk.maps.components import Parts, divided, function_share, large_share, valley_of_rows
 from rffpk.maps.neighbours import (
     NeighbourCount,
     Neighbourhoods,
+    Shared,
     centroid_landmarks,
     distinct_where_few,
     mutual_neighbours,
 )
 
 # bench/results/trials.md has the alternatives to these.
-_PER_CLUSTER = 3  # components a cluster, at most
+_PER_CLUSTER = 2  # components a cluster, at most
 _LEAST_POWER = 0.01  # exp(-t (1 - mu)) of the last component
 _LARGEST_GAP = 0.99  # functions of faster pairs are divided by nearly zero
 _TIMES = 3  # relaxation times of the k-th pair
@@ -37,8 +39,9 @@ _RESOLVED = 0.002
 # Where no number of clusters is known, the time is that of the largest gap among so many.
 MAX_CLUSTERS = 20
 
-# Eigenpairs that are computed at least, so that the largest gap shows.
-_PAIRS = 32
+# Eigenpairs that are computed at least, so that the largest gap shows; and where the number of
+# clusters is known, as some functions do not count.
+_PAIRS, LEAST_PAIRS = 32, 12
 
 
 @dataclass(frozen=True)
@@ -92,13 +95,13 @@ class Spectrum:
         return np.asarray(decay / np.linalg.norm(decay))
 
 
-def n_pairs(k: int, wanted: int = 0) -> int:
+def n_pairs(k: int, wanted: int = 0, least: int = _PAIRS) -> int:
     """How many eigenpairs to compute."""
-    return max(_PAIRS, _PER_CLUSTER * k, wanted)
+    return max(least, _PER_CLUSTER * k, wanted)
 
 
 def decompose(
-    walk: Multiply, degrees: Array, labels: Array, pairs: int, n_rows: int
+    walk: Multiply, degrees: Array, labels: Array, pairs: int, n_rows: int, rough: int = 0
 ) -> tuple[Spectrum, Array]:
     """The slow eigenpairs of the random walk on a graph, D^-1 A f = mu f, sum_i d_i f_i^2 = sum_i
     d_i, from products with D^-1/2 A D^-1/2 and from its connected components; the functions f are
@@ -117,7 +120,11 @@ def decompose(
         def multiply(v: Array) -> Array:
             return walk(v) - constant @ (constant.T @ v)
 
-        values, others = leading_pairs(multiply, count - len(gaps), len(degrees))
+        wanted, n = count - len(gaps), len(degrees)
+        if rough:
+            values, others = rough_pairs(multiply, max(rough - len(gaps), 1), wanted, n)
+        else:
+            values, others = leading_pairs(multiply, wanted, n)
         gaps = np.r_[gaps, np.clip(1 - values, 0, 1)]
         vectors = np.hstack([vectors, others])
     functions = vectors[:, :count] / root[:, None]
@@ -157,6 +164,18 @@ def eigengaps(spectrum: Spectrum, largest: int) -> Array:
     return found
 
 
+def slow_labels(functions: Array, k: int) -> Array:
+    """Clusters of nodes by their slow functions (m, q), slowest first: the rotation of the first
+    k - 1 of these, and of the constant one, that makes them indicators of the nodes that a QR
+    factorisation with pivots chooses. Damle, Minden, Ying: Simple, direct and efficient multi-way
+    spectral clustering. Information and Inference 2019, algorithm 1.
+    """
+    functions = np.column_stack([np.ones(len(functions)), functions[:, : k - 1]])
+    pivots = qr(functions.T, mode="r", pivoting=True)[1][: functions.shape[1]]
+    left, _, right = svd(functions[pivots].T)
+    return np.argmax(np.abs(functions @ (left @ right)), axis=1)
+
+
 # ---- the leading eigenpairs of large matrices --------------------------------------------------
 
 Multiply = Callable[[Array], Array]  # of (n, b) arrays by a symmetric matrix of order n
@@ -173,6 +192,8 @@ _GAIN = 0.9  # a bound that leaves more than this part of the way to one was wor
 _RESTARTS = 20  # of a basis that is full, with a filter
 _CHECKS = 1.2  # Ritz pairs are looked at whenever the basis has grown by this factor
 _TOL = 1e-8  # of residuals
+_ROUNDS = 12  # of subspace iteration, at most
+_ROUGH = 0.02  # of residuals, as parts of the last gap, where functions serve to find clusters
 _NOISE = 1e-15  # far below them
 # Of matrices up to this order ARPACK finds so few pairs sooner, with this tolerance
 # and so many restarts at most, but some multiple eigenvalues are missed.
@@ -212,6 +233,26 @@ def leading_pairs(multiply: Multiply, k: int, n: int) -> tuple[Array, Array]:
     dense = multiply(np.eye(n))
     values, vectors = eigh((dense + dense.T) / 2, subset_by_index=[n - k, n - 1])
     return values[::-1], fixed_signs(vectors[:, ::-1])
+
+
+def rough_pairs(multiply: Multiply, k: int, most: int, n: int) -> tuple[Array, Array]:
+    """The same for `most` pairs, the first k of which are as accurate as clusters need: by subspace
+    iteration with filters, whose residuals say how near its vectors are."""
+    block = min(max(_BLOCK, most), n)
+    vectors, low = np.random.default_rng(0).standard_normal((n, block)), 0.0
+    first = slice(0, min(k, block))
+    for _ in range(_ROUNDS):
+        basis = np.linalg.qr(_filter(multiply, low, _degree(low))(vectors))[0]
+        product = multiply(basis)
+        values, turned = eigh(basis.T @ product)
+        values, turned = values[::-1], turned[:, ::-1]
+        vectors = basis @ turned
+        residuals = product @ turned[:, first] - vectors[:, first] * values[first]
+        largest = np.linalg.norm(residuals, axis=0).max()
+        if largest <= _ROUGH * (1 - values[first][-1]):
+            break
+        low = min(max(low, values[-1]), _HIGHEST)
+    return values[:most], fixed_signs(vectors[:, :most])
 
 
 def _single_vector_lanczos(multiply: Multiply, k: int, n: int) -> tuple[Array, Array] | None:
@@ -340,6 +381,19 @@ class Diffusion:
     parts: Parts
 
 
+@dataclass(frozen=True)
+class Graph:
+    """A walk over landmarks, those that count of them."""
+
+    neighbourhoods: Neighbourhoods
+    weights: csr_matrix  # sums of p z z' over all rows, or the z of landmarks that are all rows
+    degrees: Array
+    mass: Array | None  # of landmarks that are all rows
+    node: Array | None  # as in a diffusion
+    parts: Parts
+    n_sampled: int
+
+
 def diffusion(
     X: Columns,
     weight: Array | None,
@@ -352,13 +406,49 @@ def diffusion(
     random: Any,
     n_threads: int,
     only_shown: bool = False,
+    rough: bool = False,
+    shared: Shared | None = None,
 ) -> Diffusion:
     """Rows step to their nearest landmarks and from there to the rows of these; `numbers` are those
     of `landmark_numbers`. Where `enough` components count for k clusters, the functions that are
     constant on each of them are all that there is. There are none with `only_shown` where
-    components do not show the clusters."""
+    components do not show the clusters. `rough` functions serve to find clusters."""
+    shared = shared or Shared()
+    graph: Graph = shared(
+        count,
+        lambda: _graph(X, weight, numbers, count, k, spherical, random, n_threads, shared),
+    )
+    parts = graph.parts
+    if enough is not None and parts.n_kept >= enough:
+        pairs = parts.n_kept - 1
+    pairs = 0 if only_shown and not parts.show_clusters(k) else pairs
+    walk = _walk(graph.weights, graph.degrees, graph.mass)
+    spectrum, functions = shared(
+        (count, pairs),
+        lambda: decompose(
+            walk, graph.degrees, parts.labels, pairs, graph.n_sampled, k if rough else 0
+        ),
+    )
+    mu = 1 - spectrum.gaps
+    extension = functions / np.sqrt(np.where(mu > 0, mu, np.inf))
+    own = None if graph.mass is None else graph.weights @ extension
+    return Diffusion(graph.neighbourhoods, spectrum, extension, own, graph.node, parts)
+
+
+def _graph(
+    X: Columns,
+    weight: Array | None,
+    numbers: tuple[int, int],
+    count: NeighbourCount,
+    k: int,
+    spherical: bool,
+    random: Any,
+    n_threads: int,
+    shared: Shared,
+) -> Graph:
     mass = node = None
-    if (rows := distinct_where_few(X, weight, numbers, random)) is None:
+    rows = shared("distinct", lambda: distinct_where_few(X, weight, numbers, random))
+    if rows is None:
         found, some, p, nearest = centroid_landmarks(
             X, weight, numbers[1], k, count, spherical, random, n_threads
         )
@@ -366,9 +456,9 @@ def diffusion(
         held, n_sampled = graph.diagonal(), len(nearest)
     else:
         some, mass, node = rows
-        found, graph = mutual_neighbours(some, mass, count, n_threads)
-        p, nearest, degrees = mass, np.arange(len(some)), graph.T @ mass
-        held, n_sampled = graph.power(2).T @ mass, int((node >= 0).sum())
+        found, graph = mutual_neighbours(some, mass, count, n_threads, shared)
+        p, nearest, degrees = mass, np.arange(len(some)), _column_sums(graph, mass)
+        held, n_sampled = _column_sums(graph, mass, 2), int((node >= 0).sum())
         n_rows = n_sampled
     valley = valley_of_rows(some, p, nearest, n_threads)
     # Of sparse rows whose distances are rounded to zero, some may be nobody's neighbours.
@@ -376,15 +466,7 @@ def diffusion(
     parts = divided(graph, share, held, degrees, k, n_rows, valley)
     if not parts.kept.all():
         found, graph, degrees, mass, node = _without(parts.kept, found, graph, mass, node)
-    if enough is not None and parts.n_kept >= enough:
-        pairs = parts.n_kept - 1
-    pairs = 0 if only_shown and not parts.show_clusters(k) else pairs
-    walk = _walk(graph, degrees, mass)
-    spectrum, functions = decompose(walk, degrees, parts.labels, pairs, n_sampled)
-    mu = 1 - spectrum.gaps
-    extension = functions / np.sqrt(np.where(mu > 0, mu, np.inf))
-    own = None if mass is None else graph @ extension
-    return Diffusion(found, spectrum, extension, own, node, parts)
+    return Graph(found, graph, degrees, mass, node, parts, n_sampled)
 
 
 def _without(
@@ -400,17 +482,30 @@ def _without(
     if mass is None or node is None:
         return found, graph, sums, None, None
     number = np.append(np.where(kept, np.cumsum(kept) - 1, -1), -1)
-    graph, mass = (diags(1 / sums) @ graph).tocsr(), mass[kept]
-    return found, graph, graph.T @ mass, mass, number[node]
+    mass, graph = mass[kept], _scaled(graph, 1 / sums)
+    return found, graph, _column_sums(graph, mass), mass, number[node]
+
+
+def _column_sums(graph: csr_matrix, mass: Array, power: int = 1) -> Array:
+    """The sums of the powers of the entries of each column, the rows of these weights."""
+    weights = np.repeat(mass, np.diff(graph.indptr)) * graph.data**power
+    return np.bincount(graph.indices, weights, graph.shape[1])
+
+
+def _scaled(graph: csr_matrix, rows: Array, columns: Array | None = None) -> csr_matrix:
+    """A copy with rows and columns that are multiplied by numbers."""
+    data = graph.data * np.repeat(rows, np.diff(graph.indptr))
+    if columns is not None:
+        data *= columns[graph.indices]
+    return csr_matrix((data, graph.indices, graph.indptr), shape=graph.shape)
 
 
 def _walk(graph: csr_matrix, degrees: Array, mass: Array | None) -> Multiply:
     """Products with the symmetric matrix of the walk over landmarks: from the sums of p z z' over
     all rows, or, with the weights p of landmarks that are all rows, from their z."""
-    scale = diags(1 / np.sqrt(degrees))
+    scale = 1 / np.sqrt(degrees)
     if mass is None:
-        walk = (scale @ graph @ scale).tocsr()
-        return walk.__matmul__
-    there = (diags(np.sqrt(mass)) @ graph @ scale).tocsr()
+        return _scaled(graph, scale, scale).__matmul__
+    there = _scaled(graph, np.sqrt(mass), scale)
     back = there.T.tocsr()
     return lambda v: back @ (there @ v)

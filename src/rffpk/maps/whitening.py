@@ -64,13 +64,33 @@ class Whitening:
         return self(X), None
 
 
+@dataclass(frozen=True)
+class Components:
+    """The leading principal components of rows."""
+
+    mean: Array  # (d,)
+    deviations: Array  # (m,), falling, the first one
+    directions: Array  # (d, m), over the largest deviation
+
+    def whitening(self, exponent: float, n_threads: int) -> Whitening:
+        """Each divided by s^e of its standard deviation s, in units of the largest of these."""
+        matrix = self.directions * self.deviations**-exponent
+        return Whitening(self.mean, matrix, matrix.shape[1] >= _UNIT_COMPONENTS, n_threads)
+
+
 def fit_whitening(
     X: Columns, weight: Array | None, exponent: float, k: int, random: Any, n_threads: int,
     scales: Array | None = None,
 ) -> Whitening:  # fmt: skip
-    """The whitening of rows that have been checked, for k clusters: at most 2 k components, each
-    divided by s^e of its standard deviation s, in units of the largest of these. Columns are
-    multiplied by `scales` first.
+    """The whitening of rows that have been checked, for k clusters."""
+    return fit_components(X, weight, k, random, scales).whitening(exponent, n_threads)
+
+
+def fit_components(
+    X: Columns, weight: Array | None, k: int, random: Any, scales: Array | None = None
+) -> Components:
+    """At most 2 k components of rows that have been checked, whose columns are multiplied by
+    `scales` first.
 
     O(n d min(n, d)) time for n rows, at most 20 000; O(n_entries k) for many sparse columns.
     """
@@ -83,13 +103,13 @@ def fit_whitening(
     deviations, vectors = _components(x, mean, np.sqrt(share)[:, None], _PER_CLUSTER * k)
     largest = deviations[0]
     if not rows_differ(x[share > 0]):
-        return Whitening(mean, np.zeros((X.shape[1], 1)), False, n_threads)
+        return Components(mean, np.ones(1), np.zeros((X.shape[1], 1)))
     validation.check_underflow(float(largest**2), [x])
     kept = deviations >= _RESOLVED * largest
-    matrix = vectors[:, kept] * ((deviations[kept] / largest) ** -exponent / largest)
+    directions = vectors[:, kept] / largest
     if scales is not None:
-        mean, matrix = mean / scales, scales[:, None] * matrix
-    return Whitening(mean, matrix, matrix.shape[1] >= _UNIT_COMPONENTS, n_threads)
+        mean, directions = mean / scales, scales[:, None] * directions
+    return Components(mean, deviations[kept] / largest, directions)
 
 
 def _mean(x: Columns, share: Array) -> Array:
