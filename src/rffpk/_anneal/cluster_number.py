@@ -49,7 +49,7 @@ from rffpk.maps.whitening import fit_components
 _ONE = 0.3  # what one cluster begins with
 _ALIKE = 1.25  # of numbers whose ratio is smaller only the best is given
 _NUMBERS = 5  # that are given, at most
-_PAIRS = 64  # eigenpairs of each graph
+_PAIRS = 40  # eigenpairs of each graph
 _GRAPH_ROWS = 1200  # whose graphs are made
 _GRAPHS = ((None, 1), (None, 2), (0.5, 1), (1.0, 1))  # whitening, times the default neighbours
 _WHITENED = 20  # clusters that whitening makes components for
