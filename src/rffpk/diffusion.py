@@ -54,7 +54,7 @@ class DiffusionPowerKMeans(AnnealedClusterer):
     clustering and normalized cuts. KDD 2004; ``docs/math.md``, eq. (17.6)).
 
     The map costs O(n_samples n_landmarks n_features), a pass O(n_samples n_components k), with at
-    most 3 k components. `predict` gives rows that were fitted their labels.
+    most 2 k components. `predict` gives rows that were fitted their labels.
 
     With ``metric="precomputed"`` X is a graph of shape (n_samples, n_samples), sparse or dense, of
     affinities >= 0, larger for nearer rows, taken as (A + A') / 2; new rows have affinities to the
@@ -105,7 +105,7 @@ class DiffusionPowerKMeans(AnnealedClusterer):
         distances, if there is one. Not for collections of Dask or missing views.
     n_components : "auto" or int, default="auto"
         Number of features, the slowest functions of the walk. "auto": those that have not decayed
-        at `time` and do not live on few rows, at most three for each cluster.
+        at `time` and do not live on few rows, at most two for each cluster.
     n_neighbors : "auto" or int, default="auto"
         Number of landmarks that the walk can step to from a row. "auto": 8 if landmarks are
         centroids; 2.5 log(m) mutual ones if they are the m distinct rows. Of 20 000 rows or more
@@ -123,9 +123,9 @@ class DiffusionPowerKMeans(AnnealedClusterer):
     whitening : "auto", None or float, default="auto"
         A number from 0 to 1: neighbors by at most 2 k principal components, divided by this power
         of their standard deviations; from 8 components on rows get length one. None: columns.
-        "auto": the best of three of these, or the clusters of the columns themselves, by trials on
-        a sample (``docs/math.md``, section 20); None with "cosine", and from 100 clusters on where
-        landmarks are centroids.
+        "auto": None or 1, or the clusters of the columns themselves, by trials on a sample
+        (``docs/math.md``, section 20); None with "cosine", and from 100 clusters on where landmarks
+        are centroids. A given `n_neighbors` adds 0.5 to the trials.
     cache : "auto", bool or int, default="auto"
         Whether features are stored, in the dtype of X. "auto": if they take at most a quarter of
         the available memory; a number: at most so many bytes. True: always, or a MemoryError.

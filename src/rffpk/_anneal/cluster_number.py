@@ -365,7 +365,7 @@ class _OfGraph(_Evidence):
     """What the witnesses who need no distances say of the nodes of a graph of affinities."""
 
     def __init__(self, X: Columns, weight: Array | None) -> None:
-        self.graph = graph_diffusion(X, weight, _SEPARATED, _PAIRS, None)
+        self.graph = graph_diffusion(X, weight, _SEPARATED, _PAIRS, None, rough=True)
         edges, n = self.graph.graph, X.shape[0]
         degrees = np.asarray(edges.sum(axis=1)).ravel()
         r = max((edges.nnz - np.count_nonzero(edges.diagonal())) / n, 1.0)

@@ -62,7 +62,7 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
     ----------
     n_components : "auto" or int, default="auto"
         Number of features, the slowest functions of the walk. "auto": those that have not decayed
-        at `time` and do not live on few rows, at most three for each cluster.
+        at `time` and do not live on few rows, at most two for each cluster.
     n_neighbors : "auto" or int, default="auto"
         Number of landmarks that the walk can step to from a row. "auto": 8 if landmarks are
         centroids; 2.5 log(m) mutual ones if they are the m distinct rows. Of 20 000 rows or more
@@ -199,7 +199,7 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         pairs, enough = (0, None) if graph == "never" else (pairs, enough)
         found: Diffusion | GraphDiffusion
         if self.metric == PRECOMPUTED:
-            found = graph_diffusion(X, weight, k, pairs, enough)
+            found = graph_diffusion(X, weight, k, pairs, enough, rough)
         else:
             found = self._diffusion(
                 X, weight, k, times, pairs, enough, scales, graph == "if shown", rough,

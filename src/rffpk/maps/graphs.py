@@ -120,7 +120,12 @@ def symmetric(X: Columns, mass: Array) -> csr_array:
 
 
 def graph_diffusion(
-    X: Columns, weight: Array | None, k: int, pairs: int, enough: int | None
+    X: Columns,
+    weight: Array | None,
+    k: int,
+    pairs: int,
+    enough: int | None,
+    rough: bool = False,
 ) -> GraphDiffusion:
     """The walk along the edges of a graph, in proportion to their affinities and to the weights of
     the rows where they end. Parameters are those of `diffusion`.
@@ -145,7 +150,7 @@ def graph_diffusion(
     scale = diags(1 / np.sqrt(degrees))
     walk = csr_array(scale @ weighted @ scale)
     spectrum, functions = decompose(
-        lambda v: (v + walk @ v) / 2, degrees, parts.labels, pairs, n_rows
+        lambda v: (v + walk @ v) / 2, degrees, parts.labels, pairs, n_rows, k if rough else 0
     )
     spectrum = replace(spectrum, gaps=np.minimum(2 * spectrum.gaps, 1))
     mu = 1 - spectrum.gaps
