@@ -16,7 +16,7 @@ from test_docs import FITS
 import rffpk
 from rffpk._utils import messages
 from rffpk._utils.files import whole_file
-from rffpk.power import AnnealedClusterer
+from rffpk.profiles import describe
 
 PACKAGE = Path(rffpk.__file__).parent
 X = np.random.RandomState(0).randn(60, 4)
@@ -132,40 +132,40 @@ def test_a_file_is_written_with_the_permissions_of_the_one_that_it_replaces(tmp_
 # ---- warnings -----------------------------------------------------------------------------------
 
 
-def fitted():
-    rffpk.DiffusionPowerKMeans(2, whitening="auto", random_state=0).fit(X[:60])
+def described(model):
+    describe(model, X, n_resamples=2, random_state=0)
 
 
 @pytest.mark.promise(
     "Process-wide state",
-    "Warnings of fits inside of a fit are hidden. Warnings of other threads are not.",
+    "Warnings of the refits of `describe` are hidden. Warnings of other threads are not.",
 )
 def test_a_warning_of_another_thread_is_seen_while_ours_are_not_wanted(monkeypatch):
     """Whatever an inner fit warns of is not said; what another thread says meanwhile is."""
-    inner, said = AnnealedClusterer.fit, []
+    model, inner, said = rffpk.PowerKMeans(2, random_state=0).fit(X), rffpk.PowerKMeans.fit, []
 
     def fit(self, *arguments, **options):
         with ThreadPoolExecutor(1) as other:
             other.submit(warnings.warn, "of another thread", ConvergenceWarning).result()
-        if isinstance(self, rffpk.PowerKMeans):
-            messages.warn("of an inner fit", ConvergenceWarning)
-        said.append(type(self))
+        messages.warn("of an inner fit", ConvergenceWarning)
+        said.append(self)
         return inner(self, *arguments, **options)
 
-    monkeypatch.setattr(AnnealedClusterer, "fit", fit)
+    monkeypatch.setattr(rffpk.PowerKMeans, "fit", fit)
     filters = list(warnings.filters)
     with pytest.warns(ConvergenceWarning) as seen:
         warnings.simplefilter("always")
-        fitted()
+        described(model)
     texts = [str(warning.message) for warning in seen]
-    assert texts.count("of another thread") == len(said)
-    assert rffpk.PowerKMeans in said and "of an inner fit" not in texts
+    assert texts.count("of another thread") == len(said) == 2
+    assert "of an inner fit" not in texts
     assert warnings.filters == filters
 
 
 @pytest.mark.promise(like="test_a_warning_of_another_thread_is_seen_while_ours_are_not_wanted")
 def test_filters_outlive_calls_that_overlap(monkeypatch):
     """The first of two calls to begin an inner fit is the first to end."""
+    model = rffpk.PowerKMeans(2, random_state=0).fit(X)
     filters, inner = list(warnings.filters), rffpk.PowerKMeans.fit
     first, second, ended = threading.Event(), threading.Event(), threading.Event()
 
@@ -180,9 +180,9 @@ def test_filters_outlive_calls_that_overlap(monkeypatch):
 
     monkeypatch.setattr(rffpk.PowerKMeans, "fit", fit)
     with ThreadPoolExecutor(2) as pool:
-        one = pool.submit(fitted)
+        one = pool.submit(described, model)
         assert first.wait(60)
-        other = pool.submit(fitted)
+        other = pool.submit(described, model)
         one.result()
         ended.set()
         other.result()

@@ -1,6 +1,7 @@
 """Diffusion features and whole fits on them, against the product with the landmarks and peers.
 
     python -m bench.speed.diffusion [--scale X] [--repeats N] [--threads N] [--apart X]
+        [--only-small]
 
 Float32, defaults of `DiffusionPowerKMeans`. `--scale 0.1` takes a tenth of all
 rows. The parts, each a table:
@@ -13,6 +14,9 @@ rows. The parts, each a table:
 - Two moons of 10^5, 10^6 and 10^7 rows: seconds, ARI, and the peak of the memory above that before
   the fit, in a process of its own.
 - SpectralClustering on two moons, rows doubling until it takes more than a minute.
+- CPU seconds of fits of small sets, as multiples of those of SpectralClustering: bundled and
+  generated ones, medians of ratios within a turn. `--only-small` prints this part alone; CPU
+  seconds of one thread need `OMP_NUM_THREADS=1`.
 """
 
 from __future__ import annotations
@@ -24,8 +28,9 @@ from functools import partial
 
 import numpy as np
 from sklearn.cluster import KMeans, SpectralClustering
-from sklearn.datasets import make_moons
+from sklearn.datasets import load_digits, load_wine, make_blobs, make_moons
 from sklearn.metrics import adjusted_rand_score
+from sklearn.preprocessing import scale
 
 from bench import commands, tables, timing
 from bench.internals import Landmarks, _core
@@ -148,7 +153,6 @@ def growth(sizes: list[int], threads: int) -> None:
 def spectral(first: int) -> None:
     print("\nSpectralClustering, nearest neighbors, two moons\n")
     tables.print_heading("rows", "s", "ARI")
-    warnings.filterwarnings("ignore", "Graph is not fully connected")
     n, seconds = first, 0.0
     while seconds < MINUTE:
         X, y = make_moons(n, noise=0.06, random_state=0)
@@ -156,6 +160,60 @@ def spectral(first: int) -> None:
         seconds, labels = timing.timed(partial(model.fit_predict, X))
         tables.print_row(n, f"{seconds:.2f}", f"{adjusted_rand_score(y, labels):.3f}")
         n *= 2
+
+
+def faces(n: int, d: int, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """Rows about k points, in whose columns three directions of light vary most."""
+    random = np.random.default_rng(0)
+    y = np.arange(n) * k // n
+    light = 3 * random.standard_normal((n, 3)) @ random.standard_normal((3, d))
+    return random.standard_normal((k, d))[y] + light + 1.2 * random.standard_normal((n, d)), y
+
+
+def letters(n: int, d: int, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """k groups in 40 directions of many columns."""
+    random = np.random.default_rng(0)
+    y, basis = np.arange(n) % k, random.standard_normal((40, d)) / np.sqrt(40)
+    inside = random.standard_normal((n, 40)) * np.linspace(1.5, 0.5, 40)
+    points = 1.3 * random.standard_normal((k, 40))[y] + inside
+    return points @ basis + 0.3 * random.standard_normal((n, d)), y
+
+
+def small_sets() -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    wine = load_wine(return_X_y=True)
+    return {
+        "digits": load_digits(return_X_y=True),
+        "wine": (scale(wine[0]), wine[1]),
+        "moons": make_moons(2000, noise=0.06, random_state=0),
+        "five blobs": make_blobs(2000, 10, centers=5, cluster_std=2.0, random_state=0)[:2],
+        "thirty blobs": make_blobs(3000, 50, centers=30, cluster_std=4.0, random_state=1)[:2],
+        "faces": faces(200, 500, 20),
+        "letters": letters(1500, 617, 26),
+    }
+
+
+def small(repeats: int) -> None:
+    print("\nSmall sets, CPU seconds as multiples of SpectralClustering's\n")
+    tables.print_heading("set", "rows x columns", "k", "ms", "fit", 'n_clusters="auto"', "noise")
+    found = []
+    for name, (X, y) in small_sets().items():
+        k, turns = len(np.unique(y)), []
+        for seed in range(repeats):
+            models = [
+                SpectralClustering(k, affinity="nearest_neighbors", random_state=seed),
+                DiffusionPowerKMeans(k, random_state=seed, n_jobs=1),
+                DiffusionPowerKMeans("auto", random_state=seed, n_jobs=1),
+                DiffusionPowerKMeans(k, noise="auto", random_state=seed, n_jobs=1),
+            ]
+            turns.append([spent(partial(model.fit, X))[1] for model in models])
+        peer, *ours = np.array(turns).T
+        ratios = [np.median(each / peer) for each in ours]
+        found.append(ratios)
+        cells = (f"{ratio:.2f}" for ratio in ratios)
+        size = f"{X.shape[0]} x {X.shape[1]}"
+        tables.print_row(name, size, k, f"{1e3 * np.median(peer):.0f}", *cells)
+    means = np.exp(np.mean(np.log(found), axis=0))
+    tables.print_row("geometric mean", "", "", "", *(f"{mean:.2f}" for mean in means))
 
 
 def main() -> None:
@@ -170,7 +228,12 @@ def main() -> None:
         help="spread of the centers in each column, in standard deviations: at 0.35 clusters of 50 "
         "columns overlap",
     )
+    parser.add_argument("--only-small", action="store_true")
     args = parser.parse_args()
+    warnings.filterwarnings("ignore", "Graph is not fully connected|.*connected components")
+    small(args.repeats)
+    if args.only_small:
+        return
 
     def rows(n: int) -> int:
         return int(args.scale * n)
