@@ -357,7 +357,11 @@ def distinct_where_few(
 
 
 def mutual_neighbours(
-    nodes: Columns, mass: Array, count: NeighbourCount, n_threads: int, shared: Shared
+    nodes: Columns,
+    mass: Array,
+    count: NeighbourCount,
+    n_threads: int,
+    shared: Shared | None = None,
 ) -> tuple[Neighbourhoods, csr_matrix]:
     """Neighbourhoods whose landmarks are all distinct rows, of these weights, and the weights z of
     these rows. Neighbors are mutual: each row is among the r nearest of the other.
@@ -365,6 +369,7 @@ def mutual_neighbours(
     The radii are the squared distances of the landmarks to the last of their r nearest ones,
     themselves the first; a little more, since distances are rounded.
     """
+    shared = shared or Shared()
     default = n_mutual(len(nodes))
     r = count.of(default)
     most = max(r, count.given or shared.times * default)
