@@ -155,7 +155,7 @@ class KernelKMeans(Clusterer):
         kernels = PRECOMPUTED if precomputed else [one_kernel(self)]
         return KernelProblem(kernels, **{"plan": self._plan, "init": self.init, **more})
 
-    def _plan(self, k: int, critical: float, in_components: bool) -> search.Plan:
+    def _plan(self, k: int, critical: float) -> search.Plan:
         schedule = search.Schedule(-math.inf, -math.inf, int(self.max_iter), float(self.tol))
         starts = search.given_starts(schedule, self.init, self.n_init, _AUTO_EQUAL_STARTS)
         return search.Plan(starts)
@@ -270,7 +270,7 @@ class KernelPowerKMeans(KernelKMeans):
         check_annealing(self.annealing)
 
     def _problem(self, **more: Any) -> KernelProblem:
-        return super()._problem(**_annealed(self, swaps=True), **more)
+        return super()._problem(**_annealed(self), **more)
 
 
 @parameters
@@ -402,36 +402,35 @@ class MultiKernelPowerKMeans(Clusterer):
     def _problem(self) -> KernelProblem:
         return KernelProblem(
             self.kernels, objective=WeightedViews(float(self.weight_entropy)), several=True,
-            published=self._published, **_annealed(self, swaps=False),
+            published=self._published, **_annealed(self),
         )  # fmt: skip
 
     def _published(self, run: KernelRun) -> None:
-        self.kernel_weights_, unit = run.alpha, run.space.context.history.unit
-        self.lambda_ = float(self.weight_entropy) * run.space.total_weight * unit
+        self.kernel_weights_, unit = run.alpha, run.rows.context.history.unit
+        self.lambda_ = float(self.weight_entropy) * run.rows.total_weight * unit
 
 
 # ---- the starts ----------------------------------------------------------------------------------
 
 
-def _annealed(model: Any, swaps: bool) -> dict[str, Any]:
-    """The parts of a problem with annealed starts; `swaps`: whether centroids are swapped after
-    them by default."""
+def _annealed(model: Any) -> dict[str, Any]:
+    """The parts of a problem with annealed starts. A schedule that is given, and one with a soft
+    end, are followed with the kernels themselves."""
     given = search_parameters(model)
+    hard = given.ends_hard and (given.is_default or given.start == -math.inf)
     return {
-        "plan": partial(_plan, given, swaps),
+        "plan": partial(_plan, given, hard),
         "init": given.init,
         "annealed": True,
-        "components": given.differs and given.ends_hard,
+        "exact": not hard,
     }
 
 
-def _plan(
-    given: SearchParameters, swaps: bool, k: int, critical: float, in_components: bool
-) -> search.Plan:
-    """The starts, and the number of swaps, which are made with principal components only."""
+def _plan(given: SearchParameters, hard: bool, k: int, critical: float) -> search.Plan:
+    """The starts, and the number of swaps, which are made on components only."""
     number = given.swaps
     if number is None:
-        number = automatic_swaps(k) if swaps and given.n_init is None else 0
-    number = number if in_components and k > 1 else 0
+        number = automatic_swaps(k) if given.differs and given.n_init is None else 0
+    number = number if hard and k > 1 else 0
     starts = given.starts(critical, _STARTS_BEFORE_SWAPS if number else _AUTO_STARTS)
     return search.Plan(starts, number, critical=critical)

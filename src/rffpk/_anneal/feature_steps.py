@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeVar
 
@@ -259,29 +259,6 @@ class FeatureRun:
         if len(chosen):
             theta[np.flatnonzero(empty)[: len(chosen)]] = chosen
         return len(chosen)
-
-
-@dataclass
-class FeatureSpace:
-    """What starts over features share; they run one after the other."""
-
-    rows: Rows
-    variance: float
-    objective: PowerMean
-    seed: Callable[[int], Array]  # draws initial centroids (k, F) of a start
-    context: FitContext
-    most: int  # the largest number of centroids, with those that swaps add
-
-    lockstep: bool = field(default=False, init=False)
-
-    def begin(self, numbers: list[int]) -> list[FeatureRun]:
-        """Runs of the starts with these numbers."""
-        given = self.variance, self.objective, self.context
-        return [FeatureRun(self.rows, self.seed(n), *given, n, self.most) for n in numbers]
-
-    def advance(self, runs: list[FeatureRun], stages: list[Stage]) -> list[StageEnd | None]:
-        """One stage of each run."""
-        return [run.follow(stage) for run, stage in zip(runs, stages)]
 
 
 # ---- which centroids coincide, and where those of empty clusters move ----------------------------
