@@ -34,6 +34,7 @@ from rffpk._anneal.kernel_products import Products
 from rffpk._anneal.search import Schedule
 from rffpk._utils import config
 from rffpk._utils.linalg import ritz_values
+from rffpk._utils.messages import without
 from rffpk.maps import kernels
 
 ONE_KERNEL = [KernelKMeans, KernelPowerKMeans]
@@ -171,6 +172,37 @@ def test_results_and_methods_agree(blobs, dtype, estimator, cache):
     assert_allclose(memberships.sum(axis=1), 1, rtol=1e-5)
     assert_array_equal(memberships.argmax(axis=1), model.labels_)
     assert_allclose(model.score(X), -model.inertia_, rtol=1e-4)
+
+
+@pytest.mark.parametrize("estimator", EVERY)
+@pytest.mark.parametrize("cache", [True, False])
+@given(
+    arrays(np.int8, st.tuples(st.integers(3, 30), st.integers(1, 3)), elements=st.integers(-2, 2)),
+    st.integers(1, 3),
+)
+def test_labels_are_those_of_predict_where_rows_are_in_the_middle(estimator, cache, X, k):
+    """Rows of small integers are often as far from one centroid as from another."""
+    with without(ConvergenceWarning):
+        model = estimator(k, n_init=2, cache=cache, random_state=0)
+        if "kernel" in model.get_params():
+            model.set_params(kernel="linear")
+        model.set_params(store_memberships=True).fit(X.astype(float))
+    assert_array_equal(model.predict(X.astype(float)), model.labels_)
+    found = model.transform(X.astype(float))
+    assert_array_equal(found.argmin(axis=1), model.labels_)
+    assert_allclose(model.predict_proba(X.astype(float)), model.memberships_, atol=1e-6)
+
+
+def test_a_fit_computes_a_stored_kernel_once():
+    X, calls = np.random.default_rng(0).standard_normal((600, 3)), []
+
+    def kernel(a, b):
+        calls.append(1)
+        return a @ b
+
+    model = KernelKMeans(3, kernel=kernel, cache=True, random_state=0).fit(X)
+    assert len(calls) < 1.5 * 600**2  # a third of the rows besides, which tell where the mean is
+    assert_array_equal(model.predict(X), model.labels_)
 
 
 def test_distances_are_those_in_explicit_features(blobs):

@@ -4,7 +4,7 @@ search, finish, publish."""
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal, TypeVar, get_args
@@ -63,9 +63,8 @@ from rffpk.maps.kernels import FittedKernel, matched
 
 M = TypeVar("M", bound=Any)
 
-# Distances are equal if they differ by so many rounding errors of the numbers that they are
-# differences of: the labels of rows in the middle do not depend on the order of sums.
-_SAME = 16.0
+# Distances have errors of this part of the numbers that they are differences of.
+_ROUNDING = 1e-12
 
 KernelInit = Literal["k-means++", "random", "k-means", "spectral"]
 
@@ -99,14 +98,19 @@ class PreparedKernels:
     given: Array | None  # initial centroids (k, n)
     several: bool  # whether each kernel has a view of its own
 
-    def plan(self) -> Plan:
-        """The starts, by the critical exponent of the rows with equal kernel weights."""
-        critical = 0.0
+    def plan(self, components: Rows | None) -> Plan:
+        """The starts, by the critical exponent of what they run on: components of the rows, or the
+        kernels with equal weights."""
+        rows, critical = self.rows, 0.0
         if self.problem.annealed:
-            critical = self.rows.exponent(self.rows.equal)
+            if components is None:
+                gram = rows.gram(rows.equal)
+            else:
+                x = components.xs[0][rows.some]
+                gram = x @ x.T
+            critical = rows.exponent(gram)
             critical = critical if math.isfinite(critical) else 0.0
-        plan = self.problem.plan(self.rows.context.k, critical)
-        return replace(plan, critical=critical)
+        return replace(self.problem.plan(rows.context.k, critical), critical=critical)
 
     def components(self, alpha: Array) -> Rows:
         """Principal components of the kernel that these kernel weights give."""
@@ -126,27 +130,19 @@ class KernelCentroids:
     n_threads: int
 
     def labels(self, xs: list[Array]) -> NDArray[np.int32]:
-        """The nearest centroids of rows that were fitted and of new ones."""
+        """The nearest centroids, the first of equals, of rows that were fitted and of new ones."""
+        return self.distances(xs, False).argmin(axis=1).astype(np.int32)
 
-        def of_block(xs: list[Array]) -> Array:
-            products = [product for product, _ in self._crossed(xs)]
-            return nearest(products, self.squares, self.alpha, self._dtype)[:, None]
-
-        return by_blocks(of_block, xs, self.kernels[0].n, self.n_threads)[:, 0]
-
-    def distances(self, xs: list[Array]) -> Array:
-        """Squared distances (n, k) of rows from the centroids."""
+    def distances(self, xs: list[Array], whole: bool) -> Array:
+        """Squared distances (n, k) of rows from the centroids; `whole`: with k(x, x), which does
+        not change their order."""
 
         def of_block(xs: list[Array]) -> Array:
             products, diagonals = zip(*self._crossed(xs))
-            total = _gaps(products, self.squares, self.alpha)
-            return total + (self.alpha @ np.stack(diagonals))[:, None]
+            gaps = gaps_to_centroids(products, self.squares, self.alpha)
+            return gaps + (self.alpha @ np.stack(diagonals))[:, None] if whole else gaps
 
-        return np.maximum(by_blocks(of_block, xs, self.kernels[0].n, self.n_threads), 0)
-
-    @property
-    def _dtype(self) -> Any:
-        return np.result_type(*(centered.dtype for centered in self.kernels))
+        return by_blocks(of_block, xs, self.kernels[0].n, self.n_threads)
 
     def _crossed(self, xs: list[Array]) -> Iterator[tuple[Array, Array | None]]:
         """For each kernel the products of rows with the centroids, and their squared norms."""
@@ -163,24 +159,18 @@ def unit_weights(coef: Array) -> Array:
     return np.asarray(coef / np.where(sums != 0, sums, 1))
 
 
-def _gaps(products: Sequence[Array], squares: Array, alpha: Array) -> Array:
+def gaps_to_centroids(products: Iterable[Array], squares: Array, alpha: Array) -> Array:
     """Squared distances (n, k), less the squared norms of the rows, from the products (n, k) of
-    rows with centroids in each kernel and the squared norms (L, k) of these."""
-    gaps = alpha @ squares - 2 * alpha[0] * products[0]
-    for weight, product in zip(alpha[1:], products[1:]):
-        gaps -= 2 * weight * product
-    return np.asarray(gaps)
-
-
-def nearest(products: Sequence[Array], squares: Array, alpha: Array, dtype: Any) -> Array:
-    """The nearest centroid of each row, int32, the first of those that are as near up to rounding
-    errors of kernels of this dtype; arguments as `_gaps` has them."""
-    gaps = _gaps(products, squares, alpha)
-    sizes = _gaps([-np.abs(product) for product in products], np.abs(squares), alpha)
-    least = gaps.argmin(axis=1)[:, None]
-    error = sizes + np.take_along_axis(sizes, least, 1)
-    same = gaps - np.take_along_axis(gaps, least, 1) <= _SAME * float(np.finfo(dtype).eps) * error
-    return same.argmax(axis=1).astype(np.int32)
+    rows with centroids in each kernel and the squared norms (L, k) of these. Those that exceed the
+    least by rounding errors are equal to it, so that labels do not depend on the order of sums."""
+    gaps, sizes = alpha @ squares, alpha @ np.abs(squares)
+    for weight, product in zip(alpha, products):
+        gaps = gaps - 2 * weight * product
+        sizes = sizes + 2 * weight * np.abs(product)
+    at = gaps.argmin(axis=1)[:, None]
+    least = np.take_along_axis(gaps, at, 1)
+    error = _ROUNDING * (sizes + np.take_along_axis(sizes, at, 1))
+    return np.where(gaps - least <= error, least, gaps)
 
 
 @observed
@@ -335,13 +325,15 @@ def _search_components(found: PreparedKernels) -> tuple[KernelRun, StartEnd, Pla
     The weights of several kernels are those at the end of one start with equal weights.
     """
     rows, alpha = found.rows, found.rows.equal
-    plan, history = found.plan(), rows.context.history
+    history = rows.context.history
     if rows.objective.learns_weights and len(alpha) > 1:
         components = found.components(alpha)
+        plan = found.plan(components)
         first = _begin(found, components, plan, len(plan.starts))
         end = follow(first, plan.starts[-1], components.dtype)
         alpha = _settle(found, first, end, alpha, plan.schedule).alpha
     components = found.components(alpha)
+    plan = found.plan(components)
     p = np.ones(rows.products.n) if rows.weight is None else rows.weight
     left_out = kernel_variance(rows.products, alpha, p) - total_squares(components)
     penalty = rows.objective.penalty(alpha, rows.total_weight)
@@ -394,7 +386,7 @@ def _search_kernels(found: PreparedKernels) -> tuple[KernelRun, StartEnd, Plan]:
         W = initial_weights(rows, components, init) if given is None else given
         return found.problem.run(rows, W, alpha, number)
 
-    plan = found.plan()
+    plan = found.plan(None)
     run, end, _ = search(begin, plan.starts, context.history, rows.products.dtype)
     if found.problem.annealed and math.isinf(end.s):  # it began at given centroids
         end.s = run.nearly_hard_exponent()
@@ -444,10 +436,11 @@ def finish(
 ) -> tuple[Ending, dict[str, Any]]:
     """The end of the run, and the attributes of the fitted model."""
     rows, context = found.rows, found.rows.context
-    unit, weights = context.history.unit, unit_weights(run.W)
-    Y = run.Y.astype(np.float64) / run.W.sum(axis=1, dtype=np.float64)[:, None]
+    products, unit, weights = rows.products, context.history.unit, unit_weights(run.W)
+    Y = products.multiply(weights, precise=True)
     squares = squared_norms(weights, Y)
-    labels = nearest(Y.swapaxes(1, 2), squares, run.alpha, run.W.dtype)
+    gaps = gaps_to_centroids(Y.swapaxes(1, 2), squares, run.alpha)
+    labels = gaps.argmin(axis=1).astype(np.int32)
     members = rows.members(labels, context.k)
     attributes = {
         "labels_": labels,
@@ -462,12 +455,12 @@ def finish(
     }
     exponent = end.s
     if plan.schedule.ends_hard:
-        found_exponent = rows.exponent(run.alpha, labels) - decompositions.BELOW
+        found_exponent = rows.exponent(rows.gram(run.alpha), labels) - decompositions.BELOW
         exponent = found_exponent if math.isfinite(found_exponent) else end.s
     attributes["membership_exponent_"] = exponent
     if model.store_memberships:
-        dtype = found.xs[0].dtype
-        attributes["memberships_"] = _memberships(run.distances(), exponent, dtype)
+        d = np.maximum(gaps + (run.alpha @ products.diagonals)[:, None], 0)
+        attributes["memberships_"] = _memberships(d, exponent, found.xs[0].dtype)
     s = -math.inf if plan.schedule.ends_hard else end.s
     return _ending(found, run, attributes, plan, s), attributes
 
@@ -532,7 +525,7 @@ def measure(
                 "contain. For the fitted rows, the score is -inertia_, and "
                 "store_memberships=True keeps the memberships."
             )
-        squares = centroids.distances(xs)
+        squares = np.maximum(centroids.distances(xs, True), 0)
     if want == "memberships":
         s = model.membership_exponent_ if s is None else s
         return _memberships(squares, s, xs[0].dtype)

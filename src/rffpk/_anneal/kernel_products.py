@@ -104,23 +104,22 @@ class Products:
         run_all(fill, tiles(self.n, self.n), self.n_threads)
         return matrices
 
-    def multiply(self, W: Array) -> Array:
-        """W K_l of all kernels, (L, m, n), for W (m, n)."""
-        W = np.ascontiguousarray(W, dtype=self.dtype)
-        Ws = np.broadcast_to(W, (len(self.kernels), *W.shape))
-        out = np.empty(Ws.shape, dtype=self.dtype)
-        if self.stored is not None:
-            for each, matrix, product in zip(Ws, self.stored, out):
-                config.backend().skinny_product(each, matrix, product, self.n_threads)
+    def multiply(self, W: Array, precise: bool = False) -> Array:
+        """W K_l of all kernels, (L, m, n), for W (m, n); `precise`: in double precision, which the
+        kernels are recomputed for if they are stored in single precision."""
+        dtype = np.dtype(np.float64) if precise else self.dtype
+        W = np.ascontiguousarray(W, dtype=dtype)
+        out = np.empty((len(self.kernels), *W.shape), dtype=dtype)
+        if self.stored is not None and dtype == self.dtype:
+            for matrix, product in zip(self.stored, out):
+                config.backend().skinny_product(W, matrix, product, self.n_threads)
             return out
 
         def fill(row_tiles: list[tuple[slice, slice]]) -> None:
             rows = row_tiles[0][0]
-            for number, product in enumerate(out):
-                kernel = self.kernels[number]
+            for kernel, product in zip(self.kernels, out):
                 parts = (
-                    Ws[number][:, columns] @ kernel.block(rows, columns, self.dtype).T
-                    for _, columns in row_tiles
+                    W[:, columns] @ kernel.block(rows, columns, dtype).T for _, columns in row_tiles
                 )
                 product[:, rows] = sum(parts)
 

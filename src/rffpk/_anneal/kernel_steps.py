@@ -39,6 +39,7 @@ class KernelRows:
 
     total_weight: float = field(init=False)
     counted: Array = field(init=False)  # (n,): whether the weights are not zero
+    some: Array = field(init=False)  # (m,), at most 500 of these rows, evenly spaced
     equal: Array = field(init=False)  # (L,): equal kernel weights, and with them ...
     variance: float = field(init=False)  # ... the total variance of the features
 
@@ -53,23 +54,28 @@ class KernelRows:
         dtype = self.products.dtype
         resolved = 1e3 * float(np.finfo(dtype).eps)
         validation.check_weighted_variance(variance, plain, resolved, dtype)
-        vars(self).update(total_weight=total, counted=counted, equal=equal, variance=variance)
+        index = np.flatnonzero(counted)
+        vars(self).update(
+            total_weight=total, counted=counted, some=index[:: -(-len(index) // _EXPONENT_ROWS)],
+            equal=equal, variance=variance,
+        )  # fmt: skip
 
     def members(self, labels: Array, k: int) -> Array:
         """The weights (k, n) of the rows in their clusters."""
         inside = np.arange(k)[:, None] == labels
         return np.asarray(inside * (1.0 if self.weight is None else self.weight))
 
-    def exponent(self, alpha: Array, labels: Array | None = None) -> float:
-        """The critical exponent of the rows; with labels (n,), that inside of the clusters. From at
-        most 500 rows, evenly spaced."""
-        index = np.flatnonzero(self.counted)
-        index = index[:: -(-len(index) // _EXPONENT_ROWS)]
-        gram = np.tensordot(alpha, self.products.rows(index)[:, :, index].astype(np.float64), 1)
-        labels = np.zeros(len(index), int) if labels is None else labels[index]
-        return exponent_about_means(
-            gram, labels, None if self.weight is None else self.weight[index]
-        )
+    def gram(self, alpha: Array) -> Array:
+        """The inner products (m, m) of some rows with these kernel weights."""
+        products = self.products.rows(self.some)[:, :, self.some]
+        return np.tensordot(alpha, products.astype(np.float64), 1)
+
+    def exponent(self, gram: Array, labels: Array | None = None) -> float:
+        """The critical exponent of some rows with these inner products (m, m); with labels (n,) of
+        the rows, that inside of the clusters."""
+        labels = np.zeros(len(gram), int) if labels is None else labels[self.some]
+        weight = None if self.weight is None else self.weight[self.some]
+        return exponent_about_means(gram, labels, weight)
 
 
 @dataclass
@@ -92,8 +98,8 @@ class KernelRun:
         return self.rows.products.n
 
     def follow(self, stage: Stage) -> StageEnd:
-        """The steps of a stage. Kernel weights that still change may move rows after a step in which
-        none moved."""
+        """The steps of a stage. It goes on while kernel weights change, which may move rows after a
+        step in which none moved."""
         if stage.noise:
             self._disturb(stage.noise)
         steps, over = 0, False
