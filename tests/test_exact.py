@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.linalg import eigh
 from sklearn.base import clone
 from sklearn.cluster import kmeans_plusplus
-from sklearn.datasets import make_blobs
+from sklearn.datasets import make_blobs, make_moons
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 from sklearn.metrics.pairwise import rbf_kernel
@@ -281,6 +281,26 @@ def test_the_objective_of_several_kernels_never_rises_and_weights_are_the_softma
     penalty = model.lambda_ * (weights * np.log(3 * weights)).sum()
     assert penalty > 1e-3 * means.sum()
     assert_allclose(model.objective_, means.sum() + penalty, rtol=1e-9)
+
+
+def test_the_default_search_with_several_kernels_ends_where_neither_labels_nor_weights_change():
+    X = make_moons(300, noise=0.08, random_state=0)[0]
+    views = [X[:, :1], X[:, 1:]]
+    model = MultiKernelPowerKMeans(2, weight_entropy=0.05, random_state=0).fit(views)
+    stages = {r["stage"] for r in model.history_}
+    assert {"seeding", "swap", "hard"} <= stages  # on components
+    costs = []
+    for centered in model._kernels:
+        K = centered.kernel.matrix()
+        W = np.eye(2)[model.labels_].T
+        W /= W.sum(axis=1, keepdims=True)
+        d = np.diag(K)[:, None] + np.diag(W @ K @ W.T) - 2 * K @ W.T
+        costs.append(d[np.arange(300), model.labels_].sum())
+    alpha = np.exp((min(costs) - np.array(costs)) / model.lambda_)
+    assert_allclose(model.kernel_weights_, alpha / alpha.sum(), atol=1e-3)
+    assert_allclose(model.inertia_, model.kernel_weights_ @ costs)
+    again = MultiKernelPowerKMeans(2, weight_entropy=0.05, init=model.dual_coef_).fit(views)
+    assert model.inertia_ <= again.inertia_ * (1 + 1e-3)
 
 
 # Starts that do not end with the hard rule run with the kernel, not in components.

@@ -95,9 +95,9 @@ class RMKKM(Clusterer):
     over centroids theta_jl and kernel weights alpha >= 0 with sum_l alpha_l^gamma = 1, gamma =
     `weight_norm`.
 
-    With n rows O(L n^2) memory if the kernels are stored; a pass of all starts is one product of
-    matrices for each kernel, O(L n^2 n_clusters n_init). Each pass updates centroids and weights,
-    and the objective never rises. ``docs/fusion.md`` compares the methods. `fit` raises a
+    With n rows O(L n^2) memory if the kernels are stored; a pass is one product of matrices for
+    each kernel, O(L n^2 n_clusters). Each pass updates centroids and weights, and the objective
+    never rises. ``docs/fusion.md`` compares the methods. `fit` raises a
     ValueError or TypeError for bad input.
 
     Parameters
