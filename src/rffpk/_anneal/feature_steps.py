@@ -26,7 +26,7 @@ from rffpk._anneal.hard_passes import (
     step,
 )
 from rffpk._anneal.objective import PowerMean
-from rffpk._anneal.search import HARDNESS, FitContext, Stage, StageEnd, nearly_hard_exponent
+from rffpk._anneal.search import FitContext, Stage, StageEnd, nearly_hard_exponent
 from rffpk._rows.passes import (
     Moved,
     made_step,
@@ -224,11 +224,11 @@ class FeatureRun:
         most = min(_EXPONENT_ROWS, max(1, _EXPONENT_DISTANCES // len(self.theta)))
         rows = self.rows.take(counted[:: max(1, len(counted) // most)])
 
-        def is_nearly_hard(s: float) -> bool:
+        def totals(s: float) -> tuple[float, float]:
             sums, _ = pass_of_block(rows, self.theta, s, hard=True)
-            return sums.hard > 0 and sums.soft >= (1 - HARDNESS) * sums.hard
+            return sums.soft, sums.hard
 
-        return nearly_hard_exponent(is_nearly_hard, rows.dtype)
+        return nearly_hard_exponent(totals, rows.dtype)
 
     def _shift(self, theta: Array, previous: Array) -> float:
         moved = float((self.rows.scaled(theta - previous) ** 2).sum()) / len(theta)

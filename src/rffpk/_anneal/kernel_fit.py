@@ -435,58 +435,53 @@ def finish(
     model: Any, found: PreparedKernels, run: KernelRun, end: StartEnd, plan: Plan
 ) -> tuple[Ending, dict[str, Any]]:
     """The end of the run, and the attributes of the fitted model."""
-    rows, context = found.rows, found.rows.context
+    rows, context, ends_hard = found.rows, found.rows.context, plan.schedule.ends_hard
     products, unit, weights = rows.products, context.history.unit, unit_weights(run.W)
     Y = products.multiply(weights, precise=True)
     squares = squared_norms(weights, Y)
     gaps = gaps_to_centroids(Y.swapaxes(1, 2), squares, run.alpha)
     labels = gaps.argmin(axis=1).astype(np.int32)
+    d = np.maximum(gaps + (run.alpha @ products.diagonals)[:, None], 0)
     members = rows.members(labels, context.k)
     attributes = {
         "labels_": labels,
         "dual_coef_": run.W,
         "objective_": unit * run.cost(end.s),
-        "inertia_": unit * _inertia(run, members),
+        "inertia_": unit * _inertia(run, members, weights, d),
         "n_iter_": run.passes,
         "_alpha": run.alpha,
         "_squares": squares,
         "_gaps": gaps_of(np.einsum("l,in,ljn->ij", run.alpha, weights, Y)),
         "_masses": unit * members.sum(axis=1),
     }
-    exponent = end.s
-    if plan.schedule.ends_hard:
-        found_exponent = rows.exponent(rows.gram(run.alpha), labels) - decompositions.BELOW
-        exponent = found_exponent if math.isfinite(found_exponent) else end.s
+    inside = rows.exponent(rows.gram(run.alpha), labels) if ends_hard else -math.inf
+    exponent = inside - decompositions.BELOW if math.isfinite(inside) else end.s
     attributes["membership_exponent_"] = exponent
     if model.store_memberships:
-        d = np.maximum(gaps + (run.alpha @ products.diagonals)[:, None], 0)
         attributes["memberships_"] = _memberships(d, exponent, found.xs[0].dtype)
-    s = -math.inf if plan.schedule.ends_hard else end.s
-    return _ending(found, run, attributes, plan, s), attributes
+    s = -math.inf if ends_hard else end.s
+    return _ending(rows, attributes, d, s, plan), attributes
 
 
-def _ending(
-    found: PreparedKernels, run: KernelRun, fitted: dict[str, Any], plan: Plan, s: float
-) -> Ending:
+def _ending(rows: KernelRows, fitted: dict[str, Any], d: Array, s: float, plan: Plan) -> Ending:
     """How the run ended: which clusters have rows, and can be told apart at an exponent."""
-    k, labels = found.rows.context.k, fitted["labels_"]
+    k, labels = rows.context.k, fitted["labels_"]
     used = int(np.count_nonzero(fitted["_masses"]))
     ending = Ending(k, used, s, plan.critical, plan.lowered_by)
     if math.isinf(s):
         return ending
-    counted = np.flatnonzero(found.rows.counted)
+    counted = np.flatnonzero(rows.counted)
     index = counted[rows_of_clusters(labels[counted], k)]
-    squares = run.distances()[index]
-    u = power_weights(squares, s)[2]
-    return ending.of_memberships(u, labels[index], squares, lambda part: fitted["_gaps"][part])
+    u = power_weights(d[index], s)[2]
+    return ending.of_memberships(u, labels[index], d[index], lambda part: fitted["_gaps"][part])
 
 
-def _inertia(run: KernelRun, members: Array) -> float:
-    """sum p ||phi - mean of its cluster||^2, from the weights (k, n) of the rows in clusters."""
-    means, products = cluster_means(members), run.rows.products
-    squares = squared_norms(means, products.multiply(means))
-    costs = products.diagonals @ members.sum(axis=0) - squares @ members.sum(axis=1)
-    return max(float(run.alpha @ costs), 0.0)
+def _inertia(run: KernelRun, members: Array, weights: Array, d: Array) -> float:
+    """sum p ||phi - mean of its cluster||^2, from the weights (k, n) of the rows in clusters: the
+    cost of the centroids less what they differ from the means by."""
+    apart = cluster_means(members) - weights
+    moved = squared_norms(apart, run.rows.products.multiply(apart)) @ members.sum(axis=1)
+    return max(float(np.vdot(members, d.T) - run.alpha @ moved), 0.0)
 
 
 def publish(

@@ -18,7 +18,7 @@ from rffpk._anneal.decompositions import exponent_about_means
 from rffpk._anneal.feature_steps import COINCIDENT, costliest, row_costs
 from rffpk._anneal.kernel_products import Products, kernel_variance, squared_norms
 from rffpk._anneal.objective import PowerMean
-from rffpk._anneal.search import HARDNESS, FitContext, Stage, StageEnd, nearly_hard_exponent
+from rffpk._anneal.search import FitContext, Stage, StageEnd, nearly_hard_exponent
 from rffpk._rows.passes import made_step
 from rffpk._rows.sums import Step, is_hard, power_constant, power_objective, without_weight
 from rffpk._utils import config, validation
@@ -137,17 +137,7 @@ class KernelRun:
 
     def nearly_hard_exponent(self) -> float:
         """The exponent at which annealing would end at these centroids."""
-
-        def is_nearly_hard(s: float) -> bool:
-            _, soft, hard = self._weigh(s)
-            return hard > 0 and soft >= (1 - HARDNESS) * hard
-
-        return nearly_hard_exponent(is_nearly_hard, self.W.dtype)
-
-    def distances(self) -> Array:
-        """Squared distances (n, k) of the rows from the centroids."""
-        Y, diagonal, squares = (each.astype(np.float64) for each in self._combined())
-        return np.maximum(diagonal[:, None] + squares - 2 * Y.T, 0)
+        return nearly_hard_exponent(lambda s: self._weigh(s)[1:], self.W.dtype)
 
     def count_distinct(self, hard: float) -> int:
         """The number of distinct centroids; the tolerance is relative to a hard objective."""

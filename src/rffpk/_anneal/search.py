@@ -303,8 +303,14 @@ def from_merged_centroids(starts: list[Start], alone: bool) -> list[Start]:
     return [Start("merged", plain, merges=True)]
 
 
-def nearly_hard_exponent(is_nearly_hard: Callable[[float], bool], dtype: Any) -> float:
-    """The exponent at which annealing would end at given centroids."""
+def nearly_hard_exponent(totals: Callable[[float], tuple[float, float]], dtype: Any) -> float:
+    """The exponent at which annealing would end at given centroids, of which `totals` gives sum M'
+    and the hard objective at an exponent."""
+
+    def is_nearly_hard(s: float) -> bool:
+        soft, hard = totals(s)
+        return hard > 0 and soft >= (1 - HARDNESS) * hard
+
     exponents = [_HIGHEST]
     while not is_hard(_FACTOR * exponents[-1], dtype):
         exponents.append(_FACTOR * exponents[-1])
