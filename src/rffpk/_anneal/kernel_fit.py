@@ -441,7 +441,8 @@ def finish(
     squares = squared_norms(weights, Y)
     gaps = gaps_to_centroids(Y.swapaxes(1, 2), squares, run.alpha)
     labels = gaps.argmin(axis=1).astype(np.int32)
-    d = np.maximum(gaps + (run.alpha @ products.diagonals)[:, None], 0)
+    diagonals = np.stack([each.diagonal for each in products.kernels])  # without smoothing
+    d = np.maximum(gaps + (run.alpha @ diagonals)[:, None], 0)
     members = rows.members(labels, context.k)
     attributes = {
         "labels_": labels,
