@@ -289,6 +289,12 @@ def test_the_default_search_with_several_kernels_ends_where_neither_labels_nor_w
     model = MultiKernelPowerKMeans(2, weight_entropy=0.05, random_state=0).fit(views)
     stages = {r["stage"] for r in model.history_}
     assert {"seeding", "swap", "hard"} <= stages  # on components
+    starts = [r["start"] for r in model.history_ if "s" in r]
+    assert starts[0] == -1 and set(starts) == {-1, 0, 1, 2, 3, 4}
+    assert not any(r["kept"] for r in model.history_ if "s" in r and r["start"] == -1)
+    objectives = [r["objective"] for r in model.history_ if "s" in r and r["stage"] == "hard"]
+    penalty = model.lambda_ * (model.kernel_weights_ @ np.log(2 * model.kernel_weights_))
+    assert_allclose(objectives[-1], model.inertia_ + penalty, rtol=1e-3)
     costs = []
     for centered in model._kernels:
         K = centered.kernel.matrix()

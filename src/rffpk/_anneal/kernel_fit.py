@@ -325,25 +325,32 @@ def _search_components(found: PreparedKernels) -> tuple[KernelRun, StartEnd, Pla
     The weights of several kernels are those at the end of one start with equal weights.
     """
     rows, alpha = found.rows, found.rows.equal
-    history = rows.context.history
     if rows.objective.learns_weights and len(alpha) > 1:
-        components = found.components(alpha)
-        plan = found.plan(components)
-        first = _begin(found, components, plan, len(plan.starts))
+        components, plan = _over_components(found, alpha)
+        first = _begin(found, components, plan, -1)
         end = follow(first, plan.starts[-1], components.dtype)
         alpha = _settle(found, first, end, alpha, plan.schedule).alpha
+    components, plan = _over_components(found, alpha)
+    begin = partial(_begin, found, components, plan)
+    best, end, cost = search(begin, plan.starts, rows.context.history, components.dtype)
+    if plan.swaps:
+        improve(best, cost, plan.swaps)
+    return _settle(found, best, end, alpha, plan.schedule), end, plan
+
+
+def _over_components(found: PreparedKernels, alpha: Array) -> tuple[Rows, Plan]:
+    """Principal components of the kernel that kernel weights give, and the starts over them. What
+    they leave out of the objective is added to it in the history."""
+    rows, history = found.rows, found.rows.context.history
     components = found.components(alpha)
     plan = found.plan(components)
     p = np.ones(rows.products.n) if rows.weight is None else rows.weight
     left_out = kernel_variance(rows.products, alpha, p) - total_squares(components)
     penalty = rows.objective.penalty(alpha, rows.total_weight)
     history.left_out = max(left_out, 0.0) + penalty
-    begin = partial(_begin, found, components, plan)
-    best, end, cost = search(begin, plan.starts, history, components.dtype)
-    if plan.swaps:
-        improve(best, cost, plan.swaps)
-    history.left_out = 0.0
-    return _settle(found, best, end, alpha, plan.schedule), end, plan
+    if history.progress is not None:
+        history.progress.n_starts = len(plan.starts)
+    return components, plan
 
 
 def _begin(found: PreparedKernels, components: Rows, plan: Plan, number: int) -> FeatureRun:
@@ -362,6 +369,7 @@ def _settle(
     """The run with the kernels themselves that goes on from the clusters of one over components, to
     the end by the hard rule."""
     rows, components = found.rows, run.rows
+    rows.context.history.left_out = 0.0
     labels = one_pass(components, run.theta, -math.inf, want=("labels",))[1]["labels"]
     W = cluster_means(rows.members(labels, len(run.theta)))
     for j in np.flatnonzero(~W.any(axis=1)):  # empty clusters: at a row, as seeds are
