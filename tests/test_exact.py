@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.linalg import eigh
 from sklearn.base import clone
 from sklearn.cluster import kmeans_plusplus
-from sklearn.datasets import make_blobs, make_moons
+from sklearn.datasets import load_iris, make_blobs, make_moons
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 from sklearn.metrics.pairwise import rbf_kernel
@@ -591,6 +591,24 @@ def test_indefinite_kernels_give_a_warning(blobs):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         KernelKMeans(5, kernel="precomputed", random_state=0).fit(rbf_kernel(blobs[0]))
+
+
+@pytest.mark.filterwarnings("ignore:kernel 0 is indefinite")
+def test_the_inertia_with_an_indefinite_kernel_is_that_of_the_formula():
+    """Squared distances from centroids count as they are in it, negative ones too."""
+    X = load_iris().data
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    small, whole = (
+        KernelPowerKMeans(3, kernel="sigmoid", random_state=0, **options).fit(X)
+        for options in ({}, KERNEL_ITSELF)
+    )
+    [centered] = small._kernels
+    K, diagonal = centered.block(slice(0, 150), slice(0, 150), float), centered.diagonal
+    inside = small.labels_[:, None] == small.labels_
+    means = inside / inside.sum(axis=1, keepdims=True)
+    assert (diagonal - 2 * (K * means).sum(axis=1) + (means @ K @ means).diagonal()).min() < 0
+    assert_allclose(small.inertia_, diagonal.sum() - (means * K).sum())
+    assert small.inertia_ <= 1.001 * whole.inertia_
 
 
 @pytest.mark.parametrize(

@@ -450,13 +450,14 @@ def finish(
     gaps = gaps_to_centroids(Y.swapaxes(1, 2), squares, run.alpha)
     labels = gaps.argmin(axis=1).astype(np.int32)
     diagonals = np.stack([each.diagonal for each in products.kernels])  # without smoothing
-    d = np.maximum(gaps + (run.alpha @ diagonals)[:, None], 0)
+    signed = gaps + (run.alpha @ diagonals)[:, None]  # of indefinite kernels negative ones too
+    d = np.maximum(signed, 0)
     members = rows.members(labels, context.k)
     attributes = {
         "labels_": labels,
         "dual_coef_": run.W,
         "objective_": unit * run.cost(end.s),
-        "inertia_": unit * _inertia(run, members, weights, d),
+        "inertia_": unit * _inertia(run, members, weights, signed),
         "n_iter_": run.passes,
         "_alpha": run.alpha,
         "_squares": squares,
