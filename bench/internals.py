@@ -4,7 +4,7 @@ from rffpk import _core
 from rffpk._anneal import feature_steps, hard_passes
 from rffpk._anneal.decompositions import critical_exponent
 from rffpk._anneal.kernel_products import Products
-from rffpk._anneal.kernel_steps import KernelSpace
+from rffpk._anneal.kernel_steps import KernelRows, KernelRun
 from rffpk._anneal.objective import PowerMean
 from rffpk._anneal.search import FitContext, Stage
 from rffpk._reference import squared_distances
@@ -20,7 +20,8 @@ from rffpk.fusion import onkc
 __all__ = [
     "FitContext",
     "Fourier",
-    "KernelSpace",
+    "KernelRows",
+    "KernelRun",
     "Landmarks",
     "NarrowRows",
     "Partitions",

@@ -20,7 +20,7 @@ import rffpk
 from rffpk import Annealing, FuzzyCMeans, PowerKMeans, RFFKernelPowerKMeans
 from rffpk._anneal.decompositions import critical_exponent
 from rffpk._anneal.feature_steps import count_distinct
-from rffpk._anneal.search import FitContext, Schedule, StageEnd, Start, search, stages_of
+from rffpk._anneal.search import History, Schedule, StageEnd, Start, search, stages_of
 from rffpk._rows.passes import make_rows, one_pass, shifted_features, total_variance
 from rffpk._rows.sums import Step, empty_clusters
 
@@ -448,33 +448,24 @@ class ConvergedRun:
     def __init__(self, number, cost):
         self.number, self.cost = number, lambda s: cost
 
-
-class ConvergedSpace:
-    dtype = np.float64
-
-    def __init__(self, costs, lockstep):
-        self.costs, self.lockstep, self.context = costs, lockstep, FitContext(None)
-
-    def begin(self, numbers):
-        return [ConvergedRun(number, self.costs[number]) for number in numbers]
-
-    def advance(self, runs, stages):
-        return [StageEnd(Step(1.0, 1.0, 1.0, 0.0, 0.0, 2, False, 0.0), 1)] * len(stages)
+    def follow(self, stage):
+        return StageEnd(Step(1.0, 1.0, 1.0, 0.0, 0.0, 2, False, 0.0), 1)
 
 
-@pytest.mark.parametrize("lockstep", [False, True])
 @pytest.mark.parametrize(
     ("costs", "kept", "s"), [((1, 2, 2), 0, -5.0), ((2, 1, 1), 1, -2.0), ((2, 2, 1), 2, -5.0)]
 )
-def test_the_first_of_the_cheapest_starts_is_kept_with_an_exponent(lockstep, costs, kept, s):
+def test_the_first_of_the_cheapest_starts_is_kept_with_an_exponent(costs, kept, s):
     """Plain k-means, the first start, has none: it takes that of the last start."""
     starts = [
         Start("k", Schedule(s0, -np.inf, max_iter=10, tol=0.1)) for s0 in (-np.inf, -2.0, -5.0)
     ]
-    space = ConvergedSpace(costs, lockstep)
-    run, end, cost = search(space, starts, np.float64)
+    history = History()
+    run, end, cost = search(
+        lambda number: ConvergedRun(number, costs[number]), starts, history, np.float64
+    )
     assert (run.number, end.s, end.converged, cost) == (kept, s, True, costs[kept])
-    outcomes = [record["outcome"] for record in space.context.history.records]
+    outcomes = [record["outcome"] for record in history.records]
     assert outcomes == ["kept" if number == kept else "lost" for number in range(3)]
 
 

@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import rffpk
 from rffpk._anneal.convergence_warnings import Ending
-from rffpk._anneal.decompositions import exponent_of_kernels, typical_critical_exponent
+from rffpk._anneal.decompositions import exponent_about_means, typical_critical_exponent
 from rffpk._anneal.kernel_fit import _nearest_row
 from rffpk._anneal.objective import PowerMean, WeightedViews
 from rffpk._anneal.seeding import k_means_plus_plus
@@ -47,7 +47,7 @@ def test_the_critical_exponent_with_typicality_is_that_of_the_formula(m):
 
 
 def test_equal_rows_have_no_critical_exponent():
-    assert exponent_of_kernels(np.zeros((1, 5, 5)), None) == 0
+    assert exponent_about_means(np.zeros((5, 5)), np.zeros(5, int), None) == -math.inf
 
 
 def test_the_largest_entry_of_an_eigenvector_is_positive():

@@ -3,9 +3,9 @@ peer.
 
     python -m bench.speed.exact [--threads N] [--sizes N ...]
 
-A pass: steps of 1 and of 8 starts on a stored kernel of 5000 rows. The peer: tslearn's
-KernelKMeans, if it is installed. Last, fits of many rows (--sizes) beyond the memory limit,
-which recompute the blocks of the kernel.
+A pass: a step on a stored kernel of 5000 rows. The peer: tslearn's KernelKMeans, if it is
+installed. Last, fits of many rows (--sizes) beyond the memory limit, which recompute the blocks of
+the kernel.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from threadpoolctl import threadpool_limits
 
 from bench import commands, tables, timing
-from bench.internals import FitContext, KernelSpace, PowerMean, Products, Stage
+from bench.internals import FitContext, KernelRows, KernelRun, PowerMean, Products, Stage
 from bench.scores import kernel_objective
 from bench.speed.problems import Machine
 from bench.timing import seconds
@@ -33,48 +33,38 @@ def data(n: int, dtype: str, k: int = 20, d: int = 20) -> np.ndarray:
     return X.astype(dtype)
 
 
-def pass_seconds(n: int, k: int, n_starts: int, dtype: str, threads: int, repeats: int) -> float:
-    """Median seconds of a whole step of `n_starts` starts on stored kernels."""
+def pass_seconds(n: int, k: int, dtype: str, threads: int, repeats: int) -> float:
+    """Median seconds of a whole step on a stored kernel."""
     random = np.random.RandomState(0)
     kernel = FittedKernel(data(n, dtype), specification("rbf", "kernel"), n_threads=threads)
-
-    def seed(space: KernelSpace) -> np.ndarray:
-        W = np.zeros((k, n))
-        W[np.arange(k), random.choice(n, k, replace=False)] = 1
-        return W
-
+    W = np.eye(n)[random.choice(n, k, replace=False)]
     products = Products([kernel], threads, True)
-    space = KernelSpace(products, None, PowerMean(), seed, FitContext(random), 2 * k)
-    runs = space.begin(list(range(n_starts)))
-
-    def step() -> None:
-        space.advance(runs, [Stage("anneal", -3.0)] * n_starts)
-
+    rows = KernelRows(products, None, PowerMean(), FitContext(random, n_threads=threads))
+    run = KernelRun(rows, W, rows.equal)
+    step = partial(run.follow, Stage("anneal", -3.0))
     step()
     return timing.median(partial(seconds, step), repeats)
 
 
 def speed(threads: int, repeats: int = 7) -> None:
     n, k = 5000, 20
-    tables.print_heading("type", "starts", "s a pass", "Gflop/s", "of gemm", "GB/s", "of reading")
+    tables.print_heading("type", "s a pass", "Gflop/s", "of gemm", "GB/s", "of reading")
     for dtype in ("float64", "float32"):
         machine = Machine(dtype, threads)
         machine.gemm()
-        for n_starts in (1, 8):
-            with threadpool_limits(1, user_api="blas"):  # as in a fit
-                took = pass_seconds(n, k, n_starts, dtype, threads, repeats)
-            gemm, read = timing.median(machine.gemm, 5), timing.median(machine.read, 5)
-            rate = 2 * n * n * k * n_starts / took
-            bandwidth = n * n * np.dtype(dtype).itemsize / took
-            tables.print_row(
-                dtype,
-                n_starts,
-                f"{took:.4f}",
-                f"{rate / 1e9:.0f}",
-                f"{rate / gemm:.2f}",
-                f"{bandwidth / 1e9:.1f}",
-                f"{bandwidth / read:.2f}",
-            )
+        with threadpool_limits(1, user_api="blas"):  # as in a fit
+            took = pass_seconds(n, k, dtype, threads, repeats)
+        gemm, read = timing.median(machine.gemm, 5), timing.median(machine.read, 5)
+        rate = 2 * n * n * k / took
+        bandwidth = n * n * np.dtype(dtype).itemsize / took
+        tables.print_row(
+            dtype,
+            f"{took:.4f}",
+            f"{rate / 1e9:.0f}",
+            f"{rate / gemm:.2f}",
+            f"{bandwidth / 1e9:.1f}",
+            f"{bandwidth / read:.2f}",
+        )
 
 
 def peer(threads: int) -> None:

@@ -52,9 +52,10 @@ class KernelKMeans(Clusterer):
     kernel, where distances follow from the kernel alone (Dhillon, Guan, Kulis: Kernel k-means,
     spectral clustering and normalized cuts. KDD 2004).
 
-    With n rows O(n^2) memory if the kernel is stored, otherwise O(n n_clusters n_init); a pass of
-    all starts is one product of an n x n with an n x (n_clusters n_init) matrix. The kernel of a
-    float32 X has errors of some 1e-7 of its spread. ``docs/exact.md`` has times. `fit` raises a
+    Starts run on principal components of the kernel, and the best ends with passes over the kernel
+    itself, each a product of an n x n with an n x n_clusters matrix. With n rows O(n^2) memory if
+    the kernel is stored, otherwise O(n n_clusters). The kernel of a float32 X has errors of some
+    1e-7 of its spread. ``docs/exact.md`` has times. `fit` raises a
     ValueError or TypeError for bad input.
 
     Parameters
@@ -155,7 +156,7 @@ class KernelKMeans(Clusterer):
         kernels = PRECOMPUTED if precomputed else [one_kernel(self)]
         return KernelProblem(kernels, **{"plan": self._plan, "init": self.init, **more})
 
-    def _plan(self, k: int, critical: float, in_components: bool) -> search.Plan:
+    def _plan(self, k: int, critical: float) -> search.Plan:
         schedule = search.Schedule(-math.inf, -math.inf, int(self.max_iter), float(self.tol))
         starts = search.given_starts(schedule, self.init, self.n_init, _AUTO_EQUAL_STARTS)
         return search.Plan(starts)
@@ -172,9 +173,10 @@ class KernelPowerKMeans(KernelKMeans):
     `RFFKernelPowerKMeans` does the same with random features, in time and memory linear in
     n_samples.
 
-    With n rows O(n^2) memory if the kernel is stored, otherwise O(n n_clusters n_init); a pass of
-    all starts is one product of an n x n with an n x (n_clusters n_init) matrix. The kernel of a
-    float32 X has errors of some 1e-7 of its spread. That paper's protocol is ``annealing="paper",
+    Starts run on principal components of the kernel, and the best ends with passes over the kernel
+    itself, each a product of an n x n with an n x n_clusters matrix. With n rows O(n^2) memory if
+    the kernel is stored, otherwise O(n n_clusters). The kernel of a float32 X has errors of some
+    1e-7 of its spread. That paper's protocol is ``annealing="paper",
     n_init=20``. ``docs/exact.md`` has the starts, principal components and times. `fit` raises a
     ValueError or TypeError for bad input.
 
@@ -270,7 +272,7 @@ class KernelPowerKMeans(KernelKMeans):
         check_annealing(self.annealing)
 
     def _problem(self, **more: Any) -> KernelProblem:
-        return super()._problem(**_annealed(self, swaps=True), **more)
+        return super()._problem(**_annealed(self), **more)
 
 
 @parameters
@@ -287,10 +289,11 @@ class MultiKernelPowerKMeans(Clusterer):
     of the power mean M_s(y) = ((1/k) sum_j y_j^s)^(1/s) falls to minus infinity.
     `RFFMultiKernelPowerKMeans` does the same with random features.
 
-    With n rows O(L n^2) memory if the kernels are stored; a pass takes one product of matrices for
-    each kernel. The centroids of kernel l are theta_jl = sum_i dual_coef_[j, i] phi_l(x_i).
-    ``docs/exact.md`` has the starts and times. `fit` raises a ValueError or TypeError
-    for bad input.
+    Starts run on principal components of the weighted sum of the kernels, and the best ends with
+    passes over the kernels themselves, each one product of matrices for each kernel. With n rows
+    O(L n^2) memory if the kernels are stored. The centroids of kernel l are theta_jl = sum_i
+    dual_coef_[j, i] phi_l(x_i). ``docs/exact.md`` has the starts and times. `fit` raises a
+    ValueError or TypeError for bad input.
 
     Parameters
     ----------
@@ -298,8 +301,8 @@ class MultiKernelPowerKMeans(Clusterer):
         Number of clusters k, from 1 to n_samples. "auto": found in the rows; may be 1. "coarse",
         "fine": the least and the largest that are better than one (``docs/clusters_number.md``).
     n_init : "auto" or int, default="auto"
-        Number of starts, at least 1; the best is kept. "auto": eight; one with another `init` or
-        schedule.
+        Number of starts, at least 1; the best is kept. "auto": eight, or five with swaps on
+        principal components of the kernel; one with another `init` or schedule.
     store_memberships : bool, default=False
         Whether `memberships_` is set, which takes O(n_samples n_clusters) memory.
     random_state : int, RandomState instance or None, default=None
@@ -402,36 +405,35 @@ class MultiKernelPowerKMeans(Clusterer):
     def _problem(self) -> KernelProblem:
         return KernelProblem(
             self.kernels, objective=WeightedViews(float(self.weight_entropy)), several=True,
-            published=self._published, **_annealed(self, swaps=False),
+            published=self._published, **_annealed(self),
         )  # fmt: skip
 
     def _published(self, run: KernelRun) -> None:
-        self.kernel_weights_, unit = run.alpha, run.space.context.history.unit
-        self.lambda_ = float(self.weight_entropy) * run.space.total_weight * unit
+        self.kernel_weights_, unit = run.alpha, run.rows.context.history.unit
+        self.lambda_ = float(self.weight_entropy) * run.rows.total_weight * unit
 
 
 # ---- the starts ----------------------------------------------------------------------------------
 
 
-def _annealed(model: Any, swaps: bool) -> dict[str, Any]:
-    """The parts of a problem with annealed starts; `swaps`: whether centroids are swapped after
-    them by default."""
+def _annealed(model: Any) -> dict[str, Any]:
+    """The parts of a problem with annealed starts. A schedule that is given, and one with a soft
+    end, are followed with the kernels themselves."""
     given = search_parameters(model)
+    hard = given.ends_hard and (given.is_default or given.start == -math.inf)
     return {
-        "plan": partial(_plan, given, swaps),
+        "plan": partial(_plan, given, hard),
         "init": given.init,
         "annealed": True,
-        "components": given.differs and given.ends_hard,
+        "exact": not hard,
     }
 
 
-def _plan(
-    given: SearchParameters, swaps: bool, k: int, critical: float, in_components: bool
-) -> search.Plan:
-    """The starts, and the number of swaps, which are made with principal components only."""
+def _plan(given: SearchParameters, hard: bool, k: int, critical: float) -> search.Plan:
+    """The starts, and the number of swaps, which are made on components only."""
     number = given.swaps
     if number is None:
-        number = automatic_swaps(k) if swaps and given.n_init is None else 0
-    number = number if in_components and k > 1 else 0
+        number = automatic_swaps(k) if given.differs and given.n_init is None else 0
+    number = number if hard and k > 1 else 0
     starts = given.starts(critical, _STARTS_BEFORE_SWAPS if number else _AUTO_STARTS)
     return search.Plan(starts, number, critical=critical)

@@ -24,8 +24,8 @@ from rffpk._utils.columns import Columns, SparseRows, centered_products, dense
 from rffpk._utils.linalg import DENSE, basis_of, eigh, leading_eigenvectors
 
 _FEATURE_ROWS = 1000  # Numbers of rows that the critical exponent is computed from. ...
-# ... With an exact kernel or typicality decompositions for m rows cost O(m^3): fewer are taken.
-KERNEL_ROWS = 500
+# ... With typicality decompositions for m rows cost O(m^3): fewer are taken.
+_TYPICAL_ROWS = 500
 
 # Components are left out that have this part of the variance together: less than the error of the
 # random features themselves. All features follow in the last passes.
@@ -68,7 +68,7 @@ _SHAPE_ROWS, _SHAPE_NUMBERS, _WIDE_NUMBERS = 20_000, 1 << 20, 1 << 22
 
 def exponent_of_rows(rows: Rows) -> float:
     """The critical exponent of the features of rows; 0 if they are equal."""
-    most = _FEATURE_ROWS if rows.eta is None else KERNEL_ROWS
+    most = _FEATURE_ROWS if rows.eta is None else _TYPICAL_ROWS
     rows = rows.take(np.arange(0, rows.n, max(1, rows.n // most)))
     features = some_features(rows)
     if isinstance(features, SparseRows) and rows.eta is not None and not rows.unit_centroids:
@@ -116,16 +116,6 @@ def unit_critical_exponent(x: Array, weight: Array | None) -> float:
     scale = np.sqrt(p[kept] / (p.sum() * length * gaps[kept]))
     growth = _largest_squared_singular_value(across[kept] * scale[:, None])
     return 1 - 1 / (2 * growth) if growth > 0 else -math.inf
-
-
-def exponent_of_kernels(grams: Array, weight: Array | None) -> float:
-    """The critical exponent of rows with these inner products (L, m, m); 0 if they are equal.
-    O(m^3)."""
-    return _finite(critical_exponent(features_of(grams.mean(axis=0, dtype=float)), weight))
-
-
-def _finite(exponent: float) -> float:
-    return exponent if math.isfinite(exponent) else 0.0
 
 
 def critical_exponent(features: Array, weight: Array | None, present: Array | None = None) -> float:
@@ -263,7 +253,7 @@ def _of_gram(gram: Array, p: Array) -> float:
 # ---- the exponent of memberships -----------------------------------------------------------------
 
 # -(1 + d)/2 is so much below 1 - d/2, the critical exponent inside clusters of dimension d.
-_BELOW = 1.5
+BELOW = 1.5
 
 
 def exponent_of_memberships(rows: Rows, theta: Array) -> float:
@@ -278,7 +268,7 @@ def exponent_of_memberships(rows: Rows, theta: Array) -> float:
     p = np.ones(rows.n) if rows.weight is None else rows.weight.astype(np.float64)
     if rows.sparse_columns:
         labels = one_pass(rows, theta, -math.inf, want=("labels",))[1]["labels"]
-        return _of_gram(_sparse_residuals(rows, theta, labels), p) - _BELOW
+        return _of_gram(_sparse_residuals(rows, theta, labels), p) - BELOW
     outputs = one_pass(rows, theta, -math.inf, want=("labels", "features"))[1]
     present = None if rows.present is None else rows.present_features()
     nearest = theta[outputs["labels"]]
@@ -287,8 +277,8 @@ def exponent_of_memberships(rows: Rows, theta: Array) -> float:
         nearest[~present] = 0
     nearest = rows.scaled(nearest)
     if present is None and 2 * len(nearest) < nearest.shape[1]:
-        return _of_gram(nearest @ nearest.T, p) - _BELOW
-    return _of_vectors(nearest, p, present) - _BELOW
+        return _of_gram(nearest @ nearest.T, p) - BELOW
+    return _of_vectors(nearest, p, present) - BELOW
 
 
 def _sparse_residuals(rows: Rows, theta: Array, labels: Array) -> Array:
@@ -300,19 +290,13 @@ def _sparse_residuals(rows: Rows, theta: Array, labels: Array) -> Array:
     return np.asarray(centered_products(x, shift) + apart)
 
 
-def exponent_of_kernel_memberships(
-    grams: Array, alpha: Array, labels: Array, weight: Array | None
-) -> float:
-    """The same of rows with these inner products (L, m, m), about the means of those with the same
-    of the `labels` (m,)."""
+def exponent_about_means(gram: Array, labels: Array, weight: Array | None) -> float:
+    """The critical exponent of rows with these inner products (m, m) about the means of those with
+    the same of the `labels` (m,); -inf if they are equal to these."""
     p = np.ones(len(labels)) if weight is None else weight.astype(np.float64)
-    gram = np.tensordot(alpha, grams.astype(np.float64), 1)
     inside = p * (labels[:, None] == labels)
     apart = np.eye(len(p)) - inside / inside.sum(axis=1, keepdims=True)
-    return _of_gram(apart @ gram @ apart.T, p) - _BELOW
-
-
-# ---- principal components ------------------------------------------------------------------------
+    return _of_gram(apart @ gram @ apart.T, p)
 
 
 def features_of(gram: Array) -> Array:
@@ -441,29 +425,29 @@ def _components(rows: Rows, view: int, k: int | None) -> tuple[Array, Array]:
 def components_for_clusters(
     multiply: Callable[[Array], Array], matrix: Callable[[], Array] | None, total: float, m: int,
     k: int, fits: Callable[[int], bool] = lambda r: True,
-) -> tuple[Array, Array, Array] | None:  # fmt: skip
+) -> tuple[Array, Array, Array]:  # fmt: skip
     """The eigenvalues of a positive semidefinite matrix (m, m), falling, their eigenvectors, and
     the products of it with these: those that the hard objective of k clusters needs, if `total` is
-    their sum. None if so many do not pass `fits`, or more would be needed than `multiply` is worth
-    and `matrix` is None."""
-    first, V = _FACTOR * k + _MORE, np.empty((m, 0))
-    for r in [first << doublings for doublings in range(_DOUBLINGS + 1)]:
-        if r > _SHARE * m or not fits(r):
-            break
+    their sum. Where that takes more than `multiply` is worth all are found, or, if `matrix` is
+    None, the leading ones."""
+    first, V = min(_FACTOR * k + _MORE, m), np.empty((m, 0))
+    numbers = [first << doublings for doublings in range(_DOUBLINGS + 1)]
+    numbers = [r for r in numbers if r <= _SHARE * m and (r == first or fits(r))]
+    for r in numbers or ([first] if matrix is None else []):
         V = np.hstack([V, np.random.default_rng(0).standard_normal((m, r - V.shape[1]))])
         for _ in range(_ITERATIONS):
             V = basis_of(multiply(V))[0]
         product = multiply(V)
         squares, turn = _all_components(V.T @ product)
-        V = V @ turn
+        V, product = V @ turn, product @ turn
         enough = _enough(squares, total, k)
         if enough < len(squares):
-            return squares[:enough], V[:, :enough], (product @ turn)[:, :enough]
-    if matrix is None or not fits(m):
-        return None
-    squares, vectors = _all_components(matrix())
-    enough = _enough(squares, total, k)
-    return squares[:enough], vectors[:, :enough], (vectors * squares)[:, :enough]
+            matrix = None
+            break
+    if matrix is not None:
+        squares, V = _all_components(matrix())
+        product, enough = V * squares, _enough(squares, total, k)
+    return squares[:enough], V[:, :enough], product[:, :enough]
 
 
 def _all_components(matrix: Array) -> tuple[Array, Array]:

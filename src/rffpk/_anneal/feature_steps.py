@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeVar
 
@@ -26,7 +26,7 @@ from rffpk._anneal.hard_passes import (
     step,
 )
 from rffpk._anneal.objective import PowerMean
-from rffpk._anneal.search import HARDNESS, FitContext, Stage, StageEnd, nearly_hard_exponent
+from rffpk._anneal.search import FitContext, Stage, StageEnd, nearly_hard_exponent
 from rffpk._rows.passes import (
     Moved,
     made_step,
@@ -224,11 +224,11 @@ class FeatureRun:
         most = min(_EXPONENT_ROWS, max(1, _EXPONENT_DISTANCES // len(self.theta)))
         rows = self.rows.take(counted[:: max(1, len(counted) // most)])
 
-        def is_nearly_hard(s: float) -> bool:
+        def totals(s: float) -> tuple[float, float]:
             sums, _ = pass_of_block(rows, self.theta, s, hard=True)
-            return sums.hard > 0 and sums.soft >= (1 - HARDNESS) * sums.hard
+            return sums.soft, sums.hard
 
-        return nearly_hard_exponent(is_nearly_hard, rows.dtype)
+        return nearly_hard_exponent(totals, rows.dtype)
 
     def _shift(self, theta: Array, previous: Array) -> float:
         moved = float((self.rows.scaled(theta - previous) ** 2).sum()) / len(theta)
@@ -259,29 +259,6 @@ class FeatureRun:
         if len(chosen):
             theta[np.flatnonzero(empty)[: len(chosen)]] = chosen
         return len(chosen)
-
-
-@dataclass
-class FeatureSpace:
-    """What starts over features share; they run one after the other."""
-
-    rows: Rows
-    variance: float
-    objective: PowerMean
-    seed: Callable[[int], Array]  # draws initial centroids (k, F) of a start
-    context: FitContext
-    most: int  # the largest number of centroids, with those that swaps add
-
-    lockstep: bool = field(default=False, init=False)
-
-    def begin(self, numbers: list[int]) -> list[FeatureRun]:
-        """Runs of the starts with these numbers."""
-        given = self.variance, self.objective, self.context
-        return [FeatureRun(self.rows, self.seed(n), *given, n, self.most) for n in numbers]
-
-    def advance(self, runs: list[FeatureRun], stages: list[Stage]) -> list[StageEnd | None]:
-        """One stage of each run."""
-        return [run.follow(stage) for run, stage in zip(runs, stages)]
 
 
 # ---- which centroids coincide, and where those of empty clusters move ----------------------------

@@ -27,7 +27,7 @@ from rffpk._anneal.convergence_warnings import (
     warn_of_ending,
 )
 from rffpk._anneal.decompositions import Compressed, compressed
-from rffpk._anneal.feature_steps import FeatureRun, FeatureSpace, count_distinct
+from rffpk._anneal.feature_steps import FeatureRun, count_distinct
 from rffpk._anneal.hard_passes import bounded_pass, find_directions
 from rffpk._anneal.objective import PowerMean
 from rffpk._anneal.search import FitContext, History, Plan, StartEnd, search
@@ -377,10 +377,13 @@ def search_centroids(found: Prepared) -> tuple[FeatureRun, StartEnd]:
     if history.progress is not None and found.samples:
         history.progress.later = [*(each.n for each in found.samples[1:]), found.rows.n]
     rows = found.base if components is None else components.rows
-    seed = partial(_seed, found)
     most = most_centroids(context.k, plan.swaps)
-    space = FeatureSpace(rows, found.variance, found.objective, seed, context, most)
-    run, end, cost = search(space, plan.starts, rows.dtype)
+
+    def begin(number: int) -> FeatureRun:
+        given = found.variance, found.objective, context
+        return FeatureRun(rows, _seed(found, number), *given, number, most)
+
+    run, end, cost = search(begin, plan.starts, history, rows.dtype)
     schedule, last = plan.schedule, not (found.samples or components)
     if plan.swaps or not schedule.exact:
         improve(run, cost, plan.swaps)

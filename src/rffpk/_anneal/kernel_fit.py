@@ -4,13 +4,15 @@ search, finish, publish."""
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import partial
 from typing import Any, Literal, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.cluster import k_means
+from sklearn.preprocessing import normalize
 from sklearn.utils.validation import check_is_fitted
 
 from rffpk._anneal import decompositions
@@ -22,7 +24,7 @@ from rffpk._anneal.convergence_warnings import (
     warn_of_ending,
 )
 from rffpk._anneal.decompositions import total_squares
-from rffpk._anneal.feature_steps import FeatureSpace
+from rffpk._anneal.feature_steps import FeatureRun
 from rffpk._anneal.fit import find_number, publish_end
 from rffpk._anneal.kernel_products import (
     CenteredKernel,
@@ -31,13 +33,21 @@ from rffpk._anneal.kernel_products import (
     kernel_variance,
     squared_norms,
 )
-from rffpk._anneal.kernel_seeding import given_weights, initial_weights
-from rffpk._anneal.kernel_steps import KernelRun, KernelSpace, cluster_means
+from rffpk._anneal.kernel_steps import KernelRows, KernelRun, cluster_means
 from rffpk._anneal.objective import PowerMean
-from rffpk._anneal.search import FitContext, History, Plan, Stage, StartEnd, search
-from rffpk._anneal.seeding import seed_centroids
+from rffpk._anneal.search import (
+    FitContext,
+    History,
+    Plan,
+    Schedule,
+    Stage,
+    StartEnd,
+    follow,
+    search,
+)
+from rffpk._anneal.seeding import random_rows, seed_rows
 from rffpk._anneal.swaps import improve, most_centroids
-from rffpk._rows.passes import one_pass, total_variance
+from rffpk._rows.passes import one_pass
 from rffpk._rows.rows import Rows
 from rffpk._rows.sample import sample_of_fit
 from rffpk._rows.store import Storage, check_cache
@@ -53,6 +63,9 @@ from rffpk.maps.kernels import FittedKernel, matched
 
 M = TypeVar("M", bound=Any)
 
+# Distances have errors of this part of the numbers that they are differences of.
+_ROUNDING = 1e-12
+
 KernelInit = Literal["k-means++", "random", "k-means", "spectral"]
 
 
@@ -62,14 +75,14 @@ class KernelProblem:
     run."""
 
     kernels: Any  # as `matched` takes them
-    # from the number of clusters, the critical exponent, and whether they run on components
-    plan: Callable[[int, float, bool], Plan]
+    plan: Callable[[int, float], Plan]  # from the number of clusters and the critical exponent
     init: Any
     objective: PowerMean = field(default_factory=PowerMean)
     several: bool = False  # whether X may be a list of views
-    annealed: bool = False  # whether starts have soft steps, before which centroids may be moved
-    components: bool = False  # whether starts may run on principal components of one kernel
-    space: type[KernelSpace] = KernelSpace
+    annealed: bool = False  # whether starts may have soft steps
+    # whether all steps of the starts are made with the kernels, none on components of them
+    exact: bool = False
+    run: type[KernelRun] = KernelRun
     smoothing: float = 0.0  # part of the mean squared norm that is added to squared distances
     # sets what else is fitted, after the rest
     published: Callable[[KernelRun], None] = lambda run: None
@@ -77,31 +90,44 @@ class KernelProblem:
 
 @dataclass(frozen=True)
 class PreparedKernels:
-    """The rows of a fit with their kernels, what is minimised, and the starts."""
+    """The rows of a fit with their kernels, and what is to be done."""
 
+    problem: KernelProblem
     xs: list[Array]  # views, or kernel matrices
-    space: KernelSpace
-    components: Rows | None  # principal components of the kernel that starts run on
+    rows: KernelRows
+    given: Array | None  # initial centroids (k, n)
     several: bool  # whether each kernel has a view of its own
-    annealed: bool
-    plan: Plan
+
+    def plan(self, components: Rows | None) -> Plan:
+        """The starts, by the critical exponent of what they run on: components of the rows, or the
+        kernels with equal weights."""
+        rows, critical = self.rows, 0.0
+        if self.problem.annealed:
+            if components is None:
+                gram = rows.gram(rows.equal)
+            else:
+                x = components.xs[0][rows.some]
+                gram = x @ x.T
+            critical = rows.exponent(gram)
+            critical = critical if math.isfinite(critical) else 0.0
+        return replace(self.problem.plan(rows.context.k, critical), critical=critical)
+
+    def components(self, alpha: Array) -> Rows:
+        """Principal components of the kernel that these kernel weights give."""
+        rows, context = self.rows, self.rows.context
+        return kernel_components(rows.products, alpha, rows.weight, context.k, context.storage)
 
 
 @dataclass(frozen=True)
 class KernelCentroids:
     """Centroids as weights of the fitted rows, and the kernels of these."""
 
-    coef: Array  # (k, n)
+    weights: Array  # (k, n), as `unit_weights` returns them
     alpha: Array  # (L,)
     squares: Array  # (L, k), their squared norms in each kernel
     kernels: list[CenteredKernel]
     several: bool  # whether each kernel has a view of its own
     n_threads: int
-
-    @property
-    def precomputed(self) -> bool:
-        """Whether k(x, x) of new rows is not known."""
-        return any(centered.kernel.precomputed for centered in self.kernels)
 
     def labels(self, xs: list[Array]) -> NDArray[np.int32]:
         """The nearest centroids, the first of equals, of rows that were fitted and of new ones."""
@@ -113,29 +139,10 @@ class KernelCentroids:
 
         def of_block(xs: list[Array]) -> Array:
             products, diagonals = zip(*self._crossed(xs))
-            return self.combined(products, diagonals if whole else [None] * len(products))
+            gaps = gaps_to_centroids(products, self.squares, self.alpha)
+            return gaps + (self.alpha @ np.stack(diagonals))[:, None] if whole else gaps
 
         return by_blocks(of_block, xs, self.kernels[0].n, self.n_threads)
-
-    def products(self, xs: list[Array]) -> Array:
-        """The inner products of rows with the centroids, kernel by kernel, (L, n, k)."""
-
-        def of_block(xs: list[Array]) -> Array:
-            return np.hstack([product for product, _ in self._crossed(xs)])
-
-        found = by_blocks(of_block, xs, self.kernels[0].n, self.n_threads)
-        return np.stack(np.split(found, len(self.kernels), axis=1))
-
-    def combined(self, products: Any, diagonals: Any) -> Array:
-        """The squared distances that follow from products of rows, and from their squared norms
-        where these are not None."""
-        total = np.zeros_like(products[0])
-        for alpha, squares, product, diagonal in zip(self.alpha, self.squares, products, diagonals):
-            gaps = squares - 2 * product
-            if diagonal is not None:
-                gaps += diagonal[:, None]
-            total += alpha * gaps
-        return total
 
     def _crossed(self, xs: list[Array]) -> Iterator[tuple[Array, Array | None]]:
         """For each kernel the products of rows with the centroids, and their squared norms."""
@@ -143,13 +150,27 @@ class KernelCentroids:
             block, diagonal = centered.cross(x)
             yield block @ self.weights.T, diagonal
 
-    @cached_property
-    def weights(self) -> Array:
-        """The weights of the rows, (k, n), in double precision and of sum one: centroids that are
-        far from the origin of the kernel would move with their sum."""
-        coef = self.coef.astype(np.float64)
-        sums = coef.sum(axis=1, keepdims=True)
-        return coef / np.where(sums != 0, sums, 1)
+
+def unit_weights(coef: Array) -> Array:
+    """Weights of the rows (k, n) in double precision and of sum one: centroids that are far from
+    the origin of the kernel would move with their sum."""
+    coef = coef.astype(np.float64)
+    sums = coef.sum(axis=1, keepdims=True)
+    return np.asarray(coef / np.where(sums != 0, sums, 1))
+
+
+def gaps_to_centroids(products: Iterable[Array], squares: Array, alpha: Array) -> Array:
+    """Squared distances (n, k), less the squared norms of the rows, from the products (n, k) of
+    rows with centroids in each kernel and the squared norms (L, k) of these. Those that exceed the
+    least by rounding errors are equal to it, so that labels do not depend on the order of sums."""
+    gaps, sizes = alpha @ squares, alpha @ np.abs(squares)
+    for weight, product in zip(alpha, products):
+        gaps = gaps - 2 * weight * product
+        sizes = sizes + 2 * weight * np.abs(product)
+    at = gaps.argmin(axis=1)[:, None]
+    least = np.take_along_axis(gaps, at, 1)
+    error = _ROUNDING * (sizes + np.take_along_axis(sizes, at, 1))
+    return np.where(gaps - least <= error, least, gaps)
 
 
 @observed
@@ -205,10 +226,10 @@ def fit(self: M, X: Any, y: Any = None, sample_weight: Any = None) -> M:
             storage=Storage(self.cache),
         )  # fmt: skip
         found = prepare(self, problem, X, sample_weight, context)
-        context = found.space.context
-        run, end = search_centroids(found, context)
-        ending, attributes = finish(self, found, run, end, context)
-        publish(self, attributes, found, end, ending, context)
+        search = _search_kernels if found.problem.exact else _search_components
+        run, end, plan = search(found)
+        ending, attributes = finish(self, found, run, end, plan)
+        publish(self, attributes, found, end, ending)
         problem.published(run)
     return self
 
@@ -232,29 +253,37 @@ def prepare(
     n, weight = len(xs[0]), validation.check_sample_weight(sample_weight, len(xs[0]), X)
     sample = sample_of_fit(model, xs, weight, context.random)
     k = find_number(model, sample, context.random, context.history.progress)
-    context = replace(context, k=k)
     given = None if isinstance(problem.init, str) else given_weights(problem.init, k, n)
     products = _products(model, problem, xs, weight, context)
     if weight is not None:  # scaled to the range of float32
         context.history.unit = 2.0 ** math.frexp(float(weight.max()))[1]
         weight = weight / context.history.unit
+    if given is not None:
+        problem = replace(problem, exact=True)
+    rows = KernelRows(products, weight, problem.objective, replace(context, k=k))
+    return PreparedKernels(problem, xs, rows, given, model._n_views > 0)
 
-    def seed(space: KernelSpace) -> Array:
-        return initial_weights(space, k, problem.init) if given is None else given
 
-    components = None
-    if problem.components and len(products.kernels) == 1 and products.definite:
-        components = kernel_components(products, weight, k, context.storage)
-    n_directions = 2 * k if problem.annealed and components is None else 0
-    space = problem.space(products, weight, problem.objective, seed, context, n_directions)
-    exponent = 0.0
-    if components is not None:
-        exponent = decompositions.exponent_of_rows(components)
-    elif problem.annealed:
-        exponent = space.critical_exponent()
-    plan = replace(problem.plan(k, exponent, components is not None), critical=exponent)
-    several = model._n_views > 0
-    return PreparedKernels(xs, space, components, several, problem.annealed, plan)
+def given_weights(init: Any, k: int, n: int) -> Array:
+    """Centroids (k, n) from an array `init`: labels of the rows, or weights of the rows."""
+    validation.check_plain(init, "init")
+    with validation.named("init"):
+        init = np.asarray(init)
+    if init.shape == (n,) and np.issubdtype(init.dtype, np.integer):
+        if not np.array_equal(np.unique(init), np.arange(k)):
+            raise ValueError(f"init must contain each label from 0 to {k - 1}, and no other.")
+        W = (np.arange(k)[:, None] == init).astype(np.float64)
+    elif init.shape == (k, n):
+        with validation.named("init"):
+            W = init.astype(np.float64)
+        if not np.isfinite(W).all() or (W.sum(axis=1) == 0).any():
+            raise ValueError("init must be finite, and its rows must not sum to zero.")
+    else:
+        raise ValueError(
+            f"init has shape {init.shape}, must be labels of shape ({n},), integers, or "
+            f"weights of the rows of shape ({k}, {n})."
+        )
+    return np.asarray(W / W.sum(axis=1, keepdims=True))
 
 
 def _products(
@@ -289,48 +318,114 @@ def _products(
 # ---- search --------------------------------------------------------------------------------------
 
 
-def search_centroids(found: PreparedKernels, context: FitContext) -> tuple[KernelRun, StartEnd]:
-    """The best of all starts, and its end."""
-    if found.components is not None:
-        return _search_components(found.components, found.space, found.plan, context)
-    run, end, _ = search(found.space, found.plan.starts, found.space.dtype)
-    if found.annealed and math.isinf(end.s):  # it began at given centroids
-        end.s = run.nearly_hard_exponent()
-    return run, end
+def _search_components(found: PreparedKernels) -> tuple[KernelRun, StartEnd, Plan]:
+    """The best of all starts over the principal components of the kernels, improved by swaps, which
+    ends with the hard rule and the kernels themselves; its end, and the plan of the starts.
 
-
-def _search_components(
-    rows: Rows, space: KernelSpace, plan: Plan, context: FitContext
-) -> tuple[KernelRun, StartEnd]:
-    """The best of all starts over the components `rows` of a kernel, improved by swaps, and its
-    end; the run goes on with the hard rule and the kernel itself."""
-    history, weight, k = context.history, space.weight, context.k
-    p = np.ones(rows.n) if weight is None else weight
-    history.left_out = max(kernel_variance(space.products, p) - total_squares(rows), 0.0)
-
-    def seed(number: int) -> Array:
-        history.records.append({"stage": "seeding", "rows": rows.n})
-        return seed_centroids(rows, rows.xs[0], k, "k-means++", context.random)
-
-    most = most_centroids(k, plan.swaps)
-    components = FeatureSpace(rows, total_variance(rows), PowerMean(), seed, context, most)
-    first, end, cost = search(components, plan.starts, rows.dtype)
+    The weights of several kernels are those at the end of one start with equal weights.
+    """
+    rows, alpha = found.rows, found.rows.equal
+    if rows.objective.learns_weights and len(alpha) > 1:
+        components, plan = _over_components(found, alpha)
+        first = _begin(found, components, plan, -1)
+        end = follow(first, plan.starts[-1], components.dtype)
+        alpha = _settle(found, first, end, alpha, plan.schedule).alpha
+    components, plan = _over_components(found, alpha)
+    begin = partial(_begin, found, components, plan)
+    best, end, cost = search(begin, plan.starts, rows.context.history, components.dtype)
     if plan.swaps:
-        improve(first, cost, plan.swaps)
-    history.left_out = 0.0
-    labels = one_pass(rows, first.theta, -math.inf, want=("labels",))[1]["labels"]
-    means = cluster_means(space.members(labels, k))
-    for j in np.flatnonzero(~means.any(axis=1)):  # empty clusters: at a row, as seeds are
-        means[j, _nearest_row(rows, first.theta[j])] = 1.0
-    space.seed = lambda _: means
-    schedule = plan.schedule
-    left = max(schedule.max_iter - first.passes, 1)
-    [run], last = space.begin([first.number]), None
-    while last is None:
-        [last] = space.advance([run], [Stage("hard", -math.inf, 0.0, schedule.tol, left)])
-    end.converged = end.converged and last.last.shift <= schedule.tol
-    run.passes += first.passes
-    return run, end
+        improve(best, cost, plan.swaps)
+    return _settle(found, best, end, alpha, plan.schedule), end, plan
+
+
+def _over_components(found: PreparedKernels, alpha: Array) -> tuple[Rows, Plan]:
+    """Principal components of the kernel that kernel weights give, and the starts over them. What
+    they leave out of the objective is added to it in the history."""
+    rows, history = found.rows, found.rows.context.history
+    components = found.components(alpha)
+    plan = found.plan(components)
+    p = np.ones(rows.products.n) if rows.weight is None else rows.weight
+    left_out = kernel_variance(rows.products, alpha, p) - total_squares(components)
+    penalty = rows.objective.penalty(alpha, rows.total_weight)
+    history.left_out = max(left_out, 0.0) + penalty
+    if history.progress is not None:
+        history.progress.n_starts = len(plan.starts)
+    return components, plan
+
+
+def _begin(found: PreparedKernels, components: Rows, plan: Plan, number: int) -> FeatureRun:
+    """The start over components with a number, at its initial centroids."""
+    context = found.rows.context
+    W = initial_weights(found.rows, components, found.problem.init)
+    most = most_centroids(context.k, plan.swaps)
+    return FeatureRun(
+        components, W @ components.xs[0], found.rows.variance, PowerMean(), context, number, most
+    )
+
+
+def _settle(
+    found: PreparedKernels, run: FeatureRun, end: StartEnd, alpha: Array, schedule: Schedule
+) -> KernelRun:
+    """The run with the kernels themselves that goes on from the clusters of one over components, to
+    the end by the hard rule."""
+    rows, components = found.rows, run.rows
+    rows.context.history.left_out = 0.0
+    labels = one_pass(components, run.theta, -math.inf, want=("labels",))[1]["labels"]
+    W = cluster_means(rows.members(labels, len(run.theta)))
+    for j in np.flatnonzero(~W.any(axis=1)):  # empty clusters: at a row, as seeds are
+        W[j, _nearest_row(components, run.theta[j])] = 1.0
+    settled = found.problem.run(rows, W, alpha, run.number, run.passes)
+    left = max(schedule.max_iter - run.passes, 1)
+    last = settled.follow(Stage("hard", -math.inf, 0.0, schedule.tol, left)).last
+    end.converged = end.converged and last.shift <= schedule.tol
+    if found.problem.annealed and math.isinf(end.s):  # no start was
+        end.s = settled.nearly_hard_exponent()
+    return settled
+
+
+def _search_kernels(found: PreparedKernels) -> tuple[KernelRun, StartEnd, Plan]:
+    """The best of all starts whose steps are made with the kernels, its end, and the plan."""
+    rows, given, init = found.rows, found.given, found.problem.init
+    context, alpha, components = rows.context, rows.equal, None
+    if given is None and init != "random":
+        components = found.components(alpha)
+
+    def begin(number: int) -> KernelRun:
+        W = initial_weights(rows, components, init) if given is None else given
+        return found.problem.run(rows, W, alpha, number)
+
+    plan = found.plan(None)
+    run, end, _ = search(begin, plan.starts, context.history, rows.products.dtype)
+    if found.problem.annealed and math.isinf(end.s):  # it began at given centroids
+        end.s = run.nearly_hard_exponent()
+    return run, end, plan
+
+
+def initial_weights(rows: KernelRows, components: Rows | None, init: str) -> Array:
+    """Initial centroids of a start, (k, n): rows, or means of clusters of rows. Components of the
+    kernels are needed unless rows are chosen at random."""
+    n, k, random = rows.products.n, rows.context.k, rows.context.random
+    rows.context.history.records.append({"stage": "seeding", "rows": n})
+    if components is None:
+        chosen = random_rows(rows.weight, n, k, random)
+    elif init == "spectral":
+        return cluster_means(rows.members(_spectral(components, k, random), k))
+    else:
+        chosen = seed_rows(components, components.xs[0], k, init, random)
+    W = np.zeros((k, n))
+    W[np.arange(k), chosen] = 1
+    return W
+
+
+def _spectral(components: Rows, k: int, random: Any) -> Array:
+    """The clusters (n,) that k-means finds in the rows of the k leading eigenvectors, scaled to
+    length one, of the kernel with these principal components."""
+    x, p = components.xs[0][:, :k], components.weight
+    lengths = np.linalg.norm(x if p is None else x * np.sqrt(p)[:, None], axis=0)
+    H = normalize(x / np.where(lengths > 0, lengths, 1))
+    with config.one_openmp_thread():
+        labels: Array = k_means(H, k, sample_weight=p, n_init=10, random_state=random)[1]
+    return labels
 
 
 def _nearest_row(rows: Rows, center: Array) -> int:
@@ -345,76 +440,68 @@ def _nearest_row(rows: Rows, center: Array) -> int:
 
 
 def finish(
-    model: Any, found: PreparedKernels, run: KernelRun, end: StartEnd, context: FitContext
+    model: Any, found: PreparedKernels, run: KernelRun, end: StartEnd, plan: Plan
 ) -> tuple[Ending, dict[str, Any]]:
     """The end of the run, and the attributes of the fitted model."""
-    products, unit, plan = found.space.products, context.history.unit, found.plan
-    centroids = KernelCentroids(
-        run.W, run.alpha, run.squares, products.kernels, found.several, context.n_threads
-    )
-    Y = centroids.products(found.xs)
-    squares = np.einsum("kn,lnk->lk", centroids.weights, Y)
-    centroids = replace(centroids, squares=squares)
-    labels = centroids.combined(Y, [None] * len(Y)).argmin(axis=1).astype(np.int32)
+    rows, context, ends_hard = found.rows, found.rows.context, plan.schedule.ends_hard
+    products, unit, weights = rows.products, context.history.unit, unit_weights(run.W)
+    Y = products.multiply(weights, precise=True)
+    squares = squared_norms(weights, Y)
+    gaps = gaps_to_centroids(Y.swapaxes(1, 2), squares, run.alpha)
+    labels = gaps.argmin(axis=1).astype(np.int32)
+    diagonals = np.stack([each.diagonal for each in products.kernels])  # without smoothing
+    signed = gaps + (run.alpha @ diagonals)[:, None]  # of indefinite kernels negative ones too
+    d = np.maximum(signed, 0)
+    members = rows.members(labels, context.k)
     attributes = {
         "labels_": labels,
         "dual_coef_": run.W,
         "objective_": unit * run.cost(end.s),
-        "inertia_": unit * _inertia(run, centroids, Y, labels),
+        "inertia_": unit * _inertia(run, members, weights, signed),
         "n_iter_": run.passes,
         "_alpha": run.alpha,
         "_squares": squares,
-        "_gaps": gaps_of(np.einsum("l,in,lnj->ij", run.alpha, centroids.weights, Y)),
-        "_masses": unit * found.space.members(labels, run.k).sum(axis=1),
+        "_gaps": gaps_of(np.einsum("l,in,ljn->ij", run.alpha, weights, Y)),
+        "_masses": unit * members.sum(axis=1),
     }
-    exponent = end.s
-    if plan.schedule.ends_hard:
-        found_exponent = found.space.exponent_of_memberships(run.alpha, labels)
-        exponent = found_exponent if math.isfinite(found_exponent) else end.s
+    inside = rows.exponent(rows.gram(run.alpha), labels) if ends_hard else -math.inf
+    exponent = inside - decompositions.BELOW if math.isfinite(inside) else end.s
     attributes["membership_exponent_"] = exponent
     if model.store_memberships:
-        d = centroids.combined(Y, [each.diagonal for each in products.kernels])
-        attributes["memberships_"] = _memberships(np.maximum(d, 0), exponent, found.xs[0].dtype)
-    s = -math.inf if plan.schedule.ends_hard else end.s
-    return _ending(found, run, attributes, s), attributes
+        attributes["memberships_"] = _memberships(d, exponent, found.xs[0].dtype)
+    s = -math.inf if ends_hard else end.s
+    return _ending(rows, attributes, d, s, plan), attributes
 
 
-def _ending(found: PreparedKernels, run: KernelRun, fitted: dict[str, Any], s: float) -> Ending:
+def _ending(rows: KernelRows, fitted: dict[str, Any], d: Array, s: float, plan: Plan) -> Ending:
     """How the run ended: which clusters have rows, and can be told apart at an exponent."""
-    weight, plan, labels = found.space.weight, found.plan, fitted["labels_"]
+    k, labels = rows.context.k, fitted["labels_"]
     used = int(np.count_nonzero(fitted["_masses"]))
-    ending = Ending(run.k, used, s, plan.critical, plan.lowered_by)
+    ending = Ending(k, used, s, plan.critical, plan.lowered_by)
     if math.isinf(s):
         return ending
-    counted = np.arange(run.n_rows) if weight is None else np.flatnonzero(weight)
-    index = counted[rows_of_clusters(labels[counted], run.k)]
-    squares = run.distances()[index]
-    u = power_weights(squares, s)[2]
-    return ending.of_memberships(u, labels[index], squares, lambda part: fitted["_gaps"][part])
+    counted = np.flatnonzero(rows.counted)
+    index = counted[rows_of_clusters(labels[counted], k)]
+    u = power_weights(d[index], s)[2]
+    return ending.of_memberships(u, labels[index], d[index], lambda part: fitted["_gaps"][part])
 
 
-def _inertia(run: KernelRun, centroids: KernelCentroids, Y: Array, labels: Array) -> float:
-    """sum p ||phi - mean of its cluster||^2 for these labels, from the products of the rows with
-    the centroids: the cost of the centroids less what they differ from the means by."""
-    members = run.space.members(labels, run.k)
-    apart = cluster_means(members) - centroids.weights
-    moved = squared_norms(apart, run.space.products.multiply(apart))
-    costs = -(moved * members.sum(axis=1)).sum(axis=1)
-    for view, kernel in enumerate(centroids.kernels):
-        gaps = kernel.diagonal + centroids.squares[view][:, None] - 2 * Y[view].T
-        costs[view] += np.vdot(members, gaps)
-    return max(float(run.alpha @ costs), 0.0)
+def _inertia(run: KernelRun, members: Array, weights: Array, d: Array) -> float:
+    """sum p ||phi - mean of its cluster||^2, from the weights (k, n) of the rows in clusters: the
+    cost of the centroids less what they differ from the means by."""
+    apart = cluster_means(members) - weights
+    moved = squared_norms(apart, run.rows.products.multiply(apart)) @ members.sum(axis=1)
+    return max(float(np.vdot(members, d.T) - run.alpha @ moved), 0.0)
 
 
 def publish(
-    model: Any, attributes: dict[str, Any], found: PreparedKernels, end: StartEnd, ending: Ending,
-    context: FitContext,
-) -> None:  # fmt: skip
+    model: Any, attributes: dict[str, Any], found: PreparedKernels, end: StartEnd, ending: Ending
+) -> None:
     """Set the fitted attributes; warn of a run that did not converge, and of clusters that
     are missing."""
-    publish_end(model, attributes, end, context)
-    if ending.found < ending.k and found.space.products.definite:  # else that warning names it
-        warn_of_ending(ending, [few_rows("X", found.xs, found.space.weight)])
+    publish_end(model, attributes, end, found.rows.context)
+    if ending.found < ending.k and found.rows.products.definite:  # else that warning names it
+        warn_of_ending(ending, [few_rows("X", found.xs, found.rows.weight)])
     for centered in model._kernels:
         centered.kernel.drop_matrix()
 
@@ -431,13 +518,13 @@ def measure(
         return model._gaps, model._masses
     xs = check_views(model, X, reset=False)
     centroids = KernelCentroids(
-        model.dual_coef_, model._alpha, model._squares, model._kernels, model._n_views > 0,
-        config.n_threads(model.n_jobs),
+        unit_weights(model.dual_coef_), model._alpha, model._squares, model._kernels,
+        model._n_views > 0, config.n_threads(model.n_jobs),
     )  # fmt: skip
     with config.one_blas_thread():
         if want == "labels":
             return centroids.labels(xs)
-        if centroids.precomputed:
+        if any(centered.kernel.precomputed for centered in model._kernels):
             raise ValueError(
                 f"{_CALLERS[want]} needs k(x, x), which precomputed kernels of new rows do not "
                 "contain. For the fitted rows, the score is -inertia_, and "

@@ -4,6 +4,7 @@ principal components by these products."""
 from __future__ import annotations
 
 import math
+from functools import partial
 from itertools import groupby
 from typing import Any
 
@@ -103,29 +104,32 @@ class Products:
         run_all(fill, tiles(self.n, self.n), self.n_threads)
         return matrices
 
-    def multiply(self, W: Array) -> Array:
-        """W K_l of all kernels, (L, m, n), for W (m, n)."""
-        W = np.ascontiguousarray(W, dtype=self.dtype)
-        Ws = np.broadcast_to(W, (len(self.kernels), *W.shape))
-        out = np.empty(Ws.shape, dtype=self.dtype)
-        if self.stored is not None:
-            for each, matrix, product in zip(Ws, self.stored, out):
-                config.backend().skinny_product(each, matrix, product, self.n_threads)
+    def multiply(self, W: Array, precise: bool = False) -> Array:
+        """W K_l of all kernels, (L, m, n), for W (m, n); `precise`: in double precision, which the
+        kernels are recomputed for if they are stored in single precision."""
+        dtype = np.dtype(np.float64) if precise else self.dtype
+        W = np.ascontiguousarray(W, dtype=dtype)
+        out = np.empty((len(self.kernels), *W.shape), dtype=dtype)
+        if self.stored is not None and dtype == self.dtype:
+            for matrix, product in zip(self.stored, out):
+                config.backend().skinny_product(W, matrix, product, self.n_threads)
             return out
 
         def fill(row_tiles: list[tuple[slice, slice]]) -> None:
             rows = row_tiles[0][0]
-            for number, product in enumerate(out):
-                kernel = self.kernels[number]
+            for kernel, product in zip(self.kernels, out):
                 parts = (
-                    Ws[number][:, columns] @ kernel.block(rows, columns, self.dtype).T
-                    for _, columns in row_tiles
+                    W[:, columns] @ kernel.block(rows, columns, dtype).T for _, columns in row_tiles
                 )
                 product[:, rows] = sum(parts)
 
         by_rows = groupby(tiles(self.n, self.n), key=lambda tile: tile[0].start)
         run_all(fill, [list(group) for _, group in by_rows], self.n_threads)
         return out
+
+    def combined(self, W: Array, alpha: Array) -> NDArray[np.float64]:
+        """W sum_l alpha_l K_l, (m, n), for W (m, n)."""
+        return np.tensordot(alpha, self.multiply(W).astype(np.float64), 1)
 
     def rows(self, index: Array) -> Array:
         """Rows of all centered kernels, (L, m, n)."""
@@ -144,13 +148,13 @@ def squared_norms(W: Array, Y: Array) -> NDArray[np.float64]:
 
 
 def kernel_components(
-    products: Products, weight: Array | None, k: int, storage: Storage
-) -> Rows | None:
-    """Rows whose features are the leading principal components of a kernel, centered at the mean:
-    enough of them for the hard objective of k clusters; None if that takes too many, or their
-    memory is more than the limit.
+    products: Products, alpha: Array, weight: Array | None, k: int, storage: Storage
+) -> Rows:
+    """Rows whose features are the leading principal components of the kernel sum_l alpha_l k_l,
+    centered at the mean: enough of them for the hard objective of k clusters where that pays and
+    their memory is within the limit, the leading ones otherwise.
 
-    O(n^2 r) time for r components, O(n^3) where few rows have more of them.
+    O(L n^2 r) time for r components, O(L n^3) where few rows have more of them.
     """
     n = products.n
     p = np.ones(n) if weight is None else weight
@@ -160,29 +164,27 @@ def kernel_components(
         """The product of the centered and weighted kernel with columns."""
         columns = root[:, None] * V
         columns = columns - share[:, None] * columns.sum(axis=0)
-        product = products.multiply(columns.T)[0].T.astype(np.float64)
+        product = products.combined(columns.T, alpha).T
         return np.asarray(root[:, None] * (product - share @ product))
-
-    def matrix() -> Array:
-        gram = products.rows(np.arange(n))[0].astype(np.float64)
-        mean = share @ gram
-        return np.asarray(root[:, None] * (gram - mean - mean[:, None] + share @ mean) * root)
 
     def fits(r: int) -> bool:
         return storage.fits(_COPIES * 8 * n * r)
 
-    dense_matrix = matrix if n <= _DENSE else None
-    found = components_for_clusters(
-        multiply, dense_matrix, kernel_variance(products, p), n, k, fits
-    )
-    if found is None:
-        return None
-    squares, _, images = found
+    dense_matrix = partial(multiply, np.eye(n)) if n <= _DENSE else None
+    variance = kernel_variance(products, alpha, p)
+    squares, _, images = components_for_clusters(multiply, dense_matrix, variance, n, k, fits)
     resolved = squares > n * float(np.finfo(products.dtype).eps) * squares[0]
     scale = np.divide(1, np.sqrt(squares), out=np.zeros_like(squares), where=resolved)
     x = images * scale / np.where(root > 0, root, 1)[:, None]
     xs, shifts = [np.ascontiguousarray(x)], [np.zeros(len(squares))]
     return make_rows(xs, [None], weight, products.n_threads, shifts)
+
+
+def kernel_variance(products: Products, alpha: Array, p: Array) -> float:
+    """sum_i p_i ||phi_i - c||^2 with the weighted mean c, of the kernel sum_l alpha_l k_l."""
+    share = p / p.sum()
+    mean = products.combined(share[None], alpha)[0]
+    return max(float(p @ (alpha @ products.diagonals) - p.sum() * (share @ mean)), 0.0)
 
 
 def kernel_coordinates(centered: CenteredKernel) -> NDArray[np.float64]:
@@ -204,10 +206,3 @@ def kernel_coordinates(centered: CenteredKernel) -> NDArray[np.float64]:
         left -= found[:, r] ** 2
         r += 1
     return np.ascontiguousarray(found[:, : max(r, 1)])
-
-
-def kernel_variance(products: Products, p: Array) -> float:
-    """sum_i p_i ||phi_i - c||^2 with the weighted mean c, for one kernel."""
-    share = p / p.sum()
-    mean = products.multiply(share[None])[0, 0].astype(np.float64)
-    return float(p @ products.diagonals[0] - p.sum() * (share @ mean))

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeVar
@@ -228,6 +228,9 @@ class Run(Protocol):
     @property
     def n_rows(self) -> int: ...
 
+    def follow(self, stage: Stage) -> StageEnd:
+        """The steps of a stage."""
+
     def cost(self, s: float) -> float:
         """The objective at the current centroids."""
 
@@ -237,64 +240,42 @@ T = TypeVar("T")
 Stages = Generator[Stage, StageEnd, T]
 
 
-class Space(Protocol[R]):
-    """What all starts of a search share: the rows or kernels, and the context of the fit."""
-
-    lockstep: bool  # whether starts advance together, not one after the other
-    context: FitContext
-
-    def begin(self, numbers: list[int]) -> list[R]:
-        """Runs of the starts with these numbers, at their initial centroids."""
-
-    def advance(self, runs: list[R], stages: list[Stage]) -> list[StageEnd | None]:
-        """One step of each run, or several; None if its stage is not over."""
-
-
-def search(space: Space[R], starts: list[Start], dtype: Any) -> tuple[R, StartEnd, float]:
+def search(
+    begin: Callable[[int], R], starts: list[Start], history: History, dtype: Any
+) -> tuple[R, StartEnd, float]:
     """Run all starts to their ends, with weights in a dtype: the best run, the first of equals, its
-    end, and its cost."""
-    history, numbers = space.context.history, list(range(len(starts)))
-    runs: dict[int, R] = {}
-    ends: dict[int, StartEnd] = {}
-    costs: dict[int, float] = {}
+    end, and its cost. `begin` makes the run of the start with a number, at its first centroids."""
     if history.progress is not None:
-        history.progress.n_starts = len(numbers)
-    for group in [numbers] if space.lockstep else [[number] for number in numbers]:
-        runs |= zip(group, space.begin(group))
-        for number, end in _follow(space, {n: runs[n] for n in group}, starts, costs, dtype):
-            ends[number], schedule = end, starts[number].schedule
-            # by the objective at one exponent: the final one, or the hard limit if each start may
-            # end at a different exponent
-            s = schedule.end if schedule.until == "settled" else -math.inf
-            costs[number] = math.inf if end.dropped else runs[number].cost(s)
-            if history.progress is not None:
-                history.progress.start_ended()
-    kept = min(numbers, key=lambda number: costs[number])
-    passes = [runs[n].passes for n in numbers]
-    history.add_starts(starts, passes, [costs[n] for n in numbers], kept, runs[kept].n_rows)
+        history.progress.n_starts = len(starts)
+    runs, ends, costs = list[R](), list[StartEnd](), list[float]()
+    for number, start in enumerate(starts):
+        runs.append(begin(number))
+        ends.append(follow(runs[-1], start, dtype, partial(min, costs, default=math.inf)))
+        # by the objective at one exponent: the final one, or the hard limit if each start may end
+        # at a different exponent
+        s = start.schedule.end if start.schedule.until == "settled" else -math.inf
+        costs.append(math.inf if ends[-1].dropped else runs[-1].cost(s))
+        if history.progress is not None:
+            history.progress.start_ended()
+    kept = min(range(len(starts)), key=costs.__getitem__)
+    history.add_starts(starts, [run.passes for run in runs], costs, kept, runs[kept].n_rows)
     if math.isinf(ends[kept].s):  # plain k-means: the exponent of the last start, as far as it came
-        ends[kept].s = ends[numbers[-1]].s
+        ends[kept].s = ends[-1].s
     return runs[kept], ends[kept], costs[kept]
 
 
-def _follow(
-    space: Space[R], runs: dict[int, R], starts: list[Start], costs: dict[int, float], dtype: Any
-) -> Iterator[tuple[int, StartEnd]]:
-    """Advance runs together, and yield each that has ended with its end; `costs` are of those."""
-    best = partial(min, costs.values(), default=math.inf)
-    given = {number: stages_of(starts[number], best, dtype) for number in runs}
-    current = {number: next(stages) for number, stages in given.items()}
-    while current:
-        numbers = list(current)
-        ends = space.advance([runs[number] for number in numbers], [*current.values()])
-        for number, end in zip(numbers, ends):
-            if end is None:
-                continue
-            try:
-                current[number] = given[number].send(end)
-            except StopIteration as last:
-                del current[number]
-                yield number, last.value
+def follow(
+    run: Run, start: Start, dtype: Any, best: Callable[[], float] = lambda: math.inf
+) -> StartEnd:
+    """The stages of a start, and its end; see `stages_of`."""
+    stages = stages_of(start, best, dtype)
+    stage = next(stages)
+    while True:
+        try:
+            stage = stages.send(run.follow(stage))
+        except StopIteration as last:
+            end: StartEnd = last.value
+            return end
 
 
 def different_starts(schedule: Schedule, critical: float, n_init: int) -> list[Start]:
@@ -322,8 +303,14 @@ def from_merged_centroids(starts: list[Start], alone: bool) -> list[Start]:
     return [Start("merged", plain, merges=True)]
 
 
-def nearly_hard_exponent(is_nearly_hard: Callable[[float], bool], dtype: Any) -> float:
-    """The exponent at which annealing would end at given centroids."""
+def nearly_hard_exponent(totals: Callable[[float], tuple[float, float]], dtype: Any) -> float:
+    """The exponent at which annealing would end at given centroids, of which `totals` gives sum M'
+    and the hard objective at an exponent."""
+
+    def is_nearly_hard(s: float) -> bool:
+        soft, hard = totals(s)
+        return hard > 0 and soft >= (1 - HARDNESS) * hard
+
     exponents = [_HIGHEST]
     while not is_hard(_FACTOR * exponents[-1], dtype):
         exponents.append(_FACTOR * exponents[-1])

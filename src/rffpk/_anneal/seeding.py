@@ -103,19 +103,27 @@ def checked_centroids(centroids: Any, expected: tuple[int, int]) -> Array:
 
 
 def seed_centroids(rows: Rows, features: Columns, k: int, init: str, random: Any) -> Array:
-    """k of the `features` of rows, at random or by k-means++, from MANY on in batches; completed
-    where these rows lack views."""
-    weight = rows.weight
+    """k of the `features` of rows as `seed_rows` chooses them, completed where these lack views."""
     parts = None if rows.present is None else Parts(rows, features)
-    seeds = features if parts is None else parts
+    chosen = seed_rows(rows, features, k, init, random, parts)
+    return dense(features[chosen] if parts is None else parts[chosen])
+
+
+def seed_rows(
+    rows: Rows, features: Columns, k: int, init: str, random: Any, parts: Parts | None = None
+) -> NDArray[np.intp]:
+    """The indices of k rows with these features, chosen at random or by k-means++, from MANY on in
+    batches; with `parts` where rows lack views."""
+    weight = rows.weight
     if init == "random":
-        return dense(seeds[random_rows(weight, rows.n, k, random)])
+        return random_rows(weight, rows.n, k, random)
     if k >= MANY:
         columns = as_rows(features, rows.n_threads) if parts is None else parts.rows
-        return dense(seeds[Draws(columns, seeds, weight, k, random).chosen])
+        seeds = features if parts is None else parts
+        return Draws(columns, seeds, weight, k, random).chosen
     p = np.ones(rows.n) if weight is None else weight.astype(np.float64)
     if parts is not None:
-        return parts[k_means_plus_plus(parts.distances, p, k, random)]
+        return k_means_plus_plus(parts.distances, p, k, random)
     x = features.astype(np.float64)
     squares = squared_norms(x)
 
@@ -126,7 +134,7 @@ def seed_centroids(rows: Rows, features: Columns, k: int, init: str, random: Any
             products = x[index] @ x.T
         return np.maximum(-2 * products + squares[index, None] + squares, 0)
 
-    return dense(features[k_means_plus_plus(distances, p, k, random)])
+    return k_means_plus_plus(distances, p, k, random)
 
 
 def random_rows(weight: Array | None, n: int, k: int, random: Any) -> NDArray[np.intp]:

@@ -11,7 +11,7 @@ from scipy.special import logsumexp
 
 from rffpk._anneal.kernel_fit import KernelProblem, check_search, measure
 from rffpk._anneal.kernel_fit import fit as fit_by_kernels
-from rffpk._anneal.kernel_steps import KernelRun, KernelSpace, cluster_means
+from rffpk._anneal.kernel_steps import KernelRun, cluster_means
 from rffpk._anneal.objective import PowerMean
 from rffpk._anneal.search import Plan, Schedule, given_starts
 from rffpk._rows.store import Cache
@@ -52,37 +52,24 @@ class NormedWeights(PowerMean):
         return np.asarray(np.exp(logs - logsumexp(self.gamma * logs) / self.gamma))
 
 
-class RobustSpace(KernelSpace):
-    """Starts from the means of the clusters of the first centroids."""
-
-    objective: NormedWeights
-
-    def begin(self, numbers: list[int]) -> list[KernelRun]:
-        Ws = [self._means(self.seed(self).astype(self.dtype)) for _ in numbers]
-        return [RobustRun(self, *each) for each in zip(Ws, self._multiply(Ws), numbers)]
-
-    def _means(self, W: Array) -> Array:
-        Y = self.products.multiply(W).astype(np.float64)
-        squares = np.einsum("kn,lkn->k", W, Y)
-        labels = (squares[:, None] - 2 * Y.sum(axis=0)).argmin(axis=0)
-        means = cluster_means(self.members(labels, len(W)))
-        kept = means.any(axis=-1, keepdims=True)
-        return np.where(kept, means, W).astype(self.dtype)
-
-
 class RobustRun(KernelRun):
-    """A start whose rows have the weights p_i / (2 distance_i)."""
+    """A start from the means of the clusters of the first centroids, whose rows have the weights
+    p_i / (2 distance_i)."""
 
-    def __init__(self, space: RobustSpace, W: Array, Y: Array, number: int) -> None:
-        super().__init__(space, W, Y, number)
-        self.alpha = space.objective.equal(len(self.alpha))
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        means = cluster_means(super()._weigh(-math.inf)[0].astype(np.float64))
+        kept = means.any(axis=-1, keepdims=True)
+        self._move_to(np.where(kept, means, self.W))
+        assert isinstance(self.rows.objective, NormedWeights)
+        self.alpha = self.rows.objective.equal(len(self.alpha))
 
     def _weigh(self, s: float) -> tuple[Array, float, float]:
         """Weights (k, n) of the rows, and the sum of distances, twice."""
         weights = super()._weigh(-math.inf)[0]
         Y, diagonal, squares = self._combined()
         nearest = (squares[:, None] - 2 * Y).min(axis=0) + diagonal
-        p = self.space.weight
+        p = self.rows.weight
         least = _SMOOTHING * float(np.average(diagonal, weights=p))
         distances = np.sqrt(np.maximum(nearest.astype(np.float64), least))
         total = float(distances.sum() if p is None else p @ distances)
@@ -92,7 +79,7 @@ class RobustRun(KernelRun):
 
     def count_distinct(self, hard: float) -> int:
         """`hard` is a sum of distances, the tolerance relative to one of squares."""
-        return super().count_distinct(hard**2 / self.space.total_weight)
+        return super().count_distinct(hard**2 / self.rows.total_weight)
 
 
 @parameters
@@ -108,9 +95,9 @@ class RMKKM(Clusterer):
     over centroids theta_jl and kernel weights alpha >= 0 with sum_l alpha_l^gamma = 1, gamma =
     `weight_norm`.
 
-    With n rows O(L n^2) memory if the kernels are stored; a pass of all starts is one product of
-    matrices for each kernel, O(L n^2 n_clusters n_init). Each pass updates centroids and weights,
-    and the objective never rises. ``docs/fusion.md`` compares the methods. `fit` raises a
+    With n rows O(L n^2) memory if the kernels are stored; a pass is one product of matrices for
+    each kernel, O(L n^2 n_clusters). Each pass updates centroids and weights, and the objective
+    never rises. ``docs/fusion.md`` compares the methods. `fit` raises a
     ValueError or TypeError for bad input.
 
     Parameters
@@ -211,10 +198,11 @@ class RMKKM(Clusterer):
     def _problem(self) -> KernelProblem:
         return KernelProblem(
             self.kernels, self._plan, self.init, NormedWeights(float(self.weight_norm)),
-            several=True, space=RobustSpace, smoothing=_SMOOTHING, published=self._published,
+            several=True, exact=True, run=RobustRun, smoothing=_SMOOTHING,
+            published=self._published,
         )  # fmt: skip
 
-    def _plan(self, k: int, critical: float, in_components: bool) -> Plan:
+    def _plan(self, k: int, critical: float) -> Plan:
         schedule = Schedule(-math.inf, -math.inf, int(self.max_iter), float(self.tol))
         return Plan(given_starts(schedule, self.init, self.n_init, _AUTO_STARTS))
 
