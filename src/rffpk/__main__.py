@@ -10,6 +10,7 @@ import os
 import sys
 import time
 import warnings
+from collections.abc import Callable
 from typing import Any, get_args
 
 import numpy as np
@@ -21,8 +22,6 @@ from sklearn.preprocessing import StandardScaler
 
 import rffpk
 from rffpk._utils import files
-from rffpk._utils.arrays import Array
-from rffpk._utils.containers import kinds_of
 from rffpk._utils.files import STANDARD, TableError
 from rffpk._utils.messages import warn
 from rffpk._utils.validation import Level, converts
@@ -35,7 +34,6 @@ METHODS = {
     "rff": rffpk.RFFKernelPowerKMeans,
     "diffusion": rffpk.DiffusionPowerKMeans,
 }
-_LEVELS = [*get_args(Level)]  # of the number of clusters
 _FAILED = 2  # the exit code after an error
 
 
@@ -47,20 +45,21 @@ def cluster(options: argparse.Namespace) -> dict[str, Any]:
     _check_out(options.out, options.file)
     if options.model:
         files.check_output(options.model, others=(options.file, options.out))
-    X, names = _table(options)
-    has_words = X.dtype == object
-    if has_words:
-        _say_words(options.file, X, names)
-    model = _model(options, has_words)
-    steps = [TablePreprocessor()] if has_words else [StandardScaler()] * options.standardize
+    X = _table(options)
+    words = files.besides_numbers(X)
+    if words:
+        warn(
+            f"{options.file}: has {words}: TablePreprocessor makes numbers of all columns, of "
+            "variance one",
+            UserWarning,
+        )
+    model = _model(options, bool(words))
+    steps = [TablePreprocessor()] if words else [StandardScaler()] * options.standardize
     fitted = make_pipeline(*steps, model) if steps else model
-    rows = _Columns(X, names) if has_words else X
     with contextlib.redirect_stdout(sys.stderr):  # of `verbose`
-        seconds = _timed_fit(fitted, rows)
-    outputs = fitted.predict_proba(rows) if options.memberships else model.labels_
+        seconds = _timed_fit(fitted, X)
+    outputs = fitted.predict_proba(X) if options.memberships else model.labels_
     if options.model:
-        if names is not None:
-            _first_step(fitted).feature_names_in_ = np.array(names, dtype=object)
         save(fitted, options.model)
     files.write_table(options.out, outputs)
     return _summary(options, X, model, seconds)
@@ -72,7 +71,7 @@ def _model(options: argparse.Namespace, has_words: bool) -> Any:
         plain = has_words or options.metric == "cosine"
         options.method = "plain" if plain else "diffusion"
     cls = METHODS[options.method]
-    given = {"metric": options.metric, "noise": options.noise}
+    given = {name: getattr(options, name) for name in ("metric", "noise")}
     given = {name: value for name, value in given.items() if value is not None}
     for name in given:
         if name not in cls().get_params():
@@ -80,16 +79,11 @@ def _model(options: argparse.Namespace, has_words: bool) -> Any:
             raise TableError(
                 f"--{name} is for the methods {', '.join(having)}, not for {options.method}"
             )
-    return cls(
-        options.k,
-        random_state=options.seed,
-        n_jobs=options.jobs,
-        verbose=options.verbose,
-        **given,
-    )
+    common = {"random_state": options.seed, "n_jobs": options.jobs, "verbose": options.verbose}
+    return cls(options.k, **common, **given)
 
 
-def _summary(options: argparse.Namespace, X: Array, model: Any, seconds: float) -> dict[str, Any]:
+def _summary(options: argparse.Namespace, X: Any, model: Any, seconds: float) -> dict[str, Any]:
     k = getattr(model, "n_clusters_", options.k)
     is_noise = model.labels_ < 0
     return {
@@ -108,7 +102,19 @@ def _summary(options: argparse.Namespace, X: Array, model: Any, seconds: float) 
 def predict(options: argparse.Namespace) -> dict[str, Any]:
     """Label the rows of a table by a model that `cluster` has written."""
     _check_out(options.out, options.file, options.model)
-    model, X = _model_and_table(options)
+    model = rffpk.load(options.model)
+    if not (hasattr(model, "predict") and hasattr(model, "predict_proba")):
+        raise TableError(f"{options.model}: is not a model that `rffpk cluster` has written")
+    X = _table(options)
+    first = model[0] if isinstance(model, Pipeline) else model
+    if isinstance(first, TablePreprocessor):  # others compare names by themselves
+        names = [str(name) for name in getattr(X, "columns", range(X.shape[1]))]
+        if names != (fitted := [*map(str, first.feature_names_in_)]):
+            raise TableError(
+                f"{options.file}: has the columns {names}, must have those of the fit: {fitted}"
+            )
+    elif words := files.besides_numbers(X):
+        raise TableError(f"{options.file}: has {words}, must have numbers alone, as in the fit")
     outputs = model.predict_proba(X) if options.memberships else model.predict(X)
     files.write_table(options.out, outputs)
     return {"rows": len(X), "columns": X.shape[1]}
@@ -122,104 +128,9 @@ def _check_out(out: str, *others: str) -> None:
         raise TableError("standard output is closed: name a file by --out")
 
 
-def _table(options: argparse.Namespace) -> files.Table:
+def _table(options: argparse.Namespace) -> Any:
     choice = files.Choice(options.key, options.header, options.sep, options.columns, options.drop)
     return files.read_table(options.file, choice)
-
-
-class _Columns:
-    """A table with words or gaps, as `TablePreprocessor` takes a frame."""
-
-    def __init__(self, table: Array, names: list[str] | None) -> None:
-        self._table, self.shape = table, table.shape
-        self.columns = names or [str(j) for j in range(table.shape[1])]
-
-    def __len__(self) -> int:
-        return len(self._table)
-
-    def __getitem__(self, name: str) -> Array:
-        return self._table[:, self.columns.index(name)]
-
-
-def _say_words(file: str, X: Array, names: list[str] | None) -> None:
-    """Say which columns of a table need a `TablePreprocessor`."""
-    labels = names or [str(j + 1) for j in range(X.shape[1])]
-    words = [
-        name for name, column in zip(labels, X.T) if any(isinstance(value, str) for value in column)
-    ]
-    gaps = [name for name, column in zip(labels, X.T) if any(value is None for value in column)]
-    kinds = (("words", words), ("gaps", gaps))
-    found = [f"{kind} in the columns {columns}" for kind, columns in kinds if columns]
-    if found:
-        warn(
-            f"{file}: has {' and '.join(found)}: TablePreprocessor makes numbers of all columns, "
-            "of variance one",
-            UserWarning,
-        )
-
-
-def _model_and_table(options: argparse.Namespace) -> tuple[Any, Any]:
-    """The model, and the rows of the table, whose columns have the names and the order of the fit.
-
-    The names leave the model: scikit-learn would compare them with those of a frame.
-    """
-    model = rffpk.load(options.model)
-    if not (hasattr(model, "predict") and hasattr(model, "predict_proba")):
-        raise TableError(f"{options.model}: is not a model that `rffpk cluster` has written")
-    X, names = _table(options)
-    first = _first_step(model)
-    fitted = getattr(first, "feature_names_in_", None)
-    known = None if fitted is None else [str(name) for name in fitted]
-    if not isinstance(first, TablePreprocessor):
-        _check_names(options, names, known)
-        vars(first).pop("feature_names_in_", None)
-        _check_numbers(options.file, X, names)
-        return model, X
-    assert known is not None
-    positions = [str(j) for j in range(len(known))]
-    _check_names(options, names, None if known == positions else known)
-    if X.shape[1] != len(known):
-        raise TableError(f"{options.file}: has {X.shape[1]} columns, must have {len(known)}")
-    return model, _Columns(X, known)
-
-
-def _check_numbers(file: str, X: Array, names: list[str] | None) -> None:
-    """Raise an error for words and gaps where the fit had numbers alone."""
-    if X.dtype != object:
-        return
-    for (i, j), value in np.ndenumerate(X):
-        if kinds_of([value])[type(value)] not in ("number", "boolean"):
-            found = "a gap" if value is None else repr(value)
-            column = j + 1 if names is None else repr(names[j])
-            raise TableError(
-                f"{file}: row {i + 1} has {found} in column {column}, must have a number, as in "
-                "the fit"
-            )
-
-
-def _first_step(model: Any) -> Any:
-    return model[0] if isinstance(model, Pipeline) else model
-
-
-def _check_names(
-    options: argparse.Namespace, names: list[str] | None, fitted: list[str] | None
-) -> None:
-    """Raise an error for other columns than those of the fit, or in another order, as scikit-learn
-    does; warn if one of both has no names."""
-    if names is None and fitted is not None:
-        warn(f"{options.file}: has no names of columns, which are taken as {fitted}", UserWarning)
-    elif names is not None and fitted is None:
-        warn(f"{options.model}: has no names of columns, which are taken as {names}", UserWarning)
-    elif names != fitted:
-        assert names is not None and fitted is not None
-        if missing := [name for name in fitted if name not in names]:
-            raise TableError(f"{options.file}: lacks the columns {missing}, which were fitted")
-        if others := [name for name in names if name not in fitted]:
-            raise TableError(f"{options.file}: has the columns {others}, which were not fitted")
-        raise TableError(
-            f"{options.file}: has the columns in the order {names}, must have that of the fit: "
-            f"{fitted}"
-        )
 
 
 def _timed_fit(model: Any, X: Any) -> float:
@@ -270,25 +181,20 @@ def info(options: argparse.Namespace) -> None:
 # ---- the parser ---------------------------------------------------------------------------------
 
 
-def _number_of_clusters(text: str) -> int | str:
-    if text in _LEVELS:
-        return text
-    if not converts(text, int):
-        raise argparse.ArgumentTypeError(f"{text!r}, must be an integer, {', '.join(_LEVELS)}")
-    return int(text)
+def _number(kind: type, *words: str) -> Callable[[str], Any]:
+    """A parser of numbers of a type, or of one of some words."""
 
+    def parse(text: str) -> Any:
+        if text not in words and not converts(text, kind):
+            raise argparse.ArgumentTypeError(f"{text!r}, must be {kind.__name__} or {words}")
+        return text if text in words else kind(text)
 
-def _noise(text: str) -> float | str:
-    if text == "auto":
-        return text
-    if not converts(text, float):
-        raise argparse.ArgumentTypeError(f"{text!r}, must be auto or a number")
-    return float(text)
+    return parse
 
 
 def _separator(text: str) -> str:
     found = "\t" if text in ("tab", r"\t") else text
-    if len(found) != 1 or found.isalnum() or found in '".+-\r\n':
+    if len(found) != 1 or not found.isascii() or found.isalnum() or found in '".+-\r\n':
         raise argparse.ArgumentTypeError(f"{text!r}, must be a character between fields, or tab")
     return found
 
@@ -301,16 +207,12 @@ _ARGUMENTS: dict[str, dict[str, Any]] = {
         "action": argparse.BooleanOptionalAction,
         "help": "whether the first line of text holds names; by default, if it has no number",
     },
-    "--sep": {
-        "type": _separator,
-        "help": "what separates the fields of text: one character, or tab; by default , and in "
-        ".tsv a tab",
-    },
+    "--sep": {"type": _separator, "help": "character between fields of text, or tab"},
     "--columns": {"help": "columns to read: names, or numbers from 1, with commas between"},
     "--drop": {"help": "columns to leave out, as for --columns"},
     "--out": {"default": STANDARD, "help": "file to write results to, by default %(default)s"},
     "-k": {
-        "type": _number_of_clusters,
+        "type": _number(int, *get_args(Level)),
         "required": True,
         "help": "number of clusters; auto finds it in the rows, coarse the least and fine the "
         "largest good one",
@@ -322,7 +224,7 @@ _ARGUMENTS: dict[str, dict[str, Any]] = {
     },
     "--metric": {"choices": ["euclidean", "cosine"], "help": "by default euclidean"},
     "--noise": {
-        "type": _noise,
+        "type": _number(float, "auto"),
         "metavar": "auto|SHARE",
         "help": "label rows far from others -1: a share of them, or those beyond a gap",
     },
@@ -376,7 +278,7 @@ def _print_summary(summary: dict[str, Any], as_json: bool, to_stdout: bool) -> N
 
 
 def _one_line_warning(message: Any, category: Any, *where: Any) -> None:
-    print(f"rffpk: warning: {message}", file=sys.stderr)
+    print("rffpk: warning:", *str(message).split(), file=sys.stderr)
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -396,8 +298,7 @@ def main(argv: list[str] | None = None) -> None:
     except KeyboardInterrupt:
         raise SystemExit(130) from None
     except (OSError, ValueError, TypeError, ImportError, MemoryError) as error:
-        first = next(iter(str(error).splitlines()), type(error).__name__)
-        print(f"rffpk: {first}", file=sys.stderr)
+        print("rffpk:", *(str(error).split() or [type(error).__name__]), file=sys.stderr)
         raise SystemExit(_FAILED) from None
 
 

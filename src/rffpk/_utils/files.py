@@ -1,45 +1,30 @@
-"""Tables in files for the command line: they are read by name, and written whole or not at all."""
+"""Tables in files for the command line: NumPy and pandas read them; results are written whole."""
 
 from __future__ import annotations
 
 import csv
-import gzip
-import importlib
 import io
 import os
 import re
 import secrets
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
+from itertools import compress
 from pathlib import Path
-from typing import IO, Any, BinaryIO, NamedTuple
-from zipfile import ZipFile
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
 from rffpk._utils.arrays import Array
-from rffpk._utils.containers import are_numbers
+from rffpk._utils.containers import are_numbers, are_times
 from rffpk._utils.messages import optional_module, warn
-from rffpk._utils.validation import converts
-
-_HEADER_BYTES = 1 << 16  # of an array in a file, at most
 
 STANDARD = "-"  # standard input or output, as CSV
-FORMATS = {
-    ".csv": "CSV in UTF-8",
-    ".tsv": "a table in UTF-8",
-    ".csv.gz": "CSV in UTF-8, compressed by gzip",
-    ".tsv.gz": "a table in UTF-8, compressed by gzip",
-    ".npy": "a file of arrays of numbers",
-    ".npz": "a file of arrays of numbers",
-    ".parquet": "a Parquet file",
-}
-_UNNAMED = ("", "Unnamed: 0")  # of an index that pandas has written, or read
-_SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", " ": "spaces"}
-_GAPS = {"", "na", "n/a", "#n/a", "nan", "null", "none"}  # in lower case, as pandas reads them
-_DECIMAL_COMMA = re.compile(r"(?<=\d),(?=\d)")
+_TEXT = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
+_FORMATS = (*_TEXT, ".npy", ".npz", ".parquet")
+_UNNAMED = "Unnamed: "  # how pandas calls a column without a name, before its position
 RESULTS = (".csv", ".npy")  # that labels and memberships are written in
 
 
@@ -47,331 +32,204 @@ class TableError(ValueError):
     """A file that does not hold what was asked for."""
 
 
-class Table(NamedTuple):
-    numbers: Array  # of two dimensions; objects where there are words or gaps, which are None
-    names: list[str] | None  # of the columns, if they have others than their positions
-
-
 class Choice(NamedTuple):
     """What is read of a table, and how."""
 
     key: str | None = None  # of the array in an .npz file that has several
-    header: bool | None = (
-        None  # whether the first line of text has names; None: if it has no number
-    )
+    header: bool | None = None  # whether text begins with names; None: if it begins with no number
     separator: str | None = None  # of fields of text; None: by the name of the file
-    columns: str | None = (
-        None  # names or numbers from 1 of those that are read, with commas between
-    )
+    columns: str | None = None  # names or numbers from 1 of those that are read, with commas
     drop: str | None = None  # of those that are not
 
 
 _ALL = Choice()
 
 
-def read_table(path: str, choice: Choice = _ALL) -> Table:
-    """The chosen columns of a table. A first column without a name is the index that pandas and R
-    write: it is left out, with a warning.
+def read_table(path: str, choice: Choice = _ALL) -> Any:
+    """The chosen columns of a table: an array of two dimensions from files of arrays, a frame of
+    pandas from others, in C order and of float64 if it has numbers alone.
 
     Raises
     ------
     TableError, OSError, ImportError
         If there is no such table.
     """
-    kind = ".csv" if path == STANDARD else _kind(path)
-    if kind not in FORMATS:
-        raise TableError(f"{path}: the name must end in one of {', '.join(FORMATS)}")
-    if choice.key is not None and kind != ".npz":
-        raise TableError(f"{path}: --key is for .npz files only")
-    is_text = kind[:4] in (".csv", ".tsv")
-    if choice.separator is not None and not is_text:
-        raise TableError(f"{path}: --sep is for text only")
-    if choice.header is not None and not is_text:
-        raise TableError(f"{path}: --header and --no-header are for text only")
-    names = None
+    suffixes = [suffix.lower() for suffix in Path(path).suffixes]
+    kind = "".join(suffixes[-2:] if suffixes[-1:] == [".gz"] else suffixes[-1:])
+    kind = ".csv" if path == STANDARD else kind
+    if kind not in _FORMATS:
+        raise TableError(f"{path}: the name must end in one of {', '.join(_FORMATS)}")
+    for option, given, kinds in (
+        ("--key", choice.key, (".npz",)),
+        ("--sep", choice.separator, _TEXT),
+        ("--header or --no-header", choice.header, _TEXT),
+    ):
+        if given is not None and kind not in kinds:
+            raise TableError(f"{path}: {option} is for {', '.join(kinds)} only")
     try:
-        match kind:
-            case ".npy":
-                table = _chosen_of_array(path, _read_npy(path), choice)
-            case ".npz":
-                table = _chosen_of_array(path, _read_npz(path, choice.key), choice)
-            case ".parquet":
-                table, names = _read_parquet(path, choice)
-            case _:
-                table, names = _read_text(path, kind, choice)
-    except (TableError, ImportError, MemoryError):
+        table = _read(path, kind, choice)
+    except (TableError, ImportError):
         raise
     except Exception as error:  # what reads a damaged file raises errors of any class
         if isinstance(error, OSError) and error.filename is not None:
             raise
-        raise TableError(f"{path}: is not {FORMATS[kind]}") from error
-    return Table(table, names)
-
-
-def _kind(path: str) -> str:
-    suffixes = [suffix.lower() for suffix in Path(path).suffixes]
-    return "".join(suffixes[-2:] if suffixes[-1:] == [".gz"] else suffixes[-1:])
-
-
-def _chosen_of_array(path: str, table: Array, choice: Choice) -> Array:
-    if table.ndim not in (1, 2):
-        raise TableError(f"{path}: has {table.ndim} dimensions, must have one or two")
-    table = table if table.ndim == 2 else table[:, None]
-    chosen = _chosen(path, None, table.shape[1], choice)
-    return table if chosen is None else np.ascontiguousarray(table[:, chosen])
-
-
-def _chosen(path: str, names: list[str] | None, width: int, choice: Choice) -> list[int] | None:
-    """The positions of the chosen columns; None for all. A field that is no name is a number."""
-    given = choice.columns if choice.drop is None else choice.drop
-    if given is None:
-        return None
-    option = "--columns" if choice.drop is None else "--drop"
-    found = []
-    for field in _fields(given):
-        if names is not None and field in names:
-            found.append(names.index(field))
-        elif field.isdecimal() and 1 <= int(field) <= width:
-            found.append(int(field) - 1)
-        else:
-            known = "" if names is None else f", which are {names}"
-            raise TableError(
-                f"{path}: {option} has {field!r}, must have names or numbers from 1 to {width} of "
-                f"columns{known}"
-            )
-    if len({*found}) < len(found):
-        raise TableError(f"{path}: {option} names a column twice")
-    if choice.drop is not None:
-        found = [j for j in range(width) if j not in found]
-    if not found:
-        raise TableError(f"{path}: {option} leaves no column")
-    return found
-
-
-def _read_text(path: str, kind: str, choice: Choice) -> Table:
-    """Columns with commas, tabs or others between, after a line of names if there is one."""
-    separator = choice.separator or ("\t" if kind.startswith(".tsv") else ",")
-    lines = _lines(path)
-    first = _fields(lines[0], separator)
-    header = choice.header
-    if header is None:
-        header = lines[0] != "" and not any(map(_is_number, first))
-    names = first if header else None
-    rows = lines[1:] if header else lines
-    if not rows or rows == [""]:
-        raise TableError(f"{path}: no rows")
-    for number, line in enumerate(lines, 1):
-        if not line.strip() and separator not in line:
-            raise TableError(f"{path}: line {number} is blank, must be a row")
-    if choice.separator is None and (other := _other_separator(rows[0], separator)):
-        raise TableError(
-            f"{path}: row 1 has {_SEPARATORS[other]} between its columns, must have "
-            f"{_SEPARATORS[separator]}, unless --sep names another separator: {rows[0][:40]}"
-        )
-    width = len(_fields(rows[0], separator))
-    index = names is not None and _has_index(path, names, width)
-    _check_widths(path, rows, separator, width if names is None else len(names) + index)
-    if index:
-        _say_index_is_left_out(path)
-    if choice.header is None and not header:
-        _say_if_first_line_may_be_names(path, first)
-    names = _unless_positions(names)
-    chosen = _chosen(path, names, width - index, choice)
-    if chosen is None:
-        chosen = [*range(width - index)]
-    numbers = _numbers(path, rows, separator, [index + j for j in chosen])
-    return Table(numbers, None if names is None else [names[j] for j in chosen])
-
-
-def _unless_positions(names: list[str] | None) -> list[str] | None:
-    """None for positions, as pandas writes columns without names."""
-    return None if names == [str(j) for j in range(len(names or []))] else names
-
-
-def _say_if_first_line_may_be_names(path: str, first: list[str]) -> None:
-    """Words beside numbers, or whole numbers, such as years, are names in some files, and a row in
-    others."""
-    fields = [field.strip() for field in first[first[0] == "" :]]
-    has_words = any(isinstance(_value(field), str) for field in fields)
-    if not has_words and not all(field.isdecimal() for field in fields):
-        return
-    shown = ",".join(first[:8]) + (",..." if len(first) > 8 else "")
-    if first[0] == "":  # above the index that pandas writes, or a gap
-        raise TableError(
-            f"{path}: the first line, {shown}, may be a row or names of columns: pass --header or "
-            "--no-header"
-        )
-    warn(
-        f"{path}: the first line, {shown}, is taken as a row: pass --header if it has the names of "
-        "the columns, or --no-header if not",
-        UserWarning,
-    )
-
-
-def _check_widths(path: str, rows: list[str], separator: str, width: int) -> None:
-    for number, row in enumerate(rows, 1):
-        if row.count(separator) != width - 1:
-            columns = len(_fields(row, separator))
-            if columns != width:
-                raise TableError(f"{path}: row {number} has {columns} columns, must have {width}")
-
-
-def _numbers(path: str, rows: list[str], separator: str, columns: list[int]) -> Array:
-    """Some columns of text: numbers, or objects where there are words or gaps."""
-    try:
-        found = np.loadtxt(
-            rows, delimiter=separator, ndmin=2, comments=None, quotechar='"', usecols=columns
-        )
-        if len(found) == len(rows):  # a quote that is not closed takes several lines
-            return with_gaps(found)
-    except ValueError:
-        pass
-    fields = (_fields(row, separator) for row in rows)
-    table = np.array([[_value(row[j]) for j in columns] for row in fields], dtype=object)
-    if all(isinstance(value, float) for value in table.flat):
-        return table.astype(np.float64)
-    for i, j in zip(*np.nonzero(table != None)):  # noqa: E711
-        if isinstance(table[i, j], str) and _is_number(_DECIMAL_COMMA.sub(".", table[i, j])):
-            raise TableError(
-                f"{path}: row {i + 1} has {table[i, j]!r} in column {columns[j] + 1}: numbers have "
-                "a decimal point, and no commas"
-            )
+        raise TableError(f"{path}: cannot be read as {kind}: {error}") from error
+    if not table.size:
+        raise TableError(f"{path}: no rows, or no columns")
     return table
 
 
-def with_gaps(table: Array) -> Array:
-    """Objects, with None in place of NaN, if there are any."""
-    gaps = np.isnan(table)
-    if not gaps.any():
-        return table
-    found = table.astype(object)
-    found[gaps] = None
-    return found
+def _read(path: str, kind: str, choice: Choice) -> Any:
+    if kind in (".npy", ".npz"):
+        array = _read_array(path, choice.key)
+        return np.ascontiguousarray(array[:, _chosen(path, range(array.shape[1]), choice)])
+    pandas = optional_module("pandas", f"{kind} is read by pandas, pip install 'rffpk[tables]'")
+    with _opened(path) as file:
+        if kind == ".parquet":
+            _pyarrow()
+            frame = pandas.read_parquet(file)
+        else:
+            frame = _read_text(path, file, kind, choice, pandas)
+    frame = _named(path, frame)
+    frame = frame.iloc[:, _chosen(path, frame.columns, choice)]
+    if besides_numbers(frame):
+        return frame
+    numbers = np.ascontiguousarray(frame.to_numpy(np.float64))
+    return pandas.DataFrame(numbers, columns=frame.columns, copy=False)
 
 
-def _value(field: str) -> float | str | None:
-    field = field.strip()
-    if field.lower() in _GAPS:
-        return None
-    return float(field) if _is_number(field) else field
-
-
-def _is_number(field: str) -> bool:
-    """Whether a field is a number as files have it. Python's are more: 2024_05 is 202405 there."""
-    field = field.strip()
-    return field.isascii() and "_" not in field and converts(field, float)
-
-
-def _has_index(path: str, names: list[str], width: int) -> bool:
-    """Whether the first field of each row is its label, as pandas and R write it, under no name.
-    Such a column is taken out of the names."""
-    index = len(names) == width - 1
-    if names[0] in _UNNAMED and len(names) == width > 1:
-        del names[0]
-        index = True
-    if "" in names:
-        number = names.index("") + 1 + index
-        raise TableError(f"{path}: column {number} has no name: give it one, or remove it")
-    return index
-
-
-def _say_index_is_left_out(path: str) -> None:
-    warn(
-        f"{path}: the first column has no name, and is left out as the labels of rows: give it a "
-        "name if it is to count",
-        UserWarning,
-    )
-
-
-def _other_separator(row: str, separator: str) -> str | None:
-    """What separates the fields of a row, if it seems to be something else: there is nothing of the
-    separator, or numbers are between others. Words have spaces and commas, too."""
-    for mark in _SEPARATORS:
-        fields = row.strip().split(mark)
-        if mark == separator or len(fields) == 1:
-            continue
-        are_numbers = [_is_number(_DECIMAL_COMMA.sub(".", field)) for field in fields]
-        several = any(are_numbers) if mark in ";\t" else all(are_numbers)
-        if several or (mark != " " and separator not in row):
-            return mark
-    return None
-
-
-def _fields(line: str, separator: str = ",") -> list[str]:
-    return next(csv.reader([line], delimiter=separator), None) or [""]
-
-
-def _lines(path: str) -> list[str]:
-    """At least one line, without blank ones at the end."""
-    if path != STANDARD:
-        with (gzip.open if _kind(path).endswith(".gz") else open)(
-            path, "rt", encoding="utf-8"
-        ) as file:
-            text = file.read()
-    elif sys.stdin is None:
-        raise TableError("standard input is closed: name a file")
-    else:
-        text = sys.stdin.read()
-    return text.removeprefix("\ufeff").rstrip(" \r\n").split("\n")
-
-
-def _read_npy(path: str) -> Array:
-    with open(path, "rb") as file:
-        shape, order, dtype, offset = _header(file, path)
-    return np.memmap(path, dtype, "r", offset, shape, order)
-
-
-def _read_npz(path: str, key: str | None) -> Array:
-    with ZipFile(path) as archive:
-        names = [name.removesuffix(".npy") for name in archive.namelist()]
-        if not names:
-            raise TableError(f"{path}: has no arrays")
-        if key is None and len(names) != 1:
-            raise TableError(f"{path}: has the arrays {', '.join(names)}; name one by --key")
-        if key is not None and key not in names:
-            raise TableError(f"{path}: has no array {key!r}, but {', '.join(names)}")
-        with archive.open(f"{names[0] if key is None else key}.npy") as member:
-            shape, order, dtype, offset = _header(member, path)
-            member.seek(offset)
-            return np.frombuffer(member.read(), dtype).reshape(shape, order=order)
-
-
-def _header(file: IO[bytes], path: str) -> tuple[tuple[int, ...], Any, np.dtype[Any], int]:
-    """Shape, order and dtype of an array, and where its numbers begin. A damaged header may be said
-    to be of any length: no more is read than one has."""
-    start = io.BytesIO(file.read(_HEADER_BYTES))
-    major, minor = np.lib.format.read_magic(start)
-    read = getattr(np.lib.format, f"read_array_header_{major}_{minor}")
-    shape, fortran, dtype = read(start)
-    if dtype.kind not in "fiub":
-        raise TableError(f"{path}: has {dtype}, must have numbers")
-    return shape, "F" if fortran else "C", dtype, start.tell()
-
-
-def _read_parquet(path: str, choice: Choice) -> Table:
-    try:
-        pandas = importlib.import_module("pandas")
-        frame = pandas.read_parquet(path)
-    except ImportError as error:
-        raise ImportError(
-            f"{path}: Parquet files need pandas and pyarrow, pip install 'rffpk[parquet]' ({error})"
-        ) from error
+def _named(path: str, frame: Any) -> Any:
+    """The columns that have names, or all of a table without names, whose columns have positions
+    in their place, also where these were written as names."""
     names = [str(name) for name in frame.columns]
-    index = bool(names) and _has_index(path, names, len(names))
-    if index:
-        _say_index_is_left_out(path)
-    known = _unless_positions(names)
-    chosen = _chosen(path, known, len(names), choice)
-    if chosen is None:
-        chosen = [*range(len(names))]
-    frame = frame.iloc[:, [index + j for j in chosen]]
-    if all(are_numbers(frame.iloc[:, j]) for j in range(len(chosen))):
-        # in the order of the other formats: sums over rows depend on it
-        numbers = with_gaps(np.ascontiguousarray(frame.to_numpy(dtype=np.float64)))
-    else:
-        numbers = np.array(frame.to_numpy(dtype=object))
-        numbers[frame.isna().to_numpy()] = None
-    return Table(numbers, None if known is None else [known[j] for j in chosen])
+    is_named = [bool(name) and not name.startswith(_UNNAMED) for name in names]
+    if not all(is_named):
+        left_out = [j for j, named in enumerate(is_named, 1) if not named]
+        warn(
+            f"{path}: columns without a name, as those that have the labels of rows, are left out: "
+            f"{left_out}. Give them names if they are to count.",
+            UserWarning,
+        )
+        frame, names = frame.loc[:, is_named], [*compress(names, is_named)]
+    positions = range(len(names))
+    return frame.set_axis(positions if names == [*map(str, positions)] else names, axis=1)
+
+
+def _chosen(path: str, labels: Iterable[Any], choice: Choice) -> list[int] | slice:
+    """The positions of the chosen columns. A field that is no name is a number from 1."""
+    given = choice.columns if choice.drop is None else choice.drop
+    if given is None:
+        return slice(None)
+    by_name = {label: j for j, label in enumerate(labels)}
+    places = {str(j + 1): j for j in range(len(by_name))} | by_name
+    fields = next(csv.reader([given]))
+    if unknown := [field for field in fields if field not in places]:
+        raise TableError(
+            f"{path}: has no columns {unknown}, must have names or numbers from 1 to {len(by_name)}"
+        )
+    found = [*dict.fromkeys(places[field] for field in fields)]
+    return found if choice.drop is None else [j for j in by_name.values() if j not in found]
+
+
+def _read_array(path: str, key: str | None) -> Array:
+    table: Any = np.load(path, mmap_mode="r", allow_pickle=False)
+    if not isinstance(table, np.ndarray):
+        with table as archive:
+            if key is None and len(archive.files) == 1:
+                key = archive.files[0]
+            if key not in archive.files:
+                raise TableError(f"{path}: has the arrays {archive.files}: name one by --key")
+            table = np.asarray(archive[key])
+    if table.dtype.kind not in "fiub" or table.ndim not in (1, 2):
+        raise TableError(
+            f"{path}: has {table.dtype} of {table.ndim} dimensions, must have numbers of one or two"
+        )
+    return table if table.ndim == 2 else table[:, None]
+
+
+def _opened(path: str) -> BinaryIO:
+    """A file that can be read from its beginning again."""
+    if path != STANDARD:
+        return open(path, "rb")
+    if sys.stdin is None:
+        raise TableError("standard input is closed: name a file")
+    return io.BytesIO(sys.stdin.buffer.read())
+
+
+# ---- text ----------------------------------------------------------------------------------------
+
+
+def _read_text(path: str, file: BinaryIO, kind: str, choice: Choice, pandas: Any) -> Any:
+    separator = choice.separator or ("\t" if kind.startswith(".tsv") else ",")
+    read = partial(
+        pandas.read_csv,
+        sep=separator,
+        skip_blank_lines=False,  # the labels of rows after them would be those of others
+        skipinitialspace=True,
+        low_memory=False,
+        compression="gzip" if kind.endswith(".gz") else None,
+    )
+    first = read(file, header=None, nrows=1, dtype=str).iloc[0].dropna()
+    header = _has_names(path, first, pandas) if choice.header is None else choice.header
+    # numbers are exact; from pandas 3.1 on they are without the option, which is deprecated
+    version = tuple(map(int, pandas.__version__.split(".")[:2]))
+    exact = {"float_precision": "round_trip"} if version < (3, 1) else {}
+    file.seek(0)
+    frame = read(file, header=0 if header else None, **exact)
+    if frame.index.nlevels > 1:
+        raise TableError(f"{path}: rows have more fields than names: --sep says what is between")
+    if choice.separator is None:
+        _check_separator(path, separator, [*first, *frame.head(1).to_numpy().flat], frame.shape[1])
+    if not frame.index.equals(
+        pandas.RangeIndex(len(frame))
+    ):  # names of rows, without one of their own
+        frame = frame.reset_index(names=_UNNAMED + "0")
+    blank = frame.isna().all(axis=1).to_numpy()
+    if blank.any():
+        raise TableError(f"{path}: row {blank.argmax() + 1} is blank, or has gaps alone")
+    for name in frame.select_dtypes(exclude="number"):  # numbers among words have one name each
+        numbers = pandas.to_numeric(frame[name], errors="coerce")
+        frame[name] = frame[name].astype(object).where(numbers.isna(), numbers)
+    return frame
+
+
+def _has_names(path: str, first: Any, pandas: Any) -> bool:
+    """Whether the fields of the first line are names: words without a number beside them."""
+    numbers = pandas.to_numeric(first, errors="coerce")
+    if len(first) and numbers.isna().all():
+        return True
+    if numbers.isna().any() or all(map(str.isdecimal, first)):  # as years are above columns
+        warn(
+            f"{path}: the first line, {','.join(first[:8])}, is taken as a row: pass --header if "
+            "it has the names of the columns, or --no-header if not",
+            UserWarning,
+        )
+    return False
+
+
+def _check_separator(path: str, separator: str, fields: list[Any], width: int) -> None:
+    """Raise an error for fields that seem to be several."""
+    other = "[" + ",;\t".replace(separator, "") + "]"
+    pattern = rf"\d{other}\d" if width > 1 else rf"{other}|^[-+.\d]+( +[-+.\d]+)+ *$"
+    if found := next((each for each in fields if re.search(pattern, str(each))), None):
+        raise TableError(
+            f"{path}: {found!r} seems to be several fields: pass --sep and what is between fields, "
+            f"which is {separator!r} by default"
+        )
+
+
+def besides_numbers(table: Any) -> str:
+    """What a frame has besides numbers, and in which columns; empty if there is nothing else."""
+    found: dict[str, list[str | int]] = {}
+    for name in getattr(table, "columns", ()):
+        column = table[name]
+        known = column.dropna()
+        kinds = ["gaps"] * (len(known) < len(column))
+        if not are_numbers(known):
+            kinds.append("dates" if are_times(known) else "words")
+        for kind in kinds:
+            found.setdefault(kind, []).append(name if isinstance(name, str) else name + 1)
+    return " and ".join(f"{kind} in the columns {names}" for kind, names in found.items())
 
 
 def write_table(path: str, array: Array) -> None:
