@@ -35,10 +35,10 @@ def main():
     def table(data):
         path.write_bytes(data)
         try:
-            found = read_table(str(path)).numbers
+            found = read_table(str(path))
         except TableError:
             return
-        assert found.ndim == 2 and found.dtype.kind in "fiubO"
+        assert found.ndim == 2 and found.size
 
     def model(data):
         path.write_bytes(test_model_files.sealed(data))

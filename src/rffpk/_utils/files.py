@@ -37,7 +37,7 @@ class Choice(NamedTuple):
 
     key: str | None = None  # of the array in an .npz file that has several
     header: bool | None = None  # whether text begins with names; None: if it begins with no number
-    separator: str | None = None  # of fields of text; None: by the name of the file
+    sep: str | None = None  # of fields of text; None: by the name of the file
     columns: str | None = None  # names or numbers from 1 of those that are read, with commas
     drop: str | None = None  # of those that are not
 
@@ -54,18 +54,13 @@ def read_table(path: str, choice: Choice = _ALL) -> Any:
     TableError, OSError, ImportError
         If there is no such table.
     """
-    suffixes = [suffix.lower() for suffix in Path(path).suffixes]
-    kind = "".join(suffixes[-2:] if suffixes[-1:] == [".gz"] else suffixes[-1:])
-    kind = ".csv" if path == STANDARD else kind
-    if kind not in _FORMATS:
+    name = ".csv" if path == STANDARD else path.lower()
+    kind = next((suffix for suffix in _FORMATS if name.endswith(suffix)), None)
+    if kind is None:
         raise TableError(f"{path}: the name must end in one of {', '.join(_FORMATS)}")
-    for option, given, kinds in (
-        ("--key", choice.key, (".npz",)),
-        ("--sep", choice.separator, _TEXT),
-        ("--header or --no-header", choice.header, _TEXT),
-    ):
-        if given is not None and kind not in kinds:
-            raise TableError(f"{path}: {option} is for {', '.join(kinds)} only")
+    for option, kinds in (("key", (".npz",)), ("sep", _TEXT), ("header", _TEXT)):
+        if getattr(choice, option) is not None and kind not in kinds:
+            raise TableError(f"{path}: --{option} is for {', '.join(kinds)} only")
     try:
         table = _read(path, kind, choice)
     except (TableError, ImportError):
@@ -81,7 +76,7 @@ def read_table(path: str, choice: Choice = _ALL) -> Any:
 
 def _read(path: str, kind: str, choice: Choice) -> Any:
     if kind in (".npy", ".npz"):
-        array = _read_array(path, choice.key)
+        array = _read_array(path, kind, choice.key)
         return np.ascontiguousarray(array[:, _chosen(path, range(array.shape[1]), choice)])
     pandas = optional_module("pandas", f"{kind} is read by pandas, pip install 'rffpk[tables]'")
     with _opened(path) as file:
@@ -131,10 +126,11 @@ def _chosen(path: str, labels: Iterable[Any], choice: Choice) -> list[int] | sli
     return found if choice.drop is None else [j for j in by_name.values() if j not in found]
 
 
-def _read_array(path: str, key: str | None) -> Array:
-    table: Any = np.load(path, mmap_mode="r", allow_pickle=False)
-    if not isinstance(table, np.ndarray):
-        with table as archive:
+def _read_array(path: str, kind: str, key: str | None) -> Array:
+    if kind == ".npy":
+        table: Any = np.load(path, mmap_mode="r", allow_pickle=False)
+    else:
+        with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
             if key is None and len(archive.files) == 1:
                 key = archive.files[0]
             if key not in archive.files:
@@ -160,7 +156,7 @@ def _opened(path: str) -> BinaryIO:
 
 
 def _read_text(path: str, file: BinaryIO, kind: str, choice: Choice, pandas: Any) -> Any:
-    separator = choice.separator or ("\t" if kind.startswith(".tsv") else ",")
+    separator = choice.sep or ("\t" if kind.startswith(".tsv") else ",")
     read = partial(
         pandas.read_csv,
         sep=separator,
@@ -178,7 +174,7 @@ def _read_text(path: str, file: BinaryIO, kind: str, choice: Choice, pandas: Any
     frame = read(file, header=0 if header else None, **exact)
     if frame.index.nlevels > 1:
         raise TableError(f"{path}: rows have more fields than names: --sep says what is between")
-    if choice.separator is None:
+    if choice.sep is None:
         _check_separator(path, separator, [*first, *frame.head(1).to_numpy().flat], frame.shape[1])
     if not frame.index.equals(
         pandas.RangeIndex(len(frame))
