@@ -186,7 +186,8 @@ def _number(kind: type, *words: str) -> Callable[[str], Any]:
 
     def parse(text: str) -> Any:
         if text not in words and not converts(text, kind):
-            raise argparse.ArgumentTypeError(f"{text!r}, must be {kind.__name__} or {words}")
+            must = f"must be of type {kind.__name__}, or one of {', '.join(words)}"
+            raise argparse.ArgumentTypeError(f"{text!r}, {must}")
         return text if text in words else kind(text)
 
     return parse
