@@ -9,17 +9,18 @@ from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from rffpk._anneal import centroid_model
 from rffpk._anneal.fit import FitResult, Problem
 from rffpk._anneal.search import FitContext
-from rffpk._rows.draws import Draws, as_rows
 from rffpk._rows.sample import RowSample
 from rffpk._rows.store import Cache, check_cache
 from rffpk._utils.arrays import Array, adjusted_rand_index
 from rffpk._utils.columns import Columns, SparseRows, squared_distances
 from rffpk._utils.estimator import parameters
 from rffpk._utils.linalg import gaps_of
+from rffpk._utils.messages import without
 from rffpk._utils.validation import Auto, is_graph
 from rffpk.maps.diffusion_map import (
     DiffusionMap,
@@ -32,12 +33,11 @@ from rffpk.maps.diffusion_map import (
 )
 from rffpk.maps.neighbours import (
     Shared,
-    cluster_cost,
     many_on_centroids,
     map_rows,
     settled_labels,
 )
-from rffpk.power import AnnealedClusterer
+from rffpk.power import AnnealedClusterer, PowerKMeans
 
 # Of memberships: centroids of diffusion features stand in corners, and rows between clusters on the
 # lines or faces between few of them, whatever the dimension of the clusters (docs/annealing.md).
@@ -412,7 +412,7 @@ def _trials(
     labels = settled_labels(x, p, partitions[trials.best()], context.n_threads)
     trials = _beside_columns(trials, partitions, x, p, labels)
     if trials.columns_do() or trials.first().any():
-        labels = _lowest(x, p, labels, random, context.n_threads)
+        labels = _annealed(x, p, context.k, context.n_threads)
         trials = _beside_columns(trials, partitions, x, p, labels)
     return trials
 
@@ -494,13 +494,13 @@ def shows_words(X: Columns, weight: Array | None) -> bool:
     return bool(crossing <= _CROSSING * 2 * words.var(axis=0).sum())
 
 
-def _lowest(X: Columns, weight: Array | None, labels: Array, random: Any, n_threads: int) -> Array:
-    """Clusters of k-means, or those that begin at seeds, whichever cost less: an optimum that only
-    clusters of a graph lead to is not what the columns say."""
-    seeds = Draws(as_rows(X, n_threads), X, weight, labels.max() + 1, random)
-    seeds.see_added()
-    others = settled_labels(X, weight, seeds.labels, n_threads)
-    return min((labels, others), key=lambda each: cluster_cost(X, weight, each, n_threads))
+def _annealed(X: Columns, weight: Array | None, k: int, n_threads: int) -> Array:
+    """The clusters that the columns have by themselves: an optimum that only clusters of a graph
+    lead to is not what they say."""
+    rows = X.matrix if isinstance(X, SparseRows) else X
+    with without(ConvergenceWarning):
+        model = PowerKMeans(k, random_state=0, n_jobs=n_threads)
+        return model.fit(rows, sample_weight=weight).labels_
 
 
 def density_between(X: Columns, labels: Array, weight: Array | None) -> float:

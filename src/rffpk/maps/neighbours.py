@@ -521,13 +521,6 @@ def settled_labels(X: Columns, weight: Array | None, labels: Array, n_threads: i
     return labels
 
 
-def cluster_cost(X: Columns, weight: Array | None, labels: Array, n_threads: int) -> float:
-    """The sum of the squared distances of the rows of X to the nearest mean of a cluster."""
-    centroids = cluster_means(X, weight, labels, X[: labels.max() + 1])
-    squares = Neighbourhoods(centroids, 1, 0.0, n_threads)._nearest(X)[0].ravel()
-    return float(squares.sum(dtype=np.float64) if weight is None else squares @ weight)
-
-
 def cluster_means(X: Columns, weight: Array | None, labels: Array, centroids: Columns) -> Columns:
     """The means of the rows of X in each cluster; the centroids of empty clusters stay."""
     weight = np.ones(len(X)) if weight is None else weight
