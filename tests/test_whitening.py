@@ -323,7 +323,7 @@ def test_an_optimum_that_only_a_graph_leads_to_is_not_what_the_columns_say():
     y = np.repeat([0, 1], 200)
     X = np.column_stack([random.uniform(0, 10, 400), 3 * y + random.uniform(0, 1, 400)])
     assert_array_equal(settled_labels(X, None, y, 1), y)
-    labels = diffusion._annealed(X, None, 2, 1)
+    labels = diffusion._clusters_of_columns(X, None, 2, 1)
     assert adjusted_rand_score(labels, X[:, 0] > 5) > 0.9
 
 

@@ -225,6 +225,7 @@ _ALIKE = 0.005  # Of maps whose agreements differ by less, the plainest is taken
 _LIKE_COLUMNS = 0.6  # agreement of the columns' own clusters with the graph that is taken, and ...
 _BETWEEN = 0.5  # ... the density between them, with which they are taken instead
 _MIDDLE = 0.125  # of the way between two centroids, on both sides of the places compared
+_STARTS = 5  # of k-means, which find these
 _ALL_LIKE_COLUMNS = 0.9  # the agreement with which graphs on the columns go first
 _CROSSING = 0.4  # differences of near rows in columns of two values, over those of any rows
 _CROSSING_ROWS = 500  # on which these are looked at, at most
@@ -412,7 +413,7 @@ def _trials(
     labels = settled_labels(x, p, partitions[trials.best()], context.n_threads)
     trials = _beside_columns(trials, partitions, x, p, labels)
     if trials.columns_do() or trials.first().any():
-        labels = _annealed(x, p, context.k, context.n_threads)
+        labels = _clusters_of_columns(x, p, context.k, context.n_threads)
         trials = _beside_columns(trials, partitions, x, p, labels)
     return trials
 
@@ -494,12 +495,12 @@ def shows_words(X: Columns, weight: Array | None) -> bool:
     return bool(crossing <= _CROSSING * 2 * words.var(axis=0).sum())
 
 
-def _annealed(X: Columns, weight: Array | None, k: int, n_threads: int) -> Array:
+def _clusters_of_columns(X: Columns, weight: Array | None, k: int, n_threads: int) -> Array:
     """The clusters that the columns have by themselves: an optimum that only clusters of a graph
     lead to is not what they say."""
     rows = X.matrix if isinstance(X, SparseRows) else X
     with without(ConvergenceWarning):
-        model = PowerKMeans(k, random_state=0, n_jobs=n_threads)
+        model = PowerKMeans(k, n_init=_STARTS, annealing=None, random_state=0, n_jobs=n_threads)
         return model.fit(rows, sample_weight=weight).labels_
 
 
