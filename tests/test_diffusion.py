@@ -19,7 +19,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from rffpk import Annealing, DiffusionMap, DiffusionPowerKMeans, PowerKMeans
 from rffpk._utils import config
 from rffpk.maps import neighbours, spectrum
-from rffpk.maps.components import Components, valley_of_rows
+from rffpk.maps.components import Components, divided, valley_of_rows
 from rffpk.maps.neighbours import (
     NeighbourCount,
     Neighbourhoods,
@@ -522,6 +522,34 @@ def test_a_valley_is_what_its_definition_says():
         middle = np.sort(np.sort(distances[own][:, own], axis=1)[:, 5])[(own.sum() - 1) // 2]
         assert_allclose(valley(components, number), np.log(around / middle), rtol=1e-6)
         assert_allclose(inside, middle, rtol=0.1)
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "k", "few", "counts"),
+    [
+        (2000, 3, 12, True),
+        (200_000, 3, 12, False),
+        (200_000, 3, 90, True),
+        (200_000, 200, 12, True),
+    ],
+)
+def test_small_components_have_more_rows_where_clusters_do(n_rows, k, few, counts):
+    """Of three nodes, the last with so few rows, far from the others."""
+    graph = csr_array(np.eye(3))
+    share = np.array([0.6, 0.4 - few / n_rows, few / n_rows])
+    held, degrees = 0.5 * np.ones(3), np.ones(3)
+    for d, valley in ((2, 0.7), (2, 0.8), (10, 0.2), (50, 0.09)):
+        parts = divided(graph, share, held, degrees, k, n_rows, lambda *given, v=valley: v, d)
+        high = valley >= max(0.1, 1.5 / d)
+        assert [*parts.counted] == [True, True, counts and high]
+
+
+def test_clumps_of_noise_are_no_clusters():
+    X, y = make_circles(2500, factor=0.3, noise=0.05, random_state=0)
+    for seed in range(3):
+        noise = np.random.default_rng(seed).uniform(-1.3, 1.3, (250, 2))
+        model = DiffusionPowerKMeans(2, random_state=0).fit(np.vstack([X, noise]))
+        assert np.bincount(model.labels_).min() > 1000
 
 
 def test_a_part_of_a_thin_cluster_is_no_cluster():

@@ -16,8 +16,11 @@ from rffpk.maps.neighbours import Neighbourhoods
 
 # bench/results/trials.md has the alternatives to these.
 _LARGE = 0.2  # of 1/k of the rows: components that need no other evidence
-LEAST_ROWS = 10  # of other components that count, ...
-_VALLEY = 0.1  # ... and the least logarithm of distances around them over those inside
+LEAST_ROWS = 10  # of other components that count, and of many rows this part of ...
+_OF_ROOT = 1 / 3  # ... the root of those of a mean cluster, as clumps of noise grow with them, ...
+# ... and the least logarithm of densities inside over those around them, which is that of distances
+# times the number of columns, and the least one of distances.
+_DENSER, _VALLEY = 1.5, 0.1
 _WIDE = 0.7  # where components decide which graph is taken
 _AROUND, INSIDE = 0.1, 5  # quantile of the former, neighbour of the latter
 _LEAST_FUNCTION = 20  # rows that a function covers
@@ -41,11 +44,14 @@ class Components:
     labels: Array  # (m,): the component of each node; -1 of nodes that no component has
     shares: Array  # of the rows, falling
     n_rows: int
+    # of those that count without being large, and around them
+    least_rows: float = LEAST_ROWS
+    least_valley: float = _VALLEY
 
     @property
     def enough(self) -> Array:
         """Whether they have so many rows that a valley around them is evidence."""
-        return self.shares * self.n_rows >= LEAST_ROWS * (1 - 1e-9)
+        return self.shares * self.n_rows >= self.least_rows * (1 - 1e-9)
 
     def counted(self, k: int, valley: Valley) -> Array:
         """Which of them count for k clusters: the large ones and, while these are fewer than k, the
@@ -54,7 +60,7 @@ class Components:
         for number in np.flatnonzero(self.enough & ~counted):
             if counted.sum() >= k:
                 break
-            counted[number] = valley(self, int(number)) >= _VALLEY
+            counted[number] = valley(self, int(number)) >= self.least_valley
         return counted if counted.any() else ~counted
 
 
@@ -96,12 +102,12 @@ class Parts:
         that most graphs leave out on their fringe are none."""
         shares, n_rows = self.components.shares, self.components.n_rows
         together = float(shares[self.left_out].sum()) * n_rows
-        if together >= max(large_share(k) * n_rows, LEAST_ROWS):
+        if together >= max(large_share(k) * n_rows, self.components.least_rows):
             return True
         some = np.flatnonzero(self.left_out & (shares * n_rows >= INSIDE - 1e-9))
-        enough = self.components.enough
+        enough, least = self.components.enough, self.components.least_valley
         return any(
-            enough[each] or self.valley(self.components, int(each)) >= _VALLEY for each in some
+            enough[each] or self.valley(self.components, int(each)) >= least for each in some
         )
 
     def show_clusters(self, k: int) -> bool:
@@ -121,28 +127,31 @@ class Parts:
 
 
 def divided(
-    graph: Any, share: Array, held: Array, degrees: Array, k: int, n_rows: int, valley: Valley
-) -> Parts:
+    graph: Any, share: Array, held: Array, degrees: Array, k: int, n_rows: int, valley: Valley,
+    n_columns: float = math.inf,
+) -> Parts:  # fmt: skip
     """What counts for k clusters of the nodes of a graph, which have these shares of so many rows;
     `held` are the parts of their degrees that stay where they are in a step of the walk."""
-    there = (share > 0) & ~_dangle(held, degrees, share, k, n_rows)
+    least_rows = max(LEAST_ROWS, _OF_ROOT * math.sqrt(n_rows / k))
+    least_valley = max(_VALLEY, _DENSER / n_columns)
+    there = (share > 0) & ~_dangle(held, degrees, share, min(large_share(k), least_rows / n_rows))
     labels = np.full(len(share), -1)
     some = graph if there.all() else graph[there][:, there]
     labels[there] = connected_components(some, directed=False)[1]
     shares = np.bincount(labels[there], share[there])
     order = np.argsort(-shares, kind="stable")
     labels[there] = np.argsort(order, kind="stable")[labels[there]]
-    components = Components(labels, shares[order], n_rows)
+    components = Components(labels, shares[order], n_rows, least_rows, least_valley)
     return Parts(components, components.counted(k, valley), valley)
 
 
-def _dangle(held: Array, degrees: Array, share: Array, k: int, n_rows: int) -> Array:
+def _dangle(held: Array, degrees: Array, share: Array, least: float) -> Array:
     """Whether a node dangles: on the fringe of the rows there are some that the walk hardly leaves,
-    whose functions are as slow as those that separate clusters. Nodes that have the share of a
+    whose functions are as slow as those that separate clusters. Nodes of at least the share of a
     component do not."""
     leave = 1 - np.divide(held, degrees, out=np.ones(len(share)), where=degrees > 0)
     seldom = leave < _DANGLES * quantile(leave, share, 0.5)
-    return seldom & (share < min(large_share(k), LEAST_ROWS / n_rows))
+    return seldom & (share < least)
 
 
 def valley_of_rows(X: Columns, mass: Array, node: Array, n_threads: int) -> Valley:

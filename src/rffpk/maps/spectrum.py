@@ -463,7 +463,7 @@ def _graph(
     valley = valley_of_rows(some, p, nearest, n_threads)
     # Of sparse rows whose distances are rounded to zero, some may be nobody's neighbours.
     share = (degrees if mass is None else np.where(degrees > 0, mass, 0)) / degrees.sum()
-    parts = divided(graph, share, held, degrees, k, n_rows, valley)
+    parts = divided(graph, share, held, degrees, k, n_rows, valley, some.shape[1])
     if not parts.kept.all():
         found, graph, degrees, mass, node = _without(parts.kept, found, graph, mass, node)
     return Graph(found, graph, degrees, mass, node, parts, n_sampled)
