@@ -544,6 +544,21 @@ def test_small_components_have_more_rows_where_clusters_do(n_rows, k, few, count
         assert [*parts.counted] == [True, True, counts and high]
 
 
+@pytest.mark.parametrize("sparse", [False, True])
+def test_near_groups_are_one_where_there_are_more_than_clusters(sparse):
+    X = make_blobs(1000, centers=5, cluster_std=0.4, random_state=4)[0]
+    far = np.vstack([X + np.array(place) for place in ([0, 0], [60, 0], [0, 60])])
+    y, rows = np.repeat([0, 1, 2], 1000), csr_array(far) if sparse else far
+    for n_clusters in (3, "coarse"):
+        model = DiffusionPowerKMeans(n_clusters, random_state=0)
+        assert adjusted_rand_score(y, model.fit(rows).labels_) == 1
+        assert adjusted_rand_score(y, model.predict(rows)) == 1
+    model = DiffusionPowerKMeans(15, random_state=0).fit(rows)
+    assert adjusted_rand_score(y, model.cut(3)) == 1
+    more = DiffusionPowerKMeans(20, random_state=0).fit(rows)  # some in one component
+    assert adjusted_rand_score(model.labels_, more.cut(15)) == 1
+
+
 def test_clumps_of_noise_are_no_clusters():
     X, y = make_circles(2500, factor=0.3, noise=0.05, random_state=0)
     for seed in range(3):

@@ -45,6 +45,7 @@ BAD_PARAMETERS = [
     ({"n_clusters": 0}, "n_clusters == 0, must be >= 1"),
     ({"n_clusters": 2.0}, "n_clusters must be an instance of int, not float"),
     ({"n_clusters": True}, "n_clusters must be an instance of int, not bool"),
+    ({"n_clusters": "many"}, "n_clusters == 'many', must be one of .*'auto'.* or a number"),
     ({"n_init": 0}, "n_init == 0, must be >= 1"),
     ({"max_iter": 0}, "max_iter == 0, must be >= 1"),
     ({"tol": -1e-3}, "tol == -0.001, must be >= 0"),

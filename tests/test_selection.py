@@ -417,7 +417,7 @@ def test_refusals():
         select_n_clusters(X, metric="precomputed")
     with pytest.raises(ValueError, match="n_clusters == 'fine' does not go with given"):
         PowerKMeans("fine", init=X[:3]).fit(X)
-    with pytest.raises(TypeError, match="n_clusters must be an instance of int"):
+    with pytest.raises(ValueError, match="n_clusters == .best., must be one of"):
         PowerKMeans("best").fit(X)
     with pytest.raises(ValueError, match="n_clusters == 'auto' does not go with given"):
         KernelKMeans("auto", init=Y).fit(X)

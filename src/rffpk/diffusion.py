@@ -9,7 +9,9 @@ from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.sparse import csr_array, issparse
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import euclidean_distances, pairwise_distances_argmin
 
 from rffpk._anneal import centroid_model
 from rffpk._anneal.fit import FitResult, Problem
@@ -19,7 +21,7 @@ from rffpk._rows.store import Cache, check_cache
 from rffpk._utils.arrays import Array, adjusted_rand_index
 from rffpk._utils.columns import Columns, SparseRows, squared_distances
 from rffpk._utils.estimator import parameters
-from rffpk._utils.linalg import gaps_of
+from rffpk._utils.linalg import gaps_of, in_range
 from rffpk._utils.messages import without
 from rffpk._utils.validation import Auto, is_graph
 from rffpk.maps.diffusion_map import (
@@ -204,6 +206,13 @@ class DiffusionPowerKMeans(AnnealedClusterer):
             published=self._published, least_exponent=_LEAST_EXPONENT, **more,
         )  # fmt: skip
 
+    def _measure(self, X: Any, want: str, s: float | None = None, sample_weight: Any = None) -> Any:
+        found = super()._measure(X, want, s, sample_weight)
+        mapped = self.feature_map_
+        if want != "gaps" or not mapped.time_ or is_graph(self):
+            return found
+        return _apart(mapped, self.cluster_centers_, found[0]), found[1]
+
     def _maps(self, sample: RowSample, context: FitContext) -> list[Any]:
         xs, weight = sample.some()
         self.feature_map_ = chosen_map(self, self, xs[0], weight, context, or_columns=True)
@@ -214,6 +223,27 @@ class DiffusionPowerKMeans(AnnealedClusterer):
             warn_of_components(self.feature_map_, context.k)
         else:
             self.cache_ = False
+
+
+def _apart(mapped: DiffusionMap, centers: Array, gaps: Array) -> Array:
+    """The squared distances between centroids, but in proportion to those of the means of their
+    landmarks where they are in other components of the graph, which are farther apart than any in
+    one: all components are as far from each other by the functions. Clusters without landmarks are
+    in the middle."""
+    constant = centers[:, : mapped._spectrum.n_constant].astype(np.float64)
+    other = gaps_of(constant @ constant.T) > 1
+    if not other.any():
+        return gaps
+    landmarks: Any = mapped.landmarks_
+    labels = pairwise_distances_argmin(mapped.landmark_features_, centers)
+    counts = np.bincount(labels, minlength=len(centers))[:, None]
+    ones = (np.ones(len(labels)), (labels, np.arange(len(labels))))
+    sums = csr_array(ones, shape=(len(centers), len(labels))) @ landmarks
+    sums = sums.toarray() if issparse(sums) else sums
+    means = np.where(counts > 0, sums / np.maximum(counts, 1), sums.sum(axis=0) / len(labels))
+    near = euclidean_distances(in_range(means), squared=True)
+    least = max(near[other].min(), np.finfo(float).tiny)
+    return np.where(other, gaps.max() * np.maximum(near / least, 1), gaps)
 
 
 # ---- which map: one whose graph falls apart, or that agrees most with the others -----------------

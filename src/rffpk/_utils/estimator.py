@@ -381,6 +381,8 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
 
         An array of shape (n_clusters - 1, 4), whose last column counts clusters. Half the square of
         a height is what the merger adds to the k-means objective, in the space of the centroids.
+        In `DiffusionPowerKMeans` clusters in different components of the graph, which are equally
+        far apart there, are as far as the means of their rows.
         Computed when it is asked for, in O(n_clusters^2) time and memory.
         """
         if not self.__sklearn_is_fitted__():

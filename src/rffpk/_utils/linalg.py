@@ -216,6 +216,11 @@ def orthonormal(n: int, k: int, random: Any) -> Array:
     return basis_of(random.standard_normal((n, k)))[0]
 
 
+def in_range(points: Any) -> Any:
+    """Points, scaled so that their squared distances do not overflow; sparse ones, too."""
+    return points / max(float(abs(points).max()), np.finfo(float).tiny)
+
+
 def gaps_of(gram: Array) -> Array:
     """Squared distances between points with these inner products."""
     squares = np.diagonal(gram)

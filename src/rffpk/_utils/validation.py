@@ -7,7 +7,7 @@ import math
 import numbers
 import re
 from collections.abc import Iterator
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 import sklearn.utils
@@ -182,6 +182,8 @@ def check_search_parameters(
 ) -> None:
     """The parameters of all clusterers: n_clusters, n_init and n_jobs; also init, max_iter and tol
     if `inits`, the names that init accepts, is given."""
+    if isinstance(estimator.n_clusters, str):
+        check_choice(estimator.n_clusters, "n_clusters", get_args(Level), also="a number")
     check_int(estimator._given_number, "n_clusters", 1)
     if not is_option(estimator.n_init, "auto"):
         check_int(estimator.n_init, "n_init", 1)

@@ -55,12 +55,15 @@ class Components:
 
     def counted(self, k: int, valley: Valley) -> Array:
         """Which of them count for k clusters: the large ones and, while these are fewer than k, the
-        largest of those around which there is a valley; all, if none does."""
+        largest of those around which there is a valley; where these have less than half of the
+        rows, all that have enough; all, if none does."""
         counted = self.shares >= large_share(k)
         for number in np.flatnonzero(self.enough & ~counted):
             if counted.sum() >= k:
                 break
             counted[number] = valley(self, int(number)) >= self.least_valley
+        if self.shares[counted].sum() < self.shares.sum() / 2:  # there are many more than k
+            counted |= self.enough
         return counted if counted.any() else ~counted
 
 

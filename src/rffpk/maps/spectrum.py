@@ -11,10 +11,12 @@ import numpy as np
 from scipy.linalg import qr
 from scipy.sparse import csr_matrix
 from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
+from sklearn.metrics import euclidean_distances
 
 from rffpk._utils.arrays import Array
-from rffpk._utils.columns import Columns
-from rffpk._utils.linalg import RANDOM, eigh, fixed_signs, svd
+from rffpk._utils.columns import Columns, SparseRows
+from rffpk._utils.linalg import RANDOM, eigh, fixed_signs, in_range, svd
+from rffpk._utils.tree import groups, ward
 from rffpk.maps.components import Parts, divided, function_share, large_share, valley_of_rows
 from rffpk.maps.neighbours import (
     NeighbourCount,
@@ -411,28 +413,40 @@ def diffusion(
 ) -> Diffusion:
     """Rows step to their nearest landmarks and from there to the rows of these; `numbers` are those
     of `landmark_numbers`. Where `enough` components count for k clusters, the functions that are
-    constant on each of them are all that there is. There are none with `only_shown` where
-    components do not show the clusters. `rough` functions serve to find clusters."""
+    constant on each of them are all that there is; of more components the nearest are one. There
+    are none with `only_shown` where components do not show the clusters. `rough` functions serve to
+    find clusters."""
     shared = shared or Shared()
     graph: Graph = shared(
         count,
         lambda: _graph(X, weight, numbers, count, k, spherical, random, n_threads, shared),
     )
     parts = graph.parts
-    if enough is not None and parts.n_kept >= enough:
-        pairs = parts.n_kept - 1
+    labels, few = parts.labels, enough is not None and parts.n_kept >= enough
+    if enough is not None and few:
+        labels, pairs = _nearest_joined(graph, enough), enough - 1
     pairs = 0 if only_shown and not parts.show_clusters(k) else pairs
     walk = _walk(graph.weights, graph.degrees, graph.mass)
     spectrum, functions = shared(
-        (count, pairs),
-        lambda: decompose(
-            walk, graph.degrees, parts.labels, pairs, graph.n_sampled, k if rough else 0
-        ),
+        (count, pairs, few),
+        lambda: decompose(walk, graph.degrees, labels, pairs, graph.n_sampled, k if rough else 0),
     )
     mu = 1 - spectrum.gaps
     extension = functions / np.sqrt(np.where(mu > 0, mu, np.inf))
     own = None if graph.mass is None else graph.weights @ extension
     return Diffusion(graph.neighbourhoods, spectrum, extension, own, graph.node, parts)
+
+
+def _nearest_joined(graph: Graph, k: int) -> Array:
+    """The component of each node, where those are merged by Ward's method that are more than k."""
+    labels, n = graph.parts.labels, graph.parts.n_kept
+    if n <= k:
+        return labels
+    mass = np.bincount(labels, graph.degrees)
+    member = csr_matrix((graph.degrees / mass[labels], (labels, np.arange(len(labels)))))
+    landmarks = graph.neighbourhoods.landmarks
+    means = member @ (landmarks.matrix if isinstance(landmarks, SparseRows) else landmarks)
+    return groups(ward(euclidean_distances(in_range(means), squared=True), mass), k)[labels]
 
 
 def _graph(
