@@ -281,6 +281,16 @@ def test_a_column_of_names_is_named():
         TablePreprocessor().fit(table)
 
 
+@pytest.mark.parametrize(
+    ("other", "named"), [("?", r"numbers but \['\?'\], which may be gaps"), ("7", "are numbers:")]
+)
+def test_numbers_among_words_are_told_from_names(other, named):
+    income = [other, *map(str, np.arange(119.0) + 0.5)]
+    table = pd.DataFrame({"size": np.arange(120.0), "income": income})
+    with pytest.warns(UserWarning, match=f"'income' has 120 categories.*{named}.* convert"):
+        TablePreprocessor().fit(table)
+
+
 @pytest.mark.parametrize("others", [["yes", "no"] * 10, [None] * 20])
 def test_columns_without_a_known_value_are_named(others):
     table = pd.DataFrame({"size": np.arange(20.0), "member": [True, False] * 10})

@@ -199,10 +199,16 @@ def _warn_of_names(columns: list[_Column], categories: list[Any]) -> None:
     for column, own in zip(columns, categories):
         if own is not None and len(own) > _MOST:
             known = [word for word in _words_in(column) if word is not None]
+            words = sorted({*known})
+            others = [word for word in words if not validation.converts(word, float)]
+            remedy = "Leave it out if it names rows."
+            if len(others) < len(words) / 2:
+                these = f" but {others[:3]}, which may be gaps" if others else ""
+                remedy = f"They are numbers{these}: convert the column, or leave it out as names."
             warn(
-                f"The column {column.name!r} has {len({*known})} categories in {len(known)} rows: "
+                f"The column {column.name!r} has {len(words)} categories in {len(known)} rows: "
                 f"the {_MOST} most frequent have indicators of their own, the rest share one. "
-                "Leave it out if it names rows.",
+                f"{remedy}",
                 UserWarning,
             )
 
