@@ -73,8 +73,7 @@ class FuzzyCMeans(Clusterer):
     n_jobs : int or None, default=None
         Number of threads, -1024 to 1024 except 0; None and -1: all allowed, -2: all except one.
     verbose : int, default=0
-        1: a line on the progress every five seconds at most, and one at the end. 2: a line for
-        each pass. The logger "rffpk" gets a line for each pass at level DEBUG.
+        1: a line every five seconds at most, and one at the end; 2: a line for each pass.
     m : float or "auto", default=2.0
         Fuzzifier, 1 < m <= 6. The closer it is to one, the closer memberships are to 0 and 1.
         "auto": after a search as by `PowerKMeans` the one whose memberships are calibrated, small

@@ -93,8 +93,7 @@ class PowerKMeans(AnnealedClusterer):
     n_jobs : int or None, default=None
         Number of threads, -1024 to 1024 except 0; None and -1: all allowed, -2: all except one.
     verbose : int, default=0
-        1: a line on the progress every five seconds at most, and one at the end. 2: a line for
-        each pass. The logger "rffpk" gets a line for each pass at level DEBUG.
+        1: a line every five seconds at most, and one at the end; 2: a line for each pass.
     annealing : {"auto", "paper"}, Annealing or None, default="auto"
         How the exponent s falls. "auto": adaptively from the critical exponent, to passes of
         k-means. "paper": ``Annealing(start=-5.0, factor=1.04, passes=3, until="objective")``, with

@@ -46,8 +46,7 @@ class MVCLFA(KernelFusion):
     n_jobs : int or None, default=None
         Number of threads, -1024 to 1024 except 0; None and -1: all allowed, -2: all except one.
     verbose : int, default=0
-        1: a line on the progress every five seconds at most, and one at the end. 2: a line for
-        each pass. The logger "rffpk" gets a line for each pass at level DEBUG.
+        1: a line every five seconds at most, and one at the end; 2: a line for each pass.
     kernels : None, list, "du2015" or "precomputed", default=None
         Of each view: a name of scikit-learn's pairwise kernels, a callable, or a pair of one and
         its gamma or a dict of parameters. "du2015": twelve of one array (Du et al., IJCAI 2015).
@@ -81,15 +80,12 @@ class MVCLFA(KernelFusion):
     kernel_weights_ : ndarray of shape (n_views,)
         Weights beta >= 0 of the clusterings of single kernels; their squares sum to one.
     objective_, inertia_, s_, membership_exponent_ : float
-        What is optimised, at the last iteration; of k-means on the embedding the objective, the
-        last finite exponent, and the default exponent of `predict_proba` (``docs/math.md``, eq.
-        8.6).
+        What is optimised; of k-means on the embedding the objective, the last finite exponent, and
+        that of `predict_proba` (``docs/math.md``, eq. 8.6).
     cluster_centers_ : ndarray of shape (n_clusters, n_clusters)
         Centroids of the rows of the embedding as k-means takes them.
-    n_iter_ : int
-        Number of iterations.
-    history_ : list of dict
-        A record for each iteration; ``docs/api.md`` describes its keys.
+    n_iter_, history_ : int and list of dict
+        Number of iterations; a record for each, with the keys in ``docs/api.md``.
     memberships_ : ndarray of shape (n_samples, n_clusters)
         Memberships of the rows, as `predict_proba` gives them; set if `store_memberships`.
     n_features_in_, feature_names_in_ : int and ndarray of str, shape (n_features_in_,)

@@ -56,8 +56,7 @@ class NystroemKernelKMeans(Clusterer):
     n_jobs : int or None, default=None
         Number of threads, -1024 to 1024 except 0; None and -1: all allowed, -2: all except one.
     verbose : int, default=0
-        1: a line on the progress every five seconds at most, and one at the end. 2: a line for
-        each pass. The logger "rffpk" gets a line for each pass at level DEBUG.
+        1: a line every five seconds at most, and one at the end; 2: a line for each pass.
     kernel : str or callable, default="rbf"
         A name of scikit-learn's pairwise kernels, or a function of two rows.
     gamma : {"mean", "median", "scale"}, float or None, default="mean"

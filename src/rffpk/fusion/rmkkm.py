@@ -114,8 +114,7 @@ class RMKKM(Clusterer):
     n_jobs : int or None, default=None
         Number of threads, -1024 to 1024 except 0; None and -1: all allowed, -2: all except one.
     verbose : int, default=0
-        1: a line on the progress every five seconds at most, and one at the end. 2: a line for
-        each pass. The logger "rffpk" gets a line for each pass at level DEBUG.
+        1: a line every five seconds at most, and one at the end; 2: a line for each pass.
     kernels : None, list, "du2015" or "precomputed", default=None
         Of each view: a name of scikit-learn's pairwise kernels, a callable, or a pair of one and
         its gamma or a dict of parameters. "du2015": twelve of one array (Du et al., IJCAI 2015).
