@@ -255,7 +255,8 @@ environment() {
 # build OPTION=VALUE...: the package in the environment `core`, built with these options of meson.
 build() {
     environment core meson-python cython ninja
-    "$work/core/bin/pip" install --quiet --no-build-isolation ".[test]" "${@/#/-Csetup-args=-D}"
+    PATH="$work/core/bin:$PATH" pip install --quiet --no-build-isolation ".[test]" \
+        "${@/#/-Csetup-args=-D}"
 }
 
 # test_core OPTION...: the tests of the core in that environment, with these options of pytest.
