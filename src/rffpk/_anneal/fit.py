@@ -252,8 +252,7 @@ Metric = Literal["euclidean", "cosine"]
 def check_metric(metric: Any, whitening: Any) -> None:
     """The parameters `metric` and `whitening`."""
     validation.check_choice(metric, "metric", get_args(Metric))
-    if whitening is not None:
-        validation.check_real(whitening, "whitening", 0, 1, also="None")
+    validation.check_whitening(whitening)
     if metric == "cosine" and whitening is not None:
         raise ValueError(
             f"whitening == {whitening} with metric='cosine', must be None: whitened columns have "
