@@ -131,6 +131,8 @@ def test_all_public_classes_can_be_saved_and_all_records_are_used(tmp_path):
     models.append(rffpk.DiffusionPowerKMeans(2, metric="precomputed").fit(np.exp(NEW @ NEW.T)))
     many = np.random.default_rng(0).standard_normal((20_100, 1))  # more than a sample
     models.append(rffpk.PowerKMeans(2, noise=0.1).fit(many))
+    wide = np.random.default_rng(0).standard_normal((20_100, 5))  # whose neighbours are in cells
+    models.append(rffpk.DiffusionMap(whitening=None, random_state=0).fit(wide))
     kinds = set()
     for model in models:
         model.save(tmp_path / "model")

@@ -342,7 +342,7 @@ def chosen_map(
     if is_choice and not of_words:
         x, p = _sampled(X, weight, context)
         trials = _trials(estimator, parameters, options, x, p, context, or_columns, shared)
-        if x is not X:
+        if x is not X or not isinstance(parameters.n_landmarks, str):  # which would be drawn anew
             shared = Shared()
     graph: UseOfGraph = "never" if of_words else "always"
     if trials is not None and trials.columns_do():
