@@ -15,7 +15,7 @@ from rffpk._anneal.hard_passes import bounded_pass, find_directions
 from rffpk._anneal.objective import PowerMean
 from rffpk._rows.passes import accurate_cost, make_rows, one_pass
 from rffpk._rows.rows import Rows, present_bits
-from rffpk._rows.sample import automatic_sample_size, least_number
+from rffpk._rows.sample import automatic_sample_size
 from rffpk._rows.store import UnitRows, mapped_views
 from rffpk._rows.sums import Sums, onto_sphere, typicality
 from rffpk._utils import config, validation
@@ -35,7 +35,7 @@ _OF_ROWS = ("labels_", "inertia_", "objective_", "memberships_", "outlier_scores
 
 def first_rows(model: Any) -> int:
     """The number of rows that the first fit of a stream of batches takes."""
-    k, sample = least_number(model), model.sample
+    k, sample = int(model._given_number), model.sample
     if sample is None or is_option(sample, "auto"):
         return automatic_sample_size(k)
     return max(int(sample), k)

@@ -77,11 +77,6 @@ def automatic_sample_size(k: int) -> int:
     return max(_SAMPLE_ROWS, _ROWS_A_CLUSTER * k)
 
 
-def least_number(model: Any) -> int:
-    """The number of clusters that samples are made for: 1 until it is found."""
-    return int(model._given_number)
-
-
 def _starting_size(given: Auto | int, k: int) -> int:
     """The number of rows, out of many, that starts run on, for the parameter `sample`."""
     return automatic_sample_size(k) if isinstance(given, str) else max(int(given), k)
@@ -97,7 +92,7 @@ def row_sample(
 ) -> RowSample:
     """What a model needs to know of all rows, with samples for its parameter `sample` and of at
     least so many rows; those of a source are read once."""
-    k = least_number(model)
+    k = int(model._given_number)
     first = None if given is None else _starting_size(given, k)
     size = max(automatic_sample_size(k), least, first or 0)
     how = Sampling(size, first, _seed(random), config.n_threads(model.n_jobs))
@@ -128,7 +123,7 @@ def _read_sample(model: Any, X: Any, kind: Kind, sample_weight: Any, how: Sampli
 
 def sample_of_fit(model: Any, xs: list[Columns], weight: Array | None, random: Any) -> RowSample:
     """The same rows as `row_sample` draws, of arrays that have been checked."""
-    size = automatic_sample_size(least_number(model))
+    size = automatic_sample_size(int(model._given_number))
     return sample_arrays(
         xs, weight, Sampling(size, None, _seed(random), config.n_threads(model.n_jobs))
     )
