@@ -9,7 +9,6 @@ from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.sparse import csr_array, issparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import euclidean_distances, pairwise_distances_argmin
 
@@ -19,7 +18,7 @@ from rffpk._anneal.search import FitContext
 from rffpk._rows.sample import RowSample
 from rffpk._rows.store import Cache, check_cache
 from rffpk._utils.arrays import Array, adjusted_rand_index
-from rffpk._utils.columns import Columns, SparseRows, squared_distances
+from rffpk._utils.columns import Columns, SparseRows, dense, squared_distances
 from rffpk._utils.estimator import parameters
 from rffpk._utils.linalg import gaps_of, in_range
 from rffpk._utils.messages import without
@@ -35,6 +34,7 @@ from rffpk.maps.diffusion_map import (
 )
 from rffpk.maps.neighbours import (
     Shared,
+    cluster_means,
     many_on_centroids,
     map_rows,
     settled_labels,
@@ -228,18 +228,16 @@ def _apart(mapped: DiffusionMap, centers: Array, gaps: Array) -> Array:
     """The squared distances between centroids, but in proportion to those of the means of their
     landmarks where they are in other components of the graph, which are farther apart than any in
     one: all components are as far from each other by the functions. Clusters without landmarks are
-    in the middle."""
+    where the first one is."""
     constant = centers[:, : mapped._spectrum.n_constant].astype(np.float64)
     other = gaps_of(constant @ constant.T) > 1
     if not other.any():
         return gaps
-    landmarks: Any = mapped.landmarks_
+    neighbourhoods: Any = mapped._neighbourhoods
+    landmarks = neighbourhoods.landmarks
     labels = pairwise_distances_argmin(mapped.landmark_features_, centers)
-    counts = np.bincount(labels, minlength=len(centers))[:, None]
-    ones = (np.ones(len(labels)), (labels, np.arange(len(labels))))
-    sums = csr_array(ones, shape=(len(centers), len(labels))) @ landmarks
-    sums = sums.toarray() if issparse(sums) else sums
-    means = np.where(counts > 0, sums / np.maximum(counts, 1), sums.sum(axis=0) / len(labels))
+    first = landmarks[np.zeros(len(centers), dtype=np.intp)]
+    means = dense(cluster_means(landmarks, None, labels, first))
     near = euclidean_distances(in_range(means), squared=True)
     least = max(near[other].min(), np.finfo(float).tiny)
     return np.where(other, gaps.max() * np.maximum(near / least, 1), gaps)

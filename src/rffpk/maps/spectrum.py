@@ -14,7 +14,7 @@ from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 from sklearn.metrics import euclidean_distances
 
 from rffpk._utils.arrays import Array
-from rffpk._utils.columns import Columns, SparseRows
+from rffpk._utils.columns import Columns, dense
 from rffpk._utils.linalg import RANDOM, eigh, fixed_signs, in_range, svd
 from rffpk._utils.tree import groups, ward
 from rffpk.maps.components import Parts, divided, function_share, large_share, valley_of_rows
@@ -23,6 +23,7 @@ from rffpk.maps.neighbours import (
     Neighbourhoods,
     Shared,
     centroid_landmarks,
+    cluster_means,
     distinct_where_few,
     mutual_neighbours,
 )
@@ -442,10 +443,8 @@ def _nearest_joined(graph: Graph, k: int) -> Array:
     labels, n = graph.parts.labels, graph.parts.n_kept
     if n <= k:
         return labels
-    mass = np.bincount(labels, graph.degrees)
-    member = csr_matrix((graph.degrees / mass[labels], (labels, np.arange(len(labels)))))
-    landmarks = graph.neighbourhoods.landmarks
-    means = member @ (landmarks.matrix if isinstance(landmarks, SparseRows) else landmarks)
+    landmarks, mass = graph.neighbourhoods.landmarks, np.bincount(labels, graph.degrees)
+    means = dense(cluster_means(landmarks, graph.degrees, labels, landmarks[:n]))
     return groups(ward(euclidean_distances(in_range(means), squared=True), mass), k)[labels]
 
 
