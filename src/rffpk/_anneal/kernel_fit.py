@@ -332,7 +332,9 @@ def _search_components(found: PreparedKernels) -> tuple[KernelRun, StartEnd, Pla
         alpha = _settle(found, first, end, alpha, plan.schedule).alpha
     components, plan = _over_components(found, alpha)
     begin = partial(_begin, found, components, plan)
-    best, end, cost = search(begin, plan.starts, rows.context.history, components.dtype)
+    best, end, cost = search(
+        begin, plan.starts, rows.context.history, components.n, components.dtype
+    )
     if plan.swaps:
         improve(best, cost, plan.swaps)
     return _settle(found, best, end, alpha, plan.schedule), end, plan
@@ -395,7 +397,7 @@ def _search_kernels(found: PreparedKernels) -> tuple[KernelRun, StartEnd, Plan]:
         return found.problem.run(rows, W, alpha, number)
 
     plan = found.plan(None)
-    run, end, _ = search(begin, plan.starts, context.history, rows.products.dtype)
+    run, end, _ = search(begin, plan.starts, context.history, rows.products.n, rows.products.dtype)
     if found.problem.annealed and math.isinf(end.s):  # it began at given centroids
         end.s = run.nearly_hard_exponent()
     return run, end, plan

@@ -20,7 +20,7 @@ from rffpk._anneal.kernel_products import Products, kernel_variance, squared_nor
 from rffpk._anneal.objective import PowerMean
 from rffpk._anneal.search import FitContext, Stage, StageEnd, nearly_hard_exponent
 from rffpk._rows.passes import made_step
-from rffpk._rows.sums import Step, is_hard, power_constant, power_objective, without_weight
+from rffpk._rows.sums import Step, empty_clusters, is_hard, power_constant, power_objective
 from rffpk._utils import config, validation
 from rffpk._utils.arrays import Array
 
@@ -93,10 +93,6 @@ class KernelRun:
     def __post_init__(self) -> None:
         self._move_to(self.W)
 
-    @property
-    def n_rows(self) -> int:
-        return self.rows.products.n
-
     def follow(self, stage: Stage) -> StageEnd:
         """The steps of a stage. It goes on while kernel weights change, which may move rows after a
         step in which none moved."""
@@ -122,7 +118,7 @@ class KernelRun:
         seconds = time.perf_counter() - started
         step = made_step(stage.s, k, soft, hard, penalty, shift, distinct, seconds)
         step = step._replace(repairs=repairs)
-        rows.context.history.add_step(stage, step, self.number, self.n_rows, self.alpha)
+        rows.context.history.add_step(stage, step, self.number, rows.products.n, self.alpha)
         if objective.learns_weights:
             costs = rows.products.diagonals @ (G @ self.W) - self.squares @ G
             self.alpha = objective.reweigh(costs, power_constant(k, stage.s), rows.total_weight)
@@ -161,7 +157,7 @@ class KernelRun:
     def _means(self, weights: Array, G: Array) -> tuple[Array, int]:
         """The means of rows with these weights (k, n), of the sums G. Centroids of empty clusters
         move to the costliest rows; how many did so is returned too."""
-        stays = without_weight(G, weights.dtype)
+        stays = empty_clusters(G, weights.dtype)
         W = weights / np.where(stays, 1, G)[:, None].astype(weights.dtype)
         empty = np.flatnonzero(stays)
         if not len(empty):
