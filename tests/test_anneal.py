@@ -180,7 +180,7 @@ def test_the_critical_exponent_is_where_a_small_perturbation_stops_growing(shape
     for s in (critical + 0.1, critical - 0.5):
         if s <= -0.2:
             sums, _ = one_pass(rows, theta, s)
-            moved = sums.centroids(theta, np.float64)
+            moved = rows.centroids(sums, theta)
             growth = np.linalg.norm(moved - moved.mean(axis=0)) / np.linalg.norm(theta)
             assert_allclose(growth, 2 * (1 - s) * largest, rtol=1e-4)
             assert (growth > 1) == (s < critical)

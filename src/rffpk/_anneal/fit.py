@@ -223,14 +223,15 @@ def fit_model(
             storage=Storage(problem.cache), checkpoint=checkpoint, causes=[*causes],
             rows_name=rows_name or problem.rows_name,
         )  # fmt: skip
-        found = prepare(model, problem, X, sample_weight, context)
+        sample, noise, context = open_rows(model, problem, X, sample_weight, context)
+        found = prepare(model, problem, sample, noise, context)
         writer = nullcontext() if write_labels is None else write_labels(found.rows.n)
         with writer as write:
             run, end = search_centroids(found)
             if found.plan.soft_end is not None:
                 found = soften(found, run, end)
             result = finish(model, found, run, end, write)
-        publish_end(model, result.attributes, end, found.context)
+        publish_end(model, result.attributes, end, context)
         if result.ending.found < result.ending.k:
             warn_of_ending(result.ending, _causes(result))
         problem.published(result)
@@ -267,24 +268,31 @@ def metric_map(model: Any, sample: RowSample, context: FitContext) -> list[Any]:
 # ---- prepare: rows, maps, objective and plan -----------------------------------------------------
 
 
-def prepare(
+def open_rows(
     model: Any, problem: Problem, X: Any, sample_weight: Any, context: FitContext
-) -> Prepared:
-    """The rows with their features, what is minimised, and the starts; sets the feature maps of the
-    model."""
-    given, init = problem.search, problem.search.init
-    sample = row_sample(model, X, sample_weight, given.sample, problem.n_map_rows, context.random)
-    noise = None
+) -> tuple[RowSample, Noise | None, FitContext]:
+    """All rows, noise without weight; the rows that get the label -1; and the context with the
+    number of clusters and the shares of the rows that have the views."""
+    given, random = problem.search.sample, context.random
+    sample, noise = row_sample(model, X, sample_weight, given, problem.n_map_rows, random), None
     if getattr(model, "noise", None) is not None:
         from rffpk._anneal.noise import find_noise
 
         noise = find_noise(model, sample)
         sample = sample.without(noise.rows)
-    k = find_number(model, sample, context.random, context.history.progress)
+    k = find_number(model, sample, random, context.history.progress)
     coverage = sample.coverage(k) if getattr(model, "allow_missing_views", False) else None
-    context, storage = replace(context, k=k, coverage=coverage), context.storage
+    return sample, noise, replace(context, k=k, coverage=coverage)
+
+
+def prepare(
+    model: Any, problem: Problem, sample: RowSample, noise: Noise | None, context: FitContext
+) -> Prepared:
+    """The rows with their features, what is minimised, and the starts; sets the feature maps of the
+    model."""
+    given, init, k, storage = problem.search, problem.search.init, context.k, context.storage
     model._feature_maps = maps = problem.maps(sample, context)
-    mapping = Mapping(maps, storage, context.n_threads, coverage, problem.unit_centroids)
+    mapping = Mapping(maps, storage, context.n_threads, context.coverage, problem.unit_centroids)
     some, rows = mapping.pair(sample)
     variance, mapped = passes.total_variance(some), any(maps)
     if mapped:
@@ -418,30 +426,22 @@ def _begin(found: Prepared, rows: Rows, number: int) -> FeatureRun:
 # ---- finish: larger samples, all rows, and what is published of these ----------------------------
 
 
-def finish(
-    model: Any, found: Prepared, run: FeatureRun, end: StartEnd,
-    write: Callable[[Array], Any] | None,
-) -> FitResult:  # fmt: skip
-    """Passes over growing samples and then over all rows, and what these tell at the end. `write`
-    is given the labels of all rows."""
+def finish(model: Any, found: Prepared, run: FeatureRun, end: StartEnd, write: Any) -> FitResult:
+    """Passes over growing samples and then over all rows, and what these tell at the end. `write`,
+    unless it is None, is called with the labels of all rows, block by block."""
     plan, whole = found.plan, _settle(run, end, found)
     rows, hard_end = replace(found.rows, alpha=run.rows.alpha), plan.schedule.ends_hard
     centers = (run.theta + rows.shift).astype(rows.dtype)
-    if rows.unit_centroids:
-        centers = _without_rounding(centers)
+    centers = _without_rounding(centers) if rows.unit_centroids else centers
     theta = centers.astype(np.float64) - rows.shift
     soft, hard, inertia, labels = _evaluated(found, rows, theta, end.s, write)
     s, last = (-math.inf, hard) if hard_end else (end.s, soft)
-    weights = last.G.copy()
-    if rows.unit_centroids:  # centroids follow from the lengths of their sums
-        weights = np.linalg.norm(last.N + weights[:, None] * rows.shift.astype(np.float64), axis=1)
     exponent = end.s
     if hard_end:
         some = replace(found.some, alpha=rows.alpha)
-        found_exponent = decompositions.exponent_of_memberships(some, theta)
-        if math.isfinite(found_exponent):
-            least = found.problem.least_exponent if found.mapped else -math.inf
-            exponent = max(found_exponent, least)
+        calibrated = decompositions.exponent_of_memberships(some, theta)
+        least = found.problem.least_exponent if found.mapped else -math.inf
+        exponent = max(calibrated, least) if math.isfinite(calibrated) else end.s
     penalty = found.objective.penalty(rows.alpha, run.rows.total_weight)
     attributes = {
         "cluster_centers_": centers,
@@ -453,7 +453,7 @@ def finish(
         "_alpha": rows.alpha,
         "_objective": run.objective,
         "_shifts": rows.shifts,
-        "_cluster_weights": weights,
+        "_cluster_weights": rows.weights_of_centroids(last),
         "_masses": hard.G.copy(),
         "_n_counted": found.sample.counted,
         "_s_of_batches": s,

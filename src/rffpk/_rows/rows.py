@@ -143,6 +143,13 @@ class Rows:
         theta, _ = divided(sums.N, sums.G, previous, self.widths, least_share)
         return self.on_sphere(theta, previous)
 
+    def weights_of_centroids(self, sums: Sums) -> Array:
+        """Weights (k,), or (k, L), by which centroids follow from their sums: those of the
+        clusters, or the lengths of the sums if centroids have length one."""
+        if not self.unit_centroids:
+            return sums.G.copy()
+        return np.linalg.norm(sums.N + sums.G[:, None] * self.shift.astype(np.float64), axis=1)
+
     def on_sphere(self, theta: Array, previous: Array) -> Array:
         """Shifted centroids, of length one if all are; those of length zero stay where they
         were."""
