@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import field
 from typing import Literal, get_args
 
 import numpy as np
@@ -59,7 +58,7 @@ class CoregSC(KernelFusion):
     views : list or None, default=None
         The columns of each view, if X is one array: lists of indices or names, boolean masks, or
         slices. None: X is a list of views, or one view.
-    normalize, normalize_rows : bool, default=True
+    standardize, normalize_rows : bool, default=True
         Whether kernels are scaled to a diagonal of one, precomputed ones not; whether rows of the
         embedding are scaled to length one for k-means.
     n_landmarks : int or None, default=None
@@ -109,7 +108,8 @@ class CoregSC(KernelFusion):
     (150, 6)
     """
 
-    center: bool = field(default=False, init=False)  # affinities are not negative
+    _centers = False  # affinities are not negative
+
     scheme: Scheme = "pairwise"
     agreement: float = 0.01
     n_landmarks: int | None = None
