@@ -15,7 +15,7 @@ from rffpk._rows.rows import Rows
 from rffpk._rows.sums import power_weights, typicality
 from rffpk._utils.arrays import Fourier, Landmarks, Unit
 from rffpk._utils.columns import NarrowRows, sparse_rows
-from rffpk.fusion import onkc
+from rffpk.fusion import baselines
 
 __all__ = [
     "FitContext",
@@ -30,6 +30,7 @@ __all__ = [
     "Stage",
     "Unit",
     "_core",
+    "baselines",
     "critical_exponent",
     "dask_workers",
     "feature_steps",
@@ -37,7 +38,6 @@ __all__ = [
     "make_partitions",
     "make_rows",
     "one_pass",
-    "onkc",
     "power_weights",
     "sparse_rows",
     "squared_distances",

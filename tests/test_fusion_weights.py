@@ -20,7 +20,7 @@ from test_smkc import apart, direct
 import rffpk
 from rffpk._utils import tiles
 from rffpk.fusion import famkkm
-from rffpk.fusion.lkam import least_values, least_values_of_mass, shares
+from rffpk.fusion.baselines import least_values, least_values_of_mass, shares
 from rffpk.fusion.operators import DenseOperator
 from rffpk.maps.kernels import FittedKernel, Specification
 

@@ -14,7 +14,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from test_mkkm import GAMMAS, gaussian, leading, prepared, projector, three_views
 
 from rffpk import LKAM, MKKMMR
-from rffpk.fusion.lkam import least_values, shares
+from rffpk.fusion.baselines import least_values, shares
 
 
 @parametrize_with_checks(

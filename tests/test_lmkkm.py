@@ -15,7 +15,7 @@ from test_mkkm import GAMMAS, leading, prepared, projector, three_views
 
 from rffpk import LMKKM, AverageMKKM
 from rffpk._utils import config
-from rffpk.fusion.lmkkm import localised, row_weights, semidefinite
+from rffpk.fusion.baselines import localised, row_weights, semidefinite
 
 
 @parametrize_with_checks([LMKKM()], expected_failed_checks=weight_and_sparse_failures)

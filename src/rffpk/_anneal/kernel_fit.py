@@ -234,6 +234,9 @@ def search_components(problem: KernelProblem, rows: KernelRows) -> tuple[KernelR
         history.left_out = 0.0
         run = _settle(problem, rows, best, alpha, end, plan)
         if not first:
+            if not plan.swaps:  # the start that was kept ends here
+                kept = next(r for r in reversed(history.records) if r.get("outcome") == "kept")
+                kept["objective"] = history.unit * run.cost(-math.inf)
             return run, end, plan
         alpha, first = run.alpha, False
 
