@@ -35,8 +35,7 @@ class MVCLFA(KernelFusion):
     Parameters
     ----------
     n_clusters : {"coarse", "auto", "fine"} or int, default=8
-        Number of clusters k, from 1 to n_samples. "auto": found in the rows; may be 1. "coarse",
-        "fine": the least and the largest that are better than one (``docs/clusters_number.md``).
+        Number k of clusters, 1 to n_samples, or how to find it (``docs/clusters_number.md``).
     n_init : "auto" or int, default="auto"
         Number of starts of k-means on the embedding (`PowerKMeans`). "auto": three.
     store_memberships : bool, default=False
@@ -52,8 +51,7 @@ class MVCLFA(KernelFusion):
         its gamma or a dict of parameters. "du2015": twelve of one array (Du et al., IJCAI 2015).
         "precomputed": X holds matrices. None: "rbf". Unless given gamma is 1 / (2 mean distance).
     views : list or None, default=None
-        The columns of each view, if X is one array: lists of indices or names, boolean masks, or
-        slices. None: X is a list of views, or one view.
+        Columns of each view, if X is one array: lists of indices or names, masks, or slices.
     center, normalize, normalize_rows : bool, default=True
         Whether kernels are centered, and then scaled to a diagonal of one, precomputed ones not;
         whether rows of the embedding are scaled to length one for k-means.
@@ -80,8 +78,7 @@ class MVCLFA(KernelFusion):
     kernel_weights_ : ndarray of shape (n_views,)
         Weights beta >= 0 of the clusterings of single kernels; their squares sum to one.
     objective_, inertia_, s_, membership_exponent_ : float
-        What is optimised; of k-means on the embedding the objective, the last finite exponent, and
-        that of `predict_proba` (``docs/math.md``, eq. 8.6).
+        What is optimised; of k-means the objective, last exponent, and that of `predict_proba`.
     cluster_centers_ : ndarray of shape (n_clusters, n_clusters)
         Centroids of the rows of the embedding as k-means takes them.
     n_iter_, history_ : int and list of dict
