@@ -3,8 +3,8 @@
 from rffpk import _core
 from rffpk._anneal import feature_steps, hard_passes
 from rffpk._anneal.decompositions import critical_exponent
-from rffpk._anneal.kernel_products import Products
-from rffpk._anneal.kernel_steps import KernelRows, KernelRun
+from rffpk._anneal.kernel_rows import KernelRows
+from rffpk._anneal.kernel_steps import KernelRun
 from rffpk._anneal.objective import PowerMean
 from rffpk._anneal.search import FitContext, Stage
 from rffpk._reference import squared_distances
@@ -26,7 +26,6 @@ __all__ = [
     "NarrowRows",
     "Partitions",
     "PowerMean",
-    "Products",
     "Rows",
     "Stage",
     "Unit",

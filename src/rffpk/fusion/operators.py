@@ -21,7 +21,7 @@ from rffpk._utils.tiles import row_tiles, run_all
 from rffpk._utils.validation import Auto
 from rffpk.fusion.spectral import weighed
 from rffpk.maps.fourier import Kernel, RandomFourierFeatures, resolve_gamma
-from rffpk.maps.kernels import PRECOMPUTED, FittedKernel, Specification, positive_definite
+from rffpk.maps.kernels import PRECOMPUTED, FittedKernel, Specification
 
 Features = Callable[[Columns], Array]
 
@@ -299,7 +299,7 @@ def check_definite(
     They do if least + shift >= -(k-th largest + shift). The least eigenvalue is replaced by an
     upper bound, a Ritz value, so that no kernel is refused wrongly.
     """
-    if positive_definite(spec) and not spec.rescale:
+    if spec.is_definite() and not spec.rescale:
         return
     values = ritz_values(operator.times, operator.n)
     if not len(values) or values[0] >= -2 * shift - _ROUNDING * max(values[-1], 0):
