@@ -378,7 +378,7 @@ def test_modes_are_those_of_all_levels():
 def test_heights_are_ratios_of_the_costs_of_mergers():
     costs = np.array([1.0, 1.1, 1.2, 1.3, 10.0, 12.0])  # of the mergers of 7, 6, ... clusters
     linkage = np.column_stack([np.zeros((6, 2)), np.sqrt(costs), np.zeros(6)])
-    found = height_scores(linkage)
+    found = height_scores(linkage, 8)
     log = np.log(costs[::-1])
     assert_allclose(found[3], (log[1] - log[2] - 0.5 * (log[2] - log[5])) / 3)
     assert_allclose(found[2], (log[0] - log[1] - 0.5 * (log[1] - log[3])).clip(0) / 3)

@@ -28,22 +28,20 @@ from rffpk.maps.kernels import FittedKernel
 class AverageMKKM(KernelFusion):
     """Kernel k-means on the mean of the kernels, by spectral relaxation (AMKKM).
 
-    The embedding H consists of the n_clusters leading eigenvectors of K_alpha = sum_l alpha_l^2 K_l
-    with equal weights alpha_l = 1/L of the L kernels, or given ones, and minimises Tr(K_alpha) -
-    Tr(H'K_alpha H) (MKC-AE, eq. (8) of Liang et al.: Stability and generalization of kernel
-    clustering: from single kernel to multiple kernel. NeurIPS 2022). Annealed k-means on its rows
-    gives the labels.
+    The embedding H, the k leading eigenvectors of K_alpha = sum_l alpha_l^2 K_l with equal weights
+    alpha_l = 1/L of L kernels, or given ones, minimises Tr(K_alpha) - Tr(H'K_alpha H) (MKC-AE, eq.
+    (8) of Liang et al.: Stability and generalization of kernel clustering: from single kernel to
+    multiple kernel. NeurIPS 2022). Annealed k-means on its rows gives the labels.
 
-    For n rows of d columns O(n^2) memory, O(L n^2 (d + 1)) time for the kernels, and O(n^2 k) for
-    some tens of steps of Lanczos' method. With `n_landmarks` n is their number, and the embedding
-    of all rows costs O(n_samples L n_landmarks (d + k)). ``docs/fusion.md`` compares the methods.
-    `fit` raises a ValueError or TypeError for bad input.
+    For n rows of d columns O(n^2) memory, O(L n^2 d) time for the kernels and O(n^2 k) for
+    eigenvectors. With `n_landmarks` n is their number, and O(n_samples L n (d + k)) embeds all
+    rows. ``docs/fusion.md`` compares the methods. `fit` raises a ValueError or TypeError for bad
+    input.
 
     Parameters
     ----------
     n_clusters : {"coarse", "auto", "fine"} or int, default=8
-        Number of clusters k, from 1 to n_samples. "auto": found in the rows; may be 1. "coarse",
-        "fine": the least and the largest that are better than one (``docs/clusters_number.md``).
+        Number k of clusters, 1 to n_samples, or how to find it (``docs/clusters_number.md``).
     n_init : "auto" or int, default="auto"
         Number of starts of k-means on the embedding (`PowerKMeans`). "auto": three.
     store_memberships : bool, default=False
@@ -59,8 +57,7 @@ class AverageMKKM(KernelFusion):
         its gamma or a dict of parameters. "du2015": twelve of one array (Du et al., IJCAI 2015).
         "precomputed": X holds matrices. None: "rbf". Unless given gamma is 1 / (2 mean distance).
     views : list or None, default=None
-        The columns of each view, if X is one array: lists of indices or names, boolean masks, or
-        slices. None: X is a list of views, or one view.
+        Columns of each view, if X is one array: lists of indices or names, masks, or slices.
     standardize, normalize_rows : bool, default=True
         Whether kernels are centered and scaled to a diagonal of one, precomputed ones not; whether
         rows of the embedding are scaled to length one for k-means.
@@ -84,8 +81,7 @@ class AverageMKKM(KernelFusion):
     kernel_weights_ : ndarray of shape (n_views,)
         Weights alpha >= 0 of the kernels, of sum one; kernel l has the factor alpha_l^2.
     objective_, inertia_, s_, membership_exponent_ : float
-        What is optimised; of k-means on the embedding the objective, the last finite exponent, and
-        that of `predict_proba` (``docs/math.md``, eq. 8.6).
+        What is optimised; of k-means the objective, last exponent, and that of `predict_proba`.
     cluster_centers_ : ndarray of shape (n_clusters, n_clusters)
         Centroids of the rows of the embedding as k-means takes them.
     n_iter_, history_ : int and list of dict
@@ -134,8 +130,7 @@ class MKKM(KernelFusion):
     Parameters
     ----------
     n_clusters : {"coarse", "auto", "fine"} or int, default=8
-        Number of clusters k, from 1 to n_samples. "auto": found in the rows; may be 1. "coarse",
-        "fine": the least and the largest that are better than one (``docs/clusters_number.md``).
+        Number k of clusters, 1 to n_samples, or how to find it (``docs/clusters_number.md``).
     n_init : "auto" or int, default="auto"
         Number of starts of k-means on the embedding (`PowerKMeans`). "auto": three.
     store_memberships : bool, default=False
@@ -151,8 +146,7 @@ class MKKM(KernelFusion):
         its gamma or a dict of parameters. "du2015": twelve of one array (Du et al., IJCAI 2015).
         "precomputed": X holds matrices. None: "rbf". Unless given gamma is 1 / (2 mean distance).
     views : list or None, default=None
-        The columns of each view, if X is one array: lists of indices or names, boolean masks, or
-        slices. None: X is a list of views, or one view.
+        Columns of each view, if X is one array: lists of indices or names, masks, or slices.
     standardize, normalize_rows : bool, default=True
         Whether kernels are centered and scaled to a diagonal of one, precomputed ones not; whether
         rows of the embedding are scaled to length one for k-means.
@@ -178,8 +172,7 @@ class MKKM(KernelFusion):
     kernel_weights_ : ndarray of shape (n_views,)
         Weights alpha >= 0 of the kernels, of sum one; kernel l has the factor alpha_l^2.
     objective_, inertia_, s_, membership_exponent_ : float
-        What is optimised; of k-means on the embedding the objective, the last finite exponent, and
-        that of `predict_proba` (``docs/math.md``, eq. 8.6).
+        What is optimised; of k-means the objective, last exponent, and that of `predict_proba`.
     cluster_centers_ : ndarray of shape (n_clusters, n_clusters)
         Centroids of the rows of the embedding as k-means takes them.
     n_iter_, history_ : int and list of dict
@@ -225,8 +218,7 @@ class MKKMMR(KernelFusion):
     Parameters
     ----------
     n_clusters : {"coarse", "auto", "fine"} or int, default=8
-        Number of clusters k, from 1 to n_samples. "auto": found in the rows; may be 1. "coarse",
-        "fine": the least and the largest that are better than one (``docs/clusters_number.md``).
+        Number k of clusters, 1 to n_samples, or how to find it (``docs/clusters_number.md``).
     n_init : "auto" or int, default="auto"
         Number of starts of k-means on the embedding (`PowerKMeans`). "auto": three.
     store_memberships : bool, default=False
@@ -242,8 +234,7 @@ class MKKMMR(KernelFusion):
         its gamma or a dict of parameters. "du2015": twelve of one array (Du et al., IJCAI 2015).
         "precomputed": X holds matrices. None: "rbf". Unless given gamma is 1 / (2 mean distance).
     views : list or None, default=None
-        The columns of each view, if X is one array: lists of indices or names, boolean masks, or
-        slices. None: X is a list of views, or one view.
+        Columns of each view, if X is one array: lists of indices or names, masks, or slices.
     standardize, normalize_rows : bool, default=True
         Whether kernels are centered and scaled to a diagonal of one, precomputed ones not; whether
         rows of the embedding are scaled to length one for k-means.
@@ -272,8 +263,7 @@ class MKKMMR(KernelFusion):
     kernel_weights_ : ndarray of shape (n_views,)
         Weights alpha >= 0 of the kernels, of sum one; kernel l has the factor alpha_l^2.
     objective_, inertia_, s_, membership_exponent_ : float
-        What is optimised; of k-means on the embedding the objective, the last finite exponent, and
-        that of `predict_proba` (``docs/math.md``, eq. 8.6).
+        What is optimised; of k-means the objective, last exponent, and that of `predict_proba`.
     cluster_centers_ : ndarray of shape (n_clusters, n_clusters)
         Centroids of the rows of the embedding as k-means takes them.
     n_iter_, history_ : int and list of dict
