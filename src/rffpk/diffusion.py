@@ -346,16 +346,22 @@ def chosen_map(
         shared=shared,
     )  # fmt: skip
     if trials is not None:
-        mapped.choices_ = [
-            {**option._asdict(), "agreement": float(agreement), "apart": bool(apart)}
-            for option, agreement, apart in zip(*trials[:3])
-        ]
-        if trials.columns is not None:
-            of_columns = {"agreement": float(trials.columns.mean()), "apart": False}
-            mapped.choices_.append({"whitening": None, "neighbors": 0, **of_columns})
+        mapped.choices_ = _choices(trials)
     if is_choice and context.history.progress is not None:
         context.history.progress.say(_reason(trials, mapped))
     return mapped
+
+
+def _choices(trials: Trials) -> list[dict[str, Any]]:
+    """What was tried, as users see it."""
+    found = [
+        {**option._asdict(), "agreement": float(agreement), "apart": bool(separate)}
+        for option, agreement, separate in zip(*trials[:3])
+    ]
+    if trials.columns is not None:
+        agreement = float(trials.columns.mean())
+        found.append({"whitening": None, "neighbors": 0, "agreement": agreement, "apart": False})
+    return found
 
 
 def _reason(trials: Trials | None, mapped: DiffusionMap) -> str:

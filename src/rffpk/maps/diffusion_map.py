@@ -205,20 +205,32 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         found: Diffusion | GraphDiffusion
         if self.metric == PRECOMPUTED:
             found = graph_diffusion(X, weight, k, pairs, enough, rough)
-            self._neighbourhoods: Any = found.neighbourhoods
         else:
             found = self._diffusion(
                 X, weight, k, times, pairs, enough, scales, graph == "if shown", rough,
                 shared or Shared(),
             )  # fmt: skip
-            self._neighbourhoods = found.neighbourhoods
             landmarks = found.neighbourhoods.landmarks
             self.landmarks_ = landmarks.matrix if isinstance(landmarks, SparseRows) else landmarks
             self.n_neighbors_ = found.neighbourhoods.r
             self.bandwidth_ = found.neighbourhoods.bandwidth
             squares = squared_distances(landmarks, column_means(landmarks))
             validation.check_underflow(squares.astype(X.dtype).sum(), [landmarks])
+        self._publish(found, X, n_clusters, unit_variance, graph)
+        return found.parts
+
+    def _publish(
+        self,
+        found: Diffusion | GraphDiffusion,
+        X: Columns,
+        n_clusters: int | None,
+        unit_variance: bool,
+        graph: UseOfGraph,
+    ) -> None:
+        """Sets what is fitted."""
+        k = n_clusters or MAX_CLUSTERS
         parts, self._spectrum = found.parts, found.spectrum
+        self._neighbourhoods = found.neighbourhoods
         if graph == "on a sample":  # where small clusters come and go
             self._spectrum = replace(self._spectrum, enough=1.0)
         self.eigenvalues_ = 1 - self._spectrum.gaps
@@ -240,7 +252,6 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         elif found.node is not None:
             self._fitted = X, found.node
         self._n_features_out = self.n_components_
-        return parts
 
     def _diffusion(
         self, X: Columns, weight: Array | None, k: int, times: int, pairs: int, enough: int | None,
