@@ -12,6 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import euclidean_distances, pairwise_distances_argmin
 
 from rffpk._anneal import centroid_model
+from rffpk._anneal.annealing import search_parameters
 from rffpk._anneal.fit import FitResult, Problem
 from rffpk._anneal.search import FitContext
 from rffpk._rows.sample import RowSample
@@ -186,12 +187,12 @@ class DiffusionPowerKMeans(AnnealedClusterer):
                 "distances. Fit the rows that the graph was made of instead."
             )
 
-    def _problem(self, **more: Any) -> Problem:
-        return super()._problem(
-            maps=self._maps, cache=self.cache,
+    def _problem(self) -> Problem:
+        return Problem(
+            search_parameters(self), maps=self._maps, cache=self.cache,
             n_map_rows=sys.maxsize if is_graph(self) else map_rows(self.n_landmarks),
             rows_name="the diffusion map of X",
-            published=self._published, least_exponent=_LEAST_EXPONENT, **more,
+            published=self._published, least_exponent=_LEAST_EXPONENT,
         )  # fmt: skip
 
     def _measure(self, X: Any, want: str, s: float | None = None, sample_weight: Any = None) -> Any:
@@ -206,9 +207,9 @@ class DiffusionPowerKMeans(AnnealedClusterer):
         self.feature_map_ = chosen_map(self, self, xs[0], weight, context, or_columns=True)
         return [self.feature_map_ if self.feature_map_.time_ else None]
 
-    def _published(self, result: FitResult, context: FitContext) -> None:
+    def _published(self, result: FitResult) -> None:
         if self.feature_map_.time_:
-            warn_of_components(self.feature_map_, context.k)
+            warn_of_components(self.feature_map_, result.prepared.context.k)
         else:
             self.cache_ = False
 
