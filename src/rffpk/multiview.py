@@ -113,15 +113,13 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
 
     With n rows, d_l columns of view l and D frequencies a view a pass costs O(n sum_l (d_l + k) D)
     time; memory beyond X is O(n), and O(n L D) if features are stored. That algorithm is
-    ``annealing="paper", kernels=None, n_frequencies="paper"``. ``docs/views.md``
-    has the rules, ``docs/annealing.md`` the starts. `fit` raises a ValueError or TypeError for bad
-    input.
+    ``annealing="paper", kernels=None, n_frequencies="paper"``. ``docs/views.md`` has the rules.
+    `fit` raises a ValueError or TypeError for bad input.
 
     Parameters
     ----------
     n_clusters : {"coarse", "auto", "fine"} or int, default=8
-        Number of clusters k, from 1 to n_samples. "auto": found in the rows; may be 1. "coarse",
-        "fine": the least and the largest that are better than one (``docs/clusters_number.md``).
+        Number k of clusters, 1 to n_samples, or how to find it (``docs/clusters_number.md``).
     n_init : "auto" or int, default="auto"
         Number of starts, at least 1; the best is kept. "auto": three of different kinds; one with
         another `init` or schedule.
@@ -147,12 +145,10 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
     max_iter : int, default=1000
         Largest number of passes of a start, on each larger sample, and on all rows.
     tol : float, default=0.001
-        Tolerance >= 0: passes end when the root mean square shift of the centroids in one is at
-        most `tol` times the standard deviation of the features (the root of their total variance).
+        Passes end when centroids move by at most `tol` >= 0 times the root of the total variance.
     noise : "auto", float or None, default=None
-        Rows far from others get the label -1 and move no centroid (``docs/noise.md``). A number in
-        (0, 1): the farthest, with this share of the weight. "auto": those beyond a gap of the
-        distances, if there is one. Not for collections of Dask or missing views.
+        Share of the weight, in (0, 1), of the farthest rows, which get the label -1 and move no
+        centroid; "auto": those beyond a gap (``docs/noise.md``). Not with Dask or missing views.
     typicality : None, "auto" or Typicality, default=None
         Whether rows have typicalities, which resist noise and outliers but may cost a small
         cluster. None: u_ij = 1 (RFF-MKPKM). "auto": a `Typicality` with its defaults.
@@ -167,8 +163,7 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
         graphs and whitened components of each view and of all side by side (``docs/math.md``,
         section 20). None: "rbf", for one array with 4, 1 and 1/4 times the "mean" gamma.
     views : list or None, default=None
-        The columns of each view, if X is one array: lists of indices or names, boolean masks, or
-        slices. None: X is a list of views, or one view.
+        Columns of each view, if X is one array: lists of indices or names, masks, or slices.
     n_frequencies : {"auto", "paper"} or int, default="auto"
         Number of random frequencies D, at least 1; each gives two features. "paper": ceil(4 log^3(2
         k)) independent ones (Chen et al., theorem 3). "auto": the least of 128, 256, ..., 8192 with

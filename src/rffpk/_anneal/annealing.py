@@ -68,9 +68,8 @@ class Annealing(BaseEstimator):
         exponent, as in the source papers; `end` is then a lower bound of s.
     swaps : "auto" or int, default="auto"
         Number of failed trials in a row, at least 0, to move a centroid (from 100 clusters on a
-        batch) that end the search after the starts. "auto": 20, or 4 for each cluster if that is
-        less, if the starts differ and `end` is "hard", otherwise 0. A number > 0 needs
-        ``end="hard"`` and ``until="settled"``.
+        batch) after which the search ends. "auto": 20, or 4 k if that is less, and 0 if the starts
+        do not differ or `end` is soft. Above 0 `end` is "hard" and `until` "settled".
 
     Examples
     --------

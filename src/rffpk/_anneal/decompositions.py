@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 from scipy.linalg import solve_triangular
+from scipy.sparse.linalg import aslinearoperator
 
 from rffpk._rows.passes import one_pass, some_features
 from rffpk._rows.rows import Rows
@@ -21,7 +22,7 @@ from rffpk._rows.store import Storage, has_maps, stored
 from rffpk._rows.sums import typicality
 from rffpk._utils.arrays import Array
 from rffpk._utils.columns import SparseRows, centered_products, dense
-from rffpk._utils.linalg import DENSE, basis_of, eigh, leading_eigenvectors
+from rffpk._utils.linalg import DENSE, basis_of, eigh, largest_eigenvalue
 
 _FEATURE_ROWS = 1000  # Numbers of rows that the critical exponent is computed from. ...
 # ... With typicality decompositions for m rows cost O(m^3): fewer are taken.
@@ -221,12 +222,11 @@ def typical_critical_exponent(
 
 
 def _largest_squared_singular_value(z: Array) -> float:
-    if min(z.shape) <= DENSE:
-        gram = z @ z.T if len(z) < z.shape[1] else z.T @ z
-        last = len(gram) - 1
-        return float(eigh((gram + gram.T) / 2, subset_by_index=[last, last])[0][0])
     tall = z if len(z) >= z.shape[1] else z.T
-    return float(leading_eigenvectors(lambda v: tall.T @ (tall @ v), 1, tall.shape[1])[0][0])
+    if tall.shape[1] <= DENSE:
+        return largest_eigenvalue(tall.T @ tall)
+    wide = aslinearoperator(tall)
+    return largest_eigenvalue(wide.T @ wide)
 
 
 def _of_gram(gram: Array, p: Array) -> float:
@@ -237,7 +237,7 @@ def _of_gram(gram: Array, p: Array) -> float:
         return -math.inf
     scale = np.where(apart, np.sqrt(p / p[apart].sum()), 0) / np.where(apart, norms, 1)
     gram = gram * scale * scale[:, None]
-    return 1 - 1 / (2 * float(leading_eigenvectors(gram, 1, len(gram))[0][0]))
+    return 1 - 1 / (2 * largest_eigenvalue(gram))
 
 
 # ---- the exponent of memberships -----------------------------------------------------------------
