@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array, csr_matrix, diags
 
+from rffpk._anneal.search import MANY
 from rffpk._core import MOST_NEIGHBOURS
 from rffpk._rows.draws import Draws, as_rows, uneven
 from rffpk._rows.passes import make_rows, one_pass, unshifted
@@ -35,10 +36,9 @@ _MOST_WORK = 4e8
 _LEAST_LANDMARKS = 1000
 _LANDMARKS_A_CLUSTER = 5
 _LANDMARKS_A_ROOT = 5
-# From so many clusters on small ones need landmarks of their own, which are drawn by k-means++: so
+# From MANY clusters on small ones need landmarks of their own, which are drawn by k-means++: so
 # many for each cluster, and more of them while so many rows are left for each, and while distances
 # of all rows from all landmarks take so many multiply-adds at most.
-_MANY_CLUSTERS = 100
 _OF_MANY, _MOST_OF_MANY, _ROWS_OF_MANY = 8, 40, 10
 _MOST_PRODUCTS = 5e10
 _NARROW = 0.25  # Rows of clusters with few landmarks step to others so far away seldom.
@@ -419,7 +419,7 @@ def centroid_landmarks(
     rows, scaled to length one if `spherical`; these rows, their weights, and the nearest landmark
     of each. They are for k clusters."""
     index, p = drawn_rows(X, weight, _ROWS_A_LANDMARK * m, random)
-    some, many = X[index], k >= _MANY_CLUSTERS
+    some, many = X[index], k >= MANY
     if many:
         seeds = some[Draws(as_rows(some, n_threads), some, p, m, random).chosen]
     else:
@@ -446,7 +446,7 @@ def landmark_numbers(
     root = round(_LANDMARKS_A_ROOT * math.sqrt(n))
     m = max(_LEAST_LANDMARKS, _LANDMARKS_A_CLUSTER * k, root)
     most = min(_MOST_SPARSE_ROWS if sparse else _MOST_ROWS, int(_MOST_WORK / k**2))
-    if k >= _MANY_CLUSTERS:
+    if k >= MANY:
         more = min(_MOST_OF_MANY * k, n // _ROWS_OF_MANY, most, int(_MOST_PRODUCTS / (n * d)))
         m = max(m, min(_OF_MANY * k, n // 2), more)
     return max(most, m), m
@@ -455,7 +455,7 @@ def landmark_numbers(
 def many_on_centroids(wanted: Any, n: int, k: int, sparse: bool) -> bool:
     """Whether so many clusters are sought that the landmarks of n rows, which are centroids, are
     chosen by another rule."""
-    return k >= _MANY_CLUSTERS and n > landmark_numbers(wanted, n, k, sparse)[0]
+    return k >= MANY and n > landmark_numbers(wanted, n, k, sparse)[0]
 
 
 def map_rows(wanted: Any) -> int:
