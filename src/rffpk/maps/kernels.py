@@ -379,19 +379,20 @@ class FittedKernel:
         self._some = self.counted[:: -(-len(self.counted) // _SHIFT_ROWS)] if shift else slice(None)
         self._shares = None if weight is None or shift else weight / weight.sum()
         self._columns: Array | None = None  # means, where the kernel is centered
-        self._mean = 0.0
+        self._mean, blocks = 0.0, row_tiles(self.n, self.n)
         self._normalize = (normalize or spec.normalize) and not self.precomputed
         self._scale: tuple[float, float] | None = None
         self._raw_diagonal = np.diagonal(x).astype("f8") if self.precomputed else self._own(x)
         if center:
-            parts = self._by_rows(lambda b: self._means(self._pairs(b, self._some)))
-            self._columns = np.concatenate(parts)
+            self._columns = np.concatenate(
+                run_all(lambda b: self._means(self._pairs(b, self._some)), blocks, n_threads)
+            )
             self._mean = float(self._means(self._columns[self._some]))
         self._inverse_norms, self.diagonal = self._finished_diagonal(
             self._raw_diagonal, self._columns
         )
         if spec.rescale:
-            lows, highs = zip(*self._by_rows(self._ends))
+            lows, highs = zip(*run_all(self._ends, blocks, n_threads))
             low, high = min(lows), max(highs)
             apart = high - low > _APART * max(abs(high), abs(low))
             self._scale = low, (1 / (high - low) if apart else 1.0)
@@ -444,10 +445,6 @@ class FittedKernel:
         return out
 
     # ---- computation
-
-    def _by_rows(self, function: Callable[[slice], Any]) -> list[Any]:
-        """`function` of all blocks of rows, in order, computed by threads."""
-        return run_all(function, row_tiles(self.n, self.n), self.n_threads)
 
     def _ends(self, rows: slice) -> tuple[float, float]:
         """The least and the largest value between some rows and all others that count."""
