@@ -379,11 +379,12 @@ class FittedKernel:
         self._some = self.counted[:: -(-len(self.counted) // _SHIFT_ROWS)] if shift else slice(None)
         self._shares = None if weight is None or shift else weight / weight.sum()
         self._columns: Array | None = None  # means, where the kernel is centered
-        self._mean, blocks = 0.0, row_tiles(self.n, self.n)
+        self._mean = 0.0
         self._normalize = (normalize or spec.normalize) and not self.precomputed
         self._scale: tuple[float, float] | None = None
         self._raw_diagonal = np.diagonal(x).astype("f8") if self.precomputed else self._own(x)
         if center:
+            blocks = row_tiles(self.n, _SHIFT_ROWS if shift else self.n)
             self._columns = np.concatenate(
                 run_all(lambda b: self._means(self._pairs(b, self._some)), blocks, n_threads)
             )
@@ -392,7 +393,7 @@ class FittedKernel:
             self._raw_diagonal, self._columns
         )
         if spec.rescale:
-            lows, highs = zip(*run_all(self._ends, blocks, n_threads))
+            lows, highs = zip(*run_all(self._ends, row_tiles(self.n, self.n), n_threads))
             low, high = min(lows), max(highs)
             apart = high - low > _APART * max(abs(high), abs(low))
             self._scale = low, (1 / (high - low) if apart else 1.0)
