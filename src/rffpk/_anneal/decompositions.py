@@ -21,7 +21,7 @@ from rffpk._rows.rows import Rows
 from rffpk._rows.store import Storage, has_maps, stored
 from rffpk._rows.sums import typicality
 from rffpk._utils.arrays import Array
-from rffpk._utils.columns import Columns, SparseRows, centered_products, dense
+from rffpk._utils.columns import SparseRows, centered_products, dense
 from rffpk._utils.linalg import DENSE, basis_of, eigh, largest_eigenvalue
 
 _FEATURE_ROWS = 1000  # Numbers of rows that the critical exponent is computed from. ...
@@ -71,13 +71,19 @@ def exponent_of_rows(rows: Rows) -> float:
     """The critical exponent of the features of rows; 0 if they are equal."""
     most = _FEATURE_ROWS if rows.eta is None else _TYPICAL_ROWS
     rows = rows.take(np.arange(0, rows.n, max(1, rows.n // most)))
-    features = some_features(rows)
-    if isinstance(features, SparseRows) and rows.eta is not None and not rows.unit_centroids:
-        features = features_of(centered_products(features, rows.shift))
-    if rows.unit_centroids:
-        exponent = _of_unit_rows(rows, features)
+    features, unit = some_features(rows), rows.unit_centroids
+    if isinstance(features, SparseRows) and (unit or rows.eta is not None):
+        center = 0 * rows.shift if unit else rows.shift
+        features = features_of(centered_products(features, center))
+    elif unit:
+        features = features.astype(np.float64) + rows.shift
+    if unit:
+        exponent = unit_critical_exponent(features, rows.weight)
     elif isinstance(features, SparseRows):
-        exponent = _of_sparse_rows(features, rows.weight)
+        p = np.ones(rows.n) if rows.weight is None else rows.weight.astype(np.float64)
+        mean = (features.matrix.T @ p) / p.sum()
+        # the Gram matrix of the directions has the same eigenvalues
+        exponent = exponent_of_gram(centered_products(features, mean), p)
     else:
         z = rows.scaled(features.astype(np.float64))
         present = None if rows.present is None else rows.present_features()
@@ -88,15 +94,6 @@ def exponent_of_rows(rows: Rows) -> float:
             eta = eta if present is None else eta[:, 0]
             exponent = typical_critical_exponent(z, rows.weight, eta, rows.m, present)
     return exponent if math.isfinite(exponent) else 0.0
-
-
-def _of_unit_rows(rows: Rows, features: Columns) -> float:
-    """The critical exponent of rows whose centroids have length one."""
-    if isinstance(features, SparseRows):
-        x = features_of(centered_products(features, np.zeros(features.shape[1])))
-    else:
-        x = features.astype(np.float64) + rows.shift
-    return unit_critical_exponent(x, rows.weight)
 
 
 def unit_critical_exponent(x: Array, weight: Array | None) -> float:
@@ -232,13 +229,6 @@ def _largest_squared_singular_value(z: Array) -> float:
     return largest_eigenvalue(wide.T @ wide)
 
 
-def _of_sparse_rows(x: SparseRows, weight: Array | None) -> float:
-    """`critical_exponent` by the inner products of the directions, whose Gram matrix has the same
-    eigenvalues."""
-    p = np.ones(len(x)) if weight is None else weight.astype(np.float64)
-    return exponent_of_gram(centered_products(x, (x.matrix.T @ p) / p.sum()), p)
-
-
 def exponent_of_gram(gram: Array, p: Array) -> float:
     """The same as `_of_vectors` from the inner products of the vectors; -inf if these are zero."""
     norms = np.sqrt(np.maximum(np.diagonal(gram), 0))
@@ -332,8 +322,8 @@ def compressed(
     short |= k == 1 or sum(widths) < _FEWEST or rows.n * max(widths) > _NUMBERS
     hard = hard and len(widths) == 1 and rows.eta is None
     dtype = np.dtype(np.float32) if single else rows.dtype
-    shorter, pays = dtype != rows.dtype, _pays(rows, k, hard)
-    if short or not (pays or shorter):
+    shorter = dtype != rows.dtype
+    if short or not ((pays := _pays(rows, k, hard)) or shorter):
         return None
     rows = stored(rows) if rows.unit_centroids else storage.sample(rows)
     if has_maps(rows):  # features may not be stored

@@ -226,7 +226,7 @@ def search_components(problem: KernelProblem, rows: KernelRows) -> tuple[KernelR
             best = begin(-1)
             end = follow(best, plan.starts[-1], components.dtype)
         else:
-            best, end, cost = search(begin, plan.starts, history, components.dtype)
+            best, end, cost = search(begin, plan.starts, history, components.n, components.dtype)
             if plan.swaps:
                 improve(best, cost, plan.swaps)
         history.left_out = 0.0
@@ -274,7 +274,7 @@ def search_kernels(
 
     critical = rows.exponent(rows.gram(rows.equal)) if problem.annealed else 0.0
     plan = problem.plan(context.k, critical)
-    run, end, _ = search(begin, plan.starts, context.history, rows.dtype)
+    run, end, _ = search(begin, plan.starts, context.history, rows.n, rows.dtype)
     if problem.annealed and math.isinf(end.s):  # it began at given centroids
         end.s = run.nearly_hard_exponent()
     return run, end, plan

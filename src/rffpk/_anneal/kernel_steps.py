@@ -17,7 +17,7 @@ from rffpk._anneal.feature_steps import COINCIDENT, costliest, row_costs
 from rffpk._anneal.kernel_rows import KernelRows
 from rffpk._anneal.search import Stage, StageEnd, nearly_hard_exponent
 from rffpk._rows.passes import made_step
-from rffpk._rows.sums import Step, is_hard, power_constant, power_objective, without_weight
+from rffpk._rows.sums import Step, empty_clusters, is_hard, power_constant, power_objective
 from rffpk._utils import config
 from rffpk._utils.arrays import Array
 
@@ -33,7 +33,6 @@ class KernelRun:
         self, rows: KernelRows, W: Array, alpha: Array, number: int = 0, passes: int = 0
     ) -> None:
         self.rows, self.alpha, self.number, self.passes = rows, alpha, number, passes
-        self.n_rows = rows.n
         self._move_to(W)
 
     def _move_to(self, W: Array) -> None:
@@ -102,7 +101,7 @@ class KernelRun:
     def _means(self, weights: Array, G: Array) -> tuple[Array, int]:
         """The means of rows with these weights (k, n), of the sums G. Centroids of empty clusters
         move to the costliest rows; how many did so is returned too."""
-        stays = without_weight(G, weights.dtype)
+        stays = empty_clusters(G, weights.dtype)
         W = weights / np.where(stays, 1, G)[:, None].astype(weights.dtype)
         empty = np.flatnonzero(stays)
         if not len(empty):
