@@ -223,6 +223,8 @@ def search_components(problem: KernelProblem, rows: KernelRows) -> tuple[KernelR
             return FeatureRun(components, theta, *given, number, most)
 
         if first:
+            if history.progress is not None:
+                history.progress.n_starts = len(plan.starts)
             best = begin(-1)
             end = follow(best, plan.starts[-1], components.dtype)
         else:
