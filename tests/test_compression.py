@@ -153,7 +153,7 @@ def test_exponents_of_few_rows_of_many_features_come_from_inner_products(monkeyp
     theta = shifted_features(rows)[:4].astype(float)
     found = decompositions.exponent_of_memberships(rows, theta)
     assert found < -1
-    monkeypatch.setattr(decompositions, "_of_gram", lambda *given: pytest.fail("not wide"))
+    monkeypatch.setattr(decompositions, "exponent_of_gram", lambda *given: pytest.fail("not wide"))
     narrow = make_rows([np.ascontiguousarray(rows.xs[0][:, :300])], [None], None, 1)
     assert decompositions.exponent_of_memberships(narrow, theta[:, :300]) < 0
     monkeypatch.undo()
@@ -204,7 +204,7 @@ ONE = np.ones(1)  # the weight of one kernel
 
 def rows_with_kernels(X, names, weight, k):
     kernels = [FittedKernel(X, specification(each, "kernel"), shift=True) for each in names]
-    return KernelRows(kernels, weight, True, PowerMean(), FitContext(None, k=k, storage=STORED))
+    return KernelRows(kernels, weight, PowerMean(), FitContext(None, k=k, storage=STORED))
 
 
 @pytest.mark.parametrize("weighted", [False, True])

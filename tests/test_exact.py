@@ -32,6 +32,7 @@ from rffpk._anneal.decompositions import critical_exponent, features_of
 from rffpk._anneal.kernel_rows import KernelRows
 from rffpk._anneal.objective import PowerMean
 from rffpk._anneal.search import FitContext, Schedule
+from rffpk._rows.store import Storage
 from rffpk._utils import config
 from rffpk._utils.linalg import ritz_values
 from rffpk._utils.messages import without
@@ -523,7 +524,8 @@ def test_products_are_those_of_the_centered_kernel(n, m, seed):
     K, W = rbf_kernel(X, gamma=0.3), random.standard_normal((m, n))
     H = np.eye(n) - np.full((n, n), 1 / n)  # n is below the number of rows that are averaged
     for stored in (True, False):
-        rows = KernelRows([fitted], None, stored, PowerMean(), FitContext(random, n_threads=2))
+        context = FitContext(random, n_threads=2, storage=Storage(stored))
+        rows = KernelRows([fitted], None, PowerMean(), context)
         assert_allclose(rows.multiply(W)[0], W @ H @ K @ H, atol=1e-12)
         assert_allclose(rows.diagonals[0], np.diag(H @ K @ H), atol=1e-12)
 

@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import rffpk
 from rffpk._anneal.convergence_warnings import Ending
-from rffpk._anneal.decompositions import exponent_about_means, typical_critical_exponent
+from rffpk._anneal.decompositions import exponent_of_gram, typical_critical_exponent
 from rffpk._anneal.objective import PowerMean, WeightedViews
 from rffpk._anneal.seeding import k_means_plus_plus
 from rffpk._reference import TYPICALITY, fused_pass
@@ -45,7 +45,7 @@ def test_the_critical_exponent_with_typicality_is_that_of_the_formula(m):
 
 
 def test_equal_rows_have_no_critical_exponent():
-    assert exponent_about_means(np.zeros((5, 5)), np.zeros(5, int), None) == -math.inf
+    assert exponent_of_gram(np.zeros((5, 5)), np.ones(5)) == -math.inf
 
 
 def test_the_largest_entry_of_an_eigenvector_is_positive():

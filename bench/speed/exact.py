@@ -40,7 +40,7 @@ def pass_seconds(n: int, k: int, dtype: str, threads: int, repeats: int) -> floa
     kernel = FittedKernel(data(n, dtype), spec, n_threads=threads, shift=True)
     W = np.eye(n)[random.choice(n, k, replace=False)]
     context = FitContext(random, n_threads=threads)
-    rows = KernelRows([kernel], None, True, PowerMean(), context)
+    rows = KernelRows([kernel], None, PowerMean(), context)
     run = KernelRun(rows, W, rows.equal)
     step = partial(run.follow, Stage("anneal", -3.0))
     step()

@@ -83,7 +83,7 @@ def exponent_of_rows(rows: Rows) -> float:
         p = np.ones(rows.n) if rows.weight is None else rows.weight.astype(np.float64)
         mean = (features.matrix.T @ p) / p.sum()
         # the Gram matrix of the directions has the same eigenvalues
-        exponent = _of_gram(centered_products(features, mean), p)
+        exponent = exponent_of_gram(centered_products(features, mean), p)
     else:
         z = rows.scaled(features.astype(np.float64))
         present = None if rows.present is None else rows.present_features()
@@ -229,8 +229,8 @@ def _largest_squared_singular_value(z: Array) -> float:
     return largest_eigenvalue(wide.T @ wide)
 
 
-def _of_gram(gram: Array, p: Array) -> float:
-    """The same as `_of_vectors` from the inner products of the vectors."""
+def exponent_of_gram(gram: Array, p: Array) -> float:
+    """The same as `_of_vectors` from the inner products of the vectors; -inf if these are zero."""
     norms = np.sqrt(np.maximum(np.diagonal(gram), 0))
     apart = _apart(norms, p)
     if not apart.any():
@@ -258,7 +258,7 @@ def exponent_of_memberships(rows: Rows, theta: Array) -> float:
     p = np.ones(rows.n) if rows.weight is None else rows.weight.astype(np.float64)
     if rows.sparse_columns:
         labels = one_pass(rows, theta, -math.inf, want=("labels",))[1]["labels"]
-        return _of_gram(_sparse_residuals(rows, theta, labels), p) - BELOW
+        return exponent_of_gram(_sparse_residuals(rows, theta, labels), p) - BELOW
     outputs = one_pass(rows, theta, -math.inf, want=("labels", "features"))[1]
     present = None if rows.present is None else rows.present_features()
     nearest = theta[outputs["labels"]]
@@ -267,7 +267,7 @@ def exponent_of_memberships(rows: Rows, theta: Array) -> float:
         nearest[~present] = 0
     nearest = rows.scaled(nearest)
     if present is None and 2 * len(nearest) < nearest.shape[1]:
-        return _of_gram(nearest @ nearest.T, p) - BELOW
+        return exponent_of_gram(nearest @ nearest.T, p) - BELOW
     return _of_vectors(nearest, p, present) - BELOW
 
 
@@ -278,15 +278,6 @@ def _sparse_residuals(rows: Rows, theta: Array, labels: Array) -> Array:
     cross = (x.matrix @ centers.T - centers @ shift)[:, index]
     apart = (centers @ centers.T)[np.ix_(index, index)] - cross - cross.T
     return np.asarray(centered_products(x, shift) + apart)
-
-
-def exponent_about_means(gram: Array, labels: Array, weight: Array | None) -> float:
-    """The critical exponent of rows with these inner products (m, m) about the means of those with
-    the same of the `labels` (m,); -inf if they are equal to these."""
-    p = np.ones(len(labels)) if weight is None else weight.astype(np.float64)
-    inside = p * (labels[:, None] == labels)
-    apart = np.eye(len(p)) - inside / inside.sum(axis=1, keepdims=True)
-    return _of_gram(apart @ gram @ apart.T, p)
 
 
 def features_of(gram: Array) -> Array:

@@ -25,7 +25,7 @@ from rffpk._anneal.convergence_warnings import (
 )
 from rffpk._anneal.feature_steps import FeatureRun
 from rffpk._anneal.fit import find_number, publish_end
-from rffpk._anneal.kernel_rows import KernelRows, stored_bytes
+from rffpk._anneal.kernel_rows import KernelRows
 from rffpk._anneal.kernel_steps import KernelRun
 from rffpk._anneal.objective import PowerMean
 from rffpk._anneal.search import FitContext, History, Plan, Stage, StartEnd, follow, search
@@ -157,13 +157,11 @@ def prepare(
         )
         for x, spec in zip(*matched(xs, problem.kernels, not model._n_views, weight))
     ]
-    needed = stored_bytes(model._kernels)
-    model.cache_ = context.storage.check_fits(needed, "the kernel matrices")
     unit = 1.0 if weight is None else 2.0 ** math.frexp(float(weight.max()))[1]
     context.history.unit = unit  # weights are scaled to the range of float32
     scaled = None if weight is None else weight / unit
-    given_context = replace(context, k=k)
-    rows = KernelRows(model._kernels, scaled, model.cache_, problem.objective, given_context)
+    rows = KernelRows(model._kernels, scaled, problem.objective, replace(context, k=k))
+    model.cache_ = rows.stored is not None
     for view, kernel in enumerate(model._kernels):
         if not kernel.definite:
             values = ritz_values(partial(_product, rows, view), rows.n)
@@ -225,6 +223,8 @@ def search_components(problem: KernelProblem, rows: KernelRows) -> tuple[KernelR
             return FeatureRun(components, theta, *given, number, most)
 
         if first:
+            if history.progress is not None:
+                history.progress.n_starts = len(plan.starts)
             best = begin(-1)
             end = follow(best, plan.starts[-1], components.dtype)
         else:

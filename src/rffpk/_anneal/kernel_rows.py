@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from rffpk import _core
 from rffpk._anneal.decompositions import (
     components_for_clusters,
-    exponent_about_means,
+    exponent_of_gram,
     total_squares,
 )
 from rffpk._anneal.objective import PowerMean
@@ -35,20 +35,13 @@ _COORDINATES, _LEAST_PIVOT = 300, 1e-6  # of a kernel; the latter is a part of t
 _COPIES = 5  # of the components of a kernel, while they are computed
 
 
-def stored_bytes(kernels: list[FittedKernel]) -> int:
-    """Bytes that the stored kernels take."""
-    n = kernels[0].n
-    line = -(-n // _core.SKINNY_STRIDE) * _core.SKINNY_STRIDE
-    return sum(n * line * kernel.dtype.itemsize for kernel in kernels)
-
-
 class KernelRows:
     """The n rows of a fit: their kernels K_l, inner products <phi_i - c, phi_j - c> with a point c
     near the rows, view by view, their weights, and what is minimised."""
 
     def __init__(
-        self, kernels: list[FittedKernel], weight: Array | None, stored: bool,
-        objective: PowerMean, context: FitContext,
+        self, kernels: list[FittedKernel], weight: Array | None, objective: PowerMean,
+        context: FitContext,
     ) -> None:  # fmt: skip
         self.kernels, self.objective, self.context = kernels, objective, context
         self.weight = weight  # (n,), float64, in the range of float32
@@ -62,7 +55,10 @@ class KernelRows:
                     f"kernel {number} has values that are NaN or overflow {self.dtype}; rescale X, "
                     "pass float64, or choose other parameters of the kernel."
                 )
-        self._stored = self._matrices() if stored else None
+        line = -(-self.n // _core.SKINNY_STRIDE) * _core.SKINNY_STRIDE
+        needed = sum(self.n * line * kernel.dtype.itemsize for kernel in kernels)
+        stored = context.storage.check_fits(needed, "the kernel matrices")
+        self.stored = self._matrices() if stored else None
         self.counted = self.p > 0
         index = np.flatnonzero(self.counted)
         self.some = index[:: -(-len(index) // _EXPONENT_ROWS)]  # at most 500 rows that count
@@ -91,8 +87,8 @@ class KernelRows:
         dtype, n_threads = np.dtype(np.float64) if precise else self.dtype, self.context.n_threads
         W = np.ascontiguousarray(W, dtype=dtype)
         out = np.empty((len(self.kernels), *W.shape), dtype=dtype)
-        if self._stored is not None and dtype == self.dtype:
-            for matrix, product in zip(self._stored, out):
+        if self.stored is not None and dtype == self.dtype:
+            for matrix, product in zip(self.stored, out):
                 config.backend().skinny_product(W, matrix, product, n_threads)
             return out
 
@@ -130,18 +126,20 @@ class KernelRows:
 
     def gram(self, alpha: Array) -> Array:
         """The inner products (m, m) of some rows with these kernel weights."""
-        if self._stored is None:
+        if self.stored is None:
             parts = [kernel.block(self.some, self.some) for kernel in self.kernels]
         else:
-            parts = [matrix[np.ix_(self.some, self.some)] for matrix in self._stored]
+            parts = [matrix[np.ix_(self.some, self.some)] for matrix in self.stored]
         return np.tensordot(alpha, np.asarray(parts, dtype=np.float64), 1)
 
     def exponent(self, gram: Array, labels: Array | None = None) -> float:
         """The critical exponent of some rows with these inner products (m, m); with labels (n,) of
         the rows, that inside of the clusters; -inf if the rows are equal."""
-        labels = np.zeros(self.n, int) if labels is None else labels
-        weight = None if self.weight is None else self.weight[self.some]
-        return exponent_about_means(gram, labels[self.some], weight)
+        labels = np.zeros(len(gram), int) if labels is None else labels[self.some]
+        p = self.p[self.some]
+        inside = p * (labels[:, None] == labels)
+        apart = np.eye(len(p)) - inside / inside.sum(axis=1, keepdims=True)  # from the means
+        return exponent_of_gram(apart @ gram @ apart.T, p)
 
     def components(self, alpha: Array) -> tuple[Rows, float]:
         """Rows whose features are the leading principal components of the kernel sum_l alpha_l k_l,

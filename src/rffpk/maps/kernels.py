@@ -384,14 +384,16 @@ class FittedKernel:
         self._scale: tuple[float, float] | None = None
         self._raw_diagonal = np.diagonal(x).astype("f8") if self.precomputed else self._own(x)
         if center:
-            parts = self._by_rows(lambda b: self._means(self._pairs(b, self._some)))
-            self._columns = np.concatenate(parts)
+            blocks = row_tiles(self.n, _SHIFT_ROWS if shift else self.n)
+            self._columns = np.concatenate(
+                run_all(lambda b: self._means(self._pairs(b, self._some)), blocks, n_threads)
+            )
             self._mean = float(self._means(self._columns[self._some]))
         self._inverse_norms, self.diagonal = self._finished_diagonal(
             self._raw_diagonal, self._columns
         )
         if spec.rescale:
-            lows, highs = zip(*self._by_rows(self._ends))
+            lows, highs = zip(*run_all(self._ends, row_tiles(self.n, self.n), n_threads))
             low, high = min(lows), max(highs)
             apart = high - low > _APART * max(abs(high), abs(low))
             self._scale = low, (1 / (high - low) if apart else 1.0)
@@ -444,10 +446,6 @@ class FittedKernel:
         return out
 
     # ---- computation
-
-    def _by_rows(self, function: Callable[[slice], Any]) -> list[Any]:
-        """`function` of all blocks of rows, in order, computed by threads."""
-        return run_all(function, row_tiles(self.n, self.n), self.n_threads)
 
     def _ends(self, rows: slice) -> tuple[float, float]:
         """The least and the largest value between some rows and all others that count."""
