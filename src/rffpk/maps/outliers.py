@@ -95,6 +95,7 @@ class Outliers:
     cells: Cells | None  # of the sample, where all rows are more
     threshold: float
     scales: tuple[float, ...]  # by which the columns of the views are multiplied
+    columns: Array | None  # those of the joined views that distances are taken in; None: all
     spherical: bool
     rounding: float  # Distances that differ by no more are equal.
 
@@ -103,7 +104,8 @@ class Outliers:
         found = np.empty(len(xs[0]))
         for rows in row_tiles(len(found), sum(x.shape[1] for x in xs), _TILE_NUMBERS):
             part = each(xs, _plain_rows, rows)
-            found[rows] = self.distances_of(joined_views(part, self.scales, self.spherical))
+            joined = joined_views(part, self.scales, self.spherical)
+            found[rows] = self.distances_of(_some_columns(joined, self.columns))
         return found
 
     def distances_of(self, X: Columns) -> Array:
@@ -168,6 +170,23 @@ def joined_views(xs: list[Columns], scales: tuple[float, ...], spherical: bool) 
     return unit_rows(views[0]) if spherical else views[0]
 
 
+def _some_columns(X: Columns, columns: Array | None) -> Columns:
+    return X if columns is None else np.ascontiguousarray(X[:, columns])
+
+
+def numbers_beside_words(X: Columns) -> Array | None:
+    """The columns that are no words, which are columns of two values that differ by no more than
+    the others do, in the mean; None: all columns. Whoever has a rare combination of words would be
+    far from others, however many are near it in what can be near."""
+    if isinstance(X, SparseRows):
+        return None
+    low, high = X.min(axis=0), X.max(axis=0)
+    two = ((X == low) | (X == high)).all(axis=0)
+    step, variance = (high - low).astype(np.float64), X[:, ~two].var(axis=0, dtype=np.float64).sum()
+    words = two & (step**2 <= variance)
+    return np.flatnonzero(~words) if words.any() and variance > 0 else None
+
+
 def outliers_of_sample(sample: RowSample, n_views: int, spherical: bool) -> Outliers:
     """Distances to a sample of the rows that count, in the first of its distinct views, without a
     threshold yet."""
@@ -178,13 +197,14 @@ def outliers_of_sample(sample: RowSample, n_views: int, spherical: bool) -> Outl
     references = joined_views(each(xs, plain), scales, spherical)
     if weight is not None:
         references = references[np.flatnonzero(weight)]
-    is_part = len(references) < sample.counted
+    columns = None if spherical else numbers_beside_words(references)
+    references, is_part = _some_columns(references, columns), len(references) < sample.counted
     references = distinct_rows(references)[0]
     nearest = Neighbourhoods(references, _NEIGHBOURS + 1, 0.0, sample.how.n_threads)
     length = math.sqrt(float(np.median(squared_norms(references))))
     rounding = _ROUNDING * float(np.finfo(references.dtype).eps) * length
     cells = cells_of(references, sample.how.n_threads) if is_part else None
-    return Outliers(nearest, cells, math.inf, scales, spherical, rounding)
+    return Outliers(nearest, cells, math.inf, scales, columns, spherical, rounding)
 
 
 def automatic_threshold(found: Outliers, distances: Array) -> float:
