@@ -513,7 +513,7 @@ def test_small_components_do_not_count_beside_enough_large_ones():
 def test_a_valley_is_what_its_definition_says():
     X, y = groups([60, 30, 20], PLACES)
     distances = np.linalg.norm(X[:, None] - X, axis=-1)
-    components = Components(y, np.array([60, 30, 20]) / 110, 110)
+    components = Components(y, np.array([60, 30, 20]) / 110, np.ones(3, dtype=bool))
     valley = valley_of_rows(X, np.ones(110), np.arange(110), 1)
     for number in range(3):
         own = y == number

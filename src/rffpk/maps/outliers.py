@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from scipy.ndimage import gaussian_filter1d
@@ -103,9 +102,9 @@ class Outliers:
         """Of rows, to the last of their nearest other rows; (n,), float64."""
         found = np.empty(len(xs[0]))
         for rows in row_tiles(len(found), sum(x.shape[1] for x in xs), _TILE_NUMBERS):
-            part = each(xs, _plain_rows, rows)
-            joined = joined_views(part, self.scales, self.spherical)
-            found[rows] = self.distances_of(_some_columns(joined, self.columns))
+            part = each(xs, lambda x, rows=rows: plain(x[rows]))
+            joined = joined_views(part, self.scales, self.spherical, self.columns)
+            found[rows] = self.distances_of(joined)
         return found
 
     def distances_of(self, X: Columns) -> Array:
@@ -141,10 +140,6 @@ def _some_rows(X: Columns, rows: Array) -> Columns:
     return X[rows] if isinstance(X, SparseRows) else X.take(rows, axis=0)
 
 
-def _plain_rows(x: Any, rows: slice) -> Columns:
-    return plain(x[rows])
-
-
 @np.errstate(over="ignore", invalid="ignore")  # refused by name later
 def _to_last(X: Columns, nearest: Neighbourhoods) -> Array:
     """Squared distances of rows to the last of their nearest landmarks that are other rows."""
@@ -161,17 +156,17 @@ def _to_last(X: Columns, nearest: Neighbourhoods) -> Array:
     return np.einsum("id,id->i", apart, apart)
 
 
-def joined_views(xs: list[Columns], scales: tuple[float, ...], spherical: bool) -> Columns:
-    """The columns of the first distinct views, times one of the scales each, side by side."""
+def joined_views(
+    xs: list[Columns], scales: tuple[float, ...], spherical: bool, columns: Array | None = None
+) -> Columns:
+    """The columns, or some of them, of the first distinct views, times one of the scales each, side
+    by side."""
     views = distinct_tables(xs)[: len(scales)]
     if len(views) > 1:
         repeated = [np.full(x.shape[1], scale) for x, scale in zip(views, scales)]
         views = [side_by_side([*map(scaled_columns, views, repeated)])]
-    return unit_rows(views[0]) if spherical else views[0]
-
-
-def _some_columns(X: Columns, columns: Array | None) -> Columns:
-    return X if columns is None else np.ascontiguousarray(X[:, columns])
+    joined = unit_rows(views[0]) if spherical else views[0]
+    return joined if columns is None else joined.take(columns, axis=1)
 
 
 def numbers_beside_words(X: Columns) -> Array | None:
@@ -198,7 +193,9 @@ def outliers_of_sample(sample: RowSample, n_views: int, spherical: bool) -> Outl
     if weight is not None:
         references = references[np.flatnonzero(weight)]
     columns = None if spherical else numbers_beside_words(references)
-    references, is_part = _some_columns(references, columns), len(references) < sample.counted
+    if columns is not None:
+        references = references.take(columns, axis=1)
+    is_part = len(references) < sample.counted
     references = distinct_rows(references)[0]
     nearest = Neighbourhoods(references, _NEIGHBOURS + 1, 0.0, sample.how.n_threads)
     length = math.sqrt(float(np.median(squared_norms(references))))
