@@ -559,6 +559,19 @@ def test_near_groups_are_one_where_there_are_more_than_clusters(sparse):
     assert adjusted_rand_score(model.labels_, more.cut(15)) == 1
 
 
+@pytest.mark.filterwarnings("ignore:The graph of neighbours has")
+@pytest.mark.parametrize("seed", [0, 1, 4, 5])
+def test_clusters_without_landmarks_are_cut_with_the_near_ones(seed):
+    """Of two near pairs of groups each has less than eight landmarks for three clusters."""
+    X, y = make_blobs(600, centers=[[0, 0], [30, 0], [300, 0], [330, 0]], random_state=seed)
+    model = DiffusionPowerKMeans(12, whitening=None, n_landmarks=30, random_state=seed).fit(X)
+    features = model.feature_map_.landmark_features_
+    nearest = ((features[:, None] - model.cluster_centers_) ** 2).sum(axis=2).argmin(axis=1)
+    assert len(set(nearest)) < len(set(model.labels_)) == 12
+    assert adjusted_rand_score(model.cut(4), y) == 1
+    assert adjusted_rand_score(model.cut(2), y // 2) == 1
+
+
 def test_clumps_of_noise_are_no_clusters():
     X, y = make_circles(2500, factor=0.3, noise=0.05, random_state=0)
     for seed in range(3):
