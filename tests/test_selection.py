@@ -33,7 +33,7 @@ from rffpk import (
     RFFMultiKernelPowerKMeans,
     select_n_clusters,
 )
-from rffpk._anneal.kernel_products import CenteredKernel, kernel_coordinates
+from rffpk._anneal.kernel_rows import kernel_coordinates
 from rffpk._anneal.witnesses import (
     eigengap_scores,
     height_scores,
@@ -235,8 +235,8 @@ def test_weights_of_kernels():
 
 def test_coordinates_have_the_distances_of_a_kernel():
     for K in (X @ X.T, rbf_kernel(X[:100], gamma=0.5), np.ones((9, 9)), np.zeros((3, 3))):
-        kernel = FittedKernel(K, Specification("precomputed"))
-        found = kernel_coordinates(CenteredKernel(kernel))
+        kernel = FittedKernel(K, Specification("precomputed"), shift=True)
+        found = kernel_coordinates(kernel)
         squares = np.diagonal(K)[:, None] + np.diagonal(K) - 2 * K
         largest = max(squares.max(), 1)
         assert_allclose(cdist(found, found, "sqeuclidean"), squares, atol=1e-5 * largest)

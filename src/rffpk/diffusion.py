@@ -12,6 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import euclidean_distances, pairwise_distances_argmin
 
 from rffpk._anneal import centroid_model
+from rffpk._anneal.annealing import search_parameters
 from rffpk._anneal.fit import FitResult, Problem
 from rffpk._anneal.search import FitContext
 from rffpk._rows.sample import RowSample
@@ -49,29 +50,26 @@ _LEAST_EXPONENT = -1.5
 class DiffusionPowerKMeans(AnnealedClusterer):
     """Power k-means on diffusion features: annealed spectral clustering.
 
-    Rows are mapped to the features of a `DiffusionMap`, in which clusters of whatever shape are
-    groups that are far apart, and power k-means runs on these. Its objective is a normalised cut of
-    the graph of neighbors after a time of diffusion (Dhillon, Guan, Kulis: Kernel k-means, spectral
-    clustering and normalized cuts. KDD 2004; ``docs/math.md``, eq. (17.6)).
+    Rows are mapped to the features of a `DiffusionMap`, in which clusters of whatever shape are far
+    apart, and power k-means runs on these. Its objective is a normalised cut of the graph of
+    neighbors after a time of diffusion (Dhillon, Guan, Kulis: Kernel k-means, spectral clustering
+    and normalized cuts. KDD 2004; ``docs/math.md``, eq. (17.6)).
 
     The map costs O(n_samples n_landmarks n_features), a pass O(n_samples n_components k), with at
     most 2 k components. `predict` gives rows that were fitted their labels.
 
-    With ``metric="precomputed"`` X is a graph of shape (n_samples, n_samples), sparse or dense, of
-    affinities >= 0, larger for nearer rows, taken as (A + A') / 2; new rows have affinities to the
-    fitted rows, (n_new, n_samples). `n_neighbors`, `n_landmarks` and `whitening` must have their
-    defaults, and `noise` and `partial_fit` need rows. ``docs/tasks.md`` shows where graphs come
-    from.
+    With ``metric="precomputed"`` X is a graph of shape (n_samples, n_samples), sparse or dense,
+    with affinities >= 0, taken as (A + A') / 2; new rows have affinities to the fitted rows.
+    `n_neighbors`, `n_landmarks` and `whitening` keep their defaults; `noise` and `partial_fit` need
+    rows (``docs/tasks.md``).
 
     `fit` raises a ValueError or TypeError for bad input. A ConvergenceWarning says if `max_iter`
-    ended a run, if clusters have no rows, or if more than n_clusters connected components of the
-    graph count. ``docs/annealing.md`` has the starts.
+    ended a run, or if clusters are empty or fewer than the graph's connected components that count.
 
     Parameters
     ----------
     n_clusters : {"coarse", "auto", "fine"} or int, default=8
-        Number of clusters k, from 1 to n_samples. "auto": found in the rows; may be 1. "coarse",
-        "fine": the least and the largest that are better than one (``docs/clusters_number.md``).
+        Number k of clusters, 1 to n_samples, or how to find it (``docs/clusters_number.md``).
     n_init : "auto" or int, default="auto"
         Number of starts, at least 1; the best is kept. "auto": three of different kinds; one from
         100 clusters on, or with another `init` or schedule.
@@ -97,23 +95,19 @@ class DiffusionPowerKMeans(AnnealedClusterer):
     max_iter : int, default=1000
         Largest number of passes of a start, on each larger sample, and on all rows.
     tol : float, default=0.001
-        Tolerance >= 0: passes end when the root mean square shift of the centroids in one is at
-        most `tol` times the standard deviation of the features (the root of their total variance).
+        Passes end when centroids move by at most `tol` >= 0 times the root of the total variance.
     noise : "auto", float or None, default=None
-        Rows far from others get the label -1 and move no centroid (``docs/noise.md``). A number in
-        (0, 1): the farthest, with this share of the weight. "auto": those beyond a gap of the
-        distances, if there is one. Not for collections of Dask or missing views.
+        Share of the weight, in (0, 1), of the farthest rows, which get the label -1 and move no
+        centroid; "auto": those beyond a gap (``docs/noise.md``). Not with Dask or missing views.
     n_components : "auto" or int, default="auto"
         Number of features, the slowest functions of the walk. "auto": those that have not decayed
         at `time` and do not live on few rows, at most two for each cluster.
     n_neighbors : "auto" or int, default="auto"
-        Number of landmarks that the walk can step to from a row. "auto": 8 if landmarks are
-        centroids; 2.5 log(m) mutual ones if they are the m distinct rows. Of 20 000 rows or more
-        most of these are found (``docs/math.md``, section 17).
+        Number of landmarks that the walk steps to from a row. "auto": 8 centroids, or of m distinct
+        rows 2.5 log(m) mutual neighbors, from 20 000 rows on most of them.
     n_landmarks : "auto" or int, default="auto"
-        Number of landmarks: all distinct rows if these are no more, otherwise centroids of a few
-        passes of k-means on m sampled rows. "auto": all of up to 200 000 rows (30 000 sparse ones,
-        4e8 / k^2 for k > 44), otherwise 5 sqrt(m) or more (``docs/math.md``, section 17).
+        Number of landmarks: the distinct rows if no more, else centroids of a sample. "auto": all
+        of up to 200 000 rows, else 5 sqrt(n_samples) or more (``docs/math.md``, section 17).
     time : "auto" or float, default="auto"
         Length of the walks, in steps, > 0. "auto": three relaxation times of the k-th slowest
         function, at most 10^6.
@@ -121,11 +115,9 @@ class DiffusionPowerKMeans(AnnealedClusterer):
         Distance by which neighbors are chosen. "cosine": rows are scaled to length one first; rows
         of zeros stay. "precomputed": X is a graph of affinities, see above.
     whitening : "auto", None or float, default="auto"
-        A number from 0 to 1: neighbors by at most 2 k principal components, divided by this power
-        of their standard deviations; from 8 components on rows get length one. None: columns.
-        "auto": None or 1, or the clusters of the columns themselves, by trials on a sample
-        (``docs/math.md``, section 20); None with "cosine", and from 100 clusters on where landmarks
-        are centroids. A given `n_neighbors` adds 0.5 to the trials.
+        A power from 0 to 1 of their standard deviations by which at most 2 k principal components
+        are divided for the graph; from 8 on rows get length one. None: columns. "auto": None or 1,
+        or the clusters of the columns themselves, by trials (``docs/math.md``, section 20).
     cache : "auto", bool or int, default="auto"
         Whether features are stored, in the dtype of X. "auto": if they take at most a quarter of
         the available memory; a number: at most so many bytes. True: always, or a MemoryError.
@@ -144,9 +136,8 @@ class DiffusionPowerKMeans(AnnealedClusterer):
     inertia_, objective_ : float
         k-means objective of `labels_` on the features; the minimised sum at `s_`.
     s_, membership_exponent_ : float
-        Last finite exponent of the best start (of the last, if that was plain k-means); default
-        exponent of `predict_proba`: `s_` after a soft end, else by ``docs/math.md``, eq. (8.6), at
-        least -1.5.
+        Last finite exponent of the best start; default exponent of `predict_proba`: `s_` after a
+        soft end, else by ``docs/math.md``, eq. (8.6), at least -1.5.
     n_iter_, sample_size_ : int
         Number of passes of the best start and of all that followed it; rows that starts ran on.
     n_buffered_ : int
@@ -196,12 +187,12 @@ class DiffusionPowerKMeans(AnnealedClusterer):
                 "distances. Fit the rows that the graph was made of instead."
             )
 
-    def _problem(self, **more: Any) -> Problem:
-        return super()._problem(
-            maps=self._maps, cache=self.cache,
+    def _problem(self) -> Problem:
+        return Problem(
+            search_parameters(self), maps=self._maps, cache=self.cache,
             n_map_rows=sys.maxsize if is_graph(self) else map_rows(self.n_landmarks),
             rows_name="the diffusion map of X",
-            published=self._published, least_exponent=_LEAST_EXPONENT, **more,
+            published=self._published, least_exponent=_LEAST_EXPONENT,
         )  # fmt: skip
 
     def _measure(self, X: Any, want: str, s: float | None = None, sample_weight: Any = None) -> Any:
@@ -216,9 +207,9 @@ class DiffusionPowerKMeans(AnnealedClusterer):
         self.feature_map_ = chosen_map(self, self, xs[0], weight, context, or_columns=True)
         return [self.feature_map_ if self.feature_map_.time_ else None]
 
-    def _published(self, result: FitResult, context: FitContext) -> None:
+    def _published(self, result: FitResult) -> None:
         if self.feature_map_.time_:
-            warn_of_components(self.feature_map_, context.k)
+            warn_of_components(self.feature_map_, result.prepared.context.k)
         else:
             self.cache_ = False
 

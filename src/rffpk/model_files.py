@@ -13,7 +13,6 @@ from sklearn.preprocessing import StandardScaler
 
 import rffpk
 from rffpk._anneal.centroid_model import RunningSums
-from rffpk._anneal.kernel_products import CenteredKernel
 from rffpk._anneal.objective import PowerMean, WeightedViews
 from rffpk._rows.store import UnitRows
 from rffpk._utils.arrays import Fourier, Structure
@@ -63,7 +62,6 @@ RECORDS |= {
     "UnitRows": UnitRows,
     "SparseRows": SparseRows,
     "FittedKernel": FittedKernel,
-    "CenteredKernel": CenteredKernel,
     "Exact": Exact,
     "FourierFeatures": FourierFeatures,
     "Nystroem": Nystroem,

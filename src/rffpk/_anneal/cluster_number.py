@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rffpk._anneal.kernel_products import CenteredKernel, kernel_coordinates
+from rffpk._anneal.kernel_rows import kernel_coordinates
 from rffpk._anneal.seeding import seed_rows
 from rffpk._anneal.witnesses import (
     MOST_NEIGHBOURS,
@@ -184,10 +184,10 @@ def _of_kernels(model: Any, sample: RowSample, n_threads: int) -> RowSample:
             "rows, must be a number with those of some rows."
         )
     kernels = [
-        FittedKernel(x, spec, weight=sample.weight, n_threads=n_threads)
+        FittedKernel(x, spec, weight=sample.weight, n_threads=n_threads, shift=True)
         for x, spec in zip(xs, specs)
     ]
-    return replace(sample, xs=[kernel_coordinates(CenteredKernel(kernel)) for kernel in kernels])
+    return replace(sample, xs=[*map(kernel_coordinates, kernels)])
 
 
 def _tables(model: Any, sample: RowSample, spherical: bool, n_threads: int) -> dict[str, Table]:

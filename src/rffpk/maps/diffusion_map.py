@@ -45,17 +45,15 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
     Rows step to their nearest landmarks, the nearer the likelier, and from there to the rows of
     these. Squared distances between features measure how differently walks that start at two rows
     are distributed after some time (Coifman, Lafon: Diffusion maps. Applied and Computational
-    Harmonic Analysis 2006). Connected clusters of whatever shape become groups of features that are
-    far apart.
+    Harmonic Analysis 2006). Connected clusters of whatever shape become groups far apart.
 
     `fit` and `transform` cost O(n_samples n_landmarks n_features), and the eigenvectors some
     hundred products with the graph; O(n_landmarks n_functions) memory. `transform` gives rows that
     were fitted the features that they had in `fit`.
 
-    With ``metric="precomputed"`` X is a graph of shape (n_samples, n_samples), sparse or dense, of
-    affinities >= 0, larger for nearer rows, taken as (A + A') / 2; new rows have affinities to the
-    fitted rows, (n_new, n_samples). `n_neighbors`, `n_landmarks` and `whitening` must have their
-    defaults. ``docs/tasks.md`` shows where graphs come from.
+    With ``metric="precomputed"`` X is a graph of shape (n_samples, n_samples), sparse or dense,
+    with affinities >= 0, taken as (A + A') / 2; new rows have affinities to the fitted rows.
+    `n_neighbors`, `n_landmarks` and `whitening` keep their defaults (``docs/tasks.md``).
 
     `fit` raises a ValueError or TypeError for bad input. A ConvergenceWarning says if components of
     the graph count beside the largest (``docs/math.md``, section 17).
@@ -66,13 +64,11 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         Number of features, the slowest functions of the walk. "auto": those that have not decayed
         at `time` and do not live on few rows, at most two for each cluster.
     n_neighbors : "auto" or int, default="auto"
-        Number of landmarks that the walk can step to from a row. "auto": 8 if landmarks are
-        centroids; 2.5 log(m) mutual ones if they are the m distinct rows. Of 20 000 rows or more
-        most of these are found (``docs/math.md``, section 17).
+        Number of landmarks that the walk steps to from a row. "auto": 8 centroids, or of m distinct
+        rows 2.5 log(m) mutual neighbors, from 20 000 rows on most of them.
     n_landmarks : "auto" or int, default="auto"
-        Number of landmarks: all distinct rows if these are no more, otherwise centroids of a few
-        passes of k-means on m sampled rows. "auto": all of up to 200 000 rows (30 000 sparse ones,
-        4e8 / k^2 for k > 44), otherwise 5 sqrt(m) or more (``docs/math.md``, section 17).
+        Number of landmarks: the distinct rows if no more, else centroids of a sample. "auto": all
+        of up to 200 000 rows, else 5 sqrt(n_samples) or more (``docs/math.md``, section 17).
     time : "auto" or float, default="auto"
         Length of the walks, in steps, > 0. "auto": three relaxation times of the slowest functions
         before the largest eigengap among the first 20, at most 10^6.
@@ -80,9 +76,8 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         Distance by which neighbors are chosen. "cosine": rows are scaled to length one first; rows
         of zeros stay. "precomputed": X is a graph of affinities, see above.
     whitening : "auto", None or float, default="auto"
-        A number from 0 to 1: neighbors by at most 2 k principal components, divided by this power
-        of their standard deviations; from 8 components on rows get length one. None: columns.
-        "auto": None, unless a clustering chooses (`DiffusionPowerKMeans`).
+        A power from 0 to 1 of their standard deviations by which at most 2 k principal components
+        are divided; from 8 on rows get length one. None, and "auto" in a map of its own: columns.
     random_state : int, RandomState instance or None, default=None
         Source of all random draws. An int gives the same result in each call.
     n_jobs : int or None, default=None

@@ -137,9 +137,8 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, E
     kernel : {"rbf", "laplacian", "cauchy"}, default="rbf"
         Kernel: exp(-gamma ||x-y||^2), exp(-gamma ||x-y||_1), or prod_i 1 / (1 + gamma (x_i-y_i)^2).
     gamma : {"mean", "median", "scale"} or float, default="mean"
-        Bandwidth. "mean": 1 / (2 mean distance) over pairs of rows, squared Euclidean, for
-        "laplacian" the sum of absolute differences; "median": with the median; "scale": 1 /
-        (n_features * X.var()). A number must be > 0.
+        Bandwidth > 0. "mean": 1 / (2 mean distance) of rows, squared Euclidean, for "laplacian"
+        absolute; "median": with the median; "scale": 1 / (n_features X.var()).
     sampling : {"auto", "orthogonal", "structured", "iid"}, default="auto"
         How frequencies are drawn; "orthogonal" and "structured" are for "rbf". "auto": for "rbf"
         "structured" from 32 columns on, "orthogonal" below; else "iid", independent.
