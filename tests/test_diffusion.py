@@ -513,7 +513,7 @@ def test_small_components_do_not_count_beside_enough_large_ones():
 def test_a_valley_is_what_its_definition_says():
     X, y = groups([60, 30, 20], PLACES)
     distances = np.linalg.norm(X[:, None] - X, axis=-1)
-    components = Components(y, np.array([60, 30, 20]) / 110, 110)
+    components = Components(y, np.array([60, 30, 20]) / 110, np.ones(3, dtype=bool))
     valley = valley_of_rows(X, np.ones(110), np.arange(110), 1)
     for number in range(3):
         own = y == number
@@ -557,6 +557,19 @@ def test_near_groups_are_one_where_there_are_more_than_clusters(sparse):
     assert adjusted_rand_score(y, model.cut(3)) == 1
     more = DiffusionPowerKMeans(20, random_state=0).fit(rows)  # some in one component
     assert adjusted_rand_score(model.labels_, more.cut(15)) == 1
+
+
+@pytest.mark.filterwarnings("ignore:The graph of neighbours has")
+@pytest.mark.parametrize("seed", [0, 1, 4, 5])
+def test_clusters_without_landmarks_are_cut_with_the_near_ones(seed):
+    """Of two near pairs of groups each has less than eight landmarks for three clusters."""
+    X, y = make_blobs(600, centers=[[0, 0], [30, 0], [300, 0], [330, 0]], random_state=seed)
+    model = DiffusionPowerKMeans(12, whitening=None, n_landmarks=30, random_state=seed).fit(X)
+    features = model.feature_map_.landmark_features_
+    nearest = ((features[:, None] - model.cluster_centers_) ** 2).sum(axis=2).argmin(axis=1)
+    assert len(set(nearest)) < len(set(model.labels_)) == 12
+    assert adjusted_rand_score(model.cut(4), y) == 1
+    assert adjusted_rand_score(model.cut(2), y // 2) == 1
 
 
 def test_clumps_of_noise_are_no_clusters():

@@ -218,7 +218,7 @@ def _apart(mapped: DiffusionMap, centers: Array, gaps: Array) -> Array:
     """The squared distances between centroids, but in proportion to those of the means of their
     landmarks where they are in other components of the graph, which are farther apart than any in
     one: all components are as far from each other by the functions. Clusters without landmarks are
-    where the first one is."""
+    where the nearest one is."""
     constant = centers[:, : mapped._spectrum.n_constant].astype(np.float64)
     other = gaps_of(constant @ constant.T) > 1
     if not other.any():
@@ -226,8 +226,8 @@ def _apart(mapped: DiffusionMap, centers: Array, gaps: Array) -> Array:
     neighbourhoods: Any = mapped._neighbourhoods
     landmarks = neighbourhoods.landmarks
     labels = pairwise_distances_argmin(mapped.landmark_features_, centers)
-    first = landmarks[np.zeros(len(centers), dtype=np.intp)]
-    means = dense(cluster_means(landmarks, None, labels, first))
+    nearest = landmarks[pairwise_distances_argmin(centers, mapped.landmark_features_)]
+    means = dense(cluster_means(landmarks, None, labels, nearest))
     near = euclidean_distances(in_range(means), squared=True)
     least = max(near[other].min(), np.finfo(float).tiny)
     return np.where(other, gaps.max() * np.maximum(near / least, 1), gaps)
