@@ -443,7 +443,7 @@ def test_the_critical_exponent_by_lanczos_is_that_of_the_full_decomposition(shap
 class ConvergedRun:
     """A start whose first step converges, at a prescribed cost."""
 
-    n_rows = passes = 1
+    passes = 1
 
     def __init__(self, number, cost):
         self.number, self.cost = number, lambda s: cost
@@ -462,7 +462,7 @@ def test_the_first_of_the_cheapest_starts_is_kept_with_an_exponent(costs, kept, 
     ]
     history = History()
     run, end, cost = search(
-        lambda number: ConvergedRun(number, costs[number]), starts, history, np.float64
+        lambda number: ConvergedRun(number, costs[number]), starts, history, 1, np.float64
     )
     assert (run.number, end.s, end.converged, cost) == (kept, s, True, costs[kept])
     outcomes = [record["outcome"] for record in history.records]

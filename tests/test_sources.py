@@ -209,7 +209,7 @@ def test_smaller_samples_are_parts_of_larger_ones(rows):
     (first,), _ = row_sample.some(500)
     (second,), _ = row_sample.some(4000)
     assert np.isin(first, second).all() and len(second) == 4000
-    assert row_sample.sizes(500) == [500, 4000]
+    assert row_sample.sizes_of_starts(500, 1) == [500, 4000]
 
 
 def test_moments_are_those_of_numpy(dtype):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import sys
 from dataclasses import field
-from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,6 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import euclidean_distances, pairwise_distances_argmin
 
 from rffpk._anneal import centroid_model
+from rffpk._anneal.annealing import search_parameters
 from rffpk._anneal.fit import FitResult, Problem
 from rffpk._anneal.search import FitContext
 from rffpk._rows.sample import RowSample
@@ -187,12 +187,12 @@ class DiffusionPowerKMeans(AnnealedClusterer):
                 "distances. Fit the rows that the graph was made of instead."
             )
 
-    def _problem(self, **more: Any) -> Problem:
-        return super()._problem(
-            maps=self._maps, cache=self.cache,
+    def _problem(self) -> Problem:
+        return Problem(
+            search_parameters(self), maps=self._maps, cache=self.cache,
             n_map_rows=sys.maxsize if is_graph(self) else map_rows(self.n_landmarks),
             rows_name="the diffusion map of X",
-            published=self._published, least_exponent=_LEAST_EXPONENT, **more,
+            published=self._published, least_exponent=_LEAST_EXPONENT,
         )  # fmt: skip
 
     def _measure(self, X: Any, want: str, s: float | None = None, sample_weight: Any = None) -> Any:
@@ -207,9 +207,9 @@ class DiffusionPowerKMeans(AnnealedClusterer):
         self.feature_map_ = chosen_map(self, self, xs[0], weight, context, or_columns=True)
         return [self.feature_map_ if self.feature_map_.time_ else None]
 
-    def _published(self, result: FitResult, context: FitContext) -> None:
+    def _published(self, result: FitResult) -> None:
         if self.feature_map_.time_:
-            warn_of_components(self.feature_map_, context.k)
+            warn_of_components(self.feature_map_, result.prepared.context.k)
         else:
             self.cache_ = False
 
@@ -272,31 +272,25 @@ class Trials(NamedTuple):
     between: float  # density between these where they are alike, see `density_between`
 
     @property
-    def plain(self) -> Array:
-        """Whether nothing is whitened."""
-        return np.array([option.whitening is None for option in self.options])
-
     def first(self) -> Array:
         """The options that go before all others, if there are any: those whose graph decides, or
         all on the columns if these find what power k-means finds there, which has other errors."""
         if self.columns is None:
             return self.apart
-        alike = self.columns[self.plain].min(initial=1.0) >= _ALL_LIKE_COLUMNS
-        return self.plain & alike
+        plain = np.array([option.whitening is None for option in self.options])
+        return plain & (self.columns[plain].min(initial=1.0) >= _ALL_LIKE_COLUMNS)
 
+    @property
     def best(self) -> int:
         """The number of the option that is taken."""
-        first = self.first()
-        judged = np.where(first | ~first.any(), self.agreements, -np.inf)
+        judged = np.where(self.first | ~self.first.any(), self.agreements, -np.inf)
         return int(np.argmax(judged >= judged.max() - _ALIKE))
 
-    def columns_are_alike(self) -> bool:
-        """Whether the columns' own clusters are much like those of the graph that is taken."""
-        return self.columns is not None and bool(self.columns[self.best()] >= _LIKE_COLUMNS)
-
+    @property
     def columns_do(self) -> bool:
-        """Whether there is a valley between any two of them, too."""
-        return self.columns_are_alike() and self.between <= _BETWEEN
+        """Whether the columns' own clusters are much like those of the graph that is taken, with a
+        valley between any two of them."""
+        return self.between <= _BETWEEN
 
 
 def chosen_map(
@@ -325,17 +319,19 @@ def chosen_map(
         parameters.n_landmarks, len(X), context.k, isinstance(X, SparseRows)
     )  # a sample has too few rows of each cluster
     is_choice = len(options) > 2 and context.k > 1 and not is_many  # two options agree alike
-    or_columns = or_columns and is_choice and _is_automatic(parameters)
+    # where nothing is asked of the map, none may be taken
+    asked = {parameters.n_components, parameters.n_landmarks, parameters.time} != {"auto"}
+    or_columns = or_columns and is_choice and options == _OPTIONS and not asked
     of_words = or_columns and shows_words(X, weight)
     if is_choice and not of_words:
         x, p = _sampled(X, weight, context)
         trials = _trials(estimator, parameters, options, x, p, context, or_columns, shared)
-        if x is not X or not isinstance(parameters.n_landmarks, str):  # which would be drawn anew
+        if x is not X or parameters.n_landmarks != "auto":  # which would be drawn anew
             shared = Shared()
     graph: UseOfGraph = "never" if of_words else "always"
-    if trials is not None and trials.columns_do():
+    if trials is not None and trials.columns_do:
         graph = "if shown"
-    option = options[0] if trials is None else trials.options[trials.best()]
+    option = options[0] if trials is None else trials.options[trials.best]
     mapped = fit_diffusion_map(
         estimator, parameters, X, weight, context.random, unit_variance, *option, graph=graph,
         shared=shared,
@@ -345,12 +341,6 @@ def chosen_map(
     if is_choice and context.history.progress is not None:
         context.history.progress.say(_reason(trials, mapped))
     return mapped
-
-
-def _is_automatic(parameters: Any) -> bool:
-    """Whether nothing is asked of the map, so that none may be taken."""
-    free = parameters.n_components, parameters.n_landmarks, parameters.time
-    return _options(parameters) == _OPTIONS and all(isinstance(each, str) for each in free)
 
 
 def _choices(trials: Trials) -> list[dict[str, Any]]:
@@ -371,7 +361,7 @@ def _reason(trials: Trials | None, mapped: DiffusionMap) -> str:
             "The columns are clustered themselves: near rows hardly differ in those of two values, "
             "such as words."
         )
-    best = trials.best()
+    best = trials.best
     if not mapped.time_ and trials.columns is not None:
         return (
             "The columns are clustered themselves: their clusters are nearly those of the graph of "
@@ -379,7 +369,7 @@ def _reason(trials: Trials | None, mapped: DiffusionMap) -> str:
         )
     whitening, times = trials.options[best]
     why = "agrees most with the others"
-    if trials.first()[best]:
+    if trials.first[best]:
         why = "falls apart into the clusters" if trials.apart[best] else "has those of the columns"
     return (
         f"Of {len(trials.options)} graphs that with whitening={whitening} and {times} times the "
@@ -409,27 +399,31 @@ def _trials(
     or_columns: bool,
     shared: Shared,
 ) -> Trials:
-    """Clusters of a sample of the rows by each map, and by the columns themselves."""
+    """Clusters of a sample of the rows by each map, and by the columns themselves. Others are not
+    tried where those on the columns fall apart, or are much the same with one that is whitened."""
     random = np.random.RandomState(context.random.randint(2**31 - 1))
-    tried = dict[Option, _Trial]()
     plain = [option for option in options if option.whitening is None]
-    for option in plain + options[: len(plain) - 1 : -1]:  # then what differs most from these
-        tried[option] = _Trial(
-            *tried_clusters(estimator, parameters, x, p, random, *option, shared)
-        )
-        if _is_clear(tried):
+    tried, partitions, decides = list[Option](), list[Array](), True
+    same = np.eye(len(options))  # the adjusted Rand index of each two
+    for i, option in enumerate(plain + options[: len(plain) - 1 : -1]):  # what differs most next
+        labels, apart = tried_clusters(estimator, parameters, x, p, random, *option, shared)
+        same[i, :i] = same[:i, i] = [adjusted_rand_index(other, labels) for other in partitions]
+        tried.append(option)
+        partitions.append(labels)
+        # whitening can make components of its own, and too few neighbours can, too
+        decides = decides and (apart or option not in plain)
+        if i > 0 and (decides or (i > 1 and same[: i + 1, : i + 1].min() >= _SAME)):
             break
-    options = [option for option in options if option in tried]
-    partitions = [tried[option].labels for option in options]
-    found = _indices(partitions)
-    agreements = (found.sum(axis=0) - 1) / (len(options) - 1)
-    decides = np.array([_decides(tried) and option.whitening is None for option in options])
-    trials = Trials(options, agreements, decides, None, math.inf)
-    if not or_columns or decides.any():
+    order = sorted(range(len(tried)), key=lambda i: options.index(tried[i]))
+    tried, partitions = [tried[i] for i in order], [partitions[i] for i in order]
+    agreements = (same[np.ix_(order, order)].sum(axis=0) - 1) / (len(tried) - 1)
+    first = np.array([decides and option in plain for option in tried])
+    trials = Trials(tried, agreements, first, None, math.inf)
+    if not or_columns or decides:
         return trials
-    labels = settled_labels(x, p, partitions[trials.best()], context.n_threads)
+    labels = settled_labels(x, p, partitions[trials.best], context.n_threads)
     trials = _beside_columns(trials, partitions, x, p, labels)
-    if trials.columns_do() or trials.first().any():
+    if trials.columns_do or trials.first.any():
         labels = _clusters_of_columns(x, p, context.k, context.n_threads)
         trials = _beside_columns(trials, partitions, x, p, labels)
     return trials
@@ -441,39 +435,9 @@ def _beside_columns(
     """The same with what clusters of the columns say."""
     indices = np.array([adjusted_rand_index(labels, each) for each in partitions])
     trials = trials._replace(columns=indices, between=math.inf)
-    if trials.columns_are_alike():
+    if indices[trials.best] >= _LIKE_COLUMNS:
         trials = trials._replace(between=density_between(X, labels, weight))
     return trials
-
-
-class _Trial(NamedTuple):
-    """What a map that is tried says."""
-
-    labels: Array
-    is_apart: bool
-
-
-def _decides(tried: dict[Option, _Trial]) -> bool:
-    """Whether all graphs on the columns fall apart into the clusters: whitening can make components
-    of its own, and too few neighbours can, too."""
-    apart = [trial.is_apart for option, trial in tried.items() if option.whitening is None]
-    return len(apart) > 0 and all(apart)
-
-
-def _is_clear(tried: dict[Option, _Trial]) -> bool:
-    """Whether others need not be tried: those on the columns fall apart, or these and one that is
-    whitened are much the same."""
-    if len(tried) < 2 or _decides(tried):
-        return len(tried) > 1
-    return len(tried) > 2 and _indices([each.labels for each in tried.values()]).min() >= _SAME
-
-
-def _indices(partitions: list[Array]) -> Array:
-    """The adjusted Rand index of each two."""
-    found = np.eye(len(partitions))
-    for i, j in combinations(range(len(partitions)), 2):
-        found[i, j] = found[j, i] = adjusted_rand_index(partitions[i], partitions[j])
-    return found
 
 
 def _sampled(X: Columns, weight: Array | None, context: FitContext) -> tuple[Columns, Array | None]:

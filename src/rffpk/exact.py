@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import field
+from dataclasses import field, replace
 from functools import partial
-from typing import Any
+from typing import Any, get_args
 
-from rffpk._anneal import search
 from rffpk._anneal.annealing import (
     OF_KERNELS,
     Annealing,
@@ -18,11 +17,11 @@ from rffpk._anneal.annealing import (
     check_annealing,
     search_parameters,
 )
-from rffpk._anneal.kernel_fit import KernelInit, KernelProblem, check_search, measure
+from rffpk._anneal.kernel_fit import KernelInit, KernelProblem, measure
 from rffpk._anneal.kernel_fit import fit as fit_by_kernels
-from rffpk._anneal.kernel_steps import KernelRun
-from rffpk._anneal.objective import WeightedViews
-from rffpk._rows.store import Cache
+from rffpk._anneal.objective import PowerMean, WeightedViews
+from rffpk._anneal.search import Plan
+from rffpk._rows.store import Cache, check_cache
 from rffpk._utils import validation
 from rffpk._utils.arrays import Array, Numbers
 from rffpk._utils.estimator import Clusterer, parameters
@@ -34,7 +33,6 @@ from rffpk.maps.kernels import (
     PairwiseKernel,
     Precomputed,
     check_kernels,
-    check_one_kernel,
     one_kernel,
 )
 
@@ -139,19 +137,17 @@ class KernelKMeans(Clusterer):
 
     fit, _measure = fit_by_kernels, measure
 
+    annealing: Any = field(default=None, init=False)  # a parameter of KernelPowerKMeans
+
+    _annealed = False
+
     def _check_parameters(self) -> None:
-        check_search(self)
-        check_one_kernel(self, PRECOMPUTED)
+        _check_search(self)
+        one_kernel(self, PRECOMPUTED)
 
-    def _problem(self, **more: Any) -> KernelProblem:
-        precomputed = is_option(self.kernel, PRECOMPUTED)
-        kernels = PRECOMPUTED if precomputed else [one_kernel(self)]
-        return KernelProblem(kernels, **{"plan": self._plan, "init": self.init, **more})
-
-    def _plan(self, k: int, critical: float) -> search.Plan:
-        schedule = search.Schedule(-math.inf, -math.inf, int(self.max_iter), float(self.tol))
-        starts = search.given_starts(schedule, self.init, self.n_init, _AUTO_EQUAL_STARTS)
-        return search.Plan(starts)
+    def _problem(self) -> KernelProblem:
+        given = is_option(self.kernel, PRECOMPUTED)
+        return _problem_of(self, PRECOMPUTED if given else [one_kernel(self)], PowerMean())
 
 
 @parameters
@@ -247,14 +243,7 @@ class KernelPowerKMeans(KernelKMeans):
     max_iter: int = 1000
     tol: float = 1e-4
 
-    _paper = OF_KERNELS
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_annealing(self.annealing)
-
-    def _problem(self, **more: Any) -> KernelProblem:
-        return super()._problem(**_annealed(self), **more)
+    _annealed, _paper = True, OF_KERNELS
 
 
 @parameters
@@ -368,46 +357,47 @@ class MultiKernelPowerKMeans(Clusterer):
     lambda_: float = field(init=False)
     cache_: bool = field(init=False)
 
-    fit, _measure, _paper = fit_by_kernels, measure, OF_KERNELS
+    fit, _measure = fit_by_kernels, measure
+    _annealed, _paper = True, OF_KERNELS
 
     def _check_parameters(self) -> None:
-        check_search(self)
-        check_annealing(self.annealing)
+        _check_search(self)
         check_kernels(self.kernels)
         validation.check_real(self.weight_entropy, "weight_entropy", 1e-30, 1e30)
 
     def _problem(self) -> KernelProblem:
-        return KernelProblem(
-            self.kernels, objective=WeightedViews(float(self.weight_entropy)), several=True,
-            published=self._published, **_annealed(self),
-        )  # fmt: skip
-
-    def _published(self, run: KernelRun) -> None:
-        self.kernel_weights_, unit = run.alpha, run.rows.context.history.unit
-        self.lambda_ = float(self.weight_entropy) * run.rows.total_weight * unit
+        return _problem_of(self, self.kernels, WeightedViews(float(self.weight_entropy)))
 
 
 # ---- the starts ----------------------------------------------------------------------------------
 
 
-def _annealed(model: Any) -> dict[str, Any]:
-    """The parts of a problem with annealed starts. A schedule that is given, and one with a soft
-    end, are followed with the kernels themselves."""
+def _check_search(model: Any) -> None:
+    """The parameters of all searches with exact kernels."""
+    validation.check_search_parameters(model, get_args(KernelInit), "an array")
+    check_annealing(model.annealing)
+    check_cache(model.cache)
+
+
+def _problem_of(model: Any, kernels: Any, objective: PowerMean) -> KernelProblem:
+    """What is minimised with these kernels, and by which starts. A schedule that is given, and one
+    with a soft end, are followed with the kernels themselves."""
     given = search_parameters(model)
+    if not model._annealed and given.n_init is None:
+        given = replace(given, n_init=_AUTO_EQUAL_STARTS)
     hard = given.ends_hard and (given.is_default or given.start == -math.inf)
-    return {
-        "plan": partial(_plan, given, hard),
-        "init": given.init,
-        "annealed": True,
-        "exact": not hard,
-    }
+    return KernelProblem(
+        kernels, partial(_plan, given, hard), given.init, objective,
+        several=objective.learns_weights, annealed=model._annealed, exact=not hard,
+    )  # fmt: skip
 
 
-def _plan(given: SearchParameters, hard: bool, k: int, critical: float) -> search.Plan:
+def _plan(given: SearchParameters, hard: bool, k: int, critical: float) -> Plan:
     """The starts, and the number of swaps, which are made on components only."""
+    critical = critical if math.isfinite(critical) else 0.0
     number = given.swaps
     if number is None:
         number = automatic_swaps(k) if given.differs and given.n_init is None else 0
     number = number if hard and k > 1 else 0
     starts = given.starts(critical, _STARTS_BEFORE_SWAPS if number else _AUTO_STARTS)
-    return search.Plan(starts, number, critical=critical)
+    return Plan(starts, number, critical=critical)

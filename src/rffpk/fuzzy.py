@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import field, replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,12 +19,11 @@ from rffpk._anneal.fit import (
     Metric,
     Problem,
     check_metric,
-    check_search,
     metric_map,
 )
 from rffpk._anneal.fit import fit as fit_by_passes
 from rffpk._anneal.objective import PowerMean
-from rffpk._anneal.search import FitContext, Plan, Schedule, given_starts
+from rffpk._anneal.search import Plan, Schedule, given_starts
 from rffpk._rows.passes import make_rows, one_pass, total_variance
 from rffpk._rows.rows import Rows
 from rffpk._rows.sums import power_constant
@@ -146,17 +145,16 @@ class FuzzyCMeans(Clusterer):
     _measure, _takes_narrow_rows = centroid_model.measure, True
 
     def _check_parameters(self) -> None:
-        check_search(self)
+        validation.check_search_parameters(self, get_args(Init), "an array or a callable")
         check_metric(self.metric, self.whitening)
         check_m(self.m)
 
     def _problem(self) -> Problem:
         given = search_parameters(self)
-        searches = is_option(self.m, "auto") or (given.differs and given.n_init is None)
-        plan = partial(self._search_plan, given) if searches else self._plan
+        if not (is_option(self.m, "auto") or (given.differs and given.n_init is None)):
+            given = replace(given, differs=False, ends_hard=False)  # all passes at the fuzzifier
         return Problem(
-            plan, self.init, partial(metric_map, self), sample=self.sample, hard=searches,
-            automatic=searches and given.differs, given=self._centroids_of_memberships,
+            given, self._plan, partial(metric_map, self), given=self._centroids_of_memberships,
             unit_centroids=self.metric == "cosine", published=self._published,
         )  # fmt: skip
 
@@ -177,16 +175,14 @@ class FuzzyCMeans(Clusterer):
         )
         return _centroids(x, weight * u)
 
-    def _search_plan(
-        self, given: SearchParameters, k: int, critical: float, objective: PowerMean
-    ) -> Plan:
-        """Starts and swaps as of power k-means, after which passes at the fuzzifier follow."""
+    def _plan(self, given: SearchParameters, k: int, critical: float, objective: PowerMean) -> Plan:
+        """Starts at the fuzzifier; or starts and swaps as of power k-means, after which passes at
+        it follow."""
+        if not given.ends_hard:
+            return self._fixed(k, critical)
         coarse = replace(given, tol=max(given.tol, _SEARCH_TOL))
         plan = search_plan(coarse, k, critical, objective)
         return replace(plan, soft_end=partial(self._fixed, k))
-
-    def _plan(self, k: int, critical: float, objective: PowerMean) -> Plan:
-        return self._fixed(k, critical)
 
     def _fixed(self, k: int, critical: float, exponent: float = -math.inf) -> Plan:
         """Starts at the fuzzifier; with m="auto" that of calibrated memberships, which have this
@@ -204,7 +200,7 @@ class FuzzyCMeans(Clusterer):
             starts, unit=unit, critical=critical, lowered_by="m='auto'" if automatic else "m"
         )
 
-    def _published(self, result: FitResult, context: FitContext) -> None:
+    def _published(self, result: FitResult) -> None:
         self.m_ = 1 - 1 / self.s_
 
 
@@ -356,7 +352,7 @@ def _iterate(rows: Rows, u0: Array, m: float, error: float, most: int) -> CMeans
         validation.check_overflow(float(squares.max()), rows.dtype)
         jm.append(float(np.einsum("ij,ij->", before**m, squares)))
         change = float(np.linalg.norm(u - before))
-        following = sums.centroids(theta, rows.dtype)
+        following = rows.centroids(sums, theta)
     return CMeansResult(
         theta + rows.shift, u.T, u0.T, np.sqrt(squares).T, np.array(jm), len(jm),
         partition_coefficient(u),

@@ -21,7 +21,6 @@ from sklearn.preprocessing import StandardScaler
 
 import rffpk
 from rffpk._anneal.centroid_model import RunningSums
-from rffpk._anneal.kernel_products import CenteredKernel
 from rffpk._anneal.objective import PowerMean, WeightedViews
 from rffpk._rows.store import UnitRows
 from rffpk._utils.arrays import Array, Fourier, Structure
@@ -63,7 +62,7 @@ RECORDS: dict[str, type[Any]] = {
     for cls in (
         Fourier, Structure, PowerMean, WeightedViews, RunningSums, Cells, Outliers,
         NClustersSelection, Spectrum, Neighbourhoods, NearCells, Nodes, Whitening, UnitRows,
-        SparseRows, FittedKernel, CenteredKernel, Exact, FourierFeatures, Nystroem, Finished,
+        SparseRows, FittedKernel, Exact, FourierFeatures, Nystroem, Finished,
     )
 }  # fmt: skip
 

@@ -8,14 +8,15 @@ from typing import Any, Literal, get_args
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from rffpk._anneal.annealing import OF_VIEWS
-from rffpk._anneal.centroid_model import joined, typicalities, visits
+from rffpk._anneal.annealing import OF_VIEWS, search_parameters
+from rffpk._anneal.centroid_model import visits
 from rffpk._anneal.fit import FitResult, Problem
 from rffpk._anneal.objective import ETA_RANGE, Eta, WeightedViews, reference_distances
 from rffpk._anneal.search import FitContext
 from rffpk._rows.rows import Rows
 from rffpk._rows.sample import RowSample
 from rffpk._rows.store import Cache, check_cache
+from rffpk._rows.sums import typicality
 from rffpk._rows.views import check_views
 from rffpk._utils import validation
 from rffpk._utils.arrays import Array
@@ -318,12 +319,12 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
 
     # ---- fitting ---------------------------------------------------------------------------------
 
-    def _problem(self, **more: Any) -> Problem:
+    def _problem(self) -> Problem:
         maps = [each for each in self._kernels_of_views(1) if isinstance(each, DiffusionMap)]
-        return super()._problem(
-            maps=self._maps, objective=self._objective_of, cache=self.cache,
-            published=self._published,
-            n_map_rows=max((map_rows(each.n_landmarks) for each in maps), default=0), **more,
+        return Problem(
+            search_parameters(self), maps=self._maps, objective=self._objective_of,
+            cache=self.cache, published=self._published,
+            n_map_rows=max((map_rows(each.n_landmarks) for each in maps), default=0),
         )  # fmt: skip
 
     def _maps(self, sample: RowSample, context: FitContext) -> list[Any]:
@@ -364,10 +365,10 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
         eta = reference_distances(rows, given.eta)
         return WeightedViews(entropy, eta, float(given.m), rows.coverage)
 
-    def _published(self, result: FitResult, context: FitContext) -> None:
-        alpha, whole = result.rows.alpha, context.coverage is None
+    def _published(self, result: FitResult) -> None:
+        alpha, context = result.rows.alpha, result.prepared.context
         self.feature_maps_, self.eta_ = self._feature_maps, result.prepared.objective.eta
-        self.kernel_weights_ = alpha if whole else alpha / alpha.sum()
+        self.kernel_weights_ = alpha if context.coverage is None else alpha / alpha.sum()
         self.lambda_ = float(self.weight_entropy) * result.rows.total_weight
         for i, mapped in enumerate(self.feature_maps_):
             if isinstance(mapped, DiffusionMap):
@@ -400,10 +401,12 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
         check_is_fitted(self)
         if self.eta_ is None:
             raise ValueError("predict_typicality needs typicality in the fit, but it was None.")
-        found = visits(self, X, -math.inf, ("distances",))
-        return joined(
-            typicalities(rows, self._objective, outputs["distances"]) for rows, *_, outputs in found
-        )
+        parts, m = list[Array](), self._objective.m
+        for rows, *_, outputs in visits(self, X, -math.inf, ("distances",)):
+            distances = outputs["distances"]
+            eta = rows.combined(self.eta_).astype(distances.dtype)
+            parts.append(typicality(distances, eta, m))
+        return np.concatenate(parts)
 
 
 _ENTRIES = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import field
 from functools import partial
-from typing import Any
+from typing import get_args
 
 from rffpk._anneal import centroid_model
 from rffpk._anneal.annealing import (
@@ -13,7 +13,6 @@ from rffpk._anneal.annealing import (
     Word,
     check_annealing,
     search_parameters,
-    search_plan,
 )
 from rffpk._anneal.fit import (
     GivenInit,
@@ -21,10 +20,10 @@ from rffpk._anneal.fit import (
     Metric,
     Problem,
     check_metric,
-    check_search,
     metric_map,
 )
 from rffpk._anneal.fit import fit as fit_by_passes
+from rffpk._utils import validation
 from rffpk._utils.arrays import Array
 from rffpk._utils.estimator import Clusterer, parameters
 from rffpk._utils.validation import Auto
@@ -49,20 +48,12 @@ class AnnealedClusterer(Clusterer):
     _measure, _paper = centroid_model.measure, OF_FEATURES
 
     def _check_parameters(self) -> None:
-        check_search(self)
+        validation.check_search_parameters(self, get_args(Init), "an array or a callable")
         if self.noise is not None:
             from rffpk._anneal.noise import check_noise
 
             check_noise(self)
         check_annealing(self.annealing)
-
-    def _problem(self, **more: Any) -> Problem:
-        """The problem of centroids of the columns; `more` are other parts of it."""
-        given = search_parameters(self)
-        return Problem(
-            partial(search_plan, given), given.init, sample=given.sample, automatic=given.differs,
-            hard=given.ends_hard, **more,
-        )  # fmt: skip
 
 
 @parameters
@@ -165,7 +156,6 @@ class PowerKMeans(AnnealedClusterer):
         super()._check_parameters()
         check_metric(self.metric, self.whitening)
 
-    def _problem(self, **more: Any) -> Problem:
-        return super()._problem(
-            maps=partial(metric_map, self), unit_centroids=self.metric == "cosine", **more
-        )
+    def _problem(self) -> Problem:
+        maps, unit = partial(metric_map, self), self.metric == "cosine"
+        return Problem(search_parameters(self), maps=maps, unit_centroids=unit)

@@ -6,10 +6,8 @@ from dataclasses import field
 from typing import Any
 
 from rffpk._anneal import centroid_model, search
-from rffpk._anneal.fit import (
-    FitResult,
-    Problem,
-)
+from rffpk._anneal.annealing import search_parameters
+from rffpk._anneal.fit import FitResult, Problem
 from rffpk._rows.sample import RowSample
 from rffpk._rows.store import Cache, check_cache
 from rffpk._utils.estimator import parameters
@@ -140,10 +138,9 @@ class RFFKernelPowerKMeans(AnnealedClusterer):
         fourier.check_kernel(self.kernel, self.gamma, self.sampling)
         check_cache(self.cache)
 
-    def _problem(self, **more: Any) -> Problem:
-        return super()._problem(
-            maps=self._maps, published=self._published, cache=self.cache, **more
-        )
+    def _problem(self) -> Problem:
+        given = search_parameters(self)
+        return Problem(given, maps=self._maps, published=self._published, cache=self.cache)
 
     def _maps(self, sample: RowSample, context: search.FitContext) -> list[Any]:
         given = fourier.RandomFourierFeatures(
@@ -154,5 +151,5 @@ class RFFKernelPowerKMeans(AnnealedClusterer):
         )
         return [fourier.fit_map(self, sample, 0, given, context.random)]
 
-    def _published(self, result: FitResult, context: search.FitContext) -> None:
+    def _published(self, result: FitResult) -> None:
         self.feature_map_ = self._feature_maps[0]

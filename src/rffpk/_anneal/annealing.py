@@ -151,14 +151,15 @@ class SearchParameters:
     differs: bool  # whether the starts differ in kind
     ends_hard: bool  # whether the exponent falls to the hard rule
 
-    def schedule(self, critical: float) -> Schedule:
-        """The schedule, which may depend on the critical exponent. Centroids that are given would
-        be lost at exponents above the final one."""
+    def starts(self, critical: float, automatic: int) -> list[Start]:
+        """The starts, whose schedule may depend on the critical exponent; `automatic` of them if
+        they differ and their number is automatic. Centroids that are given would be lost at
+        exponents above the final one."""
         start = min(-0.5, critical) if self.start is None else self.start
         if not isinstance(self.init, str) and self.is_default:
             start = self.end
         fixed = self.factor is None and self.passes is not None
-        return Schedule(
+        schedule = Schedule(
             start=max(start, self.end),
             end=self.end,
             max_iter=self.max_iter,
@@ -167,10 +168,6 @@ class SearchParameters:
             passes=self.passes,
             until=self.until,
         )
-
-    def starts(self, critical: float, automatic: int) -> list[Start]:
-        """The starts; `automatic` of them if they differ and their number is automatic."""
-        schedule = self.schedule(critical)
         if not self.differs:
             return given_starts(schedule, self.init, self.n_init or "auto")
         return different_starts(schedule, critical, self.n_init or automatic)
@@ -213,7 +210,7 @@ def search_parameters(model: Any) -> SearchParameters:
 
 def automatic_swaps(n_clusters: int) -> int:
     """The failures in a row that end the swaps, if their number is automatic."""
-    return 0 if n_clusters == 1 else min(_AUTO_SWAPS, _SWAPS_A_CLUSTER * n_clusters)
+    return min(_AUTO_SWAPS, _SWAPS_A_CLUSTER * n_clusters)
 
 
 def search_plan(given: SearchParameters, k: int, critical: float, objective: PowerMean) -> Plan:

@@ -62,9 +62,9 @@ class FAMKKM(KernelFusion):
         "precomputed": X holds matrices. None: "rbf". Unless given gamma is 1 / (2 mean distance).
     views : list or None, default=None
         Columns of each view, if X is one array: lists of indices or names, masks, or slices.
-    center, normalize, normalize_rows : bool, default=True
-        Whether kernels are centered, and then scaled to a diagonal of one, precomputed ones not;
-        whether rows of the embedding are scaled to length one for k-means.
+    standardize, normalize_rows : bool, default=True
+        Whether kernels are centered and scaled to a diagonal of one, precomputed ones not; whether
+        rows of the embedding are scaled to length one for k-means.
     max_iter : int, default=100
         Largest number of iterations; a ConvergenceWarning says if they did not reach `tol`.
     tol : float, default=1e-06
@@ -157,7 +157,7 @@ class FAMKKM(KernelFusion):
         prefix = "kernels" if isinstance(self.kernels, (list, tuple)) and not self._n_views else "X"
         names = [f"{prefix}[{i}]" for i in range(len(xs))]
         found = Approximation(
-            *self._word_and_size(), self.center, self.normalize, random,
+            *self._word_and_size(), self.standardize, random,
             config.n_threads(self.n_jobs), rows.weight_of(rows.counted),
         ).operators(xs, specs, names)  # fmt: skip
         if self.approximation is None:

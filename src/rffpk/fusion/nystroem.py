@@ -22,8 +22,6 @@ from rffpk.fusion.operators import Nystroem, nystroem_features, with_gamma
 from rffpk.maps.fourier import Gamma
 from rffpk.maps.kernels import (
     PairwiseKernel,
-    Specification,
-    check_one_kernel,
     check_sparse,
     one_kernel,
 )
@@ -117,7 +115,7 @@ class NystroemKernelKMeans(Clusterer):
 
     def _check_parameters(self) -> None:
         validation.check_search_parameters(self)
-        check_one_kernel(self)
+        one_kernel(self)
         validation.check_int(self.n_anchors, "n_anchors", 1)
         if self.n_components is not None:
             validation.check_int(self.n_components, "n_components", 1, self.n_anchors)
@@ -157,7 +155,7 @@ class NystroemKernelKMeans(Clusterer):
 
     def _fit(self, X: Any, sample_weight: Any, progress: Progress | None) -> Self:
         self._check_parameters()
-        spec = Specification(*one_kernel(self))
+        spec = one_kernel(self)
         random = validation.check_random_state(self.random_state)
         n_threads = config.n_threads(self.n_jobs)
         with validation.fit_of(self), config.one_blas_thread():

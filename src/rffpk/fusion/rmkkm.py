@@ -9,12 +9,13 @@ from typing import Any, Literal, get_args
 import numpy as np
 from scipy.special import logsumexp
 
-from rffpk._anneal.kernel_fit import KernelProblem, check_search, measure
+from rffpk._anneal.kernel_fit import KernelProblem, measure
 from rffpk._anneal.kernel_fit import fit as fit_by_kernels
-from rffpk._anneal.kernel_steps import KernelRun, cluster_means
+from rffpk._anneal.kernel_rows import KernelRows
+from rffpk._anneal.kernel_steps import KernelRun
 from rffpk._anneal.objective import PowerMean
 from rffpk._anneal.search import Plan, Schedule, given_starts
-from rffpk._rows.store import Cache
+from rffpk._rows.store import Cache, check_cache
 from rffpk._utils import validation
 from rffpk._utils.arrays import Array, Numbers
 from rffpk._utils.estimator import Clusterer, parameters
@@ -56,13 +57,13 @@ class RobustRun(KernelRun):
     """A start from the means of the clusters of the first centroids, whose rows have the weights
     p_i / (2 distance_i)."""
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        means = cluster_means(super()._weigh(-math.inf)[0].astype(np.float64))
-        kept = means.any(axis=-1, keepdims=True)
-        self._move_to(np.where(kept, means, self.W))
-        assert isinstance(self.rows.objective, NormedWeights)
-        self.alpha = self.rows.objective.equal(len(self.alpha))
+    def __init__(self, rows: KernelRows, W: Array, alpha: Array, number: int = 0) -> None:
+        super().__init__(rows, W, alpha, number)
+        members = super()._weigh(-math.inf)[0].astype(np.float64)
+        masses = members.sum(axis=1, keepdims=True)
+        self._move_to(np.where(masses > 0, members / np.where(masses > 0, masses, 1), self.W))
+        assert isinstance(rows.objective, NormedWeights)
+        self.alpha = rows.objective.equal(len(alpha))
 
     def _weigh(self, s: float) -> tuple[Array, float, float]:
         """Weights (k, n) of the rows, and the sum of distances, twice."""
@@ -183,7 +184,8 @@ class RMKKM(Clusterer):
     fit, _measure = fit_by_kernels, measure
 
     def _check_parameters(self) -> None:
-        check_search(self, get_args(Init))
+        validation.check_search_parameters(self, get_args(Init), "an array")
+        check_cache(self.cache)
         check_kernels(self.kernels)
         validation.check_real(self.weight_norm, "weight_norm", 0.05, 0.95)
 
@@ -191,12 +193,8 @@ class RMKKM(Clusterer):
         return KernelProblem(
             self.kernels, self._plan, self.init, NormedWeights(float(self.weight_norm)),
             several=True, exact=True, run=RobustRun, smoothing=_SMOOTHING,
-            published=self._published,
         )  # fmt: skip
 
     def _plan(self, k: int, critical: float) -> Plan:
         schedule = Schedule(-math.inf, -math.inf, int(self.max_iter), float(self.tol))
         return Plan(given_starts(schedule, self.init, self.n_init, _AUTO_STARTS))
-
-    def _published(self, run: KernelRun) -> None:
-        self.kernel_weights_ = run.alpha

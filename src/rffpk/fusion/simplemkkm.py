@@ -62,9 +62,9 @@ class SimpleMKKM(KernelFusion):
         "precomputed": X holds matrices. None: "rbf". Unless given gamma is 1 / (2 mean distance).
     views : list or None, default=None
         Columns of each view, if X is one array: lists of indices or names, masks, or slices.
-    center, normalize, normalize_rows : bool, default=True
-        Whether kernels are centered, and then scaled to a diagonal of one, precomputed ones not;
-        whether rows of the embedding are scaled to length one for k-means.
+    standardize, normalize_rows : bool, default=True
+        Whether kernels are centered and scaled to a diagonal of one, precomputed ones not; whether
+        rows of the embedding are scaled to length one for k-means.
     n_landmarks : int or None, default=None
         Number of random rows to learn on, at least n_clusters; others are embedded. None: all.
     max_iter : int, default=100

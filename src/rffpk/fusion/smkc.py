@@ -85,9 +85,9 @@ class SMKC(KernelFusion):
         "precomputed": X holds matrices. None: "rbf". Unless given gamma is 1 / (2 mean distance).
     views : list or None, default=None
         Columns of each view, if X is one array: lists of indices or names, masks, or slices.
-    center, normalize : bool, default=True
-        Whether kernels are centered at the mean feature of the anchors, and then scaled to a
-        diagonal of one; precomputed ones are not.
+    standardize : bool, default=True
+        Whether kernels are centered at the mean feature of the anchors and scaled to a diagonal of
+        one; precomputed ones are not.
     normalize_rows : bool, default=False
         Whether rows of the embedding are scaled to length one for k-means.
     max_iter : int, default=100
