@@ -28,7 +28,7 @@ from rffpk import (
 )
 from rffpk._rows import dask_workers
 from rffpk._rows.streams import make_stream
-from rffpk._utils.dask_collections import active_client, dask_module, sources_of
+from rffpk._utils.dask_collections import active_client, dask_module, source_of
 from rffpk.sources import from_array
 
 dask = pytest.importorskip("dask")
@@ -370,7 +370,7 @@ def test_calls_that_overlap_leave_the_configuration_of_dask():
 
 
 def test_computed_partitions_are_not_copied(rows):
-    source = sources_of(array.from_array(rows, chunks=(6000, D)))
+    source = source_of(array.from_array(rows, chunks=(6000, D)))
     stream = make_stream(source, None, lambda block, first: [block])
     computed = []
 

@@ -20,7 +20,7 @@ from rffpk._rows.sums import Sums, onto_sphere
 from rffpk._utils import config, validation
 from rffpk._utils.arrays import Array
 from rffpk._utils.columns import Columns, SparseRows, concatenated
-from rffpk._utils.dask_collections import kind_of, sources_of
+from rffpk._utils.dask_collections import kind_of
 from rffpk._utils.linalg import gaps_of
 
 M = TypeVar("M")
@@ -75,14 +75,14 @@ def visits(
     model: Any, X: Any, s: float, want: tuple[str, ...], weight: Any = None, typical: bool = False
 ) -> Iterator[Visit]:
     """Passes over new rows: one over rows in memory, one for each block of a source."""
-    if (kind := kind_of(X)) == "memory":
+    if kind_of(X) == "memory":
         xs = model._check_views(X, reset=False)
         weight = validation.check_sample_weight(weight, len(xs[0]), X)
         yield visit(model, xs, weight, s, want, typical)
         return
     from rffpk._rows.streams import make_stream
 
-    none, X = True, sources_of(X) if kind == "dask" else X
+    none = True
     stream = make_stream(X, weight, lambda x, first: model._check_views(x, reset=False))
     for part in stream.blocks():
         none = False

@@ -29,7 +29,7 @@ from rffpk._utils.columns import (
     row_bytes,
     tables_of,
 )
-from rffpk._utils.dask_collections import Kind, active_client, kind_of, sources_of
+from rffpk._utils.dask_collections import Kind, active_client, kind_of
 from rffpk._utils.validation import Auto
 
 if TYPE_CHECKING:
@@ -113,7 +113,6 @@ def _read_sample(model: Any, X: Any, kind: Kind, sample_weight: Any, how: Sampli
             )
         if (client := active_client()) is not None:
             return sample_stream(_partitions(model, X, sample_weight, client), how)
-        X = sources_of(X)
     check = model._check_views
     return sample_stream(make_stream(X, sample_weight, lambda x, new: check(x, reset=new)), how)
 
