@@ -323,7 +323,7 @@ def _graphs(some: Part, spherical: bool, random: Any, n_threads: int) -> list[Di
         found.append(
             diffusion(
                 x, some.weight, (n, n), NeighbourCount(None, times), _SEPARATED, _PAIRS, None,
-                _SEPARATED, False, random, n_threads,
+                False, random, n_threads,
                 shared=shared(whitening, partial(Shared, most if whitening is None else 1)),
             )
         )  # fmt: skip
@@ -365,7 +365,7 @@ class _OfGraph(_Evidence):
     """What the witnesses who need no distances say of the nodes of a graph of affinities."""
 
     def __init__(self, X: Columns, weight: Array | None) -> None:
-        self.graph = graph_diffusion(X, weight, _SEPARATED, _PAIRS, None, _SEPARATED)
+        self.graph = graph_diffusion(X, weight, _SEPARATED, _PAIRS, None)
         edges, n = self.graph.graph, X.shape[0]
         degrees = np.asarray(edges.sum(axis=1)).ravel()
         r = max((edges.nnz - np.count_nonzero(edges.diagonal())) / n, 1.0)

@@ -199,10 +199,10 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         pairs, enough = (0, None) if graph == "never" else (pairs, enough)
         found: Diffusion | GraphDiffusion
         if self.metric == PRECOMPUTED:
-            found = graph_diffusion(X, weight, k, pairs, enough, first)
+            found = graph_diffusion(X, weight, k, pairs, enough)
         else:
             found = self._diffusion(
-                X, weight, k, times, pairs, enough, first, scales, graph == "if shown",
+                X, weight, k, times, pairs, enough, scales, graph == "if shown",
                 shared or Shared(),
             )  # fmt: skip
             landmarks = found.neighbourhoods.landmarks
@@ -225,7 +225,7 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
 
     def _diffusion(
         self, X: Columns, weight: Array | None, k: int, times: int, pairs: int, enough: int | None,
-        first: int, scales: Array | None, only_shown: bool, shared: Shared,
+        scales: Array | None, only_shown: bool, shared: Shared,
     ) -> Diffusion:  # fmt: skip
         """The diffusion among neighbours; sets how these rows are whitened."""
         random = validation.check_random_state(self.random_state)
@@ -242,7 +242,7 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         sparse = isinstance(rows, SparseRows)
         return diffusion(
             rows, weight, landmark_numbers(self.n_landmarks, len(rows), k, sparse, rows.shape[1]),
-            NeighbourCount(r, times), k, pairs, enough, first,
+            NeighbourCount(r, times), k, pairs, enough,
             self._spherical and self._whitening is None, random, n_threads, only_shown,
             shared((self.whitening_, "graphs"), lambda: Shared(shared.times)),
         )  # fmt: skip
@@ -254,7 +254,7 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         wide valleys around them."""
         self._begin()
         pairs = n_pairs(k, LEAST_PAIRS)
-        found = self._diffusion(X, weight, k, times, pairs, max(k, 2), k, None, False, shared)
+        found = self._diffusion(X, weight, k, times, pairs, max(k, 2), None, False, shared)
         parts, node = found.parts, found.node
         is_apart = parts.n_kept == k and parts.are_apart()
         spectrum = replace(found.spectrum, enough=1.0)  # small clusters come and go with the sample

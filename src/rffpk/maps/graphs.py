@@ -125,7 +125,6 @@ def graph_diffusion(
     k: int,
     pairs: int,
     enough: int | None,
-    first: int,
 ) -> GraphDiffusion:
     """The walk along the edges of a graph, in proportion to their affinities and to the weights of
     the rows where they end. Parameters are those of `diffusion`.
@@ -149,7 +148,7 @@ def graph_diffusion(
     pairs = pairs if enough is None or parts.n_kept < enough else parts.n_kept - 1
     scale = diags(1 / np.sqrt(degrees))
     walk = Walk(csr_matrix((eye_array(len(degrees)) + scale @ weighted @ scale) / 2))
-    spectrum, functions = decompose(walk, degrees, parts.labels, pairs, n_rows, first)
+    spectrum, functions = decompose(walk, degrees, parts.labels, pairs, n_rows)
     spectrum = replace(spectrum, gaps=np.minimum(2 * spectrum.gaps, 1))
     mu = 1 - spectrum.gaps
     extension = np.zeros((n, functions.shape[1]))

@@ -98,16 +98,16 @@ class Spectrum:
 
 
 def n_pairs(k: int, least: int = _PAIRS) -> int:
-    """How many eigenpairs to compute, the first k of them accurate."""
+    """How many eigenpairs to compute; half of them are accurate."""
     return max(least, _PER_CLUSTER * k)
 
 
 def decompose(
-    walk: Walk, degrees: Array, labels: Array, pairs: int, n_rows: int, first: int
+    walk: Walk, degrees: Array, labels: Array, pairs: int, n_rows: int
 ) -> tuple[Spectrum, Array]:
     """The slow eigenpairs of the random walk on a graph, D^-1 A f = mu f, sum_i d_i f_i^2 = sum_i
-    d_i, from the matrix D^-1/2 A D^-1/2 and its connected components; the functions f are (m, q),
-    of which the first are accurate. The walk is that of so many rows.
+    d_i, from the matrix D^-1/2 A D^-1/2 and its connected components; the functions f are (m, q).
+    The walk is that of so many rows.
 
     Functions that are constant on each component have the eigenvalue one, and are known.
     """
@@ -117,8 +117,7 @@ def decompose(
     count = min(pairs, len(degrees) - 1)
     gaps, vectors = np.zeros(constant.shape[1] - 1), constant[:, 1:]
     if (wanted := count - len(gaps)) > 0:
-        k = max(first - len(gaps), 1)
-        values, others = slow_pairs(walk, root, constant, k, max(wanted, _BLOCK))
+        values, others = slow_pairs(walk, root, constant, max(wanted, _BLOCK))
         gaps = np.r_[gaps, np.clip(1 - values, 0, 1)]
         vectors = np.hstack([vectors, fixed_signs(others)])
     functions = vectors[:, :count] / root[:, None]
@@ -175,10 +174,10 @@ def slow_labels(functions: Array, k: int) -> Array:
 # docs/math.md, section 17, has the figures behind these.
 _BLOCK = 8  # vectors, at least
 _DENSE, _DENSE_A_VECTOR = 100, 3  # nodes up to which all eigenpairs are computed at once
-_DEGREE = 10  # of filters
+_DEGREE = 20  # of filters
 _AMPLIFIED = 1e4  # the filter of the eigenvalue one, at most: more would drown others in rounding
 _ROUNDS = 12  # of filters on a graph, at most
-_SETTLED = 0.1  # change of 1 - mu in a round, as a part of it
+_SETTLED = 0.02  # change of 1 - mu in a round, as a part of it
 
 
 @dataclass(frozen=True)
@@ -198,9 +197,9 @@ class Walk:
         return Walk(csr_matrix((groups if self.back is None else once).T @ once))
 
 
-def slow_pairs(walk: Walk, root: Array, constant: Array, k: int, block: int) -> tuple[Array, Array]:
-    """The largest eigenvalues, falling, and their eigenvectors, `block` of each, as accurate as
-    clusters need the first k, of a walk whose eigenvalues are from zero to one. `constant` are
+def slow_pairs(walk: Walk, root: Array, constant: Array, block: int) -> tuple[Array, Array]:
+    """The largest eigenvalues, falling, and their eigenvectors, `block` of each, the first half as
+    accurate as clusters need them, of a walk whose eigenvalues are from zero to one. `constant` are
     orthonormal eigenvectors that are known and left out, multiples of `root` on each component.
 
     Neighbours are merged, and so are their groups, until few are left. The eigenvectors of each
@@ -211,26 +210,24 @@ def slow_pairs(walk: Walk, root: Array, constant: Array, k: int, block: int) -> 
         return walk @ v - constant @ (constant.T @ v)
 
     n = len(root)
-    block = min(block, n)
+    block, half = min(block, n), (block + 1) // 2
     if n <= max(_DENSE, _DENSE_A_VECTOR * block):
         dense = multiply(np.eye(n))
         values, vectors = eigh((dense + dense.T) / 2, subset_by_index=[n - block, n - 1])
         return values[::-1], vectors[:, ::-1]
     groups = _merging(walk.there, root)
-    values, vectors = slow_pairs(
-        walk.merged(groups), groups.T @ root, groups.T @ constant, k, block
-    )
+    values, vectors = slow_pairs(walk.merged(groups), groups.T @ root, groups.T @ constant, block)
     missing = block - len(values)  # of few groups, as one node may be a neighbour of all
     values = np.append(values, np.zeros(missing))
     random = np.random.default_rng(0).standard_normal((n, missing))
     vectors = np.hstack([groups @ vectors, random])
     for _ in range(_ROUNDS):
-        before = values[:k]
+        before = values[:half]
         basis = np.linalg.qr(_filtered(multiply, vectors, values[-1]))[0]
         values, turned = eigh(basis.T @ multiply(basis))
         values, vectors = values[::-1], basis @ turned[:, ::-1]
-        change = np.abs(values[:k] - before)
-        if (change <= _SETTLED * np.maximum(1 - values[:k], 1 / _LARGEST_TIME)).all():
+        change = np.abs(values[:half] - before)
+        if (change <= _SETTLED * np.maximum(1 - values[:half], 1 / _LARGEST_TIME)).all():
             break
     return values, vectors
 
@@ -299,7 +296,6 @@ def diffusion(
     k: int,
     pairs: int,
     enough: int | None,
-    first: int,
     spherical: bool,
     random: Any,
     n_threads: int,
@@ -309,8 +305,7 @@ def diffusion(
     """Rows step to their nearest landmarks and from there to the rows of these; `numbers` are those
     of `landmark_numbers`. Where `enough` components count for k clusters, the functions that are
     constant on each of them are all that there is; of more components the nearest are one. There
-    are none with `only_shown` where components do not show the clusters. The first so many are
-    accurate, beside the constant one."""
+    are none with `only_shown` where components do not show the clusters."""
     shared = shared or Shared()
     graph: Graph = shared(
         count,
@@ -324,7 +319,7 @@ def diffusion(
     walk = _walk(graph.weights, graph.degrees, graph.mass)
     spectrum, functions = shared(
         (count, pairs, few),
-        lambda: decompose(walk, graph.degrees, labels, pairs, graph.n_sampled, first),
+        lambda: decompose(walk, graph.degrees, labels, pairs, graph.n_sampled),
     )
     mu = 1 - spectrum.gaps
     extension = functions / np.sqrt(np.where(mu > 0, mu, np.inf))
