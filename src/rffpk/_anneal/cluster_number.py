@@ -207,7 +207,7 @@ def _tables(model: Any, sample: RowSample, spherical: bool, n_threads: int) -> d
 
 def _of_graph(X: Columns, weight: Array | None) -> _Evidence:
     """What the witnesses who need no distances say of the nodes of a graph of affinities."""
-    found = graph_diffusion(X, weight, _SEPARATED, _PAIRS, None, rough=True)
+    found = graph_diffusion(X, weight, _SEPARATED, _PAIRS, None)
     edges, n, spectrum = found.graph, X.shape[0], found.spectrum
     degrees = np.asarray(edges.sum(axis=1)).ravel()
     r = max((edges.nnz - np.count_nonzero(edges.diagonal())) / n, 1.0)
@@ -269,7 +269,7 @@ def _graphs(some: Part, spherical: bool, random: Any, n_threads: int) -> list[Di
     return [
         diffusion(
             each, weight, (n, n), NeighbourCount(None, times), _SEPARATED, _PAIRS, None, False,
-            random, n_threads, rough=True, shared=shared,
+            random, n_threads, shared=shared,
         )
         for each, times, shared in rows
     ]  # fmt: skip

@@ -192,17 +192,17 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         k = n_clusters or MAX_CLUSTERS
         automatic = isinstance(self.n_components, str) and isinstance(self.time, str)
         rough = n_clusters is not None and automatic
-        wanted = 0 if isinstance(self.n_components, str) else int(self.n_components)
-        pairs = n_pairs(k, least=LEAST_PAIRS) if rough else n_pairs(k, wanted)
+        first = k if isinstance(self.n_components, str) else max(k, self.n_components)
+        pairs = n_pairs(first, LEAST_PAIRS) if rough else n_pairs(first)
         # Components last for ever: beside k of them no other function counts.
         enough = max(k, 2) if rough else None
         pairs, enough = (0, None) if graph == "never" else (pairs, enough)
         found: Diffusion | GraphDiffusion
         if self.metric == PRECOMPUTED:
-            found = graph_diffusion(X, weight, k, pairs, enough, rough)
+            found = graph_diffusion(X, weight, k, pairs, enough)
         else:
             found = self._diffusion(
-                X, weight, k, times, pairs, enough, scales, graph == "if shown", rough,
+                X, weight, k, times, pairs, enough, scales, graph == "if shown",
                 shared or Shared(),
             )  # fmt: skip
             landmarks = found.neighbourhoods.landmarks
@@ -250,7 +250,7 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
 
     def _diffusion(
         self, X: Columns, weight: Array | None, k: int, times: int, pairs: int, enough: int | None,
-        scales: Array | None, only_shown: bool, rough: bool, shared: Shared,
+        scales: Array | None, only_shown: bool, shared: Shared,
     ) -> Diffusion:  # fmt: skip
         """The diffusion among neighbours; sets how these rows are whitened."""
         random = validation.check_random_state(self.random_state)
@@ -268,7 +268,7 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         return diffusion(
             rows, weight, landmark_numbers(self.n_landmarks, len(rows), k, sparse, rows.shape[1]),
             NeighbourCount(r, times), k, pairs, enough,
-            self._spherical and self._whitening is None, random, n_threads, only_shown, rough,
+            self._spherical and self._whitening is None, random, n_threads, only_shown,
             shared((self.whitening_, "graphs"), lambda: Shared(shared.times)),
         )  # fmt: skip
 

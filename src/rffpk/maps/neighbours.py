@@ -155,16 +155,19 @@ class Neighbourhoods:
     def combinations(self, X: Columns, matrix: Array, own: Array | None = None) -> Array:
         """z(x) times a matrix (m, q), for all rows x of X: (n, q) in their dtype. Where landmarks
         are all fitted rows, those that equal one have its line of `own` instead, and those beyond
-        the radii of all see more of them."""
+        the radii of all see more of them; of many the eight nearest say as much as all that the
+        walk may step to."""
         mapped = self.mapped(matrix, X)
         if mapped is not None:
             features = unshifted(X, mapped, self.n_threads)
             validation.check_overflow(float(features.sum(dtype=np.float64)), X.dtype)
             return features
         features = np.empty((len(X), matrix.shape[1]), dtype=X.dtype)
+        is_few = own is None or len(self.landmarks) < _CELL_LANDMARKS
+        some = self if is_few else replace(self, r=min(self.r, _N_NEIGHBOURS))
         for block in row_tiles(len(X), 1, _BLOCK_ROWS):
-            squares, index = self._nearest(X[block])
-            part = self._weighed(squares, index) @ matrix.astype(X.dtype, copy=False)
+            squares, index = some._nearest(X[block])
+            part = some._weighed(squares, index) @ matrix.astype(X.dtype, copy=False)
             if own is not None and self.radii is not None:  # landmarks are all fitted rows
                 equal, nearest = squares.min(axis=1) == 0, squares.argmin(axis=1)
                 part[equal] = own[index[equal, nearest[equal]]]
