@@ -159,7 +159,7 @@ def low_rank(embedding: Array, xs: list[Columns], weighted: bool) -> Cause:
 def _n_distinct(xs: list[Columns]) -> int:
     if any(isinstance(x, SparseRows) for x in xs):
         xs = [distinct_rows(x)[1][:, None] for x in distinct_tables(xs)]
-    return len(np.unique(np.hstack(xs), axis=0))
+    return len(distinct_rows(np.hstack(xs))[0])
 
 
 def warn_if_indefinite(name: str, values: Array) -> bool:

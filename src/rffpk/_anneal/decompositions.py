@@ -23,6 +23,7 @@ from rffpk._rows.sums import typicality
 from rffpk._utils.arrays import Array
 from rffpk._utils.columns import SparseRows, centered_products, dense
 from rffpk._utils.linalg import DENSE, basis_of, eigh, largest_eigenvalue
+from rffpk._utils.tiles import row_tiles, run_all
 
 _FEATURE_ROWS = 1000  # Numbers of rows that the critical exponent is computed from. ...
 # ... With typicality decompositions for m rows cost O(m^3): fewer are taken.
@@ -388,19 +389,32 @@ def total_squares(rows: Rows) -> float:
 def _components(rows: Rows, view: int, k: int | None) -> tuple[Array, Array]:
     """The principal components of a view, (n, r), and their basis (F, r): those that the variance
     needs, or, for a number of clusters, those that their hard objective needs."""
-    x = dense(rows.xs[view]).astype(np.float64) - rows.shifts[view]
-    weighted = x if rows.weight is None else x * np.sqrt(rows.weight, dtype=np.float64)[:, None]
-    wide = x.shape[1] > len(x)
-    gram = weighted @ weighted.T if wide else weighted.T @ weighted
+    x, shift, weight, n_threads = rows.xs[view], rows.shifts[view], rows.weight, rows.n_threads
+
+    def centered(tile: slice) -> Array:
+        return dense(x[tile]).astype(np.float64) - shift
+
+    def weighted(tile: slice) -> Array:
+        z = centered(tile)
+        return z if weight is None else z * np.sqrt(weight[tile], dtype=np.float64)[:, None]
+
+    def products(tile: slice) -> Array:
+        z = weighted(tile)
+        return z.T @ z
+
+    tiles = row_tiles(*x.shape)
+    z = weighted(slice(None)) if x.shape[1] > len(x) else None
+    gram = sum(run_all(products, tiles, n_threads)) if z is None else z @ z.T
     total = float(np.trace(gram))
-    found = k and components_for_clusters(gram.__matmul__, lambda: gram, total, len(gram), k)
-    squares, vectors = found[:2] if found else _all_components(gram)
+    leading = k and components_for_clusters(gram.__matmul__, lambda: gram, total, len(gram), k)
+    squares, vectors = leading[:2] if leading else _all_components(gram)
     r = 1 + int((total - np.cumsum(squares) > _LEFT_OUT * total).sum())
     squares, basis = squares[:r], vectors[:, :r]
-    if wide:
+    if z is not None:
         lengths = np.sqrt(squares)  # zero if all rows are equal
-        basis = weighted.T @ (basis / np.where(lengths > 0, lengths, 1))
-    return np.ascontiguousarray(x @ basis, dtype=rows.dtype), basis
+        basis = z.T @ (basis / np.where(lengths > 0, lengths, 1))
+    found = run_all(lambda t: (centered(t) @ basis).astype(rows.dtype), tiles, n_threads)
+    return np.concatenate(found), basis
 
 
 def components_for_clusters(

@@ -19,6 +19,7 @@ from rffpk._rows.sums import Sums
 from rffpk._utils import validation
 from rffpk._utils.arrays import Array
 from rffpk._utils.columns import Columns, SparseRows, dense, squared_norms
+from rffpk._utils.tiles import row_tiles, run_all
 
 # Initial centroids are chosen from a sample of rows, whose features are stored: at most so many
 # rows ...
@@ -125,13 +126,14 @@ def seed_rows(
     if parts is not None:
         return k_means_plus_plus(parts.distances, p, k, random)
     x = features.astype(np.float64)
-    squares = squared_norms(x)
+    squares, tiles = squared_norms(x), row_tiles(rows.n, x.shape[1])
 
     def distances(index: Array) -> Array:
         if isinstance(x, SparseRows):
             products = np.asarray((x.matrix @ x[index].toarray().T).T)
         else:
-            products = x[index] @ x.T
+            parts = run_all(lambda tile: x[index] @ x[tile].T, tiles, rows.n_threads)
+            products = np.hstack(parts)
         return np.maximum(-2 * products + squares[index, None] + squares, 0)
 
     return k_means_plus_plus(distances, p, k, random)

@@ -1,0 +1,149 @@
+"""Default fits by two threads beside one: seconds, and the part that one thread does alone.
+
+    python -m bench.speed.threads [--rows N ...] [--only NAME ...] [--turns N] [--parts N]
+
+Float32 rows of ten Gaussian clusters that overlap, 20 columns (two views of ten each for several
+kernels), 5000 rows for exact kernels. Fits by one thread and by two take turns; "two / one" are the
+least seconds of each. These mean something on an idle machine only. "Alone" is the part of the CPU
+seconds of a fit by two threads that is outside of loops over which threads are shared, or in loops
+too short for that; other processes change it little. Two threads take at least (1 + alone) / 2 of
+the time of one. --parts prints that many functions which take most of that part, without what they
+call.
+"""
+
+from __future__ import annotations
+
+import cProfile
+import time
+import warnings
+from threading import current_thread, main_thread
+from typing import Any
+
+import numpy as np
+
+from bench import commands, tables
+from bench.internals import _core
+from bench.speed.clusters import mixture
+from bench.timing import clocks
+from rffpk import (
+    DiffusionPowerKMeans,
+    FuzzyCMeans,
+    KernelPowerKMeans,
+    PowerKMeans,
+    RFFKernelPowerKMeans,
+    RFFMultiKernelPowerKMeans,
+)
+
+K, EXACT_ROWS = 10, 5000
+SHARED = 1.5e-4  # CPU seconds of a loop that is worth waking a helper
+MODELS: dict[str, Any] = {
+    "PowerKMeans": PowerKMeans(K, random_state=0),
+    'PowerKMeans("auto")': PowerKMeans("auto", random_state=0),
+    "FuzzyCMeans": FuzzyCMeans(K, random_state=0),
+    "RFFKernelPowerKMeans": RFFKernelPowerKMeans(K, random_state=0),
+    "RFFMultiKernelPowerKMeans": RFFMultiKernelPowerKMeans(K, random_state=0),
+    "DiffusionPowerKMeans": DiffusionPowerKMeans(K, random_state=0),
+    'DiffusionPowerKMeans("auto")': DiffusionPowerKMeans("auto", random_state=0),
+    "KernelPowerKMeans": KernelPowerKMeans(K, random_state=0),
+}
+
+
+def rows(name: str, n: int) -> Any:
+    X = mixture(n, K)
+    if name.startswith("RFFMulti"):
+        return [np.ascontiguousarray(X[:, :10]), np.ascontiguousarray(X[:, 10:])]
+    return X
+
+
+class Loops:
+    """CPU seconds of the process in the loops that the core shares among threads."""
+
+    NAMES = (
+        "call_all", "fused_pass", "near_pass", "nearest_in_cells", "skinny_product", "take_steps",
+        "weigh_products",
+    )  # fmt: skip
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self.began: float | None = None
+        self.before = {name: getattr(_core, name) for name in self.NAMES}
+
+    def __enter__(self) -> Loops:
+        for name, function in self.before.items():
+            setattr(_core, name, self.counted(function))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for name, function in self.before.items():
+            setattr(_core, name, function)
+
+    def counted(self, function: Any) -> Any:
+        def run(*args: Any, **keywords: Any) -> Any:
+            if self.began is not None or current_thread() is not main_thread():  # within another
+                return function(*args, **keywords)
+            self.began = began = time.process_time()
+            try:
+                return function(*args, **keywords)
+            finally:
+                took = time.process_time() - began
+                self.seconds += took if took >= SHARED else 0.0
+                self.began = None
+
+        return run
+
+    def outside(self) -> float:
+        """A clock that stands in loops."""
+        return (time.process_time() if self.began is None else self.began) - self.seconds
+
+
+def fitted(name: str, X: Any, threads: int) -> tuple[float, float, float]:
+    """Seconds, CPU seconds, and those outside of loops."""
+    model = MODELS[name].set_params(n_jobs=threads)
+    with Loops() as loops:
+        before = (*clocks(), loops.outside())
+        model.fit(X)
+        wall, cpu, outside = np.subtract((*clocks(), loops.outside()), before)
+    return wall, cpu, outside
+
+
+def print_parts(name: str, X: Any, most: int) -> None:
+    with Loops() as loops, cProfile.Profile(loops.outside) as profile:
+        MODELS[name].set_params(n_jobs=2).fit(X)
+    profile.create_stats()
+    own = {key: value[2] for key, value in profile.stats.items()}
+    whole = sum(own.values()) + loops.seconds
+    for key in sorted(own, key=own.__getitem__)[: -most - 1 : -1]:
+        path, line, function = key
+        where = "" if path == "~" else f"{path.rpartition('rffpk/')[2]}:{line}"
+        print(f"    {own[key] / whole:.2f} {function} {where}")
+
+
+def main() -> None:
+    parser = commands.parser(__doc__)
+    parser.add_argument("--rows", type=int, nargs="+", default=[20_000, 100_000])
+    parser.add_argument("--only", nargs="+", choices=MODELS, default=MODELS, metavar="NAME")
+    parser.add_argument("--turns", type=int, default=5)
+    parser.add_argument("--parts", type=int, default=0)
+    args = parser.parse_args()
+    warnings.simplefilter("ignore")
+    tables.print_heading("class", "rows", "one thread, s", "two / one", "CPU s", "alone")
+    for name in args.only:
+        for n in [EXACT_ROWS] if name == "KernelPowerKMeans" else args.rows:
+            X = rows(name, n)
+            fitted(name, rows(name, 1000), 2)  # imports
+            turns = [(fitted(name, X, 1), fitted(name, X, 2)) for _ in range(args.turns)]
+            one, two = np.array(turns).transpose(1, 0, 2)
+            tables.print_row(
+                name,
+                n,
+                f"{one[:, 0].min():.2f}",
+                f"{two[:, 0].min() / one[:, 0].min():.2f}",
+                f"{two[:, 1].min():.2f}",
+                f"{np.median(two[:, 2] / two[:, 1]):.2f}",
+            )
+            if args.parts:
+                print_parts(name, X, args.parts)
+
+
+if __name__ == "__main__":
+    main()
