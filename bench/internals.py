@@ -3,8 +3,8 @@
 from rffpk import _core
 from rffpk._anneal import feature_steps, hard_passes
 from rffpk._anneal.decompositions import critical_exponent
-from rffpk._anneal.kernel_products import Products
-from rffpk._anneal.kernel_steps import KernelRows, KernelRun
+from rffpk._anneal.kernel_rows import KernelRows
+from rffpk._anneal.kernel_steps import KernelRun
 from rffpk._anneal.objective import PowerMean
 from rffpk._anneal.search import FitContext, Stage
 from rffpk._reference import squared_distances
@@ -15,7 +15,7 @@ from rffpk._rows.rows import Rows
 from rffpk._rows.sums import power_weights, typicality
 from rffpk._utils.arrays import Fourier, Landmarks, Unit
 from rffpk._utils.columns import NarrowRows, sparse_rows
-from rffpk.fusion import onkc
+from rffpk.fusion import baselines
 
 __all__ = [
     "FitContext",
@@ -26,11 +26,11 @@ __all__ = [
     "NarrowRows",
     "Partitions",
     "PowerMean",
-    "Products",
     "Rows",
     "Stage",
     "Unit",
     "_core",
+    "baselines",
     "critical_exponent",
     "dask_workers",
     "feature_steps",
@@ -38,7 +38,6 @@ __all__ = [
     "make_partitions",
     "make_rows",
     "one_pass",
-    "onkc",
     "power_weights",
     "sparse_rows",
     "squared_distances",

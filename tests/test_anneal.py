@@ -180,7 +180,7 @@ def test_the_critical_exponent_is_where_a_small_perturbation_stops_growing(shape
     for s in (critical + 0.1, critical - 0.5):
         if s <= -0.2:
             sums, _ = one_pass(rows, theta, s)
-            moved = sums.centroids(theta, np.float64)
+            moved = rows.centroids(sums, theta)
             growth = np.linalg.norm(moved - moved.mean(axis=0)) / np.linalg.norm(theta)
             assert_allclose(growth, 2 * (1 - s) * largest, rtol=1e-4)
             assert (growth > 1) == (s < critical)
@@ -443,7 +443,7 @@ def test_the_critical_exponent_by_lanczos_is_that_of_the_full_decomposition(shap
 class ConvergedRun:
     """A start whose first step converges, at a prescribed cost."""
 
-    n_rows = passes = 1
+    passes = 1
 
     def __init__(self, number, cost):
         self.number, self.cost = number, lambda s: cost
@@ -462,7 +462,7 @@ def test_the_first_of_the_cheapest_starts_is_kept_with_an_exponent(costs, kept, 
     ]
     history = History()
     run, end, cost = search(
-        lambda number: ConvergedRun(number, costs[number]), starts, history, np.float64
+        lambda number: ConvergedRun(number, costs[number]), starts, history, 1, np.float64
     )
     assert (run.number, end.s, end.converged, cost) == (kept, s, True, costs[kept])
     outcomes = [record["outcome"] for record in history.records]

@@ -2,7 +2,6 @@
 
 import tracemalloc
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 import pytest
@@ -49,7 +48,7 @@ def assert_same_passes(rows, theta, passes):
             unit = np.abs(expected).max()
             unit = max(unit, np.abs(whole.Q).max()) if name == "hard" else unit
             assert_allclose(getattr(sums, name), expected, rtol=0, atol=tolerance * unit)
-        theta = sums.centroids(theta, rows.dtype)
+        theta = rows.centroids(sums, theta)
     return bounded
 
 
@@ -106,7 +105,7 @@ def test_memory_is_that_of_the_bounds_and_of_small_copies(dtype):
     bounded = Passes(rows)
     tracemalloc.start()
     for _ in range(12):
-        theta = bounded.sums(theta).centroids(theta, rows.dtype)
+        theta = rows.centroids(bounded.sums(theta), theta)
     kept, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert bounded.visited < 11.5 * rows.n
@@ -135,22 +134,20 @@ def test_a_fit_is_the_same_with_bounds(monkeypatch, estimator):
 
 def test_bounds_are_not_used_with_typicality():
     rows = make_rows([np.random.default_rng(0).standard_normal((10**5, 50))], [None], None, 1)
-    plan = partial(hard_plan, learns_weights=False)
-    assert plan(rows, 99).bounded
-    assert not plan(replace(rows, eta=np.ones(1), m=2.0), 99).bounded
+    assert hard_plan(rows, 99).bounded
+    assert not hard_plan(replace(rows, eta=np.ones(1), m=2.0), 99).bounded
     assert not hard_plan(rows, 99, learns_weights=True).bounded
-    assert not plan(rows, 10).bounded
-    assert not plan(rows, 1).bounded
-    assert not plan(rows.take(np.arange(1000)), 99).bounded
+    assert not hard_plan(rows, 10).bounded
+    assert not hard_plan(rows, 1).bounded
+    assert not hard_plan(rows.take(np.arange(1000)), 99).bounded
 
 
 def test_near_centroids_are_for_many_centroids_and_long_passes():
     rows = make_rows([np.zeros((30_000, 50), np.float32)], [None], None, 1)
-    plan = partial(hard_plan, learns_weights=False)
-    assert plan(rows, 200).near and not plan(rows, 99).near
-    assert not plan(rows.take(np.arange(20_000)), 200).near
-    assert not plan(replace(rows, xs=2 * rows.xs, maps=2 * rows.maps), 200).near
-    assert not plan(replace(rows, maps=[Fourier(np.eye(50))]), 200).near
+    assert hard_plan(rows, 200).near and not hard_plan(rows, 99).near
+    assert not hard_plan(rows.take(np.arange(20_000)), 200).near
+    assert not hard_plan(replace(rows, xs=2 * rows.xs, maps=2 * rows.maps), 200).near
+    assert not hard_plan(replace(rows, maps=[Fourier(np.eye(50))]), 200).near
     assert not hard_plan(rows, 200, learns_weights=True).near
 
 
@@ -172,5 +169,6 @@ def test_a_cluster_that_nearly_vanishes_has_the_sums_of_what_is_left(dtype, weig
     theta = np.stack([np.full(8, 1001.0), np.zeros(8), np.full(8, 990.0)]) - shift
     passes.sums(theta)
     sums, full = passes.sums(far), one_pass(rows, far, -np.inf)[0]
-    assert_allclose(sums.centroids(far, dtype), full.centroids(far, dtype), rtol=1e-5, atol=1e-5)
+    found, expected = (rows.centroids(each, far) for each in (sums, full))
+    assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
     assert_allclose(sums.G, full.G, rtol=1e-6)

@@ -20,7 +20,9 @@ from rffpk._anneal.decompositions import (
     compressed,
     total_squares,
 )
-from rffpk._anneal.kernel_products import Products, kernel_components, kernel_variance
+from rffpk._anneal.kernel_rows import KernelRows
+from rffpk._anneal.objective import PowerMean
+from rffpk._anneal.search import FitContext
 from rffpk._rows.passes import make_rows, shifted_features
 from rffpk._rows.store import Storage
 from rffpk._utils.arrays import Fourier
@@ -151,7 +153,7 @@ def test_exponents_of_few_rows_of_many_features_come_from_inner_products(monkeyp
     theta = shifted_features(rows)[:4].astype(float)
     found = decompositions.exponent_of_memberships(rows, theta)
     assert found < -1
-    monkeypatch.setattr(decompositions, "_of_gram", lambda *given: pytest.fail("not wide"))
+    monkeypatch.setattr(decompositions, "exponent_of_gram", lambda *given: pytest.fail("not wide"))
     narrow = make_rows([np.ascontiguousarray(rows.xs[0][:, :300])], [None], None, 1)
     assert decompositions.exponent_of_memberships(narrow, theta[:, :300]) < 0
     monkeypatch.undo()
@@ -200,14 +202,18 @@ def test_several_views_keep_the_variance():
 ONE = np.ones(1)  # the weight of one kernel
 
 
+def rows_with_kernels(X, names, weight, k):
+    kernels = [FittedKernel(X, specification(each, "kernel"), shift=True) for each in names]
+    return KernelRows(kernels, weight, PowerMean(), FitContext(None, k=k, storage=STORED))
+
+
 @pytest.mark.parametrize("weighted", [False, True])
 def test_components_of_a_kernel_are_those_of_its_features(weighted):
     """Of the linear kernel; distances in the components are those of projections."""
     random, k = np.random.default_rng(0), 5
     X = decaying(900, (60,), k).xs[0]
     weight = random.integers(0, 3, 900).astype(float) if weighted else None
-    products = Products([FittedKernel(X, specification("linear", "kernel"))], 1, True)
-    rows = kernel_components(products, ONE, weight, k, STORED)
+    rows, left_out = rows_with_kernels(X, ["linear"], weight, k).components(ONE)
     p = np.ones(900) if weight is None else weight
     x, found = X - p @ X / p.sum(), rows.xs[0]
     assert found.shape[1] < 40
@@ -215,15 +221,15 @@ def test_components_of_a_kernel_are_those_of_its_features(weighted):
     assert_allclose(basis.T @ basis, np.eye(basis.shape[1]), atol=1e-8)
     assert_allclose((x @ basis)[p > 0], found[p > 0], atol=1e-8 * np.abs(x).max())
     left = p @ ((x - x @ basis @ basis.T) ** 2).sum(axis=1)
-    assert_allclose(kernel_variance(products, ONE, p) - total_squares(rows), left, rtol=1e-6)
+    assert_allclose(left_out, left, rtol=1e-6)
 
 
 def test_components_of_several_kernels_are_those_of_their_weighted_sum():
     X = decaying(500, (40,), 4).xs[0]
-    kernels = [FittedKernel(X, specification(each, "kernel")) for each in ("linear", "rbf")]
     alpha, weight = np.array([0.2, 0.8]), np.random.default_rng(0).integers(0, 3, 500) * 1.0
-    rows = kernel_components(Products(kernels, 1, True), alpha, weight, 4, STORED)
-    K = np.tensordot(alpha, [each.matrix() for each in kernels], 1)
+    given = rows_with_kernels(X, ("linear", "rbf"), weight, 4)
+    rows = given.components(alpha)[0]
+    K = np.tensordot(alpha, [each.matrix() for each in given.kernels], 1)
     H = np.eye(500) - weight / weight.sum()
     root = np.sqrt(weight)
     squares, vectors = eigh(root[:, None] * (H @ K @ H.T) * root)
@@ -238,8 +244,7 @@ def test_components_of_several_kernels_are_those_of_their_weighted_sum():
 def test_all_components_are_computed_of_few_rows_only(n):
     """Where more of them are needed than a quarter of the rows."""
     X = np.random.default_rng(0).standard_normal((n, 290))
-    products = Products([FittedKernel(X, specification("linear", "kernel"))], 1, True)
-    rows = kernel_components(products, ONE, None, 40, STORED)
+    rows = rows_with_kernels(X, ["linear"], None, 40).components(ONE)[0]
     r = rows.xs[0].shape[1]
     assert r > n / 4
     squares = np.linalg.svd(X - X.mean(axis=0), compute_uv=False) ** 2

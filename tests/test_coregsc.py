@@ -15,7 +15,7 @@ from test_mkkm import leading, projector, three_views
 
 from rffpk import CoregSC, center_kernel
 from rffpk._utils import config
-from rffpk.fusion.coregsc import Agreement
+from rffpk.fusion.baselines import Agreement
 
 SCHEMES = ["pairwise", "centroid"]
 GAMMAS = [("rbf", 0.05), ("rbf", 0.01), ("rbf", 0.2)]

@@ -12,8 +12,6 @@ from functools import partial
 import numpy as np
 import pytest
 from conventions import ip_rff_mkpkm
-from hypothesis import given
-from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.datasets import make_blobs
@@ -29,9 +27,8 @@ from rffpk import (
     RFFMultiKernelPowerKMeans,
 )
 from rffpk._rows import dask_workers
-from rffpk._rows.dask_workers import insert
 from rffpk._rows.streams import make_stream
-from rffpk._utils.dask_collections import active_client, dask_module, sources_of
+from rffpk._utils.dask_collections import active_client, dask_module, source_of
 from rffpk.sources import from_array
 
 dask = pytest.importorskip("dask")
@@ -244,36 +241,13 @@ def test_results_for_rows_are_lazy(rows, model, more):
     assert_array_equal(cut.compute(), model.cut(2))
 
 
-def test_threads_are_those_of_the_worker(rows):
+def test_a_task_has_one_thread_or_n_jobs(rows):
     with workers(1, threads=3) as client:
-        for n_jobs, expected in ((None, 3), (2, 2)):
+        for n_jobs, expected in ((None, 1), (2, 2)):
             found = dask_workers.make_partitions(divided(rows), None, client, n_jobs)
             found = replace(found, check=lambda block, first: [block], dtype=rows.dtype)
             threads = found.fold(lambda part, *_: [part.n_threads], lambda a, b: a + b)
             assert threads == [expected] * 4
-
-
-@pytest.mark.promise(like="test_the_bits_do_not_depend_on_the_workers")
-@given(st.integers(1, 40), st.integers(0, 2**31))
-def test_results_join_in_the_order_of_partitions(count, seed):
-    random, worker = np.random.default_rng(seed), []
-    names = [None if random.random() < 0.3 else [i] for i in range(count)]
-
-    def joined(order):
-        nodes = {}
-        for node, value in order:
-            insert(nodes, node, value, count, lambda a, b: [a, b])
-        return nodes
-
-    leaves = [((0, i), name) for i, name in enumerate(names)]
-    whole = joined(leaves)
-    assert len(whole) == 1
-    place = random.integers(3, size=count)
-    for w in range(3):
-        worker += joined(
-            [leaves[i] for i in random.permutation(np.flatnonzero(place == w))]
-        ).items()
-    assert joined([worker[i] for i in random.permutation(len(worker))]) == whole
 
 
 # ---- what goes wrong ----------------------------------------------------------------------------
@@ -396,7 +370,7 @@ def test_calls_that_overlap_leave_the_configuration_of_dask():
 
 
 def test_computed_partitions_are_not_copied(rows):
-    source = sources_of(array.from_array(rows, chunks=(6000, D)))
+    source = source_of(array.from_array(rows, chunks=(6000, D)))
     stream = make_stream(source, None, lambda block, first: [block])
     computed = []
 

@@ -364,7 +364,7 @@ def test_a_sample_finds_a_few_heavy_rows():
     weight = np.ones(20_000)
     weight[:10] = 2000
     row_sample = sample_arrays([X], weight, Sampling(200, 200, 0, 1))
-    assert row_sample.sizes(200)[:2] == [200, 1600]
+    assert row_sample.sizes_of_starts(200, 1)[:2] == [200, 1600]
     for size in (200, 1600):
         (rows,), p = row_sample.some(size)
         heavy = np.isin(rows, X[:10]).all(axis=1)

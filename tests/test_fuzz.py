@@ -79,15 +79,15 @@ CHOICES = [
     }),
     (rffpk.MultiKernelPowerKMeans, {"weight_entropy": st.sampled_from([1e-3, 1.0, 1e3])}),
     (rffpk.RMKKM, {"weight_norm": st.sampled_from([0.05, 0.5, 0.95])}),
-    (rffpk.AverageMKKM, {"center": st.booleans(), "normalize": st.booleans()}),
-    (rffpk.MKKM, {"normalize": st.booleans(), "max_iter": st.sampled_from([1, 50])}),
-    (rffpk.MKKMMR, {"normalize": st.booleans(), "max_iter": st.sampled_from([1, 50])}),
-    (rffpk.LKAM, {"normalize": st.booleans(), "max_iter": st.sampled_from([1, 50])}),
-    (rffpk.ONKC, {"normalize": st.booleans(), "max_iter": st.sampled_from([1, 50])}),
-    (rffpk.MVCLFA, {"normalize": st.booleans(), "max_iter": st.sampled_from([1, 50])}),
-    (rffpk.CoregSC, {"normalize": st.booleans(), "max_iter": st.sampled_from([1, 50])}),
-    (rffpk.SimpleMKKM, {"normalize": st.booleans(), "max_iter": st.sampled_from([1, 50])}),
-    (rffpk.SMKC, {"normalize": st.booleans(), "center": st.booleans()}),
+    (rffpk.AverageMKKM, {"standardize": st.booleans()}),
+    (rffpk.MKKM, {"standardize": st.booleans(), "max_iter": st.sampled_from([1, 50])}),
+    (rffpk.MKKMMR, {"standardize": st.booleans(), "max_iter": st.sampled_from([1, 50])}),
+    (rffpk.LKAM, {"standardize": st.booleans(), "max_iter": st.sampled_from([1, 50])}),
+    (rffpk.ONKC, {"standardize": st.booleans(), "max_iter": st.sampled_from([1, 50])}),
+    (rffpk.MVCLFA, {"standardize": st.booleans(), "max_iter": st.sampled_from([1, 50])}),
+    (rffpk.CoregSC, {"standardize": st.booleans(), "max_iter": st.sampled_from([1, 50])}),
+    (rffpk.SimpleMKKM, {"standardize": st.booleans(), "max_iter": st.sampled_from([1, 50])}),
+    (rffpk.SMKC, {"standardize": st.booleans()}),
     (rffpk.FAMKKM, {
         "approximation": st.sampled_from([None, "rff", "nystroem", ("nystroem", 3)]),
         "max_iter": st.sampled_from([1, 50]),
@@ -97,7 +97,9 @@ CHOICES = [
     (rffpk.DiffusionPowerKMeans, DIFFUSION),
 ]  # fmt: skip
 if find_spec("clarabel"):
-    CHOICES.append((rffpk.LMKKM, {"normalize": st.booleans(), "max_iter": st.sampled_from([1, 5])}))
+    CHOICES.append(
+        (rffpk.LMKKM, {"standardize": st.booleans(), "max_iter": st.sampled_from([1, 5])})
+    )
 
 
 COLUMN = np.array([[-2.0], [2.0], [1.0], [2.0]])
@@ -156,7 +158,7 @@ def is_named(error):
 
 # found so far: sums of squares below zero, warnings of NumPy, an overflow without a name
 @pytest.mark.promise("Input", "Any X gives a valid result or an error that names the argument.")
-@example(rffpk.SMKC(1, center=False, normalize=False), np.full((4, 1), 0.12573022), False)
+@example(rffpk.SMKC(1, standardize=False), np.full((4, 1), 0.12573022), False)
 @example(rffpk.MKKM(2, max_iter=1, random_state=0), COLUMN, False)
 @example(rffpk.PowerKMeans(1), np.full((3, 1), 1.2573022e-21, np.float32), False)
 @example(rffpk.PowerKMeans(1), np.array([[np.inf, -np.inf]], np.float32), False)
@@ -252,7 +254,7 @@ FEW = sparse.csr_array(np.array([[0.0], [1e-162], [0.0], [2e-162]]))
 NEAR = sparse.csr_array(np.array([[0.0], [1.0], [1.0 + 2**-52], [1.0 + 2**-51]]))
 
 
-@example(rffpk.SMKC(3, center=False, normalize=False, random_state=0), ZEROS, True)
+@example(rffpk.SMKC(3, standardize=False, random_state=0), ZEROS, True)
 @example(rffpk.KernelKMeans(3, kernel="linear", random_state=0), FEW, False)
 @example(rffpk.DiffusionMap(n_neighbors=2, random_state=0), NEAR, False)
 @settings(max_examples=EXAMPLES)

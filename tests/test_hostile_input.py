@@ -138,7 +138,7 @@ CLUSTERERS = [
     rffpk.RFFMultiKernelPowerKMeans, *KERNELS,
 ]  # fmt: skip
 VARIANTS = [
-    rffpk.SimpleMKKM(5, normalize=False, random_state=0),
+    rffpk.SimpleMKKM(5, standardize=False, random_state=0),
     rffpk.AverageMKKM(5, kernels="du2015", random_state=0),
     rffpk.MKKM(5, n_landmarks=20, random_state=0),
     rffpk.FAMKKM(5, approximation="rff", random_state=0),
@@ -404,7 +404,7 @@ def test_distances_are_no_kernel(model, metric):
 @pytest.mark.parametrize("estimator", ALL)
 def test_booleans_are_those_of_python_and_numpy(estimator):
     parameters = estimator().get_params()
-    for name in {"center", "normalize", "normalize_rows", "cache"} & {*parameters}:
+    for name in {"standardize", "normalize_rows", "cache"} & {*parameters}:
         models = [estimator(random_state=0, **{name: kind(False)}) for kind in (bool, np.bool_)]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)

@@ -14,7 +14,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from test_mkkm import GAMMAS, gaussian, leading, prepared, projector, three_views
 
 from rffpk import LKAM, MKKMMR
-from rffpk.fusion.lkam import least_values, shares
+from rffpk.fusion.baselines import least_values, shares
 
 
 @parametrize_with_checks(
@@ -140,7 +140,7 @@ def test_the_embedding_are_eigenvectors_of_the_learned_kernel(kernels):
 def test_new_rows_belong_to_the_neighbourhoods_that_they_reach():
     """One row after the other is left out: its line of the kernel is by the definition."""
     xs, y = three_views(150)
-    model = LKAM(4, kernels=GAMMAS, center=False, normalize=False, n_neighbors=20, random_state=0)
+    model = LKAM(4, kernels=GAMMAS, standardize=False, n_neighbors=20, random_state=0)
     model.fit([x[:120] for x in xs])
     Ks = [gaussian(x, gamma) for x, (_, gamma) in zip(xs, GAMMAS)]
     fitted = [K[:120, :120] for K in Ks]

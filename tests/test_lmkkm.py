@@ -15,7 +15,7 @@ from test_mkkm import GAMMAS, leading, prepared, projector, three_views
 
 from rffpk import LMKKM, AverageMKKM
 from rffpk._utils import config
-from rffpk.fusion.lmkkm import localised, row_weights, semidefinite
+from rffpk.fusion.baselines import localised, row_weights, semidefinite
 
 
 @parametrize_with_checks([LMKKM()], expected_failed_checks=weight_and_sparse_failures)
@@ -138,7 +138,7 @@ def test_threads_and_copies_have_the_same_bits(views):
 def test_new_rows_have_the_weights_of_their_nearest_row(views):
     xs, y = views
     few = [x[:70] for x in xs]
-    model = LMKKM(4, kernels=GAMMAS, center=False, normalize=False, random_state=0).fit(few)
+    model = LMKKM(4, kernels=GAMMAS, standardize=False, random_state=0).fit(few)
     assert_array_equal(model.predict(few), model.labels_)
     crosses = [
         np.exp(-gamma * ((x[70:, None] - part) ** 2).sum(axis=2))

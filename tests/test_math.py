@@ -88,7 +88,7 @@ def test_the_critical_exponent_of_views_is_where_a_small_perturbation_stops_grow
     delta, s = np.random.default_rng(2).standard_normal((3, len(rows.shift))), -2.0
     for _ in range(300):
         delta *= 1e-7 / np.linalg.norm(rows.scaled(delta - delta.mean(axis=0)))
-        moved = one_pass(rows, delta, s)[0].centroids(delta, np.float64)
+        moved = rows.centroids(one_pass(rows, delta, s)[0], delta)
         delta = moved - moved.mean(axis=0)
         growth = np.linalg.norm(rows.scaled(delta)) / 1e-7
     assert_allclose(growth, 2 * (1 - s) * largest, rtol=1e-5)

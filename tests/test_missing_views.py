@@ -251,7 +251,7 @@ def test_the_critical_exponent_is_where_the_merged_state_loses_its_stability(typ
     for factor in (0.9, 1.1):
         theta = start
         for _ in range(1000):
-            theta = one_pass(rows, theta, factor * s)[0].centroids(theta, float)
+            theta = rows.centroids(one_pass(rows, theta, factor * s)[0], theta)
         sizes[factor] = np.abs(theta[0] - theta[1]).max()
     assert sizes[0.9] < 1e-5 and sizes[1.1] > 1e-3, (s, sizes)
 

@@ -333,7 +333,7 @@ def test_landmarks_of_precomputed_kernels(views, fusion):
         ({"n_init": 0}, "n_init == 0, must be >= 1"),
         ({"n_landmarks": 3}, "n_landmarks == 3, must be >= 4"),
         ({"n_landmarks": 40.0}, "n_landmarks must be an instance of int"),
-        ({"center": 1}, "center == 1, must be True or False"),
+        ({"standardize": 1}, "standardize == 1, must be True or False"),
         ({"normalize_rows": "yes"}, "normalize_rows == 'yes', must be True or False"),
         ({"kernels": "rbf"}, "kernels == 'rbf', must be one of"),
         ({"kernels": ["rbf"] * 2}, "kernels has 2 entries for 3 views"),

@@ -28,8 +28,7 @@ from test_docs import CLASSES, FITS
 
 import rffpk
 from rffpk._utils import tensor_files
-from rffpk._utils.model_state import ESTIMATORS, RECORDS
-from rffpk.model_files import ModelFileError, VersionError, save
+from rffpk.model_files import ESTIMATORS, RECORDS, ModelFileError, VersionError, save
 from rffpk.tables import TablePreprocessor
 
 GOLDEN = Path(__file__).parent / "golden"

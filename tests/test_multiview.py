@@ -2,6 +2,7 @@
 
 import itertools
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import oracles
@@ -288,12 +289,12 @@ def test_the_critical_exponent_with_typicality_is_where_a_perturbation_stops_gro
         u = 1 / (1 + (((X - center) ** 2).sum(axis=1) / eta) ** (1 / (m - 1)))
         center = (p * u**m) @ X / (p * u**m).sum()
     rows = make_rows([X], [None], p, 1, shifts=[center])
-    rows = type(rows)(**{**vars(rows), "eta": np.array([eta]), "m": m})
+    rows = replace(rows, eta=np.array([eta]), m=m)
     for s, grows in ((critical * 1.05, True), (critical * 0.95, False)):
         theta = 1e-7 * random.standard_normal((3, 6))
         for _ in range(400):
             theta *= 1e-7 / np.linalg.norm(theta - theta.mean(axis=0))
-            moved = one_pass(rows, theta, s)[0].centroids(theta, np.float64)
+            moved = rows.centroids(one_pass(rows, theta, s)[0], theta)
             growth = np.linalg.norm(moved - moved.mean(axis=0)) / 1e-7
             theta = moved - moved.mean(axis=0)
         assert (growth > 1) == grows

@@ -14,7 +14,7 @@ from test_mkkm import GAMMAS, leading, prepared, projector, three_views
 
 from rffpk import MVCLFA, AverageMKKM
 from rffpk._utils.linalg import procrustes
-from rffpk.fusion.mvclfa import LateFusion
+from rffpk.fusion.baselines import LateFusion
 
 
 @parametrize_with_checks([MVCLFA()], expected_failed_checks=weight_and_sparse_failures)

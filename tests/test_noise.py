@@ -174,6 +174,39 @@ def test_few_far_rows_are_noise_and_those_of_a_heavy_tail_are_not():
         assert _gap(distances_to_others(rows)) is None
 
 
+def rows_with_words(n, d, words, seed):
+    """Four clusters of numbers, scaled, and indicators of words, the rarer the more of them there
+    are, which are as far apart as numbers by one deviation."""
+    random = np.random.default_rng(seed)
+    numbers = 4 * random.standard_normal((4, d))[np.arange(n) % 4] + random.standard_normal((n, d))
+    p = 1 / np.arange(1.0, 9) ** 2
+    drawn = [np.eye(8)[random.choice(8, n, p=p / p.sum())] for _ in range(words)]
+    return (
+        np.hstack([numbers / numbers.std(axis=0), *drawn]) / np.r_[np.ones(d), [2**0.5] * 8 * words]
+    )
+
+
+@pytest.mark.parametrize("d, words", [(2, 2), (3, 2), (4, 6)])
+def test_rare_combinations_of_words_are_no_noise(d, words, tmp_path):
+    for seed in range(3):
+        rows = rows_with_words(2000, d, words, seed)
+        labels = PowerKMeans(4, noise="auto", random_state=0).fit(rows).labels_
+        assert (labels == -1).mean() < 0.01
+    rows[:200, :d] = np.random.default_rng(1).uniform(-4, 4, (200, d))
+    model = PowerKMeans(4, noise="auto", random_state=0).fit(rows)
+    found = model.labels_ == -1
+    assert found[:200].mean() > 0.6 and found[200:].mean() < 0.01
+    assert_array_equal(model.predict(rows), model.labels_)
+    model.save(tmp_path / "model.safetensors")
+    assert_array_equal(rffpk.load(tmp_path / "model.safetensors").predict(rows), model.labels_)
+
+
+def test_a_far_row_is_noise_though_its_column_has_two_values():
+    rows = np.hstack([noisy_rows()[0], np.zeros((660, 1))])
+    rows[7, -1] = 1e4
+    assert PowerKMeans(4, noise="auto", random_state=0).fit(rows).labels_[7] == -1
+
+
 def distances_to_others(rows, references=None):
     """To the fifth nearest other row, by all distances."""
     references = np.unique(rows if references is None else references, axis=0)

@@ -14,8 +14,8 @@ from test_mkkm import GAMMAS, leading, prepared, projector, three_views
 
 from rffpk import ONKC, AverageMKKM
 from rffpk._utils.linalg import leading_eigenvectors
-from rffpk.fusion import onkc
-from rffpk.fusion.onkc import NearKernel, positive_eigenpairs, positive_part
+from rffpk.fusion import baselines
+from rffpk.fusion.baselines import NearKernel, positive_eigenpairs, positive_part
 
 
 @parametrize_with_checks([ONKC()], expected_failed_checks=weight_and_sparse_failures)
@@ -149,7 +149,7 @@ def test_an_eigenvalue_that_lanczos_method_misses_is_noticed(monkeypatch):
         values, vectors = leading_eigenvectors(B, k, n, start)
         return np.delete(values, 7), np.delete(vectors, 7, axis=1)
 
-    monkeypatch.setattr(onkc, "leading_eigenvectors", incomplete)
+    monkeypatch.setattr(baselines, "leading_eigenvectors", incomplete)
     values, vectors = positive_eigenpairs(B, np.eye(400, 20))
     assert_allclose(positive_part(values, vectors), np.maximum(B, 0), atol=1e-12)
 
@@ -161,7 +161,7 @@ def test_few_eigenvectors_change_no_result(rho, diversity, monkeypatch):
     Ks = prepared(three_views(400)[0])
     parameters = {"rho": rho, "diversity": diversity, "max_iter": 10, "tol": 0.0}
     few = fit(Ks, **parameters)
-    monkeypatch.setattr(onkc, "_FEW", 0)
+    monkeypatch.setattr(baselines, "_FEW", 0)
     every = fit(Ks, **parameters)
     for one, other in zip(few.history_, every.history_, strict=True):
         assert_allclose(one["objective"], other["objective"], rtol=1e-10)

@@ -16,21 +16,14 @@ from test_docs import CLASSES
 
 import rffpk
 from rffpk import Annealing, DiffusionPowerKMeans, FuzzyCMeans, PowerKMeans, RFFKernelPowerKMeans
-from rffpk._anneal.centroid_model import first_rows
 from rffpk._rows.sums import hard_weights, power_weights
 
 HARD = PowerKMeans(3, sample=60, random_state=0)
 SOFT = PowerKMeans(3, sample=60, annealing=Annealing(end=-3.0), random_state=0)
 KERNEL = RFFKernelPowerKMeans(3, sample=60, n_frequencies=16, random_state=0)
-FUZZY = FuzzyCMeans(3, m=1.5, random_state=0)
+FUZZY = FuzzyCMeans(3, m=1.5, sample=60, random_state=0)
 MODELS = {"hard": HARD, "soft": SOFT, "kernel": KERNEL, "fuzzy": FUZZY}
 SIZES = (1, 7, 40, 1, 1, 150)  # of batches
-
-
-@pytest.fixture(autouse=True)
-def few_first_rows(monkeypatch):
-    """Classes without the parameter `sample`, too, begin with 60 rows."""
-    monkeypatch.setattr("rffpk._anneal.centroid_model.automatic_sample_size", lambda k: 60)
 
 
 @pytest.fixture(params=MODELS)
@@ -173,12 +166,15 @@ def test_without_any_row_a_model_is_not_fitted():
         HARD.predict(rows_of(0))
 
 
-def test_the_number_of_first_rows(monkeypatch):
-    monkeypatch.undo()
-    assert first_rows(PowerKMeans(8)) == first_rows(FuzzyCMeans(8)) == 20_000
-    assert first_rows(PowerKMeans(600)) == first_rows(PowerKMeans(600, sample=None)) == 30_000
-    assert first_rows(PowerKMeans(8, sample=50)) == first_rows(FuzzyCMeans(8, sample=50)) == 50
-    assert first_rows(PowerKMeans(8, sample=5)) == 8
+@pytest.mark.parametrize("cls", [PowerKMeans, FuzzyCMeans])
+@pytest.mark.parametrize(
+    ("k", "sample", "first"),
+    [(8, "auto", 20_000), (600, "auto", 30_000), (600, None, 30_000), (8, 50, 50), (8, 5, 8)],
+)
+def test_the_number_of_first_rows(cls, k, sample, first):
+    model = cls(k, sample=sample).partial_fit(rows_of(1, 3))
+    with pytest.raises(NotFittedError, match=f"has 3 of the {first} rows"):
+        model.predict(rows_of(1))
 
 
 def test_a_stream_goes_on_after_a_fit(model):

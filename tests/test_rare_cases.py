@@ -13,12 +13,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import rffpk
 from rffpk._anneal.convergence_warnings import Ending
-from rffpk._anneal.decompositions import exponent_about_means, typical_critical_exponent
-from rffpk._anneal.kernel_fit import _nearest_row
+from rffpk._anneal.decompositions import exponent_of_gram, typical_critical_exponent
 from rffpk._anneal.objective import PowerMean, WeightedViews
 from rffpk._anneal.seeding import k_means_plus_plus
 from rffpk._reference import TYPICALITY, fused_pass
-from rffpk._rows.passes import make_rows
 from rffpk._utils import config
 from rffpk._utils.linalg import fixed_signs, over_eigenvalues
 from rffpk.fusion.famkkm import Alternation
@@ -47,7 +45,7 @@ def test_the_critical_exponent_with_typicality_is_that_of_the_formula(m):
 
 
 def test_equal_rows_have_no_critical_exponent():
-    assert exponent_about_means(np.zeros((5, 5)), np.zeros(5, int), None) == -math.inf
+    assert exponent_of_gram(np.zeros((5, 5)), np.ones(5)) == -math.inf
 
 
 def test_the_largest_entry_of_an_eigenvector_is_positive():
@@ -72,11 +70,6 @@ def test_weights_of_kernels_are_the_positive_agreements_of_norm_one():
 def test_equal_memberships_above_a_critical_exponent_are_named():
     ending = Ending(4, 4, s=-1.0, critical=0.0, parameter="annealing.end", merged=3, flat=True)
     assert ending.cause().endswith("to 1/k = 0.25; take a lower annealing.end.")
-
-
-def test_the_nearest_row_has_a_weight():
-    rows = make_rows([np.array([[0.0], [1.0], [5.0]])], [None], np.array([0.0, 1.0, 2.0]), 1)
-    assert _nearest_row(rows, -rows.shifts[0]) == 1
 
 
 def test_the_power_mean_has_no_penalty():

@@ -33,7 +33,7 @@ from rffpk import (
     RFFMultiKernelPowerKMeans,
     select_n_clusters,
 )
-from rffpk._anneal.kernel_products import CenteredKernel, kernel_coordinates
+from rffpk._anneal.kernel_rows import kernel_coordinates
 from rffpk._anneal.witnesses import (
     eigengap_scores,
     height_scores,
@@ -235,8 +235,8 @@ def test_weights_of_kernels():
 
 def test_coordinates_have_the_distances_of_a_kernel():
     for K in (X @ X.T, rbf_kernel(X[:100], gamma=0.5), np.ones((9, 9)), np.zeros((3, 3))):
-        kernel = FittedKernel(K, Specification("precomputed"))
-        found = kernel_coordinates(CenteredKernel(kernel))
+        kernel = FittedKernel(K, Specification("precomputed"), shift=True)
+        found = kernel_coordinates(kernel)
         squares = np.diagonal(K)[:, None] + np.diagonal(K) - 2 * K
         largest = max(squares.max(), 1)
         assert_allclose(cdist(found, found, "sqeuclidean"), squares, atol=1e-5 * largest)
@@ -378,7 +378,7 @@ def test_modes_are_those_of_all_levels():
 def test_heights_are_ratios_of_the_costs_of_mergers():
     costs = np.array([1.0, 1.1, 1.2, 1.3, 10.0, 12.0])  # of the mergers of 7, 6, ... clusters
     linkage = np.column_stack([np.zeros((6, 2)), np.sqrt(costs), np.zeros(6)])
-    found = height_scores(linkage)
+    found = height_scores(linkage, 8)
     log = np.log(costs[::-1])
     assert_allclose(found[3], (log[1] - log[2] - 0.5 * (log[2] - log[5])) / 3)
     assert_allclose(found[2], (log[0] - log[1] - 0.5 * (log[1] - log[3])).clip(0) / 3)

@@ -209,7 +209,7 @@ def test_smaller_samples_are_parts_of_larger_ones(rows):
     (first,), _ = row_sample.some(500)
     (second,), _ = row_sample.some(4000)
     assert np.isin(first, second).all() and len(second) == 4000
-    assert row_sample.sizes(500) == [500, 4000]
+    assert row_sample.sizes_of_starts(500, 1) == [500, 4000]
 
 
 def test_moments_are_those_of_numpy(dtype):
@@ -552,16 +552,20 @@ def test_npy_files_that_cannot_be_read(tmp_path):
     with pytest.raises(ValueError, match="is not a .npy file"):
         from_npy(tmp_path / "not.npy")
     np.save(tmp_path / "cut", np.ones((100, 3)))
-    whole = (tmp_path / "cut.npy").read_bytes()
+    source, whole = from_npy(tmp_path / "cut.npy"), (tmp_path / "cut.npy").read_bytes()
     (tmp_path / "cut.npy").write_bytes(whole[:-8])
-    with pytest.raises(ValueError, match="ends before the last row"):
-        [*from_npy(tmp_path / "cut.npy")()]
+    with pytest.raises(ValueError, match="is not a .npy file that can be read: mmap length is"):
+        [*source()]
+    np.savez(tmp_path / "archive.npz", whole)
+    with pytest.raises(ValueError, match="archive.npz is not a .npy file"):
+        from_npy(tmp_path / "archive.npz")
+    np.save(tmp_path / "narrow", np.ones((2, 3)))
     np.save(tmp_path / "wide", np.ones((2, 4)))
     np.save(tmp_path / "empty", np.empty((0, 4)))
     paths = [tmp_path / "empty.npy", tmp_path / "wide.npy"]
     assert_array_equal(np.concatenate([*from_npy(paths)()]), np.ones((2, 4)))
     with pytest.raises(ValueError, match="different numbers of columns"):
-        from_npy([tmp_path / "cut.npy", tmp_path / "wide.npy"])
+        from_npy([tmp_path / "narrow.npy", tmp_path / "wide.npy"])
     with pytest.raises(ValueError, match="paths is empty"):
         from_npy([])
 

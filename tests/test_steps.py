@@ -70,7 +70,7 @@ def test_a_step_is_a_pass_and_a_division(kind, backend, dtype):
     for record in moved.steps:
         sums, _ = one_pass(rows, theta, -3.0)
         assert record[:2] == (sums.soft, sums.hard)
-        before, theta = theta, sums.centroids(theta, dtype)
+        before, theta = theta, rows.centroids(sums, theta)
         gaps = rows.scaled(theta - before)
         assert_allclose(record.shift, np.sqrt((gaps**2).sum() / len(theta) / variance), rtol=1e-12)
     assert_array_equal(moved.theta, theta)

@@ -220,7 +220,7 @@ def test_a_graph_that_falls_apart_into_the_clusters_is_taken():
     assert [(tried["whitening"], tried["apart"]) for tried in choices] == [(None, True)] * 2
     options = [diffusion.Option(e, times) for e in (None, 1.0) for times in (1, 2)]
     agreements, apart = np.array([0.1, 0.1, 0.9, 0.9]), np.array([True, True, False, False])
-    assert diffusion.Trials(options, agreements, apart, None, 1.0).best() == 0
+    assert diffusion.Trials(options, agreements, apart, None, 1.0).best == 0
 
 
 def test_others_are_not_tried_where_the_first_agree():
@@ -297,7 +297,7 @@ def test_a_small_cluster_that_a_sample_misses_keeps_the_graph():
 
 
 def test_small_components_that_count_keep_the_graph(monkeypatch):
-    monkeypatch.setattr(diffusion.Trials, "columns_do", lambda trials: True)
+    monkeypatch.setattr(diffusion.Trials, "columns_do", True)
     X, _ = touching(2000, 2, 3)
     far = [30, 30] + 0.3 * np.random.default_rng(1).standard_normal((15, 2))
     times = [

@@ -31,7 +31,7 @@ def growth(rows: Rows, k: int, s: float) -> float:
     delta = SIZE * np.random.default_rng(0).standard_normal((k, len(rows.shift)))
     for _ in range(PASSES):
         delta *= SIZE / np.linalg.norm(delta - delta.mean(axis=0))
-        new = one_pass(rows, delta, s)[0].centroids(delta, rows.dtype)
+        new = rows.centroids(one_pass(rows, delta, s)[0], delta)
         factor = np.linalg.norm(new - new.mean(axis=0)) / SIZE
         delta = new - new.mean(axis=0)
     return float(factor)

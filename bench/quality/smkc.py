@@ -20,7 +20,7 @@ from bench.datasets import uneven_views
 from bench.scores import subspace_distance
 from rffpk import SMKC
 
-PLAIN = partial(SMKC, center=False, normalize=False, tol=1e-6)
+PLAIN = partial(SMKC, standardize=False, tol=1e-6)
 COUNTS = (50, 100, 200, 400, 800, 1600, 3200)
 
 

@@ -5,10 +5,9 @@
 Workers are processes with one thread.
 
 passes: "added" is the time of a pass over a few rows, nearly all of which is Dask's: the arguments
-    go to the workers, one task for each of them runs, and its sums come back. "Pass" are passes
-    over all rows at fixed centroids; "in tasks" is what the slower worker computes of it, and "one
-    thread" the same pass over an array. Bytes are those of pickles: of the arguments of a pass,
-    which each worker gets, and of the sums that all of them return.
+    go to the workers, one task for each partition runs, and the joined sums come back. "Pass" are
+    passes over all rows at fixed centroids, and "one thread" the same pass over an array. Bytes are
+    those of pickles: of the arguments of a pass, which each worker gets, and of the sums.
 fits: default fits beside KMeans of dask-ml (left out if it is missing), with the mean squared
     distance of the rows to the nearest center, computed alike for both.
 kills: fits during which a worker is killed at a random moment, and whether they have the bits of an
@@ -87,23 +86,15 @@ def rows_in(xs: list[np.ndarray]) -> Rows:
     return make_rows(xs, [None], None, 1, [np.zeros(COLUMNS, dtype=np.float32)])
 
 
-def seconds_of_passes(rows: Rows, theta: np.ndarray, repeats: int) -> list[tuple[float, float]]:
-    """Seconds of passes, and of the longest task in each."""
+def seconds_of_passes(rows: Rows, theta: np.ndarray, repeats: int) -> list[float]:
     one_pass(rows, theta, -math.inf)
-    found = []
-    for _ in range(repeats):
-        clock = None if rows.stream is None else rows.stream.clock
-        if clock is not None:
-            clock.lap()
-        seconds, _ = timed(partial(one_pass, rows, theta, -math.inf))
-        found.append((seconds, clock.lap()["computing"] if clock is not None else seconds))
-    return found
+    return [timed(partial(one_pass, rows, theta, -math.inf))[0] for _ in range(repeats)]
 
 
 def passes(workers: list[int], rows: int, count: int, repeats: int) -> None:
     tables.print_heading(
-        "workers", "k", "added, ms: least", "median", "pass, s", "in tasks, s", "one thread, s",
-        "sums", "bytes to a worker", "bytes of sums", "8 k (F + 3) a sum",
+        "workers", "k", "added, ms: least", "median", "pass, s", "one thread, s",
+        "bytes to a worker", "bytes of sums", "8 k (F + 3)",
     )  # fmt: skip
     for n in workers:
         with cluster(n) as client:
@@ -115,36 +106,34 @@ def passes(workers: list[int], rows: int, count: int, repeats: int) -> None:
                 added = seconds_of_passes(few, theta, 5 * repeats)
                 there = seconds_of_passes(all_rows, theta, repeats)
                 here = seconds_of_passes(array, theta, repeats)
-                sent, received, sums = bytes_of(all_rows, theta)
+                sent, received = bytes_of(all_rows, theta)
                 tables.print_row(
-                    n, k, f"{1e3 * min(added)[0]:.0f}",
-                    f"{1e3 * median(seconds for seconds, _ in added):.0f}",
-                    *(f"{seconds:.3f}" for seconds in (*min(there), min(here)[0])),
-                    sums, sent, received, 8 * k * (COLUMNS + 3) * sums,
+                    n, k, f"{1e3 * min(added):.0f}", f"{1e3 * median(added):.0f}",
+                    f"{min(there):.3f}", f"{min(here):.3f}", sent, received,
+                    8 * k * (COLUMNS + 3),
                 )  # fmt: skip
 
 
-def bytes_of(rows: Rows, theta: np.ndarray) -> tuple[int, int, int]:
-    """Bytes of the arguments of a pass and of the sums that come back, and the number of these."""
-    sent, received, results_of = [], [], dask_workers.results_of
+def bytes_of(rows: Rows, theta: np.ndarray) -> tuple[int, int]:
+    """Bytes of the arguments of a pass and of the sums that come back."""
+    sent, received, result_of = [], [], dask_workers.result_of
     send = Partitions._send
 
-    def counting_results(client: Any, futures: list[Any]) -> list[Any]:
-        found = results_of(client, futures)
-        received.extend(found)
+    def counting_result(client: Any, future: Any) -> Any:
+        found = result_of(client, future)
+        received.append(len(pickle.dumps(found)))
         return found
 
     def counting_send(self: Any, value: Any) -> Any:
         sent.append(len(pickle.dumps(value)))
         return send(self, value)
 
-    dask_workers.results_of, Partitions._send = counting_results, counting_send
+    dask_workers.result_of, Partitions._send = counting_result, counting_send
     try:
         one_pass(rows, theta, -math.inf)
     finally:
-        dask_workers.results_of, Partitions._send = results_of, send
-    count = sum(len(found.nodes) for found in received)
-    return sum(sent), sum(len(pickle.dumps(found)) for found in received), count
+        dask_workers.result_of, Partitions._send = result_of, send
+    return sum(sent), sum(received)
 
 
 def fits(workers: list[int], rows: int, count: int) -> None:
@@ -218,18 +207,19 @@ def model(rate: float, link: float, task: float) -> None:
     """Passes of the hard rule by the cost model."""
     print()
     tables.print_heading(
-        "rows", "F", "k", "machines", "computing, s", "a sum, MB", "one sum each, s",
-        "eight sums each, s", "tasks, s",
+        "rows", "F", "k", "machines", "computing, s", "a sum, MB", "sums, s", "tasks, s",
     )  # fmt: skip
     for n, F, k in ((1e9, 50, 10), (1e9, 128, 32_768), (1e12, 50, 1000), (1e12, 128, 32_768)):
         for machines in (10, 100, 1000):
             computing = 2 * n * k * F / (machines * rate * 1e9)
             size = 8 * k * (F + 3)
-            steps = math.ceil(math.log(machines, dask_workers._GROUP))
-            transfer = steps * min(machines, dask_workers._GROUP) * size / (link * 1e9)
+            # sixteen partitions on each machine, whose sums are mostly joined elsewhere
+            steps = math.ceil(math.log(16 * machines, dask_workers._GROUP))
+            transfer = steps * dask_workers._GROUP * size / (link * 1e9)
+            tasks = 16 * machines * dask_workers._GROUP / (dask_workers._GROUP - 1)
             tables.print_row(
                 f"{n:.0e}", F, k, machines, f"{computing:.3g}", f"{size / 1e6:.3g}",
-                f"{transfer:.3g}", f"{8 * transfer:.3g}", f"{(machines + 1) * task:.3g}",
+                f"{transfer:.3g}", f"{tasks * task:.3g}",
             )  # fmt: skip
 
 

@@ -20,7 +20,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from threadpoolctl import threadpool_limits
 
 from bench import commands, tables, timing
-from bench.internals import FitContext, KernelRows, KernelRun, PowerMean, Products, Stage
+from bench.internals import FitContext, KernelRows, KernelRun, PowerMean, Stage
 from bench.scores import kernel_objective
 from bench.speed.problems import Machine
 from bench.timing import seconds
@@ -36,10 +36,11 @@ def data(n: int, dtype: str, k: int = 20, d: int = 20) -> np.ndarray:
 def pass_seconds(n: int, k: int, dtype: str, threads: int, repeats: int) -> float:
     """Median seconds of a whole step on a stored kernel."""
     random = np.random.RandomState(0)
-    kernel = FittedKernel(data(n, dtype), specification("rbf", "kernel"), n_threads=threads)
+    spec = specification("rbf", "kernel")
+    kernel = FittedKernel(data(n, dtype), spec, n_threads=threads, shift=True)
     W = np.eye(n)[random.choice(n, k, replace=False)]
-    products = Products([kernel], threads, True)
-    rows = KernelRows(products, None, PowerMean(), FitContext(random, n_threads=threads))
+    context = FitContext(random, n_threads=threads)
+    rows = KernelRows([kernel], None, PowerMean(), context)
     run = KernelRun(rows, W, rows.equal)
     step = partial(run.follow, Stage("anneal", -3.0))
     step()

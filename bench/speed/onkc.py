@@ -17,7 +17,7 @@ import numpy as np
 
 from bench import commands, tables, timing
 from bench.datasets import MULTI_VIEW, gaussian_views, prepared_views
-from bench.internals import onkc
+from bench.internals import baselines
 
 RHOS = (2.0**-6, 0.25, 1.0)
 SETS = ("prokaryotic", "proteinfold", "leaves100", "mfeat", "landuse21")
@@ -25,22 +25,22 @@ SETS = ("prokaryotic", "proteinfold", "leaves100", "mfeat", "landuse21")
 
 def fit(views: list[np.ndarray], k: int, rho: float, few: float, iterations: int) -> tuple:
     """CPU seconds, objectives, and the number of positive eigenvalues of the last B."""
-    before, onkc._FEW = onkc._FEW, few
+    before, baselines._FEW = baselines._FEW, few
     counts = []
-    part = onkc.positive_part
+    part = baselines.positive_part
 
     def counted(values: np.ndarray, vectors: np.ndarray) -> np.ndarray:
         counts.append(int((values > 0).sum()))
         return part(values, vectors)
 
-    onkc.positive_part = counted
+    baselines.positive_part = counted
     try:
         started = timing.clocks()
-        model = onkc.ONKC(k, rho=rho, max_iter=iterations, tol=0.0, random_state=0, n_jobs=1)
+        model = baselines.ONKC(k, rho=rho, max_iter=iterations, tol=0.0, random_state=0, n_jobs=1)
         model.fit(views)
         took = timing.clocks() - started
     finally:
-        onkc._FEW, onkc.positive_part = before, part
+        baselines._FEW, baselines.positive_part = before, part
     return took[1], np.array([record["objective"] for record in model.history_]), counts[-1]
 
 
@@ -57,7 +57,7 @@ def main() -> None:
         k = len(np.unique(y))
         for rho in RHOS:
             every, expected, _ = fit(views, k, rho, 0.0, args.iterations)
-            few, found, positive = fit(views, k, rho, onkc._FEW, args.iterations)
+            few, found, positive = fit(views, k, rho, baselines._FEW, args.iterations)
             tables.print_row(
                 f"{name} ({len(y)}, {k})", f"{rho:g}", positive, f"{every:.2f}", f"{few:.2f}",
                 f"{every / few:.1f}", f"{np.abs(found / expected - 1).max():.0e}",

@@ -35,7 +35,7 @@ from bench.timing import clocks
 from rffpk import SMKC, PowerKMeans, SimpleMKKM, show_config
 
 # Without centering and normalisation, like the direct algorithm below.
-PLAIN = partial(SMKC, center=False, normalize=False, tol=1e-6)
+PLAIN = partial(SMKC, standardize=False, tol=1e-6)
 
 Array = np.ndarray
 Truncation = Callable[[Array, int], tuple[Array, Array]]

@@ -16,16 +16,16 @@ if TYPE_CHECKING:
     from rffpk.exact import KernelKMeans as KernelKMeans
     from rffpk.exact import KernelPowerKMeans as KernelPowerKMeans
     from rffpk.exact import MultiKernelPowerKMeans as MultiKernelPowerKMeans
-    from rffpk.fusion.coregsc import CoregSC as CoregSC
+    from rffpk.fusion.baselines import LKAM as LKAM
+    from rffpk.fusion.baselines import LMKKM as LMKKM
+    from rffpk.fusion.baselines import MVCLFA as MVCLFA
+    from rffpk.fusion.baselines import ONKC as ONKC
+    from rffpk.fusion.baselines import CoregSC as CoregSC
     from rffpk.fusion.famkkm import FAMKKM as FAMKKM
-    from rffpk.fusion.lkam import LKAM as LKAM
-    from rffpk.fusion.lmkkm import LMKKM as LMKKM
     from rffpk.fusion.mkkm import MKKM as MKKM
+    from rffpk.fusion.mkkm import MKKMMR as MKKMMR
     from rffpk.fusion.mkkm import AverageMKKM as AverageMKKM
-    from rffpk.fusion.mkkm_mr import MKKMMR as MKKMMR
-    from rffpk.fusion.mvclfa import MVCLFA as MVCLFA
     from rffpk.fusion.nystroem import NystroemKernelKMeans as NystroemKernelKMeans
-    from rffpk.fusion.onkc import ONKC as ONKC
     from rffpk.fusion.rmkkm import RMKKM as RMKKM
     from rffpk.fusion.simplemkkm import SimpleMKKM as SimpleMKKM
     from rffpk.fusion.smkc import SMKC as SMKC
@@ -57,15 +57,10 @@ _HOMES = {
     "_utils.config": ["__version__", "get_include", "show_config"],
     "diffusion": ["DiffusionPowerKMeans"],
     "exact": ["KernelKMeans", "KernelPowerKMeans", "MultiKernelPowerKMeans"],
-    "fusion.coregsc": ["CoregSC"],
+    "fusion.baselines": ["CoregSC", "LKAM", "LMKKM", "MVCLFA", "ONKC"],
     "fusion.famkkm": ["FAMKKM"],
-    "fusion.lkam": ["LKAM"],
-    "fusion.lmkkm": ["LMKKM"],
-    "fusion.mkkm": ["MKKM", "AverageMKKM"],
-    "fusion.mkkm_mr": ["MKKMMR"],
-    "fusion.mvclfa": ["MVCLFA"],
+    "fusion.mkkm": ["MKKM", "MKKMMR", "AverageMKKM"],
     "fusion.nystroem": ["NystroemKernelKMeans"],
-    "fusion.onkc": ["ONKC"],
     "fusion.rmkkm": ["RMKKM"],
     "fusion.simplemkkm": ["SimpleMKKM"],
     "fusion.smkc": ["SMKC"],

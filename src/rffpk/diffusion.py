@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import sys
 from dataclasses import field
-from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,6 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import euclidean_distances, pairwise_distances_argmin
 
 from rffpk._anneal import centroid_model
+from rffpk._anneal.annealing import search_parameters
 from rffpk._anneal.fit import FitResult, Problem
 from rffpk._anneal.search import FitContext
 from rffpk._rows.sample import RowSample
@@ -50,29 +50,26 @@ _LEAST_EXPONENT = -1.5
 class DiffusionPowerKMeans(AnnealedClusterer):
     """Power k-means on diffusion features: annealed spectral clustering.
 
-    Rows are mapped to the features of a `DiffusionMap`, in which clusters of whatever shape are
-    groups that are far apart, and power k-means runs on these. Its objective is a normalised cut of
-    the graph of neighbors after a time of diffusion (Dhillon, Guan, Kulis: Kernel k-means, spectral
-    clustering and normalized cuts. KDD 2004; ``docs/math.md``, eq. (17.6)).
+    Rows are mapped to the features of a `DiffusionMap`, in which clusters of whatever shape are far
+    apart, and power k-means runs on these. Its objective is a normalised cut of the graph of
+    neighbors after a time of diffusion (Dhillon, Guan, Kulis: Kernel k-means, spectral clustering
+    and normalized cuts. KDD 2004; ``docs/math.md``, eq. (17.6)).
 
     The map costs O(n_samples n_landmarks n_features), a pass O(n_samples n_components k), with at
     most 2 k components. `predict` gives rows that were fitted their labels.
 
-    With ``metric="precomputed"`` X is a graph of shape (n_samples, n_samples), sparse or dense, of
-    affinities >= 0, larger for nearer rows, taken as (A + A') / 2; new rows have affinities to the
-    fitted rows, (n_new, n_samples). `n_neighbors`, `n_landmarks` and `whitening` must have their
-    defaults, and `noise` and `partial_fit` need rows. ``docs/tasks.md`` shows where graphs come
-    from.
+    With ``metric="precomputed"`` X is a graph of shape (n_samples, n_samples), sparse or dense,
+    with affinities >= 0, taken as (A + A') / 2; new rows have affinities to the fitted rows.
+    `n_neighbors`, `n_landmarks` and `whitening` keep their defaults; `noise` and `partial_fit` need
+    rows (``docs/tasks.md``).
 
     `fit` raises a ValueError or TypeError for bad input. A ConvergenceWarning says if `max_iter`
-    ended a run, if clusters have no rows, or if more than n_clusters connected components of the
-    graph count. ``docs/annealing.md`` has the starts.
+    ended a run, or if clusters are empty or fewer than the graph's connected components that count.
 
     Parameters
     ----------
     n_clusters : {"coarse", "auto", "fine"} or int, default=8
-        Number of clusters k, from 1 to n_samples. "auto": found in the rows; may be 1. "coarse",
-        "fine": the least and the largest that are better than one (``docs/clusters_number.md``).
+        Number k of clusters, 1 to n_samples, or how to find it (``docs/clusters_number.md``).
     n_init : "auto" or int, default="auto"
         Number of starts, at least 1; the best is kept. "auto": three of different kinds; one from
         100 clusters on, or with another `init` or schedule.
@@ -98,23 +95,19 @@ class DiffusionPowerKMeans(AnnealedClusterer):
     max_iter : int, default=1000
         Largest number of passes of a start, on each larger sample, and on all rows.
     tol : float, default=0.001
-        Tolerance >= 0: passes end when the root mean square shift of the centroids in one is at
-        most `tol` times the standard deviation of the features (the root of their total variance).
+        Passes end when centroids move by at most `tol` >= 0 times the root of the total variance.
     noise : "auto", float or None, default=None
-        Rows far from others get the label -1 and move no centroid (``docs/noise.md``). A number in
-        (0, 1): the farthest, with this share of the weight. "auto": those beyond a gap of the
-        distances, if there is one. Not for collections of Dask or missing views.
+        Share of the weight, in (0, 1), of the farthest rows, which get the label -1 and move no
+        centroid; "auto": those beyond a gap (``docs/noise.md``). Not with Dask or missing views.
     n_components : "auto" or int, default="auto"
         Number of features, the slowest functions of the walk. "auto": those that have not decayed
         at `time` and do not live on few rows, at most two for each cluster.
     n_neighbors : "auto" or int, default="auto"
-        Number of landmarks that the walk can step to from a row. "auto": 8 if landmarks are
-        centroids; 2.5 log(m) mutual ones if they are the m distinct rows. Of 20 000 rows or more
-        most of these are found (``docs/math.md``, section 17).
+        Number of landmarks that the walk steps to from a row. "auto": 8 centroids, or of m distinct
+        rows 2.5 log(m) mutual neighbors, from 20 000 rows on most of them.
     n_landmarks : "auto" or int, default="auto"
-        Number of landmarks: all distinct rows if these are no more, otherwise centroids of a few
-        passes of k-means on m sampled rows. "auto": all of up to 200 000 rows (30 000 sparse ones,
-        4e8 / k^2 for k > 44), otherwise 5 sqrt(m) or more (``docs/math.md``, section 17).
+        Number of landmarks: the distinct rows if no more, else centroids of a sample. "auto": all
+        of up to 200 000 rows, else 5 sqrt(n_samples) or more (``docs/math.md``, section 17).
     time : "auto" or float, default="auto"
         Length of the walks, in steps, > 0. "auto": three relaxation times of the k-th slowest
         function, at most 10^6.
@@ -122,11 +115,9 @@ class DiffusionPowerKMeans(AnnealedClusterer):
         Distance by which neighbors are chosen. "cosine": rows are scaled to length one first; rows
         of zeros stay. "precomputed": X is a graph of affinities, see above.
     whitening : "auto", None or float, default="auto"
-        A number from 0 to 1: neighbors by at most 2 k principal components, divided by this power
-        of their standard deviations; from 8 components on rows get length one. None: columns.
-        "auto": None or 1, or the clusters of the columns themselves, by trials on a sample
-        (``docs/math.md``, section 20); None with "cosine", and from 100 clusters on where landmarks
-        are centroids. A given `n_neighbors` adds 0.5 to the trials.
+        A power from 0 to 1 of their standard deviations by which at most 2 k principal components
+        are divided for the graph; from 8 on rows get length one. None: columns. "auto": None or 1,
+        or the clusters of the columns themselves, by trials (``docs/math.md``, section 20).
     cache : "auto", bool or int, default="auto"
         Whether features are stored, in the dtype of X. "auto": if they take at most a quarter of
         the available memory; a number: at most so many bytes. True: always, or a MemoryError.
@@ -145,9 +136,8 @@ class DiffusionPowerKMeans(AnnealedClusterer):
     inertia_, objective_ : float
         k-means objective of `labels_` on the features; the minimised sum at `s_`.
     s_, membership_exponent_ : float
-        Last finite exponent of the best start (of the last, if that was plain k-means); default
-        exponent of `predict_proba`: `s_` after a soft end, else by ``docs/math.md``, eq. (8.6), at
-        least -1.5.
+        Last finite exponent of the best start; default exponent of `predict_proba`: `s_` after a
+        soft end, else by ``docs/math.md``, eq. (8.6), at least -1.5.
     n_iter_, sample_size_ : int
         Number of passes of the best start and of all that followed it; rows that starts ran on.
     n_buffered_ : int
@@ -197,12 +187,12 @@ class DiffusionPowerKMeans(AnnealedClusterer):
                 "distances. Fit the rows that the graph was made of instead."
             )
 
-    def _problem(self, **more: Any) -> Problem:
-        return super()._problem(
-            maps=self._maps, cache=self.cache,
+    def _problem(self) -> Problem:
+        return Problem(
+            search_parameters(self), maps=self._maps, cache=self.cache,
             n_map_rows=sys.maxsize if is_graph(self) else map_rows(self.n_landmarks),
             rows_name="the diffusion map of X",
-            published=self._published, least_exponent=_LEAST_EXPONENT, **more,
+            published=self._published, least_exponent=_LEAST_EXPONENT,
         )  # fmt: skip
 
     def _measure(self, X: Any, want: str, s: float | None = None, sample_weight: Any = None) -> Any:
@@ -217,9 +207,9 @@ class DiffusionPowerKMeans(AnnealedClusterer):
         self.feature_map_ = chosen_map(self, self, xs[0], weight, context, or_columns=True)
         return [self.feature_map_ if self.feature_map_.time_ else None]
 
-    def _published(self, result: FitResult, context: FitContext) -> None:
+    def _published(self, result: FitResult) -> None:
         if self.feature_map_.time_:
-            warn_of_components(self.feature_map_, context.k)
+            warn_of_components(self.feature_map_, result.prepared.context.k)
         else:
             self.cache_ = False
 
@@ -228,7 +218,7 @@ def _apart(mapped: DiffusionMap, centers: Array, gaps: Array) -> Array:
     """The squared distances between centroids, but in proportion to those of the means of their
     landmarks where they are in other components of the graph, which are farther apart than any in
     one: all components are as far from each other by the functions. Clusters without landmarks are
-    where the first one is."""
+    where the nearest one is."""
     constant = centers[:, : mapped._spectrum.n_constant].astype(np.float64)
     other = gaps_of(constant @ constant.T) > 1
     if not other.any():
@@ -236,8 +226,8 @@ def _apart(mapped: DiffusionMap, centers: Array, gaps: Array) -> Array:
     neighbourhoods: Any = mapped._neighbourhoods
     landmarks = neighbourhoods.landmarks
     labels = pairwise_distances_argmin(mapped.landmark_features_, centers)
-    first = landmarks[np.zeros(len(centers), dtype=np.intp)]
-    means = dense(cluster_means(landmarks, None, labels, first))
+    nearest = landmarks[pairwise_distances_argmin(centers, mapped.landmark_features_)]
+    means = dense(cluster_means(landmarks, None, labels, nearest))
     near = euclidean_distances(in_range(means), squared=True)
     least = max(near[other].min(), np.finfo(float).tiny)
     return np.where(other, gaps.max() * np.maximum(near / least, 1), gaps)
@@ -282,31 +272,25 @@ class Trials(NamedTuple):
     between: float  # density between these where they are alike, see `density_between`
 
     @property
-    def plain(self) -> Array:
-        """Whether nothing is whitened."""
-        return np.array([option.whitening is None for option in self.options])
-
     def first(self) -> Array:
         """The options that go before all others, if there are any: those whose graph decides, or
         all on the columns if these find what power k-means finds there, which has other errors."""
         if self.columns is None:
             return self.apart
-        alike = self.columns[self.plain].min(initial=1.0) >= _ALL_LIKE_COLUMNS
-        return self.plain & alike
+        plain = np.array([option.whitening is None for option in self.options])
+        return plain & (self.columns[plain].min(initial=1.0) >= _ALL_LIKE_COLUMNS)
 
+    @property
     def best(self) -> int:
         """The number of the option that is taken."""
-        first = self.first()
-        judged = np.where(first | ~first.any(), self.agreements, -np.inf)
+        judged = np.where(self.first | ~self.first.any(), self.agreements, -np.inf)
         return int(np.argmax(judged >= judged.max() - _ALIKE))
 
-    def columns_are_alike(self) -> bool:
-        """Whether the columns' own clusters are much like those of the graph that is taken."""
-        return self.columns is not None and bool(self.columns[self.best()] >= _LIKE_COLUMNS)
-
+    @property
     def columns_do(self) -> bool:
-        """Whether there is a valley between any two of them, too."""
-        return self.columns_are_alike() and self.between <= _BETWEEN
+        """Whether the columns' own clusters are much like those of the graph that is taken, with a
+        valley between any two of them."""
+        return self.between <= _BETWEEN
 
 
 def chosen_map(
@@ -335,17 +319,19 @@ def chosen_map(
         parameters.n_landmarks, len(X), context.k, isinstance(X, SparseRows)
     )  # a sample has too few rows of each cluster
     is_choice = len(options) > 2 and context.k > 1 and not is_many  # two options agree alike
-    or_columns = or_columns and is_choice and _is_automatic(parameters)
+    # where nothing is asked of the map, none may be taken
+    asked = {parameters.n_components, parameters.n_landmarks, parameters.time} != {"auto"}
+    or_columns = or_columns and is_choice and options == _OPTIONS and not asked
     of_words = or_columns and shows_words(X, weight)
     if is_choice and not of_words:
         x, p = _sampled(X, weight, context)
         trials = _trials(estimator, parameters, options, x, p, context, or_columns, shared)
-        if x is not X or not isinstance(parameters.n_landmarks, str):  # which would be drawn anew
+        if x is not X or parameters.n_landmarks != "auto":  # which would be drawn anew
             shared = Shared()
     graph: UseOfGraph = "never" if of_words else "always"
-    if trials is not None and trials.columns_do():
+    if trials is not None and trials.columns_do:
         graph = "if shown"
-    option = options[0] if trials is None else trials.options[trials.best()]
+    option = options[0] if trials is None else trials.options[trials.best]
     mapped = fit_diffusion_map(
         estimator, parameters, X, weight, context.random, unit_variance, *option, graph=graph,
         shared=shared,
@@ -355,12 +341,6 @@ def chosen_map(
     if is_choice and context.history.progress is not None:
         context.history.progress.say(_reason(trials, mapped))
     return mapped
-
-
-def _is_automatic(parameters: Any) -> bool:
-    """Whether nothing is asked of the map, so that none may be taken."""
-    free = parameters.n_components, parameters.n_landmarks, parameters.time
-    return _options(parameters) == _OPTIONS and all(isinstance(each, str) for each in free)
 
 
 def _choices(trials: Trials) -> list[dict[str, Any]]:
@@ -381,7 +361,7 @@ def _reason(trials: Trials | None, mapped: DiffusionMap) -> str:
             "The columns are clustered themselves: near rows hardly differ in those of two values, "
             "such as words."
         )
-    best = trials.best()
+    best = trials.best
     if not mapped.time_ and trials.columns is not None:
         return (
             "The columns are clustered themselves: their clusters are nearly those of the graph of "
@@ -389,7 +369,7 @@ def _reason(trials: Trials | None, mapped: DiffusionMap) -> str:
         )
     whitening, times = trials.options[best]
     why = "agrees most with the others"
-    if trials.first()[best]:
+    if trials.first[best]:
         why = "falls apart into the clusters" if trials.apart[best] else "has those of the columns"
     return (
         f"Of {len(trials.options)} graphs that with whitening={whitening} and {times} times the "
@@ -419,27 +399,31 @@ def _trials(
     or_columns: bool,
     shared: Shared,
 ) -> Trials:
-    """Clusters of a sample of the rows by each map, and by the columns themselves."""
+    """Clusters of a sample of the rows by each map, and by the columns themselves. Others are not
+    tried where those on the columns fall apart, or are much the same with one that is whitened."""
     random = np.random.RandomState(context.random.randint(2**31 - 1))
-    tried = dict[Option, _Trial]()
     plain = [option for option in options if option.whitening is None]
-    for option in plain + options[: len(plain) - 1 : -1]:  # then what differs most from these
-        tried[option] = _Trial(
-            *tried_clusters(estimator, parameters, x, p, random, *option, shared)
-        )
-        if _is_clear(tried):
+    tried, partitions, decides = list[Option](), list[Array](), True
+    same = np.eye(len(options))  # the adjusted Rand index of each two
+    for i, option in enumerate(plain + options[: len(plain) - 1 : -1]):  # what differs most next
+        labels, apart = tried_clusters(estimator, parameters, x, p, random, *option, shared)
+        same[i, :i] = same[:i, i] = [adjusted_rand_index(other, labels) for other in partitions]
+        tried.append(option)
+        partitions.append(labels)
+        # whitening can make components of its own, and too few neighbours can, too
+        decides = decides and (apart or option not in plain)
+        if i > 0 and (decides or (i > 1 and same[: i + 1, : i + 1].min() >= _SAME)):
             break
-    options = [option for option in options if option in tried]
-    partitions = [tried[option].labels for option in options]
-    found = _indices(partitions)
-    agreements = (found.sum(axis=0) - 1) / (len(options) - 1)
-    decides = np.array([_decides(tried) and option.whitening is None for option in options])
-    trials = Trials(options, agreements, decides, None, math.inf)
-    if not or_columns or decides.any():
+    order = sorted(range(len(tried)), key=lambda i: options.index(tried[i]))
+    tried, partitions = [tried[i] for i in order], [partitions[i] for i in order]
+    agreements = (same[np.ix_(order, order)].sum(axis=0) - 1) / (len(tried) - 1)
+    first = np.array([decides and option in plain for option in tried])
+    trials = Trials(tried, agreements, first, None, math.inf)
+    if not or_columns or decides:
         return trials
-    labels = settled_labels(x, p, partitions[trials.best()], context.n_threads)
+    labels = settled_labels(x, p, partitions[trials.best], context.n_threads)
     trials = _beside_columns(trials, partitions, x, p, labels)
-    if trials.columns_do() or trials.first().any():
+    if trials.columns_do or trials.first.any():
         labels = _clusters_of_columns(x, p, context.k, context.n_threads)
         trials = _beside_columns(trials, partitions, x, p, labels)
     return trials
@@ -451,39 +435,9 @@ def _beside_columns(
     """The same with what clusters of the columns say."""
     indices = np.array([adjusted_rand_index(labels, each) for each in partitions])
     trials = trials._replace(columns=indices, between=math.inf)
-    if trials.columns_are_alike():
+    if indices[trials.best] >= _LIKE_COLUMNS:
         trials = trials._replace(between=density_between(X, labels, weight))
     return trials
-
-
-class _Trial(NamedTuple):
-    """What a map that is tried says."""
-
-    labels: Array
-    is_apart: bool
-
-
-def _decides(tried: dict[Option, _Trial]) -> bool:
-    """Whether all graphs on the columns fall apart into the clusters: whitening can make components
-    of its own, and too few neighbours can, too."""
-    apart = [trial.is_apart for option, trial in tried.items() if option.whitening is None]
-    return len(apart) > 0 and all(apart)
-
-
-def _is_clear(tried: dict[Option, _Trial]) -> bool:
-    """Whether others need not be tried: those on the columns fall apart, or these and one that is
-    whitened are much the same."""
-    if len(tried) < 2 or _decides(tried):
-        return len(tried) > 1
-    return len(tried) > 2 and _indices([each.labels for each in tried.values()]).min() >= _SAME
-
-
-def _indices(partitions: list[Array]) -> Array:
-    """The adjusted Rand index of each two."""
-    found = np.eye(len(partitions))
-    for i, j in combinations(range(len(partitions)), 2):
-        found[i, j] = found[j, i] = adjusted_rand_index(partitions[i], partitions[j])
-    return found
 
 
 def _sampled(X: Columns, weight: Array | None, context: FitContext) -> tuple[Columns, Array | None]:

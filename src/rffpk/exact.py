@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import field
+from dataclasses import field, replace
 from functools import partial
-from typing import Any
+from typing import Any, get_args
 
-from rffpk._anneal import search
 from rffpk._anneal.annealing import (
     OF_KERNELS,
     Annealing,
@@ -18,11 +17,11 @@ from rffpk._anneal.annealing import (
     check_annealing,
     search_parameters,
 )
-from rffpk._anneal.kernel_fit import KernelInit, KernelProblem, check_search, measure
+from rffpk._anneal.kernel_fit import KernelInit, KernelProblem, measure
 from rffpk._anneal.kernel_fit import fit as fit_by_kernels
-from rffpk._anneal.kernel_steps import KernelRun
-from rffpk._anneal.objective import WeightedViews
-from rffpk._rows.store import Cache
+from rffpk._anneal.objective import PowerMean, WeightedViews
+from rffpk._anneal.search import Plan
+from rffpk._rows.store import Cache, check_cache
 from rffpk._utils import validation
 from rffpk._utils.arrays import Array, Numbers
 from rffpk._utils.estimator import Clusterer, parameters
@@ -34,7 +33,6 @@ from rffpk.maps.kernels import (
     PairwiseKernel,
     Precomputed,
     check_kernels,
-    check_one_kernel,
     one_kernel,
 )
 
@@ -52,17 +50,16 @@ class KernelKMeans(Clusterer):
     kernel, where distances follow from the kernel alone (Dhillon, Guan, Kulis: Kernel k-means,
     spectral clustering and normalized cuts. KDD 2004).
 
-    Starts run on principal components of the kernel, and the best ends with passes over the kernel
-    itself, each a product of an n x n with an n x n_clusters matrix. With n rows O(n^2) memory if
-    the kernel is stored, otherwise O(n n_clusters). The kernel of a float32 X has errors of some
-    1e-7 of its spread. ``docs/exact.md`` has times. `fit` raises a
-    ValueError or TypeError for bad input.
+    Starts run on principal components of the kernel, and the best ends with passes over the kernel,
+    products of an n x n with an n x k matrix. With n rows O(n^2) memory if the kernel is stored,
+    otherwise O(n k). The kernel of a float32 X has errors of some 1e-7 of its spread.
+    ``docs/exact.md`` has the starts and times. `fit` raises a ValueError or TypeError for bad
+    input.
 
     Parameters
     ----------
     n_clusters : {"coarse", "auto", "fine"} or int, default=8
-        Number of clusters k, from 1 to n_samples. "auto": found in the rows; may be 1. "coarse",
-        "fine": the least and the largest that are better than one (``docs/clusters_number.md``).
+        Number k of clusters, 1 to n_samples, or how to find it (``docs/clusters_number.md``).
     n_init : "auto" or int, default="auto"
         Number of starts, at least 1; the best is kept. "auto": ten; one if `init` is an array.
     store_memberships : bool, default=False
@@ -74,13 +71,11 @@ class KernelKMeans(Clusterer):
     verbose : int, default=0
         1: a line every five seconds at most, and one at the end; 2: a line for each pass.
     kernel : str or callable, default="rbf"
-        A name of scikit-learn's pairwise kernels, "precomputed" (X is it), or a function of two
-        rows.
+        A pairwise kernel of scikit-learn, a function of two rows, or "precomputed" (X is it).
     gamma : {"mean", "median", "scale"}, float or None, default="mean"
-        For "rbf" and "laplacian" "mean": 1 / (2 mean distance) over pairs of rows, squared
-        Euclidean, for "laplacian" the sum of absolute differences; "median": with the median;
-        "scale": 1 / (n_features * X.var()). A number must be > 0. None, and the words for other
-        kernels: scikit-learn's default.
+        For "rbf" and "laplacian" "mean": 1 / (2 mean distance) of rows, squared Euclidean or
+        absolute; "median": with the median; "scale": 1 / (n_features X.var()). A number is > 0.
+        None, and the words for other kernels: scikit-learn's default.
     kernel_params : dict or None, default=None
         Parameters of a callable; of a named kernel "degree" (>= 0, by default 3), "coef0" (by
         default 1), and "gamma", which comes before `gamma`.
@@ -91,13 +86,11 @@ class KernelKMeans(Clusterer):
     max_iter : int, default=300
         Largest number of passes of a start, and of those of ``init="k-means"`` before it.
     tol : float, default=0.0
-        Tolerance >= 0: passes end when the root mean square shift of the centroids in one is at
-        most `tol` times the standard deviation of the features (the root of their total variance);
+        Passes end when centroids move by at most `tol` >= 0 times the root of the total variance;
         0: when no label changes.
     cache : "auto", bool or int, default="auto"
-        Whether kernel matrices are stored, in the dtype of X. "auto": if they take at most a
-        quarter of the available memory; a number: at most so many bytes. True: always, or a
-        MemoryError.
+        Whether kernel matrices are stored, in the dtype of X. "auto": in at most a quarter of
+        available memory; a number: in so many bytes. True: always, or a MemoryError.
 
     Attributes
     ----------
@@ -111,12 +104,10 @@ class KernelKMeans(Clusterer):
         Kernel k-means objective of `labels_`; the minimised sum at `s_`.
     s_, membership_exponent_ : float
         -inf, that of the minimum; default exponent of `predict_proba` (``docs/math.md``, eq. 8.6).
-    n_iter_ : int
-        Number of passes of the best start.
+    n_iter_, history_ : int and list of dict
+        Passes of the best start; records of passes and starts with the keys in ``docs/api.md``.
     cache_ : bool
         Whether the kernel matrices were stored.
-    history_ : list of dict
-        Records of passes and starts, in order; ``docs/api.md`` describes their keys.
     memberships_ : ndarray of shape (n_samples, n_clusters)
         Memberships of the rows, as `predict_proba` gives them; set if `store_memberships`.
     n_features_in_, feature_names_in_ : int and ndarray of str, shape (n_features_in_,)
@@ -146,19 +137,17 @@ class KernelKMeans(Clusterer):
 
     fit, _measure = fit_by_kernels, measure
 
+    annealing: Any = field(default=None, init=False)  # a parameter of KernelPowerKMeans
+
+    _annealed = False
+
     def _check_parameters(self) -> None:
-        check_search(self)
-        check_one_kernel(self, PRECOMPUTED)
+        _check_search(self)
+        one_kernel(self, PRECOMPUTED)
 
-    def _problem(self, **more: Any) -> KernelProblem:
-        precomputed = is_option(self.kernel, PRECOMPUTED)
-        kernels = PRECOMPUTED if precomputed else [one_kernel(self)]
-        return KernelProblem(kernels, **{"plan": self._plan, "init": self.init, **more})
-
-    def _plan(self, k: int, critical: float) -> search.Plan:
-        schedule = search.Schedule(-math.inf, -math.inf, int(self.max_iter), float(self.tol))
-        starts = search.given_starts(schedule, self.init, self.n_init, _AUTO_EQUAL_STARTS)
-        return search.Plan(starts)
+    def _problem(self) -> KernelProblem:
+        given = is_option(self.kernel, PRECOMPUTED)
+        return _problem_of(self, PRECOMPUTED if given else [one_kernel(self)], PowerMean())
 
 
 @parameters
@@ -166,24 +155,21 @@ class KernelPowerKMeans(KernelKMeans):
     """Kernel power k-means with an exact kernel (KPK).
 
     Minimises sum_i M_s(d_i1, ..., d_ik) over k centroids theta_j in the space of a kernel, with
-    d_ij = ||phi(x_i) - theta_j||^2 and the power mean M_s(y) = ((1/k) sum_j y_j^s)^(1/s) with
-    exponent s < 0 (Paul, Chakraborty, Das, Xu: Kernel k-means, by all means: algorithms and strong
-    consistency). While s falls to minus infinity, the objective becomes that of kernel k-means.
-    `RFFKernelPowerKMeans` does the same with random features, in time and memory linear in
-    n_samples.
+    d_ij = ||phi(x_i) - theta_j||^2 and the power mean M_s(y) = ((1/k) sum_j y_j^s)^(1/s), s < 0,
+    while s falls to minus infinity, where this is kernel k-means (Paul, Chakraborty, Das, Xu:
+    Kernel k-means, by all means: algorithms and strong consistency). `RFFKernelPowerKMeans` does it
+    in time and memory linear in n_samples.
 
-    Starts run on principal components of the kernel, and the best ends with passes over the kernel
-    itself, each a product of an n x n with an n x n_clusters matrix. With n rows O(n^2) memory if
-    the kernel is stored, otherwise O(n n_clusters). The kernel of a float32 X has errors of some
-    1e-7 of its spread. That paper's protocol is ``annealing="paper",
-    n_init=20``. ``docs/exact.md`` has the starts, principal components and times. `fit` raises a
-    ValueError or TypeError for bad input.
+    Starts run on principal components of the kernel, and the best ends with passes over the kernel,
+    products of an n x n with an n x k matrix. With n rows O(n^2) memory if the kernel is stored,
+    otherwise O(n k). The kernel of a float32 X has errors of some 1e-7 of its spread. That paper's
+    protocol is ``annealing="paper", n_init=20``. ``docs/exact.md`` has the starts and times. `fit`
+    raises a ValueError or TypeError for bad input.
 
     Parameters
     ----------
     n_clusters : {"coarse", "auto", "fine"} or int, default=8
-        Number of clusters k, from 1 to n_samples. "auto": found in the rows; may be 1. "coarse",
-        "fine": the least and the largest that are better than one (``docs/clusters_number.md``).
+        Number k of clusters, 1 to n_samples, or how to find it (``docs/clusters_number.md``).
     n_init : "auto" or int, default="auto"
         Number of starts, at least 1; the best is kept. "auto": eight, or five with swaps on
         principal components of the kernel; one with another `init` or schedule.
@@ -196,13 +182,11 @@ class KernelPowerKMeans(KernelKMeans):
     verbose : int, default=0
         1: a line every five seconds at most, and one at the end; 2: a line for each pass.
     kernel : str or callable, default="rbf"
-        A name of scikit-learn's pairwise kernels, "precomputed" (X is it), or a function of two
-        rows.
+        A pairwise kernel of scikit-learn, a function of two rows, or "precomputed" (X is it).
     gamma : {"mean", "median", "scale"}, float or None, default="mean"
-        For "rbf" and "laplacian" "mean": 1 / (2 mean distance) over pairs of rows, squared
-        Euclidean, for "laplacian" the sum of absolute differences; "median": with the median;
-        "scale": 1 / (n_features * X.var()). A number must be > 0. None, and the words for other
-        kernels: scikit-learn's default.
+        For "rbf" and "laplacian" "mean": 1 / (2 mean distance) of rows, squared Euclidean or
+        absolute; "median": with the median; "scale": 1 / (n_features X.var()). A number is > 0.
+        None, and the words for other kernels: scikit-learn's default.
     kernel_params : dict or None, default=None
         Parameters of a callable; of a named kernel "degree" (>= 0, by default 3), "coef0" (by
         default 1), and "gamma", which comes before `gamma`.
@@ -213,12 +197,10 @@ class KernelPowerKMeans(KernelKMeans):
     max_iter : int, default=1000
         Largest number of passes of a start, and of those of ``init="k-means"`` before it.
     tol : float, default=0.0001
-        Tolerance >= 0: passes end when the root mean square shift of the centroids in one is at
-        most `tol` times the standard deviation of the features (the root of their total variance).
+        Passes end when centroids move by at most `tol` >= 0 times the root of the total variance.
     cache : "auto", bool or int, default="auto"
-        Whether kernel matrices are stored, in the dtype of X. "auto": if they take at most a
-        quarter of the available memory; a number: at most so many bytes. True: always, or a
-        MemoryError.
+        Whether kernel matrices are stored, in the dtype of X. "auto": in at most a quarter of
+        available memory; a number: in so many bytes. True: always, or a MemoryError.
     annealing : {"auto", "paper"}, Annealing or None, default="auto"
         How the exponent s falls. "auto": adaptively from the critical exponent, to passes of
         k-means. "paper": ``Annealing(start=-1.0, factor=1.04, passes=5)``, with `init` "random" for
@@ -237,12 +219,10 @@ class KernelPowerKMeans(KernelKMeans):
     s_, membership_exponent_ : float
         Last finite exponent of the best start (of the last, if that was plain k-means); default
         exponent of `predict_proba`: `s_` after a soft end, else by ``docs/math.md``, eq. (8.6).
-    n_iter_ : int
-        Number of passes of the best start.
+    n_iter_, history_ : int and list of dict
+        Passes of the best start; records of passes and starts with the keys in ``docs/api.md``.
     cache_ : bool
         Whether the kernel matrices were stored.
-    history_ : list of dict
-        Records of passes and starts, in order; ``docs/api.md`` describes their keys.
     memberships_ : ndarray of shape (n_samples, n_clusters)
         Memberships of the rows, as `predict_proba` gives them; set if `store_memberships`.
     n_features_in_, feature_names_in_ : int and ndarray of str, shape (n_features_in_,)
@@ -263,14 +243,7 @@ class KernelPowerKMeans(KernelKMeans):
     max_iter: int = 1000
     tol: float = 1e-4
 
-    _paper = OF_KERNELS
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_annealing(self.annealing)
-
-    def _problem(self, **more: Any) -> KernelProblem:
-        return super()._problem(**_annealed(self), **more)
+    _annealed, _paper = True, OF_KERNELS
 
 
 @parameters
@@ -288,16 +261,15 @@ class MultiKernelPowerKMeans(Clusterer):
     `RFFMultiKernelPowerKMeans` does the same with random features.
 
     Starts run on principal components of the weighted sum of the kernels, and the best ends with
-    passes over the kernels themselves, each one product of matrices for each kernel. With n rows
-    O(L n^2) memory if the kernels are stored. The centroids of kernel l are theta_jl = sum_i
-    dual_coef_[j, i] phi_l(x_i). ``docs/exact.md`` has the starts and times. `fit` raises a
-    ValueError or TypeError for bad input.
+    passes over the kernels, each a product of matrices. With n rows O(L n^2) memory if the kernels
+    are stored. The centroids of kernel l are theta_jl = sum_i dual_coef_[j, i] phi_l(x_i).
+    ``docs/exact.md`` has the starts and times. `fit` raises a ValueError or TypeError for bad
+    input.
 
     Parameters
     ----------
     n_clusters : {"coarse", "auto", "fine"} or int, default=8
-        Number of clusters k, from 1 to n_samples. "auto": found in the rows; may be 1. "coarse",
-        "fine": the least and the largest that are better than one (``docs/clusters_number.md``).
+        Number k of clusters, 1 to n_samples, or how to find it (``docs/clusters_number.md``).
     n_init : "auto" or int, default="auto"
         Number of starts, at least 1; the best is kept. "auto": eight, or five with swaps on
         principal components of the kernel; one with another `init` or schedule.
@@ -314,8 +286,7 @@ class MultiKernelPowerKMeans(Clusterer):
         its gamma or a dict of parameters. "du2015": twelve of one array (Du et al., IJCAI 2015).
         "precomputed": X holds matrices. None: "rbf". Unless given gamma is 1 / (2 mean distance).
     views : list or None, default=None
-        The columns of each view, if X is one array: lists of indices or names, boolean masks, or
-        slices. None: X is a list of views, or one view.
+        Columns of each view, if X is one array: lists of indices or names, masks, or slices.
     weight_entropy : float, default=1.0
         Entropy weight lambda, over the sum of the sample weights, from 1e-30 to 1e30. The smaller,
         the more weight goes to views with small squared distances.
@@ -324,19 +295,16 @@ class MultiKernelPowerKMeans(Clusterer):
         k-means. "paper": ``Annealing(start=-1.0, factor=1.04, passes=5)``, with `init` "random" for
         its default. None: plain k-means.
     init : {"k-means++", "random", "k-means", "spectral"} or array, default="k-means++"
-        Initial centroids: rows; "k-means" goes on with passes of k-means; "spectral": clusters of
-        the n_clusters leading eigenvectors of the centered kernel. An array holds labels of the
-        rows, shape (n_samples,), each at least once, or weights of the rows, shape (n_clusters,
-        n_samples).
+        Initial centroids: rows; "k-means" adds passes of k-means; "spectral": clusters of leading
+        eigenvectors of the centered kernel. An array holds labels of the rows, shape (n_samples,),
+        each at least once, or weights of the rows, shape (n_clusters, n_samples).
     max_iter : int, default=1000
         Largest number of passes of a start, and of those of ``init="k-means"`` before it.
     tol : float, default=0.0001
-        Tolerance >= 0: passes end when the root mean square shift of the centroids in one is at
-        most `tol` times the standard deviation of the features (the root of their total variance).
+        Passes end when centroids move by at most `tol` >= 0 times the root of the total variance.
     cache : "auto", bool or int, default="auto"
-        Whether kernel matrices are stored, in the dtype of X. "auto": if they take at most a
-        quarter of the available memory; a number: at most so many bytes. True: always, or a
-        MemoryError.
+        Whether kernel matrices are stored, in the dtype of X. "auto": in at most a quarter of
+        available memory; a number: in so many bytes. True: always, or a MemoryError.
 
     Attributes
     ----------
@@ -355,12 +323,10 @@ class MultiKernelPowerKMeans(Clusterer):
     s_, membership_exponent_ : float
         Last finite exponent of the best start (of the last, if that was plain k-means); default
         exponent of `predict_proba`: `s_` after a soft end, else by ``docs/math.md``, eq. (8.6).
-    n_iter_ : int
-        Number of passes of the best start.
+    n_iter_, history_ : int and list of dict
+        Passes of the best start; records of passes and starts with the keys in ``docs/api.md``.
     cache_ : bool
         Whether the kernel matrices were stored.
-    history_ : list of dict
-        Records of passes and starts, in order; ``docs/api.md`` describes their keys.
     memberships_ : ndarray of shape (n_samples, n_clusters)
         Memberships of the rows, as `predict_proba` gives them; set if `store_memberships`.
     n_features_in_, feature_names_in_ : int and ndarray of str, shape (n_features_in_,)
@@ -391,46 +357,47 @@ class MultiKernelPowerKMeans(Clusterer):
     lambda_: float = field(init=False)
     cache_: bool = field(init=False)
 
-    fit, _measure, _paper = fit_by_kernels, measure, OF_KERNELS
+    fit, _measure = fit_by_kernels, measure
+    _annealed, _paper = True, OF_KERNELS
 
     def _check_parameters(self) -> None:
-        check_search(self)
-        check_annealing(self.annealing)
+        _check_search(self)
         check_kernels(self.kernels)
         validation.check_real(self.weight_entropy, "weight_entropy", 1e-30, 1e30)
 
     def _problem(self) -> KernelProblem:
-        return KernelProblem(
-            self.kernels, objective=WeightedViews(float(self.weight_entropy)), several=True,
-            published=self._published, **_annealed(self),
-        )  # fmt: skip
-
-    def _published(self, run: KernelRun) -> None:
-        self.kernel_weights_, unit = run.alpha, run.rows.context.history.unit
-        self.lambda_ = float(self.weight_entropy) * run.rows.total_weight * unit
+        return _problem_of(self, self.kernels, WeightedViews(float(self.weight_entropy)))
 
 
 # ---- the starts ----------------------------------------------------------------------------------
 
 
-def _annealed(model: Any) -> dict[str, Any]:
-    """The parts of a problem with annealed starts. A schedule that is given, and one with a soft
-    end, are followed with the kernels themselves."""
+def _check_search(model: Any) -> None:
+    """The parameters of all searches with exact kernels."""
+    validation.check_search_parameters(model, get_args(KernelInit), "an array")
+    check_annealing(model.annealing)
+    check_cache(model.cache)
+
+
+def _problem_of(model: Any, kernels: Any, objective: PowerMean) -> KernelProblem:
+    """What is minimised with these kernels, and by which starts. A schedule that is given, and one
+    with a soft end, are followed with the kernels themselves."""
     given = search_parameters(model)
+    if not model._annealed and given.n_init is None:
+        given = replace(given, n_init=_AUTO_EQUAL_STARTS)
     hard = given.ends_hard and (given.is_default or given.start == -math.inf)
-    return {
-        "plan": partial(_plan, given, hard),
-        "init": given.init,
-        "annealed": True,
-        "exact": not hard,
-    }
+    return KernelProblem(
+        kernels, partial(_plan, given, hard), given.init, objective,
+        several=objective.learns_weights, annealed=model._annealed, exact=not hard,
+    )  # fmt: skip
 
 
-def _plan(given: SearchParameters, hard: bool, k: int, critical: float) -> search.Plan:
+def _plan(given: SearchParameters, hard: bool, k: int, critical: float) -> Plan:
     """The starts, and the number of swaps, which are made on components only."""
+    critical = critical if math.isfinite(critical) else 0.0
     number = given.swaps
     if number is None:
         number = automatic_swaps(k) if given.differs and given.n_init is None else 0
     number = number if hard and k > 1 else 0
     starts = given.starts(critical, _STARTS_BEFORE_SWAPS if number else _AUTO_STARTS)
-    return search.Plan(starts, number, critical=critical)
+    return Plan(starts, number, critical=critical)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import field, replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,12 +19,11 @@ from rffpk._anneal.fit import (
     Metric,
     Problem,
     check_metric,
-    check_search,
     metric_map,
 )
 from rffpk._anneal.fit import fit as fit_by_passes
 from rffpk._anneal.objective import PowerMean
-from rffpk._anneal.search import FitContext, Plan, Schedule, given_starts
+from rffpk._anneal.search import Plan, Schedule, given_starts
 from rffpk._rows.passes import make_rows, one_pass, total_variance
 from rffpk._rows.rows import Rows
 from rffpk._rows.sums import power_constant
@@ -49,19 +48,17 @@ class FuzzyCMeans(Clusterer):
 
     Minimises J_m = sum_ij u_ij^m ||x_i - theta_j||^2 over memberships u with rows that sum to one
     and centroids theta (Bezdek, Ehrlich, Full: FCM: the fuzzy c-means clustering algorithm.
-    Computers & Geosciences 1984). Memberships are used as they are computed, and stored only if
-    asked for.
+    Computers & Geosciences 1984). J_m = k^(-(m-1)) sum_i M_s with the power mean M_s
+    (``docs/math.md``, section 5). Memberships are stored only if asked for.
 
-    J_m = k^(-(m-1)) sum_i M_s with the power mean M_s (``docs/math.md``, section 5). With n rows of
-    d columns a pass costs O(n k d) time; memory beyond X is O(n). In many dimensions all centroids
-    may coincide; a ConvergenceWarning says how many are distinct. `fit` raises a ValueError or
-    TypeError for bad input.
+    With n rows of d columns a pass costs O(n k d) time; memory beyond X is O(n). In many dimensions
+    centroids may coincide; a ConvergenceWarning says how many are distinct. `fit` raises a
+    ValueError or TypeError for bad input.
 
     Parameters
     ----------
     n_clusters : {"coarse", "auto", "fine"} or int, default=8
-        Number of clusters k, from 1 to n_samples. "auto": found in the rows; may be 1. "coarse",
-        "fine": the least and the largest that are better than one (``docs/clusters_number.md``).
+        Number k of clusters, 1 to n_samples, or how to find it (``docs/clusters_number.md``).
     n_init : "auto" or int, default="auto"
         Number of starts at `m`, at least 1; the best is kept. "auto": for ``init="k-means++"`` the
         starts and swaps of `PowerKMeans`, whose best clusters passes at `m` go on from; else one.
@@ -75,26 +72,22 @@ class FuzzyCMeans(Clusterer):
     verbose : int, default=0
         1: a line every five seconds at most, and one at the end; 2: a line for each pass.
     m : float or "auto", default=2.0
-        Fuzzifier, 1 < m <= 6. The closer it is to one, the closer memberships are to 0 and 1.
-        "auto": after a search as by `PowerKMeans` the one whose memberships are calibrated, small
-        enough that centroids do not coincide (``docs/math.md``, section 8).
+        Fuzzifier, 1 < m <= 6; near one memberships are 0 and 1. "auto": that of calibrated
+        memberships, but so small that centroids differ (``docs/math.md``, section 8).
     sample : "auto", int or None, default="auto"
         Number of rows, at least n_clusters, that starts run on; larger samples and all rows follow.
         "auto": 20 000, or 50 for each cluster if that is more. None: all rows.
     init : {"k-means++", "random", "k-means"}, array or callable, default="k-means++"
-        Initial centroids: chosen among random rows; "k-means" adds passes of k-means. An array
-        holds centroids, shape (n_clusters, n_features_in_), or memberships, shape (n_samples,
-        n_clusters), with rows of sum one. A callable (rows, n_clusters, random_state=...) returns
-        centroids.
+        Initial centroids: random rows, or those after passes of k-means. An array has centroids, as
+        a callable (rows, n_clusters, random_state=...) returns, or memberships of shape (n_samples,
+        n_clusters) with rows of sum one.
     max_iter : int, default=300
         Largest number of passes of a start, on each larger sample, and on all rows.
     tol : float, default=0.0001
-        Tolerance >= 0: passes end when the root mean square shift of the centroids in one is at
-        most `tol` times the standard deviation of the features (the root of their total variance).
+        Passes end when centroids move by at most `tol` >= 0 times the root of the total variance.
     metric : {"euclidean", "cosine"}, default="euclidean"
-        Distance of rows and centroids. "cosine": spherical k-means (Dhillon, Modha, Machine
-        Learning 2001): rows and centroids are scaled to length one, rows of zeros stay. Not with
-        `whitening`.
+        Distance. "cosine": spherical k-means (Dhillon, Modha, Machine Learning 2001), on rows and
+        centroids of length one; rows of zeros stay. Not with `whitening`.
     whitening : None or float, default=None
         A number from 0 to 1: rows become at most 2 k principal components, divided by this power of
         their standard deviations; from 8 components on rows get length one. None: columns.
@@ -152,17 +145,16 @@ class FuzzyCMeans(Clusterer):
     _measure, _takes_narrow_rows = centroid_model.measure, True
 
     def _check_parameters(self) -> None:
-        check_search(self)
+        validation.check_search_parameters(self, get_args(Init), "an array or a callable")
         check_metric(self.metric, self.whitening)
         check_m(self.m)
 
     def _problem(self) -> Problem:
         given = search_parameters(self)
-        searches = is_option(self.m, "auto") or (given.differs and given.n_init is None)
-        plan = partial(self._search_plan, given) if searches else self._plan
+        if not (is_option(self.m, "auto") or (given.differs and given.n_init is None)):
+            given = replace(given, differs=False, ends_hard=False)  # all passes at the fuzzifier
         return Problem(
-            plan, self.init, partial(metric_map, self), sample=self.sample, hard=searches,
-            automatic=searches and given.differs, given=self._centroids_of_memberships,
+            given, self._plan, partial(metric_map, self), given=self._centroids_of_memberships,
             unit_centroids=self.metric == "cosine", published=self._published,
         )  # fmt: skip
 
@@ -183,16 +175,14 @@ class FuzzyCMeans(Clusterer):
         )
         return _centroids(x, weight * u)
 
-    def _search_plan(
-        self, given: SearchParameters, k: int, critical: float, objective: PowerMean
-    ) -> Plan:
-        """Starts and swaps as of power k-means, after which passes at the fuzzifier follow."""
+    def _plan(self, given: SearchParameters, k: int, critical: float, objective: PowerMean) -> Plan:
+        """Starts at the fuzzifier; or starts and swaps as of power k-means, after which passes at
+        it follow."""
+        if not given.ends_hard:
+            return self._fixed(k, critical)
         coarse = replace(given, tol=max(given.tol, _SEARCH_TOL))
         plan = search_plan(coarse, k, critical, objective)
         return replace(plan, soft_end=partial(self._fixed, k))
-
-    def _plan(self, k: int, critical: float, objective: PowerMean) -> Plan:
-        return self._fixed(k, critical)
 
     def _fixed(self, k: int, critical: float, exponent: float = -math.inf) -> Plan:
         """Starts at the fuzzifier; with m="auto" that of calibrated memberships, which have this
@@ -210,7 +200,7 @@ class FuzzyCMeans(Clusterer):
             starts, unit=unit, critical=critical, lowered_by="m='auto'" if automatic else "m"
         )
 
-    def _published(self, result: FitResult, context: FitContext) -> None:
+    def _published(self, result: FitResult) -> None:
         self.m_ = 1 - 1 / self.s_
 
 
@@ -362,7 +352,7 @@ def _iterate(rows: Rows, u0: Array, m: float, error: float, most: int) -> CMeans
         validation.check_overflow(float(squares.max()), rows.dtype)
         jm.append(float(np.einsum("ij,ij->", before**m, squares)))
         change = float(np.linalg.norm(u - before))
-        following = sums.centroids(theta, rows.dtype)
+        following = rows.centroids(sums, theta)
     return CMeansResult(
         theta + rows.shift, u.T, u0.T, np.sqrt(squares).T, np.array(jm), len(jm),
         partition_coefficient(u),

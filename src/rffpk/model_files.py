@@ -1,28 +1,40 @@
-"""Model files: what they may contain, their writer and their reader."""
+"""Model files: every kind of value that a model may hold, and no other, as JSON and arrays.
+
+Numbers, strings, lists and None stand for themselves. Anything else is an object with one name, its
+kind. The arrays are kept apart, by their path in the model.
+"""
 
 from __future__ import annotations
 
 import json
+import math
 import os
-from typing import Any
+from inspect import signature
+from types import UnionType
+from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import rffpk
 from rffpk._anneal.centroid_model import RunningSums
-from rffpk._anneal.kernel_products import CenteredKernel
 from rffpk._anneal.objective import PowerMean, WeightedViews
 from rffpk._rows.store import UnitRows
-from rffpk._utils.arrays import Fourier, Structure
-from rffpk._utils.columns import SparseRows
+from rffpk._utils.arrays import Array, Fourier, Structure
+from rffpk._utils.columns import SparseRows, from_canonical
 from rffpk._utils.config import __version__
 from rffpk._utils.estimator import VersionError, check_version
-from rffpk._utils.model_state import ESTIMATORS, RECORDS, Decoder, Encoder
 from rffpk._utils.selection import NClustersSelection
-from rffpk._utils.tensor_files import ModelFileError, parse_json, read_tensors, write_tensors
+from rffpk._utils.tensor_files import (
+    ModelFileError,
+    is_storable,
+    parse_json,
+    read_tensors,
+    write_tensors,
+)
 from rffpk.fusion.operators import Exact, Finished, FourierFeatures, Nystroem
 from rffpk.maps.graphs import Nodes
 from rffpk.maps.kernels import FittedKernel
@@ -35,40 +47,24 @@ from rffpk.tables import TablePreprocessor
 
 _FORMAT = "1"  # the version of the layout
 _PARTS = ("parameters", "attributes")  # of an estimator in a file
-_TABLE = "TablePreprocessor"
 _SCALES = ("mean_", "scale_", "var_")  # of the StandardScaler before it, if there is one
 _NAMES = "feature_names_in_"  # of the columns, if they have names
 
-_PUBLIC = (getattr(rffpk, name) for name in rffpk.__all__ if name[0].isupper())
-ESTIMATORS.update(
-    (cls.__name__, cls)
-    for cls in (TablePreprocessor, *_PUBLIC)
-    if isinstance(cls, type) and issubclass(cls, BaseEstimator)
-)
+_DTYPES = ("float32", "float64")
 
-RECORDS |= {
-    "Fourier": Fourier,
-    "Structure": Structure,
-    "PowerMean": PowerMean,
-    "WeightedViews": WeightedViews,
-    "RunningSums": RunningSums,
-    "Cells": Cells,
-    "Outliers": Outliers,
-    "NClustersSelection": NClustersSelection,
-    "Spectrum": Spectrum,
-    "Neighbourhoods": Neighbourhoods,
-    "NearCells": NearCells,
-    "Nodes": Nodes,
-    "Whitening": Whitening,
-    "UnitRows": UnitRows,
-    "SparseRows": SparseRows,
-    "FittedKernel": FittedKernel,
-    "CenteredKernel": CenteredKernel,
-    "Exact": Exact,
-    "FourierFeatures": FourierFeatures,
-    "Nystroem": Nystroem,
-    "Finished": Finished,
+# What a file may contain, by name: estimators, and classes whose instances are their attributes.
+_CLASSES = (getattr(rffpk, name) for name in rffpk.__all__ if name[0].isupper())
+ESTIMATORS: dict[str, type[Any]] = {
+    cls.__name__: cls for cls in (TablePreprocessor, *_CLASSES) if issubclass(cls, BaseEstimator)
 }
+RECORDS: dict[str, type[Any]] = {
+    cls.__name__: cls
+    for cls in (
+        Fourier, Structure, PowerMean, WeightedViews, RunningSums, Cells, Outliers,
+        NClustersSelection, Spectrum, Neighbourhoods, NearCells, Nodes, Whitening, UnitRows,
+        SparseRows, FittedKernel, Exact, FourierFeatures, Nystroem, Finished,
+    )
+}  # fmt: skip
 
 
 def save(model: Any, path: str | os.PathLike[str]) -> None:
@@ -104,7 +100,20 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     >>> bool((again.predict(X) == model.predict(X)).all())
     True
     """
-    _write(os.fspath(path), model)
+    before, model = _steps(model)
+    name, encoder = type(model).__name__, Encoder()
+    if ESTIMATORS.get(name) is not type(model):
+        raise TypeError(f"{name} is not a class of rffpk, which a model file needs: pickle model.")
+    parts = encoder.estimator(model)
+    if isinstance(before, TablePreprocessor):
+        parts["table"] = encoder.estimator(before, "table.")
+    elif before is not None:
+        values = {name: vars(before)[name] for name in (*_SCALES, _NAMES) if name in vars(before)}
+        parts["scaler"] = encoder.attributes(values, "scaler.")
+    metadata = {"format": "rffpk " + _FORMAT, "version": __version__, "class": name}
+    for part, content in parts.items():
+        metadata[part] = json.dumps(content, separators=(",", ":"), allow_nan=False)
+    write_tensors(os.fspath(path), metadata, encoder.arrays)
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -155,44 +164,26 @@ def load(path: str | os.PathLike[str]) -> Any:
         raise type(error)(f"{name}: {error}") from error
 
 
-def _write(path: str, model: Any) -> None:
-    """Write an estimator, or the pipeline of a StandardScaler or a TablePreprocessor and one, to a
-    file that `_read` reads."""
-    scaler = table = None
-    if isinstance(model, Pipeline):
-        *before, model = (step for _, step in model.steps)
-        if len(before) == 1 and type(before[0]) is StandardScaler and _scales(before[0]):
-            scaler = before[0]
-        elif len(before) == 1 and type(before[0]).__name__ == _TABLE:
-            table = before[0]
-        else:
-            raise TypeError(
-                f"model has the steps {[type(step).__name__ for step in before]} before "
-                f"{type(model).__name__}, must have a StandardScaler that centers and "
-                f"scales, or a {_TABLE}: pickle model."
-            )
-    name, encoder = type(model).__name__, Encoder()
-    if ESTIMATORS.get(name) is not type(model):
-        raise TypeError(f"{name} is not a class of rffpk, which a model file needs: pickle model.")
-    parts = encoder.estimator(model)
-    if scaler is not None:
-        values = {name: vars(scaler)[name] for name in (*_SCALES, _NAMES) if name in vars(scaler)}
-        parts["scaler"] = encoder.attributes(values, "scaler.")
-    if table is not None:
-        parts["table"] = encoder.estimator(table, "table.")
-    metadata = {"format": "rffpk " + _FORMAT, "version": __version__, "class": name}
-    for part, content in parts.items():
-        metadata[part] = json.dumps(content, separators=(",", ":"), allow_nan=False)
-    write_tensors(path, metadata, encoder.arrays)
-
-
-def _scales(scaler: StandardScaler) -> bool:
-    """Whether its attributes are all that it does."""
-    return bool(scaler.with_mean and scaler.with_std)
+def _steps(model: Any) -> tuple[Any, Any]:
+    """What comes before an estimator, a StandardScaler or a TablePreprocessor of a pipeline, or
+    None, and the estimator."""
+    if not isinstance(model, Pipeline):
+        return None, model
+    *before, last = (step for _, step in model.steps)
+    if len(before) == 1:
+        (first,) = before
+        scales = type(first) is StandardScaler and first.with_mean and first.with_std
+        if scales or type(first) is TablePreprocessor:
+            return first, last
+    raise TypeError(
+        f"model has the steps {[type(step).__name__ for step in before]} before "
+        f"{type(last).__name__}, must have a StandardScaler that centers and scales, or a "
+        "TablePreprocessor: pickle model."
+    )
 
 
 def _read(path: str) -> Any:
-    """The estimator or the pipeline in a file that `_write` has written."""
+    """The estimator or the pipeline in a file that `save` has written."""
     metadata, arrays = read_tensors(path)
     layout = metadata.get("format", "")
     if not layout.startswith("rffpk "):
@@ -208,7 +199,8 @@ def _read(path: str) -> Any:
             scales = decoder.attributes(parse_json(metadata["scaler"], "scaler"), "scaler.")
             model = _scaled(model, scales)
         if "table" in metadata:
-            table = decoder.estimator(_TABLE, parse_json(metadata["table"], "table"), "table.")
+            table = parse_json(metadata["table"], "table")
+            table = decoder.estimator("TablePreprocessor", table, "table.")
             model = make_pipeline(table, model)
     except RecursionError as error:
         raise ModelFileError("holds values that are nested too deeply.") from error
@@ -229,3 +221,201 @@ def _scaled(model: Any, scales: dict[str, Any]) -> Pipeline:
         raise ModelFileError("holds a scaler of other columns than its model has.")
     vars(scaler).update(scales, n_features_in_=d)
     return make_pipeline(scaler, model)
+
+
+# ---- to JSON ------------------------------------------------------------------------------------
+
+
+class Encoder:
+    """Turns values into JSON, and collects their arrays.
+
+    Raises a TypeError that names what cannot be stored.
+    """
+
+    def __init__(self) -> None:
+        self.arrays: dict[str, Array] = {}
+        self._paths: dict[int, str] = {}  # of what occurs twice, by the identity of the object
+
+    def estimator(self, model: Any, path: str = "") -> dict[str, dict[str, Any]]:
+        """The parameters and the other attributes of an estimator, public ones first: what occurs
+        twice has the path where it comes first."""
+        parameters = model.get_params(deep=False)
+        others = {name: value for name, value in vars(model).items() if name not in parameters}
+        others = dict(sorted(others.items(), key=lambda item: item[0].startswith("_")))
+        return {
+            "parameters": self.attributes(parameters, path),
+            "attributes": self.attributes(others, path),
+        }
+
+    def attributes(self, values: dict[str, Any], path: str) -> dict[str, Any]:
+        return {name: self._value(value, path + name) for name, value in values.items()}
+
+    def _value(self, value: Any, path: str) -> Any:
+        if value is None or type(value) in (bool, int):
+            return value
+        if isinstance(value, str):
+            return str(value)
+        if type(value) is float:
+            return value if math.isfinite(value) else {"float": repr(value)}
+        if type(value) is list:
+            return self._entries(value, path)
+        if type(value) is tuple:
+            return {"tuple": self._entries(value, path)}
+        if type(value) is dict and all(isinstance(key, str) for key in value):
+            return {"dict": {k: self._value(v, f"{path}[{k!r}]") for k, v in value.items()}}
+        if type(value) is slice:
+            return {"slice": self._entries([value.start, value.stop, value.step], path)}
+        if isinstance(value, np.dtype) and value.name in _DTYPES:
+            return {"dtype": value.name}
+        if id(value) not in self._paths:
+            found = self._object(value, path)
+            self._paths[id(value)] = path
+            return found
+        return {"same": self._paths[id(value)]}  # what may occur at several places is stored once
+
+    def _entries(self, values: Any, path: str) -> list[Any]:
+        return [self._value(value, f"{path}[{i}]") for i, value in enumerate(values)]
+
+    def _object(self, value: Any, path: str) -> dict[str, Any]:
+        if isinstance(value, (np.ndarray, np.generic)):
+            return self._array(value, path)
+        if ESTIMATORS.get(type(value).__name__) is type(value):
+            return {type(value).__name__: self.estimator(value, f"{path}.")}
+        if sparse.issparse(value) and value.format == "csr":
+            return {"csr": self._object(from_canonical(value), path)}
+        for kind, cls in RECORDS.items():
+            if type(value) is cls:
+                fields = value._asdict() if issubclass(cls, tuple) else vars(value)
+                return {kind: self.attributes(fields, f"{path}.")}
+        return self._refuse(value, path)
+
+    def _array(self, value: Any, path: str) -> dict[str, Any]:
+        if isinstance(value, np.ndarray) and value.dtype.kind in "OU" and value.ndim == 1:
+            if all(isinstance(text, str) for text in value):
+                return {"strings": [value.dtype.kind, *map(str, value)]}
+        elif is_storable(value.dtype) and not isinstance(value, np.ma.MaskedArray):
+            rows = value.flags.c_contiguous or not value.flags.f_contiguous
+            self.arrays[path] = np.asarray(value if rows else value.T)
+            if isinstance(value, np.generic):
+                return {"scalar": ""}
+            return {"array": "C" if rows else "F"}
+        return self._refuse(value, path)
+
+    def _refuse(self, value: Any, path: str) -> Any:
+        dtype = f" of {value.dtype}" if isinstance(value, (np.ndarray, np.generic)) else ""
+        raise TypeError(
+            f"{path} is a {type(value).__name__}{dtype}, which a model file cannot hold: set it to "
+            "something else, or pickle the model."
+        )
+
+
+# ---- from JSON ----------------------------------------------------------------------------------
+
+
+class Decoder:
+    """Turns JSON and arrays into values.
+
+    Raises a ModelFileError for whatever an Encoder does not write.
+    """
+
+    def __init__(self, arrays: dict[str, Array]) -> None:
+        self._arrays = arrays
+        self._made: dict[str, Any] = {}  # arrays, estimators and records, by path
+
+    def estimator(self, name: str, content: Any, path: str = "") -> Any:
+        """An estimator of the package, by the name of its class."""
+        _require(name in ESTIMATORS, f"an estimator {name!r}")
+        _require(isinstance(content, dict) and content.keys() == {*_PARTS}, f"no {name}")
+        cls = ESTIMATORS[name]
+        parameters, attributes = (self.attributes(content[part], path) for part in _PARTS)
+        _require(parameters.keys() == cls().get_params(deep=False).keys(), f"other {name}")
+        for attribute in attributes:
+            taken = attribute in parameters or callable(getattr(cls, attribute, None))
+            _require(attribute.isidentifier() and not taken, f"{name}.{attribute}")
+        model = cls(**parameters)
+        vars(model).update(attributes)
+        return model
+
+    def unused(self) -> set[str]:
+        """The names of arrays that have not been read."""
+        return self._arrays.keys() - self._made.keys()
+
+    def attributes(self, values: Any, path: str) -> dict[str, Any]:
+        _require(isinstance(values, dict), "attributes without names")
+        return {name: self._value(value, path + name) for name, value in values.items()}
+
+    def _value(self, value: Any, path: str) -> Any:
+        if isinstance(value, list):
+            return self._entries(value, path)
+        if not isinstance(value, dict):
+            return value
+        _require(len(value) == 1, f"{path} of {len(value)} kinds")
+        match value:
+            case {"float": "inf" | "-inf" | "nan" as text}:
+                return float(text)
+            case {"tuple": list(entries)}:
+                return tuple(self._entries(entries, path))
+            case {"dict": dict(items)}:
+                return {key: self._value(each, f"{path}[{key!r}]") for key, each in items.items()}
+            case {"slice": [start, stop, step]}:
+                return slice(*self._entries([start, stop, step], path))
+            case {"dtype": "float32" | "float64" as name}:
+                return np.dtype(name)
+            case {"same": str(other)} if other in self._made:
+                return self._made[other]
+        [(kind, content)] = value.items()
+        self._made[path] = self._object(kind, content, path)
+        return self._made[path]
+
+    def _entries(self, values: list[Any], path: str) -> list[Any]:
+        return [self._value(value, f"{path}[{i}]") for i, value in enumerate(values)]
+
+    def _object(self, kind: str, content: Any, path: str) -> Any:
+        """What other places of the model may refer to."""
+        array = self._arrays.get(path)
+        match kind, content:
+            case "strings", ["O" | "U" as letter, *texts] if all(type(t) is str for t in texts):
+                return np.array(texts, dtype=object if letter == "O" else str)
+            case "array", "C" if array is not None:
+                return array
+            case "array", "F" if array is not None:
+                return array.T
+            case "scalar", "" if array is not None and array.ndim == 0:
+                return array[()]
+            case "csr", {"SparseRows": rows} if len(content) == 1:
+                return self._record("SparseRows", rows, path).matrix
+        if kind in ESTIMATORS:
+            return self.estimator(kind, content, f"{path}.")
+        return self._record(kind, content, path)
+
+    def _record(self, kind: str, content: Any, path: str) -> Any:
+        """An instance of a class with the attributes that its annotations name; one without
+        annotations has any."""
+        _require(kind in RECORDS, f"{path}, a {kind!r}")
+        cls, values = RECORDS[kind], self.attributes(content, f"{path}.")
+        if hints := get_type_hints(cls):
+            whole = signature(cls).parameters.keys() <= values.keys() <= hints.keys()
+            _require(whole, f"{path}, another {kind}")
+        for name in hints.keys() & values.keys():
+            _require(_is_of(values[name], hints[name]), f"{path}.{name}")
+        if issubclass(cls, tuple):
+            return cls(**values)
+        made = object.__new__(cls)
+        vars(made).update(values)
+        _require(not isinstance(made, SparseRows) or made.is_valid(), path)
+        return made
+
+
+def _is_of(value: Any, hint: Any) -> bool:
+    """Whether a value is of an annotated type; entries of containers are not looked at."""
+    kind = get_origin(hint) or hint
+    if kind in (Union, UnionType):
+        return any(_is_of(value, each) for each in get_args(hint))
+    if kind is Any:
+        return True
+    return isinstance(value, (float, int) if kind is float else kind)
+
+
+def _require(condition: bool, what: str) -> None:
+    if not condition:
+        raise ModelFileError(f"holds {what}, which this version does not read.")

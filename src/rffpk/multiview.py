@@ -8,14 +8,15 @@ from typing import Any, Literal, get_args
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from rffpk._anneal.annealing import OF_VIEWS
-from rffpk._anneal.centroid_model import joined, typicalities, visits
+from rffpk._anneal.annealing import OF_VIEWS, search_parameters
+from rffpk._anneal.centroid_model import visits
 from rffpk._anneal.fit import FitResult, Problem
 from rffpk._anneal.objective import ETA_RANGE, Eta, WeightedViews, reference_distances
 from rffpk._anneal.search import FitContext
 from rffpk._rows.rows import Rows
 from rffpk._rows.sample import RowSample
 from rffpk._rows.store import Cache, check_cache
+from rffpk._rows.sums import typicality
 from rffpk._rows.views import check_views
 from rffpk._utils import validation
 from rffpk._utils.arrays import Array
@@ -112,15 +113,13 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
 
     With n rows, d_l columns of view l and D frequencies a view a pass costs O(n sum_l (d_l + k) D)
     time; memory beyond X is O(n), and O(n L D) if features are stored. That algorithm is
-    ``annealing="paper", kernels=None, n_frequencies="paper"``. ``docs/views.md``
-    has the rules, ``docs/annealing.md`` the starts. `fit` raises a ValueError or TypeError for bad
-    input.
+    ``annealing="paper", kernels=None, n_frequencies="paper"``. ``docs/views.md`` has the rules.
+    `fit` raises a ValueError or TypeError for bad input.
 
     Parameters
     ----------
     n_clusters : {"coarse", "auto", "fine"} or int, default=8
-        Number of clusters k, from 1 to n_samples. "auto": found in the rows; may be 1. "coarse",
-        "fine": the least and the largest that are better than one (``docs/clusters_number.md``).
+        Number k of clusters, 1 to n_samples, or how to find it (``docs/clusters_number.md``).
     n_init : "auto" or int, default="auto"
         Number of starts, at least 1; the best is kept. "auto": three of different kinds; one with
         another `init` or schedule.
@@ -146,12 +145,10 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
     max_iter : int, default=1000
         Largest number of passes of a start, on each larger sample, and on all rows.
     tol : float, default=0.001
-        Tolerance >= 0: passes end when the root mean square shift of the centroids in one is at
-        most `tol` times the standard deviation of the features (the root of their total variance).
+        Passes end when centroids move by at most `tol` >= 0 times the root of the total variance.
     noise : "auto", float or None, default=None
-        Rows far from others get the label -1 and move no centroid (``docs/noise.md``). A number in
-        (0, 1): the farthest, with this share of the weight. "auto": those beyond a gap of the
-        distances, if there is one. Not for collections of Dask or missing views.
+        Share of the weight, in (0, 1), of the farthest rows, which get the label -1 and move no
+        centroid; "auto": those beyond a gap (``docs/noise.md``). Not with Dask or missing views.
     typicality : None, "auto" or Typicality, default=None
         Whether rows have typicalities, which resist noise and outliers but may cost a small
         cluster. None: u_ij = 1 (RFF-MKPKM). "auto": a `Typicality` with its defaults.
@@ -166,8 +163,7 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
         graphs and whitened components of each view and of all side by side (``docs/math.md``,
         section 20). None: "rbf", for one array with 4, 1 and 1/4 times the "mean" gamma.
     views : list or None, default=None
-        The columns of each view, if X is one array: lists of indices or names, boolean masks, or
-        slices. None: X is a list of views, or one view.
+        Columns of each view, if X is one array: lists of indices or names, masks, or slices.
     n_frequencies : {"auto", "paper"} or int, default="auto"
         Number of random frequencies D, at least 1; each gives two features. "paper": ceil(4 log^3(2
         k)) independent ones (Chen et al., theorem 3). "auto": the least of 128, 256, ..., 8192 with
@@ -323,12 +319,12 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
 
     # ---- fitting ---------------------------------------------------------------------------------
 
-    def _problem(self, **more: Any) -> Problem:
+    def _problem(self) -> Problem:
         maps = [each for each in self._kernels_of_views(1) if isinstance(each, DiffusionMap)]
-        return super()._problem(
-            maps=self._maps, objective=self._objective_of, cache=self.cache,
-            published=self._published,
-            n_map_rows=max((map_rows(each.n_landmarks) for each in maps), default=0), **more,
+        return Problem(
+            search_parameters(self), maps=self._maps, objective=self._objective_of,
+            cache=self.cache, published=self._published,
+            n_map_rows=max((map_rows(each.n_landmarks) for each in maps), default=0),
         )  # fmt: skip
 
     def _maps(self, sample: RowSample, context: FitContext) -> list[Any]:
@@ -369,10 +365,10 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
         eta = reference_distances(rows, given.eta)
         return WeightedViews(entropy, eta, float(given.m), rows.coverage)
 
-    def _published(self, result: FitResult, context: FitContext) -> None:
-        alpha, whole = result.rows.alpha, context.coverage is None
+    def _published(self, result: FitResult) -> None:
+        alpha, context = result.rows.alpha, result.prepared.context
         self.feature_maps_, self.eta_ = self._feature_maps, result.prepared.objective.eta
-        self.kernel_weights_ = alpha if whole else alpha / alpha.sum()
+        self.kernel_weights_ = alpha if context.coverage is None else alpha / alpha.sum()
         self.lambda_ = float(self.weight_entropy) * result.rows.total_weight
         for i, mapped in enumerate(self.feature_maps_):
             if isinstance(mapped, DiffusionMap):
@@ -405,10 +401,12 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
         check_is_fitted(self)
         if self.eta_ is None:
             raise ValueError("predict_typicality needs typicality in the fit, but it was None.")
-        found = visits(self, X, -math.inf, ("distances",))
-        return joined(
-            typicalities(rows, self._objective, outputs["distances"]) for rows, *_, outputs in found
-        )
+        parts, m = list[Array](), self._objective.m
+        for rows, *_, outputs in visits(self, X, -math.inf, ("distances",)):
+            distances = outputs["distances"]
+            eta = rows.combined(self.eta_).astype(distances.dtype)
+            parts.append(typicality(distances, eta, m))
+        return np.concatenate(parts)
 
 
 _ENTRIES = (

@@ -23,7 +23,6 @@ from rffpk._utils.columns import rows_differ, sparse_rows
 from rffpk._utils.containers import is_list_of_views, length
 from rffpk._utils.estimator import Clusterer
 from rffpk._utils.messages import optional_module
-from rffpk._utils.selection import NClustersSelection
 from rffpk.diffusion import DiffusionPowerKMeans
 from rffpk.fusion.base import embedded_rows
 from rffpk.profiles import ClusterProfiles, rows_at
@@ -272,71 +271,6 @@ def memberships(model: Any, X: Any, *, s: float | None = None, ax: Any = None) -
     ax.figure.colorbar(image, ax=ax, label="membership")
     ax.set(xlabel="cluster", ylabel="rows, by cluster", xticks=range(u.shape[1]))
     return ax
-
-
-def validity(selection: NClustersSelection, ax: Any = None) -> Any:
-    """What speaks for the good numbers of clusters, and how their clusters are nested.
-
-    Parameters
-    ----------
-    selection : NClustersSelection
-        What `select_n_clusters` returns, or `selection_` of a fitted estimator.
-    ax : matplotlib Axes, optional
-        Where to draw.
-
-    Returns
-    -------
-    ax : matplotlib Axes
-        A bar for one cluster and for each good number, from few to many clusters: the sum of the
-        three scores. The dashed line is the sum for one cluster; bars that are higher are levels.
-        Between two levels stands the share of the rows whose cluster lies in the one above it that
-        has most of its rows.
-    """
-    ax = _axes(ax)
-    numbers = sorted({1, *selection.numbers.tolist()})
-    scores = (selection.eigengaps, selection.heights, selection.modes)
-    bottom = selection.scores - np.sum(scores, axis=0)  # what one cluster begins with
-    names = ("eigengaps", "heights of the tree", "modes of the density")
-    for each, name, color in zip(scores, names, _COLORS):
-        shown = [each[k - 1] for k in numbers]
-        ax.bar(
-            range(len(numbers)),
-            shown,
-            0.6,
-            [bottom[k - 1] for k in numbers],
-            color=color,
-            label=name,
-        )
-        bottom = bottom + each
-    ax.axhline(selection.scores[0], color="black", linestyle="--", linewidth=1, label="one cluster")
-    words = dict[int, str]()
-    for word in ("coarse", "auto", "fine"):
-        k = selection.number(word)
-        words[k] = f"{words[k]}, {word}" if k in words else word
-    ax.set_xticks(range(len(numbers)), [f"{k}\n{words.get(k, '')}" for k in numbers])
-    for coarse, fine, share in zip(selection.levels, selection.levels[1:], _nested(selection)):
-        place = (numbers.index(coarse) + numbers.index(fine)) / 2
-        ax.annotate(
-            f"{share:.0%} nested",
-            (place, 1.0),
-            (0, 3),
-            ("data", "axes fraction"),
-            "offset points",
-            ha="center",
-        )
-    ax.set(xlabel="number of clusters", ylabel="score")
-    ax.legend()
-    return ax
-
-
-def _nested(selection: NClustersSelection) -> list[float]:
-    """For each level except the first, the share of the rows in whose cluster of the level before
-    most rows of their own cluster lie."""
-    numbers, found = selection.numbers.tolist(), []
-    for level, share in zip(selection.levels[1:].tolist(), selection.shares):
-        labels = selection.labels[numbers.index(level)]
-        found.append(float(share[labels].mean()))
-    return found
 
 
 def tree(model: Any, ax: Any = None) -> Any:

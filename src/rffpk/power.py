@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import field
 from functools import partial
-from typing import Any
+from typing import get_args
 
 from rffpk._anneal import centroid_model
 from rffpk._anneal.annealing import (
@@ -13,7 +13,6 @@ from rffpk._anneal.annealing import (
     Word,
     check_annealing,
     search_parameters,
-    search_plan,
 )
 from rffpk._anneal.fit import (
     GivenInit,
@@ -21,10 +20,10 @@ from rffpk._anneal.fit import (
     Metric,
     Problem,
     check_metric,
-    check_search,
     metric_map,
 )
 from rffpk._anneal.fit import fit as fit_by_passes
+from rffpk._utils import validation
 from rffpk._utils.arrays import Array
 from rffpk._utils.estimator import Clusterer, parameters
 from rffpk._utils.validation import Auto
@@ -49,20 +48,12 @@ class AnnealedClusterer(Clusterer):
     _measure, _paper = centroid_model.measure, OF_FEATURES
 
     def _check_parameters(self) -> None:
-        check_search(self)
+        validation.check_search_parameters(self, get_args(Init), "an array or a callable")
         if self.noise is not None:
             from rffpk._anneal.noise import check_noise
 
             check_noise(self)
         check_annealing(self.annealing)
-
-    def _problem(self, **more: Any) -> Problem:
-        """The problem of centroids of the columns; `more` are other parts of it."""
-        given = search_parameters(self)
-        return Problem(
-            partial(search_plan, given), given.init, sample=given.sample, automatic=given.differs,
-            hard=given.ends_hard, **more,
-        )  # fmt: skip
 
 
 @parameters
@@ -70,19 +61,17 @@ class PowerKMeans(AnnealedClusterer):
     """Power k-means: k-means annealed from a smooth objective.
 
     Minimises sum_i M_s(||x_i - theta_1||^2, ..., ||x_i - theta_k||^2) over k centroids theta_j,
-    where M_s(y) = ((1/k) sum_j y_j^s)^(1/s) is the power mean with exponent s < 0 (Xu, Lange: Power
-    k-means clustering. ICML 2019). While s falls to minus infinity, the objective becomes that of
-    k-means.
+    where M_s(y) = ((1/k) sum_j y_j^s)^(1/s) is the power mean with exponent s < 0, while s falls to
+    minus infinity, where this is k-means (Xu, Lange: Power k-means clustering. ICML 2019).
 
-    With n rows of d columns a pass costs O(n k d) time; memory beyond X is O(n) for labels, and
-    O(1) rows for the starts. Sums are kept in float64. ``docs/annealing.md`` has the rules of
-    starts, schedules and swaps. `fit` raises a ValueError or TypeError for bad input.
+    With n rows of d columns a pass costs O(n k d) time, with sums in float64; memory beyond X is
+    O(n). ``docs/annealing.md`` has the rules of starts, schedules and swaps. `fit` raises a
+    ValueError or TypeError for bad input.
 
     Parameters
     ----------
     n_clusters : {"coarse", "auto", "fine"} or int, default=8
-        Number of clusters k, from 1 to n_samples. "auto": found in the rows; may be 1. "coarse",
-        "fine": the least and the largest that are better than one (``docs/clusters_number.md``).
+        Number k of clusters, 1 to n_samples, or how to find it (``docs/clusters_number.md``).
     n_init : "auto" or int, default="auto"
         Number of starts, at least 1; the best is kept. "auto": three of different kinds; one from
         100 clusters on, or with another `init` or schedule.
@@ -108,16 +97,13 @@ class PowerKMeans(AnnealedClusterer):
     max_iter : int, default=1000
         Largest number of passes of a start, on each larger sample, and on all rows.
     tol : float, default=0.001
-        Tolerance >= 0: passes end when the root mean square shift of the centroids in one is at
-        most `tol` times the standard deviation of the features (the root of their total variance).
+        Passes end when centroids move by at most `tol` >= 0 times the root of the total variance.
     noise : "auto", float or None, default=None
-        Rows far from others get the label -1 and move no centroid (``docs/noise.md``). A number in
-        (0, 1): the farthest, with this share of the weight. "auto": those beyond a gap of the
-        distances, if there is one. Not for collections of Dask or missing views.
+        Share of the weight, in (0, 1), of the farthest rows, which get the label -1 and move no
+        centroid; "auto": those beyond a gap (``docs/noise.md``). Not with Dask or missing views.
     metric : {"euclidean", "cosine"}, default="euclidean"
-        Distance of rows and centroids. "cosine": spherical k-means (Dhillon, Modha, Machine
-        Learning 2001): rows and centroids are scaled to length one, rows of zeros stay. Not with
-        `whitening`.
+        Distance. "cosine": spherical k-means (Dhillon, Modha, Machine Learning 2001), on rows and
+        centroids of length one; rows of zeros stay. Not with `whitening`.
     whitening : None or float, default=None
         A number from 0 to 1: rows become at most 2 k principal components, divided by this power of
         their standard deviations; from 8 components on rows get length one. None: columns.
@@ -170,7 +156,6 @@ class PowerKMeans(AnnealedClusterer):
         super()._check_parameters()
         check_metric(self.metric, self.whitening)
 
-    def _problem(self, **more: Any) -> Problem:
-        return super()._problem(
-            maps=partial(metric_map, self), unit_centroids=self.metric == "cosine", **more
-        )
+    def _problem(self) -> Problem:
+        maps, unit = partial(metric_map, self), self.metric == "cosine"
+        return Problem(search_parameters(self), maps=maps, unit_centroids=unit)

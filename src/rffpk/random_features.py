@@ -6,10 +6,8 @@ from dataclasses import field
 from typing import Any
 
 from rffpk._anneal import centroid_model, search
-from rffpk._anneal.fit import (
-    FitResult,
-    Problem,
-)
+from rffpk._anneal.annealing import search_parameters
+from rffpk._anneal.fit import FitResult, Problem
 from rffpk._rows.sample import RowSample
 from rffpk._rows.store import Cache, check_cache
 from rffpk._utils.estimator import parameters
@@ -23,22 +21,20 @@ class RFFKernelPowerKMeans(AnnealedClusterer):
 
     A row x is mapped to phi(x) = D^(-1/2) [sin(x Omega), cos(x Omega)] with D random frequencies,
     the columns of Omega, and sum_i M_s(||phi(x_i) - theta_1||^2, ..., ||phi(x_i) - theta_k||^2) is
-    minimised over k centroids theta_j, where M_s(y) = ((1/k) sum_j y_j^s)^(1/s) is the power mean
-    with exponent s < 0 (Chen et al.: Enhancing kernel power k-means: scalable and robust clustering
-    with random Fourier features and possibilistic method, algorithm 1, eqs. (2) to (5)). While s
-    falls to minus infinity, the objective becomes that of kernel k-means.
+    minimised over k centroids theta_j, M_s(y) = ((1/k) sum_j y_j^s)^(1/s), s < 0, while s falls to
+    minus infinity, where this is kernel k-means (Chen et al.: Enhancing kernel power k-means:
+    scalable and robust clustering with random Fourier features and possibilistic method, algorithm
+    1, eqs. (2) to (5)).
 
     With n rows of d columns a pass costs O(n (d + k) D) time; memory beyond X is O(n), and O(n D)
-    if features are stored. That algorithm is ``annealing="paper",
-    n_frequencies="paper"``. ``docs/annealing.md`` has the rules of starts, schedules and swaps,
-    ``docs/kernels.md`` says when to take this class. `fit` raises a ValueError or TypeError for bad
-    input.
+    if features are stored. That algorithm is ``annealing="paper", n_frequencies="paper"``.
+    ``docs/annealing.md`` has the starts, ``docs/kernels.md`` says when to take this class. `fit`
+    raises a ValueError or TypeError for bad input.
 
     Parameters
     ----------
     n_clusters : {"coarse", "auto", "fine"} or int, default=8
-        Number of clusters k, from 1 to n_samples. "auto": found in the rows; may be 1. "coarse",
-        "fine": the least and the largest that are better than one (``docs/clusters_number.md``).
+        Number k of clusters, 1 to n_samples, or how to find it (``docs/clusters_number.md``).
     n_init : "auto" or int, default="auto"
         Number of starts, at least 1; the best is kept. "auto": three of different kinds; one from
         100 clusters on, or with another `init` or schedule.
@@ -64,18 +60,15 @@ class RFFKernelPowerKMeans(AnnealedClusterer):
     max_iter : int, default=1000
         Largest number of passes of a start, on each larger sample, and on all rows.
     tol : float, default=0.001
-        Tolerance >= 0: passes end when the root mean square shift of the centroids in one is at
-        most `tol` times the standard deviation of the features (the root of their total variance).
+        Passes end when centroids move by at most `tol` >= 0 times the root of the total variance.
     noise : "auto", float or None, default=None
-        Rows far from others get the label -1 and move no centroid (``docs/noise.md``). A number in
-        (0, 1): the farthest, with this share of the weight. "auto": those beyond a gap of the
-        distances, if there is one. Not for collections of Dask or missing views.
+        Share of the weight, in (0, 1), of the farthest rows, which get the label -1 and move no
+        centroid; "auto": those beyond a gap (``docs/noise.md``). Not with Dask or missing views.
     kernel : {"rbf", "laplacian", "cauchy"}, default="rbf"
         Kernel: exp(-gamma ||x-y||^2), exp(-gamma ||x-y||_1), or prod_i 1 / (1 + gamma (x_i-y_i)^2).
     gamma : {"mean", "median", "scale"} or float, default="mean"
-        Bandwidth. "mean": 1 / (2 mean distance) over pairs of rows, squared Euclidean, for
-        "laplacian" the sum of absolute differences; "median": with the median; "scale": 1 /
-        (n_features * X.var()). A number must be > 0.
+        Bandwidth > 0. "mean": 1 / (2 mean distance) of rows, squared Euclidean, for "laplacian"
+        absolute; "median": with the median; "scale": 1 / (n_features X.var()).
     n_frequencies : {"auto", "paper"} or int, default="auto"
         Number of random frequencies D, at least 1; each gives two features. "paper": ceil(4 log^3(2
         k)) independent ones (Chen et al., theorem 3). "auto": the least of 128, 256, ..., 8192 with
@@ -145,10 +138,9 @@ class RFFKernelPowerKMeans(AnnealedClusterer):
         fourier.check_kernel(self.kernel, self.gamma, self.sampling)
         check_cache(self.cache)
 
-    def _problem(self, **more: Any) -> Problem:
-        return super()._problem(
-            maps=self._maps, published=self._published, cache=self.cache, **more
-        )
+    def _problem(self) -> Problem:
+        given = search_parameters(self)
+        return Problem(given, maps=self._maps, published=self._published, cache=self.cache)
 
     def _maps(self, sample: RowSample, context: search.FitContext) -> list[Any]:
         given = fourier.RandomFourierFeatures(
@@ -159,5 +151,5 @@ class RFFKernelPowerKMeans(AnnealedClusterer):
         )
         return [fourier.fit_map(self, sample, 0, given, context.random)]
 
-    def _published(self, result: FitResult, context: search.FitContext) -> None:
+    def _published(self, result: FitResult) -> None:
         self.feature_map_ = self._feature_maps[0]

@@ -10,7 +10,7 @@ from rffpk._rows.sample import row_sample, sample_of_fit
 from rffpk._rows.views import check_views
 from rffpk._utils import config, validation
 from rffpk._utils.containers import is_list_of_views
-from rffpk._utils.dask_collections import is_dask
+from rffpk._utils.dask_collections import kind_of
 from rffpk._utils.selection import NClustersSelection
 from rffpk.diffusion import DiffusionPowerKMeans
 from rffpk.exact import MultiKernelPowerKMeans
@@ -89,8 +89,8 @@ def _model(X: Any, metric: Any, n_jobs: int | None) -> Any:
     validation.check_choice(metric, "metric", ("euclidean", "cosine", "precomputed", "kernel"))
     if validation.is_option(metric, "kernel"):
         return MultiKernelPowerKMeans("auto", kernels="precomputed", n_jobs=n_jobs)
-    parts = X if isinstance(X, (list, tuple)) and len(X) else [None]
-    several = is_list_of_views(X) or callable(parts[0]) or is_dask(parts[0])
+    listed = isinstance(X, (list, tuple))
+    several = is_list_of_views(X) or (listed and kind_of(X) != "memory")
     if several and validation.is_option(metric, "euclidean"):
         return RFFMultiKernelPowerKMeans("auto", kernels="linear", n_jobs=n_jobs)
     return DiffusionPowerKMeans("auto", metric=metric, n_jobs=n_jobs)

@@ -18,7 +18,7 @@ from rffpk._rows.streams import Source, block_rows
 from rffpk._utils import validation
 from rffpk._utils.arrays import Array
 from rffpk._utils.containers import are_numbers
-from rffpk._utils.dask_collections import sources_of
+from rffpk._utils.dask_collections import source_of
 from rffpk._utils.files import whole_file
 from rffpk._utils.messages import optional_module
 
@@ -124,35 +124,28 @@ def _names(paths: _Paths) -> list[str]:
 
 def _opened(name: str) -> tuple[np.dtype[Any], tuple[int, int], int]:
     """The type and shape of the array in a .npy file, and where its numbers begin."""
-    with open(name, "rb") as file:
-        try:
-            version = np.lib.format.read_magic(file)
-            reader = {
-                (1, 0): np.lib.format.read_array_header_1_0,
-                (2, 0): np.lib.format.read_array_header_2_0,
-            }[version]
-            shape, transposed, dtype = reader(file)
-        except (ValueError, KeyError) as error:
-            raise ValueError(f"{name} is not a .npy file that can be read: {error}.") from error
-        begin = file.tell()
-    if len(shape) != 2 or not shape[1] or transposed or dtype.kind not in "fiub":
-        order = ", in Fortran order" if transposed else ""
+    try:
+        table = np.load(name, mmap_mode="r", allow_pickle=False)
+    except (ValueError, EOFError) as error:
+        raise ValueError(f"{name} is not a .npy file that can be read: {error}.") from error
+    if not isinstance(table, np.memmap):
+        raise ValueError(f"{name} is not a .npy file that can be read: it is an archive.")
+    order = "" if table.flags.c_contiguous else ", in Fortran order"
+    if table.ndim != 2 or not table.shape[1] or order or table.dtype.kind not in "fiub":
         raise ValueError(
-            f"{name} has an array of shape {shape} of {dtype}{order}; must have rows of numbers "
-            "in C order."
+            f"{name} has an array of shape {table.shape} of {table.dtype}{order}; must have rows "
+            "of numbers in C order."
         )
-    return dtype, shape, begin
+    return table.dtype, table.shape, table.offset
 
 
 def _npy_blocks(name: str) -> Iterator[Array]:
     dtype, (n, d), begin = _opened(name)
     step = block_rows([np.empty((0, d), dtype=dtype)])
     for first in range(0, n, step):
-        count = d * min(step, n - first)
-        block = np.fromfile(name, dtype, count, offset=begin + first * d * dtype.itemsize)
-        if len(block) < count:
-            raise ValueError(f"{name} ends before the last row of its array.")
-        yield block.reshape(-1, d)
+        m = min(step, n - first)
+        block = np.fromfile(name, dtype, m * d, offset=begin + first * d * dtype.itemsize)
+        yield block.reshape(m, d)
 
 
 def from_parquet(
@@ -282,7 +275,7 @@ def from_dask(X: Any) -> Callable[[], Iterator[Any]]:
     if not hasattr(X, "to_delayed"):
         raise TypeError(f"X is of type {type(X).__name__}, must be an array or frame of Dask.")
     try:
-        source: Callable[[], Iterator[Any]] = sources_of(X)
+        source: Callable[[], Iterator[Any]] = source_of(X)
     except ValueError as error:
         raise TypeError(str(error)) from error
     return source

@@ -68,9 +68,8 @@ class Annealing(BaseEstimator):
         exponent, as in the source papers; `end` is then a lower bound of s.
     swaps : "auto" or int, default="auto"
         Number of failed trials in a row, at least 0, to move a centroid (from 100 clusters on a
-        batch) that end the search after the starts. "auto": 20, or 4 for each cluster if that is
-        less, if the starts differ and `end` is "hard", otherwise 0. A number > 0 needs
-        ``end="hard"`` and ``until="settled"``.
+        batch) after which the search ends. "auto": 20, or 4 k if that is less, and 0 if the starts
+        do not differ or `end` is soft. Above 0 `end` is "hard" and `until` "settled".
 
     Examples
     --------
@@ -152,14 +151,15 @@ class SearchParameters:
     differs: bool  # whether the starts differ in kind
     ends_hard: bool  # whether the exponent falls to the hard rule
 
-    def schedule(self, critical: float) -> Schedule:
-        """The schedule, which may depend on the critical exponent. Centroids that are given would
-        be lost at exponents above the final one."""
+    def starts(self, critical: float, automatic: int) -> list[Start]:
+        """The starts, whose schedule may depend on the critical exponent; `automatic` of them if
+        they differ and their number is automatic. Centroids that are given would be lost at
+        exponents above the final one."""
         start = min(-0.5, critical) if self.start is None else self.start
         if not isinstance(self.init, str) and self.is_default:
             start = self.end
         fixed = self.factor is None and self.passes is not None
-        return Schedule(
+        schedule = Schedule(
             start=max(start, self.end),
             end=self.end,
             max_iter=self.max_iter,
@@ -168,10 +168,6 @@ class SearchParameters:
             passes=self.passes,
             until=self.until,
         )
-
-    def starts(self, critical: float, automatic: int) -> list[Start]:
-        """The starts; `automatic` of them if they differ and their number is automatic."""
-        schedule = self.schedule(critical)
         if not self.differs:
             return given_starts(schedule, self.init, self.n_init or "auto")
         return different_starts(schedule, critical, self.n_init or automatic)
@@ -214,7 +210,7 @@ def search_parameters(model: Any) -> SearchParameters:
 
 def automatic_swaps(n_clusters: int) -> int:
     """The failures in a row that end the swaps, if their number is automatic."""
-    return 0 if n_clusters == 1 else min(_AUTO_SWAPS, _SWAPS_A_CLUSTER * n_clusters)
+    return min(_AUTO_SWAPS, _SWAPS_A_CLUSTER * n_clusters)
 
 
 def search_plan(given: SearchParameters, k: int, critical: float, objective: PowerMean) -> Plan:

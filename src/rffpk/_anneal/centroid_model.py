@@ -12,18 +12,16 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from rffpk._anneal.hard_passes import bounded_pass, find_directions
-from rffpk._anneal.objective import PowerMean
 from rffpk._rows.passes import accurate_cost, make_rows, one_pass
 from rffpk._rows.rows import Rows, present_bits
-from rffpk._rows.sample import automatic_sample_size
+from rffpk._rows.sample import sample_size
 from rffpk._rows.store import UnitRows, mapped_views
-from rffpk._rows.sums import Sums, onto_sphere, typicality
+from rffpk._rows.sums import Sums, onto_sphere
 from rffpk._utils import config, validation
 from rffpk._utils.arrays import Array
 from rffpk._utils.columns import Columns, SparseRows, concatenated
-from rffpk._utils.dask_collections import kind_of, sources_of
+from rffpk._utils.dask_collections import kind_of
 from rffpk._utils.linalg import gaps_of
-from rffpk._utils.validation import is_option
 
 M = TypeVar("M")
 
@@ -31,21 +29,6 @@ Visit = tuple[Rows, Array, Sums, dict[str, Array]]  # rows, centroids, and what 
 
 # What a fit says of its rows, which are not those of a stream of batches.
 _OF_ROWS = ("labels_", "inertia_", "objective_", "memberships_", "outlier_scores_")
-
-
-def first_rows(model: Any) -> int:
-    """The number of rows that the first fit of a stream of batches takes."""
-    k, sample = int(model._given_number), model.sample
-    if sample is None or is_option(sample, "auto"):
-        return automatic_sample_size(k)
-    return max(int(sample), k)
-
-
-def check_fitted(model: Any) -> None:
-    """Raise a NotFittedError before a fit."""
-    if vars(model).get("n_buffered_"):
-        check_is_fitted(model, msg=model._of_buffer("This"))
-    check_is_fitted(model)
 
 
 def visit(
@@ -92,14 +75,14 @@ def visits(
     model: Any, X: Any, s: float, want: tuple[str, ...], weight: Any = None, typical: bool = False
 ) -> Iterator[Visit]:
     """Passes over new rows: one over rows in memory, one for each block of a source."""
-    if (kind := kind_of(X)) == "memory":
+    if kind_of(X) == "memory":
         xs = model._check_views(X, reset=False)
         weight = validation.check_sample_weight(weight, len(xs[0]), X)
         yield visit(model, xs, weight, s, want, typical)
         return
     from rffpk._rows.streams import make_stream
 
-    none, X = True, sources_of(X) if kind == "dask" else X
+    none = True
     stream = make_stream(X, weight, lambda x, first: model._check_views(x, reset=False))
     for part in stream.blocks():
         none = False
@@ -120,7 +103,9 @@ def measure(
     """What `want` names of rows; see `Clusterer._measure`."""
     if want == "gaps":
         return _gaps(model)
-    check_fitted(model)
+    if vars(model).get("n_buffered_"):
+        check_is_fitted(model, msg=model._of_buffer("This"))
+    check_is_fitted(model)
     if want == "cost":
         found = visits(model, X, -math.inf, (), sample_weight)
         return sum(accurate_cost(rows, sums.hard, sums, at, at) for rows, at, sums, _ in found)
@@ -158,13 +143,6 @@ def _distances(rows: Rows, squares: Array) -> Array:
     if rows.present is not None:
         squares /= rows.combined(np.ones(len(rows.xs))).astype(squares.dtype)
     return np.sqrt(squares, out=squares)
-
-
-def typicalities(rows: Rows, objective: PowerMean, distances: Array) -> Array:
-    """Typicalities of rows with these squared distances (n, k) to centroids."""
-    assert objective.eta is not None
-    eta = rows.combined(objective.eta).astype(distances.dtype)
-    return typicality(distances, eta, objective.m)
 
 
 # ---- learning from batches of rows, one after the other ------------------------------------------
@@ -272,7 +250,8 @@ def _collect(model: Any, X: Columns, weight: Array | None) -> None:
     """Keep the rows of a batch, and fit all that are kept if they are enough."""
     _check_squares(X)
     parts = [*vars(model).get("_buffer", []), *([(X.copy(), weight)] if len(X) else [])]
-    n, first = vars(model).get("n_buffered_", 0) + len(X), first_rows(model)
+    n = vars(model).get("n_buffered_", 0) + len(X)
+    first = sample_size(int(model._given_number), "auto" if model.sample is None else model.sample)
     if n < first:  # with a new list, so that the one before it can be restored
         model._buffer, model.n_buffered_, model._n_first = parts, n, first
         return
@@ -309,7 +288,7 @@ def _follow(model: Any, X: Array, weight: Array | None, half_life: float | None)
     N = sums.N + sums.G[:, None] * (rows.shift - shift)
     model._running = RunningSums(discount * before.N + N, discount * before.G + sums.G, before.s)
     all_sums = replace(sums, N=model._running.N, G=model._running.G)
-    moved = all_sums.centroids(theta, rows.dtype)
+    moved = rows.centroids(all_sums, theta)
     if isinstance(model._feature_maps[0], UnitRows):
         moved = onto_sphere(moved, theta, shift, 0.0)
     model.cluster_centers_ = (moved + shift).astype(model.cluster_centers_.dtype)

@@ -39,13 +39,8 @@ class Checkpoint:
 
     The file is replaced after a step if the last time was `seconds` ago or more. The runs that make
     steps, of one start each, are those over features: `state` returns what the steps of a run have
-    changed, and `restore` sets it.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If `path` is none, or its folder does not exist; if there is a file, `resume` is true, and
-        the file is of another fit, or is damaged.
+    changed, and `restore` sets it. A TypeError or ValueError says if `path` is none or its folder
+    does not exist, or if `resume` is true and a file that is there is damaged or of another fit.
     """
 
     def __init__(self, path: Any, seconds: float, resume: bool) -> None:
@@ -56,10 +51,10 @@ class Checkpoint:
             check_output(self.path)
         except ValueError as error:
             raise ValueError(f"checkpoint == {error}.") from error
-        self._fingerprint: dict[str, str] = {}  # what distinguishes fits
+        self._fit: dict[str, str] = {}  # what distinguishes this fit
         self._kept: dict[str, str] | None = None  # the same, of the fit in the file
-        self._state: dict[str, Any] = {}
-        self._arrays: dict[str, Array] = {}
+        self._state: dict[str, Any] = {}  # after the last step in the file, with ...
+        self._arrays: dict[str, Array] = {}  # ... what the runs had changed
         self._results: list[Any] = []
         self._taken = 0  # number of results that are known in this fit
         self._runs: dict[int, Any] = {}  # by number
@@ -68,27 +63,23 @@ class Checkpoint:
 
     def open(self, model: BaseEstimator, random: Any) -> None:
         """Before a fit: read what was kept of one with the same parameters."""
-        self._fingerprint = _fingerprint_of_model(model, random)
+        fit = _of_model(model, random)
         if self.resume and os.path.exists(self.path):
             self._read()
-            self._compare(self._fingerprint)
+        self._add(fit)
 
     def cache(self, given: Cache) -> Cache:
         """The parameter, with the limit of stored features if it is automatic: whether they are
         stored changes their last bits."""
         if given != "auto":
             return given
-        known = self._fingerprint if self._kept is None else self._kept
-        self._fingerprint[_LIMIT] = known.get(_LIMIT) or str(automatic_limit())
-        return int(self._fingerprint[_LIMIT])
+        self._fit[_LIMIT] = (self._kept or {}).get(_LIMIT) or str(automatic_limit())
+        return int(self._fit[_LIMIT])
 
     def begin(self, sample: RowSample, *found: float) -> None:
         """Before the first step: compare what distinguishes the rows."""
-        fingerprint = _fingerprint_of_rows(sample, *found)
-        self._fingerprint |= fingerprint
-        if self._kept is not None:
-            self._compare(fingerprint)
-        else:  # resume=False
+        self._add(_of_rows(sample, *found))
+        if self._kept is None:  # resume=False
             with suppress(FileNotFoundError):
                 os.unlink(self.path)
 
@@ -104,13 +95,12 @@ class Checkpoint:
                 self._restore(run)
             return self._results[self._taken - 1]
         self._inside = True
-        found = step()
+        self._results.append(step())
         self._inside = False
-        self._results.append(found)
         if time.monotonic() - self._saved >= self.seconds:
             self.save(run)
             self._saved = time.monotonic()
-        return found
+        return self._results[-1]
 
     def save(self, run: Any) -> None:
         """Replace the file; `run` made the last step."""
@@ -122,9 +112,8 @@ class Checkpoint:
         arrays = {"state": _bytes(state)}
         for number, each in self._runs.items():
             arrays |= {f"{number}.{name}": array for name, array in each.state().items()}
-        metadata = {"format": _FORMAT, "fit": json.dumps(self._fingerprint)}
         try:
-            write_tensors(self.path, metadata, arrays)
+            write_tensors(self.path, {"format": _FORMAT, "fit": json.dumps(self._fit)}, arrays)
         except OSError as error:
             warn(f"the fit goes on without a new checkpoint: {error}.", UserWarning)
 
@@ -145,28 +134,26 @@ class Checkpoint:
         self._state = json.loads(self._arrays.pop("state").tobytes())
         self._results = self._state["results"]
 
-    def _compare(self, fingerprint: dict[str, str]) -> None:
-        """Raise an error if the file is of another fit."""
-        assert self._kept is not None
-        for name, given in fingerprint.items():
-            kept = self._kept.get(name)
-            if kept != given:
+    def _add(self, fit: dict[str, str]) -> None:
+        """Add to what distinguishes this fit, or raise an error if the file is of another one."""
+        for name, given in fit.items():
+            if self._kept is not None and (kept := self._kept.get(name)) != given:
                 raise ValueError(
                     f"checkpoint {self.path} is of another fit: {name} was {kept}, is {given}. "
                     f"{_REMEDY}"
                 )
+        self._fit |= fit
 
     def _restore(self, run: Any) -> None:
-        """Set what the last step left, of which `run` made the last one."""
+        """Set what the last step in the file left, of which `run` made the last one."""
         history = run.context.history
         history.restore(self._state["history"])
         run.context.random.set_state(self._state["random"])
-        parts: dict[str, dict[str, Array]] = {str(number): {} for number in self._runs}
-        for name, array in self._arrays.items():
-            of_run, _, attribute = name.partition(".")
-            parts[of_run][attribute] = array
         for number, each in self._runs.items():
-            each.restore(parts[str(number)])
+            parts = (name.partition(".") for name in self._arrays)
+            each.restore(
+                {name: self._arrays[f"{n}.{name}"] for n, _, name in parts if n == str(number)}
+            )
         self._state, self._arrays = {}, {}
         if history.progress is not None:
             history.progress.say(f"The fit goes on from {self.path}, after {self._taken} steps.")
@@ -179,12 +166,11 @@ _LIMIT = "memory limit where none is given"  # of all fits with the same file
 # ---- what distinguishes fits ---------------------------------------------------------------------
 
 
-def _fingerprint_of_rows(sample: RowSample, *found: float) -> dict[str, str]:
+def _of_rows(sample: RowSample, *found: float) -> dict[str, str]:
     """What distinguishes the rows of a fit, at the cost of a pass at most. `found` was computed
     from features of them: the processor and libraries have an influence on its bits."""
     xs, _ = sample.some()
     views = [*dict.fromkeys(tables_of(sample.xs))]
-    moments = [sample.moments(i) for i in views]
     weight = sample.weight if sample.stream is None else sample.stream.weight
     return {
         "number of rows": str(sample.n),
@@ -192,40 +178,34 @@ def _fingerprint_of_rows(sample: RowSample, *found: float) -> dict[str, str]:
         "dtype of X": str(xs[0].dtype),
         "digest of sample_weight": "None" if weight is None else _digest(weight),
         "digest of some rows of X": _digest(*(xs[i] for i in views)),
-        "digest of the column means of X": _digest(*(each.mean for each in moments)),
+        "digest of the column means of X": _digest(*(sample.moments(i).mean for i in views)),
         "digest of the features by this processor and these libraries": _digest(*found),
     }
 
 
-def _fingerprint_of_model(model: BaseEstimator, random: Any) -> dict[str, str]:
+def _of_model(model: BaseEstimator, random: Any) -> dict[str, str]:
     """The version, the class and the parameters. Raises a ValueError if the random numbers of a fit
     cannot be drawn again."""
     parameters = model.get_params(deep=False)
-    seed = parameters.pop("random_state", None)
+    seed = parameters["random_state"]
     if seed is None:
         raise ValueError(
             "checkpoint needs a random_state: a fit that goes on must draw the same random numbers."
         )
     if isinstance(seed, np.random.RandomState):
-        seed = _digest(_bytes(random.get_state(legacy=False)))
-    found = {"rffpk version": __version__, "class": type(model).__name__, "random_state": str(seed)}
-    return found | _parameter_fingerprints(parameters)
+        parameters["random_state"] = _bytes(random.get_state(legacy=False))
+    given = {name: _text(value) for name, value in parameters.items() if name not in _FREE}
+    return {"rffpk version": __version__, "class": type(model).__name__, **given}
 
 
-def _parameter_fingerprints(parameters: dict[str, Any]) -> dict[str, str]:
-    return {
-        name: _parameter_fingerprint(value)
-        for name, value in parameters.items()
-        if name not in _FREE
-    }
-
-
-def _parameter_fingerprint(value: Any) -> str:
+def _text(value: Any) -> str:
     """What distinguishes the value of a parameter."""
     if isinstance(value, BaseEstimator):
-        return f"{type(value).__name__}({_parameter_fingerprints(value.get_params(deep=False))})"
+        return f"{type(value).__name__}({_text(value.get_params(deep=False))})"
+    if isinstance(value, dict):
+        return ", ".join(f"{name}={_text(each)}" for name, each in value.items())
     if isinstance(value, (list, tuple)):
-        return f"[{', '.join(map(_parameter_fingerprint, value))}]"
+        return f"[{', '.join(map(_text, value))}]"
     if hasattr(value, "__array__") and np.ndim(value):
         array = np.asarray(value)
         return f"an array {_digest(array)}" if array.dtype.kind in "biuf" else repr(array.tolist())

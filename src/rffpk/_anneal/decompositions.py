@@ -14,14 +14,15 @@ from typing import Any
 
 import numpy as np
 from scipy.linalg import solve_triangular
+from scipy.sparse.linalg import aslinearoperator
 
 from rffpk._rows.passes import one_pass, some_features
 from rffpk._rows.rows import Rows
 from rffpk._rows.store import Storage, has_maps, stored
 from rffpk._rows.sums import typicality
 from rffpk._utils.arrays import Array
-from rffpk._utils.columns import Columns, SparseRows, centered_products, dense
-from rffpk._utils.linalg import DENSE, basis_of, eigh, leading_eigenvectors
+from rffpk._utils.columns import SparseRows, centered_products, dense
+from rffpk._utils.linalg import DENSE, basis_of, eigh, largest_eigenvalue
 from rffpk._utils.tiles import row_tiles, run_all
 
 _FEATURE_ROWS = 1000  # Numbers of rows that the critical exponent is computed from. ...
@@ -71,13 +72,19 @@ def exponent_of_rows(rows: Rows) -> float:
     """The critical exponent of the features of rows; 0 if they are equal."""
     most = _FEATURE_ROWS if rows.eta is None else _TYPICAL_ROWS
     rows = rows.take(np.arange(0, rows.n, max(1, rows.n // most)))
-    features = some_features(rows)
-    if isinstance(features, SparseRows) and rows.eta is not None and not rows.unit_centroids:
-        features = features_of(centered_products(features, rows.shift))
-    if rows.unit_centroids:
-        exponent = _of_unit_rows(rows, features)
+    features, unit = some_features(rows), rows.unit_centroids
+    if isinstance(features, SparseRows) and (unit or rows.eta is not None):
+        center = 0 * rows.shift if unit else rows.shift
+        features = features_of(centered_products(features, center))
+    elif unit:
+        features = features.astype(np.float64) + rows.shift
+    if unit:
+        exponent = unit_critical_exponent(features, rows.weight)
     elif isinstance(features, SparseRows):
-        exponent = _of_sparse_rows(features, rows.weight)
+        p = np.ones(rows.n) if rows.weight is None else rows.weight.astype(np.float64)
+        mean = (features.matrix.T @ p) / p.sum()
+        # the Gram matrix of the directions has the same eigenvalues
+        exponent = exponent_of_gram(centered_products(features, mean), p)
     else:
         z = rows.scaled(features.astype(np.float64))
         present = None if rows.present is None else rows.present_features()
@@ -88,15 +95,6 @@ def exponent_of_rows(rows: Rows) -> float:
             eta = eta if present is None else eta[:, 0]
             exponent = typical_critical_exponent(z, rows.weight, eta, rows.m, present)
     return exponent if math.isfinite(exponent) else 0.0
-
-
-def _of_unit_rows(rows: Rows, features: Columns) -> float:
-    """The critical exponent of rows whose centroids have length one."""
-    if isinstance(features, SparseRows):
-        x = features_of(centered_products(features, np.zeros(features.shape[1])))
-    else:
-        x = features.astype(np.float64) + rows.shift
-    return unit_critical_exponent(x, rows.weight)
 
 
 def unit_critical_exponent(x: Array, weight: Array | None) -> float:
@@ -225,30 +223,22 @@ def typical_critical_exponent(
 
 
 def _largest_squared_singular_value(z: Array) -> float:
-    if min(z.shape) <= DENSE:
-        gram = z @ z.T if len(z) < z.shape[1] else z.T @ z
-        last = len(gram) - 1
-        return float(eigh((gram + gram.T) / 2, subset_by_index=[last, last])[0][0])
     tall = z if len(z) >= z.shape[1] else z.T
-    return float(leading_eigenvectors(lambda v: tall.T @ (tall @ v), 1, tall.shape[1])[0][0])
+    if tall.shape[1] <= DENSE:
+        return largest_eigenvalue(tall.T @ tall)
+    wide = aslinearoperator(tall)
+    return largest_eigenvalue(wide.T @ wide)
 
 
-def _of_sparse_rows(x: SparseRows, weight: Array | None) -> float:
-    """`critical_exponent` by the inner products of the directions, whose Gram matrix has the same
-    eigenvalues."""
-    p = np.ones(len(x)) if weight is None else weight.astype(np.float64)
-    return _of_gram(centered_products(x, (x.matrix.T @ p) / p.sum()), p)
-
-
-def _of_gram(gram: Array, p: Array) -> float:
-    """The same as `_of_vectors` from the inner products of the vectors."""
+def exponent_of_gram(gram: Array, p: Array) -> float:
+    """The same as `_of_vectors` from the inner products of the vectors; -inf if these are zero."""
     norms = np.sqrt(np.maximum(np.diagonal(gram), 0))
     apart = _apart(norms, p)
     if not apart.any():
         return -math.inf
     scale = np.where(apart, np.sqrt(p / p[apart].sum()), 0) / np.where(apart, norms, 1)
     gram = gram * scale * scale[:, None]
-    return 1 - 1 / (2 * float(leading_eigenvectors(gram, 1, len(gram))[0][0]))
+    return 1 - 1 / (2 * largest_eigenvalue(gram))
 
 
 # ---- the exponent of memberships -----------------------------------------------------------------
@@ -269,7 +259,7 @@ def exponent_of_memberships(rows: Rows, theta: Array) -> float:
     p = np.ones(rows.n) if rows.weight is None else rows.weight.astype(np.float64)
     if rows.sparse_columns:
         labels = one_pass(rows, theta, -math.inf, want=("labels",))[1]["labels"]
-        return _of_gram(_sparse_residuals(rows, theta, labels), p) - BELOW
+        return exponent_of_gram(_sparse_residuals(rows, theta, labels), p) - BELOW
     outputs = one_pass(rows, theta, -math.inf, want=("labels", "features"))[1]
     present = None if rows.present is None else rows.present_features()
     nearest = theta[outputs["labels"]]
@@ -278,7 +268,7 @@ def exponent_of_memberships(rows: Rows, theta: Array) -> float:
         nearest[~present] = 0
     nearest = rows.scaled(nearest)
     if present is None and 2 * len(nearest) < nearest.shape[1]:
-        return _of_gram(nearest @ nearest.T, p) - BELOW
+        return exponent_of_gram(nearest @ nearest.T, p) - BELOW
     return _of_vectors(nearest, p, present) - BELOW
 
 
@@ -289,15 +279,6 @@ def _sparse_residuals(rows: Rows, theta: Array, labels: Array) -> Array:
     cross = (x.matrix @ centers.T - centers @ shift)[:, index]
     apart = (centers @ centers.T)[np.ix_(index, index)] - cross - cross.T
     return np.asarray(centered_products(x, shift) + apart)
-
-
-def exponent_about_means(gram: Array, labels: Array, weight: Array | None) -> float:
-    """The critical exponent of rows with these inner products (m, m) about the means of those with
-    the same of the `labels` (m,); -inf if they are equal to these."""
-    p = np.ones(len(labels)) if weight is None else weight.astype(np.float64)
-    inside = p * (labels[:, None] == labels)
-    apart = np.eye(len(p)) - inside / inside.sum(axis=1, keepdims=True)
-    return _of_gram(apart @ gram @ apart.T, p)
 
 
 def features_of(gram: Array) -> Array:
@@ -342,8 +323,8 @@ def compressed(
     short |= k == 1 or sum(widths) < _FEWEST or rows.n * max(widths) > _NUMBERS
     hard = hard and len(widths) == 1 and rows.eta is None
     dtype = np.dtype(np.float32) if single else rows.dtype
-    shorter, pays = dtype != rows.dtype, _pays(rows, k, hard)
-    if short or not (pays or shorter):
+    shorter = dtype != rows.dtype
+    if short or not ((pays := _pays(rows, k, hard)) or shorter):
         return None
     rows = stored(rows) if rows.unit_centroids else storage.sample(rows)
     if has_maps(rows):  # features may not be stored

@@ -66,24 +66,17 @@ class FeatureRun:
     assigned: Assignment | None = None  # by the last pass, while rows see few of many centroids
     drawn: Array | None = None  # while swaps are estimated on some rows: their indices
 
-    @property
-    def n_rows(self) -> int:
-        return self.rows.n
-
     def cost(self, s: float) -> float:
         """The objective at the current centroids."""
-        known = None if self.assigned is None else self.assigned.cost
-        if known is not None and math.isinf(s):
-            return float(self.kept(lambda: known))
-        return float(
-            self.kept(lambda: one_pass(self.rows, self.theta, s)[0].objective(s) + self.penalty())
-        )
+        rows, known = self.rows, None
+        if self.assigned is not None and math.isinf(s):
+            known = self.assigned.cost
 
-    def penalty(self) -> float:
-        """The term of the objective for the view weights."""
-        if not self.objective.learns_weights:
-            return 0.0
-        return self.objective.penalty(self.rows.alpha, self.rows.total_weight)
+        def computed() -> float:
+            penalty = self.objective.penalty(rows.alpha, rows.total_weight)
+            return one_pass(rows, self.theta, s)[0].objective(s) + penalty
+
+        return float(self.kept(computed if known is None else lambda: known))
 
     def kept(self, step: Callable[[], T]) -> T:
         """The result of a step, which a checkpoint keeps or knows already."""
@@ -112,55 +105,46 @@ class FeatureRun:
         self.rows, self.assigned = replace(rows, alpha=self.rows.alpha), None
 
     def follow(self, stage: Stage, settles: bool = False) -> StageEnd:
-        """The passes of a stage; of one that `settles` bounds may decide the labels of rows."""
+        """The passes of a stage; of one that `settles` bounds may decide the labels of rows. Where
+        rows are compared with few of many centroids, they are so with every one in the last pass of
+        a stage that is to be exact."""
         if stage.noise:
             self._disturb(stage.noise)
-        plan = HardPlan()
+        plan, need = HardPlan(), None
         if is_hard(stage.s, self.rows.dtype):
             plan = hard_plan(self.rows, self.most, self.objective.learns_weights)
         single = math.isfinite(stage.goal) or (stage.exact and stage.most <= 2)
         if plan.near and not single:
-            return self._follow_few(stage, plan)
-        self.assigned, steps, over = None, 0, False
+            need = Need(second=stage.second, bounded=stage.exact and plan.bounded)
+        else:
+            self.assigned = None
+        # with a goal a pass depends on the one before
+        is_kept = self.context.checkpoint is not None and math.isinf(stage.goal)
+        steps, over = 0, False
         while not over:
-            results, hopeless, _ = self._steps(stage, stage.most - steps, settles and plan.bounded)
-            steps, last = steps + len(results), results[-1]
-            over = hopeless or stage.is_over(steps, last.shift)
+            most = 1 if need is not None or is_kept else stage.most - steps
+            bounded = settles and plan.bounded and need is None
+            passes = partial(self._passes, stage, most, bounded, need)
+            results, hopeless, every = self.kept(passes)
+            self.passes += len(results)  # here, so that passes count whose results were kept
+            steps, last = steps + len(results), Step(*results[-1])
+            settled = last.shift <= stage.tol
+            over = hopeless or steps >= stage.most or (settled and (every or not stage.exact))
+            if need is not None:
+                every = stage.exact and (settled or steps == stage.most - 1)
+                need = need._replace(every=every, missed=stage.second and steps == 1)
+        if need is None or stage.exact:
+            self.assigned = None
         self.settling = None
         return StageEnd(last, steps)
 
-    def _follow_few(self, stage: Stage, plan: HardPlan) -> StageEnd:
-        """The passes of a stage that compare rows with few of the centroids, where it is to be
-        exact with every one in the last pass."""
-        need = Need(second=stage.second, bounded=stage.exact and plan.bounded)
-        steps, over = 0, False
-        while not over:
-            [last], _, every = self._steps(stage, 1, False, need)
-            steps, settled = steps + 1, last.shift <= stage.tol
-            over = steps == stage.most or (settled and (every or not stage.exact))
-            every = stage.exact and (settled or steps == stage.most - 1)
-            need = need._replace(every=every, missed=stage.second and steps == 1)
-        if stage.exact:
-            self.assigned = None
-        return StageEnd(last, steps)
-
-    def _steps(
-        self, stage: Stage, most: int, bounded: bool, need: Need | None = None
+    def _passes(
+        self, stage: Stage, most: int, bounded: bool, need: Need | None
     ) -> tuple[list[Step], bool, bool]:
         """Passes until the stage is over or centroids of empty clusters are moved; their results,
         whether the objective will not fall to the goal of the stage, and whether rows were compared
         with every centroid; they are with few if there is a `need`. `bounded`: rows whose labels
         bounds decide are left out."""
-        if self.context.checkpoint is not None and math.isinf(stage.goal):
-            most = 1  # with a goal it depends on the pass before
-        results, hopeless, every = self.kept(lambda: self._passes(stage, most, bounded, need))
-        self.passes += len(results)  # here, so that passes count whose results were kept
-        return [Step(*each) for each in results], hopeless, every
-
-    def _passes(
-        self, stage: Stage, most: int, bounded: bool, need: Need | None
-    ) -> tuple[list[Step], bool, bool]:
-        """`_steps`, computed."""
         rows, s, every, started = self.rows, stage.s, True, time.perf_counter()
         if need is not None:
             sums, self.assigned = step(rows, self.theta, self.assigned, need)

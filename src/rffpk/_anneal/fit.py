@@ -1,4 +1,4 @@
-"""The fit of centroids in a feature space, in four steps: prepare, search, finish, publish.
+"""The fit of centroids in a feature space: `fit_model`, in four steps.
 
 `rows` are all rows, `some` those that means and variances are taken from, `samples` growing sets
 for the starts and what follows them, `base` what the starts run on, and `pool` the rows that
@@ -19,6 +19,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import euclidean_distances
 
 from rffpk._anneal import decompositions
+from rffpk._anneal.annealing import SearchParameters, search_plan
 from rffpk._anneal.convergence_warnings import (
     Cause,
     Ending,
@@ -41,7 +42,7 @@ from rffpk._anneal.seeding import (
 from rffpk._anneal.swaps import improve, most_centroids
 from rffpk._rows import passes
 from rffpk._rows.rows import Rows
-from rffpk._rows.sample import RowSample, Some, row_sample
+from rffpk._rows.sample import RowSample, row_sample
 from rffpk._rows.store import (
     ALL_PASSES,
     LAST_PASSES,
@@ -57,7 +58,6 @@ from rffpk._utils.arrays import Array, Fourier, Numbers
 from rffpk._utils.columns import SparseRows, unit_rows
 from rffpk._utils.estimator import reporting
 from rffpk._utils.messages import Progress, observed, warn
-from rffpk._utils.validation import Auto
 
 if TYPE_CHECKING:
     from rffpk._anneal.checkpoint import Checkpoint
@@ -74,25 +74,21 @@ class Problem:
     """What an estimator makes of its parameters: how rows become features, what is minimised, and
     which starts run."""
 
-    # from the number of clusters, the critical exponent and the objective
-    plan: Callable[[int, float, PowerMean], Plan]
-    init: Any
+    search: SearchParameters
+    # of the number of clusters, the critical exponent and the objective
+    plan: Callable[[SearchParameters, int, float, PowerMean], Plan] = search_plan
     # a map of each view; None: the features are its columns
     maps: Callable[[RowSample, FitContext], list[Any]] = lambda sample, context: [None]
     objective: Callable[[Rows, FitContext], PowerMean] = lambda rows, context: PowerMean()
     n_map_rows: int = 0  # that maps are fitted on, beyond those of the starts
-    sample: Auto | int | None = None  # rows that the starts run on; None: all
     cache: Cache = False
-    # whether starts may run on principal components, and whether they end with the hard rule
-    automatic: bool = False
-    hard: bool = False
     # the centroids that an array `init` stands for besides centroids
     given: Callable[[Rows, int], Array | None] = lambda rows, k: None
     unit_centroids: bool = False  # whether centroids are scaled to length one
     rows_name: str = "the map of X"  # what a warning calls the columns of the features
     least_exponent: float = -math.inf  # of memberships after a hard end, where there are maps
     # sets what else is fitted, after the rest
-    published: Callable[[FitResult, FitContext], None] = lambda result, context: None
+    published: Callable[[FitResult], None] = lambda result: None
 
 
 @dataclass(frozen=True)
@@ -100,10 +96,11 @@ class Prepared:
     """The rows of a fit, with the maps and shifts of their features, what is minimised, and the
     starts."""
 
+    problem: Problem
     context: FitContext
-    in_memory: bool  # whether X was rows in memory, whose labels are kept
+    sample: RowSample  # all rows as they are given, noise without weight
     noise: Noise | None  # the rows that get the label -1
-    given: Some  # views and weights of the rows that statistics are taken from
+    mapped: bool  # whether the features of some view differ from its columns
     rows: Rows  # all
     some: Rows  # those that statistics are taken from
     samples: list[Rows]  # of growing size, the first for the starts; none: all rows are
@@ -112,10 +109,8 @@ class Prepared:
     pool: Rows  # of which initial centroids are chosen
     variance: float  # total variance of the features
     init: Any  # the name of a method, a callable, or centroids
-    mapped: bool  # whether the features of some view differ from its columns
     objective: PowerMean
     plan: Plan
-    least_exponent: float
 
 
 @dataclass(frozen=True)
@@ -124,7 +119,6 @@ class FitResult:
 
     prepared: Prepared
     rows: Rows  # all, with the learned view weights
-    theta: Array  # (k, F), those in the dtype of X, shifted, float64
     ending: Ending
     attributes: dict[str, Any]  # of the fitted model
 
@@ -229,18 +223,18 @@ def fit_model(
             storage=Storage(problem.cache), checkpoint=checkpoint, causes=[*causes],
             rows_name=rows_name or problem.rows_name,
         )  # fmt: skip
-        found = prepare(model, problem, X, sample_weight, context)
+        sample, noise, context = open_rows(model, problem, X, sample_weight, context)
+        found = prepare(model, problem, sample, noise, context)
         writer = nullcontext() if write_labels is None else write_labels(found.rows.n)
         with writer as write:
-            labels = Labels(found.in_memory, found.noise, write)
             run, end = search_centroids(found)
             if found.plan.soft_end is not None:
                 found = soften(found, run, end)
-            result = finish(model, found, run, end, labels)
-            if found.noise is not None:
-                found.noise.add_to(result.attributes)
-            publish(model, result, end, labels)
-            problem.published(result, found.context)
+            result = finish(model, found, run, end, write)
+        publish_end(model, result.attributes, end, context)
+        if result.ending.found < result.ending.k:
+            warn_of_ending(result.ending, _causes(result))
+        problem.published(result)
         if checkpoint is not None:
             checkpoint.remove()
     return model
@@ -271,59 +265,60 @@ def metric_map(model: Any, sample: RowSample, context: FitContext) -> list[Any]:
     return [whitened_view(model.whitening, sample, 0, context)]
 
 
-def check_search(model: Any) -> None:
-    """The parameters of all searches for centroids in a feature space."""
-    validation.check_search_parameters(model, get_args(Init), "an array or a callable")
-    sample = getattr(model, "sample", None)
-    if sample is not None and not validation.is_option(sample, "auto"):
-        validation.check_int(sample, "sample", 1)
-
-
 # ---- prepare: rows, maps, objective and plan -----------------------------------------------------
 
 
-def prepare(
+def open_rows(
     model: Any, problem: Problem, X: Any, sample_weight: Any, context: FitContext
-) -> Prepared:
-    """The rows with their features, what is minimised, and the starts; sets the feature maps of the
-    model."""
-    sample = row_sample(model, X, sample_weight, problem.sample, problem.n_map_rows, context.random)
-    noise = None
+) -> tuple[RowSample, Noise | None, FitContext]:
+    """All rows, noise without weight; the rows that get the label -1; and the context with the
+    number of clusters and the shares of the rows that have the views."""
+    given, random = problem.search.sample, context.random
+    sample, noise = row_sample(model, X, sample_weight, given, problem.n_map_rows, random), None
     if getattr(model, "noise", None) is not None:
         from rffpk._anneal.noise import find_noise
 
         noise = find_noise(model, sample)
         sample = sample.without(noise.rows)
-    k = find_number(model, sample, context.random, context.history.progress)
+    k = find_number(model, sample, random, context.history.progress)
     coverage = sample.coverage(k) if getattr(model, "allow_missing_views", False) else None
-    context, storage = replace(context, k=k, coverage=coverage), context.storage
+    return sample, noise, replace(context, k=k, coverage=coverage)
+
+
+def prepare(
+    model: Any, problem: Problem, sample: RowSample, noise: Noise | None, context: FitContext
+) -> Prepared:
+    """The rows with their features, what is minimised, and the starts; sets the feature maps of the
+    model."""
+    given, init, k, storage = problem.search, problem.search.init, context.k, context.storage
     model._feature_maps = maps = problem.maps(sample, context)
-    mapping = Mapping(maps, storage, context.n_threads, coverage, problem.unit_centroids)
+    mapping = Mapping(maps, storage, context.n_threads, context.coverage, problem.unit_centroids)
     some, rows = mapping.pair(sample)
-    variance = passes.total_variance(some)
-    storage.check(rows)
-    init = problem.init
+    variance, mapped = passes.total_variance(some), any(maps)
+    if mapped:
+        storage.check(rows)
     if not (isinstance(init, str) or callable(init)):
-        init = _given_init(problem, rows, k)
+        known = problem.given(rows, k)
+        init = checked_centroids(init, (k, len(rows.shift))) if known is None else known
     objective = problem.objective(some, context)
     typical = partial(replace, eta=objective.eta, m=objective.m)
     some, rows = typical(some), typical(rows)
     samples = [typical(each) for each in _samples(problem, sample, rows, mapping, k)]
+    base = rows
     if samples:
-        samples[0] = storage.sample(samples[0])
-    base = samples[0] if samples else storage.all_rows(rows, k, ALL_PASSES)
+        base = samples[0] = storage.sample(samples[0])
+    elif mapped:
+        base = storage.all_rows(rows, k, ALL_PASSES)
     bounded = all(isinstance(each, Fourier) for each in rows.maps)
-    components = compressed(base, k, storage, problem.hard, bounded) if problem.automatic else None
+    components = compressed(base, k, storage, given.ends_hard, bounded) if given.differs else None
     pool = components.rows if components is not None else base if samples else some
     exponent = decompositions.exponent_of_rows(seeding_rows(pool, k, context.random))
     if context.checkpoint is not None:
         context.checkpoint.begin(sample, exponent, variance)
+    plan = problem.plan(given, k, exponent, objective)
     return Prepared(
-        context=context, in_memory=sample.in_memory, noise=noise, given=sample.some(), rows=rows,
-        some=some, samples=samples, base=base,
-        components=components, pool=pool, variance=variance, init=init, mapped=any(maps),
-        objective=objective, plan=problem.plan(k, exponent, objective),
-        least_exponent=problem.least_exponent if any(maps) else -math.inf,
+        problem, context, sample, noise, mapped, rows, some, samples, base, components, pool,
+        variance, init, objective, plan,
     )  # fmt: skip
 
 
@@ -354,14 +349,8 @@ def _samples(
         if not all(x is given for x, given in zip(xs, sample.xs)):  # else it may hold the rows
             sample = replace(sample, xs=xs)
         mapping = replace(mapping, maps=left)
-    sizes = sample.sizes_of_starts(problem.sample, k)
+    sizes = sample.sizes_of_starts(problem.search.sample, k)
     return [mapping(*sample.some(size), rows.shifts) for size in sizes]
-
-
-def _given_init(problem: Problem, rows: Rows, k: int) -> Array:
-    """The initial centroids that an array `init` stands for."""
-    found = problem.given(rows, k)
-    return checked_centroids(problem.init, (k, len(rows.shift))) if found is None else found
 
 
 # ---- search --------------------------------------------------------------------------------------
@@ -376,13 +365,7 @@ def search_centroids(found: Prepared) -> tuple[FeatureRun, StartEnd]:
     if history.progress is not None and found.samples:
         history.progress.later = [*(each.n for each in found.samples[1:]), found.rows.n]
     rows = found.base if components is None else components.rows
-    most = most_centroids(context.k, plan.swaps)
-
-    def begin(number: int) -> FeatureRun:
-        given = found.variance, found.objective, context
-        return FeatureRun(rows, _seed(found, number), *given, number, most)
-
-    run, end, cost = search(begin, plan.starts, history, rows.dtype)
+    run, end, cost = search(partial(_begin, found, rows), plan.starts, history, rows.n, rows.dtype)
     schedule, last = plan.schedule, not (found.samples or components)
     if plan.swaps or not schedule.exact:
         improve(run, cost, plan.swaps)
@@ -413,69 +396,78 @@ def soften(found: Prepared, run: FeatureRun, end: StartEnd) -> Prepared:
     return replace(found, plan=plan, components=None)
 
 
-def _seed(found: Prepared, number: int) -> Array:
-    """Shifted initial centroids (k, F) of a start, chosen from some rows of the pool unless they
-    are given."""
+def _begin(found: Prepared, rows: Rows, number: int) -> FeatureRun:
+    """The run of a start over rows, at initial centroids that are chosen from some rows of the pool
+    unless they are given."""
     init, pool, context, k = found.init, found.pool, found.context, found.context.k
-    if isinstance(init, str) or callable(init):
+    if not isinstance(init, str) and not callable(init):
+        theta = np.asarray(init - pool.shift)
+    else:
         merges = found.plan.starts[number].merges and pool.present is None
-        rows = seeding_rows(pool, MERGED * k if merges else k, context.random)
-        features = passes.some_features(rows)
-        context.history.records.append({"stage": "seeding", "rows": rows.n})
-        if isinstance(init, str):
-            drawn = merged_centroids(rows, features, k, context.random) if merges else None
+        some = seeding_rows(pool, MERGED * k if merges else k, context.random)
+        features = passes.some_features(some)
+        is_sparse = isinstance(features, SparseRows)
+        context.history.records.append({"stage": "seeding", "rows": some.n})
+        if callable(init):
+            given = features.matrix if is_sparse else features + pool.shift
+            drawn = init(given, k, random_state=context.random)
+            theta = checked_centroids(drawn, (k, given.shape[1])) - pool.shift
+        else:
+            drawn = merged_centroids(some, features, k, context.random) if merges else None
             if drawn is None:
-                drawn = seed_centroids(rows, features, k, init, context.random)
-            drawn = drawn - pool.shift if isinstance(features, SparseRows) else drawn
-            return pool.on_sphere(drawn, drawn)
-        given = features.matrix if isinstance(features, SparseRows) else features + pool.shift
-        init = checked_centroids(init(given, k, random_state=context.random), (k, given.shape[1]))
-    shifted = np.asarray(init - pool.shift)
-    return pool.on_sphere(shifted, shifted)
+                drawn = seed_centroids(some, features, k, init, context.random)
+            theta = drawn - pool.shift if is_sparse else drawn
+    return FeatureRun(
+        rows, pool.on_sphere(theta, theta), found.variance, found.objective, context, number,
+        most_centroids(k, found.plan.swaps),
+    )  # fmt: skip
 
 
 # ---- finish: larger samples, all rows, and what is published of these ----------------------------
 
 
-def finish(
-    model: Any, found: Prepared, run: FeatureRun, end: StartEnd, labels: Labels
-) -> FitResult:
-    """Passes over growing samples and then over all rows, and what these tell at the end."""
+def finish(model: Any, found: Prepared, run: FeatureRun, end: StartEnd, write: Any) -> FitResult:
+    """Passes over growing samples and then over all rows, and what these tell at the end. `write`,
+    unless it is None, is called with the labels of all rows, block by block."""
     plan, whole = found.plan, _settle(run, end, found)
-    rows = replace(found.rows, alpha=run.rows.alpha)
+    rows, hard_end = replace(found.rows, alpha=run.rows.alpha), plan.schedule.ends_hard
     centers = (run.theta + rows.shift).astype(rows.dtype)
-    if rows.unit_centroids:
-        centers = _without_rounding(centers)
+    centers = _without_rounding(centers) if rows.unit_centroids else centers
     theta = centers.astype(np.float64) - rows.shift
-    soft, hard, inertia = _evaluated(plan.schedule.ends_hard, rows, theta, end.s, labels)
-    s = -math.inf if plan.schedule.ends_hard else end.s
+    soft, hard, inertia, labels = _evaluated(found, rows, theta, end.s, write)
+    s, last = (-math.inf, hard) if hard_end else (end.s, soft)
+    exponent = end.s
+    if hard_end:
+        some = replace(found.some, alpha=rows.alpha)
+        calibrated = decompositions.exponent_of_memberships(some, theta)
+        least = found.problem.least_exponent if found.mapped else -math.inf
+        exponent = max(calibrated, least) if math.isfinite(calibrated) else end.s
+    penalty = found.objective.penalty(rows.alpha, run.rows.total_weight)
     attributes = {
         "cluster_centers_": centers,
         "inertia_": inertia,
-        "objective_": plan.unit * (soft.objective(end.s) + run.penalty()),
+        "objective_": plan.unit * (soft.objective(end.s) + penalty),
         "n_iter_": run.passes,
         "sample_size_": found.base.n,
+        "membership_exponent_": exponent,
         "_alpha": rows.alpha,
         "_objective": run.objective,
         "_shifts": rows.shifts,
-        "_cluster_weights": rows.weights_of_centroids(hard if plan.schedule.ends_hard else soft),
+        "_cluster_weights": rows.weights_of_centroids(last),
         "_masses": hard.G.copy(),
-        "_n_counted": rows.n_counted,
+        "_n_counted": found.sample.counted,
         "_s_of_batches": s,
     }
-    exponent = end.s
-    if plan.schedule.ends_hard:
-        some = replace(found.some, alpha=rows.alpha)
-        found_exponent = decompositions.exponent_of_memberships(some, theta)
-        if math.isfinite(found_exponent):
-            exponent = max(found_exponent, found.least_exponent)
-    attributes["membership_exponent_"] = exponent
+    if found.sample.in_memory:
+        attributes["labels_"] = labels[0] if len(labels) == 1 else np.concatenate(labels)
     if found.mapped and "cache" in vars(model):
         attributes["cache_"] = not has_maps(whole)
     if model.store_memberships:
         outputs = passes.one_pass(rows, theta, exponent, want=("memberships",))[1]
         attributes["memberships_"] = outputs["memberships"]
-    return FitResult(found, rows, theta, _ending(found, rows, theta, hard, s), attributes)
+    if found.noise is not None:
+        found.noise.add_to(attributes)
+    return FitResult(found, rows, _ending(found, rows, theta, hard, s), attributes)
 
 
 def _without_rounding(centers: Array) -> Array:
@@ -516,7 +508,9 @@ def _settle(run: FeatureRun, end: StartEnd, found: Prepared) -> Rows:
         run.theta, context.history.left_out = found.components.expand(run.theta), 0.0
         levels = [whole]
     if found.samples:
-        whole = context.storage.all_rows(found.rows, context.k, LAST_PASSES)
+        whole = found.rows
+        if found.mapped:
+            whole = context.storage.all_rows(whole, context.k, LAST_PASSES)
         levels = [*found.samples[1:], whole]
     s, stage = (-math.inf, "hard") if schedule.ends_hard else (end.s, "settle")
     for rows in levels:
@@ -531,28 +525,6 @@ def _settle(run: FeatureRun, end: StartEnd, found: Prepared) -> Rows:
     return whole
 
 
-class Labels:
-    """The labels of all rows, as they are found."""
-
-    def __init__(
-        self, kept: bool, noise: Noise | None, write: Callable[[Array], Any] | None
-    ) -> None:
-        self.noise, self.write = noise, write
-        self.blocks: list[Array] | None = [] if kept else None  # None: they are not kept
-        self._n = 0  # of the rows whose labels were taken
-
-    def take(self, labels: Array) -> None:
-        """Keep the labels of the next rows, write them, or both."""
-        if self.noise is not None:
-            noise = self.noise.rows[self._n : self._n + len(labels)]
-            self._n += len(labels)
-            labels = np.where(noise, np.int32(-1), labels)
-        if self.blocks is not None:
-            self.blocks.append(labels)
-        if self.write is not None:
-            self.write(labels)
-
-
 _Pair = tuple[Sums, Sums]  # at an exponent, and in the hard limit
 
 
@@ -561,62 +533,67 @@ def _added(first: _Pair, second: _Pair) -> _Pair:
 
 
 def _evaluated(
-    ends_hard: bool, rows: Rows, theta: Array, s: float, labels: Labels
-) -> tuple[Sums, Sums, float]:
+    found: Prepared, rows: Rows, theta: Array, s: float, write: Callable[[Array], Any] | None
+) -> tuple[Sums, Sums, float, list[Array]]:
     """The sums of all rows at the centroids, at the last soft exponent and in the hard limit, in
-    one reading, which also gives the labels; and their inertia."""
+    one reading; their inertia; and the labels of rows in memory, while those of others are
+    written."""
     elsewhere = rows.stream is not None and rows.stream.on_workers
+    blocks = list[Array]()
+
+    def take(begin: int, labels: Array) -> None:
+        if found.noise is not None:
+            noise = found.noise.rows[begin : begin + len(labels)]
+            labels = np.where(noise, np.int32(-1), labels)
+        if found.sample.in_memory:
+            blocks.append(labels)
+        if write is not None:
+            write(labels)
+
+    ends_hard = found.plan.schedule.ends_hard
     directions = find_directions(rows, theta, s) if ends_hard else None
-    take = None if elsewhere else labels.take
-    visit = partial(_both_sums, theta, s, take, ends_hard, directions)
+    visit = partial(_both_sums, theta, s, None if elsewhere else take, ends_hard, directions)
     soft, hard = rows.fold(visit, _added)
     plain = replace(rows, eta=None)
-    estimate = float((hard.view_costs() @ rows.alpha).sum())
     means = rows.centroids(hard, theta)
+    estimate = float((hard.view_costs() @ rows.alpha).sum())
     if rows.unit_centroids:
         estimate = hard.cost_at(means, rows.alpha)
     inertia = passes.accurate_cost(plain, estimate, hard, means, theta)
-    if elsewhere and labels.write is not None:
-        outputs = passes.one_pass(plain, theta, -math.inf, want=("labels",))[1]
-        labels.take(outputs["labels"])
-    return soft, hard, inertia
+    if elsewhere and write is not None:
+        take(0, passes.one_pass(plain, theta, -math.inf, want=("labels",))[1]["labels"])
+    return soft, hard, inertia, blocks
 
 
 def _both_sums(
-    theta: Array, s: float, take: Callable[[Array], None] | None, ends_hard: bool,
+    theta: Array, s: float, take: Callable[[int, Array], None] | None, ends_hard: bool,
     directions: Array | None, block: Rows, before: _Pair | None,
 ) -> _Pair:  # fmt: skip
     """The sums of a block at an exponent and in the hard limit, in one pass if no weights of the
-    first are needed. `take` is given the labels."""
+    first are needed. `take` is given the number of the first row and the labels."""
     soft, hard = before or (None, None)
-    plain, wanted = replace(block, eta=None), ("labels",) if take else ()
     one = ends_hard and block.eta is None
-    at = s if one else -math.inf
+    plain, at, wanted = replace(block, eta=None), s if one else -math.inf, ("labels",) * bool(take)
     hard, outputs = bounded_pass(directions, plain, theta, at, want=wanted, before=hard, hard=True)
-    soft = hard.without_moments() if one else passes.pass_of_block(block, theta, s, before=soft)[0]
+    if one:  # without the large array N
+        N = np.empty((len(theta), 0))
+        soft = replace(hard, N=N, G=hard.G.copy(), Q=hard.Q.copy(), E=hard.E.copy())
+    else:
+        soft = passes.pass_of_block(block, theta, s, before=soft)[0]
     if take is not None:
-        take(outputs["labels"])
+        take(block.begin, outputs["labels"])
     return soft, hard
 
 
 # ---- publish -------------------------------------------------------------------------------------
 
 
-def publish(model: Any, result: FitResult, end: StartEnd, labels: Labels) -> None:
-    """Set the fitted attributes; warn of a run that did not converge, and of clusters that
-    are missing."""
-    if (blocks := labels.blocks) is not None:
-        model.labels_ = blocks[0] if len(blocks) == 1 else np.concatenate(blocks)
-    publish_end(model, result.attributes, end, result.prepared.context)
-    if result.ending.found < result.ending.k:
-        warn_of_ending(result.ending, _causes(result))
-
-
 def _causes(result: FitResult) -> list[Cause]:
     """Why clusters may be missing: few distinct rows, of X or of what it was computed from, and
     then of what it is mapped to."""
     some, found = result.prepared.some, result.ending.found
-    (xs, weight), name = result.prepared.given, "X" if result.rows.n == some.n else "a sample of X"
+    xs, weight = result.prepared.sample.some()
+    name = "X" if result.rows.n == some.n else "a sample of X"
     if some.unit_centroids:  # rows with one direction differ by rounding
         xs, name = (
             [unit_rows(x.astype("float64")).astype(np.float32) for x in xs],

@@ -53,8 +53,10 @@ LEAST_ROWS = 20_000
 # bounds: with 50 columns and 10 clusters they do not.
 _COST = 20_000.0
 
-# Near centroids do from so many multiply-adds of a pass over all of many centroids.
+# Near centroids do from so many multiply-adds of a pass over all of many centroids, ...
 LEAST_WORK = 1 << 28
+_DIRECTIONS_WORK = 1 << 31  # ... and directions from so many ...
+_LEAST_COLUMNS = 32  # ... of so many columns.
 
 
 class HardPlan(NamedTuple):
@@ -62,21 +64,21 @@ class HardPlan(NamedTuple):
 
     near: bool = False  # rows are compared with the centroids near their own, in most passes
     bounded: bool = False  # passes that settle leave out the rows whose labels bounds decide
+    directed: bool = False  # passes over all centroids are bounded by directions, if there are some
 
 
-def hard_plan(rows: Rows, most: int, learns_weights: bool) -> HardPlan:
+def hard_plan(rows: Rows, most: int, learns_weights: bool = False) -> HardPlan:
     """The plan of a run that has at most so many centroids, with those that swaps add."""
     if learns_weights or not (rows.eta is None and rows.stream is None and rows.present is None):
         return HardPlan()
-    near = most >= MANY and rows.n * most * len(rows.shift) >= LEAST_WORK and _dense_columns(rows)
-    large = most > 1 and rows.n >= LEAST_ROWS
-    return HardPlan(near, large and pass_costs(rows, most)[0] >= _COST)
-
-
-def _dense_columns(rows: Rows) -> bool:
-    """Whether the features are the columns of one dense view, or these scaled to length one."""
-    columns = len(rows.xs) == 1 and isinstance(rows.maps[0], (Unit, type(None)))
-    return columns and not isinstance(rows.xs[0], SparseRows)
+    bounded = most > 1 and rows.n >= LEAST_ROWS and pass_costs(rows, most)[0] >= _COST
+    # of the columns of one dense view, or these scaled to length one
+    plain = len(rows.xs) == 1 and isinstance(rows.maps[0], (Unit, type(None)))
+    if most < MANY or not plain or isinstance(rows.xs[0], SparseRows):
+        return HardPlan(bounded=bounded)
+    work, wide = rows.n * most * len(rows.shift), len(rows.shift) >= _LEAST_COLUMNS
+    directed = wide and work >= _DIRECTIONS_WORK and rows.alpha[0] == 1
+    return HardPlan(work >= LEAST_WORK, bounded, directed)
 
 
 # ---- bounds --------------------------------------------------------------------------------------
@@ -230,10 +232,6 @@ def bounds_of(nearest: Array, second: Array, errors: Errors) -> tuple[Array, Arr
 
 # ---- directions ----------------------------------------------------------------------------------
 
-# They pay from so many multiply-adds of a pass on.
-_DIRECTIONS_WORK = 1 << 31
-_LEAST_COLUMNS = 32
-
 _NUMBERS = (8, 12, 16, 24, 32, 48, 64, 96, 128)  # of directions that are tried, ...
 _DIRECTION_ROWS = 256  # ... on so many rows
 _ITERATIONS = 2
@@ -247,23 +245,19 @@ def find_directions(rows: Rows, theta: Array, s: float = -math.inf) -> Array | N
     """Directions (q, F) for passes of the hard rule at many centroids like `theta`, with power
     means of the exponent `s`; None where all distances are computed as fast."""
     k, F = theta.shape
-    if k < MANY or not _possible(rows) or rows.n * k * F < _DIRECTIONS_WORK:
+    if not hard_plan(rows, k).directed:
         return None
-    theta = theta.astype(np.float64)
     numbers = [q for q in _NUMBERS if 2 * q <= F]
-    basis = _leading(theta, numbers[-1])
-    reach = _reach(k, s, rows.dtype)
-    counts = _within_reach(_some_features(rows), theta, basis, numbers, reach)
+    theta = theta.astype(np.float64)
+    basis, reach = _leading(theta, numbers[-1]), _reach(k, s, rows.dtype)
+    some = rows.take(np.arange(0, rows.n, max(1, rows.n // _DIRECTION_ROWS)))
+    x = shifted_features(some).astype(np.float64)
+    counts = _within_reach(x, theta, basis, numbers, reach)
     costs = [k * (q + _EACH) + q * F + _ALONE * F * count for q, count in zip(numbers, counts)]
     best = int(np.argmin(costs))
     if costs[best] > _MOST * k * F:
         return None
     return np.ascontiguousarray(basis[:, : numbers[best]].T, dtype=rows.dtype)
-
-
-def _some_features(rows: Rows) -> Array:
-    some = rows.take(np.arange(0, rows.n, max(1, rows.n // _DIRECTION_ROWS)))
-    return shifted_features(some).astype(np.float64)
 
 
 def bounded_pass(
@@ -291,12 +285,6 @@ def coordinates(theta: Array, directions: Array) -> Array:
     error = 8 * (np.sqrt(len(basis)) + 2) * eps * squares
     rest = np.sqrt(np.maximum(squares - (along**2).sum(axis=1), 0) + error)
     return np.column_stack([along, rest]).astype(directions.dtype)
-
-
-def _possible(rows: Rows) -> bool:
-    fixed = rows.eta is None and rows.stream is None and rows.present is None
-    plain = fixed and _dense_columns(rows) and rows.alpha[0] == 1
-    return plain and len(rows.shift) >= _LEAST_COLUMNS
 
 
 def _leading(theta: Array, q: int) -> Array:

@@ -1,13 +1,13 @@
-"""The fit of centroids that are weights of the rows, with exact kernels, in four steps: prepare,
-search, finish, publish."""
+"""The fit of centroids that are weights of the rows, with exact kernels, in three steps: prepare,
+search, finish."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Literal, TypeVar, get_args
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,34 +23,18 @@ from rffpk._anneal.convergence_warnings import (
     warn_if_indefinite,
     warn_of_ending,
 )
-from rffpk._anneal.decompositions import total_squares
 from rffpk._anneal.feature_steps import FeatureRun
 from rffpk._anneal.fit import find_number, publish_end
-from rffpk._anneal.kernel_products import (
-    CenteredKernel,
-    Products,
-    kernel_components,
-    kernel_variance,
-    squared_norms,
-)
-from rffpk._anneal.kernel_steps import KernelRows, KernelRun, cluster_means
+from rffpk._anneal.kernel_rows import KernelRows
+from rffpk._anneal.kernel_steps import KernelRun
 from rffpk._anneal.objective import PowerMean
-from rffpk._anneal.search import (
-    FitContext,
-    History,
-    Plan,
-    Schedule,
-    Stage,
-    StartEnd,
-    follow,
-    search,
-)
+from rffpk._anneal.search import FitContext, History, Plan, Stage, StartEnd, follow, search
 from rffpk._anneal.seeding import random_rows, seed_rows
 from rffpk._anneal.swaps import improve, most_centroids
 from rffpk._rows.passes import one_pass
 from rffpk._rows.rows import Rows
 from rffpk._rows.sample import sample_of_fit
-from rffpk._rows.store import Storage, check_cache
+from rffpk._rows.store import Storage
 from rffpk._rows.sums import hard_weights, power_weights
 from rffpk._rows.views import check_views
 from rffpk._utils import config, validation
@@ -84,93 +68,6 @@ class KernelProblem:
     exact: bool = False
     run: type[KernelRun] = KernelRun
     smoothing: float = 0.0  # part of the mean squared norm that is added to squared distances
-    # sets what else is fitted, after the rest
-    published: Callable[[KernelRun], None] = lambda run: None
-
-
-@dataclass(frozen=True)
-class PreparedKernels:
-    """The rows of a fit with their kernels, and what is to be done."""
-
-    problem: KernelProblem
-    xs: list[Array]  # views, or kernel matrices
-    rows: KernelRows
-    given: Array | None  # initial centroids (k, n)
-    several: bool  # whether each kernel has a view of its own
-
-    def plan(self, components: Rows | None) -> Plan:
-        """The starts, by the critical exponent of what they run on: components of the rows, or the
-        kernels with equal weights."""
-        rows, critical = self.rows, 0.0
-        if self.problem.annealed:
-            if components is None:
-                gram = rows.gram(rows.equal)
-            else:
-                x = components.xs[0][rows.some]
-                gram = x @ x.T
-            critical = rows.exponent(gram)
-            critical = critical if math.isfinite(critical) else 0.0
-        return replace(self.problem.plan(rows.context.k, critical), critical=critical)
-
-    def components(self, alpha: Array) -> Rows:
-        """Principal components of the kernel that these kernel weights give."""
-        rows, context = self.rows, self.rows.context
-        return kernel_components(rows.products, alpha, rows.weight, context.k, context.storage)
-
-
-@dataclass(frozen=True)
-class KernelCentroids:
-    """Centroids as weights of the fitted rows, and the kernels of these."""
-
-    weights: Array  # (k, n), as `unit_weights` returns them
-    alpha: Array  # (L,)
-    squares: Array  # (L, k), their squared norms in each kernel
-    kernels: list[CenteredKernel]
-    several: bool  # whether each kernel has a view of its own
-    n_threads: int
-
-    def labels(self, xs: list[Array]) -> NDArray[np.int32]:
-        """The nearest centroids, the first of equals, of rows that were fitted and of new ones."""
-        return self.distances(xs, False).argmin(axis=1).astype(np.int32)
-
-    def distances(self, xs: list[Array], whole: bool) -> Array:
-        """Squared distances (n, k) of rows from the centroids; `whole`: with k(x, x), which does
-        not change their order."""
-
-        def of_block(xs: list[Array]) -> Array:
-            products, diagonals = zip(*self._crossed(xs))
-            gaps = gaps_to_centroids(products, self.squares, self.alpha)
-            return gaps + (self.alpha @ np.stack(diagonals))[:, None] if whole else gaps
-
-        return by_blocks(of_block, xs, self.kernels[0].n, self.n_threads)
-
-    def _crossed(self, xs: list[Array]) -> Iterator[tuple[Array, Array | None]]:
-        """For each kernel the products of rows with the centroids, and their squared norms."""
-        for centered, x in zip(self.kernels, xs if self.several else xs * len(self.kernels)):
-            block, diagonal = centered.cross(x)
-            yield block @ self.weights.T, diagonal
-
-
-def unit_weights(coef: Array) -> Array:
-    """Weights of the rows (k, n) in double precision and of sum one: centroids that are far from
-    the origin of the kernel would move with their sum."""
-    coef = coef.astype(np.float64)
-    sums = coef.sum(axis=1, keepdims=True)
-    return np.asarray(coef / np.where(sums != 0, sums, 1))
-
-
-def gaps_to_centroids(products: Iterable[Array], squares: Array, alpha: Array) -> Array:
-    """Squared distances (n, k), less the squared norms of the rows, from the products (n, k) of
-    rows with centroids in each kernel and the squared norms (L, k) of these. Those that exceed the
-    least by rounding errors are equal to it, so that labels do not depend on the order of sums."""
-    gaps, sizes = alpha @ squares, alpha @ np.abs(squares)
-    for weight, product in zip(alpha, products):
-        gaps = gaps - 2 * weight * product
-        sizes = sizes + 2 * weight * np.abs(product)
-    at = gaps.argmin(axis=1)[:, None]
-    least = np.take_along_axis(gaps, at, 1)
-    error = _ROUNDING * (sizes + np.take_along_axis(sizes, at, 1))
-    return np.where(gaps - least <= error, least, gaps)
 
 
 @observed
@@ -225,46 +122,62 @@ def fit(self: M, X: Any, y: Any = None, sample_weight: Any = None) -> M:
             random, History(progress=progress), config.n_threads(self.n_jobs),
             storage=Storage(self.cache),
         )  # fmt: skip
-        found = prepare(self, problem, X, sample_weight, context)
-        search = _search_kernels if found.problem.exact else _search_components
-        run, end, plan = search(found)
-        ending, attributes = finish(self, found, run, end, plan)
-        publish(self, attributes, found, end, ending)
-        problem.published(run)
+        xs = check_views(self, X, reset=True)
+        weight = validation.check_sample_weight(sample_weight, len(xs[0]), X)
+        rows, given = prepare(self, problem, xs, weight, context)
+        if problem.exact or given is not None:
+            run, end, plan = search_kernels(problem, rows, given)
+        else:
+            run, end, plan = search_components(problem, rows)
+        ending = finish(self, problem, run, end, plan)
+        if ending.found < ending.k and rows.definite:  # else that warning names it
+            warn_of_ending(ending, [few_rows("X", xs, weight)])
+        for kernel in rows.kernels:
+            kernel.drop_matrix()
     return self
 
 
-def check_search(model: Any, inits: tuple[str, ...] = get_args(KernelInit)) -> None:
-    """The parameters of all searches with exact kernels."""
-    validation.check_search_parameters(model, inits, "an array")
-    check_cache(model.cache)
-
-
-# ---- prepare: rows, kernels, objective and plan --------------------------------------------------
+# ---- prepare: rows, kernels and objective --------------------------------------------------------
 
 
 def prepare(
-    model: Any, problem: KernelProblem, X: Any, sample_weight: Any, context: FitContext
-) -> PreparedKernels:
-    """The rows with their kernels, what is minimised, and the starts."""
-    xs = check_views(model, X, reset=True)
+    model: Any, problem: KernelProblem, xs: list[Array], weight: Array | None, context: FitContext
+) -> tuple[KernelRows, Array | None]:
+    """The rows with their kernels and what is minimised, and centroids that are given; sets the
+    kernels of the model, and whether they are stored."""
     if model._n_views and not problem.several:
         raise ValueError(f"X is a list of {len(xs)} views, must be one array.")
-    n, weight = len(xs[0]), validation.check_sample_weight(sample_weight, len(xs[0]), X)
     sample = sample_of_fit(model, xs, weight, context.random)
     k = find_number(model, sample, context.random, context.history.progress)
-    given = None if isinstance(problem.init, str) else given_weights(problem.init, k, n)
-    products = _products(model, problem, xs, weight, context)
-    if weight is not None:  # scaled to the range of float32
-        context.history.unit = 2.0 ** math.frexp(float(weight.max()))[1]
-        weight = weight / context.history.unit
-    if given is not None:
-        problem = replace(problem, exact=True)
-    rows = KernelRows(products, weight, problem.objective, replace(context, k=k))
-    return PreparedKernels(problem, xs, rows, given, model._n_views > 0)
+    named = isinstance(problem.init, str)
+    given = None if named else _given_weights(problem.init, k, len(xs[0]))
+    model._kernels = [
+        FittedKernel(
+            x, spec, weight=weight, shift=True, random=context.random, n_threads=context.n_threads
+        )
+        for x, spec in zip(*matched(xs, problem.kernels, not model._n_views, weight))
+    ]
+    unit = 1.0 if weight is None else 2.0 ** math.frexp(float(weight.max()))[1]
+    context.history.unit = unit  # weights are scaled to the range of float32
+    scaled = None if weight is None else weight / unit
+    rows = KernelRows(model._kernels, scaled, problem.objective, replace(context, k=k))
+    model.cache_ = rows.stored is not None
+    for view, kernel in enumerate(model._kernels):
+        if not kernel.definite:
+            values = ritz_values(partial(_product, rows, view), rows.n)
+            rows.definite &= not warn_if_indefinite(f"kernel {view}", values)
+    if problem.smoothing:
+        means = np.average(rows.diagonals, axis=1, weights=weight, keepdims=True)
+        rows.diagonals = rows.diagonals + problem.smoothing * means
+    return rows, given
 
 
-def given_weights(init: Any, k: int, n: int) -> Array:
+def _product(rows: KernelRows, view: int, v: Array) -> Array:
+    """The product of a kernel with a vector."""
+    return np.asarray(rows.multiply(v[None])[view, 0], dtype=np.float64)
+
+
+def _given_weights(init: Any, k: int, n: int) -> Array:
     """Centroids (k, n) from an array `init`: labels of the rows, or weights of the rows."""
     validation.check_plain(init, "init")
     with validation.named("init"):
@@ -286,117 +199,85 @@ def given_weights(init: Any, k: int, n: int) -> Array:
     return np.asarray(W / W.sum(axis=1, keepdims=True))
 
 
-def _products(
-    model: Any, problem: KernelProblem, xs: list[Array], weight: Array | None, context: FitContext
-) -> Products:
-    """The kernels of the rows; sets those of the model, and whether they are stored."""
-    views, specs = matched(xs, problem.kernels, not model._n_views, weight)
-    options: dict[str, Any] = {"random": context.random, "n_threads": context.n_threads}
-    kernels = [
-        FittedKernel(x, spec, weight=weight, differences=True, **options)
-        for x, spec in zip(views, specs)
-    ]
-    needed = Products.stored_bytes(kernels)
-    stored = context.storage.check_fits(needed, "the kernel matrices")
-    products = Products(kernels, context.n_threads, stored)
-    model.cache_, model._kernels = stored, products.kernels
-    for view, kernel in enumerate(kernels):
-
-        def multiply(v: Array, view: int = view) -> Array:
-            return np.asarray(products.multiply(v[None])[view, 0], dtype=np.float64)
-
-        if not kernel.definite:
-            values = ritz_values(multiply, kernel.n)
-            products.definite &= not warn_if_indefinite(f"kernel {view}", values)
-    if problem.smoothing:
-        squares = products.diagonals
-        means = np.average(squares, axis=1, weights=weight, keepdims=True)
-        products.diagonals = squares + problem.smoothing * means
-    return products
-
-
 # ---- search --------------------------------------------------------------------------------------
 
 
-def _search_components(found: PreparedKernels) -> tuple[KernelRun, StartEnd, Plan]:
+def search_components(problem: KernelProblem, rows: KernelRows) -> tuple[KernelRun, StartEnd, Plan]:
     """The best of all starts over the principal components of the kernels, improved by swaps, which
     ends with the hard rule and the kernels themselves; its end, and the plan of the starts.
 
     The weights of several kernels are those at the end of one start with equal weights.
     """
-    rows, alpha = found.rows, found.rows.equal
-    if rows.objective.learns_weights and len(alpha) > 1:
-        components, plan = _over_components(found, alpha)
-        first = _begin(found, components, plan, -1)
-        end = follow(first, plan.starts[-1], components.dtype)
-        alpha = _settle(found, first, end, alpha, plan.schedule).alpha
-    components, plan = _over_components(found, alpha)
-    begin = partial(_begin, found, components, plan)
-    best, end, cost = search(begin, plan.starts, rows.context.history, components.dtype)
-    if plan.swaps:
-        improve(best, cost, plan.swaps)
-    return _settle(found, best, end, alpha, plan.schedule), end, plan
+    context, alpha = rows.context, rows.equal
+    history, first = context.history, rows.objective.learns_weights and len(alpha) > 1
+    while True:
+        components, left_out = rows.components(alpha)
+        history.left_out = left_out + rows.objective.penalty(alpha, rows.total_weight)
+        x = components.xs[0][rows.some]
+        plan = problem.plan(context.k, rows.exponent(x @ x.T) if problem.annealed else 0.0)
+        most = most_centroids(context.k, plan.swaps)
 
+        def begin(number: int, components: Rows = components, most: int = most) -> FeatureRun:
+            theta = initial_weights(rows, components, problem.init) @ components.xs[0]
+            given = rows.variance, PowerMean(), context
+            return FeatureRun(components, theta, *given, number, most)
 
-def _over_components(found: PreparedKernels, alpha: Array) -> tuple[Rows, Plan]:
-    """Principal components of the kernel that kernel weights give, and the starts over them. What
-    they leave out of the objective is added to it in the history."""
-    rows, history = found.rows, found.rows.context.history
-    components = found.components(alpha)
-    plan = found.plan(components)
-    p = np.ones(rows.products.n) if rows.weight is None else rows.weight
-    left_out = kernel_variance(rows.products, alpha, p) - total_squares(components)
-    penalty = rows.objective.penalty(alpha, rows.total_weight)
-    history.left_out = max(left_out, 0.0) + penalty
-    if history.progress is not None:
-        history.progress.n_starts = len(plan.starts)
-    return components, plan
-
-
-def _begin(found: PreparedKernels, components: Rows, plan: Plan, number: int) -> FeatureRun:
-    """The start over components with a number, at its initial centroids."""
-    context = found.rows.context
-    W = initial_weights(found.rows, components, found.problem.init)
-    most = most_centroids(context.k, plan.swaps)
-    return FeatureRun(
-        components, W @ components.xs[0], found.rows.variance, PowerMean(), context, number, most
-    )
+        if first:
+            if history.progress is not None:
+                history.progress.n_starts = len(plan.starts)
+            best = begin(-1)
+            end = follow(best, plan.starts[-1], components.dtype)
+        else:
+            best, end, cost = search(begin, plan.starts, history, components.n, components.dtype)
+            if plan.swaps:
+                improve(best, cost, plan.swaps)
+        history.left_out = 0.0
+        run = _settle(problem, rows, best, alpha, end, plan)
+        if not first:
+            if not plan.swaps:  # the start that was kept ends here
+                kept = next(r for r in reversed(history.records) if r.get("outcome") == "kept")
+                kept["objective"] = history.unit * run.cost(-math.inf)
+            return run, end, plan
+        alpha, first = run.alpha, False
 
 
 def _settle(
-    found: PreparedKernels, run: FeatureRun, end: StartEnd, alpha: Array, schedule: Schedule
-) -> KernelRun:
+    problem: KernelProblem, rows: KernelRows, best: FeatureRun, alpha: Array, end: StartEnd,
+    plan: Plan,
+) -> KernelRun:  # fmt: skip
     """The run with the kernels themselves that goes on from the clusters of one over components, to
     the end by the hard rule."""
-    rows, components = found.rows, run.rows
-    rows.context.history.left_out = 0.0
-    labels = one_pass(components, run.theta, -math.inf, want=("labels",))[1]["labels"]
-    W = cluster_means(rows.members(labels, len(run.theta)))
-    for j in np.flatnonzero(~W.any(axis=1)):  # empty clusters: at a row, as seeds are
-        W[j, _nearest_row(components, run.theta[j])] = 1.0
-    settled = found.problem.run(rows, W, alpha, run.number, run.passes)
-    left = max(schedule.max_iter - run.passes, 1)
-    last = settled.follow(Stage("hard", -math.inf, 0.0, schedule.tol, left)).last
+    x, schedule = best.rows.xs[0], plan.schedule
+    labels = one_pass(best.rows, best.theta, -math.inf, want=("labels",))[1]["labels"]
+    W, masses = rows.means(labels, len(best.theta))
+    for j in np.flatnonzero(masses == 0):  # empty clusters: at the nearest row, as seeds are
+        gaps = np.where(rows.counted, ((x - best.theta[j]) ** 2).sum(axis=1), math.inf)
+        W[j, gaps.argmin()] = 1.0
+    run = problem.run(rows, W, alpha, best.number, best.passes)
+    left = max(schedule.max_iter - best.passes, 1)
+    last = run.follow(Stage("hard", -math.inf, 0.0, schedule.tol, left)).last
     end.converged = end.converged and last.shift <= schedule.tol
-    if found.problem.annealed and math.isinf(end.s):  # no start was
-        end.s = settled.nearly_hard_exponent()
-    return settled
+    if problem.annealed and math.isinf(end.s):  # no start was
+        end.s = run.nearly_hard_exponent()
+    return run
 
 
-def _search_kernels(found: PreparedKernels) -> tuple[KernelRun, StartEnd, Plan]:
+def search_kernels(
+    problem: KernelProblem, rows: KernelRows, given: Array | None
+) -> tuple[KernelRun, StartEnd, Plan]:
     """The best of all starts whose steps are made with the kernels, its end, and the plan."""
-    rows, given, init = found.rows, found.given, found.problem.init
-    context, alpha, components = rows.context, rows.equal, None
+    context, init, components = rows.context, problem.init, None
     if given is None and init != "random":
-        components = found.components(alpha)
+        components = rows.components(rows.equal)[0]
 
     def begin(number: int) -> KernelRun:
         W = initial_weights(rows, components, init) if given is None else given
-        return found.problem.run(rows, W, alpha, number)
+        return problem.run(rows, W, rows.equal, number)
 
-    plan = found.plan(None)
-    run, end, _ = search(begin, plan.starts, context.history, rows.products.dtype)
-    if found.problem.annealed and math.isinf(end.s):  # it began at given centroids
+    critical = rows.exponent(rows.gram(rows.equal)) if problem.annealed else 0.0
+    plan = problem.plan(context.k, critical)
+    run, end, _ = search(begin, plan.starts, context.history, rows.n, rows.dtype)
+    if problem.annealed and math.isinf(end.s):  # it began at given centroids
         end.s = run.nearly_hard_exponent()
     return run, end, plan
 
@@ -404,12 +285,12 @@ def _search_kernels(found: PreparedKernels) -> tuple[KernelRun, StartEnd, Plan]:
 def initial_weights(rows: KernelRows, components: Rows | None, init: str) -> Array:
     """Initial centroids of a start, (k, n): rows, or means of clusters of rows. Components of the
     kernels are needed unless rows are chosen at random."""
-    n, k, random = rows.products.n, rows.context.k, rows.context.random
+    n, k, random = rows.n, rows.context.k, rows.context.random
     rows.context.history.records.append({"stage": "seeding", "rows": n})
     if components is None:
         chosen = random_rows(rows.weight, n, k, random)
     elif init == "spectral":
-        return cluster_means(rows.members(_spectral(components, k, random), k))
+        return rows.means(_spectral(components, k, random), k)[0]
     else:
         chosen = seed_rows(components, components.xs[0], k, init, random)
     W = np.zeros((k, n))
@@ -428,49 +309,50 @@ def _spectral(components: Rows, k: int, random: Any) -> Array:
     return labels
 
 
-def _nearest_row(rows: Rows, center: Array) -> int:
-    """The row with a weight that is nearest to a centroid."""
-    gaps = ((rows.xs[0] - rows.shifts[0] - center) ** 2).sum(axis=1)
-    if rows.weight is not None:
-        gaps[rows.weight == 0] = np.inf
-    return int(gaps.argmin())
+# ---- finish --------------------------------------------------------------------------------------
 
 
-# ---- finish and publish --------------------------------------------------------------------------
-
-
-def finish(
-    model: Any, found: PreparedKernels, run: KernelRun, end: StartEnd, plan: Plan
-) -> tuple[Ending, dict[str, Any]]:
-    """The end of the run, and the attributes of the fitted model."""
-    rows, context, ends_hard = found.rows, found.rows.context, plan.schedule.ends_hard
-    products, unit, weights = rows.products, context.history.unit, unit_weights(run.W)
-    Y = products.multiply(weights, precise=True)
+def finish(model: Any, problem: KernelProblem, run: KernelRun, end: StartEnd, plan: Plan) -> Ending:
+    """Set the fitted attributes; how the run ended."""
+    rows, k, unit = run.rows, len(run.W), run.rows.context.history.unit
+    ends_hard = plan.schedule.ends_hard
+    weights = unit_weights(run.W)
+    Y = rows.multiply(weights, precise=True)
     squares = squared_norms(weights, Y)
     gaps = gaps_to_centroids(Y.swapaxes(1, 2), squares, run.alpha)
     labels = gaps.argmin(axis=1).astype(np.int32)
-    diagonals = np.stack([each.diagonal for each in products.kernels])  # without smoothing
-    signed = gaps + (run.alpha @ diagonals)[:, None]  # of indefinite kernels negative ones too
-    d = np.maximum(signed, 0)
-    members = rows.members(labels, context.k)
+    diagonals = np.stack([kernel.diagonal for kernel in rows.kernels])  # without smoothing
+    # of indefinite kernels negative ones too
+    d = gaps + (run.alpha @ diagonals)[:, None]
+    means, masses = rows.means(labels, k)
+    # the cost of the centroids less what they differ from the means of the clusters by
+    inertia = float(rows.p @ d[np.arange(rows.n), labels])
+    if not np.array_equal(means, weights):
+        apart = means - weights
+        inertia -= float(run.alpha @ squared_norms(apart, rows.multiply(apart)) @ masses)
+    d = np.maximum(d, 0)
+    inside = rows.exponent(rows.gram(run.alpha), labels) if ends_hard else -math.inf
+    exponent = inside - decompositions.BELOW if math.isfinite(inside) else end.s
     attributes = {
         "labels_": labels,
         "dual_coef_": run.W,
         "objective_": unit * run.cost(end.s),
-        "inertia_": unit * _inertia(run, members, weights, signed),
+        "inertia_": unit * max(inertia, 0.0),
         "n_iter_": run.passes,
+        "membership_exponent_": exponent,
         "_alpha": run.alpha,
         "_squares": squares,
         "_gaps": gaps_of(np.einsum("l,in,ljn->ij", run.alpha, weights, Y)),
-        "_masses": unit * members.sum(axis=1),
+        "_masses": unit * masses,
     }
-    inside = rows.exponent(rows.gram(run.alpha), labels) if ends_hard else -math.inf
-    exponent = inside - decompositions.BELOW if math.isfinite(inside) else end.s
-    attributes["membership_exponent_"] = exponent
+    if problem.several:
+        attributes["kernel_weights_"] = run.alpha
+    if rows.objective.weight_entropy:
+        attributes["lambda_"] = rows.objective.weight_entropy * rows.total_weight * unit
     if model.store_memberships:
-        attributes["memberships_"] = _memberships(d, exponent, found.xs[0].dtype)
-    s = -math.inf if ends_hard else end.s
-    return _ending(rows, attributes, d, s, plan), attributes
+        attributes["memberships_"] = _memberships(d, exponent, rows.dtype)
+    publish_end(model, attributes, end, rows.context)
+    return _ending(rows, attributes, d, -math.inf if ends_hard else end.s, plan)
 
 
 def _ending(rows: KernelRows, fitted: dict[str, Any], d: Array, s: float, plan: Plan) -> Ending:
@@ -486,27 +368,42 @@ def _ending(rows: KernelRows, fitted: dict[str, Any], d: Array, s: float, plan: 
     return ending.of_memberships(u, labels[index], d[index], lambda part: fitted["_gaps"][part])
 
 
-def _inertia(run: KernelRun, members: Array, weights: Array, d: Array) -> float:
-    """sum p ||phi - mean of its cluster||^2, from the weights (k, n) of the rows in clusters: the
-    cost of the centroids less what they differ from the means by."""
-    apart = cluster_means(members) - weights
-    moved = squared_norms(apart, run.rows.products.multiply(apart)) @ members.sum(axis=1)
-    return max(float(np.vdot(members, d.T) - run.alpha @ moved), 0.0)
+def unit_weights(coef: Array) -> Array:
+    """Weights of the rows (k, n) in double precision and of sum one: centroids that are far from
+    the origin of the kernel would move with their sum."""
+    coef = coef.astype(np.float64)
+    sums = coef.sum(axis=1, keepdims=True)
+    return np.asarray(coef / np.where(sums != 0, sums, 1))
 
 
-def publish(
-    model: Any, attributes: dict[str, Any], found: PreparedKernels, end: StartEnd, ending: Ending
-) -> None:
-    """Set the fitted attributes; warn of a run that did not converge, and of clusters that
-    are missing."""
-    publish_end(model, attributes, end, found.rows.context)
-    if ending.found < ending.k and found.rows.products.definite:  # else that warning names it
-        warn_of_ending(ending, [few_rows("X", found.xs, found.rows.weight)])
-    for centered in model._kernels:
-        centered.kernel.drop_matrix()
+def squared_norms(W: Array, Y: Array) -> NDArray[np.float64]:
+    """Squared norms (L, k) of centroids, from their products Y = W K_l."""
+    return np.einsum("kn,lkn->lk", W, Y, dtype=np.float64)
+
+
+def gaps_to_centroids(products: Iterable[Array], squares: Array, alpha: Array) -> Array:
+    """Squared distances (n, k), less the squared norms of the rows, from the products (n, k) of
+    rows with centroids in each kernel and the squared norms (L, k) of these. Those that exceed the
+    least by rounding errors are equal to it, so that labels do not depend on the order of sums."""
+    gaps, sizes = alpha @ squares, alpha @ np.abs(squares)
+    for weight, product in zip(alpha, products):
+        gaps = gaps - 2 * weight * product
+        sizes = sizes + 2 * weight * np.abs(product)
+    at = gaps.argmin(axis=1)[:, None]
+    least = np.take_along_axis(gaps, at, 1)
+    error = _ROUNDING * (sizes + np.take_along_axis(sizes, at, 1))
+    return np.where(gaps - least <= error, least, gaps)
 
 
 # ---- what a fitted model says of rows ------------------------------------------------------------
+
+# The methods that need k(x, x).
+_CALLERS = {
+    "memberships": "predict_proba",
+    "distances": "transform",
+    "medoids": "medoids",
+    "cost": "score",
+}
 
 
 def measure(
@@ -517,20 +414,19 @@ def measure(
     if want == "gaps":
         return model._gaps, model._masses
     xs = check_views(model, X, reset=False)
-    centroids = KernelCentroids(
-        unit_weights(model.dual_coef_), model._alpha, model._squares, model._kernels,
-        model._n_views > 0, config.n_threads(model.n_jobs),
-    )  # fmt: skip
+    precomputed = any(kernel.precomputed for kernel in model._kernels)
+    if want != "labels" and precomputed:
+        raise ValueError(
+            f"{_CALLERS[want]} needs k(x, x), which precomputed kernels of new rows do not "
+            "contain. For the fitted rows, the score is -inertia_, and "
+            "store_memberships=True keeps the memberships."
+        )
+    # without k(x, x), which does not change the order of distances, where these are not known
     with config.one_blas_thread():
-        if want == "labels":
-            return centroids.labels(xs)
-        if any(centered.kernel.precomputed for centered in model._kernels):
-            raise ValueError(
-                f"{_CALLERS[want]} needs k(x, x), which precomputed kernels of new rows do not "
-                "contain. For the fitted rows, the score is -inertia_, and "
-                "store_memberships=True keeps the memberships."
-            )
-        squares = np.maximum(centroids.distances(xs, True), 0)
+        squares = _distances(model, xs, whole=want != "labels")
+    if want == "labels":
+        return squares.argmin(axis=1).astype(np.int32)  # the first of equals
+    squares = np.maximum(squares, 0)
     if want == "memberships":
         s = model.membership_exponent_ if s is None else s
         return _memberships(squares, s, xs[0].dtype)
@@ -543,12 +439,18 @@ def measure(
     return float(least.sum() if weight is None else weight @ least)
 
 
-_CALLERS = {
-    "memberships": "predict_proba",
-    "distances": "transform",
-    "medoids": "medoids",
-    "cost": "score",
-}
+def _distances(model: Any, xs: list[Array], whole: bool) -> Array:
+    """Squared distances (n, k) of rows from the centroids; `whole`: with k(x, x)."""
+    weights, kernels = unit_weights(model.dual_coef_), model._kernels
+
+    def of_block(xs: list[Array]) -> Array:
+        views = xs if model._n_views else xs * len(kernels)
+        blocks, diagonals = zip(*(kernel.cross(x) for kernel, x in zip(kernels, views)))
+        products = [block @ weights.T for block in blocks]
+        gaps = gaps_to_centroids(products, model._squares, model._alpha)
+        return gaps + (model._alpha @ np.stack(diagonals))[:, None] if whole else gaps
+
+    return by_blocks(of_block, xs, kernels[0].n, config.n_threads(model.n_jobs))
 
 
 def _memberships(squares: Array, s: float, dtype: Any) -> Array:

@@ -9,93 +9,36 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass, field
 
 import numpy as np
 
 from rffpk import _core
-from rffpk._anneal.decompositions import exponent_about_means
 from rffpk._anneal.feature_steps import COINCIDENT, costliest, row_costs
-from rffpk._anneal.kernel_products import Products, kernel_variance, squared_norms
-from rffpk._anneal.objective import PowerMean
-from rffpk._anneal.search import FitContext, Stage, StageEnd, nearly_hard_exponent
+from rffpk._anneal.kernel_rows import KernelRows
+from rffpk._anneal.search import Stage, StageEnd, nearly_hard_exponent
 from rffpk._rows.passes import made_step
-from rffpk._rows.sums import Step, is_hard, power_constant, power_objective, without_weight
-from rffpk._utils import config, validation
+from rffpk._rows.sums import Step, empty_clusters, is_hard, power_constant, power_objective
+from rffpk._utils import config
 from rffpk._utils.arrays import Array
 
-# Exponents are computed from so many rows, as decompositions for m rows cost O(m^3).
-_EXPONENT_ROWS = 500
+# Where no row moves kernel weights are final after one more step, up to this.
+_EXACT = 1e-12
 
 
-@dataclass(frozen=True)
-class KernelRows:
-    """The rows of a fit with their kernels, and what is minimised."""
-
-    products: Products
-    weight: Array | None  # (n,), float64, scaled to the range of float32
-    objective: PowerMean
-    context: FitContext
-
-    total_weight: float = field(init=False)
-    counted: Array = field(init=False)  # (n,): whether the weights are not zero
-    some: Array = field(init=False)  # (m,), at most 500 of these rows, evenly spaced
-    equal: Array = field(init=False)  # (L,): equal kernel weights, and with them ...
-    variance: float = field(init=False)  # ... the total variance of the features
-
-    def __post_init__(self) -> None:
-        n, L = self.products.n, len(self.products.kernels)
-        p = np.ones(n) if self.weight is None else self.weight
-        equal, counted, total = np.full(L, 1 / L), p > 0, float(p.sum())
-        variance = kernel_variance(self.products, equal, p) / total
-        plain = variance
-        if self.weight is not None:
-            plain = kernel_variance(self.products, equal, 1.0 * counted) / counted.sum()
-        dtype = self.products.dtype
-        resolved = 1e3 * float(np.finfo(dtype).eps)
-        validation.check_weighted_variance(variance, plain, resolved, dtype)
-        index = np.flatnonzero(counted)
-        vars(self).update(
-            total_weight=total, counted=counted, some=index[:: -(-len(index) // _EXPONENT_ROWS)],
-            equal=equal, variance=variance,
-        )  # fmt: skip
-
-    def members(self, labels: Array, k: int) -> Array:
-        """The weights (k, n) of the rows in their clusters."""
-        inside = np.arange(k)[:, None] == labels
-        return np.asarray(inside * (1.0 if self.weight is None else self.weight))
-
-    def gram(self, alpha: Array) -> Array:
-        """The inner products (m, m) of some rows with these kernel weights."""
-        products = self.products.rows(self.some)[:, :, self.some]
-        return np.tensordot(alpha, products.astype(np.float64), 1)
-
-    def exponent(self, gram: Array, labels: Array | None = None) -> float:
-        """The critical exponent of some rows with these inner products (m, m); with labels (n,) of
-        the rows, that inside of the clusters."""
-        labels = np.zeros(len(gram), int) if labels is None else labels[self.some]
-        weight = None if self.weight is None else self.weight[self.some]
-        return exponent_about_means(gram, labels, weight)
-
-
-@dataclass
 class KernelRun:
-    """One start: its centroids W (k, n), their products, and its kernel weights."""
+    """One start: its centroids W (k, n), their products Y = W K_l (L, k, n) and squared norms
+    (L, k), and its kernel weights alpha (L,)."""
 
-    rows: KernelRows
-    W: Array
-    alpha: Array  # (L,)
-    number: int = 0
-    passes: int = 0
-    Y: Array = field(init=False)  # W K_l, (L, k, n), and ...
-    squares: Array = field(init=False)  # ... squared norms of the centroids, (L, k)
+    def __init__(
+        self, rows: KernelRows, W: Array, alpha: Array, number: int = 0, passes: int = 0
+    ) -> None:
+        self.rows, self.alpha, self.number, self.passes = rows, alpha, number, passes
+        self._move_to(W)
 
-    def __post_init__(self) -> None:
-        self._move_to(self.W)
-
-    @property
-    def n_rows(self) -> int:
-        return self.rows.products.n
+    def _move_to(self, W: Array) -> None:
+        self.W = np.asarray(W, dtype=self.rows.dtype)
+        self.Y = self.rows.multiply(self.W)
+        self.squares = np.einsum("kn,lkn->lk", self.W, self.Y, dtype=np.float64)
 
     def follow(self, stage: Stage) -> StageEnd:
         """The steps of a stage. It goes on while kernel weights change, which may move rows after a
@@ -105,7 +48,9 @@ class KernelRun:
         steps, over = 0, False
         while not over:
             alpha, last, steps = self.alpha, self._step(stage), steps + 1
-            over = stage.is_over(steps, max(last.shift, float(np.abs(self.alpha - alpha).max())))
+            change = float(np.abs(self.alpha - alpha).max())
+            settled = change <= (stage.tol if last.shift else _EXACT)
+            over = stage.is_over(steps, last.shift if settled else math.inf)
         return StageEnd(last, steps)
 
     def _step(self, stage: Stage) -> Step:
@@ -122,9 +67,9 @@ class KernelRun:
         seconds = time.perf_counter() - started
         step = made_step(stage.s, k, soft, hard, penalty, shift, distinct, seconds)
         step = step._replace(repairs=repairs)
-        rows.context.history.add_step(stage, step, self.number, self.n_rows, self.alpha)
+        rows.context.history.add_step(stage, step, self.number, rows.n, self.alpha)
         if objective.learns_weights:
-            costs = rows.products.diagonals @ (G @ self.W) - self.squares @ G
+            costs = rows.diagonals @ (G @ self.W) - self.squares @ G
             self.alpha = objective.reweigh(costs, power_constant(k, stage.s), rows.total_weight)
         self.passes += 1
         return step
@@ -153,15 +98,10 @@ class KernelRun:
             distinct[j] = not (near[j] & distinct).any()
         return int(distinct.sum())
 
-    def _move_to(self, W: Array) -> None:
-        self.W = np.asarray(W, dtype=self.rows.products.dtype)
-        self.Y = self.rows.products.multiply(self.W)
-        self.squares = squared_norms(self.W, self.Y)
-
     def _means(self, weights: Array, G: Array) -> tuple[Array, int]:
         """The means of rows with these weights (k, n), of the sums G. Centroids of empty clusters
         move to the costliest rows; how many did so is returned too."""
-        stays = without_weight(G, weights.dtype)
+        stays = empty_clusters(G, weights.dtype)
         W = weights / np.where(stays, 1, G)[:, None].astype(weights.dtype)
         empty = np.flatnonzero(stays)
         if not len(empty):
@@ -191,7 +131,7 @@ class KernelRun:
         """Products, and squared norms of rows and of centroids, summed with the kernel weights."""
         dtype = self.W.dtype
         Y = np.einsum("l,lkn->kn", self.alpha.astype(dtype), self.Y)
-        diagonal = self.alpha @ self.rows.products.diagonals
+        diagonal = self.alpha @ self.rows.diagonals
         return Y, diagonal.astype(dtype), (self.alpha @ self.squares).astype(dtype)
 
     def _weigh(self, s: float) -> tuple[Array, float, float]:
@@ -210,10 +150,3 @@ class KernelRun:
         noise = self.rows.context.random.standard_normal(self.W.shape) * counted
         noise -= noise.sum(axis=1, keepdims=True) / counted.sum() * counted
         self._move_to(self.W + noise * (size / math.sqrt(counted.sum())))
-
-
-def cluster_means(members: Array) -> Array:
-    """The means of clusters as weights of the rows, from the weights of the rows in them, (k, n);
-    zero if a cluster is empty."""
-    G = members.sum(axis=-1, keepdims=True)
-    return np.asarray(members / np.where(G > 0, G, 1))

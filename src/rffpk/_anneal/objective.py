@@ -45,7 +45,9 @@ class PowerMean:
         return view_weights(costs, constant, self.weight_entropy * total_weight, self.coverage)
 
     def penalty(self, alpha: Array, total_weight: float) -> float:
-        """The term of the objective that is added to sum_i p_i M_s."""
+        """The term of the objective that is added to sum_i p_i M_s: that of the view weights."""
+        if not self.learns_weights:
+            return 0.0
         return view_penalty(alpha, self.weight_entropy * total_weight, self.coverage)
 
 

@@ -225,9 +225,6 @@ class Run(Protocol):
     number: int
     passes: int
 
-    @property
-    def n_rows(self) -> int: ...
-
     def follow(self, stage: Stage) -> StageEnd:
         """The steps of a stage."""
 
@@ -241,10 +238,11 @@ Stages = Generator[Stage, StageEnd, T]
 
 
 def search(
-    begin: Callable[[int], R], starts: list[Start], history: History, dtype: Any
+    begin: Callable[[int], R], starts: list[Start], history: History, n: int, dtype: Any
 ) -> tuple[R, StartEnd, float]:
-    """Run all starts to their ends, with weights in a dtype: the best run, the first of equals, its
-    end, and its cost. `begin` makes the run of the start with a number, at its first centroids."""
+    """Run all starts over n rows to their ends, with weights in a dtype: the best run, the first of
+    equals, its end, and its cost. `begin` makes the run of the start with a number, at its first
+    centroids."""
     if history.progress is not None:
         history.progress.n_starts = len(starts)
     runs, ends, costs = list[R](), list[StartEnd](), list[float]()
@@ -258,7 +256,7 @@ def search(
         if history.progress is not None:
             history.progress.start_ended()
     kept = min(range(len(starts)), key=costs.__getitem__)
-    history.add_starts(starts, [run.passes for run in runs], costs, kept, runs[kept].n_rows)
+    history.add_starts(starts, [run.passes for run in runs], costs, kept, n)
     if math.isinf(ends[kept].s):  # plain k-means: the exponent of the last start, as far as it came
         ends[kept].s = ends[-1].s
     return runs[kept], ends[kept], costs[kept]

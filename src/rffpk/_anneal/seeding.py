@@ -191,11 +191,11 @@ def _moved(rows: Rows, drawn: Draws, k: int, random: Any) -> tuple[Array, Array]
     theta, visit = dense(drawn.seeds[drawn.chosen]).astype(np.float64), _visits(rows, drawn)
     for _ in range(_MERGED_PASSES):
         sums, labels, nearest = visit(theta, 0)
-        theta = sums.centroids(theta, rows.dtype)
+        theta = rows.centroids(sums, theta)
     far = _far_rows(rows.weight, labels, nearest, k, random)
     theta = np.vstack([theta, dense(drawn.seeds[far])])
     sums, labels, _ = visit(theta, len(far))
-    return sums.centroids(theta, rows.dtype), labels
+    return rows.centroids(sums, theta), labels
 
 
 def _visits(rows: Rows, drawn: Draws) -> Callable[[Array, int], tuple[Sums, Array, Array]]:

@@ -126,7 +126,7 @@ class _Batches:
             return run.cost(-math.inf)
         sums, outputs = one_pass(run.rows, run.theta, -math.inf, want=("nearest",))
         self._nearest = outputs["nearest"]
-        return sums.hard + run.penalty()
+        return sums.hard + run.objective.penalty(run.rows.alpha, run.rows.total_weight)
 
     def swap(self, count: int, cost: float) -> float:
         """Swap `count` centroids; undo that if the cost is not lower than `cost`. Returns the

@@ -14,6 +14,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import minimum_spanning_tree
 
 from rffpk._utils.arrays import Array
+from rffpk._utils.tree import root
 from rffpk.maps.spectrum import Spectrum, eigengaps
 
 # docs/clusters_number.md has the trials behind these.
@@ -40,17 +41,17 @@ def eigengap_scores(spectra: list[Spectrum], largest: int) -> Array:
     return np.asarray(found.mean(axis=0)) / _LARGEST_GAP
 
 
-def height_scores(linkage: Array) -> Array:
+def height_scores(linkage: Array, largest: int) -> Array:
     """How much more the merger of k clusters costs than the one before it in Ward's tree, less part
     of what the costs fall from there to 2 k + 1 clusters."""
-    scores = np.zeros(len(linkage) + 2)
+    scores = np.zeros(largest + 1)
     costs = linkage[::-1, 2] ** 2  # twice those of the mergers of 2, 3, ... clusters
     if len(costs) == 0 or not costs[0] > 0:
         return scores
     logs = np.log(np.maximum(costs, _ROUNDING * costs[0]))
     place = np.arange(len(logs) - 1)
     usual = logs[1:] - logs[np.minimum(2 * place + 3, len(logs) - 1)]
-    scores[2:-1] = np.clip(logs[:-1] - logs[1:] - _USUAL * usual, 0, _LARGEST_RATIO)
+    scores[2 : len(logs) + 1] = np.clip(logs[:-1] - logs[1:] - _USUAL * usual, 0, _LARGEST_RATIO)
     scores[len(logs) // 2 + 2 :] = 0  # of clusters of single leaves
     return scores / _LARGEST_RATIO
 
@@ -110,14 +111,8 @@ def _prominences(density: Array, edges: csr_array) -> Array:
     parent, height, ranks = [*range(n)], density.tolist(), rank.tolist()
     found = np.full(n, math.inf)
 
-    def top(node: int) -> int:
-        while parent[node] != node:
-            parent[node] = parent[parent[node]]
-            node = parent[node]
-        return node
-
     for place, (i, j) in enumerate(zip(tree.row[ways].tolist(), tree.col[ways].tolist())):
-        i, j = sorted((top(i), top(j)), key=ranks.__getitem__)
+        i, j = sorted((root(parent, i), root(parent, j)), key=ranks.__getitem__)
         parent[j] = i
         found[j] = height[j] - level[place]
     return found

@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 from rffpk._rows.passes import make_rows, one_pass
 from rffpk._rows.rows import Rows
 from rffpk._utils.arrays import Array
-from rffpk._utils.columns import Columns, SparseRows, dense, squared_norms
+from rffpk._utils.columns import Columns, SparseRows, dense
+from rffpk._utils.linalg import gaps_of
 
 _DRAWS = 4  # numbers that Philox has at one position of its counter
 
@@ -156,20 +157,13 @@ def as_rows(features: Columns, n_threads: int) -> Rows:
 
 def _accepted(candidates: Columns, least: Array, uniform: Array) -> Array:
     """A mask of the candidates, in their order, that are accepted."""
-    gaps = _gaps(candidates)
+    wide: Any = candidates.astype(np.float64, copy=False)
+    wide = wide.matrix if isinstance(candidates, SparseRows) else wide
+    products = wide @ wide.T
+    gaps = gaps_of(products.toarray() if isinstance(candidates, SparseRows) else products)
+    gaps = gaps.astype(candidates.dtype)
     remaining, mask = least.copy(), np.zeros(len(candidates), dtype=bool)
     for i in range(len(candidates)):
         if uniform[i] * least[i] < remaining[i]:
             mask[i], remaining = True, np.minimum(remaining, gaps[i])
     return mask
-
-
-def _gaps(rows: Columns) -> Array:
-    """Squared distances between few rows, which scikit-learn's function takes long to check."""
-    wide, norms = rows.astype(np.float64, copy=False), squared_norms(rows)
-    products = (
-        (wide.matrix @ wide.matrix.T).toarray() if isinstance(wide, SparseRows) else wide @ wide.T
-    )
-    gaps = np.maximum(-2 * products + norms[:, None] + norms, 0)
-    np.fill_diagonal(gaps, 0)
-    return gaps.astype(rows.dtype)

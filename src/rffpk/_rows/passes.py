@@ -25,7 +25,7 @@ from rffpk._rows.sums import (
 )
 from rffpk._utils import config, validation
 from rffpk._utils.arrays import Array, Fourier, Landmarks, Map
-from rffpk._utils.columns import Columns
+from rffpk._utils.columns import Columns, SparseRows
 
 
 def make_rows(
@@ -52,14 +52,14 @@ def make_rows(
 
 def mean_features(rows: Rows) -> list[Array]:
     """The weighted means of the features of each view, (F_l,), without the shifts."""
-    mean = _sums_about(rows).mean()
+    mean = one_pass(rows, np.zeros((1, len(rows.shift))), -math.inf)[0].mean()
     parts = np.split(mean, np.cumsum(rows.widths)[:-1])
     return [c.astype(rows.dtype) + shift for c, shift in zip(parts, rows.shifts)]
 
 
 def shifted_features(rows: Rows) -> Array:
     """Shifted features of all rows, (n, F), 0 in views that they lack; O(n F) memory."""
-    origin = np.zeros((1, len(rows.shift)), dtype=rows.dtype)
+    origin = np.zeros((1, len(rows.shift)))
     return one_pass(rows, origin, -math.inf, want=("features",))[1]["features"]
 
 
@@ -72,12 +72,6 @@ def unshifted(x: Columns, each: Map, n_threads: int) -> Array:
     """Features (n, F) of the rows of a view, without a shift."""
     zero = np.zeros(width(x, each), dtype=x.dtype)
     return shifted_features(make_rows([x], [each], None, n_threads, [zero]))
-
-
-def _sums_about(rows: Rows) -> Sums:
-    """Sums of all rows as one cluster whose centroid is the origin of the shifted features."""
-    origin = np.zeros((1, len(rows.shift)), dtype=rows.dtype)
-    return one_pass(rows, origin, -math.inf)[0]
 
 
 def total_variance(rows: Rows) -> float:
@@ -107,7 +101,7 @@ def total_variance(rows: Rows) -> float:
 
 def view_variances(rows: Rows) -> NDArray[np.float64]:
     """Weighted mean squared distances of the features from their mean, view by view, (L,)."""
-    sums = _sums_about(rows)
+    sums, _ = one_pass(rows, np.zeros((1, len(rows.shift))), -math.inf)
     validation.check_overflow(sums.hard, rows.dtype)
     return np.asarray(sums.view_costs()[0] / sums.G[0])
 
@@ -133,7 +127,8 @@ def accurate_cost(rows: Rows, estimate: float, sums: Sums, theta: Array, nearest
 def _exact_cost(theta: Array, nearest: Array, block: Rows, before: float | None) -> float:
     """The cost of a block, by differences."""
     cost, scale, step = before or 0.0, np.repeat(block.alpha, block.widths), SLOT_ROWS
-    if block.has_sparse_columns:  # which may be many
+    views = zip(block.xs, block.maps)
+    if any(isinstance(x, SparseRows) and each is None for x, each in views):  # of many columns
         step = max(1, min(step, _EXACT_NUMBERS // len(scale)))
     for begin in range(0, block.n, step):
         part = block.take(slice(begin, begin + step))

@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from rffpk._rows.sums import Sums, onto_sphere, positive, typicality
+from rffpk._rows.sums import (
+    EMPTY_SHARE,
+    Sums,
+    divided,
+    onto_sphere,
+    positive,
+    typicality,
+)
 from rffpk._utils.arrays import Array, Fourier, Landmarks, Map, Structure, Unit
 from rffpk._utils.columns import Columns, NarrowRows, SparseRows
 
@@ -57,12 +64,6 @@ class Rows:
         return self.stream.n
 
     @property
-    def n_counted(self) -> int:
-        """The number of rows whose weight is not zero."""
-        weight = self.weight if self.stream is None else self.stream.weight
-        return self.n if weight is None else int(np.count_nonzero(weight))
-
-    @property
     def dtype(self) -> np.dtype[Any]:
         return self.xs[0].dtype
 
@@ -71,12 +72,6 @@ class Rows:
         """Whether the features are the columns of sparse rows, of one view."""
         one = len(self.xs) == 1 and self.maps[0] is None
         return one and isinstance(self.xs[0], SparseRows)
-
-    @property
-    def has_sparse_columns(self) -> bool:
-        """Whether some of the features are the columns of sparse rows."""
-        views = zip(self.xs, self.maps)
-        return any(isinstance(x, SparseRows) and each is None for x, each in views)
 
     @property
     def shift(self) -> Array:
@@ -142,8 +137,11 @@ class Rows:
         return 64 * float(np.finfo(self.dtype).eps) if self.unit_centroids else 0.0
 
     def centroids(self, sums: Sums, previous: Array) -> Array:
-        """The centroids that follow from the sums of a pass."""
-        return self.on_sphere(sums.centroids(previous, self.dtype), previous)
+        """The centroids that follow from the sums of a pass; those of empty clusters stay where
+        they were."""
+        least_share = EMPTY_SHARE[self.dtype]
+        theta, _ = divided(sums.N, sums.G, previous, self.widths, least_share)
+        return self.on_sphere(theta, previous)
 
     def weights_of_centroids(self, sums: Sums) -> Array:
         """Weights (k,), or (k, L), by which centroids follow from their sums: those of the

@@ -29,7 +29,7 @@ from rffpk._utils.columns import (
     row_bytes,
     tables_of,
 )
-from rffpk._utils.dask_collections import Kind, active_client, kind_of, sources_of
+from rffpk._utils.dask_collections import Kind, active_client, kind_of
 from rffpk._utils.validation import Auto
 
 if TYPE_CHECKING:
@@ -72,14 +72,11 @@ class Sampling(NamedTuple):
         return Reservoir(max(self.size, self.sizes(xs)[-1]))
 
 
-def automatic_sample_size(k: int) -> int:
-    """The number of rows that starts for k clusters run on, where there are as many."""
-    return max(_SAMPLE_ROWS, _ROWS_A_CLUSTER * k)
-
-
-def _starting_size(given: Auto | int, k: int) -> int:
-    """The number of rows, out of many, that starts run on, for the parameter `sample`."""
-    return automatic_sample_size(k) if isinstance(given, str) else max(int(given), k)
+def sample_size(k: int, given: Auto | int = "auto") -> int:
+    """The number of rows that starts for k clusters run on, where there are as many, for the
+    parameter `sample`."""
+    most = max(_SAMPLE_ROWS, _ROWS_A_CLUSTER * k)
+    return most if isinstance(given, str) else max(int(given), k)
 
 
 def _seed(random: Any) -> int:
@@ -93,8 +90,8 @@ def row_sample(
     """What a model needs to know of all rows, with samples for its parameter `sample` and of at
     least so many rows; those of a source are read once."""
     k = int(model._given_number)
-    first = None if given is None else _starting_size(given, k)
-    size = max(automatic_sample_size(k), least, first or 0)
+    first = None if given is None else sample_size(k, given)
+    size = max(sample_size(k), least, first or 0)
     how = Sampling(size, first, _seed(random), config.n_threads(model.n_jobs))
     if (kind := kind_of(X)) != "memory":
         return _read_sample(model, X, kind, sample_weight, how)
@@ -116,14 +113,13 @@ def _read_sample(model: Any, X: Any, kind: Kind, sample_weight: Any, how: Sampli
             )
         if (client := active_client()) is not None:
             return sample_stream(_partitions(model, X, sample_weight, client), how)
-        X = sources_of(X)
     check = model._check_views
     return sample_stream(make_stream(X, sample_weight, lambda x, new: check(x, reset=new)), how)
 
 
 def sample_of_fit(model: Any, xs: list[Columns], weight: Array | None, random: Any) -> RowSample:
     """The same rows as `row_sample` draws, of arrays that have been checked."""
-    size = automatic_sample_size(int(model._given_number))
+    size = sample_size(int(model._given_number))
     return sample_arrays(
         xs, weight, Sampling(size, None, _seed(random), config.n_threads(model.n_jobs))
     )
@@ -281,21 +277,17 @@ class RowSample:
             weight = None
         return index, each(xs, plain), weight
 
-    def sizes(self, first: int) -> list[int]:
-        """The sizes of growing samples of the rows that count; none if the first has all."""
-        if first >= self.counted:
-            return []
-        sizes = self.how._replace(first=first).sizes(self.xs)
-        return [m for m in sizes if m == first or 4 * m <= self.counted]
-
     def sizes_of_starts(self, given: Auto | int | None, k: int) -> list[int]:
         """The sizes of growing samples for the parameter `sample` and k clusters, the first for the
         starts; none if these run on all rows."""
         if given is None:
             return []
-        sizes = self.sizes(_starting_size(given, k))
-        # of a stream that has many rows of weight zero the rows that are kept
-        return sizes if sizes or self.stream is None else [self.how.size]
+        first = sample_size(k, given)
+        if first >= self.counted:
+            # of a stream that has many rows of weight zero the rows that are kept
+            return [] if self.stream is None else [self.how.size]
+        sizes = self.how._replace(first=first).sizes(self.xs)
+        return [m for m in sizes if m == first or 4 * m <= self.counted]
 
 
 def sample_arrays(xs: list[Array], weight: Array | None, how: Sampling) -> RowSample:
@@ -325,26 +317,44 @@ def sample_stream(stream: Stream, how: Sampling) -> RowSample:
     arrays."""
     stream, weight = replace(stream, digests=[]), stream.weight
     reading = _Reading(how, 1.0 if weight is None else weight_unit(weight))
-    if stream.on_workers:
-        reading.begin(stream.head)
-    found = stream.fold(reading.visit, _Found.followed_by)
+    known = _Views.of(stream.head) if stream.on_workers else None
+    found = stream.fold(partial(reading.visit, known), _Found.followed_by)
+    views = found.views
     if found.kept:
-        views = [np.concatenate(blocks) for blocks in zip(*found.kept)]
-        known = sample_arrays([views[i] for i in reading.same], weight, how)
-        return replace(known, in_memory=False)
-    empty = reading.empty
-    stream = replace(stream, n=found.n, dtype=empty[0].dtype)
-    moments = {i: reading.moments(i, sums, stream) for i, sums in found.sums.items()}
+        kept = [np.concatenate(blocks) for blocks in zip(*found.kept)]
+        return replace(sample_arrays([kept[i] for i in views.same], weight, how), in_memory=False)
+    stream = replace(stream, n=found.n, dtype=views.empty[0].dtype)
+    moments = {}
+    for i, sums in found.sums.items():
+        moments[i], exact = _moments(sums, views.shifts[i])
+        if not exact:  # another reading about the mean
+            shift = moments[i].mean.astype(views.empty[i].dtype)
+            again = stream.fold(partial(reading.sums_about, i, shift), operator.add)
+            moments[i], _ = _moments(again, shift)
     return RowSample(
-        empty, weight, found.n, how, found.reservoir.sample(), stream, moments,
-        [found.there[i] for i in reading.same], weight, in_memory=False,
+        views.empty, weight, found.n, how, found.reservoir.sample(), stream, moments,
+        [found.there[i] for i in views.same], weight, in_memory=False,
     )  # fmt: skip
+
+
+class _Views(NamedTuple):
+    """What the first rows tell of the views of all."""
+
+    same: list[int]  # of each view the number of the first with the same columns
+    empty: list[Array]  # without rows
+    shifts: list[Array]  # about which squares are summed
+
+    @classmethod
+    def of(cls, xs: list[Array]) -> _Views:
+        shifts = each(xs, lambda x: _first_mean(rows_with(x, None)[0]))
+        return cls(tables_of(xs), each(xs, lambda x: x[:0].copy()), shifts)
 
 
 @dataclass
 class _Found:
     """What is known of rows that have been read."""
 
+    views: _Views
     reservoir: Reservoir
     most: int  # rows that are kept
     n: int = 0
@@ -366,31 +376,27 @@ class _Found:
         return both
 
 
-class _Reading:
+class _Reading(NamedTuple):
     """How blocks of rows are read."""
 
-    def __init__(self, how: Sampling, unit: float) -> None:
-        self.how, self.unit = how, unit
-        self.same: list[int] = []  # of each view the number of the first with the same columns
+    how: Sampling
+    unit: float  # of weights
 
-    def begin(self, xs: list[Array]) -> None:
-        """Look at the first rows."""
-        self.same = tables_of(xs)
-        self.empty = each(xs, lambda x: x[:0].copy())
-        self.shifts = each(xs, lambda x: _first_mean(rows_with(x, None)[0]))
-
-    def visit(self, part: Part, shared: None, before: _Found | None) -> _Found:
+    def visit(
+        self, known: _Views | None, part: Part, shared: None, before: _Found | None
+    ) -> _Found:
         """What is known of a block and those before."""
-        if not self.same:
-            self.begin(part.xs)
         xs, weight, begin, _ = part
-        found = before or _Found(self.how.reservoir(self.empty), self.how.size)
+        if before is None:
+            views = known or _Views.of(xs)
+            before = _Found(views, self.how.reservoir(views.empty), self.how.size)
+        found, views = before, before.views
         in_units = None if weight is None else weight / self.unit
         keys = row_keys(self.how.seed, begin, len(xs[0]), in_units)
-        distinct = {i: x for i, x in enumerate(xs) if self.same[i] == i}
+        distinct = {i: x for i, x in enumerate(xs) if views.same[i] == i}
         found.reservoir.add(begin, keys, [*distinct.values()])
         for i, x in distinct.items():
-            found.sums[i] = self.sums_about(i, self.shifts[i], part, None, found.sums.get(i))
+            found.sums[i] = self.sums_about(i, views.shifts[i], part, None, found.sums.get(i))
             found.there[i] = found.there.get(i, 0) + there_of(x, weight)
         found.keep(len(xs[0]), [xs])
         return found
@@ -405,12 +411,3 @@ class _Reading:
             weight = np.ascontiguousarray(weight / self.unit, dtype=x.dtype)
         rows = replace(rows, weight=weight, weight_unit=self.unit)
         return pass_of_block(rows, np.zeros((1, x.shape[1])), -math.inf, before=before)[0]
-
-    def moments(self, view: int, sums: Sums, stream: Stream) -> Moments:
-        """The moments of a view, by another reading about its mean if that is necessary."""
-        found, exact = _moments(sums, self.shifts[view])
-        if exact:
-            return found
-        shift = found.mean.astype(self.empty[view].dtype)
-        again = stream.fold(partial(self.sums_about, view, shift), operator.add)
-        return _moments(again, shift)[0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -49,13 +49,9 @@ def power_objective(soft: float, hard: float, k: int, s: float) -> float:
 
 
 def empty_clusters(G: Array, dtype: Any) -> Array:
-    """A mask (k,) of the clusters without weight, in any view."""
-    return np.asarray(without_weight(G, dtype).reshape(len(G), -1).all(axis=1))
-
-
-def without_weight(G: Array, dtype: Any) -> Array:
-    """A mask of the weights that are nothing beside their sum."""
-    return ~(G > EMPTY_SHARE[np.dtype(dtype)] * G.sum())
+    """A mask (k,) of the clusters whose weight is nothing beside the sum of all, in any view."""
+    weights = G.reshape(len(G), -1)
+    return np.asarray(~(weights > EMPTY_SHARE[np.dtype(dtype)] * G.sum()).any(axis=1))
 
 
 @dataclass(frozen=True)
@@ -88,20 +84,11 @@ class Sums:
         G = self.G[0] if self.G.ndim == 1 else np.repeat(self.G[0], self.widths)
         return np.asarray(self.N[0] / G)
 
-    def centroids(self, previous: Array, dtype: Any) -> Array:
-        """theta = N / G; the centroid of an empty cluster stays where it was."""
-        return divided(self.N, self.G, previous, self.widths, EMPTY_SHARE[np.dtype(dtype)])[0]
-
     def cost_at(self, theta: Array, alpha: Array) -> float:
         """sum_ij p_i g_ij ||phi_i - theta_j||^2, with the view weights alpha."""
         at, scale = theta.astype(np.float64), np.repeat(alpha, self.widths)
         inner, squares = float((self.N * at * scale).sum()), float(self.G @ (at**2 @ scale))
         return max(float((self.Q @ alpha).sum()) - 2 * inner + squares, 0.0)
-
-    def without_moments(self) -> Sums:
-        """These sums without the large array N."""
-        N = np.empty((len(self.G), 0))
-        return replace(self, N=N, G=self.G.copy(), Q=self.Q.copy(), E=self.E.copy())
 
     def view_costs(self) -> Array:
         """sum_i p_i g_ij ||phi_il - theta_jl||^2 at the new theta = N / G, (k, L): Q - ||N||^2 / G;

@@ -71,10 +71,8 @@ def active_client() -> Any:
     return owner if hasattr(owner, "who_has") else None
 
 
-def sources_of(X: Any) -> Any:
-    """The source of a collection, which is computed partition by partition; of a list a list."""
-    if isinstance(X, (list, tuple)):
-        return [sources_of(x) for x in X]
+def source_of(X: Any) -> Any:
+    """The source of a collection, which is computed partition by partition."""
     parts = _delayed(X)
 
     def blocks() -> Iterator[Any]:

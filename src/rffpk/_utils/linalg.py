@@ -85,6 +85,15 @@ def basis_of(matrix: Array) -> tuple[Array, Array]:
     return Q, R
 
 
+def largest_eigenvalue(matrix: Array | LinearOperator) -> float:
+    """The largest eigenvalue of a symmetric matrix, or of an operator of an order above DENSE."""
+    n = matrix.shape[0]
+    if n <= DENSE:
+        return float(eigh((matrix + matrix.T) / 2, subset_by_index=[n - 1, n - 1])[0][0])
+    start = np.random.default_rng(0).standard_normal(n)
+    return float(eigsh(matrix, 1, which="LA", v0=start, return_eigenvectors=False, **RANDOM)[0])
+
+
 def leading_eigenvectors(
     matrix: Array | Callable[[Array], Array], k: int, n: int, start: Array | None = None
 ) -> tuple[Array, Array]:

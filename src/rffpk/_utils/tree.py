@@ -63,22 +63,22 @@ def _mutual_neighbours(squares: Array, chain: list[int], alive: Array) -> tuple[
 def _in_order(merges: Array, heights: Array) -> NDArray[np.float64]:
     """The linkage matrix of merges of clusters, each named by one of those it consists of."""
     k = len(merges) + 1
-    parents, sizes, linkage = np.arange(2 * k - 1), np.ones(2 * k - 1), np.zeros((k - 1, 4))
+    parents, sizes, linkage = [*range(2 * k - 1)], np.ones(2 * k - 1), np.zeros((k - 1, 4))
     for step, place in enumerate(np.argsort(heights, kind="stable")):
-        pair = sorted(_root(parents, int(each)) for each in merges[place])
-        parents[pair] = k + step
+        pair = sorted(root(parents, int(each)) for each in merges[place])
+        parents[pair[0]] = parents[pair[1]] = k + step
         sizes[k + step] = sizes[pair].sum()
         linkage[step] = *pair, heights[place], sizes[k + step]
     return linkage
 
 
-def _root(parents: Array, node: int) -> int:
-    root = node
-    while parents[root] != root:
-        root = int(parents[root])
-    while parents[node] != root:  # so that no way is walked twice
-        parents[node], node = root, int(parents[node])
-    return root
+def root(parents: list[int], node: int) -> int:
+    """The end of the way from a node to its parent and on. What is met on it is led past the next
+    node, so that long ways are walked once."""
+    while parents[node] != node:
+        parents[node] = parents[parents[node]]
+        node = parents[node]
+    return node
 
 
 def groups(linkage: Array, n: int) -> NDArray[np.int32]:

@@ -180,8 +180,8 @@ def check_n_jobs(n_jobs: Any) -> None:
 def check_search_parameters(
     estimator: Any, inits: tuple[str, ...] | None = None, also: str = ""
 ) -> None:
-    """The parameters of all clusterers: n_clusters, n_init and n_jobs; also init, max_iter and tol
-    if `inits`, the names that init accepts, is given."""
+    """The parameters of all clusterers: n_clusters, n_init and n_jobs, and `sample` where there is
+    one; also init, max_iter and tol if `inits`, the names that init accepts, is given."""
     if isinstance(estimator.n_clusters, str):
         check_choice(estimator.n_clusters, "n_clusters", get_args(Level), also="a number")
     check_int(estimator._given_number, "n_clusters", 1)
@@ -199,6 +199,9 @@ def check_search_parameters(
         check_real(estimator.tol, "tol", 0)
     check_n_jobs(estimator.n_jobs)
     check_bool(getattr(estimator, "store_memberships", False), "store_memberships")
+    sample = getattr(estimator, "sample", None)
+    if sample is not None and not is_option(sample, "auto"):
+        check_int(sample, "sample", 1)
 
 
 def check_choice(value: Any, name: str, choices: tuple[str, ...], also: str = "") -> None:

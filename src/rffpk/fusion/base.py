@@ -184,14 +184,14 @@ class KernelFusion(Clusterer):
     landmarks; or in `_fuse` from the views, and then it embeds rows in `_embedded`.
     """
 
+    _centers = True  # whether kernels are centered to standardize them
     _needs_every_kernel = True  # whether a kernel that is zero beside others is refused
     _stage = "weights"  # of the records of iterations
     _remedy = "take more iterations, or a larger tol"  # where max_iter is too small
 
     kernels: Kernels = None
     views: Any = None
-    center: bool = True
-    normalize: bool = True
+    standardize: bool = True
     normalize_rows: bool = True
     n_landmarks: int | None = field(default=None, init=False)  # a parameter of some subclasses
     max_iter: int = 100
@@ -212,7 +212,7 @@ class KernelFusion(Clusterer):
 
     def _check_parameters(self) -> None:
         validation.check_search_parameters(self)
-        for name in ("center", "normalize", "normalize_rows"):
+        for name in ("standardize", "normalize_rows"):
             validation.check_bool(getattr(self, name), name)
         check_kernels(self.kernels)
         self._check_number(self._given_number)
@@ -373,13 +373,14 @@ class KernelFusion(Clusterer):
     ) -> FittedKernel:
         return FittedKernel(
             x, spec, weight=weight, random=random, n_threads=config.n_threads(self.n_jobs),
-            center=self.center, normalize=self.normalize,
+            center=self.standardize and self._centers, normalize=self.standardize,
         )  # fmt: skip
 
     def _check_no_zero_kernel(self, xs: list[Columns]) -> None:
         """A kernel that is zero costs nothing in any clustering: learned weights go to it alone."""
         precomputed = validation.is_option(self.kernels, PRECOMPUTED)
-        if not self._needs_every_kernel or not (precomputed or self.center):
+        centered = self.standardize and self._centers
+        if not self._needs_every_kernel or not (precomputed or centered):
             return
         zero = [not (x.any() if precomputed else rows_differ(x)) for x in xs]
         if any(zero) and not all(zero):

@@ -38,16 +38,14 @@ class FAMKKM(KernelFusion):
     over one of F, H, G, R, W, gamma after the other. Annealed k-means on the rows of F, the
     embedding, gives the labels.
 
-    An iteration costs O(n^2 k) with matrices, O(n F k) with F features a view, and O(n k^2) in
-    addition. A kernel matrix that is not symmetric, or too far from positive semidefinite, is
-    refused with a ValueError. ``docs/fusion.md`` compares the methods. `fit` raises a ValueError or
-    TypeError for bad input.
+    An iteration costs O(n^2 k) with matrices, O(n F k) with F features a view, and O(n k^2). A
+    kernel that is not symmetric, or far from positive semidefinite, is refused with a ValueError,
+    as other bad input; ``docs/fusion.md`` compares the methods.
 
     Parameters
     ----------
     n_clusters : {"coarse", "auto", "fine"} or int, default=8
-        Number of clusters k, from 1 to n_samples. "auto": found in the rows; may be 1. "coarse",
-        "fine": the least and the largest that are better than one (``docs/clusters_number.md``).
+        Number k of clusters, 1 to n_samples, or how to find it (``docs/clusters_number.md``).
     n_init : "auto" or int, default="auto"
         Number of starts of k-means on the embedding (`PowerKMeans`). "auto": three.
     store_memberships : bool, default=False
@@ -63,11 +61,10 @@ class FAMKKM(KernelFusion):
         its gamma or a dict of parameters. "du2015": twelve of one array (Du et al., IJCAI 2015).
         "precomputed": X holds matrices. None: "rbf". Unless given gamma is 1 / (2 mean distance).
     views : list or None, default=None
-        The columns of each view, if X is one array: lists of indices or names, boolean masks, or
-        slices. None: X is a list of views, or one view.
-    center, normalize, normalize_rows : bool, default=True
-        Whether kernels are centered, and then scaled to a diagonal of one, precomputed ones not;
-        whether rows of the embedding are scaled to length one for k-means.
+        Columns of each view, if X is one array: lists of indices or names, masks, or slices.
+    standardize, normalize_rows : bool, default=True
+        Whether kernels are centered and scaled to a diagonal of one, precomputed ones not; whether
+        rows of the embedding are scaled to length one for k-means.
     max_iter : int, default=100
         Largest number of iterations; a ConvergenceWarning says if they did not reach `tol`.
     tol : float, default=1e-06
@@ -90,8 +87,7 @@ class FAMKKM(KernelFusion):
     kernel_weights_ : ndarray of shape (n_views,)
         Weights gamma >= 0 of the kernels; their squares sum to one.
     objective_, inertia_, s_, membership_exponent_ : float
-        What is optimised; of k-means on the embedding the objective, the last finite exponent, and
-        that of `predict_proba` (``docs/math.md``, eq. 8.6).
+        What is optimised; of k-means the objective, last exponent, and that of `predict_proba`.
     cluster_centers_ : ndarray of shape (n_clusters, n_clusters)
         Centroids of the rows of the embedding as k-means takes them.
     n_iter_, history_ : int and list of dict
@@ -161,7 +157,7 @@ class FAMKKM(KernelFusion):
         prefix = "kernels" if isinstance(self.kernels, (list, tuple)) and not self._n_views else "X"
         names = [f"{prefix}[{i}]" for i in range(len(xs))]
         found = Approximation(
-            *self._word_and_size(), self.center, self.normalize, random,
+            *self._word_and_size(), self.standardize, random,
             config.n_threads(self.n_jobs), rows.weight_of(rows.counted),
         ).operators(xs, specs, names)  # fmt: skip
         if self.approximation is None:

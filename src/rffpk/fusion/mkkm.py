@@ -1,4 +1,5 @@
-"""Multiple kernel k-means by eigenvectors: with equal, given or learned kernel weights."""
+"""Multiple kernel k-means by eigenvectors: with equal, given or learned kernel weights, and with a
+penalty on weights of kernels that are alike."""
 
 from __future__ import annotations
 
@@ -12,7 +13,14 @@ from rffpk._utils.arrays import Array
 from rffpk._utils.estimator import parameters
 from rffpk._utils.linalg import leading_eigenvectors
 from rffpk.fusion.base import KernelFusion
-from rffpk.fusion.spectral import Iteration, alternation, combined, matrices, spectral_costs
+from rffpk.fusion.spectral import (
+    Iteration,
+    alternation,
+    combined,
+    diversity_penalty,
+    matrices,
+    spectral_costs,
+)
 from rffpk.maps.kernels import FittedKernel
 
 
@@ -20,22 +28,20 @@ from rffpk.maps.kernels import FittedKernel
 class AverageMKKM(KernelFusion):
     """Kernel k-means on the mean of the kernels, by spectral relaxation (AMKKM).
 
-    The embedding H consists of the n_clusters leading eigenvectors of K_alpha = sum_l alpha_l^2 K_l
-    with equal weights alpha_l = 1/L of the L kernels, or given ones, and minimises Tr(K_alpha) -
-    Tr(H'K_alpha H) (MKC-AE, eq. (8) of Liang et al.: Stability and generalization of kernel
-    clustering: from single kernel to multiple kernel. NeurIPS 2022). Annealed k-means on its rows
-    gives the labels.
+    The embedding H, the k leading eigenvectors of K_alpha = sum_l alpha_l^2 K_l with equal weights
+    alpha_l = 1/L of L kernels, or given ones, minimises Tr(K_alpha) - Tr(H'K_alpha H) (MKC-AE, eq.
+    (8) of Liang et al.: Stability and generalization of kernel clustering: from single kernel to
+    multiple kernel. NeurIPS 2022). Annealed k-means on its rows gives the labels.
 
-    For n rows of d columns O(n^2) memory, O(L n^2 (d + 1)) time for the kernels, and O(n^2 k) for
-    some tens of steps of Lanczos' method. With `n_landmarks` n is their number, and the embedding
-    of all rows costs O(n_samples L n_landmarks (d + k)). ``docs/fusion.md`` compares the methods.
-    `fit` raises a ValueError or TypeError for bad input.
+    For n rows of d columns O(n^2) memory, O(L n^2 d) time for the kernels and O(n^2 k) for
+    eigenvectors. With `n_landmarks` n is their number, and O(n_samples L n (d + k)) embeds all
+    rows. ``docs/fusion.md`` compares the methods. `fit` raises a ValueError or TypeError for bad
+    input.
 
     Parameters
     ----------
     n_clusters : {"coarse", "auto", "fine"} or int, default=8
-        Number of clusters k, from 1 to n_samples. "auto": found in the rows; may be 1. "coarse",
-        "fine": the least and the largest that are better than one (``docs/clusters_number.md``).
+        Number k of clusters, 1 to n_samples, or how to find it (``docs/clusters_number.md``).
     n_init : "auto" or int, default="auto"
         Number of starts of k-means on the embedding (`PowerKMeans`). "auto": three.
     store_memberships : bool, default=False
@@ -51,11 +57,10 @@ class AverageMKKM(KernelFusion):
         its gamma or a dict of parameters. "du2015": twelve of one array (Du et al., IJCAI 2015).
         "precomputed": X holds matrices. None: "rbf". Unless given gamma is 1 / (2 mean distance).
     views : list or None, default=None
-        The columns of each view, if X is one array: lists of indices or names, boolean masks, or
-        slices. None: X is a list of views, or one view.
-    center, normalize, normalize_rows : bool, default=True
-        Whether kernels are centered, and then scaled to a diagonal of one, precomputed ones not;
-        whether rows of the embedding are scaled to length one for k-means.
+        Columns of each view, if X is one array: lists of indices or names, masks, or slices.
+    standardize, normalize_rows : bool, default=True
+        Whether kernels are centered and scaled to a diagonal of one, precomputed ones not; whether
+        rows of the embedding are scaled to length one for k-means.
     n_landmarks : int or None, default=None
         Number of random rows to learn on, at least n_clusters; others are embedded. None: all.
     kernel_weights : array-like of shape (n_views,) or None, default=None
@@ -76,8 +81,7 @@ class AverageMKKM(KernelFusion):
     kernel_weights_ : ndarray of shape (n_views,)
         Weights alpha >= 0 of the kernels, of sum one; kernel l has the factor alpha_l^2.
     objective_, inertia_, s_, membership_exponent_ : float
-        What is optimised; of k-means on the embedding the objective, the last finite exponent, and
-        that of `predict_proba` (``docs/math.md``, eq. 8.6).
+        What is optimised; of k-means the objective, last exponent, and that of `predict_proba`.
     cluster_centers_ : ndarray of shape (n_clusters, n_clusters)
         Centroids of the rows of the embedding as k-means takes them.
     n_iter_, history_ : int and list of dict
@@ -126,8 +130,7 @@ class MKKM(KernelFusion):
     Parameters
     ----------
     n_clusters : {"coarse", "auto", "fine"} or int, default=8
-        Number of clusters k, from 1 to n_samples. "auto": found in the rows; may be 1. "coarse",
-        "fine": the least and the largest that are better than one (``docs/clusters_number.md``).
+        Number k of clusters, 1 to n_samples, or how to find it (``docs/clusters_number.md``).
     n_init : "auto" or int, default="auto"
         Number of starts of k-means on the embedding (`PowerKMeans`). "auto": three.
     store_memberships : bool, default=False
@@ -143,11 +146,10 @@ class MKKM(KernelFusion):
         its gamma or a dict of parameters. "du2015": twelve of one array (Du et al., IJCAI 2015).
         "precomputed": X holds matrices. None: "rbf". Unless given gamma is 1 / (2 mean distance).
     views : list or None, default=None
-        The columns of each view, if X is one array: lists of indices or names, boolean masks, or
-        slices. None: X is a list of views, or one view.
-    center, normalize, normalize_rows : bool, default=True
-        Whether kernels are centered, and then scaled to a diagonal of one, precomputed ones not;
-        whether rows of the embedding are scaled to length one for k-means.
+        Columns of each view, if X is one array: lists of indices or names, masks, or slices.
+    standardize, normalize_rows : bool, default=True
+        Whether kernels are centered and scaled to a diagonal of one, precomputed ones not; whether
+        rows of the embedding are scaled to length one for k-means.
     n_landmarks : int or None, default=None
         Number of random rows to learn on, at least n_clusters; others are embedded. None: all.
     max_iter : int, default=100
@@ -170,8 +172,7 @@ class MKKM(KernelFusion):
     kernel_weights_ : ndarray of shape (n_views,)
         Weights alpha >= 0 of the kernels, of sum one; kernel l has the factor alpha_l^2.
     objective_, inertia_, s_, membership_exponent_ : float
-        What is optimised; of k-means on the embedding the objective, the last finite exponent, and
-        that of `predict_proba` (``docs/math.md``, eq. 8.6).
+        What is optimised; of k-means the objective, last exponent, and that of `predict_proba`.
     cluster_centers_ : ndarray of shape (n_clusters, n_clusters)
         Centroids of the rows of the embedding as k-means takes them.
     n_iter_, history_ : int and list of dict
@@ -198,6 +199,105 @@ class MKKM(KernelFusion):
     def _learn(self, kernels: list[FittedKernel], k: int) -> None:
         Ks = matrices(kernels, self._weight)
         self._keep(self._converge(alternation(Ks, k), len(Ks[0])))
+
+
+@parameters
+class MKKMMR(KernelFusion):
+    """Multiple kernel k-means with matrix-induced regularisation (MKKM-MR).
+
+    Minimises sum_l alpha_l^2 Tr(K_l (I - HH')) + (diversity / 2) alpha'M alpha with M_pq = Tr(K_p
+    K_q) over weights alpha >= 0 of sum one and matrices H with orthonormal columns, in turn (Liu,
+    Dou, Yin, Wang, Zhu: Multiple kernel k-means clustering with matrix-induced regularization. AAAI
+    2016): M makes it costly to give large weights to two kernels that are alike. Annealed k-means
+    on the rows of H, the embedding, gives the labels.
+
+    For n rows O(L n^2) memory and O(L^2 n^2) time for M; an iteration costs O(L n^2 k). With
+    `n_landmarks` n is their number. ``docs/fusion.md`` compares the methods. `fit` raises a
+    ValueError or TypeError for bad input.
+
+    Parameters
+    ----------
+    n_clusters : {"coarse", "auto", "fine"} or int, default=8
+        Number k of clusters, 1 to n_samples, or how to find it (``docs/clusters_number.md``).
+    n_init : "auto" or int, default="auto"
+        Number of starts of k-means on the embedding (`PowerKMeans`). "auto": three.
+    store_memberships : bool, default=False
+        Whether `memberships_` is set, which takes O(n_samples n_clusters) memory.
+    random_state : int, RandomState instance or None, default=None
+        Source of all random draws. An int gives the same result in each call.
+    n_jobs : int or None, default=None
+        Number of threads, -1024 to 1024 except 0; None and -1: all allowed, -2: all except one.
+    verbose : int, default=0
+        1: a line every five seconds at most, and one at the end; 2: a line for each pass.
+    kernels : None, list, "du2015" or "precomputed", default=None
+        Of each view: a name of scikit-learn's pairwise kernels, a callable, or a pair of one and
+        its gamma or a dict of parameters. "du2015": twelve of one array (Du et al., IJCAI 2015).
+        "precomputed": X holds matrices. None: "rbf". Unless given gamma is 1 / (2 mean distance).
+    views : list or None, default=None
+        Columns of each view, if X is one array: lists of indices or names, masks, or slices.
+    standardize, normalize_rows : bool, default=True
+        Whether kernels are centered and scaled to a diagonal of one, precomputed ones not; whether
+        rows of the embedding are scaled to length one for k-means.
+    n_landmarks : int or None, default=None
+        Number of random rows to learn on, at least n_clusters; others are embedded. None: all.
+    max_iter : int, default=100
+        Largest number of iterations; a ConvergenceWarning says if they did not reach `tol`.
+    tol : float, default=1e-06
+        Tolerance >= 0: iterations end when the objective falls by at most `tol` of itself.
+    diversity : float, default=0.01
+        Weight >= 0 of the penalty, lambda in the paper, which chooses it by the labels. M grows
+        with n_samples^2, the other term with n_samples. 0: `MKKM`.
+
+    Attributes
+    ----------
+    n_clusters_, selection_ : int and NClustersSelection
+        Number of clusters; good numbers with scores and partitions, set if `n_clusters` is none.
+    labels_ : ndarray of int32, shape (n_samples,)
+        Cluster of each row: the index of the centroid nearest to its embedding.
+    embedding_ : ndarray of shape (n_samples, n_clusters)
+        H, float64, with orthonormal columns; with landmarks the extension of theirs to all rows.
+    eigenvalues_ : ndarray of shape (n_clusters,)
+        Largest eigenvalues of the combined kernel, in falling order.
+    landmarks_ : ndarray of int, shape (n_landmarks,), or None
+        Rows that were learned on, in rising order. None: all, except those of weight zero.
+    kernel_weights_ : ndarray of shape (n_views,)
+        Weights alpha >= 0 of the kernels, of sum one; kernel l has the factor alpha_l^2.
+    objective_, inertia_, s_, membership_exponent_ : float
+        What is optimised; of k-means the objective, last exponent, and that of `predict_proba`.
+    cluster_centers_ : ndarray of shape (n_clusters, n_clusters)
+        Centroids of the rows of the embedding as k-means takes them.
+    n_iter_, history_ : int and list of dict
+        Number of iterations; a record for each, with the keys in ``docs/api.md``.
+    memberships_ : ndarray of shape (n_samples, n_clusters)
+        Memberships of the rows, as `predict_proba` gives them; set if `store_memberships`.
+    n_features_in_, feature_names_in_ : int and ndarray of str, shape (n_features_in_,)
+        Number of columns of X in `fit`, of all views together; their names, if X was one frame.
+    probabilities_
+    linkage_
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from rffpk import MKKMMR
+    >>> X, _ = load_iris(return_X_y=True)
+    >>> MKKMMR(3, random_state=0).fit([X[:, :2], X[:, 2:]]).kernel_weights_.shape
+    (2,)
+    """
+
+    diversity: float = 0.01
+    n_landmarks: int | None = None
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        validation.check_real(self.diversity, "diversity", 0, validation.MAX_WEIGHT)
+
+    def _scale_matters(self) -> bool:
+        return float(self.diversity) > 0
+
+    def _learn(self, kernels: list[FittedKernel], k: int) -> None:
+        Ks = matrices(kernels, self._weight)
+        penalty = diversity_penalty(Ks, Ks, float(self.diversity))
+        self._keep(self._converge(alternation(Ks, k, penalty), len(Ks[0])))
 
 
 def _given_weights(given: Any, n_kernels: int) -> Array:

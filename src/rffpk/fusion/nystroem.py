@@ -22,8 +22,6 @@ from rffpk.fusion.operators import Nystroem, nystroem_features, with_gamma
 from rffpk.maps.fourier import Gamma
 from rffpk.maps.kernels import (
     PairwiseKernel,
-    Specification,
-    check_one_kernel,
     check_sparse,
     one_kernel,
 )
@@ -39,14 +37,13 @@ class NystroemKernelKMeans(Clusterer):
     Nystroem approximation: relative-error bounds. JMLR 2019).
 
     With n rows of d columns, m anchors and F features O(n m (d + F)) for the features and O(m^3)
-    for W; k-means adds O(n F k) a pass. `fit` raises a ValueError or TypeError for bad input. So
-    does a W that is not positive semidefinite. ``docs/fusion.md`` compares it with others.
+    for W; k-means adds O(n F k) a pass. `fit` raises a ValueError or TypeError for bad input, as a
+    W that is not positive semidefinite. ``docs/fusion.md`` compares it with others.
 
     Parameters
     ----------
     n_clusters : {"coarse", "auto", "fine"} or int, default=8
-        Number of clusters k, from 1 to n_samples. "auto": found in the rows; may be 1. "coarse",
-        "fine": the least and the largest that are better than one (``docs/clusters_number.md``).
+        Number k of clusters, 1 to n_samples, or how to find it (``docs/clusters_number.md``).
     n_init : "auto" or int, default="auto"
         Number of starts of k-means on the embedding (`PowerKMeans`). "auto": three.
     store_memberships : bool, default=False
@@ -60,10 +57,9 @@ class NystroemKernelKMeans(Clusterer):
     kernel : str or callable, default="rbf"
         A name of scikit-learn's pairwise kernels, or a function of two rows.
     gamma : {"mean", "median", "scale"}, float or None, default="mean"
-        For "rbf" and "laplacian" "mean": 1 / (2 mean distance) over pairs of rows, squared
-        Euclidean, for "laplacian" the sum of absolute differences; "median": with the median;
-        "scale": 1 / (n_features * X.var()). A number must be > 0. None, and the words for other
-        kernels: scikit-learn's default.
+        For "rbf" and "laplacian" "mean": 1 / (2 mean distance) of rows, squared Euclidean or
+        absolute; "median": with the median; "scale": 1 / (n_features X.var()). A number is > 0.
+        None, and the words for other kernels: scikit-learn's default.
     kernel_params : dict or None, default=None
         Parameters of a callable; of a named kernel "degree" (>= 0, by default 3), "coef0" (by
         default 1), and "gamma", which comes before `gamma`.
@@ -87,10 +83,8 @@ class NystroemKernelKMeans(Clusterer):
     inertia_, s_, membership_exponent_ : float
         Of k-means on the features the objective, the last finite exponent, and the default exponent
         of `predict_proba` (``docs/math.md``, eq. 8.6).
-    n_iter_ : int
-        Number of passes of k-means.
-    history_ : list of dict
-        Records of passes and starts, in order; ``docs/api.md`` describes their keys.
+    n_iter_, history_ : int and list of dict
+        Number of passes of k-means; records of passes and starts, with the keys in ``docs/api.md``.
     memberships_ : ndarray of shape (n_samples, n_clusters)
         Memberships of the rows, as `predict_proba` gives them; set if `store_memberships`.
     n_features_in_, feature_names_in_ : int and ndarray of str, shape (n_features_in_,)
@@ -121,7 +115,7 @@ class NystroemKernelKMeans(Clusterer):
 
     def _check_parameters(self) -> None:
         validation.check_search_parameters(self)
-        check_one_kernel(self)
+        one_kernel(self)
         validation.check_int(self.n_anchors, "n_anchors", 1)
         if self.n_components is not None:
             validation.check_int(self.n_components, "n_components", 1, self.n_anchors)
@@ -161,7 +155,7 @@ class NystroemKernelKMeans(Clusterer):
 
     def _fit(self, X: Any, sample_weight: Any, progress: Progress | None) -> Self:
         self._check_parameters()
-        spec = Specification(*one_kernel(self))
+        spec = one_kernel(self)
         random = validation.check_random_state(self.random_state)
         n_threads = config.n_threads(self.n_jobs)
         with validation.fit_of(self), config.one_blas_thread():

@@ -21,7 +21,7 @@ from rffpk._utils.tiles import row_tiles, run_all
 from rffpk._utils.validation import Auto
 from rffpk.fusion.spectral import weighed
 from rffpk.maps.fourier import Kernel, RandomFourierFeatures, resolve_gamma
-from rffpk.maps.kernels import PRECOMPUTED, FittedKernel, Specification, positive_definite
+from rffpk.maps.kernels import PRECOMPUTED, FittedKernel, Specification
 
 Features = Callable[[Columns], Array]
 
@@ -177,12 +177,12 @@ class Nystroem:
 @dataclass(frozen=True)
 class Approximation:
     """How kernels become operators: by matrices (None), or by so many "rff" frequencies or
-    "nystroem" anchors. Precomputed kernels are neither centered nor normalised."""
+    "nystroem" anchors. To `standardize` them they are centered and normalised, precomputed ones
+    not."""
 
     word: str | None
     size: Auto | int
-    center: bool
-    normalize: bool
+    standardize: bool
     random: Any
     n_threads: int
     weight: Array | None = None  # of the rows
@@ -207,7 +207,7 @@ class Approximation:
             return self._of_features(x, spec, found)
         kernel = FittedKernel(
             x, spec, weight=self.weight, random=self.random, n_threads=self.n_threads,
-            center=self.center, normalize=self.normalize,
+            center=self.standardize, normalize=self.standardize,
         )  # fmt: skip
         return DenseOperator(kernel, self.n_threads, self.weight)
 
@@ -233,7 +233,7 @@ class Approximation:
     def _of_features(self, x: Columns, spec: Specification, raw: Features) -> Operator:
         """The kernel of features, optionally less their mean and scaled to length one, which are
         stored in the dtype of x."""
-        computed, weight, width = spec.metric != PRECOMPUTED, self.weight, raw(x[:1]).shape[1]
+        weight, width = self.weight, raw(x[:1]).shape[1]
         tiles = row_tiles(len(x), width)
 
         def total(tile: slice) -> Array:
@@ -244,10 +244,11 @@ class Approximation:
             stored[tile] = features(x[tile])
 
         mean = np.zeros(width)
-        if self.center and computed:
+        standardize = self.standardize and spec.metric != PRECOMPUTED
+        if standardize:
             n = len(x) if weight is None else weight.sum()
             mean = np.sum(run_all(total, tiles, self.n_threads), axis=0) / n
-        features = Finished(raw, mean, self.normalize and computed)
+        features = Finished(raw, mean, standardize)
         stored = np.empty((len(x), width), dtype=x.dtype)
         run_all(fill, tiles, self.n_threads)
         return Operator(features, stored, self.n_threads, weight)
@@ -299,7 +300,7 @@ def check_definite(
     They do if least + shift >= -(k-th largest + shift). The least eigenvalue is replaced by an
     upper bound, a Ritz value, so that no kernel is refused wrongly.
     """
-    if positive_definite(spec) and not spec.rescale:
+    if spec.is_definite() and not spec.rescale:
         return
     values = ritz_values(operator.times, operator.n)
     if not len(values) or values[0] >= -2 * shift - _ROUNDING * max(values[-1], 0):

@@ -9,12 +9,13 @@ from typing import Any, Literal, get_args
 import numpy as np
 from scipy.special import logsumexp
 
-from rffpk._anneal.kernel_fit import KernelProblem, check_search, measure
+from rffpk._anneal.kernel_fit import KernelProblem, measure
 from rffpk._anneal.kernel_fit import fit as fit_by_kernels
-from rffpk._anneal.kernel_steps import KernelRun, cluster_means
+from rffpk._anneal.kernel_rows import KernelRows
+from rffpk._anneal.kernel_steps import KernelRun
 from rffpk._anneal.objective import PowerMean
 from rffpk._anneal.search import Plan, Schedule, given_starts
-from rffpk._rows.store import Cache
+from rffpk._rows.store import Cache, check_cache
 from rffpk._utils import validation
 from rffpk._utils.arrays import Array, Numbers
 from rffpk._utils.estimator import Clusterer, parameters
@@ -56,13 +57,13 @@ class RobustRun(KernelRun):
     """A start from the means of the clusters of the first centroids, whose rows have the weights
     p_i / (2 distance_i)."""
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        means = cluster_means(super()._weigh(-math.inf)[0].astype(np.float64))
-        kept = means.any(axis=-1, keepdims=True)
-        self._move_to(np.where(kept, means, self.W))
-        assert isinstance(self.rows.objective, NormedWeights)
-        self.alpha = self.rows.objective.equal(len(self.alpha))
+    def __init__(self, rows: KernelRows, W: Array, alpha: Array, number: int = 0) -> None:
+        super().__init__(rows, W, alpha, number)
+        members = super()._weigh(-math.inf)[0].astype(np.float64)
+        masses = members.sum(axis=1, keepdims=True)
+        self._move_to(np.where(masses > 0, members / np.where(masses > 0, masses, 1), self.W))
+        assert isinstance(rows.objective, NormedWeights)
+        self.alpha = rows.objective.equal(len(alpha))
 
     def _weigh(self, s: float) -> tuple[Array, float, float]:
         """Weights (k, n) of the rows, and the sum of distances, twice."""
@@ -92,19 +93,17 @@ class RMKKM(Clusterer):
 
         sum_i min_j (sum_l alpha_l ||phi_l(x_i) - theta_jl||^2)^(1/2)
 
-    over centroids theta_jl and kernel weights alpha >= 0 with sum_l alpha_l^gamma = 1, gamma =
+    over centroids theta_jl and weights alpha >= 0 with sum_l alpha_l^gamma = 1, gamma =
     `weight_norm`.
 
-    With n rows O(L n^2) memory if the kernels are stored; a pass is one product of matrices for
-    each kernel, O(L n^2 n_clusters). Each pass updates centroids and weights, and the objective
-    never rises. ``docs/fusion.md`` compares the methods. `fit` raises a
+    With n rows O(L n^2) memory if the kernels are stored; a pass, O(L n^2 k), updates centroids and
+    weights, and the objective never rises. ``docs/fusion.md`` compares the methods. `fit` raises a
     ValueError or TypeError for bad input.
 
     Parameters
     ----------
     n_clusters : {"coarse", "auto", "fine"} or int, default=8
-        Number of clusters k, from 1 to n_samples. "auto": found in the rows; may be 1. "coarse",
-        "fine": the least and the largest that are better than one (``docs/clusters_number.md``).
+        Number k of clusters, 1 to n_samples, or how to find it (``docs/clusters_number.md``).
     n_init : "auto" or int, default="auto"
         Number of starts, at least 1; the best is kept. "auto": ten; one if `init` is an array.
     store_memberships : bool, default=False
@@ -120,8 +119,7 @@ class RMKKM(Clusterer):
         its gamma or a dict of parameters. "du2015": twelve of one array (Du et al., IJCAI 2015).
         "precomputed": X holds matrices. None: "rbf". Unless given gamma is 1 / (2 mean distance).
     views : list or None, default=None
-        The columns of each view, if X is one array: lists of indices or names, boolean masks, or
-        slices. None: X is a list of views, or one view.
+        Columns of each view, if X is one array: lists of indices or names, masks, or slices.
     weight_norm : float, default=0.5
         Exponent gamma in the constraint on the weights, from 0.05 to 0.95. The larger, the more
         weight goes to the kernels of the smallest costs.
@@ -132,12 +130,10 @@ class RMKKM(Clusterer):
     max_iter : int, default=300
         Largest number of passes of a start.
     tol : float, default=0.0001
-        Tolerance >= 0: passes end when the root mean square shift of the centroids in one is at
-        most `tol` times the standard deviation of the features (the root of their total variance).
+        Passes end when centroids move by at most `tol` >= 0 times the root of the total variance.
     cache : "auto", bool or int, default="auto"
-        Whether kernel matrices are stored, in the dtype of X. "auto": if they take at most a
-        quarter of the available memory; a number: at most so many bytes. True: always, or a
-        MemoryError.
+        Whether kernel matrices are stored, in the dtype of X. "auto": in at most a quarter of
+        available memory; a number: in so many bytes. True: always, or a MemoryError.
 
     Attributes
     ----------
@@ -153,12 +149,10 @@ class RMKKM(Clusterer):
         Objective of `labels_` with the kernel sum_l alpha_l k_l; the minimised sum at `s_`.
     s_, membership_exponent_ : float
         -inf, that of the minimum; default exponent of `predict_proba` (``docs/math.md``, eq. 8.6).
-    n_iter_ : int
-        Number of passes of the best start.
+    n_iter_, history_ : int and list of dict
+        Passes of the best start; records of passes and starts with the keys in ``docs/api.md``.
     cache_ : bool
         Whether the kernel matrices were stored.
-    history_ : list of dict
-        Records of passes and starts, in order; ``docs/api.md`` describes their keys.
     memberships_ : ndarray of shape (n_samples, n_clusters)
         Memberships of the rows, as `predict_proba` gives them; set if `store_memberships`.
     n_features_in_, feature_names_in_ : int and ndarray of str, shape (n_features_in_,)
@@ -190,7 +184,8 @@ class RMKKM(Clusterer):
     fit, _measure = fit_by_kernels, measure
 
     def _check_parameters(self) -> None:
-        check_search(self, get_args(Init))
+        validation.check_search_parameters(self, get_args(Init), "an array")
+        check_cache(self.cache)
         check_kernels(self.kernels)
         validation.check_real(self.weight_norm, "weight_norm", 0.05, 0.95)
 
@@ -198,12 +193,8 @@ class RMKKM(Clusterer):
         return KernelProblem(
             self.kernels, self._plan, self.init, NormedWeights(float(self.weight_norm)),
             several=True, exact=True, run=RobustRun, smoothing=_SMOOTHING,
-            published=self._published,
         )  # fmt: skip
 
     def _plan(self, k: int, critical: float) -> Plan:
         schedule = Schedule(-math.inf, -math.inf, int(self.max_iter), float(self.tol))
         return Plan(given_starts(schedule, self.init, self.n_init, _AUTO_STARTS))
-
-    def _published(self, run: KernelRun) -> None:
-        self.kernel_weights_ = run.alpha

@@ -38,16 +38,14 @@ class SimpleMKKM(KernelFusion):
     `n_landmarks` it is MKC-AE (eq. (12) of Liang et al.: Stability and generalization of kernel
     clustering: from single kernel to multiple kernel. NeurIPS 2022).
 
-    For n rows O(L n^2) memory; an iteration costs O(L n^2 k), and about five suffice: the published
-    method runs in the subspace of the eigenvectors found so far. With `n_landmarks` n is their
-    number. ``docs/fusion.md`` compares the methods. `fit` raises a ValueError or TypeError for bad
-    input.
+    For n rows O(L n^2) memory; an iteration costs O(L n^2 k), and about five suffice. With
+    `n_landmarks` n is their number. ``docs/fusion.md`` compares the methods. `fit` raises a
+    ValueError or TypeError for bad input.
 
     Parameters
     ----------
     n_clusters : {"coarse", "auto", "fine"} or int, default=8
-        Number of clusters k, from 1 to n_samples. "auto": found in the rows; may be 1. "coarse",
-        "fine": the least and the largest that are better than one (``docs/clusters_number.md``).
+        Number k of clusters, 1 to n_samples, or how to find it (``docs/clusters_number.md``).
     n_init : "auto" or int, default="auto"
         Number of starts of k-means on the embedding (`PowerKMeans`). "auto": three.
     store_memberships : bool, default=False
@@ -63,11 +61,10 @@ class SimpleMKKM(KernelFusion):
         its gamma or a dict of parameters. "du2015": twelve of one array (Du et al., IJCAI 2015).
         "precomputed": X holds matrices. None: "rbf". Unless given gamma is 1 / (2 mean distance).
     views : list or None, default=None
-        The columns of each view, if X is one array: lists of indices or names, boolean masks, or
-        slices. None: X is a list of views, or one view.
-    center, normalize, normalize_rows : bool, default=True
-        Whether kernels are centered, and then scaled to a diagonal of one, precomputed ones not;
-        whether rows of the embedding are scaled to length one for k-means.
+        Columns of each view, if X is one array: lists of indices or names, masks, or slices.
+    standardize, normalize_rows : bool, default=True
+        Whether kernels are centered and scaled to a diagonal of one, precomputed ones not; whether
+        rows of the embedding are scaled to length one for k-means.
     n_landmarks : int or None, default=None
         Number of random rows to learn on, at least n_clusters; others are embedded. None: all.
     max_iter : int, default=100
@@ -91,8 +88,7 @@ class SimpleMKKM(KernelFusion):
     kernel_weights_ : ndarray of shape (n_views,)
         Weights alpha >= 0 of the kernels, of sum one; kernel l has the factor alpha_l^2.
     objective_, inertia_, s_, membership_exponent_ : float
-        What is optimised; of k-means on the embedding the objective, the last finite exponent, and
-        that of `predict_proba` (``docs/math.md``, eq. 8.6).
+        What is optimised; of k-means the objective, last exponent, and that of `predict_proba`.
     cluster_centers_ : ndarray of shape (n_clusters, n_clusters)
         Centroids of the rows of the embedding as k-means takes them.
     n_iter_, history_ : int and list of dict

@@ -67,8 +67,7 @@ class SMKC(KernelFusion):
     Parameters
     ----------
     n_clusters : {"coarse", "auto", "fine"} or int, default=8
-        Number of clusters k, from 1 to the number of anchors. "auto": found in the rows; may be 1.
-        "coarse", "fine": the least and the largest that are better than one
+        Number k of clusters, at most that of the anchors, or how to find it
         (``docs/clusters_number.md``).
     n_init : "auto" or int, default="auto"
         Number of starts of k-means on the embedding (`PowerKMeans`). "auto": three.
@@ -85,11 +84,10 @@ class SMKC(KernelFusion):
         its gamma or a dict of parameters. "du2015": twelve of one array (Du et al., IJCAI 2015).
         "precomputed": X holds matrices. None: "rbf". Unless given gamma is 1 / (2 mean distance).
     views : list or None, default=None
-        The columns of each view, if X is one array: lists of indices or names, boolean masks, or
-        slices. None: X is a list of views, or one view.
-    center, normalize : bool, default=True
-        Whether kernels are centered at the mean feature of the anchors, and then scaled to a
-        diagonal of one; precomputed ones are not.
+        Columns of each view, if X is one array: lists of indices or names, masks, or slices.
+    standardize : bool, default=True
+        Whether kernels are centered at the mean feature of the anchors and scaled to a diagonal of
+        one; precomputed ones are not.
     normalize_rows : bool, default=False
         Whether rows of the embedding are scaled to length one for k-means.
     max_iter : int, default=100
@@ -97,10 +95,9 @@ class SMKC(KernelFusion):
     tol : float, default=0.0001
         Tolerance >= 0: iterations end when ||G - previous G|| <= tol ||G||.
     anchors : {"uniform", "k-means++"}, int, pair or array-like of int, default="uniform"
-        Rows that are the anchors of all views: s drawn without replacement, as published, or by
-        k-means++ among 4 s random rows. s is 1000 up to 20 000 rows, ceil(3 sqrt(n_samples)) above,
-        at least n_clusters and at most n_samples; an int, or ``("k-means++", s)``, is another. An
-        array: these rows, all different.
+        Rows that are the anchors of all views: s random ones, or by k-means++ among 4 s. s is 1000
+        up to 20 000 rows, then ceil(3 sqrt(n_samples)); an int, or ``("k-means++", s)``, is
+        another. An array: these rows, all different.
 
     Attributes
     ----------
@@ -117,8 +114,7 @@ class SMKC(KernelFusion):
     kernel_weights_ : ndarray of shape (n_views,)
         Equal numbers of sum one: the method learns no weights.
     objective_, inertia_, s_, membership_exponent_ : float
-        What is optimised; of k-means on the embedding the objective, the last finite exponent, and
-        that of `predict_proba` (``docs/math.md``, eq. 8.6).
+        What is optimised; of k-means the objective, last exponent, and that of `predict_proba`.
     cluster_centers_ : ndarray of shape (n_clusters, n_clusters)
         Centroids of the rows of the embedding as k-means takes them.
     n_iter_, history_ : int and list of dict

@@ -39,32 +39,11 @@ def function_share(n_rows: int) -> float:
 
 @dataclass(frozen=True)
 class Components:
-    """The connected components of a graph, the largest first, and which of them count."""
+    """The connected components of a graph, the largest first."""
 
     labels: Array  # (m,): the component of each node; -1 of nodes that no component has
     shares: Array  # of the rows, falling
-    n_rows: int
-    # of those that count without being large, and around them
-    least_rows: float = LEAST_ROWS
-    least_valley: float = _VALLEY
-
-    @property
-    def enough(self) -> Array:
-        """Whether they have so many rows that a valley around them is evidence."""
-        return self.shares * self.n_rows >= self.least_rows * (1 - 1e-9)
-
-    def counted(self, k: int, valley: Valley) -> Array:
-        """Which of them count for k clusters: the large ones and, while these are fewer than k, the
-        largest of those around which there is a valley; where these have less than half of the
-        rows, all that have enough; all, if none does."""
-        counted = self.shares >= large_share(k)
-        for number in np.flatnonzero(self.enough & ~counted):
-            if counted.sum() >= k:
-                break
-            counted[number] = valley(self, int(number)) >= self.least_valley
-        if self.shares[counted].sum() < self.shares.sum() / 2:  # there are many more than k
-            counted |= self.enough
-        return counted if counted.any() else ~counted
+    enough: Array  # whether they have so many rows that a valley around them is evidence
 
 
 Valley = Callable[[Components, int], float]  # around a component
@@ -75,42 +54,27 @@ class Parts:
     """The nodes of a graph that count, and the components that they are in."""
 
     components: Components
-    counted: Array  # which of these count
+    n_rows: int
+    least_rows: float  # of components that count without being large, ...
+    least_valley: float  # ... and around them
     valley: Valley
-
-    @property
-    def kept(self) -> Array:
-        """Whether a node counts, (m,)."""
-        return np.append(self.counted, False)[self.components.labels]
-
-    @property
-    def labels(self) -> Array:
-        """The component of each node that counts."""
-        return (np.cumsum(self.counted) - 1)[self.components.labels[self.kept]]
-
-    @property
-    def n_kept(self) -> int:
-        return int(self.counted.sum())
-
-    @property
-    def left_out(self) -> Array:
-        """Which components of several nodes do not count."""
-        labels = self.components.labels
-        sizes = np.bincount(labels[labels >= 0], minlength=len(self.counted))
-        return (sizes > 1) & ~self.counted & (self.components.shares > 0)
+    counted: Array  # which components count
+    left_out: Array  # which of several nodes do not
+    kept: Array  # (m,): whether a node counts
+    labels: Array  # the component of each node that counts
+    n_kept: int  # components that count
 
     def lose_rows(self, k: int) -> bool:
         """Whether those that do not count may be clusters: one of them has enough rows, or fewer
         with a valley around them, or all together have those of a large component. The few rows
         that most graphs leave out on their fringe are none."""
-        shares, n_rows = self.components.shares, self.components.n_rows
-        together = float(shares[self.left_out].sum()) * n_rows
-        if together >= max(large_share(k) * n_rows, self.components.least_rows):
+        rows = self.components.shares * self.n_rows
+        if rows[self.left_out].sum() >= max(large_share(k) * self.n_rows, self.least_rows):
             return True
-        some = np.flatnonzero(self.left_out & (shares * n_rows >= INSIDE - 1e-9))
-        enough, least = self.components.enough, self.components.least_valley
         return any(
-            enough[each] or self.valley(self.components, int(each)) >= least for each in some
+            self.components.enough[each]
+            or self.valley(self.components, int(each)) >= self.least_valley
+            for each in np.flatnonzero(self.left_out & (rows >= INSIDE - 1e-9))
         )
 
     def show_clusters(self, k: int) -> bool:
@@ -144,8 +108,31 @@ def divided(
     shares = np.bincount(labels[there], share[there])
     order = np.argsort(-shares, kind="stable")
     labels[there] = np.argsort(order, kind="stable")[labels[there]]
-    components = Components(labels, shares[order], n_rows, least_rows, least_valley)
-    return Parts(components, components.counted(k, valley), valley)
+    shares = shares[order]
+    components = Components(labels, shares, shares * n_rows >= least_rows * (1 - 1e-9))
+    counted = _counted(components, k, valley, least_valley)
+    kept = np.append(counted, False)[labels]
+    several = np.bincount(labels[there], minlength=len(counted)) > 1
+    return Parts(
+        components, n_rows, least_rows, least_valley, valley, counted,
+        several & ~counted & (shares > 0), kept, (np.cumsum(counted) - 1)[labels[kept]],
+        int(counted.sum()),
+    )  # fmt: skip
+
+
+def _counted(components: Components, k: int, valley: Valley, least_valley: float) -> Array:
+    """Which components count for k clusters: the large ones and, while these are fewer than k, the
+    largest of those around which there is a valley; where these have less than half of the rows,
+    all that have enough; all, if none does."""
+    shares, enough = components.shares, components.enough
+    counted = shares >= large_share(k)
+    for number in np.flatnonzero(enough & ~counted):
+        if counted.sum() >= k:
+            break
+        counted[number] = valley(components, int(number)) >= least_valley
+    if shares[counted].sum() < shares.sum() / 2:  # there are many more than k
+        counted |= enough
+    return counted if counted.any() else ~counted
 
 
 def _dangle(held: Array, degrees: Array, share: Array, least: float) -> Array:

@@ -17,6 +17,7 @@ from rffpk._utils.columns import Columns, SparseRows, column_means, squared_dist
 from rffpk._utils.estimator import Estimator, parameters, reporting
 from rffpk._utils.messages import observed, warn
 from rffpk._utils.validation import Auto, is_option
+from rffpk.maps.components import Parts
 from rffpk.maps.graphs import PRECOMPUTED, GraphDiffusion, check_no_choice, graph_diffusion
 from rffpk.maps.neighbours import NeighbourCount, Shared, landmark_numbers, settled_labels
 from rffpk.maps.spectrum import (
@@ -31,7 +32,8 @@ from rffpk.maps.spectrum import (
 from rffpk.maps.whitening import Components, Whitening, fit_components
 
 DiffusionMetric = Literal["euclidean", "cosine", "precomputed"]
-UseOfGraph = Literal["always", "if shown", "never"]  # where the columns may be features themselves
+# where the columns may be features themselves, or a map is tried on some of the rows
+UseOfGraph = Literal["always", "if shown", "never", "on a sample"]
 
 _LEAST_VARIANCE = 1e-30  # of features, so that float32 holds their squared distances
 
@@ -43,17 +45,15 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
     Rows step to their nearest landmarks, the nearer the likelier, and from there to the rows of
     these. Squared distances between features measure how differently walks that start at two rows
     are distributed after some time (Coifman, Lafon: Diffusion maps. Applied and Computational
-    Harmonic Analysis 2006). Connected clusters of whatever shape become groups of features that are
-    far apart.
+    Harmonic Analysis 2006). Connected clusters of whatever shape become groups far apart.
 
     `fit` and `transform` cost O(n_samples n_landmarks n_features), and the eigenvectors some
     hundred products with the graph; O(n_landmarks n_functions) memory. `transform` gives rows that
     were fitted the features that they had in `fit`.
 
-    With ``metric="precomputed"`` X is a graph of shape (n_samples, n_samples), sparse or dense, of
-    affinities >= 0, larger for nearer rows, taken as (A + A') / 2; new rows have affinities to the
-    fitted rows, (n_new, n_samples). `n_neighbors`, `n_landmarks` and `whitening` must have their
-    defaults. ``docs/tasks.md`` shows where graphs come from.
+    With ``metric="precomputed"`` X is a graph of shape (n_samples, n_samples), sparse or dense,
+    with affinities >= 0, taken as (A + A') / 2; new rows have affinities to the fitted rows.
+    `n_neighbors`, `n_landmarks` and `whitening` keep their defaults (``docs/tasks.md``).
 
     `fit` raises a ValueError or TypeError for bad input. A ConvergenceWarning says if components of
     the graph count beside the largest (``docs/math.md``, section 17).
@@ -64,13 +64,11 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         Number of features, the slowest functions of the walk. "auto": those that have not decayed
         at `time` and do not live on few rows, at most two for each cluster.
     n_neighbors : "auto" or int, default="auto"
-        Number of landmarks that the walk can step to from a row. "auto": 8 if landmarks are
-        centroids; 2.5 log(m) mutual ones if they are the m distinct rows. Of 20 000 rows or more
-        most of these are found (``docs/math.md``, section 17).
+        Number of landmarks that the walk steps to from a row. "auto": 8 centroids, or of m distinct
+        rows 2.5 log(m) mutual neighbors, from 20 000 rows on most of them.
     n_landmarks : "auto" or int, default="auto"
-        Number of landmarks: all distinct rows if these are no more, otherwise centroids of a few
-        passes of k-means on m sampled rows. "auto": all of up to 200 000 rows (30 000 sparse ones,
-        4e8 / k^2 for k > 44), otherwise 5 sqrt(m) or more (``docs/math.md``, section 17).
+        Number of landmarks: the distinct rows if no more, else centroids of a sample. "auto": all
+        of up to 200 000 rows, else 5 sqrt(n_samples) or more (``docs/math.md``, section 17).
     time : "auto" or float, default="auto"
         Length of the walks, in steps, > 0. "auto": three relaxation times of the slowest functions
         before the largest eigengap among the first 20, at most 10^6.
@@ -78,9 +76,8 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         Distance by which neighbors are chosen. "cosine": rows are scaled to length one first; rows
         of zeros stay. "precomputed": X is a graph of affinities, see above.
     whitening : "auto", None or float, default="auto"
-        A number from 0 to 1: neighbors by at most 2 k principal components, divided by this power
-        of their standard deviations; from 8 components on rows get length one. None: columns.
-        "auto": None, unless a clustering chooses (`DiffusionPowerKMeans`).
+        A power from 0 to 1 of their standard deviations by which at most 2 k principal components
+        are divided; from 8 on rows get length one. None, and "auto" in a map of its own: columns.
     random_state : int, RandomState instance or None, default=None
         Source of all random draws. An int gives the same result in each call.
     n_jobs : int or None, default=None
@@ -181,51 +178,79 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         scales: Array | None = None,
         graph: UseOfGraph = "always",
         shared: Shared | None = None,
-    ) -> DiffusionMap:
+    ) -> Parts:
         """`fit` for rows and parameters that have been checked, for so many clusters if that is
         known, with features whose total variance is one if that is asked for; `times` multiplies
         the default number of neighbours, and columns are multiplied by `scales` before whitening.
         Where `graph` is "never", there are no functions, and features are the columns; where it is
-        "if shown", unless components of the graph show clusters that these may miss."""
+        "if shown", unless components of the graph show clusters that these may miss. Returns the
+        parts of the graph."""
         self.choices_: list[dict[str, Any]] = []
-        self._begin()
+        self._spherical = self.metric == "cosine"
+        self.whitening_ = None if self.whitening == "auto" else self.whitening
+        self._whitening: Whitening | None = None
         k = n_clusters or MAX_CLUSTERS
         automatic = isinstance(self.n_components, str) and isinstance(self.time, str)
         rough = n_clusters is not None and automatic
-        wanted = 0 if isinstance(self.n_components, str) else int(self.n_components)
-        pairs = n_pairs(k, least=LEAST_PAIRS) if rough else n_pairs(k, wanted)
+        first = k if isinstance(self.n_components, str) else max(k, self.n_components)
+        pairs = n_pairs(first, LEAST_PAIRS) if rough else n_pairs(first)
         # Components last for ever: beside k of them no other function counts.
         enough = max(k, 2) if rough else None
         pairs, enough = (0, None) if graph == "never" else (pairs, enough)
         found: Diffusion | GraphDiffusion
         if self.metric == PRECOMPUTED:
-            found = graph_diffusion(X, weight, k, pairs, enough, rough)
+            found = graph_diffusion(X, weight, k, pairs, enough)
         else:
             found = self._diffusion(
-                X, weight, k, times, pairs, enough, scales, graph == "if shown", rough,
+                X, weight, k, times, pairs, enough, scales, graph == "if shown",
                 shared or Shared(),
             )  # fmt: skip
             landmarks = found.neighbourhoods.landmarks
             self.landmarks_ = landmarks.matrix if isinstance(landmarks, SparseRows) else landmarks
             self.n_neighbors_ = found.neighbourhoods.r
             self.bandwidth_ = found.neighbourhoods.bandwidth
-            validation.check_underflow(_variance(landmarks), [landmarks])
-        self._publish(found, X.dtype, len(X), n_clusters, unit_variance)
-        if graph == "never" or (graph == "if shown" and not found.parts.show_clusters(k)):
+            squares = squared_distances(landmarks, column_means(landmarks))
+            validation.check_underflow(squares.astype(X.dtype).sum(), [landmarks])
+        self._publish(found, X, n_clusters, unit_variance, graph)
+        return found.parts
+
+    def _publish(
+        self,
+        found: Diffusion | GraphDiffusion,
+        X: Columns,
+        n_clusters: int | None,
+        unit_variance: bool,
+        graph: UseOfGraph,
+    ) -> None:
+        """Sets what is fitted."""
+        k = n_clusters or MAX_CLUSTERS
+        parts, self._spectrum = found.parts, found.spectrum
+        self._neighbourhoods = found.neighbourhoods
+        if graph == "on a sample":  # where small clusters come and go
+            self._spectrum = replace(self._spectrum, enough=1.0)
+        self.eigenvalues_ = 1 - self._spectrum.gaps
+        shares, listed = parts.components.shares, parts.counted | parts.left_out
+        self.component_shares_, self._n_kept = shares[listed], parts.n_kept
+        self._n_left_out = round(len(X) * float(shares[parts.left_out].sum()))
+        self._loses_rows = parts.lose_rows(k)
+        index, scale = self._chosen(n_clusters, unit_variance, len(found.extension))
+        self.landmark_features_ = _scaled(found.extension, index, scale).astype(X.dtype)
+        own: Array | None
+        if isinstance(found, GraphDiffusion):  # as `transform` computes them
+            own = found.neighbourhoods.means(found.graph, self.landmark_features_)
+        else:
+            own = found.own if found.own is None else _scaled(found.own, index, scale)
+        self._own_features = None if own is None else own.astype(X.dtype)
+        self.n_components_ = self.landmark_features_.shape[1]
+        if graph == "never" or (graph == "if shown" and not parts.show_clusters(k)):
             self.time_, self.n_components_ = 0.0, self.n_features_in_
-            self._n_features_out = self.n_components_
         elif found.node is not None:
             self._fitted = X, found.node
-        return self
-
-    def _begin(self) -> None:
-        self._spherical = self.metric == "cosine"
-        self.whitening_ = None if self.whitening == "auto" else self.whitening
-        self._whitening: Whitening | None = None
+        self._n_features_out = self.n_components_
 
     def _diffusion(
         self, X: Columns, weight: Array | None, k: int, times: int, pairs: int, enough: int | None,
-        scales: Array | None, only_shown: bool, rough: bool, shared: Shared,
+        scales: Array | None, only_shown: bool, shared: Shared,
     ) -> Diffusion:  # fmt: skip
         """The diffusion among neighbours; sets how these rows are whitened."""
         random = validation.check_random_state(self.random_state)
@@ -243,65 +268,9 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         return diffusion(
             rows, weight, landmark_numbers(self.n_landmarks, len(rows), k, sparse, rows.shape[1]),
             NeighbourCount(r, times), k, pairs, enough,
-            self._spherical and self._whitening is None, random, n_threads, only_shown, rough,
+            self._spherical and self._whitening is None, random, n_threads, only_shown,
             shared((self.whitening_, "graphs"), lambda: Shared(shared.times)),
         )  # fmt: skip
-
-    def _tried(
-        self, X: Columns, weight: Array | None, k: int, times: int, shared: Shared
-    ) -> tuple[Array, bool]:
-        """k clusters of rows by the graph alone, and whether they are large components of it with
-        wide valleys around them."""
-        self._begin()
-        pairs = n_pairs(k, least=LEAST_PAIRS)
-        found = self._diffusion(X, weight, k, times, pairs, max(k, 2), None, False, True, shared)
-        parts, node = found.parts, found.node
-        is_apart = parts.n_kept == k and parts.are_apart()
-        spectrum = replace(found.spectrum, enough=1.0)  # small clusters come and go with the sample
-        time = spectrum.separating_time(k)
-        index = spectrum.components(k, time)
-        scale, n_threads = spectrum.unit_decay(index, time), config.n_threads(self.n_jobs)
-        if node is None or found.own is None:
-            rows, extension = self._prepared(X), _scaled(found.extension, index, scale)
-            features = found.neighbourhoods.combinations(rows, extension)
-            return _labels(features, weight, k, n_threads), is_apart
-        outside, labels = node < 0, parts.labels
-        if not is_apart:
-            mass = np.bincount(node[~outside], None if weight is None else weight[~outside])
-            labels = _labels(_scaled(found.own, index, scale), mass, k, n_threads)
-        if outside.any():
-            nearest = replace(found.neighbourhoods, r=1, radii=None)
-            node = node.copy()
-            node[outside] = nearest.chosen(self._prepared(X)[outside]).ravel()
-        return labels[node], is_apart
-
-    def _publish(
-        self,
-        found: Diffusion | GraphDiffusion,
-        dtype: Any,
-        n_rows: int,
-        n_clusters: int | None,
-        unit_variance: bool,
-    ) -> None:
-        """Sets what is fitted."""
-        self._spectrum, self._neighbourhoods = found.spectrum, found.neighbourhoods
-        self.eigenvalues_ = 1 - found.spectrum.gaps
-        parts = found.parts
-        listed = parts.counted | parts.left_out
-        shares = parts.components.shares
-        self.component_shares_, self._n_kept = shares[listed], parts.n_kept
-        self._n_left_out = round(n_rows * float(shares[parts.left_out].sum()))
-        k = n_clusters or MAX_CLUSTERS
-        self._loses_rows = parts.lose_rows(k)
-        index, scale = self._chosen(n_clusters, unit_variance, len(found.extension))
-        self.landmark_features_ = _scaled(found.extension, index, scale).astype(dtype)
-        own: Array | None
-        if isinstance(found, GraphDiffusion):  # as `transform` computes them
-            own = found.neighbourhoods.means(found.graph, self.landmark_features_)
-        else:
-            own = found.own if found.own is None else _scaled(found.own, index, scale)
-        self._own_features = None if own is None else own.astype(dtype)
-        self.n_components_ = self._n_features_out = self.landmark_features_.shape[1]
 
     def _chosen(
         self, n_clusters: int | None, unit_variance: bool, n_nodes: int
@@ -416,13 +385,6 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         return tags
 
 
-def _variance(landmarks: Columns) -> float:
-    """The sum of the squared distances of the landmarks from their mean."""
-    if isinstance(landmarks, SparseRows):
-        return float(squared_distances(landmarks, column_means(landmarks)).sum())
-    return float(((landmarks - landmarks.mean(axis=0)) ** 2).sum())
-
-
 def _scaled(functions: Array, index: Array, scale: Array) -> Array:
     """Some functions, times a scale each; a column of zeros if there are none."""
     return functions[:, index] * scale if len(index) else np.zeros((len(functions), 1))
@@ -464,27 +426,33 @@ def fit_diffusion_map(
     Columns are multiplied by `scales` before they are whitened, and are the
     features themselves where `graph` says so.
     Warns of nothing."""
-    mapped, k = _map_of(estimator, parameters, random, whitening)
+    mapped = _new_map(estimator, parameters, random, whitening)
+    k = int(getattr(estimator, "n_clusters_", estimator.n_clusters))
     with validation.fit_of(mapped):
         mapped.n_features_in_, mapped._in_float64 = X.shape[1], estimator._in_float64
-        return mapped._draw(X, weight, k, unit_variance, times, scales, graph, shared)
+        mapped._draw(X, weight, k, unit_variance, times, scales, graph, shared)
+    return mapped
 
 
 def tried_clusters(
     estimator: Any, parameters: Any, X: Columns, weight: Array | None, random: Any,
     whitening: float | None, times: int, shared: Shared,
 ) -> tuple[Array, bool]:  # fmt: skip
-    """Clusters of rows by the graph of such a map, and whether they are components that decide
-    which graph is taken."""
-    mapped, k = _map_of(estimator, parameters, random, whitening)
-    return mapped._tried(X, weight, k, times, shared)
+    """k clusters of some rows by the features of such a map alone, without a search, and whether
+    they are large components of the graph with wide valleys around them."""
+    mapped, k = _new_map(estimator, parameters, random, whitening), int(estimator.n_clusters_)
+    mapped.set_params(n_components="auto", time="auto")
+    parts = mapped._draw(X, weight, k, True, times, graph="on a sample", shared=shared)
+    features = mapped._features(X).astype(np.float64)
+    lengths = np.sqrt(np.mean(features**2, axis=0))
+    labels = slow_labels(features / np.where(lengths > 0, lengths, 1), k)
+    labels = settled_labels(features, weight, labels, config.n_threads(estimator.n_jobs))
+    return labels, parts.n_kept == k and parts.are_apart()
 
 
-def _map_of(
-    estimator: Any, parameters: Any, random: Any, whitening: float | None
-) -> tuple[DiffusionMap, int]:
-    """A map that is not fitted, and the number of clusters."""
-    mapped = DiffusionMap(
+def _new_map(estimator: Any, parameters: Any, random: Any, whitening: float | None) -> DiffusionMap:
+    """A map that is not fitted."""
+    return DiffusionMap(
         parameters.n_components,
         n_neighbors=parameters.n_neighbors,
         n_landmarks=parameters.n_landmarks,
@@ -494,15 +462,6 @@ def _map_of(
         random_state=random.randint(2**31 - 1),
         n_jobs=estimator.n_jobs,
     )
-    return mapped, int(getattr(estimator, "n_clusters_", estimator.n_clusters))
-
-
-def _labels(features: Array, weight: Array | None, k: int, n_threads: int) -> Array:
-    """k clusters by the features of slow functions, without a search."""
-    features = np.ascontiguousarray(features, dtype=np.float64)
-    lengths = np.sqrt(np.mean(features**2, axis=0))
-    labels = slow_labels(features / np.where(lengths > 0, lengths, 1), k)
-    return settled_labels(features, weight, labels, n_threads)
 
 
 def warn_of_components(mapped: DiffusionMap, expected: int, of: str = "") -> None:

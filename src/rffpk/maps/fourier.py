@@ -137,9 +137,8 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, E
     kernel : {"rbf", "laplacian", "cauchy"}, default="rbf"
         Kernel: exp(-gamma ||x-y||^2), exp(-gamma ||x-y||_1), or prod_i 1 / (1 + gamma (x_i-y_i)^2).
     gamma : {"mean", "median", "scale"} or float, default="mean"
-        Bandwidth. "mean": 1 / (2 mean distance) over pairs of rows, squared Euclidean, for
-        "laplacian" the sum of absolute differences; "median": with the median; "scale": 1 /
-        (n_features * X.var()). A number must be > 0.
+        Bandwidth > 0. "mean": 1 / (2 mean distance) of rows, squared Euclidean, for "laplacian"
+        absolute; "median": with the median; "scale": 1 / (n_features X.var()).
     sampling : {"auto", "orthogonal", "structured", "iid"}, default="auto"
         How frequencies are drawn; "orthogonal" and "structured" are for "rbf". "auto": for "rbf"
         "structured" from 32 columns on, "orthogonal" below; else "iid", independent.
@@ -375,7 +374,13 @@ def resolve_gamma(
         distance = _sampled_distance(X, kernel, gamma, weight, random)
     else:
         found = column_moments(X, weight, n_threads) if moments is None else moments()
-        _check_variance(found.variance, X, weight, n_threads)
+        if found.variance <= 0:  # rows may differ that hardly count, or less than is resolved
+            some, eps = X, float(np.finfo(X.dtype).eps)
+            if weight is not None:
+                some = X[weight > 0]
+                plain = column_moments(some, None, n_threads).variance
+                validation.check_weighted_variance(found.variance, plain, eps**2, X.dtype)
+            validation.check_underflow(found.variance, [some])
         distance = 2 * found.variance  # the mean over all ordered pairs
         if gamma == "scale":  # X.var() = (total variance) / d + variance of the means
             distance = (found.variance + X.shape[1] * float(found.mean.var())) / 2
@@ -416,15 +421,6 @@ def center_and_spread(X: Columns, weight: Array | None = None) -> tuple[Array, f
         center = np.median(some, axis=0).astype(np.float64)
         squares = ((some - center) ** 2).sum(axis=1)
     return center, float(np.quantile(squares, _SHARE, method="lower"))
-
-
-def _check_variance(variance: float, X: Columns, weight: Array | None, n_threads: int) -> None:
-    """Raise a ValueError if rows differ but their variance is zero, with the cause."""
-    if variance <= 0 and weight is not None:
-        X = X[weight > 0]
-        plain, eps = column_moments(X, None, n_threads).variance, float(np.finfo(X.dtype).eps)
-        validation.check_weighted_variance(variance, plain, eps**2, X.dtype)
-    validation.check_underflow(variance, [X])
 
 
 def _sampled_distance(

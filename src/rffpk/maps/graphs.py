@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array, diags
+from scipy.sparse import csr_array, csr_matrix, diags, eye_array
 
 from rffpk._utils.arrays import Array
 from rffpk._utils.columns import Columns, SparseRows
 from rffpk._utils.validation import is_option
 from rffpk.maps.components import INSIDE, Components, Parts, Valley, divided, quantile
 from rffpk.maps.kernels import have_triangles
-from rffpk.maps.spectrum import Spectrum, decompose
+from rffpk.maps.spectrum import Spectrum, Walk, decompose
 
 PRECOMPUTED = "precomputed"
 
@@ -125,7 +125,6 @@ def graph_diffusion(
     k: int,
     pairs: int,
     enough: int | None,
-    rough: bool = False,
 ) -> GraphDiffusion:
     """The walk along the edges of a graph, in proportion to their affinities and to the weights of
     the rows where they end. Parameters are those of `diffusion`.
@@ -148,10 +147,8 @@ def graph_diffusion(
     degrees = np.asarray(weighted.sum(axis=1)).ravel()
     pairs = pairs if enough is None or parts.n_kept < enough else parts.n_kept - 1
     scale = diags(1 / np.sqrt(degrees))
-    walk = csr_array(scale @ weighted @ scale)
-    spectrum, functions = decompose(
-        lambda v: (v + walk @ v) / 2, degrees, parts.labels, pairs, n_rows, k if rough else 0
-    )
+    walk = Walk(csr_matrix((eye_array(len(degrees)) + scale @ weighted @ scale) / 2))
+    spectrum, functions = decompose(walk, degrees, parts.labels, pairs, n_rows)
     spectrum = replace(spectrum, gaps=np.minimum(2 * spectrum.gaps, 1))
     mu = 1 - spectrum.gaps
     extension = np.zeros((n, functions.shape[1]))

@@ -33,6 +33,7 @@ _ASYMMETRY = 1e-6
 _COLUMNS = 16  # of a matrix that may have distances, which are tried
 _DIAGONAL_ROWS = 64  # of a block whose kernel values give a diagonal
 _FAR = 1e4  # squared distance of a mean from the median of rows, over their spread
+_SHIFT_ROWS = 256  # whose mean is subtracted: any point near the data serves
 _EPS = float(np.finfo(np.float64).eps)
 _ROUNDING = 16 * _EPS  # relative error of a sum of few numbers that are means
 _APART = 64 * _EPS  # relative difference of two values that differ by more than rounding
@@ -178,6 +179,13 @@ class Specification:
     normalize: bool = False
     rescale: bool = False  # to [0, 1], after the normalisation
 
+    def is_definite(self) -> bool:
+        """Whether the kernel is known to be positive semidefinite."""
+        if self.metric in ("poly", "polynomial"):
+            degree, coef0 = self.params.get("degree", 3), self.params.get("coef0", 1)
+            return coef0 >= 0 and float(degree).is_integer()
+        return self.metric in ("linear", "cosine", "rbf", "laplacian", "chi2")
+
 
 _PARAMETERS = ("gamma", "degree", "coef0")  # of scikit-learn's kernels
 
@@ -213,27 +221,15 @@ def _check_word(word: Any, name: str, known: tuple[str, ...], also: str) -> None
     validation.check_choice(word, name, known, also=also)
 
 
-def one_kernel(estimator: Any) -> tuple[Any, dict[str, Any]]:
-    """The kernel and its parameters, from `kernel`, `gamma` and `kernel_params`."""
-    given = {} if callable(estimator.kernel) else {"gamma": estimator.gamma}
-    return estimator.kernel, given | (estimator.kernel_params or {})
-
-
-def check_one_kernel(estimator: Any, *more: str) -> None:
-    """Check the parameters that `one_kernel` reads; `more` names further kernels."""
-    extra = estimator.kernel_params
+def one_kernel(estimator: Any, *more: str) -> Specification:
+    """The kernel of the parameters `kernel`, `gamma` and `kernel_params`, which are checked; `more`
+    names further kernels."""
+    metric, extra = estimator.kernel, estimator.kernel_params
     if not isinstance(extra, (dict, type(None))):
         raise TypeError(f"kernel_params == {extra!r}, must be a dict or None.")
-    metric, params = one_kernel(estimator)
-    check_metric(metric, "kernel", {"gamma": estimator.gamma} | params, *more)
-
-
-def positive_definite(spec: Specification) -> bool:
-    """Whether a kernel is known to be positive semidefinite."""
-    if spec.metric in ("poly", "polynomial"):
-        degree, coef0 = spec.params.get("degree", 3), spec.params.get("coef0", 1)
-        return coef0 >= 0 and float(degree).is_integer()
-    return spec.metric in ("linear", "cosine", "rbf", "laplacian", "chi2")
+    params = {"gamma": estimator.gamma} | (extra or {})
+    check_metric(metric, "kernel", params, *more)
+    return Specification(metric, (extra or {}) if callable(metric) else params)
 
 
 def specification(given: Any, name: str) -> Specification:
@@ -258,7 +254,10 @@ def specifications(kernels: Any, n_views: int) -> list[Specification]:
         raise TypeError(
             f"kernels == {kernels!r}, must be a list of kernels, or one of {list(BANKS)}."
         )
-    return [specification(given, f"kernels[{i}]") for i, given in enumerate(kernels)]
+    return [
+        given if isinstance(given, Specification) else specification(given, f"kernels[{i}]")
+        for i, given in enumerate(kernels)
+    ]
 
 
 def matched(
@@ -312,7 +311,8 @@ def du2015(x: Columns) -> list[Specification]:
 def _norms_and_largest_distance(x: Columns) -> tuple[Array, float]:
     """The squared norms of rows, of arrays less their mean, and the largest squared distance."""
     wide = x.astype(np.float64) if isinstance(x, SparseRows) else x - x.mean(axis=0, dtype="f8")
-    matrix, norms = _matrix(wide), squared_norms(wide)
+    matrix: Any = wide.matrix if isinstance(wide, SparseRows) else wide
+    norms = squared_norms(wide)
     tiles = row_tiles(len(x), len(x))
     products = (safe_sparse_dot(matrix[b], matrix.T, dense_output=True) for b in tiles)
     distances = (norms[b, None] + norms - 2 * p for b, p in zip(tiles, products))
@@ -329,11 +329,6 @@ def check_sparse(x: Columns, metric: Any, name: str) -> None:
         taker = "callable kernels take" if callable(metric) else f"the kernel {metric!r} takes"
         taken = ", ".join(_OF_SPARSE)
         raise TypeError(f"{name} is sparse, and {taker} dense rows; {taken} take sparse ones.")
-
-
-def _matrix(x: Columns) -> Any:
-    """Rows as scikit-learn's functions take them."""
-    return x.matrix if isinstance(x, SparseRows) else x
 
 
 # ---- evaluation ---------------------------------------------------------------------------------
@@ -356,66 +351,59 @@ class FittedKernel:
     Where a kernel depends on differences of rows alone, the mean of the fitted rows, or their
     median if a few far rows move the mean away, is subtracted from all rows: its expanded squares
     would lose the digits that differ if rows have a large offset in common. That is so for "rbf",
-    and for "linear" if it is centered or if `differences` says that only differences of features
-    matter.
+    and for "linear" if it is centered.
 
-    A `weight` of the fitted rows counts in an estimated gamma and in the mean feature at which the
-    kernel is centered.
+    `center`: at the mean feature, in which rows count by their `weight`, as they do in an estimated
+    gamma; then perhaps `normalize`. A precomputed kernel is used without these changes. `shift`:
+    only differences of features matter, so that any kernel is centered at the mean of some rows,
+    which makes its values as small as the distances.
     """
 
+    @np.errstate(over="ignore", invalid="ignore")  # kernels that are not finite are refused later
     def __init__(
         self, x: Columns, spec: Specification, *, weight: Array | None = None, random: Any = None,
-        n_threads: int = 1, center: bool = False, normalize: bool = False,
-        differences: bool = False,
+        n_threads: int = 1, center: bool = False, normalize: bool = False, shift: bool = False,
     ) -> None:  # fmt: skip
         self.x, self.metric, self.n, self.dtype = x, spec.metric, len(x), x.dtype
         self.n_threads = n_threads
-        self.definite = positive_definite(spec)
+        self.definite = spec.is_definite()
         self.precomputed = spec.metric == PRECOMPUTED
-        # a precomputed kernel is used without changes
-        self._center = center and not self.precomputed
-        self._normalize = (normalize or spec.normalize) and not self.precomputed
+        center = (center and not self.precomputed) or shift
         self.counted = np.arange(self.n) if weight is None else np.flatnonzero(weight)
-        by_differences = spec.metric == "linear" and (center or differences)
         self._origin: Array | None = None
-        if (spec.metric == "rbf" or by_differences) and not isinstance(x, SparseRows):
+        by_differences = spec.metric == "rbf" or (spec.metric == "linear" and center)
+        if by_differences and not isinstance(x, SparseRows):
             self._origin = _origin(x, weight)
-        self._scale: tuple[float, float] | None = None
-        # of the rows in the mean feature, where the kernel is centered and they are not equal
-        self._shares = None if weight is None or not self._center else weight / weight.sum()
+        self.params = _resolved(spec, x, weight, random, n_threads)
+        # the rows whose mean the kernel is centered at, and their shares where they are not equal
+        self._some = self.counted[:: -(-len(self.counted) // _SHIFT_ROWS)] if shift else slice(None)
+        self._shares = None if weight is None or shift else weight / weight.sum()
         self._columns: Array | None = None  # means, where the kernel is centered
         self._mean = 0.0
-        self._inverse_norms: Array | None = None  # where it is normalised
-        params = dict(spec.params)
-        if spec.metric in ("rbf", "laplacian"):
-            gamma = params.setdefault("gamma", "mean")
-            if isinstance(gamma, str):
-                params["gamma"] = resolve_gamma(x, spec.metric, gamma, weight, random, n_threads)
-        elif isinstance(params.get("gamma"), str) and not callable(spec.metric):
-            del params["gamma"]  # a word, of distances
-        if params.get("gamma", 0) is None:  # scikit-learn's default
-            del params["gamma"]
-        self.params = params
-        self._fit(spec.rescale)
-
-    def _fit(self, rescale: bool) -> None:
-        if self.precomputed:
-            self.diagonal = self._raw_diagonal = np.diagonal(self.x).astype(np.float64)
-            return
-        self._raw_diagonal = self._diagonal_of(self.x)
-        if self._center:
-            raw = self._by_rows(lambda b: self._row_means(self._raw(self.x[b], self.x)))
-            self._columns = np.concatenate(raw)
-            self._mean = float(self._row_means(self._columns))
-        if self._normalize:
-            diagonal = self._centered_diagonal(self._raw_diagonal, self._columns)
-            self._inverse_norms = _inverse_norms(diagonal)
-        if rescale:
-            lows, highs = zip(*self._by_rows(self._ends))
+        self._normalize = (normalize or spec.normalize) and not self.precomputed
+        self._scale: tuple[float, float] | None = None
+        self._raw_diagonal = np.diagonal(x).astype("f8") if self.precomputed else self._own(x)
+        if center:
+            blocks = row_tiles(self.n, _SHIFT_ROWS if shift else self.n)
+            self._columns = np.concatenate(
+                run_all(lambda b: self._means(self._pairs(b, self._some)), blocks, n_threads)
+            )
+            self._mean = float(self._means(self._columns[self._some]))
+        self._inverse_norms, self.diagonal = self._finished_diagonal(
+            self._raw_diagonal, self._columns
+        )
+        if spec.rescale:
+            lows, highs = zip(*run_all(self._ends, row_tiles(self.n, self.n), n_threads))
             low, high = min(lows), max(highs)
             apart = high - low > _APART * max(abs(high), abs(low))
             self._scale = low, (1 / (high - low) if apart else 1.0)
-        self.diagonal = self._finished_diagonal(self._raw_diagonal, self._columns)
+            self.diagonal = self._rescaled(self.diagonal)
+
+    def is_finite(self) -> bool:
+        """Whether the values are finite and within the range of the dtype, by some of them."""
+        largest = np.finfo(self.dtype).max
+        means = self._raw_diagonal if self._columns is None else self._columns
+        return all(bool((np.abs(each) < largest).all()) for each in (self._raw_diagonal, means))
 
     def drop_matrix(self) -> None:
         """Drop a precomputed matrix after its last use: new rows come with their kernels."""
@@ -426,19 +414,18 @@ class FittedKernel:
 
     def block(self, rows: slice | Array, columns: slice | Array = slice(None)) -> Array:
         """k(x_i, x_j) for some rows i and some columns j, float64, computed in each call."""
-        if self.precomputed:
-            return np.array(self.x[rows][:, columns], dtype=np.float64)
         means = None if self._columns is None else self._columns[rows]
-        raw = self._raw(self.x[rows], self.x[columns])
-        return self._finished(raw, self._raw_diagonal[rows], means, columns)
+        norms = None if self._inverse_norms is None else self._inverse_norms[rows]
+        return self._finished(self._pairs(rows, columns), means, norms, columns)
 
     def cross(self, x: Array) -> tuple[Array, Array | None]:
         """k(x, x_j) for new rows x and all j, and k(x, x), None if the kernel is precomputed."""
+        raw = x.astype(np.float64) if self.precomputed else self._raw(x, self.x)
+        means = None if self._columns is None else self._means(raw[:, self._some])
         if self.precomputed:
-            return x.astype(np.float64), None
-        raw, diagonal = self._raw(x, self.x), self._diagonal_of(x)
-        means = self._row_means(raw) if self._center else None
-        return self._finished(raw, diagonal, means), self._finished_diagonal(diagonal, means)
+            return self._finished(raw, means, None), None
+        norms, diagonal = self._finished_diagonal(self._own(x), means)
+        return self._finished(raw, means, norms), diagonal
 
     def values(self, x: Array) -> Array:
         """k(x, x_j) for new rows x and all j."""
@@ -460,23 +447,25 @@ class FittedKernel:
 
     # ---- computation
 
-    def _by_rows(self, function: Callable[[slice], Any]) -> list[Any]:
-        """`function` of all blocks of rows, in order, computed by threads."""
-        return run_all(function, row_tiles(self.n, self.n), self.n_threads)
-
     def _ends(self, rows: slice) -> tuple[float, float]:
         """The least and the largest value between some rows and all others that count."""
         some = np.intersect1d(np.arange(self.n)[rows], self.counted)
         values = self.block(some, self.counted)
         return values.min(initial=np.inf), values.max(initial=-np.inf)
 
-    def _row_means(self, values: Array) -> Array:
-        """The means over the fitted rows, the last axis, by their weights; of equal numbers exactly
-        these."""
+    def _means(self, values: Array) -> Array:
+        """The means over the rows that the kernel is centered at, the last axis, by their weights;
+        of equal numbers exactly these."""
         if self._shares is None:
             return np.asarray(values.mean(axis=-1))
         first = values[..., :1]
         return np.asarray(first[..., 0] + (values - first) @ self._shares)
+
+    def _pairs(self, rows: slice | Array, columns: slice | Array) -> Array:
+        """The kernel between some fitted rows as it is given, in new memory."""
+        if self.precomputed:
+            return np.array(self.x[rows][:, columns], dtype=np.float64)
+        return self._raw(self.x[rows], self.x[columns])
 
     def _raw(self, x: Array, y: Array) -> Array:
         if callable(self.metric):
@@ -487,7 +476,8 @@ class FittedKernel:
             # copies that fill a block cost no calls
             found = np.pad(found, ((0, len(x) - len(head)), (0, 0)), mode="edge")
         else:
-            wide = [_matrix(self._moved(each)) for each in (x, y)]
+            moved = [self._moved(each) for each in (x, y)]
+            wide = [getattr(each, "matrix", each) for each in moved]  # of sparse rows
             options = {"metric": self.metric, "filter_params": True, **self.params}
             with np.errstate(over="ignore", invalid="ignore"):  # callers check for these
                 found = pairwise_kernels(*wide, **options)
@@ -496,7 +486,8 @@ class FittedKernel:
     def _moved(self, x: Columns) -> Columns:
         return x.astype(np.float64, copy=False) if self._origin is None else dense(x) - self._origin
 
-    def _diagonal_of(self, x: Array) -> Array:
+    def _own(self, x: Array) -> Array:
+        """k(x, x) of rows, as `_raw` has it."""
         if self.metric in ("rbf", "laplacian", "chi2"):
             return np.ones(len(x))
         if self.metric == "linear":
@@ -505,35 +496,51 @@ class FittedKernel:
         return np.concatenate([np.diagonal(self._raw(part, part)) for part in parts])
 
     def _finished(
-        self, raw: Array, diagonal: Array, means: Array | None,
+        self, raw: Array, means: Array | None, norms: Array | None,
         columns: slice | Array = slice(None),
     ) -> Array:  # fmt: skip
+        """Values of rows with these means and inverse norms, centered, normalised and rescaled."""
         if means is not None and self._columns is not None:
             raw += self._mean - self._columns[columns]
             raw -= means[:, None]
-        if self._inverse_norms is not None:
+        if norms is not None and self._inverse_norms is not None:
             raw *= self._inverse_norms[columns]
-            raw *= _inverse_norms(self._centered_diagonal(diagonal, means))[:, None]
+            raw *= norms[:, None]
         return raw if self._scale is None else self._rescaled(raw)
 
-    def _finished_diagonal(self, diagonal: Array, means: Array | None) -> Array:
+    def _finished_diagonal(
+        self, diagonal: Array, means: Array | None
+    ) -> tuple[Array | None, Array]:
+        """The inverse norms of rows with these means, where the kernel is normalised, and k(x, x);
+        squared norms of centered features are zero if they are that up to rounding."""
+        norms = None
         if means is not None:
-            diagonal = self._centered_diagonal(diagonal, means)
+            size = np.abs(diagonal) + 2 * np.abs(means) + abs(self._mean)
+            centered = diagonal - 2 * means + self._mean
+            diagonal = np.where(centered > _ROUNDING * size, centered, 0)
         if self._normalize:
-            diagonal = (diagonal > 0).astype(np.float64)
-        return diagonal if self._scale is None else self._rescaled(diagonal)
-
-    def _centered_diagonal(self, diagonal: Array, means: Array | None) -> Array:
-        """Squared norms of centered features, zero if they are that up to rounding."""
-        if means is None:
-            return diagonal
-        centered = diagonal - 2 * means + self._mean
-        size = np.abs(diagonal) + 2 * np.abs(means) + abs(self._mean)
-        return np.where(centered > _ROUNDING * size, centered, 0)
+            norms, diagonal = _inverse_norms(diagonal), (diagonal > 0).astype(np.float64)
+        return norms, diagonal if self._scale is None else self._rescaled(diagonal)
 
     def _rescaled(self, values: Array) -> Array:
         assert self._scale is not None
         return (values - self._scale[0]) * self._scale[1]
+
+
+def _resolved(
+    spec: Specification, x: Columns, weight: Array | None, random: Any, n_threads: int
+) -> dict[str, Any]:
+    """The parameters of a kernel with the number that gamma stands for."""
+    params = dict(spec.params)
+    if spec.metric in ("rbf", "laplacian"):
+        gamma = params.setdefault("gamma", "mean")
+        if isinstance(gamma, str):
+            params["gamma"] = resolve_gamma(x, spec.metric, gamma, weight, random, n_threads)
+    elif isinstance(params.get("gamma"), str) and not callable(spec.metric):
+        del params["gamma"]  # a word, of distances
+    if params.get("gamma", 0) is None:  # scikit-learn's default
+        del params["gamma"]
+    return params
 
 
 @np.errstate(over="ignore", invalid="ignore")  # kernels that are not finite are refused

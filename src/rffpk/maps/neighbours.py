@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array, csr_matrix, diags
 
+from rffpk._anneal.search import MANY
 from rffpk._core import MOST_NEIGHBOURS
 from rffpk._rows.draws import Draws, as_rows, uneven
 from rffpk._rows.passes import make_rows, one_pass, unshifted
@@ -35,10 +36,9 @@ _MOST_WORK = 4e8
 _LEAST_LANDMARKS = 1000
 _LANDMARKS_A_CLUSTER = 5
 _LANDMARKS_A_ROOT = 5
-# From so many clusters on small ones need landmarks of their own, which are drawn by k-means++: so
+# From MANY clusters on small ones need landmarks of their own, which are drawn by k-means++: so
 # many for each cluster, and more of them while so many rows are left for each, and while distances
 # of all rows from all landmarks take so many multiply-adds at most.
-_MANY_CLUSTERS = 100
 _OF_MANY, _MOST_OF_MANY, _ROWS_OF_MANY = 8, 40, 10
 _MOST_PRODUCTS = 5e10
 _NARROW = 0.25  # Rows of clusters with few landmarks step to others so far away seldom.
@@ -155,16 +155,19 @@ class Neighbourhoods:
     def combinations(self, X: Columns, matrix: Array, own: Array | None = None) -> Array:
         """z(x) times a matrix (m, q), for all rows x of X: (n, q) in their dtype. Where landmarks
         are all fitted rows, those that equal one have its line of `own` instead, and those beyond
-        the radii of all see more of them."""
+        the radii of all see more of them; of many the eight nearest say as much as all that the
+        walk may step to."""
         mapped = self.mapped(matrix, X)
         if mapped is not None:
             features = unshifted(X, mapped, self.n_threads)
             validation.check_overflow(float(features.sum(dtype=np.float64)), X.dtype)
             return features
         features = np.empty((len(X), matrix.shape[1]), dtype=X.dtype)
+        is_few = own is None or len(self.landmarks) < _CELL_LANDMARKS
+        some = self if is_few else replace(self, r=min(self.r, _N_NEIGHBOURS))
         for block in row_tiles(len(X), 1, _BLOCK_ROWS):
-            squares, index = self._nearest(X[block])
-            part = self._weighed(squares, index) @ matrix.astype(X.dtype, copy=False)
+            squares, index = some._nearest(X[block])
+            part = some._weighed(squares, index) @ matrix.astype(X.dtype, copy=False)
             if own is not None and self.radii is not None:  # landmarks are all fitted rows
                 equal, nearest = squares.min(axis=1) == 0, squares.argmin(axis=1)
                 part[equal] = own[index[equal, nearest[equal]]]
@@ -419,7 +422,7 @@ def centroid_landmarks(
     rows, scaled to length one if `spherical`; these rows, their weights, and the nearest landmark
     of each. They are for k clusters."""
     index, p = drawn_rows(X, weight, _ROWS_A_LANDMARK * m, random)
-    some, many = X[index], k >= _MANY_CLUSTERS
+    some, many = X[index], k >= MANY
     if many:
         seeds = some[Draws(as_rows(some, n_threads), some, p, m, random).chosen]
     else:
@@ -446,7 +449,7 @@ def landmark_numbers(
     root = round(_LANDMARKS_A_ROOT * math.sqrt(n))
     m = max(_LEAST_LANDMARKS, _LANDMARKS_A_CLUSTER * k, root)
     most = min(_MOST_SPARSE_ROWS if sparse else _MOST_ROWS, int(_MOST_WORK / k**2))
-    if k >= _MANY_CLUSTERS:
+    if k >= MANY:
         more = min(_MOST_OF_MANY * k, n // _ROWS_OF_MANY, most, int(_MOST_PRODUCTS / (n * d)))
         m = max(m, min(_OF_MANY * k, n // 2), more)
     return max(most, m), m
@@ -455,7 +458,7 @@ def landmark_numbers(
 def many_on_centroids(wanted: Any, n: int, k: int, sparse: bool) -> bool:
     """Whether so many clusters are sought that the landmarks of n rows, which are centroids, are
     chosen by another rule."""
-    return k >= _MANY_CLUSTERS and n > landmark_numbers(wanted, n, k, sparse)[0]
+    return k >= MANY and n > landmark_numbers(wanted, n, k, sparse)[0]
 
 
 def map_rows(wanted: Any) -> int:

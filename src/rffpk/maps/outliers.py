@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from scipy.ndimage import gaussian_filter1d
@@ -95,6 +94,7 @@ class Outliers:
     cells: Cells | None  # of the sample, where all rows are more
     threshold: float
     scales: tuple[float, ...]  # by which the columns of the views are multiplied
+    columns: Array | None  # those of the joined views that distances are taken in; None: all
     spherical: bool
     rounding: float  # Distances that differ by no more are equal.
 
@@ -102,8 +102,9 @@ class Outliers:
         """Of rows, to the last of their nearest other rows; (n,), float64."""
         found = np.empty(len(xs[0]))
         for rows in row_tiles(len(found), sum(x.shape[1] for x in xs), _TILE_NUMBERS):
-            part = each(xs, _plain_rows, rows)
-            found[rows] = self.distances_of(joined_views(part, self.scales, self.spherical))
+            part = each(xs, lambda x, rows=rows: plain(x[rows]))
+            joined = joined_views(part, self.scales, self.spherical, self.columns)
+            found[rows] = self.distances_of(joined)
         return found
 
     def distances_of(self, X: Columns) -> Array:
@@ -139,10 +140,6 @@ def _some_rows(X: Columns, rows: Array) -> Columns:
     return X[rows] if isinstance(X, SparseRows) else X.take(rows, axis=0)
 
 
-def _plain_rows(x: Any, rows: slice) -> Columns:
-    return plain(x[rows])
-
-
 @np.errstate(over="ignore", invalid="ignore")  # refused by name later
 def _to_last(X: Columns, nearest: Neighbourhoods) -> Array:
     """Squared distances of rows to the last of their nearest landmarks that are other rows."""
@@ -159,13 +156,30 @@ def _to_last(X: Columns, nearest: Neighbourhoods) -> Array:
     return np.einsum("id,id->i", apart, apart)
 
 
-def joined_views(xs: list[Columns], scales: tuple[float, ...], spherical: bool) -> Columns:
-    """The columns of the first distinct views, times one of the scales each, side by side."""
+def joined_views(
+    xs: list[Columns], scales: tuple[float, ...], spherical: bool, columns: Array | None = None
+) -> Columns:
+    """The columns, or some of them, of the first distinct views, times one of the scales each, side
+    by side."""
     views = distinct_tables(xs)[: len(scales)]
     if len(views) > 1:
         repeated = [np.full(x.shape[1], scale) for x, scale in zip(views, scales)]
         views = [side_by_side([*map(scaled_columns, views, repeated)])]
-    return unit_rows(views[0]) if spherical else views[0]
+    joined = unit_rows(views[0]) if spherical else views[0]
+    return joined if columns is None else joined.take(columns, axis=1)
+
+
+def numbers_beside_words(X: Columns) -> Array | None:
+    """The columns that are no words, which are columns of two values that differ by no more than
+    the others do, in the mean; None: all columns. Whoever has a rare combination of words would be
+    far from others, however many are near it in what can be near."""
+    if isinstance(X, SparseRows):
+        return None
+    low, high = X.min(axis=0), X.max(axis=0)
+    two = ((X == low) | (X == high)).all(axis=0)
+    step, variance = (high - low).astype(np.float64), X[:, ~two].var(axis=0, dtype=np.float64).sum()
+    words = two & (step**2 <= variance)
+    return np.flatnonzero(~words) if words.any() and variance > 0 else None
 
 
 def outliers_of_sample(sample: RowSample, n_views: int, spherical: bool) -> Outliers:
@@ -178,13 +192,16 @@ def outliers_of_sample(sample: RowSample, n_views: int, spherical: bool) -> Outl
     references = joined_views(each(xs, plain), scales, spherical)
     if weight is not None:
         references = references[np.flatnonzero(weight)]
+    columns = None if spherical else numbers_beside_words(references)
+    if columns is not None:
+        references = references.take(columns, axis=1)
     is_part = len(references) < sample.counted
     references = distinct_rows(references)[0]
     nearest = Neighbourhoods(references, _NEIGHBOURS + 1, 0.0, sample.how.n_threads)
     length = math.sqrt(float(np.median(squared_norms(references))))
     rounding = _ROUNDING * float(np.finfo(references.dtype).eps) * length
     cells = cells_of(references, sample.how.n_threads) if is_part else None
-    return Outliers(nearest, cells, math.inf, scales, spherical, rounding)
+    return Outliers(nearest, cells, math.inf, scales, columns, spherical, rounding)
 
 
 def automatic_threshold(found: Outliers, distances: Array) -> float:

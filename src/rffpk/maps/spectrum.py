@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 from scipy.linalg import qr
 from scipy.sparse import csr_matrix
-from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 from sklearn.metrics import euclidean_distances
 
 from rffpk._utils.arrays import Array
 from rffpk._utils.columns import Columns, dense
-from rffpk._utils.linalg import RANDOM, eigh, fixed_signs, in_range, svd
+from rffpk._utils.linalg import eigh, fixed_signs, in_range, svd
 from rffpk._utils.tree import groups, ward
 from rffpk.maps.components import Parts, divided, function_share, large_share, valley_of_rows
 from rffpk.maps.neighbours import (
@@ -98,38 +97,29 @@ class Spectrum:
         return np.asarray(decay / np.linalg.norm(decay))
 
 
-def n_pairs(k: int, wanted: int = 0, least: int = _PAIRS) -> int:
-    """How many eigenpairs to compute."""
-    return max(least, _PER_CLUSTER * k, wanted)
+def n_pairs(k: int, least: int = _PAIRS) -> int:
+    """How many eigenpairs to compute; half of them are accurate."""
+    return max(least, _PER_CLUSTER * k)
 
 
 def decompose(
-    walk: Multiply, degrees: Array, labels: Array, pairs: int, n_rows: int, rough: int = 0
+    walk: Walk, degrees: Array, labels: Array, pairs: int, n_rows: int
 ) -> tuple[Spectrum, Array]:
     """The slow eigenpairs of the random walk on a graph, D^-1 A f = mu f, sum_i d_i f_i^2 = sum_i
-    d_i, from products with D^-1/2 A D^-1/2 and from its connected components; the functions f are
-    (m, q). The walk is that of so many rows.
+    d_i, from the matrix D^-1/2 A D^-1/2 and its connected components; the functions f are (m, q).
+    The walk is that of so many rows.
 
-    Functions that are constant on each component have the eigenvalue one. They are known, so that
-    Lanczos' method looks for the others only.
+    Functions that are constant on each component have the eigenvalue one, and are known.
     """
     share = degrees / degrees.sum()
     root = np.sqrt(share)
     constant = _indicators(root, labels)
     count = min(pairs, len(degrees) - 1)
     gaps, vectors = np.zeros(constant.shape[1] - 1), constant[:, 1:]
-    if count > len(gaps):
-
-        def multiply(v: Array) -> Array:
-            return walk(v) - constant @ (constant.T @ v)
-
-        wanted, n = count - len(gaps), len(degrees)
-        if rough:
-            values, others = rough_pairs(multiply, max(rough - len(gaps), 1), wanted, n)
-        else:
-            values, others = leading_pairs(multiply, wanted, n)
+    if (wanted := count - len(gaps)) > 0:
+        values, others = slow_pairs(walk, root, constant, max(wanted, _BLOCK))
         gaps = np.r_[gaps, np.clip(1 - values, 0, 1)]
-        vectors = np.hstack([vectors, others])
+        vectors = np.hstack([vectors, fixed_signs(others)])
     functions = vectors[:, :count] / root[:, None]
     shares, enough = 1 / (share @ functions**4), function_share(n_rows)
     return Spectrum(gaps[:count], shares, enough, constant.shape[1] - 1), functions
@@ -179,190 +169,91 @@ def slow_labels(functions: Array, k: int) -> Array:
     return np.argmax(np.abs(functions @ (left @ right)), axis=1)
 
 
-# ---- the leading eigenpairs of large matrices --------------------------------------------------
-
-Multiply = Callable[[Array], Array]  # of (n, b) arrays by a symmetric matrix of order n
+# ---- the leading eigenpairs of large graphs -----------------------------------------------------
 
 # docs/math.md, section 17, has the figures behind these.
-_BLOCK = 8  # vectors of a block, at least, ...
-_PART = 1 / 16  # ... and as a part of those that are wanted
-_VECTORS_A_PAIR = 2  # of a basis, ...
-_MORE = 128  # ... and so many besides
-_DENSE = 2.5  # up to so many times the vectors of a basis all eigenpairs are computed at once
+_BLOCK = 8  # vectors, at least
+_DENSE, _DENSE_A_VECTOR = 100, 3  # nodes up to which all eigenpairs are computed at once
+_DEGREE = 20  # of filters
 _AMPLIFIED = 1e4  # the filter of the eigenvalue one, at most: more would drown others in rounding
-_HIGHEST = 0.9999  # bound, so that filters have a bounded degree
-_GAIN = 0.9  # a bound that leaves more than this part of the way to one was worth no start anew
-_RESTARTS = 20  # of a basis that is full, with a filter
-_CHECKS = 1.2  # Ritz pairs are looked at whenever the basis has grown by this factor
-_TOL = 1e-8  # of residuals
-_ROUNDS = 12  # of subspace iteration, at most
-_ROUGH = 0.02  # of residuals, as parts of the last gap, where functions serve to find clusters
-_NOISE = 1e-15  # far below them
-# Of matrices up to this order ARPACK finds so few pairs sooner, with this tolerance
-# and so many restarts at most, but some multiple eigenvalues are missed.
-_SINGLE = (200_000, 100, 1e-9, 100)
-_PROBE_STEPS = 10  # within so many from other vectors a pair that was missed shows, ...
-_PROBES = 8  # ... so many of them
-_APART = 1e-6  # ... by an eigenvalue that is larger by this part of the largest
+_ROUNDS = 12  # of filters on a graph, at most
+_SETTLED = 0.02  # change of 1 - mu in a round, as a part of it
 
 
-def leading_pairs(multiply: Multiply, k: int, n: int) -> tuple[Array, Array]:
-    """The k largest eigenvalues, falling, and their eigenvectors (n, k), each with the largest
-    entry > 0, of a symmetric matrix whose eigenvalues are from zero to one.
+@dataclass(frozen=True)
+class Walk:
+    """The symmetric matrix of a walk, or two factors of it."""
 
-    ARPACK for few pairs of matrices that are not large. Where it misses one, and of others, block
-    Lanczos with full orthogonalisation. Where its basis does not suffice, the Ritz values
-    bound the wanted eigenvalues from below, and Lanczos runs on a polynomial of the matrix that is
-    small below that bound and rises fast above it. A multiple eigenvalue that a block sees too
-    few vectors of shows when the vectors that were found are removed; blocks then grow.
-    """
-    block, most, low = max(_BLOCK, int(_PART * k)), _VECTORS_A_PAIR * k + _MORE, 0.0
-    if n > _DENSE * most and (found := _single_vector_lanczos(multiply, k, n)) is not None:
-        return found
-    while n > _DENSE * most:
-        degree = _degree(low)
-        filtered, restarts = _filter(multiply, low, degree), 0 if degree == 1 else _RESTARTS
-        ritz, vectors, converged = _block_lanczos(filtered, k, n, block, most, restarts)
-        if not converged:
-            bound = max(low, _unfiltered(ritz[(3 * k) // 2], low, degree))
-            most = most if 1 - bound < _GAIN * (1 - low) else 2 * most
-            low = min(bound, _HIGHEST)
-        elif not _is_one_missed(filtered, ritz[:k], vectors):
-            values, turned = eigh(vectors.T @ multiply(vectors))
-            return values[::-1], fixed_signs(vectors @ turned[:, ::-1])
-        else:
-            block *= 2
-            most = max(most, k + 2 * block)
-    dense = multiply(np.eye(n))
-    values, vectors = eigh((dense + dense.T) / 2, subset_by_index=[n - k, n - 1])
-    return values[::-1], fixed_signs(vectors[:, ::-1])
+    there: csr_matrix
+    back: csr_matrix | None = None
+
+    def __matmul__(self, v: Array) -> Array:
+        once = self.there @ v
+        return once if self.back is None else self.back @ once
+
+    def merged(self, groups: csr_matrix) -> Walk:
+        """That between groups of nodes, the orthonormal columns of a matrix."""
+        once = self.there @ groups
+        return Walk(csr_matrix((groups if self.back is None else once).T @ once))
 
 
-def rough_pairs(multiply: Multiply, k: int, most: int, n: int) -> tuple[Array, Array]:
-    """The same for `most` pairs, the first k of which are as accurate as clusters need: by subspace
-    iteration with filters, whose residuals say how near its vectors are."""
-    block = min(max(_BLOCK, most), n)
-    vectors, low = np.random.default_rng(0).standard_normal((n, block)), 0.0
-    first = slice(0, min(k, block))
+def slow_pairs(walk: Walk, root: Array, constant: Array, block: int) -> tuple[Array, Array]:
+    """The largest eigenvalues, falling, and their eigenvectors, `block` of each, the first half as
+    accurate as clusters need them, of a walk whose eigenvalues are from zero to one. `constant` are
+    orthonormal eigenvectors that are known and left out, multiples of `root` on each component.
+
+    Neighbours are merged, and so are their groups, until few are left. The eigenvectors of each
+    graph are where those of the one that it was made of begin: a subspace iteration with Chebyshev
+    filters of a low degree has to smooth them within groups only."""
+
+    def multiply(v: Array) -> Array:
+        return walk @ v - constant @ (constant.T @ v)
+
+    n = len(root)
+    block, half = min(block, n), (block + 1) // 2
+    if n <= max(_DENSE, _DENSE_A_VECTOR * block):
+        dense = multiply(np.eye(n))
+        values, vectors = eigh((dense + dense.T) / 2, subset_by_index=[n - block, n - 1])
+        return values[::-1], vectors[:, ::-1]
+    groups = _merging(walk.there, root)
+    values, vectors = slow_pairs(walk.merged(groups), groups.T @ root, groups.T @ constant, block)
+    missing = block - len(values)  # of few groups, as one node may be a neighbour of all
+    values = np.append(values, np.zeros(missing))
+    random = np.random.default_rng(0).standard_normal((n, missing))
+    vectors = np.hstack([groups @ vectors, random])
     for _ in range(_ROUNDS):
-        basis = np.linalg.qr(_filter(multiply, low, _degree(low))(vectors))[0]
-        product = multiply(basis)
-        values, turned = eigh(basis.T @ product)
-        values, turned = values[::-1], turned[:, ::-1]
-        vectors = basis @ turned
-        residuals = product @ turned[:, first] - vectors[:, first] * values[first]
-        largest = np.linalg.norm(residuals, axis=0).max()
-        if largest <= _ROUGH * (1 - values[first][-1]):
+        before = values[:half]
+        basis = np.linalg.qr(_filtered(multiply, vectors, values[-1]))[0]
+        values, turned = eigh(basis.T @ multiply(basis))
+        values, vectors = values[::-1], basis @ turned[:, ::-1]
+        change = np.abs(values[:half] - before)
+        if (change <= _SETTLED * np.maximum(1 - values[:half], 1 / _LARGEST_TIME)).all():
             break
-        low = min(max(low, values[-1]), _HIGHEST)
-    return values[:most], fixed_signs(vectors[:, :most])
+    return values, vectors
 
 
-def _single_vector_lanczos(multiply: Multiply, k: int, n: int) -> tuple[Array, Array] | None:
-    """The same by ARPACK; None where it is slower, fails or misses a pair."""
-    order, pairs, tol, restarts = _SINGLE
-    if n > order or k > pairs:
-        return None
-    operator = LinearOperator((n, n), matvec=multiply, matmat=multiply, dtype=np.float64)
-    start = np.random.default_rng(0).standard_normal(n)
-    try:
-        values, vectors = eigsh(
-            operator, k=k, which="LA", tol=tol, maxiter=restarts, v0=start, **RANDOM
-        )
-    except ArpackError:
-        return None
-    values, vectors = values[::-1], vectors[:, ::-1]
-    missed = _is_one_missed(multiply, values, vectors)
-    return None if missed else (values, fixed_signs(vectors))
+def _merging(graph: csr_matrix, root: Array) -> csr_matrix:
+    """Each node with its neighbour of the largest random number, as orthonormal columns that are
+    multiples of `root` on the groups."""
+    n = len(root)
+    number = np.random.default_rng(0).permutation(n).astype(np.int32)
+    largest = np.maximum.reduceat(number[graph.indices], graph.indptr[:-1])
+    group = np.unique(largest, return_inverse=True)[1].ravel()
+    lengths = np.sqrt(np.bincount(group, root**2))
+    return csr_matrix((root / lengths[group], group, np.arange(n + 1)), shape=(n, len(lengths)))
 
 
-def _block_lanczos(
-    multiply: Multiply, k: int, n: int, block: int, most: int, restarts: int
-) -> tuple[Array, Array, bool]:
-    """The Ritz values of a basis of at most `most` vectors, falling, the Ritz vectors (n, k) of the
-    k largest, and whether these have converged."""
-    basis, projected = np.empty((n, most)), np.zeros((most, most))
-    random = np.random.default_rng(0)
-    new = np.linalg.qr(random.standard_normal((n, block)))[0]
-    size, looked = 0, k
-    while True:
-        here = slice(size, size + new.shape[1])
-        basis[:, here], size = new, here.stop
-        known = basis[:, :size]
-        product = multiply(new)
-        projected[:size, here] = known.T @ product
-        projected[here, :size] = projected[:size, here].T
-        product -= known @ projected[:size, here]
-        # twice is enough; noise takes the place of directions that are exhausted
-        once, first = np.linalg.qr(product + _NOISE * random.standard_normal(product.shape))
-        following, second = np.linalg.qr(once - known @ (known.T @ once))
-        full = size + block > most
-        if full or size >= _CHECKS * looked:
-            values, vectors = eigh(projected[:size, :size])
-            values, vectors = values[::-1], vectors[:, ::-1]
-            residuals = np.linalg.norm(second @ first @ vectors[here, :k], axis=0)
-            converged = bool((residuals <= _TOL * np.maximum(np.abs(values[:k]), 1)).all())
-            if converged or (full and not restarts):
-                return values, known @ vectors[:, :k], converged
-            if full:  # the best Ritz vectors are the basis of what follows
-                restarts, size = restarts - 1, min(k + (most - k) // 3, size - block)
-                basis[:, :size] = known @ vectors[:, :size]
-                projected[:] = 0
-                projected[:size, :size] = np.diag(values[:size])
-            looked = size
-        new = following
-
-
-def _degree(low: float) -> int:
-    """The degree of the filter."""
+def _filtered(multiply: Callable[[Array], Array], v: Array, low: float) -> Array:
+    """Vectors times the Chebyshev polynomial of a matrix that is at most one from zero to `low`,
+    an eigenvalue."""
+    before, now = v, multiply(v)
     if low <= 0:
-        return 1
-    return max(1, int(math.acosh(_AMPLIFIED) / math.acosh(2 / low - 1)))
-
-
-def _filter(multiply: Multiply, low: float, degree: int) -> Multiply:
-    """The Chebyshev polynomial of the matrix that is at most one from zero to `low`; of the degree
-    one the matrix itself."""
-    if degree == 1:
-        return multiply
-
-    def mapped(v: Array) -> Array:
-        return (2 / low) * multiply(v) - v
-
-    def filtered(v: Array) -> Array:
-        before, now = v, mapped(v)
-        for _ in range(degree - 1):
-            before, now = now, 2 * mapped(now) - before
         return now
-
-    return filtered
-
-
-def _unfiltered(value: float, low: float, degree: int) -> float:
-    """The number above `low` at which the polynomial has a value; `low` if that is at most one."""
-    if degree == 1:
-        return value
-    return low * (1 + math.cosh(math.acosh(max(value, 1.0)) / degree)) / 2
-
-
-def _is_one_missed(multiply: Multiply, values: Array, vectors: Array) -> bool:
-    """Whether the matrix has another eigenvalue above the least of these."""
-    n, found = vectors.shape
-    count = min(_PROBES, (n - found) // (_PROBE_STEPS + 1))
-    if count < 1:
-        return False
-    basis = np.zeros((n, count * _PROBE_STEPS))
-    new = np.random.default_rng(1).standard_normal((n, count))
-    for step in range(_PROBE_STEPS):
-        here = slice(count * step, count * (step + 1))
-        for known in (vectors, basis[:, : here.start]) * 2:
-            new = np.linalg.qr(new - known @ (known.T @ new))[0]
-        basis[:, here] = new
-        new = multiply(new)
-        new = new + _NOISE * np.random.default_rng(2).standard_normal(new.shape)
-    projected = basis.T @ multiply(basis)
-    largest = np.abs(values).max()
-    return bool(eigh((projected + projected.T) / 2)[0][-1] > values[-1] + _APART * largest)
+    degree = min(_DEGREE, int(math.acosh(_AMPLIFIED) / math.acosh(max(2 / low - 1, 1 + 1e-12))))
+    now = (2 / low) * now - v
+    for _ in range(degree - 1):
+        before, now = now, 2 * ((2 / low) * multiply(now) - now) - before
+    return now
 
 
 # ---- graphs of landmarks and of rows -------------------------------------------------------------
@@ -409,14 +300,12 @@ def diffusion(
     random: Any,
     n_threads: int,
     only_shown: bool = False,
-    rough: bool = False,
     shared: Shared | None = None,
 ) -> Diffusion:
     """Rows step to their nearest landmarks and from there to the rows of these; `numbers` are those
     of `landmark_numbers`. Where `enough` components count for k clusters, the functions that are
     constant on each of them are all that there is; of more components the nearest are one. There
-    are none with `only_shown` where components do not show the clusters. `rough` functions serve to
-    find clusters."""
+    are none with `only_shown` where components do not show the clusters."""
     shared = shared or Shared()
     graph: Graph = shared(
         count,
@@ -430,7 +319,7 @@ def diffusion(
     walk = _walk(graph.weights, graph.degrees, graph.mass)
     spectrum, functions = shared(
         (count, pairs, few),
-        lambda: decompose(walk, graph.degrees, labels, pairs, graph.n_sampled, k if rough else 0),
+        lambda: decompose(walk, graph.degrees, labels, pairs, graph.n_sampled),
     )
     mu = 1 - spectrum.gaps
     extension = functions / np.sqrt(np.where(mu > 0, mu, np.inf))
@@ -513,12 +402,11 @@ def _scaled(graph: csr_matrix, rows: Array, columns: Array | None = None) -> csr
     return csr_matrix((data, graph.indices, graph.indptr), shape=graph.shape)
 
 
-def _walk(graph: csr_matrix, degrees: Array, mass: Array | None) -> Multiply:
-    """Products with the symmetric matrix of the walk over landmarks: from the sums of p z z' over
-    all rows, or, with the weights p of landmarks that are all rows, from their z."""
+def _walk(graph: csr_matrix, degrees: Array, mass: Array | None) -> Walk:
+    """The symmetric matrix of the walk over landmarks: from the sums of p z z' over all rows, or,
+    with the weights p of landmarks that are all rows, from their z."""
     scale = 1 / np.sqrt(degrees)
     if mass is None:
-        return _scaled(graph, scale, scale).__matmul__
+        return Walk(_scaled(graph, scale, scale))
     there = _scaled(graph, np.sqrt(mass), scale)
-    back = there.T.tocsr()
-    return lambda v: back @ (there @ v)
+    return Walk(there, there.T.tocsr())

@@ -99,7 +99,7 @@ def fit_components(
     index, p = drawn_rows(X, weight, most, random)
     x = X[index] if scales is None else scaled_columns(X[index], scales)
     share = np.full(len(x), 1 / len(x)) if p is None else p / p.sum()
-    mean = _mean(x, share)
+    mean = np.asarray(share @ (x.matrix if isinstance(x, SparseRows) else x), dtype=np.float64)
     deviations, vectors = _components(x, mean, np.sqrt(share)[:, None], _PER_CLUSTER * k)
     largest = deviations[0]
     if not rows_differ(x[share > 0]):
@@ -110,10 +110,6 @@ def fit_components(
     if scales is not None:
         mean, directions = mean / scales, scales[:, None] * directions
     return Components(mean, deviations[kept] / largest, directions)
-
-
-def _mean(x: Columns, share: Array) -> Array:
-    return np.asarray(share @ (x.matrix if isinstance(x, SparseRows) else x), dtype=np.float64)
 
 
 @np.errstate(over="ignore", invalid="ignore")  # refused by name

@@ -1,0 +1,960 @@
+"""Methods of the literature that fuse kernels: CoregSC, LKAM, LMKKM, MVC-LFA, ONKC."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import field
+from typing import Any, Literal, get_args
+
+import numpy as np
+from scipy import sparse
+
+from rffpk._utils import config, validation
+from rffpk._utils.arrays import Array
+from rffpk._utils.estimator import parameters
+from rffpk._utils.interrupts import A_NUMBER, interruptible
+from rffpk._utils.linalg import (
+    DENSE,
+    eigh,
+    fixed_signs,
+    leading_eigenvectors,
+    over_eigenvalues,
+    procrustes,
+    ritz_values,
+    svd,
+)
+from rffpk._utils.tiles import row_tiles
+from rffpk.fusion.base import KernelFusion, by_matrices
+from rffpk.fusion.spectral import (
+    Iteration,
+    alternation,
+    combined,
+    diversity_penalty,
+    inner_products,
+    matrices,
+    mean_of,
+    simplex_minimum,
+    spectral_costs,
+    weighed,
+)
+from rffpk.maps.kernels import FittedKernel
+
+Scheme = Literal["pairwise", "centroid"]
+
+# Values of the mean kernel that differ by this fraction of the largest are equal: rounding must not
+# decide whether a row belongs to a neighbourhood.
+_EQUAL = 1e-9
+
+# Bytes of the programme and of its factors, over L n^2: measured for L = 1 to 6, n = 300 to 1000.
+_PROGRAMME_BYTES = 125
+
+# Multiply-adds of the programme, over (L n)^3: some ten steps, each with a factorisation.
+_PROGRAMME_WORK = 10
+
+# Up to this fraction of all eigenvectors Lanczos' method is faster than a full decomposition
+# (orders 550 to 2100). It looks for this many more than there were in the iteration before.
+_FEW, _SPARE = 0.125, 8
+
+
+# ---- CoregSC -------------------------------------------------------------------------------------
+
+
+@parameters
+class CoregSC(KernelFusion):
+    """Co-regularised multi-view spectral clustering (CoregSC).
+
+    With A_l = D_l^(-1/2) K_l D_l^(-1/2), D_l the row sums of kernel l, maximised is pairwise
+    (Kumar, Rai, Daume: Co-regularized multi-view spectral clustering. NIPS 2011)
+
+        sum_l Tr(U_l'A_l U_l) + agreement sum_(l < m) Tr(U_l U_l'U_m U_m')
+
+    over U_l with orthonormal columns. With a centroid the second sum is sum_l Tr(U_l U_l'U U'), and
+    U has orthonormal columns, too. Annealed k-means on the rows of all U_l side by side, or of U,
+    gives the labels.
+
+    For n rows O(L n^2 + L^2 n k) memory; an iteration costs O(L n^2 k). Kernels are affinities and
+    are not centered; one with negative values is raised to a least value of zero. With
+    `n_landmarks` n is their number. ``docs/fusion.md`` compares the methods. `fit` raises a
+    ValueError or TypeError for bad input.
+
+    Parameters
+    ----------
+    n_clusters : {"coarse", "auto", "fine"} or int, default=8
+        Number k of clusters, 1 to n_samples, or how to find it (``docs/clusters_number.md``).
+    n_init : "auto" or int, default="auto"
+        Number of starts of k-means on the embedding (`PowerKMeans`). "auto": three.
+    store_memberships : bool, default=False
+        Whether `memberships_` is set, which takes O(n_samples n_clusters) memory.
+    random_state : int, RandomState instance or None, default=None
+        Source of all random draws. An int gives the same result in each call.
+    n_jobs : int or None, default=None
+        Number of threads, -1024 to 1024 except 0; None and -1: all allowed, -2: all except one.
+    verbose : int, default=0
+        1: a line every five seconds at most, and one at the end; 2: a line for each pass.
+    kernels : None, list, "du2015" or "precomputed", default=None
+        Of each view: a name of scikit-learn's pairwise kernels, a callable, or a pair of one and
+        its gamma or a dict of parameters. "du2015": twelve of one array (Du et al., IJCAI 2015).
+        "precomputed": X holds matrices. None: "rbf". Unless given gamma is 1 / (2 mean distance).
+    views : list or None, default=None
+        Columns of each view, if X is one array: lists of indices or names, masks, or slices.
+    standardize, normalize_rows : bool, default=True
+        Whether kernels are scaled to a diagonal of one, precomputed ones not; whether rows of the
+        embedding are scaled to length one for k-means.
+    n_landmarks : int or None, default=None
+        Number of random rows to learn on, at least n_clusters; others are embedded. None: all.
+    max_iter : int, default=100
+        Largest number of iterations; a ConvergenceWarning says if they did not reach `tol`.
+    tol : float, default=1e-06
+        Tolerance >= 0: iterations end when the objective rises by at most `tol` of itself.
+    scheme : {"pairwise", "centroid"}, default="pairwise"
+        Whether the views agree with each other or with one more matrix.
+    agreement : float, default=0.01
+        Weight >= 0 of the agreement, lambda in the paper, the same for all views; of many views or
+        wide kernels take less. 0: the spectral clusterings of single views.
+
+    Attributes
+    ----------
+    n_clusters_, selection_ : int and NClustersSelection
+        Number of clusters; good numbers with scores and partitions, set if `n_clusters` is none.
+    labels_ : ndarray of int32, shape (n_samples,)
+        Cluster of each row: the index of the centroid nearest to its embedding.
+    embedding_ : ndarray of shape (n_samples, n_columns)
+        U, or all U_l side by side, float64; with landmarks the extension of theirs to all rows.
+    landmarks_ : ndarray of int, shape (n_landmarks,), or None
+        Rows that were learned on, in rising order. None: all, except those of weight zero.
+    kernel_weights_ : ndarray of shape (n_views,)
+        1 / n_views: the method has no weights.
+    objective_, inertia_, s_, membership_exponent_ : float
+        What is optimised; of k-means the objective, last exponent, and that of `predict_proba`.
+    cluster_centers_ : ndarray of shape (n_clusters, n_columns)
+        Centroids of the rows of the embedding as k-means takes them.
+    n_iter_, history_ : int and list of dict
+        Number of iterations; a record for each, with the keys in ``docs/api.md``.
+    memberships_ : ndarray of shape (n_samples, n_clusters)
+        Memberships of the rows, as `predict_proba` gives them; set if `store_memberships`.
+    n_features_in_, feature_names_in_ : int and ndarray of str, shape (n_features_in_,)
+        Number of columns of X in `fit`, of all views together; their names, if X was one frame.
+    probabilities_
+    linkage_
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from rffpk import CoregSC
+    >>> X, _ = load_iris(return_X_y=True)
+    >>> CoregSC(3, random_state=0).fit([X[:, :2], X[:, 2:]]).embedding_.shape
+    (150, 6)
+    """
+
+    _centers = False  # affinities are not negative
+
+    scheme: Scheme = "pairwise"
+    agreement: float = 0.01
+    n_landmarks: int | None = None
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        validation.check_choice(self.scheme, "scheme", get_args(Scheme))
+        validation.check_real(self.agreement, "agreement", 0, validation.MAX_WEIGHT)
+
+    def _learn(self, kernels: list[FittedKernel], k: int) -> None:
+        Ks = matrices(kernels)
+        self._raises = [max(0.0, -float(K.min())) for K in Ks]
+        for K, constant in zip(Ks, self._raises):
+            K += constant
+        self._roots = np.array([inverse_roots(self._degrees(K)) for K in Ks])
+        for K, root in zip(Ks, self._roots):
+            K *= root
+            K *= root[:, None]
+            weighed(K, self._weight)
+        state = Agreement(Ks, k, float(self.agreement), self.scheme == "centroid")
+        self._converge(state.iterations(), len(Ks[0]), rising=True)
+        self._map = state.center_map if self.scheme == "centroid" else np.dstack(state.maps)
+
+    def _degrees(self, K: Array) -> Array:
+        """Sums over the rows learned on, by their weights."""
+        return np.asarray(K.sum(axis=1) if self._weight is None else K @ self._weight)
+
+    def _mapping(self) -> Callable[[list[Array]], Array]:
+        total = by_matrices(self)
+
+        def embed(Ks: list[Array]) -> Array:
+            raised = [K + constant for K, constant in zip(Ks, self._raises)]
+            return total(
+                [
+                    inverse_roots(self._degrees(K))[:, None] * K * root
+                    for K, root in zip(raised, self._roots)
+                ]
+            )
+
+        return embed
+
+
+def inverse_roots(degrees: Array) -> Array:
+    """1 / sqrt of each, 0 where it is not positive."""
+    positive = degrees > 0
+    return np.divide(1, np.sqrt(np.where(positive, degrees, 1)), where=positive,
+                     out=np.zeros_like(degrees))  # fmt: skip
+
+
+class Agreement:
+    """The variables of the objective, and their updates.
+
+    The maps (L, n, k) of a matrix are those with which it is sum_l A_l map_l.
+    """
+
+    def __init__(self, As: list[Array], k: int, weight: float, centroid: bool) -> None:
+        self.As, self.k, self.weight, self.centroid = As, k, weight, centroid
+        self.U: list[Array] = []
+        self.maps: list[Array] = []
+        for number, A in enumerate(As):
+            values, U = leading_eigenvectors(A, k, len(A))
+            mapping = np.zeros((len(As), *U.shape))
+            mapping[number] = over_eigenvalues(U, values)
+            self.U.append(U)
+            self.maps.append(mapping)
+        self.center = self.center_map = np.empty(0)
+        if centroid:
+            self._update_center()
+
+    def iterations(self) -> Iterator[Iteration]:
+        alpha = np.full(len(self.As), 1 / len(self.As))
+        while True:
+            for number in range(len(self.As)):
+                self._update(number)
+            common = self._update_center() if self.centroid else self._common()
+            traces = sum(np.vdot(U, A @ U) for A, U in zip(self.As, self.U))
+            yield Iteration(alpha, float(traces + self.weight * common))
+
+    def _update(self, number: int) -> None:
+        A, U = self.As[number], self.U[number]
+        if self.centroid:
+            others, maps = [self.center], [self.center_map]
+        else:
+            rest = [other for other in range(len(self.As)) if other != number]
+            others, maps = [self.U[o] for o in rest], [self.maps[o] for o in rest]
+
+        def multiply(v: Array) -> Array:
+            return A @ v + self.weight * sum((other @ (other.T @ v) for other in others), 0 * v)
+
+        values, U = leading_eigenvectors(multiply, self.k, len(A), U.sum(axis=1))
+        scaled = over_eigenvalues(U, values)
+        mapping = np.zeros((len(self.As), *U.shape))
+        for other, other_map in zip(others, maps):
+            mapping += self.weight * (other_map @ (other.T @ scaled))
+        mapping[number] += scaled
+        self.U[number], self.maps[number] = U, mapping
+
+    def _update_center(self) -> float:
+        """U, and sum_l Tr(U_l U_l'U U')."""
+        left, sizes, right = svd(np.hstack(self.U))
+        G = (right[: self.k] / sizes[: self.k, None]).T
+        self.center = left[:, : self.k]
+        parts = zip(self.maps, np.split(G, len(self.maps)))
+        self.center_map = np.asarray(sum(mapping @ part for mapping, part in parts))
+        return float((sizes[: self.k] ** 2).sum())
+
+    def _common(self) -> float:
+        """sum_(l < m) Tr(U_l U_l'U_m U_m')."""
+        pairs = [(a, b) for i, a in enumerate(self.U) for b in self.U[:i]]
+        return float(sum(np.sum((a.T @ b) ** 2) for a, b in pairs))
+
+
+# ---- LKAM ----------------------------------------------------------------------------------------
+
+
+@parameters
+class LKAM(KernelFusion):
+    """Multiple kernel clustering by local kernel alignment maximisation (LKAM).
+
+    The kernels have to agree with a clustering in the neighbourhood of each row alone. With K^(i)
+    the part of a kernel between the rows of neighbourhood i and H^(i) their rows of H, the mean
+    over all i of
+
+        sum_l alpha_l^2 Tr(K_l^(i) (I - H^(i)H^(i)')) + (diversity / 2) alpha'M^(i)alpha,
+        M^(i)_pq = Tr(K_p^(i) K_q^(i)),
+
+    is minimised over weights alpha >= 0 of sum one and matrices H with orthonormal columns, in turn
+    (Li, Liu, Wang, Dou, Yin, Zhu: Multiple kernel clustering with local kernel alignment
+    maximization. IJCAI 2016). Annealed k-means on the rows of H, the embedding, gives the labels.
+
+    For n rows O(L n^2) memory and O(n^3 + L^2 n^2) time, O(n^3) for each n rows that are embedded,
+    and O(L n^2 k) an iteration; a model has n^2 / 8 bytes. With `n_landmarks` n is their number.
+    ``docs/fusion.md`` compares the methods. `fit` raises a ValueError or TypeError for bad input.
+
+    Parameters
+    ----------
+    n_clusters : {"coarse", "auto", "fine"} or int, default=8
+        Number k of clusters, 1 to n_samples, or how to find it (``docs/clusters_number.md``).
+    n_init : "auto" or int, default="auto"
+        Number of starts of k-means on the embedding (`PowerKMeans`). "auto": three.
+    store_memberships : bool, default=False
+        Whether `memberships_` is set, which takes O(n_samples n_clusters) memory.
+    random_state : int, RandomState instance or None, default=None
+        Source of all random draws. An int gives the same result in each call.
+    n_jobs : int or None, default=None
+        Number of threads, -1024 to 1024 except 0; None and -1: all allowed, -2: all except one.
+    verbose : int, default=0
+        1: a line every five seconds at most, and one at the end; 2: a line for each pass.
+    kernels : None, list, "du2015" or "precomputed", default=None
+        Of each view: a name of scikit-learn's pairwise kernels, a callable, or a pair of one and
+        its gamma or a dict of parameters. "du2015": twelve of one array (Du et al., IJCAI 2015).
+        "precomputed": X holds matrices. None: "rbf". Unless given gamma is 1 / (2 mean distance).
+    views : list or None, default=None
+        Columns of each view, if X is one array: lists of indices or names, masks, or slices.
+    standardize, normalize_rows : bool, default=True
+        Whether kernels are centered and scaled to a diagonal of one, precomputed ones not; whether
+        rows of the embedding are scaled to length one for k-means.
+    n_landmarks : int or None, default=None
+        Number of random rows to learn on, at least n_clusters; others are embedded. None: all.
+    max_iter : int, default=100
+        Largest number of iterations; a ConvergenceWarning says if they did not reach `tol`.
+    tol : float, default=1e-06
+        Tolerance >= 0: iterations end when the objective falls by at most `tol` of itself.
+    n_neighbors : int or float, default=0.5
+        Number of rows in a neighbourhood, at least 1, or their fraction of all rows, > 0 and at
+        most 1, by the mean of the kernels; more where values are equal. 1.0: `MKKMMR`.
+    diversity : float, default=0.01
+        Weight >= 0 of the penalty, lambda in the paper, which chooses it by the labels. M grows
+        with n_samples^2, the other term with n_samples.
+
+    Attributes
+    ----------
+    n_clusters_, selection_ : int and NClustersSelection
+        Number of clusters; good numbers with scores and partitions, set if `n_clusters` is none.
+    labels_ : ndarray of int32, shape (n_samples,)
+        Cluster of each row: the index of the centroid nearest to its embedding.
+    embedding_ : ndarray of shape (n_samples, n_clusters)
+        H, float64, with orthonormal columns; with landmarks the extension of theirs to all rows.
+    eigenvalues_ : ndarray of shape (n_clusters,)
+        Largest eigenvalues of the learned kernel, in falling order.
+    landmarks_ : ndarray of int, shape (n_landmarks,), or None
+        Rows that were learned on, in rising order. None: all, except those of weight zero.
+    kernel_weights_ : ndarray of shape (n_views,)
+        Weights alpha >= 0 of the kernels, of sum one; kernel l has the factor alpha_l^2.
+    objective_, inertia_, s_, membership_exponent_ : float
+        What is optimised; of k-means the objective, last exponent, and that of `predict_proba`.
+    cluster_centers_ : ndarray of shape (n_clusters, n_clusters)
+        Centroids of the rows of the embedding as k-means takes them.
+    n_iter_, history_ : int and list of dict
+        Number of iterations; a record for each, with the keys in ``docs/api.md``.
+    memberships_ : ndarray of shape (n_samples, n_clusters)
+        Memberships of the rows, as `predict_proba` gives them; set if `store_memberships`.
+    n_features_in_, feature_names_in_ : int and ndarray of str, shape (n_features_in_,)
+        Number of columns of X in `fit`, of all views together; their names, if X was one frame.
+    probabilities_
+    linkage_
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from rffpk import LKAM
+    >>> X, _ = load_iris(return_X_y=True)
+    >>> LKAM(3, random_state=0).fit([X[:, :2], X[:, 2:]]).kernel_weights_.shape
+    (2,)
+    """
+
+    n_neighbors: float = 0.5
+    diversity: float = 0.01
+    n_landmarks: int | None = None
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if isinstance(self.n_neighbors, float):
+            validation.check_real(self.n_neighbors, "n_neighbors", 0, 1, include="right")
+        else:
+            validation.check_int(self.n_neighbors, "n_neighbors", 1)
+        validation.check_real(self.diversity, "diversity", 0, validation.MAX_WEIGHT)
+
+    def _scale_matters(self) -> bool:
+        return float(self.diversity) > 0 or not isinstance(self.n_neighbors, float)
+
+    def _learn(self, kernels: list[FittedKernel], k: int) -> None:
+        Ks = matrices(kernels)
+        mean = mean_of(Ks)
+        self._least = self._least_values(mean)
+        members = mean >= self._least
+        self._members = np.packbits(members, axis=1)
+        W = shares(members, members, self._weight)
+        Ks = [weighed(K, self._weight) for K in Ks]
+        near = [W * K for K in Ks]
+        penalty = diversity_penalty(near, Ks, float(self.diversity))
+        del Ks, mean, members, W
+        self._keep(self._converge(alternation(near, k, penalty), len(near[0])))
+
+    def _least_values(self, mean: Array) -> Array:
+        """The value of the mean kernel from which on rows belong to the neighbourhood of each
+        row."""
+        size, n, p = self.n_neighbors, len(mean), self._weight
+        if p is None:
+            rows = max(1, round(size * n)) if isinstance(size, float) else int(size)
+            return least_values(mean, min(n, rows))
+        total = float(p.sum())
+        share = size if isinstance(size, float) else min(1.0, size / total)
+        return least_values_of_mass(mean, p, share * total)
+
+    def _mapping(self) -> Callable[[list[Array]], Array]:
+        n = len(self._least)
+        members = np.unpackbits(self._members, axis=1, count=n)
+        members = members.astype(np.float32 if self._weight is None else np.float64)
+
+        def embed(Ks: list[Array]) -> Array:
+            W = shares(mean_of(Ks) >= self._least, members, self._weight)
+            return (W * combined(Ks, self.kernel_weights_)) @ self._map
+
+        return embed
+
+
+def least_values(mean: Array, size: int) -> Array:
+    """The value of a symmetric kernel from which on rows belong to the neighbourhood of each row:
+    its `size`-th largest one, less what may be rounding."""
+    n = len(mean)
+    values = np.partition(mean, n - size, axis=0)
+    return np.asarray(values[n - size] - _EQUAL * np.abs(mean).max(axis=0))
+
+
+def least_values_of_mass(mean: Array, weight: Array, mass: float) -> Array:
+    """The same for weighted rows, of which the fewest whose weights reach `mass` belong to a
+    neighbourhood."""
+    found = np.empty(len(mean))
+    for tile in row_tiles(*mean.shape):
+        order = np.argsort(-mean[tile], axis=1, kind="stable")
+        before = np.cumsum(weight[order], axis=1) - weight[order]
+        last = np.maximum((before < (1 - _EQUAL) * mass).sum(axis=1), 1) - 1
+        index = np.take_along_axis(order, last[:, None], axis=1)
+        found[tile] = np.take_along_axis(mean[tile], index, axis=1)[:, 0]
+    return found - _EQUAL * np.abs(mean).max(axis=0)
+
+
+def shares(rows: Array, members: Array, weight: Array | None = None) -> Array:
+    """W: the shares of the neighbourhoods (columns of both) that rows and members belong to, by
+    the weights of the rows whose neighbourhoods they are. Counts are exact in float32."""
+    n, dtype = len(members), np.float32 if weight is None else np.float64
+    parts = rows.astype(dtype) if weight is None else rows * (weight / weight.sum())
+    work = float(len(rows)) * n**2
+    counts = interruptible(work, np.matmul, parts, members.T.astype(dtype, copy=False))
+    return np.asarray(counts.astype(np.float64) / n if weight is None else counts)
+
+
+# ---- LMKKM ---------------------------------------------------------------------------------------
+
+
+@parameters
+class LMKKM(KernelFusion):
+    """Localised multiple kernel k-means (LMKKM): each row has its own kernel weights.
+
+    Minimises Tr(K (I - HH')), K_ij = sum_l theta_il theta_jl K_l,ij, over matrices H with
+    orthonormal columns and weights theta >= 0 whose sum over the kernels is one for each row, in
+    turn, theta by a quadratic programme (Goenen, Margolin: Localized data fusion for kernel k-means
+    clustering with application to cancer biology. NIPS 2014). Annealed k-means on the rows of H,
+    the embedding, gives the labels.
+
+    For n rows some 125 L n^2 bytes, else a MemoryError; an iteration costs O(L n^3) or more: take a
+    thousand rows or landmarks. Needs the package clarabel (``pip install 'rffpk[qp]'``), else an
+    ImportError. With `n_landmarks` n is their number. ``docs/fusion.md`` compares the methods.
+    `fit` raises a ValueError or TypeError for bad input.
+
+    Parameters
+    ----------
+    n_clusters : {"coarse", "auto", "fine"} or int, default=8
+        Number k of clusters, 1 to n_samples, or how to find it (``docs/clusters_number.md``).
+    n_init : "auto" or int, default="auto"
+        Number of starts of k-means on the embedding (`PowerKMeans`). "auto": three.
+    store_memberships : bool, default=False
+        Whether `memberships_` is set, which takes O(n_samples n_clusters) memory.
+    random_state : int, RandomState instance or None, default=None
+        Source of all random draws. An int gives the same result in each call.
+    n_jobs : int or None, default=None
+        Number of threads, -1024 to 1024 except 0; None and -1: all allowed, -2: all except one.
+    verbose : int, default=0
+        1: a line every five seconds at most, and one at the end; 2: a line for each pass.
+    kernels : None, list, "du2015" or "precomputed", default=None
+        Of each view: a name of scikit-learn's pairwise kernels, a callable, or a pair of one and
+        its gamma or a dict of parameters. "du2015": twelve of one array (Du et al., IJCAI 2015).
+        "precomputed": X holds matrices. None: "rbf". Unless given gamma is 1 / (2 mean distance).
+    views : list or None, default=None
+        Columns of each view, if X is one array: lists of indices or names, masks, or slices.
+    standardize, normalize_rows : bool, default=True
+        Whether kernels are centered and scaled to a diagonal of one, precomputed ones not; whether
+        rows of the embedding are scaled to length one for k-means.
+    n_landmarks : int or None, default=None
+        Number of random rows to learn on, at least n_clusters; others are embedded. None: all.
+    max_iter : int, default=100
+        Largest number of iterations; a ConvergenceWarning says if they did not reach `tol`.
+    tol : float, default=0.0001
+        Tolerance >= 0: iterations end when the objective falls by at most `tol` of itself.
+
+    Attributes
+    ----------
+    n_clusters_, selection_ : int and NClustersSelection
+        Number of clusters; good numbers with scores and partitions, set if `n_clusters` is none.
+    labels_ : ndarray of int32, shape (n_samples,)
+        Cluster of each row: the index of the centroid nearest to its embedding.
+    embedding_ : ndarray of shape (n_samples, n_clusters)
+        H, float64, with orthonormal columns; with landmarks the extension of theirs to all rows.
+    eigenvalues_ : ndarray of shape (n_clusters,)
+        Largest eigenvalues of the learned kernel, in falling order.
+    landmarks_ : ndarray of int, shape (n_landmarks,), or None
+        Rows that were learned on, in rising order. None: all, except those of weight zero.
+    kernel_weights_ : ndarray of shape (n_views,)
+        Means of `row_weights_`, by the sample weights.
+    row_weights_ : ndarray of shape (n_learned, n_views)
+        Weights theta >= 0 of the kernels for each row that was learned on; rows sum to one.
+    objective_, inertia_, s_, membership_exponent_ : float
+        What is optimised; of k-means the objective, last exponent, and that of `predict_proba`.
+    cluster_centers_ : ndarray of shape (n_clusters, n_clusters)
+        Centroids of the rows of the embedding as k-means takes them.
+    n_iter_, history_ : int and list of dict
+        Number of iterations; a record for each, with the keys in ``docs/api.md``.
+    memberships_ : ndarray of shape (n_samples, n_clusters)
+        Memberships of the rows, as `predict_proba` gives them; set if `store_memberships`.
+    n_features_in_, feature_names_in_ : int and ndarray of str, shape (n_features_in_,)
+        Number of columns of X in `fit`, of all views together; their names, if X was one frame.
+    probabilities_
+    linkage_
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from rffpk import LMKKM
+    >>> X, _ = load_iris(return_X_y=True)
+    >>> LMKKM(3, random_state=0).fit([X[:, :2], X[:, 2:]]).row_weights_.shape
+    (150, 2)
+    """
+
+    n_landmarks: int | None = None
+    tol: float = 1e-4
+    # what a fit sets
+    row_weights_: Array = field(init=False)
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        _clarabel()
+
+    def _learn(self, kernels: list[FittedKernel], k: int) -> None:
+        check_memory(len(kernels), kernels[0].n)
+        Ks = matrices(kernels)
+        self._squares = mean_of(Ks).diagonal()
+        Ks = [weighed(K, self._weight) for K in Ks]
+        convex = [K if one.definite else semidefinite(K) for K, one in zip(Ks, kernels)]
+        self._keep(self._converge(self._iterations_of(Ks, convex, k), len(Ks[0])))
+
+    def _iterations_of(self, Ks: list[Array], convex: list[Array], k: int) -> Iterator[Iteration]:
+        theta, start = np.full((len(Ks[0]), len(Ks)), 1 / len(Ks)), None
+        while True:
+            self.row_weights_ = theta
+            K = localised(Ks, theta, theta)
+            values, H = leading_eigenvectors(K, k, len(K), start)
+            start = H.sum(axis=1)
+            alpha = np.average(theta, axis=0, weights=self._weight)
+            yield Iteration(alpha, float(spectral_costs([K], H)[0]), values, H)
+            theta = row_weights(convex, H)
+
+    def _mapping(self) -> Callable[[list[Array]], Array]:
+        def embed(Ks: list[Array]) -> Array:
+            # squared distances less k(x, x); the first of equal ones
+            nearest = (self._squares - 2 * mean_of(Ks)).argmin(axis=1)
+            return localised(Ks, self.row_weights_[nearest], self.row_weights_) @ self._map
+
+        return embed
+
+
+def localised(Ks: list[Array], rows: Array, columns: Array) -> Array:
+    """sum_l theta_il theta_jl K_l,ij, from the weights of rows and of columns."""
+    found = np.zeros(Ks[0].shape)
+    for K, left, right in zip(Ks, rows.T, columns.T):
+        found += left[:, None] * K * right
+    return found
+
+
+def semidefinite(K: Array) -> Array:
+    """K with a multiple of the identity that makes negative eigenvalues zero."""
+    least = float(eigh(K)[0][0])
+    return K if least >= 0 else K - least * np.eye(len(K))
+
+
+def row_weights(Ks: list[Array], H: Array) -> Array:
+    """theta (n, L) >= 0 with rows of sum one that minimises sum_l theta_l'(K_l * (I - HH'))theta_l,
+    for positive semidefinite kernels."""
+    clarabel = _clarabel()
+    n, L = len(H), len(Ks)
+    rest = np.eye(n) - H @ H.T
+    size = max(float(K.diagonal().max()) for K in Ks)
+    if not size > 0:
+        return np.full((n, L), 1 / L)
+    P = sparse.block_diag([np.triu(rest * (K / size)) for K in Ks], format="csc")
+    sums = sparse.hstack([sparse.identity(n)] * L)
+    A = sparse.vstack([sums, -sparse.identity(n * L)], format="csc")
+    b = np.concatenate([np.ones(n), np.zeros(n * L)])
+    cones = [clarabel.ZeroConeT(n), clarabel.NonnegativeConeT(n * L)]
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    found = interruptible(
+        _PROGRAMME_WORK * (n * L) ** 3,
+        lambda: clarabel.DefaultSolver(P, np.zeros(n * L), A, b, cones, settings).solve(),
+    )
+    theta = np.maximum(np.reshape(found.x, (L, n)).T, 0)
+    return np.asarray(theta / theta.sum(axis=1, keepdims=True))
+
+
+def check_memory(L: int, n: int) -> None:
+    needed = _PROGRAMME_BYTES * L * n**2
+    if not config.fits_memory(needed):
+        raise MemoryError(
+            f"X has {n} rows to learn on: the quadratic programme of LMKKM takes about "
+            f"{needed / 2**30:.3g} GiB. Take n_landmarks, or fewer rows."
+        )
+
+
+def _clarabel() -> Any:
+    try:
+        import clarabel
+    except ImportError as error:
+        raise ImportError("LMKKM needs the package clarabel: pip install 'rffpk[qp]'.") from error
+    return clarabel
+
+
+# ---- MVC-LFA -------------------------------------------------------------------------------------
+
+
+@parameters
+class MVCLFA(KernelFusion):
+    """Multi-view clustering via late fusion alignment maximisation (MVC-LFA).
+
+    The k leading eigenvectors H_l of each kernel are fused into one matrix F: maximised is (Wang et
+    al.: Multi-view clustering via late fusion alignment maximization. IJCAI 2019)
+
+        Tr(F' sum_l beta_l H_l W_l) + mean_weight Tr(F'M),    sum_l beta_l^2 = 1, beta_l >= 0,
+
+    over F with orthonormal columns, rotations W_l and weights beta in turn; M are the leading
+    eigenvectors of the mean of the kernels. Annealed k-means on the rows of F, the embedding, gives
+    the labels.
+
+    For n rows O(L n^2) memory, and O(n^2 k) time for the eigenvectors of each of L + 1 kernels; an
+    iteration costs O(L n k^2). With `n_landmarks` n is their number. ``docs/fusion.md`` compares
+    the methods. `fit` raises a ValueError or TypeError for bad input.
+
+    Parameters
+    ----------
+    n_clusters : {"coarse", "auto", "fine"} or int, default=8
+        Number k of clusters, 1 to n_samples, or how to find it (``docs/clusters_number.md``).
+    n_init : "auto" or int, default="auto"
+        Number of starts of k-means on the embedding (`PowerKMeans`). "auto": three.
+    store_memberships : bool, default=False
+        Whether `memberships_` is set, which takes O(n_samples n_clusters) memory.
+    random_state : int, RandomState instance or None, default=None
+        Source of all random draws. An int gives the same result in each call.
+    n_jobs : int or None, default=None
+        Number of threads, -1024 to 1024 except 0; None and -1: all allowed, -2: all except one.
+    verbose : int, default=0
+        1: a line every five seconds at most, and one at the end; 2: a line for each pass.
+    kernels : None, list, "du2015" or "precomputed", default=None
+        Of each view: a name of scikit-learn's pairwise kernels, a callable, or a pair of one and
+        its gamma or a dict of parameters. "du2015": twelve of one array (Du et al., IJCAI 2015).
+        "precomputed": X holds matrices. None: "rbf". Unless given gamma is 1 / (2 mean distance).
+    views : list or None, default=None
+        Columns of each view, if X is one array: lists of indices or names, masks, or slices.
+    standardize, normalize_rows : bool, default=True
+        Whether kernels are centered and scaled to a diagonal of one, precomputed ones not; whether
+        rows of the embedding are scaled to length one for k-means.
+    n_landmarks : int or None, default=None
+        Number of random rows to learn on, at least n_clusters; others are embedded. None: all.
+    max_iter : int, default=100
+        Largest number of iterations; a ConvergenceWarning says if they did not reach `tol`.
+    tol : float, default=1e-06
+        Tolerance >= 0: iterations end when the objective rises by at most `tol` of itself.
+    mean_weight : float, default=1.0
+        Weight >= 0 of the agreement with M, lambda in the paper, which chooses it by the labels.
+        With large ones F is M, that of `AverageMKKM`.
+
+    Attributes
+    ----------
+    n_clusters_, selection_ : int and NClustersSelection
+        Number of clusters; good numbers with scores and partitions, set if `n_clusters` is none.
+    labels_ : ndarray of int32, shape (n_samples,)
+        Cluster of each row: the index of the centroid nearest to its embedding.
+    embedding_ : ndarray of shape (n_samples, n_clusters)
+        F, float64, with orthonormal columns; with landmarks the extension of theirs to all rows.
+    landmarks_ : ndarray of int, shape (n_landmarks,), or None
+        Rows that were learned on, in rising order. None: all, except those of weight zero.
+    kernel_weights_ : ndarray of shape (n_views,)
+        Weights beta >= 0 of the clusterings of single kernels; their squares sum to one.
+    objective_, inertia_, s_, membership_exponent_ : float
+        What is optimised; of k-means the objective, last exponent, and that of `predict_proba`.
+    cluster_centers_ : ndarray of shape (n_clusters, n_clusters)
+        Centroids of the rows of the embedding as k-means takes them.
+    n_iter_, history_ : int and list of dict
+        Number of iterations; a record for each, with the keys in ``docs/api.md``.
+    memberships_ : ndarray of shape (n_samples, n_clusters)
+        Memberships of the rows, as `predict_proba` gives them; set if `store_memberships`.
+    n_features_in_, feature_names_in_ : int and ndarray of str, shape (n_features_in_,)
+        Number of columns of X in `fit`, of all views together; their names, if X was one frame.
+    probabilities_
+    linkage_
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_iris
+    >>> from rffpk import MVCLFA
+    >>> X, _ = load_iris(return_X_y=True)
+    >>> model = MVCLFA(3, random_state=0).fit([X[:, :2], X[:, 2:]])
+    >>> float(np.round(np.sum(model.kernel_weights_**2), 12))
+    1.0
+    """
+
+    mean_weight: float = 1.0
+    n_landmarks: int | None = None
+
+    _mapping = by_matrices
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        validation.check_real(self.mean_weight, "mean_weight", 0, validation.MAX_WEIGHT)
+
+    def _learn(self, kernels: list[FittedKernel], k: int) -> None:
+        Ks = matrices(kernels, self._weight)
+        roots = None if self._weight is None else np.sqrt(self._weight)
+        state = LateFusion(Ks, k, float(self.mean_weight), roots)
+        self._converge(state.iterations(), len(Ks[0]), rising=True)
+        self._map = state.maps()
+
+
+class LateFusion:
+    """The variables of the objective, and their updates. The result depends on the signs of the
+    eigenvectors, which are therefore those of the rows without the `roots` of their weights."""
+
+    def __init__(self, Ks: list[Array], k: int, weight: float, roots: Array | None = None) -> None:
+        self.weight, L, n = weight, len(Ks), len(Ks[0])
+        pairs = [leading_eigenvectors(K, k, n) for K in [*Ks, mean_of(Ks)]]
+        *self.H, self.M = [fixed_signs(H, roots) for _, H in pairs]
+        *self._H_maps, M_map = [
+            over_eigenvalues(H, values) for (values, _), H in zip(pairs, [*self.H, self.M])
+        ]
+        self._M_map = M_map / L
+        self.W = [np.eye(k)] * L
+        self.beta = np.full(L, L**-0.5)
+        self.P = np.empty(0)  # F = (sum_l beta_l H_l W_l + weight M) P
+
+    def iterations(self) -> Iterator[Iteration]:
+        while True:
+            target = self.weight * self.M
+            for beta, H, W in zip(self.beta, self.H, self.W):
+                target = target + beta * (H @ W)
+            left, sizes, right = svd(target)
+            self.P = right.T @ over_eigenvalues(right.T, sizes).T
+            F = left @ right
+            yield Iteration(self.beta, float(sizes.sum()), vectors=F)
+            products = [H.T @ F for H in self.H]
+            self.W = [procrustes(product) for product in products]
+            agreements = np.array([np.vdot(p, W) for p, W in zip(products, self.W)])
+            if agreements.any():
+                self.beta = agreements / np.linalg.norm(agreements)
+
+    def maps(self) -> Array:
+        """B_l, (L, n, k)."""
+        parts = zip(self.beta, self._H_maps, self.W)
+        return np.array(
+            [(beta * (B @ W) + self.weight * self._M_map) @ self.P for beta, B, W in parts]
+        )
+
+
+# ---- ONKC ----------------------------------------------------------------------------------------
+
+
+@parameters
+class ONKC(KernelFusion):
+    """Optimal neighbourhood kernel clustering with multiple kernels (ONKC).
+
+    The clustering is that of a kernel G near a combination of the given ones: minimised is (Liu et
+    al.: Optimal neighborhood kernel clustering with multiple kernels. AAAI 2017)
+
+        Tr(G (I - HH')) + (rho / 2) ||G - K_alpha||^2 + (diversity / 2) alpha'M alpha,
+        K_alpha = sum_l alpha_l K_l,    M_pq = Tr(K_p K_q),
+
+    over positive semidefinite G, matrices H with orthonormal columns and weights alpha >= 0 of sum
+    one, in turn. Annealed k-means on the rows of H, the embedding, gives the labels.
+
+    For n rows O(L n^2) memory and O(L^2 n^2) time for M; an iteration costs O(n^3), or O(n^2 r)
+    where G has the rank r of at most about n / 9. With `n_landmarks` n is their number.
+    ``docs/fusion.md`` compares the methods. `fit` raises a ValueError or TypeError for bad input.
+
+    Parameters
+    ----------
+    n_clusters : {"coarse", "auto", "fine"} or int, default=8
+        Number k of clusters, 1 to n_samples, or how to find it (``docs/clusters_number.md``).
+    n_init : "auto" or int, default="auto"
+        Number of starts of k-means on the embedding (`PowerKMeans`). "auto": three.
+    store_memberships : bool, default=False
+        Whether `memberships_` is set, which takes O(n_samples n_clusters) memory.
+    random_state : int, RandomState instance or None, default=None
+        Source of all random draws. An int gives the same result in each call.
+    n_jobs : int or None, default=None
+        Number of threads, -1024 to 1024 except 0; None and -1: all allowed, -2: all except one.
+    verbose : int, default=0
+        1: a line every five seconds at most, and one at the end; 2: a line for each pass.
+    kernels : None, list, "du2015" or "precomputed", default=None
+        Of each view: a name of scikit-learn's pairwise kernels, a callable, or a pair of one and
+        its gamma or a dict of parameters. "du2015": twelve of one array (Du et al., IJCAI 2015).
+        "precomputed": X holds matrices. None: "rbf". Unless given gamma is 1 / (2 mean distance).
+    views : list or None, default=None
+        Columns of each view, if X is one array: lists of indices or names, masks, or slices.
+    standardize, normalize_rows : bool, default=True
+        Whether kernels are centered and scaled to a diagonal of one, precomputed ones not; whether
+        rows of the embedding are scaled to length one for k-means.
+    n_landmarks : int or None, default=None
+        Number of random rows to learn on, at least n_clusters; others are embedded. None: all.
+    max_iter : int, default=100
+        Largest number of iterations; a ConvergenceWarning says if they did not reach `tol`.
+    tol : float, default=0.0001
+        Tolerance >= 0: iterations end when the objective falls by at most `tol` of itself.
+    rho : float, default=1.0
+        Weight > 0 of the distance between G and K_alpha; the larger, the nearer they are. The paper
+        chooses it by the labels.
+    diversity : float, default=0.1
+        Weight >= 0 of the penalty, lambda in the paper, which chooses it by the labels; only its
+        ratio to `rho` matters for alpha. At 0 K_alpha is nearest to G.
+
+    Attributes
+    ----------
+    n_clusters_, selection_ : int and NClustersSelection
+        Number of clusters; good numbers with scores and partitions, set if `n_clusters` is none.
+    labels_ : ndarray of int32, shape (n_samples,)
+        Cluster of each row: the index of the centroid nearest to its embedding.
+    embedding_ : ndarray of shape (n_samples, n_clusters)
+        H, float64, with orthonormal columns; with landmarks the extension of theirs to all rows.
+    eigenvalues_ : ndarray of shape (n_clusters,)
+        Largest eigenvalues of G, in falling order.
+    landmarks_ : ndarray of int, shape (n_landmarks,), or None
+        Rows that were learned on, in rising order. None: all, except those of weight zero.
+    kernel_weights_ : ndarray of shape (n_views,)
+        Weights alpha >= 0 of the kernels, of sum one; kernel l has the factor alpha_l.
+    objective_, inertia_, s_, membership_exponent_ : float
+        What is optimised; of k-means the objective, last exponent, and that of `predict_proba`.
+    cluster_centers_ : ndarray of shape (n_clusters, n_clusters)
+        Centroids of the rows of the embedding as k-means takes them.
+    n_iter_, history_ : int and list of dict
+        Number of iterations; a record for each, with the keys in ``docs/api.md``.
+    memberships_ : ndarray of shape (n_samples, n_clusters)
+        Memberships of the rows, as `predict_proba` gives them; set if `store_memberships`.
+    n_features_in_, feature_names_in_ : int and ndarray of str, shape (n_features_in_,)
+        Number of columns of X in `fit`, of all views together; their names, if X was one frame.
+    probabilities_
+    linkage_
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from rffpk import ONKC
+    >>> X, _ = load_iris(return_X_y=True)
+    >>> ONKC(3, random_state=0).fit([X[:, :2], X[:, 2:]]).kernel_weights_.shape
+    (2,)
+    """
+
+    rho: float = 1.0
+    diversity: float = 0.1
+    n_landmarks: int | None = None
+    tol: float = 1e-4
+
+    _mapping = by_matrices
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        validation.check_real(self.rho, "rho", 0, include="neither")
+        validation.check_real(self.diversity, "diversity", 0, validation.MAX_WEIGHT)
+
+    def _scale_matters(self) -> bool:
+        return True
+
+    def _learn(self, kernels: list[FittedKernel], k: int) -> None:
+        Ks = matrices(kernels, self._weight)
+        state = NearKernel(Ks, k, float(self.rho), float(self.diversity))
+        self.eigenvalues_ = self._converge(state.iterations(), len(Ks[0])).values
+        self._map = np.array(state.maps)
+
+
+class NearKernel:
+    """The variables of the objective, and their updates.
+
+    `maps` are the matrices B_l with H = sum_l K_l B_l.
+    """
+
+    def __init__(self, Ks: list[Array], k: int, rho: float, diversity: float) -> None:
+        self.Ks, self.k, self.rho, self.diversity = Ks, k, rho, diversity
+        self.M = inner_products(Ks, Ks)
+        self.alpha = np.full(len(Ks), 1 / len(Ks))
+        self.K = combined(Ks, np.sqrt(self.alpha))
+        values, self.H = leading_eigenvectors(self.K, k, len(self.K))
+        start = over_eigenvalues(self.H, values)
+        self.maps = [weight * start for weight in self.alpha]
+        self._found = self.H  # eigenvectors of the last B, at least k
+
+    def iterations(self) -> Iterator[Iteration]:
+        while True:
+            values, vectors = self._near()
+            G = positive_part(values, vectors)
+            self._update_H(values[-self.k :][::-1], vectors[:, -self.k :][:, ::-1])
+            largest = np.maximum(values, 0)
+            squares = float(largest @ largest)
+            products = np.array([np.vdot(G, K) for K in self.Ks])
+            self._update_alpha(products, squares)
+            size = float(self.alpha @ self.M @ self.alpha)
+            apart = max(squares - 2 * float(self.alpha @ products) + size, 0.0)
+            lost = float(largest[: -self.k].sum())
+            objective = lost + self.rho / 2 * apart + self.diversity / 2 * size
+            yield Iteration(self.alpha, objective, largest[-self.k :][::-1])
+
+    def _near(self) -> tuple[Array, Array]:
+        """Eigenvalues, rising, and eigenvectors of B = K_alpha - (I - HH') / rho, all those with
+        positive eigenvalues and the k leading ones among them."""
+
+        def difference() -> Array:
+            B = self.K + self.H @ (self.H.T / self.rho)
+            np.fill_diagonal(B, B.diagonal() - 1 / self.rho)
+            return B
+
+        B = interruptible(A_NUMBER * self.K.size, difference)
+        values, vectors = positive_eigenpairs(B, self._found)
+        n_positive = int(np.count_nonzero(values > 0))
+        self._found = vectors[:, -max(n_positive, self.k) :]
+        return values, vectors
+
+    def _update_H(self, values: Array, vectors: Array) -> None:
+        H = fixed_signs(vectors)
+        scaled = over_eigenvalues(H, values + 1 / self.rho)
+        overlap = self.H.T @ scaled / self.rho
+        self.maps = [a * scaled + B @ overlap for a, B in zip(self.alpha, self.maps)]
+        self.H = H
+
+    def _update_alpha(self, products: Array, squares: float) -> None:
+        """On the simplex ||G - K_alpha||^2 is the quadratic form of the inner products of all K_l -
+        G."""
+        apart = self.M - products - products[:, None] + squares
+        self.alpha = simplex_minimum(self.rho * apart + self.diversity * self.M)
+        self.K = combined(self.Ks, np.sqrt(self.alpha))
+
+
+def positive_eigenpairs(B: Array, similar: Array) -> tuple[Array, Array]:
+    """Eigenvalues, rising, and eigenvectors of a symmetric matrix: all positive ones and at least
+    as many as the columns of `similar`, which are those of a similar matrix, by Lanczos' method if
+    these are few; else all."""
+    n, known = similar.shape
+    wanted = known + max(_SPARE, known // 8)
+    if n > DENSE and wanted <= _FEW * n:
+        values, vectors = leading_eigenvectors(B, wanted, n, similar.sum(axis=1))
+        rounding = n * np.finfo(np.float64).eps * np.abs(values).max()
+
+        def rest(v: Array) -> Array:
+            return B @ v - vectors @ (values * (vectors.T @ v))
+
+        if values[-1] <= 0 and ritz_values(rest, n)[-1] <= rounding:
+            return values[::-1], vectors[:, ::-1]
+    return eigh(B)
+
+
+def positive_part(values: Array, vectors: Array) -> Array:
+    """The nearest positive semidefinite matrix, from rising eigenvalues and eigenvectors."""
+    first = int(np.searchsorted(values, 0, side="right"))
+    root = vectors[:, first:] * np.sqrt(values[first:])
+    work = float(len(root)) * root.size
+    return np.asarray(interruptible(work, np.matmul, root, root.T))
