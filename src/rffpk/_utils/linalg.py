@@ -233,4 +233,7 @@ def in_range(points: Any) -> Any:
 def gaps_of(gram: Array) -> Array:
     """Squared distances between points with these inner products."""
     squares = np.diagonal(gram)
-    return np.maximum(squares + squares[:, None] - gram - gram.T, 0)
+    gaps = squares + squares[:, None]
+    gaps -= gram  # in place: there may be a hundred megabytes
+    gaps -= gram.T
+    return np.maximum(gaps, 0, out=gaps)
