@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from internals import typicality
 from numpy.typing import NDArray
 
 from rffpk._reference import features, squared_distances
-from rffpk._rows.sums import typicality
 
 Array = NDArray[Any]
 

@@ -9,6 +9,22 @@ import numpy as np
 import oracles
 import printed
 import pytest
+from internals import (
+    History,
+    Schedule,
+    StageEnd,
+    Start,
+    Step,
+    count_distinct,
+    critical_exponent,
+    empty_clusters,
+    make_rows,
+    one_pass,
+    search,
+    shifted_features,
+    stages_of,
+    total_variance,
+)
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.datasets import make_blobs
@@ -18,11 +34,6 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 import rffpk
 from rffpk import Annealing, FuzzyCMeans, PowerKMeans, RFFKernelPowerKMeans
-from rffpk._anneal.decompositions import critical_exponent
-from rffpk._anneal.feature_steps import count_distinct
-from rffpk._anneal.search import History, Schedule, StageEnd, Start, search, stages_of
-from rffpk._rows.passes import make_rows, one_pass, shifted_features, total_variance
-from rffpk._rows.sums import Step, empty_clusters
 
 
 @pytest.fixture(scope="module")

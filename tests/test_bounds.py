@@ -7,13 +7,18 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from internals import (
+    Fourier,
+    hard_passes,
+    hard_plan,
+    make_rows,
+    one_pass,
+    settling_pass,
+    shifted_features,
+)
 from numpy.testing import assert_allclose, assert_array_equal
 
 from rffpk import PowerKMeans, RFFKernelPowerKMeans
-from rffpk._anneal import hard_passes
-from rffpk._anneal.hard_passes import hard_plan, settling_pass
-from rffpk._rows.passes import make_rows, one_pass, shifted_features
-from rffpk._utils.arrays import Fourier
 
 
 class Passes:

@@ -8,6 +8,21 @@ import os
 
 import numpy as np
 import pytest
+from internals import (
+    Checkpoint,
+    config,
+    decompositions,
+    feature_steps,
+    files,
+    hard_passes,
+    read_tensors,
+    sample,
+    streams,
+    swaps,
+    write_tensors,
+)
+from internals import checkpoint_module as checkpoint
+from internals import fit_module as fitting
 from numpy.testing import assert_array_equal
 from sklearn.datasets import make_blobs
 
@@ -20,12 +35,6 @@ from rffpk import (
     RFFMultiKernelPowerKMeans,
     load,
 )
-from rffpk._anneal import checkpoint, decompositions, feature_steps, hard_passes, swaps
-from rffpk._anneal import fit as fitting
-from rffpk._anneal.checkpoint import Checkpoint
-from rffpk._rows import sample, streams
-from rffpk._utils import config, files
-from rffpk._utils.tensor_files import read_tensors, write_tensors
 from rffpk.sources import from_array
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

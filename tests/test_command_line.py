@@ -10,6 +10,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from internals import files
 from numpy.testing import assert_array_equal
 from sklearn.datasets import load_iris
 from sklearn.pipeline import make_pipeline
@@ -18,7 +19,6 @@ from sklearn.preprocessing import StandardScaler
 import rffpk
 from rffpk import DiffusionPowerKMeans, FuzzyCMeans, PowerKMeans
 from rffpk.__main__ import METHODS, main
-from rffpk._utils import files
 from rffpk.tables import TablePreprocessor
 
 X, Y = load_iris(return_X_y=True)

@@ -3,6 +3,20 @@
 import numpy as np
 import pytest
 from conventions import ip_rff_mkpkm
+from internals import (
+    FitContext,
+    Fourier,
+    KernelRows,
+    PowerMean,
+    Storage,
+    compressed,
+    decompositions,
+    make_rows,
+    shifted_features,
+    total_squares,
+    without,
+)
+from internals import fit_module as fit
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.linalg import eigh
 from sklearn.datasets import make_blobs
@@ -15,18 +29,6 @@ from rffpk import (
     RFFKernelPowerKMeans,
     _reference,
 )
-from rffpk._anneal import decompositions
-from rffpk._anneal.decompositions import (
-    compressed,
-    total_squares,
-)
-from rffpk._anneal.kernel_rows import KernelRows
-from rffpk._anneal.objective import PowerMean
-from rffpk._anneal.search import FitContext
-from rffpk._rows.passes import make_rows, shifted_features
-from rffpk._rows.store import Storage
-from rffpk._utils.arrays import Fourier
-from rffpk._utils.messages import without
 from rffpk.maps.kernels import FittedKernel, specification
 
 STORED = Storage("auto")
@@ -91,7 +93,8 @@ def test_fits_end_converged_in_the_space_of_all_features(monkeypatch, make):
     X, _ = make_blobs(240, 3000, centers=12, cluster_std=30.0, random_state=0)
     used = []
     monkeypatch.setattr(
-        "rffpk._anneal.fit.compressed",
+        fit,
+        "compressed",
         lambda *given: used.append(compressed(*given)) or used[-1],
     )
     model = make().fit(X)
@@ -103,7 +106,7 @@ def test_fits_end_converged_in_the_space_of_all_features(monkeypatch, make):
         .fit(X)
     )
     assert model.inertia_ <= again.inertia_ * (1 + 1e-6)
-    monkeypatch.setattr("rffpk._anneal.fit.compressed", lambda *given: None)
+    monkeypatch.setattr(fit, "compressed", lambda *given: None)
     whole = make().fit(X)
     assert model.cluster_centers_.shape == whole.cluster_centers_.shape
     assert model.inertia_ == pytest.approx(whole.inertia_, rel=0.01)

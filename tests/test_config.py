@@ -10,11 +10,11 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 import threadpoolctl
+from internals import config
 
 import rffpk
 from rffpk import _core
 from rffpk.__main__ import main
-from rffpk._utils import config
 
 
 def test_report_of_the_configuration(capsys):
@@ -34,8 +34,8 @@ def test_what_is_missing_or_slow_is_named(monkeypatch):
     capped = config["isa"] != config["isa_levels"][-1]
     assert any("RFFPK_ISA" in each for each in config["slow"]) == capped
     monkeypatch.setenv("RFFPK_BACKEND", "numpy")
-    monkeypatch.setattr("rffpk._utils.config.thread_limits", lambda: {"affinity": 8, "quota": 1})
-    monkeypatch.setattr("rffpk._utils.config.available_memory", lambda: 2**20)
+    monkeypatch.setattr(config, "thread_limits", lambda: {"affinity": 8, "quota": 1})
+    monkeypatch.setattr(config, "available_memory", lambda: 2**20)
     monkeypatch.setattr("os.cpu_count", lambda: 8)
     before = _core.use_isa("plain")
     try:

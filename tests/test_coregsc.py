@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pytest
 from conventions import weight_and_sparse_failures
+from internals import config
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.cluster import SpectralClustering
@@ -14,7 +15,6 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from test_mkkm import leading, projector, three_views
 
 from rffpk import CoregSC, center_kernel
-from rffpk._utils import config
 from rffpk.fusion.baselines import Agreement
 
 SCHEMES = ["pairwise", "centroid"]

@@ -4,15 +4,13 @@ from functools import partial
 
 import numpy as np
 import pytest
+from internals import Unit, make_rows, one_pass, take_steps, unit_critical_exponent
 from scipy import sparse
 from sklearn.metrics import adjusted_rand_score
 from sklearn.preprocessing import normalize
 
 import rffpk
 from rffpk import FuzzyCMeans, PowerKMeans, _core, _reference
-from rffpk._anneal.decompositions import unit_critical_exponent
-from rffpk._rows.passes import make_rows, one_pass, take_steps
-from rffpk._utils.arrays import Unit
 from rffpk.sources import from_array
 
 K = 6

@@ -12,6 +12,7 @@ from functools import partial
 import numpy as np
 import pytest
 from conventions import ip_rff_mkpkm
+from internals import active_client, dask_module, dask_workers, make_stream, source_of
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.datasets import make_blobs
@@ -26,9 +27,6 @@ from rffpk import (
     RFFKernelPowerKMeans,
     RFFMultiKernelPowerKMeans,
 )
-from rffpk._rows import dask_workers
-from rffpk._rows.streams import make_stream
-from rffpk._utils.dask_collections import active_client, dask_module, source_of
 from rffpk.sources import from_array
 
 dask = pytest.importorskip("dask")

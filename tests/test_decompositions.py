@@ -6,14 +6,13 @@ from itertools import product
 import numpy as np
 import pytest
 import scipy.linalg
+from internals import config, eigh, leading_eigenvectors, linalg, svd
 from numpy.linalg import LinAlgError
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse.linalg import ArpackNoConvergence
 from sklearn.preprocessing import OneHotEncoder
 
 import rffpk
-from rffpk._utils import config, linalg
-from rffpk._utils.linalg import eigh, leading_eigenvectors, svd
 
 ONE_VIEW = [
     rffpk.PowerKMeans, rffpk.FuzzyCMeans, rffpk.RFFKernelPowerKMeans, rffpk.DiffusionPowerKMeans,

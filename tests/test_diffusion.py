@@ -5,6 +5,7 @@ import pickle
 import numpy as np
 import pytest
 from conventions import sparse_failures
+from internals import config
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.linalg import expm
 from scipy.sparse import csr_array, csr_matrix
@@ -17,7 +18,6 @@ from sklearn.neighbors import kneighbors_graph
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from rffpk import Annealing, DiffusionMap, DiffusionPowerKMeans, PowerKMeans
-from rffpk._utils import config
 from rffpk.maps import neighbours
 from rffpk.maps.components import Components, divided, valley_of_rows
 from rffpk.maps.neighbours import (

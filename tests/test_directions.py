@@ -4,11 +4,9 @@ import math
 
 import numpy as np
 import pytest
+from internals import Unit, hard_passes, make_rows, pass_of_block
 
 from rffpk import Annealing, PowerKMeans, _core, _reference
-from rffpk._anneal import hard_passes
-from rffpk._rows.passes import make_rows, pass_of_block
-from rffpk._utils.arrays import Unit
 
 
 def around(n, d, k, spread, dtype, seed=0, offset=0.0):

@@ -7,12 +7,12 @@ import warnings
 import numpy as np
 import pytest
 from conventions import ip_rff_mkpkm
+from internals import Ending, rows_of_clusters
 from numpy.testing import assert_array_equal
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 import rffpk
-from rffpk._anneal.convergence_warnings import Ending, rows_of_clusters
 
 RANDOM = np.random.default_rng(0)
 NORMAL = RANDOM.standard_normal((120, 40))

@@ -9,6 +9,7 @@ import pytest
 from conventions import ip_rff_mkpkm, weight_and_sparse_failures
 from hypothesis import given
 from hypothesis import strategies as st
+from internals import Sampling, sample_arrays
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.cluster import KMeans
@@ -31,7 +32,6 @@ from rffpk import (
     RandomFourierFeatures,
     RFFKernelPowerKMeans,
 )
-from rffpk._rows.sample import Sampling, sample_arrays
 
 CLUSTERERS = [PowerKMeans, FuzzyCMeans, RFFKernelPowerKMeans]
 

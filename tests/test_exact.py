@@ -9,6 +9,18 @@ from conventions import weight_and_sparse_failures
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from internals import (
+    FitContext,
+    KernelRows,
+    PowerMean,
+    Schedule,
+    Storage,
+    config,
+    critical_exponent,
+    features_of,
+    ritz_values,
+    without,
+)
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.linalg import eigh
 from sklearn.base import clone
@@ -28,14 +40,6 @@ from rffpk import (
     _core,
     _reference,
 )
-from rffpk._anneal.decompositions import critical_exponent, features_of
-from rffpk._anneal.kernel_rows import KernelRows
-from rffpk._anneal.objective import PowerMean
-from rffpk._anneal.search import FitContext, Schedule
-from rffpk._rows.store import Storage
-from rffpk._utils import config
-from rffpk._utils.linalg import ritz_values
-from rffpk._utils.messages import without
 from rffpk.maps import kernels
 
 ONE_KERNEL = [KernelKMeans, KernelPowerKMeans]

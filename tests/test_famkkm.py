@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import pytest
 from conventions import weight_and_sparse_failures
+from internals import orthonormal, procrustes
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.datasets import load_wine, make_blobs, make_circles
@@ -16,7 +17,6 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.utils.estimator_checks import check_estimator
 
 from rffpk import PowerKMeans, center_kernel, normalize_kernel
-from rffpk._utils.linalg import orthonormal, procrustes
 from rffpk.fusion.famkkm import FAMKKM, Alternation
 from rffpk.fusion.nystroem import NystroemKernelKMeans
 from rffpk.fusion.operators import Approximation, DenseOperator, polar

@@ -5,13 +5,13 @@ import pickle
 import numpy as np
 import oracles
 import pytest
+from internals import Structure
 from numpy.testing import assert_allclose
 from scipy.linalg import hadamard as scipy_hadamard
 from scipy.spatial.distance import pdist
 from sklearn.metrics.pairwise import laplacian_kernel, rbf_kernel
 
 from rffpk import Annealing, RandomFourierFeatures, RFFKernelPowerKMeans
-from rffpk._utils.arrays import Structure
 from rffpk.maps import fourier
 
 

@@ -14,9 +14,8 @@ import zipfile
 import numpy as np
 import pandas as pd
 import pytest
+from internals import Choice, TableError, besides_numbers, read_table
 from numpy.testing import assert_array_equal
-
-from rffpk._utils.files import Choice, TableError, besides_numbers, read_table
 
 EXAMPLES = int(os.environ.get("RFFPK_FUZZ", "150"))
 

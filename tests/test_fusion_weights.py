@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
+from internals import tiles
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.datasets import make_blobs
@@ -18,7 +19,6 @@ from test_mkkm_mr import by_slsqp
 from test_smkc import apart, direct
 
 import rffpk
-from rffpk._utils import tiles
 from rffpk.fusion import famkkm
 from rffpk.fusion.baselines import least_values, least_values_of_mass, shares
 from rffpk.fusion.operators import DenseOperator

@@ -15,6 +15,22 @@ import pytest
 from conventions import ip_rff_mkpkm
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from internals import (
+    columns,
+    decompositions,
+    feature_steps,
+    hard_passes,
+    linalg,
+    objective,
+    passes,
+    sample,
+    seeding,
+    streams,
+    swaps,
+    tiles,
+    tree,
+)
+from internals import search_module as search
 from numpy.testing import assert_array_equal
 from scipy import sparse
 from scipy.cluster.hierarchy import is_monotonic, is_valid_linkage
@@ -24,17 +40,6 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.utils import get_tags
 
 import rffpk
-from rffpk._anneal import (
-    decompositions,
-    feature_steps,
-    hard_passes,
-    objective,
-    search,
-    seeding,
-    swaps,
-)
-from rffpk._rows import passes, sample, streams
-from rffpk._utils import columns, linalg, tiles, tree
 from rffpk.maps import fourier, neighbours, outliers, whitening
 
 EXAMPLES = int(os.environ.get("RFFPK_FUZZ", "60"))

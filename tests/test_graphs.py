@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import pytest
 from conventions import ip_rff_mkpkm
+from internals import square
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import coo_array, csr_array, csr_matrix, diags
 from sklearn.base import clone
@@ -234,6 +235,6 @@ def test_sparse_kernels_are_written_out(monkeypatch):
     fused = rffpk.MKKM(2, kernels="precomputed", random_state=0)
     expected = clone(fused).fit([K.toarray(), K.toarray()]).labels_
     assert_array_equal(fused.fit([K, K.toarray()]).labels_, expected)
-    monkeypatch.setattr("rffpk._utils.square.fits_memory", lambda needed: False)
+    monkeypatch.setattr(square, "fits_memory", lambda needed: False)
     with pytest.raises(MemoryError, match="X is a sparse kernel .*DiffusionPowerKMeans"):
         exact.fit(K)

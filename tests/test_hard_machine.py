@@ -10,12 +10,19 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
+from internals import (
+    Assignment,
+    Need,
+    Unit,
+    add,
+    hard_passes,
+    make_rows,
+    one_pass,
+    remove,
+    settling_pass,
+    step,
+)
 from numpy.testing import assert_array_equal
-
-from rffpk._anneal import hard_passes
-from rffpk._anneal.hard_passes import Assignment, Need, add, remove, settling_pass, step
-from rffpk._rows.passes import make_rows, one_pass
-from rffpk._utils.arrays import Unit
 
 LEAST, MOST = 20, 60  # centroids
 booleans = st.booleans()

@@ -12,10 +12,9 @@ import time
 
 import numpy as np
 import pytest
+from internals import LONG, basis_of, eigh, interruptible, interrupts, linalg, pivoted_cholesky, svd
 
 import rffpk
-from rffpk._utils.interrupts import LONG, interruptible
-from rffpk._utils.linalg import basis_of, eigh, pivoted_cholesky, svd
 
 pytestmark = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers here")
 
@@ -75,8 +74,8 @@ def test_long_decompositions_are_those_of_short_ones(monkeypatch):
     S = A.T @ A
     expected = eigh(S), eigh(S, subset_by_index=[37, 39]), svd(A), basis_of(A)
     cholesky = pivoted_cholesky(S, 0.0)
-    monkeypatch.setattr("rffpk._utils.linalg.LONG", 0.0)
-    monkeypatch.setattr("rffpk._utils.interrupts.LONG", 0.0)
+    monkeypatch.setattr(linalg, "LONG", 0.0)
+    monkeypatch.setattr(interrupts, "LONG", 0.0)
     found = eigh(S), eigh(S, subset_by_index=[37, 39]), svd(A), basis_of(A)
     for new, old in zip(found, expected):
         for a, b in zip(new, old):

@@ -4,13 +4,13 @@ from typing import get_args
 
 import numpy as np
 import pytest
+from internals import tiles
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import pairwise_distances
 from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
 from sklearn.preprocessing import KernelCenterer
 
 from rffpk import MKKM, KernelKMeans, center_kernel, normalize_kernel
-from rffpk._utils import tiles
 from rffpk.maps import kernels
 from rffpk.maps.kernels import FittedKernel, Specification, du2015, specification, specifications
 

@@ -6,13 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from internals import LEAST_WEIGHT, Fourier, Landmarks, make_rows, one_pass, shifted_features, store
 from numpy.testing import assert_allclose, assert_array_equal
 from test_pass import OUTPUTS, assert_close, assert_same_pass
 
 from rffpk import _core, _reference
-from rffpk._rows import store
-from rffpk._rows.passes import make_rows, one_pass, shifted_features
-from rffpk._utils.arrays import LEAST_WEIGHT, Fourier, Landmarks
 from rffpk.maps import neighbours as neighbours_module
 from rffpk.maps.neighbours import Neighbourhoods
 

@@ -6,6 +6,7 @@ import sys
 import numpy as np
 import pytest
 from conventions import weight_and_sparse_failures
+from internals import config
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize
 from sklearn.base import clone
@@ -14,7 +15,6 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from test_mkkm import GAMMAS, leading, prepared, projector, three_views
 
 from rffpk import LMKKM, AverageMKKM
-from rffpk._utils import config
 from rffpk.fusion.baselines import localised, row_weights, semidefinite
 
 

@@ -7,13 +7,10 @@ from functools import partial
 
 import numpy as np
 import pytest
+from internals import Assignment, Need, Unit, add, hard_passes, make_rows, one_pass, remove, step
 from sklearn.preprocessing import normalize
 
 from rffpk import Annealing, PowerKMeans, _core, _reference
-from rffpk._anneal import hard_passes
-from rffpk._anneal.hard_passes import Assignment, Need, add, remove, step
-from rffpk._rows.passes import make_rows, one_pass
-from rffpk._utils.arrays import Unit
 
 
 def given(n, d, k, c, weighted, dtype, seed=0):

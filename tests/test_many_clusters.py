@@ -4,6 +4,16 @@ import numpy as np
 import pytest
 from conventions import ip_rff_mkpkm
 from default_fits import fit
+from internals import (
+    MANY,
+    _accepted,
+    count_distinct,
+    hard_passes,
+    make_rows,
+    merged_centroids,
+    seed_centroids,
+    sparse_rows,
+)
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
 from scipy.spatial.distance import cdist
@@ -17,13 +27,6 @@ from rffpk import (
     RFFKernelPowerKMeans,
     _reference,
 )
-from rffpk._anneal import hard_passes
-from rffpk._anneal.feature_steps import count_distinct
-from rffpk._anneal.search import MANY
-from rffpk._anneal.seeding import merged_centroids, seed_centroids
-from rffpk._rows.draws import _accepted
-from rffpk._rows.passes import make_rows
-from rffpk._utils.columns import sparse_rows
 
 
 def mixture(n, k, d=8, seed=0):
@@ -128,7 +131,7 @@ def test_merged_centroids_are_those_of_the_clusters(weighted, sparse):
 @pytest.mark.parametrize("least_work", [0, np.inf], ids=["near", "all"])
 def test_clusters_of_few_rows_in_many_columns_have_merged_centroids(least_work, monkeypatch):
     """There rows of other clusters are hardly farther from a row than those of its own."""
-    monkeypatch.setattr("rffpk._anneal.hard_passes.LEAST_WORK", least_work)
+    monkeypatch.setattr(hard_passes, "LEAST_WORK", least_work)
     found, y = 0, np.repeat(np.arange(40), [300] * 10 + [8] * 30)
     for seed in range(5):
         random = np.random.RandomState(seed)

@@ -4,13 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from internals import Fourier, decompositions, make_rows, one_pass, power_constant, shifted_features
 from numpy.testing import assert_allclose
 
 from rffpk import RandomFourierFeatures
-from rffpk._anneal import decompositions
-from rffpk._rows.passes import make_rows, one_pass, shifted_features
-from rffpk._rows.sums import power_constant
-from rffpk._utils.arrays import Fourier
 
 
 def two_views(n, weight):

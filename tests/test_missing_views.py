@@ -12,6 +12,23 @@ import pytest
 from conventions import ip_rff_mkpkm
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from internals import (
+    LEAST_WEIGHT,
+    Fourier,
+    Rows,
+    coverage,
+    critical_exponent,
+    make_rows,
+    one_pass,
+    present_bits,
+    shifted_features,
+    take_steps,
+    there_of,
+    total_variance,
+    typical_critical_exponent,
+    view_penalty,
+    view_weights,
+)
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
 from sklearn.base import clone
@@ -20,11 +37,6 @@ from sklearn.metrics import normalized_mutual_info_score
 
 import rffpk
 from rffpk import Annealing, MultiKernelPowerKMeans, RFFMultiKernelPowerKMeans, Typicality
-from rffpk._anneal.decompositions import critical_exponent, typical_critical_exponent
-from rffpk._rows.passes import make_rows, one_pass, shifted_features, take_steps, total_variance
-from rffpk._rows.rows import Rows, coverage, present_bits, there_of
-from rffpk._rows.sums import LEAST_WEIGHT, view_penalty, view_weights
-from rffpk._utils.arrays import Fourier
 
 K, N = 4, 500
 MASKS = ["random", "blocks"]

@@ -7,6 +7,7 @@ import pickle
 import numpy as np
 import pytest
 from conventions import weight_and_sparse_failures
+from internals import leading_eigenvectors, tiles
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.datasets import make_blobs
@@ -14,8 +15,6 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from rffpk import LKAM, MKKM, MKKMMR, ONKC, AverageMKKM, center_kernel, normalize_kernel
-from rffpk._utils import tiles
-from rffpk._utils.linalg import leading_eigenvectors
 from rffpk.fusion.simplemkkm import SimpleMKKM
 
 FUSIONS = [

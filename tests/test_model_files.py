@@ -19,6 +19,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from conventions import ip_rff_mkpkm
+from internals import tensor_files
 from numpy.testing import assert_array_equal
 from scipy.sparse import csr_array
 from sklearn.cluster import KMeans
@@ -27,7 +28,6 @@ from sklearn.preprocessing import StandardScaler
 from test_docs import CLASSES, FITS
 
 import rffpk
-from rffpk._utils import tensor_files
 from rffpk.model_files import ESTIMATORS, RECORDS, ModelFileError, VersionError, save
 from rffpk.tables import TablePreprocessor
 

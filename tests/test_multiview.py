@@ -9,6 +9,16 @@ import oracles
 import printed
 import pytest
 from conventions import ip_rff_mkpkm
+from internals import (
+    FeatureRun,
+    FitContext,
+    Fourier,
+    WeightedViews,
+    make_rows,
+    one_pass,
+    power_weights,
+    typical_critical_exponent,
+)
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.datasets import make_blobs
@@ -24,13 +34,6 @@ from rffpk import (
     Typicality,
     _reference,
 )
-from rffpk._anneal.decompositions import typical_critical_exponent
-from rffpk._anneal.feature_steps import FeatureRun
-from rffpk._anneal.objective import WeightedViews
-from rffpk._anneal.search import FitContext
-from rffpk._rows.passes import make_rows, one_pass
-from rffpk._rows.sums import power_weights
-from rffpk._utils.arrays import Fourier
 
 PLAIN = {"sample": None, "n_frequencies": 64, "random_state": 0}
 

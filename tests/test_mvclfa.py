@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pytest
 from conventions import weight_and_sparse_failures
+from internals import procrustes
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.linalg import polar
 from sklearn.base import clone
@@ -13,7 +14,6 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from test_mkkm import GAMMAS, leading, prepared, projector, three_views
 
 from rffpk import MVCLFA, AverageMKKM
-from rffpk._utils.linalg import procrustes
 from rffpk.fusion.baselines import LateFusion
 
 

@@ -6,11 +6,10 @@ from functools import partial
 
 import numpy as np
 import pytest
+from internals import NarrowRows, feature_steps, hard_passes, narrow_rows
 
 import rffpk
 from rffpk import Annealing, FuzzyCMeans, PowerKMeans, RFFKernelPowerKMeans, _core, _reference
-from rffpk._anneal import feature_steps, hard_passes
-from rffpk._utils.columns import NarrowRows, narrow_rows
 from rffpk.sources import from_array, from_npy
 
 TYPES = [np.float16, np.int8, np.uint8, "bfloat16"]

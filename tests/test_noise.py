@@ -5,6 +5,7 @@ import pickle
 import numpy as np
 import pytest
 from conventions import ip_rff_mkpkm
+from internals import sample
 from numpy.testing import assert_array_equal
 from scipy.sparse import csr_array
 from sklearn.base import clone
@@ -228,7 +229,7 @@ def as_source(rows, pieces=7):
 
 @pytest.fixture
 def small_sample(monkeypatch):
-    monkeypatch.setattr("rffpk._rows.sample._SAMPLE_ROWS", 1000)
+    monkeypatch.setattr(sample, "_SAMPLE_ROWS", 1000)
 
 
 @pytest.mark.parametrize("noise", ["auto", 0.1])

@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pytest
 from conventions import weight_and_sparse_failures
+from internals import leading_eigenvectors
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize
 from sklearn.datasets import make_blobs
@@ -13,7 +14,6 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from test_mkkm import GAMMAS, leading, prepared, projector, three_views
 
 from rffpk import ONKC, AverageMKKM
-from rffpk._utils.linalg import leading_eigenvectors
 from rffpk.fusion import baselines
 from rffpk.fusion.baselines import NearKernel, positive_eigenpairs, positive_part
 

@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from internals import hard_weights, power_weights
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.datasets import make_blobs, make_moons
@@ -16,7 +17,6 @@ from test_docs import CLASSES
 
 import rffpk
 from rffpk import Annealing, DiffusionPowerKMeans, FuzzyCMeans, PowerKMeans, RFFKernelPowerKMeans
-from rffpk._rows.sums import hard_weights, power_weights
 
 HARD = PowerKMeans(3, sample=60, random_state=0)
 SOFT = PowerKMeans(3, sample=60, annealing=Annealing(end=-3.0), random_state=0)

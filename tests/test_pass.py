@@ -8,13 +8,21 @@ import oracles
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from internals import (
+    Fourier,
+    Landmarks,
+    check_rows,
+    is_hard,
+    make_rows,
+    one_pass,
+    pass_of_block,
+    power_constant,
+    shifted_features,
+    total_variance,
+)
 from numpy.testing import assert_allclose, assert_array_equal
 
 from rffpk import PowerKMeans, _core, _reference
-from rffpk._rows.passes import make_rows, one_pass, pass_of_block, shifted_features, total_variance
-from rffpk._rows.sums import is_hard, power_constant
-from rffpk._utils.arrays import Fourier, Landmarks
-from rffpk._utils.validation import check_rows
 
 OUTPUTS = ("labels", "memberships", "distances", "nearest", "second", "features")
 

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from conventions import ip_rff_mkpkm
+from internals import without
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csc_array, csr_array
 from sklearn.datasets import load_digits, make_blobs, make_moons
@@ -29,7 +30,6 @@ from rffpk import (
     describe,
     plot,
 )
-from rffpk._utils.messages import without
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("agg")

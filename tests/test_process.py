@@ -10,12 +10,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from internals import messages, whole_file
 from sklearn.exceptions import ConvergenceWarning
 from test_docs import FITS
 
 import rffpk
-from rffpk._utils import messages
-from rffpk._utils.files import whole_file
 from rffpk.profiles import describe
 
 PACKAGE = Path(rffpk.__file__).parent

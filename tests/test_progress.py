@@ -7,12 +7,12 @@ import sys
 
 import numpy as np
 import pytest
+from internals import messages
 from sklearn.base import clone
 from sklearn.datasets import make_blobs
 from sklearn.model_selection import GridSearchCV
 
 import rffpk
-from rffpk._utils import messages
 
 X = make_blobs(200, 4, centers=3, random_state=0)[0]
 CLUSTERERS = [

@@ -3,14 +3,12 @@ thresholds are far from what chance gives: 5 standard deviations, or probabiliti
 
 import numpy as np
 import pytest
+from internals import Sampling, make_rows, sample_arrays, seed_centroids
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import chi2
 
 import rffpk
 from rffpk import _core
-from rffpk._anneal.seeding import seed_centroids
-from rffpk._rows.passes import make_rows
-from rffpk._rows.sample import Sampling, sample_arrays
 
 DRAWS = 1000
 STEP = np.array([0.7, -0.4, 0.2, 0.5])  # from one row to the other

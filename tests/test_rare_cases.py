@@ -9,16 +9,21 @@ import numpy as np
 import pytest
 import scipy.linalg
 from conventions import ip_rff_mkpkm
+from internals import (
+    Ending,
+    PowerMean,
+    WeightedViews,
+    config,
+    exponent_of_gram,
+    fixed_signs,
+    k_means_plus_plus,
+    over_eigenvalues,
+    typical_critical_exponent,
+)
 from numpy.testing import assert_allclose, assert_array_equal
 
 import rffpk
-from rffpk._anneal.convergence_warnings import Ending
-from rffpk._anneal.decompositions import exponent_of_gram, typical_critical_exponent
-from rffpk._anneal.objective import PowerMean, WeightedViews
-from rffpk._anneal.seeding import k_means_plus_plus
 from rffpk._reference import TYPICALITY, fused_pass
-from rffpk._utils import config
-from rffpk._utils.linalg import fixed_signs, over_eigenvalues
 from rffpk.fusion.famkkm import Alternation
 from rffpk.maps.spectrum import Spectrum
 

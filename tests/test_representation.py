@@ -3,10 +3,10 @@
 from email.message import Message
 
 import pytest
+from internals import estimator
 from sklearn.utils import estimator_html_repr
 
 import rffpk
-from rffpk._utils import estimator
 
 
 @pytest.mark.parametrize("model", [rffpk.PowerKMeans(3), rffpk.SMKC(), rffpk.DiffusionMap()])

@@ -4,19 +4,18 @@ import math
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
-
-from rffpk._anneal.search import (
+from internals import (
     NOISE,
     Schedule,
     Stage,
     StageEnd,
     Start,
+    Step,
     different_starts,
     from_merged_centroids,
     stages_of,
 )
-from rffpk._rows.sums import Step
+from numpy.testing import assert_allclose
 
 ADAPTIVE = Schedule(start=-1.0, end=-math.inf, max_iter=1000, tol=1e-4)
 SOFT = Step(0.5, 1.0, 1.0, 0.0, 0.0, 2, False, 0.0)

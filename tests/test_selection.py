@@ -6,6 +6,14 @@ from itertools import product
 
 import numpy as np
 import pytest
+from internals import (
+    eigengap_scores,
+    height_scores,
+    intrinsic_dimension,
+    kernel_coordinates,
+    mode_counts,
+    rare_share,
+)
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array, diags
 from scipy.sparse.csgraph import connected_components
@@ -32,14 +40,6 @@ from rffpk import (
     RFFKernelPowerKMeans,
     RFFMultiKernelPowerKMeans,
     select_n_clusters,
-)
-from rffpk._anneal.kernel_rows import kernel_coordinates
-from rffpk._anneal.witnesses import (
-    eigengap_scores,
-    height_scores,
-    intrinsic_dimension,
-    mode_counts,
-    rare_share,
 )
 from rffpk.maps.kernels import FittedKernel, Specification
 from rffpk.maps.spectrum import Spectrum, eigengaps

@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 import pytest
 from conventions import weight_and_sparse_failures
+from internals import linalg
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.linalg import svd
 from sklearn.base import clone
@@ -17,7 +18,6 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.utils.estimator_checks import check_estimator
 
-from rffpk._utils import linalg
 from rffpk.fusion import smkc_solver
 from rffpk.fusion.base import WeightedRows
 from rffpk.fusion.smkc import SMKC

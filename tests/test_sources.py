@@ -13,6 +13,7 @@ import pytest
 from conventions import ip_rff_mkpkm
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from internals import Reservoir, Sampling, column_moments, row_keys, sample_arrays, streams
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.datasets import make_blobs
@@ -27,9 +28,6 @@ from rffpk import (
     RFFKernelPowerKMeans,
     RFFMultiKernelPowerKMeans,
 )
-from rffpk._rows import streams
-from rffpk._rows.draws import Reservoir, row_keys
-from rffpk._rows.sample import Sampling, column_moments, sample_arrays
 from rffpk.sources import from_array, from_arrow, from_dask, from_npy, from_parquet, spill
 
 N, D, K = 23_000, 5, 4

@@ -8,6 +8,24 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from internals import (
+    Fourier,
+    Landmarks,
+    Structure,
+    accurate_cost,
+    config,
+    decompositions,
+    distinct_rows,
+    make_rows,
+    one_pass,
+    pass_of_block,
+    projection_cost,
+    settling_pass,
+    shifted_features,
+    sparse_rows,
+    store,
+    written_out,
+)
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
@@ -27,21 +45,7 @@ from rffpk import (
     cmeans,
     load,
 )
-from rffpk._anneal import decompositions
-from rffpk._anneal.hard_passes import settling_pass
 from rffpk._core import use_thread_work
-from rffpk._rows import store
-from rffpk._rows.passes import (
-    accurate_cost,
-    make_rows,
-    one_pass,
-    pass_of_block,
-    shifted_features,
-)
-from rffpk._rows.store import projection_cost, written_out
-from rffpk._utils import config
-from rffpk._utils.arrays import Fourier, Landmarks, Structure
-from rffpk._utils.columns import distinct_rows, sparse_rows
 
 CLUSTERERS = [PowerKMeans, FuzzyCMeans, RFFKernelPowerKMeans]
 EVERY = [*CLUSTERERS, DiffusionPowerKMeans, KernelKMeans, KernelPowerKMeans]

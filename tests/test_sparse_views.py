@@ -9,6 +9,7 @@ import pytest
 from conventions import ip_rff_mkpkm
 from hypothesis import given
 from hypothesis import strategies as st
+from internals import Fourier, Structure, make_rows, one_pass, sparse_rows
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.base import clone
@@ -37,9 +38,6 @@ from rffpk import (
     load,
 )
 from rffpk._core import use_thread_work
-from rffpk._rows.passes import make_rows, one_pass
-from rffpk._utils.arrays import Fourier, Structure
-from rffpk._utils.columns import sparse_rows
 
 EVERY = [
     RFFMultiKernelPowerKMeans, MultiKernelPowerKMeans, AverageMKKM, MKKM, SimpleMKKM, MKKMMR, LKAM,

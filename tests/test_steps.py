@@ -7,12 +7,18 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from internals import (
+    Fourier,
+    Stage,
+    make_rows,
+    one_pass,
+    shifted_features,
+    take_steps,
+    total_variance,
+)
 from numpy.testing import assert_allclose, assert_array_equal
 
 from rffpk import Annealing, PowerKMeans, _core, _reference
-from rffpk._anneal.search import Stage
-from rffpk._rows.passes import make_rows, one_pass, shifted_features, take_steps, total_variance
-from rffpk._utils.arrays import Fourier
 
 CLOSE = (1e-8, 1e-12)
 

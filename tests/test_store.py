@@ -2,13 +2,10 @@
 
 import numpy as np
 import pytest
+from internals import Fourier, config, make_rows, one_pass, shifted_features, store
 from sklearn.datasets import make_blobs
 
 from rffpk import RFFKernelPowerKMeans
-from rffpk._rows import store
-from rffpk._rows.passes import make_rows, one_pass, shifted_features
-from rffpk._utils import config
-from rffpk._utils.arrays import Fourier
 
 
 def rows_of(n, shapes, dtype=np.float64, weight=None):

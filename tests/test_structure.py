@@ -107,6 +107,16 @@ def test_only_public_names_of_other_packages_are_imported():
                 assert not private, f"{path.stem}: {private}"
 
 
+def test_tests_import_private_modules_through_one_page():
+    """The list of what may not change without them; the core and the twin are contracts."""
+    folder = Path(__file__).parent
+    for path in sorted(folder.glob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom) and node.level == 0 and path.stem != "internals":
+                private = node.module.startswith(("rffpk._anneal", "rffpk._rows", "rffpk._utils"))
+                assert not private, f"{path.name} imports {node.module}"
+
+
 @pytest.mark.promise("Process-wide state", "`import rffpk` imports nothing that is optional.")
 def test_the_package_imports_nothing_that_is_optional(python):
     """Besides what a part of scikit-learn imports, which is most of the time."""

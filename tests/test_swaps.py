@@ -6,14 +6,9 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from internals import FeatureRun, FitContext, PowerMean, make_rows, shifted_features, swaps
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.spatial.distance import cdist
-
-from rffpk._anneal import swaps
-from rffpk._anneal.feature_steps import FeatureRun
-from rffpk._anneal.objective import PowerMean
-from rffpk._anneal.search import FitContext
-from rffpk._rows.passes import make_rows, shifted_features
 
 N, K = 300, 6
 

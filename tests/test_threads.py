@@ -15,12 +15,12 @@ import joblib
 import numpy as np
 import pytest
 import threadpoolctl
+from internals import config
 from numpy.testing import assert_array_equal
 from sklearn.cluster import KMeans
 
 import rffpk
 from rffpk import _core, _reference
-from rffpk._utils import config
 
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 needs_timers = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers here")

@@ -5,6 +5,7 @@ import pickle
 import numpy as np
 import pytest
 from conventions import ip_rff_mkpkm
+from internals import groups, means, merged, tree, ward
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.cluster.hierarchy import is_monotonic, is_valid_linkage, linkage
 from scipy.spatial.distance import pdist, squareform
@@ -12,8 +13,6 @@ from sklearn.datasets import make_blobs
 from sklearn.exceptions import NotFittedError
 
 import rffpk
-from rffpk._utils import tree
-from rffpk._utils.tree import groups, means, merged, ward
 
 X = make_blobs(150, 4, centers=6, cluster_std=2.0, random_state=0)[0]
 CLASSES = [

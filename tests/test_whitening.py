@@ -6,6 +6,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from internals import sparse_rows
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from scipy.stats import norm
@@ -16,7 +17,6 @@ from sklearn.preprocessing import scale
 import rffpk
 from rffpk import DiffusionMap, DiffusionPowerKMeans, FuzzyCMeans, PowerKMeans, diffusion
 from rffpk import RFFMultiKernelPowerKMeans as MultiView
-from rffpk._utils.columns import sparse_rows
 from rffpk.maps.neighbours import n_mutual, settled_labels
 from rffpk.maps.whitening import fit_whitening
 

@@ -8,7 +8,6 @@ from typing import Any, Literal, NamedTuple, get_args
 
 from rffpk._anneal.objective import PowerMean
 from rffpk._anneal.search import (
-    MANY,
     SOME,
     Plan,
     Schedule,
@@ -18,6 +17,7 @@ from rffpk._anneal.search import (
     from_merged_centroids,
     given_starts,
 )
+from rffpk._rows.draws import MANY
 from rffpk._utils import validation
 from rffpk._utils.bases import BaseEstimator
 from rffpk._utils.estimator import parameters

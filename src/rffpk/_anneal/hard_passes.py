@@ -34,7 +34,7 @@ from scipy.sparse import csr_array
 from sklearn.metrics import euclidean_distances
 from sklearn.utils import gen_batches
 
-from rffpk._anneal.search import MANY
+from rffpk._rows.draws import MANY
 from rffpk._rows.passes import SLOT_ROWS, one_pass, pass_of_block, shifted_features
 from rffpk._rows.rows import Rows
 from rffpk._rows.store import pass_costs

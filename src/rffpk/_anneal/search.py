@@ -66,10 +66,6 @@ _HOPELESS = 1.02  # ... a start that is then 2 % above the best one will not bec
 # From so many clusters on starts that are not annealed begin at merged centroids.
 SOME = 20
 
-# From so many clusters on the cost of a fit is proportional to their number: initial centroids are
-# drawn, and centroids are moved, in batches. docs/annealing.md has the measurements.
-MANY = 100
-
 
 @dataclass(frozen=True)
 class Schedule:

@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rffpk._anneal.hard_passes import Assignment, Need, add, hard_plan, step
-from rffpk._anneal.search import MANY
-from rffpk._rows.draws import Draws, as_rows, uneven
+from rffpk._rows.draws import MANY, Draws, as_rows, uneven
 from rffpk._rows.passes import one_pass
 from rffpk._rows.rows import Rows, present_views
 from rffpk._rows.sums import Sums

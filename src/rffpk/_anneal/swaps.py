@@ -17,7 +17,8 @@ from sklearn.metrics import euclidean_distances
 
 from rffpk._anneal.feature_steps import FeatureRun, features_at
 from rffpk._anneal.hard_passes import Need, add, hard_plan, remove, step
-from rffpk._anneal.search import MANY, Stage
+from rffpk._anneal.search import Stage
+from rffpk._rows.draws import MANY
 from rffpk._rows.passes import one_pass
 from rffpk._rows.rows import Rows
 from rffpk._utils.arrays import Array

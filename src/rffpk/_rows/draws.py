@@ -26,6 +26,10 @@ from rffpk._utils.linalg import gaps_of
 
 _DRAWS = 4  # numbers that Philox has at one position of its counter
 
+# From so many clusters on the cost of a fit is proportional to their number: initial centroids are
+# drawn, and centroids are moved, in batches. docs/annealing.md has the measurements.
+MANY = 100
+
 
 def row_keys(seed: int, begin: int, n: int, weight: Array | None = None) -> NDArray[np.float64]:
     """The keys of the rows begin, ..., begin + n - 1; infinite for rows of weight zero."""

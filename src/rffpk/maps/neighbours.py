@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array, csr_matrix, diags
 
-from rffpk._anneal.search import MANY
 from rffpk._core import MOST_NEIGHBOURS
-from rffpk._rows.draws import Draws, as_rows, uneven
+from rffpk._rows.draws import MANY, Draws, as_rows, uneven
 from rffpk._rows.passes import make_rows, one_pass, unshifted
 from rffpk._utils import validation
 from rffpk._utils.arrays import LEAST_WEIGHT, Array, Landmarks
