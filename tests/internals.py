@@ -44,7 +44,7 @@ from rffpk._anneal.witnesses import (
     mode_counts,
     rare_share,
 )
-from rffpk._rows import dask_workers, passes, sample, store, streams
+from rffpk._rows import dask_workers, draws, passes, sample, store, streams
 from rffpk._rows.draws import MANY, Reservoir, _accepted, row_keys
 from rffpk._rows.passes import (
     accurate_cost,
@@ -59,6 +59,7 @@ from rffpk._rows.rows import Rows, coverage, present_bits, there_of
 from rffpk._rows.sample import Sampling, column_moments, sample_arrays
 from rffpk._rows.store import Storage, projection_cost, written_out
 from rffpk._rows.streams import make_stream
+from rffpk._rows.sums import LEAST_WEIGHT as LEAST_VIEW_WEIGHT
 from rffpk._rows.sums import (
     Step,
     empty_clusters,
@@ -106,6 +107,7 @@ from rffpk._utils.tree import groups, means, merged, ward
 from rffpk._utils.validation import check_rows
 
 __all__ = [
+    "LEAST_VIEW_WEIGHT",
     "LEAST_WEIGHT",
     "LONG",
     "MANY",
@@ -156,6 +158,7 @@ __all__ = [
     "decompositions",
     "different_starts",
     "distinct_rows",
+    "draws",
     "eigengap_scores",
     "eigh",
     "empty_clusters",

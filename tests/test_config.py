@@ -28,11 +28,11 @@ def test_report_of_the_configuration(capsys):
 
 
 def test_what_is_missing_or_slow_is_named(monkeypatch):
-    config = rffpk.show_config()
-    assert not any(each.startswith("matplotlib ") for each in config["missing"])
-    assert ("distributed (rffpk[dask])" in config["missing"]) == (find_spec("distributed") is None)
-    capped = config["isa"] != config["isa_levels"][-1]
-    assert any("RFFPK_ISA" in each for each in config["slow"]) == capped
+    shown = rffpk.show_config()
+    assert not any(each.startswith("matplotlib ") for each in shown["missing"])
+    assert ("distributed (rffpk[dask])" in shown["missing"]) == (find_spec("distributed") is None)
+    capped = shown["isa"] != shown["isa_levels"][-1]
+    assert any("RFFPK_ISA" in each for each in shown["slow"]) == capped
     monkeypatch.setenv("RFFPK_BACKEND", "numpy")
     monkeypatch.setattr(config, "thread_limits", lambda: {"affinity": 8, "quota": 1})
     monkeypatch.setattr(config, "available_memory", lambda: 2**20)

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from internals import (
     columns,
     decompositions,
+    draws,
     feature_steps,
     hard_passes,
     linalg,
@@ -442,7 +443,7 @@ SWITCHES = [
     (sample, "_SAMPLE_ROWS", (30, 150)), (sample, "_ROWS_A_CLUSTER", (2, 9)),
     (sample, "_GROWTH", (2,)), (hard_passes, "LEAST_ROWS", (1, 100)),
     (hard_passes, "LEAST_WORK", (1, 50_000)), (hard_passes, "_COST", (0.0, 500.0)),
-    (search, "SOME", (2, 4)), (search, "MANY", (3, 5)), (seeding, "_SEED_ROWS", (30,)),
+    (search, "SOME", (2, 4)), (draws, "MANY", (3, 5)), (seeding, "_SEED_ROWS", (30,)),
     (seeding, "_SEED_NUMBERS", (64,)), (seeding, "_ROWS_A_CENTROID", (2,)),
     (seeding, "_MERGED_NUMBERS", (100,)), (tree, "_MOST", (2, 5)), (tree, "_BLOCK", (2,)),
     (hard_passes, "_DIRECTIONS_WORK", (1,)), (hard_passes, "_LEAST_COLUMNS", (16,)),

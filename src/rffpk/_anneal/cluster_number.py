@@ -40,7 +40,7 @@ from rffpk._utils.validation import is_graph, is_option, is_precomputed
 from rffpk.maps.graphs import graph_diffusion
 from rffpk.maps.kernels import PRECOMPUTED, FittedKernel, matched
 from rffpk.maps.neighbours import NeighbourCount, Neighbourhoods, Shared, k_means
-from rffpk.maps.spectrum import Diffusion, diffusion, slow_labels
+from rffpk.maps.spectrum import Diffusion, Wanted, diffusion, slow_labels
 from rffpk.maps.whitening import fit_components
 
 # docs/clusters_number.md has the trials behind these.
@@ -207,7 +207,7 @@ def _tables(model: Any, sample: RowSample, spherical: bool, n_threads: int) -> d
 
 def _of_graph(X: Columns, weight: Array | None) -> _Evidence:
     """What the witnesses who need no distances say of the nodes of a graph of affinities."""
-    found = graph_diffusion(X, weight, _SEPARATED, _PAIRS, None)
+    found = graph_diffusion(X, weight, _SEPARATED, Wanted(_PAIRS), None)
     edges, n, spectrum = found.graph, X.shape[0], found.spectrum
     degrees = np.asarray(edges.sum(axis=1)).ravel()
     r = max((edges.nnz - np.count_nonzero(edges.diagonal())) / n, 1.0)
@@ -268,8 +268,8 @@ def _graphs(some: Part, spherical: bool, random: Any, n_threads: int) -> list[Di
         rows += [(each, 1, Shared()) for each in whitened]
     return [
         diffusion(
-            each, weight, (n, n), NeighbourCount(None, times), _SEPARATED, _PAIRS, None, False,
-            random, n_threads, shared=shared,
+            each, weight, (n, n), NeighbourCount(None, times), _SEPARATED, Wanted(_PAIRS), None,
+            False, random, n_threads, shared=shared,
         )
         for each, times, shared in rows
     ]  # fmt: skip

@@ -90,8 +90,7 @@ def largest_eigenvalue(matrix: Array | LinearOperator) -> float:
     n = matrix.shape[0]
     if n <= DENSE:
         return float(eigh((matrix + matrix.T) / 2, subset_by_index=[n - 1, n - 1])[0][0])
-    start = np.random.default_rng(0).standard_normal(n)
-    return float(eigsh(matrix, 1, which="LA", v0=start, return_eigenvectors=False, **RANDOM)[0])
+    return float(leading_eigenvectors(lambda v: matrix @ v, 1, n)[0][0])
 
 
 def leading_eigenvectors(

@@ -21,13 +21,13 @@ from rffpk.maps.components import Parts
 from rffpk.maps.graphs import PRECOMPUTED, GraphDiffusion, check_no_choice, graph_diffusion
 from rffpk.maps.neighbours import NeighbourCount, Shared, landmark_numbers, settled_labels
 from rffpk.maps.spectrum import (
-    LEAST_PAIRS,
     MAX_CLUSTERS,
     Diffusion,
+    Wanted,
     diffusion,
-    n_pairs,
     slow_labels,
     suggested_n_clusters,
+    wanted_pairs,
 )
 from rffpk.maps.whitening import Components, Whitening, fit_components
 
@@ -193,16 +193,16 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         automatic = isinstance(self.n_components, str) and isinstance(self.time, str)
         rough = n_clusters is not None and automatic
         first = k if isinstance(self.n_components, str) else max(k, self.n_components)
-        pairs = n_pairs(first, LEAST_PAIRS) if rough else n_pairs(first)
+        wanted = wanted_pairs(first, rough)
         # Components last for ever: beside k of them no other function counts.
         enough = max(k, 2) if rough else None
-        pairs, enough = (0, None) if graph == "never" else (pairs, enough)
+        wanted, enough = (Wanted(0), None) if graph == "never" else (wanted, enough)
         found: Diffusion | GraphDiffusion
         if self.metric == PRECOMPUTED:
-            found = graph_diffusion(X, weight, k, pairs, enough)
+            found = graph_diffusion(X, weight, k, wanted, enough)
         else:
             found = self._diffusion(
-                X, weight, k, times, pairs, enough, scales, graph == "if shown",
+                X, weight, k, times, wanted, enough, scales, graph == "if shown",
                 shared or Shared(),
             )  # fmt: skip
             landmarks = found.neighbourhoods.landmarks
@@ -249,8 +249,8 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         self._n_features_out = self.n_components_
 
     def _diffusion(
-        self, X: Columns, weight: Array | None, k: int, times: int, pairs: int, enough: int | None,
-        scales: Array | None, only_shown: bool, shared: Shared,
+        self, X: Columns, weight: Array | None, k: int, times: int, wanted: Wanted,
+        enough: int | None, scales: Array | None, only_shown: bool, shared: Shared,
     ) -> Diffusion:  # fmt: skip
         """The diffusion among neighbours; sets how these rows are whitened."""
         random = validation.check_random_state(self.random_state)
@@ -267,7 +267,7 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         sparse = isinstance(rows, SparseRows)
         return diffusion(
             rows, weight, landmark_numbers(self.n_landmarks, len(rows), k, sparse, rows.shape[1]),
-            NeighbourCount(r, times), k, pairs, enough,
+            NeighbourCount(r, times), k, wanted, enough,
             self._spherical and self._whitening is None, random, n_threads, only_shown,
             shared((self.whitening_, "graphs"), lambda: Shared(shared.times)),
         )  # fmt: skip

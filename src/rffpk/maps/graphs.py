@@ -14,7 +14,7 @@ from rffpk._utils.columns import Columns, SparseRows
 from rffpk._utils.validation import is_option
 from rffpk.maps.components import INSIDE, Components, Parts, Valley, divided, quantile
 from rffpk.maps.kernels import have_triangles
-from rffpk.maps.spectrum import Spectrum, Walk, decompose
+from rffpk.maps.spectrum import Spectrum, Walk, Wanted, decompose
 
 PRECOMPUTED = "precomputed"
 
@@ -123,7 +123,7 @@ def graph_diffusion(
     X: Columns,
     weight: Array | None,
     k: int,
-    pairs: int,
+    wanted: Wanted,
     enough: int | None,
 ) -> GraphDiffusion:
     """The walk along the edges of a graph, in proportion to their affinities and to the weights of
@@ -145,10 +145,11 @@ def graph_diffusion(
     kept = parts.kept
     weighted = weighted[kept][:, kept]
     degrees = np.asarray(weighted.sum(axis=1)).ravel()
-    pairs = pairs if enough is None or parts.n_kept < enough else parts.n_kept - 1
+    if enough is not None and parts.n_kept >= enough:
+        wanted = Wanted(parts.n_kept - 1)
     scale = diags(1 / np.sqrt(degrees))
     walk = Walk(csr_matrix((eye_array(len(degrees)) + scale @ weighted @ scale) / 2))
-    spectrum, functions = decompose(walk, degrees, parts.labels, pairs, n_rows)
+    spectrum, functions = decompose(walk, degrees, parts.labels, wanted, n_rows)
     spectrum = replace(spectrum, gaps=np.minimum(2 * spectrum.gaps, 1))
     mu = 1 - spectrum.gaps
     extension = np.zeros((n, functions.shape[1]))

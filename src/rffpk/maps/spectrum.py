@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import qr
@@ -14,7 +14,7 @@ from sklearn.metrics import euclidean_distances
 
 from rffpk._utils.arrays import Array
 from rffpk._utils.columns import Columns, dense
-from rffpk._utils.linalg import eigh, fixed_signs, in_range, svd
+from rffpk._utils.linalg import eigh, fixed_signs, in_range, leading_eigenvectors, svd
 from rffpk._utils.tree import groups, ward
 from rffpk.maps.components import Parts, divided, function_share, large_share, valley_of_rows
 from rffpk.maps.neighbours import (
@@ -43,7 +43,9 @@ MAX_CLUSTERS = 20
 
 # Eigenpairs that are computed at least, so that the largest gap shows; and where the number of
 # clusters is known, as some functions do not count.
-_PAIRS, LEAST_PAIRS = 32, 12
+_PAIRS, _LEAST_PAIRS = 32, 12
+
+_EXACT_NODES = 5000  # of graphs whose pairs are computed to rounding, at most
 
 
 @dataclass(frozen=True)
@@ -97,13 +99,22 @@ class Spectrum:
         return np.asarray(decay / np.linalg.norm(decay))
 
 
-def n_pairs(k: int, least: int = _PAIRS) -> int:
-    """How many eigenpairs to compute; half of them are accurate."""
-    return max(least, _PER_CLUSTER * k)
+class Wanted(NamedTuple):
+    """Slow eigenpairs that are wanted."""
+
+    pairs: int
+    exact: bool = False  # or as accurate as clusters need them, the first half of them
+
+
+def wanted_pairs(k: int, rough: bool) -> Wanted:
+    """For k clusters, where functions are only clustered, or for themselves."""
+    if rough:
+        return Wanted(max(_LEAST_PAIRS, _PER_CLUSTER * k))
+    return Wanted(max(_PAIRS, _PER_CLUSTER * k), exact=True)
 
 
 def decompose(
-    walk: Walk, degrees: Array, labels: Array, pairs: int, n_rows: int
+    walk: Walk, degrees: Array, labels: Array, wanted: Wanted, n_rows: int
 ) -> tuple[Spectrum, Array]:
     """The slow eigenpairs of the random walk on a graph, D^-1 A f = mu f, sum_i d_i f_i^2 = sum_i
     d_i, from the matrix D^-1/2 A D^-1/2 and its connected components; the functions f are (m, q).
@@ -114,10 +125,13 @@ def decompose(
     share = degrees / degrees.sum()
     root = np.sqrt(share)
     constant = _indicators(root, labels)
-    count = min(pairs, len(degrees) - 1)
+    count = min(wanted.pairs, len(degrees) - 1)
     gaps, vectors = np.zeros(constant.shape[1] - 1), constant[:, 1:]
-    if (wanted := count - len(gaps)) > 0:
-        values, others = slow_pairs(walk, root, constant, max(wanted, _BLOCK))
+    if (more := count - len(gaps)) > 0:
+        if wanted.exact and len(degrees) <= _EXACT_NODES:
+            values, others = leading_eigenvectors(without(walk, constant), more, len(degrees))
+        else:
+            values, others = slow_pairs(walk, root, constant, max(more, _BLOCK))
         gaps = np.r_[gaps, np.clip(1 - values, 0, 1)]
         vectors = np.hstack([vectors, fixed_signs(others)])
     functions = vectors[:, :count] / root[:, None]
@@ -197,6 +211,11 @@ class Walk:
         return Walk(csr_matrix((groups if self.back is None else once).T @ once))
 
 
+def without(walk: Walk, known: Array) -> Callable[[Array], Array]:
+    """Products with the walk, but with zero for orthonormal eigenvectors that are known."""
+    return lambda v: walk @ v - known @ (known.T @ v)
+
+
 def slow_pairs(walk: Walk, root: Array, constant: Array, block: int) -> tuple[Array, Array]:
     """The largest eigenvalues, falling, and their eigenvectors, `block` of each, the first half as
     accurate as clusters need them, of a walk whose eigenvalues are from zero to one. `constant` are
@@ -205,11 +224,7 @@ def slow_pairs(walk: Walk, root: Array, constant: Array, block: int) -> tuple[Ar
     Neighbours are merged, and so are their groups, until few are left. The eigenvectors of each
     graph are where those of the one that it was made of begin: a subspace iteration with Chebyshev
     filters of a low degree has to smooth them within groups only."""
-
-    def multiply(v: Array) -> Array:
-        return walk @ v - constant @ (constant.T @ v)
-
-    n = len(root)
+    multiply, n = without(walk, constant), len(root)
     block, half = min(block, n), (block + 1) // 2
     if n <= max(_DENSE, _DENSE_A_VECTOR * block):
         dense = multiply(np.eye(n))
@@ -294,7 +309,7 @@ def diffusion(
     numbers: tuple[int, int],
     count: NeighbourCount,
     k: int,
-    pairs: int,
+    wanted: Wanted,
     enough: int | None,
     spherical: bool,
     random: Any,
@@ -314,12 +329,12 @@ def diffusion(
     parts = graph.parts
     labels, few = parts.labels, enough is not None and parts.n_kept >= enough
     if enough is not None and few:
-        labels, pairs = _nearest_joined(graph, enough), enough - 1
-    pairs = 0 if only_shown and not parts.show_clusters(k) else pairs
+        labels, wanted = _nearest_joined(graph, enough), Wanted(enough - 1)
+    wanted = Wanted(0) if only_shown and not parts.show_clusters(k) else wanted
     walk = _walk(graph.weights, graph.degrees, graph.mass)
     spectrum, functions = shared(
-        (count, pairs, few),
-        lambda: decompose(walk, graph.degrees, labels, pairs, graph.n_sampled),
+        (count, wanted, few),
+        lambda: decompose(walk, graph.degrees, labels, wanted, graph.n_sampled),
     )
     mu = 1 - spectrum.gaps
     extension = functions / np.sqrt(np.where(mu > 0, mu, np.inf))
