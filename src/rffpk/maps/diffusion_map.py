@@ -100,7 +100,8 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         sigma^2 of the weights exp(-||x - c||^2 / (2 sigma^2)) of the neighbors c of a row x.
     eigenvalues_ : ndarray of shape (n_functions,)
         Eigenvalues of the walk in falling order, without that of the constant function; none in a
-        clustering of the columns.
+        clustering of the columns. In a map of its own they are exact up to 5000 nodes; else 1
+        minus those of the first half is within some hundredths.
     time_ : float
         Length of the walks; 0 in a clustering of the columns, which `transform` then returns.
     n_components_ : int
