@@ -338,6 +338,15 @@ def test_a_killed_worker_changes_nothing(rows, client):
 # ---- what is left as it was ---------------------------------------------------------------------
 
 
+def test_an_error_of_a_partition_that_looks_like_a_slow_transfer_ends_the_fit(rows, client):
+    def fail(block):
+        raise TimeoutError("the storage did not answer")
+
+    X = divided(rows).map_blocks(fail, dtype=rows.dtype, meta=np.empty((0, 0), rows.dtype))
+    with pytest.raises(TimeoutError, match="the storage did not answer"):
+        PowerKMeans(3, random_state=0).fit(X)
+
+
 @pytest.mark.promise(
     "Process-wide state",
     "The size above which Dask warns of large arguments is raised while one is sent, and restored.",

@@ -32,6 +32,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from rffpk import (
+    RMKKM,
     Annealing,
     KernelKMeans,
     KernelPowerKMeans,
@@ -516,8 +517,7 @@ def test_one_cluster_and_as_many_as_rows(blobs, k):
         assert_allclose(model.inertia_, expected, atol=1e-10)
 
 
-# ---- components
-# --------------------------------------------------------------------------------------
+# ---- components ----------------------------------------------------------------------------------
 
 
 @given(st.integers(2, 40), st.integers(1, 6), st.integers(0, 1000))
@@ -796,3 +796,18 @@ def test_components_keep_to_the_memory_limit(monkeypatch):
     for cache in (False, 1000):
         KernelKMeans(4, kernel="linear", cache=cache, random_state=0).fit(X)
     assert numbers == [70, 48]
+
+
+@pytest.mark.parametrize("cls", [MultiKernelPowerKMeans, RMKKM])
+def test_the_kernels_of_a_bank_are_normalised_before_any_shift(cls):
+    """Their cosines are those with the origin, not with the mean of the rows."""
+    X = load_iris().data
+    model = cls(3, kernels="du2015", random_state=0).fit(X)
+    matrices = [kernels.FittedKernel(X, spec).matrix() for spec in kernels.du2015(X)]
+    K = np.tensordot(model._alpha, matrices, 1)
+    clusters = [np.flatnonzero(model.labels_ == j) for j in range(3)]
+    within = [np.trace(K[np.ix_(i, i)]) - K[np.ix_(i, i)].sum() / len(i) for i in clusters]
+    assert_allclose(model.inertia_, sum(within), rtol=1e-9)
+    assert_array_equal(model.predict(X), model.labels_)
+    large = cls(3, kernels="du2015", random_state=0).fit((X * 1e5).astype(np.float32))
+    assert np.isfinite(large.inertia_)  # what is normalised does not overflow

@@ -202,6 +202,25 @@ def test_rare_combinations_of_words_are_no_noise(d, words, tmp_path):
     assert_array_equal(rffpk.load(tmp_path / "model.safetensors").predict(rows), model.labels_)
 
 
+@pytest.mark.parametrize("noise", [0.1, "auto"])
+def test_rows_with_words_may_be_dense_or_sparse_in_predict(noise):
+    rows = rows_with_words(300, 3, 1, 0)
+    for fitted in (rows, csr_array(rows)):
+        model = PowerKMeans(4, noise=noise, random_state=0).fit(fitted)
+        assert_array_equal(model.predict(rows), model.predict(csr_array(rows)))
+        assert_array_equal(model.predict(rows), model.labels_)
+
+
+def test_words_as_far_apart_as_the_numbers_vary_are_words_whatever_rounding_does():
+    random = np.random.default_rng(0)
+    number = random.standard_normal(2000)
+    words = np.eye(2)[random.integers(2, size=2000)]
+    X = np.column_stack([(number - number.mean()) / number.std(), words])
+    for scale in (1 - 1e-7, 1 + 1e-7):
+        found = PowerKMeans(2, noise=0.1, random_state=0).fit(X * [scale, 1, 1])
+        assert_array_equal(found._outliers.columns, [0])
+
+
 def test_a_far_row_is_noise_though_its_column_has_two_values():
     rows = np.hstack([noisy_rows()[0], np.zeros((660, 1))])
     rows[7, -1] = 1e4

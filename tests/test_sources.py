@@ -555,8 +555,10 @@ def test_npy_files_that_cannot_be_read(tmp_path):
     with pytest.raises(ValueError, match="is not a .npy file that can be read: mmap length is"):
         [*source()]
     np.savez(tmp_path / "archive.npz", whole)
-    with pytest.raises(ValueError, match="archive.npz is not a .npy file"):
-        from_npy(tmp_path / "archive.npz")
+    (tmp_path / "damaged.npz").write_bytes((tmp_path / "archive.npz").read_bytes()[:-30])
+    for name in ("archive.npz", "damaged.npz"):
+        with pytest.raises(ValueError, match=f"{name} is not a .npy file"):
+            from_npy(tmp_path / name)
     np.save(tmp_path / "narrow", np.ones((2, 3)))
     np.save(tmp_path / "wide", np.ones((2, 4)))
     np.save(tmp_path / "empty", np.empty((0, 4)))

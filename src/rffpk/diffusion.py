@@ -229,7 +229,7 @@ def _apart(mapped: DiffusionMap, centers: Array, gaps: Array) -> Array:
     nearest = landmarks[pairwise_distances_argmin(centers, mapped.landmark_features_)]
     means = dense(cluster_means(landmarks, None, labels, nearest))
     near = euclidean_distances(in_range(means), squared=True)
-    least = max(near[other].min(), np.finfo(float).tiny)
+    least = max(near[other].min(), float(np.finfo(float).eps * near.max()))  # means may coincide
     return np.where(other, gaps.max() * np.maximum(near / least, 1), gaps)
 
 
@@ -500,6 +500,7 @@ def density_between(X: Columns, labels: Array, weight: Array | None) -> float:
     origin = centers.mean(axis=0)
     squares = _squares(x, centers, origin)
     ways = gaps_of((centers - origin) @ (centers - origin).T)
+    np.fill_diagonal(ways, 1.0)  # what is found there is left out
     # from the centroid of a row's cluster without the row itself, which it draws near
     rest = np.maximum(1 - p / masses[labels], 1e-6)
     own = squares[np.arange(len(X)), labels] / rest**2

@@ -125,11 +125,9 @@ def _names(paths: _Paths) -> list[str]:
 def _opened(name: str) -> tuple[np.dtype[Any], tuple[int, int], int]:
     """The type and shape of the array in a .npy file, and where its numbers begin."""
     try:
-        table = np.load(name, mmap_mode="r", allow_pickle=False)
+        table = np.lib.format.open_memmap(name, mode="r")
     except (ValueError, EOFError) as error:
         raise ValueError(f"{name} is not a .npy file that can be read: {error}.") from error
-    if not isinstance(table, np.memmap):
-        raise ValueError(f"{name} is not a .npy file that can be read: it is an archive.")
     order = "" if table.flags.c_contiguous else ", in Fortran order"
     if table.ndim != 2 or not table.shape[1] or order or table.dtype.kind not in "fiub":
         raise ValueError(

@@ -194,8 +194,12 @@ def _of_model(model: BaseEstimator, random: Any) -> dict[str, str]:
         )
     if isinstance(seed, np.random.RandomState):
         parameters["random_state"] = _bytes(random.get_state(legacy=False))
-    given = {name: _text(value) for name, value in parameters.items() if name not in _FREE}
-    return {"rffpk version": __version__, "class": type(model).__name__, **given}
+    return {"rffpk version": __version__, "class": type(model).__name__, **_texts(parameters)}
+
+
+def _texts(parameters: dict[str, Any]) -> dict[str, str]:
+    """What distinguishes the values of the parameters that results depend on."""
+    return {name: _text(value) for name, value in parameters.items() if name not in _FREE}
 
 
 def _text(value: Any) -> str:
@@ -203,7 +207,7 @@ def _text(value: Any) -> str:
     if isinstance(value, BaseEstimator):
         return f"{type(value).__name__}({_text(value.get_params(deep=False))})"
     if isinstance(value, dict):
-        return ", ".join(f"{name}={_text(each)}" for name, each in value.items())
+        return ", ".join(f"{name}={each}" for name, each in _texts(value).items())
     if isinstance(value, (list, tuple)):
         return f"[{', '.join(map(_text, value))}]"
     if hasattr(value, "__array__") and np.ndim(value):

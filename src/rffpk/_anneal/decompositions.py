@@ -23,7 +23,7 @@ from rffpk._rows.sums import typicality
 from rffpk._utils.arrays import Array
 from rffpk._utils.columns import SparseRows, centered_products, dense
 from rffpk._utils.linalg import DENSE, basis_of, eigh, largest_eigenvalue
-from rffpk._utils.tiles import row_tiles, run_all
+from rffpk._utils.tiles import ROW_NUMBERS, row_tiles, run_all
 
 _FEATURE_ROWS = 1000  # Numbers of rows that the critical exponent is computed from. ...
 # ... With typicality decompositions for m rows cost O(m^3): fewer are taken.
@@ -404,7 +404,9 @@ def _components(rows: Rows, view: int, k: int | None) -> tuple[Array, Array]:
 
     tiles = row_tiles(*x.shape)
     z = weighted(slice(None)) if x.shape[1] > len(x) else None
-    gram = sum(run_all(products, tiles, n_threads)) if z is None else z @ z.T
+    # products of all tiles together take no more memory than the features
+    taller = row_tiles(len(x), x.shape[1], max(ROW_NUMBERS, x.shape[1] ** 2))
+    gram = sum(run_all(products, taller, n_threads)) if z is None else z @ z.T
     total = float(np.trace(gram))
     leading = k and components_for_clusters(gram.__matmul__, lambda: gram, total, len(gram), k)
     squares, vectors = leading[:2] if leading else _all_components(gram)

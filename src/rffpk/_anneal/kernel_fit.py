@@ -421,7 +421,7 @@ def measure(
             "contain. For the fitted rows, the score is -inertia_, and "
             "store_memberships=True keeps the memberships."
         )
-    # without k(x, x), which does not change the order of distances, where these are not known
+    # without k(x, x) where labels are wanted, as it does not change the order of distances
     with config.one_blas_thread():
         squares = _distances(model, xs, whole=want != "labels")
     if want == "labels":

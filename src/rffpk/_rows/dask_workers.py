@@ -180,6 +180,8 @@ def result_of(client: Any, future: Any) -> Any:
             wait(future, timeout=_LOOK)
             return future.result(timeout=_TRANSFER)
         except TimeoutError:
+            if future.status == "error":  # a task raised it
+                raise
             wait_for_workers(client)
         except CancelledError as error:
             raise RuntimeError(

@@ -101,7 +101,7 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
     eigenvalues_ : ndarray of shape (n_functions,)
         Eigenvalues of the walk in falling order, without that of the constant function; none in a
         clustering of the columns. In a map of its own they are exact up to 5000 nodes; else 1
-        minus those of the first half is within some hundredths.
+        minus one is some hundredths too large, and more in graphs that are long and thin.
     time_ : float
         Length of the walks; 0 in a clustering of the columns, which `transform` then returns.
     n_components_ : int
@@ -193,8 +193,8 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         k = n_clusters or MAX_CLUSTERS
         automatic = isinstance(self.n_components, str) and isinstance(self.time, str)
         rough = n_clusters is not None and automatic
-        first = k if isinstance(self.n_components, str) else max(k, self.n_components)
-        wanted = wanted_pairs(first, rough)
+        functions = 0 if isinstance(self.n_components, str) else int(self.n_components)
+        wanted = wanted_pairs(k, rough, functions)
         # Components last for ever: beside k of them no other function counts.
         enough = max(k, 2) if rough else None
         wanted, enough = (Wanted(0), None) if graph == "never" else (wanted, enough)

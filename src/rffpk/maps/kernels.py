@@ -355,8 +355,8 @@ class FittedKernel:
 
     `center`: at the mean feature, in which rows count by their `weight`, as they do in an estimated
     gamma; then perhaps `normalize`. A precomputed kernel is used without these changes. `shift`:
-    only differences of features matter, so that any kernel is centered at the mean of some rows,
-    which makes its values as small as the distances.
+    only differences of features matter, so that any kernel, as it is then, is centered at the mean
+    of some rows, which makes its values as small as the distances.
     """
 
     @np.errstate(over="ignore", invalid="ignore")  # kernels that are not finite are refused later
@@ -368,27 +368,31 @@ class FittedKernel:
         self.n_threads = n_threads
         self.definite = spec.is_definite()
         self.precomputed = spec.metric == PRECOMPUTED
-        center = (center and not self.precomputed) or shift
+        center = center and not self.precomputed
         self.counted = np.arange(self.n) if weight is None else np.flatnonzero(weight)
         self._origin: Array | None = None
-        by_differences = spec.metric == "rbf" or (spec.metric == "linear" and center)
+        by_differences = spec.metric == "rbf" or (
+            spec.metric == "linear" and (center or (shift and not spec.normalize))
+        )
         if by_differences and not isinstance(x, SparseRows):
             self._origin = _origin(x, weight)
         self.params = _resolved(spec, x, weight, random, n_threads)
-        # the rows whose mean the kernel is centered at, and their shares where they are not equal
-        self._some = self.counted[:: -(-len(self.counted) // _SHIFT_ROWS)] if shift else slice(None)
-        self._shares = None if weight is None or shift else weight / weight.sum()
+        # of the rows in the mean feature, where they are not equal
+        self._shares = None if weight is None else weight / weight.sum()
         self._columns: Array | None = None  # means, where the kernel is centered
         self._mean = 0.0
+        # <phi_i, c> and ||c||^2 with the mean feature c of some rows, where the kernel is shifted
+        self._products: Array | None = None
+        self._square = 0.0
         self._normalize = (normalize or spec.normalize) and not self.precomputed
         self._scale: tuple[float, float] | None = None
         self._raw_diagonal = np.diagonal(x).astype("f8") if self.precomputed else self._own(x)
         if center:
-            blocks = row_tiles(self.n, _SHIFT_ROWS if shift else self.n)
+            blocks = row_tiles(self.n, self.n)
             self._columns = np.concatenate(
-                run_all(lambda b: self._means(self._pairs(b, self._some)), blocks, n_threads)
+                run_all(lambda b: self._means(self._pairs(b, slice(None))), blocks, n_threads)
             )
-            self._mean = float(self._means(self._columns[self._some]))
+            self._mean = float(self._means(self._columns))
         self._inverse_norms, self.diagonal = self._finished_diagonal(
             self._raw_diagonal, self._columns
         )
@@ -398,12 +402,21 @@ class FittedKernel:
             apart = high - low > _APART * max(abs(high), abs(low))
             self._scale = low, (1 / (high - low) if apart else 1.0)
             self.diagonal = self._rescaled(self.diagonal)
+        if shift:
+            self._some = self.counted[:: -(-len(self.counted) // _SHIFT_ROWS)]
+            means = run_all(
+                lambda b: self.block(b, self._some).mean(axis=1),
+                row_tiles(self.n, _SHIFT_ROWS), n_threads,
+            )  # fmt: skip
+            self._products = np.concatenate(means)
+            self._square = float(self._products[self._some].mean())
+            self.diagonal = _centered_squares(self.diagonal, self._products, self._square)
 
     def is_finite(self) -> bool:
         """Whether the values are finite and within the range of the dtype, by some of them."""
         largest = np.finfo(self.dtype).max
-        means = self._raw_diagonal if self._columns is None else self._columns
-        return all(bool((np.abs(each) < largest).all()) for each in (self._raw_diagonal, means))
+        products = self.diagonal if self._products is None else self._products
+        return all(bool((np.abs(each) < largest).all()) for each in (self.diagonal, products))
 
     def drop_matrix(self) -> None:
         """Drop a precomputed matrix after its last use: new rows come with their kernels."""
@@ -416,16 +429,27 @@ class FittedKernel:
         """k(x_i, x_j) for some rows i and some columns j, float64, computed in each call."""
         means = None if self._columns is None else self._columns[rows]
         norms = None if self._inverse_norms is None else self._inverse_norms[rows]
-        return self._finished(self._pairs(rows, columns), means, norms, columns)
+        values = self._finished(self._pairs(rows, columns), means, norms, columns)
+        if self._products is not None:
+            values += self._square - self._products[columns]
+            values -= self._products[rows, None]
+        return values
 
     def cross(self, x: Array) -> tuple[Array, Array | None]:
         """k(x, x_j) for new rows x and all j, and k(x, x), None if the kernel is precomputed."""
         raw = x.astype(np.float64) if self.precomputed else self._raw(x, self.x)
-        means = None if self._columns is None else self._means(raw[:, self._some])
-        if self.precomputed:
-            return self._finished(raw, means, None), None
-        norms, diagonal = self._finished_diagonal(self._own(x), means)
-        return self._finished(raw, means, norms), diagonal
+        means = None if self._columns is None else self._means(raw)
+        norms = diagonal = None
+        if not self.precomputed:
+            norms, diagonal = self._finished_diagonal(self._own(x), means)
+        values = self._finished(raw, means, norms)
+        if self._products is not None:
+            products = values[:, self._some].mean(axis=1)
+            values += self._square - self._products
+            values -= products[:, None]
+            if diagonal is not None:
+                diagonal = _centered_squares(diagonal, products, self._square)
+        return values, diagonal
 
     def values(self, x: Array) -> Array:
         """k(x, x_j) for new rows x and all j."""
@@ -515,9 +539,7 @@ class FittedKernel:
         squared norms of centered features are zero if they are that up to rounding."""
         norms = None
         if means is not None:
-            size = np.abs(diagonal) + 2 * np.abs(means) + abs(self._mean)
-            centered = diagonal - 2 * means + self._mean
-            diagonal = np.where(centered > _ROUNDING * size, centered, 0)
+            diagonal = _centered_squares(diagonal, means, self._mean)
         if self._normalize:
             norms, diagonal = _inverse_norms(diagonal), (diagonal > 0).astype(np.float64)
         return norms, diagonal if self._scale is None else self._rescaled(diagonal)
@@ -525,6 +547,14 @@ class FittedKernel:
     def _rescaled(self, values: Array) -> Array:
         assert self._scale is not None
         return (values - self._scale[0]) * self._scale[1]
+
+
+def _centered_squares(diagonal: Array, means: Array, mean: float) -> Array:
+    """||phi_i - c||^2 from ||phi_i||^2, <phi_i, c> and ||c||^2; zero where it is that up to
+    rounding."""
+    size = np.abs(diagonal) + 2 * np.abs(means) + abs(mean)
+    centered = diagonal - 2 * means + mean
+    return np.where(centered > _ROUNDING * size, centered, 0)
 
 
 def _resolved(

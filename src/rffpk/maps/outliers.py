@@ -15,6 +15,7 @@ from rffpk._utils.arrays import Array
 from rffpk._utils.columns import (
     Columns,
     SparseRows,
+    dense,
     distinct_rows,
     distinct_tables,
     each,
@@ -39,6 +40,7 @@ _SORTED = 1000  # ... which is looked for among so many of them, and the least s
 _RESOLVED = 1e-3  # Logarithms of distances that differ by less are equal.
 _LEAST_MIXED = 0.05  # mean share of other rows among the neighbours of noise
 
+_EQUAL = 1 + 1e-5  # ratio of variances that are the same
 _ROUNDING = 8  # relative errors of the coordinates of a row that change a distance
 # The k-means cells of m rows: so many times the root of m, ...
 _CELLS_A_ROOT = 2
@@ -144,7 +146,7 @@ def _some_rows(X: Columns, rows: Array) -> Columns:
 def _to_last(X: Columns, nearest: Neighbourhoods) -> Array:
     """Squared distances of rows to the last of their nearest landmarks that are other rows."""
     before = max(nearest.r - 2, 0)
-    if isinstance(X, SparseRows):
+    if isinstance(X, SparseRows) or isinstance(nearest.landmarks, SparseRows):
         squares = np.sort(nearest._nearest(X)[0], axis=1)
         return np.where(squares[:, 0] == 0, squares[:, -1], squares[:, before])
     y, index = nearest.landmarks, nearest.chosen(X)  # the nearest one first
@@ -166,7 +168,7 @@ def joined_views(
         repeated = [np.full(x.shape[1], scale) for x, scale in zip(views, scales)]
         views = [side_by_side([*map(scaled_columns, views, repeated)])]
     joined = unit_rows(views[0]) if spherical else views[0]
-    return joined if columns is None else joined.take(columns, axis=1)
+    return joined if columns is None else dense(joined).take(columns, axis=1)
 
 
 def numbers_beside_words(X: Columns) -> Array | None:
@@ -178,7 +180,7 @@ def numbers_beside_words(X: Columns) -> Array | None:
     low, high = X.min(axis=0), X.max(axis=0)
     two = ((X == low) | (X == high)).all(axis=0)
     step, variance = (high - low).astype(np.float64), X[:, ~two].var(axis=0, dtype=np.float64).sum()
-    words = two & (step**2 <= variance)
+    words = two & (step**2 <= variance * _EQUAL)  # which scaling may make equal
     return np.flatnonzero(~words) if words.any() and variance > 0 else None
 
 

@@ -103,14 +103,14 @@ class Wanted(NamedTuple):
     """Slow eigenpairs that are wanted."""
 
     pairs: int
-    exact: bool = False  # or as accurate as clusters need them, the first half of them
+    exact: bool = False  # as far as the graph allows it; else the first half counts
 
 
-def wanted_pairs(k: int, rough: bool) -> Wanted:
-    """For k clusters, where functions are only clustered, or for themselves."""
+def wanted_pairs(k: int, rough: bool, functions: int = 0) -> Wanted:
+    """For k clusters, where functions are only clustered, or for so many of them and themselves."""
     if rough:
         return Wanted(max(_LEAST_PAIRS, _PER_CLUSTER * k))
-    return Wanted(max(_PAIRS, _PER_CLUSTER * k), exact=True)
+    return Wanted(max(_PAIRS, _PER_CLUSTER * k, functions), exact=True)
 
 
 def decompose(
@@ -131,7 +131,8 @@ def decompose(
         if wanted.exact and len(degrees) <= _EXACT_NODES:
             values, others = leading_eigenvectors(without(walk, constant), more, len(degrees))
         else:
-            values, others = slow_pairs(walk, root, constant, max(more, _BLOCK))
+            block = 2 * more if wanted.exact else more
+            values, others = slow_pairs(walk, root, constant, max(block, _BLOCK))
         gaps = np.r_[gaps, np.clip(1 - values, 0, 1)]
         vectors = np.hstack([vectors, fixed_signs(others)])
     functions = vectors[:, :count] / root[:, None]
