@@ -28,6 +28,7 @@ from sklearn.datasets import make_blobs
 
 from rffpk import (
     Annealing,
+    DiffusionMap,
     DiffusionPowerKMeans,
     FuzzyCMeans,
     PowerKMeans,
@@ -495,6 +496,8 @@ def test_other_weights_classes_and_versions_are_refused(X, kept, monkeypatch):
 
 def test_threads_and_verbose_may_change(X, kept):
     assert_same(model().set_params(n_jobs=1, verbose=0).fit(X, checkpoint=kept), model().fit(X))
+    one, two = ({"kernels": [DiffusionMap(n_jobs=n_jobs)]} for n_jobs in (1, 2))
+    assert checkpoint._texts(one) == checkpoint._texts(two)
 
 
 def test_resume_false_begins_anew(X, kept):

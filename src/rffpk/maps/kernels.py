@@ -403,14 +403,16 @@ class FittedKernel:
             self._scale = low, (1 / (high - low) if apart else 1.0)
             self.diagonal = self._rescaled(self.diagonal)
         if shift:
-            self._some = self.counted[:: -(-len(self.counted) // _SHIFT_ROWS)]
-            means = run_all(
-                lambda b: self.block(b, self._some).mean(axis=1),
-                row_tiles(self.n, _SHIFT_ROWS), n_threads,
-            )  # fmt: skip
-            self._products = np.concatenate(means)
-            self._square = float(self._products[self._some].mean())
-            self.diagonal = _centered_squares(self.diagonal, self._products, self._square)
+            self._shift()
+
+    def _shift(self) -> None:
+        """Center the kernel, as it is now, at the mean feature of some rows that count."""
+        self._some = self.counted[:: -(-len(self.counted) // _SHIFT_ROWS)]
+        blocks = row_tiles(self.n, _SHIFT_ROWS)
+        means = run_all(lambda b: self.block(b, self._some).mean(axis=1), blocks, self.n_threads)
+        self._products = np.concatenate(means)
+        self._square = float(self._products[self._some].mean())
+        self.diagonal = _centered_squares(self.diagonal, self._products, self._square)
 
     def is_finite(self) -> bool:
         """Whether the values are finite and within the range of the dtype, by some of them."""
