@@ -371,31 +371,27 @@ class FittedKernel:
         center = center and not self.precomputed
         self.counted = np.arange(self.n) if weight is None else np.flatnonzero(weight)
         self._origin: Array | None = None
-        by_differences = spec.metric == "rbf" or (
-            spec.metric == "linear" and (center or (shift and not spec.normalize))
-        )
+        moved = center or (shift and not spec.normalize)
+        by_differences = spec.metric == "rbf" or (spec.metric == "linear" and moved)
         if by_differences and not isinstance(x, SparseRows):
             self._origin = _origin(x, weight)
         self.params = _resolved(spec, x, weight, random, n_threads)
         # of the rows in the mean feature, where they are not equal
         self._shares = None if weight is None else weight / weight.sum()
         self._columns: Array | None = None  # means, where the kernel is centered
-        self._mean = 0.0
         # <phi_i, c> and ||c||^2 with the mean feature c of some rows, where the kernel is shifted
         self._products: Array | None = None
-        self._square = 0.0
+        self._mean = self._square = 0.0
         self._normalize = (normalize or spec.normalize) and not self.precomputed
         self._scale: tuple[float, float] | None = None
-        self._raw_diagonal = np.diagonal(x).astype("f8") if self.precomputed else self._own(x)
+        diagonal = np.diagonal(x).astype("f8") if self.precomputed else self._own(x)
         if center:
             blocks = row_tiles(self.n, self.n)
             self._columns = np.concatenate(
                 run_all(lambda b: self._means(self._pairs(b, slice(None))), blocks, n_threads)
             )
             self._mean = float(self._means(self._columns))
-        self._inverse_norms, self.diagonal = self._finished_diagonal(
-            self._raw_diagonal, self._columns
-        )
+        self._inverse_norms, self.diagonal = self._finished_diagonal(diagonal, self._columns)
         if spec.rescale:
             lows, highs = zip(*run_all(self._ends, row_tiles(self.n, self.n), n_threads))
             low, high = min(lows), max(highs)
