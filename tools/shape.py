@@ -13,6 +13,7 @@ import ast
 import subprocess
 import sys
 from collections.abc import Iterator
+from inspect import CO_OPTIMIZED
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,7 @@ def functions_entered(model: Any, X: Any) -> set[tuple[str, str]]:
         if (
             event == "call"
             and PACKAGE in Path(code.co_filename).parents
+            and code.co_flags & CO_OPTIMIZED  # no module and no class, which an import enters
             and "<" not in code.co_name
         ):
             found.add((code.co_filename, code.co_qualname))
