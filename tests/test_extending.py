@@ -40,11 +40,13 @@ USES = {
     """,
     "src/rffpk/maps/sketch.py": """
         from rffpk.maps.sketch import CountSketch
+        from rffpk._anneal.annealing import search_parameters
+        from rffpk._anneal.fit import Problem
         from rffpk.power import AnnealedClusterer
 
         class SketchKMeans(AnnealedClusterer):
-            def _problem(self, **more):
-                return super()._problem(maps=self._maps, **more)
+            def _problem(self):
+                return Problem(search_parameters(self), maps=self._maps)
 
             def _maps(self, sample, context):
                 return [CountSketch(n_components=50, random_state=0).fit(sample.some()[0][0])]
