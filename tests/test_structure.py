@@ -5,6 +5,7 @@ import doctest
 import graphlib
 import importlib
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -181,5 +182,9 @@ def test_every_public_name_has_a_docstring():
 def test_examples_in_docstrings_run(path):
     module = module_of(path)
     name = "rffpk" if module == "__init__" else f"rffpk.{module}"
-    failures, _ = doctest.testmod(importlib.import_module(name))
-    assert not failures
+    without = ("LMKKM",) if find_spec("clarabel") is None else ()
+    runner = doctest.DocTestRunner()
+    for examples in doctest.DocTestFinder().find(importlib.import_module(name)):
+        if not examples.name.endswith(without):
+            runner.run(examples)
+    assert not runner.summarize().failed
