@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array, csr_matrix, diags, eye_array
+from scipy.sparse import csr_array, csr_matrix, diags, identity
 
 from rffpk._utils.arrays import Array
 from rffpk._utils.columns import Columns, SparseRows
@@ -148,7 +148,7 @@ def graph_diffusion(
     if enough is not None and parts.n_kept >= enough:
         wanted = Wanted(parts.n_kept - 1)
     scale = diags(1 / np.sqrt(degrees))
-    walk = Walk(csr_matrix((eye_array(len(degrees)) + scale @ weighted @ scale) / 2))
+    walk = Walk(csr_matrix((identity(len(degrees)) + scale @ weighted @ scale) / 2))
     spectrum, functions = decompose(walk, degrees, parts.labels, wanted, n_rows)
     spectrum = replace(spectrum, gaps=np.minimum(2 * spectrum.gaps, 1))
     mu = 1 - spectrum.gaps
