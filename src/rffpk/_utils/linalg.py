@@ -47,7 +47,7 @@ def eigh(matrix: Array, **options: Any) -> tuple[Array, Array]:
     n = len(matrix)
     work = _EIGH * n**3
     first, last = options.get("subset_by_index", (0, n - 1))
-    if work < LONG:
+    if work < LONG and n > 1:  # SciPy 1.11 asks for too little memory of order one
         with contextlib.suppress(LinAlgError):  # of multiple eigenvalues a part may not be found
             values, vectors = scipy.linalg.eigh(matrix, **options)
             if len(values) == last - first + 1:

@@ -279,7 +279,8 @@ class SMKC(KernelFusion):
             L, Y = L[:, apart], Y[:, apart]
             Q, triangle = basis_of(roots * Y)
         signs = np.einsum("ij,ij->j", Q, fixed_signs(Q))
-        inverse = solve_triangular(triangle, np.diag(signs))
+        # SciPy 1.11 refuses an order of zero
+        inverse = solve_triangular(triangle, np.diag(signs)) if len(signs) else triangle
         self._left, self._right = L, np.pad(inverse, ((0, 0), (0, k - len(inverse))))
         self.embedding_ = self._rotated(Y)
 
