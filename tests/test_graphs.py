@@ -49,6 +49,16 @@ def test_the_walk_is_that_of_its_definition():
         found.landmarks_  # noqa: B018
 
 
+@pytest.mark.parametrize("nodes, error", [(300, 1e-9), (200, 0.05)])
+def test_pairs_are_exact_up_to_a_number_of_nodes_and_near_beyond(monkeypatch, nodes, error):
+    A = GRAPH.toarray()
+    degrees = A.sum(axis=1)
+    gaps = 1 - np.linalg.eigvalsh(A / np.sqrt(np.outer(degrees, degrees)))[::-1][1:21]
+    monkeypatch.setattr("rffpk.maps.spectrum._EXACT_NODES", nodes)
+    found = 1 - DiffusionMap(5, metric="precomputed", time=5.0).fit(GRAPH).eigenvalues_[:20]
+    assert_allclose(found, gaps, rtol=error, atol=1e-9)
+
+
 def test_the_graph_of_own_neighbours_has_the_own_walk():
     own = DiffusionMap(5, time=9.0).fit(MOONS)
     nodes = own.landmarks_

@@ -410,6 +410,13 @@ class FittedKernel:
         self._square = float(self._products[self._some].mean())
         self.diagonal = _centered_squares(self.diagonal, self._products, self._square)
 
+    def _apart(self, values: Array, products: Array, columns: slice | Array = slice(None)) -> Array:
+        """Values of rows with these products with c, less the mean feature c, in place."""
+        assert self._products is not None
+        values += self._square - self._products[columns]
+        values -= products[:, None]
+        return values
+
     def is_finite(self) -> bool:
         """Whether the values are finite and within the range of the dtype, by some of them."""
         largest = np.finfo(self.dtype).max
@@ -428,10 +435,9 @@ class FittedKernel:
         means = None if self._columns is None else self._columns[rows]
         norms = None if self._inverse_norms is None else self._inverse_norms[rows]
         values = self._finished(self._pairs(rows, columns), means, norms, columns)
-        if self._products is not None:
-            values += self._square - self._products[columns]
-            values -= self._products[rows, None]
-        return values
+        return (
+            values if self._products is None else self._apart(values, self._products[rows], columns)
+        )
 
     def cross(self, x: Array) -> tuple[Array, Array | None]:
         """k(x, x_j) for new rows x and all j, and k(x, x), None if the kernel is precomputed."""
@@ -443,8 +449,7 @@ class FittedKernel:
         values = self._finished(raw, means, norms)
         if self._products is not None:
             products = values[:, self._some].mean(axis=1)
-            values += self._square - self._products
-            values -= products[:, None]
+            self._apart(values, products)
             if diagonal is not None:
                 diagonal = _centered_squares(diagonal, products, self._square)
         return values, diagonal
