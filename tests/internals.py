@@ -5,9 +5,8 @@ package: what is not named here may change without a change of tests.
 """
 
 from rffpk._anneal import checkpoint as checkpoint_module
-from rffpk._anneal import decompositions, feature_steps, hard_passes, objective, seeding, swaps
+from rffpk._anneal import decompositions, feature_steps, hard_passes, swaps
 from rffpk._anneal import fit as fit_module
-from rffpk._anneal import search as search_module
 from rffpk._anneal.checkpoint import Checkpoint
 from rffpk._anneal.convergence_warnings import Ending, rows_of_clusters
 from rffpk._anneal.decompositions import (
@@ -44,7 +43,7 @@ from rffpk._anneal.witnesses import (
     mode_counts,
     rare_share,
 )
-from rffpk._rows import dask_workers, draws, passes, sample, store, streams
+from rffpk._rows import dask_workers, store, streams
 from rffpk._rows.draws import MANY, Reservoir, _accepted, row_keys
 from rffpk._rows.passes import (
     accurate_cost,
@@ -71,19 +70,7 @@ from rffpk._rows.sums import (
     view_penalty,
     view_weights,
 )
-from rffpk._utils import (
-    columns,
-    config,
-    estimator,
-    files,
-    interrupts,
-    linalg,
-    messages,
-    square,
-    tensor_files,
-    tiles,
-    tree,
-)
+from rffpk._utils import config, estimator, files, interrupts, linalg, messages, tree
 from rffpk._utils.arrays import LEAST_WEIGHT, Fourier, Landmarks, Structure, Unit
 from rffpk._utils.columns import NarrowRows, distinct_rows, narrow_rows, sparse_rows
 from rffpk._utils.dask_collections import active_client, dask_module, source_of
@@ -147,7 +134,6 @@ __all__ = [
     "check_rows",
     "checkpoint_module",
     "column_moments",
-    "columns",
     "compressed",
     "config",
     "count_distinct",
@@ -158,7 +144,6 @@ __all__ = [
     "decompositions",
     "different_starts",
     "distinct_rows",
-    "draws",
     "eigengap_scores",
     "eigh",
     "empty_clusters",
@@ -191,12 +176,10 @@ __all__ = [
     "messages",
     "mode_counts",
     "narrow_rows",
-    "objective",
     "one_pass",
     "orthonormal",
     "over_eigenvalues",
     "pass_of_block",
-    "passes",
     "pivoted_cholesky",
     "power_constant",
     "power_weights",
@@ -210,17 +193,13 @@ __all__ = [
     "ritz_values",
     "row_keys",
     "rows_of_clusters",
-    "sample",
     "sample_arrays",
     "search",
-    "search_module",
     "seed_centroids",
-    "seeding",
     "settling_pass",
     "shifted_features",
     "source_of",
     "sparse_rows",
-    "square",
     "stages_of",
     "step",
     "store",
@@ -228,9 +207,7 @@ __all__ = [
     "svd",
     "swaps",
     "take_steps",
-    "tensor_files",
     "there_of",
-    "tiles",
     "total_squares",
     "total_variance",
     "tree",

@@ -10,14 +10,9 @@ import numpy as np
 import pytest
 from internals import (
     Checkpoint,
-    config,
-    decompositions,
     feature_steps,
     files,
-    hard_passes,
     read_tensors,
-    sample,
-    streams,
     swaps,
     write_tensors,
 )
@@ -181,10 +176,8 @@ def test_a_fit_of_views_goes_on(X, path, monkeypatch):
     [{"sample": None, "n_init": 1, "annealing": Annealing(swaps=2)}, {"sample": 150, "n_init": 2}],
     ids=["all rows", "sample"],
 )
-def test_a_fit_of_a_source_goes_on(X, path, monkeypatch, parameters):
-    monkeypatch.setattr(streams, "_BLOCK_BYTES", 1)
-    monkeypatch.setattr(sample, "_SAMPLE_ROWS", 150)
-    monkeypatch.setattr(sample, "_ROWS_A_CLUSTER", 1)
+def test_a_fit_of_a_source_goes_on(X, path, monkeypatch, parameters, limits):
+    limits(source_block=1, sample_rows=150, sample_rows_a_cluster=1)
 
     def fit(**arguments):
         found = []
@@ -200,9 +193,8 @@ def test_a_fit_of_a_source_goes_on(X, path, monkeypatch, parameters):
     assert_array_equal(found_labels, labels)
 
 
-def test_passes_with_bounds_go_on(path, monkeypatch):
-    monkeypatch.setattr(hard_passes, "LEAST_ROWS", 1)
-    monkeypatch.setattr(hard_passes, "_COST", 0.0)
+def test_passes_with_bounds_go_on(path, monkeypatch, limits):
+    limits(bounds_rows=1, bounds_cost=0.0)
     X = make_blobs(2000, 8, centers=20, cluster_std=2.0, random_state=1)[0].astype(np.float32)
     visits = []
     visit = feature_steps.settling_pass
@@ -225,9 +217,8 @@ def test_passes_with_bounds_go_on(path, monkeypatch):
     assert_same(fit_in_parts(fit, path)[0], whole)
 
 
-def test_passes_of_rows_that_see_few_centroids_go_on(path, monkeypatch):
-    monkeypatch.setattr(hard_passes, "LEAST_WORK", 1)
-    monkeypatch.setattr(hard_passes, "LEAST_ROWS", 1)
+def test_passes_of_rows_that_see_few_centroids_go_on(path, monkeypatch, limits):
+    limits(near_work=1, bounds_rows=1)
     X = make_blobs(1200, 8, centers=100, cluster_std=3.0, random_state=1)[0].astype(np.float32)
 
     def fit(**arguments):
@@ -238,8 +229,8 @@ def test_passes_of_rows_that_see_few_centroids_go_on(path, monkeypatch):
     assert_same(fit_in_parts(fit, path)[0], whole)
 
 
-def test_swaps_on_some_rows_and_steps_on_components_go_on(path, monkeypatch):
-    monkeypatch.setattr(swaps, "_ROWS", 60)
+def test_swaps_on_some_rows_and_steps_on_components_go_on(path, monkeypatch, limits):
+    limits(swap_rows=60)
     drawn, compress = [], []
     nearest, compressed = swaps._nearest, fitting.compressed
     monkeypatch.setattr(
@@ -254,7 +245,7 @@ def test_swaps_on_some_rows_and_steps_on_components_go_on(path, monkeypatch):
         return found
 
     monkeypatch.setattr(fitting, "compressed", components)
-    monkeypatch.setattr(decompositions, "_MARGIN", 0.0)
+    limits(component_margin=0.0)
     X = make_blobs(300, 80, centers=4, cluster_std=4.0, random_state=0)[0]
     X *= np.geomspace(1, 1e-3, 80)
 
@@ -279,10 +270,8 @@ def test_the_numpy_twin_goes_on(X, path, monkeypatch):
     assert records(found.history_) == records(whole["history_"])
 
 
-def test_a_fit_goes_on_with_the_memory_that_it_had(X, path, monkeypatch):
-    monkeypatch.setattr(config, "_SMALL", 0)
-    monkeypatch.setattr(config, "available_memory", lambda: 1 << 40)
-
+def test_a_fit_goes_on_with_the_memory_that_it_had(X, path, monkeypatch, memory):
+    memory(1 << 40)
     X = np.hstack([X] * 50)
 
     def fit(**arguments):
@@ -293,7 +282,7 @@ def test_a_fit_goes_on_with_the_memory_that_it_had(X, path, monkeypatch):
     with monkeypatch.context() as patch, pytest.raises(Stop):
         interrupted(patch, 5)
         fit(checkpoint=path, checkpoint_seconds=0)
-    monkeypatch.setattr(config, "available_memory", lambda: 4 * 10**6)
+    memory(4 * 10**6)
     found = fit(checkpoint=path)
     assert_same(found, whole)
     assert found.cache_ and whole.cache_ and not fit().cache_
@@ -465,9 +454,8 @@ def test_another_fit_is_refused(X, kept, parameters, change, text):
     assert not hasattr(again, "cluster_centers_")
 
 
-def test_a_number_that_is_not_in_the_sample_is_noticed(X, path, monkeypatch):
-    monkeypatch.setattr(sample, "_SAMPLE_ROWS", 100)
-    monkeypatch.setattr(sample, "_ROWS_A_CLUSTER", 1)
+def test_a_number_that_is_not_in_the_sample_is_noticed(X, path, monkeypatch, limits):
+    limits(sample_rows=100, sample_rows_a_cluster=1)
     with monkeypatch.context() as patch:
         interrupted(patch, 5)
         with pytest.raises(Stop):

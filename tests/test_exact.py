@@ -15,7 +15,6 @@ from internals import (
     PowerMean,
     Schedule,
     Storage,
-    config,
     critical_exponent,
     features_of,
     ritz_values,
@@ -661,8 +660,8 @@ def test_bad_parameters_of_several_kernels(blobs, parameters, message):
         MultiKernelPowerKMeans(5, **parameters).fit([blobs[0], blobs[0]])
 
 
-def test_too_little_memory_is_an_error_before_any_work(blobs, monkeypatch):
-    monkeypatch.setattr(config, "fits_memory", lambda needed, parts=1: parts == 1)
+def test_too_little_memory_is_an_error_before_any_work(blobs, memory):
+    memory(1228800)  # of which a fit takes a part
     model = KernelKMeans(5, cache=True)
     with pytest.raises(MemoryError, match="cache=True takes 1228800 bytes for the kernel matrices"):
         model.fit(blobs[0])

@@ -8,7 +8,6 @@ from internals import (
     MANY,
     _accepted,
     count_distinct,
-    hard_passes,
     make_rows,
     merged_centroids,
     seed_centroids,
@@ -129,9 +128,9 @@ def test_merged_centroids_are_those_of_the_clusters(weighted, sparse):
 
 
 @pytest.mark.parametrize("least_work", [0, np.inf], ids=["near", "all"])
-def test_clusters_of_few_rows_in_many_columns_have_merged_centroids(least_work, monkeypatch):
+def test_clusters_of_few_rows_in_many_columns_have_merged_centroids(least_work, limits):
     """There rows of other clusters are hardly farther from a row than those of its own."""
-    monkeypatch.setattr(hard_passes, "LEAST_WORK", least_work)
+    limits(near_work=least_work)
     found, y = 0, np.repeat(np.arange(40), [300] * 10 + [8] * 30)
     for seed in range(5):
         random = np.random.RandomState(seed)
@@ -151,8 +150,8 @@ def test_few_rows_are_not_merged():
     assert len(np.unique(model.labels_)) == 100
 
 
-def test_a_sample_may_store_features_that_all_rows_compute(monkeypatch):
-    monkeypatch.setattr(hard_passes, "LEAST_WORK", 1)
+def test_a_sample_may_store_features_that_all_rows_compute(limits):
+    limits(near_work=1)
     X = mixture(6000, MANY)
     model = RFFKernelPowerKMeans(MANY, n_frequencies=16, sample=2000, random_state=0)
     model.set_params(cache=2000 * 32 * 8).fit(X)
