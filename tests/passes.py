@@ -156,6 +156,7 @@ def one_pass(rows, theta, s, want=(), backend=None, both=False, before=None, dir
         )
         for name in want
     }
+    theta = np.ascontiguousarray(theta, dtype=rows.dtype)
     arguments, options = arguments_of(rows, theta, s)
     if both and math.isfinite(s):
         arguments = (*arguments[:6], _core.BOTH, *arguments[7:])
@@ -186,7 +187,6 @@ def arguments_of(rows, theta, s):
             eta = np.broadcast_to(rows.combined(eta), len(theta)).copy()
         rule, options = _core.TYPICALITY, options | {"eta": eta, "m": rows.m}
     omegas = [each if isinstance(each, np.ndarray) else None for each in rows.maps]
-    theta = np.ascontiguousarray(theta, dtype=rows.dtype)
     given = rows.xs, omegas, rows.shifts, theta, rows.alpha, rows.weight, rule, s, rows.n_threads
     return given, options
 

@@ -4,22 +4,13 @@ import itertools
 import warnings
 
 import numpy as np
+import oracles
 import pytest
 from conventions import weight_and_sparse_failures
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from internals import (
-    FitContext,
-    KernelRows,
-    PowerMean,
-    Schedule,
-    Storage,
-    critical_exponent,
-    features_of,
-    ritz_values,
-    without,
-)
+from internals import FitContext, KernelRows, PowerMean, Storage, features_of, ritz_values, without
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.linalg import eigh
 from sklearn.base import clone
@@ -321,7 +312,7 @@ KERNEL_ITSELF = {"annealing": Annealing(end=-1e4)}
 def test_the_automatic_exponent_is_the_critical_one_of_the_kernel():
     X, _ = make_blobs(300, 20, centers=12, random_state=0)
     K = rbf_kernel(X, gamma=0.02)
-    expected = critical_exponent(features_of(K), None)
+    expected = oracles.critical_exponent(features_of(K))
     assert expected < -1
     model = KernelPowerKMeans(5, kernel="precomputed", n_init=1, random_state=0, **KERNEL_ITSELF)
     model.fit(K)
@@ -550,12 +541,6 @@ def test_ritz_values_are_within_the_spectrum_and_near_its_bounds():
         assert ends[0] >= values[0] - 1e-8 and ends[-1] <= values[-1] + 1e-8
         assert ends[0] < 0.9 * values[0] or n <= 2
     assert_allclose(ritz_values(lambda v: 3 * v, 10), [3.0])
-
-
-def test_a_schedule_ends_hard_only_if_annealed():
-    assert Schedule(-1.0, -np.inf, 10, 1e-3).ends_hard
-    assert not Schedule(-1.0, -np.inf, 10, 1e-3, until="objective").ends_hard
-    assert not Schedule(-1.0, -5.0, 10, 1e-3).ends_hard
 
 
 # ---- errors -------------------------------------------------------------------------------------
