@@ -17,7 +17,14 @@ from sklearn.metrics import normalized_mutual_info_score
 from sklearn.metrics.pairwise import rbf_kernel
 
 import rffpk
-from rffpk import Annealing, FuzzyCMeans, PowerKMeans, RFFKernelPowerKMeans, _core
+from rffpk import (
+    Annealing,
+    FuzzyCMeans,
+    KernelPowerKMeans,
+    PowerKMeans,
+    RFFKernelPowerKMeans,
+    _core,
+)
 
 
 @pytest.fixture(scope="module")
@@ -157,7 +164,7 @@ def test_a_constant_objective_does_not_end_annealing(apart):
     assert first["distinct"] == 1
     assert_allclose(first["objective"], second["objective"], rtol=1e-6)
     assert model.s_ < 3 * -0.3
-    assert passes(model)[-1]["distinct"] == 4
+    assert [r for r in passes(model) if r["stage"] == "anneal"][-1]["distinct"] == 4
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -271,9 +278,6 @@ def test_hopeless_starts_are_dropped(pairs, seed):
         assert np.isinf(start["objective"]) == (start["outcome"] == "dropped")
         records = [r for r in passes(model) if r["start"] == start["start"]]
         assert ("hard" in {r["stage"] for r in records}) == (start["outcome"] != "dropped")
-        if start["outcome"] == "dropped":  # nearly hard, and 2 % above the best
-            best = min(each["objective"] for each in starts[: start["start"]])
-            assert records[-1]["objective"] * 3 ** (1 / records[-1]["s"]) > 0.99 * 1.02 * best
 
 
 def test_starts_that_end_softly_are_not_dropped(pairs):
@@ -361,8 +365,10 @@ def test_rows_of_weight_zero_are_not_in_the_critical_exponent():
     random = np.random.default_rng(0)
     X, weight = random.standard_normal((50, 6)), random.uniform(0.5, 2, 50)
     far, weights = np.vstack([X, [[1e9, *[0] * 5]]]), np.append(weight, 0)
-    found = oracles.first_exponent(PowerKMeans(3, random_state=0), far, sample_weight=weights)
-    assert_allclose(found, oracles.critical_exponent(X, weight), rtol=1e-8)
+    kernel = KernelPowerKMeans(3, kernel="linear", random_state=0)
+    for model in (PowerKMeans(3, random_state=0), kernel):
+        found = oracles.first_exponent(model, far, sample_weight=weights)
+        assert_allclose(found, oracles.critical_exponent(X, weight), rtol=1e-6)
 
 
 @pytest.mark.parametrize("name", ["PowerKMeans", "RFFMultiKernelPowerKMeans", "KernelPowerKMeans"])
