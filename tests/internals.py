@@ -4,16 +4,14 @@ No other test imports a private module, so that this page is the list of contrac
 package: what is not named here may change without a change of tests.
 """
 
-from rffpk._anneal import checkpoint as checkpoint_module
 from rffpk._anneal import decompositions, feature_steps, hard_passes, swaps
 from rffpk._anneal import fit as fit_module
-from rffpk._anneal.checkpoint import Checkpoint
 from rffpk._anneal.convergence_warnings import Ending, rows_of_clusters
 from rffpk._anneal.decompositions import compressed, features_of, total_squares
-from rffpk._anneal.feature_steps import FeatureRun, count_distinct
+from rffpk._anneal.feature_steps import FeatureRun
 from rffpk._anneal.hard_passes import Assignment, Need, add, hard_plan, remove, settling_pass, step
 from rffpk._anneal.kernel_rows import KernelRows, kernel_coordinates
-from rffpk._anneal.objective import PowerMean, WeightedViews
+from rffpk._anneal.objective import PowerMean
 from rffpk._anneal.search import FitContext
 from rffpk._anneal.seeding import k_means_plus_plus, merged_centroids, seed_centroids
 from rffpk._anneal.witnesses import (
@@ -23,15 +21,14 @@ from rffpk._anneal.witnesses import (
     mode_counts,
     rare_share,
 )
-from rffpk._rows import dask_workers, store, streams
-from rffpk._rows.draws import MANY, Reservoir, _accepted, row_keys
-from rffpk._rows.passes import accurate_cost, make_rows, one_pass, pass_of_block, shifted_features
+from rffpk._rows import dask_workers, streams
+from rffpk._rows.draws import Reservoir, _accepted, row_keys
+from rffpk._rows.passes import make_rows, one_pass, pass_of_block, shifted_features
 from rffpk._rows.sample import Sampling, column_moments, sample_arrays
-from rffpk._rows.store import Storage, projection_cost, written_out
+from rffpk._rows.store import Storage
 from rffpk._rows.streams import make_stream
-from rffpk._rows.sums import hard_weights, power_weights, typicality
-from rffpk._utils import config, estimator, files, interrupts, linalg, messages, tree
-from rffpk._utils.arrays import LEAST_WEIGHT, Fourier, Landmarks, Structure, Unit
+from rffpk._utils import config, files, interrupts, linalg, messages, tree
+from rffpk._utils.arrays import Fourier, Landmarks, Structure, Unit
 from rffpk._utils.columns import NarrowRows, distinct_rows, narrow_rows, sparse_rows
 from rffpk._utils.dask_collections import active_client, dask_module, source_of
 from rffpk._utils.files import Choice, TableError, besides_numbers, read_table, whole_file
@@ -48,16 +45,11 @@ from rffpk._utils.linalg import (
     ritz_values,
     svd,
 )
-from rffpk._utils.messages import without
-from rffpk._utils.tensor_files import read_tensors, write_tensors
 from rffpk._utils.tree import groups, means, merged, ward
 
 __all__ = [
-    "LEAST_WEIGHT",
     "LONG",
-    "MANY",
     "Assignment",
-    "Checkpoint",
     "Choice",
     "Ending",
     "FeatureRun",
@@ -74,25 +66,20 @@ __all__ = [
     "Structure",
     "TableError",
     "Unit",
-    "WeightedViews",
     "_accepted",
-    "accurate_cost",
     "active_client",
     "add",
     "basis_of",
     "besides_numbers",
-    "checkpoint_module",
     "column_moments",
     "compressed",
     "config",
-    "count_distinct",
     "dask_module",
     "dask_workers",
     "decompositions",
     "distinct_rows",
     "eigengap_scores",
     "eigh",
-    "estimator",
     "feature_steps",
     "features_of",
     "files",
@@ -101,7 +88,6 @@ __all__ = [
     "groups",
     "hard_passes",
     "hard_plan",
-    "hard_weights",
     "height_scores",
     "interruptible",
     "interrupts",
@@ -123,12 +109,9 @@ __all__ = [
     "over_eigenvalues",
     "pass_of_block",
     "pivoted_cholesky",
-    "power_weights",
     "procrustes",
-    "projection_cost",
     "rare_share",
     "read_table",
-    "read_tensors",
     "remove",
     "ritz_values",
     "row_keys",
@@ -140,16 +123,11 @@ __all__ = [
     "source_of",
     "sparse_rows",
     "step",
-    "store",
     "streams",
     "svd",
     "swaps",
     "total_squares",
     "tree",
-    "typicality",
     "ward",
     "whole_file",
-    "without",
-    "write_tensors",
-    "written_out",
 ]

@@ -10,7 +10,7 @@ from conventions import weight_and_sparse_failures
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from internals import FitContext, KernelRows, PowerMean, Storage, features_of, ritz_values, without
+from internals import FitContext, KernelRows, PowerMean, Storage, features_of, ritz_values
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.linalg import eigh
 from sklearn.base import clone
@@ -178,7 +178,7 @@ def test_results_and_methods_agree(blobs, dtype, estimator, cache):
 )
 def test_labels_are_those_of_predict_where_rows_are_in_the_middle(estimator, cache, X, k):
     """Rows of small integers are often as far from one centroid as from another."""
-    with without(ConvergenceWarning):
+    with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
         model = estimator(k, n_init=2, cache=cache, random_state=0)
         if "kernel" in model.get_params():
             model.set_params(kernel="linear")

@@ -11,8 +11,6 @@ import pytest
 from conventions import ip_rff_mkpkm
 from internals import (
     Ending,
-    PowerMean,
-    WeightedViews,
     config,
     fixed_signs,
     k_means_plus_plus,
@@ -58,20 +56,6 @@ def test_weights_of_kernels_are_the_positive_agreements_of_norm_one():
 def test_equal_memberships_above_a_critical_exponent_are_named():
     ending = Ending(4, 4, s=-1.0, critical=0.0, parameter="annealing.end", merged=3, flat=True)
     assert ending.cause().endswith("to 1/k = 0.25; take a lower annealing.end.")
-
-
-def test_the_power_mean_has_no_penalty():
-    assert PowerMean().penalty(np.array([0.9, 0.1]), 3.0) == 0
-
-
-def test_weights_of_views_and_their_penalty_are_those_of_the_formula():
-    objective = WeightedViews(weight_entropy=0.5)
-    lam, costs = 0.5 * 3, np.array([1.0, 2.0, 4.0])
-    alpha = objective.reweigh(costs, 2.0, 3.0)
-    assert_allclose(alpha, np.exp(-2 * costs / lam) / np.exp(-2 * costs / lam).sum())
-    assert_allclose(objective.penalty(alpha, 3.0), lam * (alpha * np.log(3 * alpha)).sum())
-    assert objective.penalty(np.full(3, 1 / 3), 3.0) >= 0
-    assert_allclose(objective.penalty(np.array([1.0, 0, 0]), 3.0), lam * math.log(3))
 
 
 def test_no_component_has_no_decay():
