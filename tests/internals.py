@@ -22,30 +22,26 @@ from rffpk._anneal.witnesses import (
     rare_share,
 )
 from rffpk._rows import dask_workers, streams
-from rffpk._rows.draws import Reservoir, _accepted, row_keys
 from rffpk._rows.passes import make_rows, one_pass, pass_of_block, shifted_features
 from rffpk._rows.sample import Sampling, column_moments, sample_arrays
 from rffpk._rows.store import Storage
 from rffpk._rows.streams import make_stream
-from rffpk._utils import config, files, interrupts, linalg, messages, tree
+from rffpk._utils import config, interrupts, linalg, messages
 from rffpk._utils.arrays import Fourier, Landmarks, Structure, Unit
 from rffpk._utils.columns import NarrowRows, distinct_rows, narrow_rows, sparse_rows
-from rffpk._utils.dask_collections import active_client, dask_module, source_of
-from rffpk._utils.files import Choice, TableError, besides_numbers, read_table, whole_file
+from rffpk._utils.files import Choice, TableError, besides_numbers, read_table
 from rffpk._utils.interrupts import LONG, interruptible
 from rffpk._utils.linalg import (
     basis_of,
     eigh,
     fixed_signs,
     leading_eigenvectors,
-    orthonormal,
     over_eigenvalues,
     pivoted_cholesky,
-    procrustes,
     ritz_values,
     svd,
 )
-from rffpk._utils.tree import groups, means, merged, ward
+from rffpk._utils.tree import groups, merged, ward
 
 __all__ = [
     "LONG",
@@ -60,21 +56,17 @@ __all__ = [
     "NarrowRows",
     "Need",
     "PowerMean",
-    "Reservoir",
     "Sampling",
     "Storage",
     "Structure",
     "TableError",
     "Unit",
-    "_accepted",
-    "active_client",
     "add",
     "basis_of",
     "besides_numbers",
     "column_moments",
     "compressed",
     "config",
-    "dask_module",
     "dask_workers",
     "decompositions",
     "distinct_rows",
@@ -82,7 +74,6 @@ __all__ = [
     "eigh",
     "feature_steps",
     "features_of",
-    "files",
     "fit_module",
     "fixed_signs",
     "groups",
@@ -98,36 +89,29 @@ __all__ = [
     "linalg",
     "make_rows",
     "make_stream",
-    "means",
     "merged",
     "merged_centroids",
     "messages",
     "mode_counts",
     "narrow_rows",
     "one_pass",
-    "orthonormal",
     "over_eigenvalues",
     "pass_of_block",
     "pivoted_cholesky",
-    "procrustes",
     "rare_share",
     "read_table",
     "remove",
     "ritz_values",
-    "row_keys",
     "rows_of_clusters",
     "sample_arrays",
     "seed_centroids",
     "settling_pass",
     "shifted_features",
-    "source_of",
     "sparse_rows",
     "step",
     "streams",
     "svd",
     "swaps",
     "total_squares",
-    "tree",
     "ward",
-    "whole_file",
 ]
