@@ -4,12 +4,12 @@ No other test imports a private module, so that this page is the list of contrac
 package: what is not named here may change without a change of tests.
 """
 
-from rffpk._anneal import decompositions, feature_steps, hard_passes, swaps
+from rffpk._anneal import decompositions, swaps
 from rffpk._anneal import fit as fit_module
 from rffpk._anneal.convergence_warnings import Ending, rows_of_clusters
 from rffpk._anneal.decompositions import compressed, features_of, total_squares
 from rffpk._anneal.feature_steps import FeatureRun
-from rffpk._anneal.hard_passes import Assignment, Need, add, hard_plan, remove, settling_pass, step
+from rffpk._anneal.hard_passes import Assignment, Need, add, remove, settling_pass, step
 from rffpk._anneal.kernel_rows import KernelRows, kernel_coordinates
 from rffpk._anneal.objective import PowerMean
 from rffpk._anneal.search import FitContext
@@ -22,13 +22,13 @@ from rffpk._anneal.witnesses import (
     rare_share,
 )
 from rffpk._rows import dask_workers, streams
-from rffpk._rows.passes import make_rows, one_pass, pass_of_block, shifted_features
+from rffpk._rows.passes import make_rows, one_pass, shifted_features
 from rffpk._rows.sample import Sampling, column_moments, sample_arrays
 from rffpk._rows.store import Storage
 from rffpk._rows.streams import make_stream
 from rffpk._utils import config, interrupts, linalg, messages
 from rffpk._utils.arrays import Fourier, Landmarks, Structure, Unit
-from rffpk._utils.columns import NarrowRows, distinct_rows, narrow_rows, sparse_rows
+from rffpk._utils.columns import NarrowRows, distinct_rows, sparse_rows
 from rffpk._utils.files import Choice, TableError, besides_numbers, read_table
 from rffpk._utils.interrupts import LONG, interruptible
 from rffpk._utils.linalg import (
@@ -72,13 +72,10 @@ __all__ = [
     "distinct_rows",
     "eigengap_scores",
     "eigh",
-    "feature_steps",
     "features_of",
     "fit_module",
     "fixed_signs",
     "groups",
-    "hard_passes",
-    "hard_plan",
     "height_scores",
     "interruptible",
     "interrupts",
@@ -93,10 +90,8 @@ __all__ = [
     "merged_centroids",
     "messages",
     "mode_counts",
-    "narrow_rows",
     "one_pass",
     "over_eigenvalues",
-    "pass_of_block",
     "pivoted_cholesky",
     "rare_share",
     "read_table",
