@@ -4,11 +4,8 @@ No other test imports a private module, so that this page is the list of contrac
 package: what is not named here may change without a change of tests.
 """
 
-from rffpk._anneal import decompositions, swaps
-from rffpk._anneal import fit as fit_module
 from rffpk._anneal.convergence_warnings import Ending, rows_of_clusters
-from rffpk._anneal.decompositions import compressed, features_of, total_squares
-from rffpk._anneal.feature_steps import FeatureRun
+from rffpk._anneal.decompositions import compressed
 from rffpk._anneal.hard_passes import Assignment, Need, add, remove, settling_pass, step
 from rffpk._anneal.kernel_rows import KernelRows, kernel_coordinates
 from rffpk._anneal.objective import PowerMean
@@ -48,7 +45,6 @@ __all__ = [
     "Assignment",
     "Choice",
     "Ending",
-    "FeatureRun",
     "FitContext",
     "Fourier",
     "KernelRows",
@@ -68,12 +64,9 @@ __all__ = [
     "compressed",
     "config",
     "dask_workers",
-    "decompositions",
     "distinct_rows",
     "eigengap_scores",
     "eigh",
-    "features_of",
-    "fit_module",
     "fixed_signs",
     "groups",
     "height_scores",
@@ -106,7 +99,5 @@ __all__ = [
     "step",
     "streams",
     "svd",
-    "swaps",
-    "total_squares",
     "ward",
 ]
