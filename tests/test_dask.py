@@ -145,7 +145,7 @@ def test_float32_keeps_its_type(rows, client):
     "which worker visits which partition.",
 )
 def test_the_bits_do_not_depend_on_the_workers(rows, monkeypatch):
-    # results of three workers are joined in two steps
+    # results are joined in several steps; one worker visits two partitions in a task, more do not
     monkeypatch.setattr(dask_workers, "_GROUP", 2)
     X, models = divided(rows, (2000,) * 11 + (1000,)), []
     for n in (1, 2, 3):
