@@ -29,12 +29,11 @@ _NEIGHBOURS = 10  # of a row with gaps, whose mean fills them
 class TablePreprocessor(TransformerMixin, Estimator):
     """Columns of numbers for clustering, from a table of numbers, booleans, words and gaps.
 
-    A column of numbers is centered and divided by its standard deviation. A column of words,
-    categories or booleans becomes an indicator of each category, centered and divided by the root
-    of two: rows of different categories are as far apart as numbers that differ by one standard
-    deviation. One word among the numbers of a column in `fit` makes them categories. A row with a
-    gap, or with a category that `fit` did not see, has there the mean, or the category that most
-    have, of ten rows that are near it in the columns that it has (``docs/for/tables.md``).
+    A column of numbers is centered and divided by its standard deviation. One with a word, of
+    categories or of booleans becomes an indicator of each category, centered and divided by the
+    root of two: rows of different categories are one standard deviation apart. A gap, or a category
+    that `fit` did not see, gets the mean, or the most frequent category, of ten rows that are near
+    in the other columns (``docs/for/tables.md``).
 
     Attributes
     ----------
@@ -43,8 +42,7 @@ class TablePreprocessor(TransformerMixin, Estimator):
     n_features_in_ : int
         Number of columns.
     categories_ : list
-        For each column the categories that have an indicator, as strings, or None for numbers. Of
-        more than 50 the rarest share the indicator "(others)".
+        Of each column the categories with indicators, at most 50 and "(others)"; None: numbers.
     means_ : list of ndarray
         For each column the mean that is subtracted, of the numbers or of each indicator.
     scales_ : ndarray of shape (n_features_in_,)

@@ -35,12 +35,9 @@ _FREE = {"n_jobs", "verbose"}
 
 
 class Checkpoint:
-    """The steps of a fit, kept in a file.
+    """The steps of a fit, kept in a file that a step replaces after `seconds` or more.
 
-    The file is replaced after a step if the last time was `seconds` ago or more. The runs that make
-    steps, of one start each, are those over features: `state` returns what the steps of a run have
-    changed, and `restore` sets it. A TypeError or ValueError says if `path` is none or its folder
-    does not exist, or if `resume` is true and a file that is there is damaged or of another fit.
+    Runs over features make the steps: their `state` is what these change, and `restore` sets it.
     """
 
     def __init__(self, path: Any, seconds: float, resume: bool) -> None:

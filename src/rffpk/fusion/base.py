@@ -177,12 +177,8 @@ def _prepared(model: Any, embedding: Array) -> Array:
 
 @parameters
 class KernelFusion(Clusterer):
-    """Base of the methods that learn an embedding of the rows from kernels and cluster it by
-    k-means.
-
-    A subclass learns in `_learn` from the kernels between the rows that it learns on, which may be
-    landmarks; or in `_fuse` from the views, and then it embeds rows in `_embedded`.
-    """
+    """Base of the methods that embed rows by kernels, for k-means. A subclass has `_learn`, from
+    kernels between rows or landmarks, or `_fuse`, from views, and `_embedded`."""
 
     _centers = True  # whether kernels are centered to standardize them
     _needs_every_kernel = True  # whether a kernel that is zero beside others is refused

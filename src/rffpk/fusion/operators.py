@@ -63,12 +63,8 @@ def polar(V: Callable[[slice], Array], out: Array, n_threads: int) -> Array:
 
 
 class Operator:
-    """A kernel over n fitted rows as inner products of features. O(n F) memory, O(n F k) a product
-    with k columns.
-
-    Where the rows have weights, K stands for P^(1/2) K P^(1/2) with their diagonal matrix P, a line
-    of whose products is that of the row times the root of its weight.
-    """
+    """A kernel over n fitted rows, or P^(1/2) K P^(1/2) with weights P, as inner products of F
+    features. O(n F) memory, O(n F k) time a product with k columns."""
 
     def __init__(
         self, features: Features, stored: Array, n_threads: int, weight: Array | None = None
@@ -101,8 +97,7 @@ class Operator:
 
 
 class DenseOperator(Operator):
-    """The kernel matrix: the features of a row are the values of the kernel. `kernel` drops its
-    precomputed matrix, of which this is a copy."""
+    """The kernel matrix, taken from `kernel`: features of a row are the values of the kernel."""
 
     def __init__(self, kernel: FittedKernel, n_threads: int, weight: Array | None = None) -> None:
         matrix = weighed(kernel.matrix(), weight)
@@ -176,9 +171,7 @@ class Nystroem:
 
 @dataclass(frozen=True)
 class Approximation:
-    """How kernels become operators: by matrices (None), or by so many "rff" frequencies or
-    "nystroem" anchors. To `standardize` them they are centered and normalised, precomputed ones
-    not."""
+    """How kernels become operators: by matrices (None), "rff" frequencies or "nystroem" anchors."""
 
     word: str | None
     size: Auto | int
