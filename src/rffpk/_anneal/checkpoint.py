@@ -24,7 +24,7 @@ from rffpk._utils.arrays import Array
 from rffpk._utils.bases import BaseEstimator
 from rffpk._utils.columns import arrays_of, tables_of
 from rffpk._utils.config import __version__
-from rffpk._utils.files import check_output
+from rffpk._utils.files import check_path
 from rffpk._utils.messages import warn
 from rffpk._utils.tensor_files import ModelFileError, read_tensors, write_tensors
 
@@ -41,13 +41,8 @@ class Checkpoint:
     """
 
     def __init__(self, path: Any, seconds: float, resume: bool) -> None:
-        if not isinstance(path, (str, os.PathLike)):
-            raise TypeError(f"checkpoint is of type {type(path).__name__}, must be a path.")
+        check_path(path, "checkpoint", "a path")
         self.path, self.seconds, self.resume = os.fspath(path), seconds, resume
-        try:
-            check_output(self.path)
-        except ValueError as error:
-            raise ValueError(f"checkpoint == {error}.") from error
         self._fit: dict[str, str] = {}  # what distinguishes this fit
         self._kept: dict[str, str] | None = None  # the same, of the fit in the file
         self._state: dict[str, Any] = {}  # after the last step in the file, with ...

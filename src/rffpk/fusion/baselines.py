@@ -23,6 +23,7 @@ from rffpk._utils.linalg import (
     ritz_values,
     svd,
 )
+from rffpk._utils.messages import optional_module
 from rffpk._utils.tiles import row_tiles
 from rffpk.fusion.base import KernelFusion, by_matrices
 from rffpk.fusion.spectral import (
@@ -145,7 +146,6 @@ class CoregSC(KernelFusion):
 
     scheme: Scheme = "pairwise"
     agreement: float = 0.01
-    n_landmarks: int | None = None
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -175,12 +175,8 @@ class CoregSC(KernelFusion):
 
         def embed(Ks: list[Array]) -> Array:
             raised = [K + constant for K, constant in zip(Ks, self._raises)]
-            return total(
-                [
-                    inverse_roots(self._degrees(K))[:, None] * K * root
-                    for K, root in zip(raised, self._roots)
-                ]
-            )
+            left = [inverse_roots(self._degrees(K))[:, None] for K in raised]
+            return total([a * K * b for a, K, b in zip(left, raised, self._roots)])
 
         return embed
 
@@ -343,7 +339,6 @@ class LKAM(KernelFusion):
 
     n_neighbors: float = 0.5
     diversity: float = 0.01
-    n_landmarks: int | None = None
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -505,7 +500,6 @@ class LMKKM(KernelFusion):
     (150, 2)
     """
 
-    n_landmarks: int | None = None
     tol: float = 1e-4
     # what a fit sets
     row_weights_: Array = field(init=False)
@@ -590,11 +584,8 @@ def check_memory(L: int, n: int) -> None:
 
 
 def _clarabel() -> Any:
-    try:
-        import clarabel
-    except ImportError as error:
-        raise ImportError("LMKKM needs the package clarabel: pip install 'rffpk[qp]'.") from error
-    return clarabel
+    why = "LMKKM needs the package clarabel: pip install 'rffpk[qp]'"
+    return optional_module("clarabel", why)
 
 
 # ---- MVC-LFA -------------------------------------------------------------------------------------
@@ -682,7 +673,6 @@ class MVCLFA(KernelFusion):
     """
 
     mean_weight: float = 1.0
-    n_landmarks: int | None = None
 
     _mapping = by_matrices
 
@@ -826,7 +816,6 @@ class ONKC(KernelFusion):
 
     rho: float = 1.0
     diversity: float = 0.1
-    n_landmarks: int | None = None
     tol: float = 1e-4
 
     _mapping = by_matrices

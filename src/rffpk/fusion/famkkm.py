@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import field
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -106,6 +107,7 @@ class FAMKKM(KernelFusion):
 
     _stage = "fusion"
 
+    n_landmarks: None = field(default=None, init=False)  # there are approximations
     lambda1: float = 1.0
     lambda2: float = 1.0
     approximation: Features | tuple[Features, int] | None = None

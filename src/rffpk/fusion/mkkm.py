@@ -100,7 +100,6 @@ class AverageMKKM(KernelFusion):
     """
 
     kernel_weights: Any = None
-    n_landmarks: int | None = None
     max_iter: int = field(default=1, init=False)  # the eigenvectors for given weights are final
     tol: float = field(default=0.0, init=False)
 
@@ -186,7 +185,6 @@ class MKKM(KernelFusion):
     (2,)
     """
 
-    n_landmarks: int | None = None
     tol: float = 1e-4
 
     def _learn(self, kernels: list[FittedKernel], k: int) -> None:
@@ -273,7 +271,6 @@ class MKKMMR(KernelFusion):
     """
 
     diversity: float = 0.01
-    n_landmarks: int | None = None
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

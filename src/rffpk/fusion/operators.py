@@ -193,25 +193,22 @@ class Approximation:
     def _operator(
         self, x: Columns, spec: Specification, name: str, anchors: NDArray[np.intp]
     ) -> Operator:
+        if self.word is None:
+            kernel = FittedKernel(
+                x, spec, weight=self.weight, random=self.random, n_threads=self.n_threads,
+                center=self.standardize, normalize=self.standardize,
+            )  # fmt: skip
+            return DenseOperator(kernel, self.n_threads, self.weight)
+        spec = with_gamma(spec, x, self.weight, self.random, self.n_threads)
         if self.word == "rff":
             return self._of_features(x, spec, self._fourier(x, spec, name))
-        if self.word == "nystroem":
-            found = nystroem_features(x, self._with_gamma(x, spec), name, anchors)
-            return self._of_features(x, spec, found)
-        kernel = FittedKernel(
-            x, spec, weight=self.weight, random=self.random, n_threads=self.n_threads,
-            center=self.standardize, normalize=self.standardize,
-        )  # fmt: skip
-        return DenseOperator(kernel, self.n_threads, self.weight)
-
-    def _with_gamma(self, x: Columns, spec: Specification) -> Specification:
-        return with_gamma(spec, x, self.weight, self.random, self.n_threads)
+        return self._of_features(x, spec, nystroem_features(x, spec, name, anchors))
 
     def _fourier(self, x: Columns, spec: Specification, name: str) -> FourierFeatures:
         """Random Fourier features of a shift-invariant kernel."""
         if spec.metric not in ("rbf", "laplacian"):
             raise ValueError(f"{name} is {spec.metric!r}, but 'rff' needs 'rbf' or 'laplacian'.")
-        gamma = self._with_gamma(x, spec).params["gamma"]
+        gamma = spec.params["gamma"]
         fitted = RandomFourierFeatures(
             self.size,
             kernel=cast(Kernel, spec.metric),

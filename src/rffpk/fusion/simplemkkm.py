@@ -103,7 +103,6 @@ class SimpleMKKM(KernelFusion):
     (2,)
     """
 
-    n_landmarks: int | None = None
     tol: float = 1e-5
 
     def _check_parameters(self) -> None:

@@ -138,6 +138,7 @@ class SMKC(KernelFusion):
     )
 
     anchors: int | Anchors | tuple[Anchors, int] | Numbers = "uniform"
+    n_landmarks: None = field(default=None, init=False)  # there are anchors
     tol: float = 1e-4
     normalize_rows: bool = False
     # what a fit sets
