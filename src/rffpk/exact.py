@@ -110,11 +110,9 @@ class KernelKMeans(Clusterer):
 
     Examples
     --------
-    >>> from sklearn.datasets import make_circles
     >>> from rffpk import KernelKMeans
-    >>> X, _ = make_circles(200, factor=0.3, noise=0.05, random_state=0)
-    >>> KernelKMeans(2, gamma=5.0, random_state=0).fit(X).dual_coef_.shape
-    (2, 200)
+    >>> KernelKMeans(2, random_state=0).fit_predict([[0.0], [0.2], [5.0], [5.2]]).tolist()
+    [1, 1, 0, 0]
     """
 
     kernel: PairwiseKernel | Precomputed | Callable[..., float] = "rbf"
@@ -215,11 +213,9 @@ class KernelPowerKMeans(KernelKMeans):
 
     Examples
     --------
-    >>> from sklearn.datasets import make_circles
     >>> from rffpk import KernelPowerKMeans
-    >>> X, _ = make_circles(200, factor=0.3, noise=0.05, random_state=0)
-    >>> KernelPowerKMeans(2, gamma=5.0, random_state=0).fit(X).predict_proba(X).shape
-    (200, 2)
+    >>> KernelPowerKMeans(2, random_state=0).fit_predict([[0.0], [0.2], [5.0], [5.2]]).tolist()
+    [1, 1, 0, 0]
     """
 
     annealing: Annealing | Word | None = "auto"
@@ -261,7 +257,7 @@ class MultiKernelPowerKMeans(Clusterer):
         1: a line every five seconds at most, and one at the end; 2: a line for each pass.
     kernels : None, list, "du2015" or "precomputed", default=None
         Of each view a kernel of scikit-learn, a callable, or a pair of one and gamma or parameters;
-        None: "rbf". Gamma: 1 / (2 mean distance). "precomputed": X. "du2015": twelve of one array.
+        None: "rbf". Gamma: 1 / (2 mean distance). "precomputed": in X. "du2015": 12 of one array.
     views : list or None, default=None
         Columns of each view, if X is one array: lists of indices or names, masks, or slices.
     weight_entropy : float, default=1.0
@@ -306,11 +302,10 @@ class MultiKernelPowerKMeans(Clusterer):
 
     Examples
     --------
-    >>> from sklearn.datasets import load_iris
     >>> from rffpk import MultiKernelPowerKMeans
-    >>> X, _ = load_iris(return_X_y=True)
-    >>> MultiKernelPowerKMeans(3, random_state=0).fit([X[:, :2], X[:, 2:]]).kernel_weights_.shape
-    (2,)
+    >>> views = [[[0.0], [0.2], [5.0], [5.2]], [[1.0], [1.1], [7.0], [7.1]]]  # of four rows
+    >>> MultiKernelPowerKMeans(2, random_state=0).fit_predict(views).tolist()
+    [1, 1, 0, 0]
     """
 
     kernels: Kernels = None

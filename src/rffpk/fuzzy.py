@@ -111,11 +111,10 @@ class FuzzyCMeans(Clusterer):
 
     Examples
     --------
-    >>> from sklearn.datasets import make_blobs
     >>> from rffpk import FuzzyCMeans
-    >>> X, _ = make_blobs(500, centers=3, random_state=0)
-    >>> FuzzyCMeans(3, random_state=0).fit(X).predict_proba(X).shape
-    (500, 3)
+    >>> model = FuzzyCMeans(2, random_state=0).fit([[0.0], [0.2], [5.0], [5.2]])
+    >>> model.predict_proba([[2.6]]).round(2).tolist()
+    [[0.5, 0.5]]
     """
 
     m: Auto | float = 2.0

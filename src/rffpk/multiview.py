@@ -197,12 +197,10 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
 
     Examples
     --------
-    >>> from sklearn.datasets import load_digits
     >>> from rffpk import RFFMultiKernelPowerKMeans
-    >>> X, _ = load_digits(return_X_y=True)
-    >>> model = RFFMultiKernelPowerKMeans(10, random_state=0).fit([X[:, :32], X[:, 32:]])
-    >>> model.kernel_weights_.shape  # of graphs and components of each view and of both
-    (8,)
+    >>> views = [[[0.0], [0.2], [5.0], [5.2]], [[1.0], [1.1], [7.0], [7.1]]]  # of four rows
+    >>> RFFMultiKernelPowerKMeans(2, random_state=0).fit_predict(views).tolist()
+    [1, 1, 0, 0]
     """
 
     typicality: Auto | Typicality | None = None

@@ -127,11 +127,9 @@ class PowerKMeans(AnnealedClusterer):
 
     Examples
     --------
-    >>> from sklearn.datasets import make_blobs
     >>> from rffpk import PowerKMeans
-    >>> X, _ = make_blobs(500, centers=5, cluster_std=0.5, random_state=0)
-    >>> PowerKMeans(5, random_state=0).fit(X).cluster_centers_.shape
-    (5, 2)
+    >>> PowerKMeans(2, random_state=0).fit_predict([[0.0], [0.2], [5.0], [5.2]]).tolist()
+    [1, 1, 0, 0]
     """
 
     metric: Metric = "euclidean"

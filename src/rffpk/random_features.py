@@ -103,12 +103,9 @@ class RFFKernelPowerKMeans(AnnealedClusterer):
 
     Examples
     --------
-    >>> from sklearn.datasets import load_digits
     >>> from rffpk import RFFKernelPowerKMeans
-    >>> X, _ = load_digits(return_X_y=True)
-    >>> model = RFFKernelPowerKMeans(10, random_state=0).fit(X)
-    >>> model.feature_map_.frequencies_.shape
-    (64, 128)
+    >>> RFFKernelPowerKMeans(2, random_state=0).fit_predict([[0.0], [0.2], [5.0], [5.2]]).tolist()
+    [1, 1, 0, 0]
     """
 
     kernel: fourier.Kernel = "rbf"

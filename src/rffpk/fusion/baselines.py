@@ -92,7 +92,7 @@ class CoregSC(KernelFusion):
         1: a line every five seconds at most, and one at the end; 2: a line for each pass.
     kernels : None, list, "du2015" or "precomputed", default=None
         Of each view a kernel of scikit-learn, a callable, or a pair of one and gamma or parameters;
-        None: "rbf". Gamma: 1 / (2 mean distance). "precomputed": X. "du2015": twelve of one array.
+        None: "rbf". Gamma: 1 / (2 mean distance). "precomputed": in X. "du2015": 12 of one array.
     views : list or None, default=None
         Columns of each view, if X is one array: lists of indices or names, masks, or slices.
     standardize, normalize_rows : bool, default=True
@@ -135,11 +135,10 @@ class CoregSC(KernelFusion):
 
     Examples
     --------
-    >>> from sklearn.datasets import load_iris
     >>> from rffpk import CoregSC
-    >>> X, _ = load_iris(return_X_y=True)
-    >>> CoregSC(3, random_state=0).fit([X[:, :2], X[:, 2:]]).embedding_.shape
-    (150, 6)
+    >>> views = [[[0.0], [0.2], [5.0], [5.2]], [[1.0], [1.1], [7.0], [7.1]]]  # of four rows
+    >>> CoregSC(2, random_state=0).fit_predict(views).tolist()
+    [0, 0, 1, 1]
     """
 
     _centers = False  # affinities are not negative
@@ -285,7 +284,7 @@ class LKAM(KernelFusion):
         1: a line every five seconds at most, and one at the end; 2: a line for each pass.
     kernels : None, list, "du2015" or "precomputed", default=None
         Of each view a kernel of scikit-learn, a callable, or a pair of one and gamma or parameters;
-        None: "rbf". Gamma: 1 / (2 mean distance). "precomputed": X. "du2015": twelve of one array.
+        None: "rbf". Gamma: 1 / (2 mean distance). "precomputed": in X. "du2015": 12 of one array.
     views : list or None, default=None
         Columns of each view, if X is one array: lists of indices or names, masks, or slices.
     standardize, normalize_rows : bool, default=True
@@ -330,11 +329,10 @@ class LKAM(KernelFusion):
 
     Examples
     --------
-    >>> from sklearn.datasets import load_iris
     >>> from rffpk import LKAM
-    >>> X, _ = load_iris(return_X_y=True)
-    >>> LKAM(3, random_state=0).fit([X[:, :2], X[:, 2:]]).kernel_weights_.shape
-    (2,)
+    >>> views = [[[0.0], [0.2], [5.0], [5.2]], [[1.0], [1.1], [7.0], [7.1]]]  # of four rows
+    >>> LKAM(2, random_state=0).fit_predict(views).tolist()
+    [0, 0, 1, 1]
     """
 
     n_neighbors: float = 0.5
@@ -450,7 +448,7 @@ class LMKKM(KernelFusion):
         1: a line every five seconds at most, and one at the end; 2: a line for each pass.
     kernels : None, list, "du2015" or "precomputed", default=None
         Of each view a kernel of scikit-learn, a callable, or a pair of one and gamma or parameters;
-        None: "rbf". Gamma: 1 / (2 mean distance). "precomputed": X. "du2015": twelve of one array.
+        None: "rbf". Gamma: 1 / (2 mean distance). "precomputed": in X. "du2015": 12 of one array.
     views : list or None, default=None
         Columns of each view, if X is one array: lists of indices or names, masks, or slices.
     standardize, normalize_rows : bool, default=True
@@ -493,11 +491,10 @@ class LMKKM(KernelFusion):
 
     Examples
     --------
-    >>> from sklearn.datasets import load_iris
     >>> from rffpk import LMKKM
-    >>> X, _ = load_iris(return_X_y=True)
-    >>> LMKKM(3, random_state=0).fit([X[:, :2], X[:, 2:]]).row_weights_.shape
-    (150, 2)
+    >>> views = [[[0.0], [0.2], [5.0], [5.2]], [[1.0], [1.1], [7.0], [7.1]]]  # of four rows
+    >>> LMKKM(2, random_state=0).fit_predict(views).tolist()
+    [0, 0, 1, 1]
     """
 
     tol: float = 1e-4
@@ -622,7 +619,7 @@ class MVCLFA(KernelFusion):
         1: a line every five seconds at most, and one at the end; 2: a line for each pass.
     kernels : None, list, "du2015" or "precomputed", default=None
         Of each view a kernel of scikit-learn, a callable, or a pair of one and gamma or parameters;
-        None: "rbf". Gamma: 1 / (2 mean distance). "precomputed": X. "du2015": twelve of one array.
+        None: "rbf". Gamma: 1 / (2 mean distance). "precomputed": in X. "du2015": 12 of one array.
     views : list or None, default=None
         Columns of each view, if X is one array: lists of indices or names, masks, or slices.
     standardize, normalize_rows : bool, default=True
@@ -663,13 +660,10 @@ class MVCLFA(KernelFusion):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from sklearn.datasets import load_iris
     >>> from rffpk import MVCLFA
-    >>> X, _ = load_iris(return_X_y=True)
-    >>> model = MVCLFA(3, random_state=0).fit([X[:, :2], X[:, 2:]])
-    >>> float(np.round(np.sum(model.kernel_weights_**2), 12))
-    1.0
+    >>> views = [[[0.0], [0.2], [5.0], [5.2]], [[1.0], [1.1], [7.0], [7.1]]]  # of four rows
+    >>> MVCLFA(2, random_state=0).fit_predict(views).tolist()
+    [0, 0, 1, 1]
     """
 
     mean_weight: float = 1.0
@@ -762,7 +756,7 @@ class ONKC(KernelFusion):
         1: a line every five seconds at most, and one at the end; 2: a line for each pass.
     kernels : None, list, "du2015" or "precomputed", default=None
         Of each view a kernel of scikit-learn, a callable, or a pair of one and gamma or parameters;
-        None: "rbf". Gamma: 1 / (2 mean distance). "precomputed": X. "du2015": twelve of one array.
+        None: "rbf". Gamma: 1 / (2 mean distance). "precomputed": in X. "du2015": 12 of one array.
     views : list or None, default=None
         Columns of each view, if X is one array: lists of indices or names, masks, or slices.
     standardize, normalize_rows : bool, default=True
@@ -807,11 +801,10 @@ class ONKC(KernelFusion):
 
     Examples
     --------
-    >>> from sklearn.datasets import load_iris
     >>> from rffpk import ONKC
-    >>> X, _ = load_iris(return_X_y=True)
-    >>> ONKC(3, random_state=0).fit([X[:, :2], X[:, 2:]]).kernel_weights_.shape
-    (2,)
+    >>> views = [[[0.0], [0.2], [5.0], [5.2]], [[1.0], [1.1], [7.0], [7.1]]]  # of four rows
+    >>> ONKC(2, random_state=0).fit_predict(views).tolist()
+    [0, 0, 1, 1]
     """
 
     rho: float = 1.0

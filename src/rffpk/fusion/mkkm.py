@@ -53,7 +53,7 @@ class AverageMKKM(KernelFusion):
         1: a line every five seconds at most, and one at the end; 2: a line for each pass.
     kernels : None, list, "du2015" or "precomputed", default=None
         Of each view a kernel of scikit-learn, a callable, or a pair of one and gamma or parameters;
-        None: "rbf". Gamma: 1 / (2 mean distance). "precomputed": X. "du2015": twelve of one array.
+        None: "rbf". Gamma: 1 / (2 mean distance). "precomputed": in X. "du2015": 12 of one array.
     views : list or None, default=None
         Columns of each view, if X is one array: lists of indices or names, masks, or slices.
     standardize, normalize_rows : bool, default=True
@@ -92,11 +92,10 @@ class AverageMKKM(KernelFusion):
 
     Examples
     --------
-    >>> from sklearn.datasets import load_iris
     >>> from rffpk import AverageMKKM
-    >>> X, _ = load_iris(return_X_y=True)
-    >>> AverageMKKM(3, random_state=0).fit([X[:, :2], X[:, 2:]]).embedding_.shape
-    (150, 3)
+    >>> views = [[[0.0], [0.2], [5.0], [5.2]], [[1.0], [1.1], [7.0], [7.1]]]  # of four rows
+    >>> AverageMKKM(2, random_state=0).fit_predict(views).tolist()
+    [0, 0, 1, 1]
     """
 
     kernel_weights: Any = None
@@ -137,7 +136,7 @@ class MKKM(KernelFusion):
         1: a line every five seconds at most, and one at the end; 2: a line for each pass.
     kernels : None, list, "du2015" or "precomputed", default=None
         Of each view a kernel of scikit-learn, a callable, or a pair of one and gamma or parameters;
-        None: "rbf". Gamma: 1 / (2 mean distance). "precomputed": X. "du2015": twelve of one array.
+        None: "rbf". Gamma: 1 / (2 mean distance). "precomputed": in X. "du2015": 12 of one array.
     views : list or None, default=None
         Columns of each view, if X is one array: lists of indices or names, masks, or slices.
     standardize, normalize_rows : bool, default=True
@@ -178,11 +177,10 @@ class MKKM(KernelFusion):
 
     Examples
     --------
-    >>> from sklearn.datasets import load_iris
     >>> from rffpk import MKKM
-    >>> X, _ = load_iris(return_X_y=True)
-    >>> MKKM(3, random_state=0).fit([X[:, :2], X[:, 2:]]).kernel_weights_.shape
-    (2,)
+    >>> views = [[[0.0], [0.2], [5.0], [5.2]], [[1.0], [1.1], [7.0], [7.1]]]  # of four rows
+    >>> MKKM(2, random_state=0).fit_predict(views).tolist()
+    [0, 0, 1, 1]
     """
 
     tol: float = 1e-4
@@ -220,7 +218,7 @@ class MKKMMR(KernelFusion):
         1: a line every five seconds at most, and one at the end; 2: a line for each pass.
     kernels : None, list, "du2015" or "precomputed", default=None
         Of each view a kernel of scikit-learn, a callable, or a pair of one and gamma or parameters;
-        None: "rbf". Gamma: 1 / (2 mean distance). "precomputed": X. "du2015": twelve of one array.
+        None: "rbf". Gamma: 1 / (2 mean distance). "precomputed": in X. "du2015": 12 of one array.
     views : list or None, default=None
         Columns of each view, if X is one array: lists of indices or names, masks, or slices.
     standardize, normalize_rows : bool, default=True
@@ -263,11 +261,10 @@ class MKKMMR(KernelFusion):
 
     Examples
     --------
-    >>> from sklearn.datasets import load_iris
     >>> from rffpk import MKKMMR
-    >>> X, _ = load_iris(return_X_y=True)
-    >>> MKKMMR(3, random_state=0).fit([X[:, :2], X[:, 2:]]).kernel_weights_.shape
-    (2,)
+    >>> views = [[[0.0], [0.2], [5.0], [5.2]], [[1.0], [1.1], [7.0], [7.1]]]  # of four rows
+    >>> MKKMMR(2, random_state=0).fit_predict(views).tolist()
+    [0, 0, 1, 1]
     """
 
     diversity: float = 0.01

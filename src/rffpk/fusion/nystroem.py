@@ -89,11 +89,9 @@ class NystroemKernelKMeans(Clusterer):
 
     Examples
     --------
-    >>> from sklearn.datasets import make_circles
     >>> from rffpk import NystroemKernelKMeans
-    >>> X, _ = make_circles(200, factor=0.3, noise=0.05, random_state=0)
-    >>> NystroemKernelKMeans(2, n_anchors=30, n_components=5, random_state=0).fit_transform(X).shape
-    (200, 5)
+    >>> NystroemKernelKMeans(2, random_state=0).fit_predict([[0.0], [0.2], [5.0], [5.2]]).tolist()
+    [0, 0, 1, 1]
     """
 
     kernel: PairwiseKernel | Callable[..., float] = "rbf"

@@ -78,7 +78,7 @@ class SMKC(KernelFusion):
         1: a line every five seconds at most, and one at the end; 2: a line for each pass.
     kernels : None, list, "du2015" or "precomputed", default=None
         Of each view a kernel of scikit-learn, a callable, or a pair of one and gamma or parameters;
-        None: "rbf". Gamma: 1 / (2 mean distance). "precomputed": X. "du2015": twelve of one array.
+        None: "rbf". Gamma: 1 / (2 mean distance). "precomputed": in X. "du2015": 12 of one array.
     views : list or None, default=None
         Columns of each view, if X is one array: lists of indices or names, masks, or slices.
     standardize : bool, default=True
@@ -122,11 +122,10 @@ class SMKC(KernelFusion):
 
     Examples
     --------
-    >>> from sklearn.datasets import load_iris
-    >>> from rffpk.fusion.smkc import SMKC
-    >>> X, _ = load_iris(return_X_y=True)
-    >>> SMKC(3, random_state=0).fit([X[:, :2], X[:, 2:]]).embedding_.shape
-    (150, 3)
+    >>> from rffpk import SMKC
+    >>> views = [[[0.0], [0.2], [5.0], [5.2]], [[1.0], [1.1], [7.0], [7.1]]]  # of four rows
+    >>> SMKC(2, random_state=0).fit_predict(views).tolist()
+    [0, 0, 1, 1]
     """
 
     _needs_every_kernel = False  # G is the mean of all H_v: one that is zero scales it
