@@ -57,10 +57,10 @@ class DiffusionPowerKMeans(AnnealedClusterer):
     n_features), a pass O(n_samples n_components k). `predict` gives rows that were fitted their
     labels. ``docs/annealing.md`` says how it anneals.
 
-    With ``metric="precomputed"`` X is a graph of affinities >= 0, of shape (n_samples, n_samples),
-    sparse or dense, taken as (A + A') / 2; new rows have affinities to the fitted rows.
-    `n_neighbors`, `n_landmarks` and `whitening` keep their defaults; `noise` and `partial_fit` need
-    rows (``docs/tasks.md``).
+    With ``metric="precomputed"`` X is a sparse or dense graph of affinities >= 0, (n_samples,
+    n_samples), taken as (A + A') / 2; new rows have affinities to the fitted rows. `n_neighbors`,
+    `n_landmarks` and `whitening` keep their defaults; `noise` and `partial_fit` need rows
+    (``docs/tasks.md``).
 
     `fit` raises a ValueError or TypeError for bad input. A ConvergenceWarning says if clusters are
     empty, fewer than the connected components that count, or not settled after `max_iter`.

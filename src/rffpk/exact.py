@@ -80,8 +80,7 @@ class KernelKMeans(Clusterer):
     max_iter : int, default=300
         Largest number of passes of a start, and of those of ``init="k-means"`` before it.
     tol : float, default=0.0
-        Passes end when centroids move by at most `tol` >= 0 times the root of the total variance;
-        0: when no label changes.
+        Passes end when centroids move by `tol` >= 0 deviations at most; 0: when no label changes.
     cache : "auto", bool or int, default="auto"
         Bytes for stored kernels. "auto": a quarter of free memory. True: all, or a MemoryError.
 
@@ -229,8 +228,7 @@ class KernelPowerKMeans(KernelKMeans):
 class MultiKernelPowerKMeans(Clusterer):
     """Kernel power k-means of several views or exact kernels at once (MKPK).
 
-    Minimises (Paul, Chakraborty, Das, Xu: Kernel k-means, by all means: algorithms and strong
-    consistency)
+    Minimises (Paul et al.: Kernel k-means, by all means: algorithms and strong consistency)
 
         sum_i M_s(d_i1, ..., d_ik) + lambda sum_l alpha_l log(L alpha_l),
         d_ij = sum_l alpha_l ||phi_l(x_i) - theta_jl||^2,

@@ -597,11 +597,10 @@ class MVCLFA(KernelFusion):
 
         Tr(F' sum_l beta_l H_l W_l) + mean_weight Tr(F'M),    sum_l beta_l^2 = 1, beta_l >= 0,
 
-    over F with orthonormal columns, rotations W_l and weights beta in turn; M are the leading
-    eigenvectors of the mean kernel. Annealed k-means on the rows of F gives the labels. For n rows,
-    or landmarks, O(L n^2) memory, O(n^2 k) time for each of L + 1 kernels, and O(L n k^2) an
-    iteration. ``docs/fusion.md`` compares the methods. `fit` raises a ValueError or TypeError for
-    bad input.
+    over F with orthonormal columns, rotations W_l and weights beta in turn; M are those of the mean
+    kernel. Annealed k-means on the rows of F gives the labels. For n rows, or landmarks, O(L n^2)
+    memory, O(n^2 k) time for each of L + 1 kernels, and O(L n k^2) an iteration. ``docs/fusion.md``
+    compares the methods. `fit` raises a ValueError or TypeError for bad input.
 
     Parameters
     ----------
@@ -736,9 +735,9 @@ class ONKC(KernelFusion):
 
     over positive semidefinite G, matrices H with orthonormal columns and weights alpha >= 0 of sum
     one, in turn. Annealed k-means on the rows of H gives the labels. For n rows, or landmarks, O(L
-    n^2) memory, O(L^2 n^2) time for M and O(n^3) an iteration, O(n^2 r) where G has a rank r below
-    about n / 9. ``docs/fusion.md`` compares the methods. `fit` raises a ValueError or TypeError for
-    bad input.
+    n^2) memory, O(L^2 n^2) time for M and O(n^3) an iteration, O(n^2 r) where G has a rank r < n /
+    9. ``docs/fusion.md`` compares the methods. `fit` raises a ValueError or TypeError for bad
+    input.
 
     Parameters
     ----------

@@ -29,9 +29,9 @@ class AverageMKKM(KernelFusion):
     """Kernel k-means on the mean of the kernels, by spectral relaxation (AMKKM).
 
     Annealed k-means on the rows of H, the k leading eigenvectors of K_alpha = sum_l alpha_l^2 K_l
-    with equal or given weights alpha_l, which minimise Tr(K_alpha) - Tr(H'K_alpha H) (MKC-AE, eq.
-    (8) of Liang et al.: Stability and generalization of kernel clustering: from single kernel to
-    multiple kernel. NeurIPS 2022).
+    with equal or given alpha_l, which minimise Tr(K_alpha) - Tr(H'K_alpha H) (MKC-AE, eq. (8) of
+    Liang et al.: Stability and generalization of kernel clustering: from single kernel to multiple
+    kernel. NeurIPS 2022).
 
     For n rows, or landmarks, of d columns O(n^2) memory, O(L n^2 d) time for L kernels and O(n^2 k)
     for eigenvectors; others are embedded in O(L n (d + k)) each. ``docs/fusion.md`` compares the
@@ -197,10 +197,9 @@ class MKKMMR(KernelFusion):
     Minimises sum_l alpha_l^2 Tr(K_l (I - HH')) + (diversity / 2) alpha'M alpha, M_pq = Tr(K_p K_q),
     over weights alpha >= 0 of sum one and matrices H with orthonormal columns, in turn (Liu, Dou,
     Yin, Wang, Zhu: Multiple kernel k-means clustering with matrix-induced regularization. AAAI
-    2016): large weights of like kernels cost more. Annealed k-means on the rows of H gives the
-    labels. For n rows, or landmarks, O(L n^2) memory, O(L^2 n^2) time for M and O(L n^2 k) an
-    iteration. ``docs/fusion.md`` compares the methods. `fit` raises a ValueError or TypeError for
-    bad input.
+    2016): large weights of like kernels cost. Annealed k-means on the rows of H gives the labels.
+    For n rows, or landmarks, O(L n^2) memory, O(L^2 n^2) time for M and O(L n^2 k) an iteration.
+    ``docs/fusion.md`` compares the methods. `fit` raises a ValueError or TypeError for bad input.
 
     Parameters
     ----------

@@ -54,8 +54,8 @@ class SMKC(KernelFusion):
 
     over G and H_v of rank k by G = rank-k part of mean_v H_v and H_v = rank-k part of (G_v + G) / 2
     in turn (eq. (7) and algorithm 1 of Liang et al.: Scalable multiple kernel clustering: learning
-    clustering structure from expectation. ICML 2024). Annealed k-means on the k left singular
-    vectors of G gives the labels.
+    clustering structure from expectation. ICML 2024). Annealed k-means on the left singular vectors
+    of G gives labels.
 
     For n rows of d columns and V views O(min(n, V s) V s + n k) memory, O(n V s (V s + d)) time for
     two passes over the rows, and O(V r s k + V^2 (r + s) k^2), r = min(n, V s), an iteration. With

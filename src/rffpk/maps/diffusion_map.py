@@ -48,14 +48,13 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
     Harmonic Analysis 2006): connected clusters of whatever shape become groups far apart.
 
     `fit` and `transform` cost O(n_samples n_landmarks n_features) time and O(n_landmarks
-    n_functions) memory. `transform` gives rows that were fitted the features that they had in
-    `fit`.
+    n_functions) memory. `transform` gives fitted rows the features that they had in `fit`.
 
-    With ``metric="precomputed"`` X is a graph of affinities >= 0, of shape (n_samples, n_samples),
-    sparse or dense, taken as (A + A') / 2; new rows have affinities to the fitted rows.
-    `n_neighbors`, `n_landmarks` and `whitening` keep their defaults (``docs/tasks.md``). `fit`
-    raises a ValueError or TypeError for bad input. A ConvergenceWarning says if components of the
-    graph count beside the largest (``docs/math.md``, section 17).
+    With ``metric="precomputed"`` X is a sparse or dense graph of affinities >= 0, (n_samples,
+    n_samples), taken as (A + A') / 2; new rows have affinities to the fitted rows. `n_neighbors`,
+    `n_landmarks` and `whitening` keep their defaults (``docs/tasks.md``). `fit` raises a ValueError
+    or TypeError for bad input. A ConvergenceWarning says if components of the graph count beside
+    the largest (``docs/math.md``, section 17).
 
     Parameters
     ----------
@@ -81,8 +80,7 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
     Attributes
     ----------
     landmarks_ : ndarray of shape (n_nodes, n_features_in_)
-        Nodes of the walk, in the dtype of X, CSR if X is sparse; none with
-        ``metric="precomputed"``.
+        Nodes of the walk, in the dtype of X, CSR if X is sparse; none for given affinities.
     whitening_ : float or None
         The power of the standard deviations that components were divided by. None: the columns.
     choices_ : list of dict
