@@ -45,31 +45,27 @@ class Annealing(BaseEstimator):
     The exponent s of the power mean begins at `start`, is multiplied by `factor` after each stage
     of `passes` passes, and ends at `end`. The defaults are what the word "auto" stands for
     (``docs/annealing.md``). ``set_params(annealing__start=-2.0)`` of a model, and a grid, reach the
-    parameters of an `Annealing` that it has been given.
+    parameters of an `Annealing` that it has.
 
     Parameters
     ----------
     start : "critical" or float, default="critical"
-        Exponent s at which annealing begins, at most -0.2. "critical": the smaller of -0.5 and the
-        critical exponent, above which centroids coincide, estimated on a sample of the rows.
+        Exponent at which annealing begins, at most -0.2. "critical": that above which centroids
+        coincide, on a sample, or -0.5 if that is less.
     factor : "adaptive" or float, default="adaptive"
-        After each stage s is multiplied by this number > 1. "adaptive": from 1.05 where stages take
-        many passes to 1.5 where they converge at once; 1.1 if `passes` is a number.
+        Number > 1 that multiplies s after a stage. "adaptive": 1.05 after stages of many passes to
+        1.5 after those that converge at once; 1.1 if `passes` is a number.
     passes : "adaptive" or int, default="adaptive"
-        Number of passes in a stage, at least 1. "adaptive": until the centroids hardly move, at
-        most 10. The source papers use a factor of 1.04 and 2 to 5 passes.
+        Passes in a stage, at least 1. "adaptive": until centroids hardly move, at most 10.
     end : "hard" or float, default="hard"
-        Where annealing ends. "hard": when the power mean is within 0.1 % of its limit, the smallest
-        squared distance; passes of k-means follow. A number <= `start`: at this exponent, with
-        passes there until convergence; rows stay assigned softly.
+        "hard": at 0.1 % from the limit, the least squared distance; passes of k-means follow. A
+        number <= `start`: there, with passes until convergence; rows stay assigned softly.
     until : {"settled", "objective"}, default="settled"
-        When a start ends. "settled": when annealing has ended and passes have converged.
-        "objective": when the objective changes by at most `tol` of itself in a pass, at whatever
-        exponent, as in the source papers; `end` is then a lower bound of s.
+        When a start ends. "settled": when passes have converged after annealing. "objective": when
+        a pass changes it by at most `tol` of itself, as in the papers, at whatever exponent.
     swaps : "auto" or int, default="auto"
-        Number of failed trials in a row, at least 0, to move a centroid (from 100 clusters on a
-        batch) after which the search ends. "auto": 20, or 4 k if that is less, and 0 if the starts
-        do not differ or `end` is soft. Above 0 `end` is "hard" and `until` "settled".
+        Failed trials in a row to move a centroid that end the search. "auto": 20, or 4 k if less, 0
+        if starts are alike. Above 0 `end` is "hard" and `until` "settled".
 
     Examples
     --------
@@ -132,8 +128,7 @@ def check_annealing(annealing: Any) -> None:
 
 @dataclass(frozen=True)
 class SearchParameters:
-    """The parameters of a search for centroids, in place of their words None or what they stand
-    for."""
+    """The parameters of a search for centroids: numbers in place of words."""
 
     start: float | None  # None: the critical exponent; -inf: no annealing
     factor: float | None  # None: adaptive, as in a Schedule

@@ -71,8 +71,7 @@ GivenInit = Numbers | Callable[..., Any]  # besides words
 
 @dataclass(frozen=True)
 class Problem:
-    """What an estimator makes of its parameters: how rows become features, what is minimised, and
-    which starts run."""
+    """What parameters say: how rows become features, what is minimised, which starts run."""
 
     search: SearchParameters
     # of the number of clusters, the critical exponent and the objective
@@ -93,8 +92,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class Prepared:
-    """The rows of a fit, with the maps and shifts of their features, what is minimised, and the
-    starts."""
+    """The rows of a fit, with maps and shifts of their features, the objective and the starts."""
 
     problem: Problem
     context: FitContext

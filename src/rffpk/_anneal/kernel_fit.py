@@ -55,8 +55,7 @@ KernelInit = Literal["k-means++", "random", "k-means", "spectral"]
 
 @dataclass(frozen=True)
 class KernelProblem:
-    """What an estimator makes of its parameters: its kernels, what is minimised, and which starts
-    run."""
+    """What parameters say: the kernels, what is minimised, which starts run."""
 
     kernels: Any  # as `matched` takes them
     plan: Callable[[int, float], Plan]  # from the number of clusters and the critical exponent

@@ -36,8 +36,7 @@ _COPIES = 5  # of the components of a kernel, while they are computed
 
 
 class KernelRows:
-    """The n rows of a fit: their kernels K_l, inner products <phi_i - c, phi_j - c> with a point c
-    near the rows, view by view, their weights, and what is minimised."""
+    """The rows of a fit: weights, objective, and kernels K_l relative to a point near the rows."""
 
     def __init__(
         self, kernels: list[FittedKernel], weight: Array | None, objective: PowerMean,

@@ -26,8 +26,7 @@ _EXACT = 1e-12
 
 
 class KernelRun:
-    """One start: its centroids W (k, n), their products Y = W K_l (L, k, n) and squared norms
-    (L, k), and its kernel weights alpha (L,)."""
+    """One start: centroids W (k, n), products Y = W K_l (L, k, n), squared norms, and alpha."""
 
     def __init__(
         self, rows: KernelRows, W: Array, alpha: Array, number: int = 0, passes: int = 0

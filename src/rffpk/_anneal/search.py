@@ -98,9 +98,8 @@ class Start:
 
 
 class Stage(NamedTuple):
-    """Steps at one exponent, each of which computes weights and then new centroids, until the
-    centroids move by at most `tol` in a step, or `most` steps are made. Over features they also end
-    if the hard objective will not fall to `goal`."""
+    """Steps at one exponent, until centroids move by at most `tol` or `most` steps are made; over
+    features also until the hard objective will not fall to `goal`."""
 
     name: str  # as the history has it
     s: float

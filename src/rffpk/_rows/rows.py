@@ -33,17 +33,15 @@ T = TypeVar("T")
 class Rows:
     """The rows of all views, with the maps and shifts that define their features.
 
-    Arrays share one dtype, float32 or float64, except `alpha`. Row weights are `weight` times
-    `weight_unit`, a power of two that keeps float32 sums in range. The rows of a stream are read
-    block by block, and the arrays of `xs` have none.
+    Arrays share one dtype, float32 or float64, except `alpha`; those of a stream are not in `xs`.
     """
 
     xs: list[Columns]  # L arrays (n, d_l), or sparse rows
     maps: list[Map]  # L
     shifts: list[Array]  # L arrays (F_l,), the mean features
     alpha: NDArray[np.float64]  # (L,)
-    weight: Array | None  # (n,)
-    weight_unit: float
+    weight: Array | None  # (n,), to be multiplied by ...
+    weight_unit: float  # ... a power of two that keeps float32 sums in range
     n_threads: int
     # reference distances (L,), the same for all centroids; None: no typicality
     eta: NDArray[np.float64] | None = None

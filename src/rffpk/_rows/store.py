@@ -224,9 +224,8 @@ class Storage:
 
 @dataclass(frozen=True)
 class UnitRows:
-    """The map of rows to rows of length one, as spherical k-means has them; zeros stay. Dense rows
-    are scaled in the pass; sparse ones share all but their values with those that they are made
-    of."""
+    """The map of rows to rows of length one; zeros stay. Dense rows are scaled in the pass; sparse
+    ones share all but their values with the given ones."""
 
     def _view(self, X: Columns) -> View:
         return (unit_rows(X), None) if isinstance(X, SparseRows) else (X, Unit(X.shape[1]))

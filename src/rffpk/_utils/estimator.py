@@ -78,9 +78,8 @@ def check_version(written: str, what: str) -> None:
 
 
 class Estimator(CallbackSupportMixin, BaseEstimator):
-    """scikit-learn's BaseEstimator with versioned pickles, model files, a link to the
-    documentation, and scikit-learn's callbacks: `fit` is a task, and its passes or iterations are
-    subtasks. Those exist only if there are callbacks, as passes may take microseconds."""
+    """BaseEstimator with versioned pickles, model files, and scikit-learn's callbacks: `fit` is a
+    task, whose subtasks, passes or iterations, exist only if there are callbacks."""
 
     # what a fit sets
     n_features_in_: int
@@ -189,10 +188,7 @@ def reporting(estimator: Any, X: Any) -> Iterator[Progress | None]:
 
 @parameters
 class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Estimator):
-    """Base of the clusterers: the parameters that all have, and what a fitted one says of rows.
-
-    A subclass says it by `_measure`, and has a `fit`.
-    """
+    """Base of the clusterers; a subclass has `fit`, and `_measure` of a fitted one."""
 
     n_clusters: Level | int = field(default=8, kw_only=False)
     n_init: Auto | int = "auto"
