@@ -177,8 +177,8 @@ class DiffusionPowerKMeans(AnnealedClusterer):
 
     partial_fit = centroid_model.partial_fit
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
+    def _problem(self) -> Problem:
+        search = search_parameters(self)
         check_diffusion(self)
         check_cache(self.cache)
         if is_graph(self) and self.noise is not None:
@@ -186,10 +186,8 @@ class DiffusionPowerKMeans(AnnealedClusterer):
                 f"noise == {self.noise!r}, must be None with metric='precomputed': it needs "
                 "distances. Fit the rows that the graph was made of instead."
             )
-
-    def _problem(self) -> Problem:
         return Problem(
-            search_parameters(self), maps=self._maps, cache=self.cache,
+            search, maps=self._maps, cache=self.cache,
             n_map_rows=sys.maxsize if is_graph(self) else map_rows(self.n_landmarks),
             rows_name="the diffusion map of X",
             published=self._published, least_exponent=_LEAST_EXPONENT,

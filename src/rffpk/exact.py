@@ -14,7 +14,6 @@ from rffpk._anneal.annealing import (
     SearchParameters,
     Word,
     automatic_swaps,
-    check_annealing,
     search_parameters,
 )
 from rffpk._anneal.kernel_fit import KernelInit, KernelProblem, measure
@@ -25,7 +24,6 @@ from rffpk._rows.store import Cache, check_cache
 from rffpk._utils import validation
 from rffpk._utils.arrays import Array, Numbers
 from rffpk._utils.estimator import Clusterer, parameters
-from rffpk._utils.validation import is_option
 from rffpk.maps.fourier import Gamma
 from rffpk.maps.kernels import (
     PRECOMPUTED,
@@ -141,13 +139,10 @@ class KernelKMeans(Clusterer):
 
     _annealed = False
 
-    def _check_parameters(self) -> None:
-        _check_search(self)
-        one_kernel(self, PRECOMPUTED)
-
     def _problem(self) -> KernelProblem:
-        given = is_option(self.kernel, PRECOMPUTED)
-        return _problem_of(self, PRECOMPUTED if given else [one_kernel(self)], PowerMean())
+        kernel = one_kernel(self, PRECOMPUTED)
+        given = PRECOMPUTED if kernel.metric == PRECOMPUTED else [kernel]
+        return _problem_of(self, given, PowerMean())
 
 
 @parameters
@@ -360,29 +355,20 @@ class MultiKernelPowerKMeans(Clusterer):
     fit, _measure = fit_by_kernels, measure
     _annealed, _paper = True, OF_KERNELS
 
-    def _check_parameters(self) -> None:
-        _check_search(self)
-        check_kernels(self.kernels)
-        validation.check_real(self.weight_entropy, "weight_entropy", 1e-30, 1e30)
-
     def _problem(self) -> KernelProblem:
-        return _problem_of(self, self.kernels, WeightedViews(float(self.weight_entropy)))
+        check_kernels(self.kernels)
+        entropy = validation.check_real(self.weight_entropy, "weight_entropy", 1e-30, 1e30)
+        return _problem_of(self, self.kernels, WeightedViews(entropy))
 
 
 # ---- the starts ----------------------------------------------------------------------------------
 
 
-def _check_search(model: Any) -> None:
-    """The parameters of all searches with exact kernels."""
-    validation.check_search_parameters(model, get_args(KernelInit), "an array")
-    check_annealing(model.annealing)
-    check_cache(model.cache)
-
-
 def _problem_of(model: Any, kernels: Any, objective: PowerMean) -> KernelProblem:
     """What is minimised with these kernels, and by which starts. A schedule that is given, and one
     with a soft end, are followed with the kernels themselves."""
-    given = search_parameters(model)
+    given = search_parameters(model, get_args(KernelInit), "an array")
+    check_cache(model.cache)
     if not model._annealed and given.n_init is None:
         given = replace(given, n_init=_AUTO_EQUAL_STARTS)
     hard = given.ends_hard and (given.is_default or given.start == -math.inf)

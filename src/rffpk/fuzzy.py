@@ -5,17 +5,16 @@ from __future__ import annotations
 import math
 from dataclasses import field, replace
 from functools import partial
-from typing import Any, NamedTuple, get_args
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rffpk._anneal import centroid_model
-from rffpk._anneal.annealing import SearchParameters, search_parameters, search_plan
+from rffpk._anneal.annealing import Init, SearchParameters, search_parameters, search_plan
 from rffpk._anneal.fit import (
     FitResult,
     GivenInit,
-    Init,
     Metric,
     Problem,
     check_metric,
@@ -144,13 +143,10 @@ class FuzzyCMeans(Clusterer):
     fit, partial_fit = fit_by_passes, centroid_model.partial_fit
     _measure, _takes_narrow_rows = centroid_model.measure, True
 
-    def _check_parameters(self) -> None:
-        validation.check_search_parameters(self, get_args(Init), "an array or a callable")
-        check_metric(self.metric, self.whitening)
-        check_m(self.m)
-
     def _problem(self) -> Problem:
         given = search_parameters(self)
+        check_metric(self.metric, self.whitening)
+        check_m(self.m)
         if not (is_option(self.m, "auto") or (given.differs and given.n_init is None)):
             given = replace(given, differs=False, ends_hard=False)  # all passes at the fuzzifier
         return Problem(

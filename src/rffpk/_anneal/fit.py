@@ -42,7 +42,7 @@ from rffpk._anneal.seeding import (
 from rffpk._anneal.swaps import improve, most_centroids
 from rffpk._rows import passes
 from rffpk._rows.rows import Rows
-from rffpk._rows.sample import RowSample, row_sample
+from rffpk._rows.sample import RowSample, row_sample, sampling
 from rffpk._rows.store import (
     ALL_PASSES,
     LAST_PASSES,
@@ -65,7 +65,6 @@ if TYPE_CHECKING:
 
 M = TypeVar("M", bound=Any)
 
-Init = Literal["k-means++", "random", "k-means"]
 GivenInit = Numbers | Callable[..., Any]  # besides words
 
 
@@ -205,7 +204,7 @@ def fit_model(
 ) -> M:  # fmt: skip
     """`fit` of a model; `causes` of missing clusters are those in what X was computed from,
     which a warning calls `rows_name`."""
-    model._check_parameters()
+    problem: Problem = model._problem()
     write_labels: Any = None
     if labels_to is not None:
         from rffpk._utils.files import check_labels_to, label_writer
@@ -214,7 +213,6 @@ def fit_model(
         write_labels = partial(label_writer, labels_to)
     random = validation.check_random_state(model.random_state)
     with validation.fit_of(model), config.one_blas_thread():
-        problem: Problem = model._problem()
         if checkpoint is not None:
             checkpoint.open(model, random)
             problem = replace(problem, cache=checkpoint.cache(problem.cache))
@@ -246,12 +244,13 @@ Metric = Literal["euclidean", "cosine"]
 def check_metric(metric: Any, whitening: Any) -> None:
     """The parameters `metric` and `whitening`."""
     validation.check_choice(metric, "metric", get_args(Metric))
-    validation.check_whitening(whitening)
-    if metric == "cosine" and whitening is not None:
-        raise ValueError(
-            f"whitening == {whitening} with metric='cosine', must be None: whitened columns have "
-            "other angles."
-        )
+    if whitening is not None:
+        validation.check_real(whitening, "whitening", 0, 1, also="None")
+        if metric == "cosine":
+            raise ValueError(
+                f"whitening == {whitening} with metric='cosine', must be None: whitened columns "
+                "have other angles."
+            )
 
 
 def metric_map(model: Any, sample: RowSample, context: FitContext) -> list[Any]:
@@ -273,14 +272,16 @@ def open_rows(
 ) -> tuple[RowSample, Noise | None, FitContext]:
     """All rows, noise without weight; the rows that get the label -1; and the context with the
     number of clusters and the shares of the rows that have the views."""
-    given, random = problem.search.sample, context.random
-    sample, noise = row_sample(model, X, sample_weight, given, problem.n_map_rows, random), None
+    random, noise = context.random, None
+    how = sampling(model, random, problem.search.sample, problem.n_map_rows)
+    sample = row_sample(model, X, sample_weight, how)
     if getattr(model, "noise", None) is not None:
         from rffpk._anneal.noise import find_noise
 
         noise = find_noise(model, sample)
         sample = sample.without(noise.rows)
-    k = find_number(model, sample, random, context.history.progress)
+    progress = context.history.progress
+    k = find_number(model, sample.n, sample.counted, lambda: sample, random, progress)
     coverage = sample.coverage(k) if getattr(model, "allow_missing_views", False) else None
     return sample, noise, replace(context, k=k, coverage=coverage)
 
@@ -322,17 +323,21 @@ def prepare(
     )  # fmt: skip
 
 
-def find_number(model: Any, sample: RowSample, random: Any, progress: Progress | None) -> int:
-    """The number of clusters, found where it is "auto"; sets it."""
+def find_number(
+    model: Any, n: int, counted: int, sample: Callable[[], RowSample], random: Any,
+    progress: Progress | None,
+) -> int:  # fmt: skip
+    """The number of clusters of n rows, of which some count; found on a sample of them where it is
+    not given. Sets it."""
     wanted = model.n_clusters
     if isinstance(wanted, str):
         from rffpk._anneal.cluster_number import select_number
 
         random = np.random.RandomState(random.randint(2**31 - 1))
         say = None if progress is None else progress.say
-        found = select_number(model, sample, random, config.n_threads(model.n_jobs), say)
+        found = select_number(model, sample(), random, config.n_threads(model.n_jobs), say)
         model.selection_, wanted = found, found.number(wanted)
-    model.n_clusters_ = validation.check_n_clusters(wanted, sample.n, sample.counted)
+    model.n_clusters_ = validation.check_n_clusters(wanted, n, counted)
     return int(model.n_clusters_)
 
 

@@ -33,7 +33,7 @@ from rffpk._anneal.seeding import random_rows, seed_rows
 from rffpk._anneal.swaps import improve, most_centroids
 from rffpk._rows.passes import one_pass
 from rffpk._rows.rows import Rows
-from rffpk._rows.sample import sample_of_fit
+from rffpk._rows.sample import sample_arrays, sampling
 from rffpk._rows.store import Storage
 from rffpk._rows.sums import hard_weights, power_weights
 from rffpk._rows.views import check_views
@@ -115,9 +115,8 @@ def fit(self: M, X: Any, y: Any = None, sample_weight: Any = None) -> M:
         validation.fit_of(self),
         config.one_blas_thread(),
     ):
-        self._check_parameters()
-        random = validation.check_random_state(self.random_state)
         problem: KernelProblem = self._problem()
+        random = validation.check_random_state(self.random_state)
         context = FitContext(
             random, History(progress=progress), config.n_threads(self.n_jobs),
             storage=Storage(self.cache),
@@ -147,10 +146,14 @@ def prepare(
     kernels of the model, and whether they are stored."""
     if model._n_views and not problem.several:
         raise ValueError(f"X is a list of {len(xs)} views, must be one array.")
-    sample = sample_of_fit(model, xs, weight, context.random)
-    k = find_number(model, sample, context.random, context.history.progress)
+    n, random = len(xs[0]), context.random
+    counted = n if weight is None else int(np.count_nonzero(weight))
+    k = find_number(
+        model, n, counted, lambda: sample_arrays(xs, weight, sampling(model, random)), random,
+        context.history.progress,
+    )  # fmt: skip
     named = isinstance(problem.init, str)
-    given = None if named else _given_weights(problem.init, k, len(xs[0]))
+    given = None if named else _given_weights(problem.init, k, n)
     model._kernels = [
         FittedKernel(
             x, spec, weight=weight, shift=True, random=context.random, n_threads=context.n_threads

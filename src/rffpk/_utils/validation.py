@@ -158,12 +158,6 @@ def check_real(
     return float(value)
 
 
-def check_whitening(whitening: Any) -> None:
-    """The parameter: None, or a number from 0 to 1."""
-    if whitening is not None:
-        check_real(whitening, "whitening", 0, 1, also="None")
-
-
 def check_exponent(s: Any) -> float:
     """`s` of memberships: at most MAX_S, or minus infinity."""
     if isinstance(s, (float, np.floating)) and s == -math.inf:
@@ -179,12 +173,15 @@ def check_n_jobs(n_jobs: Any) -> None:
 
 def check_search_parameters(
     estimator: Any, inits: tuple[str, ...] | None = None, also: str = ""
-) -> None:
+) -> int:
     """The parameters of all clusterers: n_clusters, n_init and n_jobs, and `sample` where there is
-    one; also init, max_iter and tol if `inits`, the names that init accepts, is given."""
+    one; also init, max_iter and tol if `inits`, the names that init accepts, is given. Returns the
+    number of clusters, 1 where it is to be found."""
+    k = 1
     if isinstance(estimator.n_clusters, str):
         check_choice(estimator.n_clusters, "n_clusters", get_args(Level), also="a number")
-    check_int(estimator._given_number, "n_clusters", 1)
+    else:
+        k = check_int(estimator.n_clusters, "n_clusters", 1)
     if not is_option(estimator.n_init, "auto"):
         check_int(estimator.n_init, "n_init", 1)
     if inits is not None:
@@ -202,6 +199,7 @@ def check_search_parameters(
     sample = getattr(estimator, "sample", None)
     if sample is not None and not is_option(sample, "auto"):
         check_int(sample, "sample", 1)
+    return k
 
 
 def check_choice(value: Any, name: str, choices: tuple[str, ...], also: str = "") -> None:
