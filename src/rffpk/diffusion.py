@@ -180,14 +180,13 @@ class DiffusionPowerKMeans(AnnealedClusterer):
     def _problem(self) -> Problem:
         search = search_parameters(self)
         check_diffusion(self)
-        check_cache(self.cache)
         if is_graph(self) and self.noise is not None:
             raise ValueError(
                 f"noise == {self.noise!r}, must be None with metric='precomputed': it needs "
                 "distances. Fit the rows that the graph was made of instead."
             )
         return Problem(
-            search, maps=self._maps, cache=self.cache,
+            search, maps=self._maps, cache=check_cache(self.cache),
             n_map_rows=sys.maxsize if is_graph(self) else map_rows(self.n_landmarks),
             rows_name="the diffusion map of X",
             published=self._published, least_exponent=_LEAST_EXPONENT,

@@ -368,12 +368,11 @@ def _problem_of(model: Any, kernels: Any, objective: PowerMean) -> KernelProblem
     """What is minimised with these kernels, and by which starts. A schedule that is given, and one
     with a soft end, are followed with the kernels themselves."""
     given = search_parameters(model, get_args(KernelInit), "an array")
-    check_cache(model.cache)
     if not model._annealed and given.n_init is None:
         given = replace(given, n_init=_AUTO_EQUAL_STARTS)
     hard = given.ends_hard and (given.is_default or given.start == -math.inf)
     return KernelProblem(
-        kernels, partial(_plan, given, hard), given.init, objective,
+        kernels, partial(_plan, given, hard), given.init, check_cache(model.cache), objective,
         several=objective.learns_weights, annealed=model._annealed, exact=not hard,
     )  # fmt: skip
 

@@ -17,8 +17,7 @@ from rffpk._anneal.fit import (
     GivenInit,
     Metric,
     Problem,
-    check_metric,
-    metric_map,
+    maps_of,
 )
 from rffpk._anneal.fit import fit as fit_by_passes
 from rffpk._anneal.objective import PowerMean
@@ -144,13 +143,12 @@ class FuzzyCMeans(Clusterer):
     _measure, _takes_narrow_rows = centroid_model.measure, True
 
     def _problem(self) -> Problem:
-        given = search_parameters(self)
-        check_metric(self.metric, self.whitening)
+        given, maps = search_parameters(self), maps_of(self.metric, self.whitening)
         check_m(self.m)
         if not (is_option(self.m, "auto") or (given.differs and given.n_init is None)):
             given = replace(given, differs=False, ends_hard=False)  # all passes at the fuzzifier
         return Problem(
-            given, self._plan, partial(metric_map, self), given=self._centroids_of_memberships,
+            given, self._plan, maps, given=self._centroids_of_memberships,
             unit_centroids=self.metric == "cosine", published=self._published,
         )  # fmt: skip
 

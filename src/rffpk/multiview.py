@@ -243,7 +243,6 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
                 "if allow_missing_views is True."
             )
         fourier.check_n_frequencies(self.n_frequencies)
-        check_cache(self.cache)
         validation.check_real(self.weight_entropy, "weight_entropy", *_RANGE)
         kernels = self._kernels_of_views(1)
         for kernel in kernels:
@@ -262,7 +261,7 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
         maps = [each for each in kernels if isinstance(each, DiffusionMap)]
         return Problem(
             search, maps=self._maps, objective=self._objective_of,
-            cache=self.cache, published=self._published,
+            cache=check_cache(self.cache), published=self._published,
             n_map_rows=max((map_rows(each.n_landmarks) for each in maps), default=0),
         )  # fmt: skip
 

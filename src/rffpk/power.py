@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import field
-from functools import partial
 
 from rffpk._anneal import centroid_model
 from rffpk._anneal.annealing import OF_FEATURES, Annealing, Init, Word, search_parameters
-from rffpk._anneal.fit import GivenInit, Metric, Problem, check_metric, metric_map
+from rffpk._anneal.fit import GivenInit, Metric, Problem, maps_of
 from rffpk._anneal.fit import fit as fit_by_passes
 from rffpk._utils.arrays import Array
 from rffpk._utils.estimator import Clusterer, parameters
@@ -130,7 +129,5 @@ class PowerKMeans(AnnealedClusterer):
     _takes_narrow_rows = True
 
     def _problem(self) -> Problem:
-        search = search_parameters(self)
-        check_metric(self.metric, self.whitening)
-        maps, unit = partial(metric_map, self), self.metric == "cosine"
-        return Problem(search, maps=maps, unit_centroids=unit)
+        search, maps = search_parameters(self), maps_of(self.metric, self.whitening)
+        return Problem(search, maps=maps, unit_centroids=self.metric == "cosine")

@@ -136,8 +136,9 @@ class RFFKernelPowerKMeans(AnnealedClusterer):
         given = search_parameters(self)
         fourier.check_n_frequencies(self.n_frequencies)
         fourier.check_kernel(self.kernel, self.gamma, self.sampling)
-        check_cache(self.cache)
-        return Problem(given, maps=self._maps, published=self._published, cache=self.cache)
+        return Problem(
+            given, maps=self._maps, published=self._published, cache=check_cache(self.cache)
+        )
 
     def _maps(self, sample: RowSample, context: search.FitContext) -> list[Any]:
         given = fourier.RandomFourierFeatures(

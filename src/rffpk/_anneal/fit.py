@@ -241,8 +241,12 @@ def fit_model(
 Metric = Literal["euclidean", "cosine"]
 
 
-def check_metric(metric: Any, whitening: Any) -> None:
-    """The parameters `metric` and `whitening`."""
+Maps = Callable[[RowSample, FitContext], list[Any]]  # the maps of the views, fitted to rows
+
+
+def maps_of(metric: Any, whitening: Any) -> Maps:
+    """The map of the columns of a model of one view, by its parameters `metric` and `whitening`,
+    which are checked."""
     validation.check_choice(metric, "metric", get_args(Metric))
     if whitening is not None:
         validation.check_real(whitening, "whitening", 0, 1, also="None")
@@ -251,17 +255,11 @@ def check_metric(metric: Any, whitening: Any) -> None:
                 f"whitening == {whitening} with metric='cosine', must be None: whitened columns "
                 "have other angles."
             )
+        from rffpk.maps.whitening import whitened_view
 
-
-def metric_map(model: Any, sample: RowSample, context: FitContext) -> list[Any]:
-    """The map of the columns of a model of one view, by its `metric` and `whitening`, in a list."""
-    if model.metric == "cosine":
-        return [UnitRows()]
-    if model.whitening is None:
-        return [None]
-    from rffpk.maps.whitening import whitened_view
-
-    return [whitened_view(model.whitening, sample, 0, context)]
+        return lambda sample, context: [whitened_view(whitening, sample, 0, context)]
+    columns = UnitRows() if metric == "cosine" else None
+    return lambda sample, context: [columns]
 
 
 # ---- prepare: rows, maps, objective and plan -----------------------------------------------------

@@ -34,7 +34,7 @@ from rffpk._anneal.swaps import improve, most_centroids
 from rffpk._rows.passes import one_pass
 from rffpk._rows.rows import Rows
 from rffpk._rows.sample import sample_arrays, sampling
-from rffpk._rows.store import Storage
+from rffpk._rows.store import Cache, Storage
 from rffpk._rows.sums import hard_weights, power_weights
 from rffpk._rows.views import check_views
 from rffpk._utils import config, validation
@@ -61,6 +61,7 @@ class KernelProblem:
     kernels: Any  # as `matched` takes them
     plan: Callable[[int, float], Plan]  # from the number of clusters and the critical exponent
     init: Any
+    cache: Cache
     objective: PowerMean = field(default_factory=PowerMean)
     several: bool = False  # whether X may be a list of views
     annealed: bool = False  # whether starts may have soft steps
@@ -119,7 +120,7 @@ def fit(self: M, X: Any, y: Any = None, sample_weight: Any = None) -> M:
         random = validation.check_random_state(self.random_state)
         context = FitContext(
             random, History(progress=progress), config.n_threads(self.n_jobs),
-            storage=Storage(self.cache),
+            storage=Storage(problem.cache),
         )  # fmt: skip
         xs = check_views(self, X, reset=True)
         weight = validation.check_sample_weight(sample_weight, len(xs[0]), X)
