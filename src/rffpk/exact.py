@@ -13,7 +13,6 @@ from rffpk._anneal.annealing import (
     Annealing,
     SearchParameters,
     Word,
-    automatic_swaps,
     search_parameters,
 )
 from rffpk._anneal.kernel_fit import KernelInit, KernelProblem, measure
@@ -380,9 +379,8 @@ def _problem_of(model: Any, kernels: Any, objective: PowerMean) -> KernelProblem
 def _plan(given: SearchParameters, hard: bool, k: int, critical: float) -> Plan:
     """The starts, and the number of swaps, which are made on components only."""
     critical = critical if math.isfinite(critical) else 0.0
-    number = given.swaps
-    if number is None:
-        number = automatic_swaps(k) if given.differs and given.n_init is None else 0
-    number = number if hard and k > 1 else 0
-    starts = given.starts(critical, _STARTS_BEFORE_SWAPS if number else _AUTO_STARTS)
-    return Plan(starts, number, critical=critical)
+    swaps, most = 0, k
+    if hard:
+        swaps, most = given.swaps_of(k, given.differs and given.n_init is None)
+    starts = given.starts(critical, _STARTS_BEFORE_SWAPS if swaps else _AUTO_STARTS)
+    return Plan(starts, swaps, most, critical=critical)

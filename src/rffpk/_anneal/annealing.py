@@ -17,6 +17,7 @@ from rffpk._anneal.search import (
     from_merged_centroids,
     given_starts,
 )
+from rffpk._anneal.swaps import LARGEST
 from rffpk._rows.draws import MANY
 from rffpk._utils import validation
 from rffpk._utils.bases import BaseEstimator
@@ -145,6 +146,16 @@ class SearchParameters:
             return given_starts(schedule, self.init, self.n_init or "auto")
         return different_starts(schedule, critical, self.n_init or automatic)
 
+    def swaps_of(self, k: int, automatic: bool) -> tuple[int, int]:
+        """The failures in a row that end the swaps of k centroids, `automatic`: also where their
+        number is automatic; and how many centroids there are meanwhile: many are swapped in
+        batches."""
+        swaps = self.swaps
+        if swaps is None:
+            swaps = min(_AUTO_SWAPS, _SWAPS_A_CLUSTER * k) if automatic else 0
+        swaps = swaps if k > 1 else 0
+        return swaps, k + k // LARGEST if swaps and k >= MANY else k
+
 
 def search_parameters(
     model: Any, inits: tuple[str, ...] = get_args(Init), also: str = "an array or a callable"
@@ -214,18 +225,12 @@ def _read(annealing: Any) -> dict[str, Any]:
     }
 
 
-def automatic_swaps(n_clusters: int) -> int:
-    """The failures in a row that end the swaps, if their number is automatic."""
-    return min(_AUTO_SWAPS, _SWAPS_A_CLUSTER * n_clusters)
-
-
 def search_plan(given: SearchParameters, k: int, critical: float, objective: PowerMean) -> Plan:
     """The starts and the number of swaps."""
-    starts, swaps = given.starts(critical, _AUTO_STARTS), given.swaps
-    if swaps is None:
-        swaps = automatic_swaps(k) if given.differs and given.ends_hard else 0
+    starts = given.starts(critical, _AUTO_STARTS)
+    swaps, most = given.swaps_of(k, given.differs and given.ends_hard)
     plain = not objective.learns_weights and objective.eta is None
     if plain and k >= SOME and given.differs:
         alone = k >= MANY and given.n_init is None
         starts = from_merged_centroids(starts, alone)
-    return Plan(starts, 0 if k == 1 else swaps, critical=critical)
+    return Plan(starts, swaps, most, critical=critical)

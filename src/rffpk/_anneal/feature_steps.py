@@ -68,15 +68,11 @@ class FeatureRun:
 
     def cost(self, s: float) -> float:
         """The objective at the current centroids."""
-        rows, known = self.rows, None
-        if self.assigned is not None and math.isinf(s):
+        if self.assigned is not None and self.assigned.cost is not None and math.isinf(s):
             known = self.assigned.cost
-
-        def computed() -> float:
-            penalty = self.objective.penalty(rows.alpha, rows.total_weight)
-            return one_pass(rows, self.theta, s)[0].objective(s) + penalty
-
-        return float(self.kept(computed if known is None else lambda: known))
+            return self.kept(lambda: known)
+        penalty = self.objective.penalty(self.rows.alpha, self.rows.total_weight)
+        return self.kept(lambda: one_pass(self.rows, self.theta, s)[0].objective(s) + penalty)
 
     def kept(self, step: Callable[[], T]) -> T:
         """The result of a step, which a checkpoint keeps or knows already."""
@@ -196,10 +192,10 @@ class FeatureRun:
         shift = self._shift(theta, moved.previous)
         return result._replace(shift=shift, distinct=distinct, merged=distinct < k, repairs=repairs)
 
-    def count_distinct(self, theta: Array, hard: float, dtype: Any = None) -> int:
+    def count_distinct(self, theta: Array, hard: float) -> int:
         """The number of distinct centroids; the tolerance is relative to a hard objective, but not
-        below rounding errors of `dtype`, by default that of the rows."""
-        relative, absolute = self._close(dtype)
+        below rounding errors."""
+        relative, absolute = self._close()
         return count_distinct(self.rows.scaled(theta), max(relative * hard, absolute))
 
     def nearly_hard_exponent(self) -> float:
@@ -218,10 +214,10 @@ class FeatureRun:
         moved = float((self.rows.scaled(theta - previous) ** 2).sum()) / len(theta)
         return math.sqrt(moved / self.variance) if self.variance > 0 else 0.0
 
-    def _close(self, dtype: Any = None) -> tuple[float, float]:
+    def _close(self) -> tuple[float, float]:
         """Squared distances up to which centroids coincide: a factor of the hard objective, and a
         distance."""
-        rounding = float((8 * np.finfo(dtype or self.rows.dtype).eps) ** 2 * self.variance)
+        rounding = float((8 * np.finfo(self.rows.dtype).eps) ** 2 * self.variance)
         return COINCIDENT / self.rows.total_weight, rounding
 
     def _disturb(self, size: float) -> None:

@@ -39,7 +39,7 @@ from rffpk._anneal.seeding import (
     seed_centroids,
     seeding_rows,
 )
-from rffpk._anneal.swaps import improve, most_centroids
+from rffpk._anneal.swaps import improve
 from rffpk._rows import passes
 from rffpk._rows.rows import Rows
 from rffpk._rows.sample import RowSample, row_sample, sampling
@@ -66,6 +66,7 @@ if TYPE_CHECKING:
 M = TypeVar("M", bound=Any)
 
 GivenInit = Numbers | Callable[..., Any]  # besides words
+Maps = Callable[[RowSample, FitContext], list[Any]]  # those of the views, fitted to rows
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,7 @@ class Problem:
     # of the number of clusters, the critical exponent and the objective
     plan: Callable[[SearchParameters, int, float, PowerMean], Plan] = search_plan
     # a map of each view; None: the features are its columns
-    maps: Callable[[RowSample, FitContext], list[Any]] = lambda sample, context: [None]
+    maps: Maps = lambda sample, context: [None]
     objective: Callable[[Rows, FitContext], PowerMean] = lambda rows, context: PowerMean()
     n_map_rows: int = 0  # that maps are fitted on, beyond those of the starts
     cache: Cache = False
@@ -239,9 +240,6 @@ def fit_model(
 
 
 Metric = Literal["euclidean", "cosine"]
-
-
-Maps = Callable[[RowSample, FitContext], list[Any]]  # the maps of the views, fitted to rows
 
 
 def maps_of(metric: Any, whitening: Any) -> Maps:
@@ -422,7 +420,7 @@ def _begin(found: Prepared, rows: Rows, number: int) -> FeatureRun:
             theta = drawn - pool.shift if is_sparse else drawn
     return FeatureRun(
         rows, pool.on_sphere(theta, theta), found.variance, found.objective, context, number,
-        most_centroids(k, found.plan.swaps),
+        found.plan.most or k,
     )  # fmt: skip
 
 

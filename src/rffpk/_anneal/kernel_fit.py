@@ -30,7 +30,7 @@ from rffpk._anneal.kernel_steps import KernelRun
 from rffpk._anneal.objective import PowerMean
 from rffpk._anneal.search import FitContext, History, Plan, Stage, StartEnd, follow, search
 from rffpk._anneal.seeding import random_rows, seed_rows
-from rffpk._anneal.swaps import improve, most_centroids
+from rffpk._anneal.swaps import improve
 from rffpk._rows.passes import one_pass
 from rffpk._rows.rows import Rows
 from rffpk._rows.sample import sample_arrays, sampling
@@ -219,7 +219,7 @@ def search_components(problem: KernelProblem, rows: KernelRows) -> tuple[KernelR
         history.left_out = left_out + rows.objective.penalty(alpha, rows.total_weight)
         x = components.xs[0][rows.some]
         plan = problem.plan(context.k, rows.exponent(x @ x.T) if problem.annealed else 0.0)
-        most = most_centroids(context.k, plan.swaps)
+        most = plan.most or context.k
 
         def begin(number: int, components: Rows = components, most: int = most) -> FeatureRun:
             theta = initial_weights(rows, components, problem.init) @ components.xs[0]
