@@ -248,7 +248,7 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
         for kernel in kernels:
             if isinstance(kernel, DiffusionMap):
                 diffusion_map.check_diffusion(kernel)
-                if validation.is_graph(kernel):
+                if validation.pairs_of(kernel) == "graph":
                     raise ValueError(
                         "kernels has a DiffusionMap with metric == 'precomputed', which only "
                         "DiffusionPowerKMeans takes."

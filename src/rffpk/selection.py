@@ -72,12 +72,12 @@ def select_n_clusters(
     model = _model(X, metric, n_jobs)
     model._problem()  # which checks the parameters
     random = validation.check_random_state(random_state)
-    if validation.is_precomputed(model):
+    if validation.pairs_of(model) == "kernels":
         xs = check_views(model, X, reset=True)
         weight = validation.check_sample_weight(sample_weight, len(xs[0]), X)
         sample = sample_arrays(xs, weight, sampling(model, random))
     else:
-        least = sys.maxsize if validation.is_graph(model) else 0
+        least = sys.maxsize if validation.pairs_of(model) == "graph" else 0
         sample = row_sample(model, X, sample_weight, sampling(model, random, "auto", least))
     with config.one_blas_thread():
         find_number(model, sample.n, sample.counted, lambda: sample, random, None)

@@ -207,7 +207,7 @@ def partial_fit(
     given: SearchParameters = model._problem().search
     if half_life is not None:
         half_life = validation.check_real(half_life, "half_life", 0, include="neither", also="None")
-    if validation.is_graph(model):
+    if validation.pairs_of(model) == "graph":
         raise ValueError("partial_fit takes rows, not parts of a graph: metric == 'precomputed'.")
     if isinstance(X, Iterator):
         if sample_weight is not None:

@@ -100,10 +100,9 @@ class FeatureRun:
         """Go on over other rows."""
         self.rows, self.assigned = replace(rows, alpha=self.rows.alpha), None
 
-    def follow(self, stage: Stage, settles: bool = False) -> StageEnd:
-        """The passes of a stage; of one that `settles` bounds may decide the labels of rows. Where
-        rows are compared with few of many centroids, they are so with every one in the last pass of
-        a stage that is to be exact."""
+    def follow(self, stage: Stage) -> StageEnd:
+        """The passes of a stage. Where rows are compared with few of many centroids, they are so
+        with every one in the last pass of a stage that is to be exact."""
         if stage.noise:
             self._disturb(stage.noise)
         plan, need = HardPlan(), None
@@ -119,7 +118,7 @@ class FeatureRun:
         steps, over = 0, False
         while not over:
             most = 1 if need is not None or is_kept else stage.most - steps
-            bounded = settles and plan.bounded and need is None
+            bounded = stage.bounded and plan.bounded and need is None
             passes = partial(self._passes, stage, most, bounded, need)
             results, hopeless, every = self.kept(passes)
             self.passes += len(results)  # here, so that passes count whose results were kept
@@ -167,11 +166,6 @@ class FeatureRun:
         if self.objective.learns_weights:
             self.rows = replace(rows, alpha=last)
         return results, moved.hopeless, every
-
-    def settle(self, name: str, s: float, tol: float, passes: int, exact: bool = True) -> bool:
-        """Make passes at a fixed `s` until convergence; return whether it came within `passes`."""
-        stage = Stage(name, s, 0.0, tol, passes, exact=exact)
-        return self.follow(stage, settles=True).last.shift <= tol
 
     def _single_step(self, sums: Sums, repair: bool, started: float) -> Moved:
         """A step of the hard rule with the sums of a pass that `started` then; `repair`: centroids

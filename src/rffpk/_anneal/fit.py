@@ -31,7 +31,7 @@ from rffpk._anneal.decompositions import Compressed, compressed
 from rffpk._anneal.feature_steps import FeatureRun, count_distinct
 from rffpk._anneal.hard_passes import bounded_pass, find_directions
 from rffpk._anneal.objective import PowerMean
-from rffpk._anneal.search import FitContext, History, Plan, StartEnd, search
+from rffpk._anneal.search import FitContext, History, Plan, Stage, StartEnd, search
 from rffpk._anneal.seeding import (
     MERGED,
     checked_centroids,
@@ -370,7 +370,9 @@ def search_centroids(found: Prepared) -> tuple[FeatureRun, StartEnd]:
     schedule, last = plan.schedule, not (found.samples or components)
     if plan.swaps or not schedule.exact:
         improve(run, cost, plan.swaps)
-        end.converged = run.settle("hard", -math.inf, schedule.tol, schedule.max_iter, exact=last)
+        tol, most = schedule.tol, schedule.max_iter
+        stage = Stage("hard", -math.inf, tol=tol, most=most, exact=last, bounded=True)
+        end.converged = run.follow(stage).last.shift <= tol
     if math.isinf(end.s):  # no start was annealed
         end.s = float(run.kept(run.nearly_hard_exponent))
     return run, end
@@ -393,7 +395,9 @@ def soften(found: Prepared, run: FeatureRun, end: StartEnd) -> Prepared:
     assert found.plan.soft_end is not None
     plan = found.plan.soft_end(*run.kept(exponents))
     context.history.unit, end.s = plan.unit, plan.schedule.end
-    end.converged = run.settle("settle", end.s, plan.schedule.tol, plan.schedule.max_iter)
+    tol, most = plan.schedule.tol, plan.schedule.max_iter
+    stage = Stage("settle", end.s, tol=tol, most=most, bounded=True)
+    end.converged = run.follow(stage).last.shift <= tol
     return replace(found, plan=plan, components=None)
 
 
@@ -513,14 +517,16 @@ def _settle(run: FeatureRun, end: StartEnd, found: Prepared) -> Rows:
         if found.mapped:
             whole = context.storage.all_rows(whole, context.k, LAST_PASSES)
         levels = [*found.samples[1:], whole]
-    s, stage = (-math.inf, "hard") if schedule.ends_hard else (end.s, "settle")
+    s, name = (-math.inf, "hard") if schedule.ends_hard else (end.s, "settle")
     for rows in levels:
         run.go_on(rows)
         if found.samples and run.most > context.k:
             improve(run, math.inf, found.plan.swaps, later=True)
         # the sampling error of the centroids is larger than this
         coarse = 0.1 * math.sqrt(context.k / rows.n) if rows is not whole else 0.0
-        converged = run.settle(stage, s, max(schedule.tol, coarse), schedule.max_iter)
+        tol = max(schedule.tol, coarse)
+        stage = Stage(name, s, tol=tol, most=schedule.max_iter, bounded=True)
+        converged = run.follow(stage).last.shift <= tol
     if levels:  # these passes do not lower s, so a final exponent that was not reached stays so
         end.converged = converged and (schedule.ends_hard or end.converged)
     return whole

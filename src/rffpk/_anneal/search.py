@@ -111,6 +111,7 @@ class Stage(NamedTuple):
     # whether it ends with passes over all centroids where rows are compared with few at first
     exact: bool = True
     second: bool = False  # whether the second nearest centroids are needed after it
+    bounded: bool = False  # whether bounds may decide the labels of rows
 
     def is_over(self, steps: int, shift: float) -> bool:
         """Whether the last of so many steps, in which the centroids moved by `shift`, ends it."""

@@ -33,7 +33,7 @@ from rffpk._utils.config import __version__
 from rffpk._utils.dask_collections import by_partitions, is_dask
 from rffpk._utils.messages import LOGGER, Progress
 from rffpk._utils.selection import NClustersSelection
-from rffpk._utils.validation import Auto, Level, is_graph, is_precomputed
+from rffpk._utils.validation import Auto, Level, pairs_of
 
 C = TypeVar("C", bound=type[Any])
 
@@ -99,7 +99,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
-        tags.input_tags.pairwise = is_precomputed(self) or is_graph(self)
+        tags.input_tags.pairwise = pairs_of(self) is not None
         return tags
 
     if hasattr(CallbackSupportMixin, "set_callbacks"):
