@@ -10,7 +10,6 @@ from functools import partial
 from typing import Any, Literal, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.cluster import k_means
 from sklearn.preprocessing import normalize
 from sklearn.utils.validation import check_is_fitted
@@ -26,7 +25,7 @@ from rffpk._anneal.convergence_warnings import (
 from rffpk._anneal.feature_steps import FeatureRun
 from rffpk._anneal.fit import find_number, publish_end
 from rffpk._anneal.kernel_rows import KernelRows
-from rffpk._anneal.kernel_steps import KernelRun
+from rffpk._anneal.kernel_steps import KernelRun, squared_norms
 from rffpk._anneal.objective import PowerMean
 from rffpk._anneal.search import FitContext, History, Plan, Stage, StartEnd, follow, search
 from rffpk._anneal.seeding import random_rows, seed_rows
@@ -219,13 +218,7 @@ def search_components(problem: KernelProblem, rows: KernelRows) -> tuple[KernelR
         history.left_out = left_out + rows.objective.penalty(alpha, rows.total_weight)
         x = components.xs[0][rows.some]
         plan = problem.plan(context.k, rows.exponent(x @ x.T) if problem.annealed else 0.0)
-        most = plan.most or context.k
-
-        def begin(number: int, components: Rows = components, most: int = most) -> FeatureRun:
-            theta = initial_weights(rows, components, problem.init) @ components.xs[0]
-            given = rows.variance, PowerMean(), context
-            return FeatureRun(components, theta, *given, number, most)
-
+        begin = partial(_begin, rows, components, problem.init, plan.most or context.k)
         if first:
             if history.progress is not None:
                 history.progress.n_starts = len(plan.starts)
@@ -243,6 +236,12 @@ def search_components(problem: KernelProblem, rows: KernelRows) -> tuple[KernelR
                 kept["objective"] = history.unit * run.cost(-math.inf)
             return run, end, plan
         alpha, first = run.alpha, False
+
+
+def _begin(rows: KernelRows, components: Rows, init: str, most: int, number: int) -> FeatureRun:
+    """The run of a start over components."""
+    theta = initial_weights(rows, components, init) @ components.xs[0]
+    return FeatureRun(components, theta, rows.variance, PowerMean(), rows.context, number, most)
 
 
 def _settle(
@@ -378,11 +377,6 @@ def unit_weights(coef: Array) -> Array:
     coef = coef.astype(np.float64)
     sums = coef.sum(axis=1, keepdims=True)
     return np.asarray(coef / np.where(sums != 0, sums, 1))
-
-
-def squared_norms(W: Array, Y: Array) -> NDArray[np.float64]:
-    """Squared norms (L, k) of centroids, from their products Y = W K_l."""
-    return np.einsum("kn,lkn->lk", W, Y, dtype=np.float64)
 
 
 def gaps_to_centroids(products: Iterable[Array], squares: Array, alpha: Array) -> Array:
