@@ -5,7 +5,6 @@ import pickle
 import numpy as np
 import pytest
 from conventions import ip_rff_mkpkm
-from internals import sample
 from numpy.testing import assert_array_equal
 from scipy.sparse import csr_array
 from sklearn.base import clone
@@ -247,8 +246,8 @@ def as_source(rows, pieces=7):
 
 
 @pytest.fixture
-def small_sample(monkeypatch):
-    monkeypatch.setattr(sample, "_SAMPLE_ROWS", 1000)
+def small_sample(limits):
+    limits(sample_rows=1000)
 
 
 @pytest.mark.parametrize("noise", ["auto", 0.1])

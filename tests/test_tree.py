@@ -86,12 +86,11 @@ def test_merged_clusters_are_those_of_a_cut():
 
 @pytest.mark.parametrize("n", [1, 5, 40, 90, 199])
 @pytest.mark.parametrize("equal", [False, True])
-def test_very_many_clusters_are_merged_in_blocks(n, equal, monkeypatch):
+def test_very_many_clusters_are_merged_in_blocks(n, equal, monkeypatch, limits):
     """As many groups are left as are asked for, none of which has parts of two that are far apart;
     no distances between more clusters than the limit are computed."""
     sizes, gaps = [], tree.gaps_of
-    monkeypatch.setattr(tree, "_MOST", 64)
-    monkeypatch.setattr(tree, "_BLOCK", 16)
+    limits(tree_clusters=64, tree_block=16)
     monkeypatch.setattr(tree, "gaps_of", lambda gram: [sizes.append(len(gram)), gaps(gram)][1])
     random = np.random.RandomState(0)
     y = np.arange(200) % 40
@@ -103,10 +102,9 @@ def test_very_many_clusters_are_merged_in_blocks(n, equal, monkeypatch):
     assert len(sizes) > 10 and max(sizes) <= 64
 
 
-def test_blocks_of_clusters_without_rows_are_merged(monkeypatch):
+def test_blocks_of_clusters_without_rows_are_merged(limits):
     """Where few rows are distinct, most centroids equal one that has all of their rows."""
-    monkeypatch.setattr(tree, "_MOST", 64)
-    monkeypatch.setattr(tree, "_BLOCK", 16)
+    limits(tree_clusters=64, tree_block=16)
     points = np.zeros((200, 3))
     points[:40] = 9 * np.random.RandomState(0).standard_normal((40, 3))
     points[0], masses = 0, np.r_[np.ones(40), np.zeros(160)]
