@@ -350,9 +350,10 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
         self.feature_maps_, self.eta_ = self._feature_maps, result.prepared.objective.eta
         self.kernel_weights_ = alpha if context.coverage is None else alpha / alpha.sum()
         self.lambda_ = float(self.weight_entropy) * result.rows.total_weight
-        for i, mapped in enumerate(self.feature_maps_):
+        for table, mapped in zip(self._tables, self.feature_maps_):
             if isinstance(mapped, DiffusionMap):
-                diffusion_map.warn_of_components(mapped, context.k, f" of view {i}")
+                of = f" of view {table}" if table < len(self._widths) else " of all views together"
+                diffusion_map.warn_of_components(mapped, context.k, of)
 
     # ---- prediction ------------------------------------------------------------------------------
 

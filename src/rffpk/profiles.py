@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from rffpk._rows.views import with_nan_rows
 from rffpk._utils import validation
 from rffpk._utils.arrays import Array
-from rffpk._utils.containers import is_list_of_views
+from rffpk._utils.containers import check_row_labels, is_list_of_views
 from rffpk._utils.dask_collections import kind_of
 from rffpk._utils.estimator import Clusterer
 from rffpk._utils.messages import without
@@ -221,6 +221,7 @@ def rows_at(x: Any, index: Array) -> Any:
 
 def _columns(X: Any, table: Any, n: int, model: Any) -> tuple[list[str], Any, list[str]]:
     """The names of the columns, these, an array or a sparse matrix, and their units."""
+    check_row_labels(X, table=table)
     views = X if table is None and is_list_of_views(X) else [X if table is None else table]
     found = [_of_table(x, "X" if table is None else "table") for x in views]
     names, values, units = map(list, zip(*found))

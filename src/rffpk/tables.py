@@ -43,7 +43,8 @@ class TablePreprocessor(TransformerMixin, Estimator):
     n_features_in_ : int
         Number of columns.
     categories_ : list
-        Of each column the categories with indicators, at most 50 and "(others)"; None: numbers.
+        Of each column the categories with indicators, at most 50 and "(others)", to which those
+        that `fit` did not see belong then; None: numbers.
     means_ : list of ndarray
         For each column the mean that is subtracted, of the numbers or of each indicator.
     scales_ : ndarray of shape (n_features_in_,)

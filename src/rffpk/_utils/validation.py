@@ -31,6 +31,7 @@ from rffpk._utils.columns import (
 from rffpk._utils.containers import (
     are_times,
     check_container,
+    check_labels_of_pairs,
     check_row_labels,
     dimensions,
     is_list_of_views,
@@ -352,11 +353,12 @@ def check_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
     to C order. float32 becomes float64 where it does not hold the squares of the fitted rows: sets
     `_in_float64` in fit.
     """
-    small = None
+    small, pairs = None, pairs_of(estimator)
+    if pairs is not None and reset:
+        check_labels_of_pairs(X)
     if not is_plain(X):
         X, small = _other_rows(estimator, X)
     given = X
-    pairs = pairs_of(estimator)
     if pairs is not None and not reset:
         _check_pairs(estimator, X)
     with np.errstate(over="ignore", invalid="ignore"), named("X", given):

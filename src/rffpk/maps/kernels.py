@@ -437,6 +437,7 @@ class FittedKernel:
             self._apart(values, products)
             if diagonal is not None:
                 diagonal = _centered_squares(diagonal, products, self._square)
+        validation.check_finite_kernel(values)
         return values, diagonal
 
     def values(self, x: Array) -> Array:
