@@ -8,20 +8,20 @@ from dataclasses import field
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import euclidean_distances, pairwise_distances_argmin
 
 from rffpk._anneal import centroid_model
 from rffpk._anneal.annealing import search_parameters
 from rffpk._anneal.fit import FitResult, Problem
-from rffpk._anneal.search import FitContext
+from rffpk._anneal.search import SOME, FitContext
+from rffpk._anneal.seeding import merged_centroids, seed_centroids
+from rffpk._rows.passes import make_rows, one_pass, take_steps, total_variance
 from rffpk._rows.sample import RowSample
 from rffpk._rows.store import Cache, check_cache
 from rffpk._utils.arrays import Array, adjusted_rand_index
 from rffpk._utils.columns import Columns, SparseRows, dense, squared_distances
 from rffpk._utils.estimator import parameters
 from rffpk._utils.linalg import gaps_of, in_range
-from rffpk._utils.messages import without
 from rffpk._utils.validation import Auto, is_graph
 from rffpk.maps.diffusion_map import (
     DiffusionMap,
@@ -39,7 +39,8 @@ from rffpk.maps.neighbours import (
     map_rows,
     settled_labels,
 )
-from rffpk.power import AnnealedClusterer, PowerKMeans
+from rffpk.maps.whitening import PER_CLUSTER, Whitening, fit_components
+from rffpk.power import AnnealedClusterer
 
 # Of memberships: centroids of diffusion features stand in corners, and rows between clusters on the
 # lines or faces between few of them, whatever the dimension of the clusters (docs/annealing.md).
@@ -237,12 +238,14 @@ def _apart(mapped: DiffusionMap, centers: Array, gaps: Array) -> Array:
 
 # bench/results/trials.md has the alternatives to these.
 _TRIED_ROWS, _TRIED_ROWS_A_CLUSTER = 2000, 20  # on which maps are tried, at most
-_SAME = 0.98  # agreement of the first three maps with which no others are tried
+_SAME = 0.98  # agreement of a whitened map with those before it with which no others are tried
 _ALIKE = 0.005  # Of maps whose agreements differ by less, the plainest is taken.
 _LIKE_COLUMNS = 0.6  # agreement of the columns' own clusters with the graph that is taken, and ...
 _BETWEEN = 0.5  # ... the density between them, with which they are taken instead
 _MIDDLE = 0.125  # of the way between two centroids, on both sides of the places compared
-_STARTS = 5  # of k-means, which find these
+_STARTS = 5  # of k-means, which find these, at most, ...
+_STARTS_PASSES, _STARTS_TOL = 100, 1e-3  # ... their passes, and the move that ends them
+_EQUAL_COSTS = 1e-4  # relative difference of two starts that found the same
 _ALL_LIKE_COLUMNS = 0.9  # the agreement with which graphs on the columns go first
 _CROSSING = 0.4  # differences of near rows in columns of two values, over those of any rows
 _CROSSING_ROWS = 500  # on which these are looked at, at most
@@ -403,17 +406,21 @@ def _trials(
     tried where those on the columns fall apart, or are much the same with one that is whitened."""
     random = np.random.RandomState(context.random.randint(2**31 - 1))
     plain = [option for option in options if option.whitening is None]
-    tried, partitions, decides = list[Option](), list[Array](), True
+    whitened = options[: len(plain) - 1 : -1]  # what differs most from these first
+    tried, partitions, decides, left = list[Option](), list[Array](), True, plain + whitened
     same = np.eye(len(options))  # the adjusted Rand index of each two
-    for i, option in enumerate(plain + options[: len(plain) - 1 : -1]):  # what differs most next
+    while left:
+        option, i = left.pop(0), len(tried)
         labels, apart = tried_clusters(estimator, parameters, x, p, random, *option, shared)
         same[i, :i] = same[:i, i] = [adjusted_rand_index(other, labels) for other in partitions]
         tried.append(option)
         partitions.append(labels)
         # whitening can make components of its own, and too few neighbours can, too
         decides = decides and (apart or option not in plain)
-        if i > 0 and (decides or (i > 1 and same[: i + 1, : i + 1].min() >= _SAME)):
+        if i > 0 and (decides or (option in whitened and same[: i + 1, : i + 1].min() >= _SAME)):
             break
+        if not decides:
+            left.sort(key=plain.__contains__)  # whitened ones, which may end this, go first
     order = sorted(range(len(tried)), key=lambda i: options.index(tried[i]))
     tried, partitions = [tried[i] for i in order], [partitions[i] for i in order]
     agreements = (same[np.ix_(order, order)].sum(axis=0) - 1) / (len(tried) - 1)
@@ -424,8 +431,9 @@ def _trials(
     labels = settled_labels(x, p, partitions[trials.best], context.n_threads)
     trials = _beside_columns(trials, partitions, x, p, labels)
     if trials.columns_do or trials.first.any():
-        labels = _clusters_of_columns(x, p, context.k, context.n_threads)
-        trials = _beside_columns(trials, partitions, x, p, labels)
+        own = _clusters_of_columns(x, p, context.k, context.n_threads, shared)
+        if adjusted_rand_index(own, labels) < _SAME:
+            trials = _beside_columns(trials, partitions, x, p, own)
     return trials
 
 
@@ -476,13 +484,37 @@ def shows_words(X: Columns, weight: Array | None) -> bool:
     return bool(crossing <= _CROSSING * 2 * words.var(axis=0).sum())
 
 
-def _clusters_of_columns(X: Columns, weight: Array | None, k: int, n_threads: int) -> Array:
+def _clusters_of_columns(
+    X: Columns, weight: Array | None, k: int, n_threads: int, shared: Shared
+) -> Array:
     """The clusters that the columns have by themselves: an optimum that only clusters of a graph
-    lead to is not what they say."""
-    rows = X.matrix if isinstance(X, SparseRows) else X
-    with without(ConvergenceWarning):
-        model = PowerKMeans(k, n_init=_STARTS, annealing=None, random_state=0, n_jobs=n_threads)
-        return model.fit(rows, sample_weight=weight).labels_
+    lead to is not what they say. The best of some starts of k-means, over the leading components
+    where columns are many; the second start that ends at the least cost is the last, and that of
+    many clusters, at merged centroids, is the only one."""
+    random = np.random.RandomState(0)
+    few = not isinstance(X, SparseRows) and X.shape[1] <= PER_CLUSTER * k
+    if few:
+        x = np.asarray(X - X.mean(axis=0), dtype=X.dtype)
+    else:
+        found = shared("components", lambda: fit_components(X, weight, k, random))
+        x = Whitening(found.mean, found.directions, False, n_threads)(X)
+    rows = make_rows([x], [None], weight, n_threads, [np.zeros(x.shape[1], dtype=x.dtype)])
+    least, best, variance = math.inf, np.empty(0), total_variance(rows)
+    for _ in range(1 if k >= SOME else _STARTS):
+        theta = merged_centroids(rows, x, k, random) if k >= SOME else None
+        if theta is None:
+            theta = seed_centroids(rows, x, k, "k-means++", random)
+        moved = take_steps(
+            rows, theta, -math.inf, variance=variance, tol=_STARTS_TOL, most=_STARTS_PASSES,
+            close=(0.0, 0.0),
+        )  # fmt: skip
+        before, cost = least, moved.steps[-1].hard
+        if cost < least:
+            least, best = cost, moved.theta
+        if abs(cost - before) <= _EQUAL_COSTS * cost:
+            break
+    labels = one_pass(rows, best, -math.inf, want=("labels",))[1]["labels"]
+    return labels if few else settled_labels(X, weight, labels, n_threads)
 
 
 def density_between(X: Columns, labels: Array, weight: Array | None) -> float:

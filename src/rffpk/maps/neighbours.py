@@ -59,6 +59,7 @@ _SUMMED_ROWS, _SUMMED_AT_A_TIME = 100, 16
 # Rows whose weights are made at a time where the pass does not combine them: some megabytes.
 _BLOCK_ROWS = 1 << 16
 
+_APART_NUMBERS = 1 << 17  # in the differences of a tile of rows from their nearest landmarks: 1 MB
 
 # A term of a product of sparse matrices takes the time of so many terms of a product of full ones.
 # Full copies are made where they save some tenths of a second: so many of the latter.
@@ -234,13 +235,11 @@ class Neighbourhoods:
         index = np.sort(self.chosen(X), axis=1)
 
         def distances(rows: slice) -> Array:
-            squares = np.empty((len(X[rows]), self.r), dtype=X.dtype)
-            for j in range(self.r):
-                difference = X[rows] - self.landmarks[index[rows, j]]
-                squares[:, j] = np.einsum("id,id->i", difference, difference)
-            return squares
+            apart = self.landmarks.take(index[rows], axis=0)
+            apart -= X[rows, None]
+            return np.einsum("ird,ird->ir", apart, apart)
 
-        tiles = row_tiles(len(X), X.shape[1])
+        tiles = row_tiles(len(X), self.r * X.shape[1], _APART_NUMBERS)
         with np.errstate(over="ignore", invalid="ignore"):  # refused by name later
             return np.concatenate(run_all(distances, tiles, self.n_threads)), index
 
