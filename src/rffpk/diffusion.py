@@ -328,7 +328,7 @@ def chosen_map(
     of_words = or_columns and shows_words(X, weight)
     if is_choice and not of_words:
         x, p = _sampled(X, weight, context)
-        trials = _trials(estimator, parameters, options, x, p, context, or_columns, shared)
+        trials = _trials(parameters, options, x, p, context, or_columns, shared)
         if x is not X or parameters.n_landmarks != "auto":  # which would be drawn anew
             shared = Shared()
     graph: UseOfGraph = "never" if of_words else "always"
@@ -393,7 +393,6 @@ def _options(parameters: Any) -> list[Option]:
 
 
 def _trials(
-    estimator: Any,
     parameters: Any,
     options: list[Option],
     x: Columns,
@@ -411,7 +410,9 @@ def _trials(
     same = np.eye(len(options))  # the adjusted Rand index of each two
     while left:
         option, i = left.pop(0), len(tried)
-        labels, apart = tried_clusters(estimator, parameters, x, p, random, *option, shared)
+        labels, apart = tried_clusters(
+            parameters, x, p, context.k, random, context.n_threads, shared, *option
+        )
         same[i, :i] = same[:i, i] = [adjusted_rand_index(other, labels) for other in partitions]
         tried.append(option)
         partitions.append(labels)

@@ -12,12 +12,13 @@ from scipy.sparse import csr_array, csr_matrix, diags
 
 from rffpk._core import MOST_NEIGHBOURS
 from rffpk._rows.draws import MANY, Draws, as_rows, uneven
-from rffpk._rows.passes import make_rows, one_pass, unshifted
+from rffpk._rows.passes import make_rows, one_pass, take_steps, unshifted
 from rffpk._utils import validation
 from rffpk._utils.arrays import LEAST_WEIGHT, Array, Landmarks
 from rffpk._utils.columns import (
     Columns,
     SparseRows,
+    dense,
     distinct_rows,
     sparse_rows,
     squared_norms,
@@ -513,13 +514,14 @@ def k_means(
 
 def settled_labels(X: Columns, weight: Array | None, labels: Array, n_threads: int) -> Array:
     """Clusters after a few passes of k-means that begin with others."""
-    centroids = X[: labels.max() + 1]
-    for _ in range(_SETTLING_PASSES):
-        before, centroids = labels, cluster_means(X, weight, labels, centroids)
-        labels = Neighbourhoods(centroids, 1, 0.0, n_threads).chosen(X).ravel()
-        if (labels == before).all():
-            break
-    return labels
+    sparse = isinstance(X, SparseRows)
+    shift = np.zeros(X.shape[1], dtype=X.dtype) if sparse else X.mean(axis=0)
+    rows = make_rows([X], [None], weight, n_threads, [shift])
+    theta = dense(cluster_means(X, weight, labels, X[: labels.max() + 1])) - shift
+    moved = take_steps(
+        rows, theta, -math.inf, variance=1.0, tol=0.0, most=_SETTLING_PASSES - 1, close=(0.0, 0.0)
+    )
+    return one_pass(rows, moved.theta, -math.inf, want=("labels",))[1]["labels"]
 
 
 def cluster_means(X: Columns, weight: Array | None, labels: Array, centroids: Columns) -> Columns:

@@ -144,6 +144,8 @@ def decompose(
 def _indicators(root: Array, labels: Array) -> Array:
     """An orthonormal basis of the vectors that are multiples of `root` on each component; the
     first is `root` itself."""
+    if not labels.any():
+        return root[:, None]
     index = np.zeros((len(root), labels.max() + 1))
     index[np.arange(len(root)), labels] = root
     lengths = np.linalg.norm(index, axis=0)
@@ -191,6 +193,7 @@ def slow_labels(functions: Array, k: int) -> Array:
 _BLOCK = 8  # vectors, at least
 _DENSE, _DENSE_A_VECTOR = 100, 3  # nodes up to which all eigenpairs are computed at once
 _DEGREE = 20  # of filters
+_LARGEST_LOW = 0.97  # lower end of what filters amplify: this degree does little beyond it
 _AMPLIFIED = 1e4  # the filter of the eigenvalue one, at most: more would drown others in rounding
 _ROUNDS = 12  # of filters on a graph, at most
 _SETTLED = 0.005  # error of 1 - mu, as a part of it
@@ -265,11 +268,11 @@ def _merging(graph: csr_matrix, root: Array) -> csr_matrix:
 
 def _filtered(multiply: Callable[[Array], Array], v: Array, low: float) -> Array:
     """Vectors times the Chebyshev polynomial of a matrix that is at most one from zero to `low`,
-    an eigenvalue."""
-    before, now = v, multiply(v)
+    an eigenvalue, or less."""
+    before, now, low = v, multiply(v), min(low, _LARGEST_LOW)
     if low <= 0:
         return now
-    degree = min(_DEGREE, int(math.acosh(_AMPLIFIED) / math.acosh(max(2 / low - 1, 1 + 1e-12))))
+    degree = min(_DEGREE, int(math.acosh(_AMPLIFIED) / math.acosh(2 / low - 1)))
     now = (2 / low) * now - v
     for _ in range(degree - 1):
         after = multiply(now)
