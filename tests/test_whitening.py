@@ -1,6 +1,7 @@
 """Whitened components against their definition, and the choice among whitenings and graphs."""
 
 import logging
+import math
 import pickle
 from functools import partial
 
@@ -297,7 +298,7 @@ def test_a_small_cluster_that_a_sample_misses_keeps_the_graph():
 
 
 def test_small_components_that_count_keep_the_graph(monkeypatch):
-    monkeypatch.setattr(diffusion.Trials, "columns_do", True)
+    monkeypatch.setattr(diffusion, "_BETWEEN", math.inf)
     X, _ = touching(2000, 2, 3)
     far = [30, 30] + 0.3 * np.random.default_rng(1).standard_normal((15, 2))
     times = [

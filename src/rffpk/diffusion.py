@@ -15,6 +15,7 @@ from rffpk._anneal.annealing import search_parameters
 from rffpk._anneal.fit import FitResult, Problem
 from rffpk._anneal.search import SOME, FitContext
 from rffpk._anneal.seeding import merged_centroids, seed_centroids
+from rffpk._rows.draws import MANY
 from rffpk._rows.passes import make_rows, one_pass, take_steps, total_variance
 from rffpk._rows.sample import RowSample
 from rffpk._rows.store import Cache, check_cache
@@ -35,7 +36,7 @@ from rffpk.maps.diffusion_map import (
 from rffpk.maps.neighbours import (
     Shared,
     cluster_means,
-    many_on_centroids,
+    landmark_numbers,
     map_rows,
     settled_labels,
 )
@@ -289,12 +290,6 @@ class Trials(NamedTuple):
         judged = np.where(self.first | ~self.first.any(), self.agreements, -np.inf)
         return int(np.argmax(judged >= judged.max() - _ALIKE))
 
-    @property
-    def columns_do(self) -> bool:
-        """Whether the columns' own clusters are much like those of the graph that is taken, with a
-        valley between any two of them."""
-        return self.between <= _BETWEEN
-
 
 def chosen_map(
     estimator: Any,
@@ -318,9 +313,10 @@ def chosen_map(
     that map at once where neighborhoods show words."""
     options, trials = _options(parameters), None
     shared = Shared(max(option.neighbors for option in options))
-    is_many = many_on_centroids(
+    all_rows, _ = landmark_numbers(
         parameters.n_landmarks, len(X), context.k, isinstance(X, SparseRows)
-    )  # a sample has too few rows of each cluster
+    )
+    is_many = context.k >= MANY and len(X) > all_rows  # a sample has too few rows of each cluster
     is_choice = len(options) > 2 and context.k > 1 and not is_many  # two options agree alike
     # where nothing is asked of the map, none may be taken
     asked = {parameters.n_components, parameters.n_landmarks, parameters.time} != {"auto"}
@@ -332,7 +328,7 @@ def chosen_map(
         if x is not X or parameters.n_landmarks != "auto":  # which would be drawn anew
             shared = Shared()
     graph: UseOfGraph = "never" if of_words else "always"
-    if trials is not None and trials.columns_do:
+    if trials is not None and trials.between <= _BETWEEN:
         graph = "if shown"
     option = options[0] if trials is None else trials.options[trials.best]
     mapped = fit_diffusion_map(
@@ -431,7 +427,7 @@ def _trials(
         return trials
     labels = settled_labels(x, p, partitions[trials.best], context.n_threads)
     trials = _beside_columns(trials, partitions, x, p, labels)
-    if trials.columns_do or trials.first.any():
+    if trials.between <= _BETWEEN or trials.first.any():
         own = _clusters_of_columns(x, p, context.k, context.n_threads, shared)
         if adjusted_rand_index(own, labels) < _SAME:
             trials = _beside_columns(trials, partitions, x, p, own)

@@ -264,7 +264,7 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
                 )
         if unit_variance:
             return index, spectrum.unit_decay(index, self.time_)
-        scale = spectrum.decay(index, self.time_)
+        scale = np.exp(-self.time_ * spectrum.gaps[index] / 2)
         if len(index) and scale @ scale < _LEAST_VARIANCE:
             raise ValueError(
                 f"time == {self.time_:.4g} is too long: the features have the variance "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -89,17 +89,14 @@ class NeighbourCount:
     given: int | None
     times: int = 1
 
-    def of(self, default: int) -> int:
-        return self.given or self.times * default
 
-
+@dataclass(frozen=True, eq=False)
 class Shared:
     """What graphs of the same rows share: results by name, made when they are first wanted. Their
     neighbours are sought for that of so many times the default number."""
 
-    def __init__(self, times: int = 1) -> None:
-        self.times = times
-        self._made: dict[Any, Any] = {}
+    times: int = 1
+    _made: dict[Any, Any] = field(default_factory=dict)
 
     def __call__(self, name: Any, make: Callable[[], Any]) -> Any:
         if name not in self._made:
@@ -373,7 +370,7 @@ def mutual_neighbours(
     """
     shared = shared or Shared()
     default = n_mutual(len(nodes))
-    r = count.of(default)
+    r = count.given or count.times * default
     most = max(r, count.given or shared.times * default)
     cells = shared("cells", lambda: _cells(nodes, most, n_threads))
     found = Neighbourhoods(nodes, r, 0.0, n_threads, cells=cells)
@@ -429,7 +426,8 @@ def centroid_landmarks(
         seeds = seeds[random.choice(len(seeds), min(m, len(seeds)), replace=False)]
     landmarks = k_means(some, p, seeds, n_threads, _PASSES_OF_MANY if many else _PASSES)
     landmarks = distinct_rows(unit_rows(landmarks) if spherical else landmarks)[0]
-    found = Neighbourhoods(landmarks, count.of(_N_NEIGHBOURS), 0.0, n_threads)
+    r = count.given or count.times * _N_NEIGHBOURS
+    found = Neighbourhoods(landmarks, r, 0.0, n_threads)
     squares, index = found._nearest(some)
     nearest = index[np.arange(len(some)), squares.argmin(axis=1)]
     p_some = np.ones(len(some)) if p is None else p
@@ -452,12 +450,6 @@ def landmark_numbers(
         more = min(_MOST_OF_MANY * k, n // _ROWS_OF_MANY, most, int(_MOST_PRODUCTS / (n * d)))
         m = max(m, min(_OF_MANY * k, n // 2), more)
     return max(most, m), m
-
-
-def many_on_centroids(wanted: Any, n: int, k: int, sparse: bool) -> bool:
-    """Whether so many clusters are sought that the landmarks of n rows, which are centroids, are
-    chosen by another rule."""
-    return k >= MANY and n > landmark_numbers(wanted, n, k, sparse)[0]
 
 
 def map_rows(wanted: Any) -> int:

@@ -16,7 +16,7 @@ from rffpk._utils.arrays import Array
 from rffpk._utils.columns import Columns, dense
 from rffpk._utils.linalg import eigh, fixed_signs, in_range, leading_eigenvectors, svd
 from rffpk._utils.tree import groups, ward
-from rffpk.maps.components import Parts, divided, function_share, large_share, valley_of_rows
+from rffpk.maps.components import Parts, divided, large_share, valley_of_rows
 from rffpk.maps.neighbours import (
     NeighbourCount,
     Neighbourhoods,
@@ -29,6 +29,7 @@ from rffpk.maps.neighbours import (
 
 # bench/results/trials.md has the alternatives to these.
 _PER_CLUSTER = 2  # components a cluster, at most
+_LEAST_FUNCTION = 20  # rows that a function covers which counts for any number of clusters
 _LEAST_POWER = 0.01  # exp(-t (1 - mu)) of the last component
 _LARGEST_GAP = 0.99  # functions of faster pairs are divided by nearly zero
 _TIMES = 3  # relaxation times of the k-th pair
@@ -86,12 +87,9 @@ class Spectrum:
         lasting = int((np.exp(-time * self.gaps[slow]) >= _LEAST_POWER).sum())
         return slow[: max(k - 1, min(lasting, _PER_CLUSTER * k))]
 
-    def decay(self, index: Array, time: float) -> Array:
-        """exp(-time (1 - mu) / 2) of some pairs."""
-        return np.exp(-time * self.gaps[index] / 2)
-
     def unit_decay(self, index: Array, time: float) -> Array:
-        """The same, scaled so that the squares have the sum one; none underflows for all."""
+        """exp(-time (1 - mu) / 2) of some pairs, scaled so that the squares have the sum one; none
+        underflows for all."""
         if not len(index):
             return np.zeros(0)
         gaps = self.gaps[index]
@@ -137,7 +135,8 @@ def decompose(
         vectors = np.hstack([vectors, fixed_signs(others)])
     functions = vectors[:, :count] / root[:, None]
     squares = functions**2  # whose squares are faster than fourth powers
-    shares, enough = 1 / (share @ squares**2), function_share(n_rows)
+    shares = 1 / (share @ squares**2)
+    enough = _LEAST_FUNCTION / n_rows
     return Spectrum(gaps[:count], shares, enough, constant.shape[1] - 1), functions
 
 
@@ -343,10 +342,9 @@ def diffusion(
     if enough is not None and few:
         labels, wanted = _nearest_joined(graph, enough), Wanted(enough - 1)
     wanted = Wanted(0) if only_shown and not parts.show_clusters(k) else wanted
-    walk = _walk(graph.weights, graph.degrees, graph.mass)
     spectrum, functions = shared(
         (count, wanted, few),
-        lambda: decompose(walk, graph.degrees, labels, wanted, graph.n_sampled),
+        lambda: decompose(_walk(graph), graph.degrees, labels, wanted, graph.n_sampled),
     )
     mu = 1 - spectrum.gaps
     extension = functions / np.sqrt(np.where(mu > 0, mu, np.inf))
@@ -429,11 +427,11 @@ def _scaled(graph: csr_matrix, rows: Array, columns: Array | None = None) -> csr
     return csr_matrix((data, graph.indices, graph.indptr), shape=graph.shape)
 
 
-def _walk(graph: csr_matrix, degrees: Array, mass: Array | None) -> Walk:
+def _walk(graph: Graph) -> Walk:
     """The symmetric matrix of the walk over landmarks: from the sums of p z z' over all rows, or,
     with the weights p of landmarks that are all rows, from their z."""
-    scale = 1 / np.sqrt(degrees)
-    if mass is None:
-        return Walk(_scaled(graph, scale, scale))
-    there = _scaled(graph, np.sqrt(mass), scale)
+    scale = 1 / np.sqrt(graph.degrees)
+    if graph.mass is None:
+        return Walk(_scaled(graph.weights, scale, scale))
+    there = _scaled(graph.weights, np.sqrt(graph.mass), scale)
     return Walk(there, there.T.tocsr())
