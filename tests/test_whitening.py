@@ -18,7 +18,7 @@ from sklearn.preprocessing import scale
 import rffpk
 from rffpk import DiffusionMap, DiffusionPowerKMeans, FuzzyCMeans, PowerKMeans, diffusion
 from rffpk import RFFMultiKernelPowerKMeans as MultiView
-from rffpk.maps.neighbours import Shared, n_mutual, settled_labels
+from rffpk.maps.neighbours import n_mutual, settled_labels
 from rffpk.maps.whitening import fit_whitening
 
 K = 3
@@ -324,7 +324,7 @@ def test_an_optimum_that_only_a_graph_leads_to_is_not_what_the_columns_say():
     y = np.repeat([0, 1], 200)
     X = np.column_stack([random.uniform(0, 10, 400), 3 * y + random.uniform(0, 1, 400)])
     assert_array_equal(settled_labels(X, None, y, 1), y)
-    labels = diffusion._clusters_of_columns(X, None, 2, 1, Shared())
+    labels = diffusion._clusters_of_columns(X, None, 2, 1)
     assert adjusted_rand_score(labels, X[:, 0] > 5) > 0.9
 
 

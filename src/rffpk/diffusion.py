@@ -425,13 +425,26 @@ def _trials(
     trials = Trials(tried, agreements, first, None, math.inf)
     if not or_columns or decides:
         return trials
-    labels = settled_labels(x, p, partitions[trials.best], context.n_threads)
-    trials = _beside_columns(trials, partitions, x, p, labels)
+    k, n_threads = context.k, context.n_threads
+    columns = _leading_columns(x, p, k, n_threads, shared)
+    labels = settled_labels(columns, p, partitions[trials.best], n_threads)
+    trials = _beside_columns(trials, partitions, columns, p, labels)
     if trials.between <= _BETWEEN or trials.first.any():
-        own = _clusters_of_columns(x, p, context.k, context.n_threads, shared)
+        own = _clusters_of_columns(columns, p, k, n_threads)
         if adjusted_rand_index(own, labels) < _SAME:
-            trials = _beside_columns(trials, partitions, x, p, own)
+            trials = _beside_columns(trials, partitions, columns, p, own)
     return trials
+
+
+def _leading_columns(
+    X: Columns, weight: Array | None, k: int, n_threads: int, shared: Shared
+) -> Columns:
+    """The columns, or the leading components of these where they are many more than k clusters
+    need."""
+    if X.shape[1] <= PER_CLUSTER * k:
+        return X
+    found = shared("components", lambda: fit_components(X, weight, k, np.random.RandomState(0)))
+    return Whitening(found.mean, found.directions, False, n_threads)(X)
 
 
 def _beside_columns(
@@ -481,20 +494,12 @@ def shows_words(X: Columns, weight: Array | None) -> bool:
     return bool(crossing <= _CROSSING * 2 * words.var(axis=0).sum())
 
 
-def _clusters_of_columns(
-    X: Columns, weight: Array | None, k: int, n_threads: int, shared: Shared
-) -> Array:
+def _clusters_of_columns(X: Columns, weight: Array | None, k: int, n_threads: int) -> Array:
     """The clusters that the columns have by themselves: an optimum that only clusters of a graph
-    lead to is not what they say. The best of some starts of k-means, over the leading components
-    where columns are many; the second start that ends at the least cost is the last, and that of
-    many clusters, at merged centroids, is the only one."""
-    random = np.random.RandomState(0)
-    few = not isinstance(X, SparseRows) and X.shape[1] <= PER_CLUSTER * k
-    if few:
-        x = np.asarray(X - X.mean(axis=0), dtype=X.dtype)
-    else:
-        found = shared("components", lambda: fit_components(X, weight, k, random))
-        x = Whitening(found.mean, found.directions, False, n_threads)(X)
+    lead to is not what they say. The best of some starts of k-means; the second start that ends at
+    the least cost is the last, and that of many clusters, at merged centroids, is the only one."""
+    random, sparse = np.random.RandomState(0), isinstance(X, SparseRows)
+    x = X if sparse else np.asarray(X - X.mean(axis=0), dtype=X.dtype)
     rows = make_rows([x], [None], weight, n_threads, [np.zeros(x.shape[1], dtype=x.dtype)])
     least, best, variance = math.inf, np.empty(0), total_variance(rows)
     for _ in range(1 if k >= SOME else _STARTS):
@@ -510,8 +515,7 @@ def _clusters_of_columns(
             least, best = cost, moved.theta
         if abs(cost - before) <= _EQUAL_COSTS * cost:
             break
-    labels = one_pass(rows, best, -math.inf, want=("labels",))[1]["labels"]
-    return labels if few else settled_labels(X, weight, labels, n_threads)
+    return one_pass(rows, best, -math.inf, want=("labels",))[1]["labels"]
 
 
 def density_between(X: Columns, labels: Array, weight: Array | None) -> float:

@@ -448,7 +448,6 @@ def tried_clusters(
 ) -> tuple[Array, bool]:  # fmt: skip
     """k clusters of some rows by the slow functions of such a graph alone, without a search, and
     whether they are large components of the graph with wide valleys around them."""
-    random = np.random.RandomState(random.randint(2**31 - 1))
     found, _, rows = diffusion_of(
         parameters, X, weight, k, wanted_pairs(k, True), max(k, 2), whitening, times, random,
         n_threads, shared,
