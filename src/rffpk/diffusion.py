@@ -16,7 +16,7 @@ from rffpk._anneal.fit import FitResult, Problem
 from rffpk._anneal.search import SOME, FitContext
 from rffpk._anneal.seeding import merged_centroids, seed_centroids
 from rffpk._rows.draws import MANY
-from rffpk._rows.passes import make_rows, one_pass, take_steps, total_variance
+from rffpk._rows.passes import Moved, make_rows, one_pass, take_steps, total_variance
 from rffpk._rows.sample import RowSample
 from rffpk._rows.store import Cache, check_cache
 from rffpk._utils.arrays import Array, adjusted_rand_index
@@ -244,9 +244,8 @@ _ALIKE = 0.005  # Of maps whose agreements differ by less, the plainest is taken
 _LIKE_COLUMNS = 0.6  # agreement of the columns' own clusters with the graph that is taken, and ...
 _BETWEEN = 0.5  # ... the density between them, with which they are taken instead
 _MIDDLE = 0.125  # of the way between two centroids, on both sides of the places compared
-_STARTS = 5  # of k-means, which find these, at most, ...
-_STARTS_PASSES, _STARTS_TOL = 100, 1e-3  # ... their passes, and the move that ends them
-_EQUAL_COSTS = 1e-4  # relative difference of two starts that found the same
+_STARTS = 5  # of k-means, which find these, ...
+_STARTS_PASSES, _STARTS_TOL = 100, 1e-3  # ... their passes, at most, and the move that ends them
 _ALL_LIKE_COLUMNS = 0.9  # the agreement with which graphs on the columns go first
 _CROSSING = 0.4  # differences of near rows in columns of two values, over those of any rows
 _CROSSING_ROWS = 500  # on which these are looked at, at most
@@ -425,26 +424,27 @@ def _trials(
     trials = Trials(tried, agreements, first, None, math.inf)
     if not or_columns or decides:
         return trials
+    return _with_columns(trials, partitions, x, p, context, shared)
+
+
+def _with_columns(
+    trials: Trials, partitions: list[Array], X: Columns, weight: Array | None,
+    context: FitContext, shared: Shared,
+) -> Trials:  # fmt: skip
+    """The same with what the columns say, or the leading components of these where they are many
+    more than k clusters need."""
     k, n_threads = context.k, context.n_threads
-    columns = _leading_columns(x, p, k, n_threads, shared)
-    labels = settled_labels(columns, p, partitions[trials.best], n_threads)
-    trials = _beside_columns(trials, partitions, columns, p, labels)
+    if X.shape[1] > PER_CLUSTER * k:
+        random, x = np.random.RandomState(0), X
+        found = shared("components", lambda: fit_components(x, weight, k, random))
+        X = Whitening(found.mean, found.directions, False, n_threads)(X)
+    labels = settled_labels(X, weight, partitions[trials.best], n_threads)
+    trials = _beside_columns(trials, partitions, X, weight, labels)
     if trials.between <= _BETWEEN or trials.first.any():
-        own = _clusters_of_columns(columns, p, k, n_threads)
+        own = _clusters_of_columns(X, weight, k, n_threads)
         if adjusted_rand_index(own, labels) < _SAME:
-            trials = _beside_columns(trials, partitions, columns, p, own)
+            trials = _beside_columns(trials, partitions, X, weight, own)
     return trials
-
-
-def _leading_columns(
-    X: Columns, weight: Array | None, k: int, n_threads: int, shared: Shared
-) -> Columns:
-    """The columns, or the leading components of these where they are many more than k clusters
-    need."""
-    if X.shape[1] <= PER_CLUSTER * k:
-        return X
-    found = shared("components", lambda: fit_components(X, weight, k, np.random.RandomState(0)))
-    return Whitening(found.mean, found.directions, False, n_threads)(X)
 
 
 def _beside_columns(
@@ -496,25 +496,21 @@ def shows_words(X: Columns, weight: Array | None) -> bool:
 
 def _clusters_of_columns(X: Columns, weight: Array | None, k: int, n_threads: int) -> Array:
     """The clusters that the columns have by themselves: an optimum that only clusters of a graph
-    lead to is not what they say. The best of some starts of k-means; the second start that ends at
-    the least cost is the last, and that of many clusters, at merged centroids, is the only one."""
+    lead to is not what they say. The best of five starts of k-means, or one at merged centroids of
+    many clusters."""
     random, sparse = np.random.RandomState(0), isinstance(X, SparseRows)
     x = X if sparse else np.asarray(X - X.mean(axis=0), dtype=X.dtype)
     rows = make_rows([x], [None], weight, n_threads, [np.zeros(x.shape[1], dtype=x.dtype)])
-    least, best, variance = math.inf, np.empty(0), total_variance(rows)
+    ends, variance = list[Moved](), total_variance(rows)
     for _ in range(1 if k >= SOME else _STARTS):
         theta = merged_centroids(rows, x, k, random) if k >= SOME else None
         if theta is None:
             theta = seed_centroids(rows, x, k, "k-means++", random)
-        moved = take_steps(
+        ends.append(take_steps(
             rows, theta, -math.inf, variance=variance, tol=_STARTS_TOL, most=_STARTS_PASSES,
             close=(0.0, 0.0),
-        )  # fmt: skip
-        before, cost = least, moved.steps[-1].hard
-        if cost < least:
-            least, best = cost, moved.theta
-        if abs(cost - before) <= _EQUAL_COSTS * cost:
-            break
+        ))  # fmt: skip
+    best = min(ends, key=lambda end: end.steps[-1].hard).theta
     return one_pass(rows, best, -math.inf, want=("labels",))[1]["labels"]
 
 
