@@ -31,16 +31,13 @@ _NEW = 1e-6
 class SimpleMKKM(KernelFusion):
     """Multiple kernel k-means that minimises over weights a maximum over relaxed clusterings.
 
-    Minimises over weights alpha >= 0 of sum one F(alpha) = max_H Tr(K_alpha HH') / n, the maximum
-    over matrices H with orthonormal columns, with K_alpha = sum_l alpha_l^2 K_l (Liu: SimpleMKKM:
-    simple multiple kernel k-means. IEEE TPAMI 2022). F is convex if the kernels are positive
-    semidefinite. Annealed k-means on the rows of H, the embedding, gives the labels. With
-    `n_landmarks` it is MKC-AE (eq. (12) of Liang et al.: Stability and generalization of kernel
-    clustering: from single kernel to multiple kernel. NeurIPS 2022).
-
-    For n rows O(L n^2) memory; an iteration costs O(L n^2 k), and about five suffice. With
-    `n_landmarks` n is their number. ``docs/fusion.md`` compares the methods. `fit` raises a
-    ValueError or TypeError for bad input.
+    Minimises F(alpha) = max_H Tr(K_alpha HH') / n, K_alpha = sum_l alpha_l^2 K_l, over weights
+    alpha >= 0 of sum one, the maximum over H with orthonormal columns; F is convex if kernels are
+    semidefinite (Liu: SimpleMKKM: simple multiple kernel k-means. IEEE TPAMI 2022; with
+    `n_landmarks` MKC-AE, eq. (12) of Liang et al.: Stability and generalization of kernel
+    clustering. NeurIPS 2022). Annealed k-means on the rows of H gives the labels. For n rows, or
+    landmarks, O(L n^2) memory and O(L n^2 k) time an iteration; five suffice. ``docs/fusion.md``
+    compares the methods. `fit` raises a ValueError or TypeError for bad input.
 
     Parameters
     ----------
@@ -57,21 +54,18 @@ class SimpleMKKM(KernelFusion):
     verbose : int, default=0
         1: a line every five seconds at most, and one at the end; 2: a line for each pass.
     kernels : None, list, "du2015" or "precomputed", default=None
-        Of each view: a name of scikit-learn's pairwise kernels, a callable, or a pair of one and
-        its gamma or a dict of parameters. "du2015": twelve of one array (Du et al., IJCAI 2015).
-        "precomputed": X holds matrices. None: "rbf". Unless given gamma is 1 / (2 mean distance).
+        Of each view a kernel of scikit-learn, a callable, or a pair of one and gamma or parameters;
+        None: "rbf". Gamma: 1 / (2 mean distance). "precomputed": in X. "du2015": 12 of one array.
     views : list or None, default=None
         Columns of each view, if X is one array: lists of indices or names, masks, or slices.
     standardize, normalize_rows : bool, default=True
-        Whether kernels are centered and scaled to a diagonal of one, precomputed ones not; whether
-        rows of the embedding are scaled to length one for k-means.
+        Whether kernels are centered and scaled to a diagonal of one; embedded rows, to length one.
     n_landmarks : int or None, default=None
         Number of random rows to learn on, at least n_clusters; others are embedded. None: all.
     max_iter : int, default=100
         Largest number of iterations; a ConvergenceWarning says if they did not reach `tol`.
     tol : float, default=1e-05
-        Tolerance > 0: iterations end when no weight changes by `tol`, or when (alpha'g - min g) /
-        alpha'g, with g the gradient of F, is at most `tol`.
+        Iterations end when no weight changes by `tol` > 0, or at this gap (``docs/api.md``).
 
     Attributes
     ----------
@@ -102,14 +96,12 @@ class SimpleMKKM(KernelFusion):
 
     Examples
     --------
-    >>> from sklearn.datasets import load_iris
     >>> from rffpk import SimpleMKKM
-    >>> X, _ = load_iris(return_X_y=True)
-    >>> SimpleMKKM(3, random_state=0).fit([X[:, :2], X[:, 2:]]).kernel_weights_.shape
-    (2,)
+    >>> views = [[[0.0], [0.2], [5.0], [5.2]], [[1.0], [1.1], [7.0], [7.1]]]  # of four rows
+    >>> SimpleMKKM(2, random_state=0).fit_predict(views).tolist()
+    [0, 0, 1, 1]
     """
 
-    n_landmarks: int | None = None
     tol: float = 1e-5
 
     def _check_parameters(self) -> None:

@@ -43,39 +43,33 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
     Rows step to their nearest landmarks, the nearer the likelier, and from there to the rows of
     these. Squared distances between features measure how differently walks that start at two rows
     are distributed after some time (Coifman, Lafon: Diffusion maps. Applied and Computational
-    Harmonic Analysis 2006). Connected clusters of whatever shape become groups far apart.
+    Harmonic Analysis 2006): connected clusters of whatever shape become groups far apart.
 
-    `fit` and `transform` cost O(n_samples n_landmarks n_features), and the eigenvectors some
-    hundred products with the graph; O(n_landmarks n_functions) memory. `transform` gives rows that
-    were fitted the features that they had in `fit`.
+    `fit` and `transform` cost O(n_samples n_landmarks n_features) time and O(n_landmarks
+    n_functions) memory. `transform` gives fitted rows the features that they had in `fit`.
 
-    With ``metric="precomputed"`` X is a graph of shape (n_samples, n_samples), sparse or dense,
-    with affinities >= 0, taken as (A + A') / 2; new rows have affinities to the fitted rows.
-    `n_neighbors`, `n_landmarks` and `whitening` keep their defaults (``docs/tasks.md``).
-
-    `fit` raises a ValueError or TypeError for bad input. A ConvergenceWarning says if components of
-    the graph count beside the largest (``docs/math.md``, section 17).
+    With ``metric="precomputed"`` X is a sparse or dense graph of affinities >= 0, (n_samples,
+    n_samples), taken as (A + A') / 2; new rows have affinities to the fitted rows. `n_neighbors`,
+    `n_landmarks` and `whitening` keep their defaults (``docs/tasks.md``). `fit` raises a ValueError
+    or TypeError for bad input. A ConvergenceWarning says if components of the graph count beside
+    the largest (``docs/math.md``, section 17).
 
     Parameters
     ----------
     n_components : "auto" or int, default="auto"
-        Number of features, the slowest functions of the walk. "auto": those that have not decayed
-        at `time` and do not live on few rows, at most two for each cluster.
+        Number of features. "auto": functions not decayed at `time`, at most two for each cluster.
     n_neighbors : "auto" or int, default="auto"
-        Number of landmarks that the walk steps to from a row. "auto": 8 centroids, or of m distinct
-        rows 2.5 log(m) mutual neighbors, from 20 000 rows on most of them.
+        Landmarks that a row steps to. "auto": 8 centroids, or of m rows 2.5 log(m) mutual ones.
     n_landmarks : "auto" or int, default="auto"
-        Number of landmarks: the distinct rows if no more, else centroids of a sample. "auto": all
-        of up to 200 000 rows, else 5 sqrt(n_samples) or more (``docs/math.md``, section 17).
+        Number of landmarks. "auto": the distinct rows; of more than 200 000 some 5 sqrt(n_samples).
     time : "auto" or float, default="auto"
-        Length of the walks, in steps, > 0. "auto": three relaxation times of the slowest functions
-        before the largest eigengap among the first 20, at most 10^6.
+        Steps of the walks, > 0. "auto": three relaxation times of the slowest functions before the
+        largest eigengap among the first 20, at most 10^6.
     metric : {"euclidean", "cosine", "precomputed"}, default="euclidean"
-        Distance by which neighbors are chosen. "cosine": rows are scaled to length one first; rows
-        of zeros stay. "precomputed": X is a graph of affinities, see above.
+        Distance of neighbors. "cosine": of rows of length one. "precomputed": X has affinities.
     whitening : "auto", None or float, default="auto"
-        A power from 0 to 1 of their standard deviations by which at most 2 k principal components
-        are divided; from 8 on rows get length one. None, and "auto" in a map of its own: columns.
+        What the graph is of: the columns (None, "auto"), or 2 k principal components over a power,
+        0 to 1, of their standard deviations (``docs/math.md``, eq. (20.1)).
     random_state : int, RandomState instance or None, default=None
         Source of all random draws. An int gives the same result in each call.
     n_jobs : int or None, default=None
@@ -84,22 +78,19 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
     Attributes
     ----------
     landmarks_ : ndarray of shape (n_nodes, n_features_in_)
-        Nodes of the walk, in the dtype of X, CSR if X is sparse; with `whitening` in components.
-        Not set with ``metric="precomputed"``, as `n_neighbors_` and `bandwidth_`.
+        Nodes of the walk, in the dtype of X, CSR if X is sparse; none for given affinities.
     whitening_ : float or None
         The power of the standard deviations that components were divided by. None: the columns.
     choices_ : list of dict
-        What a clustering tried, with "whitening", "neighbors" (times the default number; 0: the
-        columns' own clusters), "agreement" with the others, and "apart" (whether the graph on the
-        columns falls apart into as many large components as clusters). Empty in a map of its own.
+        What a clustering tried: "whitening", "neighbors" (times the default number; 0: columns),
+        "agreement" with others, and "apart" (whether in as many large components as clusters).
     n_neighbors_ : int
         Number of neighbors of each row that are considered.
     bandwidth_ : float
         sigma^2 of the weights exp(-||x - c||^2 / (2 sigma^2)) of the neighbors c of a row x.
     eigenvalues_ : ndarray of shape (n_functions,)
-        Eigenvalues of the walk in falling order, without that of the constant function; none in a
-        clustering of the columns. In a map of its own they are exact up to 5000 nodes; else 1
-        minus one is some hundredths too large, and more in graphs that are long and thin.
+        Eigenvalues of the walk in falling order, without that of the constant function. Beyond 5000
+        nodes 1 minus one is some hundredths too large, and more in long and thin graphs.
     time_ : float
         Length of the walks; 0 in a clustering of the columns, which `transform` then returns.
     n_components_ : int
@@ -375,8 +366,8 @@ def check_diffusion(estimator: Any) -> None:
     validation.check_choice(estimator.metric, "metric", get_args(DiffusionMetric))
     if is_option(estimator.metric, PRECOMPUTED):
         check_no_choice(estimator)
-    if not is_option(estimator.whitening, "auto"):
-        validation.check_whitening(estimator.whitening)
+    if estimator.whitening is not None and not is_option(estimator.whitening, "auto"):
+        validation.check_real(estimator.whitening, "whitening", 0, 1, also="None")
 
 
 def fit_diffusion_map(

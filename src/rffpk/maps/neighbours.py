@@ -92,10 +92,9 @@ class NeighbourCount:
 
 @dataclass(frozen=True, eq=False)
 class Shared:
-    """What graphs of the same rows share: results by name, made when they are first wanted. Their
-    neighbours are sought for that of so many times the default number."""
+    """What graphs of the same rows share, by name, made when first wanted."""
 
-    times: int = 1
+    times: int = 1  # the default number of neighbours, in a search
     _made: dict[Any, Any] = field(default_factory=dict)
 
     def __call__(self, name: Any, make: Callable[[], Any]) -> Any:
@@ -106,12 +105,8 @@ class Shared:
 
 @dataclass(frozen=True)
 class Neighbourhoods:
-    """Rows as weights of the r nearest of m landmarks.
-
-    z_j(x) is proportional to exp(-||x - c_j||^2 / (2 bandwidth)) for the r landmarks nearest to x,
-    and zero for the others; the weights of a row sum to one. Where landmarks have radii, those that
-    are farther from x than their radius weigh nothing, except the nearest one.
-    """
+    """Rows as weights z_j(x) of the r nearest of m landmarks, proportional to exp(-||x - c_j||^2 /
+    (2 bandwidth)), of sum one; none beyond the radius of a landmark, except of the nearest one."""
 
     landmarks: Columns  # (m, d), distinct, in the dtype of the rows, and sparse like those
     r: int

@@ -287,11 +287,8 @@ def _filtered(multiply: Callable[[Array], Array], v: Array, low: float) -> Array
 
 @dataclass(frozen=True)
 class Diffusion:
-    """A diffusion over landmarks, and its slow functions.
-
-    Landmarks that dangle, and those of components that do not count, are left out: rows near them
-    count with the nearest of the others.
-    """
+    """A diffusion over landmarks, and its slow functions. Landmarks that dangle, and those of
+    components that do not count, are left out: the nearest of the others stand for them."""
 
     neighbourhoods: Neighbourhoods
     spectrum: Spectrum

@@ -29,8 +29,7 @@ _NUMBERS = 1 << 24  # ... and that these have, where they are not sparse: 128 MB
 
 @dataclass(frozen=True)
 class Whitening:
-    """Rows as their leading principal components, each divided by a power of its standard
-    deviation."""
+    """Rows as leading principal components over a power of their standard deviations."""
 
     mean: Array  # (d,)
     matrix: Array  # (d, m)
