@@ -8,20 +8,21 @@ from dataclasses import field
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import euclidean_distances, pairwise_distances_argmin
 
 from rffpk._anneal import centroid_model
 from rffpk._anneal.annealing import search_parameters
 from rffpk._anneal.fit import FitResult, Problem
-from rffpk._anneal.search import FitContext
+from rffpk._anneal.search import SOME, FitContext
+from rffpk._anneal.seeding import merged_centroids, seed_centroids
+from rffpk._rows.draws import MANY
+from rffpk._rows.passes import Moved, make_rows, one_pass, take_steps, total_variance
 from rffpk._rows.sample import RowSample
 from rffpk._rows.store import Cache, check_cache
 from rffpk._utils.arrays import Array, adjusted_rand_index
 from rffpk._utils.columns import Columns, SparseRows, dense, squared_distances
 from rffpk._utils.estimator import parameters
 from rffpk._utils.linalg import gaps_of, in_range
-from rffpk._utils.messages import without
 from rffpk._utils.validation import Auto, pairs_of
 from rffpk.maps.diffusion_map import (
     DiffusionMap,
@@ -35,11 +36,12 @@ from rffpk.maps.diffusion_map import (
 from rffpk.maps.neighbours import (
     Shared,
     cluster_means,
-    many_on_centroids,
+    landmark_numbers,
     map_rows,
     settled_labels,
 )
-from rffpk.power import AnnealedClusterer, PowerKMeans
+from rffpk.maps.whitening import PER_CLUSTER, Whitening, fit_components
+from rffpk.power import AnnealedClusterer
 
 # Of memberships: centroids of diffusion features stand in corners, and rows between clusters on the
 # lines or faces between few of them, whatever the dimension of the clusters (docs/annealing.md).
@@ -218,12 +220,13 @@ def _apart(mapped: DiffusionMap, centers: Array, gaps: Array) -> Array:
 
 # bench/results/trials.md has the alternatives to these.
 _TRIED_ROWS, _TRIED_ROWS_A_CLUSTER = 2000, 20  # on which maps are tried, at most
-_SAME = 0.98  # agreement of the first three maps with which no others are tried
+_SAME = 0.98  # agreement of a whitened map with those before it with which no others are tried
 _ALIKE = 0.005  # Of maps whose agreements differ by less, the plainest is taken.
 _LIKE_COLUMNS = 0.6  # agreement of the columns' own clusters with the graph that is taken, and ...
 _BETWEEN = 0.5  # ... the density between them, with which they are taken instead
 _MIDDLE = 0.125  # of the way between two centroids, on both sides of the places compared
-_STARTS = 5  # of k-means, which find these
+_STARTS = 5  # of k-means, which find these, ...
+_STARTS_PASSES, _STARTS_TOL = 100, 1e-3  # ... their passes, at most, and the move that ends them
 _ALL_LIKE_COLUMNS = 0.9  # the agreement with which graphs on the columns go first
 _CROSSING = 0.4  # differences of near rows in columns of two values, over those of any rows
 _CROSSING_ROWS = 500  # on which these are looked at, at most
@@ -267,12 +270,6 @@ class Trials(NamedTuple):
         judged = np.where(self.first | ~self.first.any(), self.agreements, -np.inf)
         return int(np.argmax(judged >= judged.max() - _ALIKE))
 
-    @property
-    def columns_do(self) -> bool:
-        """Whether the columns' own clusters are much like those of the graph that is taken, with a
-        valley between any two of them."""
-        return self.between <= _BETWEEN
-
 
 def chosen_map(
     estimator: Any,
@@ -296,9 +293,10 @@ def chosen_map(
     that map at once where neighborhoods show words."""
     options, trials = _options(parameters), None
     shared = Shared(max(option.neighbors for option in options))
-    is_many = many_on_centroids(
+    all_rows, _ = landmark_numbers(
         parameters.n_landmarks, len(X), context.k, isinstance(X, SparseRows)
-    )  # a sample has too few rows of each cluster
+    )
+    is_many = context.k >= MANY and len(X) > all_rows  # a sample has too few rows of each cluster
     is_choice = len(options) > 2 and context.k > 1 and not is_many  # two options agree alike
     # where nothing is asked of the map, none may be taken
     asked = {parameters.n_components, parameters.n_landmarks, parameters.time} != {"auto"}
@@ -306,11 +304,11 @@ def chosen_map(
     of_words = or_columns and shows_words(X, weight)
     if is_choice and not of_words:
         x, p = _sampled(X, weight, context)
-        trials = _trials(estimator, parameters, options, x, p, context, or_columns, shared)
+        trials = _trials(parameters, options, x, p, context, or_columns, shared)
         if x is not X or parameters.n_landmarks != "auto":  # which would be drawn anew
             shared = Shared()
     graph: UseOfGraph = "never" if of_words else "always"
-    if trials is not None and trials.columns_do:
+    if trials is not None and trials.between <= _BETWEEN:
         graph = "if shown"
     option = options[0] if trials is None else trials.options[trials.best]
     mapped = fit_diffusion_map(
@@ -371,7 +369,6 @@ def _options(parameters: Any) -> list[Option]:
 
 
 def _trials(
-    estimator: Any,
     parameters: Any,
     options: list[Option],
     x: Columns,
@@ -384,17 +381,23 @@ def _trials(
     tried where those on the columns fall apart, or are much the same with one that is whitened."""
     random = np.random.RandomState(context.random.randint(2**31 - 1))
     plain = [option for option in options if option.whitening is None]
-    tried, partitions, decides = list[Option](), list[Array](), True
+    whitened = options[: len(plain) - 1 : -1]  # what differs most from these first
+    tried, partitions, decides, left = list[Option](), list[Array](), True, plain + whitened
     same = np.eye(len(options))  # the adjusted Rand index of each two
-    for i, option in enumerate(plain + options[: len(plain) - 1 : -1]):  # what differs most next
-        labels, apart = tried_clusters(estimator, parameters, x, p, random, *option, shared)
+    while left:
+        option, i = left.pop(0), len(tried)
+        labels, apart = tried_clusters(
+            parameters, x, p, context.k, random, context.n_threads, shared, *option
+        )
         same[i, :i] = same[:i, i] = [adjusted_rand_index(other, labels) for other in partitions]
         tried.append(option)
         partitions.append(labels)
         # whitening can make components of its own, and too few neighbours can, too
         decides = decides and (apart or option not in plain)
-        if i > 0 and (decides or (i > 1 and same[: i + 1, : i + 1].min() >= _SAME)):
+        if i > 0 and (decides or (option in whitened and same[: i + 1, : i + 1].min() >= _SAME)):
             break
+        if not decides:
+            left.sort(key=plain.__contains__)  # whitened ones, which may end this, go first
     order = sorted(range(len(tried)), key=lambda i: options.index(tried[i]))
     tried, partitions = [tried[i] for i in order], [partitions[i] for i in order]
     agreements = (same[np.ix_(order, order)].sum(axis=0) - 1) / (len(tried) - 1)
@@ -402,11 +405,26 @@ def _trials(
     trials = Trials(tried, agreements, first, None, math.inf)
     if not or_columns or decides:
         return trials
-    labels = settled_labels(x, p, partitions[trials.best], context.n_threads)
-    trials = _beside_columns(trials, partitions, x, p, labels)
-    if trials.columns_do or trials.first.any():
-        labels = _clusters_of_columns(x, p, context.k, context.n_threads)
-        trials = _beside_columns(trials, partitions, x, p, labels)
+    return _with_columns(trials, partitions, x, p, context, shared)
+
+
+def _with_columns(
+    trials: Trials, partitions: list[Array], X: Columns, weight: Array | None,
+    context: FitContext, shared: Shared,
+) -> Trials:  # fmt: skip
+    """The same with what the columns say, or the leading components of these where they are many
+    more than k clusters need."""
+    k, n_threads = context.k, context.n_threads
+    if X.shape[1] > PER_CLUSTER * k:
+        random, x = np.random.RandomState(0), X
+        found = shared("components", lambda: fit_components(x, weight, k, random))
+        X = Whitening(found.mean, found.directions, False, n_threads)(X)
+    labels = settled_labels(X, weight, partitions[trials.best], n_threads)
+    trials = _beside_columns(trials, partitions, X, weight, labels)
+    if trials.between <= _BETWEEN or trials.first.any():
+        own = _clusters_of_columns(X, weight, k, n_threads)
+        if adjusted_rand_index(own, labels) < _SAME:
+            trials = _beside_columns(trials, partitions, X, weight, own)
     return trials
 
 
@@ -459,11 +477,22 @@ def shows_words(X: Columns, weight: Array | None) -> bool:
 
 def _clusters_of_columns(X: Columns, weight: Array | None, k: int, n_threads: int) -> Array:
     """The clusters that the columns have by themselves: an optimum that only clusters of a graph
-    lead to is not what they say."""
-    rows = X.matrix if isinstance(X, SparseRows) else X
-    with without(ConvergenceWarning):
-        model = PowerKMeans(k, n_init=_STARTS, annealing=None, random_state=0, n_jobs=n_threads)
-        return model.fit(rows, sample_weight=weight).labels_
+    lead to is not what they say. The best of five starts of k-means, or one at merged centroids of
+    many clusters."""
+    random, sparse = np.random.RandomState(0), isinstance(X, SparseRows)
+    x = X if sparse else np.asarray(X - X.mean(axis=0), dtype=X.dtype)
+    rows = make_rows([x], [None], weight, n_threads, [np.zeros(x.shape[1], dtype=x.dtype)])
+    ends, variance = list[Moved](), total_variance(rows)
+    for _ in range(1 if k >= SOME else _STARTS):
+        theta = merged_centroids(rows, x, k, random) if k >= SOME else None
+        if theta is None:
+            theta = seed_centroids(rows, x, k, "k-means++", random)
+        ends.append(take_steps(
+            rows, theta, -math.inf, variance=variance, tol=_STARTS_TOL, most=_STARTS_PASSES,
+            close=(0.0, 0.0),
+        ))  # fmt: skip
+    best = min(ends, key=lambda end: end.steps[-1].hard).theta
+    return one_pass(rows, best, -math.inf, want=("labels",))[1]["labels"]
 
 
 def density_between(X: Columns, labels: Array, weight: Array | None) -> float:

@@ -23,18 +23,12 @@ _OF_ROOT = 1 / 3  # ... the root of those of a mean cluster, as clumps of noise 
 _DENSER, _VALLEY = 1.5, 0.1
 _WIDE = 0.7  # where components decide which graph is taken
 _AROUND, INSIDE = 0.1, 5  # quantile of the former, neighbour of the latter
-_LEAST_FUNCTION = 20  # rows that a function covers
 _DANGLES = 0.1  # of the median probability of leaving a node: of one that dangles it is less
 
 
 def large_share(k: int) -> float:
     """The share of the rows from which on a component of k clusters needs no other evidence."""
     return _LARGE / k
-
-
-def function_share(n_rows: int) -> float:
-    """The share of so many rows from which on a function counts for any number of clusters."""
-    return _LEAST_FUNCTION / n_rows
 
 
 @dataclass(frozen=True)

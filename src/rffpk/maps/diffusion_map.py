@@ -17,7 +17,6 @@ from rffpk._utils.columns import Columns, SparseRows, column_means, squared_dist
 from rffpk._utils.estimator import Estimator, parameters, reporting
 from rffpk._utils.messages import observed, warn
 from rffpk._utils.validation import Auto, is_option
-from rffpk.maps.components import Parts
 from rffpk.maps.graphs import PRECOMPUTED, GraphDiffusion, check_no_choice, graph_diffusion
 from rffpk.maps.neighbours import NeighbourCount, Shared, landmark_numbers, settled_labels
 from rffpk.maps.spectrum import (
@@ -32,8 +31,7 @@ from rffpk.maps.spectrum import (
 from rffpk.maps.whitening import Components, Whitening, fit_components
 
 DiffusionMetric = Literal["euclidean", "cosine", "precomputed"]
-# where the columns may be features themselves, or a map is tried on some of the rows
-UseOfGraph = Literal["always", "if shown", "never", "on a sample"]
+UseOfGraph = Literal["always", "if shown", "never"]  # or the columns are features themselves
 
 _LEAST_VARIANCE = 1e-30  # of features, so that float32 holds their squared distances
 
@@ -170,13 +168,12 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         scales: Array | None = None,
         graph: UseOfGraph = "always",
         shared: Shared | None = None,
-    ) -> Parts:
+    ) -> None:
         """`fit` for rows and parameters that have been checked, for so many clusters if that is
         known, with features whose total variance is one if that is asked for; `times` multiplies
         the default number of neighbours, and columns are multiplied by `scales` before whitening.
         Where `graph` is "never", there are no functions, and features are the columns; where it is
-        "if shown", unless components of the graph show clusters that these may miss. Returns the
-        parts of the graph."""
+        "if shown", unless components of the graph show clusters that these may miss."""
         self.choices_: list[dict[str, Any]] = []
         self._spherical = self.metric == "cosine"
         self.whitening_ = None if self.whitening == "auto" else self.whitening
@@ -193,9 +190,10 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         if self.metric == PRECOMPUTED:
             found = graph_diffusion(X, weight, k, wanted, enough)
         else:
-            found = self._diffusion(
-                X, weight, k, times, wanted, enough, scales, graph == "if shown",
-                shared or Shared(),
+            random = validation.check_random_state(self.random_state)
+            found, self._whitening, _ = diffusion_of(
+                self, X, weight, k, wanted, enough, self.whitening_, times, random,
+                config.n_threads(self.n_jobs), shared or Shared(), graph == "if shown", scales,
             )  # fmt: skip
             landmarks = found.neighbourhoods.landmarks
             self.landmarks_ = landmarks.matrix if isinstance(landmarks, SparseRows) else landmarks
@@ -204,7 +202,6 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
             squares = squared_distances(landmarks, column_means(landmarks))
             validation.check_underflow(squares.astype(X.dtype).sum(), [landmarks])
         self._publish(found, X, n_clusters, unit_variance, graph)
-        return found.parts
 
     def _publish(
         self,
@@ -218,8 +215,6 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         k = n_clusters or MAX_CLUSTERS
         parts, self._spectrum = found.parts, found.spectrum
         self._neighbourhoods = found.neighbourhoods
-        if graph == "on a sample":  # where small clusters come and go
-            self._spectrum = replace(self._spectrum, enough=1.0)
         self.eigenvalues_ = 1 - self._spectrum.gaps
         shares, listed = parts.components.shares, parts.counted | parts.left_out
         self.component_shares_, self._n_kept = shares[listed], parts.n_kept
@@ -239,30 +234,6 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         elif found.node is not None:
             self._fitted = X, found.node
         self._n_features_out = self.n_components_
-
-    def _diffusion(
-        self, X: Columns, weight: Array | None, k: int, times: int, wanted: Wanted,
-        enough: int | None, scales: Array | None, only_shown: bool, shared: Shared,
-    ) -> Diffusion:  # fmt: skip
-        """The diffusion among neighbours; sets how these rows are whitened."""
-        random = validation.check_random_state(self.random_state)
-        n_threads = config.n_threads(self.n_jobs)
-        rows = unit_rows(X) if self._spherical else X
-        if self.whitening_ is not None:
-            exponent, columns = float(self.whitening_), rows
-            components: Components = shared(
-                "components", lambda: fit_components(columns, weight, k, random, scales)
-            )
-            self._whitening = components.whitening(exponent, n_threads)
-            rows = shared((exponent, "rows"), lambda: self._prepared(X))
-        r = None if isinstance(self.n_neighbors, str) else int(self.n_neighbors)
-        sparse = isinstance(rows, SparseRows)
-        return diffusion(
-            rows, weight, landmark_numbers(self.n_landmarks, len(rows), k, sparse, rows.shape[1]),
-            NeighbourCount(r, times), k, wanted, enough,
-            self._spherical and self._whitening is None, random, n_threads, only_shown,
-            shared((self.whitening_, "graphs"), lambda: Shared(shared.times)),
-        )  # fmt: skip
 
     def _chosen(
         self, n_clusters: int | None, unit_variance: bool, n_nodes: int
@@ -284,7 +255,7 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
                 )
         if unit_variance:
             return index, spectrum.unit_decay(index, self.time_)
-        scale = spectrum.decay(index, self.time_)
+        scale = np.exp(-self.time_ * spectrum.gaps[index] / 2)
         if len(index) and scale @ scale < _LEAST_VARIANCE:
             raise ValueError(
                 f"time == {self.time_:.4g} is too long: the features have the variance "
@@ -418,33 +389,7 @@ def fit_diffusion_map(
     Columns are multiplied by `scales` before they are whitened, and are the
     features themselves where `graph` says so.
     Warns of nothing."""
-    mapped = _new_map(estimator, parameters, random, whitening)
-    k = int(getattr(estimator, "n_clusters_", estimator.n_clusters))
-    with validation.fit_of(mapped):
-        mapped.n_features_in_, mapped._in_float64 = X.shape[1], estimator._in_float64
-        mapped._draw(X, weight, k, unit_variance, times, scales, graph, shared)
-    return mapped
-
-
-def tried_clusters(
-    estimator: Any, parameters: Any, X: Columns, weight: Array | None, random: Any,
-    whitening: float | None, times: int, shared: Shared,
-) -> tuple[Array, bool]:  # fmt: skip
-    """k clusters of some rows by the features of such a map alone, without a search, and whether
-    they are large components of the graph with wide valleys around them."""
-    mapped, k = _new_map(estimator, parameters, random, whitening), int(estimator.n_clusters_)
-    mapped.set_params(n_components="auto", time="auto")
-    parts = mapped._draw(X, weight, k, True, times, graph="on a sample", shared=shared)
-    features = mapped._features(X).astype(np.float64)
-    lengths = np.sqrt(np.mean(features**2, axis=0))
-    labels = slow_labels(features / np.where(lengths > 0, lengths, 1), k)
-    labels = settled_labels(features, weight, labels, config.n_threads(estimator.n_jobs))
-    return labels, parts.n_kept == k and parts.are_apart()
-
-
-def _new_map(estimator: Any, parameters: Any, random: Any, whitening: float | None) -> DiffusionMap:
-    """A map that is not fitted."""
-    return DiffusionMap(
+    mapped = DiffusionMap(
         parameters.n_components,
         n_neighbors=parameters.n_neighbors,
         n_landmarks=parameters.n_landmarks,
@@ -454,6 +399,68 @@ def _new_map(estimator: Any, parameters: Any, random: Any, whitening: float | No
         random_state=random.randint(2**31 - 1),
         n_jobs=estimator.n_jobs,
     )
+    k = int(getattr(estimator, "n_clusters_", estimator.n_clusters))
+    with validation.fit_of(mapped):
+        mapped.n_features_in_, mapped._in_float64 = X.shape[1], estimator._in_float64
+        mapped._draw(X, weight, k, unit_variance, times, scales, graph, shared)
+    return mapped
+
+
+def diffusion_of(
+    parameters: Any, X: Columns, weight: Array | None, k: int, wanted: Wanted,
+    enough: int | None, whitening: float | None, times: int, random: Any, n_threads: int,
+    shared: Shared, only_shown: bool = False, scales: Array | None = None,
+) -> tuple[Diffusion, Whitening | None, Columns]:  # fmt: skip
+    """The diffusion among neighbours, the whitening of rows before, and these rows whitened, with
+    the parameters of a map. Others are those of `diffusion` and `DiffusionMap._draw`."""
+    spherical, prepare = parameters.metric == "cosine", None
+    columns = rows = unit_rows(X) if spherical else X
+    if whitening is not None:
+        components: Components = shared(
+            "components", lambda: fit_components(columns, weight, k, random, scales)
+        )
+        prepare = components.whitening(whitening, n_threads)
+        rows = shared((whitening, "rows"), lambda: prepare(columns))
+    r = None if isinstance(parameters.n_neighbors, str) else int(parameters.n_neighbors)
+    numbers = landmark_numbers(
+        parameters.n_landmarks, len(rows), k, isinstance(rows, SparseRows), rows.shape[1]
+    )
+    found = diffusion(
+        rows, weight, numbers, NeighbourCount(r, times), k, wanted, enough,
+        spherical and prepare is None, random, n_threads, only_shown,
+        shared((whitening, "graphs"), lambda: Shared(shared.times)),
+    )  # fmt: skip
+    return found, prepare, rows
+
+
+def tried_clusters(
+    parameters: Any, X: Columns, weight: Array | None, k: int, random: Any, n_threads: int,
+    shared: Shared, whitening: float | None, times: int,
+) -> tuple[Array, bool]:  # fmt: skip
+    """k clusters of some rows by the slow functions of such a graph alone, without a search, and
+    whether they are large components of the graph with wide valleys around them."""
+    found, _, rows = diffusion_of(
+        parameters, X, weight, k, wanted_pairs(k, True), max(k, 2), whitening, times, random,
+        n_threads, shared,
+    )  # fmt: skip
+    spectrum = replace(found.spectrum, enough=1.0)  # small clusters come and go on a sample
+    time = spectrum.separating_time(k)
+    index = spectrum.components(k, time)
+    scale = spectrum.unit_decay(index, time)
+    if found.own is None or found.node is None:
+        functions = _scaled(found.extension, index, scale)
+        features = found.neighbourhoods.combinations(rows, functions).astype(np.float64)
+    else:
+        node, outside = found.node, np.flatnonzero(found.node < 0)
+        if len(outside):
+            nearest = replace(found.neighbourhoods, r=1).chosen(rows[outside])
+            node = node.copy()
+            node[outside] = nearest.ravel()
+        features = _scaled(found.own, index, scale)[node]
+    lengths = np.sqrt(np.mean(features**2, axis=0))
+    labels = slow_labels(features / np.where(lengths > 0, lengths, 1), k)
+    labels = settled_labels(features, weight, labels, n_threads)
+    return labels, found.parts.n_kept == k and found.parts.are_apart()
 
 
 def warn_of_components(mapped: DiffusionMap, expected: int, of: str = "") -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -12,12 +12,13 @@ from scipy.sparse import csr_array, csr_matrix, diags
 
 from rffpk._core import MOST_NEIGHBOURS
 from rffpk._rows.draws import MANY, Draws, as_rows, uneven
-from rffpk._rows.passes import make_rows, one_pass, unshifted
+from rffpk._rows.passes import make_rows, one_pass, take_steps, unshifted
 from rffpk._utils import validation
 from rffpk._utils.arrays import LEAST_WEIGHT, Array, Landmarks
 from rffpk._utils.columns import (
     Columns,
     SparseRows,
+    dense,
     distinct_rows,
     sparse_rows,
     squared_norms,
@@ -59,6 +60,7 @@ _SUMMED_ROWS, _SUMMED_AT_A_TIME = 100, 16
 # Rows whose weights are made at a time where the pass does not combine them: some megabytes.
 _BLOCK_ROWS = 1 << 16
 
+_APART_NUMBERS = 1 << 17  # in the differences of a tile of rows from their nearest landmarks: 1 MB
 
 # A term of a product of sparse matrices takes the time of so many terms of a product of full ones.
 # Full copies are made where they save some tenths of a second: so many of the latter.
@@ -87,16 +89,13 @@ class NeighbourCount:
     given: int | None
     times: int = 1
 
-    def of(self, default: int) -> int:
-        return self.given or self.times * default
 
-
+@dataclass(frozen=True, eq=False)
 class Shared:
     """What graphs of the same rows share, by name, made when first wanted."""
 
-    def __init__(self, times: int = 1) -> None:
-        self.times = times  # the default number of neighbours, in a search
-        self._made: dict[Any, Any] = {}
+    times: int = 1  # the default number of neighbours, in a search
+    _made: dict[Any, Any] = field(default_factory=dict)
 
     def __call__(self, name: Any, make: Callable[[], Any]) -> Any:
         if name not in self._made:
@@ -229,13 +228,11 @@ class Neighbourhoods:
         index = np.sort(self.chosen(X), axis=1)
 
         def distances(rows: slice) -> Array:
-            squares = np.empty((len(X[rows]), self.r), dtype=X.dtype)
-            for j in range(self.r):
-                difference = X[rows] - self.landmarks[index[rows, j]]
-                squares[:, j] = np.einsum("id,id->i", difference, difference)
-            return squares
+            apart = self.landmarks.take(index[rows], axis=0)
+            apart -= X[rows, None]
+            return np.einsum("ird,ird->ir", apart, apart)
 
-        tiles = row_tiles(len(X), X.shape[1])
+        tiles = row_tiles(len(X), self.r * X.shape[1], _APART_NUMBERS)
         with np.errstate(over="ignore", invalid="ignore"):  # refused by name later
             return np.concatenate(run_all(distances, tiles, self.n_threads)), index
 
@@ -368,7 +365,7 @@ def mutual_neighbours(
     """
     shared = shared or Shared()
     default = n_mutual(len(nodes))
-    r = count.of(default)
+    r = count.given or count.times * default
     most = max(r, count.given or shared.times * default)
     cells = shared("cells", lambda: _cells(nodes, most, n_threads))
     found = Neighbourhoods(nodes, r, 0.0, n_threads, cells=cells)
@@ -424,7 +421,8 @@ def centroid_landmarks(
         seeds = seeds[random.choice(len(seeds), min(m, len(seeds)), replace=False)]
     landmarks = k_means(some, p, seeds, n_threads, _PASSES_OF_MANY if many else _PASSES)
     landmarks = distinct_rows(unit_rows(landmarks) if spherical else landmarks)[0]
-    found = Neighbourhoods(landmarks, count.of(_N_NEIGHBOURS), 0.0, n_threads)
+    r = count.given or count.times * _N_NEIGHBOURS
+    found = Neighbourhoods(landmarks, r, 0.0, n_threads)
     squares, index = found._nearest(some)
     nearest = index[np.arange(len(some)), squares.argmin(axis=1)]
     p_some = np.ones(len(some)) if p is None else p
@@ -447,12 +445,6 @@ def landmark_numbers(
         more = min(_MOST_OF_MANY * k, n // _ROWS_OF_MANY, most, int(_MOST_PRODUCTS / (n * d)))
         m = max(m, min(_OF_MANY * k, n // 2), more)
     return max(most, m), m
-
-
-def many_on_centroids(wanted: Any, n: int, k: int, sparse: bool) -> bool:
-    """Whether so many clusters are sought that the landmarks of n rows, which are centroids, are
-    chosen by another rule."""
-    return k >= MANY and n > landmark_numbers(wanted, n, k, sparse)[0]
 
 
 def map_rows(wanted: Any) -> int:
@@ -509,13 +501,14 @@ def k_means(
 
 def settled_labels(X: Columns, weight: Array | None, labels: Array, n_threads: int) -> Array:
     """Clusters after a few passes of k-means that begin with others."""
-    centroids = X[: labels.max() + 1]
-    for _ in range(_SETTLING_PASSES):
-        before, centroids = labels, cluster_means(X, weight, labels, centroids)
-        labels = Neighbourhoods(centroids, 1, 0.0, n_threads).chosen(X).ravel()
-        if (labels == before).all():
-            break
-    return labels
+    sparse = isinstance(X, SparseRows)
+    shift = np.zeros(X.shape[1], dtype=X.dtype) if sparse else X.mean(axis=0)
+    rows = make_rows([X], [None], weight, n_threads, [shift])
+    theta = dense(cluster_means(X, weight, labels, X[: labels.max() + 1])) - shift
+    moved = take_steps(
+        rows, theta, -math.inf, variance=1.0, tol=0.0, most=_SETTLING_PASSES - 1, close=(0.0, 0.0)
+    )
+    return one_pass(rows, moved.theta, -math.inf, want=("labels",))[1]["labels"]
 
 
 def cluster_means(X: Columns, weight: Array | None, labels: Array, centroids: Columns) -> Columns:
