@@ -218,7 +218,8 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         self.eigenvalues_ = 1 - self._spectrum.gaps
         shares, listed = parts.components.shares, parts.counted | parts.left_out
         self.component_shares_, self._n_kept = shares[listed], parts.n_kept
-        self._n_left_out = round(len(X) * float(shares[parts.left_out].sum()))
+        rows = float(parts.components.rows[parts.left_out].sum())
+        self._n_left_out = round(len(X) * rows / parts.n_rows)
         self._loses_rows = parts.lose_rows(k)
         index, scale = self._chosen(n_clusters, unit_variance, len(found.extension))
         self.landmark_features_ = _scaled(found.extension, index, scale).astype(X.dtype)
@@ -246,8 +247,10 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         if isinstance(self.n_components, str):
             index = spectrum.components(k, self.time_)
         else:
-            slow = spectrum.slow(k) if n_clusters else spectrum.able()
-            index = slow[: self.n_components]
+            able = spectrum.able()
+            slow = spectrum.slow(k) if n_clusters else able
+            # those that cover few rows count where too few others are there
+            index = np.sort(np.r_[slow, np.setdiff1d(able, slow)][: self.n_components])
             if max(1, len(index)) < self.n_components:
                 raise ValueError(
                     f"n_components == {self.n_components}, but the walk has {len(index)} slow "

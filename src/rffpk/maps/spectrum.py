@@ -370,7 +370,7 @@ def _graph(
     n_threads: int,
     shared: Shared,
 ) -> Graph:
-    mass = node = None
+    mass = node = of_nodes = None
     rows = shared("distinct", lambda: distinct_where_few(X, weight, numbers, random))
     if rows is None:
         found, some, p, nearest = centroid_landmarks(
@@ -383,11 +383,11 @@ def _graph(
         found, graph = mutual_neighbours(some, mass, count, n_threads, shared)
         p, nearest, degrees = mass, np.arange(len(some)), _column_sums(graph, mass)
         held, n_sampled = _column_sums(graph, mass, 2), int((node >= 0).sum())
-        n_rows = n_sampled
+        n_rows, of_nodes = n_sampled, np.bincount(node[node >= 0], minlength=len(some))
     valley = valley_of_rows(some, p, nearest, n_threads)
     # Of sparse rows whose distances are rounded to zero, some may be nobody's neighbours.
     share = (degrees if mass is None else np.where(degrees > 0, mass, 0)) / degrees.sum()
-    parts = divided(graph, share, held, degrees, k, n_rows, valley, some.shape[1])
+    parts = divided(graph, share, held, degrees, k, n_rows, valley, some.shape[1], of_nodes)
     if not parts.kept.all():
         found, graph, degrees, mass, node = _without(parts.kept, found, graph, mass, node)
     return Graph(found, graph, degrees, mass, node, parts, n_sampled)
