@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from internals import (
     Fourier,
-    hard_passes,
     hard_plan,
     make_rows,
     one_pass,
@@ -120,13 +119,12 @@ def test_memory_is_that_of_the_bounds_and_of_small_copies(dtype):
 
 
 @pytest.mark.parametrize("estimator", [PowerKMeans, RFFKernelPowerKMeans])
-def test_a_fit_is_the_same_with_bounds(monkeypatch, estimator):
+def test_a_fit_is_the_same_with_bounds(limits, estimator):
     X, _ = mixture(6000, 10, 8, np.float64, 2)
     weight = np.random.default_rng(0).uniform(0.5, 2, len(X))
     models = []
     for rows in (10**9, 1):
-        monkeypatch.setattr(hard_passes, "LEAST_ROWS", rows)
-        monkeypatch.setattr(hard_passes, "_COST", 0.0)
+        limits(bounds_rows=rows, bounds_cost=0.0)
         model = estimator(10, sample=1000, tol=0, max_iter=60, random_state=0)
         models.append(model.fit(X, sample_weight=weight))
     plain, bounded = models

@@ -1,5 +1,7 @@
 """Principal components of wide features in the search for centroids."""
 
+import warnings
+
 import numpy as np
 import pytest
 from conventions import ip_rff_mkpkm
@@ -14,7 +16,6 @@ from internals import (
     make_rows,
     shifted_features,
     total_squares,
-    without,
 )
 from internals import fit_module as fit
 from numpy.testing import assert_allclose, assert_array_equal
@@ -124,17 +125,17 @@ def test_initial_centroids_of_the_caller_are_those_of_all_features():
     assert seen == [2000]
 
 
-def test_features_of_many_rows_are_not_copied(monkeypatch):
-    monkeypatch.setattr(decompositions, "_NUMBERS", 80 * 500 - 1)
+def test_features_of_many_rows_are_not_copied(limits):
+    limits(component_numbers=80 * 500 - 1)
     assert compressed(wide_rows(np.float64), 400, STORED) is None
-    monkeypatch.setattr(decompositions, "_NUMBERS", 80 * 500)
+    limits(component_numbers=80 * 500)
     assert compressed(wide_rows(np.float64), 400, STORED) is not None
 
 
 @pytest.mark.few(1)
 @pytest.mark.parametrize("weighted", [False, True])
-def test_all_features_are_halved_where_components_do_not_pay(monkeypatch, weighted):
-    monkeypatch.setattr(decompositions, "_MARGIN", np.inf)
+def test_all_features_are_halved_where_components_do_not_pay(monkeypatch, weighted, limits):
+    limits(component_margin=np.inf)
     monkeypatch.setattr(decompositions, "_VIEWS_MARGIN", np.inf)
     weight = np.random.default_rng(1).uniform(0.5, 2, 2000) if weighted else None
     rows = wide_rows(np.float64, weight, n=2000, widths=(70, 20))
@@ -256,12 +257,12 @@ def test_all_components_are_computed_of_few_rows_only(n):
 
 
 @pytest.mark.exhaustive
-def test_leading_components_are_found_without_the_others(monkeypatch):
+def test_leading_components_are_found_without_the_others(monkeypatch, limits):
     rows = decaying(900, (700,), 5)
     found = compressed(rows, 5, STORED, hard=True)
     monkeypatch.setattr(decompositions, "_SHARE", 0.0)
     assert compressed(rows, 5, STORED, hard=True) is None  # too long for so many passes
-    monkeypatch.setattr(decompositions, "_MARGIN", 0.0)
+    limits(component_margin=0.0)
     whole = compressed(rows, 5, STORED, hard=True)
     basis = found.bases[0]
     assert basis.shape == whole.bases[0].shape
@@ -287,6 +288,6 @@ def test_no_recorded_objective_is_negative(cls):
     """Components leave nothing out of two distinct rows: the difference of two sums is rounding."""
     X = np.array([[0.0, 1.0], [1.0, 0.0]]).repeat(15, axis=0)
     for seed in range(5):
-        with without(ConvergenceWarning):
+        with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
             model = cls(5, random_state=seed).fit(X)
         assert min(record.get("objective", 0) for record in model.history_) >= 0

@@ -106,11 +106,11 @@ def test_bits_do_not_depend_on_threads():
     assert one[0].hard == other[0].hard
 
 
-def test_directions_are_found_where_they_pay(monkeypatch):
+def test_directions_are_found_where_they_pay(limits):
     X, theta = around(5000, 128, 200, 0.05, np.float32)
     rows = make_rows([X], [None], None, 1)
     assert hard_passes.find_directions(rows, theta) is None  # the pass takes no time
-    monkeypatch.setattr(hard_passes, "_DIRECTIONS_WORK", 1)
+    limits(directions_work=1)
     found = hard_passes.find_directions(rows, theta)
     assert found.dtype == np.float32
     np.testing.assert_allclose(found @ found.T, np.eye(len(found)), atol=1e-5)
@@ -150,11 +150,11 @@ def test_the_twin_has_the_parameter():
 
 
 @pytest.mark.parametrize("parameters", [{}, {"annealing": Annealing(swaps=0), "sample": 3000}])
-def test_a_fit_ends_at_the_nearest_centroids(monkeypatch, parameters):
+def test_a_fit_ends_at_the_nearest_centroids(monkeypatch, parameters, limits):
     X = around(6000, 100, 120, 0.05, np.float32)[0]
-    monkeypatch.setattr(hard_passes, "LEAST_WORK", 1)
+    limits(near_work=1)
     plain = PowerKMeans(120, random_state=0, **parameters).fit(X)
-    monkeypatch.setattr(hard_passes, "_DIRECTIONS_WORK", 1)
+    limits(directions_work=1)
     used = []
     monkeypatch.setattr(
         hard_passes, "pass_of_block",
@@ -167,7 +167,7 @@ def test_a_fit_ends_at_the_nearest_centroids(monkeypatch, parameters):
     assert any(used)
     used.clear()
     for work in (1, math.inf):  # by bounds, and by all distances
-        monkeypatch.setattr(hard_passes, "_DIRECTIONS_WORK", work)
+        limits(directions_work=work)
         np.testing.assert_array_equal(model.predict(X), model.labels_)
     assert used == [True, False]
     assert model.inertia_ == pytest.approx(plain.inertia_, rel=1e-2)

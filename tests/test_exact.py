@@ -4,23 +4,13 @@ import itertools
 import warnings
 
 import numpy as np
+import oracles
 import pytest
 from conventions import weight_and_sparse_failures
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from internals import (
-    FitContext,
-    KernelRows,
-    PowerMean,
-    Schedule,
-    Storage,
-    config,
-    critical_exponent,
-    features_of,
-    ritz_values,
-    without,
-)
+from internals import FitContext, KernelRows, PowerMean, Storage, features_of, ritz_values
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.linalg import eigh
 from sklearn.base import clone
@@ -188,7 +178,7 @@ def test_results_and_methods_agree(blobs, dtype, estimator, cache):
 )
 def test_labels_are_those_of_predict_where_rows_are_in_the_middle(estimator, cache, X, k):
     """Rows of small integers are often as far from one centroid as from another."""
-    with without(ConvergenceWarning):
+    with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
         model = estimator(k, n_init=2, cache=cache, random_state=0)
         if "kernel" in model.get_params():
             model.set_params(kernel="linear")
@@ -322,7 +312,7 @@ KERNEL_ITSELF = {"annealing": Annealing(end=-1e4)}
 def test_the_automatic_exponent_is_the_critical_one_of_the_kernel():
     X, _ = make_blobs(300, 20, centers=12, random_state=0)
     K = rbf_kernel(X, gamma=0.02)
-    expected = critical_exponent(features_of(K), None)
+    expected = oracles.critical_exponent(features_of(K))
     assert expected < -1
     model = KernelPowerKMeans(5, kernel="precomputed", n_init=1, random_state=0, **KERNEL_ITSELF)
     model.fit(K)
@@ -553,12 +543,6 @@ def test_ritz_values_are_within_the_spectrum_and_near_its_bounds():
     assert_allclose(ritz_values(lambda v: 3 * v, 10), [3.0])
 
 
-def test_a_schedule_ends_hard_only_if_annealed():
-    assert Schedule(-1.0, -np.inf, 10, 1e-3).ends_hard
-    assert not Schedule(-1.0, -np.inf, 10, 1e-3, until="objective").ends_hard
-    assert not Schedule(-1.0, -5.0, 10, 1e-3).ends_hard
-
-
 # ---- errors -------------------------------------------------------------------------------------
 
 NAN = np.eye(4)
@@ -661,8 +645,8 @@ def test_bad_parameters_of_several_kernels(blobs, parameters, message):
         MultiKernelPowerKMeans(5, **parameters).fit([blobs[0], blobs[0]])
 
 
-def test_too_little_memory_is_an_error_before_any_work(blobs, monkeypatch):
-    monkeypatch.setattr(config, "fits_memory", lambda needed, parts=1: parts == 1)
+def test_too_little_memory_is_an_error_before_any_work(blobs, memory):
+    memory(1228800)  # of which a fit takes a part
     model = KernelKMeans(5, cache=True)
     with pytest.raises(MemoryError, match="cache=True takes 1228800 bytes for the kernel matrices"):
         model.fit(blobs[0])

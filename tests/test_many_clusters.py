@@ -5,10 +5,7 @@ import pytest
 from conventions import ip_rff_mkpkm
 from default_fits import fit
 from internals import (
-    MANY,
     _accepted,
-    count_distinct,
-    hard_passes,
     make_rows,
     merged_centroids,
     seed_centroids,
@@ -25,8 +22,11 @@ from rffpk import (
     Annealing,
     PowerKMeans,
     RFFKernelPowerKMeans,
+    _core,
     _reference,
 )
+
+MANY = 100  # from so many clusters on initial centroids are drawn, and swapped, in batches
 
 
 def mixture(n, k, d=8, seed=0):
@@ -129,9 +129,9 @@ def test_merged_centroids_are_those_of_the_clusters(weighted, sparse):
 
 
 @pytest.mark.parametrize("least_work", [0, np.inf], ids=["near", "all"])
-def test_clusters_of_few_rows_in_many_columns_have_merged_centroids(least_work, monkeypatch):
+def test_clusters_of_few_rows_in_many_columns_have_merged_centroids(least_work, limits):
     """There rows of other clusters are hardly farther from a row than those of its own."""
-    monkeypatch.setattr(hard_passes, "LEAST_WORK", least_work)
+    limits(near_work=least_work)
     found, y = 0, np.repeat(np.arange(40), [300] * 10 + [8] * 30)
     for seed in range(5):
         random = np.random.RandomState(seed)
@@ -151,8 +151,8 @@ def test_few_rows_are_not_merged():
     assert len(np.unique(model.labels_)) == 100
 
 
-def test_a_sample_may_store_features_that_all_rows_compute(monkeypatch):
-    monkeypatch.setattr(hard_passes, "LEAST_WORK", 1)
+def test_a_sample_may_store_features_that_all_rows_compute(limits):
+    limits(near_work=1)
     X = mixture(6000, MANY)
     model = RFFKernelPowerKMeans(MANY, n_frequencies=16, sample=2000, random_state=0)
     model.set_params(cache=2000 * 32 * 8).fit(X)
@@ -195,8 +195,8 @@ def test_distinct_centroids_are_counted_as_by_the_twin():
     theta[400:450] = theta[:50]
     theta[450:] = theta[50:100] + 1e-5
     for close in (0.0, 1e-12, 1e-8, 1.0, 100.0):
-        assert count_distinct(theta, close) == _reference.count_distinct(theta, close)
-    assert count_distinct(theta, 1e-8) == 400
+        assert _core.count_distinct(theta, close) == _reference.count_distinct(theta, close)
+    assert _core.count_distinct(theta, 1e-8) == 400
 
 
 @pytest.mark.parametrize(
@@ -230,3 +230,13 @@ def test_the_last_exponent_does_not_depend_on_rows_without_weight():
 @pytest.mark.parametrize("seed", [*range(60), 99])
 def test_default_fits_on_both_sides_of_the_sizes_of_near_lists(seed):
     assert fit(seed) is None
+
+
+def test_centroids_that_are_equally_near_each_other():
+    """Of centroids on a grid many have as near a neighbour as the last that a row is compared
+    with."""
+    grid = np.stack(np.meshgrid(np.arange(50.0), np.arange(50.0)), axis=-1).reshape(-1, 2)
+    X = np.repeat(grid, 24, axis=0)
+    model = PowerKMeans(2500, random_state=0, init=grid + 0.25, max_iter=9).fit(X)
+    assert model.inertia_ == 0
+    np.testing.assert_array_equal(np.bincount(model.labels_), 24)

@@ -102,13 +102,13 @@ def as_given(small):
 @pytest.mark.parametrize("dtype", TYPES)
 @pytest.mark.parametrize("metric", ["euclidean", "cosine"])
 @pytest.mark.parametrize("bounded", [False, True])
-def test_a_fit_of_many_clusters_has_the_bits_of_one_to_float32(monkeypatch, dtype, metric, bounded):
+def test_a_fit_of_many_clusters_has_the_bits_of_one_to_float32(
+    monkeypatch, dtype, metric, bounded, limits
+):
     """Rows are compared with few of the centroids, or left out of passes by bounds."""
-    monkeypatch.setattr(hard_passes, "LEAST_WORK", 1)
+    limits(near_work=1)
     if bounded:
-        monkeypatch.setattr(hard_passes, "LEAST_WORK", math.inf)
-        monkeypatch.setattr(hard_passes, "LEAST_ROWS", 1)
-        monkeypatch.setattr(hard_passes, "_COST", 0.0)
+        limits(near_work=math.inf, bounds_rows=1, bounds_cost=0.0)
     module, name = (feature_steps, "settling_pass") if bounded else (hard_passes, "_visit")
     seen, visit = set(), getattr(module, name)
 
@@ -130,8 +130,8 @@ def test_a_fit_of_many_clusters_has_the_bits_of_one_to_float32(monkeypatch, dtyp
 @pytest.mark.few(1)
 @pytest.mark.parametrize("dtype", [np.float16, np.uint8])
 @pytest.mark.parametrize("k, metric", [(4, "euclidean"), (100, "euclidean"), (100, "cosine")])
-def test_sources_files_and_batches_of_small_numbers(monkeypatch, dtype, k, metric, tmp_path):
-    monkeypatch.setattr(hard_passes, "LEAST_WORK", 1)
+def test_sources_files_and_batches_of_small_numbers(limits, dtype, k, metric, tmp_path):
+    limits(near_work=1)
     small, x = rows_of(dtype, (12_000, 4))
     new = partial(PowerKMeans, k, metric=metric, sample=2000, **FAST)
     model = new().fit(x)

@@ -22,7 +22,7 @@ from rffpk._utils.columns import Columns, SparseRows, dense, squared_distances
 from rffpk._utils.estimator import parameters
 from rffpk._utils.linalg import gaps_of, in_range
 from rffpk._utils.messages import without
-from rffpk._utils.validation import Auto, is_graph
+from rffpk._utils.validation import Auto, pairs_of
 from rffpk.maps.diffusion_map import (
     DiffusionMap,
     DiffusionMetric,
@@ -161,20 +161,17 @@ class DiffusionPowerKMeans(AnnealedClusterer):
 
     partial_fit = centroid_model.partial_fit
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
+    def _problem(self) -> Problem:
+        search = search_parameters(self)
         check_diffusion(self)
-        check_cache(self.cache)
-        if is_graph(self) and self.noise is not None:
+        if pairs_of(self) == "graph" and self.noise is not None:
             raise ValueError(
                 f"noise == {self.noise!r}, must be None with metric='precomputed': it needs "
                 "distances. Fit the rows that the graph was made of instead."
             )
-
-    def _problem(self) -> Problem:
         return Problem(
-            search_parameters(self), maps=self._maps, cache=self.cache,
-            n_map_rows=sys.maxsize if is_graph(self) else map_rows(self.n_landmarks),
+            search, maps=self._maps, cache=check_cache(self.cache),
+            n_map_rows=sys.maxsize if pairs_of(self) == "graph" else map_rows(self.n_landmarks),
             rows_name="the diffusion map of X",
             published=self._published, least_exponent=_LEAST_EXPONENT,
         )  # fmt: skip
@@ -182,7 +179,7 @@ class DiffusionPowerKMeans(AnnealedClusterer):
     def _measure(self, X: Any, want: str, s: float | None = None, sample_weight: Any = None) -> Any:
         found = super()._measure(X, want, s, sample_weight)
         mapped = self.feature_map_
-        if want != "gaps" or not mapped.time_ or is_graph(self):
+        if want != "gaps" or not mapped.time_ or pairs_of(self) == "graph":
             return found
         return _apart(mapped, self.cluster_centers_, found[0]), found[1]
 
@@ -364,7 +361,7 @@ def _reason(trials: Trials | None, mapped: DiffusionMap) -> str:
 
 def _options(parameters: Any) -> list[Option]:
     """Those that parameters leave."""
-    if is_graph(parameters):
+    if pairs_of(parameters) == "graph":
         return [Option(None, 1)]
     options = _OPTIONS if isinstance(parameters.n_neighbors, str) else _WHITENINGS
     if isinstance(parameters.whitening, str) and parameters.metric == "euclidean":

@@ -13,8 +13,6 @@ from rffpk._anneal.annealing import (
     Annealing,
     SearchParameters,
     Word,
-    automatic_swaps,
-    check_annealing,
     search_parameters,
 )
 from rffpk._anneal.kernel_fit import KernelInit, KernelProblem, measure
@@ -25,7 +23,6 @@ from rffpk._rows.store import Cache, check_cache
 from rffpk._utils import validation
 from rffpk._utils.arrays import Array, Numbers
 from rffpk._utils.estimator import Clusterer, parameters
-from rffpk._utils.validation import is_option
 from rffpk.maps.fourier import Gamma
 from rffpk.maps.kernels import (
     PRECOMPUTED,
@@ -131,13 +128,10 @@ class KernelKMeans(Clusterer):
 
     _annealed = False
 
-    def _check_parameters(self) -> None:
-        _check_search(self)
-        one_kernel(self, PRECOMPUTED)
-
     def _problem(self) -> KernelProblem:
-        given = is_option(self.kernel, PRECOMPUTED)
-        return _problem_of(self, PRECOMPUTED if given else [one_kernel(self)], PowerMean())
+        kernel = one_kernel(self, PRECOMPUTED)
+        given = PRECOMPUTED if kernel.metric == PRECOMPUTED else [kernel]
+        return _problem_of(self, given, PowerMean())
 
 
 @parameters
@@ -323,34 +317,24 @@ class MultiKernelPowerKMeans(Clusterer):
     fit, _measure = fit_by_kernels, measure
     _annealed, _paper = True, OF_KERNELS
 
-    def _check_parameters(self) -> None:
-        _check_search(self)
-        check_kernels(self.kernels)
-        validation.check_real(self.weight_entropy, "weight_entropy", 1e-30, 1e30)
-
     def _problem(self) -> KernelProblem:
-        return _problem_of(self, self.kernels, WeightedViews(float(self.weight_entropy)))
+        check_kernels(self.kernels)
+        entropy = validation.check_real(self.weight_entropy, "weight_entropy", 1e-30, 1e30)
+        return _problem_of(self, self.kernels, WeightedViews(entropy))
 
 
 # ---- the starts ----------------------------------------------------------------------------------
 
 
-def _check_search(model: Any) -> None:
-    """The parameters of all searches with exact kernels."""
-    validation.check_search_parameters(model, get_args(KernelInit), "an array")
-    check_annealing(model.annealing)
-    check_cache(model.cache)
-
-
 def _problem_of(model: Any, kernels: Any, objective: PowerMean) -> KernelProblem:
     """What is minimised with these kernels, and by which starts. A schedule that is given, and one
     with a soft end, are followed with the kernels themselves."""
-    given = search_parameters(model)
+    given = search_parameters(model, get_args(KernelInit), "an array")
     if not model._annealed and given.n_init is None:
         given = replace(given, n_init=_AUTO_EQUAL_STARTS)
     hard = given.ends_hard and (given.is_default or given.start == -math.inf)
     return KernelProblem(
-        kernels, partial(_plan, given, hard), given.init, objective,
+        kernels, partial(_plan, given, hard), given.init, check_cache(model.cache), objective,
         several=objective.learns_weights, annealed=model._annealed, exact=not hard,
     )  # fmt: skip
 
@@ -358,9 +342,8 @@ def _problem_of(model: Any, kernels: Any, objective: PowerMean) -> KernelProblem
 def _plan(given: SearchParameters, hard: bool, k: int, critical: float) -> Plan:
     """The starts, and the number of swaps, which are made on components only."""
     critical = critical if math.isfinite(critical) else 0.0
-    number = given.swaps
-    if number is None:
-        number = automatic_swaps(k) if given.differs and given.n_init is None else 0
-    number = number if hard and k > 1 else 0
-    starts = given.starts(critical, _STARTS_BEFORE_SWAPS if number else _AUTO_STARTS)
-    return Plan(starts, number, critical=critical)
+    swaps, most = 0, k
+    if hard:
+        swaps, most = given.swaps_of(k, given.differs and given.n_init is None)
+    starts = given.starts(critical, _STARTS_BEFORE_SWAPS if swaps else _AUTO_STARTS)
+    return Plan(starts, swaps, most, critical=critical)

@@ -5,21 +5,19 @@ from __future__ import annotations
 import math
 from dataclasses import field, replace
 from functools import partial
-from typing import Any, NamedTuple, get_args
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rffpk._anneal import centroid_model
-from rffpk._anneal.annealing import SearchParameters, search_parameters, search_plan
+from rffpk._anneal.annealing import Init, SearchParameters, search_parameters, search_plan
 from rffpk._anneal.fit import (
     FitResult,
     GivenInit,
-    Init,
     Metric,
     Problem,
-    check_metric,
-    metric_map,
+    maps_of,
 )
 from rffpk._anneal.fit import fit as fit_by_passes
 from rffpk._anneal.objective import PowerMean
@@ -133,17 +131,13 @@ class FuzzyCMeans(Clusterer):
     fit, partial_fit = fit_by_passes, centroid_model.partial_fit
     _measure, _takes_narrow_rows = centroid_model.measure, True
 
-    def _check_parameters(self) -> None:
-        validation.check_search_parameters(self, get_args(Init), "an array or a callable")
-        check_metric(self.metric, self.whitening)
-        check_m(self.m)
-
     def _problem(self) -> Problem:
-        given = search_parameters(self)
+        given, maps = search_parameters(self), maps_of(self.metric, self.whitening)
+        check_m(self.m)
         if not (is_option(self.m, "auto") or (given.differs and given.n_init is None)):
             given = replace(given, differs=False, ends_hard=False)  # all passes at the fuzzifier
         return Problem(
-            given, self._plan, partial(metric_map, self), given=self._centroids_of_memberships,
+            given, self._plan, maps, given=self._centroids_of_memberships,
             unit_centroids=self.metric == "cosine", published=self._published,
         )  # fmt: skip
 

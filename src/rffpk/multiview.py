@@ -215,8 +215,8 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
 
     # ---- parameters and views --------------------------------------------------------------------
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
+    def _problem(self) -> Problem:
+        search = search_parameters(self)
         _check_typicality(self.typicality)
         may_lack = validation.check_bool(self.allow_missing_views, "allow_missing_views")
         if may_lack and isinstance(self.n_clusters, str):
@@ -225,12 +225,12 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
                 "if allow_missing_views is True."
             )
         fourier.check_n_frequencies(self.n_frequencies)
-        check_cache(self.cache)
         validation.check_real(self.weight_entropy, "weight_entropy", *_RANGE)
-        for kernel in self._kernels_of_views(1):
+        kernels = self._kernels_of_views(1)
+        for kernel in kernels:
             if isinstance(kernel, DiffusionMap):
                 diffusion_map.check_diffusion(kernel)
-                if validation.is_graph(kernel):
+                if validation.pairs_of(kernel) == "graph":
                     raise ValueError(
                         "kernels has a DiffusionMap with metric == 'precomputed', which only "
                         "DiffusionPowerKMeans takes."
@@ -240,6 +240,12 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
                 fourier.check_kernel(kernel.kernel, kernel.gamma, kernel.sampling)
             elif kernel is not None:
                 validation.check_real(kernel, "e in ('linear', e) of kernels", 0, 1)
+        maps = [each for each in kernels if isinstance(each, DiffusionMap)]
+        return Problem(
+            search, maps=self._maps, objective=self._objective_of,
+            cache=check_cache(self.cache), published=self._published,
+            n_map_rows=max((map_rows(each.n_landmarks) for each in maps), default=0),
+        )  # fmt: skip
 
     def _kernels_of_views(self, n_views: int) -> list[_Kernel]:
         """What defines the features of each view, or of each repetition of the views."""
@@ -300,14 +306,6 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
         return n_views > 1 and not self.allow_missing_views
 
     # ---- fitting ---------------------------------------------------------------------------------
-
-    def _problem(self) -> Problem:
-        maps = [each for each in self._kernels_of_views(1) if isinstance(each, DiffusionMap)]
-        return Problem(
-            search_parameters(self), maps=self._maps, objective=self._objective_of,
-            cache=self.cache, published=self._published,
-            n_map_rows=max((map_rows(each.n_landmarks) for each in maps), default=0),
-        )  # fmt: skip
 
     def _maps(self, sample: RowSample, context: FitContext) -> list[Any]:
         kernels = self._kernels_of_views(self._n_views or 1)

@@ -3,27 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import field
-from functools import partial
-from typing import get_args
 
 from rffpk._anneal import centroid_model
-from rffpk._anneal.annealing import (
-    OF_FEATURES,
-    Annealing,
-    Word,
-    check_annealing,
-    search_parameters,
-)
-from rffpk._anneal.fit import (
-    GivenInit,
-    Init,
-    Metric,
-    Problem,
-    check_metric,
-    metric_map,
-)
+from rffpk._anneal.annealing import OF_FEATURES, Annealing, Init, Word, search_parameters
+from rffpk._anneal.fit import GivenInit, Metric, Problem, maps_of
 from rffpk._anneal.fit import fit as fit_by_passes
-from rffpk._utils import validation
 from rffpk._utils.arrays import Array
 from rffpk._utils.estimator import Clusterer, parameters
 from rffpk._utils.validation import Auto
@@ -46,14 +30,6 @@ class AnnealedClusterer(Clusterer):
 
     fit = fit_by_passes
     _measure, _paper = centroid_model.measure, OF_FEATURES
-
-    def _check_parameters(self) -> None:
-        validation.check_search_parameters(self, get_args(Init), "an array or a callable")
-        if self.noise is not None:
-            from rffpk._anneal.noise import check_noise
-
-            check_noise(self)
-        check_annealing(self.annealing)
 
 
 @parameters
@@ -139,10 +115,6 @@ class PowerKMeans(AnnealedClusterer):
     partial_fit = centroid_model.partial_fit
     _takes_narrow_rows = True
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_metric(self.metric, self.whitening)
-
     def _problem(self) -> Problem:
-        maps, unit = partial(metric_map, self), self.metric == "cosine"
-        return Problem(search_parameters(self), maps=maps, unit_centroids=unit)
+        search, maps = search_parameters(self), maps_of(self.metric, self.whitening)
+        return Problem(search, maps=maps, unit_centroids=self.metric == "cosine")

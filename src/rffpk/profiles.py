@@ -161,7 +161,7 @@ def describe(
         raise TypeError("X is a source or a Dask collection, must be rows in memory.")
     n_resamples = validation.check_int(n_resamples, "n_resamples", 0)
     random = validation.check_random_state(random_state)
-    given = validation.is_precomputed(last) or validation.is_graph(last)
+    given = validation.pairs_of(last) is not None
     if given and (n_resamples or table is None):
         raise ValueError(
             "With precomputed kernels or a graph, n_resamples must be 0 and table must be given."

@@ -118,15 +118,13 @@ class RFFKernelPowerKMeans(AnnealedClusterer):
     partial_fit = centroid_model.partial_fit
     _takes_narrow_rows = True
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        fourier.check_n_frequencies(self.n_frequencies)
-        fourier.check_kernel(self.kernel, self.gamma, self.sampling)
-        check_cache(self.cache)
-
     def _problem(self) -> Problem:
         given = search_parameters(self)
-        return Problem(given, maps=self._maps, published=self._published, cache=self.cache)
+        fourier.check_n_frequencies(self.n_frequencies)
+        fourier.check_kernel(self.kernel, self.gamma, self.sampling)
+        return Problem(
+            given, maps=self._maps, published=self._published, cache=check_cache(self.cache)
+        )
 
     def _maps(self, sample: RowSample, context: search.FitContext) -> list[Any]:
         given = fourier.RandomFourierFeatures(

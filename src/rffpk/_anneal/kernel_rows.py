@@ -64,11 +64,11 @@ class KernelRows:
         self.equal = np.full(len(kernels), 1 / len(kernels))  # kernel weights
         self.total_weight = float(self.p.sum())
         # the total variance of the features, with equal kernel weights
-        self.variance = plain = self.squares(self.equal) / self.total_weight
+        self.variance = self.squares(self.equal) / self.total_weight
         if weight is not None:
             plain = self.squares(self.equal, 1.0 * self.counted) / len(index)
-        resolved = 1e3 * float(np.finfo(self.dtype).eps)
-        validation.check_weighted_variance(self.variance, plain, resolved, self.dtype)
+            resolved = 1e3 * float(np.finfo(self.dtype).eps)
+            validation.check_weighted_variance(self.variance, plain, resolved, self.dtype)
 
     def _matrices(self) -> list[Array]:
         matrices = [_core.empty_matrix(self.n, self.n, self.dtype) for _ in self.kernels]

@@ -25,3 +25,4 @@ from rffpk._core._steps import count_distinct as count_distinct
 from rffpk._core._steps import near_pass as near_pass
 from rffpk._core._steps import nearest_in_cells as nearest_in_cells
 from rffpk._core._steps import take_steps as take_steps
+from rffpk._core._steps import ward_mergers as ward_mergers

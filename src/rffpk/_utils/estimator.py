@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from importlib.metadata import metadata
-from typing import Any, TypeVar, dataclass_transform, get_args, get_type_hints
+from typing import Any, TypeVar, dataclass_transform, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,7 +33,7 @@ from rffpk._utils.config import __version__
 from rffpk._utils.dask_collections import by_partitions, is_dask
 from rffpk._utils.messages import LOGGER, Progress
 from rffpk._utils.selection import NClustersSelection
-from rffpk._utils.validation import Auto, Level, is_graph, is_precomputed
+from rffpk._utils.validation import Auto, Level, pairs_of
 
 C = TypeVar("C", bound=type[Any])
 
@@ -98,7 +98,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
-        tags.input_tags.pairwise = is_precomputed(self) or is_graph(self)
+        tags.input_tags.pairwise = pairs_of(self) is not None
         return tags
 
     if hasattr(CallbackSupportMixin, "set_callbacks"):
@@ -213,12 +213,6 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         `membership_exponent_`, "distances", "medoids", or their weighted "cost"; of no rows "gaps",
         the squared distances between centroids and the masses of their clusters."""
         raise NotImplementedError
-
-    @property
-    def _given_number(self) -> Any:
-        """The number of clusters that is given; 1 where it is to be found."""
-        sought = any(validation.is_option(self.n_clusters, each) for each in get_args(Level))
-        return 1 if sought else self.n_clusters
 
     def _check_views(self, X: Any, reset: bool) -> list[Columns]:
         """The checked views of X, of one dtype; a single array is one view."""

@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from rffpk._anneal.convergence_warnings import Cause, few_rows, low_rank
 from rffpk._anneal.fit import find_number, fit_model
-from rffpk._rows.sample import sample_of_fit
+from rffpk._rows.sample import sample_arrays, sampling
 from rffpk._rows.views import check_views
 from rffpk._utils import config, validation
 from rffpk._utils.arrays import Array
@@ -89,8 +89,11 @@ def weighted_rows(
         )
     counted = None if weight is None or weight.all() else np.flatnonzero(weight)
     rows = WeightedRows(xs, weight, counted)
-    sample = sample_of_fit(model, xs, weight, random)
-    return rows, find_number(model, sample, random, progress)
+    k = find_number(
+        model, len(xs[0]), rows.n_counted,
+        lambda: sample_arrays(xs, weight, sampling(model, random)), random, progress,
+    )  # fmt: skip
+    return rows, k
 
 
 # ---- k-means on an embedding ---------------------------------------------------------------------
@@ -191,11 +194,11 @@ class KernelFusion(Clusterer):
     _measure, transform = measure, transform
 
     def _check_parameters(self) -> None:
-        validation.check_search_parameters(self)
+        k = validation.check_search_parameters(self)
         for name in ("standardize", "normalize_rows"):
             validation.check_bool(getattr(self, name), name)
         check_kernels(self.kernels)
-        self._check_number(self._given_number)
+        self._check_number(k)
         validation.check_int(self.max_iter, "max_iter", 1)
         validation.check_real(self.tol, "tol", 0)
 

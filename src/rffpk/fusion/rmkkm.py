@@ -174,16 +174,14 @@ class RMKKM(Clusterer):
 
     fit, _measure = fit_by_kernels, measure
 
-    def _check_parameters(self) -> None:
+    def _problem(self) -> KernelProblem:
         validation.check_search_parameters(self, get_args(Init), "an array")
-        check_cache(self.cache)
         check_kernels(self.kernels)
         validation.check_real(self.weight_norm, "weight_norm", 0.05, 0.95)
-
-    def _problem(self) -> KernelProblem:
         return KernelProblem(
-            self.kernels, self._plan, self.init, NormedWeights(float(self.weight_norm)),
-            several=True, exact=True, run=RobustRun, smoothing=_SMOOTHING,
+            self.kernels, self._plan, self.init, check_cache(self.cache),
+            NormedWeights(float(self.weight_norm)), several=True, exact=True, run=RobustRun,
+            smoothing=_SMOOTHING,
         )  # fmt: skip
 
     def _plan(self, k: int, critical: float) -> Plan:

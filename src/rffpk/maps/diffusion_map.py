@@ -395,8 +395,8 @@ def check_diffusion(estimator: Any) -> None:
     validation.check_choice(estimator.metric, "metric", get_args(DiffusionMetric))
     if is_option(estimator.metric, PRECOMPUTED):
         check_no_choice(estimator)
-    if not is_option(estimator.whitening, "auto"):
-        validation.check_whitening(estimator.whitening)
+    if estimator.whitening is not None and not is_option(estimator.whitening, "auto"):
+        validation.check_real(estimator.whitening, "whitening", 0, 1, also="None")
 
 
 def fit_diffusion_map(
