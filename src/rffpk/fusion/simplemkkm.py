@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import brentq
+from scipy.optimize import minimize
 from sklearn.exceptions import ConvergenceWarning
 
 from rffpk._utils import validation
@@ -178,7 +178,7 @@ def minimise(
     Ks: Array, k: int, tol: float, max_iter: int, total: float | None = None
 ) -> Iterator[Point]:
     """Points of decreasing F for kernels (L, n, n), from equal weights to the minimum, of at most
-    `max_iter` evaluations; the notes of `SimpleMKKM` describe the method. `total` is the sum of the
+    `max_iter` evaluations; docs/fusion.md describes the method. `total` is the sum of the
     weights of the rows, n by default."""
     whole, subspace = Alignment(Ks, k, total or Ks.shape[1]), Subspace(Ks)
     point = whole.at(np.full(len(Ks), 1 / len(Ks)))
@@ -188,7 +188,7 @@ def minimise(
         if point.gap <= tol:
             return
         bound = Alignment(subspace.Ks, k, whole.n)
-        alpha = reduced_gradient(bound, bound.at(point.alpha), _INNER * tol).alpha
+        alpha = least_alignment(bound, bound.at(point.alpha), _INNER * tol).alpha
         candidate = whole.at(alpha)
         subspace.add(candidate.vectors)
         moved = np.abs(alpha - point.alpha).max()
@@ -201,57 +201,18 @@ def minimise(
         warn(f"max_iter == {max_iter} iterations did not reach tol == {tol}.", ConvergenceWarning)
 
 
-def reduced_gradient(
-    F: Alignment, point: Point, tol: float, max_iter: int = _INNER_ITERATIONS
-) -> Point:
-    """The minimum of F over the simplex, from a given point; `tol` is as in `SimpleMKKM`."""
-    for _ in range(max_iter):
-        if point.gap <= tol:
-            break
-        before, point = point, _line_search(F, point, tol)
-        if np.abs(point.alpha - before.alpha).max() < tol:
-            break
-    return point
+def least_alignment(F: Alignment, start: Point, tol: float) -> Point:
+    """The least point on the simplex that sequential quadratic programmes find, from `start`."""
+    scale, evaluated = abs(start.objective) or 1.0, [start]
 
+    def scaled(alpha: Array) -> tuple[float, Array]:
+        alpha = np.maximum(alpha, 0)
+        evaluated.append(F.at(alpha / alpha.sum()))
+        return evaluated[-1].objective / scale, evaluated[-1].gradient / scale
 
-def _line_search(F: Alignment, point: Point, tol: float) -> Point:
-    """The minimum of F along the reduced gradient, from face to face of the simplex."""
-    pivot = int(point.alpha.argmax())
-    direction = point.gradient[pivot] - point.gradient
-    while True:
-        direction = _feasible(direction, point.alpha, pivot)
-        if not point.gradient @ direction < 0:
-            return point
-        falling = np.flatnonzero(direction < 0)
-        steps = point.alpha[falling] / -direction[falling]
-        reach = float(steps.min())
-        alpha = np.maximum(point.alpha + reach * direction, 0)
-        alpha[falling[steps.argmin()]] = 0
-        end = F.at(alpha)
-        if end.objective >= point.objective:
-            return _between(F, point, end, direction, reach, tol)
-        point = end
-
-
-def _feasible(direction: Array, alpha: Array, pivot: int) -> Array:
-    """The direction without decrease of zero weights, and with entries of sum zero by the pivot."""
-    direction = np.where((alpha > 0) | (direction > 0), direction, 0.0)
-    direction[pivot] = 0
-    direction[pivot] = -direction.sum()
-    return direction
-
-
-def _between(
-    F: Alignment, start: Point, end: Point, direction: Array, reach: float, tol: float
-) -> Point:
-    """The best point that a search for a zero of the slope of F evaluates."""
-    evaluated = {0.0: start, reach: end}
-
-    def slope(step: float) -> float:
-        if step not in evaluated:
-            evaluated[step] = F.at(np.maximum(start.alpha + step * direction, 0))
-        return float(evaluated[step].gradient @ direction)
-
-    if slope(reach) > 0:  # it is if F is convex
-        brentq(slope, 0.0, reach, xtol=_INNER * tol / np.abs(direction).max())
-    return min(evaluated.values(), key=lambda point: point.objective)
+    minimize(
+        scaled, start.alpha, jac=True, method="SLSQP", bounds=[(0, 1)] * len(start.alpha),
+        constraints={"type": "eq", "fun": lambda a: a.sum() - 1, "jac": np.ones_like},
+        options={"ftol": tol**2, "maxiter": _INNER_ITERATIONS},
+    )  # fmt: skip
+    return min(evaluated, key=lambda point: point.objective)
