@@ -2,6 +2,7 @@ import os
 import subprocess
 import sys
 from collections import defaultdict
+from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 
@@ -28,6 +29,7 @@ LIMITS = {
     "bounds_copied": "_anneal.hard_passes._COPY_BYTES",
     "near_work": "_anneal.hard_passes.LEAST_WORK",
     "near_centroids": "_anneal.hard_passes._NEAR",
+    "near_missed": "_anneal.hard_passes._MOST_MISSED",
     "near_new": "_anneal.hard_passes._NEW",
     "directions_work": "_anneal.hard_passes._DIRECTIONS_WORK",
     "directions_columns": "_anneal.hard_passes._LEAST_COLUMNS",
@@ -146,20 +148,21 @@ def dtype(request):
     return np.dtype(request.param)
 
 
+def set_limits(monkeypatch, **values):
+    """Set some of `LIMITS`, in all modules that have them."""
+    for name, value in values.items():
+        module, _, constant = f"rffpk.{LIMITS[name]}".rpartition(".")
+        before = getattr(import_module(module), constant)
+        for key, each in [*sys.modules.items()]:
+            copied = constant[0] != "_" and vars(each).get(constant) is before
+            if key == module or (key.startswith("rffpk") and copied):
+                monkeypatch.setattr(each, constant, value)
+
+
 @pytest.fixture
 def limits(monkeypatch):
-    """Set some of `LIMITS`, in all modules that have them."""
-
-    def set_limits(**values):
-        for name, value in values.items():
-            module, _, constant = f"rffpk.{LIMITS[name]}".rpartition(".")
-            before = getattr(import_module(module), constant)
-            for key, each in [*sys.modules.items()]:
-                copied = constant[0] != "_" and vars(each).get(constant) is before
-                if key == module or (key.startswith("rffpk") and copied):
-                    monkeypatch.setattr(each, constant, value)
-
-    return set_limits
+    """Set some of `LIMITS`."""
+    return partial(set_limits, monkeypatch)
 
 
 @pytest.fixture

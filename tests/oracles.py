@@ -6,6 +6,12 @@ from sklearn.base import clone
 from rffpk import Annealing
 
 
+def procrustes(V):
+    """The matrix with orthonormal columns that is nearest to V."""
+    left, _, right = np.linalg.svd(V, full_matrices=False)
+    return left @ right
+
+
 def first_exponent(model, X, **given):
     """The exponent at which annealing begins where it is the only start: the critical one, at most
     -1/2."""

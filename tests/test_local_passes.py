@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from internals import Assignment, Need, Unit, add, hard_passes, make_rows, one_pass, remove, step
+from internals import Assignment, Need, Unit, add, make_rows, one_pass, remove, step
 from sklearn.preprocessing import normalize
 
 from rffpk import Annealing, PowerKMeans, _core, _reference
@@ -127,16 +127,16 @@ def test_rows_that_bounds_decide_keep_their_labels(monkeypatch, dtype, weighted,
     weight = np.linspace(0.5, 2, len(X)).astype(dtype) if weighted else None
     rows, random = rows_with(X, weight, unit), np.random.default_rng(0)
     theta, visited, plain, bounded = rows_of(rows)[:k], [], None, None
-    visit = hard_passes._visit
+    near_pass = _core.near_pass
 
-    def watched(rows, *given):
-        visited.append(rows.n)
-        return visit(rows, *given)
+    def watched(x, *given):
+        visited.append(len(x))
+        return near_pass(x, *given)
 
     for turn in range(25):
         sums, plain = step(rows, theta, plain, Need())
         with monkeypatch.context() as patch:
-            patch.setattr(hard_passes, "_visit", watched)
+            patch.setattr(_core, "near_pass", watched)
             same, bounded = step(rows, theta, bounded, Need(bounded=True))
         np.testing.assert_array_equal(plain.labels, bounded.labels)
         np.testing.assert_array_equal(sums.G, same.G)

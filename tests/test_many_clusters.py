@@ -4,13 +4,7 @@ import numpy as np
 import pytest
 from conventions import ip_rff_mkpkm
 from default_fits import fit
-from internals import (
-    _accepted,
-    make_rows,
-    merged_centroids,
-    seed_centroids,
-    sparse_rows,
-)
+from internals import make_rows, merged_centroids, seed_centroids, sparse_rows
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
 from scipy.spatial.distance import cdist
@@ -37,25 +31,6 @@ def mixture(n, k, d=8, seed=0):
 
 def cost(X, centers):
     return ((X[:, None] - centers) ** 2).sum(axis=2).min(axis=1).sum()
-
-
-@pytest.mark.exhaustive
-def test_a_batch_of_initial_centroids_has_the_distribution_of_single_draws():
-    """Rows at 0, 1 and 3 after one at 0: the second draw is 3 with probability 9/10, and what
-    remains decides the third one. Two rows drawn at once and accepted have the same frequencies."""
-    X = np.array([[1.0], [3.0]])
-    least = np.array([1.0, 9.0])  # squared distances to the first centroid, 0
-    random = np.random.default_rng(0)
-    pairs = random.choice(2, (20_000, 2), p=least / least.sum())
-    first_kept = second_kept = 0
-    for pair in pairs[pairs[:, 0] == 1]:  # the first draw is 3, where 4 of 1 would remain, capped
-        mask = _accepted(X[pair], least[pair], random.uniform(size=2))
-        assert mask[0]
-        first_kept += 1
-        second_kept += mask[1]
-        assert not (pair[1] == 1 and mask[1])  # the same row again
-    # the row at 1 keeps its cost of 1, min(1, 4), so it is accepted whenever it is drawn
-    assert second_kept / first_kept == pytest.approx(0.1, abs=0.01)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
