@@ -155,6 +155,14 @@ cdef extern from "contract.h" nogil:
         int32_t *nearest
     ctypedef size_t (*cells_bytes_function)(const rffpk_cells *) noexcept nogil
     ctypedef void (*cells_function)(const rffpk_cells *, size_t, size_t, void *) noexcept nogil
+    ctypedef struct rffpk_pairs:
+        const void *x
+        const void *points
+        const int32_t *index
+        size_t d
+        size_t r
+        void *squares
+    ctypedef void (*pairs_function)(const rffpk_pairs *, size_t, size_t) noexcept nogil
     ctypedef void (*vecmath_function)(int, const void *, void *, size_t) noexcept nogil
     ctypedef struct rffpk_kernels:
         bytes_function prepared_bytes
@@ -171,6 +179,7 @@ cdef extern from "contract.h" nogil:
         near_function near
         cells_bytes_function cells_bytes
         cells_function cells
+        pairs_function pairs
         vecmath_function vecmath
 
 cdef extern from "dispatch.h" nogil:

@@ -239,4 +239,4 @@ static int weigh(const rffpk_problem *pr, const rffpk_gram *gram, size_t n, size
 const rffpk_kernels NAME(RFFPK_ISA, RFFPK_BITS) = {
     prepared_bytes, workspace_bytes, sums_numbers, prepare, run,        finish,
     weigh,          skinny_bytes,    skinny_pack,  skinny,  near_bytes, near_cluster_rows,
-    cells_bytes,    cells_rows,      vecmath};
+    cells_bytes,    cells_rows,      pairs_rows,   vecmath};

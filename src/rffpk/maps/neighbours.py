@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array, csr_matrix, diags
 
+from rffpk import _core
 from rffpk._core import MOST_NEIGHBOURS
 from rffpk._rows.draws import MANY, Draws, as_rows, uneven
 from rffpk._rows.passes import make_rows, one_pass, unshifted
@@ -227,22 +228,14 @@ class Neighbourhoods:
         first, second = zip(*run_all(products, blocks, self.n_threads))
         return np.sum(first, axis=0), sum(second[1:], second[0]), len(index)
 
-    def _nearest(self, X: Columns) -> tuple[Array, Array]:
-        """Squared distances (n, r) to the nearest landmarks, and the indices of these, rising."""
+    def _nearest(self, X: Columns, visits: Array | None = None) -> tuple[Array, Array]:
+        """Squared distances (n, r) to the nearest landmarks, and the indices of these, rising.
+        `visits` are the cells near the rows, where these are the landmarks."""
         if self._sparse(X):
             return self._nearest_of_sparse(X)
-        index = np.sort(self.chosen(X), axis=1)
-
-        def distances(rows: slice) -> Array:
-            squares = np.empty((len(X[rows]), self.r), dtype=X.dtype)
-            for j in range(self.r):
-                difference = X[rows] - self.landmarks[index[rows, j]]
-                squares[:, j] = np.einsum("id,id->i", difference, difference)
-            return squares
-
-        tiles = row_tiles(len(X), X.shape[1])
-        with np.errstate(over="ignore", invalid="ignore"):  # refused by name later
-            return np.concatenate(run_all(distances, tiles, self.n_threads)), index
+        index = np.sort(self.chosen(X, visits), axis=1)
+        points = self.landmarks.astype(X.dtype, copy=False)
+        return _core.squares_of_pairs(X, points, index, self.n_threads), index
 
     def _nearest_of_sparse(self, X: Columns) -> tuple[Array, Array]:
         """The same by the inner products of all rows with all landmarks, a tile at a time; of
@@ -266,13 +259,13 @@ class Neighbourhoods:
             squares, index = zip(*run_all(nearest, tiles, self.n_threads))
         return np.concatenate(squares), np.concatenate(index).astype(np.int32)
 
-    def chosen(self, X: Columns) -> Array:
+    def chosen(self, X: Columns, visits: Array | None = None) -> Array:
         """The indices (n, r) of the nearest landmarks; up to MOST_NEIGHBOURS of them the nearest
         one first."""
         if self._sparse(X):
             return self._nearest_of_sparse(X)[1]
         if self.cells is not None:
-            return self._by_cells(X, self.cells)
+            return self._by_cells(X, self.cells, visits)
         few = X.shape[1] <= _TREE_COLUMNS and len(X) >= _TREE_ROWS
         if few and len(self.landmarks) >= _TREE_LANDMARKS:
             return self._by_tree(X)
@@ -291,10 +284,10 @@ class Neighbourhoods:
         # where squares overflow there is none; they are refused by name later
         return np.minimum(index, len(self.landmarks) - 1).astype(np.int32)
 
-    def _by_cells(self, X: Columns, cells: NearCells) -> Array:
+    def _by_cells(self, X: Columns, cells: NearCells, visits: Array | None) -> Array:
         """Most of the same, by the cells near each row."""
         with np.errstate(over="ignore", invalid="ignore"):
-            index = cells.nearest(self.landmarks, X, self.r, self.n_threads)
+            index = cells.nearest(self.landmarks, X, self.r, self.n_threads, visits)
         short = index[:, -1] < 0
         if short.any():
             index[short] = replace(self, cells=None).chosen(X[short])
@@ -375,9 +368,11 @@ def mutual_neighbours(
     default = n_mutual(len(nodes))
     r = count.of(default)
     most = max(r, count.given or shared.times * default)
-    cells = shared("cells", lambda: _cells(nodes, most, n_threads))
+    cells, visits = shared("cells", lambda: _cells(nodes, most, n_threads))
     found = Neighbourhoods(nodes, r, 0.0, n_threads, cells=cells)
-    all_squares, all_indices = shared("nearest", lambda: replace(found, r=most)._nearest(nodes))
+    all_squares, all_indices = shared(
+        "nearest", lambda: replace(found, r=most)._nearest(nodes, visits)
+    )
     squares, index = _fewer(all_squares, all_indices, found.r)
     if found.r > 1:  # the nearest is the row itself
         validation.check_underflow(float(squares.max()), [nodes])
@@ -396,14 +391,14 @@ def _fewer(squares: Array, index: Array, r: int) -> tuple[Array, Array]:
     return np.take_along_axis(squares, nearest, 1), np.take_along_axis(index, nearest, 1)
 
 
-def _cells(nodes: Columns, r: int, n_threads: int) -> NearCells | None:
-    """Cells of many rows; None of others, where a tree is faster, and of so many neighbours that
-    most of them would be in other cells."""
+def _cells(nodes: Columns, r: int, n_threads: int) -> tuple[NearCells, Array] | tuple[None, None]:
+    """Cells of many rows, and those near each; none of others, where a tree is faster, and of so
+    many neighbours that most of them would be in other cells."""
     if isinstance(nodes, SparseRows) or nodes.shape[1] <= _TREE_COLUMNS or r > MOST_SEEN:
-        return None
+        return None, None
     largest = np.finfo(nodes.dtype).max
     if len(nodes) < _CELL_LANDMARKS or not 4 * squared_norms(nodes).max() < largest:
-        return None  # squares that overflow are refused by name later
+        return None, None  # squares that overflow are refused by name later
     return near_cells(nodes, lambda x, start: k_means(x, None, start, n_threads, 2), n_threads)
 
 
