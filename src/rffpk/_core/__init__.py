@@ -9,6 +9,7 @@ from rffpk._core._pass import STAGES as STAGES
 from rffpk._core._pass import TYPICALITY as TYPICALITY
 from rffpk._core._pass import fused_pass as fused_pass
 from rffpk._core._products import SKINNY_STRIDE as SKINNY_STRIDE
+from rffpk._core._products import csr_product as csr_product
 from rffpk._core._products import empty_matrix as empty_matrix
 from rffpk._core._products import skinny_product as skinny_product
 from rffpk._core._products import weigh_products as weigh_products

@@ -201,6 +201,16 @@ typedef struct {
     void *squares; /* (n, r) to fill: squared distances */
 } rffpk_pairs;
 
+/* A sparse matrix (n, m), line by line, times a dense one. */
+typedef struct {
+    const void *values;     /* of the entries */
+    const int32_t *columns; /* of the entries */
+    const int64_t *ends;    /* (n + 1,): those of line i are ends[i] to ends[i + 1] - 1 */
+    const void *v;          /* (m, q) */
+    void *out;              /* (n, q) to fill */
+    size_t q;
+} rffpk_csr;
+
 /* The functions compiled for one instruction set and type. */
 typedef struct {
     size_t (*prepared_bytes)(const rffpk_problem *);
@@ -231,6 +241,8 @@ typedef struct {
     void (*cells)(const rffpk_cells *, size_t begin, size_t end, void *workspace);
     /* Distances of the rows begin to end - 1 to some points each. */
     void (*pairs)(const rffpk_pairs *, size_t begin, size_t end);
+    /* The lines begin to end - 1 of a sparse matrix times a dense one. */
+    void (*csr)(const rffpk_csr *, size_t begin, size_t end);
     /* The vector functions alone, for tests and benchmarks. `which` is 0: n sines of quarter
      * turns, then n cosines; 1: log2; 2: exp2. */
     void (*vecmath)(int which, const void *in, void *out, size_t n);

@@ -58,7 +58,7 @@ _SETTLING_PASSES = 4
 _SUMMED_ROWS, _SUMMED_AT_A_TIME = 100, 16
 
 # Rows whose weights are made at a time where the pass does not combine them: some megabytes.
-_BLOCK_ROWS = 1 << 16
+_BLOCK_ROWS = 1 << 17
 
 
 # A term of a product of sparse matrices takes the time of so many terms of a product of full ones.
@@ -78,7 +78,7 @@ _EQUAL = 4 * float(np.finfo(np.float64).eps)
 # A row far from all landmarks sees so many of them: with fewer, those between two groups of
 # many landmarks in few columns see one of these alone (bench/results/trials.md).
 _AROUND, _PART_AROUND = 256, 20  # and with this part of them at most
-_FAR_ROWS = 1 << 12  # at a time
+_FAR_ROWS = 1 << 13  # at a time
 
 
 @dataclass(frozen=True)
