@@ -57,6 +57,7 @@ _SETTLING_PASSES = 4
 # rows are no better (bench/results/trials.md).
 _SUMMED_ROWS, _SUMMED_AT_A_TIME = 100, 16
 
+_WEIGHED = 1 << 16  # weights in work at a time, which stay in a core's cache
 # Rows whose weights are made at a time where the pass does not combine them: some megabytes.
 _BLOCK_ROWS = 1 << 17
 
@@ -145,8 +146,13 @@ class Neighbourhoods:
     def _weighed(self, squares: Array, index: Array) -> csr_matrix:
         """z of rows with these squared distances (n, r) to the landmarks of these indices."""
         validation.check_overflow(float(squares.max()), squares.dtype)
-        near = True if self.radii is None else squares <= self.radii[index]
-        return self._matrix(_gaussian(squares, self.bandwidth, near).astype(squares.dtype), index)
+
+        def weights(rows: slice) -> Array:
+            near = True if self.radii is None else squares[rows] <= self.radii[index[rows]]
+            return _gaussian(squares[rows], self.bandwidth, near).astype(squares.dtype)
+
+        tiles = row_tiles(len(squares), self.r, _WEIGHED)
+        return self._matrix(np.concatenate(run_all(weights, tiles, self.n_threads)), index)
 
     def _matrix(self, z: Array, index: Array) -> csr_matrix:
         ends = np.arange(0, z.size + 1, self.r)
@@ -167,7 +173,8 @@ class Neighbourhoods:
         some = self if is_few else replace(self, r=min(self.r, _N_NEIGHBOURS))
         for block in row_tiles(len(X), 1, _BLOCK_ROWS):
             squares, index = some._nearest(X[block])
-            part = some._weighed(squares, index) @ matrix.astype(X.dtype, copy=False)
+            z = some._weighed(squares, index)
+            part = _core.csr_product(z, matrix.astype(X.dtype, copy=False), self.n_threads)
             if own is not None and self.radii is not None:  # landmarks are all fitted rows
                 equal, nearest = squares.min(axis=1) == 0, squares.argmin(axis=1)
                 part[equal] = own[index[equal, nearest[equal]]]

@@ -12,7 +12,7 @@ from scipy.linalg import qr
 from scipy.sparse import csr_matrix
 from sklearn.metrics import euclidean_distances
 
-from rffpk._core import csr_product
+from rffpk import _core
 from rffpk._utils.arrays import Array
 from rffpk._utils.columns import Columns, dense
 from rffpk._utils.linalg import eigh, fixed_signs, in_range, leading_eigenvectors, svd
@@ -205,8 +205,8 @@ class Walk:
     n_threads: int = 1
 
     def __matmul__(self, v: Array) -> Array:
-        once = csr_product(self.there, v, self.n_threads)
-        return once if self.back is None else csr_product(self.back, once, self.n_threads)
+        once = _core.csr_product(self.there, v, self.n_threads)
+        return once if self.back is None else _core.csr_product(self.back, once, self.n_threads)
 
     def merged(self, groups: csr_matrix) -> Walk:
         """That between groups of nodes, the orthonormal columns of a matrix."""
