@@ -529,17 +529,36 @@ def nearest_in_cells(
     Returns
     -------
     nearest : array of int32, (n, r)
-        The numbers of the nearest points, nearest first; -1 where a row sees fewer.
+        The numbers of the nearest points, of equals of those that a row meets first, the nearest
+        one first; -1 where it sees fewer.
     """
     nearest = np.full((len(x), r), -1, dtype=np.int32)
     for row in order:
         found: list[tuple[float, int]] = []
-        for cell in visits[row]:
+        for cell in [*visits[row, :1], *np.sort(visits[row, 1:])]:
             apart = x[row].astype(np.float64) - centers[cell]
             here = slice(ends[cell], ends[cell + 1])
             d = apart @ apart + (apart @ blocks[here].astype(np.float64) + squares[here]).ravel()
             there = np.isfinite(d)
             found += zip(d[there], numbers[here].ravel()[there])
-        chosen = [number for _, number in sorted(found)[:r]]
+        chosen = [number for _, number in sorted(found, key=lambda one: one[0])[:r]]
         nearest[row, : len(chosen)] = chosen
     return nearest
+
+
+def squares_of_pairs(x: Array, points: Array, index: Array, n_threads: int = 1) -> Array:
+    """Squared distances of rows to some points each.
+
+    Parameters
+    ----------
+    x : array (n, d)
+    points : array (m, d)
+    index : array of int32, (n, r)
+        Numbers of points.
+    n_threads : int
+
+    Returns
+    -------
+    squares : array (n, r)
+    """
+    return np.asarray(((x[:, None] - points[index]) ** 2).sum(axis=2))

@@ -71,3 +71,6 @@ def nearest_in_cells(
     r: int,
     n_threads: int,
 ) -> NDArray[np.int32]: ...
+def squares_of_pairs(
+    x: Array, points: Array, index: NDArray[np.int32], n_threads: int
+) -> Array: ...

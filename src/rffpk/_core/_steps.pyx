@@ -12,8 +12,8 @@ from rffpk._core._runtime cimport (
     aligned, data, dense_rows, filled, kernels_for, padded, run_loop, threads_for,
 )
 from rffpk._core.headers cimport (
-    RFFPK_ALIGN, RFFPK_CELL_BLOCK, RFFPK_CELL_ROWS, rffpk_cells, rffpk_counts, rffpk_kernels,
-    rffpk_loop, rffpk_near,
+    RFFPK_ALIGN, RFFPK_CELL_BLOCK, RFFPK_CELL_ROWS, RFFPK_SLOT_ROWS, rffpk_cells, rffpk_counts, rffpk_kernels,
+    rffpk_loop, rffpk_near, rffpk_pairs,
 )
 
 from time import perf_counter
@@ -531,4 +531,43 @@ cdef int visit_cells(void *context, size_t item, size_t thread, size_t buffer) n
     cdef size_t begin = item * RFFPK_CELL_ROWS
     one.kernels.cells(one.given, begin, min(begin + RFFPK_CELL_ROWS, one.given.n),
                       one.workspace + thread * one.space)
+    return 0
+
+
+ctypedef struct Pairs:
+    const rffpk_pairs *given
+    const rffpk_kernels *kernels
+    size_t n
+
+
+def squares_of_pairs(x, points, index, int n_threads):
+    """Squared distances of rows to some points each. Parameters and results are those of the NumPy
+    twin, `rffpk._reference.squares_of_pairs`."""
+    cdef rffpk_pairs given
+    cdef rffpk_loop loop
+    cdef Pairs context
+    cdef const rffpk_kernels *kernels = kernels_for(x.dtype)
+    cdef size_t n = x.shape[0], d = x.shape[1], m = points.shape[0], r = index.shape[1]
+    dtype = x.dtype
+    squares = np.empty((n, r), dtype=dtype)
+    given.d, given.r = d, r
+    given.x = data(x, "x", dtype, (n, d))
+    given.points = data(points, "points", dtype, (m, d))
+    given.index = <const int32_t *>data(index, "index", np.int32, (n, r))
+    given.squares = filled(squares, "squares", dtype, (n, r))
+    loop.n_items = (n + RFFPK_SLOT_ROWS - 1) // RFFPK_SLOT_ROWS
+    loop.n_threads = threads_for(n_threads, loop.n_items, <double>n * r * d)
+    loop.n_buffers = loop.calls_python = 0
+    context = Pairs(&given, kernels, n)
+    loop.run = measure_pairs
+    loop.merge = NULL
+    loop.context = &context
+    run_loop(&loop)
+    return squares
+
+
+cdef int measure_pairs(void *context, size_t slot, size_t thread, size_t buffer) noexcept nogil:
+    cdef const Pairs *one = <Pairs *>context
+    cdef size_t begin = slot * RFFPK_SLOT_ROWS
+    one.kernels.pairs(one.given, begin, min(begin + RFFPK_SLOT_ROWS, one.n))
     return 0

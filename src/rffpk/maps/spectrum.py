@@ -12,6 +12,7 @@ from scipy.linalg import qr
 from scipy.sparse import csr_matrix
 from sklearn.metrics import euclidean_distances
 
+from rffpk import _core
 from rffpk._utils.arrays import Array
 from rffpk._utils.columns import Columns, dense
 from rffpk._utils.linalg import eigh, fixed_signs, in_range, leading_eigenvectors, svd
@@ -204,15 +205,17 @@ class Walk:
 
     there: csr_matrix
     back: csr_matrix | None = None
+    n_threads: int = 1
 
     def __matmul__(self, v: Array) -> Array:
-        once = self.there @ v
-        return once if self.back is None else self.back @ once
+        once = _core.csr_product(self.there, v, self.n_threads)
+        return once if self.back is None else _core.csr_product(self.back, once, self.n_threads)
 
     def merged(self, groups: csr_matrix) -> Walk:
         """That between groups of nodes, the orthonormal columns of a matrix."""
         once = self.there @ groups
-        return Walk(csr_matrix((groups if self.back is None else once).T @ once))
+        merged = csr_matrix((groups if self.back is None else once).T @ once)
+        return Walk(merged, n_threads=self.n_threads)
 
 
 def without(walk: Walk, known: Array) -> Callable[[Array], Array]:
@@ -341,7 +344,7 @@ def diffusion(
     wanted = Wanted(0) if only_shown and not parts.show_clusters(k) else wanted
     spectrum, functions = shared(
         (count, wanted, few),
-        lambda: decompose(_walk(graph), graph.degrees, labels, wanted, graph.n_sampled),
+        lambda: decompose(_walk(graph, n_threads), graph.degrees, labels, wanted, graph.n_sampled),
     )
     mu = 1 - spectrum.gaps
     extension = functions / np.sqrt(np.where(mu > 0, mu, np.inf))
@@ -424,11 +427,11 @@ def _scaled(graph: csr_matrix, rows: Array, columns: Array | None = None) -> csr
     return csr_matrix((data, graph.indices, graph.indptr), shape=graph.shape)
 
 
-def _walk(graph: Graph) -> Walk:
+def _walk(graph: Graph, n_threads: int) -> Walk:
     """The symmetric matrix of the walk over landmarks: from the sums of p z z' over all rows, or,
     with the weights p of landmarks that are all rows, from their z."""
     scale = 1 / np.sqrt(graph.degrees)
     if graph.mass is None:
-        return Walk(_scaled(graph.weights, scale, scale))
+        return Walk(_scaled(graph.weights, scale, scale), n_threads=n_threads)
     there = _scaled(graph.weights, np.sqrt(graph.mass), scale)
-    return Walk(there, there.T.tocsr())
+    return Walk(there, there.T.tocsr(), n_threads)
