@@ -146,7 +146,7 @@ def test_float32_keeps_its_type(rows, client):
     "which worker visits which partition.",
 )
 def test_the_bits_do_not_depend_on_the_workers(rows, limits):
-    # results of three workers are joined in two steps
+    # results are joined in several steps; one worker visits two partitions in a task, more do not
     limits(dask_group=2)
     X, models = divided(rows, (2000,) * 11 + (1000,)), []
     for n in (1, 2, 3):

@@ -8,6 +8,7 @@ import pytest
 from conventions import ip_rff_mkpkm
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import coo_array, csr_array, csr_matrix, diags
+from scipy.sparse import random as random_matrix
 from sklearn.base import clone
 from sklearn.datasets import make_moons
 from sklearn.metrics import adjusted_rand_score, pairwise_distances
@@ -16,7 +17,7 @@ from sklearn.model_selection import cross_val_predict, cross_val_score
 from sklearn.neighbors import KNeighborsTransformer, kneighbors_graph
 
 import rffpk
-from rffpk import DiffusionMap, DiffusionPowerKMeans, KernelKMeans, KernelPowerKMeans
+from rffpk import DiffusionMap, DiffusionPowerKMeans, KernelKMeans, KernelPowerKMeans, _core
 from rffpk.maps.neighbours import NeighbourCount, Shared, mutual_neighbours
 
 MOONS, KINDS = make_moons(300, noise=0.06, random_state=2)
@@ -247,3 +248,14 @@ def test_sparse_kernels_are_written_out(memory):
     memory(0)
     with pytest.raises(MemoryError, match="X is a sparse kernel .*DiffusionPowerKMeans"):
         exact.fit(K)
+
+
+@pytest.mark.parametrize("q", [None, 1, 3, 8, 13, 40, 70])
+def test_products_of_sparse_matrices_are_those_of_scipy(isa, dtype, q):
+    random = np.random.default_rng(0)
+    matrix = random_matrix(2300, 170, 0.1, "csr", dtype, random)
+    v = random.standard_normal((170,) if q is None else (170, q)).astype(dtype)
+    found, by_three = (_core.csr_product(matrix, v, threads) for threads in (1, 3))
+    assert_array_equal(found, by_three)
+    np.testing.assert_allclose(found, matrix @ v, atol=100 * np.finfo(dtype).eps)
+    assert_array_equal(_core.csr_product(matrix[:0], v, 1), (matrix @ v)[:0])

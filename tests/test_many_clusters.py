@@ -205,3 +205,13 @@ def test_the_last_exponent_does_not_depend_on_rows_without_weight():
 @pytest.mark.parametrize("seed", [*range(60), 99])
 def test_default_fits_on_both_sides_of_the_sizes_of_near_lists(seed):
     assert fit(seed) is None
+
+
+def test_centroids_that_are_equally_near_each_other():
+    """Of centroids on a grid many have as near a neighbour as the last that a row is compared
+    with."""
+    grid = np.stack(np.meshgrid(np.arange(50.0), np.arange(50.0)), axis=-1).reshape(-1, 2)
+    X = np.repeat(grid, 24, axis=0)
+    model = PowerKMeans(2500, random_state=0, init=grid + 0.25, max_iter=9).fit(X)
+    assert model.inertia_ == 0
+    np.testing.assert_array_equal(np.bincount(model.labels_), 24)

@@ -54,7 +54,7 @@ def test_weights_of_kernels_are_the_positive_agreements_of_norm_one():
 
 
 def test_equal_memberships_above_a_critical_exponent_are_named():
-    ending = Ending(4, 4, s=-1.0, critical=0.0, parameter="annealing.end", merged=3, flat=True)
+    ending = Ending(4, 1, s=-1.0, critical=0.0, parameter="annealing.end", merged=True, flat=True)
     assert ending.cause().endswith("to 1/k = 0.25; take a lower annealing.end.")
 
 

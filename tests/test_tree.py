@@ -9,11 +9,12 @@ from conventions import ip_rff_mkpkm
 from internals import groups, merged, ward
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.cluster.hierarchy import is_monotonic, is_valid_linkage, linkage
-from scipy.spatial.distance import pdist, squareform
+from scipy.spatial.distance import cdist, pdist, squareform
 from sklearn.datasets import make_blobs
 from sklearn.exceptions import NotFittedError
 
 import rffpk
+from rffpk import _core, _reference
 
 X = make_blobs(150, 4, centers=6, cluster_std=2.0, random_state=0)[0]
 CLASSES = [
@@ -35,6 +36,21 @@ def test_the_tree_is_that_of_scipy(k):
     assert found.shape == (k - 1, 4)
     if k > 1:
         assert_allclose(found, linkage(points, "ward"), rtol=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_mergers_are_those_of_the_twin(seed):
+    random = np.random.RandomState(seed)
+    points = random.randn(random.randint(1, 40), 3).round(seed % 4)  # with ties
+    given = cdist(points, points, "sqeuclidean"), random.uniform(0.01, 1, len(points))
+    for found, expected in zip(_core.ward_mergers(*given), _reference.ward_mergers(*given)):
+        assert_allclose(found, expected, rtol=1e-13)
+
+
+def test_gaps_that_are_not_symmetric_end():
+    random = np.random.RandomState(0)
+    pairs, heights = _core.ward_mergers(random.uniform(1, 2, (60, 60)), np.ones(60))
+    assert pairs.min() >= 0 and pairs.max() < 60 and np.isfinite(heights).all()
 
 
 def test_a_mass_counts_like_repeated_points():

@@ -59,8 +59,8 @@ class Loops:
     """CPU seconds of the process in the loops that the core shares among threads."""
 
     NAMES = (
-        "call_all", "fused_pass", "near_pass", "nearest_in_cells", "skinny_product", "take_steps",
-        "weigh_products",
+        "call_all", "csr_product", "fused_pass", "near_pass", "nearest_in_cells", "skinny_product",
+        "squares_of_pairs", "take_steps", "weigh_products",
     )  # fmt: skip
 
     def __init__(self) -> None:

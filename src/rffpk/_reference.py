@@ -17,6 +17,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rffpk._rows.sums import (
     Sums,
@@ -366,6 +367,35 @@ def count_distinct(theta: Array, close: float) -> int:
     return len(distinct)
 
 
+def ward_mergers(gaps: Array, masses: Array) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """The mergers (k-1, 2) of Ward's method, each of two clusters that are named by one of those
+    they consist of, and the squares (k-1,) of their heights; the second of a pair takes the first.
+    `gaps`: squared distances (k, k) of the centroids; `masses`: those of the clusters, positive.
+
+    By chains of nearest neighbours (Murtagh, Comput. J. 26 (1983) 354-359) and the formula of Lance
+    and Williams. A cluster whose two nearest are equally near takes the first.
+    """
+    k, p = len(masses), np.array(masses, dtype=np.float64)
+    squares = 2 * gaps / (1 / p + 1 / p[:, None])
+    np.fill_diagonal(squares, np.inf)
+    pairs, heights, chain = np.zeros((k - 1, 2), dtype=np.int64), np.zeros(k - 1), list[int]()
+    alive = np.ones(k, dtype=bool)
+    for step in range(k - 1):
+        chain = chain or [int(alive.argmax())]
+        nearest = int(squares[chain[-1]].argmin())
+        while len(chain) < 2 or squares[chain[-1], nearest] < squares[chain[-1], chain[-2]]:
+            chain.append(nearest)
+            nearest = int(squares[nearest].argmin())
+        i, j = pairs[step] = chain.pop(), chain.pop()
+        heights[step], total = squares[i, j], p[i] + p[j]
+        line = (p[i] + p) * squares[i] + (p[j] + p) * squares[j] - p * squares[i, j]
+        alive[i] = False
+        squares[j] = squares[:, j] = np.where(alive, line / (total + p), np.inf)
+        squares[i] = squares[:, i] = squares[j, j] = np.inf
+        p[j] = total
+    return pairs, heights
+
+
 def weigh_products(
     products: Array,
     diagonal: Array,
@@ -499,17 +529,36 @@ def nearest_in_cells(
     Returns
     -------
     nearest : array of int32, (n, r)
-        The numbers of the nearest points, nearest first; -1 where a row sees fewer.
+        The numbers of the nearest points, of equals of those that a row meets first, the nearest
+        one first; -1 where it sees fewer.
     """
     nearest = np.full((len(x), r), -1, dtype=np.int32)
     for row in order:
         found: list[tuple[float, int]] = []
-        for cell in visits[row]:
+        for cell in [*visits[row, :1], *np.sort(visits[row, 1:])]:
             apart = x[row].astype(np.float64) - centers[cell]
             here = slice(ends[cell], ends[cell + 1])
             d = apart @ apart + (apart @ blocks[here].astype(np.float64) + squares[here]).ravel()
             there = np.isfinite(d)
             found += zip(d[there], numbers[here].ravel()[there])
-        chosen = [number for _, number in sorted(found)[:r]]
+        chosen = [number for _, number in sorted(found, key=lambda one: one[0])[:r]]
         nearest[row, : len(chosen)] = chosen
     return nearest
+
+
+def squares_of_pairs(x: Array, points: Array, index: Array, n_threads: int = 1) -> Array:
+    """Squared distances of rows to some points each.
+
+    Parameters
+    ----------
+    x : array (n, d)
+    points : array (m, d)
+    index : array of int32, (n, r)
+        Numbers of points.
+    n_threads : int
+
+    Returns
+    -------
+    squares : array (n, r)
+    """
+    return np.asarray(((x[:, None] - points[index]) ** 2).sum(axis=2))

@@ -9,6 +9,7 @@ from rffpk._core._pass import STAGES as STAGES
 from rffpk._core._pass import TYPICALITY as TYPICALITY
 from rffpk._core._pass import fused_pass as fused_pass
 from rffpk._core._products import SKINNY_STRIDE as SKINNY_STRIDE
+from rffpk._core._products import csr_product as csr_product
 from rffpk._core._products import empty_matrix as empty_matrix
 from rffpk._core._products import skinny_product as skinny_product
 from rffpk._core._products import weigh_products as weigh_products
@@ -24,4 +25,6 @@ from rffpk._core._steps import CELL_BLOCK as CELL_BLOCK
 from rffpk._core._steps import count_distinct as count_distinct
 from rffpk._core._steps import near_pass as near_pass
 from rffpk._core._steps import nearest_in_cells as nearest_in_cells
+from rffpk._core._steps import squares_of_pairs as squares_of_pairs
 from rffpk._core._steps import take_steps as take_steps
+from rffpk._core._steps import ward_mergers as ward_mergers

@@ -2,7 +2,7 @@
 # cython: cdivision=True
 """Exact kernels: weights from inner products, and products of few vectors with a large matrix."""
 from cpython.exc cimport PyErr_CheckSignals
-from libc.stdint cimport int32_t, uintptr_t
+from libc.stdint cimport int32_t, int64_t, uintptr_t
 
 from rffpk._core.headers cimport *
 from rffpk._core._runtime cimport (
@@ -159,4 +159,47 @@ cdef int multiply_chunk(void *context, size_t chunk, size_t thread, size_t buffe
         given.packed, given.matrix, given.lines, given.depth, given.stride, begin,
         min(begin + RFFPK_SKINNY_STRIDE, given.n), given.out, given.n,
         given.workspace + thread * given.space)
+    return 0
+
+
+ctypedef struct Lines:
+    const rffpk_csr *given
+    const rffpk_kernels *kernels
+    size_t n
+
+
+def csr_product(matrix, v, int n_threads):
+    """A sparse matrix of SciPy, (n, m) in CSR, times a dense one (m, q) or a vector (m,), in the
+    dtype of both. The bits do not depend on the threads."""
+    cdef rffpk_csr given
+    cdef rffpk_loop loop
+    cdef Lines context
+    cdef const rffpk_kernels *kernels = kernels_for(matrix.dtype)
+    cdef size_t n = matrix.shape[0], m = matrix.shape[1], size = len(matrix.data)
+    cdef size_t q = v.shape[1] if v.ndim == 2 else 1
+    dtype = matrix.dtype
+    columns = matrix.indices.astype(np.int32, copy=False)
+    ends = matrix.indptr.astype(np.int64, copy=False)
+    v, out = np.ascontiguousarray(v), np.empty((n, *v.shape[1:]), dtype=dtype)
+    given.values = data(matrix.data, "matrix.data", dtype, (size,))
+    given.columns = <const int32_t *>data(columns, "matrix.indices", np.int32, (size,))
+    given.ends = <const int64_t *>data(ends, "matrix.indptr", np.int64, (n + 1,))
+    given.v = data(v, "v", dtype, (m, *v.shape[1:]))
+    given.out = filled(out, "out", dtype, out.shape)
+    given.q = q
+    loop.n_items = (n + RFFPK_SLOT_ROWS - 1) // RFFPK_SLOT_ROWS
+    loop.n_threads = threads_for(n_threads, loop.n_items, <double>size * q * READ_WORK)
+    loop.n_buffers = loop.calls_python = 0
+    context = Lines(&given, kernels, n)
+    loop.run = multiply_lines
+    loop.merge = NULL
+    loop.context = &context
+    run_loop(&loop)
+    return out
+
+
+cdef int multiply_lines(void *context, size_t slot, size_t thread, size_t buffer) noexcept nogil:
+    cdef const Lines *one = <Lines *>context
+    cdef size_t begin = slot * RFFPK_SLOT_ROWS
+    one.kernels.csr(one.given, begin, min(begin + RFFPK_SLOT_ROWS, one.n))
     return 0

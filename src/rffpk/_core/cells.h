@@ -6,51 +6,43 @@
 #include "products.h"
 
 enum { CELL_BLOCK = RFFPK_CELL_BLOCK, CELL_ROWS = RFFPK_CELL_ROWS };
-/* Rows whose products with a block are made together, some panels. */
-enum { CELL_GROUP = 8 * PANEL };
+#define ALL_LANES ((unsigned)((1ull << W) - 1))
 _Static_assert(CELL_BLOCK % STEP == 0, "a block is whole steps of a product");
 _Static_assert(CELL_BLOCK == 64, "a block has one bit for each point");
 
-typedef struct {
-    real square; /* the squared distance, by products */
-    int32_t number;
-} cell_point;
-
 /* What a thread has of some rows in work. */
 typedef struct {
-    size_t most;    /* points that a row keeps: r, and some of a block and before it for others */
-    real *products; /* (CELL_GROUP, CELL_BLOCK) */
-    real *packed;   /* (CELL_GROUP, d), rows, less a center, in panels */
-    real *shifted;  /* (CELL_GROUP, d): the same as lines of whole vectors */
-    real *own;      /* (CELL_GROUP,): their squared norms */
-    real *bound;    /* (CELL_ROWS,): points as far as this are not among the nearest */
-    size_t *count;  /* (CELL_ROWS,): points that are kept, ... */
-    cell_point *points; /* ... (CELL_ROWS, most) */
-    cell_point *other;  /* (most,) */
-    size_t *ends;       /* (c + 1,): rows that visit a cell, by places among ... */
-    size_t *visitors;   /* ... (CELL_ROWS p,) */
+    size_t enough;    /* points of a row, of which those that are not among the r nearest go */
+    size_t most;      /* points that a row has place for: that many, and a block */
+    real *shifted;    /* (PANEL, d), rows less a center, lines of whole vectors */
+    real *block;      /* (CELL_BLOCK,): what is found of a row and a block */
+    real *bound;      /* (CELL_ROWS,): points as far as this are not among the nearest */
+    size_t *count;    /* (CELL_ROWS,): points that are kept, ... */
+    real *squares;    /* ... (CELL_ROWS, most): their squared distances, by products, ... */
+    int32_t *points;  /* ... (CELL_ROWS, most): and their numbers */
+    size_t *ends;     /* (c + 1,): rows that visit a cell, by places among ... */
+    size_t *visitors; /* ... (CELL_ROWS p,) */
 } cell_rows;
 
 static size_t cells_lay_out(const rffpk_cells *pr, char *memory, cell_rows *c)
 {
-    const size_t most = 4 * (pr->r + CELL_BLOCK), group = CELL_GROUP * round_up(pr->d, W);
-    const size_t bytes[] = {CELL_GROUP * CELL_BLOCK * sizeof(real),
-                            group * sizeof(real),
-                            group * sizeof(real),
-                            CELL_GROUP * sizeof(real),
+    c->enough = 2 * pr->r + CELL_BLOCK / 4;
+    c->most = round_up(c->enough + CELL_BLOCK, PAD);
+    const size_t bytes[] = {PANEL * round_up(pr->d, W) * sizeof(real),
+                            CELL_BLOCK * sizeof(real),
                             CELL_ROWS * sizeof(real),
                             CELL_ROWS * sizeof(size_t),
-                            CELL_ROWS * most * sizeof(cell_point),
-                            most * sizeof(cell_point),
+                            CELL_ROWS * c->most * sizeof(real),
+                            CELL_ROWS * c->most * sizeof(int32_t),
                             (pr->c + 1) * sizeof(size_t),
                             CELL_ROWS * pr->p * sizeof(size_t)};
-    void *at[10];
+    void *at[8];
     size_t end = 0;
-    for (int i = 0; i < 10; i++) {
+    for (int i = 0; i < 8; i++) {
         at[i] = memory ? memory + end : NULL;
         end += round_up(bytes[i], RFFPK_ALIGN);
     }
-    *c = (cell_rows){most, at[0], at[1], at[2], at[3], at[4], at[5], at[6], at[7], at[8], at[9]};
+    *c = (cell_rows){c->enough, c->most, at[0], at[1], at[2], at[3], at[4], at[5], at[6], at[7]};
     return end;
 }
 
@@ -60,43 +52,75 @@ static size_t cells_bytes(const rffpk_cells *pr)
     return cells_lay_out(pr, NULL, &c);
 }
 
-INLINE int is_before(cell_point a, cell_point b)
+/* How many of n numbers are below a bound; infinite ones fill the last vector. */
+INLINE size_t count_below(const real *numbers, size_t n, real bound)
 {
-    return (a.square < b.square) | ((a.square == b.square) & (a.number < b.number));
+    vec total = splat(0);
+    for (size_t i = 0; i < n; i += W)
+        total += pick(less(load(numbers + i), splat(bound)), splat(1), splat(0));
+    return (size_t)sum_lanes(total);
 }
 
-/* The r first of n points, r at most n, come before the others: quickselect without branches that
- * are hard to predict, and without reading what has just been written. */
-static void put_first(cell_point *points, size_t n, size_t r, cell_point *other)
+/* The least and the largest of n numbers. */
+INLINE void find_range(const real *numbers, size_t n, real *least, real *largest)
 {
-    for (size_t low = 0, high = n - 1; low < high;) {
-        const cell_point pivot = points[r - 1];
-        points[r - 1] = points[high];
-        size_t at = low, end = high;
-        for (size_t i = low; i < high; i++) {
-            const int before = is_before(points[i], pivot);
-            other[at] = other[end] = points[i];
-            at += (size_t)before;
-            end -= (size_t)!before;
-        }
-        other[at] = pivot;
-        memcpy(points + low, other + low, (high + 1 - low) * sizeof(cell_point));
-        low = at < r - 1 ? at + 1 : at == r - 1 ? high : low;
-        high = at > r - 1 ? at - 1 : high;
+    vec low = load(numbers), high = splat(numbers[0]);
+    const vec end = splat((real)INFINITY);
+    for (size_t i = 0; i < n; i += W) {
+        const vec now = load(numbers + i), below = pick(less(now, end), now, high);
+        low = pick(less(now, low), now, low);
+        high = pick(less(high, below), below, high);
+    }
+    *least = *largest = numbers[0];
+    real lows[W], highs[W];
+    memcpy(lows, &low, sizeof low);
+    memcpy(highs, &high, sizeof high);
+    for (int i = 0; i < W; i++) {
+        *least = lows[i] < *least ? lows[i] : *least;
+        *largest = highs[i] > *largest ? highs[i] : *largest;
     }
 }
 
-/* Of the points that a row keeps those that are not among its r nearest are dropped. */
+/* Of the points that a row keeps those that are not among its r nearest are dropped, of equals
+ * those that it met last. The interval in which the r-th distance is is halved until its ends
+ * differ by r - `below` points, or by nothing: counting takes a vector of points at a time. */
 static void keep_first(const rffpk_cells *pr, size_t at, cell_rows *c)
 {
-    cell_point *points = c->points + at * c->most;
-    if (c->count[at] < pr->r)
+    const size_t n = c->count[at], r = pr->r;
+    real *squares = c->squares + at * c->most, low, high;
+    int32_t *points = c->points + at * c->most;
+    if (n < r)
         return;
-    put_first(points, c->count[at], pr->r, c->other);
-    c->count[at] = pr->r;
-    c->bound[at] = 0;
-    for (size_t i = 0; i < pr->r; i++)
-        c->bound[at] = points[i].square > c->bound[at] ? points[i].square : c->bound[at];
+    for (size_t i = n; i % W; i++)
+        squares[i] = (real)INFINITY;
+    find_range(squares, n, &low, &high);
+    size_t below = count_below(squares, n, high);
+    if (below <= r)
+        low = high;
+    else
+        below = 0;
+    real middle = low + (high - low) / 2;
+    while (below < r && low < middle && middle < high) {
+        const size_t here = count_below(squares, n, middle);
+        high = here > r ? middle : high;
+        low = here > r ? low : middle;
+        below = here > r ? below : here;
+        middle = low + (high - low) / 2;
+    }
+    size_t to = 0, equal = r - below;
+    for (size_t from = 0; from < n; from += W) {
+        unsigned kept = ALL_LANES & ~ones_of(less(splat(low), load(squares + from)));
+        for (; kept; kept &= kept - 1) {
+            const size_t i = from + (size_t)lowest(kept);
+            const size_t is_equal = squares[i] == low;
+            squares[to] = squares[i];
+            points[to] = points[i];
+            to += !is_equal | (equal > 0);
+            equal -= is_equal & (equal > 0);
+        }
+    }
+    c->count[at] = r;
+    c->bound[at] = low;
 }
 
 /* Lists the rows that visit each cell by their visits [first, last). */
@@ -117,82 +141,114 @@ static void list_visitors(const rffpk_cells *pr, size_t begin, size_t end, size_
     c->ends[pr->c] = (end - begin) * (last - first);
 }
 
-/* Rows at these places, less the center of a cell, in panels as `product` takes them. */
-static void load_visitors(const rffpk_cells *pr, size_t begin, size_t cell, const size_t *places,
-                          size_t rows, cell_rows *c)
+/* Keeps the points of a block that a row is near: the ones of `near`, whose squared distances lack
+ * that of the row to the center. */
+NOINLINE static void keep_near(const rffpk_cells *pr, size_t block, uint64_t near, size_t at,
+                               real own, cell_rows *c)
 {
-    const real *center = (const real *)pr->centers + cell * pr->d;
-    const size_t d = pr->d, stride = round_up(d, W);
-    real *line = c->shifted, *to = c->packed;
-    for (size_t i = 0; i < rows; i++, line += stride) {
-        const real *x = (const real *)pr->x + (size_t)pr->order[begin + places[i]] * d;
-        for (size_t f = 0; f < d; f++)
-            line[f] = x[f] - center[f];
-        for (size_t f = d; f < stride; f++)
-            line[f] = 0;
-        c->own[i] = square_of_line(line, stride);
-    }
-    for (size_t from = 0, h; from < rows; from += h) {
-        h = even_share(rows, PANEL, from);
-        for (size_t f = 0; f < d; f++)
-            for (size_t i = 0; i < h; i++)
-                *to++ = c->shifted[(from + i) * stride + f];
-    }
-}
-
-/* Keeps the points of a block that are nearer than the bound of a row. */
-INLINE void keep_near(const rffpk_cells *pr, size_t block, size_t at, real *products, real own,
-                      cell_rows *c)
-{
-    const real *squares = (const real *)pr->squares + block * CELL_BLOCK;
-    const vec bound = splat(c->bound[at]);
-    uint64_t near = 0;
-    for (size_t col = 0; col < CELL_BLOCK; col += W) {
-        const vec found = load(products + col) + load(squares + col) + splat(own);
-        near |= (uint64_t)ones_of(less(found, bound)) << col;
-        store(products + col, found);
-    }
-    if (!near)
-        return;
     const int32_t *numbers = pr->numbers + block * CELL_BLOCK;
-    cell_point *to = c->points + at * c->most + c->count[at];
-    for (; near; near &= near - 1) {
+    size_t to = at * c->most + c->count[at];
+    for (; near; near &= near - 1, to++) {
         const int i = lowest(near);
-        *to++ = (cell_point){products[i], numbers[i]};
+        c->squares[to] = c->block[i] + own;
+        c->points[to] = numbers[i];
     }
-    c->count[at] = (size_t)(to - (c->points + at * c->most));
-    if (c->count[at] + CELL_BLOCK >= c->most)
+    c->count[at] = to - at * c->most;
+    if (c->count[at] > c->enough)
         keep_first(pr, at, c);
 }
 
-static void visit_cell(const rffpk_cells *pr, size_t begin, size_t cell, cell_rows *c)
+/* h rows in work meet a block; h is a constant at every call. */
+INLINE void meet_block(const int h, const rffpk_cells *pr, size_t block, const size_t *places,
+                       const real *own, cell_rows *c)
 {
-    for (size_t from = c->ends[cell], rows; from < c->ends[cell + 1]; from += rows) {
-        const size_t left = c->ends[cell + 1] - from, *places = c->visitors + from;
-        rows = left < CELL_GROUP ? left : CELL_GROUP;
-        load_visitors(pr, begin, cell, places, rows, c);
-        for (int64_t block = pr->ends[cell]; block < pr->ends[cell + 1]; block++) {
-            product(c->packed, rows, pr->d,
-                    (const real *)pr->blocks + (size_t)block * pr->d * CELL_BLOCK, c->products,
-                    CELL_BLOCK, CELL_BLOCK);
-            for (size_t i = 0; i < rows; i++)
-                keep_near(pr, (size_t)block, places[i], c->products + i * CELL_BLOCK, c->own[i], c);
+    const size_t d = pr->d, stride = round_up(d, W);
+    for (size_t col = 0; col < CELL_BLOCK; col += STEP) {
+        const real *points = (const real *)pr->blocks + block * d * CELL_BLOCK + col;
+        const real *squares = (const real *)pr->squares + block * CELL_BLOCK + col;
+        vec acc[PANEL][COLS];
+        UNROLL
+        for (int r = 0; r < h; r++) {
+            UNROLL
+            for (int j = 0; j < COLS; j++)
+                acc[r][j] = load(squares + j * W);
         }
+        for (size_t i = 0; i < d; i++, points += CELL_BLOCK) {
+            vec line[COLS];
+            UNROLL
+            for (int j = 0; j < COLS; j++)
+                line[j] = load(points + j * W);
+            UNROLL
+            for (int r = 0; r < h; r++) {
+                UNROLL
+                for (int j = 0; j < COLS; j++)
+                    acc[r][j] += line[j] * c->shifted[(size_t)r * stride + i];
+            }
+        }
+        UNROLL
+        for (int r = 0; r < h; r++) {
+            const vec bound = splat(c->bound[places[r]] - own[r]);
+            uint64_t near = 0;
+            UNROLL
+            for (int j = 0; j < COLS; j++)
+                near |= (uint64_t)ones_of(less(acc[r][j], bound)) << (col + (size_t)j * W);
+            if (!near)
+                continue;
+            UNROLL
+            for (int j = 0; j < COLS; j++)
+                store(c->block + col + j * W, acc[r][j]);
+            keep_near(pr, block, near, places[r], own[r], c);
+        }
+    }
+}
+
+/* Rows at these places meet the points of a cell. */
+static void visit_cell(const rffpk_cells *pr, size_t begin, size_t cell, const size_t *places,
+                       size_t rows, cell_rows *c)
+{
+    const real *center = (const real *)pr->centers + cell * pr->d;
+    const size_t d = pr->d, stride = round_up(d, W);
+    for (size_t from = 0, h; from < rows; from += h, places += h) {
+        real own[PANEL];
+        h = even_share(rows, PANEL, from);
+        for (size_t i = 0; i < h; i++) {
+            const real *x = (const real *)pr->x + (size_t)pr->order[begin + places[i]] * d;
+            real *line = c->shifted + i * stride;
+            for (size_t f = 0; f < d; f++)
+                line[f] = x[f] - center[f];
+            for (size_t f = d; f < stride; f++)
+                line[f] = 0;
+            own[i] = square_of_line(line, stride);
+        }
+        for (size_t block = (size_t)pr->ends[cell]; block < (size_t)pr->ends[cell + 1]; block++)
+            switch (h) {
+            case 1: meet_block(1, pr, block, places, own, c); break;
+            case 2: meet_block(2, pr, block, places, own, c); break;
+            case 3: meet_block(3, pr, block, places, own, c); break;
+            case 4: meet_block(4, pr, block, places, own, c); break;
+#if PANEL_IS_6
+            case 5: meet_block(5, pr, block, places, own, c); break;
+            case 6: meet_block(6, pr, block, places, own, c); break;
+#endif
+            }
     }
 }
 
 static void write_nearest(const rffpk_cells *pr, size_t row, size_t at, const cell_rows *c)
 {
-    cell_point *points = c->points + at * c->most;
-    for (size_t i = 1; i < c->count[at]; i++) {
-        const cell_point now = points[i];
-        size_t to = i;
-        for (; to && is_before(now, points[to - 1]); to--)
-            points[to] = points[to - 1];
-        points[to] = now;
-    }
+    const real *squares = c->squares + at * c->most;
+    const int32_t *points = c->points + at * c->most;
+    int32_t *to = pr->nearest + row * pr->r;
+    const size_t n = c->count[at];
+    size_t first = 0;
+    for (size_t i = 1; i < n; i++)
+        first = squares[i] < squares[first] ? i : first;
     for (size_t i = 0; i < pr->r; i++)
-        pr->nearest[row * pr->r + i] = i < c->count[at] ? points[i].number : -1;
+        to[i] = i < n ? points[i] : -1;
+    if (n) {
+        to[0] = points[first];
+        to[first] = points[0];
+    }
 }
 
 /* The nearest cell first: it bounds what the others may have. */
@@ -205,12 +261,39 @@ static void cells_rows(const rffpk_cells *pr, size_t begin, size_t end, void *wo
     for (size_t first = 0, last = 1; first < pr->p; first = last, last = pr->p) {
         list_visitors(pr, begin, end, first, last, &c);
         for (size_t cell = 0; cell < pr->c; cell++)
-            visit_cell(pr, begin, cell, &c);
+            visit_cell(pr, begin, cell, c.visitors + c.ends[cell], c.ends[cell + 1] - c.ends[cell],
+                       &c);
         for (size_t at = 0; at < end - begin; at++)
             keep_first(pr, at, &c);
     }
     for (size_t i = begin; i < end; i++)
         write_nearest(pr, (size_t)pr->order[i], i - begin, &c);
+}
+
+/* Squared distances of rows to some points each, by differences, so that equal ones are at zero. */
+static void pairs_rows(const rffpk_pairs *pr, size_t begin, size_t end)
+{
+    const size_t d = pr->d, r = pr->r;
+    const real *points = pr->points;
+    for (size_t row = begin; row < end; row++) {
+        const real *x = (const real *)pr->x + row * d;
+        const int32_t *index = pr->index + row * r;
+        for (size_t s = 0; row + 1 < end && s < r; s++)
+            PREFETCH(points + (size_t)index[r + s] * d);
+        for (size_t s = 0; s < r; s++) {
+            const real *y = points + (size_t)index[s] * d;
+            vec total = splat(0);
+            real rest = 0;
+            size_t f = 0;
+            for (; f + W <= d; f += W) {
+                const vec apart = load_anywhere(x + f) - load_anywhere(y + f);
+                total += apart * apart;
+            }
+            for (; f < d; f++)
+                rest += (x[f] - y[f]) * (x[f] - y[f]);
+            ((real *)pr->squares)[row * r + s] = sum_lanes(total) + rest;
+        }
+    }
 }
 
 #endif

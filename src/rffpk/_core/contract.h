@@ -188,9 +188,28 @@ typedef struct {
     const int32_t *visits;  /* (n, p): cells in which each row looks, the nearest first */
     const int64_t *order;   /* (n,): the rows, those that visit the same cells together */
     size_t n, d, c, p, r;
-    int32_t *nearest; /* (n, r) to fill: numbers of the nearest points, nearest first and the
-                       * smaller of equals; -1 where a row sees fewer */
+    int32_t *nearest; /* (n, r) to fill: numbers of the nearest points, of equals of those that are
+                       * met first, the nearest one first; -1 where a row sees fewer */
 } rffpk_cells;
+
+/* Rows and the numbers of some points of each, that are valid. */
+typedef struct {
+    const void *x;        /* (n, d) */
+    const void *points;   /* (m, d) */
+    const int32_t *index; /* (n, r) */
+    size_t d, r;
+    void *squares; /* (n, r) to fill: squared distances */
+} rffpk_pairs;
+
+/* A sparse matrix (n, m), line by line, times a dense one. */
+typedef struct {
+    const void *values;     /* of the entries */
+    const int32_t *columns; /* of the entries */
+    const int64_t *ends;    /* (n + 1,): those of line i are ends[i] to ends[i + 1] - 1 */
+    const void *v;          /* (m, q) */
+    void *out;              /* (n, q) to fill */
+    size_t q;
+} rffpk_csr;
 
 /* The functions compiled for one instruction set and type. */
 typedef struct {
@@ -220,6 +239,10 @@ typedef struct {
     /* Nearest points in cells, of the rows order[begin:end], at most RFFPK_CELL_ROWS. */
     size_t (*cells_bytes)(const rffpk_cells *); /* of workspace */
     void (*cells)(const rffpk_cells *, size_t begin, size_t end, void *workspace);
+    /* Distances of the rows begin to end - 1 to some points each. */
+    void (*pairs)(const rffpk_pairs *, size_t begin, size_t end);
+    /* The lines begin to end - 1 of a sparse matrix times a dense one. */
+    void (*csr)(const rffpk_csr *, size_t begin, size_t end);
     /* The vector functions alone, for tests and benchmarks. `which` is 0: n sines of quarter
      * turns, then n cosines; 1: log2; 2: exp2. */
     void (*vecmath)(int which, const void *in, void *out, size_t n);

@@ -155,6 +155,22 @@ cdef extern from "contract.h" nogil:
         int32_t *nearest
     ctypedef size_t (*cells_bytes_function)(const rffpk_cells *) noexcept nogil
     ctypedef void (*cells_function)(const rffpk_cells *, size_t, size_t, void *) noexcept nogil
+    ctypedef struct rffpk_pairs:
+        const void *x
+        const void *points
+        const int32_t *index
+        size_t d
+        size_t r
+        void *squares
+    ctypedef void (*pairs_function)(const rffpk_pairs *, size_t, size_t) noexcept nogil
+    ctypedef struct rffpk_csr:
+        const void *values
+        const int32_t *columns
+        const int64_t *ends
+        const void *v
+        void *out
+        size_t q
+    ctypedef void (*csr_function)(const rffpk_csr *, size_t, size_t) noexcept nogil
     ctypedef void (*vecmath_function)(int, const void *, void *, size_t) noexcept nogil
     ctypedef struct rffpk_kernels:
         bytes_function prepared_bytes
@@ -171,6 +187,8 @@ cdef extern from "contract.h" nogil:
         near_function near
         cells_bytes_function cells_bytes
         cells_function cells
+        pairs_function pairs
+        csr_function csr
         vecmath_function vecmath
 
 cdef extern from "dispatch.h" nogil:

@@ -2,6 +2,7 @@
  * weights.h -> sums.h. Compiled once per instruction set and type. */
 #include "bounds.h"
 #include "contract.h"
+#include "csr.h"
 #include "distances.h"
 #include "near.h"
 #include "cells.h"
@@ -237,6 +238,6 @@ static int weigh(const rffpk_problem *pr, const rffpk_gram *gram, size_t n, size
 }
 
 const rffpk_kernels NAME(RFFPK_ISA, RFFPK_BITS) = {
-    prepared_bytes, workspace_bytes, sums_numbers, prepare, run,        finish,
-    weigh,          skinny_bytes,    skinny_pack,  skinny,  near_bytes, near_cluster_rows,
-    cells_bytes,    cells_rows,      vecmath};
+    prepared_bytes, workspace_bytes, sums_numbers, prepare,   run,        finish,
+    weigh,          skinny_bytes,    skinny_pack,  skinny,    near_bytes, near_cluster_rows,
+    cells_bytes,    cells_rows,      pairs_rows,   csr_lines, vecmath};

@@ -60,7 +60,7 @@
 /* Rows that look for their nearest points in cells together: those that visit a cell share what is
  * read of it, and all keep what they have found. */
 #ifndef RFFPK_CELL_ROWS
-#define RFFPK_CELL_ROWS 256
+#define RFFPK_CELL_ROWS 512
 #endif
 
 /* Lines of a block of the large matrix in the skinny product. While a block is multiplied with all

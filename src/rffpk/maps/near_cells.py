@@ -14,8 +14,9 @@ from rffpk._utils.linalg import eigh
 from rffpk._utils.tiles import by_blocks
 
 # bench/results/trials.md has the figures behind these.
-_CELL_POINTS = 256  # of a cell, in the mean
-_VISITS = 16  # cells in which a row looks
+_CELL_POINTS = 128  # of a cell, in the mean
+_VISITS = 16  # cells in which a row looks, and ...
+_FEW, _FEW_VISITS = 8, 8  # ... for so few points
 MOST_SEEN = _VISITS * _CELL_POINTS // 4  # neighbours that may be looked for
 _SAMPLE = 20  # points for each cell, of which the centers are means
 _COLUMNS = 64  # Of more, as many principal components are looked at.
@@ -40,19 +41,26 @@ class NearCells:
         points = None if self.points is None else self.points[kept]
         return replace(self, order=order, ends=ends, points=points)
 
-    def nearest(self, points: Array, X: Array, r: int, n_threads: int) -> Array:
-        """The numbers (n, r) of the points nearest to the rows of X, nearest first; -1 where the
-        cells near a row have fewer."""
-        if self.points is not None:
+    def nearest(
+        self, points: Array, X: Array, r: int, n_threads: int, visits: Array | None = None
+    ) -> Array:
+        """The numbers (n, r) of the points nearest to the rows of X, the nearest one first; -1
+        where the cells near a row have fewer. `visits` are those cells, where X are the points."""
+        if visits is not None:
+            points = X = points if self.points is None else self.points
+        elif self.points is not None:
             points, X = self.points, _along(X, self.origin, self.axes, n_threads)
-        visits = _visits(self.centers, X, _VISITS, n_threads)
+        if visits is None:
+            p = _FEW_VISITS if r <= _FEW else _VISITS
+            visits = _visits(self.centers, X, p, n_threads)
         return _found(points, self.centers, self.order, self.ends, X, visits, r, n_threads)
 
 
 def near_cells(
     points: Array, k_means: Callable[[Array, Array], Array], n_threads: int
-) -> NearCells:
-    """Cells of points, around centers that `k_means` makes of a sample and of the first ones."""
+) -> tuple[NearCells, Array]:
+    """Cells of points, around centers that `k_means` makes of a sample and of the first ones, and
+    those near each point."""
     m, d = points.shape
     c = m // _CELL_POINTS
     some = points[np.sort(np.random.default_rng(0).choice(m, min(m, _SAMPLE * c), replace=False))]
@@ -61,10 +69,11 @@ def near_cells(
         origin, axes = _principal(some)
         points, some = (_along(x, origin, axes, n_threads) for x in (points, some))
     centers = k_means(some, some[np.linspace(0, len(some) - 1, c).astype(int)])
-    cell = _visits(centers, points, 1, n_threads)[:, 0]
-    order = np.argsort(cell, kind="stable")
-    ends = np.searchsorted(cell[order], np.arange(c + 1))
-    return NearCells(centers, order, ends, origin, axes, None if axes is None else points)
+    visits = _visits(centers, points, _VISITS, n_threads)
+    order = np.argsort(visits[:, 0], kind="stable")
+    ends = np.searchsorted(visits[order, 0], np.arange(c + 1))
+    own = None if axes is None else points
+    return NearCells(centers, order, ends, origin, axes, own), visits
 
 
 def _principal(x: Array) -> tuple[Array, Array]:

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array, csr_matrix, diags
 
+from rffpk import _core
 from rffpk._core import MOST_NEIGHBOURS
 from rffpk._rows.draws import MANY, Draws, as_rows, uneven
-from rffpk._rows.passes import make_rows, one_pass, unshifted
+from rffpk._rows.passes import make_rows, one_pass, take_steps, unshifted
 from rffpk._utils import validation
 from rffpk._utils.arrays import LEAST_WEIGHT, Array, Landmarks
 from rffpk._utils.columns import (
     Columns,
     SparseRows,
+    dense,
     distinct_rows,
     sparse_rows,
     squared_norms,
@@ -56,9 +58,9 @@ _SETTLING_PASSES = 4
 # rows are no better (bench/results/trials.md).
 _SUMMED_ROWS, _SUMMED_AT_A_TIME = 100, 16
 
+_WEIGHED = 1 << 16  # weights in work at a time, which stay in a core's cache
 # Rows whose weights are made at a time where the pass does not combine them: some megabytes.
-_BLOCK_ROWS = 1 << 16
-
+_BLOCK_ROWS = 1 << 17
 
 # A term of a product of sparse matrices takes the time of so many terms of a product of full ones.
 # Full copies are made where they save some tenths of a second: so many of the latter.
@@ -77,7 +79,7 @@ _EQUAL = 4 * float(np.finfo(np.float64).eps)
 # A row far from all landmarks sees so many of them: with fewer, those between two groups of
 # many landmarks in few columns see one of these alone (bench/results/trials.md).
 _AROUND, _PART_AROUND = 256, 20  # and with this part of them at most
-_FAR_ROWS = 1 << 12  # at a time
+_FAR_ROWS = 1 << 13  # at a time
 
 
 @dataclass(frozen=True)
@@ -87,17 +89,13 @@ class NeighbourCount:
     given: int | None
     times: int = 1
 
-    def of(self, default: int) -> int:
-        return self.given or self.times * default
 
-
+@dataclass(frozen=True, eq=False)
 class Shared:
-    """What graphs of the same rows share: results by name, made when they are first wanted. Their
-    neighbours are sought for that of so many times the default number."""
+    """What graphs of the same rows share, by name, made when first wanted."""
 
-    def __init__(self, times: int = 1) -> None:
-        self.times = times
-        self._made: dict[Any, Any] = {}
+    times: int = 1  # the default number of neighbours, in a search
+    _made: dict[Any, Any] = field(default_factory=dict)
 
     def __call__(self, name: Any, make: Callable[[], Any]) -> Any:
         if name not in self._made:
@@ -107,12 +105,8 @@ class Shared:
 
 @dataclass(frozen=True)
 class Neighbourhoods:
-    """Rows as weights of the r nearest of m landmarks.
-
-    z_j(x) is proportional to exp(-||x - c_j||^2 / (2 bandwidth)) for the r landmarks nearest to x,
-    and zero for the others; the weights of a row sum to one. Where landmarks have radii, those that
-    are farther from x than their radius weigh nothing, except the nearest one.
-    """
+    """Rows as weights z_j(x) of the r nearest of m landmarks, proportional to exp(-||x - c_j||^2 /
+    (2 bandwidth)), of sum one; none beyond the radius of a landmark, except of the nearest one."""
 
     landmarks: Columns  # (m, d), distinct, in the dtype of the rows, and sparse like those
     r: int
@@ -144,8 +138,13 @@ class Neighbourhoods:
     def _weighed(self, squares: Array, index: Array) -> csr_matrix:
         """z of rows with these squared distances (n, r) to the landmarks of these indices."""
         validation.check_overflow(float(squares.max()), squares.dtype)
-        near = True if self.radii is None else squares <= self.radii[index]
-        return self._matrix(_gaussian(squares, self.bandwidth, near).astype(squares.dtype), index)
+
+        def weights(rows: slice) -> Array:
+            near = True if self.radii is None else squares[rows] <= self.radii[index[rows]]
+            return _gaussian(squares[rows], self.bandwidth, near).astype(squares.dtype)
+
+        tiles = row_tiles(len(squares), self.r, _WEIGHED)
+        return self._matrix(np.concatenate(run_all(weights, tiles, self.n_threads)), index)
 
     def _matrix(self, z: Array, index: Array) -> csr_matrix:
         ends = np.arange(0, z.size + 1, self.r)
@@ -166,7 +165,8 @@ class Neighbourhoods:
         some = self if is_few else replace(self, r=min(self.r, _N_NEIGHBOURS))
         for block in row_tiles(len(X), 1, _BLOCK_ROWS):
             squares, index = some._nearest(X[block])
-            part = some._weighed(squares, index) @ matrix.astype(X.dtype, copy=False)
+            z = some._weighed(squares, index)
+            part = _core.csr_product(z, matrix.astype(X.dtype, copy=False), self.n_threads)
             if own is not None and self.radii is not None:  # landmarks are all fitted rows
                 equal, nearest = squares.min(axis=1) == 0, squares.argmin(axis=1)
                 part[equal] = own[index[equal, nearest[equal]]]
@@ -227,22 +227,14 @@ class Neighbourhoods:
         first, second = zip(*run_all(products, blocks, self.n_threads))
         return np.sum(first, axis=0), sum(second[1:], second[0]), len(index)
 
-    def _nearest(self, X: Columns) -> tuple[Array, Array]:
-        """Squared distances (n, r) to the nearest landmarks, and the indices of these, rising."""
+    def _nearest(self, X: Columns, visits: Array | None = None) -> tuple[Array, Array]:
+        """Squared distances (n, r) to the nearest landmarks, and the indices of these, rising.
+        `visits` are the cells near the rows, where these are the landmarks."""
         if self._sparse(X):
             return self._nearest_of_sparse(X)
-        index = np.sort(self.chosen(X), axis=1)
-
-        def distances(rows: slice) -> Array:
-            squares = np.empty((len(X[rows]), self.r), dtype=X.dtype)
-            for j in range(self.r):
-                difference = X[rows] - self.landmarks[index[rows, j]]
-                squares[:, j] = np.einsum("id,id->i", difference, difference)
-            return squares
-
-        tiles = row_tiles(len(X), X.shape[1])
-        with np.errstate(over="ignore", invalid="ignore"):  # refused by name later
-            return np.concatenate(run_all(distances, tiles, self.n_threads)), index
+        index = np.sort(self.chosen(X, visits), axis=1)
+        points = self.landmarks.astype(X.dtype, copy=False)
+        return _core.squares_of_pairs(X, points, index, self.n_threads), index
 
     def _nearest_of_sparse(self, X: Columns) -> tuple[Array, Array]:
         """The same by the inner products of all rows with all landmarks, a tile at a time; of
@@ -266,13 +258,13 @@ class Neighbourhoods:
             squares, index = zip(*run_all(nearest, tiles, self.n_threads))
         return np.concatenate(squares), np.concatenate(index).astype(np.int32)
 
-    def chosen(self, X: Columns) -> Array:
+    def chosen(self, X: Columns, visits: Array | None = None) -> Array:
         """The indices (n, r) of the nearest landmarks; up to MOST_NEIGHBOURS of them the nearest
         one first."""
         if self._sparse(X):
             return self._nearest_of_sparse(X)[1]
         if self.cells is not None:
-            return self._by_cells(X, self.cells)
+            return self._by_cells(X, self.cells, visits)
         few = X.shape[1] <= _TREE_COLUMNS and len(X) >= _TREE_ROWS
         if few and len(self.landmarks) >= _TREE_LANDMARKS:
             return self._by_tree(X)
@@ -291,10 +283,10 @@ class Neighbourhoods:
         # where squares overflow there is none; they are refused by name later
         return np.minimum(index, len(self.landmarks) - 1).astype(np.int32)
 
-    def _by_cells(self, X: Columns, cells: NearCells) -> Array:
+    def _by_cells(self, X: Columns, cells: NearCells, visits: Array | None) -> Array:
         """Most of the same, by the cells near each row."""
         with np.errstate(over="ignore", invalid="ignore"):
-            index = cells.nearest(self.landmarks, X, self.r, self.n_threads)
+            index = cells.nearest(self.landmarks, X, self.r, self.n_threads, visits)
         short = index[:, -1] < 0
         if short.any():
             index[short] = replace(self, cells=None).chosen(X[short])
@@ -373,11 +365,13 @@ def mutual_neighbours(
     """
     shared = shared or Shared()
     default = n_mutual(len(nodes))
-    r = count.of(default)
+    r = count.given or count.times * default
     most = max(r, count.given or shared.times * default)
-    cells = shared("cells", lambda: _cells(nodes, most, n_threads))
+    cells, visits = shared("cells", lambda: _cells(nodes, most, n_threads))
     found = Neighbourhoods(nodes, r, 0.0, n_threads, cells=cells)
-    all_squares, all_indices = shared("nearest", lambda: replace(found, r=most)._nearest(nodes))
+    all_squares, all_indices = shared(
+        "nearest", lambda: replace(found, r=most)._nearest(nodes, visits)
+    )
     squares, index = _fewer(all_squares, all_indices, found.r)
     if found.r > 1:  # the nearest is the row itself
         validation.check_underflow(float(squares.max()), [nodes])
@@ -396,14 +390,14 @@ def _fewer(squares: Array, index: Array, r: int) -> tuple[Array, Array]:
     return np.take_along_axis(squares, nearest, 1), np.take_along_axis(index, nearest, 1)
 
 
-def _cells(nodes: Columns, r: int, n_threads: int) -> NearCells | None:
-    """Cells of many rows; None of others, where a tree is faster, and of so many neighbours that
-    most of them would be in other cells."""
+def _cells(nodes: Columns, r: int, n_threads: int) -> tuple[NearCells, Array] | tuple[None, None]:
+    """Cells of many rows, and those near each; none of others, where a tree is faster, and of so
+    many neighbours that most of them would be in other cells."""
     if isinstance(nodes, SparseRows) or nodes.shape[1] <= _TREE_COLUMNS or r > MOST_SEEN:
-        return None
+        return None, None
     largest = np.finfo(nodes.dtype).max
     if len(nodes) < _CELL_LANDMARKS or not 4 * squared_norms(nodes).max() < largest:
-        return None  # squares that overflow are refused by name later
+        return None, None  # squares that overflow are refused by name later
     return near_cells(nodes, lambda x, start: k_means(x, None, start, n_threads, 2), n_threads)
 
 
@@ -429,7 +423,8 @@ def centroid_landmarks(
         seeds = seeds[random.choice(len(seeds), min(m, len(seeds)), replace=False)]
     landmarks = k_means(some, p, seeds, n_threads, _PASSES_OF_MANY if many else _PASSES)
     landmarks = distinct_rows(unit_rows(landmarks) if spherical else landmarks)[0]
-    found = Neighbourhoods(landmarks, count.of(_N_NEIGHBOURS), 0.0, n_threads)
+    r = count.given or count.times * _N_NEIGHBOURS
+    found = Neighbourhoods(landmarks, r, 0.0, n_threads)
     squares, index = found._nearest(some)
     nearest = index[np.arange(len(some)), squares.argmin(axis=1)]
     p_some = np.ones(len(some)) if p is None else p
@@ -452,12 +447,6 @@ def landmark_numbers(
         more = min(_MOST_OF_MANY * k, n // _ROWS_OF_MANY, most, int(_MOST_PRODUCTS / (n * d)))
         m = max(m, min(_OF_MANY * k, n // 2), more)
     return max(most, m), m
-
-
-def many_on_centroids(wanted: Any, n: int, k: int, sparse: bool) -> bool:
-    """Whether so many clusters are sought that the landmarks of n rows, which are centroids, are
-    chosen by another rule."""
-    return k >= MANY and n > landmark_numbers(wanted, n, k, sparse)[0]
 
 
 def map_rows(wanted: Any) -> int:
@@ -514,13 +503,14 @@ def k_means(
 
 def settled_labels(X: Columns, weight: Array | None, labels: Array, n_threads: int) -> Array:
     """Clusters after a few passes of k-means that begin with others."""
-    centroids = X[: labels.max() + 1]
-    for _ in range(_SETTLING_PASSES):
-        before, centroids = labels, cluster_means(X, weight, labels, centroids)
-        labels = Neighbourhoods(centroids, 1, 0.0, n_threads).chosen(X).ravel()
-        if (labels == before).all():
-            break
-    return labels
+    sparse = isinstance(X, SparseRows)
+    shift = np.zeros(X.shape[1], dtype=X.dtype) if sparse else X.mean(axis=0)
+    rows = make_rows([X], [None], weight, n_threads, [shift])
+    theta = dense(cluster_means(X, weight, labels, X[: labels.max() + 1])) - shift
+    moved = take_steps(
+        rows, theta, -math.inf, variance=1.0, tol=0.0, most=_SETTLING_PASSES - 1, close=(0.0, 0.0)
+    )
+    return one_pass(rows, moved.theta, -math.inf, want=("labels",))[1]["labels"]
 
 
 def cluster_means(X: Columns, weight: Array | None, labels: Array, centroids: Columns) -> Columns:
