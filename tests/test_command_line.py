@@ -255,7 +255,7 @@ def test_an_interrupt_and_too_little_memory_have_exit_codes(
 
     monkeypatch.setattr(rffpk.PowerKMeans, "fit", fail)
     with pytest.raises(SystemExit) as end:
-        main(["cluster", str(table), "-k", "3"])
+        main(["cluster", str(table), "-k", "3", "--method", "plain"])
     assert end.value.code == code and "Traceback" not in capsys.readouterr().err
 
 
