@@ -1,5 +1,6 @@
 """Cosine metric: unit rows, which are made in the pass, and unit centroids."""
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -30,8 +31,7 @@ def rows_of(X, shift=None, weight=None, n_threads=1):
     """Rows as a fit makes them."""
     shifts = None if shift is None else [shift]
     rows = make_rows([X], [Unit(X.shape[1])], weight, n_threads, shifts)
-    vars(rows)["unit_centroids"] = True
-    return rows
+    return replace(rows, unit_centroids=True)
 
 
 def cost(X, labels, k=K):
