@@ -1,5 +1,6 @@
 """Cosine metric: unit rows, which are made in the pass, and unit centroids."""
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
