@@ -1,6 +1,5 @@
 """Cosine metric: unit rows, which are made in the pass, and unit centroids."""
 
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
