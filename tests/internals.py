@@ -1,19 +1,26 @@
 """The inner functions and records that tests use, beside public names, the core and the twin.
 
 No other test imports a private module, so that this page is the list of contracts inside the
-package: what is not named here may change without a change of tests.
+package: what is not named here may change without a change of tests. Each name has a reason; the
+limits that tests set are named in conftest.py.
 """
 
-from rffpk._anneal import decompositions, swaps
-from rffpk._anneal import fit as fit_module
+# How warnings judge memberships and which rows they look at: no fit reaches the thresholds at will.
 from rffpk._anneal.convergence_warnings import Ending, rows_of_clusters
-from rffpk._anneal.decompositions import compressed, features_of, total_squares
-from rffpk._anneal.feature_steps import FeatureRun
+
+# What components leave out is bounded, and no attribute has them.
+from rffpk._anneal.decompositions import compressed
+
+# What is kept between hard passes, whose states a machine visits in any order.
 from rffpk._anneal.hard_passes import Assignment, Need, add, remove, settling_pass, step
 from rffpk._anneal.kernel_rows import KernelRows, kernel_coordinates
 from rffpk._anneal.objective import PowerMean
 from rffpk._anneal.search import FitContext
+
+# The distributions of initial centroids, which passes move before anything is published.
 from rffpk._anneal.seeding import k_means_plus_plus, merged_centroids, seed_centroids
+
+# The formulas of the three witnesses of a number of clusters.
 from rffpk._anneal.witnesses import (
     eigengap_scores,
     height_scores,
@@ -21,15 +28,27 @@ from rffpk._anneal.witnesses import (
     mode_counts,
     rare_share,
 )
+
+# Threads and clocks of readings, and what overlapping calls send to workers.
 from rffpk._rows import dask_workers, streams
 from rffpk._rows.passes import make_rows, one_pass, shifted_features
+
+# The weights of sampled rows, and moments beside numbers that hide them.
 from rffpk._rows.sample import Sampling, column_moments, sample_arrays
 from rffpk._rows.store import Storage
 from rffpk._rows.streams import make_stream
+
+# The limits of threads and memory of the process, which fits only follow.
 from rffpk._utils import config, interrupts, linalg, messages
+
+# Arguments of the core and of its twin.
 from rffpk._utils.arrays import Fourier, Landmarks, Structure, Unit
 from rffpk._utils.columns import NarrowRows, distinct_rows, sparse_rows
+
+# Damaged files by the hundred, without a fit of each that is read.
 from rffpk._utils.files import Choice, TableError, besides_numbers, read_table
+
+# Long calls, and decompositions whose drivers fail: matrices at which they do are not known.
 from rffpk._utils.interrupts import LONG, interruptible
 from rffpk._utils.linalg import (
     basis_of,
@@ -41,6 +60,8 @@ from rffpk._utils.linalg import (
     ritz_values,
     svd,
 )
+
+# Ward's trees of clusters without rows, and of more of them than a fit has.
 from rffpk._utils.tree import groups, merged, ward
 
 __all__ = [
@@ -48,7 +69,6 @@ __all__ = [
     "Assignment",
     "Choice",
     "Ending",
-    "FeatureRun",
     "FitContext",
     "Fourier",
     "KernelRows",
@@ -68,12 +88,9 @@ __all__ = [
     "compressed",
     "config",
     "dask_workers",
-    "decompositions",
     "distinct_rows",
     "eigengap_scores",
     "eigh",
-    "features_of",
-    "fit_module",
     "fixed_signs",
     "groups",
     "height_scores",
@@ -106,7 +123,5 @@ __all__ = [
     "step",
     "streams",
     "svd",
-    "swaps",
-    "total_squares",
     "ward",
 ]

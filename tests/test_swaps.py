@@ -69,6 +69,13 @@ def test_few_rows_away_from_centroids_end_the_batches():
     assert model.inertia_ == pytest.approx(np.var(X[:4]) * 4, abs=1e-6)
 
 
+def test_batches_that_fail_are_undone():
+    X = np.random.default_rng(0).standard_normal((1000, 3))
+    model = PowerKMeans(100, n_init=1, random_state=0).fit(X)
+    ends = [record["objective"] for record in swap_passes(model) if record["distinct"] == 100]
+    assert model.inertia_ <= min(ends) * (1 + 1e-6)
+
+
 @pytest.mark.parametrize("views", [1, 2])
 def test_batches_lower_the_objective_until_the_smallest_fail(views):
     """Each batch has passes after centroids are added, and after as many are removed."""
