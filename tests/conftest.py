@@ -2,6 +2,8 @@ import os
 import subprocess
 import sys
 from collections import defaultdict
+from functools import partial
+from importlib import import_module
 from importlib.util import find_spec
 
 # Workers share the processors: if BLAS had threads for all of these in each worker, the tests would
@@ -16,6 +18,76 @@ from hypothesis import HealthCheck, settings
 from sklearn.datasets import load_digits
 
 from rffpk import _core
+
+# The limits that tests set, by the names that these give them: sizes from which a path is taken,
+# and how much is taken at a time.
+LIMITS = {
+    "bounds_rows": "_anneal.hard_passes.LEAST_ROWS",
+    "bounds_cost": "_anneal.hard_passes._COST",
+    "bounds_active": "_anneal.hard_passes.MOST_ACTIVE",
+    "bounds_block": "_anneal.hard_passes._BOUNDS",
+    "bounds_copied": "_anneal.hard_passes._COPY_BYTES",
+    "near_work": "_anneal.hard_passes.LEAST_WORK",
+    "near_centroids": "_anneal.hard_passes._NEAR",
+    "near_missed": "_anneal.hard_passes._MOST_MISSED",
+    "near_new": "_anneal.hard_passes._NEW",
+    "directions_work": "_anneal.hard_passes._DIRECTIONS_WORK",
+    "directions_columns": "_anneal.hard_passes._LEAST_COLUMNS",
+    "many_clusters": "_rows.draws.MANY",
+    "some_clusters": "_anneal.search.SOME",
+    "sample_rows": "_rows.sample._SAMPLE_ROWS",
+    "sample_rows_a_cluster": "_rows.sample._ROWS_A_CLUSTER",
+    "sample_growth": "_rows.sample._GROWTH",
+    "source_block": "_rows.streams._BLOCK_BYTES",
+    "seeding_rows": "_anneal.seeding._SEED_ROWS",
+    "seeding_numbers": "_anneal.seeding._SEED_NUMBERS",
+    "seeding_rows_a_centroid": "_anneal.seeding._ROWS_A_CENTROID",
+    "merged_numbers": "_anneal.seeding._MERGED_NUMBERS",
+    "swap_rows": "_anneal.swaps._ROWS",
+    "swap_distances": "_anneal.swaps._DISTANCES",
+    "exponent_rows": "_anneal.feature_steps._EXPONENT_ROWS",
+    "exponent_distances": "_anneal.feature_steps._EXPONENT_DISTANCES",
+    "exact_numbers": "_rows.passes._EXACT_NUMBERS",
+    "component_rows": "_anneal.decompositions._FEATURE_ROWS",
+    "component_numbers": "_anneal.decompositions._NUMBERS",
+    "component_features": "_anneal.decompositions._FEWEST",
+    "component_left_out": "_anneal.decompositions._LEFT_OUT",
+    "component_share": "_anneal.decompositions._SHARE",
+    "component_views_margin": "_anneal.decompositions._VIEWS_MARGIN",
+    "component_margin": "_anneal.decompositions._MARGIN",
+    "median_rows": "_anneal.objective._MEDIAN_ROWS",
+    "dense_matrix": "_utils.linalg.DENSE",
+    "tile_numbers": "_utils.tiles.ROW_NUMBERS",
+    "sparse_block": "_utils.columns._BLOCK",
+    "tree_clusters": "_utils.tree._MOST",
+    "tree_block": "_utils.tree._BLOCK",
+    "checkpoint_version": "_anneal.checkpoint.__version__",
+    "header_bytes": "_utils.tensor_files.MAX_HEADER",
+    "written_bytes": "_rows.store._WRITTEN_BYTES",
+    "dask_group": "_rows.dask_workers._GROUP",
+    "dask_seconds": "_rows.dask_workers._WITHOUT_WORKERS",
+    "graph_nodes": "maps.spectrum._EXACT_NODES",
+    "landmark_rows": "maps.neighbours._MOST_ROWS",
+    "landmarks": "maps.neighbours._LEAST_LANDMARKS",
+    "landmark_block": "maps.neighbours._BLOCK_ROWS",
+    "landmark_sums": "maps.neighbours._SUMMED_ROWS",
+    "landmark_sums_block": "maps.neighbours._SUMMED_AT_A_TIME",
+    "landmark_cells": "maps.neighbours._CELL_LANDMARKS",
+    "landmark_tree": "maps.neighbours._TREE_LANDMARKS",
+    "sparse_products": "maps.neighbours._WORTH",
+    "cell_visits": "maps.near_cells._VISITS",
+    "outlier_rows": "maps.outliers._SEEN",
+    "outlier_block": "maps.outliers._TILE_NUMBERS",
+    "outlier_members": "maps.outliers._LEAST_MEMBERS",
+    "whitening_components": "maps.whitening._UNIT_COMPONENTS",
+    "whitening_rows": "maps.whitening._ROWS",
+    "whitening_numbers": "maps.whitening._NUMBERS",
+    "structured_from": "maps.fourier.STRUCTURED_FROM",
+    "frequency_rows": "maps.fourier._ROWS",
+    "frequency_spread_rows": "maps.fourier._SPREAD_ROWS",
+    "most_frequencies": "maps.fourier._MOST",
+    "frequency_numbers": "maps.fourier._MOST_NUMBERS",
+}
 
 settings.register_profile(
     "few",
@@ -77,6 +149,34 @@ def implementation(request, monkeypatch):
 @pytest.fixture(params=[np.float32, np.float64], ids=["f32", "f64"])
 def dtype(request):
     return np.dtype(request.param)
+
+
+def set_limits(monkeypatch, **values):
+    """Set some of `LIMITS`, in all modules that have them."""
+    for name, value in values.items():
+        module, _, constant = f"rffpk.{LIMITS[name]}".rpartition(".")
+        before = getattr(import_module(module), constant)
+        for key, each in [*sys.modules.items()]:
+            copied = constant[0] != "_" and vars(each).get(constant) is before
+            if key == module or (key.startswith("rffpk") and copied):
+                monkeypatch.setattr(each, constant, value)
+
+
+@pytest.fixture
+def limits(monkeypatch):
+    """Set some of `LIMITS`."""
+    return partial(set_limits, monkeypatch)
+
+
+@pytest.fixture
+def memory(monkeypatch):
+    """Let so many bytes be available, of which few are not taken unseen."""
+
+    def available(left):
+        monkeypatch.setattr("rffpk._utils.config.available_memory", lambda: left)
+        monkeypatch.setattr("rffpk._utils.config._SMALL", 0)
+
+    return available
 
 
 @pytest.fixture(scope="session")

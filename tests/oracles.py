@@ -1,6 +1,46 @@
 """Independent oracles, a few lines each, written from the papers' formulas."""
 
 import numpy as np
+from sklearn.base import clone
+
+from rffpk import Annealing
+
+
+def procrustes(V):
+    """The matrix with orthonormal columns that is nearest to V."""
+    left, _, right = np.linalg.svd(V, full_matrices=False)
+    return left @ right
+
+
+def first_exponent(model, X, **given):
+    """The exponent at which annealing begins where it is the only start: the critical one, at most
+    -1/2."""
+    model = clone(model).set_params(n_init=1, max_iter=1, annealing=Annealing(swaps=0))
+    model.fit(X, **given)
+    return next(record["s"] for record in model.history_ if "s" in record)
+
+
+def critical_exponent(X, p=None):
+    """docs/math.md, section 8: from the directions of rows from their mean."""
+    p = np.ones(len(X)) if p is None else p
+    z = X - p @ X / p.sum()
+    z, p = z[p > 0], p[p > 0]
+    z = z / np.linalg.norm(z, axis=1, keepdims=True)
+    return 1 - 1 / (2 * np.linalg.norm(z * np.sqrt(p / p.sum())[:, None], 2) ** 2)
+
+
+def typical_critical_exponent(X, p, eta, m):
+    """docs/math.md, (8.5), with the inverse written out, and where the centroids merge."""
+    c = p @ X / p.sum()
+    for _ in range(300):
+        u = 1 / (1 + (((X - c) ** 2).sum(axis=1) / eta) ** (1 / (m - 1)))
+        c = (p * u**m) @ X / (p * u**m).sum()
+    q, z = p * u**m / (p * u**m).sum(), (X - c) / np.linalg.norm(X - c, axis=1, keepdims=True)
+    R = np.einsum("i,ia,ib->ab", q * u, z, z)
+    P = m / (m - 1) * np.einsum("i,ia,ib->ab", q * (1 - u), z, z)
+    half = np.eye(X.shape[1]) / 2
+    assert np.linalg.eigvalsh(half - P).min() > 0  # else every exponent is unstable
+    return 1 - 1 / np.linalg.eigvals(np.linalg.solve(half - P, R)).real.max(), c
 
 
 def fcm_memberships(X, V, m):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from internals import typicality
 from numpy.typing import NDArray
 
 from rffpk._reference import features, squared_distances
@@ -90,7 +89,7 @@ def ip_rff_mkpkm_step(
     means = ((mixed**s).mean(axis=1)) ** (1 / s)
     objective = float(means.sum() + lam * (alpha * np.log(alpha)).sum())
     w = mixed ** (s - 1) / k / ((mixed**s).mean(axis=1, keepdims=True)) ** (1 - 1 / s)
-    u = typicality(d @ alpha, eta @ alpha, m)
+    u = 1 / (1 + (d @ alpha / (eta @ alpha)) ** (1 / (m - 1)))
     g = w * u**m
     theta = [(g / g.sum(axis=0)).T @ phi for phi in phis]
     d = np.stack([squared_distances(phi, t) for phi, t in zip(phis, theta)], axis=-1)

@@ -1,24 +1,19 @@
 """Bounds of distances: the same labels and sums as passes over all rows."""
 
 import tracemalloc
+import warnings
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from internals import (
-    Fourier,
-    hard_passes,
-    hard_plan,
-    make_rows,
-    one_pass,
-    settling_pass,
-    shifted_features,
-)
+from internals import Fourier, make_rows, one_pass, settling_pass, shifted_features
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 
-from rffpk import PowerKMeans, RFFKernelPowerKMeans
+from rffpk import PowerKMeans, RFFKernelPowerKMeans, RFFMultiKernelPowerKMeans
 
 
 class Passes:
@@ -120,13 +115,12 @@ def test_memory_is_that_of_the_bounds_and_of_small_copies(dtype):
 
 
 @pytest.mark.parametrize("estimator", [PowerKMeans, RFFKernelPowerKMeans])
-def test_a_fit_is_the_same_with_bounds(monkeypatch, estimator):
+def test_a_fit_is_the_same_with_bounds(limits, estimator):
     X, _ = mixture(6000, 10, 8, np.float64, 2)
     weight = np.random.default_rng(0).uniform(0.5, 2, len(X))
     models = []
     for rows in (10**9, 1):
-        monkeypatch.setattr(hard_passes, "LEAST_ROWS", rows)
-        monkeypatch.setattr(hard_passes, "_COST", 0.0)
+        limits(bounds_rows=rows, bounds_cost=0.0)
         model = estimator(10, sample=1000, tol=0, max_iter=60, random_state=0)
         models.append(model.fit(X, sample_weight=weight))
     plain, bounded = models
@@ -137,23 +131,26 @@ def test_a_fit_is_the_same_with_bounds(monkeypatch, estimator):
     assert_allclose(*costs, rtol=1e-6 if estimator is RFFKernelPowerKMeans else 1e-10)
 
 
-def test_bounds_are_not_used_with_typicality():
-    rows = make_rows([np.random.default_rng(0).standard_normal((10**5, 50))], [None], None, 1)
-    assert hard_plan(rows, 99).bounded
-    assert not hard_plan(replace(rows, eta=np.ones(1), m=2.0), 99).bounded
-    assert not hard_plan(rows, 99, learns_weights=True).bounded
-    assert not hard_plan(rows, 10).bounded
-    assert not hard_plan(rows, 1).bounded
-    assert not hard_plan(rows.take(np.arange(1000)), 99).bounded
-
-
-def test_near_centroids_are_for_many_centroids_and_long_passes():
-    rows = make_rows([np.zeros((30_000, 50), np.float32)], [None], None, 1)
-    assert hard_plan(rows, 200).near and not hard_plan(rows, 99).near
-    assert not hard_plan(rows.take(np.arange(20_000)), 200).near
-    assert not hard_plan(replace(rows, xs=2 * rows.xs, maps=2 * rows.maps), 200).near
-    assert not hard_plan(replace(rows, maps=[Fourier(np.eye(50))]), 200).near
-    assert not hard_plan(rows, 200, learns_weights=True).near
+@pytest.mark.few(2)
+@pytest.mark.parametrize("k", [8, 100])
+@pytest.mark.parametrize("kind", ["typicality", "weights", "missing views"])
+def test_bounds_and_near_centroids_are_not_used_where_they_do_not_hold(limits, kind, k):
+    """With typicality, learned weights of views, or rows that lack views."""
+    X, random = mixture(1500, 12, 8, np.float64, 3)
+    views, typicality = [X[:, :4].copy(), X[:, 4:].copy()], "auto" if kind == "typicality" else None
+    if kind == "missing views":
+        views[0][random.random(1500) < 0.3] = np.nan
+    model = RFFMultiKernelPowerKMeans(
+        k, kernels="linear", typicality=typicality, random_state=0, max_iter=40,
+        allow_missing_views=kind == "missing views",
+    )  # fmt: skip
+    models = []
+    for least in (10**12, 1):
+        limits(bounds_rows=least, near_work=least, bounds_cost=0.0)
+        with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
+            models.append(clone(model).fit(views))
+    assert_array_equal(models[0].cluster_centers_, models[1].cluster_centers_)
+    assert_array_equal(models[0].labels_, models[1].labels_)
 
 
 @pytest.mark.parametrize("weights", [None, (0.1, 1.0, 1e-12)])

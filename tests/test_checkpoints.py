@@ -3,26 +3,14 @@
 With `-m ""`, RFFPK_KILLS=20 kills so many children at random moments; by default 3.
 """
 
+import contextlib
 import json
+import logging
 import os
+import time
 
 import numpy as np
 import pytest
-from internals import (
-    Checkpoint,
-    config,
-    decompositions,
-    feature_steps,
-    files,
-    hard_passes,
-    read_tensors,
-    sample,
-    streams,
-    swaps,
-    write_tensors,
-)
-from internals import checkpoint_module as checkpoint
-from internals import fit_module as fitting
 from numpy.testing import assert_array_equal
 from sklearn.datasets import make_blobs
 
@@ -34,6 +22,7 @@ from rffpk import (
     PowerKMeans,
     RFFKernelPowerKMeans,
     RFFMultiKernelPowerKMeans,
+    _core,
     load,
 )
 from rffpk.sources import from_array
@@ -47,7 +36,7 @@ RECORDED = ("seconds", "reading", "computing")  # differ from fit to fit
 @pytest.fixture(autouse=True)
 def fast_files(monkeypatch):
     """The tests do not end in a crash of the machine."""
-    monkeypatch.setattr(files.os, "fsync", lambda handle: None)
+    monkeypatch.setattr(os, "fsync", lambda handle: None)
 
 
 class Stop(Exception):
@@ -84,18 +73,39 @@ def assert_same(found, expected):
     assert records(found.history_) == records(expected.history_)
 
 
+def after_saves(monkeypatch, action):
+    """Do something after each checkpoint."""
+    replace = os.replace
+
+    def replaced(source, target, **options):
+        replace(source, target, **options)
+        if os.fspath(target).endswith("fit.checkpoint"):
+            action()
+
+    monkeypatch.setattr(os, "replace", replaced)
+
+
+def after_passes(monkeypatch, action):
+    """Do something after each pass, which the log has."""
+    logger, handler = logging.getLogger("rffpk"), logging.Handler()
+    handler.emit = lambda record: action() if "objective=" in record.getMessage() else None
+    monkeypatch.setattr(logger, "handlers", [handler])
+    monkeypatch.setattr(logger, "level", logging.DEBUG)
+    logger.manager._clear_cache()
+    monkeypatch.setattr(logger, "propagate", False)
+
+
 def interrupted(monkeypatch, saves=1):
     """Interrupt fits after so many checkpoints."""
-    save, left = Checkpoint.save, [saves]
+    left = [saves]
 
-    def save_and_stop(self, run):
-        save(self, run)
+    def stop():
         left[0] -= 1
         if left[0] == 0:
             left[0] = saves
             raise Stop
 
-    monkeypatch.setattr(Checkpoint, "save", save_and_stop)
+    after_saves(monkeypatch, stop)
 
 
 def fit_in_parts(fit, path):
@@ -181,10 +191,8 @@ def test_a_fit_of_views_goes_on(X, path, monkeypatch):
     [{"sample": None, "n_init": 1, "annealing": Annealing(swaps=2)}, {"sample": 150, "n_init": 2}],
     ids=["all rows", "sample"],
 )
-def test_a_fit_of_a_source_goes_on(X, path, monkeypatch, parameters):
-    monkeypatch.setattr(streams, "_BLOCK_BYTES", 1)
-    monkeypatch.setattr(sample, "_SAMPLE_ROWS", 150)
-    monkeypatch.setattr(sample, "_ROWS_A_CLUSTER", 1)
+def test_a_fit_of_a_source_goes_on(X, path, monkeypatch, parameters, limits):
+    limits(source_block=1, sample_rows=150, sample_rows_a_cluster=1)
 
     def fit(**arguments):
         found = []
@@ -200,19 +208,9 @@ def test_a_fit_of_a_source_goes_on(X, path, monkeypatch, parameters):
     assert_array_equal(found_labels, labels)
 
 
-def test_passes_with_bounds_go_on(path, monkeypatch):
-    monkeypatch.setattr(hard_passes, "LEAST_ROWS", 1)
-    monkeypatch.setattr(hard_passes, "_COST", 0.0)
+def test_passes_with_bounds_go_on(path, monkeypatch, limits):
+    limits(bounds_rows=1, bounds_cost=0.0)
     X = make_blobs(2000, 8, centers=20, cluster_std=2.0, random_state=1)[0].astype(np.float32)
-    visits = []
-    visit = feature_steps.settling_pass
-
-    def watched(*args):
-        found = visit(*args)
-        visits.append(found.visited)
-        return found
-
-    monkeypatch.setattr(feature_steps, "settling_pass", watched)
 
     def fit(**arguments):
         return model(k=20, sample=200, annealing=Annealing(swaps=0), n_init=1, tol=1e-6).fit(
@@ -220,14 +218,12 @@ def test_passes_with_bounds_go_on(path, monkeypatch):
         )
 
     whole = fit()
-    assert min(visits) < len(X)
     interrupted(monkeypatch)
     assert_same(fit_in_parts(fit, path)[0], whole)
 
 
-def test_passes_of_rows_that_see_few_centroids_go_on(path, monkeypatch):
-    monkeypatch.setattr(hard_passes, "LEAST_WORK", 1)
-    monkeypatch.setattr(hard_passes, "LEAST_ROWS", 1)
+def test_passes_of_rows_that_see_few_centroids_go_on(path, monkeypatch, limits):
+    limits(near_work=1, bounds_rows=1)
     X = make_blobs(1200, 8, centers=100, cluster_std=3.0, random_state=1)[0].astype(np.float32)
 
     def fit(**arguments):
@@ -238,23 +234,9 @@ def test_passes_of_rows_that_see_few_centroids_go_on(path, monkeypatch):
     assert_same(fit_in_parts(fit, path)[0], whole)
 
 
-def test_swaps_on_some_rows_and_steps_on_components_go_on(path, monkeypatch):
-    monkeypatch.setattr(swaps, "_ROWS", 60)
-    drawn, compress = [], []
-    nearest, compressed = swaps._nearest, fitting.compressed
-    monkeypatch.setattr(
-        swaps,
-        "_nearest",
-        lambda run: [nearest(run), drawn.append(run.drawn is not None)][0],
-    )
-
-    def components(*args):
-        found = compressed(*args)
-        compress.append(found is not None)
-        return found
-
-    monkeypatch.setattr(fitting, "compressed", components)
-    monkeypatch.setattr(decompositions, "_MARGIN", 0.0)
+def test_swaps_on_some_rows_and_steps_on_components_go_on(path, monkeypatch, limits):
+    limits(swap_rows=60)
+    limits(component_margin=0.0)
     X = make_blobs(300, 80, centers=4, cluster_std=4.0, random_state=0)[0]
     X *= np.geomspace(1, 1e-3, 80)
 
@@ -262,7 +244,6 @@ def test_swaps_on_some_rows_and_steps_on_components_go_on(path, monkeypatch):
         return model(annealing=Annealing(swaps=8), n_init=1).fit(X, **arguments)
 
     whole = fit()
-    assert all(drawn) and drawn and all(compress) and compress
     interrupted(monkeypatch)
     assert_same(fit_in_parts(fit, path)[0], whole)
 
@@ -279,10 +260,8 @@ def test_the_numpy_twin_goes_on(X, path, monkeypatch):
     assert records(found.history_) == records(whole["history_"])
 
 
-def test_a_fit_goes_on_with_the_memory_that_it_had(X, path, monkeypatch):
-    monkeypatch.setattr(config, "_SMALL", 0)
-    monkeypatch.setattr(config, "available_memory", lambda: 1 << 40)
-
+def test_a_fit_goes_on_with_the_memory_that_it_had(X, path, monkeypatch, memory):
+    memory(1 << 40)
     X = np.hstack([X] * 50)
 
     def fit(**arguments):
@@ -293,7 +272,7 @@ def test_a_fit_goes_on_with_the_memory_that_it_had(X, path, monkeypatch):
     with monkeypatch.context() as patch, pytest.raises(Stop):
         interrupted(patch, 5)
         fit(checkpoint=path, checkpoint_seconds=0)
-    monkeypatch.setattr(config, "available_memory", lambda: 4 * 10**6)
+    memory(4 * 10**6)
     found = fit(checkpoint=path)
     assert_same(found, whole)
     assert found.cache_ and whole.cache_ and not fit().cache_
@@ -318,27 +297,19 @@ def test_a_random_state_that_is_an_object_goes_on(X, path, monkeypatch):
 
 
 def test_a_fit_goes_on_without_the_steps_that_were_made(X, path, monkeypatch, capsys):
-    interrupted(monkeypatch, 10)
-    with pytest.raises(Stop):
-        model().fit(X, checkpoint=path, checkpoint_seconds=0)
-    monkeypatch.undo()
-    steps = []
-    take = feature_steps.FeatureRun._passes
-    monkeypatch.setattr(
-        feature_steps.FeatureRun, "_passes", lambda *args: [take(*args), steps.append(1)][0]
-    )
-    model().fit(X, checkpoint_seconds=0, checkpoint=path, resume=False)
-    every = len(steps)
-    steps.clear()
-    interrupted(monkeypatch, 10)
-    with pytest.raises(Stop):
-        model().fit(X, checkpoint=path, checkpoint_seconds=0)
-    monkeypatch.undo()
-    begun = len(steps)
-    monkeypatch.setattr(
-        feature_steps.FeatureRun, "_passes", lambda *args: [take(*args), steps.append(1)][0]
-    )
-    model().set_params(verbose=1).fit(X, checkpoint=path)
+    counts = []
+    for saves in (10**9, 10):
+        with monkeypatch.context() as patch:
+            steps = []
+            after_passes(patch, lambda steps=steps: steps.append(1))
+            interrupted(patch, saves)
+            with contextlib.suppress(Stop):
+                model().fit(X, checkpoint=path, checkpoint_seconds=0)
+        counts.append(len(steps))
+    every, begun = counts
+    with monkeypatch.context() as patch:
+        after_passes(patch, lambda: steps.append(1))
+        model().set_params(verbose=1).fit(X, checkpoint=path)
     assert begun > 5
     assert len(steps) == every
     assert "goes on from" in capsys.readouterr().out
@@ -346,18 +317,13 @@ def test_a_fit_goes_on_without_the_steps_that_were_made(X, path, monkeypatch, ca
 
 def test_checkpoints_are_written_at_intervals(X, path, monkeypatch):
     seconds, saves = [0.0], []
-    monkeypatch.setattr(checkpoint.time, "monotonic", lambda: seconds[0])
-    save = Checkpoint.save
-    monkeypatch.setattr(
-        Checkpoint, "save", lambda self, run: [saves.append(seconds[0]), save(self, run)]
-    )
-    take = feature_steps.FeatureRun._passes
+    monkeypatch.setattr(time, "monotonic", lambda: seconds[0])
+    after_saves(monkeypatch, lambda: saves.append(seconds[0]))
 
-    def slow(*args):
+    def slow():
         seconds[0] += 7
-        return take(*args)
 
-    monkeypatch.setattr(feature_steps.FeatureRun, "_passes", slow)
+    after_passes(monkeypatch, slow)
     model(annealing=Annealing(swaps=0)).fit(X, checkpoint=path)
     assert len(saves) > 2
     assert min(np.diff([0, *saves])) >= 60
@@ -465,9 +431,8 @@ def test_another_fit_is_refused(X, kept, parameters, change, text):
     assert not hasattr(again, "cluster_centers_")
 
 
-def test_a_number_that_is_not_in_the_sample_is_noticed(X, path, monkeypatch):
-    monkeypatch.setattr(sample, "_SAMPLE_ROWS", 100)
-    monkeypatch.setattr(sample, "_ROWS_A_CLUSTER", 1)
+def test_a_number_that_is_not_in_the_sample_is_noticed(X, path, monkeypatch, limits):
+    limits(sample_rows=100, sample_rows_a_cluster=1)
     with monkeypatch.context() as patch:
         interrupted(patch, 5)
         with pytest.raises(Stop):
@@ -481,23 +446,48 @@ def test_a_number_that_is_not_in_the_sample_is_noticed(X, path, monkeypatch):
 
 
 @pytest.mark.promise(like="test_a_fit_goes_on_from_every_step")
-def test_other_weights_classes_and_versions_are_refused(X, kept, monkeypatch):
+def test_other_weights_classes_and_versions_are_refused(X, kept, limits):
     with pytest.raises(ValueError, match="digest of sample_weight was None"):
         model().fit(X, sample_weight=np.r_[2.0, np.ones(len(X) - 1)], checkpoint=kept)
     with pytest.raises(ValueError, match="class was PowerKMeans, is FuzzyCMeans"):
         model(FuzzyCMeans).fit(X, checkpoint=kept)
-    with monkeypatch.context() as patch, pytest.raises(ValueError, match="features by this proc"):
-        patch.setattr(fitting.decompositions, "exponent_of_rows", lambda rows: float(rows.n))
-        model().fit(X, checkpoint=kept)
-    monkeypatch.setattr(checkpoint, "__version__", "99.0")
+    limits(checkpoint_version="99.0")
     with pytest.raises(ValueError, match=r"rffpk version was .*, is 99\.0\. resume=False begi"):
         model().fit(X, checkpoint=kept)
 
 
 def test_threads_and_verbose_may_change(X, kept):
     assert_same(model().set_params(n_jobs=1, verbose=0).fit(X, checkpoint=kept), model().fit(X))
-    one, two = ({"kernels": [DiffusionMap(n_jobs=n_jobs)]} for n_jobs in (1, 2))
-    assert checkpoint._texts(one) == checkpoint._texts(two)
+
+
+def test_threads_of_maps_may_change(X, path, monkeypatch):
+    def fit(n_jobs, **arguments):
+        maps = [DiffusionMap(2, n_landmarks=50, n_jobs=n_jobs, random_state=0)]
+        return model(RFFMultiKernelPowerKMeans, kernels=maps).fit(X, **arguments)
+
+    with monkeypatch.context() as patch, pytest.raises(Stop):
+        interrupted(patch, 3)
+        fit(1, checkpoint=path, checkpoint_seconds=0)
+    assert_same(fit(2, checkpoint=path), fit(1))
+    assert not path.exists()
+
+
+@pytest.mark.skipif(len(_core.isa_levels()) < 2, reason="one instruction set")
+def test_features_that_another_processor_rounds_otherwise_are_refused(X, path, monkeypatch):
+    X = np.rint(np.vstack([X, -X]))  # whose means are exact
+
+    def fit():
+        return model(RFFKernelPowerKMeans).fit(X, checkpoint=path, checkpoint_seconds=0)
+
+    with monkeypatch.context() as patch, pytest.raises(Stop):
+        interrupted(patch, 3)
+        fit()
+    before = _core.use_isa(_core.isa_levels()[0])
+    try:
+        with pytest.raises(ValueError, match="features by this proc"):
+            fit()
+    finally:
+        _core.use_isa(before)
 
 
 def test_resume_false_begins_anew(X, kept):
@@ -508,10 +498,10 @@ def test_resume_false_begins_anew(X, kept):
 
 
 def test_resume_false_removes_the_old_checkpoint_before_there_is_a_new_one(X, kept, monkeypatch):
-    def stop(self, run, step):
+    def stop():
         raise Stop
 
-    monkeypatch.setattr(Checkpoint, "result", stop)
+    after_passes(monkeypatch, stop)
     with pytest.raises(Stop):
         model().fit(X, checkpoint=kept, resume=False)
     assert not kept.exists()
@@ -539,11 +529,13 @@ def test_models_and_checkpoints_are_not_taken_for_each_other(X, kept):
 
 
 def test_a_checkpoint_is_data(kept):
-    metadata, arrays = read_tensors(str(kept))
-    state = json.loads(arrays.pop("state").tobytes())
+    content = kept.read_bytes()
+    data = 8 + int.from_bytes(content[:8], "little")
+    arrays = json.loads(content[8:data])
+    begin, end = arrays.pop("state")["data_offsets"]
+    state = json.loads(content[data + begin : data + end])
     assert {*state} == {"results", "history", "random"}
-    assert {*arrays} == {"0.theta", "0.alpha", "0.passes"}
-    write_tensors(str(kept), metadata, arrays)
+    assert {*arrays} - {"__metadata__"} == {"0.theta", "0.alpha", "0.passes"}
 
 
 def test_an_interrupt_leaves_the_estimator_and_the_last_checkpoint(X, path, monkeypatch):
@@ -554,13 +546,11 @@ def test_an_interrupt_leaves_the_estimator_and_the_last_checkpoint(X, path, monk
         fitted.fit(X + 1, checkpoint=path, checkpoint_seconds=0)
     assert {name: id(value) for name, value in vars(fitted).items()} == before
     content = path.read_bytes()
-    take = feature_steps.FeatureRun._passes
 
-    def interrupt(*args):
-        take(*args)
+    def interrupt():
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(feature_steps.FeatureRun, "_passes", interrupt)
+    after_passes(monkeypatch, interrupt)
     with pytest.raises(KeyboardInterrupt):
         fitted.fit(X + 1, checkpoint=path, checkpoint_seconds=0)
     assert {name: id(value) for name, value in vars(fitted).items()} == before
@@ -574,7 +564,7 @@ def test_a_checkpoint_that_cannot_be_written_is_a_warning(X, path, monkeypatch):
         raise OSError(28, "No space left on device")
 
     whole = model().fit(X)
-    monkeypatch.setattr(files.os, "fsync", full)
+    monkeypatch.setattr(os, "fsync", full)
     with pytest.warns(UserWarning, match="goes on without a new checkpoint: .*No space left"):
         found = model().fit(X, checkpoint=path, checkpoint_seconds=0)
     assert_same(found, whole)

@@ -1,5 +1,7 @@
 """Principal components of wide features in the search for centroids."""
 
+import warnings
+
 import numpy as np
 import pytest
 from conventions import ip_rff_mkpkm
@@ -10,13 +12,9 @@ from internals import (
     PowerMean,
     Storage,
     compressed,
-    decompositions,
     make_rows,
     shifted_features,
-    total_squares,
-    without,
 )
-from internals import fit_module as fit
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.linalg import eigh
 from sklearn.datasets import make_blobs
@@ -42,8 +40,8 @@ def wide_rows(dtype, weight=None, n=80, widths=(300, 500)):
 
 @pytest.mark.few(2)
 @pytest.mark.parametrize("weighted", [False, True])
-def test_distances_to_centroids_are_kept(monkeypatch, dtype, weighted):
-    monkeypatch.setattr(decompositions, "_LEFT_OUT", 1e-9)
+def test_distances_to_centroids_are_kept(limits, dtype, weighted):
+    limits(component_left_out=1e-9)
     weight = np.random.default_rng(1).uniform(0.5, 2, 80) if weighted else None
     rows = wide_rows(dtype, weight)
     small = compressed(rows, 400, STORED)
@@ -89,16 +87,9 @@ def test_narrow_features_and_short_searches_are_left_alone():
         lambda: ip_rff_mkpkm(12, n_frequencies=1500, random_state=0),
     ],
 )
-def test_fits_end_converged_in_the_space_of_all_features(monkeypatch, make):
+def test_fits_end_converged_in_the_space_of_all_features(limits, make):
     X, _ = make_blobs(240, 3000, centers=12, cluster_std=30.0, random_state=0)
-    used = []
-    monkeypatch.setattr(
-        fit,
-        "compressed",
-        lambda *given: used.append(compressed(*given)) or used[-1],
-    )
     model = make().fit(X)
-    assert used[0] is not None
     assert_array_equal(model.predict(X), model.labels_)
     again = (
         make()
@@ -106,10 +97,11 @@ def test_fits_end_converged_in_the_space_of_all_features(monkeypatch, make):
         .fit(X)
     )
     assert model.inertia_ <= again.inertia_ * (1 + 1e-6)
-    monkeypatch.setattr(fit, "compressed", lambda *given: None)
+    limits(component_margin=np.inf, component_views_margin=np.inf)
     whole = make().fit(X)
     assert model.cluster_centers_.shape == whole.cluster_centers_.shape
     assert model.inertia_ == pytest.approx(whole.inertia_, rel=0.01)
+    assert model.history_[1]["objective"] != whole.history_[1]["objective"]  # of components
 
 
 def test_initial_centroids_of_the_caller_are_those_of_all_features():
@@ -124,18 +116,17 @@ def test_initial_centroids_of_the_caller_are_those_of_all_features():
     assert seen == [2000]
 
 
-def test_features_of_many_rows_are_not_copied(monkeypatch):
-    monkeypatch.setattr(decompositions, "_NUMBERS", 80 * 500 - 1)
+def test_features_of_many_rows_are_not_copied(limits):
+    limits(component_numbers=80 * 500 - 1)
     assert compressed(wide_rows(np.float64), 400, STORED) is None
-    monkeypatch.setattr(decompositions, "_NUMBERS", 80 * 500)
+    limits(component_numbers=80 * 500)
     assert compressed(wide_rows(np.float64), 400, STORED) is not None
 
 
 @pytest.mark.few(1)
 @pytest.mark.parametrize("weighted", [False, True])
-def test_all_features_are_halved_where_components_do_not_pay(monkeypatch, weighted):
-    monkeypatch.setattr(decompositions, "_MARGIN", np.inf)
-    monkeypatch.setattr(decompositions, "_VIEWS_MARGIN", np.inf)
+def test_all_features_are_halved_where_components_do_not_pay(weighted, limits):
+    limits(component_margin=np.inf, component_views_margin=np.inf)
     weight = np.random.default_rng(1).uniform(0.5, 2, 2000) if weighted else None
     rows = wide_rows(np.float64, weight, n=2000, widths=(70, 20))
     assert compressed(rows, 4, STORED) is None
@@ -149,20 +140,6 @@ def test_all_features_are_halved_where_components_do_not_pay(monkeypatch, weight
     whole = shifted_features(rows)
     assert_allclose(shifted_features(small.rows), whole, rtol=1e-6, atol=1e-6)
     assert_array_equal(small.expand(whole[:3]), whole[:3])
-
-
-def test_exponents_of_few_rows_of_many_features_come_from_inner_products(monkeypatch):
-    rows = decaying(200, (420, 300), 4)
-    theta = shifted_features(rows)[:4].astype(float)
-    found = decompositions.exponent_of_memberships(rows, theta)
-    assert found < -1
-    monkeypatch.setattr(decompositions, "exponent_of_gram", lambda *given: pytest.fail("not wide"))
-    narrow = make_rows([np.ascontiguousarray(rows.xs[0][:, :300])], [None], None, 1)
-    assert decompositions.exponent_of_memberships(narrow, theta[:, :300]) < 0
-    monkeypatch.undo()
-    apart = rows.scaled(shifted_features(rows) - theta[np.arange(200) % 4])
-    expected = decompositions._of_vectors(apart, np.ones(200), None) - decompositions.BELOW
-    assert found == pytest.approx(expected, rel=1e-6)
 
 
 def decaying(n, widths, k, power=1.0):
@@ -252,16 +229,16 @@ def test_all_components_are_computed_of_few_rows_only(n):
     assert r > n / 4
     squares = np.linalg.svd(X - X.mean(axis=0), compute_uv=False) ** 2
     # of many rows the leading ones, nearly
-    assert_allclose(total_squares(rows), squares[:r].sum(), rtol=1e-9 if n <= 1000 else 1e-6)
+    assert_allclose((rows.xs[0] ** 2).sum(), squares[:r].sum(), rtol=1e-9 if n <= 1000 else 1e-6)
 
 
 @pytest.mark.exhaustive
-def test_leading_components_are_found_without_the_others(monkeypatch):
+def test_leading_components_are_found_without_the_others(limits):
     rows = decaying(900, (700,), 5)
     found = compressed(rows, 5, STORED, hard=True)
-    monkeypatch.setattr(decompositions, "_SHARE", 0.0)
+    limits(component_share=0.0)
     assert compressed(rows, 5, STORED, hard=True) is None  # too long for so many passes
-    monkeypatch.setattr(decompositions, "_MARGIN", 0.0)
+    limits(component_margin=0.0)
     whole = compressed(rows, 5, STORED, hard=True)
     basis = found.bases[0]
     assert basis.shape == whole.bases[0].shape
@@ -287,6 +264,6 @@ def test_no_recorded_objective_is_negative(cls):
     """Components leave nothing out of two distinct rows: the difference of two sums is rounding."""
     X = np.array([[0.0, 1.0], [1.0, 0.0]]).repeat(15, axis=0)
     for seed in range(5):
-        with without(ConvergenceWarning):
+        with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
             model = cls(5, random_state=seed).fit(X)
         assert min(record.get("objective", 0) for record in model.history_) >= 0

@@ -91,6 +91,32 @@ def test_views_in_another_order_are_refused(cls):
 
 
 @pytest.mark.promise(like="test_views_in_another_order_are_refused")
+def test_a_table_in_another_order_is_refused():
+    frame = pd.DataFrame(ROWS, NAMES, [*"abcd"])
+    model = rffpk.PowerKMeans(2, random_state=0).fit(frame)
+    with pytest.raises(ValueError, match="^table has other rows than X, or in another order"):
+        rffpk.describe(model, frame, n_resamples=0, table=frame.iloc[ORDER])
+    rffpk.describe(model, frame, n_resamples=0, table=frame.loc[frame.index])
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        rffpk.DiffusionPowerKMeans(2, metric="precomputed", random_state=0),
+        rffpk.KernelPowerKMeans(2, kernel="precomputed", random_state=0),
+    ],
+)
+def test_pairs_whose_columns_are_in_another_order_are_refused(model):
+    pairs = pd.DataFrame(rbf_kernel(ROWS), NAMES, NAMES)
+    message = refusal(model, pairs.iloc[ORDER])
+    again = followed(message, r"pass (.*)\.$", X=pairs.iloc[ORDER])
+    assert_array_equal(again.columns, again.index)
+    labels = model.fit(again).labels_
+    assert_array_equal(model.fit(pairs).labels_[ORDER], model.predict(pairs.iloc[ORDER]))
+    assert len(set(labels)) == 2
+
+
+@pytest.mark.promise(like="test_views_in_another_order_are_refused")
 @pytest.mark.parametrize("cls", [*ONE, *SEVERAL, *MAPS])
 def test_weights_in_another_order_are_refused(cls):
     model, frame = model_of(cls), pd.DataFrame(ROWS, NAMES, [*"abcd"])

@@ -3,8 +3,9 @@
 from functools import partial
 
 import numpy as np
+import oracles
 import pytest
-from internals import Unit, make_rows, one_pass, take_steps, unit_critical_exponent
+from passes import UNIT, make_rows, shifted_features, take_steps
 from scipy import sparse
 from sklearn.metrics import adjusted_rand_score
 from sklearn.preprocessing import normalize
@@ -26,12 +27,9 @@ def directions(n=900, d=20, k=K, seed=0, spread=0.2, dtype=np.float64):
     return rows.astype(dtype)
 
 
-def rows_of(X, shift=None, weight=None, n_threads=1):
-    """Rows as a fit makes them."""
-    shifts = None if shift is None else [shift]
-    rows = make_rows([X], [Unit(X.shape[1])], weight, n_threads, shifts)
-    vars(rows)["unit_centroids"] = True
-    return rows
+def sphere(theta, rows):
+    """Shifted centroids of length one."""
+    return normalize(theta + rows.shift) - rows.shift
 
 
 def cost(X, labels, k=K):
@@ -63,33 +61,34 @@ def test_unit_rows_of_a_pass_are_those_of_the_twin(shape, dtype):
 
 def test_rows_whose_squares_overflow_become_unit_rows():
     X = np.array([[3e30, 4e30], [3e-30, 4e-30], [0, 0], [0, -1]], dtype=np.float32)
-    rows = rows_of(X, np.zeros(2, np.float32))
-    features = one_pass(rows, np.zeros((1, 2)), -np.inf, want=("features",))[1]["features"]
+    features = shifted_features(make_rows([X], [UNIT], shifts=[np.zeros(2, np.float32)]))
     assert np.allclose(features, [[0.6, 0.8], [0.6, 0.8], [0, 0], [0, -1]])
+
+
+STEPS = {"variance": 1.0, "tol": 0.0, "close": (0.0, 0.0), "least_length": 1e-14}
 
 
 @pytest.mark.parametrize("s", [-1.0, -np.inf])
 def test_steps_lower_the_objective_and_are_those_of_the_twin(s):
-    rows, rng = rows_of(directions()), np.random.default_rng(1)
-    theta = rows.on_sphere(rng.standard_normal((K, 20)), np.zeros((K, 20)))
-    run = partial(take_steps, rows, theta, s, variance=1.0, tol=0.0, most=8, close=(0.0, 0.0))
+    rows, rng = make_rows([directions()], [UNIT]), np.random.default_rng(1)
+    theta = sphere(rng.standard_normal((K, 20)), rows)
+    run = partial(take_steps, rows, theta, s, most=8, **STEPS)
     moved, twin = run(), run(backend="numpy")
     assert np.allclose(np.linalg.norm(moved.theta + rows.shift, axis=1), 1)
     assert np.allclose(moved.theta, twin.theta, atol=1e-9)
-    costs = [step.objective for step in moved.steps]
+    costs = [step.hard if np.isinf(s) else step.soft for step in moved.steps]
     assert len(costs) > 3 and all(b <= a * (1 + 1e-12) for a, b in zip(costs, costs[1:]))
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_the_critical_exponent_is_where_the_merged_state_begins_to_grow():
-    X = normalize(directions(400, 8, spread=0.4)[1:] + 2 * np.eye(8)[0])
-    s = unit_critical_exponent(X, None)
-    rows = rows_of(X)
-    mean = X.mean(axis=0)
-    noise = 1e-5 * np.random.default_rng(0).standard_normal((K, 8))
-    start = rows.on_sphere(mean / np.linalg.norm(mean) - rows.shift + noise, noise)
+    X = normalize(np.random.default_rng(0).standard_normal((400, 12)) + 3 * np.eye(12)[0])
+    s = oracles.first_exponent(PowerKMeans(K, metric="cosine", random_state=0), X)
+    assert s < -0.5
+    rows, noise = make_rows([X], [UNIT]), np.random.default_rng(0).standard_normal((K, 12))
+    start = sphere(normalize(rows.shift[None]) - rows.shift + 1e-5 * noise, rows)
     for factor, grows in ((1.2, True), (0.8, False)):
-        end = take_steps(rows, start, 1 + (s - 1) * factor, variance=1.0, tol=0.0, most=60,
-                         close=(0.0, 0.0)).theta  # fmt: skip
+        end = take_steps(rows, start, 1 + (s - 1) * factor, most=60, **STEPS).theta
         assert (end.std(axis=0).max() > start.std(axis=0).max()) == grows
 
 

@@ -4,6 +4,7 @@ import contextlib
 import logging
 import os
 import signal
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -12,7 +13,7 @@ from functools import partial
 import numpy as np
 import pytest
 from conventions import ip_rff_mkpkm
-from internals import active_client, dask_module, dask_workers, make_stream, source_of
+from internals import dask_workers, make_stream
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.datasets import make_blobs
@@ -27,7 +28,7 @@ from rffpk import (
     RFFKernelPowerKMeans,
     RFFMultiKernelPowerKMeans,
 )
-from rffpk.sources import from_array
+from rffpk.sources import from_array, from_dask
 
 dask = pytest.importorskip("dask")
 array = pytest.importorskip("dask.array")
@@ -144,9 +145,9 @@ def test_float32_keeps_its_type(rows, client):
     "The bits of a fit of Dask collections depend neither on the number of workers nor on "
     "which worker visits which partition.",
 )
-def test_the_bits_do_not_depend_on_the_workers(rows, monkeypatch):
-    # results of three workers are joined in two steps
-    monkeypatch.setattr(dask_workers, "_GROUP", 2)
+def test_the_bits_do_not_depend_on_the_workers(rows, limits):
+    # results are joined in several steps; one worker visits two partitions in a task, more do not
+    limits(dask_group=2)
     X, models = divided(rows, (2000,) * 11 + (1000,)), []
     for n in (1, 2, 3):
         with workers(n):
@@ -209,7 +210,6 @@ def test_few_rows_come_to_the_client(rows, client):
 def test_without_a_cluster_a_collection_is_a_source(rows):
     expected = PowerKMeans(K, random_state=0).fit(rows)
     with dask.config.set(scheduler="threads"):
-        assert active_client() is None
         for X in (divided(rows), unknown(divided(rows))):
             model = PowerKMeans(K, random_state=0).fit(X)
             assert_array_equal(model.cluster_centers_, expected.cluster_centers_)
@@ -278,22 +278,24 @@ def test_missing_numbers_are_found_on_workers_without_a_log(rows, client, caplog
     assert not caplog.records
 
 
-def test_without_dask_a_message_says_what_is_missing():
+def test_without_dask_a_message_says_what_is_missing(rows, monkeypatch):
+    X = divided(rows)
+    monkeypatch.setitem(sys.modules, "dask.base", None)
     with pytest.raises(
         ImportError, match=r"need dask and distributed, pip install 'rffpk\[dask\]'"
     ):
-        dask_module("dask.no_such_module")
+        PowerKMeans(K).fit(X)
 
 
-def test_a_cluster_without_workers_is_given_up(rows, monkeypatch):
-    monkeypatch.setattr(dask_workers, "_WITHOUT_WORKERS", 1.0)
+def test_a_cluster_without_workers_is_given_up(rows, limits):
+    limits(dask_seconds=1.0)
     with workers(0), pytest.raises(RuntimeError, match="the cluster has had no worker"):
         PowerKMeans(K).fit(divided(rows))
 
 
 @pytest.mark.promise(like="test_a_killed_worker_changes_nothing")
-def test_a_fit_ends_when_the_last_worker_has_left(rows, monkeypatch):
-    monkeypatch.setattr(dask_workers, "_WITHOUT_WORKERS", 1.0)
+def test_a_fit_ends_when_the_last_worker_has_left(rows, limits):
+    limits(dask_seconds=1.0)
     model = PowerKMeans(
         K, sample=None, annealing=Annealing(swaps=0), n_init=1, max_iter=1000, tol=0, random_state=0
     )
@@ -377,7 +379,7 @@ def test_calls_that_overlap_leave_the_configuration_of_dask():
 
 
 def test_computed_partitions_are_not_copied(rows):
-    source = source_of(array.from_array(rows, chunks=(6000, D)))
+    source = from_dask(array.from_array(rows, chunks=(6000, D)))
     stream = make_stream(source, None, lambda block, first: [block])
     computed = []
 

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from internals import Unit, hard_passes, make_rows, pass_of_block
+from passes import UNIT, make_rows, one_pass
 
 from rffpk import Annealing, PowerKMeans, _core, _reference
 
@@ -47,10 +47,21 @@ GIVEN = {
 def rows_and_centers(name, dtype, unit=False, weighted=False):
     X, centers = GIVEN[name](dtype)
     weight = np.random.default_rng(1).random(len(X)).astype(dtype) if weighted else None
-    rows = make_rows(
-        [np.ascontiguousarray(X, dtype)], [Unit(X.shape[1]) if unit else None], weight, 1
-    )
-    return rows, centers
+    rows = make_rows([np.ascontiguousarray(X, dtype)], [UNIT if unit else None], weight)
+    return rows, np.ascontiguousarray(centers, dtype)
+
+
+def leading(theta, q, s=-np.inf):
+    """Directions in which centroids are far apart, the coordinates there with the lengths of what
+    is left, at least, and the ratio of distances beyond which a power mean has no part."""
+    at, eps = theta.astype(float), float(np.finfo(theta.dtype).eps)
+    basis = np.linalg.svd(at, full_matrices=False)[2][:q].astype(theta.dtype)
+    along, squares = at @ basis.T.astype(float), (at**2).sum(axis=1)
+    error = 8 * (q**0.5 + 2) * eps * squares
+    rest = np.sqrt(np.maximum(squares - (along**2).sum(axis=1), 0) + error)
+    ratio = 1.0 if np.isinf(s) else (-s * eps / len(theta)) ** (1 / s)
+    coordinates = np.column_stack([along, rest]).astype(theta.dtype)
+    return np.ascontiguousarray(basis), coordinates, ratio
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -59,10 +70,9 @@ def rows_and_centers(name, dtype, unit=False, weighted=False):
 @pytest.mark.parametrize("q", [1, 8, 20])
 def test_labels_and_sums_are_those_of_all_distances(isa, dtype, name, unit, q):
     rows, theta = rows_and_centers(name, dtype, unit, weighted=unit)
-    some = np.ascontiguousarray(hard_passes._leading(theta, q).T, dtype)
     (sums, found), (all_sums, expected) = (
-        hard_passes.bounded_pass(each, rows, theta, want=("labels", "nearest"))
-        for each in (some, None)
+        one_pass(rows, theta, -np.inf, want=("labels", "nearest"), directions=each)
+        for each in (leading(theta, q), None)
     )
     np.testing.assert_array_equal(found["labels"], expected["labels"])
     np.testing.assert_array_equal(sums.N, all_sums.N)
@@ -77,9 +87,9 @@ def test_labels_and_sums_are_those_of_all_distances(isa, dtype, name, unit, q):
 def test_distances_of_tight_groups_have_digits(isa):
     X, theta = tight(500, 40, 60, np.float32)
     rows = make_rows([X], [None], None, 1, [np.zeros(40, np.float32)])
-    theta = theta.astype(np.float32).astype(float)
-    some = np.ascontiguousarray(hard_passes._leading(theta, 8).T, np.float32)
-    found = hard_passes.bounded_pass(some, rows, theta, want=("labels", "nearest"))[1]
+    theta = theta.astype(np.float32)
+    some = leading(theta, 8)
+    found = one_pass(rows, theta, -np.inf, want=("labels", "nearest"), directions=some)[1]
     apart = ((X[:, None].astype(float) - theta) ** 2).sum(axis=2)
     np.testing.assert_allclose(found["nearest"], apart.min(axis=1), rtol=2**-7)
     picked = apart[np.arange(500), found["labels"]]
@@ -90,9 +100,9 @@ def test_distances_of_tight_groups_have_digits(isa):
 @pytest.mark.parametrize("name", ["apart", "overlap", "ties"])
 def test_power_means_leave_out_what_rounding_does(isa, name, s):
     rows, theta = rows_and_centers(name, np.float64)
-    some = hard_passes._leading(theta, 8).T.copy()
     soft, expected = (
-        hard_passes.bounded_pass(each, rows, theta, s, hard=True)[0].soft for each in (some, None)
+        one_pass(rows, theta, s, both=True, directions=each)[0].soft
+        for each in (leading(theta, 8, s), None)
     )
     assert soft == pytest.approx(expected, rel=1e-12)
 
@@ -100,33 +110,19 @@ def test_power_means_leave_out_what_rounding_does(isa, name, s):
 def test_bits_do_not_depend_on_threads():
     X, theta = around(5000, 64, 100, 0.2, np.float32)
     rows = [make_rows([X], [None], None, threads) for threads in (1, 3)]
-    some = np.ascontiguousarray(hard_passes._leading(theta, 8).T, np.float32)
-    one, other = (hard_passes.bounded_pass(some, each, theta, want=("nearest",)) for each in rows)
+    some = leading(theta.astype(np.float32), 8)
+    one, other = (
+        one_pass(each, theta, -np.inf, want=("nearest",), directions=some) for each in rows
+    )
     np.testing.assert_array_equal(one[1]["nearest"], other[1]["nearest"])
     assert one[0].hard == other[0].hard
-
-
-def test_directions_are_found_where_they_pay(monkeypatch):
-    X, theta = around(5000, 128, 200, 0.05, np.float32)
-    rows = make_rows([X], [None], None, 1)
-    assert hard_passes.find_directions(rows, theta) is None  # the pass takes no time
-    monkeypatch.setattr(hard_passes, "_DIRECTIONS_WORK", 1)
-    found = hard_passes.find_directions(rows, theta)
-    assert found.dtype == np.float32
-    np.testing.assert_allclose(found @ found.T, np.eye(len(found)), atol=1e-5)
-    random = np.random.default_rng(0)
-    even = make_rows([random.standard_normal((5000, 128)).astype(np.float32)], [None], None, 1)
-    alike = random.standard_normal((200, 128)) / 10
-    assert hard_passes.find_directions(even, alike) is None  # no few directions tell them apart
-    assert hard_passes.find_directions(make_rows([X, X], [None] * 2, None, 1), theta) is None
 
 
 @pytest.mark.parametrize("rule", [_core.POWER, _core.HARD])
 def test_a_pass_refuses_directions_that_it_cannot_use(rule):
     X, theta = around(100, 40, 40, 0.2, np.float32)
     theta = theta.astype(np.float32)
-    some = np.ascontiguousarray(hard_passes._leading(theta, 4).T, np.float32)
-    given = some, hard_passes.coordinates(theta, some), 1.0
+    given = leading(theta, 4)
     k = 40 if rule == _core.POWER else 8
     with pytest.raises(ValueError, match="directions must be None but for"):
         _core.fused_pass(
@@ -142,34 +138,33 @@ def test_a_pass_refuses_directions_that_it_cannot_use(rule):
 
 def test_the_twin_has_the_parameter():
     X, theta = around(100, 40, 40, 0.2, np.float64)
-    some = hard_passes._leading(theta, 4).T.copy()
     given = [X], [None], [X.mean(axis=0)], theta, np.ones(1), None, _core.HARD, -math.inf, 1
-    named = {"directions": (some, hard_passes.coordinates(theta, some), 1.0)}
+    named = {"directions": leading(theta, 4)}
     ours, twin = _core.fused_pass(*given, **named), _reference.fused_pass(*given, **named)
     np.testing.assert_allclose(ours[0], twin[0], atol=1e-10)
 
 
 @pytest.mark.parametrize("parameters", [{}, {"annealing": Annealing(swaps=0), "sample": 3000}])
-def test_a_fit_ends_at_the_nearest_centroids(monkeypatch, parameters):
+def test_a_fit_ends_at_the_nearest_centroids(monkeypatch, parameters, limits):
     X = around(6000, 100, 120, 0.05, np.float32)[0]
-    monkeypatch.setattr(hard_passes, "LEAST_WORK", 1)
+    limits(near_work=1)
     plain = PowerKMeans(120, random_state=0, **parameters).fit(X)
-    monkeypatch.setattr(hard_passes, "_DIRECTIONS_WORK", 1)
-    used = []
-    monkeypatch.setattr(
-        hard_passes, "pass_of_block",
-        lambda *args, directions, **kw: (
-            used.append(directions is not None),
-            pass_of_block(*args, directions=directions, **kw),
-        )[1],
-    )  # fmt: skip
+    limits(directions_work=1)
+    used, fused_pass = [], _core.fused_pass
+
+    def watched(*given, directions=None, **options):
+        used.append(directions is not None)
+        return fused_pass(*given, directions=directions, **options)
+
+    monkeypatch.setattr(_core, "fused_pass", watched)
     model = PowerKMeans(120, random_state=0, **parameters).fit(X)
     assert any(used)
     used.clear()
     for work in (1, math.inf):  # by bounds, and by all distances
-        monkeypatch.setattr(hard_passes, "_DIRECTIONS_WORK", work)
+        limits(directions_work=work)
         np.testing.assert_array_equal(model.predict(X), model.labels_)
-    assert used == [True, False]
+        assert (True in used) is (work == 1)
+        used.clear()
     assert model.inertia_ == pytest.approx(plain.inertia_, rel=1e-2)
     assert model.objective_ >= model.inertia_
     s, k = model.s_, 120

@@ -244,3 +244,11 @@ def test_noise_among_tight_groups_is_that_of_double_precision(noise):
     assert_array_equal(single.labels_, double.labels_)
     # the threshold of "auto" depends on which distances are equal up to rounding
     assert_allclose(single.outlier_scores_, double.outlier_scores_, atol=5e-3)
+
+
+@pytest.mark.parametrize("method", ["predict", "predict_proba", "transform"])
+def test_new_rows_whose_kernel_overflows_are_refused(method):
+    X = np.random.default_rng(0).standard_normal((60, 3))
+    model = rffpk.KernelPowerKMeans(2, random_state=0).fit(X)
+    with pytest.raises(ValueError, match="^X has values with which a kernel is NaN or overflows"):
+        getattr(model, method)(np.full((1, 3), 1e308))

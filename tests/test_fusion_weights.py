@@ -6,7 +6,6 @@ import warnings
 
 import numpy as np
 import pytest
-from internals import tiles
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.datasets import make_blobs
@@ -418,8 +417,8 @@ def test_anchors_have_weight(anchors):
 
 @pytest.mark.few(3)
 @every
-def test_the_same_bits_for_any_number_of_threads(model, real, monkeypatch):
-    monkeypatch.setattr(tiles, "ROW_NUMBERS", 500)
+def test_the_same_bits_for_any_number_of_threads(model, real, limits):
+    limits(tile_numbers=500)
     one, three = (fit(model, VIEWS, real[0], n_jobs=jobs) for jobs in (1, 3))
     assert_array_equal(one.embedding_, three.embedding_)
     assert_array_equal(one.labels_, three.labels_)

@@ -5,7 +5,6 @@ RFFPK_FUZZ=100000 sets the number of examples, which is small by default.
 """
 
 import os
-import sys
 import warnings
 from importlib.util import find_spec
 
@@ -15,23 +14,6 @@ import pytest
 from conventions import ip_rff_mkpkm
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from internals import (
-    columns,
-    decompositions,
-    draws,
-    feature_steps,
-    hard_passes,
-    linalg,
-    objective,
-    passes,
-    sample,
-    seeding,
-    streams,
-    swaps,
-    tiles,
-    tree,
-)
-from internals import search_module as search
 from numpy.testing import assert_array_equal
 from scipy import sparse
 from scipy.cluster.hierarchy import is_monotonic, is_valid_linkage
@@ -41,7 +23,6 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.utils import get_tags
 
 import rffpk
-from rffpk.maps import fourier, neighbours, outliers, whitening
 
 EXAMPLES = int(os.environ.get("RFFPK_FUZZ", "60"))
 
@@ -438,31 +419,24 @@ def test_memberships_of_fuzzy_c_means_are_refused_by_name_or_valid(X, c, m, zero
     assert np.all(np.diff(result.jm) <= 1e-9 * result.jm[:-1] + rounding)
 
 
-# Constants that choose among paths, and values with which small fits take both sides of each.
-SWITCHES = [
-    (sample, "_SAMPLE_ROWS", (30, 150)), (sample, "_ROWS_A_CLUSTER", (2, 9)),
-    (sample, "_GROWTH", (2,)), (hard_passes, "LEAST_ROWS", (1, 100)),
-    (hard_passes, "LEAST_WORK", (1, 50_000)), (hard_passes, "_COST", (0.0, 500.0)),
-    (search, "SOME", (2, 4)), (draws, "MANY", (3, 5)), (seeding, "_SEED_ROWS", (30,)),
-    (seeding, "_SEED_NUMBERS", (64,)), (seeding, "_ROWS_A_CENTROID", (2,)),
-    (seeding, "_MERGED_NUMBERS", (100,)), (tree, "_MOST", (2, 5)), (tree, "_BLOCK", (2,)),
-    (hard_passes, "_DIRECTIONS_WORK", (1,)), (hard_passes, "_LEAST_COLUMNS", (16,)),
-    (hard_passes, "MOST_ACTIVE", (0.1, 1.0)), (hard_passes, "_BOUNDS", (7,)),
-    (hard_passes, "_COPY_BYTES", (100,)),
-    (streams, "_BLOCK_BYTES", (64, 1000)), (swaps, "_ROWS", (20,)), (swaps, "_DISTANCES", (50,)),
-    (neighbours, "_MOST_ROWS", (30, 100)), (neighbours, "_LEAST_LANDMARKS", (20,)),
-    (neighbours, "_BLOCK_ROWS", (16,)), (neighbours, "_WORTH", (0.0,)),
-    (outliers, "_SEEN", (50,)), (outliers, "_TILE_NUMBERS", (50,)),
-    (outliers, "_LEAST_MEMBERS", (4,)), (whitening, "_UNIT_COMPONENTS", (2, 4)),
-    (whitening, "_ROWS", (30,)), (whitening, "_NUMBERS", (100,)),
-    (fourier, "STRUCTURED_FROM", (1,)), (fourier, "_ROWS", (30,)), (fourier, "_SPREAD_ROWS", (20,)),
-    (decompositions, "_FEATURE_ROWS", (20,)), (decompositions, "_NUMBERS", (100,)),
-    (decompositions, "_FEWEST", (2,)), (decompositions, "_MARGIN", (0.0,)),
-    (objective, "_MEDIAN_ROWS", (20,)), (linalg, "DENSE", (3,)),
-    (passes, "_EXACT_NUMBERS", (8,)), (feature_steps, "_EXPONENT_ROWS", (10,)),
-    (feature_steps, "_EXPONENT_DISTANCES", (20,)), (tiles, "ROW_NUMBERS", (40,)),
-    (columns, "_BLOCK", (16,)),
-]  # fmt: skip
+# Limits that choose among paths, and values with which small fits take both sides of each.
+SWITCHES = {
+    "sample_rows": (30, 150), "sample_rows_a_cluster": (2, 9), "sample_growth": (2,),
+    "bounds_rows": (1, 100), "near_work": (1, 50_000), "bounds_cost": (0.0, 500.0),
+    "some_clusters": (2, 4), "many_clusters": (3, 5), "seeding_rows": (30,),
+    "seeding_numbers": (64,), "seeding_rows_a_centroid": (2,), "merged_numbers": (100,),
+    "tree_clusters": (2, 5), "tree_block": (2,), "directions_work": (1,),
+    "directions_columns": (16,), "bounds_active": (0.1, 1.0), "bounds_block": (7,),
+    "bounds_copied": (100,), "source_block": (64, 1000), "swap_rows": (20,),
+    "swap_distances": (50,), "landmark_rows": (30, 100), "landmarks": (20,),
+    "landmark_block": (16,), "sparse_products": (0.0,), "outlier_rows": (50,),
+    "outlier_block": (50,), "outlier_members": (4,), "whitening_components": (2, 4),
+    "whitening_rows": (30,), "whitening_numbers": (100,), "structured_from": (1,),
+    "frequency_rows": (30,), "frequency_spread_rows": (20,), "component_rows": (20,),
+    "component_numbers": (100,), "component_features": (2,), "component_margin": (0.0,),
+    "median_rows": (20,), "dense_matrix": (3,), "exact_numbers": (8,), "exponent_rows": (10,),
+    "exponent_distances": (20,), "tile_numbers": (40,), "sparse_block": (16,),
+}  # fmt: skip
 SWITCHED = {
     rffpk.PowerKMeans: {"metric": ["euclidean", "cosine"], "noise": [None, 0.05, "auto"],
                         "init": ["k-means++", "random", "k-means"]},
@@ -473,27 +447,23 @@ SWITCHED = {
 }  # fmt: skip
 
 
-def switch(monkeypatch, random):
-    """Set a random share of the constants, in all modules that have them."""
+def switch(random, limits):
+    """Set a random share of the limits."""
     share = random.choice([0.1, 0.3, 0.9])
-    monkeypatch.setattr(hard_passes, "_NEAR", 2)  # fewer than "many" clusters
-    monkeypatch.setattr(hard_passes, "_NEW", 1)
-    for module, name, values in SWITCHES:
-        value, new = getattr(module, name), values[random.integers(len(values))]
+    limits(near_centroids=2, near_new=1)  # fewer than "many" clusters
+    for name, values in SWITCHES.items():
+        new = values[random.integers(len(values))]
         if random.random() < share:
-            ours = [m for key, m in sys.modules.items() if key.startswith("rffpk")]
-            for holder in ours:
-                if holder is module or (name[0] != "_" and vars(holder).get(name) is value):
-                    monkeypatch.setattr(holder, name, new)
+            limits(**{name: new})
 
 
 @pytest.mark.few(12)
 @pytest.mark.parametrize("seed", range(200))
-def test_the_paths_that_constants_choose_change_no_promise(seed, monkeypatch, tmp_path):
+def test_the_paths_that_constants_choose_change_no_promise(seed, limits, tmp_path):
     """Threads, weights of one, checkpoints and files change no bit, predictions are the labels,
     which are those of the nearest centroids, and a source has those of groups that are found."""
     random = np.random.default_rng(seed)
-    switch(monkeypatch, random)
+    switch(random, limits)
     cls = [*SWITCHED][random.integers(len(SWITCHED))]
     options = {name: values[random.integers(len(values))] for name, values in SWITCHED[cls].items()}
     k, d, apart = random.choice([2, 5, 9]), random.choice([1, 3, 33]), random.choice([1.0, 30.0])

@@ -6,7 +6,6 @@ import warnings
 import numpy as np
 import pytest
 from conventions import ip_rff_mkpkm
-from internals import square
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import coo_array, csr_array, csr_matrix, diags
 from scipy.sparse import random as random_matrix
@@ -51,11 +50,11 @@ def test_the_walk_is_that_of_its_definition():
 
 
 @pytest.mark.parametrize("nodes, error", [(300, 1e-9), (200, 0.05)])
-def test_pairs_are_exact_up_to_a_number_of_nodes_and_near_beyond(monkeypatch, nodes, error):
+def test_pairs_are_exact_up_to_a_number_of_nodes_and_near_beyond(limits, nodes, error):
     A = GRAPH.toarray()
     degrees = A.sum(axis=1)
     gaps = 1 - np.linalg.eigvalsh(A / np.sqrt(np.outer(degrees, degrees)))[::-1][1:21]
-    monkeypatch.setattr("rffpk.maps.spectrum._EXACT_NODES", nodes)
+    limits(graph_nodes=nodes)
     found = 1 - DiffusionMap(5, metric="precomputed", time=5.0).fit(GRAPH).eigenvalues_[:20]
     assert_allclose(found, gaps, rtol=error, atol=1e-9)
 
@@ -234,7 +233,7 @@ def test_the_remedies_for_distances_work():
     assert adjusted_rand_score(KINDS, model().fit(graph).labels_) == 1
 
 
-def test_sparse_kernels_are_written_out(monkeypatch):
+def test_sparse_kernels_are_written_out(memory):
     K = csr_array(np.where(D < 0.6, np.exp(-(D**2)), 0) + 9 * np.eye(300))
     with warnings.catch_warnings():
         warnings.simplefilter("error", UserWarning)
@@ -246,7 +245,7 @@ def test_sparse_kernels_are_written_out(monkeypatch):
     fused = rffpk.MKKM(2, kernels="precomputed", random_state=0)
     expected = clone(fused).fit([K.toarray(), K.toarray()]).labels_
     assert_array_equal(fused.fit([K, K.toarray()]).labels_, expected)
-    monkeypatch.setattr(square, "fits_memory", lambda needed: False)
+    memory(0)
     with pytest.raises(MemoryError, match="X is a sparse kernel .*DiffusionPowerKMeans"):
         exact.fit(K)
 

@@ -7,21 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from conftest import set_limits
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
-from internals import (
-    Assignment,
-    Need,
-    Unit,
-    add,
-    hard_passes,
-    make_rows,
-    one_pass,
-    remove,
-    settling_pass,
-    step,
-)
+from internals import Assignment, Need, Unit, add, make_rows, one_pass, remove, settling_pass, step
 from numpy.testing import assert_array_equal
 
 LEAST, MOST = 20, 60  # centroids
@@ -36,6 +26,7 @@ class HardPasses(RuleBasedStateMachine):
         weighted=booleans, unit=booleans, dtype=st.sampled_from([np.float32, np.float64]),
     )  # fmt: skip
     def begin(self, seed, d, apart, weighted, unit, dtype):
+        self.limits = pytest.MonkeyPatch()
         self.random = random = np.random.default_rng(seed)
         k, n = int(random.integers(LEAST, 30)), int(random.integers(100, 500))
         centers = apart * random.standard_normal((k, d))
@@ -157,10 +148,10 @@ class HardPasses(RuleBasedStateMachine):
     @rule(part=st.sampled_from([0.0, 2e-3, 1.0]))
     def miss(self, part):
         """Another limit of the rows that may miss their nearest centroid."""
-        hard_passes._MOST_MISSED = part
+        set_limits(self.limits, near_missed=part)
 
     def teardown(self):
-        hard_passes._MOST_MISSED = 2e-3
+        self.limits.undo()
 
 
 TestHardPasses = HardPasses.TestCase

@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from conventions import ip_rff_mkpkm
-from internals import config
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
@@ -356,8 +355,8 @@ def test_a_gamma_whose_phases_are_rounding_errors_is_named(kernel, dtype):
     assert_allclose(phi.fit_transform(X) @ phi.transform(X).T, np.eye(40), atol=0.15)
 
 
-def test_more_frequencies_than_memory_holds_are_refused(monkeypatch):
-    monkeypatch.setattr(config, "available_memory", lambda: 4 << 30)
+def test_more_frequencies_than_memory_holds_are_refused(memory):
+    memory(4 << 30)
     for model in (
         rffpk.RandomFourierFeatures(10**9), rffpk.RFFKernelPowerKMeans(8, n_frequencies=10**7),
         ip_rff_mkpkm(8, n_frequencies=10**7),

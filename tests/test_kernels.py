@@ -4,7 +4,6 @@ from typing import get_args
 
 import numpy as np
 import pytest
-from internals import tiles
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import pairwise_distances
 from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
@@ -41,9 +40,9 @@ def rows():
 
 
 @pytest.fixture(params=[None, 100], ids=["one block", "many blocks"])
-def blocks(request, monkeypatch):
+def blocks(request, limits):
     if request.param:
-        monkeypatch.setattr(tiles, "ROW_NUMBERS", request.param)
+        limits(tile_numbers=request.param)
 
 
 def fit(X, metric, **options):

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from internals import LEAST_WEIGHT, Fourier, Landmarks, make_rows, one_pass, shifted_features, store
+from internals import Landmarks
 from numpy.testing import assert_allclose, assert_array_equal
+from passes import make_rows, one_pass, shifted_features
 from test_pass import OUTPUTS, assert_close, assert_same_pass
 
 from rffpk import _core, _reference
-from rffpk.maps import neighbours as neighbours_module
 from rffpk.maps.neighbours import Neighbourhoods
 
 NEAR = ("neighbours", "neighbour_weights")
@@ -26,7 +26,7 @@ def definition(x, landmarks):
         at = np.lexsort((np.arange(len(y)), d))[: landmarks.n_neighbours]
         scale = landmarks.scale or (1 / (2 * d[at].mean()) if d[at].any() else 1)
         z[row, at] = np.exp(-scale * (d[at] - d[at].min()))
-        z[row, z[row] < LEAST_WEIGHT] = 0
+        z[row, z[row] < 1e-7] = 0
     return z / z.sum(axis=1, keepdims=True)
 
 
@@ -96,7 +96,7 @@ def test_views_of_all_kinds_in_one_pass(isa, dtype, s, weighted):
     xs = [x[keep] for x in (a, c, b, e)]
     omega = rng.standard_normal((6, 9)).astype(dtype)
     weight = rng.uniform(0.1, 3, len(xs[0])) if weighted else None
-    rows = make_rows(xs, [first, Fourier(omega), second, None], weight, 2)
+    rows = make_rows(xs, [first, omega, second, None], weight, 2)
     rows = replace(rows, alpha=np.array([0.1, 0.2, 0.4, 0.3]))
     theta = rng.standard_normal((6, 7 + 18 + 19 + 3))
     assert_same_pass(rows, theta, s)
@@ -172,19 +172,19 @@ def test_tight_clusters_far_apart_keep_their_weights(implementation):
 
 
 @pytest.mark.parametrize("n_threads", [1, 3])
-def test_a_tree_finds_the_neighbours_of_passes(dtype, monkeypatch, n_threads):
+def test_a_tree_finds_the_neighbours_of_passes(dtype, monkeypatch, n_threads, limits):
     points, x = (np.random.default_rng(i).standard_normal((900, 3)).astype(dtype) for i in (0, 1))
     for r in (1, 5, 80):
         found = Neighbourhoods(points, r, 0.0, n_threads)
         expected = found._nearest(x)
-        monkeypatch.setattr(neighbours_module, "_TREE_LANDMARKS", 900)
+        limits(landmark_tree=900)
         for value, known in zip(found._nearest(x), expected):
             assert_array_equal(value, known)
         monkeypatch.undo()
 
 
-def test_distances_that_overflow_are_named_behind_a_tree_too(monkeypatch):
-    monkeypatch.setattr(neighbours_module, "_TREE_LANDMARKS", 1)
+def test_distances_that_overflow_are_named_behind_a_tree_too(limits):
+    limits(landmark_tree=1)
     X = 1e160 * np.random.default_rng(0).standard_normal((300, 2))
     with pytest.raises(ValueError, match="overflow"):
         Neighbourhoods(X, 5, 1.0, 1).weights(X)
@@ -247,35 +247,6 @@ def test_a_limit_of_zero_keeps_all_weights(implementation, dtype):
     assert (neighbours(x, landmarks)[1] == 0).any()
     assert (neighbours(x[:1], replace(landmarks, scale=1.0, least_weight=0.0))[1] > 0).all()
     assert (neighbours(x[:1], replace(landmarks, scale=1.0, least_weight=0.5))[1] == 0).any()
-
-
-def test_stored_features_are_the_coordinates(backend):
-    x, landmarks = draw(400, 3, 50, 5, 6, np.float64)
-    rows = make_rows([x], [landmarks], None, 1)
-    kept = store.Storage(True).all_rows(rows, 3)
-    assert kept.maps == [None] and kept.xs[0].shape == (400, 6)
-    theta = shifted_features(rows)[:3]
-    for name in ("N", "G", "Q", "soft", "hard"):
-        expected, found = (
-            getattr(one_pass(r, theta, -2.0, backend=backend)[0], name) for r in (rows, kept)
-        )
-        assert_allclose(found, expected, atol=1e-10)
-
-
-def test_a_search_among_many_landmarks_is_worth_storing():
-    x, many = draw(50, 50, 1000, 5, 30, np.float32)
-    rows = make_rows([x], [many], None, 1)
-    assert not store.has_maps(store.Storage("auto").all_rows(rows, 10))
-    fused, visit = store.pass_costs(rows, 10)
-    assert fused - visit > 2 * 50 * 1000
-
-
-def test_a_view_keeps_its_landmarks():
-    x, landmarks = draw(50, 3, 10, 2, 4, np.float64)
-    rows = make_rows([x, x], [None, landmarks], None, 1)
-    assert shifted_features(rows.view(1)).shape == (50, 4) and shifted_features(
-        rows.view(0)
-    ).shape == (50, 3)
 
 
 def test_the_core_refuses_landmarks_that_do_not_fit():

@@ -6,7 +6,6 @@ import sys
 import numpy as np
 import pytest
 from conventions import weight_and_sparse_failures
-from internals import config
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize
 from sklearn.base import clone
@@ -165,9 +164,8 @@ def test_landmarks_make_it_a_method_for_many_rows():
     assert adjusted_rand_score(y, model.labels_) > 0.9
 
 
-def test_a_programme_beyond_the_memory_is_refused(views, monkeypatch):
-    monkeypatch.setattr(config, "available_memory", lambda: 125 * 3 * 90**2 - 1)
-    monkeypatch.setattr(config, "_SMALL", 0)
+def test_a_programme_beyond_the_memory_is_refused(views, memory):
+    memory(125 * 3 * 90**2 - 1)
     model = LMKKM(4, random_state=0)
     with pytest.raises(MemoryError, match="^X has 90 rows to learn on: .* Take n_landmarks"):
         model.fit(views[0])

@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from internals import Assignment, Need, Unit, add, hard_passes, make_rows, one_pass, remove, step
+from internals import Assignment, Need, Unit, add, make_rows, one_pass, remove, step
 from sklearn.preprocessing import normalize
 
 from rffpk import Annealing, PowerKMeans, _core, _reference
@@ -127,16 +127,16 @@ def test_rows_that_bounds_decide_keep_their_labels(monkeypatch, dtype, weighted,
     weight = np.linspace(0.5, 2, len(X)).astype(dtype) if weighted else None
     rows, random = rows_with(X, weight, unit), np.random.default_rng(0)
     theta, visited, plain, bounded = rows_of(rows)[:k], [], None, None
-    visit = hard_passes._visit
+    near_pass = _core.near_pass
 
-    def watched(rows, *given):
-        visited.append(rows.n)
-        return visit(rows, *given)
+    def watched(x, *given):
+        visited.append(len(x))
+        return near_pass(x, *given)
 
     for turn in range(25):
         sums, plain = step(rows, theta, plain, Need())
         with monkeypatch.context() as patch:
-            patch.setattr(hard_passes, "_visit", watched)
+            patch.setattr(_core, "near_pass", watched)
             same, bounded = step(rows, theta, bounded, Need(bounded=True))
         np.testing.assert_array_equal(plain.labels, bounded.labels)
         np.testing.assert_array_equal(sums.G, same.G)
@@ -240,9 +240,8 @@ def test_rows_are_compared_with_all_centroids_while_near_ones_miss_the_nearest(a
 
 
 @pytest.fixture
-def always(monkeypatch):
-    monkeypatch.setattr(hard_passes, "LEAST_WORK", 1)
-    monkeypatch.setattr(hard_passes, "LEAST_ROWS", 1)
+def always(limits):
+    limits(near_work=1, bounds_rows=1)
 
 
 @pytest.mark.few(1)
@@ -261,20 +260,20 @@ def test_a_fit_ends_at_the_nearest_centroids(always, parameters):
 @pytest.mark.few(2)
 @pytest.mark.parametrize("metric", ["euclidean", "cosine"])
 @pytest.mark.parametrize("apart", [1.0, 0.6, 0.3])
-def test_objectives_are_as_low_as_those_of_all_centroids(monkeypatch, always, metric, apart):
+def test_objectives_are_as_low_as_those_of_all_centroids(limits, always, metric, apart):
     X, new = clustered(apart=apart), partial(PowerKMeans, 120, metric=metric, random_state=0)
     ours = new().fit(X).inertia_
-    monkeypatch.setattr(hard_passes, "LEAST_WORK", math.inf)
+    limits(near_work=math.inf)
     assert ours <= 1.01 * new().fit(X).inertia_
 
 
 @pytest.mark.parametrize("part", [0.9, 1.05, 1.3, 1.6])
 @pytest.mark.parametrize("sample", [None, 2000])
-def test_fits_on_both_sides_of_the_least_work(monkeypatch, part, sample):
+def test_fits_on_both_sides_of_the_least_work(limits, part, sample):
     """Of separated clusters, whose centroids hardly move once they are found, with the least work
     between that of a pass over k centroids and that over those which swaps add to them."""
     X, k = clustered(3000, 10, 100, apart=50), 100
-    monkeypatch.setattr(hard_passes, "LEAST_WORK", int(part * k * X.size))
+    limits(near_work=int(part * k * X.size))
     model = PowerKMeans(k, sample=sample, random_state=0).fit(X)
     np.testing.assert_array_equal(model.predict(X), model.labels_)
 

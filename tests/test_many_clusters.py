@@ -4,16 +4,7 @@ import numpy as np
 import pytest
 from conventions import ip_rff_mkpkm
 from default_fits import fit
-from internals import (
-    MANY,
-    _accepted,
-    count_distinct,
-    hard_passes,
-    make_rows,
-    merged_centroids,
-    seed_centroids,
-    sparse_rows,
-)
+from internals import make_rows, merged_centroids, seed_centroids, sparse_rows
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
 from scipy.spatial.distance import cdist
@@ -25,8 +16,11 @@ from rffpk import (
     Annealing,
     PowerKMeans,
     RFFKernelPowerKMeans,
+    _core,
     _reference,
 )
+
+MANY = 100  # from so many clusters on initial centroids are drawn, and swapped, in batches
 
 
 def mixture(n, k, d=8, seed=0):
@@ -37,25 +31,6 @@ def mixture(n, k, d=8, seed=0):
 
 def cost(X, centers):
     return ((X[:, None] - centers) ** 2).sum(axis=2).min(axis=1).sum()
-
-
-@pytest.mark.exhaustive
-def test_a_batch_of_initial_centroids_has_the_distribution_of_single_draws():
-    """Rows at 0, 1 and 3 after one at 0: the second draw is 3 with probability 9/10, and what
-    remains decides the third one. Two rows drawn at once and accepted have the same frequencies."""
-    X = np.array([[1.0], [3.0]])
-    least = np.array([1.0, 9.0])  # squared distances to the first centroid, 0
-    random = np.random.default_rng(0)
-    pairs = random.choice(2, (20_000, 2), p=least / least.sum())
-    first_kept = second_kept = 0
-    for pair in pairs[pairs[:, 0] == 1]:  # the first draw is 3, where 4 of 1 would remain, capped
-        mask = _accepted(X[pair], least[pair], random.uniform(size=2))
-        assert mask[0]
-        first_kept += 1
-        second_kept += mask[1]
-        assert not (pair[1] == 1 and mask[1])  # the same row again
-    # the row at 1 keeps its cost of 1, min(1, 4), so it is accepted whenever it is drawn
-    assert second_kept / first_kept == pytest.approx(0.1, abs=0.01)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -129,9 +104,9 @@ def test_merged_centroids_are_those_of_the_clusters(weighted, sparse):
 
 
 @pytest.mark.parametrize("least_work", [0, np.inf], ids=["near", "all"])
-def test_clusters_of_few_rows_in_many_columns_have_merged_centroids(least_work, monkeypatch):
+def test_clusters_of_few_rows_in_many_columns_have_merged_centroids(least_work, limits):
     """There rows of other clusters are hardly farther from a row than those of its own."""
-    monkeypatch.setattr(hard_passes, "LEAST_WORK", least_work)
+    limits(near_work=least_work)
     found, y = 0, np.repeat(np.arange(40), [300] * 10 + [8] * 30)
     for seed in range(5):
         random = np.random.RandomState(seed)
@@ -151,8 +126,8 @@ def test_few_rows_are_not_merged():
     assert len(np.unique(model.labels_)) == 100
 
 
-def test_a_sample_may_store_features_that_all_rows_compute(monkeypatch):
-    monkeypatch.setattr(hard_passes, "LEAST_WORK", 1)
+def test_a_sample_may_store_features_that_all_rows_compute(limits):
+    limits(near_work=1)
     X = mixture(6000, MANY)
     model = RFFKernelPowerKMeans(MANY, n_frequencies=16, sample=2000, random_state=0)
     model.set_params(cache=2000 * 32 * 8).fit(X)
@@ -195,8 +170,8 @@ def test_distinct_centroids_are_counted_as_by_the_twin():
     theta[400:450] = theta[:50]
     theta[450:] = theta[50:100] + 1e-5
     for close in (0.0, 1e-12, 1e-8, 1.0, 100.0):
-        assert count_distinct(theta, close) == _reference.count_distinct(theta, close)
-    assert count_distinct(theta, 1e-8) == 400
+        assert _core.count_distinct(theta, close) == _reference.count_distinct(theta, close)
+    assert _core.count_distinct(theta, 1e-8) == 400
 
 
 @pytest.mark.parametrize(
@@ -230,3 +205,13 @@ def test_the_last_exponent_does_not_depend_on_rows_without_weight():
 @pytest.mark.parametrize("seed", [*range(60), 99])
 def test_default_fits_on_both_sides_of_the_sizes_of_near_lists(seed):
     assert fit(seed) is None
+
+
+def test_centroids_that_are_equally_near_each_other():
+    """Of centroids on a grid many have as near a neighbour as the last that a row is compared
+    with."""
+    grid = np.stack(np.meshgrid(np.arange(50.0), np.arange(50.0)), axis=-1).reshape(-1, 2)
+    X = np.repeat(grid, 24, axis=0)
+    model = PowerKMeans(2500, random_state=0, init=grid + 0.25, max_iter=9).fit(X)
+    assert model.inertia_ == 0
+    np.testing.assert_array_equal(np.bincount(model.labels_), 24)

@@ -3,17 +3,18 @@
 from dataclasses import replace
 
 import numpy as np
+import oracles
 import pytest
-from internals import Fourier, decompositions, make_rows, one_pass, power_constant, shifted_features
 from numpy.testing import assert_allclose
+from passes import make_rows, one_pass, power_constant, shifted_features
 
-from rffpk import RandomFourierFeatures
+from rffpk import RandomFourierFeatures, RFFMultiKernelPowerKMeans
 
 
 def two_views(n, weight):
     random = np.random.default_rng(0)
     xs = [random.standard_normal((n, d)) * np.linspace(0.3, 2, d) for d in (3, 5)]
-    maps = [None, Fourier(random.standard_normal((5, 4)))]
+    maps = [None, random.standard_normal((5, 4))]
     return make_rows(xs, maps, random.uniform(0.5, 2, n) if weight else None, 1)
 
 
@@ -78,14 +79,26 @@ def test_blocks_of_orthogonal_frequencies_have_a_variance_of_three_over_d_plus_t
     assert_allclose(blocks.var() / independent, 3 / (d + 2), rtol=0.1)
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_the_critical_exponent_of_views_is_where_a_small_perturbation_stops_growing():
     """Section 8: the views side by side, scaled with the square roots of their weights."""
-    rows = replace(two_views(300, weight=True), alpha=np.array([0.2, 0.8]))
-    largest = 1 / (2 * (1 - decompositions.exponent_of_rows(rows)))
-    delta, s = np.random.default_rng(2).standard_normal((3, len(rows.shift))), -2.0
+    random = np.random.default_rng(0)
+    xs, p = [random.standard_normal((300, d)) for d in (3, 6)], random.uniform(0.5, 2, 300)
+    model = RFFMultiKernelPowerKMeans(
+        3, kernels=["linear", ("rbf", 0.1)], n_frequencies=4, typicality=None, random_state=0
+    )
+    critical = oracles.first_exponent(model, xs, sample_weight=p)
+    model.set_params(max_iter=1).fit(xs, sample_weight=p)
+    omega = model.feature_maps_[1].frequencies_
+    rows, s = make_rows(xs, [None, omega], p), -2.0
+    assert_allclose(
+        critical, oracles.critical_exponent(rows.scaled(shifted_features(rows)), p), rtol=1e-5
+    )
+    assert critical < -0.5
+    delta = np.random.default_rng(2).standard_normal((3, len(rows.shift)))
     for _ in range(300):
         delta *= 1e-7 / np.linalg.norm(rows.scaled(delta - delta.mean(axis=0)))
         moved = rows.centroids(one_pass(rows, delta, s)[0], delta)
         delta = moved - moved.mean(axis=0)
         growth = np.linalg.norm(rows.scaled(delta)) / 1e-7
-    assert_allclose(growth, 2 * (1 - s) * largest, rtol=1e-5)
+    assert_allclose(growth, (1 - s) / (1 - critical), rtol=1e-5)

@@ -87,6 +87,14 @@ def test_the_exponent_follows_from_the_effective_dimension_of_the_clusters(weigh
     assert_allclose(given.fit(X @ X.T, sample_weight=weight).membership_exponent_, expected)
 
 
+def test_the_exponent_of_few_rows_of_many_features_is_that_of_their_vectors():
+    rows = np.random.default_rng(0).standard_normal((150, 400)) / (1 + np.arange(400))
+    rows[:, :4] += X
+    model = rffpk.PowerKMeans(4, random_state=0).fit(rows)
+    expected = exponent(rows - model.cluster_centers_[model.labels_])
+    assert_allclose(model.membership_exponent_, expected, rtol=1e-6)
+
+
 def test_views_are_weighted_as_distances_are():
     model = rffpk.RFFMultiKernelPowerKMeans(
         4, kernels="linear", typicality=None, random_state=0

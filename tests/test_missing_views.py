@@ -12,24 +12,8 @@ import pytest
 from conventions import ip_rff_mkpkm
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from internals import (
-    LEAST_VIEW_WEIGHT,
-    Fourier,
-    Rows,
-    coverage,
-    critical_exponent,
-    make_rows,
-    one_pass,
-    present_bits,
-    shifted_features,
-    take_steps,
-    there_of,
-    total_variance,
-    typical_critical_exponent,
-    view_penalty,
-    view_weights,
-)
 from numpy.testing import assert_allclose, assert_array_equal
+from passes import make_rows, one_pass, shifted_features, take_steps
 from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
@@ -129,32 +113,43 @@ def test_the_objective_never_rises_on_random_masks(n, widths, share, entropy, ty
     assert_never_rises(model)
 
 
-def minimum(costs, coverage, entropy, random):
-    """The least of sum_l alpha_l c_l + lambda sum_l pi_l alpha_l log(...) among random weights."""
-    alpha = random.dirichlet(np.ones(len(costs)), 500) / coverage
-    penalties = [view_penalty(each, entropy, coverage) for each in alpha]
-    return (alpha @ costs + penalties).min()
+@pytest.mark.parametrize("typical", [True, False])
+@pytest.mark.parametrize("entropy", [0.03, 1.0, 10.0])
+def test_view_weights_minimise_their_part_of_the_objective(backend, typical, entropy):
+    """sum_l alpha_l c_l + lambda sum_l pi_l alpha_l log(...) with sum_l pi_l alpha_l = 1."""
+    rows, theta = masked_rows(np.dtype(float), typical)
+    entropy *= rows.total_weight
+    moved = take_steps(rows, theta, -2.0, variance=1.0, tol=-1.0, most=1, close=(0.0, 0.0),
+                       entropy=entropy)  # fmt: skip
+    sums, pi, edges = moved.sums, rows.coverage, np.cumsum([0, *rows.widths[:-1]])
+    squares = np.add.reduceat(sums.N**2, edges, axis=1)
+    costs = 5**0.5 * (sums.Q - squares / sums.G).sum(axis=0)
+    if typical:
+        costs += 5**0.5 * sums.E * rows.eta
+
+    def objective(alpha):
+        return alpha @ costs + entropy * (pi * alpha) @ np.log(alpha * pi.sum())
+
+    alpha = moved.alphas[1]
+    assert_allclose(pi @ alpha, 1)
+    others = np.random.default_rng(0).dirichlet(np.ones(3), 500) / pi
+    others = np.vstack([others, alpha + 1e-3 * (others - alpha)])
+    assert objective(alpha) < min(map(objective, others))
+    penalty = objective(rows.alpha) - rows.alpha @ costs
+    assert_allclose(moved.steps[0].penalty, penalty, atol=1e-9)
 
 
-@given(st.integers(1, 4), st.floats(0.01, 10), st.integers(0, 2**31))
-@settings(max_examples=20)
-def test_view_weights_minimise_their_part_of_the_objective(L, entropy, seed):
-    random = np.random.default_rng(seed)
-    costs, coverage = random.exponential(size=L), random.uniform(0.1, 1, L)
-    alpha = view_weights(costs, 1.0, entropy, coverage)
-    assert_allclose(coverage @ alpha, 1)
-    value = alpha @ costs + view_penalty(alpha, entropy, coverage)
-    assert value <= minimum(costs, coverage, entropy, random) + 1e-9
-    plain = view_weights(costs, 1.0, entropy)
-    assert_allclose(view_weights(costs, 1.0, entropy, np.ones(L)), plain, atol=LEAST_VIEW_WEIGHT)
-
-
-@pytest.mark.parametrize("rows", [1, 2, 3, 5])
-def test_view_weights_have_a_least_one(rows):
-    coverage = np.linspace(0.2, 1, rows + 1)
-    alpha = view_weights(1e6 * np.arange(rows + 1.0), 1.0, 1.0, coverage)
-    assert_allclose(coverage @ alpha, 1)
-    assert_array_equal(alpha[1:], LEAST_VIEW_WEIGHT)
+@pytest.mark.parametrize("scale", [1e3, 1e6])
+def test_view_weights_have_a_least_one(backend, scale):
+    """With less, float32 would not hold the distances of a row that has no other view."""
+    rows, theta = masked_rows(np.dtype(float), False)
+    rows = replace(rows, xs=[rows.xs[0], scale * rows.xs[0], 2 * scale * rows.xs[0]],
+                   maps=[None] * 3, shifts=[np.zeros(4)] * 3)  # fmt: skip
+    rows = with_bits(rows)
+    moved = take_steps(rows, np.tile(theta[:, :4], 3), -2.0, variance=1.0, tol=-1.0, most=1,
+                       close=(0.0, 0.0), entropy=1e-3)  # fmt: skip
+    assert_allclose(moved.alphas[1] @ rows.coverage, 1, rtol=1e-12)
+    assert_array_equal(moved.alphas[1][1:], 1e-9)
 
 
 # ---- formulas -----------------------------------------------------------------------------------
@@ -204,15 +199,22 @@ def test_the_objective_is_that_of_the_formula(views, kernels, possibilistic):
     assert_array_equal(model.labels_, seen.argmin(axis=1))
 
 
+def with_bits(rows):
+    """The rows with the views that they have, and equal view weights."""
+    has = ~np.stack([np.isnan(x[:, 0]) for x in rows.xs], axis=1)
+    coverage = rows.weight.astype(float) @ has / rows.total_weight
+    present = np.packbits(has, axis=1, bitorder="little")
+    alpha = np.full(len(rows.xs), 1 / coverage.sum())
+    return replace(rows, present=present, coverage=coverage, alpha=alpha)
+
+
 def masked_rows(dtype, typical, n=700):
     random = np.random.default_rng(0)
     xs = [(random.standard_normal((n, d)) + 3 * random.integers(0, 3, (n, 1))) for d in (4, 7, 2)]
     xs = without([x.astype(dtype) for x in xs], lacking(n, 3, 0.4))
-    maps = [None, Fourier(random.standard_normal((7, 9)).astype(dtype)), None]
-    weight = random.uniform(1, 4, n)
+    maps = [None, random.standard_normal((7, 9)).astype(dtype), None]
     shifts = [np.zeros(F, dtype) for F in (4, 18, 2)]
-    rows = make_rows(xs, maps, weight, 1, shifts, present_bits(xs))
-    rows = rows.with_coverage(coverage([there_of(x, weight) for x in xs], weight.sum(), 5))
+    rows = with_bits(make_rows(xs, maps, random.uniform(1, 4, n), 1, shifts))
     rows = replace(rows, eta=np.array([2.0, 0.5, 3.0]), m=1.7) if typical else rows
     return rows, shifted_features(rows)[:5].astype(float)
 
@@ -221,10 +223,9 @@ def masked_rows(dtype, typical, n=700):
 @pytest.mark.parametrize("typical", [True, False])
 def test_steps_are_those_of_the_twin(dtype, typical, s):
     rows, theta = masked_rows(dtype, typical)
-    variance = total_variance(rows)
     found, expected = (
         take_steps(
-            rows, theta, s, variance=variance, tol=-1.0, most=6, close=(1e-8, 1e-12),
+            rows, theta, s, variance=rows.variance, tol=-1.0, most=6, close=(1e-8, 1e-12),
             entropy=0.5 * rows.total_weight, backend=name,
         )
         for name in ("core", "numpy")
@@ -238,30 +239,25 @@ def test_steps_are_those_of_the_twin(dtype, typical, s):
     assert np.ptp(found.alphas[-1]) > 0.01
 
 
-@pytest.mark.parametrize("typical", [True, False])
-def test_the_critical_exponent_is_where_the_merged_state_loses_its_stability(typical):
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("typicality", [None, Typicality(eta=20.0, m=3.0)])
+def test_the_critical_exponent_is_where_the_merged_state_loses_its_stability(typicality):
     """Centroids near the mean return to it above the exponent, and part below it."""
     random = np.random.default_rng(0)
     xs = without([random.standard_normal((700, d)) for d in (5, 7, 3)], lacking(700, 3, 0.4))
-    shifts, weight = [np.zeros(d) for d in (5, 7, 3)], random.uniform(1, 4, 700)
-    rows = make_rows(xs, [None] * 3, weight, 1, shifts, present_bits(xs))
-    rows = replace(rows, alpha=np.array([0.5, 1.0, 0.7]))
-    if typical:
-        rows = replace(rows, eta=np.array([9.0, 14.0, 4.0]), m=1.7)
+    weight = random.uniform(1, 4, 700)
+    model = model_of(kernels="linear", typicality=typicality)
+    s = oracles.first_exponent(model, xs, sample_weight=weight)
+    assert s < -0.5
+    rows = with_bits(make_rows(xs, [None] * 3, weight, 1, [np.zeros(d) for d in (5, 7, 3)]))
+    if typicality is not None:
+        rows = replace(rows, eta=np.full(3, typicality.eta), m=typicality.m)
+    merged, start = np.zeros((1, 15)), 1e-4 * np.random.default_rng(0).standard_normal(15)
     for _ in range(50):  # the merged state, which depends on the typicalities
-        sums, _ = one_pass(rows, np.zeros((1, len(rows.shift))), -1.0)
-        rows = replace(rows, shifts=[s + p for s, p in zip(
-            rows.shifts, np.split(sums.mean(), np.cumsum(rows.widths)[:-1]))])  # fmt: skip
-    z, present = rows.scaled(shifted_features(rows)), rows.present_features()
-    if typical:
-        eta = rows.combined(rows.eta)[:, 0]
-        s = typical_critical_exponent(z, rows.weight, eta, rows.m, present)
-    else:
-        s = critical_exponent(z, rows.weight, present)
-    start = np.array([1e-4, -1e-4])[:, None] * np.random.default_rng(0).standard_normal(z.shape[1])
+        merged = rows.centroids(one_pass(rows, merged, -1.0)[0], merged)
     sizes = {}
     for factor in (0.9, 1.1):
-        theta = start
+        theta = merged + np.stack([start, -start])
         for _ in range(1000):
             theta = rows.centroids(one_pass(rows, theta, factor * s)[0], theta)
         sizes[factor] = np.abs(theta[0] - theta[1]).max()
@@ -498,12 +494,3 @@ def test_weights_of_zero_do_not_count(complete):
     outside = without(complete[0], np.c_[np.arange(N) > 470, np.zeros((N, 2), dtype=bool)])
     model = model_of().fit(outside, sample_weight=np.arange(N) <= 470)
     assert np.isfinite(model.cluster_centers_).all()
-
-
-def test_rows_of_a_view_are_those_that_have_it(views):
-    rows = make_rows(views, [None] * 3, np.arange(1.0, N + 1), 1, None, present_bits(views))
-    for number, x in enumerate(views):
-        there = ~np.isnan(x[:, 0])
-        assert_array_equal(rows.view(number).xs[0], x[there])
-        assert_allclose(rows.shifts[number], np.average(x[there], 0, np.arange(1.0, N + 1)[there]))
-    assert isinstance(rows, Rows)

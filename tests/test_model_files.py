@@ -19,7 +19,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from conventions import ip_rff_mkpkm
-from internals import tensor_files
 from numpy.testing import assert_array_equal
 from scipy.sparse import csr_array
 from sklearn.cluster import KMeans
@@ -229,7 +228,7 @@ def test_what_cannot_be_stored_is_named_before_anything_is_written(message, tmp_
 
 
 @pytest.mark.promise("Files", "A save that fails leaves the file that was there.")
-def test_a_save_that_fails_leaves_the_file_that_was_there(tmp_path, monkeypatch):
+def test_a_save_that_fails_leaves_the_file_that_was_there(tmp_path, monkeypatch, limits):
     path = tmp_path / "model"
     path.write_text("before")
 
@@ -241,7 +240,7 @@ def test_a_save_that_fails_leaves_the_file_that_was_there(tmp_path, monkeypatch)
         with pytest.raises(OSError, match="no space"):
             rffpk.PowerKMeans(2).save(path)
     assert path.read_text() == "before" and [*tmp_path.iterdir()] == [path]
-    monkeypatch.setattr(tensor_files, "MAX_HEADER", 100)
+    limits(header_bytes=100)
     with pytest.raises(ValueError, match="must have at most 100: delete history_"):
         rffpk.PowerKMeans(2).save(path)
     assert path.read_text() == "before"

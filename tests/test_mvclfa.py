@@ -5,8 +5,8 @@ import itertools
 import numpy as np
 import pytest
 from conventions import weight_and_sparse_failures
-from internals import procrustes
 from numpy.testing import assert_allclose, assert_array_equal
+from oracles import procrustes
 from scipy.linalg import polar
 from sklearn.base import clone
 from sklearn.metrics import adjusted_rand_score

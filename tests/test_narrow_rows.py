@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from internals import NarrowRows, feature_steps, hard_passes, narrow_rows
+from internals import NarrowRows
 
 import rffpk
 from rffpk import Annealing, FuzzyCMeans, PowerKMeans, RFFKernelPowerKMeans, _core, _reference
@@ -102,21 +102,21 @@ def as_given(small):
 @pytest.mark.parametrize("dtype", TYPES)
 @pytest.mark.parametrize("metric", ["euclidean", "cosine"])
 @pytest.mark.parametrize("bounded", [False, True])
-def test_a_fit_of_many_clusters_has_the_bits_of_one_to_float32(monkeypatch, dtype, metric, bounded):
+def test_a_fit_of_many_clusters_has_the_bits_of_one_to_float32(
+    monkeypatch, dtype, metric, bounded, limits
+):
     """Rows are compared with few of the centroids, or left out of passes by bounds."""
-    monkeypatch.setattr(hard_passes, "LEAST_WORK", 1)
+    limits(near_work=1)
     if bounded:
-        monkeypatch.setattr(hard_passes, "LEAST_WORK", math.inf)
-        monkeypatch.setattr(hard_passes, "LEAST_ROWS", 1)
-        monkeypatch.setattr(hard_passes, "_COST", 0.0)
-    module, name = (feature_steps, "settling_pass") if bounded else (hard_passes, "_visit")
-    seen, visit = set(), getattr(module, name)
+        limits(near_work=math.inf, bounds_rows=1, bounds_cost=0.0)
+    name = "fused_pass" if bounded else "near_pass"
+    seen, visit = set(), getattr(_core, name)
 
-    def watched(rows, *args):
-        seen.add(type(rows.xs[0]))
-        return visit(rows, *args)
+    def watched(x, *given, **options):
+        seen.add(type(x[0] if bounded else x))
+        return visit(x, *given, **options)
 
-    monkeypatch.setattr(module, name, watched)
+    monkeypatch.setattr(_core, name, watched)
     small, x = rows_of(dtype, (5000, 16))
     new = partial(PowerKMeans, 100, metric=metric, sample=2500, tol=0, **FAST)
     first, second = new(n_jobs=2).fit(as_given(small)), new(n_jobs=1).fit(x)
@@ -130,8 +130,8 @@ def test_a_fit_of_many_clusters_has_the_bits_of_one_to_float32(monkeypatch, dtyp
 @pytest.mark.few(1)
 @pytest.mark.parametrize("dtype", [np.float16, np.uint8])
 @pytest.mark.parametrize("k, metric", [(4, "euclidean"), (100, "euclidean"), (100, "cosine")])
-def test_sources_files_and_batches_of_small_numbers(monkeypatch, dtype, k, metric, tmp_path):
-    monkeypatch.setattr(hard_passes, "LEAST_WORK", 1)
+def test_sources_files_and_batches_of_small_numbers(limits, dtype, k, metric, tmp_path):
+    limits(near_work=1)
     small, x = rows_of(dtype, (12_000, 4))
     new = partial(PowerKMeans, k, metric=metric, sample=2000, **FAST)
     model = new().fit(x)
@@ -172,7 +172,6 @@ def test_bfloat16_of_ml_dtypes():
     ml_dtypes = pytest.importorskip("ml_dtypes")
     small, x = rows_of("bfloat16", (500, 4))
     given = as_given(small)
-    assert np.shares_memory(narrow_rows(given).stored, given)
     new = partial(PowerKMeans, 4, **FAST)
     assert np.array_equal(new().fit(given).cluster_centers_, new().fit(x).cluster_centers_)
     large = (x * 1e30).astype(ml_dtypes.bfloat16)

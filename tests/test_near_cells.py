@@ -142,8 +142,8 @@ def test_few_rows_are_all_compared_and_of_many_most_neighbours_are_found(n, d, a
     assert recall(index, nodes, rows) >= (1 - 1e-9 if n < 20_000 else least)
 
 
-def test_sparse_rows_few_columns_and_many_neighbours_have_no_cells(monkeypatch):
-    monkeypatch.setattr(neighbours_module, "_CELL_LANDMARKS", 500)
+def test_sparse_rows_few_columns_and_many_neighbours_have_no_cells(limits):
+    limits(landmark_cells=500)
     few, many = gaussians(600, 4), gaussians(600, 5)
     for nodes, there in ((few, False), (many, True), (sparse_rows(csr_array(many)), False)):
         found = mutual_neighbours(nodes, np.ones(600), COUNT, 1)[0]
@@ -154,9 +154,8 @@ def test_sparse_rows_few_columns_and_many_neighbours_have_no_cells(monkeypatch):
         assert isinstance(found.cells, NearCells) == there
 
 
-def test_rows_whose_cells_have_too_few_points_are_compared_with_all(monkeypatch):
-    monkeypatch.setattr(neighbours_module, "_CELL_LANDMARKS", 500)
-    monkeypatch.setattr("rffpk.maps.near_cells._VISITS", 1)
+def test_rows_whose_cells_have_too_few_points_are_compared_with_all(limits):
+    limits(landmark_cells=500, cell_visits=1)
     nodes = gaussians(3000, 6)
     found = mutual_neighbours(nodes, np.ones(3000), NeighbourCount(700), 1)[0]
     exact = neighbours_module.replace(found, cells=None)
@@ -164,8 +163,8 @@ def test_rows_whose_cells_have_too_few_points_are_compared_with_all(monkeypatch)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_fits_with_cells_find_the_clusters_and_predict_their_labels(monkeypatch, tmp_path, dtype):
-    monkeypatch.setattr(neighbours_module, "_CELL_LANDMARKS", 3000)
+def test_fits_with_cells_find_the_clusters_and_predict_their_labels(limits, tmp_path, dtype):
+    limits(landmark_cells=3000)
     X, y = make_blobs(4000, 12, centers=5, random_state=0)
     X = X.astype(dtype)
     models = [DiffusionPowerKMeans(5, random_state=0, n_jobs=jobs).fit(X) for jobs in (1, 3)]
@@ -180,8 +179,8 @@ def test_fits_with_cells_find_the_clusters_and_predict_their_labels(monkeypatch,
     assert_array_equal(loaded.transform(new), models[1].transform(new))
 
 
-def test_maps_have_the_same_bits_for_any_number_of_threads(monkeypatch):
-    monkeypatch.setattr(neighbours_module, "_CELL_LANDMARKS", 3000)
+def test_maps_have_the_same_bits_for_any_number_of_threads(limits):
+    limits(landmark_cells=3000)
     X = gaussians(3500, 70, apart=0.5)
     first, other = (DiffusionMap(3, random_state=0, n_jobs=jobs) for jobs in (1, 3))
     assert_array_equal(first.fit_transform(X), other.fit_transform(X))
@@ -189,8 +188,8 @@ def test_maps_have_the_same_bits_for_any_number_of_threads(monkeypatch):
     assert_array_equal(first.transform(X[:7]), other.transform(X)[:7])
 
 
-def test_distances_that_overflow_or_underflow_are_named(monkeypatch):
-    monkeypatch.setattr(neighbours_module, "_CELL_LANDMARKS", 500)
+def test_distances_that_overflow_or_underflow_are_named(limits):
+    limits(landmark_cells=500)
     X = gaussians(3000, 6)
     for scale, word in ((1e160, "overflow"), (1e-170, "underflow")):
         with pytest.raises(ValueError, match=word):
@@ -207,8 +206,8 @@ def test_neighbours_far_from_the_origin_are_found(d):
 
 @pytest.mark.parametrize("d", [6, 100])
 @pytest.mark.parametrize(("fitted", "new"), [(np.float32, np.float64), (np.float64, np.float32)])
-def test_rows_of_the_other_precision_have_the_same_features(monkeypatch, d, fitted, new):
-    monkeypatch.setattr(neighbours_module, "_CELL_LANDMARKS", 2000)
+def test_rows_of_the_other_precision_have_the_same_features(limits, d, fitted, new):
+    limits(landmark_cells=2000)
     X, x = gaussians(2500, d, apart=2.0), gaussians(200, d, apart=2.0, seed=1)
     model = DiffusionMap(3, time=10.0, random_state=0).fit(X.astype(fitted))
     features = model.transform(x.astype(new))

@@ -5,7 +5,6 @@ import pickle
 import numpy as np
 import pytest
 from conventions import ip_rff_mkpkm
-from internals import sample
 from numpy.testing import assert_array_equal
 from scipy.sparse import csr_array
 from sklearn.base import clone
@@ -247,8 +246,8 @@ def as_source(rows, pieces=7):
 
 
 @pytest.fixture
-def small_sample(monkeypatch):
-    monkeypatch.setattr(sample, "_SAMPLE_ROWS", 1000)
+def small_sample(limits):
+    limits(sample_rows=1000)
 
 
 @pytest.mark.parametrize("noise", ["auto", 0.1])
@@ -447,3 +446,21 @@ def test_noise_is_no_example_of_a_cluster():
     assert_array_equal(np.flatnonzero(model.labels_ == -1), [0, 1, 2])
     assert model.medoids(rows) > 2 and model.medoids(as_source(rows)) > 2
     assert PowerKMeans(1, random_state=0).fit(rows).medoids(rows) < 3
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_sparse_cluster_is_none_where_others_have_few_rows_at_their_rims(seed):
+    y = np.repeat([0, 1, 2], [300, 300, 100])
+    spread = np.array([1.0, 1.0, 3.0])[y][:, None]
+    centers = np.array([[0.0, 0.0], [60.0, 0.0], [20.0, 30.0]])
+    X = centers[y] + spread * np.random.default_rng(seed).normal(size=(700, 2))
+    labels = PowerKMeans(3, noise="auto", random_state=0).fit(X).labels_
+    assert np.mean(labels == -1) < 0.02
+
+
+def test_noise_is_found_in_float32_rows_far_from_the_origin():
+    X = make_blobs(300, 3, centers=4, cluster_std=0.5, random_state=1)[0]
+    noise = np.random.default_rng(0).uniform(-15, 15, (30, 3))
+    X = (np.vstack([X, noise]) + 3e5).astype(np.float32)
+    labels = PowerKMeans(4, noise="auto", random_state=0).fit(X).labels_
+    assert_array_equal(labels == -1, np.arange(330) >= 300)

@@ -4,9 +4,9 @@ import pickle
 import warnings
 
 import numpy as np
+import oracles
 import pandas as pd
 import pytest
-from internals import hard_weights, power_weights
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.datasets import make_blobs, make_moons
@@ -56,7 +56,10 @@ def sums_of_batch(model, s, X, weight):
     mapped = getattr(model, "feature_map_", None)
     phi = X if mapped is None else mapped.transform(X)
     d = ((phi[:, None] - model.cluster_centers_) ** 2).sum(axis=2)
-    v = weight[:, None] * (hard_weights(d) if np.isinf(s) else power_weights(d, s))[0]
+    v = np.eye(d.shape[1])[d.argmin(axis=1)]
+    if np.isfinite(s):
+        v = oracles.kpkm_weights(d, s) * d.shape[1] ** (1 / s)
+    v *= weight[:, None]
     return v.T @ phi, v.sum(axis=0)
 
 

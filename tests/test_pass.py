@@ -1,5 +1,6 @@
 """The fused pass: the compiled core against its twin, and both against the formulas."""
 
+import pickle
 import tracemalloc
 from dataclasses import replace
 
@@ -8,21 +9,20 @@ import oracles
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from internals import (
-    Fourier,
-    Landmarks,
-    check_rows,
-    is_hard,
-    make_rows,
-    one_pass,
-    pass_of_block,
-    power_constant,
-    shifted_features,
-    total_variance,
-)
 from numpy.testing import assert_allclose, assert_array_equal
+from passes import make_rows, one_pass, power_constant, shifted_features
+from sklearn.base import clone
 
-from rffpk import PowerKMeans, _core, _reference
+from rffpk import (
+    Annealing,
+    DiffusionMap,
+    PowerKMeans,
+    RandomFourierFeatures,
+    RFFKernelPowerKMeans,
+    RFFMultiKernelPowerKMeans,
+    _core,
+    _reference,
+)
 
 OUTPUTS = ("labels", "memberships", "distances", "nearest", "second", "features")
 
@@ -32,7 +32,7 @@ def problem(n, dims, k, dtype, seed=0, weighted=False, n_threads=1, spread=1.0):
     rng = np.random.default_rng(seed)
     xs = [rng.standard_normal((n, d)).astype(dtype) for d, _ in dims]
     omegas = [rng.standard_normal((d, D)).astype(dtype) for d, D in dims]
-    maps = [Fourier(omega) if omega.size else None for omega in omegas]
+    maps = [omega if omega.size else None for omega in omegas]
     weight = rng.uniform(0.1, 3, n) if weighted else None
     rows = make_rows(xs, maps, weight, n_threads)
     theta = spread * rng.standard_normal((k, len(rows.shift)))
@@ -81,6 +81,11 @@ def assert_same_pass(rows, theta, s):
     assert_close(picked, expected["nearest"], rows.dtype, square, 0, "labels")
 
 
+def unit_of(rows):
+    """The size of squared distances."""
+    return rows.variance if rows.n > 1 else 1.0
+
+
 shapes = st.tuples(
     st.integers(1, 600),
     st.lists(st.tuples(st.integers(1, 20), st.integers(0, 20)), min_size=1, max_size=3),
@@ -109,7 +114,7 @@ def test_core_agrees_with_its_twin_on_random_shapes(isa, dtype, shape, s, weight
 def test_core_agrees_with_its_twin_on_typicality(isa, dtype, shape, s, m, weighted, seed):
     n, dims, k = shape
     rows, theta = problem(n, dims, k, dtype, seed, weighted)
-    eta = np.random.default_rng(seed).uniform(0.3, 3, (k, len(dims))) * total_variance_or_one(rows)
+    eta = np.random.default_rng(seed).uniform(0.3, 3, (k, len(dims))) * unit_of(rows)
     assert_same_pass(replace(rows, eta=eta, m=m), theta, s)
 
 
@@ -134,12 +139,12 @@ def test_core_agrees_with_its_twin_on_missing_views(isa, dtype, shape, s, m, wei
     n, dims, k = shape
     rows, theta = problem(n, dims, k, dtype, seed, weighted)
     if m is not None:
-        eta = np.random.default_rng(seed).uniform(0.3, 3, len(dims)) * total_variance_or_one(rows)
+        eta = np.random.default_rng(seed).uniform(0.3, 3, len(dims)) * unit_of(rows)
         rows = replace(rows, eta=eta, m=m)
     rows, _ = without_some_views(rows, seed)
     assert_same_pass(rows, theta, s)
     results = [one_pass(replace(rows, n_threads=t), theta, s, want=OUTPUTS) for t in (1, 3)]
-    for a, b in zip(*([*sums.parts(), *out.values()] for sums, out in results)):
+    for a, b in zip(*([*sums, *out.values()] for sums, out in results)):
         assert_array_equal(a, b)
 
 
@@ -151,7 +156,7 @@ def test_any_number_of_views_may_be_missing(implementation, n_views):
     rows, has = without_some_views(replace(rows, eta=eta, m=1.5), seed=n_views)
     sums, out = one_pass(rows, theta, -2.0, want=OUTPUTS)
     spread = np.repeat(has, rows.widths, axis=1)
-    moments = [np.zeros_like(part) for part in sums.parts()[:4]]
+    moments = [np.zeros_like(part) for part in sums[:4]]
     for i in range(rows.n):
         views = np.flatnonzero(has[i])
         one = replace(rows.take(slice(i, i + 1)), present=None)
@@ -172,7 +177,7 @@ def test_any_number_of_views_may_be_missing(implementation, n_views):
             assert_allclose(out[name][i], found[name][0], rtol=1e-9, err_msg=name)
         assert_allclose(out["features"][i, spread[i]], found["features"][0])
     assert not out["features"][~spread].any()
-    for part, expected in zip(sums.parts(), moments):
+    for part, expected in zip(sums, moments):
         assert_allclose(part, expected, rtol=1e-9, atol=1e-9)
 
 
@@ -181,9 +186,9 @@ def test_any_number_of_views_may_be_missing(implementation, n_views):
 def test_missing_views_of_no_row_change_nothing(implementation, dtype, s, m):
     rows, theta = problem(700, [(3, 6), (4, 0)], 5, dtype, weighted=True)
     if m is not None:
-        rows = replace(rows, eta=total_variance(rows) * np.ones(2), m=m)
+        rows = replace(rows, eta=rows.variance * np.ones(2), m=m)
     plain, expected = one_pass(rows, theta, s, want=OUTPUTS)
-    all_there = replace(rows.with_coverage(np.ones(2)), alpha=rows.alpha)
+    all_there = replace(rows, present=np.full((rows.n, 1), 3, np.uint8))
     masked, found = one_pass(all_there, theta, s, want=OUTPUTS)
     assert_array_equal(masked.G[:, 0], masked.G[:, 1])
     assert_close(masked.N, plain.N, dtype, plain.G.sum(), s)
@@ -192,46 +197,20 @@ def test_missing_views_of_no_row_change_nothing(implementation, dtype, s, m):
     assert_close(found["nearest"], expected["nearest"], dtype, expected["distances"].max(), s)
 
 
-def received(array, offset):
-    """The array as a part of a message: read-only, at any address."""
-    return np.frombuffer(b"0" * offset + array.tobytes(), array.dtype, offset=offset).reshape(
-        array.shape
-    )
-
-
 @pytest.mark.parametrize("offset", range(1, 8))
-def test_arrays_may_be_parts_of_messages(dtype, offset):
-    random = np.random.default_rng(0)
-    rows, theta = problem(300, [(3, 6), (4, 0)], 5, dtype, weighted=True)
-    points, coordinates = (random.standard_normal((20, q)).astype(dtype) for q in (4, 3))
-    landmarks = Landmarks(points, 3, 0.5, coordinates)
-    rows = replace(
-        rows, maps=[rows.maps[0], landmarks], shifts=[rows.shifts[0], np.zeros(3, dtype)]
-    )
-    theta = theta[:, : len(rows.shift)]
-    there = replace(
-        rows,
-        xs=[received(x, offset) for x in rows.xs],
-        shifts=[received(shift, offset) for shift in rows.shifts],
-        alpha=received(rows.alpha, offset),
-        weight=received(rows.weight, offset),
-        maps=[
-            Fourier(received(rows.maps[0].frequencies, offset)),
-            replace(
-                landmarks,
-                points=received(points, offset),
-                coordinates=received(coordinates, offset),
-            ),
-        ],
-    )
-    expected, _ = one_pass(rows, theta, -2.0)
-    found, _ = pass_of_block(there, received(theta, offset), -2.0)
-    for part, same in zip(found.parts(), expected.parts()):
-        assert_array_equal(part, same)
-
-
-def total_variance_or_one(rows):
-    return total_variance(rows) if rows.n > 1 else 1.0
+@pytest.mark.parametrize("view", [RandomFourierFeatures(9), DiffusionMap(2, n_landmarks=20)])
+def test_arrays_of_a_model_may_be_parts_of_messages(dtype, offset, view):
+    """Read-only, at any address."""
+    X = np.random.default_rng(0).standard_normal((300, 4)).astype(dtype)
+    view = clone(view).set_params(random_state=0)
+    model = RFFMultiKernelPowerKMeans(3, kernels=["linear", view], random_state=0).fit([X, X])
+    parts = []
+    sent = pickle.dumps(model, protocol=5, buffer_callback=parts.append)
+    moved = [memoryview(b"0" * offset + part.raw().tobytes())[offset:] for part in parts]
+    received = pickle.loads(sent, buffers=moved)
+    assert not received.cluster_centers_.flags.aligned
+    assert_array_equal(received.transform([X, X]), model.transform([X, X]))
+    assert_array_equal(received.predict([X, X]), model.labels_)
 
 
 @pytest.mark.parametrize("m", [1.2, 1.5, 2.0, 3.0])
@@ -239,13 +218,13 @@ def test_typicality_is_that_of_the_paper(implementation, m):
     """One pass against the printed formulas: u of step 2, d~ of step 4, w of step 1."""
     rng = np.random.default_rng(0)
     rows, theta = problem(300, [(3, 6), (4, 0)], 5, np.float64, weighted=True)
-    eta = rng.uniform(0.5, 2, (5, 2)) * total_variance(rows)
+    eta = rng.uniform(0.5, 2, (5, 2)) * rows.variance
     rows = replace(rows, eta=eta, m=m)
     sums, out = one_pass(rows, theta, -3.0, want=("distances", "features", "nearest"))
     u, typical = oracles.typical_distances(out["distances"], eta @ rows.alpha, m)
-    w = oracles.kpkm_weights(typical, -3.0) * (rows.weight_unit * rows.weight)[:, None]
+    w = oracles.kpkm_weights(typical, -3.0) * rows.weight[:, None]
     c = power_constant(5, -3.0)
-    expected = oracles.power_mean(typical, -3.0) @ (rows.weight_unit * rows.weight)
+    expected = oracles.power_mean(typical, -3.0) @ rows.weight
     assert_allclose(sums.objective(-3.0), expected, rtol=1e-10)
     assert_allclose(c * sums.N, (w * u**m).T @ out["features"], rtol=1e-9, atol=1e-9)
     assert_allclose(c * sums.G, (w * u**m).sum(axis=0), rtol=1e-10)
@@ -300,7 +279,7 @@ def test_one_pass_is_one_iteration_of_the_paper(implementation, dtype, s):
     X, omega = rng.standard_normal((400, 5)), rng.standard_normal((5, 12))
     p = rng.uniform(0.5, 2, 400)
     X, omega = X.astype(dtype), omega.astype(dtype)
-    rows = make_rows([X], [Fourier(omega)], p, 2)
+    rows = make_rows([X], [omega], p, 2)
     phi = oracles.rff(X.astype(float), omega.astype(float))
     theta = phi[:6] + 0.01 * rng.standard_normal((6, 24))
     expected, objective = oracles.kpkm_step(phi, theta, s, p)
@@ -342,9 +321,9 @@ def test_one_pass_has_the_sums_of_the_hard_rule_and_the_power_means(
 ):
     rows, theta = problem(700, dims, k, dtype, weighted=True, n_threads=2)
     want = ("labels", "memberships", "nearest")
-    both, labels = pass_of_block(rows, theta, s, want=want, hard=True)
-    hard, expected = pass_of_block(rows, theta, -np.inf, want=want)
-    power, _ = pass_of_block(rows, theta, s)
+    both, labels = one_pass(rows, theta, s, want=want, both=True)
+    hard, expected = one_pass(rows, theta, -np.inf, want=want)
+    power, _ = one_pass(rows, theta, s)
     for name in ("N", "G", "Q", "hard"):
         assert_array_equal(getattr(both, name), getattr(hard, name))
     for name in want:
@@ -357,13 +336,13 @@ def test_view_costs_without_a_second_pass(implementation):
     sums, out = one_pass(rows, theta, -1.7, want=("distances",))
     d = out["distances"]
     w = oracles.kpkm_weights(d, -1.7) * power_constant(5, -1.7) ** -1
-    g = w * (rows.weight * rows.weight_unit)[:, None]
+    g = w * rows.weight[:, None]
     phi = shifted_features(rows)
     new = (g.T @ phi) / g.sum(axis=0)[:, None]
-    edges = np.cumsum([0, *sums.widths])
+    edges = np.cumsum([0, *rows.widths])
     for view, (a, b) in enumerate(zip(edges, edges[1:])):
         squared = ((phi[:, None, a:b] - new[None, :, a:b]) ** 2).sum(axis=2)
-        assert_allclose(sums.view_costs()[:, view], (g * squared).sum(axis=0), rtol=1e-9)
+        assert_allclose(sums.view_costs(rows.widths)[:, view], (g * squared).sum(axis=0), rtol=1e-9)
 
 
 @pytest.mark.promise(like="test_same_bits_for_any_number_of_jobs")
@@ -399,7 +378,7 @@ def test_rows_on_centroids_have_finite_weights(implementation, dtype, s):
     assert all(np.isfinite(a).all() for a in (sums.N, sums.G, sums.Q, *out.values()))
     assert (out["distances"] >= 0).all()
     assert_allclose(out["memberships"].sum(axis=1), 1, rtol=1e-5)
-    assert sums.soft <= 1e-3 * total_variance(rows) * rows.n
+    assert sums.soft <= 1e-3 * rows.variance * rows.n
 
 
 def test_a_large_bandwidth_in_float32_labels_as_in_float64(implementation):
@@ -410,7 +389,7 @@ def test_a_large_bandwidth_in_float32_labels_as_in_float64(implementation):
     omega = rng.standard_normal((10, 60)) / 1000
     labels, distances = [], []
     for dtype in (np.float64, np.float32):
-        rows = make_rows([X.astype(dtype)], [Fourier(omega.astype(dtype))], None, 1)
+        rows = make_rows([X.astype(dtype)], [omega.astype(dtype)], None, 1)
         theta = oracles.rff(X[:5], omega) - rows.shift.astype(np.float64)
         out = one_pass(rows, theta, -3.0, want=("labels", "distances"))[1]
         labels.append(out["labels"])
@@ -438,23 +417,26 @@ def test_weights_do_not_overflow_at_the_largest_exponent(implementation, k):
         assert_allclose(out["memberships"].sum(axis=1), 1, rtol=rounding)
 
 
-def test_the_hard_rule_takes_over_where_the_power_mean_loses_its_digits(backend):
-    assert not is_hard(-65536.0, np.float32) and is_hard(-65537.0, np.float32)
-    assert not is_hard(-1e13, np.float64) and is_hard(-np.inf, np.float64)
-    rows, theta = problem(100, [(3, 0)], 4, np.float32)
-    hard, _ = one_pass(rows, theta, -np.inf)
-    beyond, _ = one_pass(rows, theta, -1e6)
-    assert_array_equal(hard.N, beyond.N)
+@pytest.mark.parametrize(
+    "s, share, dtype",
+    [(-65536.0, 0.5, "f4"), (-65537.0, 1.0, "f4"), (-1e13, 0.5, "f8"), (-1e14, 1.0, "f8")],
+)
+def test_the_hard_rule_takes_over_where_the_power_mean_loses_its_digits(backend, s, share, dtype):
+    """Then one of two equally near centroids has a row whole."""
+    X = np.array([[-1], [-1], [1], [1]], dtype)
+    model = PowerKMeans(2, init=X[1:3], annealing=Annealing(end=s)).fit(X)
+    assert_array_equal(model.cluster_centers_, X[1:3])
+    assert_array_equal(model.predict_proba(0 * X[:1]), [[share, 1 - share]])
 
 
-def test_scaling_of_weights_scales_the_sums(backend, dtype):
-    rows, theta = problem(300, [(4, 5)], 3, dtype, weighted=True)
-    weight = rows.weight.astype(np.float64)
-    plain, _ = one_pass(make_rows(rows.xs, rows.maps, weight, 1), theta, -2.0)
+def test_scaling_of_weights_scales_the_objective(backend, dtype):
+    X, weight = np.random.default_rng(0).random((300, 4)).astype(dtype), np.linspace(0.1, 3, 300)
+    model = RFFKernelPowerKMeans(3, n_frequencies=5, random_state=0)
+    plain = clone(model).fit(X, sample_weight=weight)
     for factor in (2.0**100, 2.0**-140):
-        scaled, _ = one_pass(make_rows(rows.xs, rows.maps, weight * factor, 1), theta, -2.0)
-        assert_allclose(scaled.N / factor, plain.N, rtol=1e-12)
-        assert_allclose(scaled.soft / factor, plain.soft, rtol=1e-12)
+        scaled = clone(model).fit(X, sample_weight=weight * factor)
+        assert_array_equal(scaled.cluster_centers_, plain.cluster_centers_)
+        assert scaled.inertia_ == factor * plain.inertia_
 
 
 @pytest.mark.promise("Memory", "The memory of a pass does not grow with the rows.")
@@ -475,18 +457,20 @@ def test_memory_does_not_grow_with_the_rows():
     "Memory",
     "C-ordered float32 and float64 arrays are read in place, and no input is changed.",
 )
-def test_input_is_read_in_place_and_left_unchanged(tmp_path, dtype):
-    X = np.random.default_rng(0).standard_normal((3000, 5)).astype(dtype)
-    mapped = np.memmap(tmp_path / "x", dtype=dtype, mode="w+", shape=X.shape)
-    mapped[:] = X
-    mapped = np.memmap(tmp_path / "x", dtype=dtype, mode="r", shape=X.shape)
-    for array in (X, mapped):
-        assert np.shares_memory(check_rows(PowerKMeans(), array, reset=True), array)
-        assert make_rows([array], [None], None, 1).xs[0] is array
-    theta = np.eye(5)[:3]
-    expected, _ = one_pass(make_rows([X], [None], None, 2), theta, -2.0)
-    sums, _ = one_pass(make_rows([mapped], [None], None, 2), theta, -2.0)
-    assert_array_equal(sums.N, expected.N)
+def test_input_is_read_in_place_and_left_unchanged(tmp_path, dtype, limits):
+    limits(sample_rows=500)
+    X = np.random.default_rng(0).standard_normal((40_000, 64)).astype(dtype)
+    np.save(tmp_path / "X.npy", X)
+    mapped, kept, models = np.load(tmp_path / "X.npy", mmap_mode="r"), X.copy(), []
+    model = PowerKMeans(2, init=X[:2], annealing=Annealing(start=-1e9), sample=500)
+    for rows in (X, mapped):
+        tracemalloc.start()
+        models.append(clone(model).fit(rows))
+        models[-1].predict(rows)
+        assert tracemalloc.get_traced_memory()[1] < X.nbytes / 2
+        tracemalloc.stop()
+    assert_array_equal(X, kept)
+    assert_array_equal(models[0].cluster_centers_, models[1].cluster_centers_)
 
 
 def tight_groups(n, d, k, dtype):

@@ -1,12 +1,12 @@
 """Pictures: what is drawn, where, and how clusters differ."""
 
 import sys
+import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
 from conventions import ip_rff_mkpkm
-from internals import without
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csc_array, csr_array
 from sklearn.datasets import load_digits, make_blobs, make_moons
@@ -276,7 +276,7 @@ def test_rows_that_lack_a_view_are_drawn(k, ax):
 def test_equal_rows_are_drawn_at_one_place(convert, k, ax):
     rows = convert(np.ones((30, 7)))
     model = PowerKMeans(k, random_state=0)
-    with without(ConvergenceWarning):
+    with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
         plot.clusters(model.fit(rows), rows, ax=ax)
     assert_array_equal(ax.collections[0].get_offsets(), np.zeros((30, 2)))
 
@@ -284,14 +284,14 @@ def test_equal_rows_are_drawn_at_one_place(convert, k, ax):
 def test_distances_that_are_all_equal_are_drawn_at_one_place(ax):
     rows = [np.ones((30, 7)), np.ones((30, 2))]
     model = ip_rff_mkpkm(2, random_state=0)
-    with without(ConvergenceWarning):
+    with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
         plot.clusters(model.fit(rows), rows, ax=ax)
     assert_array_equal(ax.collections[0].get_offsets(), np.zeros((30, 2)))
 
 
 def test_clusters_at_one_place_have_a_flat_tree(ax):
     model = PowerKMeans(3, random_state=0)
-    with without(ConvergenceWarning):
+    with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
         plot.tree(model.fit(np.ones((30, 2))), ax)
     assert len(ax.get_xticklabels()) == 3
 

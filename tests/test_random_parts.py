@@ -1,6 +1,8 @@
 """The random parts follow the distributions that docs/math.md derives. Seeds are fixed, and
 thresholds are far from what chance gives: 5 standard deviations, or probabilities of 1e-6."""
 
+import itertools
+
 import numpy as np
 import pytest
 from internals import Sampling, make_rows, sample_arrays, seed_centroids
@@ -118,6 +120,29 @@ def test_the_second_centroid_of_k_means_plus_plus_follows_the_squared_distances(
     assert counts.diagonal().sum() == 0 and counts[~frequent].sum() < 30
     assert uniform(counts[frequent], expected[frequent])
     assert not uniform(counts[frequent], np.full(frequent.sum(), 3 * DRAWS / frequent.sum()))
+
+
+@pytest.mark.exhaustive
+def test_centroids_that_are_drawn_in_batches_have_the_distribution_of_single_draws(limits):
+    """Each in proportion to the squared distances from those before it, of which three of five
+    rows are a set with the sum of the probabilities of its orders."""
+    limits(many_clusters=3)
+    X = np.array([0.0, 1.0, 3.0, 7.0, 12.0])
+    squares, expected = (X[:, None] - X) ** 2, {}
+    for order in itertools.permutations(range(5), 3):
+        left, probability = np.full(5, np.inf), 1 / 5
+        for before, row in itertools.pairwise(order):
+            left = np.minimum(left, squares[before])
+            probability *= left[row] / left.sum()
+        chosen = tuple(sorted(order))
+        expected[chosen] = expected.get(chosen, 0) + probability
+    counts, rows = dict.fromkeys(expected, 0), make_rows([X[:, None]], [None], None, 1)
+    for seed in range(5 * DRAWS):
+        found = seed_centroids(rows, X[:, None], 3, "k-means++", np.random.RandomState(seed))
+        counts[tuple(sorted(np.searchsorted(X, found[:, 0])))] += 1
+    shares = np.array([*expected.values()])
+    assert uniform(np.array([*counts.values()]), 5 * DRAWS * shares)
+    assert not uniform(np.array([*counts.values()]), np.full(10, DRAWS / 2))
 
 
 def test_samples_are_uniform_and_those_with_weights_follow_them():

@@ -6,19 +6,15 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
+import oracles
 import pytest
-import scipy.linalg
 from conventions import ip_rff_mkpkm
 from internals import (
     Ending,
-    PowerMean,
-    WeightedViews,
     config,
-    exponent_of_gram,
     fixed_signs,
     k_means_plus_plus,
     over_eigenvalues,
-    typical_critical_exponent,
 )
 from numpy.testing import assert_allclose, assert_array_equal
 
@@ -30,27 +26,12 @@ from rffpk.maps.spectrum import Spectrum
 X = np.random.default_rng(0).standard_normal((60, 3))
 
 
-def test_without_a_row_that_counts_no_exponent_is_critical():
-    assert typical_critical_exponent(np.array([[0.0], [1.0]]), None, 1e-40, 1.1) == -math.inf
-
-
-@pytest.mark.parametrize("m", [1.5, 2.0, 3.0])
-def test_the_critical_exponent_with_typicality_is_that_of_the_formula(m):
-    """docs/math.md, (8.5), with the inverse written out."""
-    eta, c = 20.0, X.mean(axis=0)
-    for _ in range(200):
-        u = 1 / (1 + (((X - c) ** 2).sum(axis=1) / eta) ** (1 / (m - 1)))
-        c = u**m @ X / (u**m).sum()
-    q, z = u**m / (u**m).sum(), (X - c) / np.linalg.norm(X - c, axis=1, keepdims=True)
-    R = np.einsum("i,ia,ib->ab", q * u, z, z)
-    P = m / (m - 1) * np.einsum("i,ia,ib->ab", q * (1 - u), z, z)
-    growth = scipy.linalg.eigvals(np.linalg.inv(np.eye(3) / 2 - P) @ R).real.max()
-    assert scipy.linalg.eigvalsh(P).max() < 0.5  # else every exponent is unstable
-    assert_allclose(typical_critical_exponent(X, None, eta, m), 1 - 1 / growth, rtol=1e-6)
-
-
-def test_equal_rows_have_no_critical_exponent():
-    assert exponent_of_gram(np.zeros((5, 5)), np.ones(5)) == -math.inf
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_rows_that_are_all_noise_of_the_merged_state_have_no_critical_exponent():
+    model = ip_rff_mkpkm(
+        1, kernels="linear", typicality=rffpk.Typicality(eta=1e-30, m=1.05), random_state=0
+    )
+    assert oracles.first_exponent(model, [np.array([[0.0], [1.0]])]) == -0.5
 
 
 def test_the_largest_entry_of_an_eigenvector_is_positive():
@@ -73,22 +54,8 @@ def test_weights_of_kernels_are_the_positive_agreements_of_norm_one():
 
 
 def test_equal_memberships_above_a_critical_exponent_are_named():
-    ending = Ending(4, 4, s=-1.0, critical=0.0, parameter="annealing.end", merged=3, flat=True)
+    ending = Ending(4, 1, s=-1.0, critical=0.0, parameter="annealing.end", merged=True, flat=True)
     assert ending.cause().endswith("to 1/k = 0.25; take a lower annealing.end.")
-
-
-def test_the_power_mean_has_no_penalty():
-    assert PowerMean().penalty(np.array([0.9, 0.1]), 3.0) == 0
-
-
-def test_weights_of_views_and_their_penalty_are_those_of_the_formula():
-    objective = WeightedViews(weight_entropy=0.5)
-    lam, costs = 0.5 * 3, np.array([1.0, 2.0, 4.0])
-    alpha = objective.reweigh(costs, 2.0, 3.0)
-    assert_allclose(alpha, np.exp(-2 * costs / lam) / np.exp(-2 * costs / lam).sum())
-    assert_allclose(objective.penalty(alpha, 3.0), lam * (alpha * np.log(3 * alpha)).sum())
-    assert objective.penalty(np.full(3, 1 / 3), 3.0) >= 0
-    assert_allclose(objective.penalty(np.array([1.0, 0, 0]), 3.0), lam * math.log(3))
 
 
 def test_no_component_has_no_decay():

@@ -3,7 +3,6 @@
 from email.message import Message
 
 import pytest
-from internals import estimator
 from sklearn.utils import estimator_html_repr
 
 import rffpk
@@ -13,7 +12,7 @@ import rffpk
 def test_the_representation_links_to_the_page_of_the_class(model, monkeypatch):
     metadata = Message()
     metadata["Project-URL"] = "Source, https://example.org/code"
-    monkeypatch.setattr(estimator, "metadata", lambda name: metadata)
+    monkeypatch.setattr("rffpk._utils.estimator.metadata", lambda name: metadata)
     assert "example.org" not in estimator_html_repr(model)
     metadata["Project-URL"] = "Documentation, https://example.org/docs/"
     page = f"https://example.org/docs/generated/rffpk.{type(model).__name__}.html"

@@ -1,215 +1,218 @@
-"""The stages of a start without any rows: which stages follow from given ends of those before."""
+"""How the exponent falls, which starts there are and when they end, as the history of a fit has
+it (docs/annealing.md)."""
 
+import itertools
 import math
 
 import numpy as np
 import pytest
-from internals import (
-    NOISE,
-    Schedule,
-    Stage,
-    StageEnd,
-    Start,
-    Step,
-    different_starts,
-    from_merged_centroids,
-    stages_of,
-)
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
+from oracles import critical_exponent
+from scipy.spatial.distance import cdist
+from sklearn.datasets import make_blobs
+from sklearn.exceptions import ConvergenceWarning
 
-ADAPTIVE = Schedule(start=-1.0, end=-math.inf, max_iter=1000, tol=1e-4)
-SOFT = Step(0.5, 1.0, 1.0, 0.0, 0.0, 2, False, 0.0)
+from rffpk import Annealing, PowerKMeans
+
+ROUND = np.random.default_rng(0).standard_normal((1000, 4))
+BLOBS = make_blobs(900, 6, centers=7, cluster_std=1.5, random_state=0)[0]
+TIGHT = make_blobs(900, 6, centers=7, cluster_std=0.3, random_state=0)[0]
 
 
-def run(start, ends, best=math.inf, dtype=np.float64):
-    """The stages of a start, and its result, where the stages end in turn as `ends` says: each end
-    is a result and a number of steps. None if the start goes on after the last."""
-    if isinstance(start, Schedule):
-        start = Start("given", start)
-    generator, taken = stages_of(start, lambda: best, dtype), []
-    try:
-        taken.append(next(generator))
-        for last, steps in ends:
-            taken.append(generator.send(StageEnd(last, steps)))
-    except StopIteration as stop:
-        return taken, stop.value
-    return taken, None
+def fit(X, k=7, n_init="auto", seed=0, tol=1e-4, max_iter=1000, init="k-means++", **annealing):
+    annealing = Annealing(**{"swaps": 0} | annealing)
+    model = PowerKMeans(k, annealing=annealing, n_init=n_init, init=init, random_state=seed)
+    return model.set_params(tol=tol, max_iter=max_iter).fit(X)
 
 
-def exponents(schedule, ends):
-    return [stage.s for stage in run(schedule, ends)[0]]
+def passes(model, start=0):
+    return [r for r in model.history_ if "s" in r and r["start"] == start]
 
 
-@pytest.mark.parametrize("steps, power", [(1, 1.3), (2, 1.3), (3, 1), (4, 1), (5, 0.6), (10, 0.6)])
-def test_the_factor_follows_the_number_of_steps(steps, power):
-    first, second, third = exponents(ADAPTIVE, [(SOFT, steps)] * 2)
-    assert first == -1
-    assert_allclose(second / first, 1.2**power)
-    assert_allclose(third / second, 1.2 ** (power * power))
+def starts(model):
+    return [r for r in model.history_ if r["stage"] == "start"]
 
 
-@pytest.mark.parametrize("steps, limit", [(2, 1.5), (5, 1.05)])
-def test_the_factor_has_limits(steps, limit):
-    s = exponents(ADAPTIVE, [(SOFT, steps)] * 9)
-    assert_allclose(s[-1] / s[-2], limit)
+def stages(model, start=0):
+    """The stages of a start: the name, the exponent and the passes of each."""
+    grouped = itertools.groupby(passes(model, start), lambda r: (r["stage"], r["s"]))
+    return [(*key, [*records]) for key, records in grouped]
 
 
-def test_a_fixed_schedule():
-    schedule = Schedule(-2.0, -math.inf, 20, 1e-4, factor=1.1, passes=3, noise=0.02)
-    stages, end = run(schedule, [(SOFT, 3)] * 6)
-    assert end is None
-    assert_allclose([stage.s for stage in stages], -2 * 1.1 ** np.arange(7))
-    assert [stage.most for stage in stages] == [3] * 6 + [2]  # of twenty steps
-    assert all(stage.tol < 0 and stage.noise == 0.02 for stage in stages)
-
-
-def test_stages_last_until_the_centroids_hardly_move():
-    stage = Stage("anneal", -1.0, tol=0.5, most=4)
-    assert [stage.is_over(steps, shift) for steps, shift in [(3, 0.6), (3, 0.5), (4, 0.6)]] == [
-        False, True, True,
-    ]  # fmt: skip
-    (first, _), _ = run(ADAPTIVE, [(SOFT, 3)])
-    assert first.tol > ADAPTIVE.tol and first.most > 1
-
-
-def test_merged_centroids_are_disturbed_before_the_next_stage():
-    merged = SOFT._replace(merged=True)
-    stages, _ = run(ADAPTIVE, [(SOFT, 3), (merged, 3), (SOFT, 3)])
-    assert [stage.noise for stage in stages[:2] + stages[3:]] == [0] * 3
-    assert 0 < stages[2].noise < 1e-3
-
-
-@pytest.mark.parametrize("dtype, most", [(np.float32, 2**16), (np.float64, 2**45)])
-def test_annealing_ends_in_the_hard_rule(dtype, most):
-    """At last where the power mean has lost its digits."""
-    stages, end = run(ADAPTIVE, [(SOFT, 2)] * 200, dtype=dtype)
-    assert end.converged and -most <= end.s < -most / 1.6
-    assert stages[-1][:2] == ("hard", -math.inf) and stages[-2].s == end.s
-    assert stages[-1].tol == 1e-4 and stages[-1].most == 1000 - 2 * (len(stages) - 1)
-    assert {stage.name for stage in stages[:-1]} == {"anneal"}
-
-
-@pytest.mark.parametrize("ratio, over", [(0.9989, False), (0.9991, True)])
-@pytest.mark.parametrize("s_final", [-math.inf, -50.0])
-def test_annealing_ends_where_the_power_mean_is_nearly_the_minimum(ratio, over, s_final):
-    nearly = SOFT._replace(soft=3 * ratio, hard=3.0)
-    schedule = Schedule(-1.0, s_final, 1000, 1e-4)
-    stages, _ = run(schedule, [(SOFT, 3), (nearly, 3)])
-    assert (stages[-1].name == "hard") == (over and s_final == -math.inf)
-
-
-@pytest.mark.parametrize("shift", [1e-4, 2e-4])
-def test_a_final_exponent_is_reached_and_kept(shift):
-    schedule = Schedule(-1.0, -3.0, 100, 1e-4, factor=2.0, passes=5)
-    stages, end = run(schedule, [(SOFT, 5)] * 3 + [(SOFT._replace(shift=shift), 7)])
-    assert [stage.s for stage in stages] == [-1, -2, -3, -3]
-    assert stages[-1][0] == "settle" and stages[-1].most == 85
-    assert end.s == -3 and end.converged == (shift <= 1e-4) and not end.dropped
-
-
-def test_the_largest_number_of_steps_ends_a_start_without_convergence():
-    stages, end = run(Schedule(-1.0, -math.inf, 6, 1e-4, factor=2.0), [(SOFT, 3)] * 2)
-    assert [stage.most for stage in stages] == [6, 3]
-    assert not end.converged and not end.dropped and end.s == stages[-1].s  # of the last steps
-    schedule = Schedule(-1.0, -2.0, 6, 1e-4, factor=2.0, passes=3)
-    stages, end = run(schedule, [(SOFT, 3)] * 2)  # none is left at the final exponent
-    assert len(stages) == 2 and not end.converged
-
-
-def test_the_papers_protocol_ends_by_the_objective():
-    schedule = Schedule(-1.0, -math.inf, 100, 0.1, 2.0, passes=2, until="objective", noise=0.02)
-    objectives = [10.0, 8.0, 7.0, 6.37, 5.9]  # less by 20, 13, 9.9 %
-    stages, end = run(schedule, [(SOFT._replace(objective=f), 1) for f in objectives])
-    assert [stage.s for stage in stages] == [-1, -1, -2, -2]
-    assert [stage.noise for stage in stages] == [0.02, 0, 0.02, 0]
-    assert all(stage.name == "anneal" and stage.most == 1 for stage in stages)
-    assert end.s == -2 and end.converged
-
-
-def test_a_rising_objective_ends_the_papers_protocol_only_within_the_tolerance():
-    schedule = Schedule(-1.0, -math.inf, 100, 0.1, 2.0, passes=9, until="objective")
-    stages, end = run(schedule, [(SOFT._replace(objective=f), 1) for f in (1.0, 2.0, 2.1)])
-    assert len(stages) == 3 and end.converged
-
-
-def test_the_papers_protocol_goes_on_where_the_power_mean_is_nearly_the_minimum():
-    schedule = Schedule(-1.0, -math.inf, 4, 1e-9, 2.0, passes=1, until="objective")
-    ends = [(SOFT._replace(soft=1.0, objective=1 / n), 1) for n in (1, 2, 3, 4)]
-    stages, end = run(schedule, ends, best=0.0)
-    assert len(stages) == 4 and not end.converged and not end.dropped
-
-
-def test_plain_k_means_settles_at_a_final_exponent():
-    plain = Schedule(-math.inf, -math.inf, 50, 0.1)
-    converged, moving = SOFT._replace(shift=0.1), SOFT._replace(shift=0.2)
-    assert run(plain, [(converged, 20)])[0] == [Stage("hard", -math.inf, 0.0, 0.1, 50)]
-    assert run(plain, [(converged, 20)])[1].converged
-    assert not run(plain, [(moving, 50)])[1].converged
-    soft = Schedule(-math.inf, -3.0, 50, 0.1)
-    stages, end = run(soft, [(converged, 20), (converged, 5)])
-    assert stages[1:] == [Stage("settle", -3.0, 0.0, 0.1, 30)] and end.converged and end.s == -3
-    assert not run(soft, [(converged, 20), (moving, 30)])[1].converged
-    assert len(run(soft, [(moving, 50)])[0]) == 1
-    stages, end = run(soft, [(converged, 50)])
-    assert len(stages) == 1 and not end.converged
-
-
-def test_k_means_may_come_first():
-    start = Start("given", ADAPTIVE, k_means_first=True)
-    stages, _ = run(start, [(SOFT, 7), (SOFT, 3)])
-    assert stages[0] == Stage("k-means", -math.inf, 0.0, 1e-4, 1000)
-    assert stages[1].name == "anneal" and stages[1].s == -1
-
-
-def test_different_starts():
-    """Low ones and plain ones in turn, and at the end the slow one, which is always there."""
-    slow, low, plain = "critical", "low", "k-means++"
-    kinds = [[slow], [low, slow], [plain, low, slow], [low, plain, low, slow]]
-    for n, expected in enumerate(kinds, 1):
-        assert [start.kind for start in different_starts(ADAPTIVE, -4.0, n)] == expected
+def first_exponents(model):
+    return {r["kind"]: passes(model, r["start"])[0]["s"] for r in starts(model)}
 
 
 @pytest.mark.parametrize(
-    "critical, s_final, slow, low",
-    [
-        (-4.0, -math.inf, -4, -8), (-1.0, -math.inf, -1, -5), (0.0, -math.inf, -0.5, -5),
-        (-4.0, -6.0, -4, -6), (-4.0, -2.0, -2, -2), (0.3, -0.4, -0.4, -0.4),
-    ],
-)  # fmt: skip
-def test_exponents_of_different_starts(critical, s_final, slow, low):
+    "X, k, seen", [(ROUND, 3, {2, 4, 5, 1.05}), (TIGHT, 3, {2, 4, 5}), (BLOBS, 7, {2, 4, 1.5})]
+)
+def test_the_factor_follows_the_number_of_passes(X, k, seen):
+    """It grows after stages of at most two passes, and shrinks after those of five or more, between
+    1.05 and 1.5. A stage ends where centroids move by at most 0.003, or after ten passes."""
+    found = [stage for stage in stages(fit(X, k, 1)) if stage[0] == "anneal"]
+    factor, cases = 1.2, set()
+    for (_, s, records), (_, following, _) in itertools.pairwise(found):
+        count, shifts = len(records), [r["shift"] for r in records]
+        assert min(shifts[:-1], default=1) > 3e-3
+        assert count == 10 or (count < 10 and shifts[-1] <= 3e-3)
+        power = 1.3 if count <= 2 else 0.6 if count >= 5 else 1
+        factor = min(max(factor**power, 1.05), 1.5)
+        cases |= {2 if count <= 2 else 5 if count >= 5 else 4, factor}
+        assert_allclose(following, factor * s, rtol=1e-12)
+    assert seen <= cases
+
+
+def test_a_fixed_schedule():
+    with pytest.warns(ConvergenceWarning, match="max_iter=20"):
+        model = fit(BLOBS, n_init=1, max_iter=20, start=-2.0, factor=1.1, passes=3)
+    found = stages(model)
+    assert_allclose([s for _, s, _ in found], -2 * 1.1 ** np.arange(7))
+    assert [len(records) for *_, records in found] == [3] * 6 + [2]  # of twenty passes
+
+
+def test_slow_starts_are_disturbed_before_each_stage_and_others_are_not():
+    """So that objectives rise there at times."""
+    model = fit(TIGHT, 12, 2)
+    rises = {}
+    for record in starts(model):
+        ends = [each[2] for each in stages(model, record["start"]) if each[0] == "anneal"]
+        pairs = [(before[-1], after[0]) for before, after in itertools.pairwise(ends)]
+        rises[record["kind"]] = [b["objective"] - a["objective"] for a, b in pairs]
+    assert max(rises["critical"]) > 0 >= max(rises["low"])
+
+
+def hardness(X, centers, s):
+    """1 - sum M' / sum d_min: how far the power mean is from the minimum."""
+    d = cdist(X, centers, "sqeuclidean")
+    least = d.min(axis=1, keepdims=True)
+    soft = least[:, 0] * ((d / least) ** s).sum(axis=1) ** (1 / s)
+    return 1 - soft.sum() / least.sum()
+
+
+@pytest.mark.parametrize("X", [BLOBS, ROUND], ids=["blobs", "round"])
+def test_annealing_ends_where_the_power_mean_is_nearly_the_minimum(X):
+    """Within a thousandth; passes of k-means follow, to convergence."""
+    model = fit(X, n_init=1, max_iter=5000, start=-2.0, factor=1.05, passes=10)
+    *annealed, (name, s, last) = stages(model)
+    assert (name, s) == ("hard", -math.inf) and {each[0] for each in annealed} == {"anneal"}
+    assert last[-1]["shift"] <= 1e-4 and min([r["shift"] for r in last[:-1]], default=1) > 1e-4
+    assert model.s_ == annealed[-1][1]
+    assert hardness(X, model.cluster_centers_, model.s_) < 1.1e-3
+    assert hardness(X, model.cluster_centers_, model.s_ / 1.05**2) > 0.95e-3
+
+
+@pytest.mark.parametrize("tol", [1e-4, 1e-5])
+def test_a_final_exponent_is_reached_and_kept(tol):
+    model = fit(ROUND, n_init=1, tol=tol, start=-1.0, end=-3.0, factor=2.0, passes=5)
+    found = stages(model)
+    assert [each[:2] for each in found] == [
+        ("anneal", -1), ("anneal", -2), ("anneal", -3), ("settle", -3)
+    ]  # fmt: skip
+    shifts = [r["shift"] for r in found[-1][2]]
+    assert shifts[-1] <= tol < min(shifts[:-1]) and model.s_ == -3
+
+
+@pytest.mark.parametrize("given, most", [({}, 6), ({"end": -2.0}, 6), ({"end": -2.0}, 7)])
+def test_the_largest_number_of_passes_ends_a_start_without_convergence(given, most):
+    """Also where none is left, or one, at the final exponent."""
+    options = {"n_init": 1, "tol": 1e-9, "max_iter": most, "start": -1.0, "factor": 2.0}
+    with pytest.warns(ConvergenceWarning, match=f"max_iter={most} passes"):
+        model = fit(ROUND, passes=3, **options, **given)
+    assert len(passes(model)) == model.n_iter_ == most
+    assert [len(records) for *_, records in stages(model)] == [3, 3, 1][: -(-most // 3)]
+    assert model.s_ == -2
+
+
+def test_the_papers_protocol_goes_on_where_the_power_mean_is_nearly_the_minimum():
+    with pytest.warns(ConvergenceWarning):
+        model = fit(TIGHT, init=TIGHT[:7], tol=0.0, max_iter=4, start=-500.0, factor=2.0,
+                    passes=1, until="objective")  # fmt: skip
+    assert hardness(TIGHT, model.cluster_centers_, -500.0) < 1e-3
+    assert [each[:2] for each in stages(model)] == [("anneal", -500.0 * 2**i) for i in range(4)]
+
+
+def test_plain_k_means_settles_at_a_final_exponent():
+    model = fit(ROUND, n_init=3, end=-3.0)
+    (kind, first), *_ = first_exponents(model).items()
+    assert (kind, first) == ("k-means++", -math.inf)
+    (*one, hard), (*two, soft) = stages(model, 0)
+    assert one == ["hard", -math.inf] and two == ["settle", -3]
+    for records in (hard, soft):
+        assert records[-1]["shift"] <= 1e-4
+    with pytest.warns(ConvergenceWarning):  # no pass is left
+        short = fit(ROUND, n_init=3, end=-3.0, max_iter=len(hard))
+    assert [each[0] for each in stages(short, 0)] == ["hard"]
+
+
+@pytest.mark.parametrize("n_init", [1, 2, 3, 4])
+def test_different_starts(n_init):
+    """Low ones and plain ones in turn, and at the end the slow one, which is always there."""
+    expected = ["low", "k-means++", "low", "critical"]
+    kinds = [each["kind"] for each in starts(fit(BLOBS, n_init=n_init))]
+    assert kinds == (expected[-n_init:] if n_init != 2 else ["low", "critical"])
+
+
+WIDE = np.random.default_rng(0).standard_normal((600, 10))
+
+
+@pytest.mark.parametrize("end", ["hard", -6.0, -2.0, -0.4])
+@pytest.mark.parametrize("X", [WIDE, BLOBS], ids=["round", "blobs"])
+def test_exponents_of_different_starts(X, end):
     """From the critical one, and from twice that; none is below the final one."""
-    plain, fast, last = different_starts(Schedule(-1.0, s_final, 9, 0.1), critical, 3)
-    assert (plain.schedule.start, fast.schedule.start, last.schedule.start) == (
-        -math.inf,
-        low,
-        slow,
-    )
-    assert plain.schedule.noise == fast.schedule.noise == 0 < last.schedule.noise == NOISE
-    assert fast.schedule.factor > 1 and fast.schedule.passes is not None
-    assert last.schedule.factor is None and last.schedule.passes is None
+    found = fit(X, n_init=3, end=end)
+    critical, least = critical_exponent(X), -math.inf if end == "hard" else end
+    expected = [-math.inf, max(least, min(-5, 2 * critical)), max(least, min(-0.5, critical))]
+    assert_allclose([*first_exponents(found).values()], expected, rtol=1e-6)
+    assert (critical < -2.5) == (X is WIDE)
+    low = [each for each in stages(found, 1) if each[0] == "anneal"]
+    assert all(len(records) <= 2 for *_, records in low)
+    for (_, s, _), (_, following, _) in itertools.pairwise(low):
+        assert_allclose(following, max(1.1 * s, least))
 
 
-@pytest.mark.parametrize("tol", [1e-4, 0.5])
+@pytest.mark.parametrize("tol", [1e-4, 0.1])
 def test_a_merged_start_alone_is_k_means_with_a_large_tolerance(tol):
-    starts = different_starts(Schedule(-1.0, -math.inf, 30, tol), -3.0, 3)
-    (start,) = from_merged_centroids(starts, True)
-    (stage,) = run(start, [])[0]
-    assert start.merges and stage[:3] == ("hard", -math.inf, 0.0)
-    assert stage.tol == max(tol, stage.tol) > 1e-3 and not stage.exact
-
-
-def test_a_merged_start_may_end_at_an_exponent():
-    starts = different_starts(Schedule(-1.0, -6.0, 30, 0.1), -3.0, 3)
-    (start,), ends = from_merged_centroids(starts, True), [(SOFT, 3), (SOFT, 2)]
-    stages, end = run(start, ends)
-    assert [(stage.name, stage.s) for stage in stages] == [("hard", -math.inf), ("settle", -6.0)]
-    assert end.s == -6 and stages[-1].exact and stages[-1].tol == 0.1
+    X = make_blobs(3000, 4, centers=100, cluster_std=2.0, random_state=0)[0]
+    model = PowerKMeans(100, tol=tol, random_state=0).fit(X)
+    assert [each["kind"] for each in starts(model)] == ["merged"]
+    shifts = [r["shift"] for r in passes(model) if r["stage"] == "hard"]
+    first = next(i for i, shift in enumerate(shifts) if shift <= max(tol, 1e-2))
+    swapped = next(i for i, r in enumerate(passes(model)) if r["stage"] == "swap")
+    assert {r["s"] for r in passes(model)} == {-math.inf} and swapped == first + 1
 
 
 def test_of_different_starts_those_that_are_not_annealed_are_merged():
-    starts = different_starts(Schedule(-1.0, -math.inf, 30, 0.1), -3.0, 5)
-    found = from_merged_centroids(starts, False)
-    low, last = "low", "critical"
-    assert [each.kind for each in found] == ["merged", low, "merged", low, last]
-    assert [each.merges for each in found] == [True, False] * 2 + [False]
-    assert [each.schedule for each in found] == [each.schedule for each in starts]
+    X = make_blobs(1000, 4, centers=25, cluster_std=2.0, random_state=0)[0]
+    kinds = [each["kind"] for each in starts(fit(X, 25, 5))]
+    assert kinds == ["merged", "low", "merged", "low", "critical"]
+
+
+@pytest.mark.parametrize("X, k", [(ROUND, 8), (BLOBS, 7), (TIGHT, 12)])
+def test_starts_are_dropped_where_they_are_nearly_hard_and_clearly_above_the_best(X, k):
+    """By 2 %, where the power mean is 99 % of the minimum."""
+    model = fit(X, k, 8, init="random", start=-3.0)
+    for number, start in enumerate(starts(model)):
+        if start["outcome"] == "dropped":
+            best = min(each["objective"] for each in starts(model)[:number])
+            last = passes(model, number)[-1]
+            assert last["objective"] * k ** (1 / last["s"]) > 0.99 * 1.02 * best
+    dropped = [each["outcome"] for each in starts(model)].count("dropped")
+    assert 0 < dropped < 7 or X is ROUND
+
+
+def test_the_first_of_the_cheapest_starts_is_kept_with_an_exponent():
+    """Plain k-means has none: it takes that of the last start."""
+    kinds = set()
+    for seed in range(8):
+        model = fit(BLOBS, 3, 3, seed)
+        costs = [each["objective"] for each in starts(model)]
+        outcomes = [each["outcome"] for each in starts(model)]
+        kept = int(np.argmin(costs))
+        assert outcomes.index("kept") == kept and outcomes.count("kept") == 1
+        kind = starts(model)[kept]["kind"]
+        last = kept if kind != "k-means++" else len(costs) - 1
+        assert model.s_ == [r["s"] for r in passes(model, last) if r["stage"] == "anneal"][-1]
+        kinds.add(kind)
+    assert "k-means++" in kinds and len(kinds) > 1
+    equal = fit(np.repeat(np.eye(4), 5, axis=0), 4, 5)  # all starts cost nothing
+    assert_array_equal([each["outcome"] == "kept" for each in starts(equal)], np.arange(5) == 0)

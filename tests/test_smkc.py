@@ -8,7 +8,6 @@ from functools import partial
 import numpy as np
 import pytest
 from conventions import weight_and_sparse_failures
-from internals import linalg
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.linalg import svd
 from sklearn.base import clone
@@ -143,8 +142,8 @@ def test_more_columns_of_the_parts_than_anchors(views, small_tiles):
 
 
 @pytest.mark.exhaustive
-def test_many_anchors_take_the_partial_decomposition(views, monkeypatch):
-    monkeypatch.setattr(linalg, "DENSE", 50)
+def test_many_anchors_take_the_partial_decomposition(views, limits):
+    limits(dense_matrix=50)
     xs = views[0][:2]
     model = stopped(Plain(4, anchors=80, n_init=1, random_state=0), xs, 5)
     Gs = anchor_kernels(model, xs)

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 import time
+import warnings
 from functools import partial
 
 import numpy as np
@@ -13,11 +14,11 @@ import pytest
 from conventions import ip_rff_mkpkm
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from internals import Reservoir, Sampling, column_moments, row_keys, sample_arrays, streams
+from internals import Sampling, column_moments, sample_arrays, streams
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.datasets import make_blobs
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from rffpk import (
     Annealing,
@@ -40,9 +41,9 @@ def rows():
 
 
 @pytest.fixture
-def small_blocks(monkeypatch):
+def small_blocks(limits):
     """Blocks of one slot of rows."""
-    monkeypatch.setattr(streams, "_BLOCK_BYTES", 1)
+    limits(source_block=1)
 
 
 def source(X, size=1000):
@@ -181,25 +182,27 @@ def test_names_of_columns_are_those_of_the_frames(rows):
         model.predict(lambda: iter([frame[["b", "a", "c", "d", "e"]]]))
 
 
-@settings(deadline=None, max_examples=30)
-@given(st.lists(st.integers(0, 400), min_size=1, max_size=8), st.integers(0, 2**31))
-def test_samples_do_not_depend_on_blocks(sizes, seed):
-    n = sum(sizes)
-    weight = np.random.default_rng(0).integers(0, 3, n).astype(float)
-    for p in (None, weight):
-        reservoir, begin = Reservoir(20), 0
-        keys = row_keys(seed, 0, n, p)
-        for size in sizes:
-            part = None if p is None else p[begin : begin + size]
-            found = row_keys(seed, begin, size, part)
-            assert_array_equal(found, keys[begin : begin + size])
-            reservoir.add(begin, found, [np.arange(begin, begin + size)])
-            begin += size
-        expected = np.argsort(keys, kind="stable")[: min(21, np.isfinite(keys).sum())]
-        if len(expected):
-            sample = reservoir.sample()
-            assert_array_equal(sample.indices, expected)
-            assert_array_equal(sample.arrays[0], expected)
+@settings(deadline=None, max_examples=20)
+@given(st.lists(st.integers(0, 400), min_size=1, max_size=8), st.integers(0, 2**31), st.booleans())
+def test_samples_do_not_depend_on_blocks(small_blocks, sizes, seed, weighted):
+    """A function that chooses initial centroids sees the sample."""
+    n, seen = sum(sizes), []
+    if n < 30:
+        return
+    X = np.arange(n, dtype=float)[:, None]
+    weight = np.arange(n) % 3.0 if weighted else None
+
+    def init(rows, k, random_state):
+        seen.append(rows)
+        return rows[:k]
+
+    for given_X in (X, lambda: iter(np.split(X, np.cumsum(sizes)[:-1]))):
+        model = PowerKMeans(2, sample=10, init=init, max_iter=2, random_state=seed)
+        with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
+            model.fit(given_X, sample_weight=weight)
+    assert len(seen[0]) == 10
+    assert_array_equal(seen[0], seen[1])
+    assert weight is None or (weight[seen[0].astype(int)] > 0).all()
 
 
 def test_smaller_samples_are_parts_of_larger_ones(rows):
@@ -523,8 +526,8 @@ def test_no_file_of_labels_without_a_fit(rows, tmp_path):
     assert not [*tmp_path.iterdir()]
 
 
-def test_npy_files(rows, tmp_path, monkeypatch):
-    monkeypatch.setattr(streams, "_BLOCK_BYTES", 1)
+def test_npy_files(rows, tmp_path, limits):
+    limits(source_block=1)
     paths = [tmp_path / "a.npy", tmp_path / "b.npy"]
     np.save(paths[0], rows[:10_000])
     np.save(paths[1], rows[10_000:])

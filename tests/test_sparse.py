@@ -5,28 +5,18 @@ import warnings
 from dataclasses import replace
 
 import numpy as np
+import oracles
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from internals import (
-    Fourier,
     Landmarks,
     Structure,
-    accurate_cost,
-    config,
-    decompositions,
     distinct_rows,
-    make_rows,
-    one_pass,
-    pass_of_block,
-    projection_cost,
-    settling_pass,
-    shifted_features,
     sparse_rows,
-    store,
-    written_out,
 )
 from numpy.testing import assert_allclose, assert_array_equal
+from passes import make_rows, one_pass, shifted_features
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from test_pass import OUTPUTS, assert_same_pass
@@ -101,8 +91,8 @@ def problem(X, dtype, kind, k, seed, weighted):
     x, D = sparse_rows(X.astype(dtype)), int(random.integers(1, 40))
     mapped = {
         "columns": None,
-        "frequencies": Fourier(random.standard_normal((X.shape[1], D)).astype(dtype)),
-        "structured": Fourier(structure(X.shape[1], D, random)),
+        "frequencies": random.standard_normal((X.shape[1], D)).astype(dtype),
+        "structured": structure(X.shape[1], D, random),
     }[kind]
     weight = random.uniform(0.1, 3, len(x)) if weighted else None
     rows = make_rows([x], [mapped], weight, 2)
@@ -143,7 +133,7 @@ def test_a_pass_has_the_same_bits_for_any_number_of_threads(dtype, kind):
     finally:
         use_thread_work(before)
     for sums, outputs in found[1:]:
-        for part, same in zip(sums.parts(), found[0][0].parts()):
+        for part, same in zip(sums, found[0][0]):
             assert_array_equal(part, same)
         for name in OUTPUTS:
             assert_array_equal(outputs[name], found[0][1][name])
@@ -153,8 +143,8 @@ def test_sums_follow_those_of_other_rows():
     rows, theta = problem(messy(5000, 30, 0.2, 1), float, "columns", 5, 1, True)
     for s in (-2.0, -np.inf):
         before = one_pass(rows.take(slice(0, 4096)), theta, s)[0]
-        sums = pass_of_block(rows.take(slice(4096, None)), theta, s, before=before)[0]
-        for part, same in zip(sums.parts(), one_pass(rows, theta, s)[0].parts()):
+        sums = one_pass(rows.take(slice(4096, None)), theta, s, before=before)[0]
+        for part, same in zip(sums, one_pass(rows, theta, s)[0]):
             assert_allclose(part, same, rtol=1e-9, atol=1e-9)
 
 
@@ -364,31 +354,40 @@ def test_checkpoints_know_the_rows(tmp_path):
     assert_array_equal(model.fit(X, checkpoint=tmp_path / "c").labels_, plain)
 
 
-def test_critical_exponent_and_bounds_are_those_of_dense_rows():
-    X, _ = topics(700, 60, 3)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
+def test_the_critical_exponent_is_that_of_dense_rows(metric):
+    X, _ = topics(700, 60, 1)
+    model = PowerKMeans(3, metric=metric, random_state=0)
     for weight in (None, np.random.default_rng(0).uniform(0.5, 2, 700)):
-        ours, same = (make_rows([x], [None], weight, 1) for x in (sparse_rows(X), X.toarray()))
-        assert_allclose(
-            decompositions.exponent_of_rows(ours), decompositions.exponent_of_rows(same), rtol=1e-9
+        found, expected = (
+            oracles.first_exponent(model, x, sample_weight=weight) for x in (X, X.toarray())
         )
-        known = None
-        theta = shifted_features(same)[:3].astype(float)
-        for _ in range(4):
-            known = settling_pass(ours, theta, known)
-            sums, plain = known.sums, one_pass(ours, theta, -np.inf)[0]
-            assert_allclose(sums.N, plain.N, atol=1e-9)
-            assert_allclose(sums.hard, plain.hard, rtol=1e-9)
-            theta = ours.centroids(plain, theta)
+        assert_allclose(found, expected, rtol=1e-9)
+        assert found < -0.5
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_bounds_change_no_label(weighted, limits):
+    X, _ = topics(700, 60, 3)
+    weight = np.random.default_rng(0).uniform(0.5, 2, 700) if weighted else None
+    models = []
+    for rows in (10**9, 1):
+        limits(bounds_rows=rows, bounds_cost=0.0)
+        model = PowerKMeans(8, annealing=Annealing(start=-1e4), init="random", random_state=0)
+        models.append(model.fit(X, sample_weight=weight))
+    assert_array_equal(models[0].labels_, models[1].labels_)
+    assert_allclose(models[0].cluster_centers_, models[1].cluster_centers_, atol=1e-12)
+    assert_allclose(models[0].inertia_, models[1].inertia_, rtol=1e-9)
 
 
 def test_costs_that_cancel_are_summed_from_differences():
     X = sparse.csr_array(np.repeat(1e6 * np.eye(3, 50), 10, axis=0))
     X.data += 1e-3 * np.arange(30)
-    rows = make_rows([sparse_rows(X)], [None], None, 1)
-    theta = X[::10].toarray() - rows.shift
-    sums = one_pass(rows, theta, -np.inf)[0]
-    expected = 1e-6 * 3 * (np.arange(10.0) ** 2).sum()
-    assert_allclose(accurate_cost(rows, sums.hard, sums, theta, theta), expected, rtol=1e-4)
+    model = PowerKMeans(3, init=X[::10].toarray(), random_state=0).fit(X)
+    groups = X.data.reshape(3, 10)
+    expected = ((groups - groups.mean(axis=1, keepdims=True)) ** 2).sum()
+    assert_allclose(model.inertia_, expected, rtol=1e-4)
 
 
 def test_distances_of_tight_groups_have_digits(isa, dtype):
@@ -408,21 +407,27 @@ def test_distances_of_tight_groups_have_digits(isa, dtype):
     assert_allclose(found["nearest"], apart.min(axis=1), rtol=part)
 
 
-def test_structured_frequencies_are_written_out_where_rows_have_few_entries(monkeypatch):
-    random = np.random.default_rng(0)
+@pytest.mark.parametrize("entries", ["few", "all"])
+def test_structured_frequencies_are_written_out_where_rows_have_few_entries(
+    entries, memory, limits
+):
+    """Which does not depend on the memory that is left, as features are rounded otherwise then."""
     X = topics(100, 2000, 2, length=5)[0]
-    x, each = sparse_rows(X), Fourier(structure(2000, 70, random))
-    written = written_out(x, each, 2)
-    assert_allclose(written.frequencies, each.frequencies.matrix(2000), atol=1e-15)
-    assert written_out(x, each, 1) is written
-    full = sparse_rows(sparse.csr_array(random.standard_normal((50, 2000))))
-    assert written_out(full, each, 1) is each
-    assert written_out(X.toarray(), each, 1) is each
-    assert projection_cost(x, written.frequencies) < projection_cost(x, each.frequencies)
-    monkeypatch.setattr(config, "available_memory", lambda: 0.0)  # which changes no bit
-    assert written_out(x, each, 1) is written
-    monkeypatch.setattr(store, "_WRITTEN_BYTES", written.frequencies.nbytes - 1)
-    assert written_out(x, each, 1) is each
+    if entries == "all":
+        X = sparse.csr_array(np.random.default_rng(0).standard_normal((50, 2000)))
+
+    def features():
+        mapped = RandomFourierFeatures(70, sampling="structured", gamma=1e-3, random_state=0)
+        return mapped.fit(X).transform(X)
+
+    found, dense = features(), X.toarray()
+    mapped = RandomFourierFeatures(70, sampling="structured", gamma=1e-3, random_state=0).fit(dense)
+    assert_allclose(found, mapped.transform(dense), atol=1e-12)
+    memory(2**27)
+    assert_array_equal(features(), found)
+    limits(written_bytes=2000 * 70 * 8 - 1)
+    assert_allclose(features(), found, atol=1e-12)
+    assert np.array_equal(features(), found) is (entries == "all")
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "laplacian", "cauchy"])

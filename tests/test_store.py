@@ -2,31 +2,10 @@
 
 import numpy as np
 import pytest
-from internals import Fourier, config, make_rows, one_pass, shifted_features, store
+from internals import config
 from sklearn.datasets import make_blobs
 
 from rffpk import RFFKernelPowerKMeans
-
-
-def rows_of(n, shapes, dtype=np.float64, weight=None):
-    random = np.random.default_rng(0)
-    xs = [random.standard_normal((n, d)).astype(dtype) for d, _ in shapes]
-    omegas = [random.standard_normal(shape).astype(dtype) for shape in shapes]
-    return make_rows(xs, [Fourier(om) if om.size else None for om in omegas], weight, 2)
-
-
-@pytest.mark.parametrize("shapes", [[(3, 8)], [(3, 8), (5, 0), (2, 4)]])
-@pytest.mark.parametrize("weighted", [False, True])
-def test_a_pass_over_stored_rows_returns_the_same_sums(shapes, weighted, backend):
-    weight = np.random.default_rng(1).uniform(0, 2, 700) if weighted else None
-    rows = rows_of(700, shapes, weight=weight)
-    theta = shifted_features(rows)[:4]
-    kept = store.stored(rows)
-    assert all(each is None for each in kept.maps)
-    expected, _ = one_pass(rows, theta, -2.0, backend=backend)
-    found, _ = one_pass(kept, theta, -2.0, backend=backend)
-    for name in ("N", "G", "Q", "soft", "hard"):
-        np.testing.assert_allclose(getattr(found, name), getattr(expected, name), atol=1e-9)
 
 
 def test_a_fit_with_stored_features_is_the_same_to_rounding(dtype):
@@ -47,8 +26,9 @@ def test_a_fit_with_stored_features_is_the_same_to_rounding(dtype):
     ("d", "D", "k", "worth"), [(784, 108, 10, True), (944, 201, 20, True), (5, 64, 10, False)]
 )
 def test_auto_stores_where_the_projection_dominates(d, D, k, worth):
-    rows = rows_of(50, [(d, D)])
-    assert (store.Storage("auto").all_rows(rows, k).maps == [None]) is worth
+    X = np.random.default_rng(0).standard_normal((50, d))
+    model = RFFKernelPowerKMeans(k, n_frequencies=D, max_iter=2, random_state=0)
+    assert model.fit(X).cache_ is worth
 
 
 @pytest.mark.promise(
@@ -57,40 +37,42 @@ def test_auto_stores_where_the_projection_dominates(d, D, k, worth):
     "machine, the container and `ulimit -v` leave, at least 16 MB; the page cache counts as "
     "free.",
 )
-def test_the_memory_limit_holds(monkeypatch):
-    rows = rows_of(50, [(784, 108)])
+def test_the_memory_limit_holds(memory):
+    X = np.random.default_rng(0).standard_normal((50, 784))
     needed = 50 * 216 * 8
-    assert store.Storage(needed).all_rows(rows, 10).maps == [None]
-    assert store.Storage(needed - 1).all_rows(rows, 10) is rows
-    monkeypatch.setattr(config, "fits_memory", lambda bytes, parts=1: bytes < needed)
-    monkeypatch.setattr(config, "memory_share", lambda parts: needed - 1)
-    with pytest.raises(MemoryError, match=f"takes {needed} bytes.* more than the {needed - 1} "):
-        store.Storage(True).all_rows(rows, 10)
-    monkeypatch.setattr(config, "fits_memory", lambda needed, parts=1: parts == 1)
-    with pytest.raises(MemoryError, match="cache=True"):
-        RFFKernelPowerKMeans(2, cache=True).fit(np.eye(5))
+    model = RFFKernelPowerKMeans(10, n_frequencies=108, max_iter=2, random_state=0)
+    for cache in (needed, needed - 1):
+        assert model.set_params(cache=cache).fit(X).cache_ is (cache == needed)
+    for left in (4 * needed, 4 * needed - 1):
+        memory(left)
+        assert model.set_params(cache="auto").fit(X).cache_ is (left == 4 * needed)
+    message = f"cache=True takes {needed} bytes.* more than the {needed - 1} "
+    with pytest.raises(MemoryError, match=message):
+        model.set_params(cache=True).fit(X)
 
 
-def test_a_sample_respects_the_limit_too(monkeypatch):
-    sizes, stored = [], store.stored
-    monkeypatch.setattr(store, "stored", lambda rows: sizes.append(rows.n) or stored(rows))
+def test_a_sample_respects_the_limit_too():
+    """Starts on stored features run in single precision, which the objectives tell."""
     X = np.random.default_rng(0).standard_normal((500, 4))
-    for cache, expected in ((False, []), (10, []), ("auto", [100])):
-        sizes.clear()
-        model = RFFKernelPowerKMeans(3, sample=100, cache=cache, random_state=0)
-        assert model.fit(X).cache_ is False
-        assert sizes == expected
+
+    def objectives(cache):
+        model = RFFKernelPowerKMeans(3, sample=100, cache=cache, random_state=0).fit(X)
+        assert model.cache_ is False
+        return [record["objective"] for record in model.history_ if "s" in record]
+
+    computed = objectives(False)
+    assert objectives(10) == computed != objectives("auto")
 
 
-def test_features_that_do_not_fit_are_an_error_before_any_work(monkeypatch):
-    monkeypatch.setattr(store, "stored", None)
-    monkeypatch.setattr(config, "fits_memory", lambda needed, parts=1: parts == 1)
+def test_features_that_do_not_fit_are_an_error_before_any_work(memory):
     X = np.random.default_rng(0).standard_normal((500, 4))
     model = RFFKernelPowerKMeans(3, sample=100, cache=True)
-    with pytest.raises(MemoryError, match="cache=True"):
-        model.fit(X)
     with pytest.raises(ValueError, match="init has shape"):
         RFFKernelPowerKMeans(3, sample=100, init=X[:3]).fit(X)
+    memory(10**6)
+    with pytest.raises(MemoryError, match="cache=True"):
+        model.fit(X)
+    assert not hasattr(model, "n_iter_")
 
 
 @pytest.mark.promise(like="test_the_memory_limit_holds")

@@ -1,177 +1,103 @@
-"""Swaps of centroids: what is estimated is what trying every swap gives."""
+"""Swaps of centroids, as the history and the result of a fit tell."""
 
-import math
-from functools import partial
-from types import SimpleNamespace
+import itertools
 
 import numpy as np
 import pytest
-from internals import FeatureRun, FitContext, PowerMean, make_rows, shifted_features, swaps
-from numpy.testing import assert_allclose, assert_array_equal
-from scipy.spatial.distance import cdist
+from sklearn.datasets import make_blobs
+from sklearn.metrics import adjusted_rand_score
 
-N, K = 300, 6
+from rffpk import Annealing, PowerKMeans, RFFMultiKernelPowerKMeans
 
-
-def run_of(xs, k, weight=None, seed=0):
-    """A run over rows whose centroids are some of them."""
-    random = np.random.RandomState(seed)
-    rows = make_rows(xs, [None] * len(xs), weight, 1)
-    theta = shifted_features(rows)[random.choice(len(xs[0]), k, replace=False)].astype(np.float64)
-    return FeatureRun(rows, theta, 1.0, PowerMean(), FitContext(random))
+LINE = 100.0 * np.arange(6)[:, None]
 
 
-def data(dtype=np.float64, seed=0):
+def fit(X, init, swaps, seed=0, **given):
+    annealing = Annealing(start=-6e4, swaps=swaps)
+    model = PowerKMeans(len(init), init=init, annealing=annealing, random_state=seed)
+    return model.fit(X, **given)
+
+
+def swap_passes(model):
+    return [record for record in model.history_ if record["stage"] == "swap"]
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("seed", range(6))
+def test_one_swap_moves_the_centroid_whose_loss_is_least_to_where_it_gains_most(weighted, seed):
+    """Two centroids are in one narrow cluster and one is between two others, of which the rows
+    weigh most; there are also two centroids in a wide cluster."""
     random = np.random.default_rng(seed)
-    return random.standard_normal((N, 3)).astype(dtype), random.uniform(0.1, 5, N)
+    centers, spread = np.repeat(LINE[:4], 100, axis=0), np.repeat([1.0, 8.0, 1.0, 1.0], 100)
+    X = centers + spread[:, None] * random.standard_normal((400, 1))
+    weight = np.repeat([1.0, 2.0, 3.0, 3.0], 100) if weighted else None
+    init = np.array([[-0.7], [0.7], [94.0], [106.0], [250.0]])
+    model = fit(X, init, 1, seed, sample_weight=weight)
+    counts = [(np.abs(model.cluster_centers_ - at) < 50).sum() for at in LINE[:4]]
+    assert counts == [1, 2, 1, 1]
 
 
-def hard_cost(X, weight, centers):
-    return float(weight @ cdist(X, centers, "sqeuclidean").min(axis=1))
+@pytest.mark.parametrize("swaps", [1, 3, 6])
+def test_swaps_are_tried_until_so_many_in_a_row_have_failed(swaps):
+    """At the best partition each of them fails after two passes."""
+    X, y = make_blobs(300, centers=LINE @ np.ones((1, 2)), random_state=0)
+    model = fit(X, LINE @ np.ones((1, 2)), swaps)
+    assert adjusted_rand_score(y, model.labels_) == 1
+    assert len(swap_passes(model)) == 2 * swaps
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_the_nearest_other_centroid_is_that_of_the_combined_distance(dtype):
-    X, _ = data(dtype)
-    run = run_of([X, X[:, :1] * 9], K)
-    found = swaps._nearest_others(run.rows, run.theta)
-    scaled = run.theta * np.sqrt([0.5] * 4)
-    apart = cdist(scaled, scaled)
-    np.fill_diagonal(apart, np.inf)
-    assert_array_equal(found, apart.argmin(axis=1))
-    assert len(set(found)) > 1
-
-
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("seed", range(5))
-def test_a_swap_removes_the_centroid_whose_loss_is_least(weighted, seed):
-    """The moved centroid is the one whose place costs least with the candidate among the others."""
-    X, weight = data(seed=seed)
-    weight = weight if weighted else np.ones(N)
-    run = run_of([X], K, weight if weighted else None, seed)
-    before = run.theta.copy()
-    assert swaps._swap(run, swaps._nearest(run))
-    moved = np.flatnonzero((run.theta != before).any(axis=1))
-    assert len(moved) == 1
-    shifted = X - np.average(X, axis=0, weights=weight)
-    costs = []
-    for j in range(K):
-        tried = before.copy()
-        tried[j] = run.theta[moved[0]]
-        costs.append(hard_cost(shifted, weight, tried))
-    assert moved[0] == np.argmin(costs)
-
-
-def test_of_the_drawn_rows_the_best_becomes_a_centroid():
-    X, weight = data()
-    run = run_of([X], K, weight)
-    before, nearest = run.theta, swaps._nearest(run)
-    run.context = FitContext(SimpleNamespace(choice=lambda n, count, p: np.arange(20)))
-    assert swaps._swap(run, nearest)
-    shifted = X - np.average(X, axis=0, weights=weight)
-    costs = [hard_cost(shifted, weight, np.vstack([before, row])) for row in shifted[:20]]
-    [moved] = np.flatnonzero((run.theta != before).any(axis=1))
-    assert_allclose(run.theta[moved], shifted[np.argmin(costs)], rtol=1e-6)
-
-
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("count", [1, 2])
-def test_centroids_are_removed_where_their_rows_have_another_one_near(weighted, count):
-    """Two centroids in each of three clusters: one of two is removed, never both, and first where
-    the rows weigh least."""
-    random = np.random.default_rng(1)
-    X = np.repeat([0.0, 100.0, 200.0], 100)[:, None] + random.standard_normal((N, 1))
-    weight = np.repeat([1.0, 50.0, 5.0], 100) if weighted else None
-    run = run_of([X], 2, weight)
-    mean = np.average(X, axis=0, weights=weight)
-    gaps = [2.0, 1.0, 3.0]  # light rows raise the cost least, else a small gap does
-    run.theta = np.array([[100.0 * i + side * gaps[i] / 2] for i in range(3) for side in (-1, 1)])
-    run.theta -= mean
-    kept = swaps._without_cheapest(run, count) + mean
-    assert len(kept) == 6 - count
-    order = [0, 2, 1] if weighted else [1, 0, 2]
-    left = [int(((kept > at - 50) & (kept < at + 50)).sum()) for at in (0, 100, 200)]
-    assert left == [1 if i in order[:count] else 2 for i in range(3)]
-
-
-def test_more_centroids_are_removed_than_have_a_neighbour_that_stays():
-    X = np.repeat([0.0, 1.0, 100.0, 101.0], 5)[:, None]
-    run = run_of([X], 4)
-    run.theta = np.unique(shifted_features(run.rows), axis=0).astype(np.float64)
-    assert [len(swaps._without_cheapest(run, count)) for count in (1, 2, 3)] == [3, 2, 1]
-
-
-@pytest.mark.parametrize("away, added", [(50, 3), (2, 2)])
-def test_as_many_centroids_are_added_and_removed_as_rows_are_away(away, added, monkeypatch):
-    X = np.repeat(np.eye(4), 25, axis=0)
-    X[:away] += np.arange(away)[:, None]
-    run, sizes = run_of([X], 4), []
-    run.theta = np.vstack([shifted_features(run.rows)[[99, 74]], np.full((2, 4), 99.0)])
-    monkeypatch.setattr(FeatureRun, "follow", lambda self, stage: sizes.append(len(self.theta)))
-    swaps._exchange(run, np.where(np.arange(100) < away, 1.0, 0.0), 3)
-    assert [*sizes, len(run.theta)] == [4 + added, 4, 4]
-
-
-def test_a_batch_that_does_not_lower_the_objective_is_undone(monkeypatch):
-    X, weight = data()
-    run = run_of([X], K, weight)
-    batches = swaps._Batches(run)
-    cost = batches.cost()
-    before, rows, nearest = run.theta, run.rows, batches._nearest
-
-    def exchange(run, nearest, count):
-        run.theta = run.theta + 9 / count
-
-    monkeypatch.setattr(swaps, "_exchange", exchange)
-    assert batches.swap(1, cost) > cost
-    assert run.theta is before and run.rows is rows and batches._nearest is nearest
-    new = batches.swap(1, math.inf)
-    assert new > cost and run.theta is not before and batches._nearest is not nearest
-
-
-def test_swaps_are_tried_until_so_many_in_a_row_have_failed(monkeypatch):
-    X, _ = data()
-    run, tried = run_of([X], K), []
-    gains = iter([5.0, 9.0, 4.0, 9.0, 9.0, 9.0, 1.0])
-
-    def swap(run, known, cost):
-        tried.append(cost)
-        return next(gains)
-
-    monkeypatch.setattr(swaps, "_swap_one", swap)
-    swaps.improve(run, 8.0, 3)
-    assert tried == [8.0, 5.0, 5.0, 4.0, 4.0, 4.0]
-
-
-def test_batches_are_halved_after_a_failure_until_the_smallest_have_failed(monkeypatch):
-    X, _ = data()
-    run, tried = run_of([X], 40), []
-    costs = iter([8.0, 9.0, 9.0, 9.0, 7.0, 7.0, 7.0 * (1 - 1e-6), 1.0])
-
-    def swap(self, count, cost):
-        tried.append((count, cost))
-        return next(costs)
-
-    monkeypatch.setattr(swaps._Batches, "cost", lambda self: 10.0)
-    monkeypatch.setattr(swaps._Batches, "swap", swap)
-    swaps._improve_in_batches(run, 15)
-    costs = [10.0, 8.0, 8.0, 8.0, 8.0, 7.0, 7.0]
-    assert tried == [*zip([13, 13, 6, 3, 2, 2, 2], costs)]
+def test_failed_swaps_are_undone_and_do_not_count_after_one_that_helps():
+    """The objective after a swap that helps is the lowest so far, and the result is no worse."""
+    X, _ = make_blobs(600, 2, centers=20, cluster_std=0.5, random_state=3)
+    local, swapped = (fit(X, X[:20], swaps) for swaps in (0, 5))
+    lowest = min(record["objective"] for record in swap_passes(swapped))
+    assert swapped.inertia_ <= lowest * (1 + 1e-9) and swapped.inertia_ < 0.97 * local.inertia_
 
 
 def test_rows_on_their_centroids_end_the_swaps():
     X = np.repeat(np.eye(4), 10, axis=0)
-    run = run_of([X], 4)
-    run.theta = np.unique(shifted_features(run.rows), axis=0).astype(np.float64)
-    assert swaps._swap_one(run, [], 0.0) is None
-    swaps.improve(run, 0.0, 5)
-    assert run.cost(-math.inf) == pytest.approx(0, abs=1e-12)
+    model = fit(X, np.eye(4), 5)
+    assert not swap_passes(model) and model.inertia_ == pytest.approx(0, abs=1e-12)
 
 
-def test_the_objective_falls_by_batches():
-    X, weight = data()
-    run = run_of([X], 40, weight)
-    cost = partial(run.cost, -math.inf)
-    before = cost()
-    swaps._improve_in_batches(run, 5)
-    assert cost() < before and len(run.theta) == 40
+def test_few_rows_away_from_centroids_end_the_batches():
+    """Fewer rows than a batch has centroids can be new ones."""
+    X = np.repeat(np.arange(100.0)[:, None] * 10, 4, axis=0)
+    X[:2, 0] += [0.5, 0.25]
+    model = PowerKMeans(100, random_state=0).fit(X)
+    assert len(np.unique(model.labels_)) == 100
+    assert model.inertia_ == pytest.approx(np.var(X[:4]) * 4, abs=1e-6)
+
+
+def test_batches_that_fail_are_undone():
+    X = np.random.default_rng(0).standard_normal((1000, 3))
+    model = PowerKMeans(100, n_init=1, random_state=0).fit(X)
+    ends = [record["objective"] for record in swap_passes(model) if record["distinct"] == 100]
+    assert model.inertia_ <= min(ends) * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("views", [1, 2])
+def test_batches_lower_the_objective_until_the_smallest_fail(views):
+    """Each batch has passes after centroids are added, and after as many are removed."""
+    X, y = make_blobs(4000, 6, centers=120, cluster_std=0.4, random_state=0)
+    y = np.unique(y, return_inverse=True)[1]
+    if views == 1:
+        local, swapped = (
+            PowerKMeans(120, annealing=Annealing(swaps=swaps), n_init=1, random_state=1).fit(X)
+            for swaps in (0, 20)
+        )
+    else:
+        local, swapped = (
+            RFFMultiKernelPowerKMeans(
+                120, kernels="linear", typicality=None, annealing=Annealing(swaps=swaps),
+                n_init=1, random_state=1, weight_entropy=1e3,
+            ).fit([X[:, :3], X[:, 3:]])
+            for swaps in (0, 20)
+        )  # fmt: skip
+    assert swapped.objective_ < local.objective_ and len(swapped.cluster_centers_) == 120
+    assert adjusted_rand_score(y, swapped.labels_) > max(
+        0.97, adjusted_rand_score(y, local.labels_)
+    )
+    distinct = [record["distinct"] for record in swap_passes(swapped)]
+    runs = [number > 120 for number, _ in itertools.groupby(distinct, lambda n: n > 120)]
+    assert max(distinct) > 150 and len(runs) >= 8 and 120 in distinct

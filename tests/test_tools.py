@@ -18,7 +18,7 @@ pytestmark = [
 def run(tool, *options, root=ROOT):
     return subprocess.run(
         [sys.executable, root / "tools" / tool, *options],
-        capture_output=True, text=True, timeout=60,
+        capture_output=True, text=True, timeout=300,
     )  # fmt: skip
 
 
@@ -48,9 +48,9 @@ def test_the_source_passes(command):
 
 # What the package must not exceed: lower a number when it falls.
 MOST = {
-    "functions entered by a fit of PowerKMeans(8)": 165,
-    "functions entered by a fit of DiffusionPowerKMeans('auto', noise='auto')": 330,
-    "functions entered by a fit of KernelPowerKMeans(8)": 203,
+    "functions entered by a fit of PowerKMeans(8)": 149,
+    "functions entered by a fit of DiffusionPowerKMeans('auto', noise='auto')": 310,
+    "functions entered by a fit of KernelPowerKMeans(8)": 184,
     "modules that importing PowerKMeans loads": 40,
 }
 

@@ -1,18 +1,20 @@
 """Nested partitions: Ward's tree of the clusters and its cuts."""
 
 import pickle
+import tracemalloc
 
 import numpy as np
 import pytest
 from conventions import ip_rff_mkpkm
-from internals import groups, means, merged, tree, ward
+from internals import groups, merged, ward
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.cluster.hierarchy import is_monotonic, is_valid_linkage, linkage
-from scipy.spatial.distance import pdist, squareform
+from scipy.spatial.distance import cdist, pdist, squareform
 from sklearn.datasets import make_blobs
 from sklearn.exceptions import NotFittedError
 
 import rffpk
+from rffpk import _core, _reference
 
 X = make_blobs(150, 4, centers=6, cluster_std=2.0, random_state=0)[0]
 CLASSES = [
@@ -34,6 +36,21 @@ def test_the_tree_is_that_of_scipy(k):
     assert found.shape == (k - 1, 4)
     if k > 1:
         assert_allclose(found, linkage(points, "ward"), rtol=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_mergers_are_those_of_the_twin(seed):
+    random = np.random.RandomState(seed)
+    points = random.randn(random.randint(1, 40), 3).round(seed % 4)  # with ties
+    given = cdist(points, points, "sqeuclidean"), random.uniform(0.01, 1, len(points))
+    for found, expected in zip(_core.ward_mergers(*given), _reference.ward_mergers(*given)):
+        assert_allclose(found, expected, rtol=1e-13)
+
+
+def test_gaps_that_are_not_symmetric_end():
+    random = np.random.RandomState(0)
+    pairs, heights = _core.ward_mergers(random.uniform(1, 2, (60, 60)), np.ones(60))
+    assert pairs.min() >= 0 and pairs.max() < 60 and np.isfinite(heights).all()
 
 
 def test_a_mass_counts_like_repeated_points():
@@ -70,40 +87,32 @@ def test_merged_clusters_are_those_of_a_cut():
 
 @pytest.mark.parametrize("n", [1, 5, 40, 90, 199])
 @pytest.mark.parametrize("equal", [False, True])
-def test_very_many_clusters_are_merged_in_blocks(n, equal, monkeypatch):
+def test_very_many_clusters_are_merged_in_blocks(n, equal, limits):
     """As many groups are left as are asked for, none of which has parts of two that are far apart;
     no distances between more clusters than the limit are computed."""
-    sizes, gaps = [], tree.gaps_of
-    monkeypatch.setattr(tree, "_MOST", 64)
-    monkeypatch.setattr(tree, "_BLOCK", 16)
-    monkeypatch.setattr(tree, "gaps_of", lambda gram: [sizes.append(len(gram)), gaps(gram)][1])
+    limits(tree_clusters=64, tree_block=16)
     random = np.random.RandomState(0)
     y = np.arange(200) % 40
     points = np.zeros((200, 3)) if equal else 9 * random.randn(40, 3)[y] + random.randn(200, 3) / 99
-    group = merged(points, random.uniform(1, 5, 200), n)
+    masses = random.uniform(1, 5, 200)
+    tracemalloc.start()
+    group = merged(points, masses, n)
+    assert tracemalloc.get_traced_memory()[1] < 200 * 200 * 8
+    tracemalloc.stop()
     assert_array_equal(np.unique(group), range(n))
     if n == 40 and not equal:
         assert len({*zip(group, y)}) == 40
-    assert len(sizes) > 10 and max(sizes) <= 64
 
 
-def test_blocks_of_clusters_without_rows_are_merged(monkeypatch):
+def test_blocks_of_clusters_without_rows_are_merged(limits):
     """Where few rows are distinct, most centroids equal one that has all of their rows."""
-    monkeypatch.setattr(tree, "_MOST", 64)
-    monkeypatch.setattr(tree, "_BLOCK", 16)
+    limits(tree_clusters=64, tree_block=16)
     points = np.zeros((200, 3))
     points[:40] = 9 * np.random.RandomState(0).standard_normal((40, 3))
     points[0], masses = 0, np.r_[np.ones(40), np.zeros(160)]
     group = merged(points, masses, 40)
     assert len({*group[:40]}) == 40
     assert {*group[40:]} == {group[0]}
-
-
-def test_means_of_groups_are_weighted():
-    points, group = np.arange(10.0).reshape(5, 2), np.array([1, 0, 1, 0, 2])
-    masses = np.array([1.0, 0, 3, 0, 2])
-    expected = [points[[1, 3]].mean(axis=0), points[0] / 4 + 3 * points[2] / 4, points[4]]
-    assert_allclose(means(points, masses, group), expected)
 
 
 @pytest.mark.promise(

@@ -154,6 +154,7 @@ METHODS: dict[str, Fit] = {
     "PowerKMeans, small sample, no swaps": partial(
         small_sample, annealing=Annealing(swaps=0), tol=0.1
     ),
+    "PowerKMeans, small sample, plain": partial(small_sample, annealing=None, tol=0.1),
     "PowerKMeans, three starts": estimator(PowerKMeans, n_init=3),
     "KMeans": estimator(KMeans, n_init=1),
     "MiniBatchKMeans": estimator(MiniBatchKMeans, n_init=1),

@@ -24,7 +24,7 @@ from bench.datasets import gaussian_views
 from bench.timing import clocks, peak_memory, seconds
 from rffpk import MKKM, AverageMKKM
 from rffpk.fusion import simplemkkm
-from rffpk.fusion.simplemkkm import Alignment, Point, SimpleMKKM, minimise, reduced_gradient
+from rffpk.fusion.simplemkkm import Alignment, Point, SimpleMKKM, minimise
 from rffpk.maps.kernels import FittedKernel, Specification
 
 
@@ -101,9 +101,6 @@ def speed(n: int, full: bool, k: int = 10) -> None:
     simplemkkm.Alignment = Counted  # type: ignore[misc]
     cases = {
         "SimpleMKKM": lambda: list(minimise(Ks, k, 1e-5, 100))[-1],
-        "its line search on the whole kernels": lambda: reduced_gradient(
-            whole, whole.at(equal), 1e-5, 1000
-        ),
         "published, partial eigenproblems": lambda: published(whole),
         "published, full eigenproblems": lambda: published(decomposed),
     }

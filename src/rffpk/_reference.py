@@ -17,6 +17,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rffpk._rows.sums import (
     Sums,
@@ -364,6 +365,35 @@ def count_distinct(theta: Array, close: float) -> int:
         if all(((center - other) ** 2).sum() > close for other in distinct):
             distinct.append(center)
     return len(distinct)
+
+
+def ward_mergers(gaps: Array, masses: Array) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """The mergers (k-1, 2) of Ward's method, each of two clusters that are named by one of those
+    they consist of, and the squares (k-1,) of their heights; the second of a pair takes the first.
+    `gaps`: squared distances (k, k) of the centroids; `masses`: those of the clusters, positive.
+
+    By chains of nearest neighbours (Murtagh, Comput. J. 26 (1983) 354-359) and the formula of Lance
+    and Williams. A cluster whose two nearest are equally near takes the first.
+    """
+    k, p = len(masses), np.array(masses, dtype=np.float64)
+    squares = 2 * gaps / (1 / p + 1 / p[:, None])
+    np.fill_diagonal(squares, np.inf)
+    pairs, heights, chain = np.zeros((k - 1, 2), dtype=np.int64), np.zeros(k - 1), list[int]()
+    alive = np.ones(k, dtype=bool)
+    for step in range(k - 1):
+        chain = chain or [int(alive.argmax())]
+        nearest = int(squares[chain[-1]].argmin())
+        while len(chain) < 2 or squares[chain[-1], nearest] < squares[chain[-1], chain[-2]]:
+            chain.append(nearest)
+            nearest = int(squares[nearest].argmin())
+        i, j = pairs[step] = chain.pop(), chain.pop()
+        heights[step], total = squares[i, j], p[i] + p[j]
+        line = (p[i] + p) * squares[i] + (p[j] + p) * squares[j] - p * squares[i, j]
+        alive[i] = False
+        squares[j] = squares[:, j] = np.where(alive, line / (total + p), np.inf)
+        squares[i] = squares[:, i] = squares[j, j] = np.inf
+        p[j] = total
+    return pairs, heights
 
 
 def weigh_products(

@@ -8,21 +8,22 @@ from dataclasses import field
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import euclidean_distances, pairwise_distances_argmin
 
 from rffpk._anneal import centroid_model
 from rffpk._anneal.annealing import search_parameters
 from rffpk._anneal.fit import FitResult, Problem
-from rffpk._anneal.search import FitContext
+from rffpk._anneal.search import SOME, FitContext
+from rffpk._anneal.seeding import merged_centroids, seed_centroids
+from rffpk._rows.draws import MANY
+from rffpk._rows.passes import Moved, make_rows, one_pass, take_steps, total_variance
 from rffpk._rows.sample import RowSample
 from rffpk._rows.store import Cache, check_cache
 from rffpk._utils.arrays import Array, adjusted_rand_index
 from rffpk._utils.columns import Columns, SparseRows, dense, squared_distances
 from rffpk._utils.estimator import parameters
 from rffpk._utils.linalg import gaps_of, in_range
-from rffpk._utils.messages import without
-from rffpk._utils.validation import Auto, is_graph
+from rffpk._utils.validation import Auto, pairs_of
 from rffpk.maps.diffusion_map import (
     DiffusionMap,
     DiffusionMetric,
@@ -35,11 +36,12 @@ from rffpk.maps.diffusion_map import (
 from rffpk.maps.neighbours import (
     Shared,
     cluster_means,
-    many_on_centroids,
+    landmark_numbers,
     map_rows,
     settled_labels,
 )
-from rffpk.power import AnnealedClusterer, PowerKMeans
+from rffpk.maps.whitening import PER_CLUSTER, Whitening, fit_components
+from rffpk.power import AnnealedClusterer
 
 # Of memberships: centroids of diffusion features stand in corners, and rows between clusters on the
 # lines or faces between few of them, whatever the dimension of the clusters (docs/annealing.md).
@@ -51,28 +53,26 @@ class DiffusionPowerKMeans(AnnealedClusterer):
     """Power k-means on diffusion features: annealed spectral clustering.
 
     Rows are mapped to the features of a `DiffusionMap`, in which clusters of whatever shape are far
-    apart, and power k-means runs on these. Its objective is a normalised cut of the graph of
-    neighbors after a time of diffusion (Dhillon, Guan, Kulis: Kernel k-means, spectral clustering
-    and normalized cuts. KDD 2004; ``docs/math.md``, eq. (17.6)).
+    apart. The objective of power k-means is a normalised cut there of the graph of neighbors after
+    a time of diffusion (Dhillon, Guan, Kulis: Kernel k-means, spectral clustering and normalized
+    cuts. KDD 2004; ``docs/math.md``, eq. (17.6)). The map costs O(n_samples n_landmarks
+    n_features), a pass O(n_samples n_components k). `predict` gives rows that were fitted their
+    labels. ``docs/annealing.md`` says how it anneals.
 
-    The map costs O(n_samples n_landmarks n_features), a pass O(n_samples n_components k), with at
-    most 2 k components. `predict` gives rows that were fitted their labels.
+    With ``metric="precomputed"`` X is a sparse or dense graph of affinities >= 0, (n_samples,
+    n_samples), taken as (A + A') / 2; new rows have affinities to the fitted rows. `n_neighbors`,
+    `n_landmarks` and `whitening` keep their defaults; `noise` and `partial_fit` need rows
+    (``docs/tasks.md``).
 
-    With ``metric="precomputed"`` X is a graph of shape (n_samples, n_samples), sparse or dense,
-    with affinities >= 0, taken as (A + A') / 2; new rows have affinities to the fitted rows.
-    `n_neighbors`, `n_landmarks` and `whitening` keep their defaults; `noise` and `partial_fit` need
-    rows (``docs/tasks.md``).
-
-    `fit` raises a ValueError or TypeError for bad input. A ConvergenceWarning says if `max_iter`
-    ended a run, or if clusters are empty or fewer than the graph's connected components that count.
+    `fit` raises a ValueError or TypeError for bad input. A ConvergenceWarning says if clusters are
+    empty, fewer than the connected components that count, or not settled after `max_iter`.
 
     Parameters
     ----------
     n_clusters : {"coarse", "auto", "fine"} or int, default=8
         Number k of clusters, 1 to n_samples, or how to find it (``docs/clusters_number.md``).
     n_init : "auto" or int, default="auto"
-        Number of starts, at least 1; the best is kept. "auto": three of different kinds; one from
-        100 clusters on, or with another `init` or schedule.
+        Number of starts, at least 1; the best is kept. "auto": 3, or 1 from 100 clusters on.
     store_memberships : bool, default=False
         Whether `memberships_` is set, which takes O(n_samples n_clusters) memory.
     random_state : int, RandomState instance or None, default=None
@@ -82,46 +82,34 @@ class DiffusionPowerKMeans(AnnealedClusterer):
     verbose : int, default=0
         1: a line every five seconds at most, and one at the end; 2: a line for each pass.
     annealing : {"auto", "paper"}, Annealing or None, default="auto"
-        How the exponent s falls. "auto": adaptively from the critical exponent, to passes of
-        k-means. "paper": ``Annealing(start=-5.0, factor=1.04, passes=3, until="objective")``, with
-        `sample` None and `init` "k-means" for their defaults. None: plain k-means.
+        How s falls. "auto": adaptively, then k-means; None: k-means alone; "paper": as published.
     sample : "auto", int or None, default="auto"
-        Number of rows, at least n_clusters, that starts run on; larger samples and all rows follow.
-        "auto": 20 000, or 50 for each cluster if that is more. None: all rows.
+        Number of rows, at least k, that starts run on. "auto": max(20 000, 50 k). None: all rows.
     init : {"k-means++", "random", "k-means"}, array or callable, default="k-means++"
-        Initial centroids: chosen among random rows; "k-means" adds passes of k-means. An array has
-        the shape of `cluster_centers_`; a callable (features, n_clusters, random_state=...) returns
-        one. Centroids that are given are not annealed.
+        Initial centroids: rows; "k-means" adds passes of k-means. An array, or what a callable
+        (features, n_clusters, random_state=...) returns, has the shape of `cluster_centers_`.
     max_iter : int, default=1000
         Largest number of passes of a start, on each larger sample, and on all rows.
     tol : float, default=0.001
         Passes end when centroids move by at most `tol` >= 0 times the root of the total variance.
     noise : "auto", float or None, default=None
-        Share of the weight, in (0, 1), of the farthest rows, which get the label -1 and move no
-        centroid; "auto": those beyond a gap (``docs/noise.md``). Not with Dask or missing views.
+        Share of weight, in (0, 1), to label -1 as noise; "auto": beyond a gap (``docs/noise.md``).
     n_components : "auto" or int, default="auto"
-        Number of features, the slowest functions of the walk. "auto": those that have not decayed
-        at `time` and do not live on few rows, at most two for each cluster.
+        Number of features. "auto": functions not decayed at `time`, at most two for each cluster.
     n_neighbors : "auto" or int, default="auto"
-        Number of landmarks that the walk steps to from a row. "auto": 8 centroids, or of m distinct
-        rows 2.5 log(m) mutual neighbors, from 20 000 rows on most of them.
+        Landmarks that a row steps to. "auto": 8 centroids, or of m rows 2.5 log(m) mutual ones.
     n_landmarks : "auto" or int, default="auto"
-        Number of landmarks: the distinct rows if no more, else centroids of a sample. "auto": all
-        of up to 200 000 rows, else 5 sqrt(n_samples) or more (``docs/math.md``, section 17).
+        Number of landmarks. "auto": the distinct rows; of more than 200 000 some 5 sqrt(n_samples).
     time : "auto" or float, default="auto"
-        Length of the walks, in steps, > 0. "auto": three relaxation times of the k-th slowest
-        function, at most 10^6.
+        Steps of the walks, > 0. "auto": three relaxation times of function k, 10^6 at most.
     metric : {"euclidean", "cosine", "precomputed"}, default="euclidean"
-        Distance by which neighbors are chosen. "cosine": rows are scaled to length one first; rows
-        of zeros stay. "precomputed": X is a graph of affinities, see above.
+        Distance of neighbors. "cosine": of rows of length one. "precomputed": X has affinities.
     whitening : "auto", None or float, default="auto"
-        A power from 0 to 1 of their standard deviations by which at most 2 k principal components
-        are divided for the graph; from 8 on rows get length one. None: columns. "auto": None or 1,
-        or the clusters of the columns themselves, by trials (``docs/math.md``, section 20).
+        What the graph is of: columns (None), components over a power, 0 to 1, of their deviations
+        (``docs/math.md``, eq. (20.1)), or by trials, with the columns' clusters ("auto").
     cache : "auto", bool or int, default="auto"
-        Whether features are stored, in the dtype of X. "auto": if they take at most a quarter of
-        the available memory; a number: at most so many bytes. True: always, or a MemoryError.
-        Always where all rows are landmarks or `n_neighbors` is above 64.
+        Bytes for stored features. "auto": a quarter of free memory. True: all, or a MemoryError.
+        Always all where all rows are landmarks or `n_neighbors` is above 64.
 
     Attributes
     ----------
@@ -133,11 +121,9 @@ class DiffusionPowerKMeans(AnnealedClusterer):
         Number of clusters; good numbers with scores and partitions, set if `n_clusters` is none.
     labels_ : ndarray of int32, shape (n_samples,)
         Cluster of each row: the index of its nearest centroid; -1 for noise.
-    inertia_, objective_ : float
-        k-means objective of `labels_` on the features; the minimised sum at `s_`.
-    s_, membership_exponent_ : float
-        Last finite exponent of the best start; default exponent of `predict_proba`: `s_` after a
-        soft end, else by ``docs/math.md``, eq. (8.6), at least -1.5.
+    inertia_, objective_, s_, membership_exponent_ : float
+        k-means objective of `labels_` on the features; the minimised sum at `s_`, the last finite
+        exponent; exponent of `predict_proba` (``docs/math.md``, eq. (8.6)).
     n_iter_, sample_size_ : int
         Number of passes of the best start and of all that followed it; rows that starts ran on.
     n_buffered_ : int
@@ -177,20 +163,17 @@ class DiffusionPowerKMeans(AnnealedClusterer):
 
     partial_fit = centroid_model.partial_fit
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
+    def _problem(self) -> Problem:
+        search = search_parameters(self)
         check_diffusion(self)
-        check_cache(self.cache)
-        if is_graph(self) and self.noise is not None:
+        if pairs_of(self) == "graph" and self.noise is not None:
             raise ValueError(
                 f"noise == {self.noise!r}, must be None with metric='precomputed': it needs "
                 "distances. Fit the rows that the graph was made of instead."
             )
-
-    def _problem(self) -> Problem:
         return Problem(
-            search_parameters(self), maps=self._maps, cache=self.cache,
-            n_map_rows=sys.maxsize if is_graph(self) else map_rows(self.n_landmarks),
+            search, maps=self._maps, cache=check_cache(self.cache),
+            n_map_rows=sys.maxsize if pairs_of(self) == "graph" else map_rows(self.n_landmarks),
             rows_name="the diffusion map of X",
             published=self._published, least_exponent=_LEAST_EXPONENT,
         )  # fmt: skip
@@ -198,7 +181,7 @@ class DiffusionPowerKMeans(AnnealedClusterer):
     def _measure(self, X: Any, want: str, s: float | None = None, sample_weight: Any = None) -> Any:
         found = super()._measure(X, want, s, sample_weight)
         mapped = self.feature_map_
-        if want != "gaps" or not mapped.time_ or is_graph(self):
+        if want != "gaps" or not mapped.time_ or pairs_of(self) == "graph":
             return found
         return _apart(mapped, self.cluster_centers_, found[0]), found[1]
 
@@ -237,12 +220,13 @@ def _apart(mapped: DiffusionMap, centers: Array, gaps: Array) -> Array:
 
 # bench/results/trials.md has the alternatives to these.
 _TRIED_ROWS, _TRIED_ROWS_A_CLUSTER = 2000, 20  # on which maps are tried, at most
-_SAME = 0.98  # agreement of the first three maps with which no others are tried
+_SAME = 0.98  # agreement of a whitened map with those before it with which no others are tried
 _ALIKE = 0.005  # Of maps whose agreements differ by less, the plainest is taken.
 _LIKE_COLUMNS = 0.6  # agreement of the columns' own clusters with the graph that is taken, and ...
 _BETWEEN = 0.5  # ... the density between them, with which they are taken instead
 _MIDDLE = 0.125  # of the way between two centroids, on both sides of the places compared
-_STARTS = 5  # of k-means, which find these
+_STARTS = 5  # of k-means, which find these, ...
+_STARTS_PASSES, _STARTS_TOL = 100, 1e-3  # ... their passes, at most, and the move that ends them
 _ALL_LIKE_COLUMNS = 0.9  # the agreement with which graphs on the columns go first
 _CROSSING = 0.4  # differences of near rows in columns of two values, over those of any rows
 _CROSSING_ROWS = 500  # on which these are looked at, at most
@@ -286,12 +270,6 @@ class Trials(NamedTuple):
         judged = np.where(self.first | ~self.first.any(), self.agreements, -np.inf)
         return int(np.argmax(judged >= judged.max() - _ALIKE))
 
-    @property
-    def columns_do(self) -> bool:
-        """Whether the columns' own clusters are much like those of the graph that is taken, with a
-        valley between any two of them."""
-        return self.between <= _BETWEEN
-
 
 def chosen_map(
     estimator: Any,
@@ -315,9 +293,10 @@ def chosen_map(
     that map at once where neighborhoods show words."""
     options, trials = _options(parameters), None
     shared = Shared(max(option.neighbors for option in options))
-    is_many = many_on_centroids(
+    all_rows, _ = landmark_numbers(
         parameters.n_landmarks, len(X), context.k, isinstance(X, SparseRows)
-    )  # a sample has too few rows of each cluster
+    )
+    is_many = context.k >= MANY and len(X) > all_rows  # a sample has too few rows of each cluster
     is_choice = len(options) > 2 and context.k > 1 and not is_many  # two options agree alike
     # where nothing is asked of the map, none may be taken
     asked = {parameters.n_components, parameters.n_landmarks, parameters.time} != {"auto"}
@@ -325,11 +304,11 @@ def chosen_map(
     of_words = or_columns and shows_words(X, weight)
     if is_choice and not of_words:
         x, p = _sampled(X, weight, context)
-        trials = _trials(estimator, parameters, options, x, p, context, or_columns, shared)
+        trials = _trials(parameters, options, x, p, context, or_columns, shared)
         if x is not X or parameters.n_landmarks != "auto":  # which would be drawn anew
             shared = Shared()
     graph: UseOfGraph = "never" if of_words else "always"
-    if trials is not None and trials.columns_do:
+    if trials is not None and trials.between <= _BETWEEN:
         graph = "if shown"
     option = options[0] if trials is None else trials.options[trials.best]
     mapped = fit_diffusion_map(
@@ -380,7 +359,7 @@ def _reason(trials: Trials | None, mapped: DiffusionMap) -> str:
 
 def _options(parameters: Any) -> list[Option]:
     """Those that parameters leave."""
-    if is_graph(parameters):
+    if pairs_of(parameters) == "graph":
         return [Option(None, 1)]
     options = _OPTIONS if isinstance(parameters.n_neighbors, str) else _WHITENINGS
     if isinstance(parameters.whitening, str) and parameters.metric == "euclidean":
@@ -390,7 +369,6 @@ def _options(parameters: Any) -> list[Option]:
 
 
 def _trials(
-    estimator: Any,
     parameters: Any,
     options: list[Option],
     x: Columns,
@@ -403,17 +381,23 @@ def _trials(
     tried where those on the columns fall apart, or are much the same with one that is whitened."""
     random = np.random.RandomState(context.random.randint(2**31 - 1))
     plain = [option for option in options if option.whitening is None]
-    tried, partitions, decides = list[Option](), list[Array](), True
+    whitened = options[: len(plain) - 1 : -1]  # what differs most from these first
+    tried, partitions, decides, left = list[Option](), list[Array](), True, plain + whitened
     same = np.eye(len(options))  # the adjusted Rand index of each two
-    for i, option in enumerate(plain + options[: len(plain) - 1 : -1]):  # what differs most next
-        labels, apart = tried_clusters(estimator, parameters, x, p, random, *option, shared)
+    while left:
+        option, i = left.pop(0), len(tried)
+        labels, apart = tried_clusters(
+            parameters, x, p, context.k, random, context.n_threads, shared, *option
+        )
         same[i, :i] = same[:i, i] = [adjusted_rand_index(other, labels) for other in partitions]
         tried.append(option)
         partitions.append(labels)
         # whitening can make components of its own, and too few neighbours can, too
         decides = decides and (apart or option not in plain)
-        if i > 0 and (decides or (i > 1 and same[: i + 1, : i + 1].min() >= _SAME)):
+        if i > 0 and (decides or (option in whitened and same[: i + 1, : i + 1].min() >= _SAME)):
             break
+        if not decides:
+            left.sort(key=plain.__contains__)  # whitened ones, which may end this, go first
     order = sorted(range(len(tried)), key=lambda i: options.index(tried[i]))
     tried, partitions = [tried[i] for i in order], [partitions[i] for i in order]
     agreements = (same[np.ix_(order, order)].sum(axis=0) - 1) / (len(tried) - 1)
@@ -421,11 +405,26 @@ def _trials(
     trials = Trials(tried, agreements, first, None, math.inf)
     if not or_columns or decides:
         return trials
-    labels = settled_labels(x, p, partitions[trials.best], context.n_threads)
-    trials = _beside_columns(trials, partitions, x, p, labels)
-    if trials.columns_do or trials.first.any():
-        labels = _clusters_of_columns(x, p, context.k, context.n_threads)
-        trials = _beside_columns(trials, partitions, x, p, labels)
+    return _with_columns(trials, partitions, x, p, context, shared)
+
+
+def _with_columns(
+    trials: Trials, partitions: list[Array], X: Columns, weight: Array | None,
+    context: FitContext, shared: Shared,
+) -> Trials:  # fmt: skip
+    """The same with what the columns say, or the leading components of these where they are many
+    more than k clusters need."""
+    k, n_threads = context.k, context.n_threads
+    if X.shape[1] > PER_CLUSTER * k:
+        random, x = np.random.RandomState(0), X
+        found = shared("components", lambda: fit_components(x, weight, k, random))
+        X = Whitening(found.mean, found.directions, False, n_threads)(X)
+    labels = settled_labels(X, weight, partitions[trials.best], n_threads)
+    trials = _beside_columns(trials, partitions, X, weight, labels)
+    if trials.between <= _BETWEEN or trials.first.any():
+        own = _clusters_of_columns(X, weight, k, n_threads)
+        if adjusted_rand_index(own, labels) < _SAME:
+            trials = _beside_columns(trials, partitions, X, weight, own)
     return trials
 
 
@@ -478,11 +477,22 @@ def shows_words(X: Columns, weight: Array | None) -> bool:
 
 def _clusters_of_columns(X: Columns, weight: Array | None, k: int, n_threads: int) -> Array:
     """The clusters that the columns have by themselves: an optimum that only clusters of a graph
-    lead to is not what they say."""
-    rows = X.matrix if isinstance(X, SparseRows) else X
-    with without(ConvergenceWarning):
-        model = PowerKMeans(k, n_init=_STARTS, annealing=None, random_state=0, n_jobs=n_threads)
-        return model.fit(rows, sample_weight=weight).labels_
+    lead to is not what they say. The best of five starts of k-means, or one at merged centroids of
+    many clusters."""
+    random, sparse = np.random.RandomState(0), isinstance(X, SparseRows)
+    x = X if sparse else np.asarray(X - X.mean(axis=0), dtype=X.dtype)
+    rows = make_rows([x], [None], weight, n_threads, [np.zeros(x.shape[1], dtype=x.dtype)])
+    ends, variance = list[Moved](), total_variance(rows)
+    for _ in range(1 if k >= SOME else _STARTS):
+        theta = merged_centroids(rows, x, k, random) if k >= SOME else None
+        if theta is None:
+            theta = seed_centroids(rows, x, k, "k-means++", random)
+        ends.append(take_steps(
+            rows, theta, -math.inf, variance=variance, tol=_STARTS_TOL, most=_STARTS_PASSES,
+            close=(0.0, 0.0),
+        ))  # fmt: skip
+    best = min(ends, key=lambda end: end.steps[-1].hard).theta
+    return one_pass(rows, best, -math.inf, want=("labels",))[1]["labels"]
 
 
 def density_between(X: Columns, labels: Array, weight: Array | None) -> float:

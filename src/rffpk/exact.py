@@ -13,8 +13,6 @@ from rffpk._anneal.annealing import (
     Annealing,
     SearchParameters,
     Word,
-    automatic_swaps,
-    check_annealing,
     search_parameters,
 )
 from rffpk._anneal.kernel_fit import KernelInit, KernelProblem, measure
@@ -25,7 +23,6 @@ from rffpk._rows.store import Cache, check_cache
 from rffpk._utils import validation
 from rffpk._utils.arrays import Array, Numbers
 from rffpk._utils.estimator import Clusterer, parameters
-from rffpk._utils.validation import is_option
 from rffpk.maps.fourier import Gamma
 from rffpk.maps.kernels import (
     PRECOMPUTED,
@@ -46,15 +43,12 @@ _AUTO_EQUAL_STARTS = 10  # ... and of one kind.
 class KernelKMeans(Clusterer):
     """Kernel k-means, by Lloyd's iterations in the space of an exact kernel.
 
-    Minimises sum_i min_j ||phi(x_i) - theta_j||^2 over centroids theta_j in the space of the
-    kernel, where distances follow from the kernel alone (Dhillon, Guan, Kulis: Kernel k-means,
-    spectral clustering and normalized cuts. KDD 2004).
-
-    Starts run on principal components of the kernel, and the best ends with passes over the kernel,
-    products of an n x n with an n x k matrix. With n rows O(n^2) memory if the kernel is stored,
-    otherwise O(n k). The kernel of a float32 X has errors of some 1e-7 of its spread.
-    ``docs/exact.md`` has the starts and times. `fit` raises a ValueError or TypeError for bad
-    input.
+    Minimises sum_i min_j ||phi(x_i) - theta_j||^2 over centroids theta_j in the space of the kernel
+    (Dhillon, Guan, Kulis: Kernel k-means, spectral clustering and normalized cuts. KDD 2004).
+    Starts run on principal components of the kernel; the best ends with passes over the kernel, of
+    O(n^2 k) time for n rows, and O(n^2) memory if it is stored, else O(n k). The kernel of a
+    float32 X has errors of some 1e-7 of its spread. ``docs/exact.md`` has the starts and times.
+    `fit` raises a ValueError or TypeError for bad input.
 
     Parameters
     ----------
@@ -73,24 +67,19 @@ class KernelKMeans(Clusterer):
     kernel : str or callable, default="rbf"
         A pairwise kernel of scikit-learn, a function of two rows, or "precomputed" (X is it).
     gamma : {"mean", "median", "scale"}, float or None, default="mean"
-        For "rbf" and "laplacian" "mean": 1 / (2 mean distance) of rows, squared Euclidean or
-        absolute; "median": with the median; "scale": 1 / (n_features X.var()). A number is > 0.
-        None, and the words for other kernels: scikit-learn's default.
+        A number > 0. "mean", "median": 1 / (2 mean or median distance), for "rbf" squared; "scale":
+        1 / (n_features X.var()). None, and words for other kernels: scikit-learn's default.
     kernel_params : dict or None, default=None
-        Parameters of a callable; of a named kernel "degree" (>= 0, by default 3), "coef0" (by
-        default 1), and "gamma", which comes before `gamma`.
+        Of a callable; of a name "degree" >= 0 (default 3), "coef0" (1), "gamma", before `gamma`.
     init : {"k-means++", "random", "k-means", "spectral"} or array, default="k-means++"
-        Initial centroids: rows; "k-means" adds passes of k-means; "spectral": clusters of leading
-        eigenvectors of the centered kernel. An array holds labels of the rows, shape (n_samples,),
-        each at least once, or weights of the rows, shape (n_clusters, n_samples).
+        Initial centroids: rows; "k-means" adds passes; "spectral": clusters of eigenvectors. An
+        array: labels of rows, each in use, or weights of rows, shape (n_clusters, n_samples).
     max_iter : int, default=300
         Largest number of passes of a start, and of those of ``init="k-means"`` before it.
     tol : float, default=0.0
-        Passes end when centroids move by at most `tol` >= 0 times the root of the total variance;
-        0: when no label changes.
+        Passes end when centroids move by `tol` >= 0 deviations at most; 0: when no label changes.
     cache : "auto", bool or int, default="auto"
-        Whether kernel matrices are stored, in the dtype of X. "auto": in at most a quarter of
-        available memory; a number: in so many bytes. True: always, or a MemoryError.
+        Bytes for stored kernels. "auto": a quarter of free memory. True: all, or a MemoryError.
 
     Attributes
     ----------
@@ -117,11 +106,9 @@ class KernelKMeans(Clusterer):
 
     Examples
     --------
-    >>> from sklearn.datasets import make_circles
     >>> from rffpk import KernelKMeans
-    >>> X, _ = make_circles(200, factor=0.3, noise=0.05, random_state=0)
-    >>> KernelKMeans(2, gamma=5.0, random_state=0).fit(X).dual_coef_.shape
-    (2, 200)
+    >>> KernelKMeans(2, random_state=0).fit_predict([[0.0], [0.2], [5.0], [5.2]]).tolist()
+    [1, 1, 0, 0]
     """
 
     kernel: PairwiseKernel | Precomputed | Callable[..., float] = "rbf"
@@ -141,13 +128,10 @@ class KernelKMeans(Clusterer):
 
     _annealed = False
 
-    def _check_parameters(self) -> None:
-        _check_search(self)
-        one_kernel(self, PRECOMPUTED)
-
     def _problem(self) -> KernelProblem:
-        given = is_option(self.kernel, PRECOMPUTED)
-        return _problem_of(self, PRECOMPUTED if given else [one_kernel(self)], PowerMean())
+        kernel = one_kernel(self, PRECOMPUTED)
+        given = PRECOMPUTED if kernel.metric == PRECOMPUTED else [kernel]
+        return _problem_of(self, given, PowerMean())
 
 
 @parameters
@@ -155,24 +139,22 @@ class KernelPowerKMeans(KernelKMeans):
     """Kernel power k-means with an exact kernel (KPK).
 
     Minimises sum_i M_s(d_i1, ..., d_ik) over k centroids theta_j in the space of a kernel, with
-    d_ij = ||phi(x_i) - theta_j||^2 and the power mean M_s(y) = ((1/k) sum_j y_j^s)^(1/s), s < 0,
-    while s falls to minus infinity, where this is kernel k-means (Paul, Chakraborty, Das, Xu:
-    Kernel k-means, by all means: algorithms and strong consistency). `RFFKernelPowerKMeans` does it
-    in time and memory linear in n_samples.
+    d_ij = ||phi(x_i) - theta_j||^2 and M_s(y) = ((1/k) sum_j y_j^s)^(1/s), while s < 0 falls to
+    minus infinity, where this is kernel k-means (Paul, Chakraborty, Das, Xu: Kernel k-means, by all
+    means: algorithms and strong consistency; its protocol is ``annealing="paper", n_init=20``).
+    `RFFKernelPowerKMeans` does it in time linear in n_samples.
 
-    Starts run on principal components of the kernel, and the best ends with passes over the kernel,
-    products of an n x n with an n x k matrix. With n rows O(n^2) memory if the kernel is stored,
-    otherwise O(n k). The kernel of a float32 X has errors of some 1e-7 of its spread. That paper's
-    protocol is ``annealing="paper", n_init=20``. ``docs/exact.md`` has the starts and times. `fit`
-    raises a ValueError or TypeError for bad input.
+    Starts run on principal components of the kernel; the best ends with passes over the kernel, of
+    O(n^2 k) time for n rows, and O(n^2) memory if it is stored, else O(n k). The kernel of a
+    float32 X has errors of some 1e-7 of its spread. ``docs/exact.md`` has the starts and times.
+    `fit` raises a ValueError or TypeError for bad input.
 
     Parameters
     ----------
     n_clusters : {"coarse", "auto", "fine"} or int, default=8
         Number k of clusters, 1 to n_samples, or how to find it (``docs/clusters_number.md``).
     n_init : "auto" or int, default="auto"
-        Number of starts, at least 1; the best is kept. "auto": eight, or five with swaps on
-        principal components of the kernel; one with another `init` or schedule.
+        Number of starts, at least 1; the best is kept. "auto": 8, or 5 and swaps; 1 for an array.
     store_memberships : bool, default=False
         Whether `memberships_` is set, which takes O(n_samples n_clusters) memory.
     random_state : int, RandomState instance or None, default=None
@@ -184,27 +166,21 @@ class KernelPowerKMeans(KernelKMeans):
     kernel : str or callable, default="rbf"
         A pairwise kernel of scikit-learn, a function of two rows, or "precomputed" (X is it).
     gamma : {"mean", "median", "scale"}, float or None, default="mean"
-        For "rbf" and "laplacian" "mean": 1 / (2 mean distance) of rows, squared Euclidean or
-        absolute; "median": with the median; "scale": 1 / (n_features X.var()). A number is > 0.
-        None, and the words for other kernels: scikit-learn's default.
+        A number > 0. "mean", "median": 1 / (2 mean or median distance), for "rbf" squared; "scale":
+        1 / (n_features X.var()). None, and words for other kernels: scikit-learn's default.
     kernel_params : dict or None, default=None
-        Parameters of a callable; of a named kernel "degree" (>= 0, by default 3), "coef0" (by
-        default 1), and "gamma", which comes before `gamma`.
+        Of a callable; of a name "degree" >= 0 (default 3), "coef0" (1), "gamma", before `gamma`.
     init : {"k-means++", "random", "k-means", "spectral"} or array, default="k-means++"
-        Initial centroids: rows; "k-means" adds passes of k-means; "spectral": clusters of leading
-        eigenvectors of the centered kernel. An array holds labels of the rows, shape (n_samples,),
-        each at least once, or weights of the rows, shape (n_clusters, n_samples).
+        Initial centroids: rows; "k-means" adds passes; "spectral": clusters of eigenvectors. An
+        array: labels of rows, each in use, or weights of rows, shape (n_clusters, n_samples).
     max_iter : int, default=1000
         Largest number of passes of a start, and of those of ``init="k-means"`` before it.
     tol : float, default=0.0001
         Passes end when centroids move by at most `tol` >= 0 times the root of the total variance.
     cache : "auto", bool or int, default="auto"
-        Whether kernel matrices are stored, in the dtype of X. "auto": in at most a quarter of
-        available memory; a number: in so many bytes. True: always, or a MemoryError.
+        Bytes for stored kernels. "auto": a quarter of free memory. True: all, or a MemoryError.
     annealing : {"auto", "paper"}, Annealing or None, default="auto"
-        How the exponent s falls. "auto": adaptively from the critical exponent, to passes of
-        k-means. "paper": ``Annealing(start=-1.0, factor=1.04, passes=5)``, with `init` "random" for
-        its default. None: plain k-means.
+        How s falls. "auto": adaptively, then k-means; None: k-means alone; "paper": as published.
 
     Attributes
     ----------
@@ -214,11 +190,9 @@ class KernelPowerKMeans(KernelKMeans):
         Cluster of each row: the index of its nearest centroid.
     dual_coef_ : ndarray of shape (n_clusters, n_samples)
         Centroids as weights of the fitted rows: theta_j = sum_i dual_coef_[j, i] phi(x_i).
-    inertia_, objective_ : float
-        Kernel k-means objective of `labels_`; the minimised sum at `s_`.
-    s_, membership_exponent_ : float
-        Last finite exponent of the best start (of the last, if that was plain k-means); default
-        exponent of `predict_proba`: `s_` after a soft end, else by ``docs/math.md``, eq. (8.6).
+    inertia_, objective_, s_, membership_exponent_ : float
+        Kernel k-means objective of `labels_`; the minimised sum at `s_`, the last finite exponent;
+        exponent of `predict_proba` (``docs/math.md``, eq. (8.6)).
     n_iter_, history_ : int and list of dict
         Passes of the best start; records of passes and starts with the keys in ``docs/api.md``.
     cache_ : bool
@@ -232,11 +206,9 @@ class KernelPowerKMeans(KernelKMeans):
 
     Examples
     --------
-    >>> from sklearn.datasets import make_circles
     >>> from rffpk import KernelPowerKMeans
-    >>> X, _ = make_circles(200, factor=0.3, noise=0.05, random_state=0)
-    >>> KernelPowerKMeans(2, gamma=5.0, random_state=0).fit(X).predict_proba(X).shape
-    (200, 2)
+    >>> KernelPowerKMeans(2, random_state=0).fit_predict([[0.0], [0.2], [5.0], [5.2]]).tolist()
+    [1, 1, 0, 0]
     """
 
     annealing: Annealing | Word | None = "auto"
@@ -250,29 +222,23 @@ class KernelPowerKMeans(KernelKMeans):
 class MultiKernelPowerKMeans(Clusterer):
     """Kernel power k-means of several views or exact kernels at once (MKPK).
 
-    Minimises (Paul, Chakraborty, Das, Xu: Kernel k-means, by all means: algorithms and strong
-    consistency)
+    Minimises (Paul et al.: Kernel k-means, by all means: algorithms and strong consistency)
 
         sum_i M_s(d_i1, ..., d_ik) + lambda sum_l alpha_l log(L alpha_l),
         d_ij = sum_l alpha_l ||phi_l(x_i) - theta_jl||^2,
 
     over centroids theta_jl and weights alpha >= 0, of sum one, of L kernels, while the exponent s
-    of the power mean M_s(y) = ((1/k) sum_j y_j^s)^(1/s) falls to minus infinity.
-    `RFFMultiKernelPowerKMeans` does the same with random features.
-
-    Starts run on principal components of the weighted sum of the kernels, and the best ends with
-    passes over the kernels, each a product of matrices. With n rows O(L n^2) memory if the kernels
-    are stored. The centroids of kernel l are theta_jl = sum_i dual_coef_[j, i] phi_l(x_i).
-    ``docs/exact.md`` has the starts and times. `fit` raises a ValueError or TypeError for bad
-    input.
+    of M_s(y) = ((1/k) sum_j y_j^s)^(1/s) falls to minus infinity. Starts run on principal
+    components of the weighted sum of the kernels; the best ends with passes over the kernels, of
+    O(L n^2 k) time for n rows, and O(L n^2) memory if they are stored. ``docs/exact.md`` has the
+    starts and times. `fit` raises a ValueError or TypeError for bad input.
 
     Parameters
     ----------
     n_clusters : {"coarse", "auto", "fine"} or int, default=8
         Number k of clusters, 1 to n_samples, or how to find it (``docs/clusters_number.md``).
     n_init : "auto" or int, default="auto"
-        Number of starts, at least 1; the best is kept. "auto": eight, or five with swaps on
-        principal components of the kernel; one with another `init` or schedule.
+        Number of starts, at least 1; the best is kept. "auto": 8, or 5 and swaps; 1 for an array.
     store_memberships : bool, default=False
         Whether `memberships_` is set, which takes O(n_samples n_clusters) memory.
     random_state : int, RandomState instance or None, default=None
@@ -282,29 +248,23 @@ class MultiKernelPowerKMeans(Clusterer):
     verbose : int, default=0
         1: a line every five seconds at most, and one at the end; 2: a line for each pass.
     kernels : None, list, "du2015" or "precomputed", default=None
-        Of each view: a name of scikit-learn's pairwise kernels, a callable, or a pair of one and
-        its gamma or a dict of parameters. "du2015": twelve of one array (Du et al., IJCAI 2015).
-        "precomputed": X holds matrices. None: "rbf". Unless given gamma is 1 / (2 mean distance).
+        Of each view a kernel of scikit-learn, a callable, or a pair of one and gamma or parameters;
+        None: "rbf". Gamma: 1 / (2 mean distance). "precomputed": in X. "du2015": 12 of one array.
     views : list or None, default=None
         Columns of each view, if X is one array: lists of indices or names, masks, or slices.
     weight_entropy : float, default=1.0
-        Entropy weight lambda, over the sum of the sample weights, from 1e-30 to 1e30. The smaller,
-        the more weight goes to views with small squared distances.
+        Lambda over the sum of sample weights, 1e-30 to 1e30; small: few views get the weight.
     annealing : {"auto", "paper"}, Annealing or None, default="auto"
-        How the exponent s falls. "auto": adaptively from the critical exponent, to passes of
-        k-means. "paper": ``Annealing(start=-1.0, factor=1.04, passes=5)``, with `init` "random" for
-        its default. None: plain k-means.
+        How s falls. "auto": adaptively, then k-means; None: k-means alone; "paper": as published.
     init : {"k-means++", "random", "k-means", "spectral"} or array, default="k-means++"
-        Initial centroids: rows; "k-means" adds passes of k-means; "spectral": clusters of leading
-        eigenvectors of the centered kernel. An array holds labels of the rows, shape (n_samples,),
-        each at least once, or weights of the rows, shape (n_clusters, n_samples).
+        Initial centroids: rows; "k-means" adds passes; "spectral": clusters of eigenvectors. An
+        array: labels of rows, each in use, or weights of rows, shape (n_clusters, n_samples).
     max_iter : int, default=1000
         Largest number of passes of a start, and of those of ``init="k-means"`` before it.
     tol : float, default=0.0001
         Passes end when centroids move by at most `tol` >= 0 times the root of the total variance.
     cache : "auto", bool or int, default="auto"
-        Whether kernel matrices are stored, in the dtype of X. "auto": in at most a quarter of
-        available memory; a number: in so many bytes. True: always, or a MemoryError.
+        Bytes for stored kernels. "auto": a quarter of free memory. True: all, or a MemoryError.
 
     Attributes
     ----------
@@ -316,13 +276,11 @@ class MultiKernelPowerKMeans(Clusterer):
         Centroids as weights of the fitted rows: theta_j = sum_i dual_coef_[j, i] phi(x_i).
     kernel_weights_ : ndarray of shape (n_views,)
         Weights alpha >= 0 of the views, of sum one.
-    inertia_, objective_ : float
-        Objective of `labels_` with the kernel sum_l alpha_l k_l; the minimised sum at `s_`.
+    inertia_, objective_, s_, membership_exponent_ : float
+        Objective of `labels_` with the kernel sum_l alpha_l k_l; the minimised sum at `s_`, the
+        last finite exponent; exponent of `predict_proba` (``docs/math.md``, eq. (8.6)).
     lambda_ : float
         Entropy weight: `weight_entropy` times the sum of the sample weights.
-    s_, membership_exponent_ : float
-        Last finite exponent of the best start (of the last, if that was plain k-means); default
-        exponent of `predict_proba`: `s_` after a soft end, else by ``docs/math.md``, eq. (8.6).
     n_iter_, history_ : int and list of dict
         Passes of the best start; records of passes and starts with the keys in ``docs/api.md``.
     cache_ : bool
@@ -336,11 +294,10 @@ class MultiKernelPowerKMeans(Clusterer):
 
     Examples
     --------
-    >>> from sklearn.datasets import load_iris
     >>> from rffpk import MultiKernelPowerKMeans
-    >>> X, _ = load_iris(return_X_y=True)
-    >>> MultiKernelPowerKMeans(3, random_state=0).fit([X[:, :2], X[:, 2:]]).kernel_weights_.shape
-    (2,)
+    >>> views = [[[0.0], [0.2], [5.0], [5.2]], [[1.0], [1.1], [7.0], [7.1]]]  # of four rows
+    >>> MultiKernelPowerKMeans(2, random_state=0).fit_predict(views).tolist()
+    [1, 1, 0, 0]
     """
 
     kernels: Kernels = None
@@ -360,34 +317,24 @@ class MultiKernelPowerKMeans(Clusterer):
     fit, _measure = fit_by_kernels, measure
     _annealed, _paper = True, OF_KERNELS
 
-    def _check_parameters(self) -> None:
-        _check_search(self)
-        check_kernels(self.kernels)
-        validation.check_real(self.weight_entropy, "weight_entropy", 1e-30, 1e30)
-
     def _problem(self) -> KernelProblem:
-        return _problem_of(self, self.kernels, WeightedViews(float(self.weight_entropy)))
+        check_kernels(self.kernels)
+        entropy = validation.check_real(self.weight_entropy, "weight_entropy", 1e-30, 1e30)
+        return _problem_of(self, self.kernels, WeightedViews(entropy))
 
 
 # ---- the starts ----------------------------------------------------------------------------------
 
 
-def _check_search(model: Any) -> None:
-    """The parameters of all searches with exact kernels."""
-    validation.check_search_parameters(model, get_args(KernelInit), "an array")
-    check_annealing(model.annealing)
-    check_cache(model.cache)
-
-
 def _problem_of(model: Any, kernels: Any, objective: PowerMean) -> KernelProblem:
     """What is minimised with these kernels, and by which starts. A schedule that is given, and one
     with a soft end, are followed with the kernels themselves."""
-    given = search_parameters(model)
+    given = search_parameters(model, get_args(KernelInit), "an array")
     if not model._annealed and given.n_init is None:
         given = replace(given, n_init=_AUTO_EQUAL_STARTS)
     hard = given.ends_hard and (given.is_default or given.start == -math.inf)
     return KernelProblem(
-        kernels, partial(_plan, given, hard), given.init, objective,
+        kernels, partial(_plan, given, hard), given.init, check_cache(model.cache), objective,
         several=objective.learns_weights, annealed=model._annealed, exact=not hard,
     )  # fmt: skip
 
@@ -395,9 +342,8 @@ def _problem_of(model: Any, kernels: Any, objective: PowerMean) -> KernelProblem
 def _plan(given: SearchParameters, hard: bool, k: int, critical: float) -> Plan:
     """The starts, and the number of swaps, which are made on components only."""
     critical = critical if math.isfinite(critical) else 0.0
-    number = given.swaps
-    if number is None:
-        number = automatic_swaps(k) if given.differs and given.n_init is None else 0
-    number = number if hard and k > 1 else 0
-    starts = given.starts(critical, _STARTS_BEFORE_SWAPS if number else _AUTO_STARTS)
-    return Plan(starts, number, critical=critical)
+    swaps, most = 0, k
+    if hard:
+        swaps, most = given.swaps_of(k, given.differs and given.n_init is None)
+    starts = given.starts(critical, _STARTS_BEFORE_SWAPS if swaps else _AUTO_STARTS)
+    return Plan(starts, swaps, most, critical=critical)

@@ -5,21 +5,19 @@ from __future__ import annotations
 import math
 from dataclasses import field, replace
 from functools import partial
-from typing import Any, NamedTuple, get_args
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rffpk._anneal import centroid_model
-from rffpk._anneal.annealing import SearchParameters, search_parameters, search_plan
+from rffpk._anneal.annealing import Init, SearchParameters, search_parameters, search_plan
 from rffpk._anneal.fit import (
     FitResult,
     GivenInit,
-    Init,
     Metric,
     Problem,
-    check_metric,
-    metric_map,
+    maps_of,
 )
 from rffpk._anneal.fit import fit as fit_by_passes
 from rffpk._anneal.objective import PowerMean
@@ -48,21 +46,17 @@ class FuzzyCMeans(Clusterer):
 
     Minimises J_m = sum_ij u_ij^m ||x_i - theta_j||^2 over memberships u with rows that sum to one
     and centroids theta (Bezdek, Ehrlich, Full: FCM: the fuzzy c-means clustering algorithm.
-    Computers & Geosciences 1984). J_m = k^(-(m-1)) sum_i M_s with the power mean M_s
-    (``docs/math.md``, section 5). Memberships are stored only if asked for.
-
-    With n rows of d columns a pass costs O(n k d) time; memory beyond X is O(n). In many dimensions
-    centroids may coincide; a ConvergenceWarning says how many are distinct. `fit` raises a
-    ValueError or TypeError for bad input.
+    Computers & Geosciences 1984), which is k^(-(m-1)) times a sum of power means (``docs/math.md``,
+    section 5). A pass over n rows of d columns costs O(n k d) time; memory beyond X is O(n). `fit`
+    raises a ValueError or TypeError for bad input. A ConvergenceWarning says if centroids coincide.
 
     Parameters
     ----------
     n_clusters : {"coarse", "auto", "fine"} or int, default=8
         Number k of clusters, 1 to n_samples, or how to find it (``docs/clusters_number.md``).
     n_init : "auto" or int, default="auto"
-        Number of starts at `m`, at least 1; the best is kept. "auto": for ``init="k-means++"`` the
-        starts and swaps of `PowerKMeans`, whose best clusters passes at `m` go on from; else one.
-        With ``m="auto"`` a number is that of the starts of this search.
+        Number of starts at `m`, or with ``m="auto"`` of the search before, at least 1. "auto": one,
+        for "k-means++" after the starts and swaps of `PowerKMeans`.
     store_memberships : bool, default=False
         Whether `memberships_` is set, which takes O(n_samples n_clusters) memory.
     random_state : int, RandomState instance or None, default=None
@@ -72,25 +66,21 @@ class FuzzyCMeans(Clusterer):
     verbose : int, default=0
         1: a line every five seconds at most, and one at the end; 2: a line for each pass.
     m : float or "auto", default=2.0
-        Fuzzifier, 1 < m <= 6; near one memberships are 0 and 1. "auto": that of calibrated
-        memberships, but so small that centroids differ (``docs/math.md``, section 8).
+        Fuzzifier, 1 < m <= 6; near 1: k-means. "auto": calibrated (``docs/math.md``, eq. (8.7)).
     sample : "auto", int or None, default="auto"
-        Number of rows, at least n_clusters, that starts run on; larger samples and all rows follow.
-        "auto": 20 000, or 50 for each cluster if that is more. None: all rows.
+        Number of rows, at least k, that starts run on. "auto": max(20 000, 50 k). None: all rows.
     init : {"k-means++", "random", "k-means"}, array or callable, default="k-means++"
-        Initial centroids: random rows, or those after passes of k-means. An array has centroids, as
-        a callable (rows, n_clusters, random_state=...) returns, or memberships of shape (n_samples,
-        n_clusters) with rows of sum one.
+        Initial centroids: rows; "k-means" adds passes of k-means. An array has centroids, as a
+        callable (rows, n_clusters, random_state=...) returns, or memberships with rows of sum one.
     max_iter : int, default=300
         Largest number of passes of a start, on each larger sample, and on all rows.
     tol : float, default=0.0001
         Passes end when centroids move by at most `tol` >= 0 times the root of the total variance.
     metric : {"euclidean", "cosine"}, default="euclidean"
-        Distance. "cosine": spherical k-means (Dhillon, Modha, Machine Learning 2001), on rows and
-        centroids of length one; rows of zeros stay. Not with `whitening`.
+        Distance. "cosine": spherical k-means (Dhillon, Modha 2001), of unit rows; no `whitening`.
     whitening : None or float, default=None
-        A number from 0 to 1: rows become at most 2 k principal components, divided by this power of
-        their standard deviations; from 8 components on rows get length one. None: columns.
+        None: the columns. A number from 0 to 1: at most 2 k principal components, over this power
+        of their standard deviations (``docs/math.md``, eq. (20.1)).
 
     Attributes
     ----------
@@ -100,12 +90,10 @@ class FuzzyCMeans(Clusterer):
         Number of clusters; good numbers with scores and partitions, set if `n_clusters` is none.
     labels_ : ndarray of int32, shape (n_samples,)
         Cluster of each row: the index of its nearest centroid.
-    inertia_, objective_ : float
-        k-means objective of `labels_`; J_m, which `history_` has too, but for the search before.
+    inertia_, objective_, s_, membership_exponent_ : float
+        k-means objective of `labels_`; J_m, as in `history_`; both exponents are -1/(m-1).
     m_ : float
         The fuzzifier.
-    s_, membership_exponent_ : float
-        The exponent -1/(m-1).
     n_iter_, sample_size_ : int
         Number of passes of the best start and of all that followed it; rows that starts ran on.
     n_buffered_ : int
@@ -121,11 +109,10 @@ class FuzzyCMeans(Clusterer):
 
     Examples
     --------
-    >>> from sklearn.datasets import make_blobs
     >>> from rffpk import FuzzyCMeans
-    >>> X, _ = make_blobs(500, centers=3, random_state=0)
-    >>> FuzzyCMeans(3, random_state=0).fit(X).predict_proba(X).shape
-    (500, 3)
+    >>> model = FuzzyCMeans(2, random_state=0).fit([[0.0], [0.2], [5.0], [5.2]])
+    >>> model.predict_proba([[2.6]]).round(2).tolist()
+    [[0.5, 0.5]]
     """
 
     m: Auto | float = 2.0
@@ -144,17 +131,13 @@ class FuzzyCMeans(Clusterer):
     fit, partial_fit = fit_by_passes, centroid_model.partial_fit
     _measure, _takes_narrow_rows = centroid_model.measure, True
 
-    def _check_parameters(self) -> None:
-        validation.check_search_parameters(self, get_args(Init), "an array or a callable")
-        check_metric(self.metric, self.whitening)
-        check_m(self.m)
-
     def _problem(self) -> Problem:
-        given = search_parameters(self)
+        given, maps = search_parameters(self), maps_of(self.metric, self.whitening)
+        check_m(self.m)
         if not (is_option(self.m, "auto") or (given.differs and given.n_init is None)):
             given = replace(given, differs=False, ends_hard=False)  # all passes at the fuzzifier
         return Problem(
-            given, self._plan, partial(metric_map, self), given=self._centroids_of_memberships,
+            given, self._plan, maps, given=self._centroids_of_memberships,
             unit_centroids=self.metric == "cosine", published=self._published,
         )  # fmt: skip
 

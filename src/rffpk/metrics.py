@@ -108,8 +108,7 @@ def purity_score(labels_true: Any, labels_pred: Any) -> float:
 
 
 class RepeatedScores(NamedTuple):
-    """Scores of fits that differ by their seeds, a number for each; its text has their means and
-    standard deviations in percent, as papers print them."""
+    """Scores of fits of several seeds; its text has means and standard deviations in percent."""
 
     acc: Array  # `clustering_accuracy`
     nmi: Array  # normalized mutual information, of the arithmetic mean of the entropies

@@ -227,10 +227,7 @@ def _scaled(model: Any, scales: dict[str, Any]) -> Pipeline:
 
 
 class Encoder:
-    """Turns values into JSON, and collects their arrays.
-
-    Raises a TypeError that names what cannot be stored.
-    """
+    """Turns values into JSON and arrays; a TypeError names what cannot be stored."""
 
     def __init__(self) -> None:
         self.arrays: dict[str, Array] = {}
@@ -313,10 +310,7 @@ class Encoder:
 
 
 class Decoder:
-    """Turns JSON and arrays into values.
-
-    Raises a ModelFileError for whatever an Encoder does not write.
-    """
+    """Turns JSON and arrays into values; a ModelFileError is for what no Encoder writes."""
 
     def __init__(self, arrays: dict[str, Array]) -> None:
         self._arrays = arrays

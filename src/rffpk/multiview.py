@@ -54,16 +54,15 @@ _RANGE = (1e-30, 1e30)  # of weight_entropy, so that float32 holds it too
 class Typicality(BaseEstimator):
     """How typical rows are of clusters: the parameter `typicality` of `RFFMultiKernelPowerKMeans`.
 
-    A row at squared distance d from a centroid has the typicality u = 1 / (1 + (d / eta)^(1/(m-1)))
-    for its cluster: 1/2 at the reference distance eta, near zero far away (Chen et al., algorithm 2
+    A row at squared distance d from a centroid has the typicality u = 1 / (1 + (d /
+    eta)^(1/(m-1))): 1/2 at the reference distance eta, near zero far away (Chen et al., algorithm 2
     of the source paper of that class). The defaults are what the word "auto" stands for.
 
     Parameters
     ----------
     eta : {"mean", "median"} or float, default="median"
-        Reference distances, fixed before annealing: the mean squared distance of a view's rows from
-        their mean feature, as in the paper, or the median of those from the median feature, on a
-        sample, which outliers do not inflate. A number from 1e-30 to 1e30: the same for all views.
+        Reference distances: mean squared distances of the rows of a view from their mean feature,
+        or the median of those from the median feature; a number, 1e-30 to 1e30, of all views.
     m : float, default=2.0
         Fuzzifier, 1 < m <= 6. The closer it is to one, the closer typicalities are to 0 and 1.
 
@@ -109,11 +108,11 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
         d_ij = sum_l alpha_l ||phi_l(x_i) - theta_jl||^2,
 
     over centroids theta_jl, weights alpha >= 0, of sum one, of L views, and typicalities u_ij in
-    [0, 1], while the exponent s of the power mean M_s(y) = ((1/k) sum_j y_j^s)^(1/s) falls to -inf.
+    [0, 1], while the exponent s of M_s(y) = ((1/k) sum_j y_j^s)^(1/s) falls to minus infinity. That
+    algorithm is ``annealing="paper", kernels=None, n_frequencies="paper"``.
 
     With n rows, d_l columns of view l and D frequencies a view a pass costs O(n sum_l (d_l + k) D)
-    time; memory beyond X is O(n), and O(n L D) if features are stored. That algorithm is
-    ``annealing="paper", kernels=None, n_frequencies="paper"``. ``docs/views.md`` has the rules.
+    time; memory beyond X is O(n), with stored features O(n L D). ``docs/views.md`` has the rules.
     `fit` raises a ValueError or TypeError for bad input.
 
     Parameters
@@ -121,8 +120,7 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
     n_clusters : {"coarse", "auto", "fine"} or int, default=8
         Number k of clusters, 1 to n_samples, or how to find it (``docs/clusters_number.md``).
     n_init : "auto" or int, default="auto"
-        Number of starts, at least 1; the best is kept. "auto": three of different kinds; one with
-        another `init` or schedule.
+        Number of starts, at least 1; the best is kept. "auto": 3, or 1 with another `init`.
     store_memberships : bool, default=False
         Whether `memberships_` is set, which takes O(n_samples n_clusters) memory.
     random_state : int, RandomState instance or None, default=None
@@ -132,48 +130,36 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
     verbose : int, default=0
         1: a line every five seconds at most, and one at the end; 2: a line for each pass.
     annealing : {"auto", "paper"}, Annealing or None, default="auto"
-        How the exponent s falls. "auto": adaptively from the critical exponent, to passes of
-        k-means. "paper": ``Annealing(start=-5.0, factor=1.04, passes=2, until="objective")``, with
-        `sample` None and `init` "k-means" for their defaults. None: plain k-means.
+        How s falls. "auto": adaptively, then k-means; None: k-means alone; "paper": as published.
     sample : "auto", int or None, default="auto"
-        Number of rows, at least n_clusters, that starts run on; larger samples and all rows follow.
-        "auto": 20 000, or 50 for each cluster if that is more. None: all rows.
+        Number of rows, at least k, that starts run on. "auto": max(20 000, 50 k). None: all rows.
     init : {"k-means++", "random", "k-means"}, array or callable, default="k-means++"
-        Initial centroids: chosen among random rows; "k-means" adds passes of k-means. An array has
-        the shape of `cluster_centers_`; a callable (features, n_clusters, random_state=...) returns
-        one. Centroids that are given are not annealed.
+        Initial centroids: rows; "k-means" adds passes of k-means. An array, or what a callable
+        (features, n_clusters, random_state=...) returns, has the shape of `cluster_centers_`.
     max_iter : int, default=1000
         Largest number of passes of a start, on each larger sample, and on all rows.
     tol : float, default=0.001
         Passes end when centroids move by at most `tol` >= 0 times the root of the total variance.
     noise : "auto", float or None, default=None
-        Share of the weight, in (0, 1), of the farthest rows, which get the label -1 and move no
-        centroid; "auto": those beyond a gap (``docs/noise.md``). Not with Dask or missing views.
+        Share of weight, in (0, 1), to label -1 as noise; "auto": beyond a gap (``docs/noise.md``).
     typicality : None, "auto" or Typicality, default=None
-        Whether rows have typicalities, which resist noise and outliers but may cost a small
-        cluster. None: u_ij = 1 (RFF-MKPKM). "auto": a `Typicality` with its defaults.
+        Resists outliers, at the cost of small clusters. None: u_ij = 1. "auto": `Typicality()`.
     weight_entropy : float, default=1.0
-        Entropy weight lambda, over the sum of the sample weights, from 1e-30 to 1e30. The smaller,
-        the more weight goes to views with small squared distances.
+        Lambda over the sum of sample weights, 1e-30 to 1e30; small: few views get the weight.
     kernels : str, list or None, default="auto"
         For each view, or for all, "rbf", "laplacian", "cauchy", a pair of one and its gamma,
-        "diffusion" or "linear" (the columns); or a list of `RandomFourierFeatures`, `DiffusionMap`
-        or ("linear", e): at most 2 k principal components, divided by the power e, 0 to 1, of their
-        standard deviations; from 8 on rows get length one. One array becomes as many views. "auto":
-        graphs and whitened components of each view and of all side by side (``docs/math.md``,
-        section 20). None: "rbf", for one array with 4, 1 and 1/4 times the "mean" gamma.
+        "diffusion", "linear" (the columns), ("linear", e) (components by ``docs/math.md``, eq.
+        (20.1)), or a map. One array becomes as many views. "auto": graphs and components of each
+        view and of all. None: "rbf", for one array of 4, 1 and 1/4 times the mean gamma.
     views : list or None, default=None
         Columns of each view, if X is one array: lists of indices or names, masks, or slices.
     n_frequencies : {"auto", "paper"} or int, default="auto"
-        Number of random frequencies D, at least 1; each gives two features. "paper": ceil(4 log^3(2
-        k)) independent ones (Chen et al., theorem 3). "auto": the least of 128, 256, ..., 8192 with
-        a squared error of the kernel of at most 0.02 of its variance (``docs/math.md``, section 9).
+        Number of random frequencies D, at least 1. "auto": of 128, 256, ..., 8192 the least with a
+        kernel error of 0.02 (``docs/math.md``, eq. (9.5)). "paper": ceil(4 log^3(2 k)), iid.
     allow_missing_views : bool, default=False
-        Whether rows may lack views: all columns of the view are NaN, or its entry in a list of rows
-        is None. Distances are then over the other views (``docs/math.md``, section 19).
+        Whether a view of a row may be NaN, or None in a list: distances are over the other views.
     cache : "auto", bool or int, default="auto"
-        Whether features are stored, in the dtype of X. "auto": if they save time and take a quarter
-        of available memory at most; a number: so many bytes. True: always, or a MemoryError.
+        Bytes for stored features. "auto": if faster, 1/4 of memory. True: all, or a MemoryError.
 
     Attributes
     ----------
@@ -189,13 +175,11 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
         Weights alpha >= 0 of the views, of sum one.
     eta_ : ndarray of shape (n_views,), or None
         Reference distances; None if `typicality` is None.
-    inertia_, objective_ : float
-        Objective of `labels_` with the kernel sum_l alpha_l k_l; the minimised sum at `s_`.
+    inertia_, objective_, s_, membership_exponent_ : float
+        Objective of `labels_` with the kernel sum_l alpha_l k_l; the minimised sum at `s_`, the
+        last finite exponent; exponent of `predict_proba` (``docs/math.md``, eq. (8.6)).
     lambda_ : float
         Entropy weight: `weight_entropy` times the sum of the sample weights.
-    s_, membership_exponent_ : float
-        Last finite exponent of the best start (of the last, if that was plain k-means); default
-        exponent of `predict_proba`: `s_` after a soft end, else by ``docs/math.md``, eq. (8.6).
     n_iter_, sample_size_ : int
         Number of passes of the best start and of all that followed it; rows that starts ran on.
     cache_ : bool
@@ -213,12 +197,10 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
 
     Examples
     --------
-    >>> from sklearn.datasets import load_digits
     >>> from rffpk import RFFMultiKernelPowerKMeans
-    >>> X, _ = load_digits(return_X_y=True)
-    >>> model = RFFMultiKernelPowerKMeans(10, random_state=0).fit([X[:, :32], X[:, 32:]])
-    >>> model.kernel_weights_.shape  # of graphs and components of each view and of both
-    (8,)
+    >>> views = [[[0.0], [0.2], [5.0], [5.2]], [[1.0], [1.1], [7.0], [7.1]]]  # of four rows
+    >>> RFFMultiKernelPowerKMeans(2, random_state=0).fit_predict(views).tolist()
+    [1, 1, 0, 0]
     """
 
     typicality: Auto | Typicality | None = None
@@ -233,8 +215,8 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
 
     # ---- parameters and views --------------------------------------------------------------------
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
+    def _problem(self) -> Problem:
+        search = search_parameters(self)
         _check_typicality(self.typicality)
         may_lack = validation.check_bool(self.allow_missing_views, "allow_missing_views")
         if may_lack and isinstance(self.n_clusters, str):
@@ -243,12 +225,12 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
                 "if allow_missing_views is True."
             )
         fourier.check_n_frequencies(self.n_frequencies)
-        check_cache(self.cache)
         validation.check_real(self.weight_entropy, "weight_entropy", *_RANGE)
-        for kernel in self._kernels_of_views(1):
+        kernels = self._kernels_of_views(1)
+        for kernel in kernels:
             if isinstance(kernel, DiffusionMap):
                 diffusion_map.check_diffusion(kernel)
-                if validation.is_graph(kernel):
+                if validation.pairs_of(kernel) == "graph":
                     raise ValueError(
                         "kernels has a DiffusionMap with metric == 'precomputed', which only "
                         "DiffusionPowerKMeans takes."
@@ -258,6 +240,12 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
                 fourier.check_kernel(kernel.kernel, kernel.gamma, kernel.sampling)
             elif kernel is not None:
                 validation.check_real(kernel, "e in ('linear', e) of kernels", 0, 1)
+        maps = [each for each in kernels if isinstance(each, DiffusionMap)]
+        return Problem(
+            search, maps=self._maps, objective=self._objective_of,
+            cache=check_cache(self.cache), published=self._published,
+            n_map_rows=max((map_rows(each.n_landmarks) for each in maps), default=0),
+        )  # fmt: skip
 
     def _kernels_of_views(self, n_views: int) -> list[_Kernel]:
         """What defines the features of each view, or of each repetition of the views."""
@@ -319,14 +307,6 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
 
     # ---- fitting ---------------------------------------------------------------------------------
 
-    def _problem(self) -> Problem:
-        maps = [each for each in self._kernels_of_views(1) if isinstance(each, DiffusionMap)]
-        return Problem(
-            search_parameters(self), maps=self._maps, objective=self._objective_of,
-            cache=self.cache, published=self._published,
-            n_map_rows=max((map_rows(each.n_landmarks) for each in maps), default=0),
-        )  # fmt: skip
-
     def _maps(self, sample: RowSample, context: FitContext) -> list[Any]:
         kernels = self._kernels_of_views(self._n_views or 1)
         if self.kernels is None and not self._n_views:
@@ -370,9 +350,10 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
         self.feature_maps_, self.eta_ = self._feature_maps, result.prepared.objective.eta
         self.kernel_weights_ = alpha if context.coverage is None else alpha / alpha.sum()
         self.lambda_ = float(self.weight_entropy) * result.rows.total_weight
-        for i, mapped in enumerate(self.feature_maps_):
+        for table, mapped in zip(self._tables, self.feature_maps_):
             if isinstance(mapped, DiffusionMap):
-                diffusion_map.warn_of_components(mapped, context.k, f" of view {i}")
+                of = f" of view {table}" if table < len(self._widths) else " of all views together"
+                diffusion_map.warn_of_components(mapped, context.k, of)
 
     # ---- prediction ------------------------------------------------------------------------------
 

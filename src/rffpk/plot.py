@@ -201,15 +201,6 @@ def _opacity(model: Any, rows: Any) -> Array:
     return np.clip(_FAINTEST + (1 - _FAINTEST) * (largest - least) / (1 - least), 0, 1)
 
 
-def _kept_passes(model: Any) -> list[dict[str, Any]]:
-    """The records of the passes of the start that was kept, without those of swaps; of a class that
-    fuses kernels, all records."""
-    check_is_fitted(model)
-    if not hasattr(model, "history_"):
-        raise ValueError(f"model has no history_: {type(model).__name__} does not record passes.")
-    return [r for r in model.history_ if r.get("kept") and r["stage"] not in _NO_STEPS]
-
-
 def convergence(model: Any, ax: Any = None) -> Any:
     """The objective of the passes of the start that was kept.
 
@@ -229,7 +220,11 @@ def convergence(model: Any, ax: Any = None) -> Any:
     ax : matplotlib Axes
         Objective against the number of the pass.
     """
-    records, ax = _kept_passes(model), _axes(ax)
+    check_is_fitted(model)
+    if not hasattr(model, "history_"):
+        raise ValueError(f"model has no history_: {type(model).__name__} does not record passes.")
+    records = [r for r in model.history_ if r.get("kept") and r["stage"] not in _NO_STEPS]
+    ax = _axes(ax)
     annealed = records[0]["s"] is not None  # kernels are fused at no exponent
     names = {False: "one exponent", True: "hard limit"} if annealed else {}
     for s, line in groupby(enumerate(records, 1), lambda pair: pair[1]["s"]):

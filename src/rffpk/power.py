@@ -3,27 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import field
-from functools import partial
-from typing import get_args
 
 from rffpk._anneal import centroid_model
-from rffpk._anneal.annealing import (
-    OF_FEATURES,
-    Annealing,
-    Word,
-    check_annealing,
-    search_parameters,
-)
-from rffpk._anneal.fit import (
-    GivenInit,
-    Init,
-    Metric,
-    Problem,
-    check_metric,
-    metric_map,
-)
+from rffpk._anneal.annealing import OF_FEATURES, Annealing, Init, Word, search_parameters
+from rffpk._anneal.fit import GivenInit, Metric, Problem, maps_of
 from rffpk._anneal.fit import fit as fit_by_passes
-from rffpk._utils import validation
 from rffpk._utils.arrays import Array
 from rffpk._utils.estimator import Clusterer, parameters
 from rffpk._utils.validation import Auto
@@ -47,34 +31,23 @@ class AnnealedClusterer(Clusterer):
     fit = fit_by_passes
     _measure, _paper = centroid_model.measure, OF_FEATURES
 
-    def _check_parameters(self) -> None:
-        validation.check_search_parameters(self, get_args(Init), "an array or a callable")
-        if self.noise is not None:
-            from rffpk._anneal.noise import check_noise
-
-            check_noise(self)
-        check_annealing(self.annealing)
-
 
 @parameters
 class PowerKMeans(AnnealedClusterer):
     """Power k-means: k-means annealed from a smooth objective.
 
     Minimises sum_i M_s(||x_i - theta_1||^2, ..., ||x_i - theta_k||^2) over k centroids theta_j,
-    where M_s(y) = ((1/k) sum_j y_j^s)^(1/s) is the power mean with exponent s < 0, while s falls to
-    minus infinity, where this is k-means (Xu, Lange: Power k-means clustering. ICML 2019).
-
-    With n rows of d columns a pass costs O(n k d) time, with sums in float64; memory beyond X is
-    O(n). ``docs/annealing.md`` has the rules of starts, schedules and swaps. `fit` raises a
-    ValueError or TypeError for bad input.
+    with the power mean M_s(y) = ((1/k) sum_j y_j^s)^(1/s), while s < 0 falls to minus infinity,
+    where this is k-means (Xu, Lange: Power k-means clustering. ICML 2019). A pass over n rows of d
+    columns costs O(n k d) time; memory beyond X is O(n). ``docs/annealing.md`` has the rules and
+    what "paper" stands for. `fit` raises a ValueError or TypeError for bad input.
 
     Parameters
     ----------
     n_clusters : {"coarse", "auto", "fine"} or int, default=8
         Number k of clusters, 1 to n_samples, or how to find it (``docs/clusters_number.md``).
     n_init : "auto" or int, default="auto"
-        Number of starts, at least 1; the best is kept. "auto": three of different kinds; one from
-        100 clusters on, or with another `init` or schedule.
+        Number of starts, at least 1; the best is kept. "auto": 3, or 1 from 100 clusters on.
     store_memberships : bool, default=False
         Whether `memberships_` is set, which takes O(n_samples n_clusters) memory.
     random_state : int, RandomState instance or None, default=None
@@ -84,29 +57,23 @@ class PowerKMeans(AnnealedClusterer):
     verbose : int, default=0
         1: a line every five seconds at most, and one at the end; 2: a line for each pass.
     annealing : {"auto", "paper"}, Annealing or None, default="auto"
-        How the exponent s falls. "auto": adaptively from the critical exponent, to passes of
-        k-means. "paper": ``Annealing(start=-5.0, factor=1.04, passes=3, until="objective")``, with
-        `sample` None and `init` "k-means" for their defaults. None: plain k-means.
+        How s falls. "auto": adaptively, then k-means; None: k-means alone; "paper": as published.
     sample : "auto", int or None, default="auto"
-        Number of rows, at least n_clusters, that starts run on; larger samples and all rows follow.
-        "auto": 20 000, or 50 for each cluster if that is more. None: all rows.
+        Number of rows, at least k, that starts run on. "auto": max(20 000, 50 k). None: all rows.
     init : {"k-means++", "random", "k-means"}, array or callable, default="k-means++"
-        Initial centroids: chosen among random rows; "k-means" adds passes of k-means. An array has
-        the shape of `cluster_centers_`; a callable (features, n_clusters, random_state=...) returns
-        one. Centroids that are given are not annealed.
+        Initial centroids: rows; "k-means" adds passes of k-means. An array, or what a callable
+        (features, n_clusters, random_state=...) returns, has the shape of `cluster_centers_`.
     max_iter : int, default=1000
         Largest number of passes of a start, on each larger sample, and on all rows.
     tol : float, default=0.001
         Passes end when centroids move by at most `tol` >= 0 times the root of the total variance.
     noise : "auto", float or None, default=None
-        Share of the weight, in (0, 1), of the farthest rows, which get the label -1 and move no
-        centroid; "auto": those beyond a gap (``docs/noise.md``). Not with Dask or missing views.
+        Share of weight, in (0, 1), to label -1 as noise; "auto": beyond a gap (``docs/noise.md``).
     metric : {"euclidean", "cosine"}, default="euclidean"
-        Distance. "cosine": spherical k-means (Dhillon, Modha, Machine Learning 2001), on rows and
-        centroids of length one; rows of zeros stay. Not with `whitening`.
+        Distance. "cosine": spherical k-means (Dhillon, Modha 2001), of unit rows; no `whitening`.
     whitening : None or float, default=None
-        A number from 0 to 1: rows become at most 2 k principal components, divided by this power of
-        their standard deviations; from 8 components on rows get length one. None: columns.
+        None: the columns. A number from 0 to 1: at most 2 k principal components, over this power
+        of their standard deviations (``docs/math.md``, eq. (20.1)).
 
     Attributes
     ----------
@@ -116,11 +83,9 @@ class PowerKMeans(AnnealedClusterer):
         Number of clusters; good numbers with scores and partitions, set if `n_clusters` is none.
     labels_ : ndarray of int32, shape (n_samples,)
         Cluster of each row: the index of its nearest centroid; -1 for noise.
-    inertia_, objective_ : float
-        k-means objective of `labels_`; the minimised sum at `s_`. Both with the sample weights.
-    s_, membership_exponent_ : float
-        Last finite exponent of the best start (of the last, if that was plain k-means); default
-        exponent of `predict_proba`: `s_` after a soft end, else by ``docs/math.md``, eq. (8.6).
+    inertia_, objective_, s_, membership_exponent_ : float
+        k-means objective of `labels_`; the minimised sum at `s_`, the last finite exponent;
+        exponent of `predict_proba` (``docs/math.md``, eq. (8.6)).
     n_iter_, sample_size_ : int
         Number of passes of the best start and of all that followed it; rows that starts ran on.
     n_buffered_ : int
@@ -138,11 +103,9 @@ class PowerKMeans(AnnealedClusterer):
 
     Examples
     --------
-    >>> from sklearn.datasets import make_blobs
     >>> from rffpk import PowerKMeans
-    >>> X, _ = make_blobs(500, centers=5, cluster_std=0.5, random_state=0)
-    >>> PowerKMeans(5, random_state=0).fit(X).cluster_centers_.shape
-    (5, 2)
+    >>> PowerKMeans(2, random_state=0).fit_predict([[0.0], [0.2], [5.0], [5.2]]).tolist()
+    [1, 1, 0, 0]
     """
 
     metric: Metric = "euclidean"
@@ -152,10 +115,6 @@ class PowerKMeans(AnnealedClusterer):
     partial_fit = centroid_model.partial_fit
     _takes_narrow_rows = True
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_metric(self.metric, self.whitening)
-
     def _problem(self) -> Problem:
-        maps, unit = partial(metric_map, self), self.metric == "cosine"
-        return Problem(search_parameters(self), maps=maps, unit_centroids=unit)
+        search, maps = search_parameters(self), maps_of(self.metric, self.whitening)
+        return Problem(search, maps=maps, unit_centroids=self.metric == "cosine")

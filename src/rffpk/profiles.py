@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from rffpk._rows.views import with_nan_rows
 from rffpk._utils import validation
 from rffpk._utils.arrays import Array
-from rffpk._utils.containers import is_list_of_views
+from rffpk._utils.containers import check_row_labels, is_list_of_views
 from rffpk._utils.dask_collections import kind_of
 from rffpk._utils.estimator import Clusterer
 from rffpk._utils.messages import without
@@ -43,9 +43,8 @@ class ClusterProfiles:
     medoids : ndarray of int, shape (n_clusters,), or None
         The row nearest to each centroid. None: kernels are precomputed, which tell no distances.
     stability : ndarray of shape (n_clusters,), or None
-        Mean over the refits of the largest Jaccard index of the cluster with one of the refit, on
-        the rows that this saw: 1 if the cluster is always found; NaN for a cluster without rows,
-        and for all where fewer rows than clusters have a positive weight. None: no refits.
+        Mean over the refits of the largest Jaccard index with one of their clusters, on the rows
+        that they saw: 1: always found; NaN: too few rows. None: no refits.
     columns : list of str
         Names of the columns; ``column=category`` of the indicator of a category.
     units : list of str
@@ -54,7 +53,7 @@ class ClusterProfiles:
         Means of the columns in each cluster, NaN in one that is empty.
     differences : ndarray of shape (n_clusters, n_columns)
         Mean of the cluster less that of all other rows, over the standard deviation within both
-        (Cohen's d): beyond 1 a column sets the cluster apart. Infinite where neither varies.
+        (Cohen's d). Infinite where neither varies.
     """
 
     sizes: NDArray[np.int64]
@@ -162,7 +161,7 @@ def describe(
         raise TypeError("X is a source or a Dask collection, must be rows in memory.")
     n_resamples = validation.check_int(n_resamples, "n_resamples", 0)
     random = validation.check_random_state(random_state)
-    given = validation.is_precomputed(last) or validation.is_graph(last)
+    given = validation.pairs_of(last) is not None
     if given and (n_resamples or table is None):
         raise ValueError(
             "With precomputed kernels or a graph, n_resamples must be 0 and table must be given."
@@ -222,6 +221,7 @@ def rows_at(x: Any, index: Array) -> Any:
 
 def _columns(X: Any, table: Any, n: int, model: Any) -> tuple[list[str], Any, list[str]]:
     """The names of the columns, these, an array or a sparse matrix, and their units."""
+    check_row_labels(X, table=table)
     views = X if table is None and is_list_of_views(X) else [X if table is None else table]
     found = [_of_table(x, "X" if table is None else "table") for x in views]
     names, values, units = map(list, zip(*found))

@@ -19,25 +19,23 @@ from rffpk.power import AnnealedClusterer
 class RFFKernelPowerKMeans(AnnealedClusterer):
     """Kernel power k-means on random Fourier features (RFF-KPKM).
 
-    A row x is mapped to phi(x) = D^(-1/2) [sin(x Omega), cos(x Omega)] with D random frequencies,
-    the columns of Omega, and sum_i M_s(||phi(x_i) - theta_1||^2, ..., ||phi(x_i) - theta_k||^2) is
-    minimised over k centroids theta_j, M_s(y) = ((1/k) sum_j y_j^s)^(1/s), s < 0, while s falls to
+    Minimises sum_i M_s(||phi(x_i) - theta_1||^2, ..., ||phi(x_i) - theta_k||^2) over k centroids
+    theta_j in the space of phi(x) = D^(-1/2) [sin(x Omega), cos(x Omega)], with D random
+    frequencies, the columns of Omega, and M_s(y) = ((1/k) sum_j y_j^s)^(1/s), while s < 0 falls to
     minus infinity, where this is kernel k-means (Chen et al.: Enhancing kernel power k-means:
     scalable and robust clustering with random Fourier features and possibilistic method, algorithm
-    1, eqs. (2) to (5)).
+    1, eqs. (2) to (5); that algorithm is ``annealing="paper", n_frequencies="paper"``).
 
-    With n rows of d columns a pass costs O(n (d + k) D) time; memory beyond X is O(n), and O(n D)
-    if features are stored. That algorithm is ``annealing="paper", n_frequencies="paper"``.
-    ``docs/annealing.md`` has the starts, ``docs/kernels.md`` says when to take this class. `fit`
-    raises a ValueError or TypeError for bad input.
+    A pass over n rows of d columns costs O(n (d + k) D) time; memory beyond X is O(n), with stored
+    features O(n D). ``docs/kernels.md`` says when to take this class, ``docs/annealing.md`` how it
+    anneals. `fit` raises a ValueError or TypeError for bad input.
 
     Parameters
     ----------
     n_clusters : {"coarse", "auto", "fine"} or int, default=8
         Number k of clusters, 1 to n_samples, or how to find it (``docs/clusters_number.md``).
     n_init : "auto" or int, default="auto"
-        Number of starts, at least 1; the best is kept. "auto": three of different kinds; one from
-        100 clusters on, or with another `init` or schedule.
+        Number of starts, at least 1; the best is kept. "auto": 3, or 1 from 100 clusters on.
     store_memberships : bool, default=False
         Whether `memberships_` is set, which takes O(n_samples n_clusters) memory.
     random_state : int, RandomState instance or None, default=None
@@ -47,38 +45,31 @@ class RFFKernelPowerKMeans(AnnealedClusterer):
     verbose : int, default=0
         1: a line every five seconds at most, and one at the end; 2: a line for each pass.
     annealing : {"auto", "paper"}, Annealing or None, default="auto"
-        How the exponent s falls. "auto": adaptively from the critical exponent, to passes of
-        k-means. "paper": ``Annealing(start=-5.0, factor=1.04, passes=3, until="objective")``, with
-        `sample` None and `init` "k-means" for their defaults. None: plain k-means.
+        How s falls. "auto": adaptively, then k-means; None: k-means alone; "paper": as published.
     sample : "auto", int or None, default="auto"
-        Number of rows, at least n_clusters, that starts run on; larger samples and all rows follow.
-        "auto": 20 000, or 50 for each cluster if that is more. None: all rows.
+        Number of rows, at least k, that starts run on. "auto": max(20 000, 50 k). None: all rows.
     init : {"k-means++", "random", "k-means"}, array or callable, default="k-means++"
-        Initial centroids: chosen among random rows; "k-means" adds passes of k-means. An array has
-        the shape of `cluster_centers_`; a callable (features, n_clusters, random_state=...) returns
-        one. Centroids that are given are not annealed.
+        Initial centroids: rows; "k-means" adds passes of k-means. An array, or what a callable
+        (features, n_clusters, random_state=...) returns, has the shape of `cluster_centers_`.
     max_iter : int, default=1000
         Largest number of passes of a start, on each larger sample, and on all rows.
     tol : float, default=0.001
         Passes end when centroids move by at most `tol` >= 0 times the root of the total variance.
     noise : "auto", float or None, default=None
-        Share of the weight, in (0, 1), of the farthest rows, which get the label -1 and move no
-        centroid; "auto": those beyond a gap (``docs/noise.md``). Not with Dask or missing views.
+        Share of weight, in (0, 1), to label -1 as noise; "auto": beyond a gap (``docs/noise.md``).
     kernel : {"rbf", "laplacian", "cauchy"}, default="rbf"
         Kernel: exp(-gamma ||x-y||^2), exp(-gamma ||x-y||_1), or prod_i 1 / (1 + gamma (x_i-y_i)^2).
     gamma : {"mean", "median", "scale"} or float, default="mean"
-        Bandwidth > 0. "mean": 1 / (2 mean distance) of rows, squared Euclidean, for "laplacian"
-        absolute; "median": with the median; "scale": 1 / (n_features X.var()).
+        Bandwidth > 0. "mean", "median": 1 / (2 mean or median distance) of rows, squared or, for
+        "laplacian", absolute; "scale": 1 / (n_features X.var()).
     n_frequencies : {"auto", "paper"} or int, default="auto"
-        Number of random frequencies D, at least 1; each gives two features. "paper": ceil(4 log^3(2
-        k)) independent ones (Chen et al., theorem 3). "auto": the least of 128, 256, ..., 8192 with
-        a squared error of the kernel of at most 0.02 of its variance (``docs/math.md``, section 9).
+        Number of random frequencies D, at least 1. "auto": of 128, 256, ..., 8192 the least with a
+        kernel error of 0.02 (``docs/math.md``, eq. (9.5)). "paper": ceil(4 log^3(2 k)), iid.
     sampling : {"auto", "orthogonal", "structured", "iid"}, default="auto"
         How frequencies are drawn; "orthogonal" and "structured" are for "rbf". "auto": for "rbf"
         "structured" from 32 columns on, "orthogonal" below; else "iid", independent.
     cache : "auto", bool or int, default="auto"
-        Whether features are stored, in the dtype of X. "auto": if they save time and take a quarter
-        of available memory at most; a number: so many bytes. True: always, or a MemoryError.
+        Bytes for stored features. "auto": if faster, 1/4 of memory. True: all, or a MemoryError.
 
     Attributes
     ----------
@@ -90,11 +81,9 @@ class RFFKernelPowerKMeans(AnnealedClusterer):
         Number of clusters; good numbers with scores and partitions, set if `n_clusters` is none.
     labels_ : ndarray of int32, shape (n_samples,)
         Cluster of each row: the index of its nearest centroid; -1 for noise.
-    inertia_, objective_ : float
-        Kernel k-means objective of `labels_` on the features; the minimised sum at `s_`.
-    s_, membership_exponent_ : float
-        Last finite exponent of the best start (of the last, if that was plain k-means); default
-        exponent of `predict_proba`: `s_` after a soft end, else by ``docs/math.md``, eq. (8.6).
+    inertia_, objective_, s_, membership_exponent_ : float
+        k-means objective of `labels_` on the features; the minimised sum at `s_`, the last finite
+        exponent; exponent of `predict_proba` (``docs/math.md``, eq. (8.6)).
     n_iter_, sample_size_ : int
         Number of passes of the best start and of all that followed it; rows that starts ran on.
     n_buffered_ : int
@@ -114,12 +103,9 @@ class RFFKernelPowerKMeans(AnnealedClusterer):
 
     Examples
     --------
-    >>> from sklearn.datasets import load_digits
     >>> from rffpk import RFFKernelPowerKMeans
-    >>> X, _ = load_digits(return_X_y=True)
-    >>> model = RFFKernelPowerKMeans(10, random_state=0).fit(X)
-    >>> model.feature_map_.frequencies_.shape
-    (64, 128)
+    >>> RFFKernelPowerKMeans(2, random_state=0).fit_predict([[0.0], [0.2], [5.0], [5.2]]).tolist()
+    [1, 1, 0, 0]
     """
 
     kernel: fourier.Kernel = "rbf"
@@ -132,15 +118,13 @@ class RFFKernelPowerKMeans(AnnealedClusterer):
     partial_fit = centroid_model.partial_fit
     _takes_narrow_rows = True
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        fourier.check_n_frequencies(self.n_frequencies)
-        fourier.check_kernel(self.kernel, self.gamma, self.sampling)
-        check_cache(self.cache)
-
     def _problem(self) -> Problem:
         given = search_parameters(self)
-        return Problem(given, maps=self._maps, published=self._published, cache=self.cache)
+        fourier.check_n_frequencies(self.n_frequencies)
+        fourier.check_kernel(self.kernel, self.gamma, self.sampling)
+        return Problem(
+            given, maps=self._maps, published=self._published, cache=check_cache(self.cache)
+        )
 
     def _maps(self, sample: RowSample, context: search.FitContext) -> list[Any]:
         given = fourier.RandomFourierFeatures(

@@ -6,7 +6,7 @@ import sys
 from typing import Any, Literal
 
 from rffpk._anneal.fit import find_number
-from rffpk._rows.sample import row_sample, sample_of_fit
+from rffpk._rows.sample import row_sample, sample_arrays, sampling
 from rffpk._rows.views import check_views
 from rffpk._utils import config, validation
 from rffpk._utils.containers import is_list_of_views
@@ -70,17 +70,17 @@ def select_n_clusters(
     5
     """
     model = _model(X, metric, n_jobs)
-    model._check_parameters()
+    model._problem()  # which checks the parameters
     random = validation.check_random_state(random_state)
-    if validation.is_precomputed(model):
+    if validation.pairs_of(model) == "kernels":
         xs = check_views(model, X, reset=True)
         weight = validation.check_sample_weight(sample_weight, len(xs[0]), X)
-        sample = sample_of_fit(model, xs, weight, random)
+        sample = sample_arrays(xs, weight, sampling(model, random))
     else:
-        least = sys.maxsize if validation.is_graph(model) else 0
-        sample = row_sample(model, X, sample_weight, "auto", least, random)
+        least = sys.maxsize if validation.pairs_of(model) == "graph" else 0
+        sample = row_sample(model, X, sample_weight, sampling(model, random, "auto", least))
     with config.one_blas_thread():
-        find_number(model, sample, random, None)
+        find_number(model, sample.n, sample.counted, lambda: sample, random, None)
     return model.selection_
 
 

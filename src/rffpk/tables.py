@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Self
 
@@ -29,12 +30,11 @@ _NEIGHBOURS = 10  # of a row with gaps, whose mean fills them
 class TablePreprocessor(TransformerMixin, Estimator):
     """Columns of numbers for clustering, from a table of numbers, booleans, words and gaps.
 
-    A column of numbers is centered and divided by its standard deviation. A column of words,
-    categories or booleans becomes an indicator of each category, centered and divided by the root
-    of two: rows of different categories are as far apart as numbers that differ by one standard
-    deviation. One word among the numbers of a column in `fit` makes them categories. A row with a
-    gap, or with a category that `fit` did not see, has there the mean, or the category that most
-    have, of ten rows that are near it in the columns that it has (``docs/for/tables.md``).
+    A column of numbers is centered and divided by its standard deviation. One with a word, of
+    categories or of booleans becomes an indicator of each category, centered and divided by the
+    root of two: rows of different categories are one standard deviation apart. A gap, or a category
+    that `fit` did not see, gets the mean, or the most frequent category, of ten rows that are near
+    in the other columns (``docs/for/tables.md``).
 
     Attributes
     ----------
@@ -43,8 +43,8 @@ class TablePreprocessor(TransformerMixin, Estimator):
     n_features_in_ : int
         Number of columns.
     categories_ : list
-        For each column the categories that have an indicator, as strings, or None for numbers. Of
-        more than 50 the rarest share the indicator "(others)".
+        Of each column the categories with indicators, at most 50 and "(others)", to which those
+        that `fit` did not see belong then; None: numbers.
     means_ : list of ndarray
         For each column the mean that is subtracted, of the numbers or of each indicator.
     scales_ : ndarray of shape (n_features_in_,)
@@ -138,32 +138,31 @@ class TablePreprocessor(TransformerMixin, Estimator):
     def _with_words(self, row: Array, filled: Array) -> Array:
         """A filled row in which the word that most near rows have fills a gap, the more frequent of
         equals: a share of each word would lie between all of them."""
-        start = 0
-        for own, mean, scale in zip(self.categories_, self.means_, self.scales_):
-            size = len(mean) if scale else 0
-            part = slice(start, start + size)
-            if own is not None and size and np.isnan(row[part]).any():
+        for _, own, mean, scale, part in self._parts():
+            if own is not None and np.isnan(row[part]).any():
                 most = np.argmax(filled[part] * scale + mean)
-                filled[part] = ((np.arange(size) == most) - mean) / scale
-            start += size
+                filled[part] = ((np.arange(len(mean)) == most) - mean) / scale
         return filled
 
     def _warn_of_unknown(self, found: Array) -> None:
         """Warn of columns that tell nothing of any row, as after a change of their words."""
-        names = [
-            name
-            for name, own, scale in zip(self.feature_names_in_, self.categories_, self.scales_)
-            if scale
-            for _ in range(1 if own is None else len(own))
-        ]
-        gone = np.atleast_1d(np.isnan(found).all(axis=0))
-        unknown = list(dict.fromkeys(str(name) for name, all_gone in zip(names, gone) if all_gone))
+        unknown = [str(name) for name, *_, part in self._parts() if np.isnan(found[:, part]).all()]
         if unknown and len(found) >= _FEWEST_WARNED:
             warn(
                 f"X has no value in the columns {unknown} that is known from fit, in any row: they "
                 "are all missing, or other words. The rows are placed by the other columns.",
                 UserWarning,
             )
+
+    def _parts(self) -> Iterator[tuple[str, Any, Array, float, slice]]:
+        """Of each column that is not left out the name, the categories, the mean, the scale, and
+        its place among the columns of numbers."""
+        start = 0
+        fitted = (self.feature_names_in_, self.categories_, self.means_, self.scales_)
+        for name, own, mean, scale in zip(*fitted):
+            if scale:
+                yield name, own, mean, scale, slice(start, start + len(mean))
+                start += len(mean)
 
     def _scaled(self, columns: list[_Column]) -> Array:
         """The columns of numbers, with NaN where a value is missing or unknown."""
@@ -188,9 +187,8 @@ class TablePreprocessor(TransformerMixin, Estimator):
         """
         check_is_fitted(self)
         found = []
-        for name, own, scale in zip(self.feature_names_in_, self.categories_, self.scales_):
-            if scale:
-                found += [name] if own is None else [f"{name}={category}" for category in own]
+        for name, own, *_ in self._parts():
+            found += [name] if own is None else [f"{name}={category}" for category in own]
         return np.array(found, dtype=object)
 
 
@@ -266,26 +264,23 @@ def _columns_of(X: Any, names: list[str] | None = None) -> list[_Column]:
     framed = hasattr(X, "columns") and hasattr(X, "__getitem__")
     if not framed:
         validation.refuse_sparse(X, "X", "TablePreprocessor")
-    table = X if framed else _array_of(X)
+    table = X
+    if not framed and not isinstance(X, np.ma.MaskedArray):
+        # a word would make words of the numbers of a list
+        table = np.asarray(X, dtype=None if hasattr(X, "dtype") else object)
     if not framed and table.ndim != 2:
         raise ValueError(f"X.shape == {table.shape}, must be a frame or have two dimensions.")
-    own = [str(name) for name in (X.columns if framed else range(table.shape[1]))]
+    labels = X.columns if framed else range(table.shape[1])
+    own = [str(label) for label in labels]
     if len({*own}) < len(own):
         raise ValueError("X has columns of equal names.")
     if missing := [name for name in names or () if name not in own]:
         raise ValueError(f"X lacks the columns {missing}, which it had in fit.")
-    at = dict(zip(own, X.columns if framed else range(table.shape[1])))
+    at = dict(zip(own, labels))
     if not len(X):
         raise ValueError("X has no rows.")
     chosen = own if names is None else names
     return [_column_of(X[at[n]] if framed else table[:, at[n]], n) for n in chosen]
-
-
-def _array_of(X: Any) -> Any:
-    """An array, whose values NumPy has not changed: of lists it would make all numbers words."""
-    if isinstance(X, np.ma.MaskedArray):
-        return X
-    return np.asarray(X, dtype=None if hasattr(X, "dtype") else object)
 
 
 def _column_of(column: Any, name: str) -> _Column:
@@ -303,21 +298,18 @@ def _column_of(column: Any, name: str) -> _Column:
             "booleans: convert them, or leave the column out."
         )
     are_numbers = {*kinds.values()} <= {"number", "boolean"} and {*kinds.values()} != {"boolean"}
-    return _Column(name, values, _is_nominal(column.dtype) or not are_numbers)
-
-
-def _is_nominal(dtype: Any) -> bool:
-    return str(dtype).startswith(validation.NOMINAL)
+    nominal = str(column.dtype).startswith(validation.NOMINAL) or not are_numbers
+    return _Column(name, values, nominal)
 
 
 def _numbers_in(column: _Column) -> Array:
     """The numbers of a column, NaN for gaps."""
     known = np.array([value is not None for value in column.values], dtype=bool)
     values = column.values[known]
-    if "word" in kinds_of(values).values():
-        word = next(value for value in values if "word" in kinds_of([value]).values())
+    kinds = kinds_of(values)
+    if words := [value for value in values if kinds[type(value)] == "word"]:
         raise TypeError(
-            f"X has the word {str(word)!r} in column {column.name!r}, which had numbers in fit."
+            f"X has the word {str(words[0])!r} in column {column.name!r}, which had numbers in fit."
         )
     found = np.full(len(column.values), np.nan)
     with validation.named("X"):

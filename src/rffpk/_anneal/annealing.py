@@ -17,6 +17,7 @@ from rffpk._anneal.search import (
     from_merged_centroids,
     given_starts,
 )
+from rffpk._anneal.swaps import LARGEST
 from rffpk._rows.draws import MANY
 from rffpk._utils import validation
 from rffpk._utils.bases import BaseEstimator
@@ -28,6 +29,7 @@ Critical = Literal["critical"]
 Adaptive = Literal["adaptive"]
 Hard = Literal["hard"]
 Word = Literal["auto", "paper"]
+Init = Literal["k-means++", "random", "k-means"]  # over features
 
 _FIXED_FACTOR = 1.1  # the factor "adaptive" if the number of passes is given
 
@@ -45,31 +47,27 @@ class Annealing(BaseEstimator):
     The exponent s of the power mean begins at `start`, is multiplied by `factor` after each stage
     of `passes` passes, and ends at `end`. The defaults are what the word "auto" stands for
     (``docs/annealing.md``). ``set_params(annealing__start=-2.0)`` of a model, and a grid, reach the
-    parameters of an `Annealing` that it has been given.
+    parameters of an `Annealing` that it has.
 
     Parameters
     ----------
     start : "critical" or float, default="critical"
-        Exponent s at which annealing begins, at most -0.2. "critical": the smaller of -0.5 and the
-        critical exponent, above which centroids coincide, estimated on a sample of the rows.
+        Exponent at which annealing begins, at most -0.2. "critical": that above which centroids
+        coincide, on a sample, or -0.5 if that is less.
     factor : "adaptive" or float, default="adaptive"
-        After each stage s is multiplied by this number > 1. "adaptive": from 1.05 where stages take
-        many passes to 1.5 where they converge at once; 1.1 if `passes` is a number.
+        Number > 1 that multiplies s after a stage. "adaptive": 1.05 after stages of many passes to
+        1.5 after those that converge at once; 1.1 if `passes` is a number.
     passes : "adaptive" or int, default="adaptive"
-        Number of passes in a stage, at least 1. "adaptive": until the centroids hardly move, at
-        most 10. The source papers use a factor of 1.04 and 2 to 5 passes.
+        Passes in a stage, at least 1. "adaptive": until centroids hardly move, at most 10.
     end : "hard" or float, default="hard"
-        Where annealing ends. "hard": when the power mean is within 0.1 % of its limit, the smallest
-        squared distance; passes of k-means follow. A number <= `start`: at this exponent, with
-        passes there until convergence; rows stay assigned softly.
+        "hard": at 0.1 % from the limit, the least squared distance; passes of k-means follow. A
+        number <= `start`: there, with passes until convergence; rows stay assigned softly.
     until : {"settled", "objective"}, default="settled"
-        When a start ends. "settled": when annealing has ended and passes have converged.
-        "objective": when the objective changes by at most `tol` of itself in a pass, at whatever
-        exponent, as in the source papers; `end` is then a lower bound of s.
+        When a start ends. "settled": when passes have converged after annealing. "objective": when
+        a pass changes it by at most `tol` of itself, as in the papers, at whatever exponent.
     swaps : "auto" or int, default="auto"
-        Number of failed trials in a row, at least 0, to move a centroid (from 100 clusters on a
-        batch) after which the search ends. "auto": 20, or 4 k if that is less, and 0 if the starts
-        do not differ or `end` is soft. Above 0 `end` is "hard" and `until` "settled".
+        Failed trials in a row to move a centroid that end the search. "auto": 20, or 4 k if less, 0
+        if starts are alike. Above 0 `end` is "hard" and `until` "settled".
 
     Examples
     --------
@@ -101,40 +99,11 @@ OF_VIEWS = Paper(Annealing(start=-5.0, factor=1.04, passes=2, until="objective")
 OF_KERNELS = Paper(Annealing(start=-1.0, factor=1.04, passes=5), "random")
 
 
-def check_annealing(annealing: Any) -> None:
-    """The parameter `annealing`."""
-    if annealing is None:
-        return
-    if not isinstance(annealing, Annealing):
-        validation.check_choice(annealing, "annealing", get_args(Word), "an Annealing or None")
-        return
-    given = annealing
-    if not is_option(given.start, "critical"):
-        validation.check_real(given.start, "annealing.start", high=MAX_S, also="'critical'")
-    if not is_option(given.factor, "adaptive"):
-        validation.check_real(
-            given.factor, "annealing.factor", 1, include="neither", also="'adaptive'"
-        )
-    if not is_option(given.passes, "adaptive"):
-        validation.check_int(given.passes, "annealing.passes", 1)
-    if not is_option(given.end, "hard"):
-        highest = MAX_S if isinstance(given.start, str) else float(given.start)
-        validation.check_real(given.end, "annealing.end", high=highest, also="'hard'")
-    validation.check_choice(given.until, "annealing.until", get_args(Until))
-    if not is_option(given.swaps, "auto"):
-        validation.check_int(given.swaps, "annealing.swaps", 0)
-        if given.swaps and not (is_option(given.end, "hard") and given.until == "settled"):
-            raise ValueError(
-                f"annealing.swaps == {given.swaps} needs annealing.end='hard' and "
-                "annealing.until='settled': swaps lower the objective of k-means."
-            )
-
-
 @dataclass(frozen=True)
 class SearchParameters:
-    """The parameters of a search for centroids, in place of their words None or what they stand
-    for."""
+    """The parameters of a search for centroids: numbers in place of words."""
 
+    k: int  # the number of clusters that is given; 1 where it is to be found
     start: float | None  # None: the critical exponent; -inf: no annealing
     factor: float | None  # None: adaptive, as in a Schedule
     passes: int | None
@@ -172,31 +141,38 @@ class SearchParameters:
             return given_starts(schedule, self.init, self.n_init or "auto")
         return different_starts(schedule, critical, self.n_init or automatic)
 
+    def swaps_of(self, k: int, automatic: bool) -> tuple[int, int]:
+        """The failures in a row that end the swaps of k centroids, `automatic`: also where their
+        number is automatic; and how many centroids there are meanwhile: many are swapped in
+        batches."""
+        swaps = self.swaps
+        if swaps is None:
+            swaps = min(_AUTO_SWAPS, _SWAPS_A_CLUSTER * k) if automatic else 0
+        swaps = swaps if k > 1 else 0
+        return swaps, k + k // LARGEST if swaps and k >= MANY else k
 
-def search_parameters(model: Any) -> SearchParameters:
-    """What the parameters of a model, which have been checked, say of its search."""
+
+def search_parameters(
+    model: Any, inits: tuple[str, ...] = get_args(Init), also: str = "an array or a callable"
+) -> SearchParameters:
+    """What the parameters of a model say of its search, which are checked; `inits` are the names
+    that `init` accepts, and `also` what else it does."""
+    k = validation.check_search_parameters(model, inits, also)
+    if getattr(model, "noise", None) is not None:
+        from rffpk._anneal.noise import check_noise
+
+        check_noise(model)
     given, init = getattr(model, "annealing", "auto"), model.init
     sample = getattr(model, "sample", None)
     if is_option(given, "paper"):
         given, instead = model._paper
         init = instead if is_option(init, "k-means++") else init
         sample = None if is_option(sample, "auto") else sample
-    elif given is None:
-        given = Annealing(start=-math.inf)
-    elif isinstance(given, str):
-        given = Annealing()
-    start = None if isinstance(given.start, str) else float(given.start)
-    factor = None if isinstance(given.factor, str) else float(given.factor)
-    passes = None if isinstance(given.passes, str) else int(given.passes)
-    end = -math.inf if isinstance(given.end, str) else float(given.end)
-    is_default = (start, factor, passes, given.until) == (None, None, None, "settled")
+    found = _read(given)
+    fixed = [found[name] for name in ("start", "factor", "passes") if found[name] is not None]
+    is_default = not fixed and found["until"] == "settled"
     return SearchParameters(
-        start=start,
-        factor=factor,
-        passes=passes,
-        end=end,
-        until=given.until,
-        swaps=None if isinstance(given.swaps, str) else int(given.swaps),
+        k=k,
         n_init=None if isinstance(model.n_init, str) else int(model.n_init),
         init=init,
         sample=sample,
@@ -204,22 +180,52 @@ def search_parameters(model: Any) -> SearchParameters:
         tol=float(model.tol),
         is_default=is_default,
         differs=is_default and is_option(init, "k-means++"),
-        ends_hard=math.isinf(end),
+        ends_hard=math.isinf(found["end"]),
+        **found,
     )
 
 
-def automatic_swaps(n_clusters: int) -> int:
-    """The failures in a row that end the swaps, if their number is automatic."""
-    return min(_AUTO_SWAPS, _SWAPS_A_CLUSTER * n_clusters)
+def _read(annealing: Any) -> dict[str, Any]:
+    """What the parameter `annealing` says, which is checked, as fields of `SearchParameters`."""
+    given = annealing if isinstance(annealing, Annealing) else Annealing()
+    if annealing is not None and annealing is not given:
+        validation.check_choice(annealing, "annealing", get_args(Word), "an Annealing or None")
+    start, factor, passes, end, swaps = None, None, None, -math.inf, None
+    if not is_option(given.start, "critical"):
+        start = validation.check_real(given.start, "annealing.start", high=MAX_S, also="'critical'")
+    if not is_option(given.factor, "adaptive"):
+        factor = validation.check_real(
+            given.factor, "annealing.factor", 1, include="neither", also="'adaptive'"
+        )
+    if not is_option(given.passes, "adaptive"):
+        passes = validation.check_int(given.passes, "annealing.passes", 1)
+    if not is_option(given.end, "hard"):
+        highest = MAX_S if start is None else start
+        end = validation.check_real(given.end, "annealing.end", high=highest, also="'hard'")
+    validation.check_choice(given.until, "annealing.until", get_args(Until))
+    if not is_option(given.swaps, "auto"):
+        swaps = validation.check_int(given.swaps, "annealing.swaps", 0)
+        if swaps and not (math.isinf(end) and given.until == "settled"):
+            raise ValueError(
+                f"annealing.swaps == {given.swaps} needs annealing.end='hard' and "
+                "annealing.until='settled': swaps lower the objective of k-means."
+            )
+    return {
+        "start": -math.inf if annealing is None else start,
+        "factor": factor,
+        "passes": passes,
+        "end": end,
+        "until": given.until,
+        "swaps": swaps,
+    }
 
 
 def search_plan(given: SearchParameters, k: int, critical: float, objective: PowerMean) -> Plan:
     """The starts and the number of swaps."""
-    starts, swaps = given.starts(critical, _AUTO_STARTS), given.swaps
-    if swaps is None:
-        swaps = automatic_swaps(k) if given.differs and given.ends_hard else 0
+    starts = given.starts(critical, _AUTO_STARTS)
+    swaps, most = given.swaps_of(k, given.differs and given.ends_hard)
     plain = not objective.learns_weights and objective.eta is None
     if plain and k >= SOME and given.differs:
         alone = k >= MANY and given.n_init is None
         starts = from_merged_centroids(starts, alone)
-    return Plan(starts, 0 if k == 1 else swaps, critical=critical)
+    return Plan(starts, swaps, most, critical=critical)

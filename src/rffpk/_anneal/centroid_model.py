@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from rffpk._anneal.annealing import SearchParameters
 from rffpk._anneal.hard_passes import bounded_pass, find_directions
 from rffpk._rows.passes import accurate_cost, make_rows, one_pass
 from rffpk._rows.rows import Rows, present_bits
@@ -203,10 +204,10 @@ def partial_fit(
         As `fit` does, once, for the first rows.
     """
     model: Any = self
-    model._check_parameters()
+    given: SearchParameters = model._problem().search
     if half_life is not None:
         half_life = validation.check_real(half_life, "half_life", 0, include="neither", also="None")
-    if validation.is_graph(model):
+    if validation.pairs_of(model) == "graph":
         raise ValueError("partial_fit takes rows, not parts of a graph: metric == 'precomputed'.")
     if isinstance(X, Iterator):
         if sample_weight is not None:
@@ -229,7 +230,7 @@ def partial_fit(
         some = x if counted.all() else x[counted]
         weight = None if weight is None else weight[counted]
         if not fitted:
-            _collect(model, some, weight)
+            _collect(model, some, weight, given)
         elif len(some):
             labels[counted] = _follow(model, some, weight, half_life)
         if "cluster_centers_" in vars(model):
@@ -246,12 +247,12 @@ def _labels(model: Any, X: Columns) -> Array:
     return labels
 
 
-def _collect(model: Any, X: Columns, weight: Array | None) -> None:
+def _collect(model: Any, X: Columns, weight: Array | None, given: SearchParameters) -> None:
     """Keep the rows of a batch, and fit all that are kept if they are enough."""
     _check_squares(X)
     parts = [*vars(model).get("_buffer", []), *([(X.copy(), weight)] if len(X) else [])]
     n = vars(model).get("n_buffered_", 0) + len(X)
-    first = sample_size(int(model._given_number), "auto" if model.sample is None else model.sample)
+    first = sample_size(given.k, "auto" if given.sample is None else given.sample)
     if n < first:  # with a new list, so that the one before it can be restored
         model._buffer, model.n_buffered_, model._n_first = parts, n, first
         return

@@ -24,7 +24,7 @@ from rffpk._utils.arrays import Array
 from rffpk._utils.bases import BaseEstimator
 from rffpk._utils.columns import arrays_of, tables_of
 from rffpk._utils.config import __version__
-from rffpk._utils.files import check_output
+from rffpk._utils.files import check_path
 from rffpk._utils.messages import warn
 from rffpk._utils.tensor_files import ModelFileError, read_tensors, write_tensors
 
@@ -35,22 +35,14 @@ _FREE = {"n_jobs", "verbose"}
 
 
 class Checkpoint:
-    """The steps of a fit, kept in a file.
+    """The steps of a fit, kept in a file that a step replaces after `seconds` or more.
 
-    The file is replaced after a step if the last time was `seconds` ago or more. The runs that make
-    steps, of one start each, are those over features: `state` returns what the steps of a run have
-    changed, and `restore` sets it. A TypeError or ValueError says if `path` is none or its folder
-    does not exist, or if `resume` is true and a file that is there is damaged or of another fit.
+    Runs over features make the steps: their `state` is what these change, and `restore` sets it.
     """
 
     def __init__(self, path: Any, seconds: float, resume: bool) -> None:
-        if not isinstance(path, (str, os.PathLike)):
-            raise TypeError(f"checkpoint is of type {type(path).__name__}, must be a path.")
+        check_path(path, "checkpoint", "a path")
         self.path, self.seconds, self.resume = os.fspath(path), seconds, resume
-        try:
-            check_output(self.path)
-        except ValueError as error:
-            raise ValueError(f"checkpoint == {error}.") from error
         self._fit: dict[str, str] = {}  # what distinguishes this fit
         self._kept: dict[str, str] | None = None  # the same, of the fit in the file
         self._state: dict[str, Any] = {}  # after the last step in the file, with ...

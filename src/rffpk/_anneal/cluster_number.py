@@ -36,7 +36,7 @@ from rffpk._utils.columns import (
 from rffpk._utils.linalg import gaps_of
 from rffpk._utils.selection import NClustersSelection
 from rffpk._utils.tree import groups, ward
-from rffpk._utils.validation import is_graph, is_option, is_precomputed
+from rffpk._utils.validation import is_option, pairs_of
 from rffpk.maps.graphs import graph_diffusion
 from rffpk.maps.kernels import PRECOMPUTED, FittedKernel, matched
 from rffpk.maps.neighbours import NeighbourCount, Neighbourhoods, Shared, k_means
@@ -102,12 +102,12 @@ def select_number(
     """The number of clusters of rows that the model has checked: of the nodes of a graph of
     affinities with its metric "precomputed". Lines about what is done are passed to `say`."""
     say = say or (lambda text: None)
-    if is_graph(model):
+    if pairs_of(model) == "graph":
         say("Looking for the number of clusters of the graph.")
         xs, weight = sample.some()
         found = _of_graph(xs[0], weight)
     else:
-        if is_precomputed(model):
+        if pairs_of(model) == "kernels":
             sample = _of_kernels(model, sample, n_threads)
         spherical = is_option(getattr(model, "metric", None), "cosine")
         seen = []

@@ -38,17 +38,12 @@ class Ending:
     """How a run ended."""
 
     k: int
-    used: int  # number of clusters with rows
+    found: int  # number of clusters that a user can tell apart, at first of those with rows
     s: float  # the exponent of its last passes; -inf: the hard rule
     critical: float  # exponent above which the state of coincident centroids is stable
     parameter: str  # what lowers the exponent: "annealing.end", "m" or "m='auto'"
-    merged: int = 0  # how many clusters with rows are one with another of them
+    merged: bool = False  # whether some clusters with rows are one with another of them
     flat: bool = False  # whether memberships are nearly 1/k
-
-    @property
-    def found(self) -> int:
-        """The number of clusters that a user can tell apart."""
-        return self.used - self.merged
 
     def __str__(self) -> str:
         if self.merged:
@@ -93,7 +88,7 @@ class Ending:
             first[part] = (same & (counts > 0)).argmax(axis=1)  # that a cluster is one with
             flat &= bool(same.all())
         merged = int(((counts > 0) & (first < np.arange(self.k))).sum())
-        return replace(self, merged=merged, flat=flat)
+        return replace(self, found=self.found - merged, merged=merged > 0, flat=flat)
 
     def _lower(self) -> str:
         return "a smaller m" if self.parameter.startswith("m") else f"a lower {self.parameter}"

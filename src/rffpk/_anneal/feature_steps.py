@@ -68,15 +68,11 @@ class FeatureRun:
 
     def cost(self, s: float) -> float:
         """The objective at the current centroids."""
-        rows, known = self.rows, None
-        if self.assigned is not None and math.isinf(s):
+        if self.assigned is not None and self.assigned.cost is not None and math.isinf(s):
             known = self.assigned.cost
-
-        def computed() -> float:
-            penalty = self.objective.penalty(rows.alpha, rows.total_weight)
-            return one_pass(rows, self.theta, s)[0].objective(s) + penalty
-
-        return float(self.kept(computed if known is None else lambda: known))
+            return self.kept(lambda: known)
+        penalty = self.objective.penalty(self.rows.alpha, self.rows.total_weight)
+        return self.kept(lambda: one_pass(self.rows, self.theta, s)[0].objective(s) + penalty)
 
     def kept(self, step: Callable[[], T]) -> T:
         """The result of a step, which a checkpoint keeps or knows already."""
@@ -104,10 +100,9 @@ class FeatureRun:
         """Go on over other rows."""
         self.rows, self.assigned = replace(rows, alpha=self.rows.alpha), None
 
-    def follow(self, stage: Stage, settles: bool = False) -> StageEnd:
-        """The passes of a stage; of one that `settles` bounds may decide the labels of rows. Where
-        rows are compared with few of many centroids, they are so with every one in the last pass of
-        a stage that is to be exact."""
+    def follow(self, stage: Stage) -> StageEnd:
+        """The passes of a stage. Where rows are compared with few of many centroids, they are so
+        with every one in the last pass of a stage that is to be exact."""
         if stage.noise:
             self._disturb(stage.noise)
         plan, need = HardPlan(), None
@@ -123,7 +118,7 @@ class FeatureRun:
         steps, over = 0, False
         while not over:
             most = 1 if need is not None or is_kept else stage.most - steps
-            bounded = settles and plan.bounded and need is None
+            bounded = stage.bounded and plan.bounded and need is None
             passes = partial(self._passes, stage, most, bounded, need)
             results, hopeless, every = self.kept(passes)
             self.passes += len(results)  # here, so that passes count whose results were kept
@@ -172,11 +167,6 @@ class FeatureRun:
             self.rows = replace(rows, alpha=last)
         return results, moved.hopeless, every
 
-    def settle(self, name: str, s: float, tol: float, passes: int, exact: bool = True) -> bool:
-        """Make passes at a fixed `s` until convergence; return whether it came within `passes`."""
-        stage = Stage(name, s, 0.0, tol, passes, exact=exact)
-        return self.follow(stage, settles=True).last.shift <= tol
-
     def _single_step(self, sums: Sums, repair: bool, started: float) -> Moved:
         """A step of the hard rule with the sums of a pass that `started` then; `repair`: centroids
         of empty clusters move."""
@@ -196,10 +186,10 @@ class FeatureRun:
         shift = self._shift(theta, moved.previous)
         return result._replace(shift=shift, distinct=distinct, merged=distinct < k, repairs=repairs)
 
-    def count_distinct(self, theta: Array, hard: float, dtype: Any = None) -> int:
+    def count_distinct(self, theta: Array, hard: float) -> int:
         """The number of distinct centroids; the tolerance is relative to a hard objective, but not
-        below rounding errors of `dtype`, by default that of the rows."""
-        relative, absolute = self._close(dtype)
+        below rounding errors."""
+        relative, absolute = self._close()
         return count_distinct(self.rows.scaled(theta), max(relative * hard, absolute))
 
     def nearly_hard_exponent(self) -> float:
@@ -218,10 +208,10 @@ class FeatureRun:
         moved = float((self.rows.scaled(theta - previous) ** 2).sum()) / len(theta)
         return math.sqrt(moved / self.variance) if self.variance > 0 else 0.0
 
-    def _close(self, dtype: Any = None) -> tuple[float, float]:
+    def _close(self) -> tuple[float, float]:
         """Squared distances up to which centroids coincide: a factor of the hard objective, and a
         distance."""
-        rounding = float((8 * np.finfo(dtype or self.rows.dtype).eps) ** 2 * self.variance)
+        rounding = float((8 * np.finfo(self.rows.dtype).eps) ** 2 * self.variance)
         return COINCIDENT / self.rows.total_weight, rounding
 
     def _disturb(self, size: float) -> None:

@@ -31,7 +31,7 @@ from rffpk._anneal.decompositions import Compressed, compressed
 from rffpk._anneal.feature_steps import FeatureRun, count_distinct
 from rffpk._anneal.hard_passes import bounded_pass, find_directions
 from rffpk._anneal.objective import PowerMean
-from rffpk._anneal.search import FitContext, History, Plan, StartEnd, search
+from rffpk._anneal.search import FitContext, History, Plan, Stage, StartEnd, search
 from rffpk._anneal.seeding import (
     MERGED,
     checked_centroids,
@@ -39,10 +39,10 @@ from rffpk._anneal.seeding import (
     seed_centroids,
     seeding_rows,
 )
-from rffpk._anneal.swaps import improve, most_centroids
+from rffpk._anneal.swaps import improve
 from rffpk._rows import passes
 from rffpk._rows.rows import Rows
-from rffpk._rows.sample import RowSample, row_sample
+from rffpk._rows.sample import RowSample, row_sample, sampling
 from rffpk._rows.store import (
     ALL_PASSES,
     LAST_PASSES,
@@ -65,20 +65,19 @@ if TYPE_CHECKING:
 
 M = TypeVar("M", bound=Any)
 
-Init = Literal["k-means++", "random", "k-means"]
 GivenInit = Numbers | Callable[..., Any]  # besides words
+Maps = Callable[[RowSample, FitContext], list[Any]]  # those of the views, fitted to rows
 
 
 @dataclass(frozen=True)
 class Problem:
-    """What an estimator makes of its parameters: how rows become features, what is minimised, and
-    which starts run."""
+    """What parameters say: how rows become features, what is minimised, which starts run."""
 
     search: SearchParameters
     # of the number of clusters, the critical exponent and the objective
     plan: Callable[[SearchParameters, int, float, PowerMean], Plan] = search_plan
     # a map of each view; None: the features are its columns
-    maps: Callable[[RowSample, FitContext], list[Any]] = lambda sample, context: [None]
+    maps: Maps = lambda sample, context: [None]
     objective: Callable[[Rows, FitContext], PowerMean] = lambda rows, context: PowerMean()
     n_map_rows: int = 0  # that maps are fitted on, beyond those of the starts
     cache: Cache = False
@@ -93,8 +92,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class Prepared:
-    """The rows of a fit, with the maps and shifts of their features, what is minimised, and the
-    starts."""
+    """The rows of a fit, with maps and shifts of their features, the objective and the starts."""
 
     problem: Problem
     context: FitContext
@@ -205,7 +203,7 @@ def fit_model(
 ) -> M:  # fmt: skip
     """`fit` of a model; `causes` of missing clusters are those in what X was computed from,
     which a warning calls `rows_name`."""
-    model._check_parameters()
+    problem: Problem = model._problem()
     write_labels: Any = None
     if labels_to is not None:
         from rffpk._utils.files import check_labels_to, label_writer
@@ -214,7 +212,6 @@ def fit_model(
         write_labels = partial(label_writer, labels_to)
     random = validation.check_random_state(model.random_state)
     with validation.fit_of(model), config.one_blas_thread():
-        problem: Problem = model._problem()
         if checkpoint is not None:
             checkpoint.open(model, random)
             problem = replace(problem, cache=checkpoint.cache(problem.cache))
@@ -243,26 +240,22 @@ def fit_model(
 Metric = Literal["euclidean", "cosine"]
 
 
-def check_metric(metric: Any, whitening: Any) -> None:
-    """The parameters `metric` and `whitening`."""
+def maps_of(metric: Any, whitening: Any) -> Maps:
+    """The map of the columns of a model of one view, by its parameters `metric` and `whitening`,
+    which are checked."""
     validation.check_choice(metric, "metric", get_args(Metric))
-    validation.check_whitening(whitening)
-    if metric == "cosine" and whitening is not None:
-        raise ValueError(
-            f"whitening == {whitening} with metric='cosine', must be None: whitened columns have "
-            "other angles."
-        )
+    if whitening is not None:
+        validation.check_real(whitening, "whitening", 0, 1, also="None")
+        if metric == "cosine":
+            raise ValueError(
+                f"whitening == {whitening} with metric='cosine', must be None: whitened columns "
+                "have other angles."
+            )
+        from rffpk.maps.whitening import whitened_view
 
-
-def metric_map(model: Any, sample: RowSample, context: FitContext) -> list[Any]:
-    """The map of the columns of a model of one view, by its `metric` and `whitening`, in a list."""
-    if model.metric == "cosine":
-        return [UnitRows()]
-    if model.whitening is None:
-        return [None]
-    from rffpk.maps.whitening import whitened_view
-
-    return [whitened_view(model.whitening, sample, 0, context)]
+        return lambda sample, context: [whitened_view(whitening, sample, 0, context)]
+    columns = UnitRows() if metric == "cosine" else None
+    return lambda sample, context: [columns]
 
 
 # ---- prepare: rows, maps, objective and plan -----------------------------------------------------
@@ -273,14 +266,16 @@ def open_rows(
 ) -> tuple[RowSample, Noise | None, FitContext]:
     """All rows, noise without weight; the rows that get the label -1; and the context with the
     number of clusters and the shares of the rows that have the views."""
-    given, random = problem.search.sample, context.random
-    sample, noise = row_sample(model, X, sample_weight, given, problem.n_map_rows, random), None
+    random, noise = context.random, None
+    how = sampling(model, random, problem.search.sample, problem.n_map_rows)
+    sample = row_sample(model, X, sample_weight, how)
     if getattr(model, "noise", None) is not None:
         from rffpk._anneal.noise import find_noise
 
         noise = find_noise(model, sample)
         sample = sample.without(noise.rows)
-    k = find_number(model, sample, random, context.history.progress)
+    progress = context.history.progress
+    k = find_number(model, sample.n, sample.counted, lambda: sample, random, progress)
     coverage = sample.coverage(k) if getattr(model, "allow_missing_views", False) else None
     return sample, noise, replace(context, k=k, coverage=coverage)
 
@@ -322,17 +317,21 @@ def prepare(
     )  # fmt: skip
 
 
-def find_number(model: Any, sample: RowSample, random: Any, progress: Progress | None) -> int:
-    """The number of clusters, found where it is "auto"; sets it."""
+def find_number(
+    model: Any, n: int, counted: int, sample: Callable[[], RowSample], random: Any,
+    progress: Progress | None,
+) -> int:  # fmt: skip
+    """The number of clusters of n rows, of which some count; found on a sample of them where it is
+    not given. Sets it."""
     wanted = model.n_clusters
     if isinstance(wanted, str):
         from rffpk._anneal.cluster_number import select_number
 
         random = np.random.RandomState(random.randint(2**31 - 1))
         say = None if progress is None else progress.say
-        found = select_number(model, sample, random, config.n_threads(model.n_jobs), say)
+        found = select_number(model, sample(), random, config.n_threads(model.n_jobs), say)
         model.selection_, wanted = found, found.number(wanted)
-    model.n_clusters_ = validation.check_n_clusters(wanted, sample.n, sample.counted)
+    model.n_clusters_ = validation.check_n_clusters(wanted, n, counted)
     return int(model.n_clusters_)
 
 
@@ -369,7 +368,9 @@ def search_centroids(found: Prepared) -> tuple[FeatureRun, StartEnd]:
     schedule, last = plan.schedule, not (found.samples or components)
     if plan.swaps or not schedule.exact:
         improve(run, cost, plan.swaps)
-        end.converged = run.settle("hard", -math.inf, schedule.tol, schedule.max_iter, exact=last)
+        tol, most = schedule.tol, schedule.max_iter
+        stage = Stage("hard", -math.inf, tol=tol, most=most, exact=last, bounded=True)
+        end.converged = run.follow(stage).last.shift <= tol
     if math.isinf(end.s):  # no start was annealed
         end.s = float(run.kept(run.nearly_hard_exponent))
     return run, end
@@ -392,7 +393,9 @@ def soften(found: Prepared, run: FeatureRun, end: StartEnd) -> Prepared:
     assert found.plan.soft_end is not None
     plan = found.plan.soft_end(*run.kept(exponents))
     context.history.unit, end.s = plan.unit, plan.schedule.end
-    end.converged = run.settle("settle", end.s, plan.schedule.tol, plan.schedule.max_iter)
+    tol, most = plan.schedule.tol, plan.schedule.max_iter
+    stage = Stage("settle", end.s, tol=tol, most=most, bounded=True)
+    end.converged = run.follow(stage).last.shift <= tol
     return replace(found, plan=plan, components=None)
 
 
@@ -419,7 +422,7 @@ def _begin(found: Prepared, rows: Rows, number: int) -> FeatureRun:
             theta = drawn - pool.shift if is_sparse else drawn
     return FeatureRun(
         rows, pool.on_sphere(theta, theta), found.variance, found.objective, context, number,
-        most_centroids(k, found.plan.swaps),
+        found.plan.most or k,
     )  # fmt: skip
 
 
@@ -512,14 +515,16 @@ def _settle(run: FeatureRun, end: StartEnd, found: Prepared) -> Rows:
         if found.mapped:
             whole = context.storage.all_rows(whole, context.k, LAST_PASSES)
         levels = [*found.samples[1:], whole]
-    s, stage = (-math.inf, "hard") if schedule.ends_hard else (end.s, "settle")
+    s, name = (-math.inf, "hard") if schedule.ends_hard else (end.s, "settle")
     for rows in levels:
         run.go_on(rows)
         if found.samples and run.most > context.k:
             improve(run, math.inf, found.plan.swaps, later=True)
         # the sampling error of the centroids is larger than this
         coarse = 0.1 * math.sqrt(context.k / rows.n) if rows is not whole else 0.0
-        converged = run.settle(stage, s, max(schedule.tol, coarse), schedule.max_iter)
+        tol = max(schedule.tol, coarse)
+        stage = Stage(name, s, tol=tol, most=schedule.max_iter, bounded=True)
+        converged = run.follow(stage).last.shift <= tol
     if levels:  # these passes do not lower s, so a final exponent that was not reached stays so
         end.converged = converged and (schedule.ends_hard or end.converged)
     return whole

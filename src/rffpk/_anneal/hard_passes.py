@@ -31,7 +31,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
-from sklearn.metrics import euclidean_distances
 from sklearn.utils import gen_batches
 
 from rffpk._rows.draws import MANY
@@ -542,12 +541,16 @@ def _lists(before: Assignment, at: Array) -> Array:
 
 def _nearest_of_each(at: Array, first: int, end: int, count: int) -> Array:
     """The `count` of some centroids that are nearest to each one, itself where it is of them."""
-    found = np.empty((len(at), count), dtype=np.intp)
+    found, squares = np.empty((len(at), count), dtype=np.intp), (at[first:end] ** 2).sum(axis=1)
     for part in row_tiles(len(at), end - first):
-        apart = euclidean_distances(at[part], at[first:end], squared=True)
+        apart = squares - (2 * at[part]) @ at[first:end].T
         own = np.arange(max(part.start, first), min(part.stop, end))
-        apart[own - part.start, own - first] = -1
-        found[part] = first + np.argpartition(apart, count - 1, axis=1)[:, :count]
+        apart[own - part.start, own - first] = -np.inf
+        last = np.partition(apart, count - 1, axis=1)[:, count - 1 : count]
+        near = np.nonzero(apart <= last)[1]  # in half the time of argpartition, but with ties
+        if len(near) > count * len(apart):
+            near = np.argpartition(apart, count - 1, axis=1)[:, :count]
+        found[part] = first + near.reshape(-1, count)
     return found
 
 

@@ -10,7 +10,6 @@ from functools import partial
 from typing import Any, Literal, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.cluster import k_means
 from sklearn.preprocessing import normalize
 from sklearn.utils.validation import check_is_fitted
@@ -26,15 +25,15 @@ from rffpk._anneal.convergence_warnings import (
 from rffpk._anneal.feature_steps import FeatureRun
 from rffpk._anneal.fit import find_number, publish_end
 from rffpk._anneal.kernel_rows import KernelRows
-from rffpk._anneal.kernel_steps import KernelRun
+from rffpk._anneal.kernel_steps import KernelRun, squared_norms
 from rffpk._anneal.objective import PowerMean
 from rffpk._anneal.search import FitContext, History, Plan, Stage, StartEnd, follow, search
 from rffpk._anneal.seeding import random_rows, seed_rows
-from rffpk._anneal.swaps import improve, most_centroids
+from rffpk._anneal.swaps import improve
 from rffpk._rows.passes import one_pass
 from rffpk._rows.rows import Rows
-from rffpk._rows.sample import sample_of_fit
-from rffpk._rows.store import Storage
+from rffpk._rows.sample import sample_arrays, sampling
+from rffpk._rows.store import Cache, Storage
 from rffpk._rows.sums import hard_weights, power_weights
 from rffpk._rows.views import check_views
 from rffpk._utils import config, validation
@@ -55,12 +54,12 @@ KernelInit = Literal["k-means++", "random", "k-means", "spectral"]
 
 @dataclass(frozen=True)
 class KernelProblem:
-    """What an estimator makes of its parameters: its kernels, what is minimised, and which starts
-    run."""
+    """What parameters say: the kernels, what is minimised, which starts run."""
 
     kernels: Any  # as `matched` takes them
     plan: Callable[[int, float], Plan]  # from the number of clusters and the critical exponent
     init: Any
+    cache: Cache
     objective: PowerMean = field(default_factory=PowerMean)
     several: bool = False  # whether X may be a list of views
     annealed: bool = False  # whether starts may have soft steps
@@ -115,12 +114,11 @@ def fit(self: M, X: Any, y: Any = None, sample_weight: Any = None) -> M:
         validation.fit_of(self),
         config.one_blas_thread(),
     ):
-        self._check_parameters()
-        random = validation.check_random_state(self.random_state)
         problem: KernelProblem = self._problem()
+        random = validation.check_random_state(self.random_state)
         context = FitContext(
             random, History(progress=progress), config.n_threads(self.n_jobs),
-            storage=Storage(self.cache),
+            storage=Storage(problem.cache),
         )  # fmt: skip
         xs = check_views(self, X, reset=True)
         weight = validation.check_sample_weight(sample_weight, len(xs[0]), X)
@@ -147,10 +145,14 @@ def prepare(
     kernels of the model, and whether they are stored."""
     if model._n_views and not problem.several:
         raise ValueError(f"X is a list of {len(xs)} views, must be one array.")
-    sample = sample_of_fit(model, xs, weight, context.random)
-    k = find_number(model, sample, context.random, context.history.progress)
+    n, random = len(xs[0]), context.random
+    counted = n if weight is None else int(np.count_nonzero(weight))
+    k = find_number(
+        model, n, counted, lambda: sample_arrays(xs, weight, sampling(model, random)), random,
+        context.history.progress,
+    )  # fmt: skip
     named = isinstance(problem.init, str)
-    given = None if named else _given_weights(problem.init, k, len(xs[0]))
+    given = None if named else _given_weights(problem.init, k, n)
     model._kernels = [
         FittedKernel(
             x, spec, weight=weight, shift=True, random=context.random, n_threads=context.n_threads
@@ -215,13 +217,7 @@ def search_components(problem: KernelProblem, rows: KernelRows) -> tuple[KernelR
         history.left_out = left_out + rows.objective.penalty(alpha, rows.total_weight)
         x = components.xs[0][rows.some]
         plan = problem.plan(context.k, rows.exponent(x @ x.T) if problem.annealed else 0.0)
-        most = most_centroids(context.k, plan.swaps)
-
-        def begin(number: int, components: Rows = components, most: int = most) -> FeatureRun:
-            theta = initial_weights(rows, components, problem.init) @ components.xs[0]
-            given = rows.variance, PowerMean(), context
-            return FeatureRun(components, theta, *given, number, most)
-
+        begin = partial(_begin, rows, components, problem.init, plan.most or context.k)
         if first:
             if history.progress is not None:
                 history.progress.n_starts = len(plan.starts)
@@ -239,6 +235,12 @@ def search_components(problem: KernelProblem, rows: KernelRows) -> tuple[KernelR
                 kept["objective"] = history.unit * run.cost(-math.inf)
             return run, end, plan
         alpha, first = run.alpha, False
+
+
+def _begin(rows: KernelRows, components: Rows, init: str, most: int, number: int) -> FeatureRun:
+    """The run of a start over components."""
+    theta = initial_weights(rows, components, init) @ components.xs[0]
+    return FeatureRun(components, theta, rows.variance, PowerMean(), rows.context, number, most)
 
 
 def _settle(
@@ -374,11 +376,6 @@ def unit_weights(coef: Array) -> Array:
     coef = coef.astype(np.float64)
     sums = coef.sum(axis=1, keepdims=True)
     return np.asarray(coef / np.where(sums != 0, sums, 1))
-
-
-def squared_norms(W: Array, Y: Array) -> NDArray[np.float64]:
-    """Squared norms (L, k) of centroids, from their products Y = W K_l."""
-    return np.einsum("kn,lkn->lk", W, Y, dtype=np.float64)
 
 
 def gaps_to_centroids(products: Iterable[Array], squares: Array, alpha: Array) -> Array:

@@ -36,8 +36,7 @@ _COPIES = 5  # of the components of a kernel, while they are computed
 
 
 class KernelRows:
-    """The n rows of a fit: their kernels K_l, inner products <phi_i - c, phi_j - c> with a point c
-    near the rows, view by view, their weights, and what is minimised."""
+    """The rows of a fit: weights, objective, and kernels K_l relative to a point near the rows."""
 
     def __init__(
         self, kernels: list[FittedKernel], weight: Array | None, objective: PowerMean,
@@ -65,11 +64,11 @@ class KernelRows:
         self.equal = np.full(len(kernels), 1 / len(kernels))  # kernel weights
         self.total_weight = float(self.p.sum())
         # the total variance of the features, with equal kernel weights
-        self.variance = plain = self.squares(self.equal) / self.total_weight
+        self.variance = self.squares(self.equal) / self.total_weight
         if weight is not None:
             plain = self.squares(self.equal, 1.0 * self.counted) / len(index)
-        resolved = 1e3 * float(np.finfo(self.dtype).eps)
-        validation.check_weighted_variance(self.variance, plain, resolved, self.dtype)
+            resolved = 1e3 * float(np.finfo(self.dtype).eps)
+            validation.check_weighted_variance(self.variance, plain, resolved, self.dtype)
 
     def _matrices(self) -> list[Array]:
         matrices = [_core.empty_matrix(self.n, self.n, self.dtype) for _ in self.kernels]

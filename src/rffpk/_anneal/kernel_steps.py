@@ -11,6 +11,7 @@ import math
 import time
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rffpk import _core
 from rffpk._anneal.feature_steps import COINCIDENT, costliest, row_costs
@@ -25,9 +26,13 @@ from rffpk._utils.arrays import Array
 _EXACT = 1e-12
 
 
+def squared_norms(W: Array, Y: Array) -> NDArray[np.float64]:
+    """Squared norms (L, k) of centroids, from their products Y = W K_l."""
+    return np.einsum("kn,lkn->lk", W, Y, dtype=np.float64)
+
+
 class KernelRun:
-    """One start: its centroids W (k, n), their products Y = W K_l (L, k, n) and squared norms
-    (L, k), and its kernel weights alpha (L,)."""
+    """One start: centroids W (k, n), products Y = W K_l (L, k, n), squared norms, and alpha."""
 
     def __init__(
         self, rows: KernelRows, W: Array, alpha: Array, number: int = 0, passes: int = 0
@@ -38,7 +43,7 @@ class KernelRun:
     def _move_to(self, W: Array) -> None:
         self.W = np.asarray(W, dtype=self.rows.dtype)
         self.Y = self.rows.multiply(self.W)
-        self.squares = np.einsum("kn,lkn->lk", self.W, self.Y, dtype=np.float64)
+        self.squares = squared_norms(self.W, self.Y)
 
     def follow(self, stage: Stage) -> StageEnd:
         """The steps of a stage. It goes on while kernel weights change, which may move rows after a
@@ -50,7 +55,7 @@ class KernelRun:
             alpha, last, steps = self.alpha, self._step(stage), steps + 1
             change = float(np.abs(self.alpha - alpha).max())
             settled = change <= (stage.tol if last.shift else _EXACT)
-            over = stage.is_over(steps, last.shift if settled else math.inf)
+            over = steps >= stage.most or (settled and last.shift <= stage.tol)
         return StageEnd(last, steps)
 
     def _step(self, stage: Stage) -> Step:

@@ -53,12 +53,9 @@ class PowerMean:
 
 @dataclass(frozen=True)
 class WeightedViews(PowerMean):
-    """sum_i p_i M_s(d'_i1, ..., d'_ik) + lambda sum_l alpha_l log(L alpha_l), over alpha too.
+    """Eq. (20) of IP-RFF-MKPKM plus lambda log L, so that it is >= 0; without eta that of MKPK.
 
-    d'_ij = u^m d_ij + (1 - u)^m sum_l alpha_l eta_l with the best typicality u where reference
-    distances eta are given, else d_ij: eq. (20) of IP-RFF-MKPKM plus the constant lambda log L,
-    so that it is >= 0 and tolerances are relative to it. Without eta it is that of MKPK. Where rows
-    lack views, see docs/math.md, section 19.
+    Where rows lack views, see docs/math.md, section 19.
     """
 
     weight_entropy: float

@@ -98,9 +98,8 @@ class Start:
 
 
 class Stage(NamedTuple):
-    """Steps at one exponent, each of which computes weights and then new centroids, until the
-    centroids move by at most `tol` in a step, or `most` steps are made. Over features they also end
-    if the hard objective will not fall to `goal`."""
+    """Steps at one exponent, until centroids move by at most `tol` or `most` steps are made; over
+    features also until the hard objective will not fall to `goal`."""
 
     name: str  # as the history has it
     s: float
@@ -111,10 +110,7 @@ class Stage(NamedTuple):
     # whether it ends with passes over all centroids where rows are compared with few at first
     exact: bool = True
     second: bool = False  # whether the second nearest centroids are needed after it
-
-    def is_over(self, steps: int, shift: float) -> bool:
-        """Whether the last of so many steps, in which the centroids moved by `shift`, ends it."""
-        return steps >= self.most or shift <= self.tol
+    bounded: bool = False  # whether bounds may decide the labels of rows
 
 
 class StageEnd(NamedTuple):
@@ -399,6 +395,7 @@ class Plan:
 
     starts: list[Start]
     swaps: int = 0  # swaps end after this many failures in a row; 0: no swaps
+    most: int = 0  # centroids while swaps add some; 0: those of the clusters
     unit: float = 1.0  # objectives are multiplied by it when they are reported
     critical: float = 0.0  # the critical exponent
     lowered_by: str = "annealing.end"  # the parameter that lowers the last exponent

@@ -46,9 +46,8 @@ def seeding_rows(rows: Rows, k: int, random: Any) -> Rows:
 
 
 class Parts:
-    """The features of rows that lack views, 0 there, as seeds: in a view that a row lacks, a seed
-    has the features of the row nearest to it, in the views that both have, of those that have the
-    view; 0, the mean, if there is none."""
+    """The features of rows that lack views as seeds: in a view that a row lacks, a seed has those
+    of the row that has it and is nearest in the other views; 0, the mean, if there is none."""
 
     def __init__(self, rows: Rows, features: Array) -> None:
         assert rows.present is not None

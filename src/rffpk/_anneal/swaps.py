@@ -18,7 +18,6 @@ from sklearn.metrics import euclidean_distances
 from rffpk._anneal.feature_steps import FeatureRun, features_at
 from rffpk._anneal.hard_passes import Need, add, hard_plan, remove, step
 from rffpk._anneal.search import Stage
-from rffpk._rows.draws import MANY
 from rffpk._rows.passes import one_pass
 from rffpk._rows.rows import Rows
 from rffpk._utils.arrays import Array
@@ -36,7 +35,7 @@ _TRIALS = 10  # most swaps are `patience` and this many for each centroid
 _GAIN = 1e-5  # the least relative gain that counts
 
 # Batches of swaps have this part of the centroids at first, a third, ...
-_LARGEST = 3
+LARGEST = 3
 _LARGEST_LATER = 8  # ... or an eighth after swaps on a sample; a failure halves it, ...
 _SMALLEST = 16  # ... but not below this part.
 # A batch fails if it lowers the objective by less than this part of itself, ...
@@ -48,12 +47,6 @@ _FAILURES = 10  # of single swaps, that a failure of the smallest batch counts a
 _BATCH_TOL = 3e-3
 _PASSES_ADDED = 3  # ... but at most so many after centroids are added, ...
 _PASSES_REMOVED = 5  # ... and so many after as many are removed.
-
-
-def most_centroids(k: int, swaps: int) -> int:
-    """The number of centroids that a fit of `k` has at most, while swaps are made: more than `k` if
-    these are made in batches."""
-    return k + k // _LARGEST if swaps and k >= MANY else k
 
 
 def improve(run: FeatureRun, cost: float, patience: int, later: bool = False) -> None:
@@ -98,7 +91,7 @@ def _improve_in_batches(run: FeatureRun, patience: int, later: bool = False) -> 
     k = len(run.theta)
     small = run.rows.n * run.theta.size <= _SMALL
     least_gain = _LEAST_GAIN_SMALL if small else _LEAST_GAIN
-    count, smallest, failed = k // (_LARGEST_LATER if later else _LARGEST), k // _SMALLEST, 0
+    count, smallest, failed = k // (_LARGEST_LATER if later else LARGEST), k // _SMALLEST, 0
     batches = _Batches(run)
     cost = run.kept(batches.cost)
     while failed * _FAILURES < patience and cost > 0:

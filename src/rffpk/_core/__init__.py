@@ -27,3 +27,4 @@ from rffpk._core._steps import near_pass as near_pass
 from rffpk._core._steps import nearest_in_cells as nearest_in_cells
 from rffpk._core._steps import squares_of_pairs as squares_of_pairs
 from rffpk._core._steps import take_steps as take_steps
+from rffpk._core._steps import ward_mergers as ward_mergers

@@ -328,6 +328,106 @@ def count_distinct(theta, double close):
         <unsigned char *>filled(marked, "marks", np.uint8, (k,)))
 
 
+# ---- Ward's method -------------------------------------------------------------------------------
+
+
+cdef void measure_heights(const double *gaps, const double *inverse, size_t k,
+                          double *squares) noexcept nogil:
+    """squares (k, k) <- the squared heights at which each two clusters of masses 1/inverse would
+    merge."""
+    cdef size_t i, j
+    for i in range(k):
+        for j in range(k):
+            squares[i * k + j] = 2 * gaps[i * k + j] / (inverse[j] + inverse[i])
+        squares[i * k + i] = INFINITY
+
+
+cdef size_t least_of(const double *line, const double *lost, size_t k) noexcept nogil:
+    """The first cluster with the least number of a line; `lost` is infinite where clusters are
+    merged into others. Several minima at a time need not wait for each other."""
+    cdef double[8] least
+    cdef double value
+    cdef size_t j, lane
+    for lane in range(8):
+        least[lane] = INFINITY
+    for j in range(0, k - k % 8, 8):
+        for lane in range(8):
+            value = line[j + lane] + lost[j + lane]
+            least[lane] = value if value < least[lane] else least[lane]
+    for j in range(k - k % 8, k):
+        value = line[j] + lost[j]
+        least[0] = value if value < least[0] else least[0]
+    for lane in range(1, 8):
+        least[0] = least[lane] if least[lane] < least[0] else least[0]
+    for j in range(k):
+        if line[j] + lost[j] == least[0]:
+            return j
+    return 0
+
+
+cdef void merge(double *squares, double *p, double *lost, size_t k, size_t i,
+                size_t j) noexcept nogil:
+    """Let cluster j take cluster i, by the formula of Lance and Williams."""
+    cdef double *one = squares + i * k
+    cdef double *other = squares + j * k
+    cdef double total = p[i] + p[j], between = one[j]
+    cdef size_t x
+    for x in range(k):
+        other[x] = ((p[i] + p[x]) * one[x] + (p[j] + p[x]) * other[x] - p[x] * between) / (
+            total + p[x])
+    lost[i], other[j], p[j] = INFINITY, INFINITY, total
+    for x in range(k):
+        if lost[x] == 0:
+            squares[x * k + j] = other[x]
+
+
+cdef void merge_all(double *squares, double *p, double *lost, size_t k, size_t *chain,
+                    int64_t *pairs, double *heights) noexcept nogil:
+    """The mergers by chains of clusters each of which is the nearest of the one before."""
+    cdef size_t length = 0, first = 0, done = 0, here, nearest
+    while done < k - 1:
+        if not length:
+            while lost[first] > 0:
+                first += 1
+            chain[0], length = first, 1
+        here = chain[length - 1]
+        nearest = least_of(squares + here * k, lost, k)
+        # where gaps are not symmetric to the last bit a chain could go round
+        if length < 2 or (
+                length < k
+                and squares[here * k + nearest] < squares[here * k + chain[length - 2]]):
+            chain[length] = nearest
+            length += 1
+            continue
+        nearest, length = chain[length - 2], length - 2
+        pairs[2 * done], pairs[2 * done + 1] = here, nearest
+        heights[done] = squares[here * k + nearest]
+        merge(squares, p, lost, k, here, nearest)
+        done += 1
+
+
+def ward_mergers(gaps, masses):
+    """The mergers of Ward's method. Parameters and results are those of the NumPy twin,
+    `rffpk._reference.ward_mergers`."""
+    cdef size_t k = len(masses)
+    p, lost, squares = np.array(masses, dtype=np.float64), np.zeros(k), np.empty((k, k))
+    chain, pairs = np.empty(k + 1, dtype=np.uintp), np.empty((k - 1, 2), dtype=np.int64)
+    heights, inverse = np.empty(k - 1), 1 / p
+    gaps = np.ascontiguousarray(gaps, dtype=np.float64)
+    cdef const double *given = <const double *>data(gaps, "gaps", np.float64, (k, k))
+    cdef double *of_each = <double *>filled(p, "masses", np.float64, (k,))
+    cdef double *inverted = <double *>filled(inverse, "inverse masses", np.float64, (k,))
+    cdef double *away = <double *>filled(lost, "marks", np.float64, (k,))
+    cdef double *at = <double *>filled(squares, "heights", np.float64, (k, k))
+    cdef size_t *ways = <size_t *>filled(chain, "chain", np.uintp, (k + 1,))
+    cdef int64_t *merged = <int64_t *>filled(pairs, "pairs", np.int64, (k - 1, 2))
+    cdef double *found = <double *>filled(heights, "heights", np.float64, (k - 1,))
+    with nogil:
+        measure_heights(given, inverted, k, at)
+        merge_all(at, of_each, away, k, ways, merged, found)
+    return pairs, heights
+
+
 ctypedef struct Near:
     const rffpk_near *given
     const rffpk_kernels *kernels

@@ -1,8 +1,8 @@
 """Rows in the partitions of Dask collections, which stay on the workers of a cluster.
 
-A pass is one task for each partition, and tasks that join sixteen results at a time, in the order
-of the partitions. So the bits do not depend on which worker visits which partition, and Dask
-computes again what a lost worker held.
+A pass is one task for each partition, or for sixteen small ones, and tasks that join sixteen
+results at a time, in the order of the partitions. So the bits do not depend on which worker visits
+which partition, and Dask computes again what a lost worker held.
 """
 
 from __future__ import annotations
@@ -30,6 +30,10 @@ from rffpk._utils.validation import check_sample_weight, refuse_sparse
 _HEAD_ROWS = 1024  # that the client checks before the workers check all
 
 _GROUP = 16  # results that one task joins
+
+# The scheduler takes some milliseconds for a task. Partitions with fewer rows on the average are
+# visited sixteen at a time, as long as that leaves each thread of the workers so many tasks.
+_SMALL, _TASKS = 1 << 15, 4
 
 # Seconds between looks at the workers, until a cluster without any is given up, and for the
 # transfer of a result.
@@ -83,8 +87,12 @@ class _Reader:
         return Part(self.prepare(xs), block.weight, block.begin, n_threads)
 
 
-def _visited(block: Block, reader: _Reader, visit: Visit) -> Any:
-    """What `visit` makes of a partition; None of one without rows."""
+def _visited(blocks: list[Block], reader: _Reader, visit: Visit, add: Add) -> Any:
+    """What `visit` makes of consecutive partitions, joined; None of those without rows."""
+    return _joined([_visited_one(block, reader, visit) for block in blocks], add)
+
+
+def _visited_one(block: Block, reader: _Reader, visit: Visit) -> Any:
     try:
         part = reader.read(block)
     except (ValueError, TypeError) as error:
@@ -125,7 +133,7 @@ class Partitions(Stream):
     """The rows of Dask collections in the memory of the workers of a cluster."""
 
     client: Any = None
-    futures: list[Any] = field(default_factory=list)  # of the blocks, in the order of rows
+    futures: list[Any] = field(default_factory=list)  # of lists of blocks, in the order of rows
     n_jobs: int | None = None
     sent: _Sent = field(default_factory=_Sent)
 
@@ -134,13 +142,12 @@ class Partitions(Stream):
         `add` in the order of the partitions. `shared` is sent once as long as it is the same."""
         started = time.perf_counter()
         results = self.client.map(
-            _visited, self.futures, reader=self._reader(shared), visit=self._send(visit), pure=False
-        )
-        while True:
+            _visited, self.futures, pure=False,
+            reader=self._reader(shared), visit=self._send(visit), add=add,
+        )  # fmt: skip
+        while len(results) > 1:
             groups = [results[group] for group in gen_batches(len(results), _GROUP)]
             results = self.client.map(_joined, groups, add=add, pure=False)
-            if len(results) == 1:
-                break
         found = result_of(self.client, results[0])
         self.clock.computing += time.perf_counter() - started
         if isinstance(found, Refusal):
@@ -210,6 +217,9 @@ def make_partitions(X: Any, sample_weight: Any, client: Any, n_jobs: int | None)
     ]  # fmt: skip
     first = next(i for i, m in enumerate(lengths) if m)
     head = result_of(client, client.submit(_head, futures[first], pure=False))
+    few = len(lengths) < _GROUP * _TASKS * sum(client.nthreads().values())
+    at_once = gen_batches(len(lengths), 1 if few or n > _SMALL * len(lengths) else _GROUP)
+    futures = [client.submit(list, futures[group], pure=False) for group in at_once]
     return Partitions(
         [], listed, _unchecked, weight, client=client, futures=futures, n_jobs=n_jobs, head=head
     )

@@ -211,11 +211,8 @@ def pass_of_block(
     a multiple of SLOT_ROWS. `hard`: all but the soft total is that of the hard rule. `directions`,
     coordinates of theta and a ratio of distances bound those that need not be computed."""
     theta = aligned(np.ascontiguousarray(theta, dtype=rows.dtype))
-    near, k = (
-        sum(each.n_neighbours for each in rows.maps if isinstance(each, Landmarks)),
-        len(theta),
-    )
-    columns = {"memberships": k, "distances": k, "features": sum(rows.widths)}
+    k, near = len(theta), sum(x.n_neighbours for x in rows.maps if isinstance(x, Landmarks))
+    columns = {"memberships": k, "distances": k, "features": len(rows.shift)}
     columns |= {"neighbours": near, "neighbour_weights": near}
     outputs = {
         name: np.empty(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -33,17 +33,15 @@ T = TypeVar("T")
 class Rows:
     """The rows of all views, with the maps and shifts that define their features.
 
-    Arrays share one dtype, float32 or float64, except `alpha`. Row weights are `weight` times
-    `weight_unit`, a power of two that keeps float32 sums in range. The rows of a stream are read
-    block by block, and the arrays of `xs` have none.
+    Arrays share one dtype, float32 or float64, except `alpha`; those of a stream are not in `xs`.
     """
 
     xs: list[Columns]  # L arrays (n, d_l), or sparse rows
     maps: list[Map]  # L
     shifts: list[Array]  # L arrays (F_l,), the mean features
     alpha: NDArray[np.float64]  # (L,)
-    weight: Array | None  # (n,)
-    weight_unit: float
+    weight: Array | None  # (n,), to be multiplied by ...
+    weight_unit: float  # ... a power of two that keeps float32 sums in range
     n_threads: int
     # reference distances (L,), the same for all centroids; None: no typicality
     eta: NDArray[np.float64] | None = None
@@ -55,27 +53,27 @@ class Rows:
     coverage: NDArray[np.float64] | None = None
     unit_centroids: bool = False  # whether centroids are scaled to length one
 
-    @property
-    def n(self) -> int:
-        """The number of rows; of a stream, once it has been read."""
-        if self.stream is None:
-            return len(self.xs[0])
-        assert self.stream.n is not None
-        return self.stream.n
+    # what follows from these
+    n: int = field(init=False)  # the number of rows; of a stream that of all it has
+    dtype: np.dtype[Any] = field(init=False)
+    widths: tuple[int, ...] = field(init=False)  # the numbers of features F_l
+    shift: Array = field(init=False)  # (F,)
+    # whether the features are the columns of sparse rows, of one view
+    sparse_columns: bool = field(init=False)
+    # the length up to which centroids are rounding errors, and are not scaled to length one; 0 if
+    # none is
+    least_length: float = field(init=False)
 
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        return self.xs[0].dtype
-
-    @property
-    def sparse_columns(self) -> bool:
-        """Whether the features are the columns of sparse rows, of one view."""
-        one = len(self.xs) == 1 and self.maps[0] is None
-        return one and isinstance(self.xs[0], SparseRows)
-
-    @property
-    def shift(self) -> Array:
-        return np.concatenate(self.shifts)
+    def __post_init__(self) -> None:
+        dtype = self.xs[0].dtype
+        vars(self).update(
+            n=len(self.xs[0]) if self.stream is None else self.stream.n,
+            dtype=dtype,
+            widths=tuple(map(len, self.shifts)),
+            shift=np.concatenate(self.shifts),
+            sparse_columns=self.maps == [None] and isinstance(self.xs[0], SparseRows),
+            least_length=64 * float(np.finfo(dtype).eps) if self.unit_centroids else 0.0,
+        )
 
     @cached_property
     def total_weight(self) -> float:
@@ -115,11 +113,6 @@ class Rows:
         ).with_present_views()  # fmt: skip
 
     @cached_property
-    def widths(self) -> tuple[int, ...]:
-        """The numbers of features F_l."""
-        return tuple(len(shift) for shift in self.shifts)
-
-    @cached_property
     def maps_by_kind(self) -> tuple[list[Array | None], dict[str, Any]]:
         """The frequencies of the views, and the maps of other kinds, as a pass takes them."""
         maps = [None if each is None else aligned_map(each) for each in self.maps]
@@ -129,12 +122,6 @@ class Rows:
         landmarks = [each if isinstance(each, Landmarks) else None for each in maps]
         units = [isinstance(each, Unit) for each in maps]
         return omegas, {"structures": structures, "landmarks": landmarks, "units": units}
-
-    @property
-    def least_length(self) -> float:
-        """The length up to which centroids are rounding errors, and are not scaled to length one; 0
-        if none is."""
-        return 64 * float(np.finfo(self.dtype).eps) if self.unit_centroids else 0.0
 
     def centroids(self, sums: Sums, previous: Array) -> Array:
         """The centroids that follow from the sums of a pass; those of empty clusters stay where

@@ -29,7 +29,7 @@ from rffpk._utils.columns import (
     row_bytes,
     tables_of,
 )
-from rffpk._utils.dask_collections import Kind, active_client, kind_of
+from rffpk._utils.dask_collections import active_client, kind_of
 from rffpk._utils.validation import Auto
 
 if TYPE_CHECKING:
@@ -79,30 +79,24 @@ def sample_size(k: int, given: Auto | int = "auto") -> int:
     return most if isinstance(given, str) else max(int(given), k)
 
 
-def _seed(random: Any) -> int:
-    """A seed drawn by a copy, so that small fits do not depend on samples."""
-    return int(deepcopy(random).randint(2**31 - 1))
-
-
-def row_sample(
-    model: Any, X: Any, sample_weight: Any, given: Auto | int | None, least: int, random: Any
-) -> RowSample:
-    """What a model needs to know of all rows, with samples for its parameter `sample` and of at
-    least so many rows; those of a source are read once."""
-    k = int(model._given_number)
+def sampling(model: Any, random: Any, given: Auto | int | None = None, least: int = 0) -> Sampling:
+    """How the rows of a model are sampled: for starts, if `given` is its parameter `sample`, and at
+    least so many."""
+    k = 1 if isinstance(model.n_clusters, str) else int(model.n_clusters)
     first = None if given is None else sample_size(k, given)
+    seed = int(deepcopy(random).randint(2**31 - 1))  # small fits do not depend on samples
     size = max(sample_size(k), least, first or 0)
-    how = Sampling(size, first, _seed(random), config.n_threads(model.n_jobs))
-    if (kind := kind_of(X)) != "memory":
-        return _read_sample(model, X, kind, sample_weight, how)
-    xs, weight = model._check_views(X, reset=True), None
-    if sample_weight is not None:
-        weight = validation.check_sample_weight(sample_weight, len(xs[0]), X)
-    return sample_arrays(xs, weight, how)
+    return Sampling(size, first, seed, config.n_threads(model.n_jobs))
 
 
-def _read_sample(model: Any, X: Any, kind: Kind, sample_weight: Any, how: Sampling) -> RowSample:
-    """The same of a source or a collection of Dask."""
+def row_sample(model: Any, X: Any, sample_weight: Any, how: Sampling) -> RowSample:
+    """What a model needs to know of all rows, with samples; those of a source are read once."""
+    kind = kind_of(X)
+    if kind == "memory":
+        xs, weight = model._check_views(X, reset=True), None
+        if sample_weight is not None:
+            weight = validation.check_sample_weight(sample_weight, len(xs[0]), X)
+        return sample_arrays(xs, weight, how)
     from rffpk._rows.streams import make_stream
 
     if kind == "dask":
@@ -115,14 +109,6 @@ def _read_sample(model: Any, X: Any, kind: Kind, sample_weight: Any, how: Sampli
             return sample_stream(_partitions(model, X, sample_weight, client), how)
     check = model._check_views
     return sample_stream(make_stream(X, sample_weight, lambda x, new: check(x, reset=new)), how)
-
-
-def sample_of_fit(model: Any, xs: list[Columns], weight: Array | None, random: Any) -> RowSample:
-    """The same rows as `row_sample` draws, of arrays that have been checked."""
-    size = sample_size(int(model._given_number))
-    return sample_arrays(
-        xs, weight, Sampling(size, None, _seed(random), config.n_threads(model.n_jobs))
-    )
 
 
 def _partitions(model: Any, X: Any, sample_weight: Any, client: Any) -> Stream:
@@ -188,6 +174,7 @@ class RowSample:
     xs: list[Array]  # the views; of a stream without rows
     weight: Array | None  # of all rows
     n: int
+    counted: int  # the number of rows whose weight is not zero
     how: Sampling
     sample: Sample | None  # None: all rows are in arrays, and no smaller sample is wanted
     stream: Stream | None = None
@@ -204,12 +191,10 @@ class RowSample:
             return self
         weight = np.where(rows, 0.0, 1.0 if self.weight is None else self.weight)
         stream = None if self.stream is None else replace(self.stream, weight=weight)
-        return replace(self, weight=weight, stream=stream, left_out=True, _moments={})
-
-    @cached_property
-    def counted(self) -> int:
-        """The number of rows whose weight is not zero."""
-        return self.n if self.weight is None else int(np.count_nonzero(self.weight))
+        return replace(
+            self, weight=weight, counted=int(np.count_nonzero(weight)), stream=stream,
+            left_out=True, _moments={},
+        )  # fmt: skip
 
     def moments(self, view: int) -> Moments:
         """The moments of the columns of a view."""
@@ -293,9 +278,10 @@ class RowSample:
 def sample_arrays(xs: list[Array], weight: Array | None, how: Sampling) -> RowSample:
     """Rows in arrays, with samples if there are more rows than the first has."""
     n = len(xs[0])
-    found = RowSample(xs, weight, n, how, None, odds=weight)
+    counted = n if weight is None else int(np.count_nonzero(weight))
+    found = RowSample(xs, weight, n, counted, how, None, odds=weight)
     first = how.size if how.first is None else how.first
-    if found.counted <= min(first, how.size):
+    if counted <= min(first, how.size):
         return replace(found, xs=each(xs, plain)) if isinstance(xs[0], NarrowRows) else found
     return replace(found, sample=keyed_rows(n, weight, how.seed, how.reservoir(xs)))
 
@@ -331,8 +317,9 @@ def sample_stream(stream: Stream, how: Sampling) -> RowSample:
             shift = moments[i].mean.astype(views.empty[i].dtype)
             again = stream.fold(partial(reading.sums_about, i, shift), operator.add)
             moments[i], _ = _moments(again, shift)
+    counted = found.n if weight is None else int(np.count_nonzero(weight))
     return RowSample(
-        views.empty, weight, found.n, how, found.reservoir.sample(), stream, moments,
+        views.empty, weight, found.n, counted, how, found.reservoir.sample(), stream, moments,
         [found.there[i] for i in views.same], weight, in_memory=False,
     )  # fmt: skip
 

@@ -135,12 +135,14 @@ def stored(rows: Rows) -> Rows:
     return replace(rows, xs=xs, maps=[None] * len(xs))
 
 
-def check_cache(cache: Any) -> None:
+def check_cache(cache: Any) -> Cache:
     """The parameter of `Storage`."""
-    if isinstance(cache, numbers.Integral) and not isinstance(cache, bool):
-        validation.check_int(cache, "cache", 0)
-    elif not isinstance(cache, (bool, np.bool_)):
-        validation.check_choice(cache, "cache", ("auto",), also="True, False or a number of bytes")
+    if isinstance(cache, (bool, np.bool_)):
+        return bool(cache)
+    if isinstance(cache, numbers.Integral):
+        return validation.check_int(cache, "cache", 0)
+    validation.check_choice(cache, "cache", ("auto",), also="True, False or a number of bytes")
+    return "auto"
 
 
 def automatic_limit() -> int:
@@ -150,30 +152,21 @@ def automatic_limit() -> int:
 
 @dataclass(frozen=True)
 class Storage:
-    """Whether features are stored: the parameter `cache`."""
+    """Whether features are stored: the parameter `cache`, which has been checked."""
 
-    cache: Cache
-
-    @property
-    def automatic(self) -> bool:
-        """Whether they are stored where that pays."""
-        return not isinstance(self.cache, (bool, np.bool_))
-
-    @property
-    def limit(self) -> int | None:
-        """The most bytes that are stored; None: a part of those that are available."""
-        return int(self.cache) if self.automatic and self.cache != "auto" else None
+    cache: Cache  # "auto": where that pays, within a part of the available memory
 
     def fits(self, needed: int) -> bool:
         """Whether so many bytes are within the limit."""
-        limit = self.limit
-        return config.fits_memory(needed, _PARTS) if limit is None else needed <= limit
+        if isinstance(self.cache, (bool, str)):
+            return config.fits_memory(needed, _PARTS)
+        return needed <= self.cache
 
-    def check_fits(self, needed: int, what: str) -> bool:
+    def check_fits(self, needed: int, what: str = "the features of all rows") -> bool:
         """Whether so many bytes are to be stored. Raises a MemoryError if `cache` is True and they
         are not within the limit."""
         fits = self.fits(needed)
-        if not self.automatic and self.cache and not fits:
+        if self.cache is True and not fits:
             raise MemoryError(
                 f"cache=True takes {needed} bytes for {what}, more than the {automatic_limit()} "
                 "that a quarter of the available memory has."
@@ -184,20 +177,17 @@ class Storage:
         """Whether the features of the rows may be stored. Raises a MemoryError if `cache` is True
         and they do not fit, a ValueError if rows are read."""
         if rows.stream is None:
-            return has_maps(rows) and self._fits(stored_bytes(rows))
-        if not self.automatic and self.cache:
+            return has_maps(rows) and self.check_fits(stored_bytes(rows))
+        if self.cache is True:
             raise ValueError("cache=True needs all rows in memory, but X is a source.")
         return False
-
-    def _fits(self, needed: int) -> bool:
-        return self.check_fits(needed, "the features of all rows")
 
     def landmark_views(self, views: list[View], n_threads: int) -> list[View]:
         """The views, with the features from landmarks as columns if they may be stored: a visit of
         all landmarks costs a row so much that storing pays before the first pass."""
         marked = [isinstance(each, Landmarks) for _, each in views]
         numbers = sum(len(x) * width(x, each) for (x, each), mark in zip(views, marked) if mark)
-        if not numbers or not self._fits(numbers * views[0][0].dtype.itemsize):
+        if not numbers or not self.check_fits(numbers * views[0][0].dtype.itemsize):
             return views
         return [
             (unshifted(x, each, n_threads), None) if mark else (x, each)
@@ -208,7 +198,7 @@ class Storage:
         """All rows for this many passes, with stored features if that pays."""
         if not self.check(rows):
             return rows
-        if self.automatic:
+        if self.cache is not True:
             fused, stored_pass = pass_costs(rows, k)
             storing = fused + 4 * _READ * len(rows.shift)
             if 2 * (passes * stored_pass + storing) > passes * fused:
@@ -224,9 +214,8 @@ class Storage:
 
 @dataclass(frozen=True)
 class UnitRows:
-    """The map of rows to rows of length one, as spherical k-means has them; zeros stay. Dense rows
-    are scaled in the pass; sparse ones share all but their values with those that they are made
-    of."""
+    """The map of rows to rows of length one; zeros stay. Dense rows are scaled in the pass; sparse
+    ones share all but their values with the given ones."""
 
     def _view(self, X: Columns) -> View:
         return (unit_rows(X), None) if isinstance(X, SparseRows) else (X, Unit(X.shape[1]))

@@ -26,8 +26,8 @@ from rffpk._utils.validation import (
     finite_array,
     is_option,
     is_plain,
-    is_precomputed,
     named,
+    pairs_of,
     warn_if_kernel,
     widened,
 )
@@ -74,7 +74,7 @@ def _check_table(estimator: Any, X: Any, reset: bool) -> list[Columns]:
 def _kernels_of_stack(estimator: Any, X: Any, reset: bool) -> Any:
     """The list of the precomputed kernels that the first axis of one array counts; another X as it
     is."""
-    if not (isinstance(X, np.ndarray) and X.ndim == 3 and is_precomputed(estimator)):
+    if not (isinstance(X, np.ndarray) and X.ndim == 3 and pairs_of(estimator) == "kernels"):
         return X
     if not hasattr(estimator, "kernels") or (reset and X.shape[1] != X.shape[2]):
         return X  # refused by what follows
@@ -207,7 +207,7 @@ def _check_list(estimator: Any, X: Any, reset: bool) -> list[Columns]:
 def _check_no_kernels(estimator: Any, xs: list[Columns]) -> None:
     """Raise a ValueError if all views of a list look like kernel matrices but are to be features;
     warn of some that do."""
-    if not is_precomputed(estimator) and all(map(looks_like_kernel, xs)):
+    if pairs_of(estimator) != "kernels" and all(map(looks_like_kernel, xs)):
         raise ValueError(
             f"X is a list of {len(xs)} symmetric matrices, whose rows would be taken as features. "
             "If they are kernel matrices, pass kernels='precomputed' to a class of several "
@@ -273,7 +273,7 @@ def check_missing(xs: list[Columns], names: list[str]) -> None:
 
 def _checked_view(estimator: Any, x: Any, name: str) -> Columns:
     """The view in an array, or as `SparseRows` if it is sparse."""
-    if is_precomputed(estimator):
+    if pairs_of(estimator) == "kernels":
         x = written_out(x, name)
     dtypes = [np.float64, np.float32]
     with named(name):

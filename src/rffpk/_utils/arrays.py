@@ -30,9 +30,8 @@ _ORDER = 64  # of the Walsh-Hadamard matrices whose products make those of large
 
 
 class Structure(NamedTuple):
-    """Structured frequencies: Omega' = scale H S1 H S2 H S3, block by block of p columns of Omega,
-    with Walsh-Hadamard matrices H of p rows and diagonal matrices S of signs; of the last block,
-    and of the rows, as many as there are."""
+    """Structured frequencies Omega' = scale H S1 H S2 H S3, with Walsh-Hadamard matrices H of p
+    rows and diagonal matrices S of signs, by blocks of p columns of Omega; the last is cut."""
 
     signs: NDArray[np.int8]  # (blocks, 3, p): S3, S2, S1
     scale: float
@@ -94,19 +93,14 @@ class Fourier:
 
 @dataclass(frozen=True)
 class Landmarks:
-    """What makes landmark features of rows x: phi = sum_t z_t C_t over the r landmarks y_t that are
-    nearest to x, with the weights z_t = exp(-scale ||x - y_t||^2) / (their sum over the r).
-    Weights below `least_weight` times the largest of the row are zero, before the sum.
-
-    Of landmarks equally far away the one of smaller index is nearer. Arrays have the dtype of the
-    rows.
-    """
+    """Landmark features phi = sum_t z_t C_t over the r landmarks y_t nearest to a row x, of equally
+    near ones the first, with z_t = exp(-scale ||x - y_t||^2), over their sum."""
 
     points: Array  # (m, d): y_t
     n_neighbours: int  # r, from 1 to min(m, MOST_NEIGHBOURS of the core)
     scale: float  # finite, >= 0; 0: 1 / (2 mean of the r squared distances) of each row
     coordinates: Array  # (m, q): C_t
-    least_weight: float = LEAST_WEIGHT
+    least_weight: float = LEAST_WEIGHT  # over the largest of a row; smaller ones are zero
 
     @property
     def width(self) -> int:

@@ -31,8 +31,8 @@ _BLOCK = 1 << 20  # numbers that are looked at together
 
 @dataclass(frozen=True, eq=False)
 class NarrowRows:
-    """Dense rows of float16, bfloat16, int8 or uint8, with as much of the interface of an array of
-    float32 as passes use. Some rows by their numbers, a copy or a conversion are float32."""
+    """Dense rows of float16, bfloat16, int8 or uint8, like an array of float32 to passes: some rows
+    by their numbers, a copy or a conversion are float32."""
 
     stored: NDArray[Any]  # (n, d), in C order; of bfloat16 the bits, as uint16
 
@@ -106,8 +106,7 @@ _SQUARES = (1e-24, 1e28)
 
 @dataclass(frozen=True, eq=False)
 class SparseRows:
-    """Rows of which the entries that are not zero are kept: row i has the values
-    data[indptr[i] : indptr[i + 1]] in the columns `indices`, which rise."""
+    """Row i has the values data[indptr[i] : indptr[i + 1]] in the columns `indices`, which rise."""
 
     data: NDArray[Any]  # (n_entries,)
     indices: NDArray[np.int32]  # (n_entries,)

@@ -174,7 +174,7 @@ _SMALL = 2**24
 
 def fits_memory(needed: float, parts: int = 1) -> bool:
     """Whether `needed` bytes are few, or at most one of so many parts of the available memory."""
-    return needed <= _SMALL or needed <= memory_share(parts)
+    return needed <= _SMALL or needed <= available_memory() // parts
 
 
 def memory_share(parts: int) -> int:

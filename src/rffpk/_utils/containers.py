@@ -165,9 +165,9 @@ def _instead_of_mapping(values: Mapping[Any, Any], name: str) -> str:
 # ---- labels of rows -----------------------------------------------------------------------------
 
 
-def check_row_labels(X: Any, sample_weight: Any = None) -> None:
-    """Raise a ValueError if the indices of views, or of X and its weights, differ: their rows are
-    matched by place.
+def check_row_labels(X: Any, sample_weight: Any = None, table: Any = None) -> None:
+    """Raise a ValueError if the indices of views, or of X and its weights or a table of the same
+    rows, differ: their rows are matched by place.
 
     A default index is compared, too. It may be what `reset_index` has left of a frame whose rows
     were in another order, which nobody can tell.
@@ -178,8 +178,22 @@ def check_row_labels(X: Any, sample_weight: Any = None) -> None:
         labelled = [("X", X)] if _has_index(X, 2) else []
     if _has_index(sample_weight, 1):
         labelled.append(("sample_weight", sample_weight))
+    if _has_index(table, 2):
+        labelled.append(("table", table))
     for name, other in labelled[1:]:
         _compare(*labelled[0], name, other)
+
+
+def check_labels_of_pairs(X: Any) -> None:
+    """Raise a ValueError if the columns of a square frame are its rows in another order."""
+    if not _has_index(X, 2) or len(X) != X.shape[1]:
+        return
+    rows, columns = X.index.astype(object), X.columns.astype(object)
+    if rows.is_unique and not rows.equals(columns) and len(rows.intersection(columns)) == len(rows):
+        raise ValueError(
+            "X has a value for each pair of rows, but the columns are not in the order of the "
+            "index: pass X.loc[:, X.index]."
+        )
 
 
 def _has_index(x: Any, n_dimensions: int) -> bool:

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from importlib.metadata import metadata
-from typing import Any, TypeVar, dataclass_transform, get_args, get_type_hints
+from typing import Any, TypeVar, dataclass_transform, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,7 +33,7 @@ from rffpk._utils.config import __version__
 from rffpk._utils.dask_collections import by_partitions, is_dask
 from rffpk._utils.messages import LOGGER, Progress
 from rffpk._utils.selection import NClustersSelection
-from rffpk._utils.validation import Auto, Level, is_graph, is_precomputed
+from rffpk._utils.validation import Auto, Level, pairs_of
 
 C = TypeVar("C", bound=type[Any])
 
@@ -78,9 +78,8 @@ def check_version(written: str, what: str) -> None:
 
 
 class Estimator(CallbackSupportMixin, BaseEstimator):
-    """scikit-learn's BaseEstimator with versioned pickles, model files, a link to the
-    documentation, and scikit-learn's callbacks: `fit` is a task, and its passes or iterations are
-    subtasks. Those exist only if there are callbacks, as passes may take microseconds."""
+    """BaseEstimator with versioned pickles, model files, and scikit-learn's callbacks: `fit` is a
+    task, whose subtasks, passes or iterations, exist only if there are callbacks."""
 
     # what a fit sets
     n_features_in_: int
@@ -99,7 +98,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
-        tags.input_tags.pairwise = is_precomputed(self) or is_graph(self)
+        tags.input_tags.pairwise = pairs_of(self) is not None
         return tags
 
     if hasattr(CallbackSupportMixin, "set_callbacks"):
@@ -189,10 +188,7 @@ def reporting(estimator: Any, X: Any) -> Iterator[Progress | None]:
 
 @parameters
 class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Estimator):
-    """Base of the clusterers: the parameters that all have, and what a fitted one says of rows.
-
-    A subclass says it by `_measure`, and has a `fit`.
-    """
+    """Base of the clusterers; a subclass has `fit`, and `_measure` of a fitted one."""
 
     n_clusters: Level | int = field(default=8, kw_only=False)
     n_init: Auto | int = "auto"
@@ -217,12 +213,6 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         `membership_exponent_`, "distances", "medoids", or their weighted "cost"; of no rows "gaps",
         the squared distances between centroids and the masses of their clusters."""
         raise NotImplementedError
-
-    @property
-    def _given_number(self) -> Any:
-        """The number of clusters that is given; 1 where it is to be found."""
-        sought = any(validation.is_option(self.n_clusters, each) for each in get_args(Level))
-        return 1 if sought else self.n_clusters
 
     def _check_views(self, X: Any, reset: bool) -> list[Columns]:
         """The checked views of X, of one dtype; a single array is one view."""

@@ -176,9 +176,8 @@ def _read_text(path: str, file: BinaryIO, kind: str, choice: Choice, pandas: Any
         raise TableError(f"{path}: rows have more fields than names: --sep says what is between")
     if choice.sep is None:
         _check_separator(path, separator, [*first, *frame.head(1).to_numpy().flat], frame.shape[1])
-    if not frame.index.equals(
-        pandas.RangeIndex(len(frame))
-    ):  # names of rows, without one of their own
+    # names of rows, without one of their own
+    if not frame.index.equals(pandas.RangeIndex(len(frame))):
         frame = frame.reset_index(names=_UNNAMED + "0")
     blank = frame.isna().all(axis=1).to_numpy()
     if blank.any():
@@ -289,6 +288,16 @@ def check_output(path: str, suffixes: tuple[str, ...] = (), others: tuple[str, .
         raise TableError(f"{path}: is named twice, so one file would replace the other")
 
 
+def check_path(path: Any, name: str, must: str, suffixes: tuple[str, ...] = ()) -> None:
+    """Raise an error if an argument is no path, or nothing could be written there."""
+    if not isinstance(path, (str, os.PathLike)):
+        raise TypeError(f"{name} is of type {type(path).__name__}, must be {must}.")
+    try:
+        check_output(os.fspath(path), suffixes)
+    except ValueError as error:
+        raise ValueError(f"{name} == {error}.") from error
+
+
 def _is_same(path: str, other: str) -> bool:
     if os.path.exists(path) and os.path.exists(other):
         return os.path.samefile(path, other)
@@ -302,14 +311,7 @@ def check_labels_to(labels_to: Any) -> None:
     """Raise an error if labels cannot go there."""
     if callable(labels_to):
         return
-    if not isinstance(labels_to, (str, os.PathLike)):
-        raise TypeError(
-            f"labels_to is of type {type(labels_to).__name__}, must be a path or a function."
-        )
-    try:
-        check_output(os.fspath(labels_to), (".npy", ".parquet"))
-    except ValueError as error:
-        raise ValueError(f"labels_to == {error}.") from error
+    check_path(labels_to, "labels_to", "a path or a function", (".npy", ".parquet"))
     if Path(labels_to).suffix.lower() == ".parquet":
         _pyarrow()
 
@@ -327,16 +329,10 @@ def label_writer(labels_to: Any, n: int) -> Iterator[Callable[[Array], Any]]:
             np.lib.format.write_array_header_1_0(file, header)
             yield lambda labels: file.write(labels.astype("<i4").tobytes())
         else:
-            with _parquet_writer(file) as write:
-                yield write
-
-
-@contextmanager
-def _parquet_writer(file: BinaryIO) -> Iterator[Callable[[Array], None]]:
-    arrow, parquet = _pyarrow(), _pyarrow("pyarrow.parquet")
-    schema = arrow.schema([("label", arrow.int32())])
-    with parquet.ParquetWriter(file, schema) as writer:
-        yield lambda labels: writer.write_table(arrow.table({"label": labels}, schema))
+            arrow, parquet = _pyarrow(), _pyarrow("pyarrow.parquet")
+            schema = arrow.schema([("label", arrow.int32())])
+            with parquet.ParquetWriter(file, schema) as writer:
+                yield lambda labels: writer.write_table(arrow.table({"label": labels}, schema))
 
 
 def _pyarrow(module: str = "pyarrow") -> Any:

@@ -23,8 +23,7 @@ class NClustersSelection:
     scores : ndarray of float64, shape (n_considered,)
         Evidence for 1, 2, ... clusters, from 0 to 3: the sum of the next three, and 0.3 for one.
     eigengaps, heights, modes : ndarray of float64, shape (n_considered,)
-        Scores from 0 to 1: by gaps between eigenvalues of random walks on graphs of neighbors, by
-        heights of Ward's tree of small clusters, and by modes of the density that last over scales.
+        Scores from 0 to 1: by eigengaps of graphs, heights of Ward's tree, modes of the density.
     labels : ndarray of int32, shape (n_numbers, n_rows)
         For each of `numbers`, the clusters of the rows that were looked at, from 0 on.
     rows : ndarray of int64, shape (n_rows,)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from rffpk._utils import config
 from rffpk._utils.arrays import Array
 from rffpk._utils.linalg import gaps_of
 
@@ -26,38 +27,10 @@ def ward(gaps: Array, masses: Array) -> NDArray[np.float64]:
     centroids and these masses (k,): the merged ones, the height (2 a b/(a + b))^(1/2) times the
     distance of their centroids, a and b their masses, and the number of clusters below.
 
-    By chains of nearest neighbours and the formula of Lance and Williams. O(k^2) time and memory.
+    O(k^2) time and memory.
     """
-    k = len(masses)
-    p = _positive(masses)
-    squares = 1 / p + 1 / p[:, None]
-    np.divide(2 * gaps, squares, out=squares)
-    np.fill_diagonal(squares, np.inf)
-    merges, heights, chain = np.zeros((k - 1, 2), dtype=np.intp), np.zeros(k - 1), list[int]()
-    alive = np.ones(k, dtype=bool)
-    for step in range(k - 1):
-        i, j = _mutual_neighbours(squares, chain, alive)
-        merges[step], heights[step] = (i, j), squares[i, j]
-        total = p[i] + p[j]
-        line = (p[i] + p) * squares[i] + (p[j] + p) * squares[j] - p * squares[i, j]
-        alive[i] = False
-        squares[j] = squares[:, j] = np.where(alive, line / (total + p), np.inf)
-        squares[i] = squares[:, i] = squares[j, j] = np.inf
-        p[j] = total
-    return _in_order(merges, np.sqrt(np.maximum(heights, 0)))
-
-
-def _mutual_neighbours(squares: Array, chain: list[int], alive: Array) -> tuple[int, int]:
-    """Two clusters that are nearest to each other, taken from the end of the chain that leads to
-    them."""
-    if not chain:
-        chain.append(int(alive.argmax()))
-    while True:
-        here = chain[-1]
-        nearest = int(squares[here].argmin())
-        if len(chain) > 1 and not squares[here, nearest] < squares[here, chain[-2]]:
-            return chain.pop(), chain.pop()
-        chain.append(nearest)
+    merges, squares = config.backend().ward_mergers(gaps, _positive(masses))
+    return _in_order(merges, np.sqrt(np.maximum(squares, 0)))
 
 
 def _in_order(merges: Array, heights: Array) -> NDArray[np.float64]:

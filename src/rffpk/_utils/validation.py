@@ -31,6 +31,7 @@ from rffpk._utils.columns import (
 from rffpk._utils.containers import (
     are_times,
     check_container,
+    check_labels_of_pairs,
     check_row_labels,
     dimensions,
     is_list_of_views,
@@ -158,12 +159,6 @@ def check_real(
     return float(value)
 
 
-def check_whitening(whitening: Any) -> None:
-    """The parameter: None, or a number from 0 to 1."""
-    if whitening is not None:
-        check_real(whitening, "whitening", 0, 1, also="None")
-
-
 def check_exponent(s: Any) -> float:
     """`s` of memberships: at most MAX_S, or minus infinity."""
     if isinstance(s, (float, np.floating)) and s == -math.inf:
@@ -179,12 +174,15 @@ def check_n_jobs(n_jobs: Any) -> None:
 
 def check_search_parameters(
     estimator: Any, inits: tuple[str, ...] | None = None, also: str = ""
-) -> None:
+) -> int:
     """The parameters of all clusterers: n_clusters, n_init and n_jobs, and `sample` where there is
-    one; also init, max_iter and tol if `inits`, the names that init accepts, is given."""
+    one; also init, max_iter and tol if `inits`, the names that init accepts, is given. Returns the
+    number of clusters, 1 where it is to be found."""
+    k = 1
     if isinstance(estimator.n_clusters, str):
         check_choice(estimator.n_clusters, "n_clusters", get_args(Level), also="a number")
-    check_int(estimator._given_number, "n_clusters", 1)
+    else:
+        k = check_int(estimator.n_clusters, "n_clusters", 1)
     if not is_option(estimator.n_init, "auto"):
         check_int(estimator.n_init, "n_init", 1)
     if inits is not None:
@@ -202,6 +200,7 @@ def check_search_parameters(
     sample = getattr(estimator, "sample", None)
     if sample is not None and not is_option(sample, "auto"):
         check_int(sample, "sample", 1)
+    return k
 
 
 def check_choice(value: Any, name: str, choices: tuple[str, ...], also: str = "") -> None:
@@ -306,7 +305,7 @@ def check_finite(x: Any, name: str, given: Any, estimator: Any = None) -> None:
 
 
 def _instead_of_infinities(estimator: Any, name: str, missing: bool) -> str:
-    if not name.startswith("X") or is_precomputed(estimator):
+    if not name.startswith("X") or pairs_of(estimator) == "kernels":
         return "must be finite"
     if not missing:
         return "replace it, or drop these rows"
@@ -321,15 +320,13 @@ def _instead_of_infinities(estimator: Any, name: str, missing: bool) -> str:
     return remedy
 
 
-def is_precomputed(estimator: Any) -> bool:
-    """Whether X is a kernel matrix or a list of them."""
+def pairs_of(estimator: Any) -> Literal["kernels", "graph"] | None:
+    """What X has for pairs of rows: the values of kernels, or affinities, the graph of a diffusion;
+    None: X has rows."""
+    if is_option(getattr(estimator, "metric", None), "precomputed"):
+        return "graph"
     kernel = getattr(estimator, "kernels", getattr(estimator, "kernel", None))
-    return is_option(kernel, "precomputed")
-
-
-def is_graph(estimator: Any) -> bool:
-    """Whether X is a matrix of affinities, the graph of a diffusion."""
-    return is_option(getattr(estimator, "metric", None), "precomputed")
+    return "kernels" if is_option(kernel, "precomputed") else None
 
 
 def refuse_sparse(X: Any, name: str, taker: str) -> None:
@@ -356,11 +353,13 @@ def check_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
     to C order. float32 becomes float64 where it does not hold the squares of the fitted rows: sets
     `_in_float64` in fit.
     """
-    small = None
+    small, pairs = None, pairs_of(estimator)
+    if pairs is not None and reset:
+        check_labels_of_pairs(X)
     if not is_plain(X):
         X, small = _other_rows(estimator, X)
     given = X
-    if not reset and (is_graph(estimator) or is_precomputed(estimator)):
+    if pairs is not None and not reset:
         _check_pairs(estimator, X)
     with np.errstate(over="ignore", invalid="ignore"), named("X", given):
         if small is not None:
@@ -375,7 +374,7 @@ def check_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
         mean = mean_square(X)  # in one reading of all rows
         if not math.isfinite(mean):
             check_finite(X.matrix if isinstance(X, SparseRows) else plain(X), "X", given, estimator)
-    if reset and is_graph(estimator) and X.shape[0] != X.shape[1]:
+    if reset and pairs == "graph" and X.shape[0] != X.shape[1]:
         raise ValueError(
             f"X.shape == {X.shape}, must be square: with metric='precomputed' it is a graph, the "
             "affinities of all pairs of rows."
@@ -391,7 +390,7 @@ def _check_pairs(estimator: Any, X: Any) -> None:
     """Refuse the rows of which a graph or a kernel was made in place of their pairs."""
     shape, n = np.shape(X), estimator.n_features_in_
     if len(shape) == 2 and shape[1] != n:
-        graph = is_graph(estimator)
+        graph = pairs_of(estimator) == "graph"
         option, values = ("metric", "affinities") if graph else ("kernel", "values")
         raise ValueError(
             f"X.shape == {shape}, must be (n_new, {n}): with {option}='precomputed' it holds the "
@@ -402,7 +401,7 @@ def _check_pairs(estimator: Any, X: Any) -> None:
 def _other_rows(estimator: Any, X: Any) -> tuple[Any, NarrowRows | None]:
     """X that is no plain array of float32 or float64, without what is not taken as numbers, and as
     rows of small numbers where it is such."""
-    if is_precomputed(estimator):
+    if pairs_of(estimator) == "kernels":
         from rffpk._utils.square import written_out
 
         X = written_out(X, "X")
@@ -422,7 +421,7 @@ def warn_if_kernel(estimator: Any, x: Columns, name: str) -> None:
     """Warn if the rows that a clusterer takes kernels of look like those of a kernel matrix."""
     clusters = hasattr(estimator, "n_clusters")
     kernels = hasattr(estimator, "kernels") or hasattr(estimator, "kernel")
-    if len(x) != x.shape[1] or not (clusters and kernels) or is_precomputed(estimator):
+    if len(x) != x.shape[1] or not (clusters and kernels) or pairs_of(estimator) == "kernels":
         return
     from rffpk._utils.square import OF_AFFINITIES, OF_DISTANCES, looks_like_kernel
 

@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from rffpk._anneal.convergence_warnings import Cause, few_rows, low_rank
 from rffpk._anneal.fit import find_number, fit_model
-from rffpk._rows.sample import sample_of_fit
+from rffpk._rows.sample import sample_arrays, sampling
 from rffpk._rows.views import check_views
 from rffpk._utils import config, validation
 from rffpk._utils.arrays import Array
@@ -49,21 +49,6 @@ _SCALE = (0.1, 10.0)
 _OF_PASSES = {"start": 0, "kept": True, **dict.fromkeys(("s", "shift", "distinct", "repairs"))}
 
 Iterated = TypeVar("Iterated", bound="Iteration")
-
-
-class Iterations:
-    """The records of the iterations of a fusion, with the keys of the records of passes."""
-
-    def __init__(self, records: list[dict[str, Any]], progress: Progress | None) -> None:
-        self.records, self.progress, self.begun = records, progress, time.perf_counter()
-
-    def add(self, **values: Any) -> None:
-        """Record an iteration that ends now, and report it."""
-        begun, self.begun = self.begun, time.perf_counter()
-        record = _OF_PASSES | values | {"seconds": self.begun - begun}
-        self.records.append(record)
-        if self.progress is not None:
-            self.progress.passed(record)
 
 
 @dataclass(frozen=True)
@@ -104,8 +89,11 @@ def weighted_rows(
         )
     counted = None if weight is None or weight.all() else np.flatnonzero(weight)
     rows = WeightedRows(xs, weight, counted)
-    sample = sample_of_fit(model, xs, weight, random)
-    return rows, find_number(model, sample, random, progress)
+    k = find_number(
+        model, len(xs[0]), rows.n_counted,
+        lambda: sample_arrays(xs, weight, sampling(model, random)), random, progress,
+    )  # fmt: skip
+    return rows, k
 
 
 # ---- k-means on an embedding ---------------------------------------------------------------------
@@ -177,12 +165,8 @@ def _prepared(model: Any, embedding: Array) -> Array:
 
 @parameters
 class KernelFusion(Clusterer):
-    """Base of the methods that learn an embedding of the rows from kernels and cluster it by
-    k-means.
-
-    A subclass learns in `_learn` from the kernels between the rows that it learns on, which may be
-    landmarks; or in `_fuse` from the views, and then it embeds rows in `_embedded`.
-    """
+    """Base of the methods that embed rows by kernels, for k-means. A subclass has `_learn`, from
+    kernels between rows or landmarks, or `_fuse`, from views, and `_embedded`."""
 
     _centers = True  # whether kernels are centered to standardize them
     _needs_every_kernel = True  # whether a kernel that is zero beside others is refused
@@ -193,7 +177,7 @@ class KernelFusion(Clusterer):
     views: Any = None
     standardize: bool = True
     normalize_rows: bool = True
-    n_landmarks: int | None = field(default=None, init=False)  # a parameter of some subclasses
+    n_landmarks: int | None = None
     max_iter: int = 100
     tol: float = 1e-6
     # what a fit sets
@@ -202,20 +186,19 @@ class KernelFusion(Clusterer):
     kernel_weights_: Array = field(init=False)
     eigenvalues_: Array = field(init=False)
     landmarks_: NDArray[np.intp] | None = field(init=False)
-    _map: Any = field(
-        init=False
-    )  # leads from the kernels with the rows learned on to the embedding
+    # leads from the kernels with the rows learned on to the embedding
+    _map: Any = field(init=False)
     # of precomputed kernels those of the rows learned on; None: all
     _columns: NDArray[np.intp] | None = field(init=False)
 
     _measure, transform = measure, transform
 
     def _check_parameters(self) -> None:
-        validation.check_search_parameters(self)
+        k = validation.check_search_parameters(self)
         for name in ("standardize", "normalize_rows"):
             validation.check_bool(getattr(self, name), name)
         check_kernels(self.kernels)
-        self._check_number(self._given_number)
+        self._check_number(k)
         validation.check_int(self.max_iter, "max_iter", 1)
         validation.check_real(self.tol, "tol", 0)
 
@@ -302,9 +285,9 @@ class KernelFusion(Clusterer):
             some = rows.counted_views()
             self._check_no_zero_kernel(some)
             self.history_: list[dict[str, Any]] = []
-            self._iterations = Iterations(self.history_, progress)
+            self._progress, self._begun = progress, time.perf_counter()
             self._fuse(rows, k, random)
-            del self._iterations
+            del self._progress, self._begun
             scaled, weight = self.embedding_, rows.weight
             if weight is not None:  # its columns are orthonormal then
                 scaled = np.sqrt(weight)[:, None] * scaled
@@ -425,9 +408,13 @@ class KernelFusion(Clusterer):
         return last
 
     def _record(self, alpha: Array, objective: float, rows: int, **more: float) -> None:
-        self._iterations.add(
-            stage=self._stage, rows=rows, objective=objective, kernel_weights=alpha, **more
-        )
+        """Record an iteration that ends now, with the keys of the records of passes."""
+        begun, self._begun = self._begun, time.perf_counter()
+        record = {"stage": self._stage, "rows": rows, "objective": objective,
+                  "kernel_weights": alpha, **more, "seconds": self._begun - begun}  # fmt: skip
+        self.history_.append(_OF_PASSES | record)
+        if self._progress is not None:
+            self._progress.passed(self.history_[-1])
         self.objective_, self.kernel_weights_ = objective, alpha
         self.n_iter_ = len(self.history_)
 

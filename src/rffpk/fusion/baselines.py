@@ -23,6 +23,7 @@ from rffpk._utils.linalg import (
     ritz_values,
     svd,
 )
+from rffpk._utils.messages import optional_module
 from rffpk._utils.tiles import row_tiles
 from rffpk.fusion.base import KernelFusion, by_matrices
 from rffpk.fusion.spectral import (
@@ -63,19 +64,17 @@ _FEW, _SPARE = 0.125, 8
 class CoregSC(KernelFusion):
     """Co-regularised multi-view spectral clustering (CoregSC).
 
-    With A_l = D_l^(-1/2) K_l D_l^(-1/2), D_l the row sums of kernel l, maximised is pairwise
-    (Kumar, Rai, Daume: Co-regularized multi-view spectral clustering. NIPS 2011)
+    Maximises (Kumar, Rai, Daume: Co-regularized multi-view spectral clustering. NIPS 2011)
 
         sum_l Tr(U_l'A_l U_l) + agreement sum_(l < m) Tr(U_l U_l'U_m U_m')
 
-    over U_l with orthonormal columns. With a centroid the second sum is sum_l Tr(U_l U_l'U U'), and
-    U has orthonormal columns, too. Annealed k-means on the rows of all U_l side by side, or of U,
-    gives the labels.
+    over U_l, pairwise, with orthonormal columns, with A_l = D_l^(-1/2) K_l D_l^(-1/2) and D_l the
+    row sums of kernel l; with a centroid U of such columns the second sum is sum_l Tr(U_l U_l'U
+    U'). Annealed k-means on the rows of all U_l side by side, or of U, gives the labels.
 
-    For n rows O(L n^2 + L^2 n k) memory; an iteration costs O(L n^2 k). Kernels are affinities and
-    are not centered; one with negative values is raised to a least value of zero. With
-    `n_landmarks` n is their number. ``docs/fusion.md`` compares the methods. `fit` raises a
-    ValueError or TypeError for bad input.
+    For n rows, or landmarks, O(L n^2 + L^2 n k) memory and O(L n^2 k) time an iteration. Kernels
+    are affinities, not centered; one with negative values is raised to a least value of zero.
+    ``docs/fusion.md`` compares the methods. `fit` raises a ValueError or TypeError for bad input.
 
     Parameters
     ----------
@@ -92,14 +91,12 @@ class CoregSC(KernelFusion):
     verbose : int, default=0
         1: a line every five seconds at most, and one at the end; 2: a line for each pass.
     kernels : None, list, "du2015" or "precomputed", default=None
-        Of each view: a name of scikit-learn's pairwise kernels, a callable, or a pair of one and
-        its gamma or a dict of parameters. "du2015": twelve of one array (Du et al., IJCAI 2015).
-        "precomputed": X holds matrices. None: "rbf". Unless given gamma is 1 / (2 mean distance).
+        Of each view a kernel of scikit-learn, a callable, or a pair of one and gamma or parameters;
+        None: "rbf". Gamma: 1 / (2 mean distance). "precomputed": in X. "du2015": 12 of one array.
     views : list or None, default=None
         Columns of each view, if X is one array: lists of indices or names, masks, or slices.
     standardize, normalize_rows : bool, default=True
-        Whether kernels are scaled to a diagonal of one, precomputed ones not; whether rows of the
-        embedding are scaled to length one for k-means.
+        Whether kernels are scaled to a diagonal of one; embedded rows, to length one.
     n_landmarks : int or None, default=None
         Number of random rows to learn on, at least n_clusters; others are embedded. None: all.
     max_iter : int, default=100
@@ -109,8 +106,7 @@ class CoregSC(KernelFusion):
     scheme : {"pairwise", "centroid"}, default="pairwise"
         Whether the views agree with each other or with one more matrix.
     agreement : float, default=0.01
-        Weight >= 0 of the agreement, lambda in the paper, the same for all views; of many views or
-        wide kernels take less. 0: the spectral clusterings of single views.
+        Weight >= 0 of the agreement of views, lambda in the paper; take less for many views.
 
     Attributes
     ----------
@@ -139,18 +135,16 @@ class CoregSC(KernelFusion):
 
     Examples
     --------
-    >>> from sklearn.datasets import load_iris
     >>> from rffpk import CoregSC
-    >>> X, _ = load_iris(return_X_y=True)
-    >>> CoregSC(3, random_state=0).fit([X[:, :2], X[:, 2:]]).embedding_.shape
-    (150, 6)
+    >>> views = [[[0.0], [0.2], [5.0], [5.2]], [[1.0], [1.1], [7.0], [7.1]]]  # of four rows
+    >>> CoregSC(2, random_state=0).fit_predict(views).tolist()
+    [0, 0, 1, 1]
     """
 
     _centers = False  # affinities are not negative
 
     scheme: Scheme = "pairwise"
     agreement: float = 0.01
-    n_landmarks: int | None = None
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -180,12 +174,8 @@ class CoregSC(KernelFusion):
 
         def embed(Ks: list[Array]) -> Array:
             raised = [K + constant for K, constant in zip(Ks, self._raises)]
-            return total(
-                [
-                    inverse_roots(self._degrees(K))[:, None] * K * root
-                    for K, root in zip(raised, self._roots)
-                ]
-            )
+            left = [inverse_roots(self._degrees(K))[:, None] for K in raised]
+            return total([a * K * b for a, K, b in zip(left, raised, self._roots)])
 
         return embed
 
@@ -198,10 +188,7 @@ def inverse_roots(degrees: Array) -> Array:
 
 
 class Agreement:
-    """The variables of the objective, and their updates.
-
-    The maps (L, n, k) of a matrix are those with which it is sum_l A_l map_l.
-    """
+    """The variables of the objective, and their updates; a matrix is sum_l A_l map_l."""
 
     def __init__(self, As: list[Array], k: int, weight: float, centroid: bool) -> None:
         self.As, self.k, self.weight, self.centroid = As, k, weight, centroid
@@ -267,20 +254,19 @@ class Agreement:
 class LKAM(KernelFusion):
     """Multiple kernel clustering by local kernel alignment maximisation (LKAM).
 
-    The kernels have to agree with a clustering in the neighbourhood of each row alone. With K^(i)
-    the part of a kernel between the rows of neighbourhood i and H^(i) their rows of H, the mean
-    over all i of
+    Kernels have to agree with a clustering in the neighborhood i of each row alone, in which K^(i)
+    is a kernel and H^(i) the rows of H. The mean over all i of
 
         sum_l alpha_l^2 Tr(K_l^(i) (I - H^(i)H^(i)')) + (diversity / 2) alpha'M^(i)alpha,
         M^(i)_pq = Tr(K_p^(i) K_q^(i)),
 
     is minimised over weights alpha >= 0 of sum one and matrices H with orthonormal columns, in turn
     (Li, Liu, Wang, Dou, Yin, Zhu: Multiple kernel clustering with local kernel alignment
-    maximization. IJCAI 2016). Annealed k-means on the rows of H, the embedding, gives the labels.
+    maximization. IJCAI 2016). Annealed k-means on the rows of H gives the labels.
 
-    For n rows O(L n^2) memory and O(n^3 + L^2 n^2) time, O(n^3) for each n rows that are embedded,
-    and O(L n^2 k) an iteration; a model has n^2 / 8 bytes. With `n_landmarks` n is their number.
-    ``docs/fusion.md`` compares the methods. `fit` raises a ValueError or TypeError for bad input.
+    For n rows, or landmarks, O(L n^2) memory, O(n^3 + L^2 n^2) time, as much for each n rows that
+    are embedded, and O(L n^2 k) an iteration; a model has n^2 / 8 bytes. ``docs/fusion.md``
+    compares the methods. `fit` raises a ValueError or TypeError for bad input.
 
     Parameters
     ----------
@@ -297,14 +283,12 @@ class LKAM(KernelFusion):
     verbose : int, default=0
         1: a line every five seconds at most, and one at the end; 2: a line for each pass.
     kernels : None, list, "du2015" or "precomputed", default=None
-        Of each view: a name of scikit-learn's pairwise kernels, a callable, or a pair of one and
-        its gamma or a dict of parameters. "du2015": twelve of one array (Du et al., IJCAI 2015).
-        "precomputed": X holds matrices. None: "rbf". Unless given gamma is 1 / (2 mean distance).
+        Of each view a kernel of scikit-learn, a callable, or a pair of one and gamma or parameters;
+        None: "rbf". Gamma: 1 / (2 mean distance). "precomputed": in X. "du2015": 12 of one array.
     views : list or None, default=None
         Columns of each view, if X is one array: lists of indices or names, masks, or slices.
     standardize, normalize_rows : bool, default=True
-        Whether kernels are centered and scaled to a diagonal of one, precomputed ones not; whether
-        rows of the embedding are scaled to length one for k-means.
+        Whether kernels are centered and scaled to a diagonal of one; embedded rows, to length one.
     n_landmarks : int or None, default=None
         Number of random rows to learn on, at least n_clusters; others are embedded. None: all.
     max_iter : int, default=100
@@ -312,11 +296,9 @@ class LKAM(KernelFusion):
     tol : float, default=1e-06
         Tolerance >= 0: iterations end when the objective falls by at most `tol` of itself.
     n_neighbors : int or float, default=0.5
-        Number of rows in a neighbourhood, at least 1, or their fraction of all rows, > 0 and at
-        most 1, by the mean of the kernels; more where values are equal. 1.0: `MKKMMR`.
+        Rows in a neighborhood, at least 1 and more if equal, or their share, in (0, 1].
     diversity : float, default=0.01
-        Weight >= 0 of the penalty, lambda in the paper, which chooses it by the labels. M grows
-        with n_samples^2, the other term with n_samples.
+        Weight >= 0 of the penalty, lambda in the paper. M grows with n_samples^2.
 
     Attributes
     ----------
@@ -347,16 +329,14 @@ class LKAM(KernelFusion):
 
     Examples
     --------
-    >>> from sklearn.datasets import load_iris
     >>> from rffpk import LKAM
-    >>> X, _ = load_iris(return_X_y=True)
-    >>> LKAM(3, random_state=0).fit([X[:, :2], X[:, 2:]]).kernel_weights_.shape
-    (2,)
+    >>> views = [[[0.0], [0.2], [5.0], [5.2]], [[1.0], [1.1], [7.0], [7.1]]]  # of four rows
+    >>> LKAM(2, random_state=0).fit_predict(views).tolist()
+    [0, 0, 1, 1]
     """
 
     n_neighbors: float = 0.5
     diversity: float = 0.01
-    n_landmarks: int | None = None
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -444,15 +424,13 @@ class LMKKM(KernelFusion):
     """Localised multiple kernel k-means (LMKKM): each row has its own kernel weights.
 
     Minimises Tr(K (I - HH')), K_ij = sum_l theta_il theta_jl K_l,ij, over matrices H with
-    orthonormal columns and weights theta >= 0 whose sum over the kernels is one for each row, in
-    turn, theta by a quadratic programme (Goenen, Margolin: Localized data fusion for kernel k-means
-    clustering with application to cancer biology. NIPS 2014). Annealed k-means on the rows of H,
-    the embedding, gives the labels.
+    orthonormal columns and weights theta >= 0 of sum one for each row, in turn, theta by a
+    quadratic programme (Goenen, Margolin: Localized data fusion for kernel k-means clustering with
+    application to cancer biology. NIPS 2014). Annealed k-means on the rows of H gives the labels.
 
-    For n rows some 125 L n^2 bytes, else a MemoryError; an iteration costs O(L n^3) or more: take a
-    thousand rows or landmarks. Needs the package clarabel (``pip install 'rffpk[qp]'``), else an
-    ImportError. With `n_landmarks` n is their number. ``docs/fusion.md`` compares the methods.
-    `fit` raises a ValueError or TypeError for bad input.
+    For n rows, or landmarks, some 125 L n^2 bytes, else a MemoryError, and O(L n^3) or more an
+    iteration: take a thousand. Needs clarabel (``pip install 'rffpk[qp]'``), else an ImportError.
+    ``docs/fusion.md`` compares the methods. `fit` raises a ValueError or TypeError for bad input.
 
     Parameters
     ----------
@@ -469,14 +447,12 @@ class LMKKM(KernelFusion):
     verbose : int, default=0
         1: a line every five seconds at most, and one at the end; 2: a line for each pass.
     kernels : None, list, "du2015" or "precomputed", default=None
-        Of each view: a name of scikit-learn's pairwise kernels, a callable, or a pair of one and
-        its gamma or a dict of parameters. "du2015": twelve of one array (Du et al., IJCAI 2015).
-        "precomputed": X holds matrices. None: "rbf". Unless given gamma is 1 / (2 mean distance).
+        Of each view a kernel of scikit-learn, a callable, or a pair of one and gamma or parameters;
+        None: "rbf". Gamma: 1 / (2 mean distance). "precomputed": in X. "du2015": 12 of one array.
     views : list or None, default=None
         Columns of each view, if X is one array: lists of indices or names, masks, or slices.
     standardize, normalize_rows : bool, default=True
-        Whether kernels are centered and scaled to a diagonal of one, precomputed ones not; whether
-        rows of the embedding are scaled to length one for k-means.
+        Whether kernels are centered and scaled to a diagonal of one; embedded rows, to length one.
     n_landmarks : int or None, default=None
         Number of random rows to learn on, at least n_clusters; others are embedded. None: all.
     max_iter : int, default=100
@@ -515,14 +491,12 @@ class LMKKM(KernelFusion):
 
     Examples
     --------
-    >>> from sklearn.datasets import load_iris
     >>> from rffpk import LMKKM
-    >>> X, _ = load_iris(return_X_y=True)
-    >>> LMKKM(3, random_state=0).fit([X[:, :2], X[:, 2:]]).row_weights_.shape
-    (150, 2)
+    >>> views = [[[0.0], [0.2], [5.0], [5.2]], [[1.0], [1.1], [7.0], [7.1]]]  # of four rows
+    >>> LMKKM(2, random_state=0).fit_predict(views).tolist()
+    [0, 0, 1, 1]
     """
 
-    n_landmarks: int | None = None
     tol: float = 1e-4
     # what a fit sets
     row_weights_: Array = field(init=False)
@@ -607,11 +581,8 @@ def check_memory(L: int, n: int) -> None:
 
 
 def _clarabel() -> Any:
-    try:
-        import clarabel
-    except ImportError as error:
-        raise ImportError("LMKKM needs the package clarabel: pip install 'rffpk[qp]'.") from error
-    return clarabel
+    why = "LMKKM needs the package clarabel: pip install 'rffpk[qp]'"
+    return optional_module("clarabel", why)
 
 
 # ---- MVC-LFA -------------------------------------------------------------------------------------
@@ -621,18 +592,15 @@ def _clarabel() -> Any:
 class MVCLFA(KernelFusion):
     """Multi-view clustering via late fusion alignment maximisation (MVC-LFA).
 
-    The k leading eigenvectors H_l of each kernel are fused into one matrix F: maximised is (Wang et
-    al.: Multi-view clustering via late fusion alignment maximization. IJCAI 2019)
+    Fuses the k leading eigenvectors H_l of each kernel into a matrix F. Maximised is (Wang et al.:
+    Multi-view clustering via late fusion alignment maximization. IJCAI 2019)
 
         Tr(F' sum_l beta_l H_l W_l) + mean_weight Tr(F'M),    sum_l beta_l^2 = 1, beta_l >= 0,
 
-    over F with orthonormal columns, rotations W_l and weights beta in turn; M are the leading
-    eigenvectors of the mean of the kernels. Annealed k-means on the rows of F, the embedding, gives
-    the labels.
-
-    For n rows O(L n^2) memory, and O(n^2 k) time for the eigenvectors of each of L + 1 kernels; an
-    iteration costs O(L n k^2). With `n_landmarks` n is their number. ``docs/fusion.md`` compares
-    the methods. `fit` raises a ValueError or TypeError for bad input.
+    over F with orthonormal columns, rotations W_l and weights beta in turn; M are those of the mean
+    kernel. Annealed k-means on the rows of F gives the labels. For n rows, or landmarks, O(L n^2)
+    memory, O(n^2 k) time for each of L + 1 kernels, and O(L n k^2) an iteration. ``docs/fusion.md``
+    compares the methods. `fit` raises a ValueError or TypeError for bad input.
 
     Parameters
     ----------
@@ -649,14 +617,12 @@ class MVCLFA(KernelFusion):
     verbose : int, default=0
         1: a line every five seconds at most, and one at the end; 2: a line for each pass.
     kernels : None, list, "du2015" or "precomputed", default=None
-        Of each view: a name of scikit-learn's pairwise kernels, a callable, or a pair of one and
-        its gamma or a dict of parameters. "du2015": twelve of one array (Du et al., IJCAI 2015).
-        "precomputed": X holds matrices. None: "rbf". Unless given gamma is 1 / (2 mean distance).
+        Of each view a kernel of scikit-learn, a callable, or a pair of one and gamma or parameters;
+        None: "rbf". Gamma: 1 / (2 mean distance). "precomputed": in X. "du2015": 12 of one array.
     views : list or None, default=None
         Columns of each view, if X is one array: lists of indices or names, masks, or slices.
     standardize, normalize_rows : bool, default=True
-        Whether kernels are centered and scaled to a diagonal of one, precomputed ones not; whether
-        rows of the embedding are scaled to length one for k-means.
+        Whether kernels are centered and scaled to a diagonal of one; embedded rows, to length one.
     n_landmarks : int or None, default=None
         Number of random rows to learn on, at least n_clusters; others are embedded. None: all.
     max_iter : int, default=100
@@ -664,8 +630,7 @@ class MVCLFA(KernelFusion):
     tol : float, default=1e-06
         Tolerance >= 0: iterations end when the objective rises by at most `tol` of itself.
     mean_weight : float, default=1.0
-        Weight >= 0 of the agreement with M, lambda in the paper, which chooses it by the labels.
-        With large ones F is M, that of `AverageMKKM`.
+        Weight >= 0 of the agreement with M, lambda in the paper. Large: F is M.
 
     Attributes
     ----------
@@ -694,17 +659,13 @@ class MVCLFA(KernelFusion):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from sklearn.datasets import load_iris
     >>> from rffpk import MVCLFA
-    >>> X, _ = load_iris(return_X_y=True)
-    >>> model = MVCLFA(3, random_state=0).fit([X[:, :2], X[:, 2:]])
-    >>> float(np.round(np.sum(model.kernel_weights_**2), 12))
-    1.0
+    >>> views = [[[0.0], [0.2], [5.0], [5.2]], [[1.0], [1.1], [7.0], [7.1]]]  # of four rows
+    >>> MVCLFA(2, random_state=0).fit_predict(views).tolist()
+    [0, 0, 1, 1]
     """
 
     mean_weight: float = 1.0
-    n_landmarks: int | None = None
 
     _mapping = by_matrices
 
@@ -766,18 +727,17 @@ class LateFusion:
 class ONKC(KernelFusion):
     """Optimal neighbourhood kernel clustering with multiple kernels (ONKC).
 
-    The clustering is that of a kernel G near a combination of the given ones: minimised is (Liu et
-    al.: Optimal neighborhood kernel clustering with multiple kernels. AAAI 2017)
+    Minimises, for a kernel G near a combination of the given ones (Liu et al.: Optimal neighborhood
+    kernel clustering with multiple kernels. AAAI 2017)
 
         Tr(G (I - HH')) + (rho / 2) ||G - K_alpha||^2 + (diversity / 2) alpha'M alpha,
         K_alpha = sum_l alpha_l K_l,    M_pq = Tr(K_p K_q),
 
     over positive semidefinite G, matrices H with orthonormal columns and weights alpha >= 0 of sum
-    one, in turn. Annealed k-means on the rows of H, the embedding, gives the labels.
-
-    For n rows O(L n^2) memory and O(L^2 n^2) time for M; an iteration costs O(n^3), or O(n^2 r)
-    where G has the rank r of at most about n / 9. With `n_landmarks` n is their number.
-    ``docs/fusion.md`` compares the methods. `fit` raises a ValueError or TypeError for bad input.
+    one, in turn. Annealed k-means on the rows of H gives the labels. For n rows, or landmarks, O(L
+    n^2) memory, O(L^2 n^2) time for M and O(n^3) an iteration, O(n^2 r) where G has a rank r < n /
+    9. ``docs/fusion.md`` compares the methods. `fit` raises a ValueError or TypeError for bad
+    input.
 
     Parameters
     ----------
@@ -794,14 +754,12 @@ class ONKC(KernelFusion):
     verbose : int, default=0
         1: a line every five seconds at most, and one at the end; 2: a line for each pass.
     kernels : None, list, "du2015" or "precomputed", default=None
-        Of each view: a name of scikit-learn's pairwise kernels, a callable, or a pair of one and
-        its gamma or a dict of parameters. "du2015": twelve of one array (Du et al., IJCAI 2015).
-        "precomputed": X holds matrices. None: "rbf". Unless given gamma is 1 / (2 mean distance).
+        Of each view a kernel of scikit-learn, a callable, or a pair of one and gamma or parameters;
+        None: "rbf". Gamma: 1 / (2 mean distance). "precomputed": in X. "du2015": 12 of one array.
     views : list or None, default=None
         Columns of each view, if X is one array: lists of indices or names, masks, or slices.
     standardize, normalize_rows : bool, default=True
-        Whether kernels are centered and scaled to a diagonal of one, precomputed ones not; whether
-        rows of the embedding are scaled to length one for k-means.
+        Whether kernels are centered and scaled to a diagonal of one; embedded rows, to length one.
     n_landmarks : int or None, default=None
         Number of random rows to learn on, at least n_clusters; others are embedded. None: all.
     max_iter : int, default=100
@@ -809,11 +767,9 @@ class ONKC(KernelFusion):
     tol : float, default=0.0001
         Tolerance >= 0: iterations end when the objective falls by at most `tol` of itself.
     rho : float, default=1.0
-        Weight > 0 of the distance between G and K_alpha; the larger, the nearer they are. The paper
-        chooses it by the labels.
+        Weight > 0 of the distance between G and K_alpha.
     diversity : float, default=0.1
-        Weight >= 0 of the penalty, lambda in the paper, which chooses it by the labels; only its
-        ratio to `rho` matters for alpha. At 0 K_alpha is nearest to G.
+        Weight >= 0 of the penalty, lambda in the paper. alpha depends on diversity / rho.
 
     Attributes
     ----------
@@ -844,16 +800,14 @@ class ONKC(KernelFusion):
 
     Examples
     --------
-    >>> from sklearn.datasets import load_iris
     >>> from rffpk import ONKC
-    >>> X, _ = load_iris(return_X_y=True)
-    >>> ONKC(3, random_state=0).fit([X[:, :2], X[:, 2:]]).kernel_weights_.shape
-    (2,)
+    >>> views = [[[0.0], [0.2], [5.0], [5.2]], [[1.0], [1.1], [7.0], [7.1]]]  # of four rows
+    >>> ONKC(2, random_state=0).fit_predict(views).tolist()
+    [0, 0, 1, 1]
     """
 
     rho: float = 1.0
     diversity: float = 0.1
-    n_landmarks: int | None = None
     tol: float = 1e-4
 
     _mapping = by_matrices
@@ -874,10 +828,7 @@ class ONKC(KernelFusion):
 
 
 class NearKernel:
-    """The variables of the objective, and their updates.
-
-    `maps` are the matrices B_l with H = sum_l K_l B_l.
-    """
+    """The variables of the objective, and their updates; H = sum_l K_l maps_l."""
 
     def __init__(self, Ks: list[Array], k: int, rho: float, diversity: float) -> None:
         self.Ks, self.k, self.rho, self.diversity = Ks, k, rho, diversity

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import field
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -27,20 +28,17 @@ _SIZES: dict[str, Auto | int] = {"rff": "auto", "nystroem": 256}  # frequencies,
 class FAMKKM(KernelFusion):
     """Fast approximated multiple kernel k-means (FAMKKM).
 
-    Each kernel K_i has two partition matrices H_i and G_i with orthonormal columns; they are fused
-    into F by orthogonal matrices R_i and W_i and weights gamma_i. Maximised is eq. (11) of Wang et
-    al.: Fast approximated multiple kernel k-means. IEEE Transactions on Knowledge and Data
-    Engineering,
+    Each kernel K_i has partition matrices H_i and G_i with orthonormal columns, fused into F.
+    Maximised is (eq. (11) of Wang et al.: Fast approximated multiple kernel k-means. IEEE
+    Transactions on Knowledge and Data Engineering)
 
         sum_i Tr(H_i'K_i G_i) + lambda1 Tr(H_i'G_i)
               + lambda2 gamma_i Tr(F'(H_i R_i + G_i W_i)),    sum_i gamma_i^2 = 1, gamma_i >= 0,
 
-    over one of F, H, G, R, W, gamma after the other. Annealed k-means on the rows of F, the
-    embedding, gives the labels.
-
-    An iteration costs O(n^2 k) with matrices, O(n F k) with F features a view, and O(n k^2). A
-    kernel that is not symmetric, or far from positive semidefinite, is refused with a ValueError,
-    as other bad input; ``docs/fusion.md`` compares the methods.
+    over one of F, H, G, orthogonal R and W, and gamma after the other. Annealed k-means on the rows
+    of F gives the labels. An iteration costs O(n^2 k) with matrices, O(n D k) with D features a
+    view. ``docs/fusion.md`` compares the methods. `fit` raises a ValueError or TypeError for bad
+    input, such as a kernel that is far from positive semidefinite.
 
     Parameters
     ----------
@@ -57,14 +55,12 @@ class FAMKKM(KernelFusion):
     verbose : int, default=0
         1: a line every five seconds at most, and one at the end; 2: a line for each pass.
     kernels : None, list, "du2015" or "precomputed", default=None
-        Of each view: a name of scikit-learn's pairwise kernels, a callable, or a pair of one and
-        its gamma or a dict of parameters. "du2015": twelve of one array (Du et al., IJCAI 2015).
-        "precomputed": X holds matrices. None: "rbf". Unless given gamma is 1 / (2 mean distance).
+        Of each view a kernel of scikit-learn, a callable, or a pair of one and gamma or parameters;
+        None: "rbf". Gamma: 1 / (2 mean distance). "precomputed": in X. "du2015": 12 of one array.
     views : list or None, default=None
         Columns of each view, if X is one array: lists of indices or names, masks, or slices.
     standardize, normalize_rows : bool, default=True
-        Whether kernels are centered and scaled to a diagonal of one, precomputed ones not; whether
-        rows of the embedding are scaled to length one for k-means.
+        Whether kernels are centered and scaled to a diagonal of one; embedded rows, to length one.
     max_iter : int, default=100
         Largest number of iterations; a ConvergenceWarning says if they did not reach `tol`.
     tol : float, default=1e-06
@@ -72,9 +68,8 @@ class FAMKKM(KernelFusion):
     lambda1, lambda2 : float, default=1.0
         Weights >= 0 of the agreement between H_i and G_i, and of the fusion of partitions.
     approximation : None, {"rff", "nystroem"} or pair, default=None
-        None: exact matrices K_i, of n_samples^2 numbers. "rff": `RandomFourierFeatures`, for "rbf"
-        and "laplacian"; ``("rff", D)``: of D frequencies. "nystroem": by 256 anchors, random rows;
-        ``("nystroem", m)``: by m. Both are linear in n_samples, without "du2015".
+        None: matrices of n_samples^2 numbers. Linear in n_samples, not for "du2015": "rff" (for
+        "rbf", "laplacian"), "nystroem" (256 random rows), or ("rff", D), ("nystroem", m).
 
     Attributes
     ----------
@@ -101,17 +96,15 @@ class FAMKKM(KernelFusion):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from sklearn.datasets import load_iris
     >>> from rffpk import FAMKKM
-    >>> X, _ = load_iris(return_X_y=True)
-    >>> model = FAMKKM(3, approximation="rff", random_state=0).fit([X[:, :2], X[:, 2:]])
-    >>> float(np.round(np.sum(model.kernel_weights_**2), 12))
-    1.0
+    >>> views = [[[0.0], [0.2], [5.0], [5.2]], [[1.0], [1.1], [7.0], [7.1]]]  # of four rows
+    >>> FAMKKM(2, random_state=0).fit_predict(views).tolist()
+    [0, 0, 1, 1]
     """
 
     _stage = "fusion"
 
+    n_landmarks: None = field(default=None, init=False)  # there are approximations
     lambda1: float = 1.0
     lambda2: float = 1.0
     approximation: Features | tuple[Features, int] | None = None
@@ -170,11 +163,8 @@ class FAMKKM(KernelFusion):
 
 
 class Alternation:
-    """The variables of eq. (11), and an update of each that maximises over it.
-
-    Each matrix over the rows has a map: the features of all kernels of a row, side by side, times
-    the map are its line for that row, whether it is a fitted one or not.
-    """
+    """The variables of eq. (11), and updates that maximise. A matrix over the rows has a map: the
+    features of all kernels of a row, side by side, times the map are its line for it."""
 
     def __init__(
         self,

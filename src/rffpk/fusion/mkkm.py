@@ -28,15 +28,14 @@ from rffpk.maps.kernels import FittedKernel
 class AverageMKKM(KernelFusion):
     """Kernel k-means on the mean of the kernels, by spectral relaxation (AMKKM).
 
-    The embedding H, the k leading eigenvectors of K_alpha = sum_l alpha_l^2 K_l with equal weights
-    alpha_l = 1/L of L kernels, or given ones, minimises Tr(K_alpha) - Tr(H'K_alpha H) (MKC-AE, eq.
-    (8) of Liang et al.: Stability and generalization of kernel clustering: from single kernel to
-    multiple kernel. NeurIPS 2022). Annealed k-means on its rows gives the labels.
+    Annealed k-means on the rows of H, the k leading eigenvectors of K_alpha = sum_l alpha_l^2 K_l
+    with equal or given alpha_l, which minimise Tr(K_alpha) - Tr(H'K_alpha H) (MKC-AE, eq. (8) of
+    Liang et al.: Stability and generalization of kernel clustering: from single kernel to multiple
+    kernel. NeurIPS 2022).
 
-    For n rows of d columns O(n^2) memory, O(L n^2 d) time for the kernels and O(n^2 k) for
-    eigenvectors. With `n_landmarks` n is their number, and O(n_samples L n (d + k)) embeds all
-    rows. ``docs/fusion.md`` compares the methods. `fit` raises a ValueError or TypeError for bad
-    input.
+    For n rows, or landmarks, of d columns O(n^2) memory, O(L n^2 d) time for L kernels and O(n^2 k)
+    for eigenvectors; others are embedded in O(L n (d + k)) each. ``docs/fusion.md`` compares the
+    methods. `fit` raises a ValueError or TypeError for bad input.
 
     Parameters
     ----------
@@ -53,14 +52,12 @@ class AverageMKKM(KernelFusion):
     verbose : int, default=0
         1: a line every five seconds at most, and one at the end; 2: a line for each pass.
     kernels : None, list, "du2015" or "precomputed", default=None
-        Of each view: a name of scikit-learn's pairwise kernels, a callable, or a pair of one and
-        its gamma or a dict of parameters. "du2015": twelve of one array (Du et al., IJCAI 2015).
-        "precomputed": X holds matrices. None: "rbf". Unless given gamma is 1 / (2 mean distance).
+        Of each view a kernel of scikit-learn, a callable, or a pair of one and gamma or parameters;
+        None: "rbf". Gamma: 1 / (2 mean distance). "precomputed": in X. "du2015": 12 of one array.
     views : list or None, default=None
         Columns of each view, if X is one array: lists of indices or names, masks, or slices.
     standardize, normalize_rows : bool, default=True
-        Whether kernels are centered and scaled to a diagonal of one, precomputed ones not; whether
-        rows of the embedding are scaled to length one for k-means.
+        Whether kernels are centered and scaled to a diagonal of one; embedded rows, to length one.
     n_landmarks : int or None, default=None
         Number of random rows to learn on, at least n_clusters; others are embedded. None: all.
     kernel_weights : array-like of shape (n_views,) or None, default=None
@@ -95,15 +92,13 @@ class AverageMKKM(KernelFusion):
 
     Examples
     --------
-    >>> from sklearn.datasets import load_iris
     >>> from rffpk import AverageMKKM
-    >>> X, _ = load_iris(return_X_y=True)
-    >>> AverageMKKM(3, random_state=0).fit([X[:, :2], X[:, 2:]]).embedding_.shape
-    (150, 3)
+    >>> views = [[[0.0], [0.2], [5.0], [5.2]], [[1.0], [1.1], [7.0], [7.1]]]  # of four rows
+    >>> AverageMKKM(2, random_state=0).fit_predict(views).tolist()
+    [0, 0, 1, 1]
     """
 
     kernel_weights: Any = None
-    n_landmarks: int | None = None
     max_iter: int = field(default=1, init=False)  # the eigenvectors for given weights are final
     tol: float = field(default=0.0, init=False)
 
@@ -121,11 +116,9 @@ class MKKM(KernelFusion):
 
     Minimises sum_l alpha_l^2 Tr(K_l (I - HH')) over weights alpha >= 0 of sum one and matrices H
     with orthonormal columns, in turn (Huang, Chuang, Chen: Multiple kernel fuzzy clustering. IEEE
-    Transactions on Fuzzy Systems 2012). Annealed k-means on the rows of H, the embedding, gives the
-    labels.
-
-    For n rows O(L n^2) memory; an iteration costs O(L n^2 k). With `n_landmarks` n is their number.
-    ``docs/fusion.md`` compares the methods. `fit` raises a ValueError or TypeError for bad input.
+    Transactions on Fuzzy Systems 2012). Annealed k-means on the rows of H gives the labels. For n
+    rows, or landmarks, O(L n^2) memory and O(L n^2 k) time an iteration. ``docs/fusion.md``
+    compares the methods. `fit` raises a ValueError or TypeError for bad input.
 
     Parameters
     ----------
@@ -142,14 +135,12 @@ class MKKM(KernelFusion):
     verbose : int, default=0
         1: a line every five seconds at most, and one at the end; 2: a line for each pass.
     kernels : None, list, "du2015" or "precomputed", default=None
-        Of each view: a name of scikit-learn's pairwise kernels, a callable, or a pair of one and
-        its gamma or a dict of parameters. "du2015": twelve of one array (Du et al., IJCAI 2015).
-        "precomputed": X holds matrices. None: "rbf". Unless given gamma is 1 / (2 mean distance).
+        Of each view a kernel of scikit-learn, a callable, or a pair of one and gamma or parameters;
+        None: "rbf". Gamma: 1 / (2 mean distance). "precomputed": in X. "du2015": 12 of one array.
     views : list or None, default=None
         Columns of each view, if X is one array: lists of indices or names, masks, or slices.
     standardize, normalize_rows : bool, default=True
-        Whether kernels are centered and scaled to a diagonal of one, precomputed ones not; whether
-        rows of the embedding are scaled to length one for k-means.
+        Whether kernels are centered and scaled to a diagonal of one; embedded rows, to length one.
     n_landmarks : int or None, default=None
         Number of random rows to learn on, at least n_clusters; others are embedded. None: all.
     max_iter : int, default=100
@@ -186,14 +177,12 @@ class MKKM(KernelFusion):
 
     Examples
     --------
-    >>> from sklearn.datasets import load_iris
     >>> from rffpk import MKKM
-    >>> X, _ = load_iris(return_X_y=True)
-    >>> MKKM(3, random_state=0).fit([X[:, :2], X[:, 2:]]).kernel_weights_.shape
-    (2,)
+    >>> views = [[[0.0], [0.2], [5.0], [5.2]], [[1.0], [1.1], [7.0], [7.1]]]  # of four rows
+    >>> MKKM(2, random_state=0).fit_predict(views).tolist()
+    [0, 0, 1, 1]
     """
 
-    n_landmarks: int | None = None
     tol: float = 1e-4
 
     def _learn(self, kernels: list[FittedKernel], k: int) -> None:
@@ -205,15 +194,12 @@ class MKKM(KernelFusion):
 class MKKMMR(KernelFusion):
     """Multiple kernel k-means with matrix-induced regularisation (MKKM-MR).
 
-    Minimises sum_l alpha_l^2 Tr(K_l (I - HH')) + (diversity / 2) alpha'M alpha with M_pq = Tr(K_p
-    K_q) over weights alpha >= 0 of sum one and matrices H with orthonormal columns, in turn (Liu,
-    Dou, Yin, Wang, Zhu: Multiple kernel k-means clustering with matrix-induced regularization. AAAI
-    2016): M makes it costly to give large weights to two kernels that are alike. Annealed k-means
-    on the rows of H, the embedding, gives the labels.
-
-    For n rows O(L n^2) memory and O(L^2 n^2) time for M; an iteration costs O(L n^2 k). With
-    `n_landmarks` n is their number. ``docs/fusion.md`` compares the methods. `fit` raises a
-    ValueError or TypeError for bad input.
+    Minimises sum_l alpha_l^2 Tr(K_l (I - HH')) + (diversity / 2) alpha'M alpha, M_pq = Tr(K_p K_q),
+    over weights alpha >= 0 of sum one and matrices H with orthonormal columns, in turn (Liu, Dou,
+    Yin, Wang, Zhu: Multiple kernel k-means clustering with matrix-induced regularization. AAAI
+    2016): large weights of like kernels cost. Annealed k-means on the rows of H gives the labels.
+    For n rows, or landmarks, O(L n^2) memory, O(L^2 n^2) time for M and O(L n^2 k) an iteration.
+    ``docs/fusion.md`` compares the methods. `fit` raises a ValueError or TypeError for bad input.
 
     Parameters
     ----------
@@ -230,14 +216,12 @@ class MKKMMR(KernelFusion):
     verbose : int, default=0
         1: a line every five seconds at most, and one at the end; 2: a line for each pass.
     kernels : None, list, "du2015" or "precomputed", default=None
-        Of each view: a name of scikit-learn's pairwise kernels, a callable, or a pair of one and
-        its gamma or a dict of parameters. "du2015": twelve of one array (Du et al., IJCAI 2015).
-        "precomputed": X holds matrices. None: "rbf". Unless given gamma is 1 / (2 mean distance).
+        Of each view a kernel of scikit-learn, a callable, or a pair of one and gamma or parameters;
+        None: "rbf". Gamma: 1 / (2 mean distance). "precomputed": in X. "du2015": 12 of one array.
     views : list or None, default=None
         Columns of each view, if X is one array: lists of indices or names, masks, or slices.
     standardize, normalize_rows : bool, default=True
-        Whether kernels are centered and scaled to a diagonal of one, precomputed ones not; whether
-        rows of the embedding are scaled to length one for k-means.
+        Whether kernels are centered and scaled to a diagonal of one; embedded rows, to length one.
     n_landmarks : int or None, default=None
         Number of random rows to learn on, at least n_clusters; others are embedded. None: all.
     max_iter : int, default=100
@@ -245,8 +229,7 @@ class MKKMMR(KernelFusion):
     tol : float, default=1e-06
         Tolerance >= 0: iterations end when the objective falls by at most `tol` of itself.
     diversity : float, default=0.01
-        Weight >= 0 of the penalty, lambda in the paper, which chooses it by the labels. M grows
-        with n_samples^2, the other term with n_samples. 0: `MKKM`.
+        Weight >= 0 of the penalty, lambda in the paper. M grows with n_samples^2.
 
     Attributes
     ----------
@@ -277,15 +260,13 @@ class MKKMMR(KernelFusion):
 
     Examples
     --------
-    >>> from sklearn.datasets import load_iris
     >>> from rffpk import MKKMMR
-    >>> X, _ = load_iris(return_X_y=True)
-    >>> MKKMMR(3, random_state=0).fit([X[:, :2], X[:, 2:]]).kernel_weights_.shape
-    (2,)
+    >>> views = [[[0.0], [0.2], [5.0], [5.2]], [[1.0], [1.1], [7.0], [7.1]]]  # of four rows
+    >>> MKKMMR(2, random_state=0).fit_predict(views).tolist()
+    [0, 0, 1, 1]
     """
 
     diversity: float = 0.01
-    n_landmarks: int | None = None
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

@@ -31,14 +31,12 @@ from rffpk.maps.kernels import (
 class NystroemKernelKMeans(Clusterer):
     """Kernel k-means on Nystroem features.
 
-    The kernel matrix is replaced by Z W^+ Z', with Z the kernel between the rows and random anchors
-    and W that among the anchors. Annealed k-means runs on features with these inner products, or on
-    their leading directions (Wang, Gittens, Mahoney: Scalable kernel k-means clustering with
-    Nystroem approximation: relative-error bounds. JMLR 2019).
-
-    With n rows of d columns, m anchors and F features O(n m (d + F)) for the features and O(m^3)
-    for W; k-means adds O(n F k) a pass. `fit` raises a ValueError or TypeError for bad input, as a
-    W that is not positive semidefinite. ``docs/fusion.md`` compares it with others.
+    Annealed k-means on features whose inner products are Z W^+ Z', with Z the kernel between the
+    rows and random anchors and W that among the anchors, or on their leading directions (Wang,
+    Gittens, Mahoney: Scalable kernel k-means clustering with Nystroem approximation: relative-error
+    bounds. JMLR 2019). For n rows of d columns, m anchors and F features O(n m (d + F) + m^3) time,
+    and O(n F k) a pass of k-means. ``docs/fusion.md`` compares the methods. `fit` raises a
+    ValueError or TypeError for bad input, such as an indefinite W.
 
     Parameters
     ----------
@@ -57,12 +55,10 @@ class NystroemKernelKMeans(Clusterer):
     kernel : str or callable, default="rbf"
         A name of scikit-learn's pairwise kernels, or a function of two rows.
     gamma : {"mean", "median", "scale"}, float or None, default="mean"
-        For "rbf" and "laplacian" "mean": 1 / (2 mean distance) of rows, squared Euclidean or
-        absolute; "median": with the median; "scale": 1 / (n_features X.var()). A number is > 0.
-        None, and the words for other kernels: scikit-learn's default.
+        A number > 0. "mean", "median": 1 / (2 mean or median distance), for "rbf" squared; "scale":
+        1 / (n_features X.var()). None, and words for other kernels: scikit-learn's default.
     kernel_params : dict or None, default=None
-        Parameters of a callable; of a named kernel "degree" (>= 0, by default 3), "coef0" (by
-        default 1), and "gamma", which comes before `gamma`.
+        Of a callable; of a name "degree" >= 0 (default 3), "coef0" (1), "gamma", before `gamma`.
     n_anchors : int, default=256
         Number of anchors, at least 1: random rows of weight above zero, at most all of these.
     n_components : int or None, default=None
@@ -81,8 +77,7 @@ class NystroemKernelKMeans(Clusterer):
     cluster_centers_ : ndarray of shape (n_clusters, n_components)
         Centroids of the features, in the dtype of X.
     inertia_, s_, membership_exponent_ : float
-        Of k-means on the features the objective, the last finite exponent, and the default exponent
-        of `predict_proba` (``docs/math.md``, eq. 8.6).
+        Of k-means: objective, last finite exponent, that of `predict_proba`.
     n_iter_, history_ : int and list of dict
         Number of passes of k-means; records of passes and starts, with the keys in ``docs/api.md``.
     memberships_ : ndarray of shape (n_samples, n_clusters)
@@ -94,11 +89,9 @@ class NystroemKernelKMeans(Clusterer):
 
     Examples
     --------
-    >>> from sklearn.datasets import make_circles
     >>> from rffpk import NystroemKernelKMeans
-    >>> X, _ = make_circles(200, factor=0.3, noise=0.05, random_state=0)
-    >>> NystroemKernelKMeans(2, n_anchors=30, n_components=5, random_state=0).fit_transform(X).shape
-    (200, 5)
+    >>> NystroemKernelKMeans(2, random_state=0).fit_predict([[0.0], [0.2], [5.0], [5.2]]).tolist()
+    [0, 0, 1, 1]
     """
 
     kernel: PairwiseKernel | Callable[..., float] = "rbf"

@@ -63,12 +63,8 @@ def polar(V: Callable[[slice], Array], out: Array, n_threads: int) -> Array:
 
 
 class Operator:
-    """A kernel over n fitted rows as inner products of features. O(n F) memory, O(n F k) a product
-    with k columns.
-
-    Where the rows have weights, K stands for P^(1/2) K P^(1/2) with their diagonal matrix P, a line
-    of whose products is that of the row times the root of its weight.
-    """
+    """A kernel over n fitted rows, or P^(1/2) K P^(1/2) with weights P, as inner products of F
+    features. O(n F) memory, O(n F k) time a product with k columns."""
 
     def __init__(
         self, features: Features, stored: Array, n_threads: int, weight: Array | None = None
@@ -101,8 +97,7 @@ class Operator:
 
 
 class DenseOperator(Operator):
-    """The kernel matrix: the features of a row are the values of the kernel. `kernel` drops its
-    precomputed matrix, of which this is a copy."""
+    """The kernel matrix, taken from `kernel`: features of a row are the values of the kernel."""
 
     def __init__(self, kernel: FittedKernel, n_threads: int, weight: Array | None = None) -> None:
         matrix = weighed(kernel.matrix(), weight)
@@ -176,9 +171,7 @@ class Nystroem:
 
 @dataclass(frozen=True)
 class Approximation:
-    """How kernels become operators: by matrices (None), or by so many "rff" frequencies or
-    "nystroem" anchors. To `standardize` them they are centered and normalised, precomputed ones
-    not."""
+    """How kernels become operators: by matrices (None), "rff" frequencies or "nystroem" anchors."""
 
     word: str | None
     size: Auto | int
@@ -200,25 +193,22 @@ class Approximation:
     def _operator(
         self, x: Columns, spec: Specification, name: str, anchors: NDArray[np.intp]
     ) -> Operator:
+        if self.word is None:
+            kernel = FittedKernel(
+                x, spec, weight=self.weight, random=self.random, n_threads=self.n_threads,
+                center=self.standardize, normalize=self.standardize,
+            )  # fmt: skip
+            return DenseOperator(kernel, self.n_threads, self.weight)
+        spec = with_gamma(spec, x, self.weight, self.random, self.n_threads)
         if self.word == "rff":
             return self._of_features(x, spec, self._fourier(x, spec, name))
-        if self.word == "nystroem":
-            found = nystroem_features(x, self._with_gamma(x, spec), name, anchors)
-            return self._of_features(x, spec, found)
-        kernel = FittedKernel(
-            x, spec, weight=self.weight, random=self.random, n_threads=self.n_threads,
-            center=self.standardize, normalize=self.standardize,
-        )  # fmt: skip
-        return DenseOperator(kernel, self.n_threads, self.weight)
-
-    def _with_gamma(self, x: Columns, spec: Specification) -> Specification:
-        return with_gamma(spec, x, self.weight, self.random, self.n_threads)
+        return self._of_features(x, spec, nystroem_features(x, spec, name, anchors))
 
     def _fourier(self, x: Columns, spec: Specification, name: str) -> FourierFeatures:
         """Random Fourier features of a shift-invariant kernel."""
         if spec.metric not in ("rbf", "laplacian"):
             raise ValueError(f"{name} is {spec.metric!r}, but 'rff' needs 'rbf' or 'laplacian'.")
-        gamma = self._with_gamma(x, spec).params["gamma"]
+        gamma = spec.params["gamma"]
         fitted = RandomFourierFeatures(
             self.size,
             kernel=cast(Kernel, spec.metric),

@@ -54,8 +54,7 @@ class NormedWeights(PowerMean):
 
 
 class RobustRun(KernelRun):
-    """A start from the means of the clusters of the first centroids, whose rows have the weights
-    p_i / (2 distance_i)."""
+    """A start from the means of the first clusters; rows have the weights p_i / (2 distance_i)."""
 
     def __init__(self, rows: KernelRows, W: Array, alpha: Array, number: int = 0) -> None:
         super().__init__(rows, W, alpha, number)
@@ -87,17 +86,14 @@ class RobustRun(KernelRun):
 class RMKKM(Clusterer):
     """Robust multiple kernel k-means (RMKKM).
 
-    Minimises the sum of the distances of the rows to their centroids, not squared, so that outliers
-    count less than in kernel k-means (Du et al.: Robust multiple kernel k-means using l21-norm.
-    IJCAI 2015):
+    Minimises the sum of distances, not squared, so that outliers count less (Du et al.: Robust
+    multiple kernel k-means using l21-norm. IJCAI 2015),
 
-        sum_i min_j (sum_l alpha_l ||phi_l(x_i) - theta_jl||^2)^(1/2)
+        sum_i min_j (sum_l alpha_l ||phi_l(x_i) - theta_jl||^2)^(1/2),
 
     over centroids theta_jl and weights alpha >= 0 with sum_l alpha_l^gamma = 1, gamma =
-    `weight_norm`.
-
-    With n rows O(L n^2) memory if the kernels are stored; a pass, O(L n^2 k), updates centroids and
-    weights, and the objective never rises. ``docs/fusion.md`` compares the methods. `fit` raises a
+    `weight_norm`. A pass updates both in O(L n^2 k) for n rows, with O(L n^2) memory if the kernels
+    are stored; the objective never rises. ``docs/fusion.md`` compares the methods. `fit` raises a
     ValueError or TypeError for bad input.
 
     Parameters
@@ -115,25 +111,21 @@ class RMKKM(Clusterer):
     verbose : int, default=0
         1: a line every five seconds at most, and one at the end; 2: a line for each pass.
     kernels : None, list, "du2015" or "precomputed", default=None
-        Of each view: a name of scikit-learn's pairwise kernels, a callable, or a pair of one and
-        its gamma or a dict of parameters. "du2015": twelve of one array (Du et al., IJCAI 2015).
-        "precomputed": X holds matrices. None: "rbf". Unless given gamma is 1 / (2 mean distance).
+        Of each view a kernel of scikit-learn, a callable, or a pair of one and gamma or parameters;
+        None: "rbf". Gamma: 1 / (2 mean distance). "precomputed": in X. "du2015": 12 of one array.
     views : list or None, default=None
         Columns of each view, if X is one array: lists of indices or names, masks, or slices.
     weight_norm : float, default=0.5
-        Exponent gamma in the constraint on the weights, from 0.05 to 0.95. The larger, the more
-        weight goes to the kernels of the smallest costs.
+        Exponent gamma, 0.05 to 0.95: the larger, the more weight goes to kernels of least cost.
     init : {"k-means++", "random", "spectral"} or array, default="k-means++"
-        Initial centroids: means of the clusters of rows chosen by the mean kernel; "spectral":
-        clusters of its leading eigenvectors. An array holds labels of the rows, shape (n_samples,),
-        each at least once, or weights of the rows, shape (n_clusters, n_samples).
+        Initial centroids: clusters of rows by the mean kernel, or by its eigenvectors ("spectral").
+        An array: labels of rows, each in use, or weights, (n_clusters, n_samples).
     max_iter : int, default=300
         Largest number of passes of a start.
     tol : float, default=0.0001
         Passes end when centroids move by at most `tol` >= 0 times the root of the total variance.
     cache : "auto", bool or int, default="auto"
-        Whether kernel matrices are stored, in the dtype of X. "auto": in at most a quarter of
-        available memory; a number: in so many bytes. True: always, or a MemoryError.
+        Bytes for stored kernels. "auto": a quarter of free memory. True: all, or a MemoryError.
 
     Attributes
     ----------
@@ -162,11 +154,10 @@ class RMKKM(Clusterer):
 
     Examples
     --------
-    >>> from sklearn.datasets import load_iris
     >>> from rffpk import RMKKM
-    >>> X, _ = load_iris(return_X_y=True)
-    >>> RMKKM(3, random_state=0).fit([X[:, :2], X[:, 2:]]).kernel_weights_.shape
-    (2,)
+    >>> views = [[[0.0], [0.2], [5.0], [5.2]], [[1.0], [1.1], [7.0], [7.1]]]  # of four rows
+    >>> RMKKM(2, random_state=0).fit_predict(views).tolist()
+    [1, 1, 0, 0]
     """
 
     kernels: Kernels = None
@@ -183,16 +174,14 @@ class RMKKM(Clusterer):
 
     fit, _measure = fit_by_kernels, measure
 
-    def _check_parameters(self) -> None:
+    def _problem(self) -> KernelProblem:
         validation.check_search_parameters(self, get_args(Init), "an array")
-        check_cache(self.cache)
         check_kernels(self.kernels)
         validation.check_real(self.weight_norm, "weight_norm", 0.05, 0.95)
-
-    def _problem(self) -> KernelProblem:
         return KernelProblem(
-            self.kernels, self._plan, self.init, NormedWeights(float(self.weight_norm)),
-            several=True, exact=True, run=RobustRun, smoothing=_SMOOTHING,
+            self.kernels, self._plan, self.init, check_cache(self.cache),
+            NormedWeights(float(self.weight_norm)), several=True, exact=True, run=RobustRun,
+            smoothing=_SMOOTHING,
         )  # fmt: skip
 
     def _plan(self, k: int, critical: float) -> Plan:

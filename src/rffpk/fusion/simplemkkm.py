@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import brentq
+from scipy.optimize import minimize
 from sklearn.exceptions import ConvergenceWarning
 
 from rffpk._utils import validation
@@ -31,16 +31,13 @@ _NEW = 1e-6
 class SimpleMKKM(KernelFusion):
     """Multiple kernel k-means that minimises over weights a maximum over relaxed clusterings.
 
-    Minimises over weights alpha >= 0 of sum one F(alpha) = max_H Tr(K_alpha HH') / n, the maximum
-    over matrices H with orthonormal columns, with K_alpha = sum_l alpha_l^2 K_l (Liu: SimpleMKKM:
-    simple multiple kernel k-means. IEEE TPAMI 2022). F is convex if the kernels are positive
-    semidefinite. Annealed k-means on the rows of H, the embedding, gives the labels. With
-    `n_landmarks` it is MKC-AE (eq. (12) of Liang et al.: Stability and generalization of kernel
-    clustering: from single kernel to multiple kernel. NeurIPS 2022).
-
-    For n rows O(L n^2) memory; an iteration costs O(L n^2 k), and about five suffice. With
-    `n_landmarks` n is their number. ``docs/fusion.md`` compares the methods. `fit` raises a
-    ValueError or TypeError for bad input.
+    Minimises F(alpha) = max_H Tr(K_alpha HH') / n, K_alpha = sum_l alpha_l^2 K_l, over weights
+    alpha >= 0 of sum one, the maximum over H with orthonormal columns; F is convex if kernels are
+    semidefinite (Liu: SimpleMKKM: simple multiple kernel k-means. IEEE TPAMI 2022; with
+    `n_landmarks` MKC-AE, eq. (12) of Liang et al.: Stability and generalization of kernel
+    clustering. NeurIPS 2022). Annealed k-means on the rows of H gives the labels. For n rows, or
+    landmarks, O(L n^2) memory and O(L n^2 k) time an iteration; five suffice. ``docs/fusion.md``
+    compares the methods. `fit` raises a ValueError or TypeError for bad input.
 
     Parameters
     ----------
@@ -57,21 +54,18 @@ class SimpleMKKM(KernelFusion):
     verbose : int, default=0
         1: a line every five seconds at most, and one at the end; 2: a line for each pass.
     kernels : None, list, "du2015" or "precomputed", default=None
-        Of each view: a name of scikit-learn's pairwise kernels, a callable, or a pair of one and
-        its gamma or a dict of parameters. "du2015": twelve of one array (Du et al., IJCAI 2015).
-        "precomputed": X holds matrices. None: "rbf". Unless given gamma is 1 / (2 mean distance).
+        Of each view a kernel of scikit-learn, a callable, or a pair of one and gamma or parameters;
+        None: "rbf". Gamma: 1 / (2 mean distance). "precomputed": in X. "du2015": 12 of one array.
     views : list or None, default=None
         Columns of each view, if X is one array: lists of indices or names, masks, or slices.
     standardize, normalize_rows : bool, default=True
-        Whether kernels are centered and scaled to a diagonal of one, precomputed ones not; whether
-        rows of the embedding are scaled to length one for k-means.
+        Whether kernels are centered and scaled to a diagonal of one; embedded rows, to length one.
     n_landmarks : int or None, default=None
         Number of random rows to learn on, at least n_clusters; others are embedded. None: all.
     max_iter : int, default=100
         Largest number of iterations; a ConvergenceWarning says if they did not reach `tol`.
     tol : float, default=1e-05
-        Tolerance > 0: iterations end when no weight changes by `tol`, or when (alpha'g - min g) /
-        alpha'g, with g the gradient of F, is at most `tol`.
+        Iterations end when no weight changes by `tol` > 0, or at this gap (``docs/api.md``).
 
     Attributes
     ----------
@@ -102,14 +96,12 @@ class SimpleMKKM(KernelFusion):
 
     Examples
     --------
-    >>> from sklearn.datasets import load_iris
     >>> from rffpk import SimpleMKKM
-    >>> X, _ = load_iris(return_X_y=True)
-    >>> SimpleMKKM(3, random_state=0).fit([X[:, :2], X[:, 2:]]).kernel_weights_.shape
-    (2,)
+    >>> views = [[[0.0], [0.2], [5.0], [5.2]], [[1.0], [1.1], [7.0], [7.1]]]  # of four rows
+    >>> SimpleMKKM(2, random_state=0).fit_predict(views).tolist()
+    [0, 0, 1, 1]
     """
 
-    n_landmarks: int | None = None
     tol: float = 1e-5
 
     def _check_parameters(self) -> None:
@@ -186,7 +178,7 @@ def minimise(
     Ks: Array, k: int, tol: float, max_iter: int, total: float | None = None
 ) -> Iterator[Point]:
     """Points of decreasing F for kernels (L, n, n), from equal weights to the minimum, of at most
-    `max_iter` evaluations; the notes of `SimpleMKKM` describe the method. `total` is the sum of the
+    `max_iter` evaluations; docs/fusion.md describes the method. `total` is the sum of the
     weights of the rows, n by default."""
     whole, subspace = Alignment(Ks, k, total or Ks.shape[1]), Subspace(Ks)
     point = whole.at(np.full(len(Ks), 1 / len(Ks)))
@@ -196,7 +188,7 @@ def minimise(
         if point.gap <= tol:
             return
         bound = Alignment(subspace.Ks, k, whole.n)
-        alpha = reduced_gradient(bound, bound.at(point.alpha), _INNER * tol).alpha
+        alpha = least_alignment(bound, bound.at(point.alpha), _INNER * tol).alpha
         candidate = whole.at(alpha)
         subspace.add(candidate.vectors)
         moved = np.abs(alpha - point.alpha).max()
@@ -209,57 +201,18 @@ def minimise(
         warn(f"max_iter == {max_iter} iterations did not reach tol == {tol}.", ConvergenceWarning)
 
 
-def reduced_gradient(
-    F: Alignment, point: Point, tol: float, max_iter: int = _INNER_ITERATIONS
-) -> Point:
-    """The minimum of F over the simplex, from a given point; `tol` is as in `SimpleMKKM`."""
-    for _ in range(max_iter):
-        if point.gap <= tol:
-            break
-        before, point = point, _line_search(F, point, tol)
-        if np.abs(point.alpha - before.alpha).max() < tol:
-            break
-    return point
+def least_alignment(F: Alignment, start: Point, tol: float) -> Point:
+    """The least point on the simplex that sequential quadratic programmes find, from `start`."""
+    scale, evaluated = abs(start.objective) or 1.0, [start]
 
+    def scaled(alpha: Array) -> tuple[float, Array]:
+        alpha = np.maximum(alpha, 0)
+        evaluated.append(F.at(alpha / alpha.sum()))
+        return evaluated[-1].objective / scale, evaluated[-1].gradient / scale
 
-def _line_search(F: Alignment, point: Point, tol: float) -> Point:
-    """The minimum of F along the reduced gradient, from face to face of the simplex."""
-    pivot = int(point.alpha.argmax())
-    direction = point.gradient[pivot] - point.gradient
-    while True:
-        direction = _feasible(direction, point.alpha, pivot)
-        if not point.gradient @ direction < 0:
-            return point
-        falling = np.flatnonzero(direction < 0)
-        steps = point.alpha[falling] / -direction[falling]
-        reach = float(steps.min())
-        alpha = np.maximum(point.alpha + reach * direction, 0)
-        alpha[falling[steps.argmin()]] = 0
-        end = F.at(alpha)
-        if end.objective >= point.objective:
-            return _between(F, point, end, direction, reach, tol)
-        point = end
-
-
-def _feasible(direction: Array, alpha: Array, pivot: int) -> Array:
-    """The direction without decrease of zero weights, and with entries of sum zero by the pivot."""
-    direction = np.where((alpha > 0) | (direction > 0), direction, 0.0)
-    direction[pivot] = 0
-    direction[pivot] = -direction.sum()
-    return direction
-
-
-def _between(
-    F: Alignment, start: Point, end: Point, direction: Array, reach: float, tol: float
-) -> Point:
-    """The best point that a search for a zero of the slope of F evaluates."""
-    evaluated = {0.0: start, reach: end}
-
-    def slope(step: float) -> float:
-        if step not in evaluated:
-            evaluated[step] = F.at(np.maximum(start.alpha + step * direction, 0))
-        return float(evaluated[step].gradient @ direction)
-
-    if slope(reach) > 0:  # it is if F is convex
-        brentq(slope, 0.0, reach, xtol=_INNER * tol / np.abs(direction).max())
-    return min(evaluated.values(), key=lambda point: point.objective)
+    minimize(
+        scaled, start.alpha, jac=True, method="SLSQP", bounds=[(0, 1)] * len(start.alpha),
+        constraints={"type": "eq", "fun": lambda a: a.sum() - 1, "jac": np.ones_like},
+        options={"ftol": tol**2, "maxiter": _INNER_ITERATIONS},
+    )  # fmt: skip
+    return min(evaluated, key=lambda point: point.objective)

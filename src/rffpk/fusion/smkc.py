@@ -48,27 +48,24 @@ _RATIO = 1e5  # of sigma_1 and sigma_k; above it eps (sigma_1 / sigma_k)^2 excee
 class SMKC(KernelFusion):
     """Scalable multiple kernel clustering (SMKC): rank-k parts of anchor kernels, fused.
 
-    With G_v = k_v(x_i, anchor_t) of shape (n, s), the kernel of view v between the rows and s
-    anchors, it minimises over matrices G and H_v of rank k
+    With G_v = k_v(x_i, anchor_t), of shape (n, s), between the rows and s anchors, it minimises
 
         sum_v ||H_v - G_v||^2 + ||H_v - G||^2
 
-    by G = rank-k part of mean_v H_v and H_v = rank-k part of (G_v + G) / 2 in turn (eq. (7) and
-    algorithm 1 of Liang et al.: Scalable multiple kernel clustering: learning clustering structure
-    from expectation. ICML 2024). Annealed k-means on the k leading left singular vectors of G, the
-    embedding, gives the labels.
+    over G and H_v of rank k by G = rank-k part of mean_v H_v and H_v = rank-k part of (G_v + G) / 2
+    in turn (eq. (7) and algorithm 1 of Liang et al.: Scalable multiple kernel clustering: learning
+    clustering structure from expectation. ICML 2024). Annealed k-means on the left singular vectors
+    of G gives labels.
 
     For n rows of d columns and V views O(min(n, V s) V s + n k) memory, O(n V s (V s + d)) time for
-    two passes over the rows, and O(V r s k + V^2 (r + s) k^2), r = min(n, V s), for an iteration.
-    With ``kernels="precomputed"`` X holds the G_v. A UserWarning says if singular values are too
-    far apart (above 1e5). ``docs/fusion.md`` compares the methods. `fit` raises a ValueError or
-    TypeError for bad input.
+    two passes over the rows, and O(V r s k + V^2 (r + s) k^2), r = min(n, V s), an iteration. With
+    ``kernels="precomputed"`` X holds the G_v. ``docs/fusion.md`` compares the methods. `fit` raises
+    a ValueError or TypeError for bad input.
 
     Parameters
     ----------
     n_clusters : {"coarse", "auto", "fine"} or int, default=8
-        Number k of clusters, at most that of the anchors, or how to find it
-        (``docs/clusters_number.md``).
+        Number k of clusters, 1 to s, or how to find it (``docs/clusters_number.md``).
     n_init : "auto" or int, default="auto"
         Number of starts of k-means on the embedding (`PowerKMeans`). "auto": three.
     store_memberships : bool, default=False
@@ -80,14 +77,12 @@ class SMKC(KernelFusion):
     verbose : int, default=0
         1: a line every five seconds at most, and one at the end; 2: a line for each pass.
     kernels : None, list, "du2015" or "precomputed", default=None
-        Of each view: a name of scikit-learn's pairwise kernels, a callable, or a pair of one and
-        its gamma or a dict of parameters. "du2015": twelve of one array (Du et al., IJCAI 2015).
-        "precomputed": X holds matrices. None: "rbf". Unless given gamma is 1 / (2 mean distance).
+        Of each view a kernel of scikit-learn, a callable, or a pair of one and gamma or parameters;
+        None: "rbf". Gamma: 1 / (2 mean distance). "precomputed": in X. "du2015": 12 of one array.
     views : list or None, default=None
         Columns of each view, if X is one array: lists of indices or names, masks, or slices.
     standardize : bool, default=True
-        Whether kernels are centered at the mean feature of the anchors and scaled to a diagonal of
-        one; precomputed ones are not.
+        Whether kernels are centered at the mean of the anchors and scaled to a diagonal of one.
     normalize_rows : bool, default=False
         Whether rows of the embedding are scaled to length one for k-means.
     max_iter : int, default=100
@@ -95,9 +90,8 @@ class SMKC(KernelFusion):
     tol : float, default=0.0001
         Tolerance >= 0: iterations end when ||G - previous G|| <= tol ||G||.
     anchors : {"uniform", "k-means++"}, int, pair or array-like of int, default="uniform"
-        Rows that are the anchors of all views: s random ones, or by k-means++ among 4 s. s is 1000
-        up to 20 000 rows, then ceil(3 sqrt(n_samples)); an int, or ``("k-means++", s)``, is
-        another. An array: these rows, all different.
+        Random rows, or by k-means++ among 4 s: s = 1000 up to 20 000 rows, else ceil(3
+        sqrt(n_samples)), or an int; a pair has a word and s. An array: these rows, all different.
 
     Attributes
     ----------
@@ -128,11 +122,10 @@ class SMKC(KernelFusion):
 
     Examples
     --------
-    >>> from sklearn.datasets import load_iris
-    >>> from rffpk.fusion.smkc import SMKC
-    >>> X, _ = load_iris(return_X_y=True)
-    >>> SMKC(3, random_state=0).fit([X[:, :2], X[:, 2:]]).embedding_.shape
-    (150, 3)
+    >>> from rffpk import SMKC
+    >>> views = [[[0.0], [0.2], [5.0], [5.2]], [[1.0], [1.1], [7.0], [7.1]]]  # of four rows
+    >>> SMKC(2, random_state=0).fit_predict(views).tolist()
+    [0, 0, 1, 1]
     """
 
     _needs_every_kernel = False  # G is the mean of all H_v: one that is zero scales it
@@ -144,6 +137,7 @@ class SMKC(KernelFusion):
     )
 
     anchors: int | Anchors | tuple[Anchors, int] | Numbers = "uniform"
+    n_landmarks: None = field(default=None, init=False)  # there are anchors
     tol: float = 1e-4
     normalize_rows: bool = False
     # what a fit sets

@@ -24,9 +24,8 @@ _GRAM_NUMBERS = 1 << 21  # of a view, in a tile whose products with all columns 
 
 @dataclass(frozen=True)
 class AnchorKernels:
-    """B = [G_1 ... G_V], stored whole where it has at most as many rows as columns, else computed
-    in tiles. These depend on the shapes alone, so that results have the same bits for any number
-    of threads."""
+    """B = [G_1 ... G_V], stored whole if it has no more rows than columns, else computed in tiles,
+    by the shapes alone, so that results have the same bits for any number of threads."""
 
     xs: list[Array]
     kernels: list[FittedKernel]
@@ -133,8 +132,8 @@ class Product:
 
 @dataclass(frozen=True, kw_only=True)
 class AnchorIteration(Iteration):
-    """The result of an iteration of SMKC, which updates G and then all H_v: `objective` is sum_v
-    ||H_v - G_v||^2 + ||H_v - G||^2, and `change` is ||G - previous G|| / ||G||."""
+    """An iteration of SMKC, with the `objective` sum_v ||H_v - G_v||^2 + ||H_v - G||^2 and the
+    `change` ||G - previous G|| / ||G||."""
 
     fused: Product
     coefficients: Array  # L (V s, k): G = B L R'

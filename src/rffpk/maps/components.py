@@ -23,7 +23,6 @@ _OF_ROOT = 1 / 3  # ... the root of those of a mean cluster, as clumps of noise 
 _DENSER, _VALLEY = 1.5, 0.1
 _WIDE = 0.7  # where components decide which graph is taken
 _AROUND, INSIDE = 0.1, 5  # quantile of the former, neighbour of the latter
-_LEAST_FUNCTION = 20  # rows that a function covers
 _DANGLES = 0.1  # of the median probability of leaving a node: of one that dangles it is less
 
 
@@ -32,17 +31,13 @@ def large_share(k: int) -> float:
     return _LARGE / k
 
 
-def function_share(n_rows: int) -> float:
-    """The share of so many rows from which on a function counts for any number of clusters."""
-    return _LEAST_FUNCTION / n_rows
-
-
 @dataclass(frozen=True)
 class Components:
     """The connected components of a graph, the largest first."""
 
     labels: Array  # (m,): the component of each node; -1 of nodes that no component has
-    shares: Array  # of the rows, falling
+    shares: Array  # of the weight of the rows, falling
+    rows: Array  # their numbers of rows; more where these have more than the mean weight
     enough: Array  # whether they have so many rows that a valley around them is evidence
 
 
@@ -68,7 +63,7 @@ class Parts:
         """Whether those that do not count may be clusters: one of them has enough rows, or fewer
         with a valley around them, or all together have those of a large component. The few rows
         that most graphs leave out on their fringe are none."""
-        rows = self.components.shares * self.n_rows
+        rows = self.components.rows
         if rows[self.left_out].sum() >= max(large_share(k) * self.n_rows, self.least_rows):
             return True
         return any(
@@ -95,10 +90,12 @@ class Parts:
 
 def divided(
     graph: Any, share: Array, held: Array, degrees: Array, k: int, n_rows: int, valley: Valley,
-    n_columns: float = math.inf,
+    n_columns: float = math.inf, rows: Array | None = None,
 ) -> Parts:  # fmt: skip
-    """What counts for k clusters of the nodes of a graph, which have these shares of so many rows;
-    `held` are the parts of their degrees that stay where they are in a step of the walk."""
+    """What counts for k clusters of the nodes of a graph, which have these shares of the weight of
+    so many rows, and these numbers of `rows` where they do not follow from the shares; `held` are
+    the parts of their degrees that stay where they are in a step of the walk."""
+    rows = n_rows * share if rows is None else np.maximum(rows, n_rows * share)
     least_rows = max(LEAST_ROWS, _OF_ROOT * math.sqrt(n_rows / k))
     least_valley = max(_VALLEY, _DENSER / n_columns)
     there = (share > 0) & ~_dangle(held, degrees, share, min(large_share(k), least_rows / n_rows))
@@ -108,8 +105,8 @@ def divided(
     shares = np.bincount(labels[there], share[there])
     order = np.argsort(-shares, kind="stable")
     labels[there] = np.argsort(order, kind="stable")[labels[there]]
-    shares = shares[order]
-    components = Components(labels, shares, shares * n_rows >= least_rows * (1 - 1e-9))
+    shares, rows = shares[order], np.bincount(labels[there], rows[there])
+    components = Components(labels, shares, rows, rows >= least_rows * (1 - 1e-9))
     counted = _counted(components, k, valley, least_valley)
     kept = np.append(counted, False)[labels]
     several = np.bincount(labels[there], minlength=len(counted)) > 1

@@ -17,7 +17,6 @@ from rffpk._utils.columns import Columns, SparseRows, column_means, squared_dist
 from rffpk._utils.estimator import Estimator, parameters, reporting
 from rffpk._utils.messages import observed, warn
 from rffpk._utils.validation import Auto, is_option
-from rffpk.maps.components import Parts
 from rffpk.maps.graphs import PRECOMPUTED, GraphDiffusion, check_no_choice, graph_diffusion
 from rffpk.maps.neighbours import NeighbourCount, Shared, landmark_numbers, settled_labels
 from rffpk.maps.spectrum import (
@@ -32,8 +31,7 @@ from rffpk.maps.spectrum import (
 from rffpk.maps.whitening import Components, Whitening, fit_components
 
 DiffusionMetric = Literal["euclidean", "cosine", "precomputed"]
-# where the columns may be features themselves, or a map is tried on some of the rows
-UseOfGraph = Literal["always", "if shown", "never", "on a sample"]
+UseOfGraph = Literal["always", "if shown", "never"]  # or the columns are features themselves
 
 _LEAST_VARIANCE = 1e-30  # of features, so that float32 holds their squared distances
 
@@ -45,39 +43,33 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
     Rows step to their nearest landmarks, the nearer the likelier, and from there to the rows of
     these. Squared distances between features measure how differently walks that start at two rows
     are distributed after some time (Coifman, Lafon: Diffusion maps. Applied and Computational
-    Harmonic Analysis 2006). Connected clusters of whatever shape become groups far apart.
+    Harmonic Analysis 2006): connected clusters of whatever shape become groups far apart.
 
-    `fit` and `transform` cost O(n_samples n_landmarks n_features), and the eigenvectors some
-    hundred products with the graph; O(n_landmarks n_functions) memory. `transform` gives rows that
-    were fitted the features that they had in `fit`.
+    `fit` and `transform` cost O(n_samples n_landmarks n_features) time and O(n_landmarks
+    n_functions) memory. `transform` gives fitted rows the features that they had in `fit`.
 
-    With ``metric="precomputed"`` X is a graph of shape (n_samples, n_samples), sparse or dense,
-    with affinities >= 0, taken as (A + A') / 2; new rows have affinities to the fitted rows.
-    `n_neighbors`, `n_landmarks` and `whitening` keep their defaults (``docs/tasks.md``).
-
-    `fit` raises a ValueError or TypeError for bad input. A ConvergenceWarning says if components of
-    the graph count beside the largest (``docs/math.md``, section 17).
+    With ``metric="precomputed"`` X is a sparse or dense graph of affinities >= 0, (n_samples,
+    n_samples), taken as (A + A') / 2; new rows have affinities to the fitted rows. `n_neighbors`,
+    `n_landmarks` and `whitening` keep their defaults (``docs/tasks.md``). `fit` raises a ValueError
+    or TypeError for bad input. A ConvergenceWarning says if components of the graph count beside
+    the largest (``docs/math.md``, section 17).
 
     Parameters
     ----------
     n_components : "auto" or int, default="auto"
-        Number of features, the slowest functions of the walk. "auto": those that have not decayed
-        at `time` and do not live on few rows, at most two for each cluster.
+        Number of features. "auto": functions not decayed at `time`, at most two for each cluster.
     n_neighbors : "auto" or int, default="auto"
-        Number of landmarks that the walk steps to from a row. "auto": 8 centroids, or of m distinct
-        rows 2.5 log(m) mutual neighbors, from 20 000 rows on most of them.
+        Landmarks that a row steps to. "auto": 8 centroids, or of m rows 2.5 log(m) mutual ones.
     n_landmarks : "auto" or int, default="auto"
-        Number of landmarks: the distinct rows if no more, else centroids of a sample. "auto": all
-        of up to 200 000 rows, else 5 sqrt(n_samples) or more (``docs/math.md``, section 17).
+        Number of landmarks. "auto": the distinct rows; of more than 200 000 some 5 sqrt(n_samples).
     time : "auto" or float, default="auto"
-        Length of the walks, in steps, > 0. "auto": three relaxation times of the slowest functions
-        before the largest eigengap among the first 20, at most 10^6.
+        Steps of the walks, > 0. "auto": three relaxation times of the slowest functions before the
+        largest eigengap among the first 20, at most 10^6.
     metric : {"euclidean", "cosine", "precomputed"}, default="euclidean"
-        Distance by which neighbors are chosen. "cosine": rows are scaled to length one first; rows
-        of zeros stay. "precomputed": X is a graph of affinities, see above.
+        Distance of neighbors. "cosine": of rows of length one. "precomputed": X has affinities.
     whitening : "auto", None or float, default="auto"
-        A power from 0 to 1 of their standard deviations by which at most 2 k principal components
-        are divided; from 8 on rows get length one. None, and "auto" in a map of its own: columns.
+        What the graph is of: the columns (None, "auto"), or 2 k principal components over a power,
+        0 to 1, of their standard deviations (``docs/math.md``, eq. (20.1)).
     random_state : int, RandomState instance or None, default=None
         Source of all random draws. An int gives the same result in each call.
     n_jobs : int or None, default=None
@@ -86,22 +78,19 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
     Attributes
     ----------
     landmarks_ : ndarray of shape (n_nodes, n_features_in_)
-        Nodes of the walk, in the dtype of X, CSR if X is sparse; with `whitening` in components.
-        Not set with ``metric="precomputed"``, as `n_neighbors_` and `bandwidth_`.
+        Nodes of the walk, in the dtype of X, CSR if X is sparse; none for given affinities.
     whitening_ : float or None
         The power of the standard deviations that components were divided by. None: the columns.
     choices_ : list of dict
-        What a clustering tried, with "whitening", "neighbors" (times the default number; 0: the
-        columns' own clusters), "agreement" with the others, and "apart" (whether the graph on the
-        columns falls apart into as many large components as clusters). Empty in a map of its own.
+        What a clustering tried: "whitening", "neighbors" (times the default number; 0: columns),
+        "agreement" with others, and "apart" (whether in as many large components as clusters).
     n_neighbors_ : int
         Number of neighbors of each row that are considered.
     bandwidth_ : float
         sigma^2 of the weights exp(-||x - c||^2 / (2 sigma^2)) of the neighbors c of a row x.
     eigenvalues_ : ndarray of shape (n_functions,)
-        Eigenvalues of the walk in falling order, without that of the constant function; none in a
-        clustering of the columns. In a map of its own they are exact up to 5000 nodes; else 1
-        minus one is some hundredths too large, and more in graphs that are long and thin.
+        Eigenvalues of the walk in falling order, without that of the constant function. Beyond 5000
+        nodes 1 minus one is some hundredths too large, and more in long and thin graphs.
     time_ : float
         Length of the walks; 0 in a clustering of the columns, which `transform` then returns.
     n_components_ : int
@@ -179,13 +168,12 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         scales: Array | None = None,
         graph: UseOfGraph = "always",
         shared: Shared | None = None,
-    ) -> Parts:
+    ) -> None:
         """`fit` for rows and parameters that have been checked, for so many clusters if that is
         known, with features whose total variance is one if that is asked for; `times` multiplies
         the default number of neighbours, and columns are multiplied by `scales` before whitening.
         Where `graph` is "never", there are no functions, and features are the columns; where it is
-        "if shown", unless components of the graph show clusters that these may miss. Returns the
-        parts of the graph."""
+        "if shown", unless components of the graph show clusters that these may miss."""
         self.choices_: list[dict[str, Any]] = []
         self._spherical = self.metric == "cosine"
         self.whitening_ = None if self.whitening == "auto" else self.whitening
@@ -202,9 +190,10 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         if self.metric == PRECOMPUTED:
             found = graph_diffusion(X, weight, k, wanted, enough)
         else:
-            found = self._diffusion(
-                X, weight, k, times, wanted, enough, scales, graph == "if shown",
-                shared or Shared(),
+            random = validation.check_random_state(self.random_state)
+            found, self._whitening, _ = diffusion_of(
+                self, X, weight, k, wanted, enough, self.whitening_, times, random,
+                config.n_threads(self.n_jobs), shared or Shared(), graph == "if shown", scales,
             )  # fmt: skip
             landmarks = found.neighbourhoods.landmarks
             self.landmarks_ = landmarks.matrix if isinstance(landmarks, SparseRows) else landmarks
@@ -213,7 +202,6 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
             squares = squared_distances(landmarks, column_means(landmarks))
             validation.check_underflow(squares.astype(X.dtype).sum(), [landmarks])
         self._publish(found, X, n_clusters, unit_variance, graph)
-        return found.parts
 
     def _publish(
         self,
@@ -227,12 +215,11 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         k = n_clusters or MAX_CLUSTERS
         parts, self._spectrum = found.parts, found.spectrum
         self._neighbourhoods = found.neighbourhoods
-        if graph == "on a sample":  # where small clusters come and go
-            self._spectrum = replace(self._spectrum, enough=1.0)
         self.eigenvalues_ = 1 - self._spectrum.gaps
         shares, listed = parts.components.shares, parts.counted | parts.left_out
         self.component_shares_, self._n_kept = shares[listed], parts.n_kept
-        self._n_left_out = round(len(X) * float(shares[parts.left_out].sum()))
+        rows = float(parts.components.rows[parts.left_out].sum())
+        self._n_left_out = round(len(X) * rows / parts.n_rows)
         self._loses_rows = parts.lose_rows(k)
         index, scale = self._chosen(n_clusters, unit_variance, len(found.extension))
         self.landmark_features_ = _scaled(found.extension, index, scale).astype(X.dtype)
@@ -249,30 +236,6 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
             self._fitted = X, found.node
         self._n_features_out = self.n_components_
 
-    def _diffusion(
-        self, X: Columns, weight: Array | None, k: int, times: int, wanted: Wanted,
-        enough: int | None, scales: Array | None, only_shown: bool, shared: Shared,
-    ) -> Diffusion:  # fmt: skip
-        """The diffusion among neighbours; sets how these rows are whitened."""
-        random = validation.check_random_state(self.random_state)
-        n_threads = config.n_threads(self.n_jobs)
-        rows = unit_rows(X) if self._spherical else X
-        if self.whitening_ is not None:
-            exponent, columns = float(self.whitening_), rows
-            components: Components = shared(
-                "components", lambda: fit_components(columns, weight, k, random, scales)
-            )
-            self._whitening = components.whitening(exponent, n_threads)
-            rows = shared((exponent, "rows"), lambda: self._prepared(X))
-        r = None if isinstance(self.n_neighbors, str) else int(self.n_neighbors)
-        sparse = isinstance(rows, SparseRows)
-        return diffusion(
-            rows, weight, landmark_numbers(self.n_landmarks, len(rows), k, sparse, rows.shape[1]),
-            NeighbourCount(r, times), k, wanted, enough,
-            self._spherical and self._whitening is None, random, n_threads, only_shown,
-            shared((self.whitening_, "graphs"), lambda: Shared(shared.times)),
-        )  # fmt: skip
-
     def _chosen(
         self, n_clusters: int | None, unit_variance: bool, n_nodes: int
     ) -> tuple[Array, Array]:
@@ -284,8 +247,10 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         if isinstance(self.n_components, str):
             index = spectrum.components(k, self.time_)
         else:
-            slow = spectrum.slow(k) if n_clusters else spectrum.able()
-            index = slow[: self.n_components]
+            able = spectrum.able()
+            slow = spectrum.slow(k) if n_clusters else able
+            # those that cover few rows count where too few others are there
+            index = np.sort(np.r_[slow, np.setdiff1d(able, slow)][: self.n_components])
             if max(1, len(index)) < self.n_components:
                 raise ValueError(
                     f"n_components == {self.n_components}, but the walk has {len(index)} slow "
@@ -293,7 +258,7 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
                 )
         if unit_variance:
             return index, spectrum.unit_decay(index, self.time_)
-        scale = spectrum.decay(index, self.time_)
+        scale = np.exp(-self.time_ * spectrum.gaps[index] / 2)
         if len(index) and scale @ scale < _LEAST_VARIANCE:
             raise ValueError(
                 f"time == {self.time_:.4g} is too long: the features have the variance "
@@ -404,8 +369,8 @@ def check_diffusion(estimator: Any) -> None:
     validation.check_choice(estimator.metric, "metric", get_args(DiffusionMetric))
     if is_option(estimator.metric, PRECOMPUTED):
         check_no_choice(estimator)
-    if not is_option(estimator.whitening, "auto"):
-        validation.check_whitening(estimator.whitening)
+    if estimator.whitening is not None and not is_option(estimator.whitening, "auto"):
+        validation.check_real(estimator.whitening, "whitening", 0, 1, also="None")
 
 
 def fit_diffusion_map(
@@ -427,33 +392,7 @@ def fit_diffusion_map(
     Columns are multiplied by `scales` before they are whitened, and are the
     features themselves where `graph` says so.
     Warns of nothing."""
-    mapped = _new_map(estimator, parameters, random, whitening)
-    k = int(getattr(estimator, "n_clusters_", estimator.n_clusters))
-    with validation.fit_of(mapped):
-        mapped.n_features_in_, mapped._in_float64 = X.shape[1], estimator._in_float64
-        mapped._draw(X, weight, k, unit_variance, times, scales, graph, shared)
-    return mapped
-
-
-def tried_clusters(
-    estimator: Any, parameters: Any, X: Columns, weight: Array | None, random: Any,
-    whitening: float | None, times: int, shared: Shared,
-) -> tuple[Array, bool]:  # fmt: skip
-    """k clusters of some rows by the features of such a map alone, without a search, and whether
-    they are large components of the graph with wide valleys around them."""
-    mapped, k = _new_map(estimator, parameters, random, whitening), int(estimator.n_clusters_)
-    mapped.set_params(n_components="auto", time="auto")
-    parts = mapped._draw(X, weight, k, True, times, graph="on a sample", shared=shared)
-    features = mapped._features(X).astype(np.float64)
-    lengths = np.sqrt(np.mean(features**2, axis=0))
-    labels = slow_labels(features / np.where(lengths > 0, lengths, 1), k)
-    labels = settled_labels(features, weight, labels, config.n_threads(estimator.n_jobs))
-    return labels, parts.n_kept == k and parts.are_apart()
-
-
-def _new_map(estimator: Any, parameters: Any, random: Any, whitening: float | None) -> DiffusionMap:
-    """A map that is not fitted."""
-    return DiffusionMap(
+    mapped = DiffusionMap(
         parameters.n_components,
         n_neighbors=parameters.n_neighbors,
         n_landmarks=parameters.n_landmarks,
@@ -463,6 +402,68 @@ def _new_map(estimator: Any, parameters: Any, random: Any, whitening: float | No
         random_state=random.randint(2**31 - 1),
         n_jobs=estimator.n_jobs,
     )
+    k = int(getattr(estimator, "n_clusters_", estimator.n_clusters))
+    with validation.fit_of(mapped):
+        mapped.n_features_in_, mapped._in_float64 = X.shape[1], estimator._in_float64
+        mapped._draw(X, weight, k, unit_variance, times, scales, graph, shared)
+    return mapped
+
+
+def diffusion_of(
+    parameters: Any, X: Columns, weight: Array | None, k: int, wanted: Wanted,
+    enough: int | None, whitening: float | None, times: int, random: Any, n_threads: int,
+    shared: Shared, only_shown: bool = False, scales: Array | None = None,
+) -> tuple[Diffusion, Whitening | None, Columns]:  # fmt: skip
+    """The diffusion among neighbours, the whitening of rows before, and these rows whitened, with
+    the parameters of a map. Others are those of `diffusion` and `DiffusionMap._draw`."""
+    spherical, prepare = parameters.metric == "cosine", None
+    columns = rows = unit_rows(X) if spherical else X
+    if whitening is not None:
+        components: Components = shared(
+            "components", lambda: fit_components(columns, weight, k, random, scales)
+        )
+        prepare = components.whitening(whitening, n_threads)
+        rows = shared((whitening, "rows"), lambda: prepare(columns))
+    r = None if isinstance(parameters.n_neighbors, str) else int(parameters.n_neighbors)
+    numbers = landmark_numbers(
+        parameters.n_landmarks, len(rows), k, isinstance(rows, SparseRows), rows.shape[1]
+    )
+    found = diffusion(
+        rows, weight, numbers, NeighbourCount(r, times), k, wanted, enough,
+        spherical and prepare is None, random, n_threads, only_shown,
+        shared((whitening, "graphs"), lambda: Shared(shared.times)),
+    )  # fmt: skip
+    return found, prepare, rows
+
+
+def tried_clusters(
+    parameters: Any, X: Columns, weight: Array | None, k: int, random: Any, n_threads: int,
+    shared: Shared, whitening: float | None, times: int,
+) -> tuple[Array, bool]:  # fmt: skip
+    """k clusters of some rows by the slow functions of such a graph alone, without a search, and
+    whether they are large components of the graph with wide valleys around them."""
+    found, _, rows = diffusion_of(
+        parameters, X, weight, k, wanted_pairs(k, True), max(k, 2), whitening, times, random,
+        n_threads, shared,
+    )  # fmt: skip
+    spectrum = replace(found.spectrum, enough=1.0)  # small clusters come and go on a sample
+    time = spectrum.separating_time(k)
+    index = spectrum.components(k, time)
+    scale = spectrum.unit_decay(index, time)
+    if found.own is None or found.node is None:
+        functions = _scaled(found.extension, index, scale)
+        features = found.neighbourhoods.combinations(rows, functions).astype(np.float64)
+    else:
+        node, outside = found.node, np.flatnonzero(found.node < 0)
+        if len(outside):
+            nearest = replace(found.neighbourhoods, r=1).chosen(rows[outside])
+            node = node.copy()
+            node[outside] = nearest.ravel()
+        features = _scaled(found.own, index, scale)[node]
+    lengths = np.sqrt(np.mean(features**2, axis=0))
+    labels = slow_labels(features / np.where(lengths > 0, lengths, 1), k)
+    labels = settled_labels(features, weight, labels, n_threads)
+    return labels, found.parts.n_kept == k and found.parts.are_apart()
 
 
 def warn_of_components(mapped: DiffusionMap, expected: int, of: str = "") -> None:

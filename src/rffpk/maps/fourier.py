@@ -120,25 +120,23 @@ def check_kernel(kernel: Any, gamma: Any, sampling: Any) -> None:
 class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     """Random Fourier features: map rows x to D^(-1/2) [sin(x Omega), cos(x Omega)].
 
-    The inner product of two mapped rows is an unbiased estimate of a shift-invariant kernel
-    (Rahimi, Recht: Random features for large-scale kernel machines. NeurIPS 2007, algorithm 1), and
-    every mapped row has length one.
-
-    For n rows of d columns `fit` costs O(n d + d^2 D); `transform` costs O(n d D), with structured
-    frequencies (Yu et al.: Orthogonal random features. NeurIPS 2016) O(n D log d), and of sparse
-    rows with m entries O(n m D). ``docs/math.md``, section 9, has the formulas. `fit` raises a
+    The inner product of two mapped rows, of length one, is an unbiased estimate of a
+    shift-invariant kernel (Rahimi, Recht: Random features for large-scale kernel machines. NeurIPS
+    2007, algorithm 1; ``docs/math.md``, section 9). For n rows of d columns `fit` costs O(n d + d^2
+    D), `transform` O(n d D), with structured frequencies (Yu et al.: Orthogonal random features.
+    NeurIPS 2016) O(n D log d), and of sparse rows with m entries O(n m D). `fit` raises a
     ValueError or TypeError for bad input.
 
     Parameters
     ----------
     n_frequencies : "auto" or int, default="auto"
-        Number of frequencies D, at least 1; the output has 2 D columns. "auto": the least of 128,
-        256, ..., 8192 with a `kernel_error_` of at most 0.02, or a UserWarning.
+        Number of frequencies D, at least 1, of two features each. "auto": the least of 128, 256,
+        ..., 8192 with a `kernel_error_` of at most 0.02, or a UserWarning.
     kernel : {"rbf", "laplacian", "cauchy"}, default="rbf"
         Kernel: exp(-gamma ||x-y||^2), exp(-gamma ||x-y||_1), or prod_i 1 / (1 + gamma (x_i-y_i)^2).
     gamma : {"mean", "median", "scale"} or float, default="mean"
-        Bandwidth > 0. "mean": 1 / (2 mean distance) of rows, squared Euclidean, for "laplacian"
-        absolute; "median": with the median; "scale": 1 / (n_features X.var()).
+        Bandwidth > 0. "mean", "median": 1 / (2 mean or median distance) of rows, squared or, for
+        "laplacian", absolute; "scale": 1 / (n_features X.var()).
     sampling : {"auto", "orthogonal", "structured", "iid"}, default="auto"
         How frequencies are drawn; "orthogonal" and "structured" are for "rbf". "auto": for "rbf"
         "structured" from 32 columns on, "orthogonal" below; else "iid", independent.
@@ -154,13 +152,11 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, E
     n_frequencies_ : int
         The number D of frequencies.
     structure_ : tuple (ndarray of int8, float, int), or None
-        Signs, of shape (n_blocks, 3, p), scale and number of structured frequencies, p the order of
-        the Hadamard matrices; None if they are not structured.
+        Signs, shape (n_blocks, 3, p), scale and number of structured frequencies; None: others.
     gamma_ : float
         The number that `gamma` stands for.
     kernel_error_ : float
-        Mean squared error of the kernel over pairs of at most 256 rows, over its variance there;
-        set with ``n_frequencies="auto"``.
+        Mean squared error over pairs of at most 256 rows, over the variance; set with "auto".
     n_features_in_, feature_names_in_ : int and ndarray of str, shape (n_features_in_,)
         Number of columns of X in `fit`; their names, set if all of them are strings.
 

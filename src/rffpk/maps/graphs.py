@@ -141,7 +141,8 @@ def graph_diffusion(
     share = np.where(degrees > 0, mass, 0) / mass.sum()
     n_rows = int(np.count_nonzero(mass))
     valley = _valley(weighted, mass)
-    parts = divided(weighted, share, weighted.diagonal(), degrees, k, n_rows, valley)
+    held, counted = weighted.diagonal(), 1.0 * (mass > 0)
+    parts = divided(weighted, share, held, degrees, k, n_rows, valley, rows=counted)
     kept = parts.kept
     weighted = weighted[kept][:, kept]
     degrees = np.asarray(weighted.sum(axis=1)).ravel()

@@ -337,26 +337,10 @@ def check_sparse(x: Columns, metric: Any, name: str) -> None:
 class FittedKernel:
     """A kernel over the rows that it was fitted to, or a precomputed one.
 
-    Attributes
-    ----------
-    n : int
-    dtype : of the rows or the precomputed matrix; blocks are float64, to be centered without loss.
-    diagonal : array (n,)
-    definite : whether the kernel is known to be positive semidefinite.
-    params : dict
-        Parameters of the kernel, with the number that gamma stands for.
-
-    Notes
-    -----
-    Where a kernel depends on differences of rows alone, the mean of the fitted rows, or their
-    median if a few far rows move the mean away, is subtracted from all rows: its expanded squares
-    would lose the digits that differ if rows have a large offset in common. That is so for "rbf",
-    and for "linear" if it is centered.
-
-    `center`: at the mean feature, in which rows count by their `weight`, as they do in an estimated
-    gamma; then perhaps `normalize`. A precomputed kernel is used without these changes. `shift`:
-    only differences of features matter, so that any kernel, as it is then, is centered at the mean
-    of some rows, which makes its values as small as the distances.
+    It has `n` rows, their `dtype`, the `diagonal` (n,), `params` with a number for gamma, and is
+    `definite` if known to be. Blocks are float64. `center` at the mean feature, by `weight`, and
+    then `normalize` leave precomputed kernels as they are; `shift` centers all at the mean of some
+    rows, so that values are as small as distances.
     """
 
     @np.errstate(over="ignore", invalid="ignore")  # kernels that are not finite are refused later
@@ -373,6 +357,7 @@ class FittedKernel:
         self._origin: Array | None = None
         moved = center or (shift and not spec.normalize)
         by_differences = spec.metric == "rbf" or (spec.metric == "linear" and moved)
+        # the expanded squares of rows far from zero would lose the digits in which these differ
         if by_differences and not isinstance(x, SparseRows):
             self._origin = _origin(x, weight)
         self.params = _resolved(spec, x, weight, random, n_threads)
@@ -452,6 +437,7 @@ class FittedKernel:
             self._apart(values, products)
             if diagonal is not None:
                 diagonal = _centered_squares(diagonal, products, self._square)
+        validation.check_finite_kernel(values)
         return values, diagonal
 
     def values(self, x: Array) -> Array:

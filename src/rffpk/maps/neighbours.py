@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -13,12 +13,13 @@ from scipy.sparse import csr_array, csr_matrix, diags
 from rffpk import _core
 from rffpk._core import MOST_NEIGHBOURS
 from rffpk._rows.draws import MANY, Draws, as_rows, uneven
-from rffpk._rows.passes import make_rows, one_pass, unshifted
+from rffpk._rows.passes import make_rows, one_pass, take_steps, unshifted
 from rffpk._utils import validation
 from rffpk._utils.arrays import LEAST_WEIGHT, Array, Landmarks
 from rffpk._utils.columns import (
     Columns,
     SparseRows,
+    dense,
     distinct_rows,
     sparse_rows,
     squared_norms,
@@ -61,7 +62,6 @@ _WEIGHED = 1 << 16  # weights in work at a time, which stay in a core's cache
 # Rows whose weights are made at a time where the pass does not combine them: some megabytes.
 _BLOCK_ROWS = 1 << 17
 
-
 # A term of a product of sparse matrices takes the time of so many terms of a product of full ones.
 # Full copies are made where they save some tenths of a second: so many of the latter.
 _SPARSE_TERM, _WORTH = 36, 1e10
@@ -89,17 +89,13 @@ class NeighbourCount:
     given: int | None
     times: int = 1
 
-    def of(self, default: int) -> int:
-        return self.given or self.times * default
 
-
+@dataclass(frozen=True, eq=False)
 class Shared:
-    """What graphs of the same rows share: results by name, made when they are first wanted. Their
-    neighbours are sought for that of so many times the default number."""
+    """What graphs of the same rows share, by name, made when first wanted."""
 
-    def __init__(self, times: int = 1) -> None:
-        self.times = times
-        self._made: dict[Any, Any] = {}
+    times: int = 1  # the default number of neighbours, in a search
+    _made: dict[Any, Any] = field(default_factory=dict)
 
     def __call__(self, name: Any, make: Callable[[], Any]) -> Any:
         if name not in self._made:
@@ -109,12 +105,8 @@ class Shared:
 
 @dataclass(frozen=True)
 class Neighbourhoods:
-    """Rows as weights of the r nearest of m landmarks.
-
-    z_j(x) is proportional to exp(-||x - c_j||^2 / (2 bandwidth)) for the r landmarks nearest to x,
-    and zero for the others; the weights of a row sum to one. Where landmarks have radii, those that
-    are farther from x than their radius weigh nothing, except the nearest one.
-    """
+    """Rows as weights z_j(x) of the r nearest of m landmarks, proportional to exp(-||x - c_j||^2 /
+    (2 bandwidth)), of sum one; none beyond the radius of a landmark, except of the nearest one."""
 
     landmarks: Columns  # (m, d), distinct, in the dtype of the rows, and sparse like those
     r: int
@@ -373,7 +365,7 @@ def mutual_neighbours(
     """
     shared = shared or Shared()
     default = n_mutual(len(nodes))
-    r = count.of(default)
+    r = count.given or count.times * default
     most = max(r, count.given or shared.times * default)
     cells, visits = shared("cells", lambda: _cells(nodes, most, n_threads))
     found = Neighbourhoods(nodes, r, 0.0, n_threads, cells=cells)
@@ -431,7 +423,8 @@ def centroid_landmarks(
         seeds = seeds[random.choice(len(seeds), min(m, len(seeds)), replace=False)]
     landmarks = k_means(some, p, seeds, n_threads, _PASSES_OF_MANY if many else _PASSES)
     landmarks = distinct_rows(unit_rows(landmarks) if spherical else landmarks)[0]
-    found = Neighbourhoods(landmarks, count.of(_N_NEIGHBOURS), 0.0, n_threads)
+    r = count.given or count.times * _N_NEIGHBOURS
+    found = Neighbourhoods(landmarks, r, 0.0, n_threads)
     squares, index = found._nearest(some)
     nearest = index[np.arange(len(some)), squares.argmin(axis=1)]
     p_some = np.ones(len(some)) if p is None else p
@@ -454,12 +447,6 @@ def landmark_numbers(
         more = min(_MOST_OF_MANY * k, n // _ROWS_OF_MANY, most, int(_MOST_PRODUCTS / (n * d)))
         m = max(m, min(_OF_MANY * k, n // 2), more)
     return max(most, m), m
-
-
-def many_on_centroids(wanted: Any, n: int, k: int, sparse: bool) -> bool:
-    """Whether so many clusters are sought that the landmarks of n rows, which are centroids, are
-    chosen by another rule."""
-    return k >= MANY and n > landmark_numbers(wanted, n, k, sparse)[0]
 
 
 def map_rows(wanted: Any) -> int:
@@ -516,13 +503,14 @@ def k_means(
 
 def settled_labels(X: Columns, weight: Array | None, labels: Array, n_threads: int) -> Array:
     """Clusters after a few passes of k-means that begin with others."""
-    centroids = X[: labels.max() + 1]
-    for _ in range(_SETTLING_PASSES):
-        before, centroids = labels, cluster_means(X, weight, labels, centroids)
-        labels = Neighbourhoods(centroids, 1, 0.0, n_threads).chosen(X).ravel()
-        if (labels == before).all():
-            break
-    return labels
+    sparse = isinstance(X, SparseRows)
+    shift = np.zeros(X.shape[1], dtype=X.dtype) if sparse else X.mean(axis=0)
+    rows = make_rows([X], [None], weight, n_threads, [shift])
+    theta = dense(cluster_means(X, weight, labels, X[: labels.max() + 1])) - shift
+    moved = take_steps(
+        rows, theta, -math.inf, variance=1.0, tol=0.0, most=_SETTLING_PASSES - 1, close=(0.0, 0.0)
+    )
+    return one_pass(rows, moved.theta, -math.inf, want=("labels",))[1]["labels"]
 
 
 def cluster_means(X: Columns, weight: Array | None, labels: Array, centroids: Columns) -> Columns:

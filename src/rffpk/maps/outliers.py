@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.ndimage import gaussian_filter1d
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
 from rffpk._rows.sample import RowSample
 from rffpk._utils import validation
@@ -38,10 +40,11 @@ _SHARES = (0.005, 0.35)  # of noise that is found, at least and at most
 _RARE, _LEAST_RATIO = 1000, 3.0  # of a gap between the largest distances and the others, ...
 _SORTED = 1000  # ... which is looked for among so many of them, and the least share
 _RESOLVED = 1e-3  # Logarithms of distances that differ by less are equal.
-_LEAST_MIXED = 0.05  # mean share of other rows among the neighbours of noise
+_LEAST_MIXED = 0.05  # mean share of other rows among the neighbours of noise, ...
+_LEAST_OF_MIXED = 0.5  # ... and of rows in groups that have it
 
 _EQUAL = 1 + 1e-5  # ratio of variances that are the same
-_ROUNDING = 8  # relative errors of the coordinates of a row that change a distance
+_ROUNDING = 2  # relative errors of the coordinates of a row that change a distance
 # The k-means cells of m rows: so many times the root of m, ...
 _CELLS_A_ROOT = 2
 _CELLS_A_ROW = 3  # ... each row in so many, and at least so many rows in each
@@ -266,14 +269,20 @@ def _gap(distances: Array) -> float | None:
 
 
 def _is_mixed(noise: Outliers) -> bool:
-    """Whether rows beyond the threshold have others among their neighbours: a sparse cluster that
-    is far from all others has none."""
+    """Whether most rows beyond the threshold belong to groups of nearest neighbours in which some
+    are neighbours of other rows: a sparse cluster that is far from all others is a group by itself
+    where others of the rows beyond the threshold are at the rim of their clusters."""
     references = noise.nearest.landmarks
     beyond = noise.distances_of(references) > noise.threshold
     if not beyond.any():
         return False
     index = noise.nearest.chosen(references[np.flatnonzero(beyond)])
-    return float((~beyond[index]).mean()) >= _LEAST_MIXED
+    others, number = ~beyond[index], np.cumsum(beyond) - 1
+    row, place = np.nonzero(~others)
+    links = coo_array((np.ones(len(row)), (row, number[index[row, place]])), shape=[len(index)] * 2)
+    group = connected_components(links, directed=False)[1]
+    mixed = np.bincount(group, others.mean(axis=1)) >= _LEAST_MIXED * np.bincount(group)
+    return bool(mixed[group].mean() >= _LEAST_OF_MIXED)
 
 
 def share_threshold(distances: Array, weight: Array, share: float, rounding: float) -> float:

@@ -17,7 +17,7 @@ from rffpk._utils.arrays import Array
 from rffpk._utils.columns import Columns, dense
 from rffpk._utils.linalg import eigh, fixed_signs, in_range, leading_eigenvectors, svd
 from rffpk._utils.tree import groups, ward
-from rffpk.maps.components import Parts, divided, function_share, large_share, valley_of_rows
+from rffpk.maps.components import Parts, divided, large_share, valley_of_rows
 from rffpk.maps.neighbours import (
     NeighbourCount,
     Neighbourhoods,
@@ -30,6 +30,7 @@ from rffpk.maps.neighbours import (
 
 # bench/results/trials.md has the alternatives to these.
 _PER_CLUSTER = 2  # components a cluster, at most
+_LEAST_FUNCTION = 20  # rows that a function covers which counts for any number of clusters
 _LEAST_POWER = 0.01  # exp(-t (1 - mu)) of the last component
 _LARGEST_GAP = 0.99  # functions of faster pairs are divided by nearly zero
 _TIMES = 3  # relaxation times of the k-th pair
@@ -87,12 +88,9 @@ class Spectrum:
         lasting = int((np.exp(-time * self.gaps[slow]) >= _LEAST_POWER).sum())
         return slow[: max(k - 1, min(lasting, _PER_CLUSTER * k))]
 
-    def decay(self, index: Array, time: float) -> Array:
-        """exp(-time (1 - mu) / 2) of some pairs."""
-        return np.exp(-time * self.gaps[index] / 2)
-
     def unit_decay(self, index: Array, time: float) -> Array:
-        """The same, scaled so that the squares have the sum one; none underflows for all."""
+        """exp(-time (1 - mu) / 2) of some pairs, scaled so that the squares have the sum one; none
+        underflows for all."""
         if not len(index):
             return np.zeros(0)
         gaps = self.gaps[index]
@@ -137,13 +135,17 @@ def decompose(
         gaps = np.r_[gaps, np.clip(1 - values, 0, 1)]
         vectors = np.hstack([vectors, fixed_signs(others)])
     functions = vectors[:, :count] / root[:, None]
-    shares, enough = 1 / (share @ functions**4), function_share(n_rows)
+    squares = functions**2  # whose squares are faster than fourth powers
+    shares = 1 / (share @ squares**2)
+    enough = _LEAST_FUNCTION / n_rows
     return Spectrum(gaps[:count], shares, enough, constant.shape[1] - 1), functions
 
 
 def _indicators(root: Array, labels: Array) -> Array:
     """An orthonormal basis of the vectors that are multiples of `root` on each component; the
     first is `root` itself."""
+    if not labels.any():
+        return root[:, None]
     index = np.zeros((len(root), labels.max() + 1))
     index[np.arange(len(root)), labels] = root
     lengths = np.linalg.norm(index, axis=0)
@@ -191,9 +193,10 @@ def slow_labels(functions: Array, k: int) -> Array:
 _BLOCK = 8  # vectors, at least
 _DENSE, _DENSE_A_VECTOR = 100, 3  # nodes up to which all eigenpairs are computed at once
 _DEGREE = 20  # of filters
+_LARGEST_LOW = 0.97  # lower end of what filters amplify: this degree does little beyond it
 _AMPLIFIED = 1e4  # the filter of the eigenvalue one, at most: more would drown others in rounding
 _ROUNDS = 12  # of filters on a graph, at most
-_SETTLED = 0.02  # change of 1 - mu in a round, as a part of it
+_SETTLED = 0.005  # error of 1 - mu, as a part of it
 
 
 @dataclass(frozen=True)
@@ -241,12 +244,15 @@ def slow_pairs(walk: Walk, root: Array, constant: Array, block: int) -> tuple[Ar
     random = np.random.default_rng(0).standard_normal((n, missing))
     vectors = np.hstack([groups @ vectors, random])
     for _ in range(_ROUNDS):
-        before = values[:half]
         basis = np.linalg.qr(_filtered(multiply, vectors, values[-1]))[0]
-        values, turned = eigh(basis.T @ multiply(basis))
-        values, vectors = values[::-1], basis @ turned[:, ::-1]
-        change = np.abs(values[:half] - before)
-        if (change <= _SETTLED * np.maximum(1 - values[:half], 1 / _LARGEST_TIME)).all():
+        products = multiply(basis)
+        values, turned = eigh(basis.T @ products)
+        values, turned = values[::-1], turned[:, ::-1]
+        vectors = basis @ turned
+        # how much an eigenvalue may be larger: the squared residual over the distance from the rest
+        residuals = (products @ turned[:, :half] - values[:half] * vectors[:, :half]) ** 2
+        errors = np.maximum(1 - values[:half], 1 / _LARGEST_TIME) * (values[:half] - values[-1])
+        if (residuals.sum(axis=0) <= _SETTLED * errors).all():
             break
     return values, vectors
 
@@ -264,14 +270,18 @@ def _merging(graph: csr_matrix, root: Array) -> csr_matrix:
 
 def _filtered(multiply: Callable[[Array], Array], v: Array, low: float) -> Array:
     """Vectors times the Chebyshev polynomial of a matrix that is at most one from zero to `low`,
-    an eigenvalue."""
-    before, now = v, multiply(v)
+    an eigenvalue, or less."""
+    before, now, low = v, multiply(v), min(low, _LARGEST_LOW)
     if low <= 0:
         return now
-    degree = min(_DEGREE, int(math.acosh(_AMPLIFIED) / math.acosh(max(2 / low - 1, 1 + 1e-12))))
+    degree = min(_DEGREE, int(math.acosh(_AMPLIFIED) / math.acosh(2 / low - 1)))
     now = (2 / low) * now - v
     for _ in range(degree - 1):
-        before, now = now, 2 * ((2 / low) * multiply(now) - now) - before
+        after = multiply(now)
+        after *= 4 / low
+        after -= 2 * now
+        after -= before
+        before, now = now, after
     return now
 
 
@@ -280,11 +290,8 @@ def _filtered(multiply: Callable[[Array], Array], v: Array, low: float) -> Array
 
 @dataclass(frozen=True)
 class Diffusion:
-    """A diffusion over landmarks, and its slow functions.
-
-    Landmarks that dangle, and those of components that do not count, are left out: rows near them
-    count with the nearest of the others.
-    """
+    """A diffusion over landmarks, and its slow functions. Landmarks that dangle, and those of
+    components that do not count, are left out: the nearest of the others stand for them."""
 
     neighbourhoods: Neighbourhoods
     spectrum: Spectrum
@@ -335,10 +342,9 @@ def diffusion(
     if enough is not None and few:
         labels, wanted = _nearest_joined(graph, enough), Wanted(enough - 1)
     wanted = Wanted(0) if only_shown and not parts.show_clusters(k) else wanted
-    walk = _walk(graph.weights, graph.degrees, graph.mass, n_threads)
     spectrum, functions = shared(
         (count, wanted, few),
-        lambda: decompose(walk, graph.degrees, labels, wanted, graph.n_sampled),
+        lambda: decompose(_walk(graph, n_threads), graph.degrees, labels, wanted, graph.n_sampled),
     )
     mu = 1 - spectrum.gaps
     extension = functions / np.sqrt(np.where(mu > 0, mu, np.inf))
@@ -367,7 +373,7 @@ def _graph(
     n_threads: int,
     shared: Shared,
 ) -> Graph:
-    mass = node = None
+    mass = node = of_nodes = None
     rows = shared("distinct", lambda: distinct_where_few(X, weight, numbers, random))
     if rows is None:
         found, some, p, nearest = centroid_landmarks(
@@ -380,11 +386,11 @@ def _graph(
         found, graph = mutual_neighbours(some, mass, count, n_threads, shared)
         p, nearest, degrees = mass, np.arange(len(some)), _column_sums(graph, mass)
         held, n_sampled = _column_sums(graph, mass, 2), int((node >= 0).sum())
-        n_rows = n_sampled
+        n_rows, of_nodes = n_sampled, np.bincount(node[node >= 0], minlength=len(some))
     valley = valley_of_rows(some, p, nearest, n_threads)
     # Of sparse rows whose distances are rounded to zero, some may be nobody's neighbours.
     share = (degrees if mass is None else np.where(degrees > 0, mass, 0)) / degrees.sum()
-    parts = divided(graph, share, held, degrees, k, n_rows, valley, some.shape[1])
+    parts = divided(graph, share, held, degrees, k, n_rows, valley, some.shape[1], of_nodes)
     if not parts.kept.all():
         found, graph, degrees, mass, node = _without(parts.kept, found, graph, mass, node)
     return Graph(found, graph, degrees, mass, node, parts, n_sampled)
@@ -421,11 +427,11 @@ def _scaled(graph: csr_matrix, rows: Array, columns: Array | None = None) -> csr
     return csr_matrix((data, graph.indices, graph.indptr), shape=graph.shape)
 
 
-def _walk(graph: csr_matrix, degrees: Array, mass: Array | None, n_threads: int) -> Walk:
+def _walk(graph: Graph, n_threads: int) -> Walk:
     """The symmetric matrix of the walk over landmarks: from the sums of p z z' over all rows, or,
     with the weights p of landmarks that are all rows, from their z."""
-    scale = 1 / np.sqrt(degrees)
-    if mass is None:
-        return Walk(_scaled(graph, scale, scale), n_threads=n_threads)
-    there = _scaled(graph, np.sqrt(mass), scale)
+    scale = 1 / np.sqrt(graph.degrees)
+    if graph.mass is None:
+        return Walk(_scaled(graph.weights, scale, scale), n_threads=n_threads)
+    there = _scaled(graph.weights, np.sqrt(graph.mass), scale)
     return Walk(there, there.T.tocsr(), n_threads)

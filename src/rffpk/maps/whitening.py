@@ -17,7 +17,7 @@ from rffpk._utils.tiles import by_blocks
 from rffpk.maps.neighbours import drawn_rows
 
 # bench/results/trials.md has the alternatives to these.
-_PER_CLUSTER = 2  # components for each cluster, at most
+PER_CLUSTER = 2  # components for each cluster, at most
 _UNIT_COMPONENTS = 8  # From so many components on, rows are scaled to length one.
 
 # Components whose standard deviation is below this part of the largest are rounding errors.
@@ -29,8 +29,7 @@ _NUMBERS = 1 << 24  # ... and that these have, where they are not sparse: 128 MB
 
 @dataclass(frozen=True)
 class Whitening:
-    """Rows as their leading principal components, each divided by a power of its standard
-    deviation."""
+    """Rows as leading principal components over a power of their standard deviations."""
 
     mean: Array  # (d,)
     matrix: Array  # (d, m)
@@ -95,12 +94,12 @@ def fit_components(
     O(n d min(n, d)) time for n rows, at most 20 000; O(n_entries k) for many sparse columns.
     """
     sparse = isinstance(X, SparseRows)
-    most = _ROWS if sparse else max(2 * _PER_CLUSTER * k, min(_ROWS, _NUMBERS // X.shape[1]))
+    most = _ROWS if sparse else max(2 * PER_CLUSTER * k, min(_ROWS, _NUMBERS // X.shape[1]))
     index, p = drawn_rows(X, weight, most, random)
     x = X[index] if scales is None else scaled_columns(X[index], scales)
     share = np.full(len(x), 1 / len(x)) if p is None else p / p.sum()
     mean = np.asarray(share @ (x.matrix if isinstance(x, SparseRows) else x), dtype=np.float64)
-    deviations, vectors = _components(x, mean, np.sqrt(share)[:, None], _PER_CLUSTER * k)
+    deviations, vectors = _components(x, mean, np.sqrt(share)[:, None], PER_CLUSTER * k)
     largest = deviations[0]
     if not rows_differ(x[share > 0]):
         return Components(mean, np.ones(1), np.zeros((X.shape[1], 1)))
