@@ -18,7 +18,7 @@ pytestmark = [
 def run(tool, *options, root=ROOT):
     return subprocess.run(
         [sys.executable, root / "tools" / tool, *options],
-        capture_output=True, text=True, timeout=60,
+        capture_output=True, text=True, timeout=300,
     )  # fmt: skip
 
 

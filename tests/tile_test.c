@@ -712,6 +712,12 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+static int by_real_size(const void *a, const void *b)
+{
+    const real x = *(const real *)a, y = *(const real *)b;
+    return (x > y) - (x < y);
+}
+
 /* Rows that look for their nearest points in two of three cells, whose last blocks are not full. */
 static void check_cells_of(size_t d)
 {
@@ -761,13 +767,11 @@ static void check_cells_of(size_t d)
     for (size_t begin = 0; begin < ROWS; begin += RFFPK_CELL_ROWS)
         core->cells(&given, begin, begin + RFFPK_CELL_ROWS < ROWS ? begin + RFFPK_CELL_ROWS : ROWS,
                     workspace);
-    for (size_t i = 0; i < ROWS * NEAREST; i++) {
-        far[i] = 0;
-        for (size_t f = 0; f < d; f++) {
-            const real off = rows[i / NEAREST * d + f] - at[(size_t)found[i] * d + f];
-            far[i] += off * off;
-        }
-    }
+    const rffpk_pairs pairs = {rows, at, found, d, NEAREST, far};
+    core->pairs(&pairs, 0, CUT);
+    core->pairs(&pairs, CUT, ROWS);
+    for (size_t row = 0; row < ROWS; row++) /* the nearest is the first already */
+        qsort(far + row * NEAREST + 1, NEAREST - 1, sizeof *far, by_real_size);
     compare("nearest in cells", far, expected, ROWS * NEAREST, 100 * eps);
     free(rows);
     free(at);
@@ -775,6 +779,36 @@ static void check_cells_of(size_t d)
     free(blocks);
     free(squares);
     free(workspace);
+}
+
+/* A sparse matrix of i % 20 entries in line i. */
+static void check_csr_of(size_t q)
+{
+    enum { COLUMNS = 30, ENTRIES = ROWS * 20 };
+    static int32_t columns[ENTRIES];
+    static int64_t ends[ROWS + 1];
+    real *values = room(ENTRIES * sizeof(real)), *v = room(COLUMNS * q * sizeof(real));
+    real *out = room(ROWS * q * sizeof(real));
+    double *expected = calloc(ROWS * q, sizeof *expected);
+    for (size_t i = 0; i < COLUMNS * q; i++)
+        v[i] = draw(-1, 1);
+    for (size_t i = 0; i < ROWS; i++) {
+        ends[i + 1] = ends[i] + (int64_t)(i % 20);
+        for (int64_t e = ends[i]; e < ends[i + 1]; e++) {
+            columns[e] = (int32_t)((i + 7 * (size_t)(e - ends[i])) % COLUMNS);
+            values[e] = draw(-1, 1);
+            for (size_t f = 0; f < q; f++)
+                expected[i * q + f] += (double)values[e] * v[(size_t)columns[e] * q + f];
+        }
+    }
+    const rffpk_csr given = {values, columns, ends, v, out, q};
+    core->csr(&given, 0, CUT);
+    core->csr(&given, CUT, ROWS);
+    compare("sparse product", out, expected, ROWS * q, 100 * eps);
+    free(values);
+    free(v);
+    free(out);
+    free(expected);
 }
 
 /* In quarter turns. The oracle's phase is off by up to 1 eps and its sine by half of one. */
@@ -806,8 +840,10 @@ int main(void)
     }
     check_far_rows();
     check_skinny();
-    for (size_t d = 1; d < 60; d += 16)
+    for (size_t d = 1; d < 60; d += 16) {
         check_cells_of(d);
+        check_csr_of(d);
+    }
     check_sincos();
     printf("%s: %d checks, %d failed\n", failures ? "failed" : "ok", checks, failures);
     return failures != 0;

@@ -55,7 +55,7 @@ class KernelRun:
             alpha, last, steps = self.alpha, self._step(stage), steps + 1
             change = float(np.abs(self.alpha - alpha).max())
             settled = change <= (stage.tol if last.shift else _EXACT)
-            over = stage.is_over(steps, last.shift if settled else math.inf)
+            over = steps >= stage.most or (settled and last.shift <= stage.tol)
         return StageEnd(last, steps)
 
     def _step(self, stage: Stage) -> Step:

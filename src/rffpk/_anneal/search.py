@@ -112,10 +112,6 @@ class Stage(NamedTuple):
     second: bool = False  # whether the second nearest centroids are needed after it
     bounded: bool = False  # whether bounds may decide the labels of rows
 
-    def is_over(self, steps: int, shift: float) -> bool:
-        """Whether the last of so many steps, in which the centroids moved by `shift`, ends it."""
-        return steps >= self.most or shift <= self.tol
-
 
 class StageEnd(NamedTuple):
     """The end of a stage."""
