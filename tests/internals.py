@@ -6,10 +6,13 @@ limits that tests set are named in conftest.py.
 """
 
 # How warnings judge memberships and which rows they look at: no fit reaches the thresholds at will.
+# States of starts in which each swap can be tried, and its estimates compared.
+from rffpk._anneal import swaps
 from rffpk._anneal.convergence_warnings import Ending, rows_of_clusters
 
 # What components leave out is bounded, and no attribute has them.
 from rffpk._anneal.decompositions import compressed
+from rffpk._anneal.feature_steps import FeatureRun
 
 # What is kept between hard passes, whose states a machine visits in any order.
 from rffpk._anneal.hard_passes import Assignment, Need, add, remove, settling_pass, step
@@ -69,6 +72,7 @@ __all__ = [
     "Assignment",
     "Choice",
     "Ending",
+    "FeatureRun",
     "FitContext",
     "Fourier",
     "KernelRows",
@@ -123,5 +127,6 @@ __all__ = [
     "step",
     "streams",
     "svd",
+    "swaps",
     "ward",
 ]

@@ -1,9 +1,14 @@
-"""Swaps of centroids, as the history and the result of a fit tell."""
+"""Swaps of centroids, as the history and the result of a fit tell; what is estimated is what trying
+every swap gives."""
 
 import itertools
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from internals import FeatureRun, FitContext, PowerMean, make_rows, shifted_features, swaps
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.spatial.distance import cdist
 from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
 
@@ -101,3 +106,109 @@ def test_batches_lower_the_objective_until_the_smallest_fail(views):
     distinct = [record["distinct"] for record in swap_passes(swapped)]
     runs = [number > 120 for number, _ in itertools.groupby(distinct, lambda n: n > 120)]
     assert max(distinct) > 150 and len(runs) >= 8 and 120 in distinct
+
+
+# ---- what one swap and one batch estimate -------------------------------------------------------
+
+
+def run_of(xs, k, weight=None, seed=0):
+    """A run over rows whose centroids are some of them."""
+    random = np.random.RandomState(seed)
+    rows = make_rows(xs, [None] * len(xs), weight, 1)
+    theta = shifted_features(rows)[random.choice(len(xs[0]), k, replace=False)].astype(np.float64)
+    return FeatureRun(rows, theta, 1.0, PowerMean(), FitContext(random))
+
+
+def data(seed=0):
+    """Rows, and weights that differ from place to place."""
+    X = np.random.default_rng(seed).standard_normal((300, 3))
+    return X, np.exp(2 * X[:, 0])
+
+
+def hard_cost(X, weight, centers):
+    return float(weight @ cdist(X, centers, "sqeuclidean").min(axis=1))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_nearest_other_centroid_is_that_of_the_combined_distance(dtype):
+    X = data()[0].astype(dtype)
+    run = run_of([X, X[:, :1] * 9], 6)
+    found = swaps._nearest_others(run.rows, run.theta)
+    scaled = run.theta * np.sqrt([0.5] * 4)
+    apart = cdist(scaled, scaled)
+    np.fill_diagonal(apart, np.inf)
+    assert_array_equal(found, apart.argmin(axis=1))
+    assert len(set(found)) > 1
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("seed", range(5))
+def test_a_swap_removes_the_centroid_whose_loss_is_least(weighted, seed):
+    """The moved centroid is the one whose place costs least with the candidate among the others."""
+    X, weight = data(seed)
+    weight = weight if weighted else np.ones(300)
+    run = run_of([X], 6, weight if weighted else None, seed)
+    before = run.theta.copy()
+    assert swaps._swap(run, swaps._nearest(run))
+    [moved] = np.flatnonzero((run.theta != before).any(axis=1))
+    shifted, costs = X - np.average(X, axis=0, weights=weight), []
+    for j in range(6):
+        tried = before.copy()
+        tried[j] = run.theta[moved]
+        costs.append(hard_cost(shifted, weight, tried))
+    assert moved == np.argmin(costs)
+
+
+def test_of_the_drawn_rows_the_best_becomes_a_centroid():
+    X, weight = data()
+    run = run_of([X], 6, weight)
+    before, nearest = run.theta, swaps._nearest(run)
+    run.context = FitContext(SimpleNamespace(choice=lambda n, count, p: np.arange(20)))
+    assert swaps._swap(run, nearest)
+    shifted = X - np.average(X, axis=0, weights=weight)
+    costs = [hard_cost(shifted, weight, np.vstack([before, row])) for row in shifted[:20]]
+    [moved] = np.flatnonzero((run.theta != before).any(axis=1))
+    assert np.argmin(costs) > 0
+    assert_allclose(run.theta[moved], shifted[np.argmin(costs)], rtol=1e-6)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_centroids_are_removed_where_their_rows_have_another_one_near(weighted, count):
+    """Two centroids in each of three clusters: one of two is removed, never both, and first where
+    the rows weigh least."""
+    random = np.random.default_rng(1)
+    X = np.repeat([0.0, 100.0, 200.0], 100)[:, None] + random.standard_normal((300, 1))
+    weight = np.repeat([1.0, 50.0, 5.0], 100) if weighted else None
+    run = run_of([X], 2, weight)
+    mean = np.average(X, axis=0, weights=weight)
+    gaps = [2.0, 1.0, 3.0]  # light rows raise the cost least, else a small gap does
+    run.theta = np.array([[100.0 * i + side * gaps[i] / 2] for i in range(3) for side in (-1, 1)])
+    run.theta -= mean
+    kept = swaps._without_cheapest(run, count) + mean
+    assert len(kept) == 6 - count
+    order = [0, 2, 1] if weighted else [1, 0, 2]
+    left = [int(((kept > at - 50) & (kept < at + 50)).sum()) for at in (0, 100, 200)]
+    assert left == [1 if i in order[:count] else 2 for i in range(3)]
+
+
+def test_more_centroids_are_removed_than_have_a_neighbour_that_stays():
+    X = np.repeat([0.0, 1.0, 100.0, 101.0], 5)[:, None]
+    run = run_of([X], 4)
+    run.theta = np.unique(shifted_features(run.rows), axis=0).astype(np.float64)
+    assert [len(swaps._without_cheapest(run, count)) for count in (1, 2, 3)] == [3, 2, 1]
+
+
+def test_batches_are_halved_after_a_failure_until_the_smallest_have_failed(monkeypatch):
+    run, tried = run_of([data()[0]], 40), []
+    costs = iter([8.0, 9.0, 9.0, 9.0, 7.0, 7.0, 7.0 * (1 - 1e-6), 1.0])
+
+    def swap(self, count, cost):
+        tried.append((count, cost))
+        return next(costs)
+
+    monkeypatch.setattr(swaps._Batches, "cost", lambda self: 10.0)
+    monkeypatch.setattr(swaps._Batches, "swap", swap)
+    swaps._improve_in_batches(run, 15)
+    costs = [10.0, 8.0, 8.0, 8.0, 8.0, 7.0, 7.0]
+    assert tried == [*zip([13, 13, 6, 3, 2, 2, 2], costs)]
