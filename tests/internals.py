@@ -1,8 +1,9 @@
 """The inner functions and records that tests use, beside public names, the core and the twin.
 
-No other test imports a private module, so that this page is the list of contracts inside the
-package: what is not named here may change without a change of tests. Each name has a reason; the
-limits that tests set are named in conftest.py.
+No other test imports from `rffpk._anneal`, `rffpk._rows` or `rffpk._utils`, but for code that runs
+in a process of its own, so that this page is the list of contracts inside them: what is not named
+here may change without a change of tests. Modules of `rffpk.maps` and `rffpk.fusion` are imported
+by the tests of these. Each name has a reason; the limits that tests set are named in conftest.py.
 """
 
 # How warnings judge memberships and which rows they look at: no fit reaches the thresholds at will.
@@ -14,11 +15,34 @@ from rffpk._anneal.convergence_warnings import Ending, rows_of_clusters
 from rffpk._anneal.decompositions import compressed
 from rffpk._anneal.feature_steps import FeatureRun
 
-# What is kept between hard passes, whose states a machine visits in any order.
-from rffpk._anneal.hard_passes import Assignment, Need, add, remove, settling_pass, step
+# What is kept between hard passes, whose states a machine visits in any order; which of the things
+# that make them faster are used, and directions, which change no label.
+from rffpk._anneal.hard_passes import (
+    Assignment,
+    Need,
+    add,
+    bounded_pass,
+    coordinates,
+    find_directions,
+    hard_plan,
+    remove,
+    settling_pass,
+    step,
+)
 from rffpk._anneal.kernel_rows import KernelRows, kernel_coordinates
 from rffpk._anneal.objective import PowerMean
-from rffpk._anneal.search import FitContext
+
+# The stages that follow from given ends of those before, which rows give as they please.
+from rffpk._anneal.search import (
+    FitContext,
+    Schedule,
+    Stage,
+    StageEnd,
+    Start,
+    different_starts,
+    from_merged_centroids,
+    stages_of,
+)
 
 # The distributions of initial centroids, which passes move before anything is published.
 from rffpk._anneal.seeding import k_means_plus_plus, merged_centroids, seed_centroids
@@ -40,6 +64,9 @@ from rffpk._rows.passes import make_rows, one_pass, shifted_features
 from rffpk._rows.sample import Sampling, column_moments, sample_arrays
 from rffpk._rows.store import Storage
 from rffpk._rows.streams import make_stream
+
+# What a pass over the rows tells a start.
+from rffpk._rows.sums import Step
 
 # The limits of threads and memory of the process, which fits only follow.
 from rffpk._utils import config, interrupts, linalg, messages
@@ -81,6 +108,11 @@ __all__ = [
     "Need",
     "PowerMean",
     "Sampling",
+    "Schedule",
+    "Stage",
+    "StageEnd",
+    "Start",
+    "Step",
     "Storage",
     "Structure",
     "TableError",
@@ -88,15 +120,21 @@ __all__ = [
     "add",
     "basis_of",
     "besides_numbers",
+    "bounded_pass",
     "column_moments",
     "compressed",
     "config",
+    "coordinates",
     "dask_workers",
+    "different_starts",
     "distinct_rows",
     "eigengap_scores",
     "eigh",
+    "find_directions",
     "fixed_signs",
+    "from_merged_centroids",
     "groups",
+    "hard_plan",
     "height_scores",
     "interruptible",
     "interrupts",
@@ -124,6 +162,7 @@ __all__ = [
     "settling_pass",
     "shifted_features",
     "sparse_rows",
+    "stages_of",
     "step",
     "streams",
     "svd",

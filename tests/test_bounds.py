@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from internals import Fourier, make_rows, one_pass, settling_pass, shifted_features
+from internals import Fourier, hard_plan, make_rows, one_pass, settling_pass, shifted_features
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
@@ -151,6 +151,32 @@ def test_bounds_and_near_centroids_are_not_used_where_they_do_not_hold(limits, k
             models.append(clone(model).fit(views))
     assert_array_equal(models[0].cluster_centers_, models[1].cluster_centers_)
     assert_array_equal(models[0].labels_, models[1].labels_)
+
+
+def test_bounds_are_for_many_rows_whose_passes_are_long():
+    rows = make_rows([np.random.default_rng(0).standard_normal((10**5, 50))], [None], None, 1)
+    assert hard_plan(rows, 99).bounded
+    assert not hard_plan(rows, 10).bounded and not hard_plan(rows, 1).bounded
+    assert not hard_plan(rows.take(np.arange(1000)), 99).bounded
+
+
+def test_near_centroids_are_for_many_centroids_and_long_passes():
+    rows = make_rows([np.zeros((30_000, 50), np.float32)], [None], None, 1)
+    assert hard_plan(rows, 200).near and not hard_plan(rows, 99).near
+    assert not hard_plan(rows.take(np.arange(20_000)), 200).near
+    assert not hard_plan(replace(rows, xs=2 * rows.xs, maps=2 * rows.maps), 200).near
+    assert not hard_plan(replace(rows, maps=[Fourier(np.eye(50))]), 200).near
+
+
+def test_each_of_typicality_learned_weights_and_missing_views_excludes_both():
+    rows = make_rows([np.zeros((30_000, 50), np.float32)], [None], None, 1)
+    assert hard_plan(rows, 200).near and hard_plan(rows, 200).bounded
+    for each, learns_weights in (
+        (replace(rows, eta=np.ones(1), m=2.0), False),
+        (replace(rows, present=np.ones(len(rows.xs[0]), np.uint8)), False),
+        (rows, True),
+    ):
+        assert not any(hard_plan(each, 200, learns_weights))
 
 
 @pytest.mark.parametrize("weights", [None, (0.1, 1.0, 1e-12)])

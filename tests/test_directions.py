@@ -2,8 +2,11 @@
 
 import math
 
+import internals
 import numpy as np
 import pytest
+from internals import bounded_pass, coordinates, find_directions
+from numpy.testing import assert_allclose
 from passes import UNIT, make_rows, one_pass
 
 from rffpk import Annealing, PowerKMeans, _core, _reference
@@ -51,17 +54,48 @@ def rows_and_centers(name, dtype, unit=False, weighted=False):
     return rows, np.ascontiguousarray(centers, dtype)
 
 
-def leading(theta, q, s=-np.inf):
-    """Directions in which centroids are far apart, the coordinates there with the lengths of what
-    is left, at least, and the ratio of distances beyond which a power mean has no part."""
-    at, eps = theta.astype(float), float(np.finfo(theta.dtype).eps)
-    basis = np.linalg.svd(at, full_matrices=False)[2][:q].astype(theta.dtype)
-    along, squares = at @ basis.T.astype(float), (at**2).sum(axis=1)
-    error = 8 * (q**0.5 + 2) * eps * squares
-    rest = np.sqrt(np.maximum(squares - (along**2).sum(axis=1), 0) + error)
-    ratio = 1.0 if np.isinf(s) else (-s * eps / len(theta)) ** (1 / s)
-    coordinates = np.column_stack([along, rest]).astype(theta.dtype)
-    return np.ascontiguousarray(basis), coordinates, ratio
+def leading(theta, q):
+    """Directions in which centroids are far apart."""
+    basis = np.linalg.svd(theta.astype(float), full_matrices=False)[2][:q]
+    return np.ascontiguousarray(basis, theta.dtype)
+
+
+def described(theta, q):
+    """Such directions, the coordinates there, and the ratio of distances beyond which a centroid is
+    not the nearest one."""
+    directions = leading(theta, q)
+    return directions, coordinates(theta, directions), 1.0
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_what_is_left_of_centroids_is_not_shorter_than_it_is(dtype):
+    """Not by rounding, either, where nothing is left."""
+    theta = around(1, 40, 50, 0.3, dtype)[1].astype(dtype)
+    for q in (8, 40):
+        directions = leading(theta, q)
+        found = coordinates(theta, directions).astype(float)
+        assert found.shape == (50, q + 1)
+        along, basis = found[:, :-1], directions.astype(float)
+        assert_allclose(along, theta.astype(float) @ basis.T, atol=20 * np.finfo(dtype).eps)
+        left = np.linalg.norm(theta - along @ basis, axis=1)
+        assert (found[:, -1] >= left).all()
+        assert_allclose(found[:, -1], left, atol=30 * np.finfo(dtype).eps ** 0.5)
+
+
+def test_directions_are_found_where_they_pay(limits):
+    X, theta = around(5000, 128, 200, 0.05, np.float32)
+    rows = internals.make_rows([X], [None], None, 1)
+    assert find_directions(rows, theta) is None  # the pass takes no time
+    limits(directions_work=1)
+    found = find_directions(rows, theta)
+    assert found.dtype == np.float32
+    assert_allclose(found @ found.T, np.eye(len(found)), atol=1e-5)
+    random = np.random.default_rng(0)
+    even = random.standard_normal((5000, 128)).astype(np.float32)
+    alike = random.standard_normal((200, 128)) / 10
+    even = internals.make_rows([even], [None], None, 1)
+    assert find_directions(even, alike) is None  # no few directions tell them apart
+    assert find_directions(internals.make_rows([X, X], [None] * 2, None, 1), theta) is None
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -72,7 +106,7 @@ def test_labels_and_sums_are_those_of_all_distances(isa, dtype, name, unit, q):
     rows, theta = rows_and_centers(name, dtype, unit, weighted=unit)
     (sums, found), (all_sums, expected) = (
         one_pass(rows, theta, -np.inf, want=("labels", "nearest"), directions=each)
-        for each in (leading(theta, q), None)
+        for each in (described(theta, q), None)
     )
     np.testing.assert_array_equal(found["labels"], expected["labels"])
     np.testing.assert_array_equal(sums.N, all_sums.N)
@@ -80,7 +114,7 @@ def test_labels_and_sums_are_those_of_all_distances(isa, dtype, name, unit, q):
     squares = float((rows.xs[0].astype(float) ** 2).sum(axis=1).max()) if not unit else 4.0
     squares += float((theta**2).sum(axis=1).max()) + float((rows.shift.astype(float) ** 2).sum())
     within = float(40 * theta.shape[1] * np.finfo(dtype).eps * squares)
-    np.testing.assert_allclose(found["nearest"], expected["nearest"], atol=within)
+    assert_allclose(found["nearest"], expected["nearest"], atol=within)
     assert sums.hard == pytest.approx(all_sums.hard, abs=within * rows.total_weight)
 
 
@@ -88,21 +122,21 @@ def test_distances_of_tight_groups_have_digits(isa):
     X, theta = tight(500, 40, 60, np.float32)
     rows = make_rows([X], [None], None, 1, [np.zeros(40, np.float32)])
     theta = theta.astype(np.float32)
-    some = leading(theta, 8)
+    some = described(theta, 8)
     found = one_pass(rows, theta, -np.inf, want=("labels", "nearest"), directions=some)[1]
     apart = ((X[:, None].astype(float) - theta) ** 2).sum(axis=2)
-    np.testing.assert_allclose(found["nearest"], apart.min(axis=1), rtol=2**-7)
+    assert_allclose(found["nearest"], apart.min(axis=1), rtol=2**-7)
     picked = apart[np.arange(500), found["labels"]]
-    np.testing.assert_allclose(picked, apart.min(axis=1), rtol=2**-7)
+    assert_allclose(picked, apart.min(axis=1), rtol=2**-7)
 
 
 @pytest.mark.parametrize("s", [-3.0, -40.0, -1000.0])
 @pytest.mark.parametrize("name", ["apart", "overlap", "ties"])
 def test_power_means_leave_out_what_rounding_does(isa, name, s):
-    rows, theta = rows_and_centers(name, np.float64)
+    X, theta = GIVEN[name](np.float64)
+    rows = internals.make_rows([X], [None], None, 1)
     soft, expected = (
-        one_pass(rows, theta, s, both=True, directions=each)[0].soft
-        for each in (leading(theta, 8, s), None)
+        bounded_pass(each, rows, theta, s, hard=True)[0].soft for each in (leading(theta, 8), None)
     )
     assert soft == pytest.approx(expected, rel=1e-12)
 
@@ -110,7 +144,7 @@ def test_power_means_leave_out_what_rounding_does(isa, name, s):
 def test_bits_do_not_depend_on_threads():
     X, theta = around(5000, 64, 100, 0.2, np.float32)
     rows = [make_rows([X], [None], None, threads) for threads in (1, 3)]
-    some = leading(theta.astype(np.float32), 8)
+    some = described(theta.astype(np.float32), 8)
     one, other = (
         one_pass(each, theta, -np.inf, want=("nearest",), directions=some) for each in rows
     )
@@ -122,7 +156,7 @@ def test_bits_do_not_depend_on_threads():
 def test_a_pass_refuses_directions_that_it_cannot_use(rule):
     X, theta = around(100, 40, 40, 0.2, np.float32)
     theta = theta.astype(np.float32)
-    given = leading(theta, 4)
+    given = described(theta, 4)
     k = 40 if rule == _core.POWER else 8
     with pytest.raises(ValueError, match="directions must be None but for"):
         _core.fused_pass(
@@ -139,9 +173,9 @@ def test_a_pass_refuses_directions_that_it_cannot_use(rule):
 def test_the_twin_has_the_parameter():
     X, theta = around(100, 40, 40, 0.2, np.float64)
     given = [X], [None], [X.mean(axis=0)], theta, np.ones(1), None, _core.HARD, -math.inf, 1
-    named = {"directions": leading(theta, 4)}
+    named = {"directions": described(theta, 4)}
     ours, twin = _core.fused_pass(*given, **named), _reference.fused_pass(*given, **named)
-    np.testing.assert_allclose(ours[0], twin[0], atol=1e-10)
+    assert_allclose(ours[0], twin[0], atol=1e-10)
 
 
 @pytest.mark.parametrize("parameters", [{}, {"annealing": Annealing(swaps=0), "sample": 3000}])

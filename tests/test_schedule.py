@@ -6,6 +6,15 @@ import math
 
 import numpy as np
 import pytest
+from internals import (
+    Schedule,
+    StageEnd,
+    Start,
+    Step,
+    different_starts,
+    from_merged_centroids,
+    stages_of,
+)
 from numpy.testing import assert_allclose, assert_array_equal
 from oracles import critical_exponent
 from scipy.spatial.distance import cdist
@@ -216,3 +225,96 @@ def test_the_first_of_the_cheapest_starts_is_kept_with_an_exponent():
     assert "k-means++" in kinds and len(kinds) > 1
     equal = fit(np.repeat(np.eye(4), 5, axis=0), 4, 5)  # all starts cost nothing
     assert_array_equal([each["outcome"] == "kept" for each in starts(equal)], np.arange(5) == 0)
+
+
+# ---- stages without any rows: which follow from given ends of those before ----------------------
+
+ADAPTIVE = Schedule(start=-1.0, end=-math.inf, max_iter=1000, tol=1e-4)
+SOFT = Step(0.5, 1.0, 1.0, 0.0, 0.0, 2, False, 0.0)
+
+
+def run(start, ends, best=math.inf, dtype=np.float64):
+    """The stages of a start, and its result, where the stages end in turn as `ends` says: each end
+    is a result and a number of steps. None if the start goes on after the last."""
+    if isinstance(start, Schedule):
+        start = Start("given", start)
+    generator, taken = stages_of(start, lambda: best, dtype), []
+    try:
+        taken.append(next(generator))
+        for last, steps in ends:
+            taken.append(generator.send(StageEnd(last, steps)))
+    except StopIteration as stop:
+        return taken, stop.value
+    return taken, None
+
+
+def test_merged_centroids_are_disturbed_before_the_next_stage():
+    merged = SOFT._replace(merged=True)
+    stages, _ = run(ADAPTIVE, [(SOFT, 3), (merged, 3), (SOFT, 3)])
+    assert [stage.noise for stage in stages[:2] + stages[3:]] == [0] * 3
+    assert 0 < stages[2].noise < 1e-3
+
+
+@pytest.mark.parametrize("dtype, most", [(np.float32, 2**16), (np.float64, 2**45)])
+def test_annealing_ends_in_the_hard_rule(dtype, most):
+    """At last where the power mean has lost its digits."""
+    stages, end = run(ADAPTIVE, [(SOFT, 2)] * 200, dtype=dtype)
+    assert end.converged and -most <= end.s < -most / 1.6
+    assert stages[-1][:2] == ("hard", -math.inf) and stages[-2].s == end.s
+    assert stages[-1].tol == 1e-4 and stages[-1].most == 1000 - 2 * (len(stages) - 1)
+    assert {stage.name for stage in stages[:-1]} == {"anneal"}
+
+
+@pytest.mark.parametrize("ratio, over", [(0.9989, False), (0.9991, True)])
+@pytest.mark.parametrize("end", [-math.inf, -50.0])
+def test_the_power_mean_is_nearly_the_minimum_at_a_thousandth(ratio, over, end):
+    nearly = SOFT._replace(soft=3 * ratio, hard=3.0)
+    stages, _ = run(Schedule(-1.0, end, 1000, 1e-4), [(SOFT, 3), (nearly, 3)])
+    assert (stages[-1].name == "hard") == (over and end == -math.inf)
+
+
+def test_the_papers_protocol_ends_by_the_objective():
+    schedule = Schedule(-1.0, -math.inf, 100, 0.1, 2.0, passes=2, until="objective", noise=0.02)
+    objectives = [10.0, 8.0, 7.0, 6.37, 5.9]  # less by 20, 13, 9.9 %
+    stages, end = run(schedule, [(SOFT._replace(objective=f), 1) for f in objectives])
+    assert [stage.s for stage in stages] == [-1, -1, -2, -2]
+    assert [stage.noise for stage in stages] == [0.02, 0, 0.02, 0]
+    assert all(stage.name == "anneal" and stage.most == 1 for stage in stages)
+    assert end.s == -2 and end.converged
+
+
+def test_a_rising_objective_ends_the_papers_protocol_only_within_the_tolerance():
+    schedule = Schedule(-1.0, -math.inf, 100, 0.1, 2.0, passes=9, until="objective")
+    stages, end = run(schedule, [(SOFT._replace(objective=f), 1) for f in (1.0, 2.0, 2.1)])
+    assert len(stages) == 3 and end.converged
+
+
+def test_a_start_is_hopeless_when_nearly_hard_and_clearly_above_the_best():
+    given = itertools.product(
+        [-math.inf, -50.0],
+        [0.95, 0.995],  # over the cost of nearest centroids
+        [(1.0, 0.01), (1.0, 0.1), (1.01, 0.0), (1.1, 0.0)],
+    )
+    for end, soft, (cost, penalty) in given:
+        moved = Step(soft * cost, cost, cost + penalty, penalty, 0.0, 2, False, 0.0)
+        schedule = Schedule(-1.0, end, 1000, 1e-4)
+        taken, found = run(schedule, [(moved, 3)] * 3, best=1.0)
+        if soft > 0.99 and cost + penalty > 1.02 and math.isinf(end):
+            assert found.dropped and not found.converged and len(taken) == 1
+        else:
+            assert found is None and {stage.name for stage in taken} == {"anneal"}
+        assert run(schedule, [(moved, 3)] * 3)[1] is None  # no other start has ended
+
+
+@pytest.mark.parametrize("tol", [1e-4, 0.5])
+@pytest.mark.parametrize("end", [-math.inf, -6.0])
+def test_only_k_means_that_batches_follow_ends_before_it_converges(tol, end):
+    """A merged start alone that ends at an exponent converges to all the nearest centroids."""
+    starts = different_starts(Schedule(-1.0, end, 30, tol), -3.0, 3)
+    [start] = from_merged_centroids(starts, True)
+    stages, _ = run(start, [(SOFT, 3), (SOFT, 2)])
+    assert [(each.name, each.s) for each in stages] == [("hard", -math.inf), ("settle", -6.0)][
+        : 1 if math.isinf(end) else 2
+    ]
+    assert start.merges and [each.exact for each in stages] == ([False] if end < -6 else [True] * 2)
+    assert [each.tol for each in stages] == ([max(tol, 1e-2)] if end < -6 else [tol] * 2)
