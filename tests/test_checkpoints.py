@@ -95,6 +95,18 @@ def after_passes(monkeypatch, action):
     monkeypatch.setattr(logger, "propagate", False)
 
 
+def watched(monkeypatch):
+    """The shapes of the rows of all passes of the core from now on."""
+    shapes, fused_pass = set(), _core.fused_pass
+
+    def watching(xs, *given, **options):
+        shapes.add(xs[0].shape)
+        return fused_pass(xs, *given, **options)
+
+    monkeypatch.setattr(_core, "fused_pass", watching)
+    return shapes
+
+
 def interrupted(monkeypatch, saves=1):
     """Interrupt fits after so many checkpoints."""
     left = [saves]
@@ -217,7 +229,9 @@ def test_passes_with_bounds_go_on(path, monkeypatch, limits):
             X, **arguments
         )
 
+    shapes = watched(monkeypatch)
     whole = fit()
+    assert {n for n, _ in shapes} - {200, 2000}  # rows that bounds leave undecided
     interrupted(monkeypatch)
     assert_same(fit_in_parts(fit, path)[0], whole)
 
@@ -229,21 +243,26 @@ def test_passes_of_rows_that_see_few_centroids_go_on(path, monkeypatch, limits):
     def fit(**arguments):
         return model(k=100, sample=800, annealing=Annealing(swaps=4)).fit(X, **arguments)
 
-    whole = fit()
+    near_pass, seen = _core.near_pass, []
+    with monkeypatch.context() as patch:
+        patch.setattr(_core, "near_pass", lambda *given: [seen.append(given), near_pass(*given)][1])
+        whole = fit()
+    assert seen
     interrupted(monkeypatch)
     assert_same(fit_in_parts(fit, path)[0], whole)
 
 
 def test_swaps_on_some_rows_and_steps_on_components_go_on(path, monkeypatch, limits):
-    limits(swap_rows=60)
-    limits(component_margin=0.0)
+    limits(swap_rows=60, component_margin=0.0)
     X = make_blobs(300, 80, centers=4, cluster_std=4.0, random_state=0)[0]
     X *= np.geomspace(1, 1e-3, 80)
 
     def fit(**arguments):
         return model(annealing=Annealing(swaps=8), n_init=1).fit(X, **arguments)
 
+    shapes = watched(monkeypatch)
     whole = fit()
+    assert {columns < 80 for n, columns in shapes if n == 60} == {True}
     interrupted(monkeypatch)
     assert_same(fit_in_parts(fit, path)[0], whole)
 
