@@ -116,6 +116,13 @@ def test_pairs_whose_columns_are_in_another_order_are_refused(model):
     assert len(set(labels)) == 2
 
 
+def test_pairs_whose_columns_have_no_names_are_in_the_order_of_the_rows():
+    rows = pd.DataFrame(ROWS).sample(frac=1, random_state=0)
+    pairs = pd.DataFrame(rbf_kernel(rows), rows.index)
+    model = rffpk.KernelPowerKMeans(2, kernel="precomputed", random_state=0)
+    assert_array_equal(model.fit(pairs).labels_, model.fit(pairs.to_numpy()).labels_)
+
+
 @pytest.mark.promise(like="test_views_in_another_order_are_refused")
 @pytest.mark.parametrize("cls", [*ONE, *SEVERAL, *MAPS])
 def test_weights_in_another_order_are_refused(cls):

@@ -10,6 +10,7 @@ from conventions import ip_rff_mkpkm
 from internals import Ending, rows_of_clusters
 from numpy.testing import assert_array_equal
 from sklearn.base import clone
+from sklearn.datasets import make_blobs
 from sklearn.exceptions import ConvergenceWarning
 
 import rffpk
@@ -105,7 +106,7 @@ CASES = {
     ),
     "a disconnected view": (
         [ip_rff_mkpkm(2, kernels=["diffusion"])], [ISLANDS],
-        "of view 0 has 4 connected components.* A larger n_neighbors connects them",
+        "of neighbours has 4 connected components.* A larger n_neighbors connects them",
     ),
 }  # fmt: skip
 TABLE = [(case, model) for case, (models, _, _) in CASES.items() for model in models]
@@ -260,3 +261,15 @@ def test_equal_rows_have_no_reference_distance():
             with pytest.warns(ConvergenceWarning, match="X has 1 distinct row;"):
                 model.set_params(random_state=seed).fit([np.full((n, 2), value)])
             assert_array_equal(model.eta_, 1.0)
+
+
+def test_warnings_of_several_graphs_name_their_views():
+    X = make_blobs(300, 3, centers=4, cluster_std=0.5, random_state=1)[0]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        rffpk.RFFMultiKernelPowerKMeans(2, random_state=0).fit([X, X[:, :2]])
+    named = [str(each.message).split(" has ")[0] for each in caught]
+    named = [name for name in named if name.startswith("The graph of neighbours")]
+    assert len(named) == len({*named}) > 2
+    assert all(any(f" of view {i}" in name for name in named) for i in (0, 1))
+    assert not any(" of view 2" in name for name in named)

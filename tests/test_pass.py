@@ -208,7 +208,7 @@ def test_arrays_of_a_model_may_be_parts_of_messages(dtype, offset, view):
     sent = pickle.dumps(model, protocol=5, buffer_callback=parts.append)
     moved = [memoryview(b"0" * offset + part.raw().tobytes())[offset:] for part in parts]
     received = pickle.loads(sent, buffers=moved)
-    assert not received.cluster_centers_.flags.aligned
+    assert received.cluster_centers_.flags.aligned == (offset % dtype.itemsize == 0)
     assert_array_equal(received.transform([X, X]), model.transform([X, X]))
     assert_array_equal(received.predict([X, X]), model.labels_)
 

@@ -47,10 +47,20 @@ def test_mergers_are_those_of_the_twin(seed):
         assert_allclose(found, expected, rtol=1e-13)
 
 
-def test_gaps_that_are_not_symmetric_end():
-    random = np.random.RandomState(0)
-    pairs, heights = _core.ward_mergers(random.uniform(1, 2, (60, 60)), np.ones(60))
-    assert pairs.min() >= 0 and pairs.max() < 60 and np.isfinite(heights).all()
+@pytest.mark.parametrize("seed", range(20))
+def test_gaps_that_are_not_symmetric_to_the_last_bit_have_a_tree(seed):
+    random = np.random.RandomState(seed)
+    gaps = 1 + np.finfo(float).eps * random.randint(0, 3, (9, 9))
+    assert is_valid_linkage(ward(gaps, np.ones(9)))
+    pairs, heights = _core.ward_mergers(gaps, np.ones(9))
+    expected = _reference.ward_mergers(gaps, np.ones(9))
+    assert_array_equal(pairs, expected[0])
+    assert_array_equal(heights, expected[1])
+
+
+def test_gaps_that_are_not_finite_are_refused():
+    with pytest.raises(ValueError, match="^gaps contains NaN or infinity"):
+        _core.ward_mergers(np.full((3, 3), np.inf), np.ones(3))
 
 
 def test_a_mass_counts_like_repeated_points():

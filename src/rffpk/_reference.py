@@ -376,7 +376,7 @@ def ward_mergers(gaps: Array, masses: Array) -> tuple[NDArray[np.int64], NDArray
     and Williams. A cluster whose two nearest are equally near takes the first.
     """
     k, p = len(masses), np.array(masses, dtype=np.float64)
-    squares = 2 * gaps / (1 / p + 1 / p[:, None])
+    squares = 2 * np.maximum(gaps, gaps.T) / (1 / p + 1 / p[:, None])
     np.fill_diagonal(squares, np.inf)
     pairs, heights, chain = np.zeros((k - 1, 2), dtype=np.int64), np.zeros(k - 1), list[int]()
     alive = np.ones(k, dtype=bool)

@@ -154,7 +154,8 @@ class KernelPowerKMeans(KernelKMeans):
     n_clusters : {"coarse", "auto", "fine"} or int, default=8
         Number k of clusters, 1 to n_samples, or how to find it (``docs/clusters_number.md``).
     n_init : "auto" or int, default="auto"
-        Number of starts, at least 1; the best is kept. "auto": 8, or 5 and swaps; 1 for an array.
+        Number of starts, at least 1; the best is kept. "auto": 8, or 5 and swaps; 1 with another
+        `init` or schedule.
     store_memberships : bool, default=False
         Whether `memberships_` is set, which takes O(n_samples n_clusters) memory.
     random_state : int, RandomState instance or None, default=None
@@ -238,7 +239,8 @@ class MultiKernelPowerKMeans(Clusterer):
     n_clusters : {"coarse", "auto", "fine"} or int, default=8
         Number k of clusters, 1 to n_samples, or how to find it (``docs/clusters_number.md``).
     n_init : "auto" or int, default="auto"
-        Number of starts, at least 1; the best is kept. "auto": 8, or 5 and swaps; 1 for an array.
+        Number of starts, at least 1; the best is kept. "auto": 8, or 5 and swaps; 1 with another
+        `init` or schedule.
     store_memberships : bool, default=False
         Whether `memberships_` is set, which takes O(n_samples n_clusters) memory.
     random_state : int, RandomState instance or None, default=None

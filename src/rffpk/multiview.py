@@ -120,7 +120,8 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
     n_clusters : {"coarse", "auto", "fine"} or int, default=8
         Number k of clusters, 1 to n_samples, or how to find it (``docs/clusters_number.md``).
     n_init : "auto" or int, default="auto"
-        Number of starts, at least 1; the best is kept. "auto": 3, or 1 with another `init`.
+        Number of starts, at least 1; the best is kept. "auto": 3, or 1 with another `init` or
+        schedule.
     store_memberships : bool, default=False
         Whether `memberships_` is set, which takes O(n_samples n_clusters) memory.
     random_state : int, RandomState instance or None, default=None
@@ -352,7 +353,9 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
         self.lambda_ = float(self.weight_entropy) * result.rows.total_weight
         for table, mapped in zip(self._tables, self.feature_maps_):
             if isinstance(mapped, DiffusionMap):
-                of = f" of view {table}" if table < len(self._widths) else " of all views together"
+                one = "" if len(self._widths) == 1 else f" of view {table}"
+                of = one if table < len(self._widths) else " of all views together"
+                of += "" if mapped.whitening_ is None else ", whitened,"
                 diffusion_map.warn_of_components(mapped, context.k, of)
 
     # ---- prediction ------------------------------------------------------------------------------

@@ -35,7 +35,8 @@ class RFFKernelPowerKMeans(AnnealedClusterer):
     n_clusters : {"coarse", "auto", "fine"} or int, default=8
         Number k of clusters, 1 to n_samples, or how to find it (``docs/clusters_number.md``).
     n_init : "auto" or int, default="auto"
-        Number of starts, at least 1; the best is kept. "auto": 3, or 1 from 100 clusters on.
+        Number of starts, at least 1; the best is kept. "auto": 3; 1 from 100 clusters on, or with
+        another `init` or schedule.
     store_memberships : bool, default=False
         Whether `memberships_` is set, which takes O(n_samples n_clusters) memory.
     random_state : int, RandomState instance or None, default=None

@@ -177,6 +177,8 @@ def csr_product(matrix, v, int n_threads):
     cdef const rffpk_kernels *kernels = kernels_for(matrix.dtype)
     cdef size_t n = matrix.shape[0], m = matrix.shape[1], size = len(matrix.data)
     cdef size_t q = v.shape[1] if v.ndim == 2 else 1
+    if matrix.format != "csr":
+        raise ValueError(f"matrix has the format {matrix.format!r}, must have 'csr'.")
     dtype = matrix.dtype
     columns = matrix.indices.astype(np.int32, copy=False)
     ends = matrix.indptr.astype(np.int64, copy=False)

@@ -12,8 +12,8 @@ from rffpk._core._runtime cimport (
     aligned, data, dense_rows, filled, kernels_for, padded, run_loop, threads_for,
 )
 from rffpk._core.headers cimport (
-    RFFPK_ALIGN, RFFPK_CELL_BLOCK, RFFPK_CELL_ROWS, RFFPK_SLOT_ROWS, rffpk_cells, rffpk_counts, rffpk_kernels,
-    rffpk_loop, rffpk_near, rffpk_pairs,
+    RFFPK_ALIGN, RFFPK_CELL_BLOCK, RFFPK_CELL_ROWS, RFFPK_SLOT_ROWS, rffpk_cells, rffpk_counts,
+    rffpk_kernels, rffpk_loop, rffpk_near, rffpk_pairs,
 )
 
 from time import perf_counter
@@ -331,14 +331,27 @@ def count_distinct(theta, double close):
 # ---- Ward's method -------------------------------------------------------------------------------
 
 
+cdef enum:
+    BLOCK = 32  # lines of a block of squares, which stays in the first-level cache
+
+
 cdef void measure_heights(const double *gaps, const double *inverse, size_t k,
                           double *squares) noexcept nogil:
     """squares (k, k) <- the squared heights at which each two clusters of masses 1/inverse would
-    merge."""
-    cdef size_t i, j
+    merge, which are symmetric: else chains could go round."""
+    cdef size_t first = 0, other, i, j
+    cdef double gap
+    while first < k:
+        other = 0
+        while other <= first:
+            for i in range(first, min(first + BLOCK, k)):
+                for j in range(other, min(other + BLOCK, i)):
+                    gap = max(gaps[i * k + j], gaps[j * k + i])
+                    squares[i * k + j] = 2 * gap / (inverse[j] + inverse[i])
+                    squares[j * k + i] = squares[i * k + j]
+            other += BLOCK
+        first += BLOCK
     for i in range(k):
-        for j in range(k):
-            squares[i * k + j] = 2 * gaps[i * k + j] / (inverse[j] + inverse[i])
         squares[i * k + i] = INFINITY
 
 
@@ -392,10 +405,7 @@ cdef void merge_all(double *squares, double *p, double *lost, size_t k, size_t *
             chain[0], length = first, 1
         here = chain[length - 1]
         nearest = least_of(squares + here * k, lost, k)
-        # where gaps are not symmetric to the last bit a chain could go round
-        if length < 2 or (
-                length < k
-                and squares[here * k + nearest] < squares[here * k + chain[length - 2]]):
+        if length < 2 or squares[here * k + nearest] < squares[here * k + chain[length - 2]]:
             chain[length] = nearest
             length += 1
             continue
@@ -414,6 +424,8 @@ def ward_mergers(gaps, masses):
     chain, pairs = np.empty(k + 1, dtype=np.uintp), np.empty((k - 1, 2), dtype=np.int64)
     heights, inverse = np.empty(k - 1), 1 / p
     gaps = np.ascontiguousarray(gaps, dtype=np.float64)
+    if not np.isfinite(gaps).all():
+        raise ValueError("gaps contains NaN or infinity, must be finite.")
     cdef const double *given = <const double *>data(gaps, "gaps", np.float64, (k, k))
     cdef double *of_each = <double *>filled(p, "masses", np.float64, (k,))
     cdef double *inverted = <double *>filled(inverse, "inverse masses", np.float64, (k,))

@@ -31,9 +31,9 @@ _HEAD_ROWS = 1024  # that the client checks before the workers check all
 
 _GROUP = 16  # results that one task joins
 
-# The scheduler takes some milliseconds for a task. Partitions with fewer rows on the average are
+# The scheduler takes some milliseconds for a task. Partitions with fewer numbers on the average are
 # visited sixteen at a time, as long as that leaves each thread of the workers so many tasks.
-_SMALL, _TASKS = 1 << 15, 4
+_SMALL, _TASKS = 1 << 20, 4
 
 # Seconds between looks at the workers, until a cluster without any is given up, and for the
 # transfer of a result.
@@ -218,7 +218,8 @@ def make_partitions(X: Any, sample_weight: Any, client: Any, n_jobs: int | None)
     first = next(i for i, m in enumerate(lengths) if m)
     head = result_of(client, client.submit(_head, futures[first], pure=False))
     few = len(lengths) < _GROUP * _TASKS * sum(client.nthreads().values())
-    at_once = gen_batches(len(lengths), 1 if few or n > _SMALL * len(lengths) else _GROUP)
+    numbers = n * sum(np.shape(x)[1] for x in (head if listed else [head])) / len(lengths)
+    at_once = gen_batches(len(lengths), 1 if few or numbers > _SMALL else _GROUP)
     futures = [client.submit(list, futures[group], pure=False) for group in at_once]
     return Partitions(
         [], listed, _unchecked, weight, client=client, futures=futures, n_jobs=n_jobs, head=head

@@ -185,11 +185,12 @@ def check_row_labels(X: Any, sample_weight: Any = None, table: Any = None) -> No
 
 
 def check_labels_of_pairs(X: Any) -> None:
-    """Raise a ValueError if the columns of a square frame are its rows in another order."""
+    """Raise a ValueError if the columns of a square frame are its rows in another order. Rows or
+    columns that are numbered in their order may have no names."""
     if not _has_index(X, 2) or len(X) != X.shape[1]:
         return
-    rows, columns = X.index.astype(object), X.columns.astype(object)
-    if rows.is_unique and not rows.equals(columns) and len(rows.intersection(columns)) == len(rows):
+    rows, columns, numbers = list(X.index), list(X.columns), [*range(len(X))]
+    if rows != columns and numbers not in (rows, columns) and {*rows} == {*columns}:
         raise ValueError(
             "X has a value for each pair of rows, but the columns are not in the order of the "
             "index: pass X.loc[:, X.index]."

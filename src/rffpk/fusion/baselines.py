@@ -288,7 +288,8 @@ class LKAM(KernelFusion):
     views : list or None, default=None
         Columns of each view, if X is one array: lists of indices or names, masks, or slices.
     standardize, normalize_rows : bool, default=True
-        Whether kernels are centered and scaled to a diagonal of one; embedded rows, to length one.
+        Whether kernels, except precomputed ones, are centered and scaled to a diagonal of one;
+        whether embedded rows are scaled to length one.
     n_landmarks : int or None, default=None
         Number of random rows to learn on, at least n_clusters; others are embedded. None: all.
     max_iter : int, default=100
@@ -452,7 +453,8 @@ class LMKKM(KernelFusion):
     views : list or None, default=None
         Columns of each view, if X is one array: lists of indices or names, masks, or slices.
     standardize, normalize_rows : bool, default=True
-        Whether kernels are centered and scaled to a diagonal of one; embedded rows, to length one.
+        Whether kernels, except precomputed ones, are centered and scaled to a diagonal of one;
+        whether embedded rows are scaled to length one.
     n_landmarks : int or None, default=None
         Number of random rows to learn on, at least n_clusters; others are embedded. None: all.
     max_iter : int, default=100
@@ -622,7 +624,8 @@ class MVCLFA(KernelFusion):
     views : list or None, default=None
         Columns of each view, if X is one array: lists of indices or names, masks, or slices.
     standardize, normalize_rows : bool, default=True
-        Whether kernels are centered and scaled to a diagonal of one; embedded rows, to length one.
+        Whether kernels, except precomputed ones, are centered and scaled to a diagonal of one;
+        whether embedded rows are scaled to length one.
     n_landmarks : int or None, default=None
         Number of random rows to learn on, at least n_clusters; others are embedded. None: all.
     max_iter : int, default=100
@@ -759,7 +762,8 @@ class ONKC(KernelFusion):
     views : list or None, default=None
         Columns of each view, if X is one array: lists of indices or names, masks, or slices.
     standardize, normalize_rows : bool, default=True
-        Whether kernels are centered and scaled to a diagonal of one; embedded rows, to length one.
+        Whether kernels, except precomputed ones, are centered and scaled to a diagonal of one;
+        whether embedded rows are scaled to length one.
     n_landmarks : int or None, default=None
         Number of random rows to learn on, at least n_clusters; others are embedded. None: all.
     max_iter : int, default=100

@@ -60,7 +60,8 @@ class FAMKKM(KernelFusion):
     views : list or None, default=None
         Columns of each view, if X is one array: lists of indices or names, masks, or slices.
     standardize, normalize_rows : bool, default=True
-        Whether kernels are centered and scaled to a diagonal of one; embedded rows, to length one.
+        Whether kernels, except precomputed ones, are centered and scaled to a diagonal of one;
+        whether embedded rows are scaled to length one.
     max_iter : int, default=100
         Largest number of iterations; a ConvergenceWarning says if they did not reach `tol`.
     tol : float, default=1e-06

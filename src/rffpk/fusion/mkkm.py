@@ -57,7 +57,8 @@ class AverageMKKM(KernelFusion):
     views : list or None, default=None
         Columns of each view, if X is one array: lists of indices or names, masks, or slices.
     standardize, normalize_rows : bool, default=True
-        Whether kernels are centered and scaled to a diagonal of one; embedded rows, to length one.
+        Whether kernels, except precomputed ones, are centered and scaled to a diagonal of one;
+        whether embedded rows are scaled to length one.
     n_landmarks : int or None, default=None
         Number of random rows to learn on, at least n_clusters; others are embedded. None: all.
     kernel_weights : array-like of shape (n_views,) or None, default=None
@@ -140,7 +141,8 @@ class MKKM(KernelFusion):
     views : list or None, default=None
         Columns of each view, if X is one array: lists of indices or names, masks, or slices.
     standardize, normalize_rows : bool, default=True
-        Whether kernels are centered and scaled to a diagonal of one; embedded rows, to length one.
+        Whether kernels, except precomputed ones, are centered and scaled to a diagonal of one;
+        whether embedded rows are scaled to length one.
     n_landmarks : int or None, default=None
         Number of random rows to learn on, at least n_clusters; others are embedded. None: all.
     max_iter : int, default=100
@@ -221,7 +223,8 @@ class MKKMMR(KernelFusion):
     views : list or None, default=None
         Columns of each view, if X is one array: lists of indices or names, masks, or slices.
     standardize, normalize_rows : bool, default=True
-        Whether kernels are centered and scaled to a diagonal of one; embedded rows, to length one.
+        Whether kernels, except precomputed ones, are centered and scaled to a diagonal of one;
+        whether embedded rows are scaled to length one.
     n_landmarks : int or None, default=None
         Number of random rows to learn on, at least n_clusters; others are embedded. None: all.
     max_iter : int, default=100

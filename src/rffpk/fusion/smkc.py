@@ -82,7 +82,8 @@ class SMKC(KernelFusion):
     views : list or None, default=None
         Columns of each view, if X is one array: lists of indices or names, masks, or slices.
     standardize : bool, default=True
-        Whether kernels are centered at the mean of the anchors and scaled to a diagonal of one.
+        Whether kernels, except precomputed ones, are centered at the mean of the anchors and scaled
+        to a diagonal of one.
     normalize_rows : bool, default=False
         Whether rows of the embedding are scaled to length one for k-means.
     max_iter : int, default=100

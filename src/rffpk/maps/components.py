@@ -37,7 +37,7 @@ class Components:
 
     labels: Array  # (m,): the component of each node; -1 of nodes that no component has
     shares: Array  # of the weight of the rows, falling
-    rows: Array  # their numbers of rows; more where these have more than the mean weight
+    rows: Array  # their numbers of rows
     enough: Array  # whether they have so many rows that a valley around them is evidence
 
 
@@ -63,7 +63,7 @@ class Parts:
         """Whether those that do not count may be clusters: one of them has enough rows, or fewer
         with a valley around them, or all together have those of a large component. The few rows
         that most graphs leave out on their fringe are none."""
-        rows = self.components.rows
+        rows = _evidence(self.components.rows, self.components.shares, self.n_rows)
         if rows[self.left_out].sum() >= max(large_share(k) * self.n_rows, self.least_rows):
             return True
         return any(
@@ -95,7 +95,7 @@ def divided(
     """What counts for k clusters of the nodes of a graph, which have these shares of the weight of
     so many rows, and these numbers of `rows` where they do not follow from the shares; `held` are
     the parts of their degrees that stay where they are in a step of the walk."""
-    rows = n_rows * share if rows is None else np.maximum(rows, n_rows * share)
+    rows = n_rows * share if rows is None else rows
     least_rows = max(LEAST_ROWS, _OF_ROOT * math.sqrt(n_rows / k))
     least_valley = max(_VALLEY, _DENSER / n_columns)
     there = (share > 0) & ~_dangle(held, degrees, share, min(large_share(k), least_rows / n_rows))
@@ -106,7 +106,8 @@ def divided(
     order = np.argsort(-shares, kind="stable")
     labels[there] = np.argsort(order, kind="stable")[labels[there]]
     shares, rows = shares[order], np.bincount(labels[there], rows[there])
-    components = Components(labels, shares, rows, rows >= least_rows * (1 - 1e-9))
+    enough = _evidence(rows, shares, n_rows) >= least_rows * (1 - 1e-9)
+    components = Components(labels, shares, rows, enough)
     counted = _counted(components, k, valley, least_valley)
     kept = np.append(counted, False)[labels]
     several = np.bincount(labels[there], minlength=len(counted)) > 1
@@ -115,6 +116,11 @@ def divided(
         several & ~counted & (shares > 0), kept, (np.cumsum(counted) - 1)[labels[kept]],
         int(counted.sum()),
     )  # fmt: skip
+
+
+def _evidence(rows: Array, shares: Array, n_rows: int) -> Array:
+    """What parts of so many rows have for evidence: their rows, or those that their weight has."""
+    return np.maximum(rows, shares * n_rows)
 
 
 def _counted(components: Components, k: int, valley: Valley, least_valley: float) -> Array:

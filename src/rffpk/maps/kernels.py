@@ -424,6 +424,7 @@ class FittedKernel:
             values if self._products is None else self._apart(values, self._products[rows], columns)
         )
 
+    @np.errstate(over="ignore", invalid="ignore")  # refused by name
     def cross(self, x: Array) -> tuple[Array, Array | None]:
         """k(x, x_j) for new rows x and all j, and k(x, x), None if the kernel is precomputed."""
         raw = x.astype(np.float64) if self.precomputed else self._raw(x, self.x)
