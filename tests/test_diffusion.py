@@ -360,9 +360,9 @@ def test_all_of_many_rows_are_nodes_and_are_searched_once(many, monkeypatch):
     X, y = many
     searched, nearest = [], Neighbourhoods._nearest
 
-    def watched(self, rows):
+    def watched(self, rows, *visits):
         searched.append(len(rows))
-        return nearest(self, rows)
+        return nearest(self, rows, *visits)
 
     monkeypatch.setattr(Neighbourhoods, "_nearest", watched)
     model = DiffusionPowerKMeans(2, n_neighbors=25, whitening=None, random_state=0).fit(X)
@@ -513,7 +513,9 @@ def test_small_components_do_not_count_beside_enough_large_ones():
 def test_a_valley_is_what_its_definition_says():
     X, y = groups([60, 30, 20], PLACES)
     distances = np.linalg.norm(X[:, None] - X, axis=-1)
-    components = Components(y, np.array([60, 30, 20]) / 110, np.ones(3), np.ones(3, dtype=bool))
+    components = Components(
+        y, np.array([60, 30, 20]) / 110, *np.ones((2, 3)), np.ones(3, dtype=bool)
+    )
     valley = valley_of_rows(X, np.ones(110), np.arange(110), 1)
     for number in range(3):
         own = y == number

@@ -95,7 +95,10 @@ def test_rows_of_weight_zero_have_no_influence(each, parameters, kind):
             axis = [a == b for a, b in zip(expected.shape, value.shape)].index(False)
             value = np.take(value, np.arange(N), axis)
         size = np.abs(expected[np.isfinite(expected)]).max(initial=0)
-        assert_allclose(value, expected, rtol=0, atol=1e-6 * size, err_msg=name)
+        error = 1e-6 * size
+        if name == "n_iter_" and "sample" in parameters:
+            error = 2  # weights of a sample have another unit, whose rounding may end passes
+        assert_allclose(value, expected, rtol=0, atol=error, err_msg=name)
 
 
 @pytest.mark.parametrize("weight", [np.full(N, 3.0), np.r_[np.full(N - 9, 0.7), np.zeros(9)]])

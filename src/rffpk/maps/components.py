@@ -37,7 +37,8 @@ class Components:
 
     labels: Array  # (m,): the component of each node; -1 of nodes that no component has
     shares: Array  # of the weight of the rows, falling
-    rows: Array  # their numbers of rows
+    rows: Array  # their numbers of rows, and ...
+    evidence: Array  # ... of those that have as much weight, if these are more
     enough: Array  # whether they have so many rows that a valley around them is evidence
 
 
@@ -63,7 +64,7 @@ class Parts:
         """Whether those that do not count may be clusters: one of them has enough rows, or fewer
         with a valley around them, or all together have those of a large component. The few rows
         that most graphs leave out on their fringe are none."""
-        rows = _evidence(self.components.rows, self.components.shares, self.n_rows)
+        rows = self.components.evidence
         if rows[self.left_out].sum() >= max(large_share(k) * self.n_rows, self.least_rows):
             return True
         return any(
@@ -106,8 +107,9 @@ def divided(
     order = np.argsort(-shares, kind="stable")
     labels[there] = np.argsort(order, kind="stable")[labels[there]]
     shares, rows = shares[order], np.bincount(labels[there], rows[there])
-    enough = _evidence(rows, shares, n_rows) >= least_rows * (1 - 1e-9)
-    components = Components(labels, shares, rows, enough)
+    evidence = np.maximum(rows, shares * n_rows)
+    enough = evidence >= least_rows * (1 - 1e-9)
+    components = Components(labels, shares, rows, evidence, enough)
     counted = _counted(components, k, valley, least_valley)
     kept = np.append(counted, False)[labels]
     several = np.bincount(labels[there], minlength=len(counted)) > 1
@@ -116,11 +118,6 @@ def divided(
         several & ~counted & (shares > 0), kept, (np.cumsum(counted) - 1)[labels[kept]],
         int(counted.sum()),
     )  # fmt: skip
-
-
-def _evidence(rows: Array, shares: Array, n_rows: int) -> Array:
-    """What parts of so many rows have for evidence: their rows, or those that their weight has."""
-    return np.maximum(rows, shares * n_rows)
 
 
 def _counted(components: Components, k: int, valley: Valley, least_valley: float) -> Array:
