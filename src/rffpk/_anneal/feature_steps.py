@@ -113,7 +113,8 @@ class FeatureRun:
             need = Need(second=stage.second, bounded=stage.exact and plan.bounded)
         else:
             self.assigned = None
-        # with a goal a pass depends on the one before
+        # A checkpoint keeps each pass alone, but not with a goal: whether this is out of reach
+        # depends on the gain of the pass before.
         is_kept = self.context.checkpoint is not None and math.isinf(stage.goal)
         steps, over = 0, False
         while not over:

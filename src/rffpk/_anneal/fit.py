@@ -1,8 +1,9 @@
 """The fit of centroids in a feature space: `fit_model`, in four steps.
 
 `rows` are all rows, `some` those that means and variances are taken from, `samples` growing sets
-for the starts and what follows them, `base` what the starts run on, and `pool` the rows that
-initial centroids are chosen from. Section 21 of docs/math.md has the other terms.
+for the starts and what follows them, `base` the first of these, or all rows, and `pool` the rows
+that initial centroids are chosen from. The starts run on `base` or on principal components of it.
+Section 21 of docs/math.md has the other terms.
 """
 
 from __future__ import annotations
@@ -385,7 +386,7 @@ def soften(found: Prepared, run: FeatureRun, end: StartEnd) -> Prepared:
 
     def exponents() -> list[float]:
         critical = found.plan.critical
-        if found.components is not None:  # whose critical exponent that is
+        if found.components is not None:  # that of the plan is of these components
             rows = seeding_rows(found.some, context.k, context.random)
             critical = decompositions.exponent_of_rows(rows)
         return [critical, float(decompositions.exponent_of_memberships(found.some, run.theta))]
@@ -419,6 +420,7 @@ def _begin(found: Prepared, rows: Rows, number: int) -> FeatureRun:
             drawn = merged_centroids(some, features, k, context.random) if merges else None
             if drawn is None:
                 drawn = seed_centroids(some, features, k, init, context.random)
+            # features of sparse columns were not shifted
             theta = drawn - pool.shift if is_sparse else drawn
     return FeatureRun(
         rows, pool.on_sphere(theta, theta), found.variance, found.objective, context, number,
@@ -574,8 +576,9 @@ def _both_sums(
     theta: Array, s: float, take: Callable[[int, Array], None] | None, ends_hard: bool,
     directions: Array | None, block: Rows, before: _Pair | None,
 ) -> _Pair:  # fmt: skip
-    """The sums of a block at an exponent and in the hard limit, in one pass if no weights of the
-    first are needed. `take` is given the number of the first row and the labels."""
+    """The sums of a block at an exponent and in the hard limit. One pass gives both if the fit
+    ends hard and has no typicality, as only the objective at the exponent is needed then; else two
+    passes do. `take` is given the number of the first row and the labels."""
     soft, hard = before or (None, None)
     one = ends_hard and block.eta is None
     plain, at, wanted = replace(block, eta=None), s if one else -math.inf, ("labels",) * bool(take)

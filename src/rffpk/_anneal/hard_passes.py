@@ -316,10 +316,11 @@ def _within_reach(
 _NEAR = 16  # centroids that a row is compared with, ...
 _NEW = 8  # ... and this many of those that are new
 
-# With all of them, from where more than this part of the rows have their nearest one elsewhere ...
+# Rows are compared with all centroids once more than this part of them has its nearest one
+# elsewhere, ...
 _MOST_MISSED = 2e-3
-_NONE_MISSED = 5e-4  # ... until at most this part ...
-_LOOKED_AT = 1000  # ... of about so many rows has.
+_NONE_MISSED = 5e-4  # ... and with few again once at most this part has. ...
+_LOOKED_AT = 1000  # ... The part is measured on about so many rows.
 
 
 class Need(NamedTuple):
@@ -353,8 +354,8 @@ class Assignment:
     other: Array | None = None  # ... and from the next ones that rows were compared with
     near: Array | None = None  # (k, c): with which ones the rows of each are to be compared next
     new: int = 0  # the number of the last centroids that were added
-    # the part of the rows whose nearest centroid is not among these: the largest that was found
-    # since there were none
+    # the part of the rows whose nearest centroid is not in `near`: the largest that was found
+    # since it was last at most _NONE_MISSED
     missed: float = 0.0
     bounds: Bounds | None = None
     directions: Array | None = None  # for passes over all centroids, where they pay
@@ -395,7 +396,7 @@ def step(
     sums, found = _among_all(rows, theta, before, need)
     if before is None or not np.array_equal(before.labels, found.labels):
         return sums, found
-    # those of the same labels have the same bits
+    # No label has changed: sums are made as by the pass before, so that they have the same bits.
     if before.bounds is None:
         sums, again = _among_near(rows, theta, found, need)
         other = again.other if found.other is None else found.other

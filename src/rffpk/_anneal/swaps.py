@@ -126,7 +126,7 @@ class _Batches:
         """Swap `count` centroids; undo that if the cost is not lower than `cost`. Returns the
         cost."""
         run = self.run
-        if self._nearest is None:
+        if self._nearest is None:  # where a checkpoint knew the cost
             self.cost()
         assert self._nearest is not None
         before = run.theta, run.rows, run.assigned, self._nearest

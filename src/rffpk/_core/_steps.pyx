@@ -1,7 +1,7 @@
 # cython: language_level=3, freethreading_compatible=True
 # cython: cdivision=True
-"""Steps at one exponent: passes, each of which moves the centroids; and passes in which rows are
-compared with few of many centroids."""
+"""Steps at one exponent: passes, each of which moves the centroids; passes in which rows are
+compared with few of many centroids; Ward's method; and the nearest points in cells."""
 from cpython.exc cimport PyErr_CheckSignals
 from libc.math cimport INFINITY, exp, log, sqrt
 from libc.stdint cimport int32_t, int64_t, uintptr_t

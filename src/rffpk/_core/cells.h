@@ -82,8 +82,9 @@ INLINE void find_range(const real *numbers, size_t n, real *least, real *largest
 }
 
 /* Of the points that a row keeps those that are not among its r nearest are dropped, of equals
- * those that it met last. The interval in which the r-th distance is is halved until its ends
- * differ by r - `below` points, or by nothing: counting takes a vector of points at a time. */
+ * those that it met last. `below` points, at most r, are nearer than `low`, and more than r are
+ * nearer than `high`. The interval is halved until `below` is r or no number is inside: counting
+ * takes a vector of points at a time. */
 static void keep_first(const rffpk_cells *pr, size_t at, cell_rows *c)
 {
     const size_t n = c->count[at], r = pr->r;
@@ -136,7 +137,7 @@ static void list_visitors(const rffpk_cells *pr, size_t begin, size_t end, size_
     for (size_t i = end; i-- > begin;)
         for (size_t s = first; s < last; s++)
             c->visitors[--c->ends[pr->visits[(size_t)pr->order[i] * pr->p + s] + 1]] = i - begin;
-    for (size_t j = 0; j < pr->c; j++) /* where a cell ended another begins */
+    for (size_t j = 0; j < pr->c; j++) /* ends[j + 1] is where cell j begins now */
         c->ends[j] = c->ends[j + 1];
     c->ends[pr->c] = (end - begin) * (last - first);
 }

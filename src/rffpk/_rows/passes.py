@@ -64,7 +64,7 @@ def shifted_features(rows: Rows) -> Array:
 
 
 def some_features(rows: Rows) -> Columns:
-    """The features of all rows, shifted; of sparse columns these, not shifted."""
+    """The features of all these rows: shifted ones, but sparse columns as they are."""
     return rows.xs[0] if rows.sparse_columns else shifted_features(rows)
 
 
@@ -321,8 +321,8 @@ def made_step(
 def _all_but_the_last(
     rows: Rows, theta: Array, s: float, backend: str | None
 ) -> tuple[Rows, Sums | None]:
-    """The last block of the rows of a stream, without rows on a cluster, and the sums of those
-    before it."""
+    """The last block of a stream, and the sums of the blocks before it. Where workers of Dask hold
+    the rows, a block without rows, and the sums of all."""
     assert rows.stream is not None
     rows.stream.clock.lap()
     if rows.stream.on_workers:

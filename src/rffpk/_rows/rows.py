@@ -97,7 +97,7 @@ class Rows:
 
     def fold(self, visit: Callable[[Rows, T | None], T], add: Callable[[T, T], T]) -> T:
         """What `visit` makes of each block and of its result for the blocks before, None at the
-        first. On a cluster each partition is a first block, and `add` joins the results."""
+        first. On workers of Dask each partition is a first block, and `add` joins the results."""
         if self.stream is None:
             return visit(self, None)
         alone = replace(self, maps=[], stream=None)

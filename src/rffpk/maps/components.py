@@ -38,7 +38,7 @@ class Components:
     labels: Array  # (m,): the component of each node; -1 of nodes that no component has
     shares: Array  # of the weight of the rows, falling
     rows: Array  # their numbers of rows, and ...
-    evidence: Array  # ... of those that have as much weight, if these are more
+    evidence: Array  # ... that of rows of mean weight that weigh as much, if larger
     enough: Array  # whether they have so many rows that a valley around them is evidence
 
 
@@ -55,7 +55,7 @@ class Parts:
     least_valley: float  # ... and around them
     valley: Valley
     counted: Array  # which components count
-    left_out: Array  # which of several nodes do not
+    left_out: Array  # which components of several nodes do not count
     kept: Array  # (m,): whether a node counts
     labels: Array  # the component of each node that counts
     n_kept: int  # components that count
@@ -111,7 +111,7 @@ def divided(
     enough = evidence >= least_rows * (1 - 1e-9)
     components = Components(labels, shares, rows, evidence, enough)
     counted = _counted(components, k, valley, least_valley)
-    kept = np.append(counted, False)[labels]
+    kept = np.append(counted, False)[labels]  # the label -1 takes the last one
     several = np.bincount(labels[there], minlength=len(counted)) > 1
     return Parts(
         components, n_rows, least_rows, least_valley, valley, counted,

@@ -90,7 +90,7 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         sigma^2 of the weights exp(-||x - c||^2 / (2 sigma^2)) of the neighbors c of a row x.
     eigenvalues_ : ndarray of shape (n_functions,)
         Eigenvalues of the walk in falling order, without that of the constant function. Beyond 5000
-        nodes 1 minus one is some hundredths too large, and more in long and thin graphs.
+        nodes 1 - eigenvalue is some hundredths too large, and more in long and thin graphs.
     time_ : float
         Length of the walks; 0 in a clustering of the columns, which `transform` then returns.
     n_components_ : int

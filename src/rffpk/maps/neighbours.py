@@ -42,7 +42,7 @@ _LANDMARKS_A_ROOT = 5
 # of all rows from all landmarks take so many multiply-adds at most.
 _OF_MANY, _MOST_OF_MANY, _ROWS_OF_MANY = 8, 40, 10
 _MOST_PRODUCTS = 5e10
-_NARROW = 0.25  # Rows of clusters with few landmarks step to others so far away seldom.
+_NARROW = 0.25  # of the bandwidth: rows of clusters with few landmarks seldom step to others then
 # Distinct rows are looked for among so many times as many as may be landmarks.
 _SOUGHT = 1.1
 

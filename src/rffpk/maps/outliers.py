@@ -230,13 +230,13 @@ def _valley(logs: Array, rounding: float) -> float | None:
     wide as the steps between their values."""
     if len(logs) < 2:
         return None
-    low, middle = np.quantile(logs, [0.25, 0.75])
-    unit = max(_RESOLVED, rounding / math.exp(low))
+    lower, upper = np.quantile(logs, [0.25, 0.75])
+    unit = max(_RESOLVED, rounding / math.exp(lower))
     values, counts = np.unique(np.round(logs / unit), return_counts=True)
     if len(values) < 2:
         return None
     step = unit * float(np.median(np.repeat(np.diff(values), counts[:-1])))
-    spread = min(float(logs.std()), float(middle - low) / 1.34) or float(logs.std())
+    spread = min(float(logs.std()), float(upper - lower) / 1.34) or float(logs.std())
     width = max(0.9 * spread * len(logs) ** -0.2, step)
     edges = np.linspace(logs.min() - 3 * width, logs.max() + 3 * width, _BINS + 1)
     counts, _ = np.histogram(logs, edges)

@@ -74,8 +74,8 @@ class Spectrum:
         return np.sort(able[np.argsort(-self.shares[able], kind="stable")[: k - 1]])
 
     def separating_time(self, k: int) -> float:
-        """1 / (1 - mu) of the k-th slowest pair that covers enough rows, the constant one counted,
-        three times; infinite times are cut."""
+        """Three times the relaxation time 1 / (1 - mu) of the k-th slowest pair that covers enough
+        rows, the constant one counted; infinite times are cut."""
         gaps = self.gaps[self.slow(k)]
         if not len(gaps):
             return 1.0
@@ -106,7 +106,8 @@ class Wanted(NamedTuple):
 
 
 def wanted_pairs(k: int, rough: bool, functions: int = 0) -> Wanted:
-    """For k clusters, where functions are only clustered, or for so many of them and themselves."""
+    """The pairs for k clusters. `rough`: functions are only clustered; else they are results, too,
+    and there are at least so many `functions`."""
     if rough:
         return Wanted(max(_LEAST_PAIRS, _PER_CLUSTER * k))
     return Wanted(max(_PAIRS, _PER_CLUSTER * k, functions), exact=True)
@@ -258,8 +259,8 @@ def slow_pairs(walk: Walk, root: Array, constant: Array, block: int) -> tuple[Ar
 
 
 def _merging(graph: csr_matrix, root: Array) -> csr_matrix:
-    """Each node with its neighbour of the largest random number, as orthonormal columns that are
-    multiples of `root` on the groups."""
+    """Groups of the nodes whose neighbours of the largest random number are the same, as
+    orthonormal columns that are multiples of `root` on the groups."""
     n = len(root)
     number = np.random.default_rng(0).permutation(n).astype(np.int32)
     largest = np.maximum.reduceat(number[graph.indices], graph.indptr[:-1])
