@@ -156,8 +156,9 @@ class RMKKM(Clusterer):
     --------
     >>> from rffpk import RMKKM
     >>> views = [[[0.0], [0.2], [5.0], [5.2]], [[1.0], [1.1], [7.0], [7.1]]]  # of four rows
-    >>> RMKKM(2, random_state=0).fit_predict(views).tolist()
-    [1, 1, 0, 0]
+    >>> labels = RMKKM(2, random_state=0).fit_predict(views)
+    >>> (labels == labels[0]).tolist()
+    [True, True, False, False]
     """
 
     kernels: Kernels = None
