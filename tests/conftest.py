@@ -65,6 +65,7 @@ LIMITS = {
     "header_bytes": "_utils.tensor_files.MAX_HEADER",
     "written_bytes": "_rows.store._WRITTEN_BYTES",
     "dask_group": "_rows.dask_workers._GROUP",
+    "dask_small": "_rows.dask_workers._SMALL",
     "dask_seconds": "_rows.dask_workers._WITHOUT_WORKERS",
     "graph_nodes": "maps.spectrum._EXACT_NODES",
     "landmark_rows": "maps.neighbours._MOST_ROWS",

@@ -152,6 +152,9 @@ def test_the_bits_do_not_depend_on_the_workers(rows, limits):
     for n in (1, 2, 3):
         with workers(n):
             models.append(RFFKernelPowerKMeans(K, n_frequencies=16, random_state=0).fit(X))
+    limits(dask_small=0)  # none is small, and each is visited alone
+    with workers(1):
+        models.append(RFFKernelPowerKMeans(K, n_frequencies=16, random_state=0).fit(X))
     for model in models[1:]:
         assert_array_equal(model.cluster_centers_, models[0].cluster_centers_)
         assert model.inertia_ == models[0].inertia_

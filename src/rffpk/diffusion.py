@@ -100,7 +100,8 @@ class DiffusionPowerKMeans(AnnealedClusterer):
     n_neighbors : "auto" or int, default="auto"
         Landmarks that a row steps to. "auto": 8 centroids, or of m rows 2.5 log(m) mutual ones.
     n_landmarks : "auto" or int, default="auto"
-        Number of landmarks. "auto": the distinct rows; of more than 200 000 some 5 sqrt(n_samples).
+        Number of landmarks. "auto": the distinct rows, of more than 200 000 (30 000 if sparse)
+        5 sqrt(n_samples), or more for many clusters.
     time : "auto" or float, default="auto"
         Steps of the walks, > 0. "auto": three relaxation times of function k, 10^6 at most.
     metric : {"euclidean", "cosine", "precomputed"}, default="euclidean"

@@ -471,8 +471,8 @@ def drawn_rows(
         return index, None if weight is None else weight[index]
     weight = uneven(weight)
     share = None if weight is None else weight[index] / weight.sum()
-    replace = weight is not None
-    drawn = _generator(random).choice(index, size, replace=replace, p=share, shuffle=False)
+    repeated = weight is not None
+    drawn = _generator(random).choice(index, size, replace=repeated, p=share, shuffle=False)
     return np.sort(drawn), None
 
 

@@ -235,15 +235,17 @@ def slow_pairs(walk: Walk, root: Array, constant: Array, block: int) -> tuple[Ar
     multiply, n = without(walk, constant), len(root)
     block, half = min(block, n), (block + 1) // 2
     if n <= max(_DENSE, _DENSE_A_VECTOR * block):
-        dense = multiply(np.eye(n))
-        values, vectors = eigh((dense + dense.T) / 2, subset_by_index=[n - block, n - 1])
+        matrix = multiply(np.eye(n))
+        values, vectors = eigh((matrix + matrix.T) / 2, subset_by_index=[n - block, n - 1])
         return values[::-1], vectors[:, ::-1]
-    groups = _merging(walk.there, root)
-    values, vectors = slow_pairs(walk.merged(groups), groups.T @ root, groups.T @ constant, block)
+    merging = _merging(walk.there, root)
+    values, vectors = slow_pairs(
+        walk.merged(merging), merging.T @ root, merging.T @ constant, block
+    )
     missing = block - len(values)  # of few groups, as one node may be a neighbour of all
     values = np.append(values, np.zeros(missing))
     random = np.random.default_rng(0).standard_normal((n, missing))
-    vectors = np.hstack([groups @ vectors, random])
+    vectors = np.hstack([merging @ vectors, random])
     for _ in range(_ROUNDS):
         basis = np.linalg.qr(_filtered(multiply, vectors, values[-1]))[0]
         products = multiply(basis)
