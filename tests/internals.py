@@ -23,7 +23,7 @@ from rffpk._anneal.hard_passes import (
     Assignment,
     Need,
     add,
-    bounded_pass,
+    along,
     coordinates,
     find_directions,
     hard_plan,
@@ -60,7 +60,7 @@ from rffpk._anneal.witnesses import (
 
 # Threads and clocks of readings, and what overlapping calls send to workers.
 from rffpk._rows import dask_workers, passes, streams
-from rffpk._rows.passes import one_pass, shifted_features
+from rffpk._rows.passes import one_pass, pass_of_block, shifted_features
 
 # The weights of sampled rows, and moments beside numbers that hide them.
 from rffpk._rows.sample import Sampling, column_moments, sample_arrays
@@ -120,9 +120,9 @@ __all__ = [
     "TableError",
     "Unit",
     "add",
+    "along",
     "basis_of",
     "besides_numbers",
-    "bounded_pass",
     "column_moments",
     "compressed",
     "config",
@@ -153,6 +153,7 @@ __all__ = [
     "mode_counts",
     "one_pass",
     "over_eigenvalues",
+    "pass_of_block",
     "pivoted_cholesky",
     "rare_share",
     "read_table",

@@ -51,9 +51,10 @@ def make_rows(
 
 def mean_features(rows: Rows) -> list[Array]:
     """The weighted means of the features of each view, (F_l,), without the shifts."""
-    mean = one_pass(rows, np.zeros((1, len(rows.shift))), -math.inf)[0].mean()
-    parts = np.split(mean, np.cumsum(rows.widths)[:-1])
-    return [c.astype(rows.dtype) + shift for c, shift in zip(parts, rows.shifts)]
+    sums, _ = one_pass(rows, np.zeros((1, len(rows.shift))), -math.inf)
+    parts = np.split(sums.N[0], np.cumsum(rows.widths)[:-1])
+    weights = np.broadcast_to(sums.G.ravel(), len(parts))  # of all rows, or in each view
+    return [(N / G).astype(rows.dtype) + shift for N, G, shift in zip(parts, weights, rows.shifts)]
 
 
 def shifted_features(rows: Rows) -> Array:

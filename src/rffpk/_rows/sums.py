@@ -73,11 +73,6 @@ class Sums:
         """sum_i p_i M_s at the centroids of the pass, the objective of RFF-KPKM's eq. (5)."""
         return power_constant(len(self.G), s) * self.soft
 
-    def mean(self) -> Array:
-        """The mean of all rows, (F,); for a pass with one centroid."""
-        G = self.G[0] if self.G.ndim == 1 else np.repeat(self.G[0], self.widths)
-        return np.asarray(self.N[0] / G)
-
     def cost_at(self, theta: Array, alpha: Array) -> float:
         """sum_ij p_i g_ij ||phi_i - theta_j||^2, with the view weights alpha."""
         at, scale = theta.astype(np.float64), np.repeat(alpha, self.widths)
