@@ -15,7 +15,6 @@ from rffpk._anneal.annealing import search_parameters
 from rffpk._anneal.fit import FitResult, Problem
 from rffpk._anneal.search import SOME, FitContext
 from rffpk._anneal.seeding import merged_centroids, seed_centroids
-from rffpk._rows.draws import MANY
 from rffpk._rows.passes import Moved, make_rows, one_pass, take_steps, total_variance
 from rffpk._rows.sample import RowSample
 from rffpk._rows.store import Cache, check_cache
@@ -298,7 +297,7 @@ def chosen_map(
     all_rows, _ = landmark_numbers(
         parameters.n_landmarks, len(X), context.k, isinstance(X, SparseRows)
     )
-    is_many = context.k >= MANY and len(X) > all_rows  # a sample has too few rows of each cluster
+    is_many = context.many and len(X) > all_rows  # a sample has too few rows of each cluster
     is_choice = len(options) > 2 and context.k > 1 and not is_many  # two options agree alike
     # where nothing is asked of the map, none may be taken
     asked = {parameters.n_components, parameters.n_landmarks, parameters.time} != {"auto"}
