@@ -188,11 +188,12 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         enough = max(k, 2) if rough else None
         wanted, enough = (Wanted(0), None) if graph == "never" else (wanted, enough)
         found: Diffusion | GraphDiffusion
+        rows = X
         if self.metric == PRECOMPUTED:
             found = graph_diffusion(X, weight, k, wanted, enough)
         else:
             random = validation.check_random_state(self.random_state)
-            found, self._whitening, _ = diffusion_of(
+            found, self._whitening, rows = diffusion_of(
                 self, X, weight, k, wanted, enough, self.whitening_, times, random,
                 config.n_threads(self.n_jobs), shared or Shared(), graph == "if shown", scales,
             )  # fmt: skip
@@ -202,25 +203,26 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
             self.bandwidth_ = found.neighbourhoods.bandwidth
             squares = squared_distances(landmarks, column_means(landmarks))
             validation.check_underflow(squares.astype(X.dtype).sum(), [landmarks])
-        self._publish(found, X, n_clusters, unit_variance, graph)
+        self._publish(found, X, rows, n_clusters, unit_variance, graph)
 
     def _publish(
         self,
         found: Diffusion | GraphDiffusion,
         X: Columns,
+        rows: Columns,
         n_clusters: int | None,
         unit_variance: bool,
         graph: UseOfGraph,
     ) -> None:
-        """Sets what is fitted."""
+        """Sets what is fitted to the rows of X, which neighbours are found of as `rows`."""
         k = n_clusters or MAX_CLUSTERS
         parts, self._spectrum = found.parts, found.spectrum
         self._neighbourhoods = found.neighbourhoods
         self.eigenvalues_ = 1 - self._spectrum.gaps
         shares, listed = parts.components.shares, parts.counted | parts.left_out
         self.component_shares_, self._n_kept = shares[listed], parts.n_kept
-        rows = float(parts.components.rows[parts.left_out].sum())
-        self._n_left_out = round(len(X) * rows / parts.n_rows)
+        left_out = float(parts.components.rows[parts.left_out].sum())
+        self._n_left_out = round(len(X) * left_out / parts.n_rows)
         self._loses_rows = parts.lose_rows(k)
         index, scale = self._chosen(n_clusters, unit_variance, len(found.extension))
         self.landmark_features_ = _scaled(found.extension, index, scale).astype(X.dtype)
@@ -233,8 +235,9 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         self.n_components_ = self.landmark_features_.shape[1]
         if graph == "never" or (graph == "if shown" and not parts.show_clusters(k)):
             self.time_, self.n_components_ = 0.0, self.n_features_in_
-        elif found.node is not None:
-            self._fitted = X, found.node
+        elif self._own_features is not None:
+            of_rows = _of_fitted(found, rows, self.landmark_features_, self._own_features)
+            self._fitted = X, of_rows
         self._n_features_out = self.n_components_
 
     def _chosen(
@@ -290,17 +293,14 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         return rows if self._whitening is None else self._whitening(rows)
 
     def _features(self, X: Columns) -> Array:
-        """Features of rows; of those that have just been fitted without another search: a fit asks
-        for these once, with the same object that the map was fitted on."""
-        known = self.__dict__.pop("_fitted", None)
-        if known is None or X is not known[0] or self._own_features is None:
-            return self._neighbourhoods.combinations(
-                self._prepared(X), self.landmark_features_, self._own_features
-            )
-        features, outside = self._own_features[known[1]], known[1] < 0
-        if outside.any():
-            features[outside] = self._features(X[outside])
-        return features
+        """Features of rows; those of the rows that have just been fitted are known: a fit asks for
+        these once, with the same object that the map was fitted on."""
+        fitted, features = self.__dict__.pop("_fitted", (None, None))
+        if X is fitted:
+            return features
+        return self._neighbourhoods.combinations(
+            self._prepared(X), self.landmark_features_, self._own_features
+        )
 
     def fit_transform(  # type: ignore[override]
         self, X: Any, y: Any = None, sample_weight: Any = None
@@ -355,6 +355,19 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
 def _scaled(functions: Array, index: Array, scale: Array) -> Array:
     """Some functions, times a scale each; a column of zeros if there are none."""
     return functions[:, index] * scale if len(index) else np.zeros((len(functions), 1))
+
+
+def _of_fitted(
+    found: Diffusion | GraphDiffusion, X: Columns, functions: Array, own: Array | None
+) -> Array:
+    """The means of functions, (m, q), for the rows that a diffusion was made of; where landmarks
+    are all rows, `own` are those at the landmarks, without another search."""
+    if own is None or found.node is None:
+        return found.neighbourhoods.combinations(X, functions)
+    features, outside = own[found.node], found.node < 0
+    if outside.any():
+        features[outside] = found.neighbourhoods.combinations(X[outside], functions, own)
+    return features
 
 
 def check_diffusion(estimator: Any) -> None:
@@ -451,16 +464,9 @@ def tried_clusters(
     time = spectrum.separating_time(k)
     index = spectrum.components(k, time)
     scale = spectrum.unit_decay(index, time)
-    if found.own is None or found.node is None:
-        functions = _scaled(found.extension, index, scale)
-        features = found.neighbourhoods.combinations(rows, functions).astype(np.float64)
-    else:
-        node, outside = found.node, np.flatnonzero(found.node < 0)
-        if len(outside):
-            nearest = replace(found.neighbourhoods, r=1).chosen(rows[outside])
-            node = node.copy()
-            node[outside] = nearest.ravel()
-        features = _scaled(found.own, index, scale)[node]
+    own = None if found.own is None else _scaled(found.own, index, scale)
+    functions = _scaled(found.extension, index, scale)
+    features = _of_fitted(found, rows, functions, own).astype(np.float64)
     lengths = np.sqrt(np.mean(features**2, axis=0))
     labels = slow_labels(features / np.where(lengths > 0, lengths, 1), k)
     labels = settled_labels(features, weight, labels, n_threads)
