@@ -26,7 +26,6 @@ from rffpk._utils.validation import Auto, pairs_of
 from rffpk.maps.diffusion_map import (
     DiffusionMap,
     DiffusionMetric,
-    UseOfGraph,
     check_diffusion,
     fit_diffusion_map,
     tried_clusters,
@@ -39,6 +38,7 @@ from rffpk.maps.neighbours import (
     map_rows,
     settled_labels,
 )
+from rffpk.maps.spectrum import UseOfGraph
 from rffpk.maps.whitening import PER_CLUSTER, Whitening, fit_components
 from rffpk.power import AnnealedClusterer
 
@@ -308,12 +308,12 @@ def chosen_map(
         trials = _trials(parameters, options, x, p, context, or_columns, shared)
         if x is not X or parameters.n_landmarks != "auto":  # which would be drawn anew
             shared = Shared()
-    graph: UseOfGraph = "never" if of_words else "always"
+    use: UseOfGraph = "never" if of_words else "always"
     if trials is not None and trials.between <= _BETWEEN:
-        graph = "if shown"
+        use = "if shown"
     option = options[0] if trials is None else trials.options[trials.best]
     mapped = fit_diffusion_map(
-        estimator, parameters, X, weight, context.random, unit_variance, *option, graph=graph,
+        estimator, parameters, X, weight, context.random, unit_variance, *option, use=use,
         shared=shared,
     )  # fmt: skip
     if trials is not None:
