@@ -275,18 +275,16 @@ class Neighbourhoods:
         if few and len(self.landmarks) >= _TREE_LANDMARKS:
             return self._by_tree(X)
         if self.r <= MOST_NEIGHBOURS:
+            nearest = self._landmarks(self.landmarks[:, :0], 0.0, X.dtype)
             is_large = X.shape[1] >= _SINGLE_COLUMNS and len(self.landmarks) >= _SINGLE_LANDMARKS
-            return self._by_single(X) if X.dtype == np.float64 and is_large else self._by_pass(X)
+            if X.dtype == np.float64 and is_large:
+                return self._by_single(X, nearest)
+            return self._visit(X, nearest, ("neighbours",))["neighbours"]
         tiles = row_tiles(len(X), len(self.landmarks))
         return np.concatenate(run_all(lambda t: self._many(X[t]), tiles, self.n_threads))
 
-    def _by_pass(self, X: Array) -> Array:
-        """The same by a pass over all landmarks."""
-        nearest = self._landmarks(self.landmarks[:, :0], 0.0, X.dtype)
-        return self._visit(X, nearest, ("neighbours",))["neighbours"]
-
     @np.errstate(over="ignore", invalid="ignore")  # refused by name later
-    def _by_single(self, X: Array) -> Array:
+    def _by_single(self, X: Array, nearest: Landmarks) -> Array:
         """Nearly the same in single precision, half the time, but for rows that it does not tell
         from their nearest landmarks, or that are far from all."""
         center = self.landmarks.mean(axis=0)
@@ -294,11 +292,11 @@ class Neighbourhoods:
         largest, squares = squared_norms(points).max(), squared_norms(rows)
         unit = math.sqrt(largest) or 1.0
         near = replace(self, landmarks=(points / unit).astype(np.float32))
-        index = near._by_pass((rows / unit).astype(np.float32))
+        index = near.chosen((rows / unit).astype(np.float32))
         last = squared_norms(rows - points.take(index[:, -1], axis=0))
         told = (last >= _TOLD * math.sqrt(X.shape[1]) * squares) & (squares <= 4 * largest)
         if not told.all():
-            index[~told] = self._by_pass(X[~told])
+            index[~told] = self._visit(X[~told], nearest, ("neighbours",))["neighbours"]
         return index
 
     def _by_tree(self, X: Columns) -> Array:
