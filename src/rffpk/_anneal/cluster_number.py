@@ -309,9 +309,13 @@ def _partitions(
     if not any(slow):
         return [groups(linkage, k)[leaf] for k in numbers]
     functions, node = np.asarray(graph.own), np.asarray(graph.node)  # all rows are landmarks
-    kept = np.flatnonzero(node >= 0)
-    nearest = Neighbourhoods(few[1][kept], 1, 0.0, n_threads).chosen(more[1]).ravel()
-    there = node[kept[nearest]]
+    there = np.full(len(leaf), -1)
+    _, own, place = np.intersect1d(few[0], more[0], assume_unique=True, return_indices=True)
+    there[place] = node[own]
+    kept, other = np.flatnonzero(node >= 0), np.flatnonzero(there < 0)
+    if len(other):
+        nearest = Neighbourhoods(few[1][kept], 1, 0.0, n_threads).chosen(more[1][other]).ravel()
+        there[other] = node[kept[nearest]]
     return [
         slow_labels(functions[:, graph.spectrum.slow(k)], k)[there] if by_graph
         else groups(linkage, k)[leaf]

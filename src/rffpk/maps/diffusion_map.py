@@ -236,6 +236,13 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
             self._fitted = X, of_rows
         self._n_features_out = self.n_components_
 
+    def know(self, X: Columns, counted: Array) -> None:
+        """Fitted to these of the rows of X: their features are asked for with those of the rest."""
+        if "_fitted" in vars(self):
+            node = np.full(len(X), -1)
+            node[counted] = self._fitted[1]
+            self._fitted = X, node
+
     def _chosen(
         self, n_clusters: int | None, unit_variance: bool, n_nodes: int
     ) -> tuple[Array, Array]:
