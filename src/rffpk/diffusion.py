@@ -287,8 +287,8 @@ def chosen_map(
     have nearly the same clusters, they tell better where clusters that touch end. Components of the
     graph of all rows are what they may miss: small ones, and as many as there are clusters. It is
     that map at once where neighborhoods show words."""
-    if weight is not None and not weight.all():  # the others have no part in the map
-        counted = np.flatnonzero(weight)
+    if weight is not None and not weight.all() and pairs_of(parameters) != "graph":
+        counted = np.flatnonzero(weight)  # the others are no part of the map
         mapped = chosen_map(
             estimator, parameters, X[counted], weight[counted], context, unit_variance, or_columns
         )

@@ -239,9 +239,10 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
     def know(self, X: Columns, counted: Array) -> None:
         """Fitted to these of the rows of X: their features are asked for with those of the rest."""
         if "_fitted" in vars(self):
-            node = np.full(len(X), -1)
-            node[counted] = self._fitted[1]
-            self._fitted = X, node
+            known, rest = self._fitted[1], np.setdiff1d(np.arange(len(X)), counted)
+            features = np.empty((len(X), known.shape[1]), dtype=known.dtype)
+            features[counted], features[rest] = known, self._features(X[rest])
+            self._fitted = X, features
 
     def _chosen(
         self, n_clusters: int | None, unit_variance: bool, n_nodes: int
