@@ -239,9 +239,10 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
     def know(self, X: Columns, counted: Array) -> None:
         """Fitted to these of the rows of X: their features are asked for with those of the rest."""
         if "_fitted" in vars(self):
-            node = np.full(len(X), -1)
-            node[counted] = self._fitted[1]
-            self._fitted = X, node
+            others = np.delete(np.arange(len(X)), counted)
+            features = np.empty((len(X), self.n_components_), dtype=X.dtype)
+            features[counted], features[others] = self._fitted[1], self._features(X[others])
+            self._fitted = X, features
 
     def _chosen(
         self, n_clusters: int | None, unit_variance: bool, n_nodes: int
