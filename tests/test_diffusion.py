@@ -779,6 +779,24 @@ def test_slow_pairs_are_those_of_a_full_decomposition(matrix, k):
     assert_allclose(vectors.T @ vectors, np.eye(len(vectors.T)), atol=1e-10)
 
 
+@pytest.mark.parametrize("denser", [0, np.inf], ids=["two factors", "one matrix"])
+def test_slow_pairs_of_two_factors_are_those_of_their_product(denser, limits):
+    """Whether groups of nodes have two factors, too, or one matrix."""
+    limits(factor_density=denser)
+    n = 400
+    there = csr_matrix(sum(np.roll(np.eye(n), i, axis=1) for i in range(9)) / 9)
+    matrix, walk = (there.T @ there).toarray(), Walk(there, there.T.tocsr())
+    groups = csr_matrix(np.kron(np.eye(n // 10), np.full((10, 1), 10**-0.5)))
+    merged = walk.merged(groups)
+    assert (merged.back is None) == (denser == np.inf)
+    assert_allclose(merged @ np.eye(n // 10), groups.T @ matrix @ groups, atol=1e-15)
+    values, vectors = slow_pairs(walk, np.full(n, n**-0.5), np.zeros((n, 0)), 16)
+    expected = np.linalg.eigvalsh(matrix)[::-1][:8]
+    assert (values[:8] <= expected + 1e-9).all()
+    assert_allclose(values[:8], expected, atol=0.02 * (1 - expected[-1]) + 1e-6)
+    assert_allclose(vectors.T @ vectors, np.eye(16), atol=1e-10)
+
+
 def test_a_search_for_more_neighbours_serves_for_fewer():
     X = np.random.default_rng(0).standard_normal((300, 4))
     both, mass = Shared(2), np.ones(len(X))
