@@ -35,6 +35,7 @@ from rffpk.maps.diffusion_map import (
 from rffpk.maps.neighbours import (
     Shared,
     cluster_means,
+    drawn_rows,
     landmark_numbers,
     map_rows,
     settled_labels,
@@ -303,9 +304,13 @@ def chosen_map(
     # where nothing is asked of the map, none may be taken
     asked = {parameters.n_components, parameters.n_landmarks, parameters.time} != {"auto"}
     or_columns = or_columns and is_choice and options == _OPTIONS and not asked
-    of_words = or_columns and shows_words(X, weight)
+    of_words = False
+    if is_choice:
+        size = max(_TRIED_ROWS, _TRIED_ROWS_A_CLUSTER * context.k)
+        index, p = drawn_rows(X, weight, size, context.random)
+        x = X if len(index) == len(X) else X[index]
+        of_words = or_columns and shows_words(x)
     if is_choice and not of_words:
-        x, p = _sampled(X, weight, context)
         trials = _trials(parameters, options, x, p, context, or_columns, shared)
         if x is not X or parameters.n_landmarks != "auto":  # which would be drawn anew
             shared = Shared()
@@ -441,26 +446,13 @@ def _beside_columns(
     return trials
 
 
-def _sampled(X: Columns, weight: Array | None, context: FitContext) -> tuple[Columns, Array | None]:
-    """Some of the rows that count, on which maps are tried, or all rows."""
-    counted = np.arange(len(X)) if weight is None else np.flatnonzero(weight)
-    size = max(_TRIED_ROWS, _TRIED_ROWS_A_CLUSTER * context.k)
-    if len(counted) > size:
-        random = np.random.RandomState(context.random.randint(2**31 - 1))
-        counted = np.sort(random.choice(counted, size, replace=False))
-    if len(counted) == len(X):
-        return X, weight
-    return X[counted], None if weight is None else weight[counted]
-
-
-def shows_words(X: Columns, weight: Array | None) -> bool:
+def shows_words(X: Columns) -> bool:
     """Whether rows hardly ever differ from the nearest one in the columns of two values that stand
     beside others, such as indicators of words: a graph of neighbors falls apart along these,
     whether they say anything of the clusters or not."""
     if isinstance(X, SparseRows):
         return False
-    counted = np.arange(len(X)) if weight is None else np.flatnonzero(weight)
-    x = X[counted[:: -(-len(counted) // _TRIED_ROWS)]].astype(np.float64)
+    x = X.astype(np.float64)
     low, high = x.min(axis=0), x.max(axis=0)
     differ = low < high
     is_rare = np.minimum((x == low).mean(axis=0), (x == high).mean(axis=0)) < _RARE

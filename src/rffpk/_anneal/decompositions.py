@@ -127,8 +127,6 @@ def critical_exponent(features: Array, weight: Array | None, present: Array | No
     that have it.
     """
     p = np.ones(len(features)) if weight is None else weight.astype(np.float64)
-    if present is None:
-        return _of_vectors(features - (p @ features) / p.sum(), p, None)
     return _of_vectors(_about(features, (p @ features) / _weights(p, present), present), p, present)
 
 
