@@ -294,7 +294,7 @@ def chosen_map(
     have nearly the same clusters, they tell better where clusters that touch end. Components of the
     graph of all rows are what they may miss: small ones, and as many as there are clusters. It is
     that map at once where neighborhoods show words."""
-    options, trials = _options(parameters), None
+    options, trials, of_words = _options(parameters), None, False
     shared = Shared(max(option.neighbors for option in options))
     all_rows, _ = landmark_numbers(
         parameters.n_landmarks, len(X), context.k, isinstance(X, SparseRows)
@@ -304,7 +304,6 @@ def chosen_map(
     # where nothing is asked of the map, none may be taken
     asked = {parameters.n_components, parameters.n_landmarks, parameters.time} != {"auto"}
     or_columns = or_columns and is_choice and options == _OPTIONS and not asked
-    of_words = False
     if is_choice:
         size = max(_TRIED_ROWS, _TRIED_ROWS_A_CLUSTER * context.k)
         index, p = drawn_rows(X, weight, size, context.random)
