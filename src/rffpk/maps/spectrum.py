@@ -17,7 +17,7 @@ from rffpk._utils.arrays import Array
 from rffpk._utils.columns import Columns, dense
 from rffpk._utils.linalg import eigh, fixed_signs, in_range, leading_eigenvectors, svd
 from rffpk._utils.tree import groups, ward
-from rffpk.maps.components import Parts, divided, large_share, valley_of_rows
+from rffpk.maps.components import LARGE, Parts, divided, valley_of_rows
 from rffpk.maps.neighbours import (
     NeighbourCount,
     Neighbourhoods,
@@ -69,7 +69,7 @@ class Spectrum:
         """The numbers of the pairs that k clusters may use: those that are constant on components
         or cover enough rows, or the k - 1 that cover most where these are fewer."""
         able = self.able()
-        covers = self.shares[able] >= min(large_share(k), self.enough)
+        covers = self.shares[able] >= min(LARGE / k, self.enough)
         enough = able[covers | (able < self.n_constant)]
         if len(enough) >= k - 1:
             return enough
