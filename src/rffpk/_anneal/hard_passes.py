@@ -240,9 +240,13 @@ _EACH = 12.0  # ... a bound that of so many columns, beyond those of the directi
 _MOST = 0.7  # ... and all that must take less than this part of a pass without.
 
 
-def find_directions(rows: Rows, theta: Array, s: float = -math.inf) -> Array | None:
-    """Directions (q, F) for passes of the hard rule at many centroids like `theta`, with power
-    means of the exponent `s`; None where all distances are computed as fast."""
+# Directions (q, F), the coordinates of centroids there, and their reach: see `_reach`.
+Along = tuple[Array, Array, float]
+
+
+def find_directions(rows: Rows, theta: Array, s: float = -math.inf) -> Along | None:
+    """What bounds distances in a pass of the hard rule at many centroids, with power means of the
+    exponent `s`; None where all distances are computed as fast."""
     k, F = theta.shape
     if not hard_plan(rows, k).directed:
         return None
@@ -256,18 +260,12 @@ def find_directions(rows: Rows, theta: Array, s: float = -math.inf) -> Array | N
     best = int(np.argmin(costs))
     if costs[best] > _MOST * k * F:
         return None
-    return np.ascontiguousarray(basis[:, : numbers[best]].T, dtype=rows.dtype)
+    return along(np.ascontiguousarray(basis[:, : numbers[best]].T, dtype=rows.dtype), theta, s)
 
 
-def bounded_pass(
-    directions: Array | None, rows: Rows, theta: Array, s: float = -math.inf, **options: Any
-) -> tuple[Sums, dict[str, Array]]:
-    """A pass of the hard rule over rows in arrays, by the directions if there are some; `options`
-    are those of `pass_of_block`."""
-    given = None
-    if directions is not None:
-        given = directions, coordinates(theta, directions), _reach(len(theta), s, rows.dtype)
-    return pass_of_block(rows, theta, s, directions=given, **options)
+def along(directions: Array, theta: Array, s: float = -math.inf) -> Along:
+    """The same at other centroids, by directions that were found before."""
+    return directions, coordinates(theta, directions), _reach(len(theta), s, directions.dtype)
 
 
 def _reach(k: int, s: float, dtype: Any) -> float:
@@ -423,9 +421,13 @@ def _among_all(
     if need.second:  # by directions it is not known
         sums, found = one_pass(rows, theta, -math.inf, want=("labels", "nearest", "second"))
     else:
+        bounds = None if directions is None else along(directions, theta)
         if directions is None and (before is None or need.every):
-            directions = find_directions(rows, theta)
-        sums, found = bounded_pass(directions, rows, theta, want=("labels", "nearest"))
+            bounds = find_directions(rows, theta)
+            directions = None if bounds is None else bounds[0]
+        sums, found = pass_of_block(
+            rows, theta, -math.inf, want=("labels", "nearest"), directions=bounds
+        )
     return sums, Assignment(
         found["labels"], float(sums.Q.sum()), True, _cost(rows, sums, theta), found["nearest"],
         found.get("second"), new=0 if before is None else before.new,
