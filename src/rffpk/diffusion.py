@@ -15,7 +15,6 @@ from rffpk._anneal.annealing import search_parameters
 from rffpk._anneal.fit import FitResult, Problem
 from rffpk._anneal.search import SOME, FitContext
 from rffpk._anneal.seeding import merged_centroids, seed_centroids
-from rffpk._rows.draws import MANY
 from rffpk._rows.passes import Moved, make_rows, one_pass, take_steps, total_variance
 from rffpk._rows.sample import RowSample
 from rffpk._rows.store import Cache, check_cache
@@ -27,7 +26,6 @@ from rffpk._utils.validation import Auto, pairs_of
 from rffpk.maps.diffusion_map import (
     DiffusionMap,
     DiffusionMetric,
-    UseOfGraph,
     check_diffusion,
     fit_diffusion_map,
     tried_clusters,
@@ -40,6 +38,7 @@ from rffpk.maps.neighbours import (
     map_rows,
     settled_labels,
 )
+from rffpk.maps.spectrum import UseOfGraph
 from rffpk.maps.whitening import PER_CLUSTER, Whitening, fit_components
 from rffpk.power import AnnealedClusterer
 
@@ -274,14 +273,9 @@ class Trials(NamedTuple):
 
 
 def chosen_map(
-    estimator: Any,
-    parameters: Any,
-    X: Columns,
-    weight: Array | None,
-    context: FitContext,
-    unit_variance: bool = False,
-    or_columns: bool = False,
-) -> DiffusionMap:
+    estimator: Any, parameters: Any, X: Columns, weight: Array | None, context: FitContext,
+    unit_variance: bool = False, or_columns: bool = False,
+) -> DiffusionMap:  # fmt: skip
     """The map of rows that have been checked, with the parameters of a map or of the estimator
     itself. For those that are "auto" several values are tried on a sample. Those are taken whose
     graph falls apart into the clusters, with valleys around them, and of these or else of all
@@ -293,28 +287,35 @@ def chosen_map(
     have nearly the same clusters, they tell better where clusters that touch end. Components of the
     graph of all rows are what they may miss: small ones, and as many as there are clusters. It is
     that map at once where neighborhoods show words."""
+    if weight is not None and not weight.all():  # the others have no part in the map
+        counted = np.flatnonzero(weight)
+        mapped = chosen_map(
+            estimator, parameters, X[counted], weight[counted], context, unit_variance, or_columns
+        )
+        mapped.know(X, counted)
+        return mapped
     options, trials = _options(parameters), None
     shared = Shared(max(option.neighbors for option in options))
     all_rows, _ = landmark_numbers(
         parameters.n_landmarks, len(X), context.k, isinstance(X, SparseRows)
     )
-    is_many = context.k >= MANY and len(X) > all_rows  # a sample has too few rows of each cluster
+    is_many = context.many and len(X) > all_rows  # a sample has too few rows of each cluster
     is_choice = len(options) > 2 and context.k > 1 and not is_many  # two options agree alike
     # where nothing is asked of the map, none may be taken
     asked = {parameters.n_components, parameters.n_landmarks, parameters.time} != {"auto"}
     or_columns = or_columns and is_choice and options == _OPTIONS and not asked
-    of_words = or_columns and shows_words(X, weight)
+    of_words = or_columns and shows_words(X)
     if is_choice and not of_words:
         x, p = _sampled(X, weight, context)
         trials = _trials(parameters, options, x, p, context, or_columns, shared)
         if x is not X or parameters.n_landmarks != "auto":  # which would be drawn anew
             shared = Shared()
-    graph: UseOfGraph = "never" if of_words else "always"
+    use: UseOfGraph = "never" if of_words else "always"
     if trials is not None and trials.between <= _BETWEEN:
-        graph = "if shown"
+        use = "if shown"
     option = options[0] if trials is None else trials.options[trials.best]
     mapped = fit_diffusion_map(
-        estimator, parameters, X, weight, context.random, unit_variance, *option, graph=graph,
+        estimator, parameters, X, weight, context.random, unit_variance, *option, use=use,
         shared=shared,
     )  # fmt: skip
     if trials is not None:
@@ -442,25 +443,22 @@ def _beside_columns(
 
 
 def _sampled(X: Columns, weight: Array | None, context: FitContext) -> tuple[Columns, Array | None]:
-    """Some of the rows that count, on which maps are tried, or all rows."""
-    counted = np.arange(len(X)) if weight is None else np.flatnonzero(weight)
+    """Some of the rows, on which maps are tried, or all."""
     size = max(_TRIED_ROWS, _TRIED_ROWS_A_CLUSTER * context.k)
-    if len(counted) > size:
-        random = np.random.RandomState(context.random.randint(2**31 - 1))
-        counted = np.sort(random.choice(counted, size, replace=False))
-    if len(counted) == len(X):
+    if len(X) <= size:
         return X, weight
-    return X[counted], None if weight is None else weight[counted]
+    random = np.random.RandomState(context.random.randint(2**31 - 1))
+    chosen = np.sort(random.choice(len(X), size, replace=False))
+    return X[chosen], None if weight is None else weight[chosen]
 
 
-def shows_words(X: Columns, weight: Array | None) -> bool:
+def shows_words(X: Columns) -> bool:
     """Whether rows hardly ever differ from the nearest one in the columns of two values that stand
     beside others, such as indicators of words: a graph of neighbors falls apart along these,
     whether they say anything of the clusters or not."""
     if isinstance(X, SparseRows):
         return False
-    counted = np.arange(len(X)) if weight is None else np.flatnonzero(weight)
-    x = X[counted[:: -(-len(counted) // _TRIED_ROWS)]].astype(np.float64)
+    x = X[:: -(-len(X) // _TRIED_ROWS)].astype(np.float64)
     low, high = x.min(axis=0), x.max(axis=0)
     differ = low < high
     is_rare = np.minimum((x == low).mean(axis=0), (x == high).mean(axis=0)) < _RARE

@@ -40,7 +40,7 @@ from rffpk._utils.validation import is_option, pairs_of
 from rffpk.maps.graphs import graph_diffusion
 from rffpk.maps.kernels import PRECOMPUTED, FittedKernel, matched
 from rffpk.maps.neighbours import NeighbourCount, Neighbourhoods, Shared, k_means
-from rffpk.maps.spectrum import Diffusion, Wanted, diffusion, slow_labels
+from rffpk.maps.spectrum import Diffusion, Wanted, diffusion, neighbour_graph, slow_labels
 from rffpk.maps.whitening import fit_components
 
 # docs/clusters_number.md has the trials behind these.
@@ -48,12 +48,13 @@ _ONE = 0.3  # what one cluster begins with
 _ALIKE = 1.25  # of numbers whose ratio is smaller only the best is given
 _NUMBERS = 5  # that are given, at most
 _PAIRS = 40  # eigenpairs of each graph
+# components of which must be large enough for so many clusters
+_WANTED = Wanted(k=60, pairs=_PAIRS)
 _GRAPH_ROWS = 1200  # whose graphs are made
 _MULTIPLES = 1, 2  # of the default number of neighbours
 _WHITENINGS = 0.5, 1.0
 _WHITENED = 20  # clusters that whitening makes components for
 _GRAPH_CLUSTERS = 32  # where the others see more, the graphs have too few rows of each
-_SEPARATED = 60  # clusters for which the components of a graph must be large enough
 _PRODUCTS = 4e9  # for the distances of more rows, at most
 _ROWS_A_CENTROID = 6  # of the tree
 _CENTROIDS_A_CLUSTER = 6
@@ -207,7 +208,7 @@ def _tables(model: Any, sample: RowSample, spherical: bool, n_threads: int) -> d
 
 def _of_graph(X: Columns, weight: Array | None) -> _Evidence:
     """What the witnesses who need no distances say of the nodes of a graph of affinities."""
-    found = graph_diffusion(X, weight, _SEPARATED, Wanted(_PAIRS), None)
+    found = graph_diffusion(X, weight, _WANTED)
     edges, n, spectrum = found.graph, X.shape[0], found.spectrum
     degrees = np.asarray(edges.sum(axis=1)).ravel()
     r = max((edges.nnz - np.count_nonzero(edges.diagonal())) / n, 1.0)
@@ -260,19 +261,21 @@ def _part(sample: RowSample, n: int, table: Table) -> Part:
 def _graphs(some: Part, spherical: bool, random: Any, n_threads: int) -> list[Diffusion]:
     """Several graphs of neighbours; rows on a sphere are not whitened."""
     _, x, weight = some
-    n, shared = len(x), Shared(max(_MULTIPLES))
+    shared = Shared(max(_MULTIPLES))
     rows = [(x, times, shared) for times in _MULTIPLES]
     if not spherical:
         components = fit_components(x, weight, _WHITENED, random)
         whitened = [components.whitening(exponent, n_threads)(x) for exponent in _WHITENINGS]
         rows += [(each, 1, Shared()) for each in whitened]
-    return [
-        diffusion(
-            each, weight, (n, n), NeighbourCount(None, times), _SEPARATED, Wanted(_PAIRS), None,
-            False, random, n_threads, shared=shared,
+    numbers = len(x), len(x)  # of landmarks: all rows are
+    graphs = [
+        neighbour_graph(
+            each, weight, numbers, NeighbourCount(None, times), _WANTED.k, False, random, n_threads,
+            shared,
         )
         for each, times, shared in rows
     ]  # fmt: skip
+    return [diffusion(graph, _WANTED) for graph in graphs]
 
 
 def _tree(some: Part, wanted: int, random: Any, n_threads: int) -> tuple[Array, Array]:
@@ -306,9 +309,13 @@ def _partitions(
     if not any(slow):
         return [groups(linkage, k)[leaf] for k in numbers]
     functions, node = np.asarray(graph.own), np.asarray(graph.node)  # all rows are landmarks
-    kept = np.flatnonzero(node >= 0)
-    nearest = Neighbourhoods(few[1][kept], 1, 0.0, n_threads).chosen(more[1]).ravel()
-    there = node[kept[nearest]]
+    there = np.full(len(leaf), -1)
+    _, own, place = np.intersect1d(few[0], more[0], assume_unique=True, return_indices=True)
+    there[place] = node[own]
+    kept, other = np.flatnonzero(node >= 0), np.flatnonzero(there < 0)
+    if len(other):
+        nearest = Neighbourhoods(few[1][kept], 1, 0.0, n_threads).chosen(more[1][other]).ravel()
+        there[other] = node[kept[nearest]]
     return [
         slow_labels(functions[:, graph.spectrum.slow(k)], k)[there] if by_graph
         else groups(linkage, k)[leaf]

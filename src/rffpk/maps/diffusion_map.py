@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import field, replace
+from dataclasses import field
 from typing import Any, Literal, Self, get_args
 
 import numpy as np
@@ -22,8 +22,10 @@ from rffpk.maps.neighbours import NeighbourCount, Shared, landmark_numbers, sett
 from rffpk.maps.spectrum import (
     MAX_CLUSTERS,
     Diffusion,
+    UseOfGraph,
     Wanted,
     diffusion,
+    neighbour_graph,
     slow_labels,
     suggested_n_clusters,
     wanted_pairs,
@@ -31,7 +33,6 @@ from rffpk.maps.spectrum import (
 from rffpk.maps.whitening import Components, Whitening, fit_components
 
 DiffusionMetric = Literal["euclidean", "cosine", "precomputed"]
-UseOfGraph = Literal["always", "if shown", "never"]  # or the columns are features themselves
 
 _LEAST_VARIANCE = 1e-30  # of features, so that float32 holds their squared distances
 
@@ -167,34 +168,31 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         unit_variance: bool = False,
         times: int = 1,
         scales: Array | None = None,
-        graph: UseOfGraph = "always",
+        use: UseOfGraph = "always",
         shared: Shared | None = None,
     ) -> None:
         """`fit` for rows and parameters that have been checked, for so many clusters if that is
         known, with features whose total variance is one if that is asked for; `times` multiplies
         the default number of neighbours, and columns are multiplied by `scales` before whitening.
-        Where `graph` is "never", there are no functions, and features are the columns; where it is
-        "if shown", unless components of the graph show clusters that these may miss."""
+        Where `use` of the graph is "never", there are no functions, and features are the columns;
+        where it is "if shown", unless components of the graph show clusters that these may miss."""
         self.choices_: list[dict[str, Any]] = []
         self._spherical = self.metric == "cosine"
         self.whitening_ = None if self.whitening == "auto" else self.whitening
         self._whitening: Whitening | None = None
         k = n_clusters or MAX_CLUSTERS
         automatic = isinstance(self.n_components, str) and isinstance(self.time, str)
-        rough = n_clusters is not None and automatic
         functions = 0 if isinstance(self.n_components, str) else int(self.n_components)
-        wanted = wanted_pairs(k, rough, functions)
-        # Components last for ever: beside k of them no other function counts.
-        enough = max(k, 2) if rough else None
-        wanted, enough = (Wanted(0), None) if graph == "never" else (wanted, enough)
+        wanted = wanted_pairs(k, n_clusters is not None and automatic, functions, use)
         found: Diffusion | GraphDiffusion
+        rows = X
         if self.metric == PRECOMPUTED:
-            found = graph_diffusion(X, weight, k, wanted, enough)
+            found = graph_diffusion(X, weight, wanted)
         else:
             random = validation.check_random_state(self.random_state)
-            found, self._whitening, _ = diffusion_of(
-                self, X, weight, k, wanted, enough, self.whitening_, times, random,
-                config.n_threads(self.n_jobs), shared or Shared(), graph == "if shown", scales,
+            found, self._whitening, rows = diffusion_of(
+                self, X, weight, wanted, self.whitening_, times, random,
+                config.n_threads(self.n_jobs), shared or Shared(), scales,
             )  # fmt: skip
             landmarks = found.neighbourhoods.landmarks
             self.landmarks_ = landmarks.matrix if isinstance(landmarks, SparseRows) else landmarks
@@ -202,25 +200,25 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
             self.bandwidth_ = found.neighbourhoods.bandwidth
             squares = squared_distances(landmarks, column_means(landmarks))
             validation.check_underflow(squares.astype(X.dtype).sum(), [landmarks])
-        self._publish(found, X, n_clusters, unit_variance, graph)
+        self._publish(found, X, rows, n_clusters, unit_variance)
 
     def _publish(
         self,
         found: Diffusion | GraphDiffusion,
         X: Columns,
+        rows: Columns,
         n_clusters: int | None,
         unit_variance: bool,
-        graph: UseOfGraph,
     ) -> None:
-        """Sets what is fitted."""
+        """Sets what is fitted to the rows of X, which neighbours are found of as `rows`."""
         k = n_clusters or MAX_CLUSTERS
         parts, self._spectrum = found.parts, found.spectrum
         self._neighbourhoods = found.neighbourhoods
         self.eigenvalues_ = 1 - self._spectrum.gaps
         shares, listed = parts.components.shares, parts.counted | parts.left_out
         self.component_shares_, self._n_kept = shares[listed], parts.n_kept
-        rows = float(parts.components.rows[parts.left_out].sum())
-        self._n_left_out = round(len(X) * rows / parts.n_rows)
+        left_out = float(parts.components.rows[parts.left_out].sum())
+        self._n_left_out = round(len(X) * left_out / parts.n_rows)
         self._loses_rows = parts.lose_rows(k)
         index, scale = self._chosen(n_clusters, unit_variance, len(found.extension))
         self.landmark_features_ = _scaled(found.extension, index, scale).astype(X.dtype)
@@ -231,11 +229,19 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
             own = found.own if found.own is None else _scaled(found.own, index, scale)
         self._own_features = None if own is None else own.astype(X.dtype)
         self.n_components_ = self.landmark_features_.shape[1]
-        if graph == "never" or (graph == "if shown" and not parts.show_clusters(k)):
+        if not found.is_used:
             self.time_, self.n_components_ = 0.0, self.n_features_in_
-        elif found.node is not None:
-            self._fitted = X, found.node
+        elif self._own_features is not None:
+            of_rows = _of_fitted(found, rows, self.landmark_features_, self._own_features)
+            self._fitted = X, of_rows
         self._n_features_out = self.n_components_
+
+    def know(self, X: Columns, counted: Array) -> None:
+        """Fitted to these of the rows of X: their features are asked for with those of the rest."""
+        if "_fitted" in vars(self):
+            node = np.full(len(X), -1)
+            node[counted] = self._fitted[1]
+            self._fitted = X, node
 
     def _chosen(
         self, n_clusters: int | None, unit_variance: bool, n_nodes: int
@@ -290,17 +296,14 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         return rows if self._whitening is None else self._whitening(rows)
 
     def _features(self, X: Columns) -> Array:
-        """Features of rows; of those that have just been fitted without another search: a fit asks
-        for these once, with the same object that the map was fitted on."""
-        known = self.__dict__.pop("_fitted", None)
-        if known is None or X is not known[0] or self._own_features is None:
-            return self._neighbourhoods.combinations(
-                self._prepared(X), self.landmark_features_, self._own_features
-            )
-        features, outside = self._own_features[known[1]], known[1] < 0
-        if outside.any():
-            features[outside] = self._features(X[outside])
-        return features
+        """Features of rows; those of the rows that have just been fitted are known: a fit asks for
+        these once, with the same object that the map was fitted on."""
+        fitted, features = self.__dict__.pop("_fitted", (None, None))
+        if X is fitted:
+            return features
+        return self._neighbourhoods.combinations(
+            self._prepared(X), self.landmark_features_, self._own_features
+        )
 
     def fit_transform(  # type: ignore[override]
         self, X: Any, y: Any = None, sample_weight: Any = None
@@ -357,6 +360,19 @@ def _scaled(functions: Array, index: Array, scale: Array) -> Array:
     return functions[:, index] * scale if len(index) else np.zeros((len(functions), 1))
 
 
+def _of_fitted(
+    found: Diffusion | GraphDiffusion, X: Columns, functions: Array, own: Array | None
+) -> Array:
+    """The means of functions, (m, q), for the rows that a diffusion was made of; where landmarks
+    are all rows, `own` are those at the landmarks, without another search."""
+    if own is None or found.node is None:
+        return found.neighbourhoods.combinations(X, functions)
+    features, outside = own[found.node], found.node < 0
+    if outside.any():
+        features[outside] = found.neighbourhoods.combinations(X[outside], functions, own)
+    return features
+
+
 def check_diffusion(estimator: Any) -> None:
     """The parameters that `DiffusionMap` and `DiffusionPowerKMeans` share."""
     if not is_option(estimator.n_components, "auto"):
@@ -384,14 +400,14 @@ def fit_diffusion_map(
     whitening: float | None = None,
     times: int = 1,
     scales: Array | None = None,
-    graph: UseOfGraph = "always",
+    use: UseOfGraph = "always",
     shared: Shared | None = None,
 ) -> DiffusionMap:
     """The map of rows that have been checked, for the clusters of an estimator and with the
     parameters of a map, or of the estimator itself, but for its `whitening` and the multiple of
     the default number of neighbours.
     Columns are multiplied by `scales` before they are whitened, and are the
-    features themselves where `graph` says so.
+    features themselves where `use` of the graph says so.
     Warns of nothing."""
     mapped = DiffusionMap(
         parameters.n_components,
@@ -406,18 +422,17 @@ def fit_diffusion_map(
     k = int(getattr(estimator, "n_clusters_", estimator.n_clusters))
     with validation.fit_of(mapped):
         mapped.n_features_in_, mapped._in_float64 = X.shape[1], estimator._in_float64
-        mapped._draw(X, weight, k, unit_variance, times, scales, graph, shared)
+        mapped._draw(X, weight, k, unit_variance, times, scales, use, shared)
     return mapped
 
 
 def diffusion_of(
-    parameters: Any, X: Columns, weight: Array | None, k: int, wanted: Wanted,
-    enough: int | None, whitening: float | None, times: int, random: Any, n_threads: int,
-    shared: Shared, only_shown: bool = False, scales: Array | None = None,
+    parameters: Any, X: Columns, weight: Array | None, wanted: Wanted, whitening: float | None,
+    times: int, random: Any, n_threads: int, shared: Shared, scales: Array | None = None,
 ) -> tuple[Diffusion, Whitening | None, Columns]:  # fmt: skip
     """The diffusion among neighbours, the whitening of rows before, and these rows whitened, with
-    the parameters of a map. Others are those of `diffusion` and `DiffusionMap._draw`."""
-    spherical, prepare = parameters.metric == "cosine", None
+    the parameters of a map. Others are those of `DiffusionMap._draw`."""
+    k, spherical, prepare = wanted.k, parameters.metric == "cosine", None
     columns = rows = unit_rows(X) if spherical else X
     if whitening is not None:
         components: Components = shared(
@@ -429,12 +444,15 @@ def diffusion_of(
     numbers = landmark_numbers(
         parameters.n_landmarks, len(rows), k, isinstance(rows, SparseRows), rows.shape[1]
     )
-    found = diffusion(
-        rows, weight, numbers, NeighbourCount(r, times), k, wanted, enough,
-        spherical and prepare is None, random, n_threads, only_shown,
-        shared((whitening, "graphs"), lambda: Shared(shared.times)),
-    )  # fmt: skip
-    return found, prepare, rows
+    graphs = shared((whitening, "graphs"), lambda: Shared(shared.times))
+    count, on_sphere = NeighbourCount(r, times), spherical and prepare is None
+    graph = graphs(
+        count,
+        lambda: neighbour_graph(
+            rows, weight, numbers, count, k, on_sphere, random, n_threads, graphs
+        ),
+    )
+    return diffusion(graph, wanted), prepare, rows
 
 
 def tried_clusters(
@@ -444,23 +462,14 @@ def tried_clusters(
     """k clusters of some rows by the slow functions of such a graph alone, without a search, and
     whether they are large components of the graph with wide valleys around them."""
     found, _, rows = diffusion_of(
-        parameters, X, weight, k, wanted_pairs(k, True), max(k, 2), whitening, times, random,
-        n_threads, shared,
+        parameters, X, weight, wanted_pairs(k, True), whitening, times, random, n_threads, shared
     )  # fmt: skip
-    spectrum = replace(found.spectrum, enough=1.0)  # small clusters come and go on a sample
-    time = spectrum.separating_time(k)
-    index = spectrum.components(k, time)
-    scale = spectrum.unit_decay(index, time)
-    if found.own is None or found.node is None:
-        functions = _scaled(found.extension, index, scale)
-        features = found.neighbourhoods.combinations(rows, functions).astype(np.float64)
-    else:
-        node, outside = found.node, np.flatnonzero(found.node < 0)
-        if len(outside):
-            nearest = replace(found.neighbourhoods, r=1).chosen(rows[outside])
-            node = node.copy()
-            node[outside] = nearest.ravel()
-        features = _scaled(found.own, index, scale)[node]
+    time = found.spectrum.separating_time(k)
+    index = found.spectrum.components(k, time)
+    scale = found.spectrum.unit_decay(index, time)
+    own = None if found.own is None else _scaled(found.own, index, scale)
+    functions = _scaled(found.extension, index, scale)
+    features = _of_fitted(found, rows, functions, own).astype(np.float64)
     lengths = np.sqrt(np.mean(features**2, axis=0))
     labels = slow_labels(features / np.where(lengths > 0, lengths, 1), k)
     labels = settled_labels(features, weight, labels, n_threads)

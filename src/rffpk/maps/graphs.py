@@ -53,6 +53,7 @@ class GraphDiffusion:
     spectrum: Spectrum
     extension: Array  # (n, q): means of the lines are the slow functions; zeros if left out
     parts: Parts
+    is_used: bool = True
 
     @property
     def node(self) -> Array:
@@ -119,15 +120,10 @@ def symmetric(X: Columns, mass: Array) -> csr_array:
     return graph
 
 
-def graph_diffusion(
-    X: Columns,
-    weight: Array | None,
-    k: int,
-    wanted: Wanted,
-    enough: int | None,
-) -> GraphDiffusion:
+def graph_diffusion(X: Columns, weight: Array | None, wanted: Wanted) -> GraphDiffusion:
     """The walk along the edges of a graph, in proportion to their affinities and to the weights of
-    the rows where they end. Parameters are those of `diffusion`.
+    the rows where they end. Where enough components count for the clusters, the functions that are
+    constant on each of them are all that there is.
 
     Its eigenvalues are from -1 to 1; those of the walk half of whose steps stay are from zero to
     one, and have the same order and functions.
@@ -142,12 +138,12 @@ def graph_diffusion(
     n_rows = int(np.count_nonzero(mass))
     valley = _valley(weighted, mass)
     held, counted = weighted.diagonal(), 1.0 * (mass > 0)
-    parts = divided(weighted, share, held, degrees, k, n_rows, valley, rows=counted)
+    parts = divided(weighted, share, held, degrees, wanted.k, n_rows, valley, rows=counted)
     kept = parts.kept
     weighted = weighted[kept][:, kept]
     degrees = np.asarray(weighted.sum(axis=1)).ravel()
-    if enough is not None and parts.n_kept >= enough:
-        wanted = Wanted(parts.n_kept - 1)
+    if not wanted.exact and parts.n_kept >= max(wanted.k, 2):
+        wanted = wanted._replace(pairs=parts.n_kept - 1)
     scale = diags(1 / np.sqrt(degrees))
     walk = Walk(csr_matrix((identity(len(degrees)) + scale @ weighted @ scale) / 2))
     spectrum, functions = decompose(walk, degrees, parts.labels, wanted, n_rows)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from scipy.linalg import qr
@@ -46,6 +46,8 @@ MAX_CLUSTERS = 20
 # Eigenpairs that are computed at least, so that the largest gap shows; and where the number of
 # clusters is known, as some functions do not count.
 _PAIRS, _LEAST_PAIRS = 32, 12
+
+UseOfGraph = Literal["always", "if shown", "never"]  # or the columns are features themselves
 
 _EXACT_NODES = 5000  # of graphs whose pairs are computed to rounding, at most
 
@@ -99,18 +101,22 @@ class Spectrum:
 
 
 class Wanted(NamedTuple):
-    """Slow eigenpairs that are wanted."""
+    """Which slow functions are wanted of a graph, for k clusters."""
 
+    k: int
     pairs: int
-    exact: bool = False  # as far as the graph allows it; else the first half counts
+    # as far as the graph allows it; else the first half counts, and components of the graph may be
+    # all that clusters need
+    exact: bool = False
+    use: UseOfGraph = "always"
 
 
-def wanted_pairs(k: int, rough: bool, functions: int = 0) -> Wanted:
+def wanted_pairs(k: int, rough: bool, functions: int = 0, use: UseOfGraph = "always") -> Wanted:
     """The pairs for k clusters. `rough`: functions are only clustered; else they are results, too,
     and there are at least so many `functions`."""
     if rough:
-        return Wanted(max(_LEAST_PAIRS, _PER_CLUSTER * k))
-    return Wanted(max(_PAIRS, _PER_CLUSTER * k, functions), exact=True)
+        return Wanted(k, max(_LEAST_PAIRS, _PER_CLUSTER * k), use=use)
+    return Wanted(k, max(_PAIRS, _PER_CLUSTER * k, functions), exact=True, use=use)
 
 
 def decompose(
@@ -292,6 +298,20 @@ def _filtered(multiply: Callable[[Array], Array], v: Array, low: float) -> Array
 
 
 @dataclass(frozen=True)
+class Graph:
+    """A walk over landmarks, those that count of them."""
+
+    neighbourhoods: Neighbourhoods
+    weights: csr_matrix  # sums of p z z' over all rows, or the z of landmarks that are all rows
+    degrees: Array
+    mass: Array | None  # of landmarks that are all rows
+    node: Array | None  # (n,): the landmark that is each row, -1 where none is
+    parts: Parts
+    n_sampled: int
+    spectra: Shared = field(default_factory=Shared)  # with their functions
+
+
+@dataclass(frozen=True)
 class Diffusion:
     """A diffusion over landmarks, and its slow functions. Landmarks that dangle, and those of
     components that do not count, are left out: the nearest of the others stand for them."""
@@ -300,59 +320,29 @@ class Diffusion:
     spectrum: Spectrum
     extension: Array  # (m, q): the slow functions are f(x) = z(x) @ extension
     own: Array | None  # (m, q): those at the landmarks, where these are all rows
-    node: Array | None  # (n,): the landmark that is each row, -1 where none is
+    node: Array | None  # as in a graph
     parts: Parts
+    is_used: bool  # False: no functions are wanted, as the columns are features themselves
 
 
-@dataclass(frozen=True)
-class Graph:
-    """A walk over landmarks, those that count of them."""
-
-    neighbourhoods: Neighbourhoods
-    weights: csr_matrix  # sums of p z z' over all rows, or the z of landmarks that are all rows
-    degrees: Array
-    mass: Array | None  # of landmarks that are all rows
-    node: Array | None  # as in a diffusion
-    parts: Parts
-    n_sampled: int
-
-
-def diffusion(
-    X: Columns,
-    weight: Array | None,
-    numbers: tuple[int, int],
-    count: NeighbourCount,
-    k: int,
-    wanted: Wanted,
-    enough: int | None,
-    spherical: bool,
-    random: Any,
-    n_threads: int,
-    only_shown: bool = False,
-    shared: Shared | None = None,
-) -> Diffusion:
-    """Rows step to their nearest landmarks and from there to the rows of these; `numbers` are those
-    of `landmark_numbers`. Where `enough` components count for k clusters, the functions that are
-    constant on each of them are all that there is; of more components the nearest are one. There
-    are none with `only_shown` where components do not show the clusters."""
-    shared = shared or Shared()
-    graph: Graph = shared(
-        count,
-        lambda: _graph(X, weight, numbers, count, k, spherical, random, n_threads, shared),
-    )
-    parts = graph.parts
-    labels, few = parts.labels, enough is not None and parts.n_kept >= enough
-    if enough is not None and few:
-        labels, wanted = _nearest_joined(graph, enough), Wanted(enough - 1)
-    wanted = Wanted(0) if only_shown and not parts.show_clusters(k) else wanted
-    spectrum, functions = shared(
-        (count, wanted, few),
-        lambda: decompose(_walk(graph, n_threads), graph.degrees, labels, wanted, graph.n_sampled),
+def diffusion(graph: Graph, wanted: Wanted) -> Diffusion:
+    """The slow functions of a walk. Where enough components count for the clusters, the functions
+    that are constant on each of them are all that there is; of more components the nearest are
+    one."""
+    parts, labels, enough = graph.parts, graph.parts.labels, max(wanted.k, 2)
+    is_shown = wanted.use == "if shown" and parts.show_clusters(wanted.k)
+    is_used = wanted.use == "always" or is_shown
+    apart = is_used and not wanted.exact and parts.n_kept >= enough
+    if apart:
+        labels = _nearest_joined(graph, enough)
+    wanted = wanted._replace(pairs=enough - 1 if apart else wanted.pairs if is_used else 0)
+    spectrum, functions = graph.spectra(
+        wanted, lambda: decompose(_walk(graph), graph.degrees, labels, wanted, graph.n_sampled)
     )
     mu = 1 - spectrum.gaps
     extension = functions / np.sqrt(np.where(mu > 0, mu, np.inf))
     own = None if graph.mass is None else graph.weights @ extension
-    return Diffusion(graph.neighbourhoods, spectrum, extension, own, graph.node, parts)
+    return Diffusion(graph.neighbourhoods, spectrum, extension, own, graph.node, parts, is_used)
 
 
 def _nearest_joined(graph: Graph, k: int) -> Array:
@@ -365,7 +355,7 @@ def _nearest_joined(graph: Graph, k: int) -> Array:
     return groups(ward(euclidean_distances(in_range(means), squared=True), mass), k)[labels]
 
 
-def _graph(
+def neighbour_graph(
     X: Columns,
     weight: Array | None,
     numbers: tuple[int, int],
@@ -376,44 +366,43 @@ def _graph(
     n_threads: int,
     shared: Shared,
 ) -> Graph:
+    """Rows step to their nearest landmarks and from there to the rows of these; `numbers` are those
+    of `landmark_numbers`. What counts of the walk is that for k clusters."""
     mass = node = of_nodes = None
     rows = shared("distinct", lambda: distinct_where_few(X, weight, numbers, random))
     if rows is None:
         found, some, p, nearest = centroid_landmarks(
             X, weight, numbers[1], k, count, spherical, random, n_threads
         )
-        degrees, graph, n_rows = found.sums(X, weight, random)
-        held, n_sampled = graph.diagonal(), len(nearest)
+        degrees, weights, n_rows = found.sums(X, weight, random)
+        held, n_sampled = weights.diagonal(), len(nearest)
     else:
         some, mass, node = rows
-        found, graph = mutual_neighbours(some, mass, count, n_threads, shared)
-        p, nearest, degrees = mass, np.arange(len(some)), _column_sums(graph, mass)
-        held, n_sampled = _column_sums(graph, mass, 2), int((node >= 0).sum())
+        found, weights = mutual_neighbours(some, mass, count, n_threads, shared)
+        p, nearest, degrees = mass, np.arange(len(some)), _column_sums(weights, mass)
+        held, n_sampled = _column_sums(weights, mass, 2), int((node >= 0).sum())
         n_rows, of_nodes = n_sampled, np.bincount(node[node >= 0], minlength=len(some))
     valley = valley_of_rows(some, p, nearest, n_threads)
     # Of sparse rows whose distances are rounded to zero, some may be nobody's neighbours.
     share = (degrees if mass is None else np.where(degrees > 0, mass, 0)) / degrees.sum()
-    parts = divided(graph, share, held, degrees, k, n_rows, valley, some.shape[1], of_nodes)
-    if not parts.kept.all():
-        found, graph, degrees, mass, node = _without(parts.kept, found, graph, mass, node)
-    return Graph(found, graph, degrees, mass, node, parts, n_sampled)
+    parts = divided(weights, share, held, degrees, k, n_rows, valley, some.shape[1], of_nodes)
+    graph = Graph(found, weights, degrees, mass, node, parts, n_sampled)
+    return graph if parts.kept.all() else _of_kept(graph)
 
 
-def _without(
-    kept: Array,
-    found: Neighbourhoods,
-    graph: csr_matrix,
-    mass: Array | None,
-    node: Array | None,
-) -> tuple[Neighbourhoods, csr_matrix, Array, Array | None, Array | None]:
-    """The walk over the landmarks that are kept, with its degrees: no step leads to others."""
-    found, graph = found.of(kept), graph[kept][:, kept]
-    sums = np.asarray(graph.sum(axis=1)).ravel()
-    if mass is None or node is None:
-        return found, graph, sums, None, None
+def _of_kept(graph: Graph) -> Graph:
+    """The walk over the landmarks that count, with its degrees: no step leads to others."""
+    kept = graph.parts.kept
+    found, weights = graph.neighbourhoods.of(kept), graph.weights[kept][:, kept]
+    sums = np.asarray(weights.sum(axis=1)).ravel()
+    if graph.mass is None or graph.node is None:
+        return replace(graph, neighbourhoods=found, weights=weights, degrees=sums)
     number = np.append(np.where(kept, np.cumsum(kept) - 1, -1), -1)
-    mass, graph = mass[kept], _scaled(graph, 1 / sums)
-    return found, graph, _column_sums(graph, mass), mass, number[node]
+    mass, weights = graph.mass[kept], _scaled(weights, 1 / sums)
+    return replace(
+        graph, neighbourhoods=found, weights=weights, degrees=_column_sums(weights, mass),
+        mass=mass, node=number[graph.node],
+    )  # fmt: skip
 
 
 def _column_sums(graph: csr_matrix, mass: Array, power: int = 1) -> Array:
@@ -430,10 +419,10 @@ def _scaled(graph: csr_matrix, rows: Array, columns: Array | None = None) -> csr
     return csr_matrix((data, graph.indices, graph.indptr), shape=graph.shape)
 
 
-def _walk(graph: Graph, n_threads: int) -> Walk:
+def _walk(graph: Graph) -> Walk:
     """The symmetric matrix of the walk over landmarks: from the sums of p z z' over all rows, or,
     with the weights p of landmarks that are all rows, from their z."""
-    scale = 1 / np.sqrt(graph.degrees)
+    scale, n_threads = 1 / np.sqrt(graph.degrees), graph.neighbourhoods.n_threads
     if graph.mass is None:
         return Walk(_scaled(graph.weights, scale, scale), n_threads=n_threads)
     there = _scaled(graph.weights, np.sqrt(graph.mass), scale)
