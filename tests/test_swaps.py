@@ -57,6 +57,22 @@ def test_failed_swaps_are_undone_and_do_not_count_after_one_that_helps():
     assert swapped.inertia_ <= lowest * (1 + 1e-9) and swapped.inertia_ < 0.97 * local.inertia_
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_far_rows_that_a_sample_lacks_have_centroids(seed, weighted):
+    """Three of 30 003 rows make nearly all of the cost of any ten centroids that are not at them;
+    samples of 20 000 rows lack some of them. Ten blobs share the other seven centroids."""
+    X, _ = make_blobs(30_000, 5, centers=10, random_state=0)
+    X = np.vstack([1e4 * np.eye(3, 5), X])
+    weight = np.random.default_rng(0).integers(1, 4, len(X)) if weighted else None
+    model = PowerKMeans(10, random_state=seed).fit(X, sample_weight=weight)
+    assert len({*model.labels_[:3]}) == 3
+    assert not np.isin(model.labels_[3:], model.labels_[:3]).any()
+    some = weight[3:] if weighted else None
+    known = PowerKMeans(7, random_state=seed).fit(X[3:], sample_weight=some)
+    assert model.inertia_ <= 1.05 * known.inertia_
+
+
 def test_rows_on_their_centroids_end_the_swaps():
     X = np.repeat(np.eye(4), 10, axis=0)
     model = fit(X, np.eye(4), 5)
