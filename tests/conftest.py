@@ -68,6 +68,7 @@ LIMITS = {
     "dask_small": "_rows.dask_workers._SMALL",
     "dask_seconds": "_rows.dask_workers._WITHOUT_WORKERS",
     "graph_nodes": "maps.spectrum._EXACT_NODES",
+    "factor_density": "maps.spectrum._DENSER",
     "landmark_rows": "maps.neighbours._MOST_ROWS",
     "landmarks": "maps.neighbours._LEAST_LANDMARKS",
     "landmark_block": "maps.neighbours._BLOCK_ROWS",

@@ -226,6 +226,11 @@ def test_sums_over_a_sample_are_near_those_over_all_rows(sampled, limits, dtype)
     assert other.fit(X).eigenvalues_[0] != every.eigenvalues_[0]
 
 
+def walk_of(model):
+    """The neighbourhoods of the landmarks of a map."""
+    return neighbours.Neighbourhoods(model.landmarks_, model.n_neighbors_, model.bandwidth_, 1)
+
+
 def test_sums_over_a_sample_follow_the_weights(sampled):
     """Rows of weight zero are not drawn, and rows of weight nine as often as nine rows."""
     random = np.random.default_rng(10)
@@ -233,7 +238,7 @@ def test_sums_over_a_sample_follow_the_weights(sampled):
     weight = np.repeat([1.0, 9.0, 0.0], 2000)
     model = sampled.fit(X, sample_weight=weight)
     assert model.landmarks_.max() < 20
-    mass, *_ = model._neighbourhoods.sums(X, weight, np.random.RandomState(0))
+    mass, *_ = walk_of(model).sums(X, weight, np.random.RandomState(0))
     assert_allclose(mass.sum(), 200)
     assert_allclose(mass[model.landmarks_[:, 0] > 2].sum() / 200, 0.9, atol=0.1)
 
@@ -261,7 +266,7 @@ def test_sums_are_those_of_the_weights(rows, n_neighbors):
     """Also of more neighbours than a pass keeps."""
     model = DiffusionMap(1, n_neighbors=n_neighbors, n_landmarks=25, random_state=0).fit(rows)
     p = np.random.default_rng(12).uniform(0, 2, 80)
-    mass, products, _ = model._neighbourhoods.sums(rows, p, np.random.RandomState(0))
+    mass, products, _ = walk_of(model).sums(rows, p, np.random.RandomState(0))
     Z = weights_by_definition(rows, model.landmarks_, n_neighbors, model.bandwidth_)
     assert_allclose(mass, p @ Z, atol=1e-5)
     assert_allclose(products.toarray(), Z.T @ (p[:, None] * Z), atol=1e-5)
@@ -271,11 +276,11 @@ def test_sums_over_many_neighbours_are_products_of_full_matrices(rows, monkeypat
     """Those of sparse ones with as many entries take several times as long."""
     model = DiffusionMap(1, n_neighbors=20, n_landmarks=25, random_state=0).fit(rows)
     p, random = np.random.default_rng(12).uniform(0, 2, 80), np.random.RandomState(0)
-    sparse = model._neighbourhoods.sums(rows, p, random)[1].toarray()
+    sparse = walk_of(model).sums(rows, p, random)[1].toarray()
     limits(sparse_products=0)
     monkeypatch.setattr("scipy.sparse.csr_matrix.__matmul__", None)
     monkeypatch.setattr("scipy.sparse.csc_matrix.__matmul__", None)
-    full = model._neighbourhoods.sums(rows, None, random)[1]
+    full = walk_of(model).sums(rows, None, random)[1]
     Z = weights_by_definition(rows, model.landmarks_, 20, model.bandwidth_)
     assert_allclose(full.toarray(), Z.T @ Z, atol=1e-5)
     assert_allclose(sparse, Z.T @ (p[:, None] * Z), atol=1e-5)
@@ -432,7 +437,9 @@ def test_the_components_that_a_warning_names_cover_all_rows():
     random = np.random.default_rng(0)
     blobs = [random.normal(c, 0.05, (n, 2)) for c, n in ((0, 60), (9, 60), (5, 3))]
     X = np.vstack([*blobs, [[100.0, 100.0], [-80.0, 50.0]]])
-    said = "3 connected components.* 0.024 of the rows. Nodes without .*0.016 "
+    said = (
+        "3 connected components.* 0.024 of the weight of the rows. Nodes without .*0.016 of the w"
+    )
     with pytest.warns(ConvergenceWarning, match=said):
         found = DiffusionMap(n_neighbors=16, random_state=0).fit(X)
     assert_allclose(found.component_shares_, [60 / 125, 60 / 125, 3 / 125])
@@ -777,6 +784,24 @@ def test_slow_pairs_are_those_of_a_full_decomposition(matrix, k):
     # 1 - mu of a few 1e-6 counts as zero, and is not resolved in a block of nearly equal ones
     assert_allclose(values[:k], expected, atol=0.02 * (1 - expected[-1]) + 1e-6)
     assert_allclose(vectors.T @ vectors, np.eye(len(vectors.T)), atol=1e-10)
+
+
+@pytest.mark.parametrize("denser", [0, np.inf], ids=["two factors", "one matrix"])
+def test_slow_pairs_of_two_factors_are_those_of_their_product(denser, limits):
+    """Whether groups of nodes have two factors, too, or one matrix."""
+    limits(factor_density=denser)
+    n = 400
+    there = csr_matrix(sum(np.roll(np.eye(n), i, axis=1) for i in range(9)) / 9)
+    matrix, walk = (there.T @ there).toarray(), Walk(there, there.T.tocsr())
+    groups = csr_matrix(np.kron(np.eye(n // 10), np.full((10, 1), 10**-0.5)))
+    merged = walk.merged(groups)
+    assert (merged.back is None) == (denser == np.inf)
+    assert_allclose(merged @ np.eye(n // 10), groups.T @ matrix @ groups, atol=1e-15)
+    values, vectors = slow_pairs(walk, np.full(n, n**-0.5), np.zeros((n, 0)), 16)
+    expected = np.linalg.eigvalsh(matrix)[::-1][:8]
+    assert (values[:8] <= expected + 1e-9).all()
+    assert_allclose(values[:8], expected, atol=0.02 * (1 - expected[-1]) + 1e-6)
+    assert_allclose(vectors.T @ vectors, np.eye(16), atol=1e-10)
 
 
 def test_a_search_for_more_neighbours_serves_for_fewer():

@@ -216,8 +216,11 @@ def test_words_as_far_apart_as_the_numbers_vary_are_words_whatever_rounding_does
     words = np.eye(2)[random.integers(2, size=2000)]
     X = np.column_stack([(number - number.mean()) / number.std(), words])
     for scale in (1 - 1e-7, 1 + 1e-7):
-        found = PowerKMeans(2, noise=0.1, random_state=0).fit(X * [scale, 1, 1])
-        assert_array_equal(found._outliers.columns, [0])
+        found, alone = (
+            PowerKMeans(2, noise=0.1, random_state=0).fit(rows * scale).outlier_scores_
+            for rows in (X * [1, 1 / scale, 1 / scale], X[:, :1])
+        )
+        assert_array_equal(found, alone)
 
 
 def test_a_far_row_is_noise_though_its_column_has_two_values():
@@ -235,10 +238,11 @@ def distances_to_others(rows, references=None):
 
 def test_distances_are_those_to_the_fifth_nearest_other_row():
     model = PowerKMeans(4, noise="auto", random_state=0).fit(X)
-    expected, threshold = distances_to_others(X), model._outliers.threshold
+    expected, scores = distances_to_others(X), model.outlier_scores_
+    threshold = np.median(expected * np.sqrt(1 / scores - 1))
     assert_array_equal(expected > threshold, model.labels_ == -1)
     ratio = (expected / threshold) ** 2
-    np.testing.assert_allclose(model.outlier_scores_, ratio / (1 + ratio), rtol=1e-6)
+    np.testing.assert_allclose(scores, ratio / (1 + ratio), rtol=1e-6)
 
 
 def as_source(rows, pieces=7):
@@ -414,11 +418,12 @@ def test_sources_sparse_rows_files_and_batches(tmp_path):
     model.save(tmp_path / "model.safetensors")
     for other in (rffpk.load(tmp_path / "model.safetensors"), pickle.loads(pickle.dumps(model))):
         assert_array_equal(other.predict(X), model.labels_)
-    before, centers = model._outliers.threshold, model.cluster_centers_
+    is_noise, centers = model.labels_ == -1, model.cluster_centers_
     model.partial_fit(X[Y == -1])
-    assert model._outliers.threshold == before and not hasattr(model, "outlier_scores_")
+    assert_array_equal(model.predict(X) == -1, is_noise)
+    assert not hasattr(model, "outlier_scores_")
     assert np.abs(model.cluster_centers_ - centers).max() < 1
-    assert "_outliers" not in vars(model.set_params(noise=None).fit(X))
+    assert model.set_params(noise=None).fit(X).predict(X).min() == 0
 
 
 def test_views_are_scaled_before_distances_are_taken():

@@ -108,6 +108,20 @@ def test_moons_are_two_clusters_and_one_gaussian_or_uniform_rows_are_one():
             assert found.n_clusters == 1 and (found.labels[0] == 0).all()
 
 
+@pytest.mark.promise(like="test_five_blobs_are_five_clusters")
+def test_rows_on_a_line_are_one_cluster_where_they_are_even():
+    """Each mode on a line is a chance of its own, as no way leads around the rows between two; of
+    20 sets of even density at most one is cut, and none of two groups is merged."""
+    cut = 0
+    for seed in range(10):
+        random = np.random.default_rng(seed)
+        for x in (random.random((1000, 1)), random.standard_normal((1000, 1))):
+            cut += select_n_clusters(x, random_state=seed).n_clusters > 1
+        x[::2] += 5
+        assert select_n_clusters(x, random_state=seed).n_clusters == 2
+    assert cut <= 1
+
+
 def test_equal_and_few_rows():
     assert select_n_clusters(np.ones((9, 2))).n_clusters == 1
     for n in range(1, 8):

@@ -57,6 +57,22 @@ def test_failed_swaps_are_undone_and_do_not_count_after_one_that_helps():
     assert swapped.inertia_ <= lowest * (1 + 1e-9) and swapped.inertia_ < 0.97 * local.inertia_
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_far_rows_that_a_sample_lacks_have_centroids(seed, weighted):
+    """Three of 30 003 rows make nearly all of the cost of any ten centroids that are not at them;
+    samples of 20 000 rows lack some of them. Ten blobs share the other seven centroids."""
+    X, _ = make_blobs(30_000, 5, centers=10, random_state=0)
+    X = np.vstack([1e4 * np.eye(3, 5), X])
+    weight = np.random.default_rng(0).integers(1, 4, len(X)) if weighted else None
+    model = PowerKMeans(10, random_state=seed).fit(X, sample_weight=weight)
+    assert len({*model.labels_[:3]}) == 3
+    assert not np.isin(model.labels_[3:], model.labels_[:3]).any()
+    some = weight[3:] if weighted else None
+    known = PowerKMeans(7, random_state=seed).fit(X[3:], sample_weight=some)
+    assert model.inertia_ <= 1.05 * known.inertia_
+
+
 def test_rows_on_their_centroids_end_the_swaps():
     X = np.repeat(np.eye(4), 10, axis=0)
     model = fit(X, np.eye(4), 5)
@@ -195,6 +211,47 @@ def test_more_centroids_are_removed_than_have_a_neighbour_that_stays():
     run = run_of([X], 4)
     run.theta = np.unique(shifted_features(run.rows), axis=0).astype(np.float64)
     assert [len(swaps._without_cheapest(run, count)) for count in (1, 2, 3)] == [3, 2, 1]
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_rows_become_centroids_in_proportion_to_their_costs(weighted):
+    """And no row that costs nothing. Passes follow before as many are removed, and after."""
+    X, weight = data()
+    run = run_of([X], 40, weight if weighted else None)
+    nearest, drawn, followed = np.where(np.arange(300) < 7, np.arange(300.0), 0), [], []
+    run.context = FitContext(SimpleNamespace(choice=lambda *given, **how: drawn.append((given, how))
+                                             or np.arange(1, 7)))  # fmt: skip
+    run.follow = lambda stage: followed.append((len(run.theta), stage.second))
+    swaps._exchange(run, nearest, 13)
+    [((n, count), how)] = drawn
+    cost = nearest * (weight if weighted else 1)
+    assert (n, count, how["replace"]) == (300, 6, False)
+    assert_allclose(how["p"], cost / cost.sum(), rtol=1e-6)
+    assert followed == [(46, True), (40, False)] and len(run.theta) == 40
+
+
+def test_a_batch_that_raises_the_cost_leaves_no_trace(monkeypatch):
+    """Neither in the centroids nor in what is known of the rows; one that lowers it stays."""
+    run = run_of([data()[0]], 40)
+    batches = swaps._Batches(run)
+    cost = batches.cost()
+    for move, stays in ((9.0, False), (0.0, False), (-1e-3, True)):
+        before = run.theta, run.rows, run.assigned, batches._nearest
+        new = SimpleNamespace(cost=[], own=np.full(300, move))
+
+        def exchange(run, nearest, count, before=before, new=new):
+            assert nearest is before[3] and count == 5
+            run.theta, run.assigned = before[0] + 1, new
+
+        def changed(self, move=move, new=new):
+            self._nearest = new.own
+            return cost + move
+
+        monkeypatch.setattr(swaps, "_exchange", exchange)
+        monkeypatch.setattr(swaps._Batches, "cost", changed)
+        assert batches.swap(5, cost) == cost + move
+        after = run.theta, run.rows, run.assigned, batches._nearest
+        assert all(a is b for a, b in zip(before, after)) != stays
 
 
 def test_batches_are_halved_after_a_failure_until_the_smallest_have_failed(monkeypatch):

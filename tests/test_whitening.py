@@ -395,15 +395,18 @@ def test_words_make_no_clusters_of_neighbors(caplog):
 
 def test_columns_of_two_values_are_no_words_where_near_rows_differ_in_them():
     numbers, word, _ = segments()
-    assert diffusion.shows_words(np.hstack([numbers, word]), None)
-    assert not diffusion.shows_words(numbers, None)
-    assert not diffusion.shows_words(word, None)
+    assert diffusion.shows_words(np.hstack([numbers, word]))
+    assert not diffusion.shows_words(numbers)
+    assert not diffusion.shows_words(word)
     pixels = np.random.default_rng(0).standard_normal((400, 40)) > 0
     rows = np.hstack([pixels, numbers[:400, :1]])
-    assert not diffusion.shows_words(rows, None)
-    assert not diffusion.shows_words(scale(load_digits().data), None)
+    assert not diffusion.shows_words(rows)
+    assert not diffusion.shows_words(scale(load_digits().data))
     last = np.vstack([np.hstack([numbers, word]), np.full((1, 7), 0.5)])
-    assert diffusion.shows_words(last, np.arange(len(last)) < len(numbers))
+    weight = 1.0 * (np.arange(len(last)) < len(numbers))
+    for given, is_walk in ((weight, False), (None, True)):
+        model = DiffusionPowerKMeans(4, random_state=0).fit(last, sample_weight=given)
+        assert bool(model.feature_map_.choices_) == is_walk
 
 
 def test_rows_do_not_draw_centroids_to_themselves():

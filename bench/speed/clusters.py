@@ -56,10 +56,10 @@ def sheet(n: int, k: int) -> np.ndarray:
     return (X * random.gamma(2, size=COLUMNS)).astype(np.float32)
 
 
-def mixture(n: int, k: int) -> np.ndarray:
+def mixture(n: int, k: int, columns: int = COLUMNS) -> np.ndarray:
     """k Gaussian clusters that overlap."""
     random = np.random.default_rng(0)
-    return around(1.4 * random.standard_normal((k, COLUMNS), dtype=np.float32), n, random)
+    return around(1.4 * random.standard_normal((k, columns), dtype=np.float32), n, random)
 
 
 def topics(columns: int, n: int, k: int) -> np.ndarray:

@@ -1,21 +1,22 @@
-"""CPU seconds of default fits over the number of rows and of clusters: do they grow smoothly?
+"""CPU seconds of default fits over rows, clusters and columns: do they grow smoothly?
 
     python -m bench.speed.growth run --out FILE [--rows N ...] [--clusters K ...]
-        [--classes NAME ...] [--fits M]
+        [--columns D ...] [--classes NAME ...] [--fits M]
     python -m bench.speed.growth report FILE [--plot FILE]             # Markdown
 
-Float32 rows in Gaussian clusters that overlap (the mixture of bench.speed.clusters), 20 columns;
-RFFMultiKernelPowerKMeans gets two views of ten. For each pair of numbers, which double from one to
-the next, the median of --fits fits by one thread, which differ in their random numbers; pairs with
-fewer than five rows a cluster are left out, and so are those after a fit of more than --longest
-seconds, for a class and a number of clusters. Runs are resumable. The report has the seconds, and
-the largest factor between neighbours of which one takes 50 ms or more: below, the part of a fit
-that does not depend on the numbers counts.
+Float32 rows in Gaussian clusters that overlap (the mixture of bench.speed.clusters), 20 columns
+unless others are named; RFFMultiKernelPowerKMeans gets two views of half of them. For each of the
+numbers, which double from one to the next, the median of --fits fits by one thread, which differ in
+their random numbers. Left out are fewer than five rows a cluster, and more rows than those of a fit
+of more than --longest seconds. Runs are resumable. The report has the seconds, and the largest
+factor between neighbours of which one takes 50 ms or more: below, the part of a fit that does not
+depend on the numbers counts.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import statistics
 import warnings
 from pathlib import Path
@@ -24,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from bench import commands, plots, records, tables
-from bench.speed.clusters import mixture
+from bench.speed.clusters import COLUMNS, mixture
 from bench.timing import clocks
 from rffpk import (
     DiffusionPowerKMeans,
@@ -50,10 +51,10 @@ LEAST_ROWS = 5  # a cluster
 LEAST_SECONDS = 0.05  # of a fit that is compared
 
 
-def measure(name: str, n: int, k: int, fits: int) -> float:
-    X: Any = mixture(n, k)
+def measure(name: str, columns: int, k: int, n: int, fits: int) -> float:
+    X: Any = mixture(n, k, columns)
     if name == "RFFMultiKernelPowerKMeans":
-        X = [np.ascontiguousarray(X[:, :10]), np.ascontiguousarray(X[:, 10:])]
+        X = [np.ascontiguousarray(x) for x in np.array_split(X, 2, axis=1)]
     seconds = []
     for seed in range(fits):
         before = clocks()
@@ -64,66 +65,68 @@ def measure(name: str, n: int, k: int, fits: int) -> float:
 
 def run(args: argparse.Namespace) -> None:
     warnings.simplefilter("ignore")
-    measure("PowerKMeans", 500, 2, 1)  # what is imported at a first fit
-    done = {(r["class"], r["k"], r["rows"]): r["cpu"] for r in records.resume(args.out)}
-    for name in args.classes:
-        for k in args.clusters:
-            for n in args.rows:
-                if n < LEAST_ROWS * k:
-                    continue
-                if (name, k, n) not in done:
-                    done[name, k, n] = cpu = measure(name, n, k, args.fits)
-                    record = {"class": name, "k": k, "rows": n, "cpu": cpu}
-                    records.append(args.out, record)
-                    print(record, flush=True)
-                if done[name, k, n] > args.longest:
-                    break
+    measure("PowerKMeans", COLUMNS, 2, 500, 1)  # what is imported at a first fit
+    done = table_of(args.out) if args.out.exists() else {}
+    for name, columns, k in itertools.product(args.classes, args.columns, args.clusters):
+        for n in args.rows:
+            if n < LEAST_ROWS * k:
+                continue
+            key = name, columns, k, n
+            if key not in done:
+                done[key] = cpu = measure(*key, args.fits)
+                record = {"class": name, "columns": columns, "k": k, "rows": n, "cpu": cpu}
+                records.append(args.out, record)
+                print(record, flush=True)
+            if done[key] > args.longest:
+                break
+
+
+# CPU seconds by class, columns, clusters and rows
+Found = dict[tuple[str, int, int, int], float]
+
+
+def table_of(path: Path) -> Found:
+    return {(r["class"], r["columns"], r["k"], r["rows"]): r["cpu"] for r in records.read(path)}
 
 
 def report(args: argparse.Namespace) -> None:
-    found = {(r["class"], r["k"], r["rows"]): r["cpu"] for r in records.read(args.results)}
-    sizes = sorted({n for _, _, n in found})
-    for name in dict.fromkeys(name for name, _, _ in found):
+    found = table_of(args.results)
+    sizes = sorted({(d, n) for _, d, _, n in found})
+    for name in dict.fromkeys(name for name, *_ in found):
         print(f"\n{name}: {worst(found, name)}\n")
-        tables.print_heading("k", *(f"n = {n}" for n in sizes))
-        for k in sorted({k for each, k, _ in found if each == name}):
-            cells = [found.get((name, k, n)) for n in sizes]
+        tables.print_heading("k", *(f"n = {n}, d = {d}" for d, n in sizes))
+        for k in sorted({k for each, _, k, _ in found if each == name}):
+            cells = [found.get((name, d, k, n)) for d, n in sizes]
             tables.print_row(k, *("" if cpu is None else f"{cpu:.2f}" for cpu in cells))
     if args.plot:
         plot(found, args.plot)
 
 
-Found = dict[tuple[str, int, int], float]
-
-
 def worst(found: Found, name: str) -> str:
-    """The largest factors between neighbours in rows and in clusters."""
+    """The largest factors between neighbours in columns, clusters and rows."""
     parts = []
-    for what, place in (("rows", 2), ("clusters", 1)):
+    for place, what in ((1, "columns"), (2, "clusters"), (3, "rows")):
         factors = [
-            (cpu / found[key], key)
-            for key, cpu in ((before(each, place), cpu) for each, cpu in found.items())
-            if key in found and key[0] == name and max(cpu, found[key]) >= LEAST_SECONDS
+            (cpu / found[half], key)
+            for key, cpu in found.items()
+            if key[0] == name
+            and (half := (*key[:place], key[place] // 2, *key[place + 1 :])) in found
+            and max(cpu, found[half]) >= LEAST_SECONDS
         ]
-        factor, (_, k, n) = max(factors, default=(1.0, (name, 0, 0)))
-        parts.append(f"{factor:.1f} for twice the {what} of n = {n}, k = {k}")
+        if factors:
+            factor, (_, d, k, n) = max(factors)
+            parts.append(f"{factor:.1f} for twice the {what} to n = {n}, d = {d}, k = {k}")
     return "at most " + ", and ".join(parts)
-
-
-def before(key: tuple[str, int, int], place: int) -> tuple[str, int, int]:
-    """The neighbour with half as many rows (2) or clusters (1)."""
-    name, k, n = key
-    return (name, k, n // 2) if place == 2 else (name, k // 2, n)
 
 
 def plot(found: Found, path: Path) -> None:
     """CPU seconds against rows, a line for each k, a panel for each class."""
-    names = list(dict.fromkeys(name for name, _, _ in found))
+    names = list(dict.fromkeys(name for name, *_ in found))
     figure, axes = plots.subplots(1, len(names), figsize=(4 * len(names), 4), squeeze=False)
     for axis, name in zip(axes[0], names):
-        for k in sorted({k for each, k, _ in found if each == name}):
+        for k in sorted({k for each, _, k, _ in found if each == name}):
             points = sorted(
-                (n, cpu) for (each, j, n), cpu in found.items() if (each, j) == (name, k)
+                (n, cpu) for (each, _, j, n), cpu in found.items() if (each, j) == (name, k)
             )
             axis.loglog(*zip(*points), "o-", label=f"k = {k}")
         axis.set(title=name, xlabel="rows n", ylabel="CPU seconds of a fit")
@@ -139,6 +142,7 @@ def main() -> None:
     command.add_argument("--out", type=Path, required=True)
     command.add_argument("--rows", type=int, nargs="+", default=ROWS)
     command.add_argument("--clusters", type=int, nargs="+", default=CLUSTERS)
+    command.add_argument("--columns", type=int, nargs="+", default=[COLUMNS])
     command.add_argument("--classes", nargs="+", choices=CLASSES, default=CLASSES, metavar="NAME")
     command.add_argument("--fits", type=int, default=3)
     command.add_argument("--longest", type=float, default=30.0)

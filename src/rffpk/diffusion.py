@@ -34,6 +34,7 @@ from rffpk.maps.diffusion_map import (
 from rffpk.maps.neighbours import (
     Shared,
     cluster_means,
+    drawn_rows,
     landmark_numbers,
     map_rows,
     settled_labels,
@@ -294,7 +295,7 @@ def chosen_map(
         )
         mapped.know(X, counted)
         return mapped
-    options, trials = _options(parameters), None
+    options, trials, of_words = _options(parameters), None, False
     shared = Shared(max(option.neighbors for option in options))
     all_rows, _ = landmark_numbers(
         parameters.n_landmarks, len(X), context.k, isinstance(X, SparseRows)
@@ -304,9 +305,10 @@ def chosen_map(
     # where nothing is asked of the map, none may be taken
     asked = {parameters.n_components, parameters.n_landmarks, parameters.time} != {"auto"}
     or_columns = or_columns and is_choice and options == _OPTIONS and not asked
-    of_words = or_columns and shows_words(X)
-    if is_choice and not of_words:
+    if is_choice:
         x, p = _sampled(X, weight, context)
+        of_words = or_columns and shows_words(x)
+    if is_choice and not of_words:
         trials = _trials(parameters, options, x, p, context, or_columns, shared)
         if x is not X or parameters.n_landmarks != "auto":  # which would be drawn anew
             shared = Shared()
@@ -445,11 +447,8 @@ def _beside_columns(
 def _sampled(X: Columns, weight: Array | None, context: FitContext) -> tuple[Columns, Array | None]:
     """Some of the rows, on which maps are tried, or all."""
     size = max(_TRIED_ROWS, _TRIED_ROWS_A_CLUSTER * context.k)
-    if len(X) <= size:
-        return X, weight
-    random = np.random.RandomState(context.random.randint(2**31 - 1))
-    chosen = np.sort(random.choice(len(X), size, replace=False))
-    return X[chosen], None if weight is None else weight[chosen]
+    index, p = drawn_rows(X, weight, size, context.random)
+    return X if len(index) == len(X) else X[index], p
 
 
 def shows_words(X: Columns) -> bool:
@@ -458,7 +457,7 @@ def shows_words(X: Columns) -> bool:
     whether they say anything of the clusters or not."""
     if isinstance(X, SparseRows):
         return False
-    x = X[:: -(-len(X) // _TRIED_ROWS)].astype(np.float64)
+    x = X.astype(np.float64)
     low, high = x.min(axis=0), x.max(axis=0)
     differ = low < high
     is_rare = np.minimum((x == low).mean(axis=0), (x == high).mean(axis=0)) < _RARE

@@ -49,11 +49,11 @@ def visit(
     may_lack = getattr(model, "allow_missing_views", False)
     present = present_bits([*columns]) if may_lack else None
     n_threads = config.n_threads(model.n_jobs)
-    rows = make_rows([*columns], [*maps], weight, n_threads, shifts, present)
+    rows = make_rows([*columns], [*maps], weight, n_threads, shifts)
     objective = model._objective
     rows = replace(
         rows, alpha=model._alpha, eta=objective.eta if typical else None, m=objective.m,
-        coverage=objective.coverage,
+        coverage=objective.coverage, present=present,
     ).with_present_views()  # fmt: skip
     if rows.present is not None:
         rows = rows.renormalised()

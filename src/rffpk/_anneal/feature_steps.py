@@ -227,7 +227,7 @@ class FeatureRun:
         moved."""
         count, own = int(empty.sum()), None if self.assigned is None else self.assigned.own
         if own is None:
-            chosen = costliest_rows(self.rows, theta[~empty], count, self.variance)
+            _, chosen = costliest_rows(self.rows, theta[~empty], count, self.variance)
         else:  # at the centroids before the step
             cost = row_costs(own, self.rows.weight, self.variance, self.rows.dtype)
             chosen = features_at(self.rows, costliest(cost, count), theta)
@@ -245,13 +245,14 @@ def count_distinct(theta: Array, close: float) -> int:
     return config.backend().count_distinct(theta, close)
 
 
-def costliest_rows(rows: Rows, theta: Array, count: int, variance: float) -> Array:
-    """The features of up to `count` rows with the largest costs, the costliest first."""
-    visit = partial(_costliest_of, theta, count, variance)
-    return rows.fold(visit, partial(_costliest_of_both, count))[1]
-
-
 _Costly = tuple[Array, Array]  # costs, the largest first, and features
+
+
+def costliest_rows(rows: Rows, theta: Array, count: int, variance: float) -> _Costly:
+    """The costs and the features of up to `count` rows with the largest costs, the costliest
+    first."""
+    visit = partial(_costliest_of, theta, count, variance)
+    return rows.fold(visit, partial(_costliest_of_both, count))
 
 
 def _costliest_of(

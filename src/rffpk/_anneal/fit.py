@@ -40,7 +40,7 @@ from rffpk._anneal.seeding import (
     seed_centroids,
     seeding_rows,
 )
-from rffpk._anneal.swaps import improve
+from rffpk._anneal.swaps import improve, reach_far_rows
 from rffpk._rows import passes
 from rffpk._rows.rows import Rows
 from rffpk._rows.sample import RowSample, row_sample, sampling
@@ -237,6 +237,9 @@ def fit_model(
             checkpoint.remove()
     return model
 
+
+# Where rows cost more than those of the sample did, by this factor, the sample lacked far rows.
+_LACKED = 1.1
 
 Metric = Literal["euclidean", "cosine"]
 
@@ -519,6 +522,11 @@ def _settle(run: FeatureRun, end: StartEnd, found: Prepared) -> Rows:
             whole = context.storage.all_rows(whole, context.k, LAST_PASSES)
         levels = [*found.samples[1:], whole]
     s, name = (-math.inf, "hard") if schedule.ends_hard else (end.s, "settle")
+    usual = math.inf  # the mean cost of a row of the sample, where it may lack those that cost most
+    bounded = run.rows.eta is not None or found.rows.unit_centroids  # no row is so far
+    if found.samples and schedule.ends_hard and not (bounded or run.objective.learns_weights):
+        run.go_on(found.base)
+        usual = run.cost(-math.inf) / found.base.total_weight
     for rows in levels:
         run.go_on(rows)
         if found.samples and found.plan.swaps and context.many:
@@ -527,7 +535,11 @@ def _settle(run: FeatureRun, end: StartEnd, found: Prepared) -> Rows:
         coarse = 0.1 * math.sqrt(context.k / rows.n) if rows is not whole else 0.0
         tol = max(schedule.tol, coarse)
         stage = Stage(name, s, tol=tol, most=schedule.max_iter, bounded=True)
-        converged = run.follow(stage).last.shift <= tol
+        last = run.follow(stage).last
+        if rows is whole and last.hard > _LACKED * usual * rows.total_weight:
+            converged = reach_far_rows(run, stage) <= tol
+        else:
+            converged = last.shift <= tol
     if levels:  # these passes do not lower s, so a final exponent that was not reached stays so
         end.converged = converged and (schedule.ends_hard or end.converged)
     return whole

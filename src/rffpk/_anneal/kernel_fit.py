@@ -31,7 +31,7 @@ from rffpk._anneal.search import FitContext, History, Plan, Stage, StartEnd, fol
 from rffpk._anneal.seeding import random_rows, seed_rows
 from rffpk._anneal.swaps import improve
 from rffpk._rows.passes import one_pass
-from rffpk._rows.rows import Rows
+from rffpk._rows.rows import Rows, weight_unit
 from rffpk._rows.sample import sample_arrays, sampling
 from rffpk._rows.store import Cache, Storage
 from rffpk._rows.sums import hard_weights, power_weights
@@ -159,7 +159,7 @@ def prepare(
         )
         for x, spec in zip(*matched(xs, problem.kernels, not model._n_views, weight))
     ]
-    unit = 1.0 if weight is None else 2.0 ** math.frexp(float(weight.max()))[1]
+    unit = 1.0 if weight is None else weight_unit(weight)
     context.history.unit = unit  # weights are scaled to the range of float32
     scaled = None if weight is None else weight / unit
     rows = KernelRows(model._kernels, scaled, problem.objective, replace(context, k=k))

@@ -15,12 +15,13 @@ from functools import partial
 import numpy as np
 from sklearn.metrics import euclidean_distances
 
-from rffpk._anneal.feature_steps import FeatureRun, features_at
+from rffpk._anneal.feature_steps import FeatureRun, costliest_rows, features_at
 from rffpk._anneal.hard_passes import Need, add, hard_plan, remove, step
 from rffpk._anneal.search import Stage
 from rffpk._rows.passes import one_pass
 from rffpk._rows.rows import Rows
 from rffpk._utils.arrays import Array
+from rffpk._utils.tree import means, merged
 
 _PASSES = 8  # After a swap at most so many passes follow. ...
 # ... They end when the centroids move by at most this, or the cost will not fall to that before the
@@ -47,6 +48,8 @@ _FAILURES = 10  # of single swaps, that a failure of the smallest batch counts a
 _BATCH_TOL = 3e-3
 _PASSES_ADDED = 3  # ... but at most so many after centroids are added, ...
 _PASSES_REMOVED = 5  # ... and so many after as many are removed.
+
+_LEAST_REACHED = 0.02  # Far rows are looked for again after at least this relative gain.
 
 
 def improve(run: FeatureRun, cost: float, patience: int, later: bool = False) -> None:
@@ -190,6 +193,32 @@ def _nearest_others(rows: Rows, theta: Array) -> Array:
     distances = euclidean_distances(rows.scaled(theta), squared=True)
     np.fill_diagonal(distances, np.inf)
     return np.asarray(distances.argmin(axis=1))
+
+
+def reach_far_rows(run: FeatureRun, stage: Stage) -> float:
+    """Give rows that are far from all centroids, as a sample lacks them, centroids of their own;
+    passes of a stage follow. Returns the shift of the last one."""
+    cost, shift = run.cost(-math.inf), math.nan
+    while True:
+        new, shift = run.kept(partial(_reach, run, stage, cost))
+        if not new < (1 - _LEAST_REACHED) * cost:
+            return shift
+        cost = new
+
+
+def _reach(run: FeatureRun, stage: Stage, cost: float) -> list[float]:
+    """Merge the centroids and the costliest rows, as many, by Ward's method, and make passes; undo
+    that if the cost is not lower than `cost`. Returns the cost and the last shift."""
+    rows, theta, before = run.rows, run.theta, (run.theta, run.rows)
+    masses = one_pass(rows, theta, -math.inf)[0].G
+    costs, far = costliest_rows(rows, theta, len(theta), run.variance)
+    squares = euclidean_distances(rows.scaled(far), rows.scaled(theta), squared=True).min(axis=1)
+    theta, masses = np.vstack([theta, far]), np.concatenate([masses, costs / squares])
+    run.theta = means(theta, masses, merged(rows.scaled(theta), masses, len(run.theta)))
+    shift, new = run.follow(stage).last.shift, run.cost(-math.inf)
+    if not new < cost:
+        run.theta, run.rows = before
+    return [new, shift]
 
 
 @dataclass(frozen=True)

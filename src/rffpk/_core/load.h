@@ -115,27 +115,40 @@ INLINE void transpose_block(const int numbers, const char *x, size_t x_step, rea
         store(out + r * stride, v[r]);
 }
 
+/* Prefetches the bytes of x from `soon` on, up to `until` and to the end; returns where it ended. */
+INLINE size_t prefetch(const char *x, size_t soon, size_t until, size_t end)
+{
+    until = until < end ? until : end;
+    for (; soon < until; soon += RFFPK_ALIGN)
+        PREFETCH(x + soon);
+    return soon;
+}
+
 /* Rows of x (rows, d) become lines of out (d, cols). Columns of out beyond `rows` are zero, so that
- * all that is computed from them is finite. Of the `left` rows from x on some are prefetched. */
+ * all that is computed from them is finite. Of the `left` rows from x on those are prefetched that
+ * follow the next W: after each block as many bytes as it has, as the processor waits for memory
+ * where it is asked for more than it can fetch at once. */
 INLINE void transpose(const int numbers, const char *x, size_t left, size_t d, size_t rows,
                       size_t cols, real *out, size_t stride)
 {
-    const size_t size = bytes_of(numbers), line = d * size;
+    const size_t size = bytes_of(numbers), line = d * size, end = left * line;
+    const size_t far = W * line + RFFPK_PREFETCH_BYTES;
+    size_t soon = far;
     for (size_t from = 0; from < cols; from += W) {
         const size_t here = from >= rows ? 0 : rows - from < W ? rows - from : W;
         const char *row = x + from * line;
         size_t i = 0;
         if (here == W && d >= W) {
-            for (; i + W <= d; i += W)
+            for (; i + W <= d; i += W) {
                 transpose_block(numbers, row + i * size, line, out + i * stride + from, stride);
+                soon = prefetch(x, soon, far + from * line + (i + W) * W * size, end);
+            }
             if (i < d) /* the last block overlaps the previous one */
                 transpose_block(numbers, row + (d - W) * size, line, out + (d - W) * stride + from,
                                 stride);
             i = d;
         }
-        if (left > from + (RFFPK_PREFETCH_BLOCKS + 1) * W)
-            for (size_t at = 0; at < W * line; at += RFFPK_ALIGN)
-                PREFETCH(row + RFFPK_PREFETCH_BLOCKS * W * line + at);
+        soon = prefetch(x, soon, far + (from + W) * line, end);
         for (; i < d; i++) {
             real *to = out + i * stride + from;
             for (size_t r = 0; r < here; r++)

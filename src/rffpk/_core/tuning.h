@@ -43,11 +43,12 @@
 #define RFFPK_MAX_TILE_ROWS 256
 #endif
 
-/* How far ahead of the transposition the rows are prefetched, in blocks of as many rows as a vector
- * holds numbers. Two blocks measured like four; no prefetching costs 6 % of the pass at d = 50.
- *     python -m bench.speed.constants PREFETCH_BLOCKS 0 2 8 */
-#ifndef RFFPK_PREFETCH_BLOCKS
-#define RFFPK_PREFETCH_BLOCKS 4
+/* How far ahead of the transposition the rows are prefetched, in bytes after the next block of as
+ * many rows as a vector holds numbers. 4 to 12 KiB measured alike, beyond 24 KiB the load of narrow
+ * rows takes a third longer (Zen 4).
+ *     python -m bench.speed.constants PREFETCH_BYTES 4096 32768 */
+#ifndef RFFPK_PREFETCH_BYTES
+#define RFFPK_PREFETCH_BYTES 8192
 #endif
 
 /* Landmarks in a block, whose products with some rows are made and searched for the nearest while

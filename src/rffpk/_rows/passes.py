@@ -34,7 +34,6 @@ def make_rows(
     weight: Array | None,
     n_threads: int,
     shifts: list[Array] | None = None,
-    present: Array | None = None,
 ) -> Rows:
     """Rows with equal view weights; the features are not shifted unless `shifts` are given."""
     dtype = xs[0].dtype
@@ -46,7 +45,7 @@ def make_rows(
         widths = [x.shape[1] if each is None else each.width for x, each in zip(xs, maps)]
         shifts = [np.zeros(F, dtype=dtype) for F in widths]
     alpha = np.full(len(xs), 1.0 / len(xs))
-    return Rows(xs, maps, shifts, alpha, weight, unit, n_threads, present=present)
+    return Rows(xs, maps, shifts, alpha, weight, unit, n_threads)
 
 
 def mean_features(rows: Rows) -> list[Array]:
@@ -141,7 +140,7 @@ def _exact_cost(theta: Array, nearest: Array, block: Rows, before: float | None)
 
 
 def one_pass(
-    rows: Rows, theta: Array, s: float, *, want: tuple[str, ...] = (), backend: str | None = None
+    rows: Rows, theta: Array, s: float, *, want: tuple[str, ...] = ()
 ) -> tuple[Sums, dict[str, Array]]:
     """One fused pass over the rows at the shifted centroids `theta` (k, F).
 
@@ -156,8 +155,6 @@ def one_pass(
             "neighbours", "neighbour_weights"}
         Per-row results to return: O(n), O(n k), O(n k), O(n), O(n) and O(n F) memory, and O(n)
         times the number of neighbours for the last two.
-    backend : {"core", "numpy"}, optional
-        Implementation; the default is RFFPK_BACKEND, else the compiled one.
 
     Returns
     -------
@@ -170,8 +167,8 @@ def one_pass(
     O(n (d D + k F)) time; memory, except that of `want`, does not grow with n.
     """
     if rows.stream is None:
-        return pass_of_block(rows, theta, s, want=want, backend=backend)
-    visit = partial(_pass_of_next, theta, s, want, backend)
+        return pass_of_block(rows, theta, s, want=want)
+    visit = partial(_pass_of_next, theta, s, want)
     sums, found = rows.fold(visit, _followed)
     if len(found) == 1:
         return sums, found[0]
@@ -182,12 +179,11 @@ _Found = tuple[Sums, list[dict[str, Array]]]
 
 
 def _pass_of_next(
-    theta: Array, s: float, want: tuple[str, ...], backend: str | None, block: Rows,
-    before: _Found | None,
-) -> _Found:  # fmt: skip
+    theta: Array, s: float, want: tuple[str, ...], block: Rows, before: _Found | None
+) -> _Found:
     """A pass over a block after those before."""
     sums, found = before or (None, [])
-    sums, outputs = pass_of_block(block, theta, s, want=want, backend=backend, before=sums)
+    sums, outputs = pass_of_block(block, theta, s, want=want, before=sums)
     return sums, [*found, outputs]
 
 
@@ -201,7 +197,6 @@ def pass_of_block(
     s: float,
     *,
     want: tuple[str, ...] = (),
-    backend: str | None = None,
     before: Sums | None = None,
     hard: bool = False,
     directions: tuple[Array, Array, float] | None = None,
@@ -221,9 +216,7 @@ def pass_of_block(
         for name in want
     }
     arguments, options = _arguments(rows, theta, s, before, hard)
-    parts = config.backend(backend).fused_pass(
-        *arguments, **options, **outputs, directions=directions
-    )
+    parts = config.backend().fused_pass(*arguments, **options, **outputs, directions=directions)
     return Sums(*scaled_parts(rows.weight_unit, parts), rows.widths), outputs
 
 
@@ -280,7 +273,6 @@ def take_steps(
     close: tuple[float, float],
     goal: float = math.inf,
     entropy: float = 0.0,
-    backend: str | None = None,
 ) -> Moved:
     """Passes that move the centroids `theta` (k, F) to theta = N / G, until the shift is at most
     `tol`, the hard objective will not fall to `goal`, some cluster is empty, or `most` passes are
@@ -294,10 +286,10 @@ def take_steps(
     before, started = None, time.perf_counter()
     is_read = rows.stream is not None
     if is_read:
-        rows, before = _all_but_the_last(rows, theta, s, backend)
+        rows, before = _all_but_the_last(rows, theta, s)
         most = 1
     arguments, options = _arguments(rows, theta, s, before)
-    records, alphas, new, old, n_empty, hopeless, parts = config.backend(backend).take_steps(
+    records, alphas, new, old, n_empty, hopeless, parts = config.backend().take_steps(
         *arguments, **options, view_eta=rows.eta, unit=rows.weight_unit, variance=variance,
         entropy=entropy, tol=tol, most=most, goal=goal, hope=_HOPE,
         least_share=EMPTY_SHARE[rows.dtype], close=close, coverage=rows.coverage,
@@ -319,21 +311,19 @@ def made_step(
     return Step(soft, hard, objective, penalty, shift, distinct, distinct < k, seconds)
 
 
-def _all_but_the_last(
-    rows: Rows, theta: Array, s: float, backend: str | None
-) -> tuple[Rows, Sums | None]:
+def _all_but_the_last(rows: Rows, theta: Array, s: float) -> tuple[Rows, Sums | None]:
     """The last block of a stream, and the sums of the blocks before it. Where workers of Dask hold
     the rows, a block without rows, and the sums of all."""
     assert rows.stream is not None
     rows.stream.clock.lap()
     if rows.stream.on_workers:
         none = replace(rows, stream=None).with_present_views()
-        return none, one_pass(rows, theta, s, backend=backend)[0]
+        return none, one_pass(rows, theta, s)[0]
     last: Rows | None = None
     sums: Sums | None = None
     for block in rows.blocks():
         if last is not None:
-            sums, _ = pass_of_block(last, theta, s, backend=backend, before=sums)
+            sums, _ = pass_of_block(last, theta, s, before=sums)
         last = block
     assert last is not None
     return last, sums

@@ -226,18 +226,17 @@ def _machine_memory() -> int:
     return _UNKNOWN_MEMORY
 
 
-def backend(name: str | None = None) -> ModuleType:
-    """The module whose `fused_pass` runs: `name`, else RFFPK_BACKEND, else the compiled core.
+def backend() -> ModuleType:
+    """The module whose `fused_pass` runs: that which RFFPK_BACKEND names, else the compiled core.
 
     Raises
     ------
     ValueError
         If the name is neither "core" nor "numpy".
     """
-    source = "backend" if name else "RFFPK_BACKEND"
-    name = name or os.environ.get("RFFPK_BACKEND") or "core"
+    name = os.environ.get("RFFPK_BACKEND") or "core"
     if name not in _BACKENDS:
-        raise ValueError(f"{source}={name!r}, must be one of {sorted(_BACKENDS)}.")
+        raise ValueError(f"RFFPK_BACKEND={name!r}, must be one of {sorted(_BACKENDS)}.")
     return import_module(_BACKENDS[name])
 
 

@@ -15,7 +15,9 @@ from rffpk._utils.columns import Columns
 from rffpk.maps.neighbours import Neighbourhoods
 
 # bench/results/trials.md has the alternatives to these.
-_LARGE = 0.2  # of 1/k of the rows: components that need no other evidence
+LARGE = (
+    0.2  # of 1/k of the weight of the rows: components of k clusters that need no other evidence
+)
 LEAST_ROWS = 10  # of other components that count, and of many rows this part of ...
 _OF_ROOT = 1 / 3  # ... the root of those of a mean cluster, as clumps of noise grow with them, ...
 # ... and the least logarithm of densities inside over those around them, which is that of distances
@@ -24,11 +26,6 @@ _DENSER, _VALLEY = 1.5, 0.1
 _WIDE = 0.7  # where components decide which graph is taken
 _AROUND, INSIDE = 0.1, 5  # quantile of the former, neighbour of the latter
 _DANGLES = 0.1  # of the median probability of leaving a node: of one that dangles it is less
-
-
-def large_share(k: int) -> float:
-    """The share of the rows from which on a component of k clusters needs no other evidence."""
-    return _LARGE / k
 
 
 @dataclass(frozen=True)
@@ -65,7 +62,7 @@ class Parts:
         with a valley around them, or all together have those of a large component. The few rows
         that most graphs leave out on their fringe are none."""
         rows = self.components.evidence
-        if rows[self.left_out].sum() >= max(large_share(k) * self.n_rows, self.least_rows):
+        if rows[self.left_out].sum() >= max(LARGE / k * self.n_rows, self.least_rows):
             return True
         return any(
             self.components.enough[each]
@@ -76,14 +73,14 @@ class Parts:
     def show_clusters(self, k: int) -> bool:
         """Whether those that count are k clusters, or some are small ones, which other methods may
         lose."""
-        small = self.components.shares[self.counted] < large_share(k)
+        small = self.components.shares[self.counted] < LARGE / k
         return self.n_kept >= k or bool(small.any())
 
     def are_apart(self) -> bool:
         """Whether those that count are large, with a wide valley around each. Small ones are no
         evidence for a graph: many have some at the fringe of the rows."""
         numbers = np.flatnonzero(self.counted)
-        large = self.components.shares[numbers] >= large_share(len(numbers))
+        large = self.components.shares[numbers] >= LARGE / len(numbers)
         return bool(large.all()) and all(
             self.valley(self.components, int(each)) >= _WIDE for each in numbers
         )
@@ -99,7 +96,7 @@ def divided(
     rows = n_rows * share if rows is None else rows
     least_rows = max(LEAST_ROWS, _OF_ROOT * math.sqrt(n_rows / k))
     least_valley = max(_VALLEY, _DENSER / n_columns)
-    there = (share > 0) & ~_dangle(held, degrees, share, min(large_share(k), least_rows / n_rows))
+    there = (share > 0) & ~_dangle(held, degrees, share, min(LARGE / k, least_rows / n_rows))
     labels = np.full(len(share), -1)
     some = graph if there.all() else graph[there][:, there]
     labels[there] = connected_components(some, directed=False)[1]
@@ -125,7 +122,7 @@ def _counted(components: Components, k: int, valley: Valley, least_valley: float
     largest of those around which there is a valley; where these have less than half of the rows,
     all that have enough; all, if none does."""
     shares, enough = components.shares, components.enough
-    counted = shares >= large_share(k)
+    counted = shares >= LARGE / k
     for number in np.flatnonzero(enough & ~counted):
         if counted.sum() >= k:
             break

@@ -100,7 +100,7 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
     landmark_features_ : ndarray of shape (n_nodes, n_components_)
         Features of a row are the mean of those of its neighbors, with the weights above.
     component_shares_ : ndarray of shape (n_connected_components,)
-        Shares of the rows, or a sample, in connected components of the graph, in falling order.
+        Shares of the weight of the rows, or a sample, in connected components, in falling order.
     n_features_in_, feature_names_in_ : int and ndarray of str, shape (n_features_in_,)
         Number of columns of X in `fit`; their names, set if all of them are strings.
 
@@ -239,9 +239,9 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
     def know(self, X: Columns, counted: Array) -> None:
         """Fitted to these of the rows of X: their features are asked for with those of the rest."""
         if "_fitted" in vars(self):
-            known, rest = self._fitted[1], np.setdiff1d(np.arange(len(X)), counted)
-            features = np.empty((len(X), known.shape[1]), dtype=known.dtype)
-            features[counted], features[rest] = known, self._features(X[rest])
+            others = np.delete(np.arange(len(X)), counted)
+            features = np.empty((len(X), self.n_components_), dtype=X.dtype)
+            features[counted], features[others] = self._fitted[1], self._features(X[others])
             self._fitted = X, features
 
     def _chosen(
@@ -494,11 +494,11 @@ def warn_of_components(mapped: DiffusionMap, expected: int, of: str = "") -> Non
         )
     alone = 1 - float(shares.sum())
     if alone > 1e-9:
-        left += f" Nodes without near neighbours, {alone:.3g} of the rows, are left out, too."
+        left += f" Nodes without near neighbours, {alone:.3g} of the weight, are left out, too."
     given = mapped.metric == PRECOMPUTED
     remedy = "More edges connect" if given else "A larger n_neighbors connects"
     warn(
         f"The graph of neighbours{of} has {len(shares)} connected components, which cover {named}"
-        f"{more} of the rows.{left} {remedy} them.",
+        f"{more} of the weight of the rows.{left} {remedy} them.",
         ConvergenceWarning,
     )

@@ -17,7 +17,7 @@ from rffpk._utils.arrays import Array
 from rffpk._utils.columns import Columns, dense
 from rffpk._utils.linalg import eigh, fixed_signs, in_range, leading_eigenvectors, svd
 from rffpk._utils.tree import groups, ward
-from rffpk.maps.components import Parts, divided, large_share, valley_of_rows
+from rffpk.maps.components import LARGE, Parts, divided, valley_of_rows
 from rffpk.maps.neighbours import (
     NeighbourCount,
     Neighbourhoods,
@@ -69,7 +69,7 @@ class Spectrum:
         """The numbers of the pairs that k clusters may use: those that are constant on components
         or cover enough rows, or the k - 1 that cover most where these are fewer."""
         able = self.able()
-        covers = self.shares[able] >= min(large_share(k), self.enough)
+        covers = self.shares[able] >= min(LARGE / k, self.enough)
         enough = able[covers | (able < self.n_constant)]
         if len(enough) >= k - 1:
             return enough
@@ -199,6 +199,7 @@ def slow_labels(functions: Array, k: int) -> Array:
 # docs/math.md, section 17, has the figures behind these.
 _BLOCK = 8  # vectors, at least
 _DENSE, _DENSE_A_VECTOR = 100, 3  # nodes up to which all eigenpairs are computed at once
+_DENSER = 4  # times as many products of entries as entries, from which on factors stay two
 _DEGREE = 20  # of filters
 _LARGEST_LOW = 0.97  # lower end of what filters amplify: this degree does little beyond it
 _AMPLIFIED = 1e4  # the filter of the eigenvalue one, at most: more would drown others in rounding
@@ -219,10 +220,15 @@ class Walk:
         return once if self.back is None else _core.csr_product(self.back, once, self.n_threads)
 
     def merged(self, groups: csr_matrix) -> Walk:
-        """That between groups of nodes, the orthonormal columns of a matrix."""
+        """That between groups of nodes, the orthonormal columns of a matrix. Two factors stay two
+        while it takes longer to multiply them than to step through both."""
         once = self.there @ groups
-        merged = csr_matrix((groups if self.back is None else once).T @ once)
-        return Walk(merged, n_threads=self.n_threads)
+        if self.back is None:
+            return Walk(csr_matrix(groups.T @ once), n_threads=self.n_threads)
+        back = once.T.tocsr()
+        if (np.diff(once.indptr) ** 2).sum() > _DENSER * once.nnz:
+            return Walk(once, back, self.n_threads)
+        return Walk(back @ once, n_threads=self.n_threads)
 
 
 def without(walk: Walk, known: Array) -> Callable[[Array], Array]:
@@ -244,7 +250,7 @@ def slow_pairs(walk: Walk, root: Array, constant: Array, block: int) -> tuple[Ar
         matrix = multiply(np.eye(n))
         values, vectors = eigh((matrix + matrix.T) / 2, subset_by_index=[n - block, n - 1])
         return values[::-1], vectors[:, ::-1]
-    merging = _merging(walk.there, root)
+    merging = _merging(walk, root)
     values, vectors = slow_pairs(
         walk.merged(merging), merging.T @ root, merging.T @ constant, block
     )
@@ -266,12 +272,16 @@ def slow_pairs(walk: Walk, root: Array, constant: Array, block: int) -> tuple[Ar
     return values, vectors
 
 
-def _merging(graph: csr_matrix, root: Array) -> csr_matrix:
+def _merging(walk: Walk, root: Array) -> csr_matrix:
     """Groups of the nodes whose neighbours of the largest random number are the same, as
     orthonormal columns that are multiples of `root` on the groups."""
     n = len(root)
-    number = np.random.default_rng(0).permutation(n).astype(np.int32)
-    largest = np.maximum.reduceat(number[graph.indices], graph.indptr[:-1])
+    largest = np.random.default_rng(0).permutation(n).astype(np.int32)
+    graphs = [walk.there]
+    if walk.back is not None and walk.there.shape[0] != n:  # groups to nodes, and back
+        graphs.append(walk.back)
+    for graph in graphs:
+        largest = np.maximum.reduceat(largest[graph.indices], graph.indptr[:-1])
     group = np.unique(largest, return_inverse=True)[1].ravel()
     lengths = np.sqrt(np.bincount(group, root**2))
     return csr_matrix((root / lengths[group], group, np.arange(n + 1)), shape=(n, len(lengths)))
