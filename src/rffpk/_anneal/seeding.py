@@ -238,5 +238,5 @@ def _far_rows(
     if not cost.any():
         return np.zeros(0, dtype=np.intp)
     share = cost / cost.sum()
-    count = min(count, np.count_nonzero(share))
+    count = min(count, int(np.count_nonzero(share)))
     return np.asarray(random.choice(len(p), count, replace=False, p=share))

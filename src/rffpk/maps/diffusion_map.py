@@ -237,11 +237,15 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         self._n_features_out = self.n_components_
 
     def know(self, X: Columns, counted: Array) -> None:
-        """Fitted to these of the rows of X: their features are asked for with those of the rest."""
+        """Fitted to these, not all, of the rows of X: their features are asked for with those of
+        the rest."""
         if "_fitted" in vars(self):
-            node = np.full(len(X), -1)
-            node[counted] = self._fitted[1]
-            self._fitted = X, node
+            _, known = self.__dict__.pop("_fitted")
+            rest = np.setdiff1d(np.arange(len(X)), counted)
+            features = np.empty((len(X), known.shape[1]), dtype=known.dtype)
+            features[counted] = known
+            features[rest] = self._features(X[rest])
+            self._fitted = X, features
 
     def _chosen(
         self, n_clusters: int | None, unit_variance: bool, n_nodes: int
