@@ -860,3 +860,15 @@ def test_as_many_functions_as_are_asked_for(n_components):
     X, _ = make_blobs(300, 3, centers=4, cluster_std=0.5, random_state=1)
     model = DiffusionPowerKMeans(4, n_components=n_components, random_state=0).fit(X)
     assert model.cluster_centers_.shape == (4, n_components)
+
+
+@pytest.mark.parametrize("counted", [False, True])
+def test_rows_without_weight_have_the_features_of_new_rows(counted):
+    """Where all rows are landmarks, those that count keep the features of the fit, and noise and
+    rows of weight zero have those that `transform` gives."""
+    X, _ = make_moons(1500, noise=0.06, random_state=0)
+    X[:20] += [[9, 9]] * np.arange(1, 21)[:, None]
+    weight = np.where(np.arange(1500) < 20, 0.0, 1.0)
+    model = DiffusionPowerKMeans(2, noise=None if counted else "auto", random_state=0)
+    model.fit(X, sample_weight=weight if counted else None)
+    assert_array_equal(model.predict(X), model.labels_)

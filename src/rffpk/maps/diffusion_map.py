@@ -237,11 +237,13 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         self._n_features_out = self.n_components_
 
     def know(self, X: Columns, counted: Array) -> None:
-        """Fitted to these of the rows of X: their features are asked for with those of the rest."""
+        """Fitted to these, not all, of the rows of X: their features are asked for with those of
+        the rest."""
         if "_fitted" in vars(self):
             others = np.delete(np.arange(len(X)), counted)
-            features = np.empty((len(X), self.n_components_), dtype=X.dtype)
-            features[counted], features[others] = self._fitted[1], self._features(X[others])
+            known, rest = self._fitted[1], self._features(X[others])  # which forgets what is known
+            features = np.empty((len(X), known.shape[1]), dtype=known.dtype)
+            features[counted], features[others] = known, rest
             self._fitted = X, features
 
     def _chosen(
