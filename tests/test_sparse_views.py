@@ -226,7 +226,8 @@ def test_one_view_in_a_list():
         model = ip_rff_mkpkm(3, kernels=kernels, random_state=0)
         labels, objective = model.fit([X]).labels_, model.objective_
         assert_array_equal(model.fit([X.toarray()]).labels_, labels)
-        assert_allclose(model.objective_, objective, rtol=1e-9)
+        # of components of a graph it is zero but for rounding
+        assert_allclose(model.objective_, objective, rtol=1e-9, atol=1e-24)
 
 
 @pytest.mark.few(3)

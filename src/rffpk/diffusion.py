@@ -293,7 +293,7 @@ def chosen_map(
         mapped = chosen_map(
             estimator, parameters, X[counted], weight[counted], context, unit_variance, or_columns
         )
-        mapped.know(X, counted)
+        mapped._know(X, counted)
         return mapped
     options, trials, of_words = _options(parameters), None, False
     shared = Shared(max(option.neighbors for option in options))

@@ -515,7 +515,8 @@ def _weighted(rows: Rows, costs: Array) -> float:
 
 def add(before: Assignment, count: int) -> Assignment:
     """Let rows see the last `count` centroids of the next passes, which are new, too."""
-    return replace(before, new=count, bounds=None)
+    near = None if before.new else before.near  # lists with new ones besides are longer
+    return replace(before, near=near, new=count, bounds=None)
 
 
 def remove(rows: Rows, theta: Array, before: Assignment, removed: Array) -> Assignment:

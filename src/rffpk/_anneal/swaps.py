@@ -21,7 +21,6 @@ from rffpk._anneal.search import Stage
 from rffpk._rows.passes import one_pass
 from rffpk._rows.rows import Rows
 from rffpk._utils.arrays import Array
-from rffpk._utils.tree import means, merged
 
 _PASSES = 8  # After a swap at most so many passes follow. ...
 # ... They end when the centroids move by at most this, or the cost will not fall to that before the
@@ -209,6 +208,8 @@ def reach_far_rows(run: FeatureRun, stage: Stage) -> float:
 def _reach(run: FeatureRun, stage: Stage, cost: float) -> list[float]:
     """Merge the centroids and the costliest rows, as many, by Ward's method, and make passes; undo
     that if the cost is not lower than `cost`. Returns the cost and the last shift."""
+    from rffpk._utils.tree import means, merged
+
     rows, theta, before = run.rows, run.theta, (run.theta, run.rows)
     masses = one_pass(rows, theta, -math.inf)[0].G
     costs, far = costliest_rows(rows, theta, len(theta), run.variance)

@@ -236,7 +236,7 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
             self._fitted = X, of_rows
         self._n_features_out = self.n_components_
 
-    def know(self, X: Columns, counted: Array) -> None:
+    def _know(self, X: Columns, counted: Array) -> None:
         """Fitted to these, not all, of the rows of X: their features are asked for with those of
         the rest."""
         if "_fitted" in vars(self):

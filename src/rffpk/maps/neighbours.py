@@ -389,7 +389,7 @@ def mutual_neighbours(
     themselves the first; a little more, since distances are rounded.
     """
     shared = shared or Shared()
-    default = n_mutual(len(nodes))
+    default = max(2, round(_NEIGHBOURS_A_LOGARITHM * math.log(len(nodes))))
     r = count.given or count.times * default
     most = max(r, count.given or shared.times * default)
     cells, visits = shared("cells", lambda: _cells(nodes, most, n_threads))
@@ -479,11 +479,6 @@ def map_rows(wanted: Any) -> int:
     if isinstance(wanted, str):
         return math.ceil(_SOUGHT * _MOST_ROWS)
     return _SUMMED_ROWS * int(wanted)
-
-
-def n_mutual(n: int) -> int:
-    """Neighbors of each of n rows, of which those that are mutual count."""
-    return max(2, round(_NEIGHBOURS_A_LOGARITHM * math.log(n)))
 
 
 def drawn_rows(
