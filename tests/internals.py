@@ -6,6 +6,8 @@ here may change without a change of tests. Modules of `rffpk.maps` and `rffpk.fu
 by the tests of these. Each name has a reason; the limits that tests set are named in conftest.py.
 """
 
+from dataclasses import replace
+
 # How warnings judge memberships and which rows they look at: no fit reaches the thresholds at will.
 # States of starts in which each swap can be tried, and its estimates compared.
 from rffpk._anneal import swaps
@@ -21,7 +23,7 @@ from rffpk._anneal.hard_passes import (
     Assignment,
     Need,
     add,
-    bounded_pass,
+    along,
     coordinates,
     find_directions,
     hard_plan,
@@ -57,8 +59,8 @@ from rffpk._anneal.witnesses import (
 )
 
 # Threads and clocks of readings, and what overlapping calls send to workers.
-from rffpk._rows import dask_workers, streams
-from rffpk._rows.passes import make_rows, one_pass, shifted_features
+from rffpk._rows import dask_workers, passes, streams
+from rffpk._rows.passes import one_pass, pass_of_block, shifted_features
 
 # The weights of sampled rows, and moments beside numbers that hide them.
 from rffpk._rows.sample import Sampling, column_moments, sample_arrays
@@ -118,9 +120,9 @@ __all__ = [
     "TableError",
     "Unit",
     "add",
+    "along",
     "basis_of",
     "besides_numbers",
-    "bounded_pass",
     "column_moments",
     "compressed",
     "config",
@@ -151,6 +153,7 @@ __all__ = [
     "mode_counts",
     "one_pass",
     "over_eigenvalues",
+    "pass_of_block",
     "pivoted_cholesky",
     "rare_share",
     "read_table",
@@ -169,3 +172,10 @@ __all__ = [
     "swaps",
     "ward",
 ]
+
+
+def make_rows(xs, maps, weight, n_threads, shifts=None):
+    """Rows with equal view weights, whose features are shifted by their means unless `shifts` are
+    given."""
+    rows = passes.make_rows(xs, maps, weight, n_threads, shifts)
+    return rows if shifts is not None else replace(rows, shifts=passes.mean_features(rows))

@@ -5,7 +5,7 @@ import math
 import internals
 import numpy as np
 import pytest
-from internals import bounded_pass, coordinates, find_directions
+from internals import along, coordinates, find_directions, pass_of_block
 from numpy.testing import assert_allclose
 from passes import UNIT, make_rows, one_pass
 
@@ -87,7 +87,9 @@ def test_directions_are_found_where_they_pay(limits):
     rows = internals.make_rows([X], [None], None, 1)
     assert find_directions(rows, theta) is None  # the pass takes no time
     limits(directions_work=1)
-    found = find_directions(rows, theta)
+    found, at, reach = find_directions(rows, theta)
+    np.testing.assert_array_equal(at, coordinates(theta, found))
+    assert reach == 1.0
     assert found.dtype == np.float32
     assert_allclose(found @ found.T, np.eye(len(found)), atol=1e-5)
     random = np.random.default_rng(0)
@@ -136,7 +138,8 @@ def test_power_means_leave_out_what_rounding_does(isa, name, s):
     X, theta = GIVEN[name](np.float64)
     rows = internals.make_rows([X], [None], None, 1)
     soft, expected = (
-        bounded_pass(each, rows, theta, s, hard=True)[0].soft for each in (leading(theta, 8), None)
+        pass_of_block(rows, theta, s, hard=True, directions=each)[0].soft
+        for each in (along(leading(theta, 8), theta, s), None)
     )
     assert soft == pytest.approx(expected, rel=1e-12)
 

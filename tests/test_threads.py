@@ -1,5 +1,6 @@
 """The threads of the core: how many there are, forks, signals, errors."""
 
+import faulthandler
 import hashlib
 import multiprocessing
 import os
@@ -388,6 +389,7 @@ def fits():
 
 
 def child(queue):
+    faulthandler.dump_traceback_later(100)  # says where it hangs, if it does
     queue.put(fits())
 
 

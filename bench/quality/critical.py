@@ -75,7 +75,7 @@ def main() -> None:
     )
     for name, (X, k) in data_sets().items():
         rows = make_rows([X], [None], None, 2)
-        critical = critical_exponent(shifted_features(rows), None)
+        critical = critical_exponent(shifted_features(rows), np.ones(rows.n))
         largest = 1 / (2 * (1 - critical))
         base = min(critical, -0.4)
         for s in (0.5 * base, 0.9 * base, 1.1 * base, 2 * base):

@@ -15,7 +15,6 @@ from rffpk._anneal.annealing import search_parameters
 from rffpk._anneal.fit import FitResult, Problem
 from rffpk._anneal.search import SOME, FitContext
 from rffpk._anneal.seeding import merged_centroids, seed_centroids
-from rffpk._rows.draws import MANY
 from rffpk._rows.passes import Moved, make_rows, one_pass, take_steps, total_variance
 from rffpk._rows.sample import RowSample
 from rffpk._rows.store import Cache, check_cache
@@ -275,14 +274,9 @@ class Trials(NamedTuple):
 
 
 def chosen_map(
-    estimator: Any,
-    parameters: Any,
-    X: Columns,
-    weight: Array | None,
-    context: FitContext,
-    unit_variance: bool = False,
-    or_columns: bool = False,
-) -> DiffusionMap:
+    estimator: Any, parameters: Any, X: Columns, weight: Array | None, context: FitContext,
+    unit_variance: bool = False, or_columns: bool = False,
+) -> DiffusionMap:  # fmt: skip
     """The map of rows that have been checked, with the parameters of a map or of the estimator
     itself. For those that are "auto" several values are tried on a sample. Those are taken whose
     graph falls apart into the clusters, with valleys around them, and of these or else of all
@@ -294,20 +288,25 @@ def chosen_map(
     have nearly the same clusters, they tell better where clusters that touch end. Components of the
     graph of all rows are what they may miss: small ones, and as many as there are clusters. It is
     that map at once where neighborhoods show words."""
+    if weight is not None and not weight.all():  # the others have no part in the map
+        counted = np.flatnonzero(weight)
+        mapped = chosen_map(
+            estimator, parameters, X[counted], weight[counted], context, unit_variance, or_columns
+        )
+        mapped.know(X, counted)
+        return mapped
     options, trials, of_words = _options(parameters), None, False
-    shared = Shared(max(option.neighbors for option in options))
-    all_rows, _ = landmark_numbers(
-        parameters.n_landmarks, len(X), context.k, isinstance(X, SparseRows)
-    )
-    is_many = context.k >= MANY and len(X) > all_rows  # a sample has too few rows of each cluster
-    is_choice = len(options) > 2 and context.k > 1 and not is_many  # two options agree alike
+    shared, n, k = Shared(max(option.neighbors for option in options)), len(X), context.k
+    all_rows, _ = landmark_numbers(parameters.n_landmarks, n, k, isinstance(X, SparseRows))
+    is_many = context.many and n > all_rows  # a sample has too few rows of each cluster
+    is_choice = len(options) > 2 and k > 1 and not is_many  # two options agree alike
     # where nothing is asked of the map, none may be taken
     asked = {parameters.n_components, parameters.n_landmarks, parameters.time} != {"auto"}
     or_columns = or_columns and is_choice and options == _OPTIONS and not asked
     if is_choice:
-        size = max(_TRIED_ROWS, _TRIED_ROWS_A_CLUSTER * context.k)
+        size = max(_TRIED_ROWS, _TRIED_ROWS_A_CLUSTER * k)
         index, p = drawn_rows(X, weight, size, context.random)
-        x = X if len(index) == len(X) else X[index]
+        x = X if len(index) == n else X[index]
         of_words = or_columns and shows_words(x)
     if is_choice and not of_words:
         trials = _trials(parameters, options, x, p, context, or_columns, shared)

@@ -18,7 +18,7 @@ from rffpk._anneal.annealing import (
 from rffpk._anneal.kernel_fit import KernelInit, KernelProblem, measure
 from rffpk._anneal.kernel_fit import fit as fit_by_kernels
 from rffpk._anneal.objective import PowerMean, WeightedViews
-from rffpk._anneal.search import Plan
+from rffpk._anneal.search import FitContext, Plan
 from rffpk._rows.store import Cache, check_cache
 from rffpk._utils import validation
 from rffpk._utils.arrays import Array, Numbers
@@ -341,11 +341,11 @@ def _problem_of(model: Any, kernels: Any, objective: PowerMean) -> KernelProblem
     )  # fmt: skip
 
 
-def _plan(given: SearchParameters, hard: bool, k: int, critical: float) -> Plan:
+def _plan(given: SearchParameters, hard: bool, context: FitContext, critical: float) -> Plan:
     """The starts, and the number of swaps, which are made on components only."""
     critical = critical if math.isfinite(critical) else 0.0
-    swaps, most = 0, k
+    swaps, most = 0, context.k
     if hard:
-        swaps, most = given.swaps_of(k, given.differs and given.n_init is None)
+        swaps, most = given.swaps_of(context, given.differs and given.n_init is None)
     starts = given.starts(critical, _STARTS_BEFORE_SWAPS if swaps else _AUTO_STARTS)
-    return Plan(starts, swaps, most, critical=critical)
+    return Plan(starts, most, swaps, critical=critical)

@@ -21,8 +21,8 @@ from rffpk._anneal.fit import (
 )
 from rffpk._anneal.fit import fit as fit_by_passes
 from rffpk._anneal.objective import PowerMean
-from rffpk._anneal.search import Plan, Schedule, given_starts
-from rffpk._rows.passes import make_rows, one_pass, total_variance
+from rffpk._anneal.search import FitContext, Plan, Schedule, given_starts
+from rffpk._rows.passes import make_rows, mean_features, one_pass, total_variance
 from rffpk._rows.rows import Rows
 from rffpk._rows.sums import power_constant
 from rffpk._utils import config, validation
@@ -158,14 +158,16 @@ class FuzzyCMeans(Clusterer):
         )
         return _centroids(x, weight * u)
 
-    def _plan(self, given: SearchParameters, k: int, critical: float, objective: PowerMean) -> Plan:
+    def _plan(
+        self, given: SearchParameters, context: FitContext, critical: float, objective: PowerMean
+    ) -> Plan:
         """Starts at the fuzzifier; or starts and swaps as of power k-means, after which passes at
         it follow."""
         if not given.ends_hard:
-            return self._fixed(k, critical)
+            return self._fixed(context.k, critical)
         coarse = replace(given, tol=max(given.tol, _SEARCH_TOL))
-        plan = search_plan(coarse, k, critical, objective)
-        return replace(plan, soft_end=partial(self._fixed, k))
+        plan = search_plan(coarse, context, critical, objective)
+        return replace(plan, soft_end=partial(self._fixed, context.k))
 
     def _fixed(self, k: int, critical: float, exponent: float = -math.inf) -> Plan:
         """Starts at the fuzzifier; with m="auto" that of calibrated memberships, which have this
@@ -180,7 +182,7 @@ class FuzzyCMeans(Clusterer):
         starts = given_starts(schedule, self.init, self.n_init)
         unit = 1 / power_constant(k, s)
         return Plan(
-            starts, unit=unit, critical=critical, lowered_by="m='auto'" if automatic else "m"
+            starts, k, unit=unit, critical=critical, lowered_by="m='auto'" if automatic else "m"
         )
 
     def _published(self, result: FitResult) -> None:
@@ -305,6 +307,7 @@ def cmeans(
         m = FuzzyCMeans(c, m=m, random_state=seed, n_jobs=n_jobs).fit(X).m_
     with config.one_blas_thread():
         rows = make_rows([X], [None], None, config.n_threads(n_jobs))
+        rows = replace(rows, shifts=mean_features(rows))
         total_variance(rows)  # must neither underflow nor overflow
         return _iterate(rows, u, float(m), error, maxiter)
 

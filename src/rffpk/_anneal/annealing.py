@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple, get_args
 from rffpk._anneal.objective import PowerMean
 from rffpk._anneal.search import (
     SOME,
+    FitContext,
     Plan,
     Schedule,
     Start,
@@ -18,7 +19,6 @@ from rffpk._anneal.search import (
     given_starts,
 )
 from rffpk._anneal.swaps import LARGEST
-from rffpk._rows.draws import MANY
 from rffpk._utils import validation
 from rffpk._utils.bases import BaseEstimator
 from rffpk._utils.estimator import parameters
@@ -141,15 +141,14 @@ class SearchParameters:
             return given_starts(schedule, self.init, self.n_init or "auto")
         return different_starts(schedule, critical, self.n_init or automatic)
 
-    def swaps_of(self, k: int, automatic: bool) -> tuple[int, int]:
-        """The failures in a row that end the swaps of k centroids, `automatic`: also where their
-        number is automatic; and how many centroids there are meanwhile: many are swapped in
-        batches."""
-        swaps = self.swaps
+    def swaps_of(self, context: FitContext, automatic: bool) -> tuple[int, int]:
+        """The failures in a row that end the swaps, `automatic`: also where their number is
+        automatic; and how many centroids there are meanwhile: many are swapped in batches."""
+        k, swaps = context.k, self.swaps
         if swaps is None:
             swaps = min(_AUTO_SWAPS, _SWAPS_A_CLUSTER * k) if automatic else 0
         swaps = swaps if k > 1 else 0
-        return swaps, k + k // LARGEST if swaps and k >= MANY else k
+        return swaps, k + k // LARGEST if swaps and context.many else k
 
 
 def search_parameters(
@@ -220,12 +219,13 @@ def _read(annealing: Any) -> dict[str, Any]:
     }
 
 
-def search_plan(given: SearchParameters, k: int, critical: float, objective: PowerMean) -> Plan:
+def search_plan(
+    given: SearchParameters, context: FitContext, critical: float, objective: PowerMean
+) -> Plan:
     """The starts and the number of swaps."""
     starts = given.starts(critical, _AUTO_STARTS)
-    swaps, most = given.swaps_of(k, given.differs and given.ends_hard)
+    swaps, most = given.swaps_of(context, given.differs and given.ends_hard)
     plain = not objective.learns_weights and objective.eta is None
-    if plain and k >= SOME and given.differs:
-        alone = k >= MANY and given.n_init is None
-        starts = from_merged_centroids(starts, alone)
-    return Plan(starts, swaps, most, critical=critical)
+    if plain and context.k >= SOME and given.differs:
+        starts = from_merged_centroids(starts, alone=context.many and given.n_init is None)
+    return Plan(starts, most, swaps, critical=critical)

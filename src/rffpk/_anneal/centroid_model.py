@@ -12,10 +12,10 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from rffpk._anneal.annealing import SearchParameters
-from rffpk._anneal.hard_passes import bounded_pass, find_directions
-from rffpk._rows.passes import accurate_cost, make_rows, one_pass
+from rffpk._anneal.hard_passes import find_directions
+from rffpk._rows.passes import accurate_cost, make_rows, one_pass, pass_of_block
 from rffpk._rows.rows import Rows, present_bits
-from rffpk._rows.sample import sample_size
+from rffpk._rows.sample import opened, sample_size
 from rffpk._rows.store import UnitRows, mapped_views
 from rffpk._rows.sums import Sums, onto_sphere
 from rffpk._utils import config, validation
@@ -59,7 +59,8 @@ def visit(
         rows = rows.renormalised()
     theta = model.cluster_centers_.astype(np.float64) - rows.shift
     if want == ("labels",) and math.isinf(s):
-        sums, outputs = bounded_pass(find_directions(rows, theta), rows, theta, want=want)
+        bounds = find_directions(rows, theta)
+        sums, outputs = pass_of_block(rows, theta, s, want=want, directions=bounds)
     else:
         sums, outputs = one_pass(rows, theta, s, want=want)
     validation.check_overflow(sums.hard, rows.dtype)
@@ -76,15 +77,11 @@ def visits(
     model: Any, X: Any, s: float, want: tuple[str, ...], weight: Any = None, typical: bool = False
 ) -> Iterator[Visit]:
     """Passes over new rows: one over rows in memory, one for each block of a source."""
-    if kind_of(X) == "memory":
-        xs = model._check_views(X, reset=False)
-        weight = validation.check_sample_weight(weight, len(xs[0]), X)
+    xs, weight, stream = opened(model, X, weight, reset=False)
+    if stream is None:
         yield visit(model, xs, weight, s, want, typical)
         return
-    from rffpk._rows.streams import make_stream
-
     none = True
-    stream = make_stream(X, weight, lambda x, first: model._check_views(x, reset=False))
     for part in stream.blocks():
         none = False
         yield visit(model, part.xs, part.weight, s, want, typical)

@@ -248,7 +248,7 @@ def _of_rows(
     if seen <= _TOO_RARE and np.argmax(_total(heights, modes)) <= _GRAPH_CLUSTERS:
         gaps = eigengap_scores([each.spectrum for each in graphs], largest)
     scores = gaps, heights, modes
-    labels = partial(_partitions, more[1], graphs[0], tree, gaps, heights)
+    labels = partial(_partitions, few, more, graphs[0], tree, gaps, heights, n_threads)
     return _Evidence(more[0], _total(*scores), scores, labels, graphs, rare)
 
 
@@ -299,8 +299,8 @@ def _tree(some: Part, wanted: int, random: Any, n_threads: int) -> tuple[Array, 
 
 
 def _partitions(
-    more: Columns, graph: Diffusion, tree: tuple[Array, Array], gaps: Array, heights: Array,
-    numbers: list[int],
+    few: Part, more: Part, graph: Diffusion, tree: tuple[Array, Array], gaps: Array, heights: Array,
+    n_threads: int, numbers: list[int],
 ) -> list[Array]:  # fmt: skip
     """Partitions of more rows by the witness who says most for each number: cuts of the tree, or
     slow functions of the graph of a few rows, where others are with the nearest of these."""
@@ -308,10 +308,16 @@ def _partitions(
     slow = [k <= _PAIRS and (gaps[k] >= heights[k] or k > len(linkage) + 1) for k in numbers]
     if not any(slow):
         return [groups(linkage, k)[leaf] for k in numbers]
-    functions = np.asarray(graph.own)  # all rows are landmarks
-    nearest = replace(graph.neighbourhoods, r=1).chosen(more).ravel()
+    functions, node = np.asarray(graph.own), np.asarray(graph.node)  # all rows are landmarks
+    there = np.full(len(leaf), -1)
+    _, own, place = np.intersect1d(few[0], more[0], assume_unique=True, return_indices=True)
+    there[place] = node[own]
+    kept, other = np.flatnonzero(node >= 0), np.flatnonzero(there < 0)
+    if len(other):
+        nearest = Neighbourhoods(few[1][kept], 1, 0.0, n_threads).chosen(more[1][other]).ravel()
+        there[other] = node[kept[nearest]]
     return [
-        slow_labels(functions[:, graph.spectrum.slow(k)], k)[nearest] if by_graph
+        slow_labels(functions[:, graph.spectrum.slow(k)], k)[there] if by_graph
         else groups(linkage, k)[leaf]
         for k, by_graph in zip(numbers, slow)
     ]  # fmt: skip

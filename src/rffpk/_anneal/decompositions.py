@@ -73,15 +73,15 @@ def exponent_of_rows(rows: Rows) -> float:
     most = _FEATURE_ROWS if rows.eta is None else _TYPICAL_ROWS
     rows = rows.take(np.arange(0, rows.n, max(1, rows.n // most)))
     features, unit = some_features(rows), rows.unit_centroids
+    p = np.ones(rows.n) if rows.weight is None else rows.weight.astype(np.float64)
     if isinstance(features, SparseRows) and (unit or rows.eta is not None):
         center = 0 * rows.shift if unit else rows.shift
         features = features_of(centered_products(features, center))
     elif unit:
         features = features.astype(np.float64) + rows.shift
     if unit:
-        exponent = unit_critical_exponent(features, rows.weight)
+        exponent = unit_critical_exponent(features, p)
     elif isinstance(features, SparseRows):
-        p = np.ones(rows.n) if rows.weight is None else rows.weight.astype(np.float64)
         mean = (features.matrix.T @ p) / p.sum()
         # the Gram matrix of the directions has the same eigenvalues
         exponent = exponent_of_gram(centered_products(features, mean), p)
@@ -89,19 +89,18 @@ def exponent_of_rows(rows: Rows) -> float:
         z = rows.scaled(features.astype(np.float64))
         present = None if rows.present is None else rows.present_features()
         if rows.eta is None:
-            exponent = critical_exponent(z, rows.weight, present)
+            exponent = critical_exponent(z, p, present)
         else:
             eta = rows.combined(rows.eta)
             eta = eta if present is None else eta[:, 0]
-            exponent = typical_critical_exponent(z, rows.weight, eta, rows.m, present)
+            exponent = typical_critical_exponent(z, p, eta, rows.m, present)
     return exponent if math.isfinite(exponent) else 0.0
 
 
-def unit_critical_exponent(x: Array, weight: Array | None) -> float:
+def unit_critical_exponent(x: Array, p: Array) -> float:
     """s_c = 1 - 1/(2 lambda_max) of rows x whose centroids have length one (docs/math.md, section
     8): the centroids merge at mu = c/||c|| with the mean c, and move across it. lambda_max is the
     largest eigenvalue of sum p tt'/||x - mu||^2 / (||c|| sum p) with t = x - (x'mu) mu."""
-    p = np.ones(len(x)) if weight is None else weight.astype(np.float64)
     center = (p @ x) / p.sum()
     length = float(np.linalg.norm(center))
     if length < 1e-6:  # every s < 0 is unstable
@@ -117,7 +116,7 @@ def unit_critical_exponent(x: Array, weight: Array | None) -> float:
     return 1 - 1 / (2 * growth) if growth > 0 else -math.inf
 
 
-def critical_exponent(features: Array, weight: Array | None, present: Array | None = None) -> float:
+def critical_exponent(features: Array, p: Array, present: Array | None = None) -> float:
     """s_c = 1 - 1/(2 lambda_max), above which the merged state of all centroids is stable.
 
     lambda_max is the largest eigenvalue of sum p zz'/sum p over the unit vectors z from the mean
@@ -126,7 +125,6 @@ def critical_exponent(features: Array, weight: Array | None, present: Array | No
     and so are their directions; those of each view are divided by the root of the share of the rows
     that have it.
     """
-    p = np.ones(len(features)) if weight is None else weight.astype(np.float64)
     return _of_vectors(_about(features, (p @ features) / _weights(p, present), present), p, present)
 
 
@@ -181,7 +179,7 @@ def _apart(norms: Array, p: Array) -> Array:
 
 
 def typical_critical_exponent(
-    features: Array, weight: Array | None, eta: Any, m: float, present: Array | None = None
+    features: Array, p: Array, eta: Any, m: float, present: Array | None = None
 ) -> float:
     """The critical exponent with typicality, for one reference distance `eta` of all centroids, or
     for one of each row; with a mask of the features that rows have as in `critical_exponent`.
@@ -190,7 +188,6 @@ def typical_critical_exponent(
     P = m/(m-1) sum q (1-u) zz' over the directions z, s_c = 1 - 1/lambda_max((I/2 - P)^-1 R), and
     every s < 0 is unstable (0.5 is returned) where lambda_max(P) >= 1/2. O(m F min(m, F)).
     """
-    p = np.ones(len(features)) if weight is None else weight.astype(np.float64)
     center = (p @ features) / _weights(p, present)
     for _ in range(100):
         distances = (_about(features, center, present) ** 2).sum(axis=1)

@@ -60,7 +60,7 @@ class FeatureRun:
     objective: PowerMean
     context: FitContext
     number: int = 0
-    most: int = 0  # of its centroids, with those that swaps add
+    most: int = 0  # centroids, with those that swaps add
     passes: int = 0
     settling: Settling | None = None  # by the last pass, while bounds decide labels
     assigned: Assignment | None = None  # by the last pass, while rows see few of many centroids

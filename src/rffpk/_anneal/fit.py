@@ -30,7 +30,7 @@ from rffpk._anneal.convergence_warnings import (
 )
 from rffpk._anneal.decompositions import Compressed, compressed
 from rffpk._anneal.feature_steps import FeatureRun, count_distinct
-from rffpk._anneal.hard_passes import bounded_pass, find_directions
+from rffpk._anneal.hard_passes import Along, find_directions
 from rffpk._anneal.objective import PowerMean
 from rffpk._anneal.search import FitContext, History, Plan, Stage, StartEnd, search
 from rffpk._anneal.seeding import (
@@ -75,8 +75,8 @@ class Problem:
     """What parameters say: how rows become features, what is minimised, which starts run."""
 
     search: SearchParameters
-    # of the number of clusters, the critical exponent and the objective
-    plan: Callable[[SearchParameters, int, float, PowerMean], Plan] = search_plan
+    # of the critical exponent, among others
+    plan: Callable[[SearchParameters, FitContext, float, PowerMean], Plan] = search_plan
     # a map of each view; None: the features are its columns
     maps: Maps = lambda sample, context: [None]
     objective: Callable[[Rows, FitContext], PowerMean] = lambda rows, context: PowerMean()
@@ -311,7 +311,7 @@ def prepare(
     exponent = decompositions.exponent_of_rows(seeding_rows(pool, k, context.random))
     if context.checkpoint is not None:
         context.checkpoint.begin(sample, exponent, variance)
-    plan = problem.plan(given, k, exponent, objective)
+    plan = problem.plan(given, context, exponent, objective)
     return Prepared(
         problem, context, sample, noise, mapped, rows, some, samples, base, components, pool,
         variance, init, objective, plan,
@@ -367,8 +367,9 @@ def search_centroids(found: Prepared) -> tuple[FeatureRun, StartEnd]:
     rows = found.base if components is None else components.rows
     run, end, cost = search(partial(_begin, found, rows), plan.starts, history, rows.n, rows.dtype)
     schedule, last = plan.schedule, not (found.samples or components)
-    if plan.swaps or not schedule.exact:
+    if plan.swaps:
         improve(run, cost, plan.swaps)
+    if plan.swaps or not schedule.exact:
         tol, most = schedule.tol, schedule.max_iter
         stage = Stage("hard", -math.inf, tol=tol, most=most, exact=last, bounded=True)
         end.converged = run.follow(stage).last.shift <= tol
@@ -424,7 +425,7 @@ def _begin(found: Prepared, rows: Rows, number: int) -> FeatureRun:
             theta = drawn - pool.shift if is_sparse else drawn
     return FeatureRun(
         rows, pool.on_sphere(theta, theta), found.variance, found.objective, context, number,
-        found.plan.most or k,
+        found.plan.most,
     )  # fmt: skip
 
 
@@ -520,7 +521,7 @@ def _settle(run: FeatureRun, end: StartEnd, found: Prepared) -> Rows:
     s, name = (-math.inf, "hard") if schedule.ends_hard else (end.s, "settle")
     for rows in levels:
         run.go_on(rows)
-        if found.samples and run.most > context.k:
+        if found.samples and found.plan.swaps and context.many:
             improve(run, math.inf, found.plan.swaps, later=True)
         # the sampling error of the centroids is larger than this
         coarse = 0.1 * math.sqrt(context.k / rows.n) if rows is not whole else 0.0
@@ -574,7 +575,7 @@ def _evaluated(
 
 def _both_sums(
     theta: Array, s: float, take: Callable[[int, Array], None] | None, ends_hard: bool,
-    directions: Array | None, block: Rows, before: _Pair | None,
+    directions: Along | None, block: Rows, before: _Pair | None,
 ) -> _Pair:  # fmt: skip
     """The sums of a block at an exponent and in the hard limit. One pass gives both if the fit
     ends hard and has no typicality, as only the objective at the exponent is needed then; else two
@@ -582,7 +583,9 @@ def _both_sums(
     soft, hard = before or (None, None)
     one = ends_hard and block.eta is None
     plain, at, wanted = replace(block, eta=None), s if one else -math.inf, ("labels",) * bool(take)
-    hard, outputs = bounded_pass(directions, plain, theta, at, want=wanted, before=hard, hard=True)
+    hard, outputs = passes.pass_of_block(
+        plain, theta, at, want=wanted, before=hard, hard=True, directions=directions
+    )
     if one:  # without the large array N
         N = np.empty((len(theta), 0))
         soft = replace(hard, N=N, G=hard.G.copy(), Q=hard.Q.copy(), E=hard.E.copy())

@@ -240,9 +240,13 @@ _EACH = 12.0  # ... a bound that of so many columns, beyond those of the directi
 _MOST = 0.7  # ... and all that must take less than this part of a pass without.
 
 
-def find_directions(rows: Rows, theta: Array, s: float = -math.inf) -> Array | None:
-    """Directions (q, F) for passes of the hard rule at many centroids like `theta`, with power
-    means of the exponent `s`; None where all distances are computed as fast."""
+# Directions (q, F), the coordinates of centroids there, and their reach: see `_reach`.
+Along = tuple[Array, Array, float]
+
+
+def find_directions(rows: Rows, theta: Array, s: float = -math.inf) -> Along | None:
+    """What bounds distances in a pass of the hard rule at many centroids, with power means of the
+    exponent `s`; None where all distances are computed as fast."""
     k, F = theta.shape
     if not hard_plan(rows, k).directed:
         return None
@@ -256,18 +260,12 @@ def find_directions(rows: Rows, theta: Array, s: float = -math.inf) -> Array | N
     best = int(np.argmin(costs))
     if costs[best] > _MOST * k * F:
         return None
-    return np.ascontiguousarray(basis[:, : numbers[best]].T, dtype=rows.dtype)
+    return along(np.ascontiguousarray(basis[:, : numbers[best]].T, dtype=rows.dtype), theta, s)
 
 
-def bounded_pass(
-    directions: Array | None, rows: Rows, theta: Array, s: float = -math.inf, **options: Any
-) -> tuple[Sums, dict[str, Array]]:
-    """A pass of the hard rule over rows in arrays, by the directions if there are some; `options`
-    are those of `pass_of_block`."""
-    given = None
-    if directions is not None:
-        given = directions, coordinates(theta, directions), _reach(len(theta), s, rows.dtype)
-    return pass_of_block(rows, theta, s, directions=given, **options)
+def along(directions: Array, theta: Array, s: float = -math.inf) -> Along:
+    """The same at other centroids, by directions that were found before."""
+    return directions, coordinates(theta, directions), _reach(len(theta), s, directions.dtype)
 
 
 def _reach(k: int, s: float, dtype: Any) -> float:
@@ -423,9 +421,13 @@ def _among_all(
     if need.second:  # by directions it is not known
         sums, found = one_pass(rows, theta, -math.inf, want=("labels", "nearest", "second"))
     else:
+        bounds = None if directions is None else along(directions, theta)
         if directions is None and (before is None or need.every):
-            directions = find_directions(rows, theta)
-        sums, found = bounded_pass(directions, rows, theta, want=("labels", "nearest"))
+            bounds = find_directions(rows, theta)
+            directions = None if bounds is None else bounds[0]
+        sums, found = pass_of_block(
+            rows, theta, -math.inf, want=("labels", "nearest"), directions=bounds
+        )
     return sums, Assignment(
         found["labels"], float(sums.Q.sum()), True, _cost(rows, sums, theta), found["nearest"],
         found.get("second"), new=0 if before is None else before.new,
@@ -513,7 +515,7 @@ def _weighted(rows: Rows, costs: Array) -> float:
 
 def add(before: Assignment, count: int) -> Assignment:
     """Let rows see the last `count` centroids of the next passes, which are new, too."""
-    return replace(before, near=None, new=count, bounds=None)
+    return replace(before, new=count, bounds=None)
 
 
 def remove(rows: Rows, theta: Array, before: Assignment, removed: Array) -> Assignment:
@@ -530,28 +532,33 @@ def remove(rows: Rows, theta: Array, before: Assignment, removed: Array) -> Assi
 
 
 def _lists(before: Assignment, at: Array) -> Array:
-    """With which centroids the rows of each are compared: those near it, itself among them."""
-    if before.near is not None and len(before.near) == len(at):
-        return before.near
-    old = len(at) - before.new
-    near = [_nearest_of_each(at, 0, old, _NEAR)]
+    """With which centroids the rows of each are compared: those near it, itself among them. Lists
+    of the old ones are kept when others are added: the old ones have hardly moved."""
+    near, old = before.near, len(at) - before.new
+    if near is not None and len(near) == len(at):
+        return near
+    known = np.empty((0, _NEAR), dtype=np.int32) if near is None else near
+    near = np.vstack([known, _nearest_of_each(at[len(known) :], at[:old], _NEAR, len(known))])
     if before.new:
-        near.append(_nearest_of_each(at, old, len(at), min(_NEW, before.new)))
-    return np.sort(np.hstack(near), axis=1).astype(np.int32)
+        added = old + _nearest_of_each(at, at[old:], min(_NEW, before.new), -old)
+        near = np.hstack([near, added])
+    return np.sort(near, axis=1).astype(np.int32)
 
 
-def _nearest_of_each(at: Array, first: int, end: int, count: int) -> Array:
-    """The `count` of some centroids that are nearest to each one, itself where it is of them."""
-    found, squares = np.empty((len(at), count), dtype=np.intp), (at[first:end] ** 2).sum(axis=1)
-    for part in row_tiles(len(at), end - first):
-        apart = squares - (2 * at[part]) @ at[first:end].T
-        own = np.arange(max(part.start, first), min(part.stop, end))
-        apart[own - part.start, own - first] = -np.inf
+def _nearest_of_each(at: Array, others: Array, count: int, number: int) -> Array:
+    """The `count` of some centroids that are nearest to each of `at`, itself where it is of them:
+    the first has this `number` among them."""
+    found, squares = np.empty((len(at), count), dtype=np.intp), (others**2).sum(axis=1)
+    for part in row_tiles(len(at), len(others)):
+        apart = squares - (2 * at[part]) @ others.T
+        own = number + np.arange(part.start, part.stop)
+        inside = np.flatnonzero((own >= 0) & (own < len(others)))
+        apart[inside, own[inside]] = -np.inf
         last = np.partition(apart, count - 1, axis=1)[:, count - 1 : count]
         near = np.nonzero(apart <= last)[1]  # in half the time of argpartition, but with ties
         if len(near) > count * len(apart):
             near = np.argpartition(apart, count - 1, axis=1)[:, :count]
-        found[part] = first + near.reshape(-1, count)
+        found[part] = near.reshape(-1, count)
     return found
 
 

@@ -57,7 +57,7 @@ class KernelProblem:
     """What parameters say: the kernels, what is minimised, which starts run."""
 
     kernels: Any  # as `matched` takes them
-    plan: Callable[[int, float], Plan]  # from the number of clusters and the critical exponent
+    plan: Callable[[FitContext, float], Plan]  # from the critical exponent, among others
     init: Any
     cache: Cache
     objective: PowerMean = field(default_factory=PowerMean)
@@ -216,8 +216,8 @@ def search_components(problem: KernelProblem, rows: KernelRows) -> tuple[KernelR
         components, left_out = rows.components(alpha)
         history.left_out = left_out + rows.objective.penalty(alpha, rows.total_weight)
         x = components.xs[0][rows.some]
-        plan = problem.plan(context.k, rows.exponent(x @ x.T) if problem.annealed else 0.0)
-        begin = partial(_begin, rows, components, problem.init, plan.most or context.k)
+        plan = problem.plan(context, rows.exponent(x @ x.T) if problem.annealed else 0.0)
+        begin = partial(_begin, rows, components, problem.init, plan.most)
         if first:
             if history.progress is not None:
                 history.progress.n_starts = len(plan.starts)
@@ -277,7 +277,7 @@ def search_kernels(
         return problem.run(rows, W, rows.equal, number)
 
     critical = rows.exponent(rows.gram(rows.equal)) if problem.annealed else 0.0
-    plan = problem.plan(context.k, critical)
+    plan = problem.plan(context, critical)
     run, end, _ = search(begin, plan.starts, context.history, rows.n, rows.dtype)
     if problem.annealed and math.isinf(end.s):  # it began at given centroids
         end.s = run.nearly_hard_exponent()

@@ -166,8 +166,7 @@ class KernelRows:
         resolved = squares > n * float(np.finfo(self.dtype).eps) * squares[0]
         scale = np.divide(1, np.sqrt(squares), out=np.zeros_like(squares), where=resolved)
         x = np.ascontiguousarray(images * scale / np.where(root > 0, root, 1)[:, None])
-        zeros = [np.zeros(len(squares))]
-        rows = make_rows([x], [None], self.weight, self.context.n_threads, zeros)
+        rows = make_rows([x], [None], self.weight, self.context.n_threads)
         return rows, max(total - total_squares(rows), 0.0)
 
 

@@ -18,7 +18,7 @@ from rffpk._anneal.feature_steps import COINCIDENT, costliest, row_costs
 from rffpk._anneal.kernel_rows import KernelRows
 from rffpk._anneal.search import Stage, StageEnd, nearly_hard_exponent
 from rffpk._rows.passes import made_step
-from rffpk._rows.sums import Step, empty_clusters, is_hard, power_constant, power_objective
+from rffpk._rows.sums import Step, empty_clusters, is_hard, power_constant
 from rffpk._utils import config
 from rffpk._utils.arrays import Array
 
@@ -81,9 +81,8 @@ class KernelRun:
 
     def cost(self, s: float) -> float:
         """The objective at the current centroids."""
-        _, soft, hard = self._weigh(s)
         penalty = self.rows.objective.penalty(self.alpha, self.rows.total_weight)
-        return power_objective(soft, hard, len(self.W), s) + penalty
+        return power_constant(len(self.W), s) * self._weigh(s)[1] + penalty
 
     def nearly_hard_exponent(self) -> float:
         """The exponent at which annealing would end at these centroids."""

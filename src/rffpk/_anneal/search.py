@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rffpk._anneal.convergence_warnings import Cause
+from rffpk._rows.draws import MANY
 from rffpk._rows.store import Storage
 from rffpk._rows.sums import Step, is_hard
 from rffpk._utils.arrays import Array
@@ -210,6 +211,11 @@ class FitContext:
     # (L,), the share of the rows that has each view; None: all have all
     coverage: NDArray[np.float64] | None = None
 
+    @property
+    def many(self) -> bool:
+        """Whether so many clusters are sought that centroids are moved in batches."""
+        return self.k >= MANY
+
 
 class Run(Protocol):
     """The state of one start."""
@@ -394,8 +400,8 @@ class Plan:
     """The starts and swaps that an estimator runs."""
 
     starts: list[Start]
+    most: int  # centroids, with those that swaps add
     swaps: int = 0  # swaps end after this many failures in a row; 0: no swaps
-    most: int = 0  # centroids while swaps add some; 0: those of the clusters
     unit: float = 1.0  # objectives are multiplied by it when they are reported
     critical: float = 0.0  # the critical exponent
     lowered_by: str = "annealing.end"  # the parameter that lowers the last exponent

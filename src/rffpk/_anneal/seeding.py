@@ -28,9 +28,10 @@ _SEED_NUMBERS = 2**21  # ... and numbers, 16 MB in float64, ...
 # missed with probability 2e-9, and annealing needs no more.
 _ROWS_A_CENTROID = 20
 
-# Centroids that are merged are so many for each cluster, ...
-MERGED = 8
-_MERGED_PASSES = 3  # ... after so many passes, one more with as many as clusters besides, ...
+# Centroids that are merged are so many for each cluster, but half as many where they are more than
+# these, as time grows with their square, ...
+MERGED, _MANY_MERGED = 8, 2048
+_MERGED_PASSES = 3  # ... after so many passes, one more with some at far rows besides, ...
 _MERGED_NUMBERS = 1 << 25  # ... with so many numbers at most.
 
 
@@ -172,25 +173,28 @@ def merged_centroids(rows: Rows, features: Columns, k: int, random: Any) -> Arra
     """k centroids from more of them, which are drawn as by `seed_centroids`, moved by a few passes
     of k-means, and merged by Ward's method: small clusters have centroids of their own before, and
     large ones no more than they need after it. None where there are too few rows."""
-    m = min(MERGED * k, rows.n // 2, _MERGED_NUMBERS // features.shape[1])
+    wanted = min(MERGED * k, max(_MANY_MERGED, MERGED // 2 * k))
+    m = min(wanted, rows.n // 2, _MERGED_NUMBERS // features.shape[1])
     if m <= k:
         return None
     from rffpk._utils.tree import means, merged
 
     columns = replace(as_rows(features, rows.n_threads), weight=rows.weight)
-    theta, labels = _moved(columns, Draws(columns, features, rows.weight, m, random), k, random)
+    drawn = Draws(columns, features, rows.weight, m, random)
+    # one at a far row for each cluster, and one in place of four that are not drawn
+    theta, labels = _moved(columns, drawn, k + (MERGED * k - wanted) // 4, random)
     masses = np.bincount(labels, rows.weight, len(theta)).astype(np.float64)
     return means(theta, masses, merged(theta, masses, k))
 
 
-def _moved(rows: Rows, drawn: Draws, k: int, random: Any) -> tuple[Array, Array]:
-    """The centroids that were drawn after a few passes over the rows, k more at rows that are far
-    from them, and the labels in a last pass."""
+def _moved(rows: Rows, drawn: Draws, count: int, random: Any) -> tuple[Array, Array]:
+    """The centroids that were drawn after a few passes over the rows, so many more at rows that are
+    far from them, and the labels in a last pass."""
     theta, visit = dense(drawn.seeds[drawn.chosen]).astype(np.float64), _visits(rows, drawn)
     for _ in range(_MERGED_PASSES):
         sums, labels, nearest = visit(theta, 0)
         theta = rows.centroids(sums, theta)
-    far = _far_rows(rows.weight, labels, nearest, k, random)
+    far = _far_rows(rows.weight, labels, nearest, count, random)
     theta = np.vstack([theta, dense(drawn.seeds[far])])
     sums, labels, _ = visit(theta, len(far))
     return rows.centroids(sums, theta), labels
@@ -221,11 +225,11 @@ def _visits(rows: Rows, drawn: Draws) -> Callable[[Array, int], tuple[Sums, Arra
 
 
 def _far_rows(
-    weight: Array | None, labels: Array, nearest: Array, k: int, random: Any
+    weight: Array | None, labels: Array, nearest: Array, count: int, random: Any
 ) -> NDArray[np.intp]:
-    """At most k rows, drawn in proportion to the square of what the squared distance of each has
-    above the mean of its cluster: in many columns the first draws miss small clusters, as rows of
-    these are hardly farther from others than the rows of large ones. From means they are."""
+    """At most `count` rows, drawn in proportion to the square of what the squared distance of each
+    has above the mean of its cluster: in many columns the first draws miss small clusters, as rows
+    of these are hardly farther from others than the rows of large ones. From means they are."""
     p = np.ones(len(labels)) if weight is None else weight.astype(np.float64)
     masses = np.bincount(labels, p)
     mean = np.bincount(labels, p * nearest) / np.where(masses > 0, masses, 1)
@@ -234,5 +238,5 @@ def _far_rows(
     if not cost.any():
         return np.zeros(0, dtype=np.intp)
     share = cost / cost.sum()
-    count = min(k, np.count_nonzero(share))
+    count = min(count, int(np.count_nonzero(share)))
     return np.asarray(random.choice(len(p), count, replace=False, p=share))

@@ -52,7 +52,7 @@ _PASSES_REMOVED = 5  # ... and so many after as many are removed.
 def improve(run: FeatureRun, cost: float, patience: int, later: bool = False) -> None:
     """Swap centroids until `patience` swaps in a row have not lowered the hard objective `cost`, or
     no row is away from the centroids. `later`: many have been swapped on a sample before."""
-    if run.most > len(run.theta):
+    if run.context.many:
         if run.rows.stream is None:  # batches need a number of each row
             _improve_in_batches(run, patience, later)
         return

@@ -11,7 +11,6 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
-from scipy.sparse.csgraph import minimum_spanning_tree
 
 from rffpk._utils.arrays import Array
 from rffpk._utils.tree import root
@@ -95,26 +94,29 @@ def mode_counts(density: Array, edges: csr_array, r: float) -> NDArray[np.intp]:
 
 def _prominences(density: Array, edges: csr_array) -> Array:
     """How far each mode stands out above the highest way to a higher one; infinite where there is
-    no way."""
+    no way, and zero of rows that are no modes. Those of the densest rows come first."""
     n = len(density)
     order = np.argsort(-density, kind="stable")
     rank = np.empty(n, dtype=np.intp)
     rank[order] = np.arange(n)
-    pairs = edges.tocoo()
-    ends = pairs.row.astype(np.int32), pairs.col.astype(np.int32)  # as old SciPy's tree takes them
-    # an edge is there from the lower of its ends on; a way is as low as the lowest of its edges
-    lower = np.maximum(rank[ends[0]], rank[ends[1]]) + 1.0
-    graph = csr_array((lower, ends), shape=(n, n))
-    tree = minimum_spanning_tree(graph.maximum(graph.T)).tocoo()
-    ways = np.argsort(tree.data, kind="stable")
-    level = density[order[tree.data[ways].astype(np.intp) - 1]].tolist()
-    parent, height, ranks = [*range(n)], density.tolist(), rank.tolist()
-    found = np.full(n, math.inf)
-
-    for place, (i, j) in enumerate(zip(tree.row[ways].tolist(), tree.col[ways].tolist())):
-        i, j = sorted((root(parent, i), root(parent, j)), key=ranks.__getitem__)
-        parent[j] = i
-        found[j] = height[j] - level[place]
+    height, pairs = density[order], edges.tocoo()
+    ends = rank[pairs.row], rank[pairs.col]
+    high, low = np.minimum(*ends), np.maximum(*ends)
+    mode = np.arange(n)  # that of the densest neighbour of a row, if this is denser
+    np.minimum.at(mode, low, high)
+    while (mode != mode[mode]).any():
+        mode = mode[mode]
+    # an edge is there from the lower of its ends on; the first one between two modes counts
+    across = np.flatnonzero(mode[low] != mode[high])
+    across = across[np.argsort(low[across], kind="stable")]
+    met = np.array([mode[low[across]], mode[high[across]]])
+    first = np.sort(np.unique(met.min(axis=0) * n + met.max(axis=0), return_index=True)[1])
+    parent, found = [*range(n)], np.where(mode == np.arange(n), math.inf, 0.0)
+    for i, j, level in zip(*met[:, first].tolist(), height[low[across[first]]].tolist()):
+        i, j = sorted((root(parent, i), root(parent, j)))
+        if i != j:
+            parent[j] = i
+            found[j] = height[j] - level
     return found
 
 

@@ -6,7 +6,7 @@ from libc.stdint cimport int32_t, int64_t, uintptr_t
 
 from rffpk._core.headers cimport *
 from rffpk._core._runtime cimport (
-    aligned, check_centroids, data, filled, kernels_for, padded, run_loop, threads_for,
+    aligned, check_centroids, data, filled, kernels_for, padded, share_items, threads_for,
 )
 
 import numpy as np
@@ -41,7 +41,6 @@ def weigh_products(products, diagonal, squares, weight, rule, double s, int n_th
     cdef rffpk_problem problem
     cdef rffpk_gram gram
     cdef Weighing weighing
-    cdef rffpk_loop loop
     cdef size_t k = products.shape[0], n = products.shape[1]
     cdef const rffpk_kernels *kernels = kernels_for(products.dtype)
     dtype = products.dtype
@@ -60,19 +59,15 @@ def weigh_products(products, diagonal, squares, weight, rule, double s, int n_th
     problem.rule = <rffpk_rule><int>rule
     problem.s = s
     problem.weight = NULL if weight is None else data(weight, "weight", dtype, (n,))
-    loop.n_items = (n + RFFPK_SLOT_ROWS - 1) // RFFPK_SLOT_ROWS
-    loop.n_threads = threads_for(n_threads, loop.n_items, WEIGHT_WORK * n * k)
-    loop.n_buffers = loop.calls_python = 0
+    cdef size_t n_slots = (n + RFFPK_SLOT_ROWS - 1) // RFFPK_SLOT_ROWS
+    n_threads = threads_for(n_threads, n_slots, WEIGHT_WORK * n * k)
     cdef size_t space = padded(kernels.workspace_bytes(&problem))
-    workspace_memory = np.empty(loop.n_threads * space + RFFPK_ALIGN, dtype=np.uint8)
-    totals_memory = np.empty((loop.n_items, 2))
+    workspace_memory = np.empty(n_threads * space + RFFPK_ALIGN, dtype=np.uint8)
+    totals_memory = np.empty((n_slots, 2))
     weighing = Weighing(
         &problem, &gram, kernels, n, space, <char *>aligned(workspace_memory),
-        <double *>filled(totals_memory, "totals", np.float64, (loop.n_items, 2)))
-    loop.run = weigh_slot
-    loop.merge = NULL
-    loop.context = &weighing
-    if run_loop(&loop):
+        <double *>filled(totals_memory, "totals", np.float64, (n_slots, 2)))
+    if share_items(weigh_slot, &weighing, n_slots, n_threads):
         raise NotImplementedError(f"no weights from products by rule {rule}")
     soft, hard = totals_memory.sum(axis=0).tolist()
     return weights, soft, hard
@@ -133,23 +128,18 @@ def skinny_product(coefficients, matrix, out, int n_threads):
         out[:] = 0
         return
     cdef Product product
-    cdef rffpk_loop loop
-    loop.n_items = (n + RFFPK_SKINNY_STRIDE - 1) // RFFPK_SKINNY_STRIDE
-    loop.n_threads = threads_for(n_threads, loop.n_items, <double>n * depth * max(lines, READ_WORK))
-    loop.n_buffers = loop.calls_python = 0
+    cdef size_t n_chunks = (n + RFFPK_SKINNY_STRIDE - 1) // RFFPK_SKINNY_STRIDE
+    n_threads = threads_for(n_threads, n_chunks, <double>n * depth * max(lines, READ_WORK))
     cdef size_t space = padded(kernels.skinny_bytes(lines))
     packed_memory = np.empty(lines * depth * dtype.itemsize + RFFPK_ALIGN, dtype=np.uint8)
-    workspace_memory = np.empty(loop.n_threads * space + RFFPK_ALIGN, dtype=np.uint8)
+    workspace_memory = np.empty(n_threads * space + RFFPK_ALIGN, dtype=np.uint8)
     cdef void *packed = aligned(packed_memory)
     with nogil:
         kernels.skinny_pack(given, lines, depth, packed)
     product = Product(
         kernels, packed, large, found, lines, depth, stride, n, space,
         <char *>aligned(workspace_memory))
-    loop.run = multiply_chunk
-    loop.merge = NULL
-    loop.context = &product
-    run_loop(&loop)
+    share_items(multiply_chunk, &product, n_chunks, n_threads)
 
 
 cdef int multiply_chunk(void *context, size_t chunk, size_t thread, size_t buffer) noexcept nogil:
@@ -172,7 +162,6 @@ def csr_product(matrix, v, int n_threads):
     """A sparse matrix of SciPy, (n, m) in CSR, times a dense one (m, q) or a vector (m,), in the
     dtype of both. The bits do not depend on the threads."""
     cdef rffpk_csr given
-    cdef rffpk_loop loop
     cdef Lines context
     cdef const rffpk_kernels *kernels = kernels_for(matrix.dtype)
     cdef size_t n = matrix.shape[0], m = matrix.shape[1], size = len(matrix.data)
@@ -189,14 +178,10 @@ def csr_product(matrix, v, int n_threads):
     given.v = data(v, "v", dtype, (m, *v.shape[1:]))
     given.out = filled(out, "out", dtype, out.shape)
     given.q = q
-    loop.n_items = (n + RFFPK_SLOT_ROWS - 1) // RFFPK_SLOT_ROWS
-    loop.n_threads = threads_for(n_threads, loop.n_items, <double>size * q * READ_WORK)
-    loop.n_buffers = loop.calls_python = 0
     context = Lines(&given, kernels, n)
-    loop.run = multiply_lines
-    loop.merge = NULL
-    loop.context = &context
-    run_loop(&loop)
+    cdef size_t n_slots = (n + RFFPK_SLOT_ROWS - 1) // RFFPK_SLOT_ROWS
+    n_threads = threads_for(n_threads, n_slots, <double>size * q * READ_WORK)
+    share_items(multiply_lines, &context, n_slots, n_threads)
     return out
 
 

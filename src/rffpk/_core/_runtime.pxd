@@ -1,9 +1,11 @@
 # cython: language_level=3
 """What _runtime.pyx has for the other modules of the core."""
-from rffpk._core.headers cimport rffpk_kernels, rffpk_loop, rffpk_number
+from rffpk._core.headers cimport rffpk_kernels, rffpk_loop, rffpk_number, run_item
 
 
 cdef int run_loop(rffpk_loop *loop) except -1
+cdef int share_items(run_item run, void *context, size_t n_items, int n_threads,
+                     bint calls_python=*) except -1
 cdef int threads_for(int n_threads, size_t n_items, double work) noexcept
 cdef const rffpk_kernels *kernels_for(dtype) except NULL
 cdef int check_centroids(size_t k, dtype, str name=*) except -1

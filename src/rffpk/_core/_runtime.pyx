@@ -88,6 +88,20 @@ cdef int run_loop(rffpk_loop *loop) except -1:
     return rffpk_run_loop(loop)
 
 
+cdef int share_items(run_item run, void *context, size_t n_items, int n_threads,
+                     bint calls_python=False) except -1:
+    """Run a loop in which there is nothing to merge; returns like `run_loop`."""
+    cdef rffpk_loop loop
+    loop.run = run
+    loop.merge = NULL
+    loop.context = context
+    loop.n_items = n_items
+    loop.n_threads = n_threads
+    loop.n_buffers = 0
+    loop.calls_python = calls_python
+    return run_loop(&loop)
+
+
 def threads_by():
     """What the threads of a pass are: "own", those of the package, or "openmp"."""
     return rffpk_threads_by().decode()
@@ -136,20 +150,13 @@ def call_all(function, list items, int n_threads):
 
     An interrupt is raised in preference to an error, and else the error of the first item.
     """
-    cdef rffpk_loop loop
     if is_finalizing():  # then threads of Python do not run any more
         n_threads = 1
     contexts = [copy_context() for _ in items]
     results, errors = [None] * len(items), [None] * len(items)
     calls = function, items, contexts, results, errors
-    loop.run = call_item
-    loop.merge = NULL
-    loop.context = <void *>calls
-    loop.calls_python = 1
-    loop.n_items = len(items)
-    loop.n_threads = max(1, min(n_threads, len(items)))
-    loop.n_buffers = 0
-    if run_loop(&loop):
+    n_threads = max(1, min(n_threads, len(items)))
+    if share_items(call_item, <void *>calls, len(items), n_threads, calls_python=True):
         raised = [error for error in errors if error is not None]
         raise next((error for error in raised if not isinstance(error, Exception)), raised[0])
     return results

@@ -9,11 +9,11 @@ from libc.string cimport memcpy
 
 from rffpk._core._pass cimport Passes
 from rffpk._core._runtime cimport (
-    aligned, data, dense_rows, filled, kernels_for, padded, run_loop, threads_for,
+    aligned, data, dense_rows, filled, kernels_for, padded, share_items, threads_for,
 )
 from rffpk._core.headers cimport (
     RFFPK_ALIGN, RFFPK_CELL_BLOCK, RFFPK_CELL_ROWS, RFFPK_SLOT_ROWS, rffpk_cells, rffpk_counts,
-    rffpk_kernels, rffpk_loop, rffpk_near, rffpk_pairs,
+    rffpk_kernels, rffpk_near, rffpk_pairs,
 )
 
 from time import perf_counter
@@ -453,7 +453,6 @@ def near_pass(x, bint unit, shift, weight, theta, near, order, ends, int n_threa
     cdef size_t n = x.shape[0], d = x.shape[1], k = theta.shape[0], c = near.shape[1]
     cdef const rffpk_kernels *kernels = kernels_for(x.dtype)
     cdef rffpk_near given
-    cdef rffpk_loop loop
     cdef Near context
     dtype = x.dtype
     labels, stay = np.empty(n, dtype=np.int32), np.empty((k, d))
@@ -471,16 +470,11 @@ def near_pass(x, bint unit, shift, weight, theta, near, order, ends, int n_threa
     given.nearest = filled(nearest, "nearest", dtype, (n,))
     given.second = filled(second, "second", dtype, (n,))
     given.stay = <double *>filled(stay, "stay", np.float64, (k, d))
-    loop.n_items = k
-    loop.n_threads = threads_for(n_threads, k, <double>n * (c + 4) * d)
-    loop.n_buffers = loop.calls_python = 0
+    n_threads = threads_for(n_threads, k, <double>n * (c + 4) * d)
     cdef size_t space = padded(kernels.near_bytes(&given))
-    workspace_memory = np.empty(loop.n_threads * space + RFFPK_ALIGN, dtype=np.uint8)
+    workspace_memory = np.empty(n_threads * space + RFFPK_ALIGN, dtype=np.uint8)
     context = Near(&given, kernels, space, <char *>aligned(workspace_memory))
-    loop.run = visit_cluster
-    loop.merge = NULL
-    loop.context = &context
-    run_loop(&loop)
+    share_items(visit_cluster, &context, k, n_threads)
     return labels, nearest, second, stay
 
 
@@ -506,7 +500,6 @@ def nearest_in_cells(x, centers, blocks, squares, numbers, ends, visits, order, 
     of the NumPy twin, `rffpk._reference.nearest_in_cells`; the blocks are aligned to a cache line.
     """
     cdef rffpk_cells given
-    cdef rffpk_loop loop
     cdef InCells context
     cdef const rffpk_kernels *kernels = kernels_for(x.dtype)
     cdef size_t n = x.shape[0], d = x.shape[1], b = blocks.shape[0]
@@ -524,17 +517,13 @@ def nearest_in_cells(x, centers, blocks, squares, numbers, ends, visits, order, 
     given.visits = <const int32_t *>data(visits, "visits", np.int32, (n, given.p))
     given.order = <const int64_t *>data(order, "order", np.int64, (n,))
     given.nearest = <int32_t *>filled(nearest, "nearest", np.int32, (n, r))
-    loop.n_items = (n + RFFPK_CELL_ROWS - 1) // RFFPK_CELL_ROWS
+    cdef size_t n_items = (n + RFFPK_CELL_ROWS - 1) // RFFPK_CELL_ROWS
     cdef double points = <double>b * RFFPK_CELL_BLOCK * given.p / max(given.c, 1)
-    loop.n_threads = threads_for(n_threads, loop.n_items, n * points * d)
-    loop.n_buffers = loop.calls_python = 0
+    n_threads = threads_for(n_threads, n_items, n * points * d)
     cdef size_t space = padded(kernels.cells_bytes(&given))
-    workspace_memory = np.empty(loop.n_threads * space + RFFPK_ALIGN, dtype=np.uint8)
+    workspace_memory = np.empty(n_threads * space + RFFPK_ALIGN, dtype=np.uint8)
     context = InCells(&given, kernels, space, <char *>aligned(workspace_memory))
-    loop.run = visit_cells
-    loop.merge = NULL
-    loop.context = &context
-    run_loop(&loop)
+    share_items(visit_cells, &context, n_items, n_threads)
     return nearest
 
 
@@ -556,7 +545,6 @@ def squares_of_pairs(x, points, index, int n_threads):
     """Squared distances of rows to some points each. Parameters and results are those of the NumPy
     twin, `rffpk._reference.squares_of_pairs`."""
     cdef rffpk_pairs given
-    cdef rffpk_loop loop
     cdef Pairs context
     cdef const rffpk_kernels *kernels = kernels_for(x.dtype)
     cdef size_t n = x.shape[0], d = x.shape[1], m = points.shape[0], r = index.shape[1]
@@ -567,14 +555,9 @@ def squares_of_pairs(x, points, index, int n_threads):
     given.points = data(points, "points", dtype, (m, d))
     given.index = <const int32_t *>data(index, "index", np.int32, (n, r))
     given.squares = filled(squares, "squares", dtype, (n, r))
-    loop.n_items = (n + RFFPK_SLOT_ROWS - 1) // RFFPK_SLOT_ROWS
-    loop.n_threads = threads_for(n_threads, loop.n_items, <double>n * r * d)
-    loop.n_buffers = loop.calls_python = 0
     context = Pairs(&given, kernels, n)
-    loop.run = measure_pairs
-    loop.merge = NULL
-    loop.context = &context
-    run_loop(&loop)
+    cdef size_t n_slots = (n + RFFPK_SLOT_ROWS - 1) // RFFPK_SLOT_ROWS
+    share_items(measure_pairs, &context, n_slots, threads_for(n_threads, n_slots, <double>n * r * d))
     return squares
 
 

@@ -204,9 +204,10 @@ cdef extern from "dispatch.h" nogil:
 cdef extern from "places.h":
     int rffpk_bound_threads()
 
+ctypedef int (*run_item)(void *, size_t, size_t, size_t) noexcept nogil
+ctypedef void (*merge_item)(void *, size_t) noexcept nogil
+
 cdef extern from "threads.h":
-    ctypedef int (*run_item)(void *, size_t, size_t, size_t) noexcept nogil
-    ctypedef void (*merge_item)(void *, size_t) noexcept nogil
     ctypedef struct rffpk_loop:
         run_item run
         merge_item merge

@@ -145,30 +145,34 @@ static void keep_nearest_of(size_t r, const real *products, const real *norms, s
     }
 }
 
-/* The nearest landmarks again, of W rows from column `col` on: by differences, of those that
- * `wanted` says. */
+/* The nearest landmarks again, of W rows from column `col` on: by differences, of those rows whose
+ * nearest ones are all within a squared distance `bound` > 0. A sum ends where all are beyond. */
 NOINLINE static void find_by_differences(const rffpk_landmarks *lm, const real *center, size_t col,
-                                         vec wanted, tile *t)
+                                         vec bound, tile *t)
 {
-    const size_t r = lm->n_neighbours;
+    enum { COLUMNS = 8 }; /* between two looks at the bound */
+    const size_t r = lm->n_neighbours, d = lm->d;
     const real *y = lm->points;
     vec near[RFFPK_MOST_NEIGHBOURS], at[RFFPK_MOST_NEIGHBOURS];
     for (size_t s = 0; s < r; s++) {
         near[s] = splat((real)INFINITY);
         at[s] = splat(0);
     }
-    for (size_t now = 0; now < lm->n_landmarks; now++, y += lm->d) {
+    for (size_t now = 0; now < lm->n_landmarks; now++, y += d) {
         vec sum = splat(0);
-        for (size_t i = 0; i < lm->d; i++) {
-            const vec apart = load(t->x + i * t->stride + col) - (y[i] - center[i]);
-            sum += apart * apart;
+        for (size_t i = 0; i < d && any(less(sum, bound));) {
+            const size_t end = d - i < COLUMNS ? d : i + COLUMNS;
+            for (; i < end; i++) {
+                const vec apart = load(t->x + i * t->stride + col) - (y[i] - center[i]);
+                sum += apart * apart;
+            }
         }
-        if (any(less(sum, near[r - 1])))
+        if (any(less(sum, bound)) && any(less(sum, near[r - 1])))
             insert(r, sum, splat((real)now), near, at);
     }
     for (size_t s = 0; s < r; s++) {
         real *line = t->at + s * t->stride + col;
-        store(line, pick(less(splat(0), wanted), at[s], load(line)));
+        store(line, pick(less(splat(0), bound), at[s], load(line)));
     }
 }
 
@@ -184,9 +188,9 @@ static void find_again(const rffpk_landmarks *lm, const real *center, tile *t)
             const vec x = load(t->x + i * t->stride + col);
             square += x * x;
         }
-        const vec wanted = square * part - (square + load(last + col));
-        if (any(less(splat(0), wanted)))
-            find_by_differences(lm, center, col, wanted, t);
+        const lanes wanted = less(square + load(last + col), square * part);
+        if (any(wanted)) /* rounding adds less than the part itself to the r-th distance */
+            find_by_differences(lm, center, col, pick(wanted, 2 * part * square, splat(0)), t);
     }
 }
 

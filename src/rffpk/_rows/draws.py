@@ -154,8 +154,7 @@ class Draws:
 
 def as_rows(features: Columns, n_threads: int) -> Rows:
     """The rows with the features as columns."""
-    zeros = np.zeros(features.shape[1], dtype=features.dtype)
-    return make_rows([features], [None], None, n_threads, [zeros])
+    return make_rows([features], [None], None, n_threads)
 
 
 def _accepted(candidates: Columns, least: Array, uniform: Array) -> Array:

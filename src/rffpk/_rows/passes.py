@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rffpk import _core
-from rffpk._rows.rows import Rows, aligned, weight_unit, width
+from rffpk._rows.rows import Rows, weight_unit
 from rffpk._rows.sums import (
     EMPTY_SHARE,
     Step,
     Sums,
     is_hard,
-    power_objective,
+    power_constant,
     rounding_error,
     scaled_parts,
 )
@@ -36,25 +36,25 @@ def make_rows(
     shifts: list[Array] | None = None,
     present: Array | None = None,
 ) -> Rows:
-    """Rows with equal view weights, whose features are shifted by their means unless `shifts` are
-    given."""
+    """Rows with equal view weights; the features are not shifted unless `shifts` are given."""
     dtype = xs[0].dtype
     unit = 1.0
     if weight is not None:
         unit = weight_unit(weight)
         weight = np.ascontiguousarray(weight / unit, dtype=dtype)
-    widths = [width(x, each) for x, each in zip(xs, maps)]
-    zeros = [np.zeros(F, dtype=dtype) for F in widths]
+    if shifts is None:
+        widths = [x.shape[1] if each is None else each.width for x, each in zip(xs, maps)]
+        shifts = [np.zeros(F, dtype=dtype) for F in widths]
     alpha = np.full(len(xs), 1.0 / len(xs))
-    rows = Rows(xs, maps, shifts or zeros, alpha, weight, unit, n_threads, present=present)
-    return rows if shifts is not None else replace(rows, shifts=mean_features(rows))
+    return Rows(xs, maps, shifts, alpha, weight, unit, n_threads, present=present)
 
 
 def mean_features(rows: Rows) -> list[Array]:
     """The weighted means of the features of each view, (F_l,), without the shifts."""
-    mean = one_pass(rows, np.zeros((1, len(rows.shift))), -math.inf)[0].mean()
-    parts = np.split(mean, np.cumsum(rows.widths)[:-1])
-    return [c.astype(rows.dtype) + shift for c, shift in zip(parts, rows.shifts)]
+    sums, _ = one_pass(rows, np.zeros((1, len(rows.shift))), -math.inf)
+    parts = np.split(sums.N[0], np.cumsum(rows.widths)[:-1])
+    weights = np.broadcast_to(sums.G.ravel(), len(parts))  # of all rows, or in each view
+    return [(N / G).astype(rows.dtype) + shift for N, G, shift in zip(parts, weights, rows.shifts)]
 
 
 def shifted_features(rows: Rows) -> Array:
@@ -70,8 +70,7 @@ def some_features(rows: Rows) -> Columns:
 
 def unshifted(x: Columns, each: Map, n_threads: int) -> Array:
     """Features (n, F) of the rows of a view, without a shift."""
-    zero = np.zeros(width(x, each), dtype=x.dtype)
-    return shifted_features(make_rows([x], [each], None, n_threads, [zero]))
+    return shifted_features(make_rows([x], [each], None, n_threads))
 
 
 def total_variance(rows: Rows) -> float:
@@ -210,7 +209,7 @@ def pass_of_block(
     """One pass over rows in arrays; `before` are the sums of the rows before these, whose number is
     a multiple of SLOT_ROWS. `hard`: all but the soft total is that of the hard rule. `directions`,
     coordinates of theta and a ratio of distances bound those that need not be computed."""
-    theta = aligned(np.ascontiguousarray(theta, dtype=rows.dtype))
+    theta = np.require(theta, rows.dtype, ["C", "A"])
     k, near = len(theta), sum(x.n_neighbours for x in rows.maps if isinstance(x, Landmarks))
     columns = {"memberships": k, "distances": k, "features": len(rows.shift)}
     columns |= {"neighbours": near, "neighbour_weights": near}
@@ -232,6 +231,8 @@ def _arguments(
     rows: Rows, theta: Array, s: float, before: Sums | None, hard: bool = False
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """The arguments of a pass, without the results of rows."""
+    # arrays in messages may be at addresses that their numbers do not allow
+    aligned = partial(np.require, requirements="A")
     s = -math.inf if is_hard(s, rows.dtype) else s
     rule = _core.HARD if math.isinf(s) else _core.BOTH if hard else _core.POWER
     omegas, options = rows.maps_by_kind
@@ -246,8 +247,8 @@ def _arguments(
     if before is not None:
         options = {**options, "carry": scaled_parts(1 / rows.weight_unit, before.parts())}
     weight = None if rows.weight is None else aligned(rows.weight)
-    xs, shifts = [aligned(x) for x in rows.xs], [aligned(shift) for shift in rows.shifts]
-    alpha = aligned(rows.alpha)
+    xs = [aligned(x) if isinstance(x, np.ndarray) else x for x in rows.xs]
+    shifts, alpha = [*map(aligned, rows.shifts)], aligned(rows.alpha)
     return (xs, omegas, shifts, theta, alpha, weight, rule, s, rows.n_threads), options
 
 
@@ -314,7 +315,7 @@ def made_step(
     seconds: float,
 ) -> Step:  # fmt: skip
     """The record of a step at the exponent `s`."""
-    objective = power_objective(soft, hard, k, s) + penalty
+    objective = power_constant(k, s) * soft + penalty
     return Step(soft, hard, objective, penalty, shift, distinct, distinct < k, seconds)
 
 

@@ -21,7 +21,7 @@ from rffpk._rows.sums import (
     typicality,
 )
 from rffpk._utils.arrays import Array, Fourier, Landmarks, Map, Structure, Unit
-from rffpk._utils.columns import Columns, NarrowRows, SparseRows
+from rffpk._utils.columns import Columns, SparseRows
 
 if TYPE_CHECKING:
     from rffpk._rows.streams import Part, Stream
@@ -115,7 +115,7 @@ class Rows:
     @cached_property
     def maps_by_kind(self) -> tuple[list[Array | None], dict[str, Any]]:
         """The frequencies of the views, and the maps of other kinds, as a pass takes them."""
-        maps = [None if each is None else aligned_map(each) for each in self.maps]
+        maps = [None if each is None else aligned(each) for each in self.maps]
         frequencies = [each.frequencies if isinstance(each, Fourier) else None for each in maps]
         omegas = [None if isinstance(each, Structure) else each for each in frequencies]
         structures = [each if isinstance(each, Structure) else None for each in frequencies]
@@ -245,29 +245,14 @@ def _picked(numbers: Array, block: Rows, before: _Picked | None) -> _Picked:
     return [*(before or []), (part.xs, part.weight)]
 
 
-def aligned(array: Any) -> Any:
-    """The array, copied if its address is no multiple of what its numbers need, as where it is part
-    of a message; sparse and narrow rows are aligned."""
-    if isinstance(array, (SparseRows, NarrowRows)):
-        return array
-    return array if array.flags.aligned else array.copy()
-
-
-def aligned_map(each: Fourier | Landmarks | Unit) -> Fourier | Landmarks | Unit:
-    """A map with such arrays."""
-    if isinstance(each, Unit):
-        return each
+def aligned(each: Fourier | Landmarks | Unit) -> Fourier | Landmarks | Unit:
+    """A map whose arrays are at addresses that their numbers need: parts of messages are not."""
     if isinstance(each, Landmarks):
-        points, coordinates = aligned(each.points), aligned(each.coordinates)
+        points, coordinates = (np.require(a, None, "A") for a in (each.points, each.coordinates))
         return replace(each, points=points, coordinates=coordinates)
-    if isinstance(each.frequencies, Structure):
-        return each
-    return Fourier(aligned(each.frequencies))
-
-
-def width(x: Columns, each: Map) -> int:
-    """The number of features of a view."""
-    return x.shape[1] if each is None else each.width
+    if isinstance(each, Fourier) and not isinstance(each.frequencies, Structure):
+        return Fourier(np.require(each.frequencies, None, "A"))
+    return each
 
 
 def weight_unit(weight: Array) -> float:

@@ -29,7 +29,7 @@ from rffpk._utils.columns import (
     row_bytes,
     tables_of,
 )
-from rffpk._utils.dask_collections import active_client, kind_of
+from rffpk._utils.dask_collections import active_client, kind_of, source_of
 from rffpk._utils.validation import Auto
 
 if TYPE_CHECKING:
@@ -91,24 +91,33 @@ def sampling(model: Any, random: Any, given: Auto | int | None = None, least: in
 
 def row_sample(model: Any, X: Any, sample_weight: Any, how: Sampling) -> RowSample:
     """What a model needs to know of all rows, with samples; those of a source are read once."""
-    kind = kind_of(X)
+    xs, weight, stream = opened(model, X, sample_weight, reset=True)
+    return sample_arrays(xs, weight, how) if stream is None else sample_stream(stream, how)
+
+
+def opened(
+    model: Any, X: Any, sample_weight: Any, *, reset: bool
+) -> tuple[list[Columns], NDArray[np.float64] | None, Stream | None]:
+    """The checked views and weights of rows in memory; or the stream of those of a source or of a
+    collection of Dask, which a fit (`reset`) visits on the workers of a cluster if there is one."""
+    kind, check = kind_of(X), model._check_views
     if kind == "memory":
-        xs, weight = model._check_views(X, reset=True), None
+        xs, weight = check(X, reset=reset), None
         if sample_weight is not None:
             weight = validation.check_sample_weight(sample_weight, len(xs[0]), X)
-        return sample_arrays(xs, weight, how)
+        return xs, weight, None
     from rffpk._rows.streams import make_stream
 
     if kind == "dask":
-        if getattr(model, "noise", None) is not None:
+        if reset and getattr(model, "noise", None) is not None:
             raise TypeError(
                 "X is a Dask collection, but noise needs rows in memory or a source: pass its "
                 "blocks as a source, or noise=None."
             )
-        if (client := active_client()) is not None:
-            return sample_stream(_partitions(model, X, sample_weight, client), how)
-    check = model._check_views
-    return sample_stream(make_stream(X, sample_weight, lambda x, new: check(x, reset=new)), how)
+        if reset and (client := active_client()) is not None:
+            return [], None, _partitions(model, X, sample_weight, client)
+        X = source_of(X)
+    return [], None, make_stream(X, sample_weight, lambda x, new: check(x, reset=reset and new))
 
 
 def _partitions(model: Any, X: Any, sample_weight: Any, client: Any) -> Stream:
@@ -161,7 +170,7 @@ def _first_mean(x: Columns, weight: Array | None = None) -> Array:
 def _moments(sums: Sums, shift: Array) -> tuple[Moments, bool]:
     """The moments from sums about a shift, and whether they are precise."""
     validation.check_overflow(sums.hard, shift.dtype)
-    offset = sums.mean()
+    offset = sums.N[0] / sums.G[0]
     variance = max(float(sums.view_costs()[0, 0] / sums.G[0]), 0.0)
     errors = float(np.finfo(shift.dtype).eps) * float(offset @ offset)
     return Moments(shift + offset, variance), errors <= _IMPRECISE * variance

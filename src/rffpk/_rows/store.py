@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rffpk._rows.passes import make_rows, mean_features, unshifted
-from rffpk._rows.rows import Rows, weight_unit, width
+from rffpk._rows.rows import Rows, weight_unit
 from rffpk._rows.sample import RowSample
 from rffpk._utils import config, validation
 from rffpk._utils.arrays import SOME_COLUMNS, Array, Fourier, Landmarks, Structure, Unit, View
@@ -185,13 +185,13 @@ class Storage:
     def landmark_views(self, views: list[View], n_threads: int) -> list[View]:
         """The views, with the features from landmarks as columns if they may be stored: a visit of
         all landmarks costs a row so much that storing pays before the first pass."""
-        marked = [isinstance(each, Landmarks) for _, each in views]
-        numbers = sum(len(x) * width(x, each) for (x, each), mark in zip(views, marked) if mark)
+        marked = [(x, each) for x, each in views if isinstance(each, Landmarks)]
+        numbers = sum(len(x) * each.width for x, each in marked)
         if not numbers or not self.check_fits(numbers * views[0][0].dtype.itemsize):
             return views
         return [
-            (unshifted(x, each, n_threads), None) if mark else (x, each)
-            for (x, each), mark in zip(views, marked)
+            (unshifted(x, each, n_threads), None) if isinstance(each, Landmarks) else (x, each)
+            for x, each in views
         ]
 
     def all_rows(self, rows: Rows, k: int, passes: int = ALL_PASSES) -> Rows:
@@ -248,9 +248,8 @@ class Mapping:
         views = mapped_views(self.maps, xs)
         if any(self.maps):
             views = self.storage.landmark_views(views, self.n_threads)
-        zeros = [np.zeros(width(x, each), dtype=x.dtype) for x, each in views]
         columns, maps = map(list, zip(*views))
-        rows = make_rows(columns, maps, weight, self.n_threads, shifts or zeros)
+        rows = make_rows(columns, maps, weight, self.n_threads, shifts)
         rows = replace(rows, unit_centroids=self.unit_centroids)
         return rows if self.coverage is None else rows.with_coverage(self.coverage)
 

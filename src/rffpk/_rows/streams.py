@@ -21,7 +21,6 @@ import numpy as np
 from rffpk import _core
 from rffpk._utils.arrays import Array
 from rffpk._utils.columns import SMALL, NarrowRows, as_type, distinct_tables, each
-from rffpk._utils.dask_collections import is_dask, source_of
 from rffpk._utils.interrupts import Handover
 from rffpk._utils.validation import check_plain, check_sample_weight, refuse_sparse
 
@@ -172,8 +171,7 @@ def in_block(begin: int) -> Iterator[None]:
 
 
 def make_stream(X: Any, sample_weight: Any, check: Callable[[Any, bool], list[Array]]) -> Stream:
-    """The rows of a source or of a collection of Dask, which is computed here, or of a list of
-    such, with checked weights."""
+    """The rows of a source, or of a list of such, with checked weights."""
     weight = np.asarray(sample_weight) if hasattr(sample_weight, "compute") else sample_weight
     if weight is not None and np.ndim(weight) == 0:
         raise TypeError("sample_weight is a number, must be an array where X is a source.")
@@ -181,8 +179,7 @@ def make_stream(X: Any, sample_weight: Any, check: Callable[[Any, bool], list[Ar
     if weight is not None:
         weight = check_sample_weight(weight, len(weight))
     listed = isinstance(X, (list, tuple))
-    sources = [source_of(x) if is_dask(x) else x for x in (X if listed else [X])]
-    return Stream(sources, listed, check, weight, n_weights)
+    return Stream([*X] if listed else [X], listed, check, weight, n_weights)
 
 
 def _blocks_of(source: Source, name: str) -> Iterator[Any]:

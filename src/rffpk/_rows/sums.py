@@ -42,12 +42,6 @@ def power_constant(k: int, s: float) -> float:
     return math.exp(-math.log(k) / s)
 
 
-def power_objective(soft: float, hard: float, k: int, s: float) -> float:
-    """sum_i p_i M_s, the objective of RFF-KPKM's eq. (5), from sum_i p_i M' and, for s = -inf,
-    sum_i p_i min_j d_ij."""
-    return hard if math.isinf(s) else power_constant(k, s) * soft
-
-
 def empty_clusters(G: Array, dtype: Any) -> Array:
     """A mask (k,) of the clusters whose weight is nothing beside the sum of all, in any view."""
     weights = G.reshape(len(G), -1)
@@ -62,7 +56,7 @@ class Sums:
     G: Array  # (k,), or (k, L) if views are missing
     Q: Array  # (k, L)
     E: Array  # (k,), or (L,) if views are missing
-    soft: float  # sum_i p_i M'_i
+    soft: float  # sum_i p_i M'_i, in the hard rule the same as `hard`
     hard: float  # sum_i p_i min_j d_ij: the hard objective
     widths: tuple[int, ...]  # F_l
 
@@ -76,13 +70,8 @@ class Sums:
         return Sums(*moments, self.soft + other.soft, self.hard + other.hard, self.widths)
 
     def objective(self, s: float) -> float:
-        """sum_i p_i M_s at the centroids of the pass."""
-        return power_objective(self.soft, self.hard, len(self.G), s)
-
-    def mean(self) -> Array:
-        """The mean of all rows, (F,); for a pass with one centroid."""
-        G = self.G[0] if self.G.ndim == 1 else np.repeat(self.G[0], self.widths)
-        return np.asarray(self.N[0] / G)
+        """sum_i p_i M_s at the centroids of the pass, the objective of RFF-KPKM's eq. (5)."""
+        return power_constant(len(self.G), s) * self.soft
 
     def cost_at(self, theta: Array, alpha: Array) -> float:
         """sum_ij p_i g_ij ||phi_i - theta_j||^2, with the view weights alpha."""

@@ -72,7 +72,9 @@ def active_client() -> Any:
 
 
 def source_of(X: Any) -> Any:
-    """The source of a collection, which is computed partition by partition."""
+    """The source of a collection, which is computed partition by partition, or those of a list."""
+    if isinstance(X, (list, tuple)):
+        return [*map(source_of, X)]
     parts = _delayed(X)
 
     def blocks() -> Iterator[Any]:

@@ -510,12 +510,12 @@ def check_weighted_variance(weighted: float, plain: float, resolved: float, dtyp
         )
 
 
-def check_n_clusters(n_clusters: Any, n: int, counted: int | None = None) -> int:
-    """An integer between 1 and the number of rows, or of those with a positive weight."""
+def check_n_clusters(n_clusters: Any, n: int, counted: int) -> int:
+    """An integer between 1 and the number of rows with a positive weight, `counted` of n."""
     k = check_int(n_clusters, "n_clusters", 1)
     if k > n:
         raise ValueError(f"n_clusters == {k}, must be <= n_samples == {n}.")
-    if counted is not None and k > counted:
+    if k > counted:
         raise ValueError(
             f"n_clusters == {k}, must be <= {counted}, the number of rows with a positive "
             "sample_weight."

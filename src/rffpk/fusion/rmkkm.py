@@ -14,7 +14,7 @@ from rffpk._anneal.kernel_fit import fit as fit_by_kernels
 from rffpk._anneal.kernel_rows import KernelRows
 from rffpk._anneal.kernel_steps import KernelRun
 from rffpk._anneal.objective import PowerMean
-from rffpk._anneal.search import Plan, Schedule, given_starts
+from rffpk._anneal.search import FitContext, Plan, Schedule, given_starts
 from rffpk._rows.store import Cache, check_cache
 from rffpk._utils import validation
 from rffpk._utils.arrays import Array, Numbers
@@ -185,6 +185,6 @@ class RMKKM(Clusterer):
             smoothing=_SMOOTHING,
         )  # fmt: skip
 
-    def _plan(self, k: int, critical: float) -> Plan:
+    def _plan(self, context: FitContext, critical: float) -> Plan:
         schedule = Schedule(-math.inf, -math.inf, int(self.max_iter), float(self.tol))
-        return Plan(given_starts(schedule, self.init, self.n_init, _AUTO_STARTS))
+        return Plan(given_starts(schedule, self.init, self.n_init, _AUTO_STARTS), context.k)

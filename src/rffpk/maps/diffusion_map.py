@@ -236,6 +236,15 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
             self._fitted = X, of_rows
         self._n_features_out = self.n_components_
 
+    def know(self, X: Columns, counted: Array) -> None:
+        """Fitted to these of the rows of X: their features are asked for with those of the rest."""
+        if "_fitted" in vars(self):
+            features = np.empty((len(X), self.n_components_), dtype=X.dtype)
+            features[counted] = self._fitted[1]
+            others = np.setdiff1d(np.arange(len(X)), counted)
+            features[others] = self._features(X[others])
+            self._fitted = X, features
+
     def _chosen(
         self, n_clusters: int | None, unit_variance: bool, n_nodes: int
     ) -> tuple[Array, Array]:

@@ -73,6 +73,12 @@ _TREE_LANDMARKS, _TREE_COLUMNS, _TREE_ROWS = 20_000, 4, 1000
 # Of more columns so many rows and more look for their neighbours in the cells near them alone.
 _CELL_LANDMARKS = 20_000
 
+# Rows of so many columns and more, and so many landmarks, are compared in single precision first.
+_SINGLE_COLUMNS, _SINGLE_LANDMARKS = 32, 128
+# Its errors are some thousandths of squared distances above this part of the squared lengths, times
+# the root of the number of columns.
+_TOLD = 2.0**-11
+
 # Squared distances below this part of the squared lengths are rounding errors of inner products.
 _EQUAL = 4 * float(np.finfo(np.float64).eps)
 
@@ -270,9 +276,28 @@ class Neighbourhoods:
             return self._by_tree(X)
         if self.r <= MOST_NEIGHBOURS:
             nearest = self._landmarks(self.landmarks[:, :0], 0.0, X.dtype)
+            is_large = X.shape[1] >= _SINGLE_COLUMNS and len(self.landmarks) >= _SINGLE_LANDMARKS
+            if X.dtype == np.float64 and is_large:
+                return self._by_single(X, nearest)
             return self._visit(X, nearest, ("neighbours",))["neighbours"]
         tiles = row_tiles(len(X), len(self.landmarks))
         return np.concatenate(run_all(lambda t: self._many(X[t]), tiles, self.n_threads))
+
+    @np.errstate(over="ignore", invalid="ignore")  # refused by name later
+    def _by_single(self, X: Array, nearest: Landmarks) -> Array:
+        """Nearly the same in single precision, half the time, but for rows that it does not tell
+        from their nearest landmarks, or that are far from all."""
+        center = self.landmarks.mean(axis=0)
+        points, rows = self.landmarks - center, X - center
+        largest, squares = squared_norms(points).max(), squared_norms(rows)
+        unit = math.sqrt(largest) or 1.0
+        near = replace(self, landmarks=(points / unit).astype(np.float32))
+        index = near.chosen((rows / unit).astype(np.float32))
+        last = squared_norms(rows - points.take(index[:, -1], axis=0))
+        told = (last >= _TOLD * math.sqrt(X.shape[1]) * squares) & (squares <= 4 * largest)
+        if not told.all():
+            index[~told] = self._visit(X[~told], nearest, ("neighbours",))["neighbours"]
+        return index
 
     def _by_tree(self, X: Columns) -> Array:
         """The same by a k-d tree."""
