@@ -296,17 +296,17 @@ def chosen_map(
         mapped._know(X, counted)
         return mapped
     options, trials, of_words = _options(parameters), None, False
-    shared = Shared(max(option.neighbors for option in options))
-    all_rows, _ = landmark_numbers(
-        parameters.n_landmarks, len(X), context.k, isinstance(X, SparseRows)
-    )
-    is_many = context.many and len(X) > all_rows  # a sample has too few rows of each cluster
-    is_choice = len(options) > 2 and context.k > 1 and not is_many  # two options agree alike
+    shared, n, k = Shared(max(option.neighbors for option in options)), len(X), context.k
+    all_rows, _ = landmark_numbers(parameters.n_landmarks, n, k, isinstance(X, SparseRows))
+    is_many = context.many and n > all_rows  # a sample has too few rows of each cluster
+    is_choice = len(options) > 2 and k > 1 and not is_many  # two options agree alike
     # where nothing is asked of the map, none may be taken
     asked = {parameters.n_components, parameters.n_landmarks, parameters.time} != {"auto"}
     or_columns = or_columns and is_choice and options == _OPTIONS and not asked
     if is_choice:
-        x, p = _sampled(X, weight, context)
+        size = max(_TRIED_ROWS, _TRIED_ROWS_A_CLUSTER * k)
+        index, p = drawn_rows(X, weight, size, context.random)
+        x = X if len(index) == n else X[index]
         of_words = or_columns and shows_words(x)
     if is_choice and not of_words:
         trials = _trials(parameters, options, x, p, context, or_columns, shared)
@@ -442,13 +442,6 @@ def _beside_columns(
     if indices[trials.best] >= _LIKE_COLUMNS:
         trials = trials._replace(between=density_between(X, labels, weight))
     return trials
-
-
-def _sampled(X: Columns, weight: Array | None, context: FitContext) -> tuple[Columns, Array | None]:
-    """Some of the rows, on which maps are tried, or all."""
-    size = max(_TRIED_ROWS, _TRIED_ROWS_A_CLUSTER * context.k)
-    index, p = drawn_rows(X, weight, size, context.random)
-    return X if len(index) == len(X) else X[index], p
 
 
 def shows_words(X: Columns) -> bool:
