@@ -366,7 +366,8 @@ def distinct_where_few(
     size = max(_ROWS_A_LANDMARK * m, math.ceil(_SOUGHT * most))
     index = np.arange(len(X)) if weight is None else np.flatnonzero(weight)
     if len(index) > size:
-        index = np.sort(_generator(random).choice(index, size, replace=False, shuffle=False))
+        generator = np.random.default_rng(random.randint(2**31 - 1))  # faster than a RandomState
+        index = np.sort(generator.choice(index, size, replace=False, shuffle=False))
     found, number = _distinct(X[index], most + 1, random)
     if len(found) > most:
         return None
@@ -492,13 +493,9 @@ def drawn_rows(
     weight = uneven(weight)
     share = None if weight is None else weight[index] / weight.sum()
     repeated = weight is not None
-    drawn = _generator(random).choice(index, size, replace=repeated, p=share, shuffle=False)
+    generator = np.random.default_rng(random.randint(2**31 - 1))
+    drawn = generator.choice(index, size, replace=repeated, p=share, shuffle=False)
     return np.sort(drawn), None
-
-
-def _generator(random: Any) -> np.random.Generator:
-    """Faster than a RandomState."""
-    return np.random.default_rng(random.randint(2**31 - 1))
 
 
 def _distinct(X: Columns, least: int, random: Any) -> tuple[Columns, Array]:
