@@ -557,7 +557,8 @@ def squares_of_pairs(x, points, index, int n_threads):
     given.squares = filled(squares, "squares", dtype, (n, r))
     context = Pairs(&given, kernels, n)
     cdef size_t n_slots = (n + RFFPK_SLOT_ROWS - 1) // RFFPK_SLOT_ROWS
-    share_items(measure_pairs, &context, n_slots, threads_for(n_threads, n_slots, <double>n * r * d))
+    n_threads = threads_for(n_threads, n_slots, <double>n * r * d)
+    share_items(measure_pairs, &context, n_slots, n_threads)
     return squares
 
 

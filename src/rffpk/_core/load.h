@@ -115,7 +115,7 @@ INLINE void transpose_block(const int numbers, const char *x, size_t x_step, rea
         store(out + r * stride, v[r]);
 }
 
-/* Prefetches the bytes of x from `soon` on, up to `until` and to the end; returns where it ended. */
+/* Prefetches the bytes of x from `soon` up to `until`, or to the end; returns where it ended. */
 INLINE size_t prefetch(const char *x, size_t soon, size_t until, size_t end)
 {
     until = until < end ? until : end;
