@@ -871,4 +871,5 @@ def test_rows_without_weight_have_the_features_of_new_rows(counted):
     weight = np.where(np.arange(1500) < 20, 0.0, 1.0)
     model = DiffusionPowerKMeans(2, noise=None if counted else "auto", random_state=0)
     model.fit(X, sample_weight=weight if counted else None)
+    assert counted or (model.labels_[:20] == -1).all()
     assert_array_equal(model.predict(X), model.labels_)

@@ -199,7 +199,7 @@ def test_neighbours_within_tight_groups_are_found(isa, dtype, r, d):
     centers = 1000 * random.standard_normal((4, d))
     points, x = (
         (centers[np.arange(n) % 4] + 0.1 * random.standard_normal((n, d))).astype(dtype)
-        for n in (400, 300)
+        for n in (600, 300)
     )
     x = np.r_[x, 1e3 * random.standard_normal((50, d))].astype(dtype)  # and rows far from all
     squares = _reference.squared_distances(x.astype(float), points.astype(float))

@@ -236,7 +236,15 @@ def distances_to_others(rows, references=None):
     return np.sqrt(np.where(squares[:, 0] == 0, squares[:, 5], squares[:, 4]))
 
 
-def test_distances_are_those_to_the_fifth_nearest_other_row():
+def near_copies():
+    """Rows of many columns, which are compared in single precision, some of them nearly equal."""
+    random = np.random.default_rng(0)
+    rows = random.standard_normal((700, 40))
+    return np.vstack([rows, rows[:100] + 1e-6 * random.standard_normal((100, 40))])
+
+
+@pytest.mark.parametrize("X", [X, near_copies()], ids=["noisy", "near copies"])
+def test_distances_are_those_to_the_fifth_nearest_other_row(X):
     model = PowerKMeans(4, noise="auto", random_state=0).fit(X)
     expected, scores = distances_to_others(X), model.outlier_scores_
     threshold = np.median(expected * np.sqrt(1 / scores - 1))

@@ -410,6 +410,15 @@ def test_columns_of_two_values_are_no_words_where_near_rows_differ_in_them():
         assert bool(model.feature_map_.choices_) == is_walk
 
 
+def test_rows_that_weights_draw_several_times_are_no_words():
+    moons, y = make_moons(2500, noise=0.05, random_state=0)
+    random = np.random.default_rng(0)
+    flags = random.random((2500, 4)) < [0.005, 0.01, 0.02, 0.03]
+    X, weight = np.hstack([scale(moons), flags]), random.integers(1, 4, 2500)
+    model = DiffusionPowerKMeans(2, random_state=0).fit(X, sample_weight=weight)
+    assert adjusted_rand_score(y, model.labels_) == 1.0
+
+
 def test_rows_do_not_draw_centroids_to_themselves():
     """Ten rows of noise in 200 columns have no clusters, however far apart their centroids are."""
     X = np.random.default_rng(0).standard_normal((10, 200))

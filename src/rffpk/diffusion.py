@@ -304,9 +304,7 @@ def chosen_map(
     asked = {parameters.n_components, parameters.n_landmarks, parameters.time} != {"auto"}
     or_columns = or_columns and is_choice and options == _OPTIONS and not asked
     if is_choice:
-        size = max(_TRIED_ROWS, _TRIED_ROWS_A_CLUSTER * k)
-        index, p = drawn_rows(X, weight, size, context.random)
-        x = X if len(index) == n else X[index]
+        x, p = _sampled(X, weight, context)
         of_words = or_columns and shows_words(x)
     if is_choice and not of_words:
         trials = _trials(parameters, options, x, p, context, or_columns, shared)
@@ -442,6 +440,17 @@ def _beside_columns(
     if indices[trials.best] >= _LIKE_COLUMNS:
         trials = trials._replace(between=density_between(X, labels, weight))
     return trials
+
+
+def _sampled(X: Columns, weight: Array | None, context: FitContext) -> tuple[Columns, Array | None]:
+    """Some of the rows, on which maps are tried, or all: those that are drawn several times once,
+    with the number as weight, as copies would be each other's neighbours."""
+    size = max(_TRIED_ROWS, _TRIED_ROWS_A_CLUSTER * context.k)
+    index, p = drawn_rows(X, weight, size, context.random)
+    distinct, times = np.unique(index, return_counts=True)
+    if len(distinct) < len(index):
+        return X[distinct], times.astype(np.float64)
+    return X if len(index) == len(X) else X[index], p
 
 
 def shows_words(X: Columns) -> bool:

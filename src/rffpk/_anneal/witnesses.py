@@ -66,7 +66,7 @@ def mode_scores(distances: Array, index: Array, largest: int) -> Array:
         far = distances[:, r]
         least = far[far > 0].min(initial=math.inf)
         # on a line the way between two modes passes the lowest row between them, and not around it,
-        # so that chance is in its depth, too: densities fall half as far, on lines alone
+        # so that chance is in its depth, too: below two dimensions d densities fall d/2 as far
         shown = min(dimension, dimension**2 / 2)
         density = -shown * np.log(np.maximum(far, least)) if least < math.inf else 0 * far
         ends = np.arange(0, len(far) * r + 1, r)

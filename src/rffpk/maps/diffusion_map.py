@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import field
+from functools import partial
 from typing import Any, Literal, Self, get_args
 
 import numpy as np
@@ -232,8 +233,8 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         if not found.is_used:
             self.time_, self.n_components_ = 0.0, self.n_features_in_
         elif self._own_features is not None:
-            of_rows = _of_fitted(found, rows, self.landmark_features_, self._own_features)
-            self._fitted = X, of_rows
+            functions = self.landmark_features_, self._own_features
+            self._fitted = X, partial(_of_fitted, found, rows, *functions)
         self._n_features_out = self.n_components_
 
     def _know(self, X: Columns, counted: Array) -> None:
@@ -241,10 +242,10 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         the rest."""
         if "_fitted" in vars(self):
             others = np.delete(np.arange(len(X)), counted)
-            known, rest = self._fitted[1], self._features(X[others])  # which forgets what is known
+            known, rest = self._fitted[1](), self._features(X[others])  # which forgets these rows
             features = np.empty((len(X), known.shape[1]), dtype=known.dtype)
             features[counted], features[others] = known, rest
-            self._fitted = X, features
+            self._fitted = X, partial(np.asarray, features)
 
     def _chosen(
         self, n_clusters: int | None, unit_variance: bool, n_nodes: int
@@ -303,7 +304,7 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         these once, with the same object that the map was fitted on."""
         fitted, features = self.__dict__.pop("_fitted", (None, None))
         if X is fitted:
-            return features
+            return features()
         return self._neighbourhoods.combinations(
             self._prepared(X), self.landmark_features_, self._own_features
         )

@@ -148,17 +148,9 @@ def _some_rows(X: Columns, rows: Array) -> Columns:
 @np.errstate(over="ignore", invalid="ignore")  # refused by name later
 def _to_last(X: Columns, nearest: Neighbourhoods) -> Array:
     """Squared distances of rows to the last of their nearest landmarks that are other rows."""
-    before = max(nearest.r - 2, 0)
-    if isinstance(X, SparseRows) or isinstance(nearest.landmarks, SparseRows):
-        squares = np.sort(nearest._nearest(X)[0], axis=1)
-        return np.where(squares[:, 0] == 0, squares[:, -1], squares[:, before])
-    y, index = nearest.landmarks, nearest.chosen(X)  # the nearest one first
-    last = index[:, before].copy()
-    own = np.flatnonzero(X[:, 0] == y[index[:, 0], 0])
-    own = own[(X[own] == y[index[own, 0]]).all(axis=1)]
-    last[own] = index[own, -1]  # a row of the sample is none of its own neighbours
-    apart = X - y.take(last, axis=0)
-    return np.einsum("id,id->i", apart, apart)
+    squares = np.sort(nearest._nearest(X)[0], axis=1)
+    # a row of the sample is none of its own neighbours
+    return np.where(squares[:, 0] == 0, squares[:, -1], squares[:, max(nearest.r - 2, 0)])
 
 
 def joined_views(

@@ -345,7 +345,8 @@ def diffusion(graph: Graph, wanted: Wanted) -> Diffusion:
     apart = is_used and not wanted.exact and parts.n_kept >= enough
     if apart:
         labels = _nearest_joined(graph, enough)
-    wanted = wanted._replace(pairs=enough - 1 if apart else wanted.pairs if is_used else 0)
+    pairs = enough - 1 if apart else wanted.pairs if is_used else 0
+    wanted = wanted._replace(pairs=pairs, use="always")  # as trials want them
     spectrum, functions = graph.spectra(
         wanted, lambda: decompose(_walk(graph), graph.degrees, labels, wanted, graph.n_sampled)
     )
