@@ -2,6 +2,7 @@
 every swap gives."""
 
 import itertools
+import math
 from types import SimpleNamespace
 
 import numpy as np
@@ -71,6 +72,27 @@ def test_far_rows_that_a_sample_lacks_have_centroids(seed, weighted):
     some = weight[3:] if weighted else None
     known = PowerKMeans(7, random_state=seed).fit(X[3:], sample_weight=some)
     assert model.inertia_ <= 1.05 * known.inertia_
+
+
+def test_far_rows_in_single_precision_and_copies_cost_nothing_else():
+    """All costs but those of far rows, or all, are rounding errors."""
+    X, _ = make_blobs(30_000, 5, centers=10, random_state=0)
+    far = np.vstack([1e6 * np.eye(3, 5) + 1e6, X]).astype(np.float32)
+    assert math.isfinite(PowerKMeans(10, random_state=0).fit(far).inertia_)
+    places = np.random.default_rng(0).standard_normal((300, 20))
+    copies = np.repeat(places, 100, axis=0).astype(np.float32)
+    assert PowerKMeans(300, random_state=0).fit(copies).inertia_ <= 1e-6 * len(copies)
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1e6])
+def test_far_rows_have_their_weights_in_the_unit_of_the_others(scale):
+    X, _ = make_blobs(30_000, 5, centers=10, random_state=0)
+    X = np.vstack([X, X[:20] + 80 * np.random.default_rng(0).standard_normal((20, 5))])
+    labels = [
+        PowerKMeans(15, random_state=1).fit(X, sample_weight=weight).labels_
+        for weight in (None, np.full(len(X), scale))
+    ]
+    assert_array_equal(*labels)
 
 
 def test_rows_on_their_centroids_end_the_swaps():

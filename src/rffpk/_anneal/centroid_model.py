@@ -273,7 +273,12 @@ def _check_squares(X: Columns) -> None:
 
 def _follow(model: Any, X: Array, weight: Array | None, half_life: float | None) -> Array:
     """Move the centroids by one pass over a batch; its labels in that pass."""
-    n, discount = len(X), 1.0
+    n, k, discount = len(X), len(model.cluster_centers_), 1.0
+    if not isinstance(model.n_clusters, str) and model.n_clusters != k:
+        raise ValueError(
+            f"n_clusters == {model.n_clusters}, must be {k}, the number of centroids that earlier "
+            "rows have: partial_fit moves these."
+        )
     if half_life is not None:
         discount = 2.0 ** (-n / half_life)
         discounts = 2.0 ** (-np.arange(n)[::-1] / half_life)  # after the last row

@@ -510,7 +510,8 @@ def _ending(found: Prepared, rows: Rows, theta: Array, hard: Sums, s: float) -> 
 def _settle(run: FeatureRun, end: StartEnd, found: Prepared) -> Rows:
     """Passes over growing samples and then over all rows, at the exponent of the end; many clusters
     are improved on each of them, as a sample has few rows of each, except on rows that are read.
-    Returns all rows, with stored features where that pays."""
+    Where all rows cost more than those of the sample, rows far from all centroids get some. Returns
+    all rows, with stored features where that pays."""
     schedule, whole, levels = found.plan.schedule, found.base, list[Rows]()
     context = found.context
     if found.components is not None:
@@ -526,7 +527,8 @@ def _settle(run: FeatureRun, end: StartEnd, found: Prepared) -> Rows:
     bounded = run.rows.eta is not None or found.rows.unit_centroids  # no row is so far
     if found.samples and schedule.ends_hard and not (bounded or run.objective.learns_weights):
         run.go_on(found.base)
-        usual = run.cost(-math.inf) / found.base.total_weight
+        learned = min(context.k / found.base.n, 0.5)  # of the sample itself, by its centroids
+        usual = run.cost(-math.inf) / found.base.total_weight * (1 + learned) / (1 - learned)
     for rows in levels:
         run.go_on(rows)
         if found.samples and found.plan.swaps and context.many:
@@ -537,7 +539,7 @@ def _settle(run: FeatureRun, end: StartEnd, found: Prepared) -> Rows:
         stage = Stage(name, s, tol=tol, most=schedule.max_iter, bounded=True)
         last = run.follow(stage).last
         if rows is whole and last.hard > _LACKED * usual * rows.total_weight:
-            converged = reach_far_rows(run, stage) <= tol
+            converged = reach_far_rows(run, stage, last.shift) <= tol
         else:
             converged = last.shift <= tol
     if levels:  # these passes do not lower s, so a final exponent that was not reached stays so

@@ -194,32 +194,37 @@ def _nearest_others(rows: Rows, theta: Array) -> Array:
     return np.asarray(distances.argmin(axis=1))
 
 
-def reach_far_rows(run: FeatureRun, stage: Stage) -> float:
+def reach_far_rows(run: FeatureRun, stage: Stage, shift: float) -> float:
     """Give rows that are far from all centroids, as a sample lacks them, centroids of their own;
-    passes of a stage follow. Returns the shift of the last one."""
-    cost, shift = run.cost(-math.inf), math.nan
+    passes of a stage follow. Returns the shift of the last one that counts, which was `shift`."""
+    cost = run.cost(-math.inf)
     while True:
-        new, shift = run.kept(partial(_reach, run, stage, cost))
+        new, shift = run.kept(partial(_reach, run, stage, cost, shift))
         if not new < (1 - _LEAST_REACHED) * cost:
             return shift
         cost = new
 
 
-def _reach(run: FeatureRun, stage: Stage, cost: float) -> list[float]:
-    """Merge the centroids and the costliest rows, as many, by Ward's method, and make passes; undo
-    that if the cost is not lower than `cost`. Returns the cost and the last shift."""
+def _reach(run: FeatureRun, stage: Stage, cost: float, shift: float) -> list[float]:
+    """Merge the centroids and up to as many of the costliest rows by Ward's method, and make
+    passes; undo that if the cost is not lower than `cost`. Returns the cost and the last shift."""
     from rffpk._utils.tree import means, merged
 
     rows, theta, before = run.rows, run.theta, (run.theta, run.rows)
     masses = one_pass(rows, theta, -math.inf)[0].G
     costs, far = costliest_rows(rows, theta, len(theta), run.variance)
+    if not len(far):
+        return [cost, shift]
     squares = euclidean_distances(rows.scaled(far), rows.scaled(theta), squared=True).min(axis=1)
-    theta, masses = np.vstack([theta, far]), np.concatenate([masses, costs / squares])
+    weight = np.divide(costs, squares, out=np.zeros_like(squares), where=squares > 0)
+    masses = np.concatenate([masses, rows.weight_unit * weight])
+    theta = np.vstack([theta, far])
     run.theta = means(theta, masses, merged(rows.scaled(theta), masses, len(run.theta)))
-    shift, new = run.follow(stage).last.shift, run.cost(-math.inf)
-    if not new < cost:
-        run.theta, run.rows = before
-    return [new, shift]
+    last, new = run.follow(stage._replace(name="swap")).last.shift, run.cost(-math.inf)
+    if new < cost:
+        return [new, last]
+    run.theta, run.rows = before
+    return [cost, shift]
 
 
 @dataclass(frozen=True)
