@@ -389,7 +389,7 @@ def fits():
 
 
 def child(queue):
-    faulthandler.dump_traceback_later(100)  # says where it hangs, if it does
+    faulthandler.dump_traceback_later(100, file=sys.__stderr__)  # says where it hangs, if it does
     queue.put(fits())
 
 

@@ -15,9 +15,7 @@ from rffpk._utils.columns import Columns
 from rffpk.maps.neighbours import Neighbourhoods
 
 # bench/results/trials.md has the alternatives to these.
-LARGE = (
-    0.2  # of 1/k of the weight of the rows: components of k clusters that need no other evidence
-)
+LARGE = 0.2  # of the k-th part of the weight: components of k clusters that need no other evidence
 LEAST_ROWS = 10  # of other components that count, and of many rows this part of ...
 _OF_ROOT = 1 / 3  # ... the root of those of a mean cluster, as clumps of noise grow with them, ...
 # ... and the least logarithm of densities inside over those around them, which is that of distances
