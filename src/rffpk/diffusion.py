@@ -482,7 +482,7 @@ def _clusters_of_columns(X: Columns, weight: Array | None, k: int, n_threads: in
     many clusters."""
     random, sparse = np.random.RandomState(0), isinstance(X, SparseRows)
     x = X if sparse else np.asarray(X - X.mean(axis=0), dtype=X.dtype)
-    rows = make_rows([x], [None], weight, n_threads, [np.zeros(x.shape[1], dtype=x.dtype)])
+    rows = make_rows([x], [None], weight, n_threads)
     ends, variance = list[Moved](), total_variance(rows)
     for _ in range(1 if k >= SOME else _STARTS):
         theta = merged_centroids(rows, x, k, random) if k >= SOME else None

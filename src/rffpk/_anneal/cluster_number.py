@@ -285,8 +285,7 @@ def _tree(some: Part, wanted: int, random: Any, n_threads: int) -> tuple[Array, 
     m = max(1, min(wanted, len(x) // _ROWS_A_CENTROID))
     centroids, leaf = distinct_rows(x)
     if len(centroids) > m:
-        shift = np.zeros(x.shape[1], dtype=x.dtype)
-        rows = make_rows([x], [None], weight, n_threads, [shift])
+        rows = make_rows([x], [None], weight, n_threads)
         seeds = distinct_rows(x[seed_rows(rows, x, m, "k-means++", random)])[0]
         centroids = k_means(x, weight, seeds, n_threads, _PASSES)
         leaf = Neighbourhoods(centroids, 1, 0.0, n_threads).chosen(x).ravel()
