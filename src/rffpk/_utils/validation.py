@@ -467,9 +467,7 @@ def check_sample_weight(
     if weight.ndim == 0:
         weight = np.full(n, float(weight))
     if weight.shape != (n,):
-        raise ValueError(
-            f"sample_weight.shape == {weight.shape}, must be ({n},) like the rows of X."
-        )
+        raise ValueError(f"sample_weight.shape == {weight.shape}, must be ({n},) as X has rows.")
     if not np.isfinite(weight).all():
         raise ValueError("sample_weight contains NaN or infinity, must be finite.")
     if (weight < 0).any():
