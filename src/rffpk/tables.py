@@ -38,10 +38,8 @@ class TablePreprocessor(TransformerMixin, Estimator):
 
     Attributes
     ----------
-    feature_names_in_ : ndarray of str, shape (n_features_in_,)
-        Names of the columns.
-    n_features_in_ : int
-        Number of columns.
+    n_features_in_, feature_names_in_ : int and ndarray of str, shape (n_features_in_,)
+        Number of the columns, and their names.
     categories_ : list
         Of each column the categories with indicators, at most 50 and "(others)", to which those
         that `fit` did not see belong then; None: numbers.

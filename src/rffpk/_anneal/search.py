@@ -99,15 +99,14 @@ class Start:
 
 
 class Stage(NamedTuple):
-    """Steps at one exponent, until centroids move by at most `tol` or `most` steps are made; over
-    features also until the hard objective will not fall to `goal`."""
+    """Steps at one exponent, until centroids move by at most `tol` or `most` steps are made."""
 
     name: str  # as the history has it
     s: float
     noise: float = 0.0  # random displacement of the centroids before the first step
     tol: float = -1.0  # in standard deviations of the features
     most: int = 1
-    goal: float = math.inf
+    goal: float = math.inf  # over features: it ends if the hard objective will not fall to this
     # whether it ends with passes over all centroids where rows are compared with few at first
     exact: bool = True
     second: bool = False  # whether the second nearest centroids are needed after it

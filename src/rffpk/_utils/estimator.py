@@ -78,8 +78,7 @@ def check_version(written: str, what: str) -> None:
 
 
 class Estimator(CallbackSupportMixin, BaseEstimator):
-    """BaseEstimator with versioned pickles, model files, and scikit-learn's callbacks: `fit` is a
-    task, whose subtasks, passes or iterations, exist only if there are callbacks."""
+    """BaseEstimator with versioned pickles, model files, and scikit-learn's callbacks."""
 
     # what a fit sets
     n_features_in_: int
@@ -285,9 +284,9 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
             As in `fit`. Precomputed kernels, between the new rows and the fitted ones, are for the
             fusions of kernels alone.
         s : float, optional
-            Exponent, at most -0.2, by default `membership_exponent_`. The nearer it is to zero, the
-            softer are the memberships; minus infinity gives 0 and 1. The fuzzifier m of fuzzy
-            c-means is s = -1/(m-1), so that -1 stands for m = 2.
+            Exponent, at most -0.2, by default `membership_exponent_` (``docs/math.md``, eq. (8.6)).
+            The nearer it is to zero, the softer are the memberships; minus infinity gives 0 and 1.
+            The fuzzifier m of fuzzy c-means is s = -1/(m-1), so that -1 stands for m = 2.
 
         Returns
         -------

@@ -72,8 +72,7 @@ _PAUSE = 5.0  # seconds, at least, between the lines of verbose=1
 
 
 class Progress:
-    """Reports the passes or iterations of a fit: each with verbose=2; with verbose=1 on one line of
-    a terminal that changes, or one every few seconds and the last one."""
+    """Reports the passes or iterations of a fit, as the parameter `verbose` of a model says."""
 
     def __init__(self, estimator: Any, name: str, verbose: int, task: Any = None) -> None:
         self._estimator, self._name, self._verbose, self._task = estimator, name, verbose, task

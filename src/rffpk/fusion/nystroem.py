@@ -35,8 +35,7 @@ class NystroemKernelKMeans(Clusterer):
     rows and random anchors and W that among the anchors, or on their leading directions (Wang,
     Gittens, Mahoney: Scalable kernel k-means clustering with Nystroem approximation: relative-error
     bounds. JMLR 2019). For n rows of d columns, m anchors and F features O(n m (d + F) + m^3) time,
-    and O(n F k) a pass of k-means. ``docs/fusion.md`` compares the methods. `fit` raises a
-    ValueError or TypeError for bad input, such as an indefinite W.
+    and O(n F k) a pass of k-means. An indefinite W is refused. See ``docs/fusion.md``.
 
     Parameters
     ----------
@@ -66,10 +65,10 @@ class NystroemKernelKMeans(Clusterer):
 
     Attributes
     ----------
-    n_clusters_, selection_ : int and NClustersSelection
-        Number of clusters; good numbers with scores and partitions, set if `n_clusters` is none.
-    labels_ : ndarray of int32, shape (n_samples,)
-        Cluster of each row: the index of the centroid nearest to its features.
+    n_clusters_, selection_, linkage_ : int and NClustersSelection and ndarray
+        Number of clusters; good numbers with scores, if none is given; Ward's tree of clusters.
+    labels_, probabilities_ : ndarray of int32, shape (n_samples,) and ndarray of shape (n_samples,)
+        Cluster of each row, the index of its nearest centroid; its membership in it, if stored.
     embedding_ : ndarray of shape (n_samples, n_components)
         Features of the rows, in the dtype of X; if `n_components` is None, as many as W has rank.
     anchors_ : ndarray of int
@@ -84,8 +83,6 @@ class NystroemKernelKMeans(Clusterer):
         Memberships of the rows, as `predict_proba` gives them; set if `store_memberships`.
     n_features_in_, feature_names_in_ : int and ndarray of str, shape (n_features_in_,)
         Number of columns of X in `fit`; their names, set if all of them are strings.
-    probabilities_
-    linkage_
 
     Examples
     --------

@@ -124,8 +124,7 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, E
     shift-invariant kernel (Rahimi, Recht: Random features for large-scale kernel machines. NeurIPS
     2007, algorithm 1; ``docs/math.md``, section 9). For n rows of d columns `fit` costs O(n d + d^2
     D), `transform` O(n d D), with structured frequencies (Yu et al.: Orthogonal random features.
-    NeurIPS 2016) O(n D log d), and of sparse rows with m entries O(n m D). `fit` raises a
-    ValueError or TypeError for bad input.
+    NeurIPS 2016) O(n D log d), and of sparse rows with m entries O(n m D).
 
     Parameters
     ----------
@@ -149,12 +148,10 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, E
     ----------
     frequencies_ : ndarray of shape (n_features_in_, n_frequencies_)
         Omega, in the dtype of X; structured frequencies are written out when this is read.
-    n_frequencies_ : int
-        The number D of frequencies.
     structure_ : tuple (ndarray of int8, float, int), or None
         Signs, shape (n_blocks, 3, p), scale and number of structured frequencies; None: others.
-    gamma_ : float
-        The number that `gamma` stands for.
+    n_frequencies_, gamma_ : int and float
+        The numbers that `n_frequencies`, D, and `gamma` stand for.
     kernel_error_ : float
         Mean squared error over pairs of at most 256 rows, over the variance; set with "auto".
     n_features_in_, feature_names_in_ : int and ndarray of str, shape (n_features_in_,)
