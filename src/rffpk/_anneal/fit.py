@@ -56,9 +56,10 @@ from rffpk._rows.store import (
 from rffpk._rows.sums import Sums, empty_clusters, rounding_error
 from rffpk._utils import config, validation
 from rffpk._utils.arrays import Array, Fourier, Numbers
+from rffpk._utils.bases import with_callbacks
 from rffpk._utils.columns import SparseRows, unit_rows
 from rffpk._utils.estimator import reporting
-from rffpk._utils.messages import Progress, observed, warn
+from rffpk._utils.messages import Progress, warn
 
 if TYPE_CHECKING:
     from rffpk._anneal.checkpoint import Checkpoint
@@ -122,7 +123,7 @@ class FitResult:
     attributes: dict[str, Any]  # of the fitted model
 
 
-@observed
+@with_callbacks
 def fit(
     self: M, X: Any, y: Any = None, sample_weight: Any = None, *, labels_to: Any = None,
     checkpoint: Any = None, checkpoint_seconds: float = 60.0, resume: bool = True,

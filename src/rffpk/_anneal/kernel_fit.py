@@ -38,9 +38,9 @@ from rffpk._rows.sums import hard_weights, power_weights
 from rffpk._rows.views import check_views
 from rffpk._utils import config, validation
 from rffpk._utils.arrays import Array
+from rffpk._utils.bases import with_callbacks
 from rffpk._utils.estimator import reporting
 from rffpk._utils.linalg import gaps_of, ritz_values
-from rffpk._utils.messages import observed
 from rffpk._utils.tiles import by_blocks
 from rffpk.maps.kernels import FittedKernel, matched
 
@@ -69,7 +69,7 @@ class KernelProblem:
     smoothing: float = 0.0  # part of the mean squared norm that is added to squared distances
 
 
-@observed
+@with_callbacks
 def fit(self: M, X: Any, y: Any = None, sample_weight: Any = None) -> M:
     """Cluster the rows of X.
 

@@ -11,13 +11,11 @@ import math
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import timedelta
-from typing import Any, TypeVar
-
-from rffpk._utils.bases import with_callbacks
+from typing import Any
 
 # Frames of these packages are skipped: this one, and those that wrap methods of estimators or call
 # them in searches over parameters.
@@ -62,8 +60,6 @@ def optional_module(name: str, why: str) -> Any:
 
 LOGGER = logging.getLogger("rffpk")
 LOGGER.addHandler(logging.NullHandler())
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 # Passes that are expected on each larger sample and on all rows, for the time that is left.
 _LAST_PASSES = 5
@@ -172,11 +168,3 @@ def _bar() -> Any:
 
 def _clock(seconds: float) -> str:
     return str(timedelta(seconds=round(seconds)))
-
-
-# ---- scikit-learn's callbacks --------------------------------------------------------------------
-
-
-def observed(fit: F) -> F:
-    """Decorator of a `fit` that uses `reporting`."""
-    return with_callbacks(fit)

@@ -23,12 +23,13 @@ from rffpk._rows.sample import sample_arrays, sampling
 from rffpk._rows.views import check_views
 from rffpk._utils import config, validation
 from rffpk._utils.arrays import Array
+from rffpk._utils.bases import with_callbacks
 from rffpk._utils.columns import Columns, rows_differ
 from rffpk._utils.containers import check_row_labels
 from rffpk._utils.dask_collections import by_partitions
 from rffpk._utils.estimator import Clusterer, parameters, reporting
 from rffpk._utils.linalg import over_eigenvalues
-from rffpk._utils.messages import Progress, observed, warn
+from rffpk._utils.messages import Progress, warn
 from rffpk._utils.tiles import by_blocks
 from rffpk.fusion.spectral import Iteration, combined
 from rffpk.maps.kernels import (
@@ -168,6 +169,7 @@ class KernelFusion(Clusterer):
     """Base of the methods that embed rows by kernels, for k-means. A subclass has `_learn`, from
     kernels between rows or landmarks, or `_fuse`, from views, and `_embedded`."""
 
+    _keeps_float32 = False
     _centers = True  # whether kernels are centered to standardize them
     _needs_every_kernel = True  # whether a kernel that is zero beside others is refused
     _stage = "weights"  # of the records of iterations
@@ -230,7 +232,7 @@ class KernelFusion(Clusterer):
 
     # ---- fitting ---------------------------------------------------------------------------------
 
-    @observed
+    @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fuse the kernels and cluster the rows.
 
@@ -421,11 +423,6 @@ class KernelFusion(Clusterer):
     def _keep(self, last: Iteration) -> None:
         """Embed rows by the eigenvectors of an iteration."""
         self.eigenvalues_, self._map = last.values, over_eigenvalues(last.vectors, last.values)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.transformer_tags.preserves_dtype = ["float64"]
-        return tags
 
 
 def by_matrices(model: KernelFusion) -> Callable[[list[Array]], Array]:

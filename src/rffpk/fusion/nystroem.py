@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 from rffpk._anneal.convergence_warnings import few_rows
 from rffpk._utils import config, validation
 from rffpk._utils.arrays import Array
+from rffpk._utils.bases import with_callbacks
 from rffpk._utils.columns import Columns
 from rffpk._utils.estimator import Clusterer, parameters, reporting
 from rffpk._utils.linalg import eigh
-from rffpk._utils.messages import Progress, observed
+from rffpk._utils.messages import Progress
 from rffpk._utils.tiles import by_blocks, row_tiles, run_all
 from rffpk.fusion.base import cluster, measure, transform, weighted_rows
 from rffpk.fusion.operators import Nystroem, nystroem_features, with_gamma
@@ -110,7 +111,7 @@ class NystroemKernelKMeans(Clusterer):
         if self.n_components is not None:
             validation.check_int(self.n_components, "n_components", 1, self.n_anchors)
 
-    @observed
+    @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Compute the features of the rows and cluster them.
 

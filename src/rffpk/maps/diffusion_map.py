@@ -13,10 +13,10 @@ from sklearn.utils.validation import check_is_fitted
 from rffpk._rows.rows import has_view
 from rffpk._utils import config, validation
 from rffpk._utils.arrays import Array, Map
-from rffpk._utils.bases import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from rffpk._utils.bases import with_callbacks
 from rffpk._utils.columns import Columns, SparseRows, column_means, squared_distances, unit_rows
 from rffpk._utils.estimator import Estimator, parameters, reporting
-from rffpk._utils.messages import observed, warn
+from rffpk._utils.messages import warn
 from rffpk._utils.validation import Auto, is_option
 from rffpk.maps.graphs import PRECOMPUTED, GraphDiffusion, check_no_choice, graph_diffusion
 from rffpk.maps.neighbours import NeighbourCount, Shared, landmark_numbers, settled_labels
@@ -39,7 +39,7 @@ _LEAST_VARIANCE = 1e-30  # of features, so that float32 holds their squared dist
 
 
 @parameters
-class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
+class DiffusionMap(Estimator):
     """Map rows to features whose distances are diffusion distances.
 
     Rows step to their nearest landmarks, the nearer the likelier, and from there to the rows of
@@ -119,7 +119,7 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
     random_state: Any = None
     n_jobs: int | None = None
 
-    @observed
+    @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find landmarks and the slow functions of the walk.
 
@@ -347,11 +347,6 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
             return X.matrix.copy() if isinstance(X, SparseRows) else X.copy()
         with config.one_blas_thread():
             return self._features(X)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
 
 
 def _scaled(functions: Array, index: Array, scale: Array) -> Array:

@@ -18,10 +18,10 @@ from rffpk._rows.sample import Moments, RowSample, column_moments
 from rffpk._rows.store import written_out
 from rffpk._utils import config, validation
 from rffpk._utils.arrays import Array, Fourier, Structure
-from rffpk._utils.bases import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from rffpk._utils.bases import with_callbacks
 from rffpk._utils.columns import Columns, SparseRows, dense, pair_distances, squared_norms
 from rffpk._utils.estimator import Estimator, parameters, reporting
-from rffpk._utils.messages import observed, warn
+from rffpk._utils.messages import warn
 from rffpk._utils.validation import Auto, is_option
 
 Kernel = Literal["rbf", "laplacian", "cauchy"]
@@ -117,7 +117,7 @@ def check_kernel(kernel: Any, gamma: Any, sampling: Any) -> None:
 
 
 @parameters
-class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
+class RandomFourierFeatures(Estimator):
     """Random Fourier features: map rows x to D^(-1/2) [sin(x Omega), cos(x Omega)].
 
     The inner product of two mapped rows, of length one, is an unbiased estimate of a
@@ -173,7 +173,7 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, E
     random_state: Any = None
     n_jobs: int | None = None
 
-    @observed
+    @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Choose gamma and draw the frequencies.
 
@@ -290,11 +290,6 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, E
         """The columns and the map with which passes over the rows of X compute their features."""
         fourier = self._fourier.astype(X.dtype)
         return X, written_out(X, fourier, config.n_threads(self.n_jobs))
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
 
 
 def check_memory(needed: int, n_frequencies: int) -> None:
