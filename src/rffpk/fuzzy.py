@@ -146,12 +146,8 @@ class FuzzyCMeans(Clusterer):
             return None
         u = checked_memberships(init, "init") ** (2.0 if isinstance(self.m, str) else float(self.m))
         weight = 1.0 if rows.weight is None else rows.weight[:, None]
-        x = (
-            unit_rows(rows.xs[0].astype("float64"))
-            if rows.unit_centroids
-            else rows.xs[0].astype(np.float64)
-        )
-        return _centroids(x, weight * u)
+        x = rows.xs[0].astype(np.float64)
+        return _centroids(unit_rows(x) if rows.unit_centroids else x, weight * u)
 
     def _plan(
         self, given: SearchParameters, context: FitContext, critical: float, objective: PowerMean

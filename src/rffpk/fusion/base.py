@@ -273,13 +273,13 @@ class KernelFusion(Clusterer):
             that are no integers have a mean below 0.1 or above 10, and a common factor of theirs
             matters (`docs/fusion.md`).
         """
-        with reporting(self, X) as progress:
-            return self._fit(X, sample_weight, progress)
-
-    def _fit(self, X: Any, sample_weight: Any, progress: Progress | None) -> Self:
         self._check_parameters()
         random = validation.check_random_state(self.random_state)
-        with validation.fit_of(self), config.one_blas_thread():
+        with (
+            reporting(self, X) as progress,
+            validation.fit_of(self),
+            config.one_blas_thread(),
+        ):
             rows, k = weighted_rows(self, X, sample_weight, random, progress)
             self._check_number(k)
             if rows.weight is not None and self._scale_matters():

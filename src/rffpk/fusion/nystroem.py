@@ -16,7 +16,6 @@ from rffpk._utils.bases import with_callbacks
 from rffpk._utils.columns import Columns
 from rffpk._utils.estimator import Clusterer, parameters, reporting
 from rffpk._utils.linalg import eigh
-from rffpk._utils.messages import Progress
 from rffpk._utils.tiles import by_blocks, row_tiles, run_all
 from rffpk.fusion.base import cluster, measure, transform, weighted_rows
 from rffpk.fusion.operators import Nystroem, nystroem_features, with_gamma
@@ -104,13 +103,6 @@ class NystroemKernelKMeans(Clusterer):
 
     _measure, transform = measure, transform
 
-    def _check_parameters(self) -> None:
-        validation.check_search_parameters(self)
-        one_kernel(self)
-        validation.check_int(self.n_anchors, "n_anchors", 1)
-        if self.n_components is not None:
-            validation.check_int(self.n_components, "n_components", 1, self.n_anchors)
-
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Compute the features of the rows and cluster them.
@@ -141,15 +133,18 @@ class NystroemKernelKMeans(Clusterer):
         ConvergenceWarning
             If clusters have no rows.
         """
-        with reporting(self, X) as progress:
-            return self._fit(X, sample_weight, progress)
-
-    def _fit(self, X: Any, sample_weight: Any, progress: Progress | None) -> Self:
-        self._check_parameters()
+        validation.check_search_parameters(self)
         spec = one_kernel(self)
+        validation.check_int(self.n_anchors, "n_anchors", 1)
+        if self.n_components is not None:
+            validation.check_int(self.n_components, "n_components", 1, self.n_anchors)
         random = validation.check_random_state(self.random_state)
         n_threads = config.n_threads(self.n_jobs)
-        with validation.fit_of(self), config.one_blas_thread():
+        with (
+            reporting(self, X) as progress,
+            validation.fit_of(self),
+            config.one_blas_thread(),
+        ):
             rows, k = weighted_rows(self, X, sample_weight, random, progress)
             (x,), weight = rows.xs, rows.weight
             check_sparse(x, spec.metric, "X")
