@@ -46,7 +46,7 @@ class Annealing(BaseEstimator):
 
     The exponent s of the power mean begins at `start`, is multiplied by `factor` after each stage
     of `passes` passes, and ends at `end`. The defaults are what the word "auto" stands for
-    (``docs/annealing.md``). Models and grids reach them by names such as ``annealing__start``.
+    (``docs/annealing.md``); ``annealing__start`` reaches that of an `Annealing` that a model has.
 
     Parameters
     ----------
