@@ -64,9 +64,6 @@ class WeightedRows:
     def n_counted(self) -> int:
         return len(self.xs[0]) if self.counted is None else len(self.counted)
 
-    def counted_views(self) -> list[Columns]:
-        return self.xs if self.counted is None else [x[self.counted] for x in self.xs]
-
     def weight_of(self, rows: NDArray[np.intp] | None) -> Array | None:
         """The weights of some rows; None: all of them."""
         return self.weight if self.weight is None or rows is None else self.weight[rows]
@@ -284,7 +281,7 @@ class KernelFusion(Clusterer):
             self._check_number(k)
             if rows.weight is not None and self._scale_matters():
                 self._warn_of_scale(rows.weight)
-            some = rows.counted_views()
+            some = rows.xs if rows.counted is None else [x[rows.counted] for x in rows.xs]
             self._check_no_zero_kernel(some)
             self.history_: list[dict[str, Any]] = []
             self._progress, self._begun = progress, time.perf_counter()
