@@ -201,7 +201,7 @@ class FitContext:
     random: Any
     history: History = field(default_factory=History)
     n_threads: int = 1
-    k: int = 0  # the number of clusters; 0: not found yet
+    k: int = 0  # the number of clusters
     storage: Storage = field(default_factory=lambda: Storage("auto"))  # of features
     checkpoint: Checkpoint | None = None
     # why clusters of the rows may be missing, and what a warning calls the rows
