@@ -56,9 +56,10 @@ from rffpk._rows.store import (
 from rffpk._rows.sums import Sums, empty_clusters, rounding_error
 from rffpk._utils import config, validation
 from rffpk._utils.arrays import Array, Fourier, Numbers
+from rffpk._utils.bases import with_callbacks
 from rffpk._utils.columns import SparseRows, unit_rows
 from rffpk._utils.estimator import reporting
-from rffpk._utils.messages import Progress, observed, warn
+from rffpk._utils.messages import Progress, warn
 
 if TYPE_CHECKING:
     from rffpk._anneal.checkpoint import Checkpoint
@@ -122,7 +123,7 @@ class FitResult:
     attributes: dict[str, Any]  # of the fitted model
 
 
-@observed
+@with_callbacks
 def fit(
     self: M, X: Any, y: Any = None, sample_weight: Any = None, *, labels_to: Any = None,
     checkpoint: Any = None, checkpoint_seconds: float = 60.0, resume: bool = True,
@@ -216,12 +217,12 @@ def fit_model(
         if checkpoint is not None:
             checkpoint.open(model, random)
             problem = replace(problem, cache=checkpoint.cache(problem.cache))
+        sample, noise, k = open_rows(model, problem, X, sample_weight, random, progress)
         context = FitContext(
-            random, History(progress=progress), config.n_threads(model.n_jobs),
-            storage=Storage(problem.cache), checkpoint=checkpoint, causes=[*causes],
-            rows_name=rows_name or problem.rows_name,
+            random, History(progress=progress), config.n_threads(model.n_jobs), k,
+            Storage(problem.cache), checkpoint, [*causes], rows_name or problem.rows_name,
+            sample.coverage(k) if getattr(model, "allow_missing_views", False) else None,
         )  # fmt: skip
-        sample, noise, context = open_rows(model, problem, X, sample_weight, context)
         found = prepare(model, problem, sample, noise, context)
         writer = nullcontext() if write_labels is None else write_labels(found.rows.n)
         with writer as write:
@@ -266,22 +267,19 @@ def maps_of(metric: Any, whitening: Any) -> Maps:
 
 
 def open_rows(
-    model: Any, problem: Problem, X: Any, sample_weight: Any, context: FitContext
-) -> tuple[RowSample, Noise | None, FitContext]:
-    """All rows, noise without weight; the rows that get the label -1; and the context with the
-    number of clusters and the shares of the rows that have the views."""
-    random, noise = context.random, None
-    how = sampling(model, random, problem.search.sample, problem.n_map_rows)
+    model: Any, problem: Problem, X: Any, sample_weight: Any, random: Any, progress: Progress | None
+) -> tuple[RowSample, Noise | None, int]:
+    """All rows, noise without weight; the rows that get the label -1; and the number of
+    clusters."""
+    noise, how = None, sampling(model, random, problem.search.sample, problem.n_map_rows)
     sample = row_sample(model, X, sample_weight, how)
     if getattr(model, "noise", None) is not None:
         from rffpk._anneal.noise import find_noise
 
         noise = find_noise(model, sample)
         sample = sample.without(noise.rows)
-    progress = context.history.progress
     k = find_number(model, sample.n, sample.counted, lambda: sample, random, progress)
-    coverage = sample.coverage(k) if getattr(model, "allow_missing_views", False) else None
-    return sample, noise, replace(context, k=k, coverage=coverage)
+    return sample, noise, k
 
 
 def prepare(
