@@ -319,7 +319,7 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
                 return fit_diffusion_map(
                     self, kernel, *rows, context.random, True, whitening, scales=scales
                 )
-            return chosen_map(self, kernel, *rows, context, unit_variance=True)
+            return chosen_map(self, kernel, *rows, context, unit_variance=True)[0]
         if isinstance(kernel, RandomFourierFeatures):
             return fourier.fit_map(self, sample, view, kernel, context.random)
         return whitened_view(kernel, sample, view, context, scales)

@@ -35,9 +35,9 @@ _FIXED_FACTOR = 1.1  # the factor "adaptive" if the number of passes is given
 
 # docs/annealing.md: on 29 data sets three starts and these swaps end within 0.1 % of the best of
 # twenty k-means++ runs, and below it on most.
-_AUTO_SWAPS = 20
+AUTO_SWAPS = 20
 _AUTO_STARTS = 3  # before the swaps
-_SWAPS_A_CLUSTER = 4  # few clusters have few different swaps
+SWAPS_A_CLUSTER = 4  # few clusters have few different swaps
 
 
 @parameters
@@ -144,7 +144,7 @@ class SearchParameters:
         automatic; and how many centroids there are meanwhile: many are swapped in batches."""
         k, swaps = context.k, self.swaps
         if swaps is None:
-            swaps = min(_AUTO_SWAPS, _SWAPS_A_CLUSTER * k) if automatic else 0
+            swaps = min(AUTO_SWAPS, SWAPS_A_CLUSTER * k) if automatic else 0
         swaps = swaps if k > 1 else 0
         return swaps, k + k // LARGEST if swaps and context.many else k
 

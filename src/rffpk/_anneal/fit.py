@@ -80,6 +80,8 @@ class Problem:
     plan: Callable[[SearchParameters, FitContext, float, PowerMean], Plan] = search_plan
     # a map of each view; None: the features are its columns
     maps: Maps = lambda sample, context: [None]
+    # centroids that were found with the maps, in place of automatic starts
+    known: Callable[[], Array | None] = lambda: None
     objective: Callable[[Rows, FitContext], PowerMean] = lambda rows, context: PowerMean()
     n_map_rows: int = 0  # that maps are fitted on, beyond those of the starts
     cache: Cache = False
@@ -287,16 +289,20 @@ def prepare(
 ) -> Prepared:
     """The rows with their features, what is minimised, and the starts; sets the feature maps of the
     model."""
-    given, init, k, storage = problem.search, problem.search.init, context.k, context.storage
+    given, k, storage = problem.search, context.k, context.storage
     model._feature_maps = maps = problem.maps(sample, context)
+    known = problem.known()
+    if known is not None and given.differs and given.n_init is None:
+        given = replace(given, init=known, differs=False)
+    init = given.init
     mapping = Mapping(maps, storage, context.n_threads, context.coverage, problem.unit_centroids)
     some, rows = mapping.pair(sample)
     variance, mapped = passes.total_variance(some), any(maps)
     if mapped:
         storage.check(rows)
     if not (isinstance(init, str) or callable(init)):
-        known = problem.given(rows, k)
-        init = checked_centroids(init, (k, len(rows.shift))) if known is None else known
+        meant = problem.given(rows, k)
+        init = checked_centroids(init, (k, len(rows.shift))) if meant is None else meant
     objective = problem.objective(some, context)
     typical = partial(replace, eta=objective.eta, m=objective.m)
     some, rows = typical(some), typical(rows)
