@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from internals import sparse_rows
+from internals import FitContext, sparse_rows
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from scipy.stats import norm
@@ -19,7 +19,7 @@ import rffpk
 from rffpk import DiffusionMap, DiffusionPowerKMeans, FuzzyCMeans, PowerKMeans, diffusion
 from rffpk import RFFMultiKernelPowerKMeans as MultiView
 from rffpk.maps.neighbours import settled_labels
-from rffpk.maps.whitening import fit_whitening
+from rffpk.maps.whitening import fit_components
 
 K = 3
 
@@ -42,7 +42,7 @@ def by_definition(X, p, exponent, m):
 
 
 def fitted(X, weight=None, exponent=0.5, k=K):
-    return fit_whitening(X, weight, exponent, k, np.random.RandomState(0), 1)
+    return fit_components(X, weight, k, np.random.RandomState(0)).whitening(exponent, 1)
 
 
 @pytest.mark.parametrize("exponent", [0.0, 0.5, 1.0])
@@ -225,13 +225,17 @@ def test_a_graph_that_falls_apart_into_the_clusters_is_taken():
     assert diffusion.Trials(options, agreements, apart, None, 1.0).best == 0
 
 
-def test_others_are_not_tried_where_the_first_agree():
-    """That on the columns, and the one that differs most from it."""
+@pytest.mark.parametrize(
+    ("parameters", "expected"),
+    [({}, [(None, 1), (None, 0)]), ({"time": 50.0}, [(None, 1), (1, 2)])],
+)
+def test_others_are_not_tried_where_the_first_agree(parameters, expected):
+    """That on the columns, with the columns' clusters or else with those of the one that differs
+    most from it."""
     X, _ = make_blobs(300, 5, centers=3, cluster_std=2, random_state=0)
     X = np.vstack([X, X.mean(axis=0)])  # which connects the clusters
-    choices = DiffusionPowerKMeans(3, random_state=0).fit(X).feature_map_.choices_
-    tried = [(each["whitening"], each["neighbors"]) for each in choices]
-    assert tried[:2] == [(None, 1), (1.0, 2)] and tried[2:] in ([], [(None, 0)])
+    choices = DiffusionPowerKMeans(3, random_state=0, **parameters).fit(X).feature_map_.choices_
+    assert [(each["whitening"], each["neighbors"]) for each in choices] == expected
 
 
 def touching(n, d, apart, seed=0):
@@ -325,7 +329,8 @@ def test_an_optimum_that_only_a_graph_leads_to_is_not_what_the_columns_say():
     y = np.repeat([0, 1], 200)
     X = np.column_stack([random.uniform(0, 10, 400), 3 * y + random.uniform(0, 1, 400)])
     assert_array_equal(settled_labels(X, None, y, 1), y)
-    labels = diffusion._clusters_of_columns(X, None, 2, 1)
+    context = FitContext(None, k=2)
+    labels = diffusion._clusters_of_columns(X, None, y, context)
     assert adjusted_rand_score(labels, X[:, 0] > 5) > 0.9
 
 

@@ -147,6 +147,7 @@ METHODS: dict[str, Fit] = {
     "PowerKMeans": estimator(PowerKMeans),
     "PowerKMeans, no swaps": estimator(PowerKMeans, annealing=Annealing(swaps=0)),
     "PowerKMeans, one swap": estimator(PowerKMeans, annealing=Annealing(swaps=1)),
+    "PowerKMeans, plain": estimator(PowerKMeans, annealing=None, tol=1e-2),
     "PowerKMeans, small sample": small_sample,
     "PowerKMeans, small sample, one swap": partial(
         small_sample, annealing=Annealing(swaps=1), tol=1e-2

@@ -11,11 +11,13 @@ import numpy as np
 from sklearn.metrics import euclidean_distances, pairwise_distances_argmin
 
 from rffpk._anneal import centroid_model
-from rffpk._anneal.annealing import search_parameters
+from rffpk._anneal.annealing import AUTO_SWAPS, SWAPS_A_CLUSTER, search_parameters
+from rffpk._anneal.feature_steps import FeatureRun
 from rffpk._anneal.fit import FitResult, Problem
-from rffpk._anneal.search import SOME, FitContext
-from rffpk._anneal.seeding import merged_centroids, seed_centroids
-from rffpk._rows.passes import Moved, make_rows, one_pass, take_steps, total_variance
+from rffpk._anneal.objective import PowerMean
+from rffpk._anneal.search import FitContext, Stage
+from rffpk._anneal.swaps import improve
+from rffpk._rows.passes import make_rows, one_pass, total_variance
 from rffpk._rows.sample import RowSample
 from rffpk._rows.store import Cache, check_cache
 from rffpk._utils.arrays import Array, adjusted_rand_index
@@ -55,25 +57,19 @@ class DiffusionPowerKMeans(AnnealedClusterer):
     Rows are mapped to the features of a `DiffusionMap`, in which clusters of whatever shape are far
     apart. The objective of power k-means is a normalised cut there of the graph of neighbors after
     a time of diffusion (Dhillon, Guan, Kulis: Kernel k-means, spectral clustering and normalized
-    cuts. KDD 2004; ``docs/math.md``, eq. (17.6)). The map costs O(n_samples n_landmarks
-    n_features), a pass O(n_samples n_components k). `predict` gives rows that were fitted their
-    labels. ``docs/annealing.md`` says how it anneals.
+    cuts. KDD 2004; ``docs/math.md``, eq. (17.6); ``docs/annealing.md``). The map costs O(n_samples
+    n_landmarks n_features), a pass O(n_samples n_components k). `predict` gives fitted rows their
+    labels. A ConvergenceWarning says if clusters are fewer than the components that count.
 
     With ``metric="precomputed"`` X is a sparse or dense graph of affinities >= 0, (n_samples,
-    n_samples), taken as (A + A') / 2; new rows have affinities to the fitted rows. `n_neighbors`,
-    `n_landmarks` and `whitening` keep their defaults; `noise` and `partial_fit` need rows
-    (``docs/tasks.md``).
-
-    `fit` raises a ValueError or TypeError for bad input. A ConvergenceWarning says if clusters are
-    empty, fewer than the connected components that count, or not settled after `max_iter`.
+    n_samples), taken as (A + A') / 2; `noise` and `partial_fit` need rows (``docs/tasks.md``).
 
     Parameters
     ----------
     n_clusters : {"coarse", "auto", "fine"} or int, default=8
         Number k of clusters, 1 to n_samples, or how to find it (``docs/clusters_number.md``).
     n_init : "auto" or int, default="auto"
-        Number of starts, at least 1; the best is kept. "auto": 3; 1 from 100 clusters on, or with
-        another `init` or schedule.
+        Starts, >= 1; the best is kept. "auto": 3; 1 for k >= 100, another `init` or schedule.
     store_memberships : bool, default=False
         Whether `memberships_` is set, which takes O(n_samples n_clusters) memory.
     random_state : int, RandomState instance or None, default=None
@@ -119,13 +115,12 @@ class DiffusionPowerKMeans(AnnealedClusterer):
         Fitted feature map. Its `time_` is 0 where the columns are clustered themselves.
     cluster_centers_ : ndarray of shape (n_clusters, n_components)
         Centroids in the space of the diffusion features, in the dtype of X.
-    n_clusters_, selection_ : int and NClustersSelection
-        Number of clusters; good numbers with scores and partitions, set if `n_clusters` is none.
-    labels_ : ndarray of int32, shape (n_samples,)
-        Cluster of each row: the index of its nearest centroid; -1 for noise.
+    n_clusters_, selection_, linkage_ : int and NClustersSelection and ndarray
+        Number of clusters; good numbers with scores, if none is given; Ward's tree of clusters.
+    labels_, probabilities_ : ndarray of int32, shape (n_samples,) and ndarray of shape (n_samples,)
+        Cluster of each row, the index of its nearest centroid; its membership in it, if stored.
     inertia_, objective_, s_, membership_exponent_ : float
-        k-means objective of `labels_` on the features; the minimised sum at `s_`, the last finite
-        exponent; exponent of `predict_proba` (``docs/math.md``, eq. (8.6)).
+        k-means objective of `labels_`; the minimised sum; its last finite s; s of `predict_proba`.
     n_iter_, sample_size_ : int
         Number of passes of the best start and of all that followed it; rows that starts ran on.
     n_buffered_ : int
@@ -140,18 +135,14 @@ class DiffusionPowerKMeans(AnnealedClusterer):
         Number of columns of X in `fit`; their names, set if all of them are strings.
     outlier_scores_ : ndarray of shape (n_samples,)
         From 0 to 1, rising with the distance from others, above 1/2 for noise; set with `noise`.
-    probabilities_
-    linkage_
 
     Examples
     --------
     >>> from sklearn.datasets import make_circles
-    >>> from sklearn.metrics import adjusted_rand_score
     >>> from rffpk import DiffusionPowerKMeans
     >>> X, y = make_circles(500, factor=0.4, noise=0.04, random_state=0)
-    >>> model = DiffusionPowerKMeans(2, random_state=0).fit(X)
-    >>> float(adjusted_rand_score(y, model.labels_))
-    1.0
+    >>> len({*zip(y, DiffusionPowerKMeans(2, random_state=0).fit_predict(X))})  # a cluster a ring
+    2
     """
 
     n_components: Auto | int = "auto"
@@ -174,7 +165,8 @@ class DiffusionPowerKMeans(AnnealedClusterer):
                 "distances. Fit the rows that the graph was made of instead."
             )
         return Problem(
-            search, maps=self._maps, cache=check_cache(self.cache),
+            search, maps=self._maps, known=lambda: vars(self).pop("_centroids"),
+            cache=check_cache(self.cache),
             n_map_rows=sys.maxsize if pairs_of(self) == "graph" else map_rows(self.n_landmarks),
             rows_name="the diffusion map of X",
             published=self._published, least_exponent=_LEAST_EXPONENT,
@@ -189,7 +181,9 @@ class DiffusionPowerKMeans(AnnealedClusterer):
 
     def _maps(self, sample: RowSample, context: FitContext) -> list[Any]:
         xs, weight = sample.some()
-        self.feature_map_ = chosen_map(self, self, xs[0], weight, context, or_columns=True)
+        self.feature_map_, self._centroids = chosen_map(
+            self, self, xs[0], weight, context, or_columns=True
+        )
         return [self.feature_map_ if self.feature_map_.time_ else None]
 
     def _published(self, result: FitResult) -> None:
@@ -227,8 +221,7 @@ _ALIKE = 0.005  # Of maps whose agreements differ by less, the plainest is taken
 _LIKE_COLUMNS = 0.6  # agreement of the columns' own clusters with the graph that is taken, and ...
 _BETWEEN = 0.5  # ... the density between them, with which they are taken instead
 _MIDDLE = 0.125  # of the way between two centroids, on both sides of the places compared
-_STARTS = 5  # of k-means, which find these, ...
-_STARTS_PASSES, _STARTS_TOL = 100, 1e-3  # ... their passes, at most, and the move that ends them
+_PASSES, _TOL = 100, 1e-3  # that find these, at most, and the move that ends them
 _ALL_LIKE_COLUMNS = 0.9  # the agreement with which graphs on the columns go first
 _CROSSING = 0.4  # differences of near rows in columns of two values, over those of any rows
 _CROSSING_ROWS = 500  # on which these are looked at, at most
@@ -252,10 +245,12 @@ class Trials(NamedTuple):
     """What fits on a sample say of the options."""
 
     options: list[Option]  # those that were tried
-    agreements: Array  # mean adjusted Rand index of the clusters of each with those of the others
+    # mean adjusted Rand index of the clusters of each with those of the others; of one alone, with
+    agreements: Array  # those of the columns
     apart: Array  # whether they are components of a graph that decides, with valleys around them
     columns: Array | None  # agreement of each with the columns' own clusters; None: not tried
     between: float  # density between these where they are alike, see `density_between`
+    own: Array | None = None  # these
 
     @property
     def first(self) -> Array:
@@ -276,13 +271,13 @@ class Trials(NamedTuple):
 def chosen_map(
     estimator: Any, parameters: Any, X: Columns, weight: Array | None, context: FitContext,
     unit_variance: bool = False, or_columns: bool = False,
-) -> DiffusionMap:  # fmt: skip
+) -> tuple[DiffusionMap, Array | None]:  # fmt: skip
     """The map of rows that have been checked, with the parameters of a map or of the estimator
-    itself. For those that are "auto" several values are tried on a sample. Those are taken whose
-    graph falls apart into the clusters, with valleys around them, and of these or else of all
-    those whose clusters agree most with the clusters of the others: what follows from one scale or
-    one whitening alone is an artefact of it. Before these go graphs on the columns that all find
-    the columns' own clusters.
+    itself; and centroids of its features, if they are known. For those parameters that are "auto"
+    several values are tried on a sample. Those are taken whose graph falls apart into the clusters,
+    with valleys around them, and of these or else of all those whose clusters agree most with the
+    clusters of the others: what follows from one scale or one whitening alone is an artefact of it.
+    Before these go graphs on the columns that all find the columns' own clusters.
 
     With `or_columns` the map may be that of no walk, whose features are the columns: where these
     have nearly the same clusters, they tell better where clusters that touch end. Components of the
@@ -290,11 +285,11 @@ def chosen_map(
     that map at once where neighborhoods show words."""
     if weight is not None and not weight.all() and pairs_of(parameters) != "graph":
         counted = np.flatnonzero(weight)  # the others are no part of the map
-        mapped = chosen_map(
+        mapped, centroids = chosen_map(
             estimator, parameters, X[counted], weight[counted], context, unit_variance, or_columns
         )
         mapped._know(X, counted)
-        return mapped
+        return mapped, centroids
     options, trials, of_words = _options(parameters), None, False
     shared, n, k = Shared(max(option.neighbors for option in options)), len(X), context.k
     all_rows, _ = landmark_numbers(parameters.n_landmarks, n, k, isinstance(X, SparseRows))
@@ -322,7 +317,9 @@ def chosen_map(
         mapped.choices_ = _choices(trials)
     if is_choice and context.history.progress is not None:
         context.history.progress.say(_reason(trials, mapped))
-    return mapped
+    if trials is None or trials.own is None or mapped.time_ or x is not X:
+        return mapped, None
+    return mapped, dense(cluster_means(X, weight, trials.own, X[:k]))
 
 
 def _choices(trials: Trials) -> list[dict[str, Any]]:
@@ -344,11 +341,11 @@ def _reason(trials: Trials | None, mapped: DiffusionMap) -> str:
             "such as words."
         )
     best = trials.best
-    if not mapped.time_ and trials.columns is not None:
-        return (
-            "The columns are clustered themselves: their clusters are nearly those of the graph of "
-            f"neighbors, adjusted Rand index {trials.columns[best]:.3f}."
-        )
+    if trials.columns is not None and trials.between <= _BETWEEN:
+        alike = f"those of the graph of neighbors, adjusted Rand index {trials.columns[best]:.3f}"
+        if mapped.time_:
+            return f"The clusters of the columns are nearly {alike}, and miss components of it."
+        return f"The columns are clustered themselves: their clusters are nearly {alike}."
     whitening, times = trials.options[best]
     why = "agrees most with the others"
     if trials.first[best]:
@@ -381,7 +378,8 @@ def _trials(
     shared: Shared,
 ) -> Trials:
     """Clusters of a sample of the rows by each map, and by the columns themselves. Others are not
-    tried where those on the columns fall apart, or are much the same with one that is whitened."""
+    tried where the first has those of the columns, with valleys between them, where those on the
+    columns fall apart, or where these are much the same with one that is whitened."""
     random = np.random.RandomState(context.random.randint(2**31 - 1))
     plain = [option for option in options if option.whitening is None]
     whitened = options[: len(plain) - 1 : -1]  # what differs most from these first
@@ -397,6 +395,11 @@ def _trials(
         partitions.append(labels)
         # whitening can make components of its own, and too few neighbours can, too
         decides = decides and (apart or option not in plain)
+        if or_columns and not decides and i == 0:
+            alone = Trials([option], same[:1, 0], np.zeros(1, dtype=bool), None, math.inf)
+            alone = _with_columns(alone, partitions, x, p, context, shared)
+            if alone.columns is not None and alone.between <= _BETWEEN:
+                return alone._replace(agreements=alone.columns)
         if i > 0 and (decides or (option in whitened and same[: i + 1, : i + 1].min() >= _SAME)):
             break
         if not decides:
@@ -415,7 +418,7 @@ def _with_columns(
     trials: Trials, partitions: list[Array], X: Columns, weight: Array | None,
     context: FitContext, shared: Shared,
 ) -> Trials:  # fmt: skip
-    """The same with what the columns say, or the leading components of these where they are many
+    """The same with what the clusters of the columns say, or the leading components of these where they are many
     more than k clusters need."""
     k, n_threads = context.k, context.n_threads
     if X.shape[1] > PER_CLUSTER * k:
@@ -425,9 +428,8 @@ def _with_columns(
     labels = settled_labels(X, weight, partitions[trials.best], n_threads)
     trials = _beside_columns(trials, partitions, X, weight, labels)
     if trials.between <= _BETWEEN or trials.first.any():
-        own = _clusters_of_columns(X, weight, k, n_threads)
-        if adjusted_rand_index(own, labels) < _SAME:
-            trials = _beside_columns(trials, partitions, X, weight, own)
+        own = _clusters_of_columns(X, weight, labels, context)
+        trials = _beside_columns(trials, partitions, X, weight, own)
     return trials
 
 
@@ -436,7 +438,7 @@ def _beside_columns(
 ) -> Trials:
     """The same with what clusters of the columns say."""
     indices = np.array([adjusted_rand_index(labels, each) for each in partitions])
-    trials = trials._replace(columns=indices, between=math.inf)
+    trials = trials._replace(columns=indices, own=labels, between=math.inf)
     if indices[trials.best] >= _LIKE_COLUMNS:
         trials = trials._replace(between=density_between(X, labels, weight))
     return trials
@@ -476,24 +478,21 @@ def shows_words(X: Columns) -> bool:
     return bool(crossing <= _CROSSING * 2 * words.var(axis=0).sum())
 
 
-def _clusters_of_columns(X: Columns, weight: Array | None, k: int, n_threads: int) -> Array:
-    """The clusters that the columns have by themselves: an optimum that only clusters of a graph
-    lead to is not what they say. The best of five starts of k-means, or one at merged centroids of
-    many clusters."""
-    random, sparse = np.random.RandomState(0), isinstance(X, SparseRows)
-    x = X if sparse else np.asarray(X - X.mean(axis=0), dtype=X.dtype)
-    rows = make_rows([x], [None], weight, n_threads)
-    ends, variance = list[Moved](), total_variance(rows)
-    for _ in range(1 if k >= SOME else _STARTS):
-        theta = merged_centroids(rows, x, k, random) if k >= SOME else None
-        if theta is None:
-            theta = seed_centroids(rows, x, k, "k-means++", random)
-        ends.append(take_steps(
-            rows, theta, -math.inf, variance=variance, tol=_STARTS_TOL, most=_STARTS_PASSES,
-            close=(0.0, 0.0),
-        ))  # fmt: skip
-    best = min(ends, key=lambda end: end.steps[-1].hard).theta
-    return one_pass(rows, best, -math.inf, want=("labels",))[1]["labels"]
+def _clusters_of_columns(
+    X: Columns, weight: Array | None, labels: Array, context: FitContext
+) -> Array:
+    """The clusters that the columns have by themselves: an optimum that only those of a graph, the
+    labels, lead to is not what they say. So centroids are swapped."""
+    x, k = X, context.k
+    if not isinstance(X, SparseRows):
+        x = np.asarray(X - X.mean(axis=0), dtype=X.dtype)
+    rows = make_rows([x], [None], weight, context.n_threads)
+    theta = dense(cluster_means(x, weight, labels, x[:k])).astype(np.float64)
+    inside = FitContext(np.random.RandomState(0), n_threads=context.n_threads, k=k)
+    run = FeatureRun(rows, theta, total_variance(rows), PowerMean(), inside)
+    run.follow(Stage("hard", -math.inf, tol=_TOL, most=_PASSES))
+    improve(run, run.cost(-math.inf), min(AUTO_SWAPS, SWAPS_A_CLUSTER * k))
+    return one_pass(rows, run.theta, -math.inf, want=("labels",))[1]["labels"]
 
 
 def density_between(X: Columns, labels: Array, weight: Array | None) -> float:

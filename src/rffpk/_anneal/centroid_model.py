@@ -21,7 +21,6 @@ from rffpk._rows.sums import Sums, onto_sphere
 from rffpk._utils import config, validation
 from rffpk._utils.arrays import Array
 from rffpk._utils.columns import Columns, SparseRows, concatenated
-from rffpk._utils.dask_collections import kind_of
 from rffpk._utils.linalg import gaps_of
 
 M = TypeVar("M")
@@ -212,8 +211,6 @@ def partial_fit(
         for batch in X:
             model.partial_fit(batch, half_life=half_life)
         return self
-    if kind_of(X) == "source":
-        raise TypeError("X is a source: pass it to fit, or its blocks to partial_fit.")
     with validation.fit_of(model, anew=False), config.one_blas_thread():
         fitted, buffered = "cluster_centers_" in vars(model), "n_buffered_" in vars(model)
         [x] = model._check_views(X, reset=not (fitted or buffered))

@@ -56,9 +56,10 @@ from rffpk._rows.store import (
 from rffpk._rows.sums import Sums, empty_clusters, rounding_error
 from rffpk._utils import config, validation
 from rffpk._utils.arrays import Array, Fourier, Numbers
+from rffpk._utils.bases import with_callbacks
 from rffpk._utils.columns import SparseRows, unit_rows
 from rffpk._utils.estimator import reporting
-from rffpk._utils.messages import Progress, observed, warn
+from rffpk._utils.messages import Progress, warn
 
 if TYPE_CHECKING:
     from rffpk._anneal.checkpoint import Checkpoint
@@ -79,6 +80,8 @@ class Problem:
     plan: Callable[[SearchParameters, FitContext, float, PowerMean], Plan] = search_plan
     # a map of each view; None: the features are its columns
     maps: Maps = lambda sample, context: [None]
+    # centroids that were found with the maps, in place of automatic starts
+    known: Callable[[], Array | None] = lambda: None
     objective: Callable[[Rows, FitContext], PowerMean] = lambda rows, context: PowerMean()
     n_map_rows: int = 0  # that maps are fitted on, beyond those of the starts
     cache: Cache = False
@@ -122,7 +125,7 @@ class FitResult:
     attributes: dict[str, Any]  # of the fitted model
 
 
-@observed
+@with_callbacks
 def fit(
     self: M, X: Any, y: Any = None, sample_weight: Any = None, *, labels_to: Any = None,
     checkpoint: Any = None, checkpoint_seconds: float = 60.0, resume: bool = True,
@@ -216,12 +219,12 @@ def fit_model(
         if checkpoint is not None:
             checkpoint.open(model, random)
             problem = replace(problem, cache=checkpoint.cache(problem.cache))
+        sample, noise, k = open_rows(model, problem, X, sample_weight, random, progress)
         context = FitContext(
-            random, History(progress=progress), config.n_threads(model.n_jobs),
-            storage=Storage(problem.cache), checkpoint=checkpoint, causes=[*causes],
-            rows_name=rows_name or problem.rows_name,
+            random, History(progress=progress), config.n_threads(model.n_jobs), k,
+            Storage(problem.cache), checkpoint, [*causes], rows_name or problem.rows_name,
+            sample.coverage(k) if getattr(model, "allow_missing_views", False) else None,
         )  # fmt: skip
-        sample, noise, context = open_rows(model, problem, X, sample_weight, context)
         found = prepare(model, problem, sample, noise, context)
         writer = nullcontext() if write_labels is None else write_labels(found.rows.n)
         with writer as write:
@@ -266,22 +269,19 @@ def maps_of(metric: Any, whitening: Any) -> Maps:
 
 
 def open_rows(
-    model: Any, problem: Problem, X: Any, sample_weight: Any, context: FitContext
-) -> tuple[RowSample, Noise | None, FitContext]:
-    """All rows, noise without weight; the rows that get the label -1; and the context with the
-    number of clusters and the shares of the rows that have the views."""
-    random, noise = context.random, None
-    how = sampling(model, random, problem.search.sample, problem.n_map_rows)
+    model: Any, problem: Problem, X: Any, sample_weight: Any, random: Any, progress: Progress | None
+) -> tuple[RowSample, Noise | None, int]:
+    """All rows, noise without weight; the rows that get the label -1; and the number of
+    clusters."""
+    noise, how = None, sampling(model, random, problem.search.sample, problem.n_map_rows)
     sample = row_sample(model, X, sample_weight, how)
     if getattr(model, "noise", None) is not None:
         from rffpk._anneal.noise import find_noise
 
         noise = find_noise(model, sample)
         sample = sample.without(noise.rows)
-    progress = context.history.progress
     k = find_number(model, sample.n, sample.counted, lambda: sample, random, progress)
-    coverage = sample.coverage(k) if getattr(model, "allow_missing_views", False) else None
-    return sample, noise, replace(context, k=k, coverage=coverage)
+    return sample, noise, k
 
 
 def prepare(
@@ -289,16 +289,20 @@ def prepare(
 ) -> Prepared:
     """The rows with their features, what is minimised, and the starts; sets the feature maps of the
     model."""
-    given, init, k, storage = problem.search, problem.search.init, context.k, context.storage
+    given, k, storage = problem.search, context.k, context.storage
     model._feature_maps = maps = problem.maps(sample, context)
+    known = problem.known()
+    if known is not None and given.differs and given.n_init is None:
+        given = replace(given, init=known, differs=False)
+    init = given.init
     mapping = Mapping(maps, storage, context.n_threads, context.coverage, problem.unit_centroids)
     some, rows = mapping.pair(sample)
     variance, mapped = passes.total_variance(some), any(maps)
     if mapped:
         storage.check(rows)
     if not (isinstance(init, str) or callable(init)):
-        known = problem.given(rows, k)
-        init = checked_centroids(init, (k, len(rows.shift))) if known is None else known
+        meant = problem.given(rows, k)
+        init = checked_centroids(init, (k, len(rows.shift))) if meant is None else meant
     objective = problem.objective(some, context)
     typical = partial(replace, eta=objective.eta, m=objective.m)
     some, rows = typical(some), typical(rows)

@@ -230,9 +230,9 @@ def check_plain(values: Any, name: str) -> None:
         raise TypeError(f"{name} has masked entries, which are not supported: fill or drop them.")
     if callable(values) and not hasattr(values, "__array__"):
         raise TypeError(
-            f"{name} is a source or another function, must be an array; PowerKMeans, "
+            f"{name} is a source or another function, must be an array; fit of PowerKMeans, "
             "RFFKernelPowerKMeans, DiffusionPowerKMeans, RFFMultiKernelPowerKMeans and FuzzyCMeans "
-            "take sources."
+            "takes sources, and partial_fit their blocks."
         )
     columns = _columns_of(values, name)
     for label, column in columns:
