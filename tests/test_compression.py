@@ -1,6 +1,7 @@
 """Principal components of wide features in the search for centroids."""
 
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
@@ -17,14 +18,18 @@ from internals import (
 )
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.linalg import eigh
+from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import adjusted_rand_score
 
 from rffpk import (
     Annealing,
+    FuzzyCMeans,
     KernelPowerKMeans,
     PowerKMeans,
     RFFKernelPowerKMeans,
+    RFFMultiKernelPowerKMeans,
     _reference,
 )
 from rffpk.maps.kernels import FittedKernel, specification
@@ -41,10 +46,10 @@ def wide_rows(dtype, weight=None, n=80, widths=(300, 500)):
 @pytest.mark.few(2)
 @pytest.mark.parametrize("weighted", [False, True])
 def test_distances_to_centroids_are_kept(limits, dtype, weighted):
-    limits(component_left_out=1e-9)
+    limits(component_left_out=1e-9, component_views_margin=0)
     weight = np.random.default_rng(1).uniform(0.5, 2, 80) if weighted else None
     rows = wide_rows(dtype, weight)
-    small = compressed(rows, 400, STORED)
+    small = compressed(rows, 40, STORED)
     assert all(x.shape[1] < 80 for x in small.rows.xs)
     theta = shifted_features(small.rows)[:5].astype(float)
     found = _reference.squared_distances(shifted_features(small.rows).astype(float), theta)
@@ -52,14 +57,34 @@ def test_distances_to_centroids_are_kept(limits, dtype, weighted):
     assert_allclose(found, full, rtol=1e-3, atol=1e-3 if dtype == np.float32 else 1e-6)
 
 
-def test_what_is_left_out_is_a_small_part_of_the_variance():
+def test_what_is_left_out_is_a_small_part_of_the_cost(limits):
+    limits(component_views_margin=0)
     wide = wide_rows(np.float64)
     scales = [1 / (1 + np.arange(x.shape[1])) for x in wide.xs]
     rows = make_rows([x * c for x, c in zip(wide.xs, scales)], wide.maps, None, 1)
-    small = compressed(rows, 400, STORED)
+    small = compressed(rows, 40, STORED)
     kept = sum(float((x**2).sum()) for x in small.rows.xs)
     whole = float((shifted_features(rows) ** 2).sum())
-    assert 1 - 1e-2 <= kept / whole < 1
+    cost = KMeans(40, n_init=1, random_state=0).fit(shifted_features(rows)).inertia_
+    assert 0 < whole - kept <= 0.04 * cost  # of k-means++ a cost is at most twice this
+
+
+@pytest.mark.parametrize(
+    "make",
+    [PowerKMeans, FuzzyCMeans, partial(RFFMultiKernelPowerKMeans, kernels="linear")],
+    ids=["PowerKMeans", "FuzzyCMeans", "RFFMultiKernelPowerKMeans"],
+)
+def test_clusters_that_have_little_of_the_variance(make):
+    """Two groups of five clusters are so far apart that one component has 99.9 % of it."""
+    random = np.random.default_rng(0)
+    y = random.integers(0, 10, 1000)
+    centers = 2 * random.standard_normal((10, 128))
+    centers[:, [0, 64]] += 1000 * (np.arange(10) % 2)[:, None]
+    X = centers[y] + random.standard_normal((1000, 128))
+    several = [X[:, :64], X[:, 64:]]
+    model = make(10, random_state=0)
+    model.fit(several if isinstance(model, RFFMultiKernelPowerKMeans) else X)
+    assert adjusted_rand_score(y, model.labels_) == 1
 
 
 def test_maps_are_applied_first_if_features_may_be_stored():

@@ -88,9 +88,9 @@ API_PAGE = ROOT / "docs" / "api.md"
 
 # The attributes that many classes have.
 ORDER = [
-    "labels_", "inertia_", "s_", "membership_exponent_", "n_iter_",
-    "sample_size_", "history_", "memberships_", "n_features_in_",
-    "feature_names_in_", "outlier_scores_", "probabilities_", "linkage_",
+    "linkage_", "labels_", "probabilities_", "inertia_", "s_", "membership_exponent_", "n_iter_",
+    "sample_size_", "history_", "memberships_", "n_features_in_", "feature_names_in_",
+    "outlier_scores_",
 ]  # fmt: skip
 # Names with one meaning in all classes of a group, whose descriptions are equal there.
 GROUPS_OF_CLASSES = {

@@ -216,7 +216,7 @@ def test_a_stream_goes_on_after_a_fit_of_a_source(model):
     assert_allclose(fitted.cluster_centers_, whole.cluster_centers_, rtol=1e-6, atol=1e-9)
     with pytest.raises(AttributeError, match="of the rows of a source are not kept"):
         clone(model).fit(source).labels_  # noqa: B018
-    with pytest.raises(TypeError, match="its blocks to partial_fit"):
+    with pytest.raises(TypeError, match="partial_fit their blocks"):
         fitted.partial_fit(source)
 
 

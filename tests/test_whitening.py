@@ -19,7 +19,7 @@ import rffpk
 from rffpk import DiffusionMap, DiffusionPowerKMeans, FuzzyCMeans, PowerKMeans, diffusion
 from rffpk import RFFMultiKernelPowerKMeans as MultiView
 from rffpk.maps.neighbours import settled_labels
-from rffpk.maps.whitening import fit_whitening
+from rffpk.maps.whitening import fit_components
 
 K = 3
 
@@ -42,7 +42,7 @@ def by_definition(X, p, exponent, m):
 
 
 def fitted(X, weight=None, exponent=0.5, k=K):
-    return fit_whitening(X, weight, exponent, k, np.random.RandomState(0), 1)
+    return fit_components(X, weight, k, np.random.RandomState(0)).whitening(exponent, 1)
 
 
 @pytest.mark.parametrize("exponent", [0.0, 0.5, 1.0])

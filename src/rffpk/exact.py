@@ -48,7 +48,6 @@ class KernelKMeans(Clusterer):
     Starts run on principal components of the kernel; the best ends with passes over the kernel, of
     O(n^2 k) time for n rows, and O(n^2) memory if it is stored, else O(n k). The kernel of a
     float32 X has errors of some 1e-7 of its spread. ``docs/exact.md`` has the starts and times.
-    `fit` raises a ValueError or TypeError for bad input.
 
     Parameters
     ----------
@@ -83,26 +82,20 @@ class KernelKMeans(Clusterer):
 
     Attributes
     ----------
-    n_clusters_, selection_ : int and NClustersSelection
-        Number of clusters; good numbers with scores and partitions, set if `n_clusters` is none.
-    labels_ : ndarray of int32, shape (n_samples,)
-        Cluster of each row: the index of its nearest centroid.
+    n_clusters_, selection_, linkage_ : int and NClustersSelection and ndarray
+        Number of clusters; good numbers with scores, if none is given; Ward's tree of clusters.
+    labels_, probabilities_ : ndarray of int32, shape (n_samples,) and ndarray of shape (n_samples,)
+        Cluster of each row, the index of its nearest centroid; its membership in it, if stored.
     dual_coef_ : ndarray of shape (n_clusters, n_samples)
         Centroids as weights of the fitted rows: theta_j = sum_i dual_coef_[j, i] phi(x_i).
-    inertia_, objective_ : float
-        Kernel k-means objective of `labels_`; the minimised sum at `s_`.
-    s_, membership_exponent_ : float
-        -inf, that of the minimum; default exponent of `predict_proba` (``docs/math.md``, eq. 8.6).
-    n_iter_, history_ : int and list of dict
-        Passes of the best start; records of passes and starts with the keys in ``docs/api.md``.
-    cache_ : bool
-        Whether the kernel matrices were stored.
+    inertia_, objective_, s_, membership_exponent_ : float
+        k-means objective of `labels_`; the minimised sum; its s, -inf; s of `predict_proba`.
+    n_iter_, history_, cache_ : int and list of dict and bool
+        Passes of the best start; records (keys: ``docs/api.md``); whether kernels were stored.
     memberships_ : ndarray of shape (n_samples, n_clusters)
         Memberships of the rows, as `predict_proba` gives them; set if `store_memberships`.
     n_features_in_, feature_names_in_ : int and ndarray of str, shape (n_features_in_,)
         Number of columns of X in `fit`; their names, set if all of them are strings.
-    probabilities_
-    linkage_
 
     Examples
     --------
@@ -142,20 +135,16 @@ class KernelPowerKMeans(KernelKMeans):
     d_ij = ||phi(x_i) - theta_j||^2 and M_s(y) = ((1/k) sum_j y_j^s)^(1/s), while s < 0 falls to
     minus infinity, where this is kernel k-means (Paul, Chakraborty, Das, Xu: Kernel k-means, by all
     means: algorithms and strong consistency; its protocol is ``annealing="paper", n_init=20``).
-    `RFFKernelPowerKMeans` does it in time linear in n_samples.
-
     Starts run on principal components of the kernel; the best ends with passes over the kernel, of
-    O(n^2 k) time for n rows, and O(n^2) memory if it is stored, else O(n k). The kernel of a
-    float32 X has errors of some 1e-7 of its spread. ``docs/exact.md`` has the starts and times.
-    `fit` raises a ValueError or TypeError for bad input.
+    O(n^2 k) time for n rows, and O(n^2) memory if it is stored, else O(n k); `RFFKernelPowerKMeans`
+    takes time linear in n. Kernels of a float32 X have errors of some 1e-7 (``docs/exact.md``).
 
     Parameters
     ----------
     n_clusters : {"coarse", "auto", "fine"} or int, default=8
         Number k of clusters, 1 to n_samples, or how to find it (``docs/clusters_number.md``).
     n_init : "auto" or int, default="auto"
-        Number of starts, at least 1; the best is kept. "auto": 8, or 5 and swaps; 1 with another
-        `init` or schedule.
+        Starts, >= 1; the best is kept. "auto": 8, or 5 and swaps; 1 for another `init` or schedule.
     store_memberships : bool, default=False
         Whether `memberships_` is set, which takes O(n_samples n_clusters) memory.
     random_state : int, RandomState instance or None, default=None
@@ -185,25 +174,20 @@ class KernelPowerKMeans(KernelKMeans):
 
     Attributes
     ----------
-    n_clusters_, selection_ : int and NClustersSelection
-        Number of clusters; good numbers with scores and partitions, set if `n_clusters` is none.
-    labels_ : ndarray of int32, shape (n_samples,)
-        Cluster of each row: the index of its nearest centroid.
+    n_clusters_, selection_, linkage_ : int and NClustersSelection and ndarray
+        Number of clusters; good numbers with scores, if none is given; Ward's tree of clusters.
+    labels_, probabilities_ : ndarray of int32, shape (n_samples,) and ndarray of shape (n_samples,)
+        Cluster of each row, the index of its nearest centroid; its membership in it, if stored.
     dual_coef_ : ndarray of shape (n_clusters, n_samples)
         Centroids as weights of the fitted rows: theta_j = sum_i dual_coef_[j, i] phi(x_i).
     inertia_, objective_, s_, membership_exponent_ : float
-        Kernel k-means objective of `labels_`; the minimised sum at `s_`, the last finite exponent;
-        exponent of `predict_proba` (``docs/math.md``, eq. (8.6)).
-    n_iter_, history_ : int and list of dict
-        Passes of the best start; records of passes and starts with the keys in ``docs/api.md``.
-    cache_ : bool
-        Whether the kernel matrices were stored.
+        k-means objective of `labels_`; the minimised sum; its last finite s; s of `predict_proba`.
+    n_iter_, history_, cache_ : int and list of dict and bool
+        Passes of the best start; records (keys: ``docs/api.md``); whether kernels were stored.
     memberships_ : ndarray of shape (n_samples, n_clusters)
         Memberships of the rows, as `predict_proba` gives them; set if `store_memberships`.
     n_features_in_, feature_names_in_ : int and ndarray of str, shape (n_features_in_,)
         Number of columns of X in `fit`; their names, set if all of them are strings.
-    probabilities_
-    linkage_
 
     Examples
     --------
@@ -231,16 +215,14 @@ class MultiKernelPowerKMeans(Clusterer):
     over centroids theta_jl and weights alpha >= 0, of sum one, of L kernels, while the exponent s
     of M_s(y) = ((1/k) sum_j y_j^s)^(1/s) falls to minus infinity. Starts run on principal
     components of the weighted sum of the kernels; the best ends with passes over the kernels, of
-    O(L n^2 k) time for n rows, and O(L n^2) memory if they are stored. ``docs/exact.md`` has the
-    starts and times. `fit` raises a ValueError or TypeError for bad input.
+    O(L n^2 k) time for n rows, and O(L n^2) memory if they are stored (``docs/exact.md``).
 
     Parameters
     ----------
     n_clusters : {"coarse", "auto", "fine"} or int, default=8
         Number k of clusters, 1 to n_samples, or how to find it (``docs/clusters_number.md``).
     n_init : "auto" or int, default="auto"
-        Number of starts, at least 1; the best is kept. "auto": 8, or 5 and swaps; 1 with another
-        `init` or schedule.
+        Starts, >= 1; the best is kept. "auto": 8, or 5 and swaps; 1 for another `init` or schedule.
     store_memberships : bool, default=False
         Whether `memberships_` is set, which takes O(n_samples n_clusters) memory.
     random_state : int, RandomState instance or None, default=None
@@ -270,29 +252,24 @@ class MultiKernelPowerKMeans(Clusterer):
 
     Attributes
     ----------
-    n_clusters_, selection_ : int and NClustersSelection
-        Number of clusters; good numbers with scores and partitions, set if `n_clusters` is none.
-    labels_ : ndarray of int32, shape (n_samples,)
-        Cluster of each row: the index of its nearest centroid.
+    n_clusters_, selection_, linkage_ : int and NClustersSelection and ndarray
+        Number of clusters; good numbers with scores, if none is given; Ward's tree of clusters.
+    labels_, probabilities_ : ndarray of int32, shape (n_samples,) and ndarray of shape (n_samples,)
+        Cluster of each row, the index of its nearest centroid; its membership in it, if stored.
     dual_coef_ : ndarray of shape (n_clusters, n_samples)
         Centroids as weights of the fitted rows: theta_j = sum_i dual_coef_[j, i] phi(x_i).
     kernel_weights_ : ndarray of shape (n_views,)
-        Weights alpha >= 0 of the views, of sum one.
+        Weights alpha >= 0 of the views, of sum one; `inertia_` is of the kernel sum_l alpha_l k_l.
     inertia_, objective_, s_, membership_exponent_ : float
-        Objective of `labels_` with the kernel sum_l alpha_l k_l; the minimised sum at `s_`, the
-        last finite exponent; exponent of `predict_proba` (``docs/math.md``, eq. (8.6)).
+        k-means objective of `labels_`; the minimised sum; its last finite s; s of `predict_proba`.
     lambda_ : float
         Entropy weight: `weight_entropy` times the sum of the sample weights.
-    n_iter_, history_ : int and list of dict
-        Passes of the best start; records of passes and starts with the keys in ``docs/api.md``.
-    cache_ : bool
-        Whether the kernel matrices were stored.
+    n_iter_, history_, cache_ : int and list of dict and bool
+        Passes of the best start; records (keys: ``docs/api.md``); whether kernels were stored.
     memberships_ : ndarray of shape (n_samples, n_clusters)
         Memberships of the rows, as `predict_proba` gives them; set if `store_memberships`.
     n_features_in_, feature_names_in_ : int and ndarray of str, shape (n_features_in_,)
         Number of columns of X in `fit`, of all views together; their names, if X was one frame.
-    probabilities_
-    linkage_
 
     Examples
     --------

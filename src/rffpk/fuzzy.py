@@ -47,8 +47,7 @@ class FuzzyCMeans(Clusterer):
     Minimises J_m = sum_ij u_ij^m ||x_i - theta_j||^2 over memberships u with rows that sum to one
     and centroids theta (Bezdek, Ehrlich, Full: FCM: the fuzzy c-means clustering algorithm.
     Computers & Geosciences 1984), which is k^(-(m-1)) times a sum of power means (``docs/math.md``,
-    section 5). A pass over n rows of d columns costs O(n k d) time; memory beyond X is O(n). `fit`
-    raises a ValueError or TypeError for bad input. A ConvergenceWarning says if centroids coincide.
+    section 5). A pass over n rows of d columns costs O(n k d) time; memory beyond X is O(n).
 
     Parameters
     ----------
@@ -86,14 +85,12 @@ class FuzzyCMeans(Clusterer):
     ----------
     cluster_centers_ : ndarray of shape (n_clusters, n_features_in_)
         Centroids, in the dtype of X; with `whitening` of shape (n_clusters, n_components).
-    n_clusters_, selection_ : int and NClustersSelection
-        Number of clusters; good numbers with scores and partitions, set if `n_clusters` is none.
-    labels_ : ndarray of int32, shape (n_samples,)
-        Cluster of each row: the index of its nearest centroid.
-    inertia_, objective_, s_, membership_exponent_ : float
-        k-means objective of `labels_`; J_m, as in `history_`; both exponents are -1/(m-1).
-    m_ : float
-        The fuzzifier.
+    n_clusters_, selection_, linkage_ : int and NClustersSelection and ndarray
+        Number of clusters; good numbers with scores, if none is given; Ward's tree of clusters.
+    labels_, probabilities_ : ndarray of int32, shape (n_samples,) and ndarray of shape (n_samples,)
+        Cluster of each row, the index of its nearest centroid; its membership in it, if stored.
+    inertia_, objective_, s_, membership_exponent_, m_ : float
+        k-means objective of `labels_`; J_m, as in `history_`; both -1/(m-1); the fuzzifier m.
     n_iter_, sample_size_ : int
         Number of passes of the best start and of all that followed it; rows that starts ran on.
     n_buffered_ : int
@@ -104,8 +101,6 @@ class FuzzyCMeans(Clusterer):
         Memberships of the rows, as `predict_proba` gives them; set if `store_memberships`.
     n_features_in_, feature_names_in_ : int and ndarray of str, shape (n_features_in_,)
         Number of columns of X in `fit`; their names, set if all of them are strings.
-    probabilities_
-    linkage_
 
     Examples
     --------
@@ -151,12 +146,8 @@ class FuzzyCMeans(Clusterer):
             return None
         u = checked_memberships(init, "init") ** (2.0 if isinstance(self.m, str) else float(self.m))
         weight = 1.0 if rows.weight is None else rows.weight[:, None]
-        x = (
-            unit_rows(rows.xs[0].astype("float64"))
-            if rows.unit_centroids
-            else rows.xs[0].astype(np.float64)
-        )
-        return _centroids(x, weight * u)
+        x = rows.xs[0].astype(np.float64)
+        return _centroids(unit_rows(x) if rows.unit_centroids else x, weight * u)
 
     def _plan(
         self, given: SearchParameters, context: FitContext, critical: float, objective: PowerMean

@@ -112,16 +112,14 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
     algorithm is ``annealing="paper", kernels=None, n_frequencies="paper"``.
 
     With n rows, d_l columns of view l and D frequencies a view a pass costs O(n sum_l (d_l + k) D)
-    time; memory beyond X is O(n), with stored features O(n L D). ``docs/views.md`` has the rules.
-    `fit` raises a ValueError or TypeError for bad input.
+    time; memory beyond X is O(n), with stored features O(n L D). Rules: ``docs/views.md``.
 
     Parameters
     ----------
     n_clusters : {"coarse", "auto", "fine"} or int, default=8
         Number k of clusters, 1 to n_samples, or how to find it (``docs/clusters_number.md``).
     n_init : "auto" or int, default="auto"
-        Number of starts, at least 1; the best is kept. "auto": 3, or 1 with another `init` or
-        schedule.
+        Starts, >= 1; the best is kept. "auto": 3; 1 for another `init` or schedule.
     store_memberships : bool, default=False
         Whether `memberships_` is set, which takes O(n_samples n_clusters) memory.
     random_state : int, RandomState instance or None, default=None
@@ -168,17 +166,16 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
         Fitted maps of the views; None: columns. Diffusion features get a total variance of one.
     cluster_centers_ : ndarray of shape (n_clusters, total number of features)
         Centroids in feature space, in the dtype of X, those of the views side by side.
-    n_clusters_, selection_ : int and NClustersSelection
-        Number of clusters; good numbers with scores and partitions, set if `n_clusters` is none.
-    labels_ : ndarray of int32, shape (n_samples,)
-        Cluster of each row: the index of its nearest centroid; -1 for noise.
+    n_clusters_, selection_, linkage_ : int and NClustersSelection and ndarray
+        Number of clusters; good numbers with scores, if none is given; Ward's tree of clusters.
+    labels_, probabilities_ : ndarray of int32, shape (n_samples,) and ndarray of shape (n_samples,)
+        Cluster of each row, the index of its nearest centroid; its membership in it, if stored.
     kernel_weights_ : ndarray of shape (n_views,)
-        Weights alpha >= 0 of the views, of sum one.
+        Weights alpha >= 0 of the views, of sum one; `inertia_` is of the kernel sum_l alpha_l k_l.
     eta_ : ndarray of shape (n_views,), or None
         Reference distances; None if `typicality` is None.
     inertia_, objective_, s_, membership_exponent_ : float
-        Objective of `labels_` with the kernel sum_l alpha_l k_l; the minimised sum at `s_`, the
-        last finite exponent; exponent of `predict_proba` (``docs/math.md``, eq. (8.6)).
+        k-means objective of `labels_`; the minimised sum; its last finite s; s of `predict_proba`.
     lambda_ : float
         Entropy weight: `weight_entropy` times the sum of the sample weights.
     n_iter_, sample_size_ : int
@@ -193,8 +190,6 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
         Number of columns of X in `fit`, of all views together; their names, if X was one frame.
     outlier_scores_ : ndarray of shape (n_samples,)
         From 0 to 1, rising with the distance from others, above 1/2 for noise; set with `noise`.
-    probabilities_
-    linkage_
 
     Examples
     --------

@@ -39,16 +39,14 @@ class PowerKMeans(AnnealedClusterer):
     Minimises sum_i M_s(||x_i - theta_1||^2, ..., ||x_i - theta_k||^2) over k centroids theta_j,
     with the power mean M_s(y) = ((1/k) sum_j y_j^s)^(1/s), while s < 0 falls to minus infinity,
     where this is k-means (Xu, Lange: Power k-means clustering. ICML 2019). A pass over n rows of d
-    columns costs O(n k d) time; memory beyond X is O(n). ``docs/annealing.md`` has the rules and
-    what "paper" stands for. `fit` raises a ValueError or TypeError for bad input.
+    columns costs O(n k d) time; memory beyond X is O(n). Rules: ``docs/annealing.md``.
 
     Parameters
     ----------
     n_clusters : {"coarse", "auto", "fine"} or int, default=8
         Number k of clusters, 1 to n_samples, or how to find it (``docs/clusters_number.md``).
     n_init : "auto" or int, default="auto"
-        Number of starts, at least 1; the best is kept. "auto": 3; 1 from 100 clusters on, or with
-        another `init` or schedule.
+        Starts, >= 1; the best is kept. "auto": 3; 1 for k >= 100, another `init` or schedule.
     store_memberships : bool, default=False
         Whether `memberships_` is set, which takes O(n_samples n_clusters) memory.
     random_state : int, RandomState instance or None, default=None
@@ -80,13 +78,12 @@ class PowerKMeans(AnnealedClusterer):
     ----------
     cluster_centers_ : ndarray of shape (n_clusters, n_features_in_)
         Centroids, in the dtype of X; with `whitening` of shape (n_clusters, n_components).
-    n_clusters_, selection_ : int and NClustersSelection
-        Number of clusters; good numbers with scores and partitions, set if `n_clusters` is none.
-    labels_ : ndarray of int32, shape (n_samples,)
-        Cluster of each row: the index of its nearest centroid; -1 for noise.
+    n_clusters_, selection_, linkage_ : int and NClustersSelection and ndarray
+        Number of clusters; good numbers with scores, if none is given; Ward's tree of clusters.
+    labels_, probabilities_ : ndarray of int32, shape (n_samples,) and ndarray of shape (n_samples,)
+        Cluster of each row, the index of its nearest centroid; its membership in it, if stored.
     inertia_, objective_, s_, membership_exponent_ : float
-        k-means objective of `labels_`; the minimised sum at `s_`, the last finite exponent;
-        exponent of `predict_proba` (``docs/math.md``, eq. (8.6)).
+        k-means objective of `labels_`; the minimised sum; its last finite s; s of `predict_proba`.
     n_iter_, sample_size_ : int
         Number of passes of the best start and of all that followed it; rows that starts ran on.
     n_buffered_ : int
@@ -99,8 +96,6 @@ class PowerKMeans(AnnealedClusterer):
         Number of columns of X in `fit`; their names, set if all of them are strings.
     outlier_scores_ : ndarray of shape (n_samples,)
         From 0 to 1, rising with the distance from others, above 1/2 for noise; set with `noise`.
-    probabilities_
-    linkage_
 
     Examples
     --------

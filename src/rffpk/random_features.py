@@ -27,16 +27,14 @@ class RFFKernelPowerKMeans(AnnealedClusterer):
     1, eqs. (2) to (5); that algorithm is ``annealing="paper", n_frequencies="paper"``).
 
     A pass over n rows of d columns costs O(n (d + k) D) time; memory beyond X is O(n), with stored
-    features O(n D). ``docs/kernels.md`` says when to take this class, ``docs/annealing.md`` how it
-    anneals. `fit` raises a ValueError or TypeError for bad input.
+    features O(n D). Rules: ``docs/kernels.md`` and ``docs/annealing.md``.
 
     Parameters
     ----------
     n_clusters : {"coarse", "auto", "fine"} or int, default=8
         Number k of clusters, 1 to n_samples, or how to find it (``docs/clusters_number.md``).
     n_init : "auto" or int, default="auto"
-        Number of starts, at least 1; the best is kept. "auto": 3; 1 from 100 clusters on, or with
-        another `init` or schedule.
+        Starts, >= 1; the best is kept. "auto": 3; 1 for k >= 100, another `init` or schedule.
     store_memberships : bool, default=False
         Whether `memberships_` is set, which takes O(n_samples n_clusters) memory.
     random_state : int, RandomState instance or None, default=None
@@ -78,13 +76,12 @@ class RFFKernelPowerKMeans(AnnealedClusterer):
         Fitted feature map; `feature_map_.frequencies_` is Omega, of shape (n_features_in_, D).
     cluster_centers_ : ndarray of shape (n_clusters, 2 D)
         Centroids in feature space, in the dtype of X.
-    n_clusters_, selection_ : int and NClustersSelection
-        Number of clusters; good numbers with scores and partitions, set if `n_clusters` is none.
-    labels_ : ndarray of int32, shape (n_samples,)
-        Cluster of each row: the index of its nearest centroid; -1 for noise.
+    n_clusters_, selection_, linkage_ : int and NClustersSelection and ndarray
+        Number of clusters; good numbers with scores, if none is given; Ward's tree of clusters.
+    labels_, probabilities_ : ndarray of int32, shape (n_samples,) and ndarray of shape (n_samples,)
+        Cluster of each row, the index of its nearest centroid; its membership in it, if stored.
     inertia_, objective_, s_, membership_exponent_ : float
-        k-means objective of `labels_` on the features; the minimised sum at `s_`, the last finite
-        exponent; exponent of `predict_proba` (``docs/math.md``, eq. (8.6)).
+        k-means objective of `labels_`; the minimised sum; its last finite s; s of `predict_proba`.
     n_iter_, sample_size_ : int
         Number of passes of the best start and of all that followed it; rows that starts ran on.
     n_buffered_ : int
@@ -99,8 +96,6 @@ class RFFKernelPowerKMeans(AnnealedClusterer):
         Number of columns of X in `fit`; their names, set if all of them are strings.
     outlier_scores_ : ndarray of shape (n_samples,)
         From 0 to 1, rising with the distance from others, above 1/2 for noise; set with `noise`.
-    probabilities_
-    linkage_
 
     Examples
     --------

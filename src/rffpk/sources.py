@@ -19,7 +19,7 @@ from rffpk._utils import validation
 from rffpk._utils.arrays import Array
 from rffpk._utils.containers import are_numbers
 from rffpk._utils.dask_collections import source_of
-from rffpk._utils.files import whole_file
+from rffpk._utils.files import whole_file, write_header
 from rffpk._utils.messages import optional_module
 
 __all__ = ["from_array", "from_arrow", "from_dask", "from_npy", "from_parquet", "spill"]
@@ -323,16 +323,10 @@ def _write_rows(source: Source, file: BinaryIO) -> None:
         if not n:
             d = rows.shape[1]
             dtype = np.dtype(np.float32 if rows.dtype == np.float32 else np.float64)
-            _write_header(file, (0, d), dtype)
+            write_header(file, (0, d), dtype.str)
         file.write(np.ascontiguousarray(rows, dtype=dtype).tobytes())
         n += len(rows)
     if not n:
         raise ValueError("source gave no rows.")
     file.seek(0)
-    _write_header(file, (n, d), dtype)
-
-
-def _write_header(file: BinaryIO, shape: tuple[int, int], dtype: np.dtype[Any]) -> None:
-    """The header of a .npy file; NumPy leaves room for any number of rows."""
-    description = {"descr": dtype.str, "fortran_order": False, "shape": shape}
-    np.lib.format.write_array_header_1_0(file, description)
+    write_header(file, (n, d), dtype.str)

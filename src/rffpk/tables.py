@@ -13,7 +13,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from rffpk._utils import validation
 from rffpk._utils.arrays import Array
-from rffpk._utils.bases import TransformerMixin
 from rffpk._utils.containers import are_times, gaps_in, kinds_of, refuse_times
 from rffpk._utils.estimator import Estimator
 from rffpk._utils.messages import warn
@@ -27,7 +26,7 @@ _NEIGHBOURS = 10  # of a row with gaps, whose mean fills them
 
 
 @dataclass(eq=False, repr=False)
-class TablePreprocessor(TransformerMixin, Estimator):
+class TablePreprocessor(Estimator):
     """Columns of numbers for clustering, from a table of numbers, booleans, words and gaps.
 
     A column of numbers is centered and divided by its standard deviation. One with a word, of
@@ -38,10 +37,8 @@ class TablePreprocessor(TransformerMixin, Estimator):
 
     Attributes
     ----------
-    feature_names_in_ : ndarray of str, shape (n_features_in_,)
-        Names of the columns.
-    n_features_in_ : int
-        Number of columns.
+    n_features_in_, feature_names_in_ : int and ndarray of str, shape (n_features_in_,)
+        Number of the columns, and their names.
     categories_ : list
         Of each column the categories with indicators, at most 50 and "(others)", to which those
         that `fit` did not see belong then; None: numbers.
@@ -66,6 +63,8 @@ class TablePreprocessor(TransformerMixin, Estimator):
     >>> TablePreprocessor().fit_transform(table).shape
     (3, 3)
     """
+
+    _keeps_float32 = False
 
     feature_names_in_: NDArray[np.object_] = field(init=False)
     n_features_in_: int = field(init=False)

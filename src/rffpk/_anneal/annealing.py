@@ -46,14 +46,12 @@ class Annealing(BaseEstimator):
 
     The exponent s of the power mean begins at `start`, is multiplied by `factor` after each stage
     of `passes` passes, and ends at `end`. The defaults are what the word "auto" stands for
-    (``docs/annealing.md``). ``set_params(annealing__start=-2.0)`` of a model, and a grid, reach the
-    parameters of an `Annealing` that it has.
+    (``docs/annealing.md``); ``annealing__start`` reaches that of an `Annealing` that a model has.
 
     Parameters
     ----------
     start : "critical" or float, default="critical"
-        Exponent at which annealing begins, at most -0.2. "critical": that above which centroids
-        coincide, on a sample, or -0.5 if that is less.
+        First exponent, at most -0.2. "critical": -0.5, or if less that above which centroids merge.
     factor : "adaptive" or float, default="adaptive"
         Number > 1 that multiplies s after a stage. "adaptive": 1.05 after stages of many passes to
         1.5 after those that converge at once; 1.1 if `passes` is a number.

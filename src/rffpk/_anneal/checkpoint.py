@@ -35,10 +35,8 @@ _FREE = {"n_jobs", "verbose"}
 
 
 class Checkpoint:
-    """The steps of a fit, kept in a file that a step replaces after `seconds` or more.
-
-    Runs over features make the steps: their `state` is what these change, and `restore` sets it.
-    """
+    """The steps of a fit, kept in a file that a step replaces after `seconds` or more. The `state`
+    of a run over features is what steps change, and `restore` sets it."""
 
     def __init__(self, path: Any, seconds: float, resume: bool) -> None:
         check_path(path, "checkpoint", "a path")

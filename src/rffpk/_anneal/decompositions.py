@@ -16,6 +16,7 @@ import numpy as np
 from scipy.linalg import solve_triangular
 from scipy.sparse.linalg import aslinearoperator
 
+from rffpk._rows.draws import Draws, as_rows
 from rffpk._rows.passes import one_pass, some_features
 from rffpk._rows.rows import Rows
 from rffpk._rows.store import Storage, has_maps, stored
@@ -29,9 +30,11 @@ _FEATURE_ROWS = 1000  # Numbers of rows that the critical exponent is computed f
 # ... With typicality decompositions for m rows cost O(m^3): fewer are taken.
 _TYPICAL_ROWS = 500
 
-# Components are left out that have this part of the variance together: less than the error of the
-# random features themselves. All features follow in the last passes.
-_LEFT_OUT = 1e-2
+# Components are left out that have together this part of the cost of as many rows as clusters,
+# drawn as by k-means++, as centroids. A part of the variance could be all that is within clusters.
+# All features follow in the last passes. ...
+_LEFT_OUT = 2e-2
+_DRAWN_FROM = 4  # ... They are drawn from so many rows for each cluster, at most.
 
 # For the hard objective of one view more may be left out. Of k clusters only k - 1 directions
 # matter: without the components after the r-th the cost of a partition changes by a constant and by
@@ -326,7 +329,7 @@ def compressed(
     rows = stored(rows) if rows.unit_centroids else storage.sample(rows)
     if has_maps(rows):  # features may not be stored
         return None
-    pairs = [_components(rows, i, k if hard else None) for i in range(len(widths))] if pays else []
+    pairs = [_components(rows, i, k, hard) for i in range(len(widths))] if pays else []
     xs, bases = [x for x, _ in pairs], [basis for _, basis in pairs]
     if xs and 2 * dtype.itemsize * sum(x.shape[1] for x in xs) <= rows.dtype.itemsize * sum(widths):
         shifts = [np.zeros(x.shape[1]) for x in xs]
@@ -383,9 +386,9 @@ def total_squares(rows: Rows) -> float:
     return float(rows.weight_unit * total)
 
 
-def _components(rows: Rows, view: int, k: int | None) -> tuple[Array, Array]:
-    """The principal components of a view, (n, r), and their basis (F, r): those that the variance
-    needs, or, for a number of clusters, those that their hard objective needs."""
+def _components(rows: Rows, view: int, k: int, hard: bool) -> tuple[Array, Array]:
+    """The principal components of a view, (n, r), and their basis (F, r): those that k clusters
+    need, or, if this is less, their hard objective."""
     x, shift, weight, n_threads = rows.xs[view], rows.shifts[view], rows.weight, rows.n_threads
 
     def centered(tile: slice) -> Array:
@@ -405,15 +408,32 @@ def _components(rows: Rows, view: int, k: int | None) -> tuple[Array, Array]:
     taller = row_tiles(len(x), x.shape[1], max(ROW_NUMBERS, x.shape[1] ** 2))
     gram = sum(run_all(products, taller, n_threads)) if z is None else z @ z.T
     total = float(np.trace(gram))
-    leading = k and components_for_clusters(gram.__matmul__, lambda: gram, total, len(gram), k)
+    leading = hard and components_for_clusters(gram.__matmul__, lambda: gram, total, len(gram), k)
     squares, vectors = leading[:2] if leading else _all_components(gram)
-    r = 1 + int((total - np.cumsum(squares) > _LEFT_OUT * total).sum())
+    rounding = len(gram) * np.finfo(float).eps * total
+    left_out = max(_LEFT_OUT * _cost_of_draws(rows, view, k), rounding)
+    r = 1 + int((total - np.cumsum(squares) > left_out).sum())
     squares, basis = squares[:r], vectors[:, :r]
     if z is not None:
         lengths = np.sqrt(squares)  # zero if all rows are equal
         basis = z.T @ (basis / np.where(lengths > 0, lengths, 1))
     found = run_all(lambda t: (centered(t) @ basis).astype(rows.dtype), tiles, n_threads)
     return np.concatenate(found), basis
+
+
+def _cost_of_draws(rows: Rows, view: int, k: int) -> float:
+    """The cost of k rows, drawn as by k-means++, as centroids of a view."""
+    random, index = np.random.RandomState(0), rows.counted_indices()
+    if len(index) > _DRAWN_FROM * k:
+        index = np.sort(random.choice(index, _DRAWN_FROM * k, replace=False))
+    if len(index) <= k:
+        return 0.0
+    some = rows.view(view).take(index)
+    seeds = dense(some_features(some))
+    drawn = Draws(as_rows(seeds, rows.n_threads), seeds, some.weight, k, random)
+    drawn.see_added()
+    costs = drawn.nearest if some.weight is None else some.weight * drawn.nearest
+    return float(costs.sum()) * rows.total_weight / some.total_weight
 
 
 def components_for_clusters(

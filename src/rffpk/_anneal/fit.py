@@ -56,9 +56,10 @@ from rffpk._rows.store import (
 from rffpk._rows.sums import Sums, empty_clusters, rounding_error
 from rffpk._utils import config, validation
 from rffpk._utils.arrays import Array, Fourier, Numbers
+from rffpk._utils.bases import with_callbacks
 from rffpk._utils.columns import SparseRows, unit_rows
 from rffpk._utils.estimator import reporting
-from rffpk._utils.messages import Progress, observed, warn
+from rffpk._utils.messages import Progress, warn
 
 if TYPE_CHECKING:
     from rffpk._anneal.checkpoint import Checkpoint
@@ -124,7 +125,7 @@ class FitResult:
     attributes: dict[str, Any]  # of the fitted model
 
 
-@observed
+@with_callbacks
 def fit(
     self: M, X: Any, y: Any = None, sample_weight: Any = None, *, labels_to: Any = None,
     checkpoint: Any = None, checkpoint_seconds: float = 60.0, resume: bool = True,
@@ -218,12 +219,12 @@ def fit_model(
         if checkpoint is not None:
             checkpoint.open(model, random)
             problem = replace(problem, cache=checkpoint.cache(problem.cache))
+        sample, noise, k = open_rows(model, problem, X, sample_weight, random, progress)
         context = FitContext(
-            random, History(progress=progress), config.n_threads(model.n_jobs),
-            storage=Storage(problem.cache), checkpoint=checkpoint, causes=[*causes],
-            rows_name=rows_name or problem.rows_name,
+            random, History(progress=progress), config.n_threads(model.n_jobs), k,
+            Storage(problem.cache), checkpoint, [*causes], rows_name or problem.rows_name,
+            sample.coverage(k) if getattr(model, "allow_missing_views", False) else None,
         )  # fmt: skip
-        sample, noise, context = open_rows(model, problem, X, sample_weight, context)
         found = prepare(model, problem, sample, noise, context)
         writer = nullcontext() if write_labels is None else write_labels(found.rows.n)
         with writer as write:
@@ -239,9 +240,6 @@ def fit_model(
             checkpoint.remove()
     return model
 
-
-# Where rows cost more than those of the sample did, by this factor, the sample lacked far rows.
-_LACKED = 1.1
 
 Metric = Literal["euclidean", "cosine"]
 
@@ -268,22 +266,19 @@ def maps_of(metric: Any, whitening: Any) -> Maps:
 
 
 def open_rows(
-    model: Any, problem: Problem, X: Any, sample_weight: Any, context: FitContext
-) -> tuple[RowSample, Noise | None, FitContext]:
-    """All rows, noise without weight; the rows that get the label -1; and the context with the
-    number of clusters and the shares of the rows that have the views."""
-    random, noise = context.random, None
-    how = sampling(model, random, problem.search.sample, problem.n_map_rows)
+    model: Any, problem: Problem, X: Any, sample_weight: Any, random: Any, progress: Progress | None
+) -> tuple[RowSample, Noise | None, int]:
+    """All rows, noise without weight; the rows that get the label -1; and the number of
+    clusters."""
+    noise, how = None, sampling(model, random, problem.search.sample, problem.n_map_rows)
     sample = row_sample(model, X, sample_weight, how)
     if getattr(model, "noise", None) is not None:
         from rffpk._anneal.noise import find_noise
 
         noise = find_noise(model, sample)
         sample = sample.without(noise.rows)
-    progress = context.history.progress
     k = find_number(model, sample.n, sample.counted, lambda: sample, random, progress)
-    coverage = sample.coverage(k) if getattr(model, "allow_missing_views", False) else None
-    return sample, noise, replace(context, k=k, coverage=coverage)
+    return sample, noise, k
 
 
 def prepare(
@@ -516,25 +511,21 @@ def _ending(found: Prepared, rows: Rows, theta: Array, hard: Sums, s: float) -> 
 def _settle(run: FeatureRun, end: StartEnd, found: Prepared) -> Rows:
     """Passes over growing samples and then over all rows, at the exponent of the end; many clusters
     are improved on each of them, as a sample has few rows of each, except on rows that are read.
-    Where all rows cost more than those of the sample, rows far from all centroids get some. Returns
-    all rows, with stored features where that pays."""
+    Rows far from all centroids that no start has seen get some. Returns all rows, with stored
+    features where that pays."""
     schedule, whole, levels = found.plan.schedule, found.base, list[Rows]()
-    context = found.context
+    context, seen = found.context, found.some
     if found.components is not None:
         run.theta, context.history.left_out = found.components.expand(run.theta), 0.0
         levels = [whole]
     if found.samples:
-        whole = found.rows
+        whole, seen = found.rows, found.base
         if found.mapped:
             whole = context.storage.all_rows(whole, context.k, LAST_PASSES)
         levels = [*found.samples[1:], whole]
     s, name = (-math.inf, "hard") if schedule.ends_hard else (end.s, "settle")
-    usual = math.inf  # the mean cost of a row of the sample, where it may lack those that cost most
-    bounded = run.rows.eta is not None or found.rows.unit_centroids  # no row is so far
-    if found.samples and schedule.ends_hard and not (bounded or run.objective.learns_weights):
-        run.go_on(found.base)
-        learned = min(context.k / found.base.n, 0.5)  # of the sample itself, by its centroids
-        usual = run.cost(-math.inf) / found.base.total_weight * (1 + learned) / (1 - learned)
+    stage = Stage(name, s, tol=schedule.tol, most=schedule.max_iter, bounded=True)
+    converged = end.converged
     for rows in levels:
         run.go_on(rows)
         if found.samples and found.plan.swaps and context.many:
@@ -542,14 +533,12 @@ def _settle(run: FeatureRun, end: StartEnd, found: Prepared) -> Rows:
         # the sampling error of the centroids is larger than this
         coarse = 0.1 * math.sqrt(context.k / rows.n) if rows is not whole else 0.0
         tol = max(schedule.tol, coarse)
-        stage = Stage(name, s, tol=tol, most=schedule.max_iter, bounded=True)
-        last = run.follow(stage).last
-        if rows is whole and last.hard > _LACKED * usual * rows.total_weight:
-            converged = reach_far_rows(run, stage, last.shift) <= tol
-        else:
-            converged = last.shift <= tol
-    if levels:  # these passes do not lower s, so a final exponent that was not reached stays so
-        end.converged = converged and (schedule.ends_hard or end.converged)
+        converged = run.follow(stage._replace(tol=tol)).last.shift <= tol
+    bounded = run.rows.eta is not None or found.rows.unit_centroids  # no row is so far
+    if seen.n < whole.n and not bounded:
+        converged = reach_far_rows(run, stage, seen, converged)
+    # these passes do not lower s, so a final exponent that was not reached stays so
+    end.converged = converged and (schedule.ends_hard or end.converged)
     return whole
 
 

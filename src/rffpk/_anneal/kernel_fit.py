@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal, TypeVar
 
@@ -38,9 +38,9 @@ from rffpk._rows.sums import hard_weights, power_weights
 from rffpk._rows.views import check_views
 from rffpk._utils import config, validation
 from rffpk._utils.arrays import Array
+from rffpk._utils.bases import with_callbacks
 from rffpk._utils.estimator import reporting
 from rffpk._utils.linalg import gaps_of, ritz_values
-from rffpk._utils.messages import observed
 from rffpk._utils.tiles import by_blocks
 from rffpk.maps.kernels import FittedKernel, matched
 
@@ -69,7 +69,7 @@ class KernelProblem:
     smoothing: float = 0.0  # part of the mean squared norm that is added to squared distances
 
 
-@observed
+@with_callbacks
 def fit(self: M, X: Any, y: Any = None, sample_weight: Any = None) -> M:
     """Cluster the rows of X.
 
@@ -116,12 +116,19 @@ def fit(self: M, X: Any, y: Any = None, sample_weight: Any = None) -> M:
     ):
         problem: KernelProblem = self._problem()
         random = validation.check_random_state(self.random_state)
-        context = FitContext(
-            random, History(progress=progress), config.n_threads(self.n_jobs),
-            storage=Storage(problem.cache),
-        )  # fmt: skip
         xs = check_views(self, X, reset=True)
         weight = validation.check_sample_weight(sample_weight, len(xs[0]), X)
+        if self._n_views and not problem.several:
+            raise ValueError(f"X is a list of {len(xs)} views, must be one array.")
+        n, counted = len(xs[0]), len(xs[0]) if weight is None else int(np.count_nonzero(weight))
+        k = find_number(
+            self, n, counted, lambda: sample_arrays(xs, weight, sampling(self, random)), random,
+            progress,
+        )  # fmt: skip
+        n_threads = config.n_threads(self.n_jobs)
+        context = FitContext(
+            random, History(progress=progress), n_threads, k, Storage(problem.cache)
+        )
         rows, given = prepare(self, problem, xs, weight, context)
         if problem.exact or given is not None:
             run, end, plan = search_kernels(problem, rows, given)
@@ -143,16 +150,8 @@ def prepare(
 ) -> tuple[KernelRows, Array | None]:
     """The rows with their kernels and what is minimised, and centroids that are given; sets the
     kernels of the model, and whether they are stored."""
-    if model._n_views and not problem.several:
-        raise ValueError(f"X is a list of {len(xs)} views, must be one array.")
-    n, random = len(xs[0]), context.random
-    counted = n if weight is None else int(np.count_nonzero(weight))
-    k = find_number(
-        model, n, counted, lambda: sample_arrays(xs, weight, sampling(model, random)), random,
-        context.history.progress,
-    )  # fmt: skip
     named = isinstance(problem.init, str)
-    given = None if named else _given_weights(problem.init, k, n)
+    given = None if named else _given_weights(problem.init, context.k, len(xs[0]))
     model._kernels = [
         FittedKernel(
             x, spec, weight=weight, shift=True, random=context.random, n_threads=context.n_threads
@@ -162,7 +161,7 @@ def prepare(
     unit = 1.0 if weight is None else weight_unit(weight)
     context.history.unit = unit  # weights are scaled to the range of float32
     scaled = None if weight is None else weight / unit
-    rows = KernelRows(model._kernels, scaled, problem.objective, replace(context, k=k))
+    rows = KernelRows(model._kernels, scaled, problem.objective, context)
     model.cache_ = rows.stored is not None
     for view, kernel in enumerate(model._kernels):
         if not kernel.definite:

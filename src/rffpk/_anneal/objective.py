@@ -54,9 +54,7 @@ class PowerMean:
 @dataclass(frozen=True)
 class WeightedViews(PowerMean):
     """Eq. (20) of IP-RFF-MKPKM plus lambda log L, so that it is >= 0; without eta that of MKPK.
-
-    Where rows lack views, see docs/math.md, section 19.
-    """
+    Section 19 of docs/math.md has that of rows that lack views."""
 
     weight_entropy: float
     eta: Array | None = None  # (L,)

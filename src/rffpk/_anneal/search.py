@@ -99,15 +99,14 @@ class Start:
 
 
 class Stage(NamedTuple):
-    """Steps at one exponent, until centroids move by at most `tol` or `most` steps are made; over
-    features also until the hard objective will not fall to `goal`."""
+    """Steps at one exponent, until centroids move by at most `tol` or `most` steps are made."""
 
     name: str  # as the history has it
     s: float
     noise: float = 0.0  # random displacement of the centroids before the first step
     tol: float = -1.0  # in standard deviations of the features
     most: int = 1
-    goal: float = math.inf
+    goal: float = math.inf  # over features: it ends if the hard objective will not fall to this
     # whether it ends with passes over all centroids where rows are compared with few at first
     exact: bool = True
     second: bool = False  # whether the second nearest centroids are needed after it
@@ -202,7 +201,7 @@ class FitContext:
     random: Any
     history: History = field(default_factory=History)
     n_threads: int = 1
-    k: int = 0  # the number of clusters; 0: not found yet
+    k: int = 0  # the number of clusters
     storage: Storage = field(default_factory=lambda: Storage("auto"))  # of features
     checkpoint: Checkpoint | None = None
     # why clusters of the rows may be missing, and what a warning calls the rows

@@ -116,11 +116,9 @@ class Reservoir:
 
 class Draws:
     """Indices of k rows, drawn as by k-means++ without local trials, and which is nearest to a row.
-
     Drawn are half as many rows at once as are chosen, in proportion to their costs. One is accepted
     with the probability of its cost after those before it over that before the batch, so that it
-    has the distribution of a draw after those. O(n k F), in some tens of passes.
-    """
+    has the distribution of a draw after those. O(n k F), in some tens of passes."""
 
     def __init__(self, rows: Rows, seeds: Any, weight: Array | None, k: int, random: Any) -> None:
         p = np.ones(rows.n) if weight is None else weight.astype(np.float64)

@@ -31,10 +31,8 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Rows:
-    """The rows of all views, with the maps and shifts that define their features.
-
-    Arrays share one dtype, float32 or float64, except `alpha`; those of a stream are not in `xs`.
-    """
+    """The rows of all views, with the maps and shifts that define their features. Arrays share one
+    dtype, float32 or float64, except `alpha`; those of a stream are not in `xs`."""
 
     xs: list[Columns]  # L arrays (n, d_l), or sparse rows
     maps: list[Map]  # L

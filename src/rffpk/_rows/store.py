@@ -214,8 +214,7 @@ class Storage:
 
 @dataclass(frozen=True)
 class UnitRows:
-    """The map of rows to rows of length one; zeros stay. Dense rows are scaled in the pass; sparse
-    ones share all but their values with the given ones."""
+    """The map of rows to rows of length one; zeros stay. Dense rows are scaled in the pass."""
 
     def _view(self, X: Columns) -> View:
         return (unit_rows(X), None) if isinstance(X, SparseRows) else (X, Unit(X.shape[1]))

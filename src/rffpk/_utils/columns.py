@@ -31,8 +31,7 @@ _BLOCK = 1 << 20  # numbers that are looked at together
 
 @dataclass(frozen=True, eq=False)
 class NarrowRows:
-    """Dense rows of float16, bfloat16, int8 or uint8, like an array of float32 to passes: some rows
-    by their numbers, a copy or a conversion are float32."""
+    """Dense rows of float16, bfloat16, int8 or uint8, of which passes and copies get float32."""
 
     stored: NDArray[Any]  # (n, d), in C order; of bfloat16 the bits, as uint16
 

@@ -11,7 +11,6 @@ import logging
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import partial
 from importlib.metadata import metadata
 from typing import Any, TypeVar, dataclass_transform, get_type_hints
 
@@ -30,7 +29,7 @@ from rffpk._utils.bases import (
 )
 from rffpk._utils.columns import Columns
 from rffpk._utils.config import __version__
-from rffpk._utils.dask_collections import by_partitions, is_dask
+from rffpk._utils.dask_collections import by_partitions
 from rffpk._utils.messages import LOGGER, Progress
 from rffpk._utils.selection import NClustersSelection
 from rffpk._utils.validation import Auto, Level, pairs_of
@@ -77,9 +76,12 @@ def check_version(written: str, what: str) -> None:
         )
 
 
-class Estimator(CallbackSupportMixin, BaseEstimator):
-    """BaseEstimator with versioned pickles, model files, and scikit-learn's callbacks: `fit` is a
-    task, whose subtasks, passes or iterations, exist only if there are callbacks."""
+class Estimator(
+    ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSupportMixin, BaseEstimator
+):
+    """A transformer with versioned pickles, model files, and scikit-learn's callbacks."""
+
+    _keeps_float32 = True  # whether rows of float32 are transformed to such
 
     # what a fit sets
     n_features_in_: int
@@ -99,6 +101,8 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.input_tags.pairwise = pairs_of(self) is not None
+        if self._keeps_float32:
+            tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
     if hasattr(CallbackSupportMixin, "set_callbacks"):
@@ -187,7 +191,7 @@ def reporting(estimator: Any, X: Any) -> Iterator[Progress | None]:
 
 
 @parameters
-class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Estimator):
+class Clusterer(ClusterMixin, Estimator):
     """Base of the clusterers; a subclass has `fit`, and `_measure` of a fitted one."""
 
     n_clusters: Level | int = field(default=8, kw_only=False)
@@ -285,9 +289,9 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
             As in `fit`. Precomputed kernels, between the new rows and the fitted ones, are for the
             fusions of kernels alone.
         s : float, optional
-            Exponent, at most -0.2, by default `membership_exponent_`. The nearer it is to zero, the
-            softer are the memberships; minus infinity gives 0 and 1. The fuzzifier m of fuzzy
-            c-means is s = -1/(m-1), so that -1 stands for m = 2.
+            Exponent, at most -0.2, by default `membership_exponent_` (``docs/math.md``, eq. (8.6)).
+            The nearer it is to zero, the softer are the memberships; minus infinity gives 0 and 1.
+            The fuzzifier m of fuzzy c-means is s = -1/(m-1), so that -1 stands for m = 2.
 
         Returns
         -------
@@ -407,9 +411,13 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         check_is_fitted(self)
         linkage = self.linkage_
         n_clusters = validation.check_int(n_clusters, "n_clusters", 1, len(linkage) + 1)
-        labels: Any = self.labels_ if X is None else self.predict(X)
-        merge = partial(_merged, np.r_[groups(linkage, n_clusters), np.int32(-1)])
-        return labels.map_blocks(merge) if is_dask(labels) else merge(labels)
+        # the last one is that of noise
+        of_clusters = np.r_[groups(linkage, n_clusters), np.int32(-1)]
+        return of_clusters[self.labels_] if X is None else self._cut(X, of_clusters=of_clusters)
+
+    @by_partitions
+    def _cut(self, X: Any, *, of_clusters: NDArray[np.int32]) -> NDArray[np.int32]:
+        return of_clusters[self.predict(X)]
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Minus the weighted sum of squared distances of the rows to their nearest centroids, noise
@@ -438,13 +446,3 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
             If k(x, x) of the rows is not known, as kernels are precomputed.
         """
         return -self._measure(X, "cost", sample_weight=sample_weight)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
-
-
-def _merged(of_clusters: NDArray[np.int32], labels: NDArray[np.int32]) -> NDArray[np.int32]:
-    """The groups of labels; the last one is that of noise."""
-    return of_clusters[labels]

@@ -274,6 +274,12 @@ def whole_file(path: str) -> Iterator[BinaryIO]:
         raise
 
 
+def write_header(file: BinaryIO, shape: tuple[int, ...], dtype: str) -> None:
+    """The header of a .npy file; NumPy leaves room for any number of rows."""
+    description = {"descr": dtype, "fortran_order": False, "shape": shape}
+    np.lib.format.write_array_header_1_0(file, description)
+
+
 def check_output(path: str, suffixes: tuple[str, ...] = (), others: tuple[str, ...] = ()) -> None:
     """Raise an error if a result could not be written there, before there is one, or would replace
     one of other files."""
@@ -325,8 +331,7 @@ def label_writer(labels_to: Any, n: int) -> Iterator[Callable[[Array], Any]]:
         return
     with whole_file(os.fspath(labels_to)) as file:
         if Path(labels_to).suffix.lower() == ".npy":
-            header = {"descr": "<i4", "fortran_order": False, "shape": (n,)}
-            np.lib.format.write_array_header_1_0(file, header)
+            write_header(file, (n,), "<i4")
             yield lambda labels: file.write(labels.astype("<i4").tobytes())
         else:
             arrow, parquet = _pyarrow(), _pyarrow("pyarrow.parquet")

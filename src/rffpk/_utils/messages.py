@@ -11,13 +11,11 @@ import math
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import timedelta
-from typing import Any, TypeVar
-
-from rffpk._utils.bases import with_callbacks
+from typing import Any
 
 # Frames of these packages are skipped: this one, and those that wrap methods of estimators or call
 # them in searches over parameters.
@@ -63,8 +61,6 @@ def optional_module(name: str, why: str) -> Any:
 LOGGER = logging.getLogger("rffpk")
 LOGGER.addHandler(logging.NullHandler())
 
-F = TypeVar("F", bound=Callable[..., Any])
-
 # Passes that are expected on each larger sample and on all rows, for the time that is left.
 _LAST_PASSES = 5
 
@@ -72,8 +68,7 @@ _PAUSE = 5.0  # seconds, at least, between the lines of verbose=1
 
 
 class Progress:
-    """Reports the passes or iterations of a fit: each with verbose=2; with verbose=1 on one line of
-    a terminal that changes, or one every few seconds and the last one."""
+    """Reports the passes or iterations of a fit, as the parameter `verbose` of a model says."""
 
     def __init__(self, estimator: Any, name: str, verbose: int, task: Any = None) -> None:
         self._estimator, self._name, self._verbose, self._task = estimator, name, verbose, task
@@ -173,11 +168,3 @@ def _bar() -> Any:
 
 def _clock(seconds: float) -> str:
     return str(timedelta(seconds=round(seconds)))
-
-
-# ---- scikit-learn's callbacks --------------------------------------------------------------------
-
-
-def observed(fit: F) -> F:
-    """Decorator of a `fit` that uses `reporting`."""
-    return with_callbacks(fit)

@@ -23,12 +23,13 @@ from rffpk._rows.sample import sample_arrays, sampling
 from rffpk._rows.views import check_views
 from rffpk._utils import config, validation
 from rffpk._utils.arrays import Array
+from rffpk._utils.bases import with_callbacks
 from rffpk._utils.columns import Columns, rows_differ
 from rffpk._utils.containers import check_row_labels
 from rffpk._utils.dask_collections import by_partitions
 from rffpk._utils.estimator import Clusterer, parameters, reporting
 from rffpk._utils.linalg import over_eigenvalues
-from rffpk._utils.messages import Progress, observed, warn
+from rffpk._utils.messages import Progress, warn
 from rffpk._utils.tiles import by_blocks
 from rffpk.fusion.spectral import Iteration, combined
 from rffpk.maps.kernels import (
@@ -63,9 +64,6 @@ class WeightedRows:
     def n_counted(self) -> int:
         return len(self.xs[0]) if self.counted is None else len(self.counted)
 
-    def counted_views(self) -> list[Columns]:
-        return self.xs if self.counted is None else [x[self.counted] for x in self.xs]
-
     def weight_of(self, rows: NDArray[np.intp] | None) -> Array | None:
         """The weights of some rows; None: all of them."""
         return self.weight if self.weight is None or rows is None else self.weight[rows]
@@ -81,12 +79,8 @@ def weighted_rows(
 ) -> tuple[WeightedRows, int]:
     """The rows of a fit, which are checked, and the number of clusters."""
     xs = model._check_views(X, reset=True)
-    weight = validation.check_sample_weight(sample_weight, len(xs[0]), X)
-    if weight is not None and weight.max() < 1 / validation.MAX_WEIGHT:
-        raise ValueError(  # products with squares of kernels underflow
-            f"sample_weight has the maximum {weight.max()}, must be >= "
-            f"{1 / validation.MAX_WEIGHT} somewhere."
-        )
+    lowest = 1 / validation.MAX_WEIGHT  # else products with squares of kernels underflow
+    weight = validation.check_sample_weight(sample_weight, len(xs[0]), X, lowest=lowest)
     counted = None if weight is None or weight.all() else np.flatnonzero(weight)
     rows = WeightedRows(xs, weight, counted)
     k = find_number(
@@ -168,6 +162,7 @@ class KernelFusion(Clusterer):
     """Base of the methods that embed rows by kernels, for k-means. A subclass has `_learn`, from
     kernels between rows or landmarks, or `_fuse`, from views, and `_embedded`."""
 
+    _keeps_float32 = False
     _centers = True  # whether kernels are centered to standardize them
     _needs_every_kernel = True  # whether a kernel that is zero beside others is refused
     _stage = "weights"  # of the records of iterations
@@ -230,7 +225,7 @@ class KernelFusion(Clusterer):
 
     # ---- fitting ---------------------------------------------------------------------------------
 
-    @observed
+    @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fuse the kernels and cluster the rows.
 
@@ -271,18 +266,18 @@ class KernelFusion(Clusterer):
             that are no integers have a mean below 0.1 or above 10, and a common factor of theirs
             matters (`docs/fusion.md`).
         """
-        with reporting(self, X) as progress:
-            return self._fit(X, sample_weight, progress)
-
-    def _fit(self, X: Any, sample_weight: Any, progress: Progress | None) -> Self:
         self._check_parameters()
         random = validation.check_random_state(self.random_state)
-        with validation.fit_of(self), config.one_blas_thread():
+        with (
+            reporting(self, X) as progress,
+            validation.fit_of(self),
+            config.one_blas_thread(),
+        ):
             rows, k = weighted_rows(self, X, sample_weight, random, progress)
             self._check_number(k)
             if rows.weight is not None and self._scale_matters():
                 self._warn_of_scale(rows.weight)
-            some = rows.counted_views()
+            some = rows.xs if rows.counted is None else [x[rows.counted] for x in rows.xs]
             self._check_no_zero_kernel(some)
             self.history_: list[dict[str, Any]] = []
             self._progress, self._begun = progress, time.perf_counter()
@@ -421,11 +416,6 @@ class KernelFusion(Clusterer):
     def _keep(self, last: Iteration) -> None:
         """Embed rows by the eigenvectors of an iteration."""
         self.eigenvalues_, self._map = last.values, over_eigenvalues(last.vectors, last.values)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.transformer_tags.preserves_dtype = ["float64"]
-        return tags
 
 
 def by_matrices(model: KernelFusion) -> Callable[[list[Array]], Array]:

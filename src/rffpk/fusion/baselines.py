@@ -64,17 +64,12 @@ _FEW, _SPARE = 0.125, 8
 class CoregSC(KernelFusion):
     """Co-regularised multi-view spectral clustering (CoregSC).
 
-    Maximises (Kumar, Rai, Daume: Co-regularized multi-view spectral clustering. NIPS 2011)
-
-        sum_l Tr(U_l'A_l U_l) + agreement sum_(l < m) Tr(U_l U_l'U_m U_m')
-
-    over U_l, pairwise, with orthonormal columns, with A_l = D_l^(-1/2) K_l D_l^(-1/2) and D_l the
-    row sums of kernel l; with a centroid U of such columns the second sum is sum_l Tr(U_l U_l'U
-    U'). Annealed k-means on the rows of all U_l side by side, or of U, gives the labels.
-
-    For n rows, or landmarks, O(L n^2 + L^2 n k) memory and O(L n^2 k) time an iteration. Kernels
-    are affinities, not centered; one with negative values is raised to a least value of zero.
-    ``docs/fusion.md`` compares the methods. `fit` raises a ValueError or TypeError for bad input.
+    Maximises sum_l Tr(U_l'A_l U_l) + agreement sum_(l < m) Tr(U_l U_l'U_m U_m') over U_l, pairwise,
+    with orthonormal columns, with A_l = D_l^(-1/2) K_l D_l^(-1/2) and D_l the row sums of kernel l;
+    with a centroid U of such columns the second sum is sum_l Tr(U_l U_l'U U') (Kumar, Rai, Daume:
+    Co-regularized multi-view spectral clustering. NIPS 2011). For n rows, or landmarks, O(L n^2 +
+    L^2 n k) memory and O(L n^2 k) time an iteration. Kernels are affinities, not centered; one with
+    negative values is raised to a least value of zero. See ``docs/fusion.md``.
 
     Parameters
     ----------
@@ -110,10 +105,10 @@ class CoregSC(KernelFusion):
 
     Attributes
     ----------
-    n_clusters_, selection_ : int and NClustersSelection
-        Number of clusters; good numbers with scores and partitions, set if `n_clusters` is none.
-    labels_ : ndarray of int32, shape (n_samples,)
-        Cluster of each row: the index of the centroid nearest to its embedding.
+    n_clusters_, selection_, linkage_ : int and NClustersSelection and ndarray
+        Number of clusters; good numbers with scores, if none is given; Ward's tree of clusters.
+    labels_, probabilities_ : ndarray of int32, shape (n_samples,) and ndarray of shape (n_samples,)
+        Cluster of each row, the index of its nearest centroid; its membership in it, if stored.
     embedding_ : ndarray of shape (n_samples, n_columns)
         U, or all U_l side by side, float64; with landmarks the extension of theirs to all rows.
     landmarks_ : ndarray of int, shape (n_landmarks,), or None
@@ -130,15 +125,12 @@ class CoregSC(KernelFusion):
         Memberships of the rows, as `predict_proba` gives them; set if `store_memberships`.
     n_features_in_, feature_names_in_ : int and ndarray of str, shape (n_features_in_,)
         Number of columns of X in `fit`, of all views together; their names, if X was one frame.
-    probabilities_
-    linkage_
 
     Examples
     --------
     >>> from rffpk import CoregSC
-    >>> views = [[[0.0], [0.2], [5.0], [5.2]], [[1.0], [1.1], [7.0], [7.1]]]  # of four rows
-    >>> CoregSC(2, random_state=0).fit_predict(views).tolist()
-    [0, 0, 1, 1]
+    >>> CoregSC(2, random_state=0).fit_predict([[[0], [1], [8], [9]], [[1], [2], [7], [8]]])
+    array([0, 0, 1, 1], dtype=int32)
     """
 
     _centers = False  # affinities are not negative
@@ -262,11 +254,9 @@ class LKAM(KernelFusion):
 
     is minimised over weights alpha >= 0 of sum one and matrices H with orthonormal columns, in turn
     (Li, Liu, Wang, Dou, Yin, Zhu: Multiple kernel clustering with local kernel alignment
-    maximization. IJCAI 2016). Annealed k-means on the rows of H gives the labels.
-
-    For n rows, or landmarks, O(L n^2) memory, O(n^3 + L^2 n^2) time, as much for each n rows that
-    are embedded, and O(L n^2 k) an iteration; a model has n^2 / 8 bytes. ``docs/fusion.md``
-    compares the methods. `fit` raises a ValueError or TypeError for bad input.
+    maximization. IJCAI 2016; ``docs/fusion.md``). For n rows, or landmarks, O(L n^2) memory and
+    O(n^3 + L^2 n^2) time, as much for each n rows that are embedded, and O(L n^2 k) an iteration; a
+    model has n^2 / 8 bytes.
 
     Parameters
     ----------
@@ -288,8 +278,7 @@ class LKAM(KernelFusion):
     views : list or None, default=None
         Columns of each view, if X is one array: lists of indices or names, masks, or slices.
     standardize, normalize_rows : bool, default=True
-        Whether kernels, except precomputed ones, are centered and scaled to a diagonal of one;
-        whether embedded rows are scaled to length one.
+        Whether computed kernels are centered, with a diagonal of one; embedded rows of length one.
     n_landmarks : int or None, default=None
         Number of random rows to learn on, at least n_clusters; others are embedded. None: all.
     max_iter : int, default=100
@@ -303,10 +292,10 @@ class LKAM(KernelFusion):
 
     Attributes
     ----------
-    n_clusters_, selection_ : int and NClustersSelection
-        Number of clusters; good numbers with scores and partitions, set if `n_clusters` is none.
-    labels_ : ndarray of int32, shape (n_samples,)
-        Cluster of each row: the index of the centroid nearest to its embedding.
+    n_clusters_, selection_, linkage_ : int and NClustersSelection and ndarray
+        Number of clusters; good numbers with scores, if none is given; Ward's tree of clusters.
+    labels_, probabilities_ : ndarray of int32, shape (n_samples,) and ndarray of shape (n_samples,)
+        Cluster of each row, the index of its nearest centroid; its membership in it, if stored.
     embedding_ : ndarray of shape (n_samples, n_clusters)
         H, float64, with orthonormal columns; with landmarks the extension of theirs to all rows.
     eigenvalues_ : ndarray of shape (n_clusters,)
@@ -325,15 +314,12 @@ class LKAM(KernelFusion):
         Memberships of the rows, as `predict_proba` gives them; set if `store_memberships`.
     n_features_in_, feature_names_in_ : int and ndarray of str, shape (n_features_in_,)
         Number of columns of X in `fit`, of all views together; their names, if X was one frame.
-    probabilities_
-    linkage_
 
     Examples
     --------
     >>> from rffpk import LKAM
-    >>> views = [[[0.0], [0.2], [5.0], [5.2]], [[1.0], [1.1], [7.0], [7.1]]]  # of four rows
-    >>> LKAM(2, random_state=0).fit_predict(views).tolist()
-    [0, 0, 1, 1]
+    >>> LKAM(2, random_state=0).fit_predict([[[0], [1], [8], [9]], [[1], [2], [7], [8]]])
+    array([0, 0, 1, 1], dtype=int32)
     """
 
     n_neighbors: float = 0.5
@@ -427,11 +413,9 @@ class LMKKM(KernelFusion):
     Minimises Tr(K (I - HH')), K_ij = sum_l theta_il theta_jl K_l,ij, over matrices H with
     orthonormal columns and weights theta >= 0 of sum one for each row, in turn, theta by a
     quadratic programme (Goenen, Margolin: Localized data fusion for kernel k-means clustering with
-    application to cancer biology. NIPS 2014). Annealed k-means on the rows of H gives the labels.
-
-    For n rows, or landmarks, some 125 L n^2 bytes, else a MemoryError, and O(L n^3) or more an
-    iteration: take a thousand. Needs clarabel (``pip install 'rffpk[qp]'``), else an ImportError.
-    ``docs/fusion.md`` compares the methods. `fit` raises a ValueError or TypeError for bad input.
+    application to cancer biology. NIPS 2014). For n rows, or landmarks, some 125 L n^2 bytes, else
+    a MemoryError, and O(L n^3) or more an iteration: take a thousand. Needs clarabel (``pip install
+    'rffpk[qp]'``), else an ImportError. See ``docs/fusion.md``.
 
     Parameters
     ----------
@@ -453,8 +437,7 @@ class LMKKM(KernelFusion):
     views : list or None, default=None
         Columns of each view, if X is one array: lists of indices or names, masks, or slices.
     standardize, normalize_rows : bool, default=True
-        Whether kernels, except precomputed ones, are centered and scaled to a diagonal of one;
-        whether embedded rows are scaled to length one.
+        Whether computed kernels are centered, with a diagonal of one; embedded rows of length one.
     n_landmarks : int or None, default=None
         Number of random rows to learn on, at least n_clusters; others are embedded. None: all.
     max_iter : int, default=100
@@ -464,10 +447,10 @@ class LMKKM(KernelFusion):
 
     Attributes
     ----------
-    n_clusters_, selection_ : int and NClustersSelection
-        Number of clusters; good numbers with scores and partitions, set if `n_clusters` is none.
-    labels_ : ndarray of int32, shape (n_samples,)
-        Cluster of each row: the index of the centroid nearest to its embedding.
+    n_clusters_, selection_, linkage_ : int and NClustersSelection and ndarray
+        Number of clusters; good numbers with scores, if none is given; Ward's tree of clusters.
+    labels_, probabilities_ : ndarray of int32, shape (n_samples,) and ndarray of shape (n_samples,)
+        Cluster of each row, the index of its nearest centroid; its membership in it, if stored.
     embedding_ : ndarray of shape (n_samples, n_clusters)
         H, float64, with orthonormal columns; with landmarks the extension of theirs to all rows.
     eigenvalues_ : ndarray of shape (n_clusters,)
@@ -488,15 +471,12 @@ class LMKKM(KernelFusion):
         Memberships of the rows, as `predict_proba` gives them; set if `store_memberships`.
     n_features_in_, feature_names_in_ : int and ndarray of str, shape (n_features_in_,)
         Number of columns of X in `fit`, of all views together; their names, if X was one frame.
-    probabilities_
-    linkage_
 
     Examples
     --------
     >>> from rffpk import LMKKM
-    >>> views = [[[0.0], [0.2], [5.0], [5.2]], [[1.0], [1.1], [7.0], [7.1]]]  # of four rows
-    >>> LMKKM(2, random_state=0).fit_predict(views).tolist()
-    [0, 0, 1, 1]
+    >>> LMKKM(2, random_state=0).fit_predict([[[0], [1], [8], [9]], [[1], [2], [7], [8]]])
+    array([0, 0, 1, 1], dtype=int32)
     """
 
     tol: float = 1e-4
@@ -594,15 +574,11 @@ def _clarabel() -> Any:
 class MVCLFA(KernelFusion):
     """Multi-view clustering via late fusion alignment maximisation (MVC-LFA).
 
-    Fuses the k leading eigenvectors H_l of each kernel into a matrix F. Maximised is (Wang et al.:
-    Multi-view clustering via late fusion alignment maximization. IJCAI 2019)
-
-        Tr(F' sum_l beta_l H_l W_l) + mean_weight Tr(F'M),    sum_l beta_l^2 = 1, beta_l >= 0,
-
-    over F with orthonormal columns, rotations W_l and weights beta in turn; M are those of the mean
-    kernel. Annealed k-means on the rows of F gives the labels. For n rows, or landmarks, O(L n^2)
-    memory, O(n^2 k) time for each of L + 1 kernels, and O(L n k^2) an iteration. ``docs/fusion.md``
-    compares the methods. `fit` raises a ValueError or TypeError for bad input.
+    Fuses the k leading eigenvectors H_l of each kernel in a matrix F: maximises Tr(F' sum_l beta_l
+    H_l W_l) + mean_weight Tr(F'M), with M those of the mean kernel, over F with orthonormal
+    columns, rotations W_l and weights beta >= 0, sum_l beta_l^2 = 1, in turn (Wang et al.:
+    Multi-view clustering via late fusion alignment maximization. IJCAI 2019; ``docs/fusion.md``).
+    For n rows, or landmarks, O(L n^2) memory, O(n^2 k) time a kernel, O(L n k^2) an iteration.
 
     Parameters
     ----------
@@ -624,8 +600,7 @@ class MVCLFA(KernelFusion):
     views : list or None, default=None
         Columns of each view, if X is one array: lists of indices or names, masks, or slices.
     standardize, normalize_rows : bool, default=True
-        Whether kernels, except precomputed ones, are centered and scaled to a diagonal of one;
-        whether embedded rows are scaled to length one.
+        Whether computed kernels are centered, with a diagonal of one; embedded rows of length one.
     n_landmarks : int or None, default=None
         Number of random rows to learn on, at least n_clusters; others are embedded. None: all.
     max_iter : int, default=100
@@ -637,10 +612,10 @@ class MVCLFA(KernelFusion):
 
     Attributes
     ----------
-    n_clusters_, selection_ : int and NClustersSelection
-        Number of clusters; good numbers with scores and partitions, set if `n_clusters` is none.
-    labels_ : ndarray of int32, shape (n_samples,)
-        Cluster of each row: the index of the centroid nearest to its embedding.
+    n_clusters_, selection_, linkage_ : int and NClustersSelection and ndarray
+        Number of clusters; good numbers with scores, if none is given; Ward's tree of clusters.
+    labels_, probabilities_ : ndarray of int32, shape (n_samples,) and ndarray of shape (n_samples,)
+        Cluster of each row, the index of its nearest centroid; its membership in it, if stored.
     embedding_ : ndarray of shape (n_samples, n_clusters)
         F, float64, with orthonormal columns; with landmarks the extension of theirs to all rows.
     landmarks_ : ndarray of int, shape (n_landmarks,), or None
@@ -657,15 +632,12 @@ class MVCLFA(KernelFusion):
         Memberships of the rows, as `predict_proba` gives them; set if `store_memberships`.
     n_features_in_, feature_names_in_ : int and ndarray of str, shape (n_features_in_,)
         Number of columns of X in `fit`, of all views together; their names, if X was one frame.
-    probabilities_
-    linkage_
 
     Examples
     --------
     >>> from rffpk import MVCLFA
-    >>> views = [[[0.0], [0.2], [5.0], [5.2]], [[1.0], [1.1], [7.0], [7.1]]]  # of four rows
-    >>> MVCLFA(2, random_state=0).fit_predict(views).tolist()
-    [0, 0, 1, 1]
+    >>> MVCLFA(2, random_state=0).fit_predict([[[0], [1], [8], [9]], [[1], [2], [7], [8]]])
+    array([0, 0, 1, 1], dtype=int32)
     """
 
     mean_weight: float = 1.0
@@ -685,12 +657,12 @@ class MVCLFA(KernelFusion):
 
 
 class LateFusion:
-    """The variables of the objective, and their updates. The result depends on the signs of the
-    eigenvectors, which are therefore those of the rows without the `roots` of their weights."""
+    """The variables of the objective, and their updates; `roots` are of the weights of rows."""
 
     def __init__(self, Ks: list[Array], k: int, weight: float, roots: Array | None = None) -> None:
         self.weight, L, n = weight, len(Ks), len(Ks[0])
         pairs = [leading_eigenvectors(K, k, n) for K in [*Ks, mean_of(Ks)]]
+        # the result depends on signs: they are those of the rows without roots
         *self.H, self.M = [fixed_signs(H, roots) for _, H in pairs]
         *self._H_maps, M_map = [
             over_eigenvalues(H, values) for (values, _), H in zip(pairs, [*self.H, self.M])
@@ -737,10 +709,8 @@ class ONKC(KernelFusion):
         K_alpha = sum_l alpha_l K_l,    M_pq = Tr(K_p K_q),
 
     over positive semidefinite G, matrices H with orthonormal columns and weights alpha >= 0 of sum
-    one, in turn. Annealed k-means on the rows of H gives the labels. For n rows, or landmarks, O(L
-    n^2) memory, O(L^2 n^2) time for M and O(n^3) an iteration, O(n^2 r) where G has a rank r < n /
-    9. ``docs/fusion.md`` compares the methods. `fit` raises a ValueError or TypeError for bad
-    input.
+    one, in turn. For n rows, or landmarks, O(L n^2) memory, O(L^2 n^2) time for M and O(n^3) an
+    iteration, O(n^2 r) where G has a rank r < n / 9. See ``docs/fusion.md``.
 
     Parameters
     ----------
@@ -762,8 +732,7 @@ class ONKC(KernelFusion):
     views : list or None, default=None
         Columns of each view, if X is one array: lists of indices or names, masks, or slices.
     standardize, normalize_rows : bool, default=True
-        Whether kernels, except precomputed ones, are centered and scaled to a diagonal of one;
-        whether embedded rows are scaled to length one.
+        Whether computed kernels are centered, with a diagonal of one; embedded rows of length one.
     n_landmarks : int or None, default=None
         Number of random rows to learn on, at least n_clusters; others are embedded. None: all.
     max_iter : int, default=100
@@ -777,10 +746,10 @@ class ONKC(KernelFusion):
 
     Attributes
     ----------
-    n_clusters_, selection_ : int and NClustersSelection
-        Number of clusters; good numbers with scores and partitions, set if `n_clusters` is none.
-    labels_ : ndarray of int32, shape (n_samples,)
-        Cluster of each row: the index of the centroid nearest to its embedding.
+    n_clusters_, selection_, linkage_ : int and NClustersSelection and ndarray
+        Number of clusters; good numbers with scores, if none is given; Ward's tree of clusters.
+    labels_, probabilities_ : ndarray of int32, shape (n_samples,) and ndarray of shape (n_samples,)
+        Cluster of each row, the index of its nearest centroid; its membership in it, if stored.
     embedding_ : ndarray of shape (n_samples, n_clusters)
         H, float64, with orthonormal columns; with landmarks the extension of theirs to all rows.
     eigenvalues_ : ndarray of shape (n_clusters,)
@@ -799,15 +768,12 @@ class ONKC(KernelFusion):
         Memberships of the rows, as `predict_proba` gives them; set if `store_memberships`.
     n_features_in_, feature_names_in_ : int and ndarray of str, shape (n_features_in_,)
         Number of columns of X in `fit`, of all views together; their names, if X was one frame.
-    probabilities_
-    linkage_
 
     Examples
     --------
     >>> from rffpk import ONKC
-    >>> views = [[[0.0], [0.2], [5.0], [5.2]], [[1.0], [1.1], [7.0], [7.1]]]  # of four rows
-    >>> ONKC(2, random_state=0).fit_predict(views).tolist()
-    [0, 0, 1, 1]
+    >>> ONKC(2, random_state=0).fit_predict([[[0], [1], [8], [9]], [[1], [2], [7], [8]]])
+    array([0, 0, 1, 1], dtype=int32)
     """
 
     rho: float = 1.0

@@ -29,16 +29,14 @@ class FAMKKM(KernelFusion):
     """Fast approximated multiple kernel k-means (FAMKKM).
 
     Each kernel K_i has partition matrices H_i and G_i with orthonormal columns, fused into F.
-    Maximised is (eq. (11) of Wang et al.: Fast approximated multiple kernel k-means. IEEE
-    Transactions on Knowledge and Data Engineering)
+    Maximised is (eq. (11) of Wang et al.: Fast approximated multiple kernel k-means. IEEE TKDE)
 
         sum_i Tr(H_i'K_i G_i) + lambda1 Tr(H_i'G_i)
               + lambda2 gamma_i Tr(F'(H_i R_i + G_i W_i)),    sum_i gamma_i^2 = 1, gamma_i >= 0,
 
-    over one of F, H, G, orthogonal R and W, and gamma after the other. Annealed k-means on the rows
-    of F gives the labels. An iteration costs O(n^2 k) with matrices, O(n D k) with D features a
-    view. ``docs/fusion.md`` compares the methods. `fit` raises a ValueError or TypeError for bad
-    input, such as a kernel that is far from positive semidefinite.
+    over one of F, H, G, orthogonal R and W, and gamma after the other. An iteration costs O(n^2 k)
+    with matrices, O(n D k) with D features a view. A kernel that is far from positive semidefinite
+    is refused. See ``docs/fusion.md``.
 
     Parameters
     ----------
@@ -60,8 +58,7 @@ class FAMKKM(KernelFusion):
     views : list or None, default=None
         Columns of each view, if X is one array: lists of indices or names, masks, or slices.
     standardize, normalize_rows : bool, default=True
-        Whether kernels, except precomputed ones, are centered and scaled to a diagonal of one;
-        whether embedded rows are scaled to length one.
+        Whether computed kernels are centered, with a diagonal of one; embedded rows of length one.
     max_iter : int, default=100
         Largest number of iterations; a ConvergenceWarning says if they did not reach `tol`.
     tol : float, default=1e-06
@@ -74,10 +71,10 @@ class FAMKKM(KernelFusion):
 
     Attributes
     ----------
-    n_clusters_, selection_ : int and NClustersSelection
-        Number of clusters; good numbers with scores and partitions, set if `n_clusters` is none.
-    labels_ : ndarray of int32, shape (n_samples,)
-        Cluster of each row: the index of the centroid nearest to its embedding.
+    n_clusters_, selection_, linkage_ : int and NClustersSelection and ndarray
+        Number of clusters; good numbers with scores, if none is given; Ward's tree of clusters.
+    labels_, probabilities_ : ndarray of int32, shape (n_samples,) and ndarray of shape (n_samples,)
+        Cluster of each row, the index of its nearest centroid; its membership in it, if stored.
     embedding_ : ndarray of shape (n_samples, n_clusters)
         F, float64, with orthonormal columns.
     kernel_weights_ : ndarray of shape (n_views,)
@@ -92,15 +89,12 @@ class FAMKKM(KernelFusion):
         Memberships of the rows, as `predict_proba` gives them; set if `store_memberships`.
     n_features_in_, feature_names_in_ : int and ndarray of str, shape (n_features_in_,)
         Number of columns of X in `fit`, of all views together; their names, if X was one frame.
-    probabilities_
-    linkage_
 
     Examples
     --------
     >>> from rffpk import FAMKKM
-    >>> views = [[[0.0], [0.2], [5.0], [5.2]], [[1.0], [1.1], [7.0], [7.1]]]  # of four rows
-    >>> FAMKKM(2, random_state=0).fit_predict(views).tolist()
-    [0, 0, 1, 1]
+    >>> FAMKKM(2, random_state=0).fit_predict([[[0], [1], [8], [9]], [[1], [2], [7], [8]]])
+    array([0, 0, 1, 1], dtype=int32)
     """
 
     _stage = "fusion"

@@ -31,11 +31,8 @@ class AverageMKKM(KernelFusion):
     Annealed k-means on the rows of H, the k leading eigenvectors of K_alpha = sum_l alpha_l^2 K_l
     with equal or given alpha_l, which minimise Tr(K_alpha) - Tr(H'K_alpha H) (MKC-AE, eq. (8) of
     Liang et al.: Stability and generalization of kernel clustering: from single kernel to multiple
-    kernel. NeurIPS 2022).
-
-    For n rows, or landmarks, of d columns O(n^2) memory, O(L n^2 d) time for L kernels and O(n^2 k)
-    for eigenvectors; others are embedded in O(L n (d + k)) each. ``docs/fusion.md`` compares the
-    methods. `fit` raises a ValueError or TypeError for bad input.
+    kernel. NeurIPS 2022; ``docs/fusion.md``). For n rows, or landmarks, of d columns O(n^2) memory,
+    O(L n^2 d) time for L kernels, O(n^2 k) for eigenvectors; O(L n (d + k)) to embed another row.
 
     Parameters
     ----------
@@ -57,8 +54,7 @@ class AverageMKKM(KernelFusion):
     views : list or None, default=None
         Columns of each view, if X is one array: lists of indices or names, masks, or slices.
     standardize, normalize_rows : bool, default=True
-        Whether kernels, except precomputed ones, are centered and scaled to a diagonal of one;
-        whether embedded rows are scaled to length one.
+        Whether computed kernels are centered, with a diagonal of one; embedded rows of length one.
     n_landmarks : int or None, default=None
         Number of random rows to learn on, at least n_clusters; others are embedded. None: all.
     kernel_weights : array-like of shape (n_views,) or None, default=None
@@ -66,10 +62,10 @@ class AverageMKKM(KernelFusion):
 
     Attributes
     ----------
-    n_clusters_, selection_ : int and NClustersSelection
-        Number of clusters; good numbers with scores and partitions, set if `n_clusters` is none.
-    labels_ : ndarray of int32, shape (n_samples,)
-        Cluster of each row: the index of the centroid nearest to its embedding.
+    n_clusters_, selection_, linkage_ : int and NClustersSelection and ndarray
+        Number of clusters; good numbers with scores, if none is given; Ward's tree of clusters.
+    labels_, probabilities_ : ndarray of int32, shape (n_samples,) and ndarray of shape (n_samples,)
+        Cluster of each row, the index of its nearest centroid; its membership in it, if stored.
     embedding_ : ndarray of shape (n_samples, n_clusters)
         H, float64, with orthonormal columns; with landmarks the extension of theirs to all rows.
     eigenvalues_ : ndarray of shape (n_clusters,)
@@ -88,15 +84,12 @@ class AverageMKKM(KernelFusion):
         Memberships of the rows, as `predict_proba` gives them; set if `store_memberships`.
     n_features_in_, feature_names_in_ : int and ndarray of str, shape (n_features_in_,)
         Number of columns of X in `fit`, of all views together; their names, if X was one frame.
-    probabilities_
-    linkage_
 
     Examples
     --------
     >>> from rffpk import AverageMKKM
-    >>> views = [[[0.0], [0.2], [5.0], [5.2]], [[1.0], [1.1], [7.0], [7.1]]]  # of four rows
-    >>> AverageMKKM(2, random_state=0).fit_predict(views).tolist()
-    [0, 0, 1, 1]
+    >>> AverageMKKM(2, random_state=0).fit_predict([[[0], [1], [8], [9]], [[1], [2], [7], [8]]])
+    array([0, 0, 1, 1], dtype=int32)
     """
 
     kernel_weights: Any = None
@@ -117,9 +110,8 @@ class MKKM(KernelFusion):
 
     Minimises sum_l alpha_l^2 Tr(K_l (I - HH')) over weights alpha >= 0 of sum one and matrices H
     with orthonormal columns, in turn (Huang, Chuang, Chen: Multiple kernel fuzzy clustering. IEEE
-    Transactions on Fuzzy Systems 2012). Annealed k-means on the rows of H gives the labels. For n
-    rows, or landmarks, O(L n^2) memory and O(L n^2 k) time an iteration. ``docs/fusion.md``
-    compares the methods. `fit` raises a ValueError or TypeError for bad input.
+    Transactions on Fuzzy Systems 2012). For n rows, or landmarks, O(L n^2) memory and O(L n^2 k)
+    time an iteration. See ``docs/fusion.md``.
 
     Parameters
     ----------
@@ -141,8 +133,7 @@ class MKKM(KernelFusion):
     views : list or None, default=None
         Columns of each view, if X is one array: lists of indices or names, masks, or slices.
     standardize, normalize_rows : bool, default=True
-        Whether kernels, except precomputed ones, are centered and scaled to a diagonal of one;
-        whether embedded rows are scaled to length one.
+        Whether computed kernels are centered, with a diagonal of one; embedded rows of length one.
     n_landmarks : int or None, default=None
         Number of random rows to learn on, at least n_clusters; others are embedded. None: all.
     max_iter : int, default=100
@@ -152,10 +143,10 @@ class MKKM(KernelFusion):
 
     Attributes
     ----------
-    n_clusters_, selection_ : int and NClustersSelection
-        Number of clusters; good numbers with scores and partitions, set if `n_clusters` is none.
-    labels_ : ndarray of int32, shape (n_samples,)
-        Cluster of each row: the index of the centroid nearest to its embedding.
+    n_clusters_, selection_, linkage_ : int and NClustersSelection and ndarray
+        Number of clusters; good numbers with scores, if none is given; Ward's tree of clusters.
+    labels_, probabilities_ : ndarray of int32, shape (n_samples,) and ndarray of shape (n_samples,)
+        Cluster of each row, the index of its nearest centroid; its membership in it, if stored.
     embedding_ : ndarray of shape (n_samples, n_clusters)
         H, float64, with orthonormal columns; with landmarks the extension of theirs to all rows.
     eigenvalues_ : ndarray of shape (n_clusters,)
@@ -174,15 +165,12 @@ class MKKM(KernelFusion):
         Memberships of the rows, as `predict_proba` gives them; set if `store_memberships`.
     n_features_in_, feature_names_in_ : int and ndarray of str, shape (n_features_in_,)
         Number of columns of X in `fit`, of all views together; their names, if X was one frame.
-    probabilities_
-    linkage_
 
     Examples
     --------
     >>> from rffpk import MKKM
-    >>> views = [[[0.0], [0.2], [5.0], [5.2]], [[1.0], [1.1], [7.0], [7.1]]]  # of four rows
-    >>> MKKM(2, random_state=0).fit_predict(views).tolist()
-    [0, 0, 1, 1]
+    >>> MKKM(2, random_state=0).fit_predict([[[0], [1], [8], [9]], [[1], [2], [7], [8]]])
+    array([0, 0, 1, 1], dtype=int32)
     """
 
     tol: float = 1e-4
@@ -199,9 +187,8 @@ class MKKMMR(KernelFusion):
     Minimises sum_l alpha_l^2 Tr(K_l (I - HH')) + (diversity / 2) alpha'M alpha, M_pq = Tr(K_p K_q),
     over weights alpha >= 0 of sum one and matrices H with orthonormal columns, in turn (Liu, Dou,
     Yin, Wang, Zhu: Multiple kernel k-means clustering with matrix-induced regularization. AAAI
-    2016): large weights of like kernels cost. Annealed k-means on the rows of H gives the labels.
-    For n rows, or landmarks, O(L n^2) memory, O(L^2 n^2) time for M and O(L n^2 k) an iteration.
-    ``docs/fusion.md`` compares the methods. `fit` raises a ValueError or TypeError for bad input.
+    2016): large weights of like kernels cost. For n rows, or landmarks, O(L n^2) memory, O(L^2 n^2)
+    time for M and O(L n^2 k) an iteration. See ``docs/fusion.md``.
 
     Parameters
     ----------
@@ -223,8 +210,7 @@ class MKKMMR(KernelFusion):
     views : list or None, default=None
         Columns of each view, if X is one array: lists of indices or names, masks, or slices.
     standardize, normalize_rows : bool, default=True
-        Whether kernels, except precomputed ones, are centered and scaled to a diagonal of one;
-        whether embedded rows are scaled to length one.
+        Whether computed kernels are centered, with a diagonal of one; embedded rows of length one.
     n_landmarks : int or None, default=None
         Number of random rows to learn on, at least n_clusters; others are embedded. None: all.
     max_iter : int, default=100
@@ -236,10 +222,10 @@ class MKKMMR(KernelFusion):
 
     Attributes
     ----------
-    n_clusters_, selection_ : int and NClustersSelection
-        Number of clusters; good numbers with scores and partitions, set if `n_clusters` is none.
-    labels_ : ndarray of int32, shape (n_samples,)
-        Cluster of each row: the index of the centroid nearest to its embedding.
+    n_clusters_, selection_, linkage_ : int and NClustersSelection and ndarray
+        Number of clusters; good numbers with scores, if none is given; Ward's tree of clusters.
+    labels_, probabilities_ : ndarray of int32, shape (n_samples,) and ndarray of shape (n_samples,)
+        Cluster of each row, the index of its nearest centroid; its membership in it, if stored.
     embedding_ : ndarray of shape (n_samples, n_clusters)
         H, float64, with orthonormal columns; with landmarks the extension of theirs to all rows.
     eigenvalues_ : ndarray of shape (n_clusters,)
@@ -258,15 +244,12 @@ class MKKMMR(KernelFusion):
         Memberships of the rows, as `predict_proba` gives them; set if `store_memberships`.
     n_features_in_, feature_names_in_ : int and ndarray of str, shape (n_features_in_,)
         Number of columns of X in `fit`, of all views together; their names, if X was one frame.
-    probabilities_
-    linkage_
 
     Examples
     --------
     >>> from rffpk import MKKMMR
-    >>> views = [[[0.0], [0.2], [5.0], [5.2]], [[1.0], [1.1], [7.0], [7.1]]]  # of four rows
-    >>> MKKMMR(2, random_state=0).fit_predict(views).tolist()
-    [0, 0, 1, 1]
+    >>> MKKMMR(2, random_state=0).fit_predict([[[0], [1], [8], [9]], [[1], [2], [7], [8]]])
+    array([0, 0, 1, 1], dtype=int32)
     """
 
     diversity: float = 0.01

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from rffpk._anneal.convergence_warnings import few_rows
 from rffpk._utils import config, validation
 from rffpk._utils.arrays import Array
+from rffpk._utils.bases import with_callbacks
 from rffpk._utils.columns import Columns
 from rffpk._utils.estimator import Clusterer, parameters, reporting
 from rffpk._utils.linalg import eigh
-from rffpk._utils.messages import Progress, observed
 from rffpk._utils.tiles import by_blocks, row_tiles, run_all
 from rffpk.fusion.base import cluster, measure, transform, weighted_rows
 from rffpk.fusion.operators import Nystroem, nystroem_features, with_gamma
@@ -35,8 +35,7 @@ class NystroemKernelKMeans(Clusterer):
     rows and random anchors and W that among the anchors, or on their leading directions (Wang,
     Gittens, Mahoney: Scalable kernel k-means clustering with Nystroem approximation: relative-error
     bounds. JMLR 2019). For n rows of d columns, m anchors and F features O(n m (d + F) + m^3) time,
-    and O(n F k) a pass of k-means. ``docs/fusion.md`` compares the methods. `fit` raises a
-    ValueError or TypeError for bad input, such as an indefinite W.
+    and O(n F k) a pass of k-means. An indefinite W is refused. See ``docs/fusion.md``.
 
     Parameters
     ----------
@@ -66,10 +65,10 @@ class NystroemKernelKMeans(Clusterer):
 
     Attributes
     ----------
-    n_clusters_, selection_ : int and NClustersSelection
-        Number of clusters; good numbers with scores and partitions, set if `n_clusters` is none.
-    labels_ : ndarray of int32, shape (n_samples,)
-        Cluster of each row: the index of the centroid nearest to its features.
+    n_clusters_, selection_, linkage_ : int and NClustersSelection and ndarray
+        Number of clusters; good numbers with scores, if none is given; Ward's tree of clusters.
+    labels_, probabilities_ : ndarray of int32, shape (n_samples,) and ndarray of shape (n_samples,)
+        Cluster of each row, the index of its nearest centroid; its membership in it, if stored.
     embedding_ : ndarray of shape (n_samples, n_components)
         Features of the rows, in the dtype of X; if `n_components` is None, as many as W has rank.
     anchors_ : ndarray of int
@@ -84,8 +83,6 @@ class NystroemKernelKMeans(Clusterer):
         Memberships of the rows, as `predict_proba` gives them; set if `store_memberships`.
     n_features_in_, feature_names_in_ : int and ndarray of str, shape (n_features_in_,)
         Number of columns of X in `fit`; their names, set if all of them are strings.
-    probabilities_
-    linkage_
 
     Examples
     --------
@@ -106,14 +103,7 @@ class NystroemKernelKMeans(Clusterer):
 
     _measure, transform = measure, transform
 
-    def _check_parameters(self) -> None:
-        validation.check_search_parameters(self)
-        one_kernel(self)
-        validation.check_int(self.n_anchors, "n_anchors", 1)
-        if self.n_components is not None:
-            validation.check_int(self.n_components, "n_components", 1, self.n_anchors)
-
-    @observed
+    @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Compute the features of the rows and cluster them.
 
@@ -143,15 +133,18 @@ class NystroemKernelKMeans(Clusterer):
         ConvergenceWarning
             If clusters have no rows.
         """
-        with reporting(self, X) as progress:
-            return self._fit(X, sample_weight, progress)
-
-    def _fit(self, X: Any, sample_weight: Any, progress: Progress | None) -> Self:
-        self._check_parameters()
+        validation.check_search_parameters(self)
         spec = one_kernel(self)
+        validation.check_int(self.n_anchors, "n_anchors", 1)
+        if self.n_components is not None:
+            validation.check_int(self.n_components, "n_components", 1, self.n_anchors)
         random = validation.check_random_state(self.random_state)
         n_threads = config.n_threads(self.n_jobs)
-        with validation.fit_of(self), config.one_blas_thread():
+        with (
+            reporting(self, X) as progress,
+            validation.fit_of(self),
+            config.one_blas_thread(),
+        ):
             rows, k = weighted_rows(self, X, sample_weight, random, progress)
             (x,), weight = rows.xs, rows.weight
             check_sparse(x, spec.metric, "X")

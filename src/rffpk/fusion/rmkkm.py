@@ -86,15 +86,11 @@ class RobustRun(KernelRun):
 class RMKKM(Clusterer):
     """Robust multiple kernel k-means (RMKKM).
 
-    Minimises the sum of distances, not squared, so that outliers count less (Du et al.: Robust
-    multiple kernel k-means using l21-norm. IJCAI 2015),
-
-        sum_i min_j (sum_l alpha_l ||phi_l(x_i) - theta_jl||^2)^(1/2),
-
-    over centroids theta_jl and weights alpha >= 0 with sum_l alpha_l^gamma = 1, gamma =
-    `weight_norm`. A pass updates both in O(L n^2 k) for n rows, with O(L n^2) memory if the kernels
-    are stored; the objective never rises. ``docs/fusion.md`` compares the methods. `fit` raises a
-    ValueError or TypeError for bad input.
+    Minimises sum_i min_j (sum_l alpha_l ||phi_l(x_i) - theta_jl||^2)^(1/2), distances and not their
+    squares, so that outliers count less (Du et al.: Robust multiple kernel k-means using l21-norm.
+    IJCAI 2015), over centroids theta_jl and weights alpha >= 0 with sum_l alpha_l^gamma = 1, gamma
+    = `weight_norm`. A pass updates both in O(L n^2 k) for n rows, with O(L n^2) memory if the
+    kernels are stored; the objective never rises. See ``docs/fusion.md``.
 
     Parameters
     ----------
@@ -129,36 +125,28 @@ class RMKKM(Clusterer):
 
     Attributes
     ----------
-    n_clusters_, selection_ : int and NClustersSelection
-        Number of clusters; good numbers with scores and partitions, set if `n_clusters` is none.
-    labels_ : ndarray of int32, shape (n_samples,)
-        Cluster of each row: the index of its nearest centroid.
+    n_clusters_, selection_, linkage_ : int and NClustersSelection and ndarray
+        Number of clusters; good numbers with scores, if none is given; Ward's tree of clusters.
+    labels_, probabilities_ : ndarray of int32, shape (n_samples,) and ndarray of shape (n_samples,)
+        Cluster of each row, the index of its nearest centroid; its membership in it, if stored.
     dual_coef_ : ndarray of shape (n_clusters, n_samples)
         Centroids as weights of the fitted rows: theta_j = sum_i dual_coef_[j, i] phi(x_i).
     kernel_weights_ : ndarray of shape (n_views,)
-        Weights alpha >= 0 of the kernels; the sum of alpha^gamma is one.
-    inertia_, objective_ : float
-        Objective of `labels_` with the kernel sum_l alpha_l k_l; the minimised sum at `s_`.
-    s_, membership_exponent_ : float
-        -inf, that of the minimum; default exponent of `predict_proba` (``docs/math.md``, eq. 8.6).
-    n_iter_, history_ : int and list of dict
-        Passes of the best start; records of passes and starts with the keys in ``docs/api.md``.
-    cache_ : bool
-        Whether the kernel matrices were stored.
+        Weights alpha >= 0, sum of alpha^gamma one; `inertia_` is of the kernel sum_l alpha_l k_l.
+    inertia_, objective_, s_, membership_exponent_ : float
+        k-means objective of `labels_`; the minimised sum; its s, -inf; s of `predict_proba`.
+    n_iter_, history_, cache_ : int and list of dict and bool
+        Passes of the best start; records (keys: ``docs/api.md``); whether kernels were stored.
     memberships_ : ndarray of shape (n_samples, n_clusters)
         Memberships of the rows, as `predict_proba` gives them; set if `store_memberships`.
     n_features_in_, feature_names_in_ : int and ndarray of str, shape (n_features_in_,)
         Number of columns of X in `fit`, of all views together; their names, if X was one frame.
-    probabilities_
-    linkage_
 
     Examples
     --------
     >>> from rffpk import RMKKM
-    >>> views = [[[0.0], [0.2], [5.0], [5.2]], [[1.0], [1.1], [7.0], [7.1]]]  # of four rows
-    >>> labels = RMKKM(2, random_state=0).fit_predict(views)
-    >>> (labels == labels[0]).tolist()
-    [True, True, False, False]
+    >>> RMKKM(2, random_state=0).fit_predict([[[0], [1], [8], [9]], [[1], [2], [7], [8]]])
+    array([0, 0, 1, 1], dtype=int32)
     """
 
     kernels: Kernels = None

@@ -35,9 +35,8 @@ class SimpleMKKM(KernelFusion):
     alpha >= 0 of sum one, the maximum over H with orthonormal columns; F is convex if kernels are
     semidefinite (Liu: SimpleMKKM: simple multiple kernel k-means. IEEE TPAMI 2022; with
     `n_landmarks` MKC-AE, eq. (12) of Liang et al.: Stability and generalization of kernel
-    clustering. NeurIPS 2022). Annealed k-means on the rows of H gives the labels. For n rows, or
-    landmarks, O(L n^2) memory and O(L n^2 k) time an iteration; five suffice. ``docs/fusion.md``
-    compares the methods. `fit` raises a ValueError or TypeError for bad input.
+    clustering. NeurIPS 2022). For n rows, or landmarks, O(L n^2) memory and O(L n^2 k) time an
+    iteration; five suffice. See ``docs/fusion.md``.
 
     Parameters
     ----------
@@ -59,8 +58,7 @@ class SimpleMKKM(KernelFusion):
     views : list or None, default=None
         Columns of each view, if X is one array: lists of indices or names, masks, or slices.
     standardize, normalize_rows : bool, default=True
-        Whether kernels, except precomputed ones, are centered and scaled to a diagonal of one;
-        whether embedded rows are scaled to length one.
+        Whether computed kernels are centered, with a diagonal of one; embedded rows of length one.
     n_landmarks : int or None, default=None
         Number of random rows to learn on, at least n_clusters; others are embedded. None: all.
     max_iter : int, default=100
@@ -70,10 +68,10 @@ class SimpleMKKM(KernelFusion):
 
     Attributes
     ----------
-    n_clusters_, selection_ : int and NClustersSelection
-        Number of clusters; good numbers with scores and partitions, set if `n_clusters` is none.
-    labels_ : ndarray of int32, shape (n_samples,)
-        Cluster of each row: the index of the centroid nearest to its embedding.
+    n_clusters_, selection_, linkage_ : int and NClustersSelection and ndarray
+        Number of clusters; good numbers with scores, if none is given; Ward's tree of clusters.
+    labels_, probabilities_ : ndarray of int32, shape (n_samples,) and ndarray of shape (n_samples,)
+        Cluster of each row, the index of its nearest centroid; its membership in it, if stored.
     embedding_ : ndarray of shape (n_samples, n_clusters)
         H, float64, with orthonormal columns; with landmarks the extension of theirs to all rows.
     eigenvalues_ : ndarray of shape (n_clusters,)
@@ -92,15 +90,12 @@ class SimpleMKKM(KernelFusion):
         Memberships of the rows, as `predict_proba` gives them; set if `store_memberships`.
     n_features_in_, feature_names_in_ : int and ndarray of str, shape (n_features_in_,)
         Number of columns of X in `fit`, of all views together; their names, if X was one frame.
-    probabilities_
-    linkage_
 
     Examples
     --------
     >>> from rffpk import SimpleMKKM
-    >>> views = [[[0.0], [0.2], [5.0], [5.2]], [[1.0], [1.1], [7.0], [7.1]]]  # of four rows
-    >>> SimpleMKKM(2, random_state=0).fit_predict(views).tolist()
-    [0, 0, 1, 1]
+    >>> SimpleMKKM(2, random_state=0).fit_predict([[[0], [1], [8], [9]], [[1], [2], [7], [8]]])
+    array([0, 0, 1, 1], dtype=int32)
     """
 
     tol: float = 1e-5

@@ -49,18 +49,12 @@ class SMKC(KernelFusion):
     """Scalable multiple kernel clustering (SMKC): rank-k parts of anchor kernels, fused.
 
     With G_v = k_v(x_i, anchor_t), of shape (n, s), between the rows and s anchors, it minimises
-
-        sum_v ||H_v - G_v||^2 + ||H_v - G||^2
-
-    over G and H_v of rank k by G = rank-k part of mean_v H_v and H_v = rank-k part of (G_v + G) / 2
-    in turn (eq. (7) and algorithm 1 of Liang et al.: Scalable multiple kernel clustering: learning
-    clustering structure from expectation. ICML 2024). Annealed k-means on the left singular vectors
-    of G gives labels.
-
+    sum_v ||H_v - G_v||^2 + ||H_v - G||^2 over G and H_v of rank k by G = rank-k part of mean_v H_v
+    and H_v = rank-k part of (G_v + G) / 2 in turn (eq. (7) and algorithm 1 of Liang et al.:
+    Scalable multiple kernel clustering: learning clustering structure from expectation. ICML 2024).
     For n rows of d columns and V views O(min(n, V s) V s + n k) memory, O(n V s (V s + d)) time for
     two passes over the rows, and O(V r s k + V^2 (r + s) k^2), r = min(n, V s), an iteration. With
-    ``kernels="precomputed"`` X holds the G_v. ``docs/fusion.md`` compares the methods. `fit` raises
-    a ValueError or TypeError for bad input.
+    ``kernels="precomputed"`` X holds the G_v. See ``docs/fusion.md``.
 
     Parameters
     ----------
@@ -82,8 +76,7 @@ class SMKC(KernelFusion):
     views : list or None, default=None
         Columns of each view, if X is one array: lists of indices or names, masks, or slices.
     standardize : bool, default=True
-        Whether kernels, except precomputed ones, are centered at the mean of the anchors and scaled
-        to a diagonal of one.
+        Whether computed kernels are centered at the mean anchor, with a diagonal of one.
     normalize_rows : bool, default=False
         Whether rows of the embedding are scaled to length one for k-means.
     max_iter : int, default=100
@@ -96,10 +89,10 @@ class SMKC(KernelFusion):
 
     Attributes
     ----------
-    n_clusters_, selection_ : int and NClustersSelection
-        Number of clusters; good numbers with scores and partitions, set if `n_clusters` is none.
-    labels_ : ndarray of int32, shape (n_samples,)
-        Cluster of each row: the index of the centroid nearest to its embedding.
+    n_clusters_, selection_, linkage_ : int and NClustersSelection and ndarray
+        Number of clusters; good numbers with scores, if none is given; Ward's tree of clusters.
+    labels_, probabilities_ : ndarray of int32, shape (n_samples,) and ndarray of shape (n_samples,)
+        Cluster of each row, the index of its nearest centroid; its membership in it, if stored.
     embedding_ : ndarray of shape (n_samples, n_clusters)
         U, the left singular vectors of G, float64; columns of zeros beyond the rank of G.
     singular_values_ : ndarray of shape (n_clusters,)
@@ -118,15 +111,12 @@ class SMKC(KernelFusion):
         Memberships of the rows, as `predict_proba` gives them; set if `store_memberships`.
     n_features_in_, feature_names_in_ : int and ndarray of str, shape (n_features_in_,)
         Number of columns of X in `fit`, of all views together; their names, if X was one frame.
-    probabilities_
-    linkage_
 
     Examples
     --------
     >>> from rffpk import SMKC
-    >>> views = [[[0.0], [0.2], [5.0], [5.2]], [[1.0], [1.1], [7.0], [7.1]]]  # of four rows
-    >>> SMKC(2, random_state=0).fit_predict(views).tolist()
-    [0, 0, 1, 1]
+    >>> SMKC(2, random_state=0).fit_predict([[[0], [1], [8], [9]], [[1], [2], [7], [8]]])
+    array([0, 0, 1, 1], dtype=int32)
     """
 
     _needs_every_kernel = False  # G is the mean of all H_v: one that is zero scales it

@@ -132,8 +132,7 @@ class Product:
 
 @dataclass(frozen=True, kw_only=True)
 class AnchorIteration(Iteration):
-    """An iteration of SMKC, with the `objective` sum_v ||H_v - G_v||^2 + ||H_v - G||^2 and the
-    `change` ||G - previous G|| / ||G||."""
+    """An iteration of SMKC; the `change` is ||G - previous G|| / ||G||."""
 
     fused: Product
     coefficients: Array  # L (V s, k): G = B L R'

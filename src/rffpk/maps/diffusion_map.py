@@ -13,10 +13,10 @@ from sklearn.utils.validation import check_is_fitted
 from rffpk._rows.rows import has_view
 from rffpk._utils import config, validation
 from rffpk._utils.arrays import Array, Map
-from rffpk._utils.bases import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from rffpk._utils.bases import with_callbacks
 from rffpk._utils.columns import Columns, SparseRows, column_means, squared_distances, unit_rows
 from rffpk._utils.estimator import Estimator, parameters, reporting
-from rffpk._utils.messages import observed, warn
+from rffpk._utils.messages import warn
 from rffpk._utils.validation import Auto, is_option
 from rffpk.maps.graphs import PRECOMPUTED, GraphDiffusion, check_no_choice, graph_diffusion
 from rffpk.maps.neighbours import NeighbourCount, Shared, landmark_numbers, settled_labels
@@ -39,7 +39,7 @@ _LEAST_VARIANCE = 1e-30  # of features, so that float32 holds their squared dist
 
 
 @parameters
-class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
+class DiffusionMap(Estimator):
     """Map rows to features whose distances are diffusion distances.
 
     Rows step to their nearest landmarks, the nearer the likelier, and from there to the rows of
@@ -51,10 +51,8 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
     n_functions) memory. `transform` gives fitted rows the features that they had in `fit`.
 
     With ``metric="precomputed"`` X is a sparse or dense graph of affinities >= 0, (n_samples,
-    n_samples), taken as (A + A') / 2; new rows have affinities to the fitted rows. `n_neighbors`,
-    `n_landmarks` and `whitening` keep their defaults (``docs/tasks.md``). `fit` raises a ValueError
-    or TypeError for bad input. A ConvergenceWarning says if components of the graph count beside
-    the largest (``docs/math.md``, section 17).
+    n_samples), taken as (A + A') / 2 (``docs/tasks.md``). `fit` raises a ValueError or TypeError
+    for bad input; a ConvergenceWarning says if components count beside the largest.
 
     Parameters
     ----------
@@ -87,8 +85,8 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
     choices_ : list of dict
         What a clustering tried: "whitening", "neighbors" (times the default number; 0: columns),
         "agreement" with others, and "apart" (whether in as many large components as clusters).
-    n_neighbors_ : int
-        Number of neighbors of each row that are considered.
+    n_neighbors_, n_components_ : int
+        Numbers of neighbors of each row that are considered, and of features.
     bandwidth_ : float
         sigma^2 of the weights exp(-||x - c||^2 / (2 sigma^2)) of the neighbors c of a row x.
     eigenvalues_ : ndarray of shape (n_functions,)
@@ -96,8 +94,6 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         nodes 1 - eigenvalue is some hundredths too large, and more in long and thin graphs.
     time_ : float
         Length of the walks; 0 in a clustering of the columns, which `transform` then returns.
-    n_components_ : int
-        Number of features.
     landmark_features_ : ndarray of shape (n_nodes, n_components_)
         Features of a row are the mean of those of its neighbors, with the weights above.
     component_shares_ : ndarray of shape (n_connected_components,)
@@ -110,8 +106,7 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
     >>> from sklearn.datasets import make_circles
     >>> from rffpk import DiffusionMap
     >>> X, y = make_circles(500, factor=0.4, noise=0.04, random_state=0)
-    >>> features = DiffusionMap(time=100.0, n_components=3, random_state=0).fit_transform(X)
-    >>> features.shape
+    >>> DiffusionMap(time=100.0, n_components=3, random_state=0).fit_transform(X).shape
     (500, 3)
     """
 
@@ -124,7 +119,7 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
     random_state: Any = None
     n_jobs: int | None = None
 
-    @observed
+    @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find landmarks and the slow functions of the walk.
 
@@ -352,11 +347,6 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
             return X.matrix.copy() if isinstance(X, SparseRows) else X.copy()
         with config.one_blas_thread():
             return self._features(X)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
 
 
 def _scaled(functions: Array, index: Array, scale: Array) -> Array:

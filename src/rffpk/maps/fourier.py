@@ -18,10 +18,10 @@ from rffpk._rows.sample import Moments, RowSample, column_moments
 from rffpk._rows.store import written_out
 from rffpk._utils import config, validation
 from rffpk._utils.arrays import Array, Fourier, Structure
-from rffpk._utils.bases import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from rffpk._utils.bases import with_callbacks
 from rffpk._utils.columns import Columns, SparseRows, dense, pair_distances, squared_norms
 from rffpk._utils.estimator import Estimator, parameters, reporting
-from rffpk._utils.messages import observed, warn
+from rffpk._utils.messages import warn
 from rffpk._utils.validation import Auto, is_option
 
 Kernel = Literal["rbf", "laplacian", "cauchy"]
@@ -117,15 +117,14 @@ def check_kernel(kernel: Any, gamma: Any, sampling: Any) -> None:
 
 
 @parameters
-class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
+class RandomFourierFeatures(Estimator):
     """Random Fourier features: map rows x to D^(-1/2) [sin(x Omega), cos(x Omega)].
 
     The inner product of two mapped rows, of length one, is an unbiased estimate of a
     shift-invariant kernel (Rahimi, Recht: Random features for large-scale kernel machines. NeurIPS
     2007, algorithm 1; ``docs/math.md``, section 9). For n rows of d columns `fit` costs O(n d + d^2
     D), `transform` O(n d D), with structured frequencies (Yu et al.: Orthogonal random features.
-    NeurIPS 2016) O(n D log d), and of sparse rows with m entries O(n m D). `fit` raises a
-    ValueError or TypeError for bad input.
+    NeurIPS 2016) O(n D log d), and of sparse rows with m entries O(n m D).
 
     Parameters
     ----------
@@ -149,12 +148,10 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, E
     ----------
     frequencies_ : ndarray of shape (n_features_in_, n_frequencies_)
         Omega, in the dtype of X; structured frequencies are written out when this is read.
-    n_frequencies_ : int
-        The number D of frequencies.
     structure_ : tuple (ndarray of int8, float, int), or None
         Signs, shape (n_blocks, 3, p), scale and number of structured frequencies; None: others.
-    gamma_ : float
-        The number that `gamma` stands for.
+    n_frequencies_, gamma_ : int and float
+        The numbers that `n_frequencies`, D, and `gamma` stand for.
     kernel_error_ : float
         Mean squared error over pairs of at most 256 rows, over the variance; set with "auto".
     n_features_in_, feature_names_in_ : int and ndarray of str, shape (n_features_in_,)
@@ -176,7 +173,7 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, E
     random_state: Any = None
     n_jobs: int | None = None
 
-    @observed
+    @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Choose gamma and draw the frequencies.
 
@@ -293,11 +290,6 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, E
         """The columns and the map with which passes over the rows of X compute their features."""
         fourier = self._fourier.astype(X.dtype)
         return X, written_out(X, fourier, config.n_threads(self.n_jobs))
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
 
 
 def check_memory(needed: int, n_frequencies: int) -> None:

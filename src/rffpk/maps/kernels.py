@@ -335,13 +335,11 @@ def check_sparse(x: Columns, metric: Any, name: str) -> None:
 
 
 class FittedKernel:
-    """A kernel over the rows that it was fitted to, or a precomputed one.
-
-    It has `n` rows, their `dtype`, the `diagonal` (n,), `params` with a number for gamma, and is
-    `definite` if known to be. Blocks are float64. `center` at the mean feature, by `weight`, and
-    then `normalize` leave precomputed kernels as they are; `shift` centers all at the mean of some
-    rows, so that values are as small as distances.
-    """
+    """A kernel over the `n` rows that it was fitted to, or a precomputed one, with their `dtype`,
+    the `diagonal` (n,) and `params` with a number for gamma; `definite` if known to be. Blocks are
+    float64. `center` at the mean feature, by `weight`, and then `normalize` leave precomputed
+    kernels as they are; `shift` centers all at the mean of some rows, so that values are as small
+    as distances."""
 
     @np.errstate(over="ignore", invalid="ignore")  # kernels that are not finite are refused later
     def __init__(

@@ -77,14 +77,6 @@ class Components:
         return Whitening(self.mean, matrix, matrix.shape[1] >= _UNIT_COMPONENTS, n_threads)
 
 
-def fit_whitening(
-    X: Columns, weight: Array | None, exponent: float, k: int, random: Any, n_threads: int,
-    scales: Array | None = None,
-) -> Whitening:  # fmt: skip
-    """The whitening of rows that have been checked, for k clusters."""
-    return fit_components(X, weight, k, random, scales).whitening(exponent, n_threads)
-
-
 def fit_components(
     X: Columns, weight: Array | None, k: int, random: Any, scales: Array | None = None
 ) -> Components:
@@ -153,5 +145,5 @@ def whitened_view(
     stay as they are."""
     if whitening is None:
         return None
-    rows = sample.some_with(view)
-    return fit_whitening(*rows, whitening, context.k, context.random, context.n_threads, scales)
+    found = fit_components(*sample.some_with(view), context.k, context.random, scales)
+    return found.whitening(whitening, context.n_threads)
