@@ -127,10 +127,12 @@ def test_rows_at_the_border_of_a_share_are_all_kept(cls, parameters):
 
 
 def test_equal_rows_are_all_noise_or_none():
-    rows = np.repeat(np.arange(5.0)[:, None], 20, axis=0)
-    for share, n in ((0.25, 0), (0.39, 0), (0.4, 40)):
-        labels = PowerKMeans(2, noise=share, random_state=0).fit(rows).labels_
-        assert (labels == -1).sum() == n
+    """Places of two rows each; the fifth nearest other row of one of twenty is a copy of it."""
+    for copies, shares in ((2, ((0.25, 0), (0.34, 0), (0.4, 4))), (20, ((0.25, 0), (0.4, 0)))):
+        rows = np.repeat(np.arange(5.0)[:, None], copies, axis=0)
+        for share, n in shares:
+            labels = PowerKMeans(2, noise=share, random_state=0).fit(rows).labels_
+            assert (labels == -1).sum() == n
     assert (PowerKMeans(1, noise="auto").fit(np.ones((30, 2))).labels_ == 0).all()
 
 
@@ -159,6 +161,21 @@ def test_steps_between_whole_numbers_are_no_valley():
         rows = np.round(2 * random.standard_normal((n, d)))
         labels = PowerKMeans(2, noise="auto", random_state=0).fit(rows).labels_
         assert (labels == -1).mean() <= 0.02
+
+
+@pytest.mark.parametrize("n_places", [6, 12, 20, 40])
+@pytest.mark.parametrize("kind", ["dense", "sparse", "source"])
+def test_places_with_many_rows_are_no_noise(n_places, kind):
+    """Their rows are as far from other places as rows of noise are, but not from each other."""
+    make = {"dense": np.asarray, "sparse": csr_array, "source": as_source}[kind]
+    for seed in range(5):
+        random = np.random.default_rng(seed)
+        places = random.standard_normal((n_places, 3))
+        y = random.choice(n_places, 5000, p=random.dirichlet(np.full(n_places, 0.7)))
+        model = PowerKMeans(3, noise="auto", random_state=0).fit(make(places[y]))
+        flagged = np.bincount(y[model.outlier_scores_ > 0.5], minlength=n_places)
+        assert flagged.max() <= 5 and flagged.sum() <= 50
+        assert (model.predict(places[np.bincount(y, minlength=n_places) > 5]) >= 0).all()
 
 
 def test_few_far_rows_are_noise_and_those_of_a_heavy_tail_are_not():
@@ -231,7 +248,7 @@ def test_a_far_row_is_noise_though_its_column_has_two_values():
 
 def distances_to_others(rows, references=None):
     """To the fifth nearest other row, by all distances."""
-    references = np.unique(rows if references is None else references, axis=0)
+    references = rows if references is None else references
     squares = np.sort(((rows[:, None] - references) ** 2).sum(axis=2), axis=1)
     return np.sqrt(np.where(squares[:, 0] == 0, squares[:, 5], squares[:, 4]))
 

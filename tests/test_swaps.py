@@ -13,7 +13,7 @@ from scipy.spatial.distance import cdist
 from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
 
-from rffpk import Annealing, PowerKMeans, RFFMultiKernelPowerKMeans
+from rffpk import Annealing, FuzzyCMeans, PowerKMeans, RFFMultiKernelPowerKMeans
 
 LINE = 100.0 * np.arange(6)[:, None]
 
@@ -60,18 +60,43 @@ def test_failed_swaps_are_undone_and_do_not_count_after_one_that_helps():
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("seed", [0, 1])
-def test_far_rows_that_a_sample_lacks_have_centroids(seed, weighted):
+@pytest.mark.parametrize(
+    "cls, parameters, most",
+    [
+        (PowerKMeans, {}, 1.05),
+        (PowerKMeans, {"sample": None}, 1.1),
+        # of one start: KMeans(n_init=1) has up to 1.28
+        (PowerKMeans, {"annealing": "paper"}, 1.28),
+        (PowerKMeans, {"annealing": Annealing(end=-4.0)}, 1.28),
+        (FuzzyCMeans, {}, 1.05),
+        (FuzzyCMeans, {"sample": None}, 1.05),
+    ],
+    ids=lambda each: getattr(each, "__name__", str(each)),
+)
+def test_far_rows_that_a_sample_lacks_have_centroids(cls, parameters, most, seed, weighted):
     """Three of 30 003 rows make nearly all of the cost of any ten centroids that are not at them;
     samples of 20 000 rows lack some of them. Ten blobs share the other seven centroids."""
     X, _ = make_blobs(30_000, 5, centers=10, random_state=0)
     X = np.vstack([1e4 * np.eye(3, 5), X])
     weight = np.random.default_rng(0).integers(1, 4, len(X)) if weighted else None
-    model = PowerKMeans(10, random_state=seed).fit(X, sample_weight=weight)
+    model = cls(10, random_state=seed, **parameters).fit(X, sample_weight=weight)
     assert len({*model.labels_[:3]}) == 3
     assert not np.isin(model.labels_[3:], model.labels_[:3]).any()
     some = weight[3:] if weighted else None
-    known = PowerKMeans(7, random_state=seed).fit(X[3:], sample_weight=some)
-    assert model.inertia_ <= 1.05 * known.inertia_
+    known = cls(7, random_state=seed, **parameters).fit(X[3:], sample_weight=some)
+    assert model.inertia_ <= most * known.inertia_
+
+
+@pytest.mark.parametrize("sample", ["auto", None])
+def test_far_rows_of_a_source_and_of_views_have_centroids(sample):
+    X, _ = make_blobs(30_000, 5, centers=10, random_state=0)
+    X = np.vstack([1e4 * np.eye(3, 5), X])
+    source = PowerKMeans(10, sample=sample, random_state=0).fit(lambda: iter(np.array_split(X, 5)))
+    views = RFFMultiKernelPowerKMeans(
+        10, kernels="linear", typicality=None, weight_entropy=1e3, sample=sample, random_state=0
+    ).fit([X[:, :3], X[:, 3:]])
+    for labels in (source.predict(X), views.labels_):
+        assert len({*labels[:3]}) == 3 and not np.isin(labels[3:], labels[:3]).any()
 
 
 def test_far_rows_in_single_precision_and_copies_cost_nothing_else():

@@ -129,3 +129,19 @@ def test_weights_of_one_change_no_bit_of_functions_and_batches():
     tables = [rffpk.describe(models[0], X, sample_weight=w, random_state=0) for w in (None, ones)]
     assert_array_equal(*(np.asarray(table.sizes) for table in tables))
     assert_array_equal(*(np.asarray(table.stability) for table in tables))
+
+
+@pytest.mark.parametrize("each", CLASSES, ids=lambda each: each.__name__)
+@pytest.mark.parametrize(
+    "weight, message",
+    [
+        (np.full(N, 5e-324), "has the maximum 5e-324, must be >= 1e-.* somewhere"),
+        (np.where(np.arange(N) % 2, 1.0, 5e-324), "contains 5e-324 and 1.0, .* 1e-30 times"),
+    ],
+    ids=["all", "some"],
+)
+def test_weights_below_the_range_of_numbers_are_refused(each, weight, message):
+    """They have lost bits, and so would their products with costs."""
+    parameters = {"n_clusters": 3} if "n_clusters" in inspect.signature(each).parameters else {}
+    with pytest.raises(ValueError, match=f"^sample_weight {message}"):
+        fit(each, parameters, given(each), weight)

@@ -423,7 +423,7 @@ def _with_columns(
     trials: Trials, partitions: list[Array], X: Columns, weight: Array | None,
     context: FitContext, shared: Shared,
 ) -> Trials:  # fmt: skip
-    """The same with what the clusters of the columns say, or the leading components of these where they are many
+    """The same with what the columns say, or the leading components of these where they are many
     more than k clusters need."""
     k, n_threads = context.k, context.n_threads
     if X.shape[1] > PER_CLUSTER * k:

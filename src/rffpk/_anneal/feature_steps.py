@@ -62,6 +62,7 @@ class FeatureRun:
     number: int = 0
     most: int = 0  # centroids, with those that swaps add
     passes: int = 0
+    last: Step | None = None  # of the last stage
     settling: Settling | None = None  # by the last pass, while bounds decide labels
     assigned: Assignment | None = None  # by the last pass, while rows see few of many centroids
     drawn: Array | None = None  # while swaps are estimated on some rows: their indices
@@ -131,7 +132,7 @@ class FeatureRun:
                 need = need._replace(every=every, missed=stage.second and steps == 1)
         if need is None or stage.exact:
             self.assigned = None
-        self.settling = None
+        self.settling, self.last = None, last
         return StageEnd(last, steps)
 
     def _passes(

@@ -241,9 +241,6 @@ def fit_model(
     return model
 
 
-# Where rows cost more than those of the sample did, by this factor, the sample lacked far rows.
-_LACKED = 1.1
-
 Metric = Literal["euclidean", "cosine"]
 
 
@@ -514,25 +511,21 @@ def _ending(found: Prepared, rows: Rows, theta: Array, hard: Sums, s: float) -> 
 def _settle(run: FeatureRun, end: StartEnd, found: Prepared) -> Rows:
     """Passes over growing samples and then over all rows, at the exponent of the end; many clusters
     are improved on each of them, as a sample has few rows of each, except on rows that are read.
-    Where all rows cost more than those of the sample, rows far from all centroids get some. Returns
-    all rows, with stored features where that pays."""
+    Rows far from all centroids that no start has seen get some. Returns all rows, with stored
+    features where that pays."""
     schedule, whole, levels = found.plan.schedule, found.base, list[Rows]()
-    context = found.context
+    context, seen = found.context, found.some
     if found.components is not None:
         run.theta, context.history.left_out = found.components.expand(run.theta), 0.0
         levels = [whole]
     if found.samples:
-        whole = found.rows
+        whole, seen = found.rows, found.base
         if found.mapped:
             whole = context.storage.all_rows(whole, context.k, LAST_PASSES)
         levels = [*found.samples[1:], whole]
     s, name = (-math.inf, "hard") if schedule.ends_hard else (end.s, "settle")
-    usual = math.inf  # the mean cost of a row of the sample, where it may lack those that cost most
-    bounded = run.rows.eta is not None or found.rows.unit_centroids  # no row is so far
-    if found.samples and schedule.ends_hard and not (bounded or run.objective.learns_weights):
-        run.go_on(found.base)
-        learned = min(context.k / found.base.n, 0.5)  # of the sample itself, by its centroids
-        usual = run.cost(-math.inf) / found.base.total_weight * (1 + learned) / (1 - learned)
+    stage = Stage(name, s, tol=schedule.tol, most=schedule.max_iter, bounded=True)
+    converged = end.converged
     for rows in levels:
         run.go_on(rows)
         if found.samples and found.plan.swaps and context.many:
@@ -540,14 +533,12 @@ def _settle(run: FeatureRun, end: StartEnd, found: Prepared) -> Rows:
         # the sampling error of the centroids is larger than this
         coarse = 0.1 * math.sqrt(context.k / rows.n) if rows is not whole else 0.0
         tol = max(schedule.tol, coarse)
-        stage = Stage(name, s, tol=tol, most=schedule.max_iter, bounded=True)
-        last = run.follow(stage).last
-        if rows is whole and last.hard > _LACKED * usual * rows.total_weight:
-            converged = reach_far_rows(run, stage, last.shift) <= tol
-        else:
-            converged = last.shift <= tol
-    if levels:  # these passes do not lower s, so a final exponent that was not reached stays so
-        end.converged = converged and (schedule.ends_hard or end.converged)
+        converged = run.follow(stage._replace(tol=tol)).last.shift <= tol
+    bounded = run.rows.eta is not None or found.rows.unit_centroids  # no row is so far
+    if seen.n < whole.n and not bounded:
+        converged = reach_far_rows(run, stage, seen, converged)
+    # these passes do not lower s, so a final exponent that was not reached stays so
+    end.converged = converged and (schedule.ends_hard or end.converged)
     return whole
 
 

@@ -9,7 +9,7 @@ number of passes then does not grow with the number of clusters.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -48,7 +48,9 @@ _BATCH_TOL = 3e-3
 _PASSES_ADDED = 3  # ... but at most so many after centroids are added, ...
 _PASSES_REMOVED = 5  # ... and so many after as many are removed.
 
-_LEAST_REACHED = 0.02  # Far rows are looked for again after at least this relative gain.
+# Few rows cost much where the mean costs of all rows and of a sample differ by this factor. ...
+_LACKED = 1.1
+_LEAST_REACHED = 0.02  # ... They are looked for again after at least this relative gain.
 
 
 def improve(run: FeatureRun, cost: float, patience: int, later: bool = False) -> None:
@@ -194,18 +196,30 @@ def _nearest_others(rows: Rows, theta: Array) -> Array:
     return np.asarray(distances.argmin(axis=1))
 
 
-def reach_far_rows(run: FeatureRun, stage: Stage, shift: float) -> float:
-    """Give rows that are far from all centroids, as a sample lacks them, centroids of their own;
-    passes of a stage follow. Returns the shift of the last one that counts, which was `shift`."""
-    cost = run.cost(-math.inf)
+def reach_far_rows(run: FeatureRun, stage: Stage, seen: Rows, converged: bool) -> bool:
+    """Give rows that are far from all centroids centroids of their own where few rows cost much:
+    the mean costs of all rows and of the sample that starts have `seen` differ then. Passes of a
+    stage follow. Returns whether the last ones that count have converged; those before did if
+    `converged`."""
+
+    def of_sample() -> float:
+        some = replace(seen, alpha=run.rows.alpha)
+        return one_pass(some, run.theta, -math.inf)[0].hard / some.total_weight
+
+    assert run.last is not None
+    low, high = sorted([run.last.hard / run.rows.total_weight, run.kept(of_sample)])
+    if high <= _LACKED * low:
+        return converged
+    cost = run.cost(stage.s)
     while True:
-        new, shift = run.kept(partial(_reach, run, stage, cost, shift))
-        if not new < (1 - _LEAST_REACHED) * cost:
-            return shift
-        cost = new
+        before, (new, shift) = cost, run.kept(partial(_reach, run, stage, cost))
+        if new < before:
+            cost, converged = new, shift <= stage.tol
+        if not new < (1 - _LEAST_REACHED) * before:
+            return converged
 
 
-def _reach(run: FeatureRun, stage: Stage, cost: float, shift: float) -> list[float]:
+def _reach(run: FeatureRun, stage: Stage, cost: float) -> list[float]:
     """Merge the centroids and up to as many of the costliest rows by Ward's method, and make
     passes; undo that if the cost is not lower than `cost`. Returns the cost and the last shift."""
     from rffpk._utils.tree import means, merged
@@ -214,17 +228,16 @@ def _reach(run: FeatureRun, stage: Stage, cost: float, shift: float) -> list[flo
     masses = one_pass(rows, theta, -math.inf)[0].G
     costs, far = costliest_rows(rows, theta, len(theta), run.variance)
     if not len(far):
-        return [cost, shift]
+        return [cost, 0.0]
     squares = euclidean_distances(rows.scaled(far), rows.scaled(theta), squared=True).min(axis=1)
     weight = np.divide(costs, squares, out=np.zeros_like(squares), where=squares > 0)
     masses = np.concatenate([masses, rows.weight_unit * weight])
     theta = np.vstack([theta, far])
     run.theta = means(theta, masses, merged(rows.scaled(theta), masses, len(run.theta)))
-    last, new = run.follow(stage._replace(name="swap")).last.shift, run.cost(-math.inf)
-    if new < cost:
-        return [new, last]
-    run.theta, run.rows = before
-    return [cost, shift]
+    last, new = run.follow(stage._replace(name="swap")).last, run.cost(stage.s)
+    if not new < cost:
+        run.theta, run.rows = before
+    return [new, last.shift]
 
 
 @dataclass(frozen=True)

@@ -79,12 +79,8 @@ def weighted_rows(
 ) -> tuple[WeightedRows, int]:
     """The rows of a fit, which are checked, and the number of clusters."""
     xs = model._check_views(X, reset=True)
-    weight = validation.check_sample_weight(sample_weight, len(xs[0]), X)
-    if weight is not None and weight.max() < 1 / validation.MAX_WEIGHT:
-        raise ValueError(  # products with squares of kernels underflow
-            f"sample_weight has the maximum {weight.max()}, must be >= "
-            f"{1 / validation.MAX_WEIGHT} somewhere."
-        )
+    lowest = 1 / validation.MAX_WEIGHT  # else products with squares of kernels underflow
+    weight = validation.check_sample_weight(sample_weight, len(xs[0]), X, lowest=lowest)
     counted = None if weight is None or weight.all() else np.flatnonzero(weight)
     rows = WeightedRows(xs, weight, counted)
     k = find_number(

@@ -193,7 +193,10 @@ def outliers_of_sample(sample: RowSample, n_views: int, spherical: bool) -> Outl
     if columns is not None:
         references = references.take(columns, axis=1)
     is_part = len(references) < sample.counted
-    references = distinct_rows(references)[0]
+    # copies one after the other, as many as a distance sees
+    references, number = distinct_rows(references)
+    copies = np.minimum(np.bincount(number), _NEIGHBOURS + 1)
+    references = references[np.repeat(np.arange(len(copies)), copies)]
     nearest = Neighbourhoods(references, _NEIGHBOURS + 1, 0.0, sample.how.n_threads)
     length = math.sqrt(float(np.median(squared_norms(references))))
     rounding = _ROUNDING * float(np.finfo(references.dtype).eps) * length
