@@ -75,6 +75,7 @@ LIMITS = {
     "landmark_sums": "maps.neighbours._SUMMED_ROWS",
     "landmark_sums_block": "maps.neighbours._SUMMED_AT_A_TIME",
     "landmark_cells": "maps.neighbours._CELL_LANDMARKS",
+    "clear_rows": "diffusion._CLEAR",
     "landmark_tree": "maps.neighbours._TREE_LANDMARKS",
     "sparse_products": "maps.neighbours._WORTH",
     "cell_visits": "maps.near_cells._VISITS",

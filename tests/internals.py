@@ -60,7 +60,15 @@ from rffpk._anneal.witnesses import (
 
 # Threads and clocks of readings, and what overlapping calls send to workers.
 from rffpk._rows import dask_workers, passes, streams
-from rffpk._rows.passes import one_pass, pass_of_block, shifted_features
+
+# The order in which rows meet landmarks, which changes no feature.
+from rffpk._rows.passes import (
+    near_order,
+    one_pass,
+    pass_of_block,
+    shifted_features,
+    unshifted,
+)
 
 # The weights of sampled rows, and moments beside numbers that hide them.
 from rffpk._rows.sample import Sampling, column_moments, sample_arrays
@@ -151,6 +159,7 @@ __all__ = [
     "merged_centroids",
     "messages",
     "mode_counts",
+    "near_order",
     "one_pass",
     "over_eigenvalues",
     "pass_of_block",
@@ -170,6 +179,7 @@ __all__ = [
     "streams",
     "svd",
     "swaps",
+    "unshifted",
     "ward",
 ]
 

@@ -873,3 +873,17 @@ def test_rows_without_weight_have_the_features_of_new_rows(counted):
     model.fit(X, sample_weight=weight if counted else None)
     assert counted or (model.labels_[:20] == -1).all()
     assert_array_equal(model.predict(X), model.labels_)
+
+
+def test_landmarks_stand_for_the_rows_where_clusters_are_clearly_apart(limits):
+    limits(clear_rows=2500)
+    X, y = make_blobs(3000, 8, centers=5, random_state=0)
+    model = DiffusionPowerKMeans(5, random_state=0).fit(X)
+    assert len(model.feature_map_.landmarks_) == 1000
+    assert adjusted_rand_score(y, model.labels_) == 1.0
+    np.testing.assert_array_equal(model.predict(X), model.labels_)
+    few = DiffusionPowerKMeans(5, random_state=0).fit(X[:2500])
+    assert len(few.feature_map_.landmarks_) > 1000
+    touching = make_blobs(3000, 8, centers=5, cluster_std=6.0, random_state=0)[0]
+    model.set_params(whitening=None).fit(touching)
+    assert len(model.feature_map_.landmarks_) > 1000

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from internals import Landmarks
+from internals import Landmarks, near_order, unshifted
 from numpy.testing import assert_allclose, assert_array_equal
 from passes import make_rows, one_pass, shifted_features
 from test_pass import OUTPUTS, assert_close, assert_same_pass
 
 from rffpk import _core, _reference
-from rffpk.maps.neighbours import Neighbourhoods
+from rffpk.maps.neighbours import Neighbourhoods, _path
 
 NEAR = ("neighbours", "neighbour_weights")
 
@@ -284,3 +284,30 @@ def test_the_core_refuses_landmarks_that_do_not_fit():
         run(replace(good, points=few, coordinates=few))
     with pytest.raises(ValueError, match="must be an aligned C-contiguous"):
         run(replace(good, coordinates=few))
+
+
+@pytest.mark.parametrize(("m", "d", "r"), [(700, 2, 8), (1500, 7, 3), (9700, 3, 5)])
+@pytest.mark.parametrize("far", [0.0, 30.0])
+def test_parts_that_are_left_out_have_none_of_the_nearest(isa, dtype, m, d, r, far):
+    rng = np.random.default_rng(0)
+    centers = far * rng.standard_normal((6, d))
+    points, x = (np.repeat(centers, k // 6 + 1, axis=0)[:k] for k in (m, 500))
+    # whole numbers: many landmarks are equally near, and the first of these are taken
+    points, x = (np.rint(a + 3 * rng.standard_normal(a.shape)).astype(dtype) for a in (points, x))
+    order = np.argsort(points[:, 0], kind="stable") if not far else np.arange(m)
+    for each in (points[order], rng.permutation(points)):
+        landmarks = Landmarks(each, r, 0.1, np.zeros((m, 0), dtype))
+        squares = _reference.squared_distances(x.astype(np.float64), each.astype(np.float64))
+        expected = np.argsort(squares, axis=1, kind="stable")[:, :r]
+        assert_array_equal(neighbours(x, landmarks)[0], expected)
+
+
+def test_rows_have_the_same_features_in_any_order(isa, dtype):
+    x, landmarks = draw(3000, 4, 900, 8, 5, dtype)
+    landmarks = replace(landmarks, points=landmarks.points[_path(landmarks.points, 1)])
+    found = unshifted(x, landmarks, 1)
+    rows = make_rows([x], [landmarks], None, 2, [np.zeros(5, dtype)])
+    assert_array_equal(found, shifted_features(rows))
+    order = near_order(x, landmarks.points, 1)
+    assert_array_equal(np.sort(order), np.arange(len(x)))
+    assert (order != np.arange(len(x))).any()

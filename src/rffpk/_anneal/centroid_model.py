@@ -16,7 +16,7 @@ from rffpk._anneal.hard_passes import find_directions
 from rffpk._rows.passes import accurate_cost, make_rows, one_pass, pass_of_block
 from rffpk._rows.rows import Rows, present_bits
 from rffpk._rows.sample import opened, sample_size
-from rffpk._rows.store import UnitRows, mapped_views
+from rffpk._rows.store import Storage, UnitRows, mapped_views
 from rffpk._rows.sums import Sums, onto_sphere
 from rffpk._utils import config, validation
 from rffpk._utils.arrays import Array
@@ -39,15 +39,15 @@ def visit(
     typicality unless `typical`. Where nothing is wanted of the rows, the sums are those of the rows
     that are no noise."""
     shifts = [shift.astype(xs[0].dtype) for shift in model._shifts]
-    columns, maps = zip(*mapped_views(model._feature_maps, xs))
-    noise = None
+    n_threads, noise = config.n_threads(model.n_jobs), None
+    views = mapped_views(model._feature_maps, xs)
+    columns, maps = zip(*Storage("auto").landmark_views(views, n_threads))
     if (outliers := vars(model).get("_outliers")) is not None:
         noise = outliers.are_noise(xs)
         if not want:
             weight = np.where(noise, 0.0, 1.0 if weight is None else weight)
     may_lack = getattr(model, "allow_missing_views", False)
     present = present_bits([*columns]) if may_lack else None
-    n_threads = config.n_threads(model.n_jobs)
     rows = make_rows([*columns], [*maps], weight, n_threads, shifts)
     objective = model._objective
     rows = replace(

@@ -248,7 +248,7 @@ def _of_rows(
     if seen <= _TOO_RARE and np.argmax(_total(heights, modes)) <= _GRAPH_CLUSTERS:
         gaps = eigengap_scores([each.spectrum for each in graphs], largest)
     scores = gaps, heights, modes
-    labels = partial(_partitions, more[1], graphs[0], tree, gaps, heights)
+    labels = partial(_partitions, few[0], more, graphs[0], tree, gaps, heights)
     return _Evidence(more[0], _total(*scores), scores, labels, graphs, rare)
 
 
@@ -298,17 +298,22 @@ def _tree(some: Part, wanted: int, random: Any, n_threads: int) -> tuple[Array, 
 
 
 def _partitions(
-    more: Columns, graph: Diffusion, tree: tuple[Array, Array], gaps: Array, heights: Array,
-    numbers: list[int],
+    few: Array, more: Part, graph: Diffusion, tree: tuple[Array, Array], gaps: Array,
+    heights: Array, numbers: list[int],
 ) -> list[Array]:  # fmt: skip
     """Partitions of more rows by the witness who says most for each number: cuts of the tree, or
-    slow functions of the graph of a few rows, where others are with the nearest of these."""
+    slow functions of the graph of a few of them, where others are with the nearest of these."""
     linkage, leaf = tree
     slow = [k <= _PAIRS and (gaps[k] >= heights[k] or k > len(linkage) + 1) for k in numbers]
     if not any(slow):
         return [groups(linkage, k)[leaf] for k in numbers]
     functions = np.asarray(graph.own)  # all rows are landmarks
-    nearest = replace(graph.neighbourhoods, r=1).chosen(more).ravel()
+    rows, x, _ = more
+    nearest = np.full(len(rows), -1)
+    nearest[np.searchsorted(rows, few)] = graph.node
+    others = np.flatnonzero(nearest < 0)
+    if len(others):
+        nearest[others] = replace(graph.neighbourhoods, r=1).chosen(x[others]).ravel()
     return [
         slow_labels(functions[:, graph.spectrum.slow(k)], k)[nearest] if by_graph
         else groups(linkage, k)[leaf]

@@ -6,7 +6,6 @@
 #include "products.h"
 
 enum { CELL_BLOCK = RFFPK_CELL_BLOCK, CELL_ROWS = RFFPK_CELL_ROWS };
-#define ALL_LANES ((unsigned)((1ull << W) - 1))
 _Static_assert(CELL_BLOCK % STEP == 0, "a block is whole steps of a product");
 _Static_assert(CELL_BLOCK == 64, "a block has one bit for each point");
 

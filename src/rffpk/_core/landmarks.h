@@ -1,10 +1,14 @@
 /* Landmark features: the nearest landmarks of each row, their weights, and the combination of their
  * coordinates. Rows are in the lanes of the vectors.
  *
- * A tile meets the landmarks in blocks: STEP rows' products with a block stay in the first-level
- * cache until the nearest have been taken from them. Products decide which landmarks are nearest,
- * but for rows whose landmarks are so near that products cancel; the distances of those are then
- * computed again from differences, without cancellation. */
+ * STEP rows meet the landmarks in blocks: their products with a block stay in the first-level cache
+ * until the nearest have been taken from them. Products decide which landmarks are nearest, but for
+ * rows whose landmarks are so near that products cancel; the distances of those are then computed
+ * again from differences, without cancellation.
+ *
+ * Blocks are in parts, each in a ball around its mean. Where landmarks that follow each other are
+ * near each other, and rows are, too, most parts are too far from STEP rows to have one of their
+ * nearest landmarks, and are left out. */
 #ifndef RFFPK_LANDMARKS_H
 #define RFFPK_LANDMARKS_H
 
@@ -12,15 +16,46 @@
 #include "tile.h"
 #include "vecmath.h"
 
-enum { BLOCK_LINES = RFFPK_LANDMARK_BLOCK };
+enum { BLOCK_LINES = RFFPK_LANDMARK_BLOCK, MOST_PARTS = BLOCK_LINES, LEAST_PARTS = 4 };
 
-/* ---- landmarks, packed once a pass: center | norms | points by blocks | coordinates ---------- */
+/* ---- landmarks, packed once a pass ---------------------------------------------------------- */
+
+/* What is packed, one after the other. All points are less the center. */
+typedef struct {
+    size_t part_lines, n_parts; /* landmarks of a part, whole blocks, but for the last one */
+    real *center;               /* (d,) */
+    real *norms;                /* (n,), ... */
+    real *largest;              /* ... (1,): the largest of these */
+    real *means;                /* (n_parts, d), of the parts, ... */
+    real *part_norms;           /* ... (n_parts,): their norms, ... */
+    real *radii;                /* ... (n_parts,): how far their landmarks are from them, ... */
+    real *parts;                /* ... (n_parts, d): and the means times -2, in panels */
+    real *points;               /* (n, d): the points times -2, in panels of each block */
+    real *coordinates;          /* (n, q), lines of whole vectors */
+} landmark_pack;
+
+static size_t landmarks_lay_out(const rffpk_landmarks *lm, size_t q, real *memory,
+                                landmark_pack *pk)
+{
+    const size_t n = lm->n_landmarks, d = lm->d, square = (size_t)BLOCK_LINES * MOST_PARTS;
+    pk->part_lines = (n + square - 1) / square * BLOCK_LINES;
+    pk->n_parts = (n + pk->part_lines - 1) / pk->part_lines;
+    const size_t m = pk->n_parts;
+    const size_t numbers[] = {d, n, 1, m * d, m, m, m * d, n * d, n * round_up(q, PAD)};
+    real **to[] = {&pk->center, &pk->norms, &pk->largest, &pk->means,      &pk->part_norms,
+                   &pk->radii,  &pk->parts, &pk->points,  &pk->coordinates};
+    size_t end = 0;
+    for (int i = 0; i < 9; i++) {
+        *to[i] = memory ? memory + end : NULL;
+        end += round_up(numbers[i], PAD);
+    }
+    return end;
+}
 
 static size_t packed_landmarks(const rffpk_landmarks *lm, size_t q)
 {
-    const size_t n = lm->n_landmarks;
-    return round_up(lm->d, PAD) + round_up(n, PAD) + round_up(n * lm->d, PAD) +
-           n * round_up(q, PAD);
+    landmark_pack pk;
+    return landmarks_lay_out(lm, q, NULL, &pk);
 }
 
 /* The mean of a column of the landmarks, rounded to a multiple of a power of two that is not above
@@ -40,32 +75,66 @@ static real column_center(const real *column, size_t n, size_t d)
     return (real)(high > low ? unit * rint(sum / (double)n / unit) : low);
 }
 
-static void pack_landmarks(const rffpk_landmarks *lm, size_t q, real *out)
+/* The means of the parts and how far their landmarks are from them. */
+static void pack_parts(const rffpk_landmarks *lm, const landmark_pack *pk)
+{
+    const size_t n = lm->n_landmarks, d = lm->d;
+    for (size_t part = 0; part < pk->n_parts; part++) {
+        const size_t from = part * pk->part_lines;
+        const size_t end = from + pk->part_lines < n ? from + pk->part_lines : n;
+        const real *points = lm->points;
+        real *mean = pk->means + part * d;
+        double norm = 0, largest = 0;
+        for (size_t i = 0; i < d; i++) {
+            double sum = 0;
+            for (size_t t = from; t < end; t++)
+                sum += points[t * d + i] - pk->center[i];
+            mean[i] = (real)(sum / (double)(end - from));
+            norm += (double)mean[i] * mean[i];
+        }
+        for (size_t t = from; t < end; t++) {
+            double square = 0;
+            for (size_t i = 0; i < d; i++) {
+                const double apart = points[t * d + i] - pk->center[i] - mean[i];
+                square += apart * apart;
+            }
+            largest = square > largest ? square : largest;
+        }
+        pk->part_norms[part] = (real)norm;
+        pk->radii[part] = (real)sqrt(largest) * (1 + 4 * EPS);
+    }
+    pack(pk->means, d, 1, pk->n_parts, d, -2, pk->parts);
+}
+
+static void pack_landmarks(const rffpk_landmarks *lm, size_t q, real *memory)
 {
     const size_t n = lm->n_landmarks, d = lm->d;
     const real *points = lm->points;
-    real *center = out, *norms = center + round_up(d, PAD), *packed = norms + round_up(n, PAD);
+    landmark_pack pk;
+    landmarks_lay_out(lm, q, memory, &pk);
     for (size_t i = 0; i < d; i++)
-        center[i] = column_center(points + i, n, d);
+        pk.center[i] = column_center(points + i, n, d);
     for (size_t t = 0; t < n; t++) {
         double norm = 0;
         for (size_t i = 0; i < d; i++) {
-            const real y = points[t * d + i] - center[i];
+            const real y = points[t * d + i] - pk.center[i];
             norm += (double)y * y;
         }
-        norms[t] = (real)norm;
+        pk.norms[t] = (real)norm;
+        *pk.largest = t && *pk.largest > pk.norms[t] ? *pk.largest : pk.norms[t];
     }
-    out = packed;
+    pack_parts(lm, &pk);
+    real *out = pk.points;
     for (size_t from = 0, lines, h; from < n; from += lines) {
         lines = n - from < BLOCK_LINES ? n - from : BLOCK_LINES;
         for (size_t first = 0; first < lines; first += h) {
             h = even_share(lines, PANEL, first);
             for (size_t i = 0; i < d; i++)
                 for (size_t t = from + first; t < from + first + h; t++)
-                    *out++ = -2 * (points[t * d + i] - center[i]);
+                    *out++ = -2 * (points[t * d + i] - pk.center[i]);
         }
     }
-    out = packed + round_up(n * d, PAD);
+    out = pk.coordinates;
     for (size_t t = 0; t < n; t++)
         for (size_t f = 0; f < round_up(q, PAD); f++)
             *out++ = f < q ? ((const real *)lm->coordinates)[t * q + f] : 0;
@@ -194,31 +263,126 @@ static void find_again(const rffpk_landmarks *lm, const real *center, tile *t)
     }
 }
 
-/* t->at <- the nearest landmarks of each row, nearest first, by ||y||^2 - 2 x y */
-static void find_nearest(const rffpk_landmarks *lm, const real *packed, unsigned stages, tile *t)
+/* STEP rows, from column `col` on, look for landmarks whose places are below these. */
+static void begin_search(size_t r, size_t col, const vec *below, const tile *t)
 {
-    const size_t d = lm->d, r = lm->n_neighbours, cols = t->cols;
-    const real *center = packed, *norms = center + round_up(d, PAD);
-    const real *points = norms + round_up(lm->n_landmarks, PAD);
-    if (stages & RFFPK_LOAD)
-        subtract(center, d, t->x, cols, t->stride);
     for (size_t s = 0; s < r; s++)
-        for (size_t col = 0; col < cols; col += W) {
-            store(t->near + s * t->stride + col, splat((real)INFINITY));
-            store(t->at + s * t->stride + col, splat(0));
+        for (int j = 0; j < COLS; j++) {
+            store(t->near + s * t->stride + col + j * W, below[j]);
+            store(t->at + s * t->stride + col + j * W, splat(0));
         }
-    for (size_t from = 0, lines; from < lm->n_landmarks; from += lines) {
-        lines = lm->n_landmarks - from < BLOCK_LINES ? lm->n_landmarks - from : BLOCK_LINES;
-        for (size_t col = 0; col < cols; col += STEP) {
-            if (stages & RFFPK_PROJECT)
-                product(points + from * d, lines, d, t->x + col, t->block, STEP, t->stride);
-            if (stages & RFFPK_SINCOS)
-                keep_nearest_of(r, t->block, norms + from, from, lines, t->stride, t->near + col,
-                                t->at + col);
+}
+
+/* STEP rows meet a part of the landmarks. */
+static void meet_part(const rffpk_landmarks *lm, const landmark_pack *pk, size_t part, size_t col,
+                      unsigned stages, const tile *t)
+{
+    const size_t d = lm->d, n = lm->n_landmarks, begin = part * pk->part_lines;
+    const size_t end = begin + pk->part_lines < n ? begin + pk->part_lines : n;
+    for (size_t from = begin, lines; from < end; from += lines) {
+        lines = end - from < BLOCK_LINES ? end - from : BLOCK_LINES;
+        if (stages & RFFPK_PROJECT)
+            product(pk->points + from * d, lines, d, t->x + col, t->block, STEP, t->stride);
+        if (stages & RFFPK_SINCOS)
+            keep_nearest_of(lm->n_neighbours, t->block, pk->norms + from, from, lines, t->stride,
+                            t->near + col, t->at + col);
+    }
+}
+
+/* The roots of numbers, those of negative ones zero. */
+INLINE vec roots(vec v)
+{
+    real numbers[W] ALIGNED;
+    store(numbers, pick(less(v, splat(0)), splat(0), v));
+    for (int i = 0; i < W; i++)
+        numbers[i] = SQRT(numbers[i]);
+    return load(numbers);
+}
+
+/* A part that may have one of the nearest landmarks of STEP rows: it is not beyond the reach of
+ * all. */
+INLINE int is_near(const vec *from, const vec *reach)
+{
+    unsigned beyond = ALL_LANES;
+    for (int j = 0; j < COLS; j++)
+        beyond &= ones_of(less(reach[j], from[j]));
+    return beyond != ALL_LANES;
+}
+
+/* needed[part] <- whether it may have one of the nearest landmarks of STEP rows, from column `col`
+ * on. They reach no farther than to the farthest landmark of any part. Where parts are beyond this,
+ * the rows meet the nearest part first, and reach no farther than to what they find there. */
+static void choose_parts(const rffpk_landmarks *lm, const landmark_pack *pk, size_t col,
+                         const tile *t, unsigned char *needed)
+{
+    const size_t d = lm->d, r = lm->n_neighbours, n_parts = pk->n_parts;
+    vec squares[COLS], slack[COLS], reach[COLS];
+    vec from[MOST_PARTS][COLS]; /* how far each part is, at the least */
+    for (int j = 0; j < COLS; j++) {
+        squares[j] = splat(0);
+        for (size_t i = 0; i < d; i++) {
+            const vec x = load(t->x + i * t->stride + col + j * W);
+            squares[j] += x * x;
         }
+        /* what rounding adds to squared distances, at most */
+        slack[j] = 4 * (real)(d + 8) * EPS * (squares[j] + *pk->largest);
+        reach[j] = splat((real)INFINITY);
+    }
+    product(pk->parts, n_parts, d, t->x + col, t->block, STEP, t->stride);
+    real least = (real)INFINITY;
+    size_t nearest = 0, n_near = 0;
+    for (size_t part = 0; part < n_parts; part++) {
+        const real norm = pk->part_norms[part], radius = pk->radii[part];
+        const int has_enough = part + 1 < n_parts || lm->n_landmarks - part * pk->part_lines >= r;
+        vec total = splat(0);
+        for (int j = 0; j < COLS; j++) {
+            const vec apart = load(t->block + part * t->stride + j * W) + norm + squares[j];
+            const vec high = roots(apart + slack[j]) + radius;
+            from[part][j] = roots(apart - slack[j]) - radius;
+            reach[j] = pick(less(high, reach[j]), has_enough ? high : reach[j], reach[j]);
+            total += apart;
+        }
+        const real sum = sum_lanes(total);
+        nearest = sum < least ? part : nearest;
+        least = sum < least ? sum : least;
+    }
+    for (size_t part = 0; part < n_parts; part++)
+        n_near += (size_t)is_near(from[part], reach);
+    if (n_near < n_parts)
+        meet_part(lm, pk, nearest, col, RFFPK_ALL_STAGES, t);
+    vec below[COLS];
+    for (int j = 0; j < COLS; j++) {
+        const vec last = load(t->near + (r - 1) * t->stride + col + j * W);
+        const vec found = roots(last + squares[j] + slack[j]);
+        reach[j] = pick(less(found, reach[j]), found, reach[j]);
+        below[j] = reach[j] * reach[j] - squares[j] + 2 * slack[j];
+    }
+    for (size_t part = 0; part < n_parts; part++)
+        needed[part] = (unsigned char)is_near(from[part], reach);
+    begin_search(r, col, below, t);
+}
+
+/* t->at <- the nearest landmarks of each row, nearest first, by ||y||^2 - 2 x y */
+static void find_nearest(const rffpk_landmarks *lm, const landmark_pack *pk, unsigned stages,
+                         tile *t)
+{
+    vec all[COLS];
+    for (int j = 0; j < COLS; j++)
+        all[j] = splat((real)INFINITY);
+    if (stages & RFFPK_LOAD)
+        subtract(pk->center, lm->d, t->x, t->cols, t->stride);
+    for (size_t col = 0; col < t->cols; col += STEP) {
+        unsigned char needed[MOST_PARTS];
+        memset(needed, 1, pk->n_parts);
+        begin_search(lm->n_neighbours, col, all, t);
+        if (pk->n_parts >= LEAST_PARTS && stages == RFFPK_ALL_STAGES)
+            choose_parts(lm, pk, col, t, needed);
+        for (size_t part = 0; part < pk->n_parts; part++)
+            if (needed[part])
+                meet_part(lm, pk, part, col, stages, t);
     }
     if (stages == RFFPK_ALL_STAGES)
-        find_again(lm, center, t);
+        find_again(lm, pk->center, t);
 }
 
 /* ---- their weights and features ------------------------------------------------------------- */
@@ -304,12 +468,14 @@ static void combine(const rffpk_landmarks *lm, size_t q, const real *coordinates
 NOINLINE static void landmark_features(const rffpk_landmarks *lm, size_t q, const real *x,
                                        const real *packed, unsigned stages, real *phi, tile *t)
 {
-    find_nearest(lm, packed, stages, t);
+    landmark_pack pk;
+    landmarks_lay_out(lm, q, (real *)packed, &pk);
+    find_nearest(lm, &pk, stages, t);
     if (!(stages & RFFPK_SINCOS))
         return;
     measure_nearest(lm, x, t);
     weigh_nearest(lm, t);
-    combine(lm, q, packed + packed_landmarks(lm, 0), phi, t);
+    combine(lm, q, pk.coordinates, phi, t);
 }
 
 /* The nearest landmarks of view l and their weights, beside those of the views before it. */

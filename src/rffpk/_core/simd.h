@@ -197,6 +197,8 @@ INLINE unsigned ones_of(lanes l)
 #endif
 }
 
+#define ALL_LANES ((unsigned)((1ull << W) - 1))
+
 /* The number of the lowest bit that is 1; there is one. */
 INLINE int lowest(uint64_t bits)
 {

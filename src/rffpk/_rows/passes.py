@@ -27,6 +27,9 @@ from rffpk._utils import config, validation
 from rffpk._utils.arrays import Array, Fourier, Landmarks, Map
 from rffpk._utils.columns import Columns, SparseRows
 
+_ORDERED = 1 << 17  # rows that are put in order at a time, a copy of some megabytes
+_TOGETHER, _LEAST_PARTS = 96, 4  # landmarks that the core meets or leaves out together
+
 
 def make_rows(
     xs: list[Columns],
@@ -68,8 +71,30 @@ def some_features(rows: Rows) -> Columns:
 
 
 def unshifted(x: Columns, each: Map, n_threads: int) -> Array:
-    """Features (n, F) of the rows of a view, without a shift."""
-    return shifted_features(make_rows([x], [each], None, n_threads))
+    """Features (n, F) of the rows of a view, without a shift. Many rows meet landmarks in an order
+    in which most are too far from those that are in work together."""
+    if not isinstance(each, Landmarks) or isinstance(x, SparseRows):
+        return shifted_features(make_rows([x], [each], None, n_threads))
+    found = np.empty((len(x), each.width), dtype=x.dtype)
+    for begin in range(0, len(x), _ORDERED):
+        rows = x[begin : begin + _ORDERED]
+        order = near_order(rows, each.points, n_threads)
+        rows = rows.take(order, axis=0)
+        found[begin + order] = shifted_features(make_rows([rows], [each], None, n_threads))
+    return found
+
+
+def near_order(x: Array, points: Array, n_threads: int) -> NDArray[np.intp]:
+    """The order of rows by the nearest of the means of landmarks that follow each other."""
+    first = np.arange(0, len(points), _TOGETHER)
+    if len(first) < _LEAST_PARTS or len(x) < len(points):
+        return np.arange(len(x))
+    with np.errstate(over="ignore", invalid="ignore"):  # refused by name later
+        means = np.add.reduceat(points, first) / np.diff(np.append(first, len(points)))[:, None]
+    means, origin = means.astype(x.dtype), np.zeros((1, 0), dtype=x.dtype)
+    rows = make_rows([x], [Landmarks(means, 1, 0.0, means[:, :0])], None, n_threads)
+    nearest = one_pass(rows, origin, -math.inf, want=("neighbours",))[1]["neighbours"]
+    return np.argsort(nearest[:, 0].astype(np.uint16), kind="stable")  # in linear time
 
 
 def total_variance(rows: Rows) -> float:

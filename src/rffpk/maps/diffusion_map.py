@@ -396,17 +396,17 @@ def fit_diffusion_map(
     scales: Array | None = None,
     use: UseOfGraph = "always",
     shared: Shared | None = None,
+    n_landmarks: Auto | int | None = None,
 ) -> DiffusionMap:
     """The map of rows that have been checked, for the clusters of an estimator and with the
-    parameters of a map, or of the estimator itself, but for its `whitening` and the multiple of
-    the default number of neighbours.
-    Columns are multiplied by `scales` before they are whitened, and are the
-    features themselves where `use` of the graph says so.
-    Warns of nothing."""
+    parameters of a map, or of the estimator itself, but for its `whitening`, the multiple of the
+    default number of neighbours, and `n_landmarks` where it is given. Columns are multiplied by
+    `scales` before they are whitened, and are the features themselves where `use` of the graph says
+    so. Warns of nothing."""
     mapped = DiffusionMap(
         parameters.n_components,
         n_neighbors=parameters.n_neighbors,
-        n_landmarks=parameters.n_landmarks,
+        n_landmarks=parameters.n_landmarks if n_landmarks is None else n_landmarks,
         time=parameters.time,
         metric=parameters.metric,
         whitening=whitening,

@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array, csr_matrix, diags
+from sklearn.metrics import euclidean_distances
 
 from rffpk import _core
 from rffpk._core import MOST_NEIGHBOURS
 from rffpk._rows.draws import MANY, Draws, as_rows, uneven
-from rffpk._rows.passes import make_rows, one_pass, take_steps, unshifted
+from rffpk._rows.passes import make_rows, near_order, one_pass, take_steps, unshifted
 from rffpk._utils import validation
 from rffpk._utils.arrays import LEAST_WEIGHT, Array, Landmarks
 from rffpk._utils.columns import (
@@ -25,6 +26,7 @@ from rffpk._utils.columns import (
     squared_norms,
     unit_rows,
 )
+from rffpk._utils.linalg import in_range
 from rffpk._utils.tiles import row_tiles, run_all
 from rffpk.maps.near_cells import MOST_SEEN, NearCells, near_cells
 
@@ -53,6 +55,8 @@ _NEIGHBOURS_A_LOGARITHM, _N_NEIGHBOURS = 2.5, 8
 _ROWS_A_LANDMARK, _PASSES = 20, 5
 _PASSES_OF_MANY = 2
 _SETTLING_PASSES = 4
+
+_CLUSTER_POINTS = 24  # of the small clusters by which landmarks are put in order
 
 # Rows whose weights are summed, and how many of them at a time, for each landmark. Results of more
 # rows are no better (bench/results/trials.md).
@@ -226,8 +230,10 @@ class Neighbourhoods:
         alone = replace(self, n_threads=1)
 
         def products(block: slice) -> tuple[Array, csr_matrix]:
-            z = alone.weights(X[index[block]]).astype(np.float64)
-            weighted = z if p is None else diags(p[block]) @ z
+            rows = X[index[block]]
+            order = slice(None) if self._sparse(X) else near_order(rows, self.landmarks, 1)
+            z = alone.weights(rows[order]).astype(np.float64)
+            weighted = z if p is None else diags(p[block][order]) @ z
             return np.asarray(weighted.sum(axis=0)).ravel(), _products(z, weighted, self.r)
 
         blocks = row_tiles(len(index), 1, _SUMMED_AT_A_TIME * m)
@@ -453,8 +459,14 @@ def centroid_landmarks(
     else:
         seeds, _ = _distinct(some, m + 1, random)
         seeds = seeds[random.choice(len(seeds), min(m, len(seeds)), replace=False)]
+    if not isinstance(some, SparseRows):  # so that passes leave out what is far
+        seeds = seeds[_path(seeds, n_threads)]
+        order = near_order(some, seeds, n_threads)
+        some, p = some[order], None if p is None else p[order]
     landmarks = k_means(some, p, seeds, n_threads, _PASSES_OF_MANY if many else _PASSES)
     landmarks = distinct_rows(unit_rows(landmarks) if spherical else landmarks)[0]
+    if not isinstance(landmarks, SparseRows):
+        landmarks = landmarks[_path(landmarks, n_threads)]
     r = count.given or count.times * _N_NEIGHBOURS
     found = Neighbourhoods(landmarks, r, 0.0, n_threads)
     squares, index = found._nearest(some)
@@ -462,6 +474,21 @@ def centroid_landmarks(
     p_some = np.ones(len(some)) if p is None else p
     bandwidth = _mean(squares, p) * (_NARROW if many else 1)
     return replace(found, bandwidth=bandwidth), some, p_some, nearest
+
+
+def _path(points: Array, n_threads: int) -> Array:
+    """An order in which points that follow each other are near each other: by small clusters, each
+    after the one that is nearest to the one before it of those that are left."""
+    centers = k_means(points, None, points[::_CLUSTER_POINTS], n_threads)
+    cluster = Neighbourhoods(centers, 1, 0.0, n_threads).chosen(points).ravel()
+    with np.errstate(over="ignore", invalid="ignore"):
+        apart = euclidean_distances(in_range(centers), squared=True)
+    place, here = np.zeros(len(centers), dtype=np.intp), 0
+    for step in range(1, len(centers)):
+        apart[:, here] = np.inf
+        here = int(apart[here].argmin())
+        place[here] = step
+    return np.argsort(place[cluster], kind="stable")
 
 
 def landmark_numbers(
