@@ -181,8 +181,10 @@ class DiffusionPowerKMeans(AnnealedClusterer):
 
     def _maps(self, sample: RowSample, context: FitContext) -> list[Any]:
         xs, weight = sample.some()
+        # where nothing is asked of the map, none may be taken
+        asked = {self.n_components, self.n_landmarks, self.time} != {"auto"}
         self.feature_map_, self._centroids = chosen_map(
-            self, self, xs[0], weight, context, or_columns=True
+            self, self, xs[0], weight, context, or_columns=not asked
         )
         return [self.feature_map_ if self.feature_map_.time_ else None]
 
@@ -297,19 +299,16 @@ def chosen_map(
     all_rows, _ = landmark_numbers(parameters.n_landmarks, n, k, isinstance(X, SparseRows))
     is_many = context.many and n > all_rows  # a sample has too few rows of each cluster
     is_choice = len(options) > 2 and k > 1 and not is_many  # two options agree alike
-    # where nothing is asked of the map, none may be taken
-    asked = {parameters.n_components, parameters.n_landmarks, parameters.time} != {"auto"}
-    or_columns = or_columns and is_choice and options == _OPTIONS and not asked
+    or_columns = or_columns and is_choice and options == _OPTIONS
     if is_choice:
         x, p = _sampled(X, weight, context)
         of_words = or_columns and shows_words(x)
+    use: UseOfGraph = "never" if of_words else "always"
     if is_choice and not of_words:
         trials = _trials(parameters, options, x, p, context, or_columns, shared)
+        use = "if shown" if trials.between <= _BETWEEN else "always"
         if x is not X or parameters.n_landmarks != "auto":  # which would be drawn anew
             shared = Shared()
-    use: UseOfGraph = "never" if of_words else "always"
-    if trials is not None and trials.between <= _BETWEEN:
-        use = "if shown"
     option = options[0] if trials is None else trials.options[trials.best]
     n_landmarks = parameters.n_landmarks
     if trials is not None and trials.apart.any() and not isinstance(X, SparseRows) and n > _CLEAR:
@@ -318,8 +317,7 @@ def chosen_map(
         estimator, parameters, X, weight, context.random, unit_variance, *option, use=use,
         shared=shared, n_landmarks=n_landmarks,
     )  # fmt: skip
-    if trials is not None:
-        mapped.choices_ = _choices(trials)
+    mapped.choices_ = _choices(trials)
     if is_choice and context.history.progress is not None:
         context.history.progress.say(_reason(trials, mapped))
     if trials is None or trials.own is None or mapped.time_ or x is not X:
@@ -327,8 +325,10 @@ def chosen_map(
     return mapped, dense(cluster_means(X, weight, trials.own, X[:k]))
 
 
-def _choices(trials: Trials) -> list[dict[str, Any]]:
+def _choices(trials: Trials | None) -> list[dict[str, Any]]:
     """What was tried, as users see it."""
+    if trials is None:
+        return []
     found = [
         {**option._asdict(), "agreement": float(agreement), "apart": bool(separate)}
         for option, agreement, separate in zip(*trials[:3])
