@@ -181,8 +181,10 @@ class DiffusionPowerKMeans(AnnealedClusterer):
 
     def _maps(self, sample: RowSample, context: FitContext) -> list[Any]:
         xs, weight = sample.some()
+        # where nothing is asked of the map, none may be taken
+        asked = {self.n_components, self.n_landmarks, self.time} != {"auto"}
         self.feature_map_, self._centroids = chosen_map(
-            self, self, xs[0], weight, context, or_columns=True
+            self, self, xs[0], weight, context, or_columns=not asked
         )
         return [self.feature_map_ if self.feature_map_.time_ else None]
 
@@ -298,19 +300,16 @@ def chosen_map(
     all_rows, few = landmark_numbers(parameters.n_landmarks, n, k, sparse, X.shape[1])
     is_many = context.many and n > all_rows  # a sample has too few rows of each cluster
     is_choice = len(options) > 2 and k > 1 and not is_many  # two options agree alike
-    # where nothing is asked of the map, none may be taken
-    asked = {parameters.n_components, parameters.n_landmarks, parameters.time} != {"auto"}
-    or_columns = or_columns and is_choice and options == _OPTIONS and not asked
+    or_columns = or_columns and is_choice and options == _OPTIONS
     if is_choice:
         x, p = _sampled(X, weight, context)
         of_words = or_columns and shows_words(x)
+    use: UseOfGraph = "never" if of_words else "always"
     if is_choice and not of_words:
         trials = _trials(parameters, options, x, p, context, or_columns, shared)
+        use = "if shown" if trials.between <= _BETWEEN else "always"
         if x is not X or parameters.n_landmarks != "auto":  # which would be drawn anew
             shared = Shared()
-    use: UseOfGraph = "never" if of_words else "always"
-    if trials is not None and trials.between <= _BETWEEN:
-        use = "if shown"
     option = options[0] if trials is None else trials.options[trials.best]
     clear = trials is not None and trials.apart.any() and n > _CLEAR and not sparse
     mapped = fit_diffusion_map(
