@@ -97,7 +97,7 @@ class DiffusionPowerKMeans(AnnealedClusterer):
         Landmarks that a row steps to. "auto": 8 centroids, or of m rows 2.5 log(m) mutual ones.
     n_landmarks : "auto" or int, default="auto"
         Number of landmarks. "auto": the distinct rows, of more than 200 000 (30 000 if sparse,
-        20 000 where clusters are clearly apart) 5 sqrt(n_samples), or more for many clusters.
+        10 000 where clusters are clearly apart) 5 sqrt(n_samples), or more for many clusters.
     time : "auto" or float, default="auto"
         Steps of the walks, > 0. "auto": three relaxation times of function k, 10^6 at most.
     metric : {"euclidean", "cosine", "precomputed"}, default="euclidean"
@@ -223,7 +223,7 @@ _BETWEEN = 0.5  # ... the density between them, with which they are taken instea
 _MIDDLE = 0.125  # of the way between two centroids, on both sides of the places compared
 _PASSES, _TOL = 100, 1e-3  # that find these, at most, and the move that ends them
 _ALL_LIKE_COLUMNS = 0.9  # the agreement with which graphs on the columns go first
-_CLEAR = 20_000  # rows up to which all are landmarks where a sample falls apart into the clusters
+_CLEAR = 10_000  # rows up to which all are landmarks where a sample falls apart into the clusters
 _CROSSING = 0.4  # differences of near rows in columns of two values, over those of any rows
 _CROSSING_ROWS = 500  # on which these are looked at, at most
 _RARE = 0.05  # Values of fewer rows are no words, such as that of a pixel at the edge.
@@ -283,8 +283,7 @@ def chosen_map(
     With `or_columns` the map may be that of no walk, whose features are the columns: where these
     have nearly the same clusters, they tell better where clusters that touch end. Components of the
     graph of all rows are what they may miss: small ones, and as many as there are clusters. It is
-    that map at once where neighborhoods show words. Where the graph of a sample falls apart into
-    the clusters, that of landmarks does, too, and takes a part of the time of that of all rows."""
+    that map at once where neighborhoods show words."""
     if weight is not None and not weight.all() and pairs_of(parameters) != "graph":
         counted = np.flatnonzero(weight)  # the others are no part of the map
         mapped, centroids = chosen_map(
@@ -311,12 +310,9 @@ def chosen_map(
     if trials is not None and trials.between <= _BETWEEN:
         use = "if shown"
     option = options[0] if trials is None else trials.options[trials.best]
-    n_landmarks = parameters.n_landmarks
-    if trials is not None and trials.apart.any() and not isinstance(X, SparseRows) and n > _CLEAR:
-        n_landmarks = landmark_numbers(n_landmarks, n, k, d=X.shape[1])[1]
     mapped = fit_diffusion_map(
         estimator, parameters, X, weight, context.random, unit_variance, *option, use=use,
-        shared=shared, n_landmarks=n_landmarks,
+        shared=shared, n_landmarks=_n_landmarks(parameters, trials, X, k),
     )  # fmt: skip
     if trials is not None:
         mapped.choices_ = _choices(trials)
@@ -325,6 +321,15 @@ def chosen_map(
     if trials is None or trials.own is None or mapped.time_ or x is not X:
         return mapped, None
     return mapped, dense(cluster_means(X, weight, trials.own, X[:k]))
+
+
+def _n_landmarks(parameters: Any, trials: Trials | None, X: Columns, k: int) -> Auto | int:
+    """Where the graph of a sample falls apart into the clusters, that of landmarks does, too, and
+    takes a part of the time of that of all rows."""
+    clear = trials is not None and trials.apart.any() and not isinstance(X, SparseRows)
+    if not clear or len(X) <= _CLEAR:
+        return parameters.n_landmarks
+    return landmark_numbers(parameters.n_landmarks, len(X), k, d=X.shape[1])[1]
 
 
 def _choices(trials: Trials) -> list[dict[str, Any]]:
