@@ -66,7 +66,7 @@ def test_what_is_left_out_is_a_small_part_of_the_cost(limits):
     kept = sum(float((x**2).sum()) for x in small.rows.xs)
     whole = float((shifted_features(rows) ** 2).sum())
     cost = KMeans(40, n_init=1, random_state=0).fit(shifted_features(rows)).inertia_
-    assert 0 < whole - kept <= 0.04 * cost  # of k-means++ a cost is at most twice this
+    assert 0 < whole - kept <= 0.04 * cost  # that of rows drawn as by k-means++ is less than twice
 
 
 @pytest.mark.parametrize(

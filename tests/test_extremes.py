@@ -45,7 +45,7 @@ SCALES = [
 
 @pytest.mark.promise(
     "Input",
-    "Scaling X changes no label, from 1e-150 to 1e150 in float64 and from 1e-30 to 1e30 in "
+    "Scaling X changes no cluster, from 1e-150 to 1e150 in float64 and from 1e-30 to 1e30 in "
     "float32.",
 )
 @pytest.mark.parametrize("kind, scale", SCALES)

@@ -414,8 +414,21 @@ def test_small_numbers_give_the_results_of_float32(small_sample, cls, parameters
             assert_array_equal(model.cluster_centers_, same.cluster_centers_)
 
 
+@pytest.mark.parametrize("n_far", [1, 3, 5])
+def test_a_few_far_rows_that_the_sample_lacks_are_noise(n_far):
+    random = np.random.default_rng(0)
+    rows = 20 * random.standard_normal((5, 4))[random.integers(0, 5, 60_000)]
+    rows += random.standard_normal(rows.shape)
+    far = random.choice(len(rows), n_far, replace=False)
+    rows[far] = 1e6 * (1 + random.standard_normal((n_far, 4)))
+    model = PowerKMeans(5, noise="auto", random_state=0).fit(rows)
+    assert_array_equal(np.flatnonzero(model.labels_ == -1), np.sort(far))
+
+
 @pytest.mark.promise(
-    "Noise", "With `noise`, `score` of the fitted rows is `-inertia_`, as noise counts in neither."
+    "Noise",
+    "With `noise`, `score` of the fitted rows is `-inertia_`, as noise counts in neither, where "
+    "centroids are the means of the clusters.",
 )
 @pytest.mark.parametrize("cls, parameters", CLASSES)
 @pytest.mark.parametrize("noise", ["auto", 0.1])

@@ -166,7 +166,7 @@ def test_a_row_of_mixed_columns_does_not_depend_on_the_others():
     words = np.array([1, 2.0, "a", True, 10**7, None, "2", 3.5, 1.0], dtype=object)
     table = TABLE[["size", "kind"]].assign(mixed=np.resize(words, 150))
     model = TablePreprocessor().fit(table)
-    assert {*model.categories_[2]} == {"1", "2", "a", "True", "10000000", "3.5"}
+    assert {*model.categories_[2]} == {"1", "2", "a", "10000000", "3.5"}
     found = model.transform(table)
     for i in range(20):
         assert_array_equal(model.transform(table[i : i + 1])[0], found[i])

@@ -96,8 +96,8 @@ class DiffusionPowerKMeans(AnnealedClusterer):
     n_neighbors : "auto" or int, default="auto"
         Landmarks that a row steps to. "auto": 8 centroids, or of m rows 2.5 log(m) mutual ones.
     n_landmarks : "auto" or int, default="auto"
-        Number of landmarks. "auto": the distinct rows, of more than 200 000 (30 000 if sparse,
-        10 000 where clusters are clearly apart) 5 sqrt(n_samples), or more for many clusters.
+        Number of landmarks. "auto": the distinct rows, of more than 200 000 (30 000 if sparse)
+        5 sqrt(n_samples), or more for many clusters.
     time : "auto" or float, default="auto"
         Steps of the walks, > 0. "auto": three relaxation times of function k, 10^6 at most.
     metric : {"euclidean", "cosine", "precomputed"}, default="euclidean"
@@ -292,8 +292,9 @@ def chosen_map(
         mapped._know(X, counted)
         return mapped, centroids
     options, trials, of_words = _options(parameters), None, False
-    shared, n, k = Shared(max(option.neighbors for option in options)), len(X), context.k
-    all_rows, _ = landmark_numbers(parameters.n_landmarks, n, k, isinstance(X, SparseRows))
+    shared = Shared(max(option.neighbors for option in options))
+    n, k, sparse = len(X), context.k, isinstance(X, SparseRows)
+    all_rows, few = landmark_numbers(parameters.n_landmarks, n, k, sparse, X.shape[1])
     is_many = context.many and n > all_rows  # a sample has too few rows of each cluster
     is_choice = len(options) > 2 and k > 1 and not is_many  # two options agree alike
     # where nothing is asked of the map, none may be taken
@@ -310,30 +311,22 @@ def chosen_map(
     if trials is not None and trials.between <= _BETWEEN:
         use = "if shown"
     option = options[0] if trials is None else trials.options[trials.best]
+    clear = trials is not None and trials.apart.any() and n > _CLEAR and not sparse
     mapped = fit_diffusion_map(
         estimator, parameters, X, weight, context.random, unit_variance, *option, use=use,
-        shared=shared, n_landmarks=_n_landmarks(parameters, trials, X, k),
+        shared=shared, n_landmarks=few if clear else None,
     )  # fmt: skip
-    if trials is not None:
-        mapped.choices_ = _choices(trials)
+    mapped.choices_ = _choices(trials)
     if is_choice and context.history.progress is not None:
         context.history.progress.say(_reason(trials, mapped))
-    if trials is None or trials.own is None or mapped.time_ or x is not X:
-        return mapped, None
-    return mapped, dense(cluster_means(X, weight, trials.own, X[:k]))
+    own = None if trials is None or mapped.time_ or x is not X else trials.own
+    return mapped, None if own is None else dense(cluster_means(X, weight, own, X[:k]))
 
 
-def _n_landmarks(parameters: Any, trials: Trials | None, X: Columns, k: int) -> Auto | int:
-    """Where the graph of a sample falls apart into the clusters, that of landmarks does, too, and
-    takes a part of the time of that of all rows."""
-    clear = trials is not None and trials.apart.any() and not isinstance(X, SparseRows)
-    if not clear or len(X) <= _CLEAR:
-        return parameters.n_landmarks
-    return landmark_numbers(parameters.n_landmarks, len(X), k, d=X.shape[1])[1]
-
-
-def _choices(trials: Trials) -> list[dict[str, Any]]:
+def _choices(trials: Trials | None) -> list[dict[str, Any]]:
     """What was tried, as users see it."""
+    if trials is None:
+        return []
     found = [
         {**option._asdict(), "agreement": float(agreement), "apart": bool(separate)}
         for option, agreement, separate in zip(*trials[:3])

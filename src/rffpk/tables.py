@@ -330,9 +330,10 @@ def _deviation(gaps: Array) -> float:
 def _words_in(column: _Column) -> list[str | None]:
     """The names of categories, which equal numbers share whatever their types; None for gaps."""
     kinds = kinds_of(column.values)
+    numbers = {"number", "boolean"} if "number" in kinds.values() else {"number"}
     with validation.named("X"):
         return [
-            None if v is None else _digits_of(v) if kinds[type(v)] == "number" else str(v)
+            None if v is None else _digits_of(v) if kinds[type(v)] in numbers else str(v)
             for v in column.values
         ]
 

@@ -169,7 +169,7 @@ def partial_fit(
     Parameters
     ----------
     X : {array-like, sparse matrix} of shape (n_samples, n_features), or iterator
-        A batch of any number of rows, as in `fit`; or an iterator of batches, such as a
+        A batch of one row or more, as in `fit`; or an iterator of batches, such as a
         generator, which is read to its end, without sample_weight.
     y : Ignored
         Present for scikit-learn's conventions.
@@ -216,7 +216,7 @@ def partial_fit(
         [x] = model._check_views(X, reset=not (fitted or buffered))
         weight = validation.check_sample_weight(sample_weight, len(x), X, zeros=True)
         counted = np.ones(len(x), dtype=bool) if weight is None else weight > 0
-        if "_outliers" in vars(model) and len(x):
+        if "_outliers" in vars(model):
             counted &= ~model._outliers.are_noise([x])
         labels = np.empty(len(x), dtype=np.int32)
         if fitted and not counted.all():

@@ -424,7 +424,8 @@ def _components(rows: Rows, view: int, k: int, hard: bool) -> tuple[Array, Array
 def _cost_of_draws(rows: Rows, view: int, k: int) -> float:
     """The cost of k rows, drawn as by k-means++, as centroids of a view."""
     random, index = np.random.RandomState(0), rows.counted_indices()
-    if len(index) > _DRAWN_FROM * k:
+    n = len(index)
+    if n > _DRAWN_FROM * k:
         index = np.sort(random.choice(index, _DRAWN_FROM * k, replace=False))
     if len(index) <= k:
         return 0.0
@@ -433,7 +434,7 @@ def _cost_of_draws(rows: Rows, view: int, k: int) -> float:
     drawn = Draws(as_rows(seeds, rows.n_threads), seeds, some.weight, k, random)
     drawn.see_added()
     costs = drawn.nearest if some.weight is None else some.weight * drawn.nearest
-    return float(costs.sum()) * rows.total_weight / some.total_weight
+    return float(costs.sum()) * n / len(index)
 
 
 def components_for_clusters(

@@ -534,8 +534,10 @@ def _settle(run: FeatureRun, end: StartEnd, found: Prepared) -> Rows:
         coarse = 0.1 * math.sqrt(context.k / rows.n) if rows is not whole else 0.0
         tol = max(schedule.tol, coarse)
         converged = run.follow(stage._replace(tol=tol)).last.shift <= tol
-    bounded = run.rows.eta is not None or found.rows.unit_centroids  # no row is so far
-    if seen.n < whole.n and not bounded:
+    bounded = run.rows.eta is not None or found.rows.unit_centroids  # no row is so far ...
+    bounded |= any(isinstance(each, Fourier) for each in found.rows.maps)  # ... from all others
+    kept = not isinstance(found.init, str) or run.rows.present is not None
+    if seen.n < whole.n and not (bounded or kept):
         converged = reach_far_rows(run, stage, seen, converged)
     # these passes do not lower s, so a final exponent that was not reached stays so
     end.converged = converged and (schedule.ends_hard or end.converged)

@@ -15,7 +15,7 @@ from functools import partial
 import numpy as np
 from sklearn.metrics import euclidean_distances
 
-from rffpk._anneal.feature_steps import FeatureRun, costliest_rows, features_at
+from rffpk._anneal.feature_steps import FeatureRun, costliest_rows, features_at, row_costs
 from rffpk._anneal.hard_passes import Need, add, hard_plan, remove, step
 from rffpk._anneal.search import Stage
 from rffpk._rows.passes import one_pass
@@ -48,8 +48,9 @@ _BATCH_TOL = 3e-3
 _PASSES_ADDED = 3  # ... but at most so many after centroids are added, ...
 _PASSES_REMOVED = 5  # ... and so many after as many are removed.
 
-# Few rows cost much where the mean costs of all rows and of a sample differ by this factor. ...
-_LACKED = 1.1
+# Few rows cost much where the mean cost of all is larger than that of a sample without so many of
+# its costliest rows by this factor. ...
+_FEW, _LACKED = 10, 1.1
 _LEAST_REACHED = 0.02  # ... They are looked for again after at least this relative gain.
 
 
@@ -197,18 +198,18 @@ def _nearest_others(rows: Rows, theta: Array) -> Array:
 
 
 def reach_far_rows(run: FeatureRun, stage: Stage, seen: Rows, converged: bool) -> bool:
-    """Give rows that are far from all centroids centroids of their own where few rows cost much:
-    the mean costs of all rows and of the sample that starts have `seen` differ then. Passes of a
-    stage follow. Returns whether the last ones that count have converged; those before did if
-    `converged`."""
+    """Give rows that are far from all centroids centroids of their own where few rows cost much,
+    more than the others of a sample that starts have `seen`. Passes of a stage follow. Returns
+    whether the last ones that count have converged; those before did if `converged`."""
 
-    def of_sample() -> float:
+    def usual() -> float:
         some = replace(seen, alpha=run.rows.alpha)
-        return one_pass(some, run.theta, -math.inf)[0].hard / some.total_weight
+        nearest = one_pass(some, run.theta, -math.inf, want=("nearest",))[1]["nearest"]
+        costs = np.sort(row_costs(nearest, some.weight, run.variance, some.dtype))
+        return some.weight_unit * float(costs[:-_FEW].sum()) / some.total_weight
 
     assert run.last is not None
-    low, high = sorted([run.last.hard / run.rows.total_weight, run.kept(of_sample)])
-    if high <= _LACKED * low:
+    if run.last.hard <= _LACKED * run.kept(usual) * run.rows.total_weight:
         return converged
     cost = run.cost(stage.s)
     while True:

@@ -296,7 +296,8 @@ class Clusterer(ClusterMixin, Estimator):
         Returns
         -------
         memberships : ndarray of shape (n_samples, n_clusters)
-            In [0, 1], in the dtype of X; rows sum to one. For collections of Dask a Dask array.
+            In [0, 1], in the dtype of the centroids; rows sum to one. For collections of Dask a
+            Dask array.
 
         Raises
         ------

@@ -29,18 +29,15 @@ _COLUMNS = 1024  # of a tile
 
 def row_tiles(n: int, width: int, numbers: int | None = None) -> list[slice]:
     """Slices of n rows, each with about `numbers` numbers in rows of `width`, at least one row."""
-    return _slices(n, max(1, (numbers or ROW_NUMBERS) // max(1, width)))
+    size = max(1, (numbers or ROW_NUMBERS) // max(1, width))
+    # scikit-learn's `gen_batches` checks its arguments for half a millisecond
+    return [slice(begin, min(begin + size, n)) for begin in range(0, n, size)]
 
 
 def tiles(n: int, n_columns: int) -> list[tuple[slice, slice]]:
     """(rows, columns) of the tiles of a matrix, ordered by rows and then by columns."""
-    columns = _slices(n_columns, _COLUMNS)
-    return [(rows, part) for rows in _slices(n, _ROWS) for part in columns]
-
-
-def _slices(n: int, size: int) -> list[slice]:
-    """scikit-learn's `gen_batches`, which checks its arguments for half a millisecond."""
-    return [slice(begin, min(begin + size, n)) for begin in range(0, n, size)]
+    columns = row_tiles(n_columns, 1, _COLUMNS)
+    return [(rows, part) for rows in row_tiles(n, 1, _ROWS) for part in columns]
 
 
 def run_all(function: Callable[[Any], Any], items: list[Any], n_threads: int) -> list[Any]:
@@ -68,4 +65,4 @@ def by_blocks(
         index = np.minimum(np.arange(rows.start, rows.start + size), rows.stop - 1)
         return function([x[index] for x in xs])[: rows.stop - rows.start]
 
-    return np.concatenate(run_all(lines, _slices(len(xs[0]), size), n_threads))
+    return np.concatenate(run_all(lines, row_tiles(len(xs[0]), 1, size), n_threads))

@@ -208,13 +208,17 @@ def automatic_threshold(found: Outliers, distances: Array) -> float:
     """The distance from which rows are noise; none is beyond it if there is no noise.
 
     Noise is there if the histogram of the logarithms of the distances has a valley beyond its mode,
-    or few rows are beyond a wide gap, and the rows beyond it are no cluster of their own.
+    or few rows are beyond a wide gap, and the rows beyond it are no cluster of their own: so few as
+    all have to be far from the last of their nearest rows are none, also where no sample has them.
     """
     some = apart = distances[distances > found.rounding]
     if len(apart) > _SEEN:
         some = np.random.default_rng(0).choice(apart, _SEEN)
     for border in (_valley(np.log(some), found.rounding), _gap(apart)):
-        if border is not None and _is_mixed(replace(found, threshold=border)):
+        if border is None:
+            continue
+        few = np.count_nonzero(apart > border) <= _NEIGHBOURS
+        if few or _is_mixed(replace(found, threshold=border)):
             return border
     return float(distances.max(initial=0)) + found.rounding
 
