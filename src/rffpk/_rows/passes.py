@@ -95,7 +95,8 @@ def near_order(x: Array, points: Array, n_threads: int) -> NDArray[np.intp] | No
     with np.errstate(over="ignore", invalid="ignore"):  # refused by name later
         means = np.add.reduceat(points, first) / np.diff(np.append(first, len(points)))[:, None]
     means, origin = means.astype(x.dtype), np.zeros((1, 0), dtype=x.dtype)
-    rows = make_rows([x], [Landmarks(means, 1, 0.0, means[:, :0])], None, n_threads)
+    mapped = Landmarks(means, 1, 0.0, means[:, :0])
+    rows = make_rows([x], [mapped], None, n_threads, [origin[0]])
     nearest = one_pass(rows, origin, -math.inf, want=("neighbours",))[1]["neighbours"]
     return np.argsort(nearest[:, 0].astype(np.uint16), kind="stable")  # in linear time
 

@@ -414,7 +414,10 @@ def mutual_neighbours(
     all_squares, all_indices = shared(
         "nearest", lambda: replace(found, r=most)._nearest(nodes, visits)
     )
-    squares, index = _fewer(all_squares, all_indices, found.r)
+    squares, index = all_squares, all_indices
+    if found.r < index.shape[1]:  # the nearest of these, whose indices rise
+        first = np.sort(np.argpartition(squares, found.r - 1, axis=1)[:, : found.r], axis=1)
+        squares, index = (np.take_along_axis(each, first, 1) for each in (squares, index))
     if found.r > 1:  # the nearest is the row itself
         validation.check_underflow(float(squares.max()), [nodes])
     radii = squares.max(axis=1) * (1 + 8 * np.finfo(squares.dtype).eps)
@@ -422,14 +425,6 @@ def mutual_neighbours(
     z = found._weighed(squares, index).astype(np.float64)
     z.eliminate_zeros()
     return found, z
-
-
-def _fewer(squares: Array, index: Array, r: int) -> tuple[Array, Array]:
-    """The r nearest of more landmarks, whose indices rise, with their squared distances."""
-    if r == index.shape[1]:
-        return squares, index
-    nearest = np.sort(np.argpartition(squares, r - 1, axis=1)[:, :r], axis=1)
-    return np.take_along_axis(squares, nearest, 1), np.take_along_axis(index, nearest, 1)
 
 
 def _cells(nodes: Columns, r: int, n_threads: int) -> tuple[NearCells, Array] | tuple[None, None]:
