@@ -225,7 +225,7 @@ _BETWEEN = 0.5  # ... the density between them, with which they are taken instea
 _MIDDLE = 0.125  # of the way between two centroids, on both sides of the places compared
 _PASSES, _TOL = 100, 1e-3  # that find these, at most, and the move that ends them
 _ALL_LIKE_COLUMNS = 0.9  # the agreement with which graphs on the columns go first
-_CLEAR = 20_000  # rows up to which all are landmarks where a sample falls apart into the clusters
+_CLEAR = 10_000  # rows up to which all are landmarks where a sample falls apart into the clusters
 _CROSSING = 0.4  # differences of near rows in columns of two values, over those of any rows
 _CROSSING_ROWS = 500  # on which these are looked at, at most
 _RARE = 0.05  # Values of fewer rows are no words, such as that of a pixel at the edge.
@@ -285,8 +285,7 @@ def chosen_map(
     With `or_columns` the map may be that of no walk, whose features are the columns: where these
     have nearly the same clusters, they tell better where clusters that touch end. Components of the
     graph of all rows are what they may miss: small ones, and as many as there are clusters. It is
-    that map at once where neighborhoods show words. Where the graph of a sample falls apart into
-    the clusters, that of landmarks does, too, and takes a part of the time of that of all rows."""
+    that map at once where neighborhoods show words."""
     if weight is not None and not weight.all() and pairs_of(parameters) != "graph":
         counted = np.flatnonzero(weight)  # the others are no part of the map
         mapped, centroids = chosen_map(

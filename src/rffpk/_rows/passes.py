@@ -28,6 +28,7 @@ from rffpk._utils.arrays import Array, Fourier, Landmarks, Map
 from rffpk._utils.columns import Columns, SparseRows
 
 _ORDERED = 1 << 17  # rows that are put in order at a time, a copy of some megabytes
+_LEAST_ROWS = 1000  # that are put in order
 _TOGETHER, _LEAST_PARTS = 96, 4  # landmarks that the core meets or leaves out together
 
 
@@ -79,20 +80,23 @@ def unshifted(x: Columns, each: Map, n_threads: int) -> Array:
     for begin in range(0, len(x), _ORDERED):
         rows = x[begin : begin + _ORDERED]
         order = near_order(rows, each.points, n_threads)
-        rows = rows.take(order, axis=0)
-        found[begin + order] = shifted_features(make_rows([rows], [each], None, n_threads))
+        rows = rows if order is None else rows.take(order, axis=0)
+        features = shifted_features(make_rows([rows], [each], None, n_threads))
+        found[begin + (np.arange(len(rows)) if order is None else order)] = features
     return found
 
 
-def near_order(x: Array, points: Array, n_threads: int) -> NDArray[np.intp]:
-    """The order of rows by the nearest of the means of landmarks that follow each other."""
+def near_order(x: Array, points: Array, n_threads: int) -> NDArray[np.intp] | None:
+    """The order of rows by the nearest of the means of landmarks that follow each other; None where
+    it saves no time, as either are few."""
     first = np.arange(0, len(points), _TOGETHER)
-    if len(first) < _LEAST_PARTS or len(x) < len(points):
-        return np.arange(len(x))
+    if len(first) < _LEAST_PARTS or len(x) < _LEAST_ROWS:
+        return None
     with np.errstate(over="ignore", invalid="ignore"):  # refused by name later
         means = np.add.reduceat(points, first) / np.diff(np.append(first, len(points)))[:, None]
     means, origin = means.astype(x.dtype), np.zeros((1, 0), dtype=x.dtype)
-    rows = make_rows([x], [Landmarks(means, 1, 0.0, means[:, :0])], None, n_threads)
+    mapped = Landmarks(means, 1, 0.0, means[:, :0])
+    rows = make_rows([x], [mapped], None, n_threads, [origin[0]])
     nearest = one_pass(rows, origin, -math.inf, want=("neighbours",))[1]["neighbours"]
     return np.argsort(nearest[:, 0].astype(np.uint16), kind="stable")  # in linear time
 

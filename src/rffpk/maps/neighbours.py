@@ -218,8 +218,14 @@ class Neighbourhoods:
     def _visit(self, X: Columns, mapped: Landmarks, want: tuple[str, ...]) -> dict[str, Array]:
         """What a pass returns of each row of X, without features."""
         origin = np.zeros((1, 0), dtype=X.dtype)
-        rows = make_rows([X], [mapped], None, self.n_threads, [origin[0]])
-        return one_pass(rows, origin, -math.inf, want=want)[1]
+        order = near_order(X, mapped.points, self.n_threads)
+        some = X if order is None else X.take(order, axis=0)
+        rows = make_rows([some], [mapped], None, self.n_threads, [origin[0]])
+        found = one_pass(rows, origin, -math.inf, want=want)[1]
+        if order is None:
+            return found
+        place = np.argsort(order)
+        return {name: each.take(place, axis=0) for name, each in found.items()}
 
     def sums(self, X: Columns, weight: Array | None, random: Any) -> tuple[Array, csr_matrix, int]:
         """sum_i p_i z_i, (m,), and sum_i p_i z_i z_i', a sparse matrix (m, m), in float64: over 100
@@ -230,10 +236,8 @@ class Neighbourhoods:
         alone = replace(self, n_threads=1)
 
         def products(block: slice) -> tuple[Array, csr_matrix]:
-            rows = X[index[block]]
-            order = slice(None) if self._sparse(X) else near_order(rows, self.landmarks, 1)
-            z = alone.weights(rows[order]).astype(np.float64)
-            weighted = z if p is None else diags(p[block][order]) @ z
+            z = alone.weights(X[index[block]]).astype(np.float64)
+            weighted = z if p is None else diags(p[block]) @ z
             return np.asarray(weighted.sum(axis=0)).ravel(), _products(z, weighted, self.r)
 
         blocks = row_tiles(len(index), 1, _SUMMED_AT_A_TIME * m)
@@ -410,7 +414,10 @@ def mutual_neighbours(
     all_squares, all_indices = shared(
         "nearest", lambda: replace(found, r=most)._nearest(nodes, visits)
     )
-    squares, index = _fewer(all_squares, all_indices, found.r)
+    squares, index = all_squares, all_indices
+    if found.r < index.shape[1]:  # the nearest of these, whose indices rise
+        first = np.sort(np.argpartition(squares, found.r - 1, axis=1)[:, : found.r], axis=1)
+        squares, index = (np.take_along_axis(each, first, 1) for each in (squares, index))
     if found.r > 1:  # the nearest is the row itself
         validation.check_underflow(float(squares.max()), [nodes])
     radii = squares.max(axis=1) * (1 + 8 * np.finfo(squares.dtype).eps)
@@ -418,14 +425,6 @@ def mutual_neighbours(
     z = found._weighed(squares, index).astype(np.float64)
     z.eliminate_zeros()
     return found, z
-
-
-def _fewer(squares: Array, index: Array, r: int) -> tuple[Array, Array]:
-    """The r nearest of more landmarks, whose indices rise, with their squared distances."""
-    if r == index.shape[1]:
-        return squares, index
-    nearest = np.sort(np.argpartition(squares, r - 1, axis=1)[:, :r], axis=1)
-    return np.take_along_axis(squares, nearest, 1), np.take_along_axis(index, nearest, 1)
 
 
 def _cells(nodes: Columns, r: int, n_threads: int) -> tuple[NearCells, Array] | tuple[None, None]:
@@ -459,10 +458,8 @@ def centroid_landmarks(
     else:
         seeds, _ = _distinct(some, m + 1, random)
         seeds = seeds[random.choice(len(seeds), min(m, len(seeds)), replace=False)]
-    if not isinstance(some, SparseRows):  # so that passes leave out what is far
+    if not isinstance(some, SparseRows):  # passes leave out what is far
         seeds = seeds[_path(seeds, n_threads)]
-        order = near_order(some, seeds, n_threads)
-        some, p = some[order], None if p is None else p[order]
     landmarks = k_means(some, p, seeds, n_threads, _PASSES_OF_MANY if many else _PASSES)
     landmarks = distinct_rows(unit_rows(landmarks) if spherical else landmarks)[0]
     if not isinstance(landmarks, SparseRows):
