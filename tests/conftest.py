@@ -76,6 +76,7 @@ LIMITS = {
     "landmark_sums_block": "maps.neighbours._SUMMED_AT_A_TIME",
     "landmark_cells": "maps.neighbours._CELL_LANDMARKS",
     "clear_rows": "diffusion._CLEAR",
+    "far_cost": "_anneal.swaps._LACKED",
     "landmark_tree": "maps.neighbours._TREE_LANDMARKS",
     "sparse_products": "maps.neighbours._WORTH",
     "cell_visits": "maps.near_cells._VISITS",

@@ -87,6 +87,18 @@ def test_far_rows_that_a_sample_lacks_have_centroids(cls, parameters, most, seed
     assert model.inertia_ <= most * known.inertia_
 
 
+def test_a_search_for_far_rows_that_does_not_help_changes_nothing(limits):
+    X, _ = make_blobs(30_000, 5, centers=10, random_state=0)
+    limits(far_cost=np.inf)
+    without = PowerKMeans(10, random_state=0).fit(X)
+    limits(far_cost=0)
+    model = PowerKMeans(10, random_state=0).fit(X)
+    assert any(record["stage"] == "swap" for record in model.history_[len(without.history_) :])
+    assert_array_equal(model.cluster_centers_, without.cluster_centers_)
+    assert_array_equal(model.labels_, without.labels_)
+    assert model.inertia_ == without.inertia_
+
+
 @pytest.mark.parametrize("sample", ["auto", None])
 def test_far_rows_of_a_source_and_of_views_have_centroids(sample):
     X, _ = make_blobs(30_000, 5, centers=10, random_state=0)
