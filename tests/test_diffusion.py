@@ -786,6 +786,15 @@ def test_slow_pairs_are_those_of_a_full_decomposition(matrix, k):
     assert_allclose(vectors.T @ vectors, np.eye(len(vectors.T)), atol=1e-10)
 
 
+def test_slow_pairs_of_nodes_that_have_no_neighbours():
+    """There is nothing to merge."""
+    values, vectors = slow_pairs(
+        Walk(csr_matrix(np.eye(300))), np.full(300, 300**-0.5), np.zeros((300, 0)), 8
+    )
+    assert_allclose(values, 1)
+    assert_allclose(vectors.T @ vectors, np.eye(8), atol=1e-9)
+
+
 @pytest.mark.parametrize("denser", [0, np.inf], ids=["two factors", "one matrix"])
 def test_slow_pairs_of_two_factors_are_those_of_their_product(denser, limits):
     """Whether groups of nodes have two factors, too, or one matrix."""

@@ -302,6 +302,26 @@ def test_parts_that_are_left_out_have_none_of_the_nearest(isa, dtype, m, d, r, f
         assert_array_equal(neighbours(x, landmarks)[0], expected)
 
 
+@pytest.mark.parametrize("offset", [0.0, 1e4])
+@pytest.mark.parametrize(("m", "d"), [(1000, 3), (900, 20)])
+def test_rounding_leaves_out_no_part_that_is_needed(isa, dtype, offset, m, d):
+    rng = np.random.default_rng(0)
+    points = offset + np.repeat(rng.standard_normal((10, d)), m // 10, axis=0)
+    points = (points + 0.1 * rng.standard_normal(points.shape)).astype(dtype)
+    x = (points[:500] + 0.03 * rng.standard_normal((500, d))).astype(dtype)
+    found = neighbours(x, Landmarks(points, 8, 0.1, np.zeros((m, 0), dtype)))[0]
+    squares = ((x.astype(float)[:, None] - points.astype(float)) ** 2).sum(axis=2)
+    taken, least = (np.sort(each) for each in (np.take_along_axis(squares, found, 1), squares))
+    assert_allclose(taken, least[:, :8], rtol=100 * np.finfo(dtype).eps)
+
+
+@pytest.mark.parametrize("value", [0.0, 3.0])
+def test_landmarks_that_are_all_equal_are_taken_in_their_order(isa, dtype, value):
+    points = np.full((500, 2), value, dtype)
+    found = neighbours(points[:70], Landmarks(points, 8, 0.1, np.zeros((500, 0), dtype)))[0]
+    assert_array_equal(found, np.tile(np.arange(8), (70, 1)))
+
+
 def test_rows_have_the_same_features_in_any_order(isa, dtype):
     x, landmarks = draw(3000, 4, 900, 8, 5, dtype)
     landmarks = replace(landmarks, points=landmarks.points[_path(landmarks.points, 1)])

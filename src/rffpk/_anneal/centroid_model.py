@@ -41,7 +41,7 @@ def visit(
     shifts = [shift.astype(xs[0].dtype) for shift in model._shifts]
     n_threads, noise = config.n_threads(model.n_jobs), None
     views = mapped_views(model._feature_maps, xs)
-    columns, maps = zip(*Storage("auto").landmark_views(views, n_threads))
+    columns, maps = zip(*Storage(getattr(model, "cache", "auto")).landmark_views(views, n_threads))
     if (outliers := vars(model).get("_outliers")) is not None:
         noise = outliers.are_noise(xs)
         if not want:

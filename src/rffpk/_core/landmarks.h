@@ -325,7 +325,7 @@ static void choose_parts(const rffpk_landmarks *lm, const landmark_pack *pk, siz
             squares[j] += x * x;
         }
         /* what rounding adds to squared distances, at most */
-        slack[j] = 4 * (real)(d + 8) * EPS * (squares[j] + *pk->largest);
+        slack[j] = 4 * (real)(d + 8) * EPS * (squares[j] + *pk->largest) + LEAST;
         reach[j] = splat((real)INFINITY);
     }
     product(pk->parts, n_parts, d, t->x + col, t->block, STEP, t->stride);
@@ -355,7 +355,8 @@ static void choose_parts(const rffpk_landmarks *lm, const landmark_pack *pk, siz
         const vec last = load(t->near + (r - 1) * t->stride + col + j * W);
         const vec found = roots(last + squares[j] + slack[j]);
         reach[j] = pick(less(found, reach[j]), found, reach[j]);
-        below[j] = reach[j] * reach[j] - squares[j] + 2 * slack[j];
+        const vec bound = reach[j] * reach[j] - squares[j] + 2 * slack[j];
+        below[j] = pick(less(bound, splat((real)INFINITY)), bound, splat((real)INFINITY));
     }
     for (size_t part = 0; part < n_parts; part++)
         needed[part] = (unsigned char)is_near(from[part], reach);

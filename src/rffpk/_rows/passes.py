@@ -26,9 +26,10 @@ from rffpk._rows.sums import (
 from rffpk._utils import config, validation
 from rffpk._utils.arrays import Array, Fourier, Landmarks, Map
 from rffpk._utils.columns import Columns, SparseRows
+from rffpk._utils.tiles import row_tiles
 
-_ORDERED = 1 << 17  # rows that are put in order at a time, a copy of some megabytes
-_LEAST_ROWS = 1000  # that are put in order
+_ORDERED = 1 << 22  # numbers of rows that are put in order at a time, in a copy
+_LEAST_ROWS, _MOST_COLUMNS = 1000, 128  # of rows that are put in order: a copy takes time, too
 _TOGETHER, _LEAST_PARTS = 96, 4  # landmarks that the core meets or leaves out together
 
 
@@ -77,20 +78,19 @@ def unshifted(x: Columns, each: Map, n_threads: int) -> Array:
     if not isinstance(each, Landmarks) or isinstance(x, SparseRows):
         return shifted_features(make_rows([x], [each], None, n_threads))
     found = np.empty((len(x), each.width), dtype=x.dtype)
-    for begin in range(0, len(x), _ORDERED):
-        rows = x[begin : begin + _ORDERED]
-        order = near_order(rows, each.points, n_threads)
-        rows = rows if order is None else rows.take(order, axis=0)
+    for tile in row_tiles(len(x), x.shape[1], _ORDERED):
+        order = near_order(x[tile], each.points, n_threads)
+        rows = x[tile] if order is None else x[tile].take(order, axis=0)
         features = shifted_features(make_rows([rows], [each], None, n_threads))
-        found[begin + (np.arange(len(rows)) if order is None else order)] = features
+        found[tile][slice(None) if order is None else order] = features
     return found
 
 
 def near_order(x: Array, points: Array, n_threads: int) -> NDArray[np.intp] | None:
     """The order of rows by the nearest of the means of landmarks that follow each other; None where
-    it saves no time, as either are few."""
+    it saves no time, as either are few or columns are many."""
     first = np.arange(0, len(points), _TOGETHER)
-    if len(first) < _LEAST_PARTS or len(x) < _LEAST_ROWS:
+    if len(first) < _LEAST_PARTS or len(x) < _LEAST_ROWS or x.shape[1] > _MOST_COLUMNS:
         return None
     with np.errstate(over="ignore", invalid="ignore"):  # refused by name later
         means = np.add.reduceat(points, first) / np.diff(np.append(first, len(points)))[:, None]

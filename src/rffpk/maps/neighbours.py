@@ -56,7 +56,8 @@ _ROWS_A_LANDMARK, _PASSES = 20, 5
 _PASSES_OF_MANY = 2
 _SETTLING_PASSES = 4
 
-_CLUSTER_POINTS = 24  # of the small clusters by which landmarks are put in order
+# Landmarks are put in order by small clusters of so many, and at most so many clusters.
+_CLUSTER_POINTS, _MOST_CLUSTERS = 24, 4000
 
 # Rows whose weights are summed, and how many of them at a time, for each landmark. Results of more
 # rows are no better (bench/results/trials.md).
@@ -476,15 +477,16 @@ def centroid_landmarks(
 def _path(points: Array, n_threads: int) -> Array:
     """An order in which points that follow each other are near each other: by small clusters, each
     after the one that is nearest to the one before it of those that are left."""
-    centers = k_means(points, None, points[::_CLUSTER_POINTS], n_threads)
+    step = max(_CLUSTER_POINTS, -(-len(points) // _MOST_CLUSTERS))
+    centers = k_means(points, None, points[::step], n_threads)
     cluster = Neighbourhoods(centers, 1, 0.0, n_threads).chosen(points).ravel()
     with np.errstate(over="ignore", invalid="ignore"):
         apart = euclidean_distances(in_range(centers), squared=True)
     place, here = np.zeros(len(centers), dtype=np.intp), 0
-    for step in range(1, len(centers)):
+    for number in range(1, len(centers)):
         apart[:, here] = np.inf
         here = int(apart[here].argmin())
-        place[here] = step
+        place[here] = number
     return np.argsort(place[cluster], kind="stable")
 
 

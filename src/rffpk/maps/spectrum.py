@@ -251,9 +251,11 @@ def slow_pairs(walk: Walk, root: Array, constant: Array, block: int) -> tuple[Ar
         values, vectors = eigh((matrix + matrix.T) / 2, subset_by_index=[n - block, n - 1])
         return values[::-1], vectors[:, ::-1]
     merging = _merging(walk, root)
-    values, vectors = slow_pairs(
-        walk.merged(merging), merging.T @ root, merging.T @ constant, block
-    )
+    values, vectors = np.empty(0), np.empty((merging.shape[1], 0))
+    if len(vectors) < n:  # else all nodes are neighbours of themselves alone
+        values, vectors = slow_pairs(
+            walk.merged(merging), merging.T @ root, merging.T @ constant, block
+        )
     missing = block - len(values)  # of few groups, as one node may be a neighbour of all
     values = np.append(values, np.zeros(missing))
     random = np.random.default_rng(0).standard_normal((n, missing))
