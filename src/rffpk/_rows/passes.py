@@ -30,7 +30,8 @@ from rffpk._utils.tiles import row_tiles
 
 _ORDERED = 1 << 22  # numbers of rows that are put in order at a time, in a copy
 _LEAST_ROWS, _MOST_COLUMNS = 1000, 128  # of rows that are put in order: a copy takes time, too
-_TOGETHER, _LEAST_PARTS = 96, 4  # landmarks that the core meets or leaves out together
+# Landmarks that the core meets or leaves out together, and how many have an order, at least: four
+_TOGETHER, LEAST_ORDERED = 96, 289  # times as many, the last ones fewer.
 
 
 def make_rows(
@@ -90,7 +91,7 @@ def near_order(x: Array, points: Array, n_threads: int) -> NDArray[np.intp] | No
     """The order of rows by the nearest of the means of landmarks that follow each other; None where
     it saves no time, as either are few or columns are many."""
     first = np.arange(0, len(points), _TOGETHER)
-    if len(first) < _LEAST_PARTS or len(x) < _LEAST_ROWS or x.shape[1] > _MOST_COLUMNS:
+    if len(points) < LEAST_ORDERED or len(x) < _LEAST_ROWS or x.shape[1] > _MOST_COLUMNS:
         return None
     with np.errstate(over="ignore", invalid="ignore"):  # refused by name later
         means = np.add.reduceat(points, first) / np.diff(np.append(first, len(points)))[:, None]

@@ -14,7 +14,14 @@ from sklearn.metrics import euclidean_distances
 from rffpk import _core
 from rffpk._core import MOST_NEIGHBOURS
 from rffpk._rows.draws import MANY, Draws, as_rows, uneven
-from rffpk._rows.passes import make_rows, near_order, one_pass, take_steps, unshifted
+from rffpk._rows.passes import (
+    LEAST_ORDERED,
+    make_rows,
+    near_order,
+    one_pass,
+    take_steps,
+    unshifted,
+)
 from rffpk._utils import validation
 from rffpk._utils.arrays import LEAST_WEIGHT, Array, Landmarks
 from rffpk._utils.columns import (
@@ -476,7 +483,10 @@ def centroid_landmarks(
 
 def _path(points: Array, n_threads: int) -> Array:
     """An order in which points that follow each other are near each other: by small clusters, each
-    after the one that is nearest to the one before it of those that are left."""
+    after the one that is nearest to the one before it of those that are left; the order that they
+    have where they are few."""
+    if len(points) < LEAST_ORDERED:
+        return np.arange(len(points))
     step = max(_CLUSTER_POINTS, -(-len(points) // _MOST_CLUSTERS))
     centers = k_means(points, None, points[::step], n_threads)
     cluster = Neighbourhoods(centers, 1, 0.0, n_threads).chosen(points).ravel()
