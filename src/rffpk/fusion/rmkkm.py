@@ -145,8 +145,10 @@ class RMKKM(Clusterer):
     Examples
     --------
     >>> from rffpk import RMKKM
-    >>> RMKKM(2, random_state=0).fit_predict([[[0], [1], [8], [9]], [[1], [2], [7], [8]]])
-    array([0, 0, 1, 1], dtype=int32)
+    >>> views = [[[0], [1], [8], [9]], [[1], [2], [7], [8]]]  # of four rows
+    >>> labels = RMKKM(2, random_state=0).fit_predict(views)
+    >>> (labels == labels[0]).tolist()
+    [True, True, False, False]
     """
 
     kernels: Kernels = None
