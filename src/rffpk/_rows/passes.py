@@ -30,8 +30,8 @@ from rffpk._utils.tiles import row_tiles
 
 _ORDERED = 1 << 22  # numbers of rows that are put in order at a time, in a copy
 _LEAST_ROWS, _MOST_COLUMNS = 1000, 128  # of rows that are put in order: a copy takes time, too
-# Landmarks that the core meets or leaves out together, and how many have an order, at least: four
-_TOGETHER, LEAST_ORDERED = 96, 289  # times as many, the last ones fewer.
+_TOGETHER = 96  # landmarks that the core meets or leaves out together
+LEAST_ORDERED = 3 * _TOGETHER + 1  # landmarks that have an order: they are in four parts
 
 
 def make_rows(
