@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from dataclasses import field
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,6 +26,7 @@ from rffpk._utils.columns import Columns, SparseRows, dense, squared_distances
 from rffpk._utils.estimator import parameters
 from rffpk._utils.linalg import gaps_of, in_range
 from rffpk._utils.validation import Auto, pairs_of
+from rffpk.maps.components import LEAST_ROWS
 from rffpk.maps.diffusion_map import (
     DiffusionMap,
     DiffusionMetric,
@@ -311,10 +313,14 @@ def chosen_map(
             shared = Shared()
     option = options[0] if trials is None else trials.options[trials.best]
     clear = trials is not None and trials.apart.any() and n > _CLEAR and not sparse
-    mapped = fit_diffusion_map(
-        estimator, parameters, X, weight, context.random, unit_variance, *option, use=use,
-        shared=shared, n_landmarks=few if clear else None,
+    draw = partial(
+        fit_diffusion_map, estimator, parameters, X, weight, context.random, unit_variance, *option,
     )  # fmt: skip
+    mapped = draw(use=use, shared=shared, n_landmarks=few if clear else None)
+    if clear and mapped._n_kept < k:  # all rows show gaps that landmarks do not
+        mapped = draw(use=use, shared=(shared := Shared()))
+    if or_columns and mapped.time_ and not mapped._spectrum.suffices(k):  # it is of far rows
+        mapped = draw(use="never", shared=shared)
     mapped.choices_ = _choices(trials)
     if is_choice and context.history.progress is not None:
         context.history.progress.say(_reason(trials, mapped))
@@ -438,10 +444,11 @@ def _with_columns(
 def _beside_columns(
     trials: Trials, partitions: list[Array], X: Columns, weight: Array | None, labels: Array
 ) -> Trials:
-    """The same with what clusters of the columns say."""
+    """The same with what clusters of the columns say. Those of a few rows, which are far from all
+    others, have no valleys around them, and other clusters have been merged for them."""
     indices = np.array([adjusted_rand_index(labels, each) for each in partitions])
     trials = trials._replace(columns=indices, own=labels, between=math.inf)
-    if indices[trials.best] >= _LIKE_COLUMNS:
+    if indices[trials.best] >= _LIKE_COLUMNS and np.bincount(labels).min() >= LEAST_ROWS:
         trials = trials._replace(between=density_between(X, labels, weight))
     return trials
 
