@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Callable
 from dataclasses import field
 from functools import partial
 from typing import Any, NamedTuple
@@ -316,16 +317,27 @@ def chosen_map(
     draw = partial(
         fit_diffusion_map, estimator, parameters, X, weight, context.random, unit_variance, *option,
     )  # fmt: skip
-    mapped = draw(use=use, shared=shared, n_landmarks=few if clear else None)
-    if clear and mapped._n_kept < k:  # all rows show gaps that landmarks do not
-        mapped = draw(use=use, shared=(shared := Shared()))
-    if or_columns and mapped.time_ and not mapped._spectrum.suffices(k):  # it is of far rows
-        mapped = draw(use="never", shared=shared)
+    mapped = _drawn(draw, k, use, shared, few if clear else None, or_columns)
     mapped.choices_ = _choices(trials)
     if is_choice and context.history.progress is not None:
         context.history.progress.say(_reason(trials, mapped))
     own = None if trials is None or mapped.time_ or x is not X else trials.own
     return mapped, None if own is None else dense(cluster_means(X, weight, own, X[:k]))
+
+
+def _drawn(
+    draw: Callable[..., DiffusionMap], k: int, use: UseOfGraph, shared: Shared, few: int | None,
+    or_columns: bool,
+) -> DiffusionMap:  # fmt: skip
+    """The map of all rows, or of a few landmarks where these fall apart into the clusters; and of
+    no walk, where the slow functions of all rows are those of far ones."""
+    mapped = draw(use=use, shared=shared, n_landmarks=few)
+    if few is not None and mapped._n_kept < k:  # all rows show gaps that landmarks do not
+        shared = Shared()
+        mapped = draw(use=use, shared=shared)
+    if or_columns and mapped.time_ and not mapped._spectrum.suffices(k):
+        mapped = draw(use="never", shared=shared)
+    return mapped
 
 
 def _choices(trials: Trials | None) -> list[dict[str, Any]]:
