@@ -54,9 +54,10 @@ def root(parents: list[int], node: int) -> int:
 def groups(linkage: Array, n: int) -> NDArray[np.int32]:
     """The groups (k,) of the k clusters when n are left, numbered by their first cluster."""
     k = len(linkage) + 1
-    roots = np.arange(2 * k - n)
+    roots, pairs = [*range(2 * k - n)], linkage[: k - n, :2].astype(np.intp).tolist()
     for step in reversed(range(k - n)):
-        roots[linkage[step, :2].astype(np.intp)] = roots[k + step]
+        i, j = pairs[step]
+        roots[i] = roots[j] = roots[k + step]
     _, first, group = np.unique(roots[:k], return_index=True, return_inverse=True)
     return np.argsort(np.argsort(first))[group].astype(np.int32)
 
