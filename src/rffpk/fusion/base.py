@@ -79,8 +79,7 @@ def weighted_rows(
 ) -> tuple[WeightedRows, int]:
     """The rows of a fit, which are checked, and the number of clusters."""
     xs = model._check_views(X, reset=True)
-    lowest = 1 / validation.MAX_WEIGHT  # else products with squares of kernels underflow
-    weight = validation.check_sample_weight(sample_weight, len(xs[0]), X, lowest=lowest)
+    weight = validation.check_sample_weight(sample_weight, len(xs[0]), X)
     counted = None if weight is None or weight.all() else np.flatnonzero(weight)
     rows = WeightedRows(xs, weight, counted)
     k = find_number(
