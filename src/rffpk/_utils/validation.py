@@ -482,9 +482,7 @@ def check_sample_weight(
         raise ValueError("sample_weight is zero everywhere, must be positive somewhere.")
     least, most = weight[weight > 0].min(), weight.max()
     if most < _MIN_WEIGHT:
-        raise ValueError(
-            f"sample_weight has the maximum {most}, must be >= {_MIN_WEIGHT} somewhere."
-        )
+        raise ValueError(f"sample_weight has the maximum {most}, must be >= {_MIN_WEIGHT}.")
     if least < MIN_RATIO * most:
         raise ValueError(
             f"sample_weight contains {least} and {most}, but positive weights must be >= "
