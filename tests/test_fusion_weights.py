@@ -437,7 +437,12 @@ def test_a_saved_model_is_the_same(model, tmp_path):
 @every
 def test_rows_of_single_precision_and_weights_of_any_type(model):
     narrow = [x.astype(np.float32) for x in VIEWS]
-    found = fit(model, narrow, WEIGHT)
+    found = fit(model, narrow, WEIGHT, store_memberships=True)
+    assert_array_equal(found.predict(narrow), found.labels_)
+    assert_array_equal(found.predict_proba(narrow), found.memberships_)
+    for values in (found.transform(narrow), found.memberships_):
+        assert values.dtype == np.float32
+    assert_array_equal(found.transform(narrow), found.embedding_.astype(np.float32))
     assert adjusted_rand_score(found.labels_, fit(model, VIEWS, WEIGHT).labels_) == 1
     for given in (WEIGHT.tolist(), WEIGHT.astype(np.float32), WEIGHT.astype(np.uint8)):
         assert_array_equal(fit(model, narrow, given).labels_, found.labels_)

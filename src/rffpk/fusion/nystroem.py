@@ -154,7 +154,7 @@ class NystroemKernelKMeans(Clusterer):
             raw = nystroem_features(x, spec, "kernel", self.anchors_)
             self._features = self._restricted(raw, x, weight, n_threads)
             self.embedding_ = self._embedded([x])
-            cluster(self, k, weight, random, [few_rows("X", [x], weight)], progress)
+            cluster(self, k, rows, random, [few_rows("X", [x], weight)], progress)
         self.n_iter_, self.history_ = self._clusterer.n_iter_, self._clusterer.history_
         return self
 
