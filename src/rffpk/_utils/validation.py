@@ -45,7 +45,7 @@ Level = Literal["coarse", "auto", "fine"]  # of the numbers of clusters that are
 # Of rows and of terms of objectives: products with squared distances do not overflow then.
 MAX_WEIGHT = 1e100
 MIN_RATIO = 1e-30  # of the largest weight; float32 holds both then
-_MIN_WEIGHT = 1 / MAX_WEIGHT  # of the largest one: such products do not underflow then
+_MIN_WEIGHT = 1e-275  # of the largest one; others have all of their bits then
 MAX_JOBS = 1024  # each thread has a workspace
 
 MAX_S = -0.2  # the largest exponent whose weights stay in the range of float32 up to k = 10^4
@@ -450,7 +450,7 @@ def check_sample_weight(
     sample_weight: Any, n: int, X: Any = None, zeros: bool = False
 ) -> NDArray[np.float64] | None:
     """Row weights as a float64 array (n,), finite, >= 0, not all zero unless `zeros`, the largest
-    from 1e-100 to 1e100, with the index of the rows X if both have one. Weights that are all one
+    from 1e-275 to 1e100, with the index of the rows X if both have one. Weights that are all one
     are None, as no weights are: nothing is drawn or summed in another way then."""
     if sample_weight is None:
         return None
