@@ -223,19 +223,10 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
         fourier.check_n_frequencies(self.n_frequencies)
         validation.check_real(self.weight_entropy, "weight_entropy", *_RANGE)
         kernels = self._kernels_of_views(1)
-        for kernel in kernels:
-            if isinstance(kernel, DiffusionMap):
-                diffusion_map.check_diffusion(kernel)
-                if validation.pairs_of(kernel) == "graph":
-                    raise ValueError(
-                        "kernels has a DiffusionMap with metric == 'precomputed', which only "
-                        "DiffusionPowerKMeans takes."
-                    )
-            elif isinstance(kernel, RandomFourierFeatures):
-                fourier.check_n_frequencies(kernel.n_frequencies)
-                fourier.check_kernel(kernel.kernel, kernel.gamma, kernel.sampling)
-            elif kernel is not None:
-                validation.check_real(kernel, "e in ('linear', e) of kernels", 0, 1)
+        for i, kernel in enumerate(kernels):
+            listed = isinstance(self.kernels, (list, tuple))
+            with validation.named(f"kernels[{i}]" if listed else "kernels"):
+                _check_kernel(kernel)
         maps = [each for each in kernels if isinstance(each, DiffusionMap)]
         return Problem(
             search, maps=self._maps, objective=self._objective_of,
@@ -388,6 +379,19 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
             eta = rows.combined(self.eta_).astype(distances.dtype)
             parts.append(typicality(distances, eta, m))
         return np.concatenate(parts)
+
+
+def _check_kernel(kernel: _Kernel) -> None:
+    """Check what defines the features of a view."""
+    if isinstance(kernel, DiffusionMap):
+        diffusion_map.check_diffusion(kernel)
+        if validation.pairs_of(kernel) == "graph":
+            raise ValueError("metric == 'precomputed', which only DiffusionPowerKMeans takes.")
+    elif isinstance(kernel, RandomFourierFeatures):
+        fourier.check_n_frequencies(kernel.n_frequencies)
+        fourier.check_kernel(kernel.kernel, kernel.gamma, kernel.sampling)
+    elif kernel is not None:
+        validation.check_real(kernel, "the power of 'linear'", 0, 1)
 
 
 _ENTRIES = (

@@ -191,7 +191,8 @@ def fit(
         If `max_iter` ended a run before it converged, if clusters have no rows, or if memberships
         at a finite exponent do not tell some of them apart.
     UserWarning
-        If a checkpoint could not be written; the one before stays.
+        If a checkpoint could not be written; the one before stays. If `noise` is a share that takes
+        no rows.
     """
     seconds = validation.check_real(checkpoint_seconds, "checkpoint_seconds", 0)
     resume = validation.check_bool(resume, "resume")

@@ -81,8 +81,6 @@ class Estimator(
 ):
     """A transformer with versioned pickles, model files, and scikit-learn's callbacks."""
 
-    _keeps_float32 = True  # whether rows of float32 are transformed to such
-
     # what a fit sets
     n_features_in_: int
     feature_names_in_: NDArray[np.object_]
@@ -101,8 +99,7 @@ class Estimator(
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.input_tags.pairwise = pairs_of(self) is not None
-        if self._keeps_float32:
-            tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
     if hasattr(CallbackSupportMixin, "set_callbacks"):
@@ -211,6 +208,11 @@ class Clusterer(ClusterMixin, Estimator):
     n_iter_: int = field(init=False)
     history_: list[dict[str, Any]] = field(init=False)
     memberships_: Array = field(init=False)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()  # where ClusterMixin has taken this one away
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
 
     def _measure(self, X: Any, want: str, s: float | None = None, sample_weight: Any = None) -> Any:
         """What `want` names of rows: "labels", "memberships" at an exponent, None:
