@@ -188,7 +188,7 @@ def reporting(estimator: Any, X: Any) -> Iterator[Progress | None]:
 
 
 @parameters
-class Clusterer(ClusterMixin, Estimator):
+class Clusterer(Estimator, ClusterMixin, BaseEstimator):
     """Base of the clusterers; a subclass has `fit`, and `_measure` of a fitted one."""
 
     n_clusters: Level | int = field(default=8, kw_only=False)
@@ -208,11 +208,6 @@ class Clusterer(ClusterMixin, Estimator):
     n_iter_: int = field(init=False)
     history_: list[dict[str, Any]] = field(init=False)
     memberships_: Array = field(init=False)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()  # where ClusterMixin has taken this one away
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
 
     def _measure(self, X: Any, want: str, s: float | None = None, sample_weight: Any = None) -> Any:
         """What `want` names of rows: "labels", "memberships" at an exponent, None:
