@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from rffpk._anneal.annealing import OF_VIEWS, search_parameters
 from rffpk._anneal.centroid_model import visits
-from rffpk._anneal.fit import FitResult, Problem
+from rffpk._anneal.fit import FitResult, FittedMaps, Problem
 from rffpk._anneal.objective import ETA_RANGE, Eta, WeightedViews, reference_distances
 from rffpk._anneal.search import FitContext
 from rffpk._rows.rows import Rows
@@ -294,12 +294,14 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
 
     # ---- fitting ---------------------------------------------------------------------------------
 
-    def _maps(self, sample: RowSample, context: FitContext) -> list[Any]:
+    def _maps(self, sample: RowSample, context: FitContext) -> FittedMaps:
         kernels = self._kernels_of_views(self._n_views or 1)
         if self.kernels is None and not self._n_views:
             mean = fourier.gamma_of_view(self, sample, 0, "rbf", "mean", context.random)
             kernels = [self._random_features("rbf", factor * mean) for factor in _BANK]
-        return [self._fit_map(sample, i, kernel, context) for i, kernel in enumerate(kernels)]
+        return FittedMaps([
+            self._fit_map(sample, i, kernel, context) for i, kernel in enumerate(kernels)
+        ])  # fmt: skip
 
     def _fit_map(self, sample: RowSample, view: int, kernel: _Kernel, context: FitContext) -> Any:
         scales = self._scales(sample, view)

@@ -54,7 +54,7 @@ _PROGRAMME_WORK = 10
 
 # Up to this fraction of all eigenvectors Lanczos' method is faster than a full decomposition
 # (orders 550 to 2100). It looks for this many more than there were in the iteration before.
-_FEW, _SPARE = 0.125, 8
+_LANCZOS_SHARE, _SPARE = 0.125, 8
 
 
 # ---- CoregSC -------------------------------------------------------------------------------------
@@ -871,7 +871,7 @@ def positive_eigenpairs(B: Array, similar: Array) -> tuple[Array, Array]:
     these are few; else all."""
     n, known = similar.shape
     wanted = known + max(_SPARE, known // 8)
-    if n > DENSE and wanted <= _FEW * n:
+    if n > DENSE and wanted <= _LANCZOS_SHARE * n:
         values, vectors = leading_eigenvectors(B, wanted, n, similar.sum(axis=1))
         rounding = n * np.finfo(np.float64).eps * np.abs(values).max()
 
