@@ -16,9 +16,11 @@ from rffpk._core import MOST_NEIGHBOURS
 from rffpk._rows.draws import MANY, Draws, as_rows, uneven
 from rffpk._rows.passes import (
     LEAST_ORDERED,
+    by_part,
     make_rows,
-    near_order,
+    near_parts,
     one_pass,
+    parts_of,
     take_steps,
     unshifted,
 )
@@ -225,15 +227,21 @@ class Neighbourhoods:
 
     def _visit(self, X: Columns, mapped: Landmarks, want: tuple[str, ...]) -> dict[str, Array]:
         """What a pass returns of each row of X, without features."""
-        origin = np.zeros((1, 0), dtype=X.dtype)
-        order = near_order(X, mapped.points, self.n_threads)
-        some = X if order is None else X.take(order, axis=0)
-        rows = make_rows([some], [mapped], None, self.n_threads, [origin[0]])
-        found = one_pass(rows, origin, -math.inf, want=want)[1]
-        if order is None:
-            return found
-        place = np.argsort(order)
-        return {name: each.take(place, axis=0) for name, each in found.items()}
+        origin, parts = np.zeros((1, 0), dtype=X.dtype), parts_of(mapped, X)
+
+        def visit(rows: Array) -> dict[str, Array]:
+            some = make_rows([rows], [mapped], None, self.n_threads, [origin[0]])
+            return one_pass(some, origin, -math.inf, want=want)[1]
+
+        if parts is None:
+            return visit(X)
+        types = {"neighbours": np.int32, "neighbour_weights": X.dtype}
+        found = {name: np.empty((len(X), self.r), types[name]) for name in want}
+        for tile, part in near_parts(X, parts, self.n_threads):
+            order = by_part(part)
+            for name, each in visit(X[tile].take(order, axis=0)).items():
+                found[name][tile][order] = each
+        return found
 
     def sums(self, X: Columns, weight: Array | None, random: Any) -> tuple[Array, csr_matrix, int]:
         """sum_i p_i z_i, (m,), and sum_i p_i z_i z_i', a sparse matrix (m, m), in float64: over 100
