@@ -78,16 +78,15 @@ def some_features(rows: Rows) -> Columns:
 def unshifted(x: Columns, each: Map, n_threads: int) -> Array:
     """Features (n, F) of the rows of a view, without a shift. Of many rows those near a part of the
     landmarks that all have the same coordinates get these without a search."""
-    parts = None
-    if isinstance(each, Landmarks) and not isinstance(x, SparseRows):
-        parts = parts_of(each, x)
-    if parts is None:
+    if not isinstance(each, Landmarks) or isinstance(x, SparseRows):
+        return shifted_features(make_rows([x], [each], None, n_threads))
+    if (parts := parts_of(each, x)) is None:
         return shifted_features(make_rows([x], [each], None, n_threads))
     found = np.empty((len(x), each.width), dtype=x.dtype)
-    reach = None if parts.lines is None else _reach(each, parts)
-    for tile, part in near_parts(x, parts, n_threads):
-        rows, features, order = x[tile], found[tile], by_part(part)
-        if reach is not None:
+    reach = np.zeros(0) if parts.lines is None else _reach(each, parts)
+    for tile, order, part in in_parts(x, parts, n_threads):
+        rows, features = x[tile], found[tile]
+        if parts.lines is not None:
             squares = _core.squares_of_pairs(rows, parts.means, part[:, None], n_threads)[:, 0]
             order = order[~(squares < reach.take(part))[order]]
             np.take(parts.lines, part, axis=0, out=features, mode="clip")
@@ -117,24 +116,19 @@ def parts_of(each: Landmarks, x: Array) -> LandmarkParts | None:
         first = np.union1d(first, changes)
     with np.errstate(over="ignore", invalid="ignore"):  # refused by name later
         means = np.add.reduceat(each.points, first) / np.diff(np.append(first, m))[:, None]
-    return LandmarkParts(
-        first, means.astype(x.dtype), each.coordinates[first] if is_told else None
-    )
+    return LandmarkParts(first, means.astype(x.dtype), each.coordinates[first] if is_told else None)
 
 
-def near_parts(
+def in_parts(
     x: Array, parts: LandmarkParts, n_threads: int
-) -> Iterator[tuple[slice, NDArray[np.int32]]]:
-    """Tiles of rows, and the number of the part whose mean is nearest to each row."""
+) -> Iterator[tuple[slice, NDArray[np.intp], NDArray[np.int32]]]:
+    """Tiles of rows, the order in which those near the same part follow each other, and the number
+    of the part whose mean is nearest to each."""
     mapped, origin = Landmarks(parts.means, 1, 0.0, parts.means[:, :0]), np.zeros((1, 0), x.dtype)
     for tile in row_tiles(len(x), x.shape[1], _ORDERED):
         rows = make_rows([x[tile]], [mapped], None, n_threads, [origin[0]])
-        yield tile, one_pass(rows, origin, -math.inf, want=("neighbours",))[1]["neighbours"][:, 0]
-
-
-def by_part(part: Array) -> NDArray[np.intp]:
-    """The order of rows in which those near the same part follow each other."""
-    return np.argsort(part.astype(np.uint16), kind="stable")  # in linear time
+        part = one_pass(rows, origin, -math.inf, want=("neighbours",))[1]["neighbours"][:, 0]
+        yield tile, np.argsort(part.astype(np.uint16), kind="stable"), part  # in linear time
 
 
 @np.errstate(over="ignore", invalid="ignore", divide="ignore")
@@ -144,7 +138,8 @@ def _reach(each: Landmarks, parts: LandmarkParts) -> Array:
     mean, and those with other lines are in balls around means, too: a row in the middle between R
     and the nearest of these balls has landmarks of both as near, up to what rounding adds to
     squared distances in the core. A part has enough landmarks, or no row is in its reach."""
-    lines, dtype = np.unique(parts.lines, axis=0, return_inverse=True)[1].ravel(), parts.means.dtype
+    dtype = parts.means.dtype
+    lines = np.unique(np.asarray(parts.lines), axis=0, return_inverse=True)[1].ravel()
     points, means = each.points.astype(np.float64), parts.means.astype(np.float64)
     sizes, d = np.diff(np.append(parts.first, len(points))), points.shape[1]
     squares = ((points - means.repeat(sizes, axis=0)) ** 2).sum(axis=1)
