@@ -133,7 +133,8 @@ class Outliers:
                 pays = enough is not None and len(some) >= alone.r
                 for looked_at in [some, members] if pays else [members]:
                     near = replace(alone, landmarks=references[looked_at])
-                    squares[rows] = found = _to_last(_some_rows(X, rows), near)
+                    x = X[rows] if isinstance(X, SparseRows) else X.take(rows, axis=0)  # faster
+                    squares[rows] = found = _to_last(x, near)
                     rows = rows[np.sqrt(found, dtype=np.float64) > enough] if pays else rows
 
             self.cells.visit(X, visit)
@@ -150,11 +151,6 @@ class Outliers:
     def are_noise(self, xs: list[Columns]) -> Array:
         """A mask of rows."""
         return self.distances(xs, self.threshold) > self.threshold
-
-
-def _some_rows(X: Columns, rows: Array) -> Columns:
-    """Faster than indexing."""
-    return X[rows] if isinstance(X, SparseRows) else X.take(rows, axis=0)
 
 
 @np.errstate(over="ignore", invalid="ignore")  # refused by name later
