@@ -57,7 +57,7 @@ from rffpk._anneal.witnesses import (
 )
 
 # Threads and clocks of readings, and what overlapping calls send to workers.
-from rffpk._rows import dask_workers, streams
+from rffpk._rows import dask_workers, passes, streams
 
 # The order in which rows meet landmarks, and rows that meet none, which changes no feature.
 from rffpk._rows.passes import (
@@ -160,6 +160,7 @@ __all__ = [
     "one_pass",
     "over_eigenvalues",
     "pass_of_block",
+    "passes",
     "pivoted_cholesky",
     "rare_share",
     "read_table",

@@ -126,11 +126,14 @@ def decompose(
     d_i, from the matrix D^-1/2 A D^-1/2 and its connected components; the functions f are (m, q).
     The walk is that of so many rows.
 
-    Functions that are constant on each component have the eigenvalue one, and are known.
+    Functions that are constant on each component have the eigenvalue one, and are known; at all
+    nodes of a component they are the same to the last bit, which passes over rows make use of.
     """
     share = degrees / degrees.sum()
     root = np.sqrt(share)
-    known = _constants(share, labels)[labels]
+    lengths = np.sqrt(np.bincount(labels, share))  # of components
+    basis, _ = np.linalg.qr(np.column_stack([lengths, np.eye(len(lengths))]))
+    known = (basis * np.where(basis[0] < 0, -1.0, 1.0) / lengths[:, None])[labels]
     constant, functions = root[:, None] * known, known[:, 1:]
     count = min(wanted.pairs, len(degrees) - 1)
     gaps = np.zeros(constant.shape[1] - 1)
@@ -147,16 +150,6 @@ def decompose(
     shares = 1 / (share @ squares**2)
     enough = _LEAST_FUNCTION / n_rows
     return Spectrum(gaps[:count], shares, enough, constant.shape[1] - 1), functions
-
-
-def _constants(share: Array, labels: Array) -> Array:
-    """The values (c, c) on each component of the nodes, which have these shares, of orthonormal
-    functions that are constant on components, the first of them everywhere: at all nodes of a
-    component the same to the last bit, which passes over rows make use of."""
-    lengths = np.sqrt(np.bincount(labels, share))
-    basis, _ = np.linalg.qr(np.column_stack([lengths, np.eye(len(lengths))]))
-    signs = np.where(basis[0] < 0, -1.0, 1.0)
-    return np.asarray(basis * signs / lengths[:, None])
 
 
 def suggested_n_clusters(spectrum: Spectrum, largest: int) -> int:
