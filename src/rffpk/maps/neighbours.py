@@ -16,9 +16,10 @@ from rffpk._core import MOST_NEIGHBOURS
 from rffpk._rows.draws import MANY, Draws, as_rows, uneven
 from rffpk._rows.passes import (
     LEAST_ORDERED,
+    in_parts,
     make_rows,
-    near_order,
     one_pass,
+    parts_of,
     take_steps,
     unshifted,
 )
@@ -227,15 +228,16 @@ class Neighbourhoods:
 
     def _visit(self, X: Columns, mapped: Landmarks, want: tuple[str, ...]) -> dict[str, Array]:
         """What a pass returns of each row of X, without features."""
-        origin = np.zeros((1, 0), dtype=X.dtype)
-        order = near_order(X, mapped.points, self.n_threads)
-        some = X if order is None else X.take(order, axis=0)
-        rows = make_rows([some], [mapped], None, self.n_threads, [origin[0]])
-        found = one_pass(rows, origin, -math.inf, want=want)[1]
-        if order is None:
-            return found
-        place = np.argsort(order)
-        return {name: each.take(place, axis=0) for name, each in found.items()}
+        origin, parts = np.zeros((1, 0), dtype=X.dtype), parts_of(mapped, X)
+        types = {"neighbours": np.int32, "neighbour_weights": X.dtype}
+        found = {name: np.empty((len(X), self.r), types[name]) for name in want}
+        whole: Any = [(slice(None), slice(None), None)]
+        for tile, order, _ in whole if parts is None else in_parts(X, parts, self.n_threads):
+            some = X if parts is None else X[tile].take(order, axis=0)
+            rows = make_rows([some], [mapped], None, self.n_threads, [origin[0]])
+            for name, each in one_pass(rows, origin, -math.inf, want=want)[1].items():
+                found[name][tile][order] = each
+        return found
 
     def sums(self, X: Columns, weight: Array | None, random: Any) -> tuple[Array, csr_matrix, int]:
         """sum_i p_i z_i, (m,), and sum_i p_i z_i z_i', a sparse matrix (m, m), in float64: over 100
@@ -476,12 +478,10 @@ def centroid_landmarks(
     else:
         seeds, _ = _distinct(some, m + 1, random)
         seeds = seeds[random.choice(len(seeds), min(m, len(seeds)), replace=False)]
-    if not isinstance(some, SparseRows):  # passes leave out what is far
-        seeds = seeds[_path(seeds, n_threads)]
+    seeds = seeds[near_path(seeds, n_threads)]  # passes leave out what is far
     landmarks = k_means(some, p, seeds, n_threads, _PASSES_OF_MANY if many else _PASSES)
     landmarks = distinct_rows(unit_rows(landmarks) if spherical else landmarks)[0]
-    if not isinstance(landmarks, SparseRows):
-        landmarks = landmarks[_path(landmarks, n_threads)]
+    landmarks = landmarks[near_path(landmarks, n_threads)]
     r = count.given or count.times * _N_NEIGHBOURS
     found = Neighbourhoods(landmarks, r, 0.0, n_threads)
     squares, index = found._nearest(some)
@@ -491,11 +491,11 @@ def centroid_landmarks(
     return replace(found, bandwidth=bandwidth), some, p_some, nearest
 
 
-def _path(points: Array, n_threads: int) -> Array:
+def near_path(points: Columns, n_threads: int) -> Array:
     """An order in which points that follow each other are near each other: by small clusters, each
     after the one that is nearest to the one before it of those that are left; the order that they
-    have where they are few."""
-    if len(points) < LEAST_ORDERED:
+    have where they are few or sparse."""
+    if isinstance(points, SparseRows) or len(points) < LEAST_ORDERED:
         return np.arange(len(points))
     step = max(_CLUSTER_POINTS, -(-len(points) // _MOST_CLUSTERS))
     centers = k_means(points, None, points[::step], n_threads)

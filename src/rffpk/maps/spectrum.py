@@ -135,13 +135,17 @@ def decompose(
     d_i, from the matrix D^-1/2 A D^-1/2 and its connected components; the functions f are (m, q).
     The walk is that of so many rows, of which a component has some at least.
 
-    Functions that are constant on each component have the eigenvalue one, and are known.
+    Functions that are constant on each component have the eigenvalue one, and are known; at all
+    nodes of a component they are the same to the last bit, which passes over rows make use of.
     """
     share = degrees / degrees.sum()
     root = np.sqrt(share)
-    constant = _indicators(root, labels)
+    lengths = np.sqrt(np.bincount(labels, share))  # of components
+    basis, _ = np.linalg.qr(np.column_stack([lengths, np.eye(len(lengths))]))
+    known = (basis * np.where(basis[0] < 0, -1.0, 1.0) / lengths[:, None])[labels]
+    constant, functions = root[:, None] * known, known[:, 1:]
     count = min(wanted.pairs, len(degrees) - 1)
-    gaps, vectors = np.zeros(constant.shape[1] - 1), constant[:, 1:]
+    gaps = np.zeros(constant.shape[1] - 1)
     if (more := count - len(gaps)) > 0:
         if wanted.exact and len(degrees) <= _EXACT_NODES:
             values, others = leading_eigenvectors(without(walk, constant), more, len(degrees))
@@ -149,25 +153,12 @@ def decompose(
             block = 2 * more if wanted.exact else more
             values, others = slow_pairs(walk, root, constant, max(block, _BLOCK))
         gaps = np.r_[gaps, np.clip(1 - values, 0, 1)]
-        vectors = np.hstack([vectors, fixed_signs(others)])
-    functions = vectors[:, :count] / root[:, None]
+        functions = np.hstack([functions, fixed_signs(others) / root[:, None]])
+    functions = functions[:, :count]
     squares = functions**2  # whose squares are faster than fourth powers
     shares = 1 / (share @ squares**2)
     enough = max(_LEAST_FUNCTION, least_rows) / n_rows
     return Spectrum(gaps[:count], shares, enough, constant.shape[1] - 1), functions
-
-
-def _indicators(root: Array, labels: Array) -> Array:
-    """An orthonormal basis of the vectors that are multiples of `root` on each component; the
-    first is `root` itself."""
-    if not labels.any():
-        return root[:, None]
-    index = np.zeros((len(root), labels.max() + 1))
-    index[np.arange(len(root)), labels] = root
-    lengths = np.linalg.norm(index, axis=0)
-    basis, _ = np.linalg.qr(np.column_stack([lengths, np.eye(len(lengths))]))
-    signs = np.where(basis[0] < 0, -1.0, 1.0)
-    return index / lengths @ (basis * signs)
 
 
 def suggested_n_clusters(spectrum: Spectrum, largest: int) -> int:
