@@ -3,6 +3,7 @@ it (docs/annealing.md)."""
 
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest

@@ -60,9 +60,7 @@ def improve(run: FeatureRun, cost: float, patience: int, later: bool = False) ->
     if run.context.k >= SOME:
         if run.rows.stream is None:  # batches need a number of each row
             cost = _improve_in_batches(run, patience, later)
-        patience = (
-            patience * SOME // run.context.k
-        )  # so that failures take as long as those of SOME
+        patience = patience * SOME // run.context.k  # failures take as long as those of SOME
     if run.context.many:
         return
     failed, known, run.drawn = 0, list[_Nearest](), None
