@@ -1,7 +1,5 @@
 """The private names of the package that benchmarks import; they may change with the package."""
 
-from dataclasses import replace
-
 from rffpk import _core
 from rffpk._anneal import feature_steps, hard_passes
 from rffpk._anneal.decompositions import critical_exponent
@@ -10,9 +8,10 @@ from rffpk._anneal.kernel_steps import KernelRun
 from rffpk._anneal.objective import PowerMean
 from rffpk._anneal.search import FitContext, Stage
 from rffpk._reference import squared_distances
-from rffpk._rows import dask_workers, passes
+from rffpk._rows import dask_workers
 from rffpk._rows.dask_workers import Partitions, make_partitions
 from rffpk._rows.passes import one_pass
+from rffpk._rows.passes import shifted_rows as make_rows
 from rffpk._rows.rows import Rows
 from rffpk._rows.sums import power_weights, typicality
 from rffpk._utils.arrays import Fourier, Landmarks, Unit
@@ -45,10 +44,3 @@ __all__ = [
     "squared_distances",
     "typicality",
 ]
-
-
-def make_rows(xs, maps, weight, n_threads, shifts=None):
-    """Rows with equal view weights, whose features are shifted by their means unless `shifts` are
-    given."""
-    rows = passes.make_rows(xs, maps, weight, n_threads, shifts)
-    return rows if shifts is not None else replace(rows, shifts=passes.mean_features(rows))

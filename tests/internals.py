@@ -6,8 +6,6 @@ here may change without a change of tests. Modules of `rffpk.maps` and `rffpk.fu
 by the tests of these. Each name has a reason; the limits that tests set are named in conftest.py.
 """
 
-from dataclasses import replace
-
 # How warnings judge memberships and which rows they look at: no fit reaches the thresholds at will.
 # States of starts in which each swap can be tried, and its estimates compared.
 from rffpk._anneal import swaps
@@ -59,7 +57,7 @@ from rffpk._anneal.witnesses import (
 )
 
 # Threads and clocks of readings, and what overlapping calls send to workers.
-from rffpk._rows import dask_workers, passes, streams
+from rffpk._rows import dask_workers, streams
 
 # The order in which rows meet landmarks, which changes no feature.
 from rffpk._rows.passes import (
@@ -69,6 +67,7 @@ from rffpk._rows.passes import (
     shifted_features,
     unshifted,
 )
+from rffpk._rows.passes import shifted_rows as make_rows
 
 # The weights of sampled rows, and moments beside numbers that hide them.
 from rffpk._rows.sample import Sampling, column_moments, sample_arrays
@@ -182,10 +181,3 @@ __all__ = [
     "unshifted",
     "ward",
 ]
-
-
-def make_rows(xs, maps, weight, n_threads, shifts=None):
-    """Rows with equal view weights, whose features are shifted by their means unless `shifts` are
-    given."""
-    rows = passes.make_rows(xs, maps, weight, n_threads, shifts)
-    return rows if shifts is not None else replace(rows, shifts=passes.mean_features(rows))

@@ -437,7 +437,12 @@ def test_a_saved_model_is_the_same(model, tmp_path):
 @every
 def test_rows_of_single_precision_and_weights_of_any_type(model):
     narrow = [x.astype(np.float32) for x in VIEWS]
-    found = fit(model, narrow, WEIGHT)
+    found = fit(model, narrow, WEIGHT, store_memberships=True)
+    assert_array_equal(found.predict(narrow), found.labels_)
+    assert_array_equal(found.predict_proba(narrow), found.memberships_)
+    for values in (found.transform(narrow), found.memberships_):
+        assert values.dtype == np.float32
+    assert_array_equal(found.transform(narrow), found.embedding_.astype(np.float32))
     assert adjusted_rand_score(found.labels_, fit(model, VIEWS, WEIGHT).labels_) == 1
     for given in (WEIGHT.tolist(), WEIGHT.astype(np.float32), WEIGHT.astype(np.uint8)):
         assert_array_equal(fit(model, narrow, given).labels_, found.labels_)
@@ -455,7 +460,7 @@ def test_rows_of_single_precision_and_weights_of_any_type(model):
         (np.r_[np.nan, np.ones(N - 1)], "sample_weight contains NaN"),
         (10.0 ** np.linspace(-150, 150, N), "sample_weight contains .*, must be <= 1e[+]100"),
         (10.0 ** np.linspace(-50, 0, N), "sample_weight contains .* 1e-30 times the largest"),
-        (np.full(N, 1e-150), "sample_weight has the maximum 1e-150, must be >="),
+        (np.full(N, 1e-280), "sample_weight has the maximum 1e-280, must be >= 1e-275"),
         (np.eye(N)[0], "n_clusters == 4, must be <= 1, the number of rows with a positive"),
         (np.zeros(N), "sample_weight is zero everywhere"),
     ],
@@ -521,7 +526,7 @@ def test_a_rank_that_weights_leave_is_named():
         rffpk.AverageMKKM(4, random_state=0).fit(VIEWS, sample_weight=weight)
 
 
-@pytest.mark.parametrize("size", [1e-99, 1e99])
+@pytest.mark.parametrize("size", [1e-270, 1e-99, 1e99])
 @every
 def test_weights_of_extreme_size_and_ratio(model, size):
     """Rows of 1e-29 times the weight of others; a common factor changes the clusters of FAMKKM, and

@@ -139,6 +139,7 @@ def test_initial_centroids_must_be_finite():
         (np.zeros(20), "sample_weight is zero everywhere"),
         (np.full(20, np.nan), "sample_weight contains NaN"),
         (np.full(20, 1e308), "sample_weight contains 1e[+]308, must be <= 1e[+]100"),
+        (np.full(20, 1e-280), "sample_weight has the maximum 1e-280, must be >= 1e-275"),
         (np.full(20, 1j), "sample_weight is complex"),
         (
             np.r_[1e-40, np.ones(19)],

@@ -194,8 +194,8 @@ def test_precomputed_kernels_are_taken_as_they_are(rows):
     [
         ("gaussian", r"kernels\[0\] == 'gaussian', must be one of"),
         (("rbf", 1.0, 2.0), r"kernels\[0\] == \('rbf', 1.0, 2.0\), must be a kernel, or a pair"),
-        (("rbf", -1.0), "gamma == -1.0, must be > 0"),
-        (("rbf", "wide"), "gamma == 'wide', must be one of"),
+        (("rbf", -1.0), r"^kernels\[0\] is not acceptable: gamma == -1.0, must be > 0"),
+        (("rbf", "wide"), r"^kernels\[0\] is not acceptable: gamma == 'wide', must be one of"),
         ((3, 1.0), r"kernels\[0\] == 3, must be one of"),
         (("rbf", 10**400), "gamma has numbers that float64 cannot hold"),
         (("polynomial", {"degree": -3}), r"kernels\[0\]: degree == -3, must be >= 0"),

@@ -161,7 +161,7 @@ def test_few_eigenvectors_change_no_result(rho, diversity, monkeypatch):
     Ks = prepared(three_views(400)[0])
     parameters = {"rho": rho, "diversity": diversity, "max_iter": 10, "tol": 0.0}
     few = fit(Ks, **parameters)
-    monkeypatch.setattr(baselines, "_FEW", 0)
+    monkeypatch.setattr(baselines, "_LANCZOS_SHARE", 0)
     every = fit(Ks, **parameters)
     for one, other in zip(few.history_, every.history_, strict=True):
         assert_allclose(one["objective"], other["objective"], rtol=1e-10)

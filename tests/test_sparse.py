@@ -36,6 +36,7 @@ from rffpk import (
     load,
 )
 from rffpk._core import use_thread_work
+from rffpk.maps.neighbours import Neighbourhoods
 
 CLUSTERERS = [PowerKMeans, FuzzyCMeans, RFFKernelPowerKMeans]
 EVERY = [*CLUSTERERS, DiffusionPowerKMeans, KernelKMeans, KernelPowerKMeans]
@@ -587,3 +588,18 @@ def test_rows_are_not_written_out(model):
     """An array of the rows would take 320 MB."""
     X = topics(2000, 20_000, 3)[0]
     assert peak_of_fit(model, X) < 120e6
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_neighbours_of_sparse_rows_with_few_zeros_are_those_of_full_rows(dtype):
+    """To the bit, as they are found in the same way, also where rows and landmarks differ."""
+    random = np.random.default_rng(0)
+    X = random.standard_normal((700, 40)).astype(dtype)
+    X[random.random(X.shape) > 0.9] = 0
+    sparse_X = sparse_rows(sparse.csr_array(X))
+    expected = Neighbourhoods(X, 6, 0.0, 2)._nearest(X)
+    for landmarks, rows in ((sparse_X, sparse_X), (X, sparse_X), (sparse_X, X)):
+        found = Neighbourhoods(landmarks, 6, 0.0, 2)
+        for one, other in zip(found._nearest(rows), expected):
+            assert_array_equal(one, other)
+        assert_array_equal(np.sort(found.chosen(rows[:3]), axis=1), expected[1][:3])

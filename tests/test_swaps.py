@@ -111,6 +111,19 @@ def test_far_rows_of_a_source_and_of_views_have_centroids(sample):
         assert len({*labels[:3]}) == 3 and not np.isin(labels[3:], labels[:3]).any()
 
 
+def test_far_rows_are_told_by_what_rows_cost_with_the_weights_of_the_views_of_the_fit():
+    """With equal weights of the views, a view of noise would cost much more than the far rows."""
+    X, _ = make_blobs(60_000, 5, centers=7, random_state=0)
+    X[:3] = 300 * np.eye(3, 5)
+    noise = 100 * np.random.default_rng(0).standard_normal((60_000, 4))
+    views = RFFMultiKernelPowerKMeans(
+        10, kernels="linear", typicality=None, weight_entropy=0.1, n_init=1, random_state=0
+    ).fit([X, noise])
+    assert views.kernel_weights_[0] > 0.99
+    labels = views.labels_
+    assert len({*labels[:3]}) == 3 and not np.isin(labels[3:], labels[:3]).any()
+
+
 def test_far_rows_in_single_precision_and_copies_cost_nothing_else():
     """All costs but those of far rows, or all, are rounding errors."""
     X, _ = make_blobs(30_000, 5, centers=10, random_state=0)

@@ -7,9 +7,9 @@ bench.quality.generated come first. The rule was chosen on the first, third, ...
 lists of views on the first 132, and on the second, fourth, ... of the stored sets.
 
 Prints a table as Markdown: the shares of sets whose number is right by the sum and by each witness
-alone, is within a quarter, or is among the numbers returned; the mean adjusted Rand index of
-`DiffusionPowerKMeans` with the number that is found, and with that of the labels; and the largest
-CPU seconds of sets of at most 2000 rows.
+alone (eigengaps: of the graphs that were asked), is within a quarter, or is among the numbers
+returned; the mean adjusted Rand index of `DiffusionPowerKMeans` with the number that is found, and
+with that of the labels; and the largest CPU seconds of sets of at most 2000 rows.
 """
 
 from __future__ import annotations

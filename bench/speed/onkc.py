@@ -25,7 +25,7 @@ SETS = ("prokaryotic", "proteinfold", "leaves100", "mfeat", "landuse21")
 
 def fit(views: list[np.ndarray], k: int, rho: float, few: float, iterations: int) -> tuple:
     """CPU seconds, objectives, and the number of positive eigenvalues of the last B."""
-    before, baselines._FEW = baselines._FEW, few
+    before, baselines._LANCZOS_SHARE = baselines._LANCZOS_SHARE, few
     counts = []
     part = baselines.positive_part
 
@@ -40,7 +40,7 @@ def fit(views: list[np.ndarray], k: int, rho: float, few: float, iterations: int
         model.fit(views)
         took = timing.clocks() - started
     finally:
-        baselines._FEW, baselines.positive_part = before, part
+        baselines._LANCZOS_SHARE, baselines.positive_part = before, part
     return took[1], np.array([record["objective"] for record in model.history_]), counts[-1]
 
 
@@ -57,7 +57,7 @@ def main() -> None:
         k = len(np.unique(y))
         for rho in RHOS:
             every, expected, _ = fit(views, k, rho, 0.0, args.iterations)
-            few, found, positive = fit(views, k, rho, baselines._FEW, args.iterations)
+            few, found, positive = fit(views, k, rho, baselines._LANCZOS_SHARE, args.iterations)
             tables.print_row(
                 f"{name} ({len(y)}, {k})", f"{rho:g}", positive, f"{every:.2f}", f"{few:.2f}",
                 f"{every / few:.1f}", f"{np.abs(found / expected - 1).max():.0e}",

@@ -13,7 +13,7 @@ from sklearn.metrics import euclidean_distances, pairwise_distances_argmin
 from rffpk._anneal import centroid_model
 from rffpk._anneal.annealing import AUTO_SWAPS, SWAPS_A_CLUSTER, search_parameters
 from rffpk._anneal.feature_steps import FeatureRun
-from rffpk._anneal.fit import FitResult, Problem
+from rffpk._anneal.fit import FitResult, FittedMaps, Problem
 from rffpk._anneal.objective import PowerMean
 from rffpk._anneal.search import FitContext, Stage
 from rffpk._anneal.swaps import improve
@@ -165,8 +165,7 @@ class DiffusionPowerKMeans(AnnealedClusterer):
                 "distances. Fit the rows that the graph was made of instead."
             )
         return Problem(
-            search, maps=self._maps, known=lambda: vars(self).pop("_centroids"),
-            cache=check_cache(self.cache),
+            search, maps=self._maps, cache=check_cache(self.cache),
             n_map_rows=sys.maxsize if pairs_of(self) == "graph" else map_rows(self.n_landmarks),
             rows_name="the diffusion map of X",
             published=self._published, least_exponent=_LEAST_EXPONENT,
@@ -179,14 +178,13 @@ class DiffusionPowerKMeans(AnnealedClusterer):
             return found
         return _apart(mapped, self.cluster_centers_, found[0]), found[1]
 
-    def _maps(self, sample: RowSample, context: FitContext) -> list[Any]:
+    def _maps(self, sample: RowSample, context: FitContext) -> FittedMaps:
         xs, weight = sample.some()
         # where nothing is asked of the map, none may be taken
         asked = {self.n_components, self.n_landmarks, self.time} != {"auto"}
-        self.feature_map_, self._centroids = chosen_map(
-            self, self, xs[0], weight, context, or_columns=not asked
-        )
-        return [self.feature_map_ if self.feature_map_.time_ else None]
+        mapped, centroids = chosen_map(self, self, xs[0], weight, context, or_columns=not asked)
+        self.feature_map_ = mapped
+        return FittedMaps([mapped if mapped.time_ else None], centroids)
 
     def _published(self, result: FitResult) -> None:
         if self.feature_map_.time_:

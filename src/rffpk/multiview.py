@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from rffpk._anneal.annealing import OF_VIEWS, search_parameters
 from rffpk._anneal.centroid_model import visits
-from rffpk._anneal.fit import FitResult, Problem
+from rffpk._anneal.fit import FitResult, FittedMaps, Problem
 from rffpk._anneal.objective import ETA_RANGE, Eta, WeightedViews, reference_distances
 from rffpk._anneal.search import FitContext
 from rffpk._rows.rows import Rows
@@ -223,19 +223,10 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
         fourier.check_n_frequencies(self.n_frequencies)
         validation.check_real(self.weight_entropy, "weight_entropy", *_RANGE)
         kernels = self._kernels_of_views(1)
-        for kernel in kernels:
-            if isinstance(kernel, DiffusionMap):
-                diffusion_map.check_diffusion(kernel)
-                if validation.pairs_of(kernel) == "graph":
-                    raise ValueError(
-                        "kernels has a DiffusionMap with metric == 'precomputed', which only "
-                        "DiffusionPowerKMeans takes."
-                    )
-            elif isinstance(kernel, RandomFourierFeatures):
-                fourier.check_n_frequencies(kernel.n_frequencies)
-                fourier.check_kernel(kernel.kernel, kernel.gamma, kernel.sampling)
-            elif kernel is not None:
-                validation.check_real(kernel, "e in ('linear', e) of kernels", 0, 1)
+        for i, kernel in enumerate(kernels):
+            listed = isinstance(self.kernels, (list, tuple))
+            with validation.named(f"kernels[{i}]" if listed else "kernels"):
+                _check_kernel(kernel)
         maps = [each for each in kernels if isinstance(each, DiffusionMap)]
         return Problem(
             search, maps=self._maps, objective=self._objective_of,
@@ -303,12 +294,14 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
 
     # ---- fitting ---------------------------------------------------------------------------------
 
-    def _maps(self, sample: RowSample, context: FitContext) -> list[Any]:
+    def _maps(self, sample: RowSample, context: FitContext) -> FittedMaps:
         kernels = self._kernels_of_views(self._n_views or 1)
         if self.kernels is None and not self._n_views:
             mean = fourier.gamma_of_view(self, sample, 0, "rbf", "mean", context.random)
             kernels = [self._random_features("rbf", factor * mean) for factor in _BANK]
-        return [self._fit_map(sample, i, kernel, context) for i, kernel in enumerate(kernels)]
+        return FittedMaps([
+            self._fit_map(sample, i, kernel, context) for i, kernel in enumerate(kernels)
+        ])  # fmt: skip
 
     def _fit_map(self, sample: RowSample, view: int, kernel: _Kernel, context: FitContext) -> Any:
         scales = self._scales(sample, view)
@@ -386,6 +379,19 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
             eta = rows.combined(self.eta_).astype(distances.dtype)
             parts.append(typicality(distances, eta, m))
         return np.concatenate(parts)
+
+
+def _check_kernel(kernel: _Kernel) -> None:
+    """Check what defines the features of a view."""
+    if isinstance(kernel, DiffusionMap):
+        diffusion_map.check_diffusion(kernel)
+        if validation.pairs_of(kernel) == "graph":
+            raise ValueError("metric == 'precomputed', which only DiffusionPowerKMeans takes.")
+    elif isinstance(kernel, RandomFourierFeatures):
+        fourier.check_n_frequencies(kernel.n_frequencies)
+        fourier.check_kernel(kernel.kernel, kernel.gamma, kernel.sampling)
+    elif kernel is not None:
+        validation.check_real(kernel, "the power of 'linear'", 0, 1)
 
 
 _ENTRIES = (

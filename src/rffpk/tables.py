@@ -64,14 +64,17 @@ class TablePreprocessor(Estimator):
     (3, 3)
     """
 
-    _keeps_float32 = False
-
     feature_names_in_: NDArray[np.object_] = field(init=False)
     n_features_in_: int = field(init=False)
     categories_: list[Any] = field(init=False)
     means_: list[Array] = field(init=False)
     scales_: Array = field(init=False)
     references_: Array = field(init=False)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64"]
+        return tags
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn the means, the scales and the categories of the columns.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from operator import itemgetter
@@ -37,10 +37,11 @@ from rffpk._utils.linalg import gaps_of
 from rffpk._utils.selection import NClustersSelection
 from rffpk._utils.tree import groups, ward
 from rffpk._utils.validation import is_option, pairs_of
+from rffpk.maps.diffusion_map import DiffusionMap, diffusion_of
 from rffpk.maps.graphs import graph_diffusion
 from rffpk.maps.kernels import PRECOMPUTED, FittedKernel, matched
-from rffpk.maps.neighbours import NeighbourCount, Neighbourhoods, Shared, k_means
-from rffpk.maps.spectrum import Diffusion, Wanted, diffusion, neighbour_graph, slow_labels
+from rffpk.maps.neighbours import Neighbourhoods, Shared, k_means
+from rffpk.maps.spectrum import Diffusion, Wanted, eigengaps, slow_labels
 from rffpk.maps.whitening import fit_components
 
 # docs/clusters_number.md has the trials behind these.
@@ -51,9 +52,10 @@ _PAIRS = 40  # eigenpairs of each graph
 # components of which must be large enough for so many clusters
 _WANTED = Wanted(k=60, pairs=_PAIRS)
 _GRAPH_ROWS = 1200  # whose graphs are made
-_MULTIPLES = 1, 2  # of the default number of neighbours
-_WHITENINGS = 0.5, 1.0
-_WHITENED = 20  # clusters that whitening makes components for
+# of the columns, or of components whitened so much for so many clusters, and of so many times the
+# default number of neighbours, in the order in which they are asked
+_GRAPHS: tuple[tuple[float | None, int], ...] = (None, 1), (1.0, 1), (None, 2), (0.5, 1)
+_WHITENED = 20
 _GRAPH_CLUSTERS = 32  # where the others see more, the graphs have too few rows of each
 _PRODUCTS = 4e9  # for the distances of more rows, at most
 _ROWS_A_CENTROID = 6  # of the tree
@@ -79,6 +81,7 @@ _FIRST, _MORE = _Size(3000, 3000, 500, 500), _Size(12_000, 20_000, 1000, 3300)
 Say = Callable[[str], None]
 Table = Callable[[list[Columns]], Columns]  # the columns of views that are looked at
 Part = tuple[Array, Columns, Array | None]  # the indices of some rows, the rows, and their weights
+Graph = Callable[[float | None, int], Diffusion]  # by whitening and multiple of the neighbours
 
 
 class _Evidence(NamedTuple):
@@ -89,7 +92,7 @@ class _Evidence(NamedTuple):
     sums: Array
     scores: tuple[Array, Array, Array]
     labels: Callable[[list[int]], list[Array]]  # partitions into such numbers > 1 of clusters
-    graphs: Sequence[Diffusion] = ()
+    graph: Graph | None = None
     rare: float = 0.0  # share of the rows in clusters that have few of them
 
     @property
@@ -111,9 +114,10 @@ def select_number(
         if pairs_of(model) == "kernels":
             sample = _of_kernels(model, sample, n_threads)
         spherical = is_option(getattr(model, "metric", None), "cosine")
-        seen = []
-        for name, table in _tables(model, sample, spherical, n_threads).items():
-            look = partial(_of_rows, sample, table, spherical, random, n_threads)
+        seen, tables = [], _tables(model, sample, spherical, n_threads)
+        for name, table in tables.items():
+            alone = len(tables) == 1
+            look = partial(_of_rows, sample, table, alone, spherical, random, n_threads)
             rows = min(_FIRST.tree, sample.counted)
             say(f"Looking for the number of clusters in {rows} rows{name}.")
             found = look()
@@ -133,9 +137,10 @@ def select_number(
 def _selection(found: _Evidence) -> NClustersSelection:
     """The good numbers and their partitions."""
     sums, numbers = found.sums, list[int]()
-    for k in np.argsort(-sums, kind="stable").tolist():
+    order = np.argsort(-sums, kind="stable")
+    for k in order[sums[order] > 0].tolist():
         apart = all(max(k, other) > _ALIKE * min(k, other) for other in numbers)
-        if len(numbers) < _NUMBERS and sums[k] > 0 and apart and (k > 1 or not numbers):
+        if len(numbers) < _NUMBERS and apart and (k > 1 or not numbers):
             numbers.append(k)
     one = [np.zeros(len(found.rows))] if numbers[0] == 1 else []
     labels = np.array([*one, *found.labels(numbers[len(one) :])], dtype=np.int32)
@@ -212,7 +217,7 @@ def _of_graph(X: Columns, weight: Array | None) -> _Evidence:
     edges, n, spectrum = found.graph, X.shape[0], found.spectrum
     degrees = np.asarray(edges.sum(axis=1)).ravel()
     r = max((edges.nnz - np.count_nonzero(edges.diagonal())) / n, 1.0)
-    gaps = eigengap_scores([spectrum], _PAIRS)
+    gaps = eigengap_scores([eigengaps(spectrum, _PAIRS)])
     modes = shares_of_counts(mode_counts(np.log(degrees), edges, r), _PAIRS)
 
     def labels(numbers: list[int]) -> list[Array]:
@@ -223,16 +228,20 @@ def _of_graph(X: Columns, weight: Array | None) -> _Evidence:
 
 
 def _of_rows(
-    sample: RowSample, table: Table, spherical: bool, random: Any, n_threads: int,
+    sample: RowSample, table: Table, alone: bool, spherical: bool, random: Any, n_threads: int,
     before: _Evidence | None = None,
 ) -> _Evidence:  # fmt: skip
-    """What all three witnesses say of a table of rows: of a few, or of more after these."""
+    """What all three witnesses say of a table of rows: of a few, or of more after these. Graphs
+    are asked until others cannot change the number, or all of them if the table is not alone, as
+    sums are compared."""
     size, few = _FIRST if before is None else _MORE, _part(sample, _GRAPH_ROWS, table)
     m = max(_FIRST.modes, min(size.modes, round((_PRODUCTS / few[1].shape[1]) ** 0.5)))
     more, some = _part(sample, size.tree, table), _part(sample, m, table)[1]
-    graphs = _graphs(few, spherical, random, n_threads) if before is None else before.graphs
+    shared = Shared(max(times for _, times in _GRAPHS))
+    graph: Graph = partial(_diffusion, few, shared, random, n_threads)
     wanted = size.least
     if before is not None:
+        graph = before.graph or graph
         many = size.most if before.rare > _RARE else _CENTROIDS_A_CLUSTER * before.best
         wanted = max(size.least, min(size.most, many))
     linkage, leaf = tree = _tree(more, wanted, random, n_threads)
@@ -246,10 +255,29 @@ def _of_rows(
         modes = mode_scores(distances, np.take_along_axis(index, order, axis=1), largest)
     seen = 0.0 if len(few[0]) == len(more[0]) else rare if before is None else before.rare
     if seen <= _TOO_RARE and np.argmax(_total(heights, modes)) <= _GRAPH_CLUSTERS:
-        gaps = eigengap_scores([each.spectrum for each in graphs], largest)
+        # rows on a sphere are not whitened
+        options, logs = [each for each in _GRAPHS if not (spherical and each[0])], list[Array]()
+        for option in options:
+            logs.append(eigengaps(graph(*option).spectrum, largest))
+            share, likely = len(logs) / len(options), eigengap_scores(logs)
+            gaps = share * likely  # those that are not asked say nothing
+            sums = _total(gaps, heights, modes), _total(likely, heights, modes)
+            if alone and _is_clear(*sums, 1 - share):
+                break
     scores = gaps, heights, modes
-    labels = partial(_partitions, few[0], more, graphs[0], tree, gaps, heights)
-    return _Evidence(more[0], _total(*scores), scores, labels, graphs, rare)
+    labels = partial(_partitions, few[0], more, graph, tree, gaps, heights)
+    return _Evidence(more[0], _total(*scores), scores, labels, graph, rare)
+
+
+def _is_clear(least: Array, likely: Array, left: float) -> bool:
+    """Whether the number with the largest sum stays it, whatever graphs say that are not asked yet,
+    which add at most so much to each number from two on, and no number is a level only if they say
+    what the others do."""
+    best, most = int(np.argmax(least)), least.copy()
+    most[2 : _PAIRS + 1] += left
+    most[best] = -math.inf
+    are_levels = (least > least[1]) == (likely > likely[1])
+    return bool(least[best] > most.max() and are_levels.all())
 
 
 def _part(sample: RowSample, n: int, table: Table) -> Part:
@@ -258,24 +286,16 @@ def _part(sample: RowSample, n: int, table: Table) -> Part:
     return rows, table(xs), weight
 
 
-def _graphs(some: Part, spherical: bool, random: Any, n_threads: int) -> list[Diffusion]:
-    """Several graphs of neighbours; rows on a sphere are not whitened."""
+def _diffusion(
+    some: Part, shared: Shared, random: Any, n_threads: int, whitening: float | None, times: int
+) -> Diffusion:
+    """That on a graph of some rows, of which all are landmarks."""
     _, x, weight = some
-    shared = Shared(max(_MULTIPLES))
-    rows = [(x, times, shared) for times in _MULTIPLES]
-    if not spherical:
-        components = fit_components(x, weight, _WHITENED, random)
-        whitened = [components.whitening(exponent, n_threads)(x) for exponent in _WHITENINGS]
-        rows += [(each, 1, Shared()) for each in whitened]
-    numbers = len(x), len(x)  # of landmarks: all rows are
-    graphs = [
-        neighbour_graph(
-            each, weight, numbers, NeighbourCount(None, times), _WANTED.k, False, random, n_threads,
-            shared,
-        )
-        for each, times, shared in rows
-    ]  # fmt: skip
-    return [diffusion(graph, _WANTED) for graph in graphs]
+    if whitening is not None:
+        shared("components", lambda: fit_components(x, weight, _WHITENED, random))
+    return diffusion_of(
+        DiffusionMap(), x, weight, _WANTED, whitening, times, random, n_threads, shared
+    )[0]
 
 
 def _tree(some: Part, wanted: int, random: Any, n_threads: int) -> tuple[Array, Array]:
@@ -298,7 +318,7 @@ def _tree(some: Part, wanted: int, random: Any, n_threads: int) -> tuple[Array, 
 
 
 def _partitions(
-    few: Array, more: Part, graph: Diffusion, tree: tuple[Array, Array], gaps: Array,
+    few: Array, more: Part, graph: Graph, tree: tuple[Array, Array], gaps: Array,
     heights: Array, numbers: list[int],
 ) -> list[Array]:  # fmt: skip
     """Partitions of more rows by the witness who says most for each number: cuts of the tree, or
@@ -307,15 +327,15 @@ def _partitions(
     slow = [k <= _PAIRS and (gaps[k] >= heights[k] or k > len(linkage) + 1) for k in numbers]
     if not any(slow):
         return [groups(linkage, k)[leaf] for k in numbers]
-    functions = np.asarray(graph.own)  # all rows are landmarks
-    rows, x, _ = more
+    found, (rows, x, _) = graph(*_GRAPHS[0]), more
+    functions = np.asarray(found.own)  # all rows are landmarks
     nearest = np.full(len(rows), -1)
-    nearest[np.searchsorted(rows, few)] = graph.node
+    nearest[np.searchsorted(rows, few)] = found.node
     others = np.flatnonzero(nearest < 0)
     if len(others):
-        nearest[others] = replace(graph.neighbourhoods, r=1).chosen(x[others]).ravel()
+        nearest[others] = replace(found.neighbourhoods, r=1).chosen(x[others]).ravel()
     return [
-        slow_labels(functions[:, graph.spectrum.slow(k)], k)[nearest] if by_graph
+        slow_labels(functions[:, found.spectrum.slow(k)], k)[nearest] if by_graph
         else groups(linkage, k)[leaf]
         for k, by_graph in zip(numbers, slow)
     ]  # fmt: skip

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar, get_args
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -68,7 +68,16 @@ if TYPE_CHECKING:
 M = TypeVar("M", bound=Any)
 
 GivenInit = Numbers | Callable[..., Any]  # besides words
-Maps = Callable[[RowSample, FitContext], list[Any]]  # those of the views, fitted to rows
+
+
+class FittedMaps(NamedTuple):
+    """The maps of the views, fitted to rows; None: the features are the columns."""
+
+    maps: list[Any]
+    centroids: Array | None = None  # of the features, in place of automatic starts
+
+
+Maps = Callable[[RowSample, FitContext], FittedMaps]
 
 
 @dataclass(frozen=True)
@@ -78,10 +87,7 @@ class Problem:
     search: SearchParameters
     # of the critical exponent, among others
     plan: Callable[[SearchParameters, FitContext, float, PowerMean], Plan] = search_plan
-    # a map of each view; None: the features are its columns
-    maps: Maps = lambda sample, context: [None]
-    # centroids that were found with the maps, in place of automatic starts
-    known: Callable[[], Array | None] = lambda: None
+    maps: Maps = lambda sample, context: FittedMaps([None])
     objective: Callable[[Rows, FitContext], PowerMean] = lambda rows, context: PowerMean()
     n_map_rows: int = 0  # that maps are fitted on, beyond those of the starts
     cache: Cache = False
@@ -185,7 +191,8 @@ def fit(
         If `max_iter` ended a run before it converged, if clusters have no rows, or if memberships
         at a finite exponent do not tell some of them apart.
     UserWarning
-        If a checkpoint could not be written; the one before stays.
+        If a checkpoint could not be written; the one before stays. If `noise` is a share that takes
+        no rows.
     """
     seconds = validation.check_real(checkpoint_seconds, "checkpoint_seconds", 0)
     resume = validation.check_bool(resume, "resume")
@@ -257,9 +264,9 @@ def maps_of(metric: Any, whitening: Any) -> Maps:
             )
         from rffpk.maps.whitening import whitened_view
 
-        return lambda sample, context: [whitened_view(whitening, sample, 0, context)]
-    columns = UnitRows() if metric == "cosine" else None
-    return lambda sample, context: [columns]
+        return lambda sample, context: FittedMaps([whitened_view(whitening, sample, 0, context)])
+    columns = FittedMaps([UnitRows() if metric == "cosine" else None])
+    return lambda sample, context: columns
 
 
 # ---- prepare: rows, maps, objective and plan -----------------------------------------------------
@@ -287,10 +294,10 @@ def prepare(
     """The rows with their features, what is minimised, and the starts; sets the feature maps of the
     model."""
     given, k, storage = problem.search, context.k, context.storage
-    model._feature_maps = maps = problem.maps(sample, context)
-    known = problem.known()
-    if known is not None and given.differs and given.n_init is None:
-        given = replace(given, init=known, differs=False)
+    maps, centroids = problem.maps(sample, context)
+    model._feature_maps = maps
+    if centroids is not None and given.differs and given.n_init is None:
+        given = replace(given, init=centroids, differs=False)
     init = given.init
     mapping = Mapping(maps, storage, context.n_threads, context.coverage, problem.unit_centroids)
     some, rows = mapping.pair(sample)

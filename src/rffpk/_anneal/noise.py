@@ -9,6 +9,7 @@ import numpy as np
 
 from rffpk._rows.sample import RowSample
 from rffpk._utils.arrays import Array
+from rffpk._utils.messages import warn
 from rffpk._utils.validation import check_real, is_option
 from rffpk.maps.outliers import (
     Outliers,
@@ -53,6 +54,12 @@ def find_noise(model: Any, sample: RowSample) -> Noise:
         threshold = automatic_threshold(found, distances[weight > 0])
     else:
         threshold = share_threshold(distances, weight, float(noise), found.rounding)
+        if not (distances > threshold).any():
+            warn(
+                f"noise == {noise} takes no rows: those farthest from others are much more than "
+                "this share, and equally far, as copies are. Take a larger share, or None.",
+                UserWarning,
+            )
     found = replace(found, threshold=threshold)
     rows = distances > threshold
     if not weight[~rows].any():

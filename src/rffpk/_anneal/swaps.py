@@ -50,7 +50,7 @@ _PASSES_REMOVED = 5  # ... and so many after as many are removed.
 
 # Few rows cost much where the mean cost of all is larger than that of a sample without so many of
 # its costliest rows by this factor. ...
-_FEW, _LACKED = 10, 1.1
+_COSTLIEST, _LACKED = 10, 1.1
 _LEAST_REACHED = 0.02  # ... They are looked for again after at least this relative gain.
 
 
@@ -210,7 +210,7 @@ def reach_far_rows(run: FeatureRun, stage: Stage, seen: Rows, converged: bool) -
         some = replace(seen, alpha=run.rows.alpha)
         nearest = one_pass(some, run.theta, -math.inf, want=("nearest",))[1]["nearest"]
         costs = np.sort(row_costs(nearest, some.weight, run.variance, some.dtype))
-        return some.weight_unit * float(costs[:-_FEW].sum()) / some.total_weight
+        return some.weight_unit * float(costs[:-_COSTLIEST].sum()) / some.total_weight
 
     assert run.last is not None
     if run.last.hard <= _LACKED * run.kept(usual) * run.rows.total_weight:

@@ -14,7 +14,6 @@ from scipy.sparse import csr_array
 
 from rffpk._utils.arrays import Array
 from rffpk._utils.tree import root
-from rffpk.maps.spectrum import Spectrum, eigengaps
 
 # docs/clusters_number.md has the trials behind these.
 _LARGEST_GAP = 4.0  # logarithm of an eigengap that is worth the score one
@@ -29,13 +28,12 @@ _FEWEST, _JUMP = 2, 12.0  # neighbours within a cluster, and what is no chance: 
 MOST_NEIGHBOURS = max(_SCALES)
 
 
-def eigengap_scores(spectra: list[Spectrum], largest: int) -> Array:
+def eigengap_scores(eigengaps: list[Array]) -> Array:
     """The mean over several graphs of the logarithms of their eigengaps, each less part of what the
     eigenvalues fall from there to the number 2 k anyhow."""
-    gaps = np.array([eigengaps(each, largest) for each in spectra])
-    sums, k = np.cumsum(np.maximum(gaps, 0), axis=1), np.arange(largest + 1)
-    usual = sums[:, np.clip(2 * k - 1, 0, largest)] - sums[:, k]
-    usual[:, 0] = 0
+    gaps = np.array(eigengaps)
+    sums, k = np.cumsum(np.maximum(gaps, 0), axis=1), np.arange(gaps.shape[1])
+    usual = sums[:, np.clip(2 * k - 1, 0, k[-1])] - sums
     found = np.clip(gaps - _USUAL * usual, 0, _LARGEST_GAP)
     return np.asarray(found.mean(axis=0)) / _LARGEST_GAP
 

@@ -62,6 +62,18 @@ def mean_features(rows: Rows) -> list[Array]:
     return [(N / G).astype(rows.dtype) + shift for N, G, shift in zip(parts, weights, rows.shifts)]
 
 
+def shifted_rows(
+    xs: list[Columns],
+    maps: list[Map],
+    weight: Array | None,
+    n_threads: int,
+    shifts: list[Array] | None = None,
+) -> Rows:
+    """Rows with equal view weights, whose features are shifted, by default by their means."""
+    rows = make_rows(xs, maps, weight, n_threads, shifts)
+    return rows if shifts is not None else replace(rows, shifts=mean_features(rows))
+
+
 def shifted_features(rows: Rows) -> Array:
     """Shifted features of all rows, (n, F), 0 in views that they lack; O(n F) memory."""
     origin = np.zeros((1, len(rows.shift)))

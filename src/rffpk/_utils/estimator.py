@@ -81,8 +81,6 @@ class Estimator(
 ):
     """A transformer with versioned pickles, model files, and scikit-learn's callbacks."""
 
-    _keeps_float32 = True  # whether rows of float32 are transformed to such
-
     # what a fit sets
     n_features_in_: int
     feature_names_in_: NDArray[np.object_]
@@ -101,8 +99,7 @@ class Estimator(
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.input_tags.pairwise = pairs_of(self) is not None
-        if self._keeps_float32:
-            tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
     if hasattr(CallbackSupportMixin, "set_callbacks"):
@@ -191,7 +188,7 @@ def reporting(estimator: Any, X: Any) -> Iterator[Progress | None]:
 
 
 @parameters
-class Clusterer(ClusterMixin, Estimator):
+class Clusterer(Estimator, ClusterMixin, BaseEstimator):
     """Base of the clusterers; a subclass has `fit`, and `_measure` of a fitted one."""
 
     n_clusters: Level | int = field(default=8, kw_only=False)

@@ -29,20 +29,17 @@ def ward(gaps: Array, masses: Array) -> NDArray[np.float64]:
 
     O(k^2) time and memory.
     """
+    # each merged cluster is named by one of those it consists of
     merges, squares = config.backend().ward_mergers(gaps, _positive(masses))
-    return _in_order(merges, np.sqrt(np.maximum(squares, 0)))
-
-
-def _in_order(merges: Array, heights: Array) -> NDArray[np.float64]:
-    """The linkage matrix of merges of clusters, each named by one of those it consists of."""
-    k = len(merges) + 1
-    parents, sizes, linkage = [*range(2 * k - 1)], np.ones(2 * k - 1), np.zeros((k - 1, 4))
-    for step, place in enumerate(np.argsort(heights, kind="stable")):
-        pair = sorted(root(parents, int(each)) for each in merges[place])
-        parents[pair[0]] = parents[pair[1]] = k + step
-        sizes[k + step] = sizes[pair].sum()
-        linkage[step] = *pair, heights[place], sizes[k + step]
-    return linkage
+    heights = np.sqrt(np.maximum(squares, 0))
+    k, order = len(merges) + 1, np.argsort(heights, kind="stable")
+    parents, sizes, linkage = [*range(2 * k - 1)], [1] * k, list[tuple[float, ...]]()
+    for pair, height in zip(merges[order].tolist(), heights[order].tolist()):
+        i, j = sorted(root(parents, each) for each in pair)
+        parents[i] = parents[j] = len(sizes)
+        sizes.append(sizes[i] + sizes[j])
+        linkage.append((i, j, height, sizes[-1]))
+    return np.array(linkage, dtype=np.float64).reshape(k - 1, 4)
 
 
 def root(parents: list[int], node: int) -> int:
@@ -57,9 +54,10 @@ def root(parents: list[int], node: int) -> int:
 def groups(linkage: Array, n: int) -> NDArray[np.int32]:
     """The groups (k,) of the k clusters when n are left, numbered by their first cluster."""
     k = len(linkage) + 1
-    roots = np.arange(2 * k - n)
+    roots, pairs = [*range(2 * k - n)], linkage[: k - n, :2].astype(np.intp).tolist()
     for step in reversed(range(k - n)):
-        roots[linkage[step, :2].astype(np.intp)] = roots[k + step]
+        i, j = pairs[step]
+        roots[i] = roots[j] = roots[k + step]
     _, first, group = np.unique(roots[:k], return_index=True, return_inverse=True)
     return np.argsort(np.argsort(first))[group].astype(np.int32)
 

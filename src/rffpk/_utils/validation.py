@@ -45,7 +45,7 @@ Level = Literal["coarse", "auto", "fine"]  # of the numbers of clusters that are
 # Of rows and of terms of objectives: products with squared distances do not overflow then.
 MAX_WEIGHT = 1e100
 MIN_RATIO = 1e-30  # of the largest weight; float32 holds both then
-MIN_WEIGHT = 1e-275  # of the largest one; others have all of their bits then
+_MIN_WEIGHT = 1e-275  # of the largest one; others have all of their bits then
 MAX_JOBS = 1024  # each thread has a workspace
 
 MAX_S = -0.2  # the largest exponent whose weights stay in the range of float32 up to k = 10^4
@@ -447,10 +447,10 @@ def widened(X: Any, estimator: Any) -> Any:
 
 
 def check_sample_weight(
-    sample_weight: Any, n: int, X: Any = None, zeros: bool = False, lowest: float = MIN_WEIGHT
+    sample_weight: Any, n: int, X: Any = None, zeros: bool = False
 ) -> NDArray[np.float64] | None:
     """Row weights as a float64 array (n,), finite, >= 0, not all zero unless `zeros`, the largest
-    one at least `lowest`, with the index of the rows X if both have one. Weights that are all one
+    from 1e-275 to 1e100, with the index of the rows X if both have one. Weights that are all one
     are None, as no weights are: nothing is drawn or summed in another way then."""
     if sample_weight is None:
         return None
@@ -481,8 +481,8 @@ def check_sample_weight(
             return weight
         raise ValueError("sample_weight is zero everywhere, must be positive somewhere.")
     least, most = weight[weight > 0].min(), weight.max()
-    if most < lowest:
-        raise ValueError(f"sample_weight has the maximum {most}, must be >= {lowest} somewhere.")
+    if most < _MIN_WEIGHT:
+        raise ValueError(f"sample_weight has the maximum {most}, must be >= {_MIN_WEIGHT}.")
     if least < MIN_RATIO * most:
         raise ValueError(
             f"sample_weight contains {least} and {most}, but positive weights must be >= "

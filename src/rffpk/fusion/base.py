@@ -79,8 +79,7 @@ def weighted_rows(
 ) -> tuple[WeightedRows, int]:
     """The rows of a fit, which are checked, and the number of clusters."""
     xs = model._check_views(X, reset=True)
-    lowest = 1 / validation.MAX_WEIGHT  # else products with squares of kernels underflow
-    weight = validation.check_sample_weight(sample_weight, len(xs[0]), X, lowest=lowest)
+    weight = validation.check_sample_weight(sample_weight, len(xs[0]), X)
     counted = None if weight is None or weight.all() else np.flatnonzero(weight)
     rows = WeightedRows(xs, weight, counted)
     k = find_number(
@@ -94,22 +93,23 @@ def weighted_rows(
 
 
 def cluster(
-    model: Any, k: int, weight: Array | None, random: Any, causes: list[Cause],
+    model: Any, k: int, weighted: WeightedRows, random: Any, causes: list[Cause],
     progress: Progress | None,
 ) -> None:  # fmt: skip
-    """Annealed k-means with restarts on `embedding_`; `causes` of missing clusters come before
-    those in the embedding."""
+    """Annealed k-means with restarts on `embedding_` of some rows; `causes` of missing clusters
+    come before those in the embedding."""
     seed, rows = random.randint(2**31 - 1), _prepared(model, model.embedding_)
     model._clusterer = PowerKMeans(k, n_init=model.n_init, random_state=seed, n_jobs=model.n_jobs)
     fit_model(
-        model._clusterer, rows, weight, progress=progress, causes=causes,
+        model._clusterer, rows, weighted.weight, progress=progress, causes=causes,
         rows_name="the embedding of X",
     )  # fmt: skip
     for name in ("labels_", "cluster_centers_", "inertia_", "s_", "membership_exponent_"):
         setattr(model, name, getattr(model._clusterer, name))
     model._n_features_out = model.embedding_.shape[1]
     if model.store_memberships:
-        model.memberships_ = model._clusterer.predict_proba(rows)
+        memberships = model._clusterer.predict_proba(rows)
+        model.memberships_ = memberships.astype(weighted.xs[0].dtype, copy=False)
 
 
 @by_partitions
@@ -125,13 +125,19 @@ def transform(model: Any, X: Any) -> Array:
     Returns
     -------
     embedding : ndarray of shape (n_samples, n_columns)
-        In the space of `embedding_`, with its columns and its dtype. For collections of Dask a Dask
-        array.
+        In the space of `embedding_`, with its columns, in the dtype of X. For collections of Dask a
+        Dask array.
     """
+    embedding, dtype = _embedded(model, X)
+    return embedding.astype(dtype, copy=False)
+
+
+def _embedded(model: Any, X: Any) -> tuple[Array, Any]:
+    """The embedding of rows, with all of its digits, and the dtype of the rows."""
     check_is_fitted(model)
     xs = model._check_views(X, reset=False)
     with config.one_blas_thread():
-        return model._embedded(xs)
+        return model._embedded(xs), xs[0].dtype
 
 
 def measure(
@@ -140,14 +146,15 @@ def measure(
     """What `want` names of rows; see `Clusterer._measure`."""
     if want == "gaps":
         return model._clusterer._measure(X, want)
-    rows = embedded_rows(model, X)
+    embedding, dtype = _embedded(model, X)
     check_row_labels(X, sample_weight)
-    return model._clusterer._measure(rows, want, s, sample_weight)
+    found = model._clusterer._measure(_prepared(model, embedding), want, s, sample_weight)
+    return found.astype(dtype, copy=False) if want == "memberships" else found
 
 
 def embedded_rows(model: Any, X: Any) -> Array:
-    """The embedding of rows as k-means takes it, whatever `set_output` says."""
-    return _prepared(model, np.asarray(model.transform(X)))
+    """The embedding of rows as k-means takes it."""
+    return _prepared(model, _embedded(model, X)[0])
 
 
 def _prepared(model: Any, embedding: Array) -> Array:
@@ -162,7 +169,6 @@ class KernelFusion(Clusterer):
     """Base of the methods that embed rows by kernels, for k-means. A subclass has `_learn`, from
     kernels between rows or landmarks, or `_fuse`, from views, and `_embedded`."""
 
-    _keeps_float32 = False
     _centers = True  # whether kernels are centered to standardize them
     _needs_every_kernel = True  # whether a kernel that is zero beside others is refused
     _stage = "weights"  # of the records of iterations
@@ -288,7 +294,7 @@ class KernelFusion(Clusterer):
                 scaled = np.sqrt(weight)[:, None] * scaled
             flaw = low_rank(scaled, some, weight is not None)
             causes = [few_rows("X", rows.xs, weight), flaw]
-            cluster(self, k, weight, random, causes, progress)
+            cluster(self, k, rows, random, causes, progress)
             if self._clusterer._masses.all() and (text := flaw(k)):
                 warn(text, ConvergenceWarning)
         return self

@@ -54,7 +54,7 @@ _PROGRAMME_WORK = 10
 
 # Up to this fraction of all eigenvectors Lanczos' method is faster than a full decomposition
 # (orders 550 to 2100). It looks for this many more than there were in the iteration before.
-_FEW, _SPARE = 0.125, 8
+_LANCZOS_SHARE, _SPARE = 0.125, 8
 
 
 # ---- CoregSC -------------------------------------------------------------------------------------
@@ -129,8 +129,10 @@ class CoregSC(KernelFusion):
     Examples
     --------
     >>> from rffpk import CoregSC
-    >>> CoregSC(2, random_state=0).fit_predict([[[0], [1], [8], [9]], [[1], [2], [7], [8]]])
-    array([0, 0, 1, 1], dtype=int32)
+    >>> views = [[[0], [1], [8], [9]], [[1], [2], [7], [8]]]  # of four rows
+    >>> labels = CoregSC(2, random_state=0).fit_predict(views)
+    >>> (labels == labels[0]).tolist()
+    [True, True, False, False]
     """
 
     _centers = False  # affinities are not negative
@@ -318,8 +320,10 @@ class LKAM(KernelFusion):
     Examples
     --------
     >>> from rffpk import LKAM
-    >>> LKAM(2, random_state=0).fit_predict([[[0], [1], [8], [9]], [[1], [2], [7], [8]]])
-    array([0, 0, 1, 1], dtype=int32)
+    >>> views = [[[0], [1], [8], [9]], [[1], [2], [7], [8]]]  # of four rows
+    >>> labels = LKAM(2, random_state=0).fit_predict(views)
+    >>> (labels == labels[0]).tolist()
+    [True, True, False, False]
     """
 
     n_neighbors: float = 0.5
@@ -475,8 +479,10 @@ class LMKKM(KernelFusion):
     Examples
     --------
     >>> from rffpk import LMKKM
-    >>> LMKKM(2, random_state=0).fit_predict([[[0], [1], [8], [9]], [[1], [2], [7], [8]]])
-    array([0, 0, 1, 1], dtype=int32)
+    >>> views = [[[0], [1], [8], [9]], [[1], [2], [7], [8]]]  # of four rows
+    >>> labels = LMKKM(2, random_state=0).fit_predict(views)
+    >>> (labels == labels[0]).tolist()
+    [True, True, False, False]
     """
 
     tol: float = 1e-4
@@ -636,8 +642,10 @@ class MVCLFA(KernelFusion):
     Examples
     --------
     >>> from rffpk import MVCLFA
-    >>> MVCLFA(2, random_state=0).fit_predict([[[0], [1], [8], [9]], [[1], [2], [7], [8]]])
-    array([0, 0, 1, 1], dtype=int32)
+    >>> views = [[[0], [1], [8], [9]], [[1], [2], [7], [8]]]  # of four rows
+    >>> labels = MVCLFA(2, random_state=0).fit_predict(views)
+    >>> (labels == labels[0]).tolist()
+    [True, True, False, False]
     """
 
     mean_weight: float = 1.0
@@ -772,8 +780,10 @@ class ONKC(KernelFusion):
     Examples
     --------
     >>> from rffpk import ONKC
-    >>> ONKC(2, random_state=0).fit_predict([[[0], [1], [8], [9]], [[1], [2], [7], [8]]])
-    array([0, 0, 1, 1], dtype=int32)
+    >>> views = [[[0], [1], [8], [9]], [[1], [2], [7], [8]]]  # of four rows
+    >>> labels = ONKC(2, random_state=0).fit_predict(views)
+    >>> (labels == labels[0]).tolist()
+    [True, True, False, False]
     """
 
     rho: float = 1.0
@@ -861,7 +871,7 @@ def positive_eigenpairs(B: Array, similar: Array) -> tuple[Array, Array]:
     these are few; else all."""
     n, known = similar.shape
     wanted = known + max(_SPARE, known // 8)
-    if n > DENSE and wanted <= _FEW * n:
+    if n > DENSE and wanted <= _LANCZOS_SHARE * n:
         values, vectors = leading_eigenvectors(B, wanted, n, similar.sum(axis=1))
         rounding = n * np.finfo(np.float64).eps * np.abs(values).max()
 

@@ -93,8 +93,10 @@ class FAMKKM(KernelFusion):
     Examples
     --------
     >>> from rffpk import FAMKKM
-    >>> FAMKKM(2, random_state=0).fit_predict([[[0], [1], [8], [9]], [[1], [2], [7], [8]]])
-    array([0, 0, 1, 1], dtype=int32)
+    >>> views = [[[0], [1], [8], [9]], [[1], [2], [7], [8]]]  # of four rows
+    >>> labels = FAMKKM(2, random_state=0).fit_predict(views)
+    >>> (labels == labels[0]).tolist()
+    [True, True, False, False]
     """
 
     _stage = "fusion"

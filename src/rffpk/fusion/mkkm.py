@@ -88,8 +88,10 @@ class AverageMKKM(KernelFusion):
     Examples
     --------
     >>> from rffpk import AverageMKKM
-    >>> AverageMKKM(2, random_state=0).fit_predict([[[0], [1], [8], [9]], [[1], [2], [7], [8]]])
-    array([0, 0, 1, 1], dtype=int32)
+    >>> views = [[[0], [1], [8], [9]], [[1], [2], [7], [8]]]  # of four rows
+    >>> labels = AverageMKKM(2, random_state=0).fit_predict(views)
+    >>> (labels == labels[0]).tolist()
+    [True, True, False, False]
     """
 
     kernel_weights: Any = None
@@ -169,8 +171,10 @@ class MKKM(KernelFusion):
     Examples
     --------
     >>> from rffpk import MKKM
-    >>> MKKM(2, random_state=0).fit_predict([[[0], [1], [8], [9]], [[1], [2], [7], [8]]])
-    array([0, 0, 1, 1], dtype=int32)
+    >>> views = [[[0], [1], [8], [9]], [[1], [2], [7], [8]]]  # of four rows
+    >>> labels = MKKM(2, random_state=0).fit_predict(views)
+    >>> (labels == labels[0]).tolist()
+    [True, True, False, False]
     """
 
     tol: float = 1e-4
@@ -248,8 +252,10 @@ class MKKMMR(KernelFusion):
     Examples
     --------
     >>> from rffpk import MKKMMR
-    >>> MKKMMR(2, random_state=0).fit_predict([[[0], [1], [8], [9]], [[1], [2], [7], [8]]])
-    array([0, 0, 1, 1], dtype=int32)
+    >>> views = [[[0], [1], [8], [9]], [[1], [2], [7], [8]]]  # of four rows
+    >>> labels = MKKMMR(2, random_state=0).fit_predict(views)
+    >>> (labels == labels[0]).tolist()
+    [True, True, False, False]
     """
 
     diversity: float = 0.01

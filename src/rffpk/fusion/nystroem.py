@@ -87,8 +87,9 @@ class NystroemKernelKMeans(Clusterer):
     Examples
     --------
     >>> from rffpk import NystroemKernelKMeans
-    >>> NystroemKernelKMeans(2, random_state=0).fit_predict([[0.0], [0.2], [5.0], [5.2]]).tolist()
-    [0, 0, 1, 1]
+    >>> labels = NystroemKernelKMeans(2, random_state=0).fit_predict([[0.0], [0.2], [5.0], [5.2]])
+    >>> (labels == labels[0]).tolist()
+    [True, True, False, False]
     """
 
     kernel: PairwiseKernel | Callable[..., float] = "rbf"
@@ -153,7 +154,7 @@ class NystroemKernelKMeans(Clusterer):
             raw = nystroem_features(x, spec, "kernel", self.anchors_)
             self._features = self._restricted(raw, x, weight, n_threads)
             self.embedding_ = self._embedded([x])
-            cluster(self, k, weight, random, [few_rows("X", [x], weight)], progress)
+            cluster(self, k, rows, random, [few_rows("X", [x], weight)], progress)
         self.n_iter_, self.history_ = self._clusterer.n_iter_, self._clusterer.history_
         return self
 

@@ -94,8 +94,10 @@ class SimpleMKKM(KernelFusion):
     Examples
     --------
     >>> from rffpk import SimpleMKKM
-    >>> SimpleMKKM(2, random_state=0).fit_predict([[[0], [1], [8], [9]], [[1], [2], [7], [8]]])
-    array([0, 0, 1, 1], dtype=int32)
+    >>> views = [[[0], [1], [8], [9]], [[1], [2], [7], [8]]]  # of four rows
+    >>> labels = SimpleMKKM(2, random_state=0).fit_predict(views)
+    >>> (labels == labels[0]).tolist()
+    [True, True, False, False]
     """
 
     tol: float = 1e-5

@@ -115,8 +115,10 @@ class SMKC(KernelFusion):
     Examples
     --------
     >>> from rffpk import SMKC
-    >>> SMKC(2, random_state=0).fit_predict([[[0], [1], [8], [9]], [[1], [2], [7], [8]]])
-    array([0, 0, 1, 1], dtype=int32)
+    >>> views = [[[0], [1], [8], [9]], [[1], [2], [7], [8]]]  # of four rows
+    >>> labels = SMKC(2, random_state=0).fit_predict(views)
+    >>> (labels == labels[0]).tolist()
+    [True, True, False, False]
     """
 
     _needs_every_kernel = False  # G is the mean of all H_v: one that is zero scales it

@@ -104,7 +104,7 @@ def check_kernel(kernel: Any, gamma: Any, sampling: Any) -> None:
     if callable(kernel) or (isinstance(kernel, str) and kernel in _EXACT):
         raise ValueError(
             f"kernel == {kernel!r} has no random features, must be one of {list(KERNELS)}; "
-            "KernelPowerKMeans takes it, or MultiKernelPowerKMeans for several kernels."
+            "KernelPowerKMeans takes it, or MultiKernelPowerKMeans."
         )
     validation.check_choice(kernel, "kernel", KERNELS)
     check_gamma(gamma)

@@ -242,7 +242,8 @@ def specification(given: Any, name: str) -> Specification:
         )
     metric, params = pair
     params = dict(params) if isinstance(params, dict) else {"gamma": params}
-    check_metric(metric, name, params)
+    with validation.named(name):
+        check_metric(metric, name, params)
     return Specification(metric, params)
 
 

@@ -16,7 +16,7 @@ from rffpk._utils.tiles import by_blocks
 # bench/results/trials.md has the figures behind these.
 _CELL_POINTS = 128  # of a cell, in the mean
 _VISITS = 16  # cells in which a row looks, ...
-_FEW, _VISITS_FOR_FEW = 8, 8  # ... and in which it does for so few points at most
+_FEW_NEIGHBOURS, _VISITS_FOR_FEW = 8, 8  # ... and in which it does for so few points at most
 MOST_SEEN = _VISITS * _CELL_POINTS // 4  # neighbours that may be looked for
 _SAMPLE = 20  # points for each cell, of which the centers are means
 _COLUMNS = 64  # Of more, as many principal components are looked at.
@@ -51,7 +51,7 @@ class NearCells:
         elif self.points is not None:
             points, X = self.points, _along(X, self.origin, self.axes, n_threads)
         if visits is None:
-            p = _VISITS if r > _FEW else _VISITS_FOR_FEW
+            p = _VISITS if r > _FEW_NEIGHBOURS else _VISITS_FOR_FEW
             visits = _visits(self.centers, X, p, n_threads)
         return _found(points, self.centers, self.order, self.ends, X, visits, r, n_threads)
 

@@ -77,6 +77,7 @@ _BLOCK_ROWS = 1 << 17
 # A term of a product of sparse matrices takes the time of so many terms of a product of full ones.
 # Full copies are made where they save some tenths of a second: so many of the latter.
 _SPARSE_TERM, _WORTH = 36, 1e10
+_FULL_NUMBERS = 1 << 24  # of sparse rows that are written out at a time
 
 # A k-d tree is faster than passes over all landmarks, 1.6 to 9 times, with so many landmarks and
 # with so few columns, for so many rows.
@@ -256,7 +257,8 @@ class Neighbourhoods:
         """Squared distances (n, r) to the nearest landmarks, and the indices of these, rising.
         `visits` are the cells near the rows, where these are the landmarks."""
         if self._sparse(X):
-            return self._nearest_of_sparse(X)
+            full = not isinstance(self.landmarks, SparseRows) or _is_full(self.landmarks)
+            return self._nearest_of_full(X) if full else self._nearest_of_sparse(X)
         index = np.sort(self.chosen(X, visits), axis=1)
         points = self.landmarks.astype(X.dtype, copy=False)
         return _core.squares_of_pairs(X, points, index, self.n_threads), index
@@ -283,10 +285,17 @@ class Neighbourhoods:
             squares, index = zip(*run_all(nearest, tiles, self.n_threads))
         return np.concatenate(squares), np.concatenate(index).astype(np.int32)
 
+    def _nearest_of_full(self, X: Columns) -> tuple[Array, Array]:
+        """The same of rows with few zeros, which are written out, a tile at a time."""
+        whole = replace(self, landmarks=dense(self.landmarks))
+        tiles = row_tiles(len(X), X.shape[1], _FULL_NUMBERS)
+        squares, index = zip(*(whole._nearest(dense(X[tile])) for tile in tiles))
+        return np.concatenate(squares), np.concatenate(index)
+
     def chosen(self, X: Columns, visits: Array | None = None) -> Array:
         """The indices (n, r) of the nearest landmarks."""
         if self._sparse(X):
-            return self._nearest_of_sparse(X)[1]
+            return self._nearest(X)[1]
         if self.cells is not None:
             return self._by_cells(X, self.cells, visits)
         few = X.shape[1] <= _TREE_COLUMNS and len(X) >= _TREE_ROWS
@@ -585,6 +594,11 @@ def cluster_means(X: Columns, weight: Array | None, labels: Array, centroids: Co
         return sparse_rows(moved.tocsr()).astype(X.dtype)
     means = np.divide(members.T @ X, mass, out=centroids.astype(np.float64), where=mass > 0)
     return np.asarray(means.astype(X.dtype))
+
+
+def _is_full(x: SparseRows) -> bool:
+    """Whether products of the rows with such are faster where zeros are written out."""
+    return _SPARSE_TERM * len(x.data) ** 2 > float(x.size) ** 2
 
 
 def _matrix(X: Columns) -> csr_array:
