@@ -57,11 +57,10 @@ from rffpk._anneal.witnesses import (
 )
 
 # Threads and clocks of readings, and what overlapping calls send to workers.
-from rffpk._rows import dask_workers, streams
+from rffpk._rows import dask_workers, passes, streams
 
-# The order in which rows meet landmarks, which changes no feature.
+# The order in which rows meet landmarks, and rows that meet none, which changes no feature.
 from rffpk._rows.passes import (
-    near_order,
     one_pass,
     pass_of_block,
     shifted_features,
@@ -158,10 +157,10 @@ __all__ = [
     "merged_centroids",
     "messages",
     "mode_counts",
-    "near_order",
     "one_pass",
     "over_eigenvalues",
     "pass_of_block",
+    "passes",
     "pivoted_cholesky",
     "rare_share",
     "read_table",

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from internals import Landmarks, near_order, unshifted
+from internals import Landmarks, passes, unshifted
 from numpy.testing import assert_allclose, assert_array_equal
 from passes import make_rows, one_pass, shifted_features
 from test_pass import OUTPUTS, assert_close, assert_same_pass
 
 from rffpk import _core, _reference
-from rffpk.maps.neighbours import Neighbourhoods, _path
+from rffpk.maps.neighbours import Neighbourhoods, near_path
 
 NEAR = ("neighbours", "neighbour_weights")
 
@@ -324,10 +324,79 @@ def test_landmarks_that_are_all_equal_are_taken_in_their_order(isa, dtype, value
 
 def test_rows_have_the_same_features_in_any_order(isa, dtype):
     x, landmarks = draw(3000, 4, 900, 8, 5, dtype)
-    landmarks = replace(landmarks, points=landmarks.points[_path(landmarks.points, 1)])
+    landmarks = replace(landmarks, points=landmarks.points[near_path(landmarks.points, 1)])
     found = unshifted(x, landmarks, 1)
     rows = make_rows([x], [landmarks], None, 2, [np.zeros(5, dtype)])
     assert_array_equal(found, shifted_features(rows))
-    order = near_order(x, landmarks.points, 1)
-    assert_array_equal(np.sort(order), np.arange(len(x)))
-    assert (order != np.arange(len(x))).any()
+
+
+def islands(n, d, m, dtype, apart, offset=0.0):
+    """Rows of four groups, and landmarks with one line of coordinates a group."""
+    rng = np.random.default_rng(0)
+    centers = offset + apart * rng.standard_normal((4, d))
+    group = np.sort(rng.integers(4, size=m))
+    points = centers[group] + rng.standard_normal((m, d))
+    x = centers[rng.integers(4, size=n)] + rng.standard_normal((n, d))
+    x[::50] = centers.mean(axis=0) + apart * rng.standard_normal((len(x[::50]), d))  # between
+    lines = rng.standard_normal((4, 3))
+    return x.astype(dtype), Landmarks(points.astype(dtype), 8, 0.1, lines[group].astype(dtype))
+
+
+@pytest.mark.parametrize(("n", "m", "d"), [(1000, 289, 128), (999, 289, 5), (1000, 288, 5),
+                                           (1000, 289, 129), (1001, 290, 127)])  # fmt: skip
+@pytest.mark.parametrize("apart", [0.0, 30.0])
+def test_features_are_the_same_where_rows_begin_and_cease_to_be_ordered(isa, dtype, n, m, d, apart):
+    x, landmarks = islands(n, d, m, dtype, apart)
+    assert (passes.parts_of(landmarks, x) is not None) == (n >= 1000 and m >= 289 and d <= 128)
+    rows = make_rows([x], [landmarks], None, 2, [np.zeros(3, dtype)])
+    assert_array_equal(unshifted(x, landmarks, 1), shifted_features(rows))
+    found = Neighbourhoods(landmarks.points, 8, 5.0, 1).weights(x)
+    some = np.array([0, 7, n - 1])
+    alone = Neighbourhoods(landmarks.points, 8, 5.0, 1).weights(x[some])
+    assert_array_equal(found[some].toarray(), alone.toarray())
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e4])
+@pytest.mark.parametrize("apart", [0.5, 3.0, 10.0, 100.0])
+@pytest.mark.parametrize("d", [2, 20])
+def test_rows_without_a_search_have_the_features_of_one(isa, dtype, d, apart, offset, monkeypatch):
+    x, landmarks = islands(4000, d, 700, dtype, apart, offset)
+    rows = make_rows([x], [landmarks], None, 2, [np.zeros(3, dtype)])
+    searched = []
+    real = passes.shifted_features
+    monkeypatch.setattr(passes, "shifted_features", lambda r: searched.append(r.n) or real(r))
+    found = unshifted(x, landmarks, 1)
+    assert_array_equal(found, shifted_features(rows))
+    assert sum(searched) < 1000 or apart < 100 or (offset and dtype == np.float32)
+
+
+@pytest.mark.parametrize("backend", ["core", "numpy"])
+def test_landmarks_of_the_same_coordinates_give_just_these(dtype, backend):
+    x, landmarks = draw(300, 4, 40, 7, 3, dtype)
+    alike = replace(landmarks, coordinates=np.repeat(landmarks.coordinates[:1], 40, axis=0))
+    rows = make_rows([x], [alike], None, 1, [np.zeros(3, dtype)])
+    found = one_pass(rows, np.zeros((1, 3)), -np.inf, want=("features",), backend=backend)[1]
+    assert_array_equal(found["features"], alike.coordinates[:1].repeat(300, axis=0))
+
+
+@pytest.mark.parametrize("value", [np.inf, np.nan, 1e200])
+def test_rows_that_overflow_are_not_taken_for_near_ones(value):
+    x, landmarks = islands(2000, 3, 400, np.float64, 100.0)
+    x[5] = value
+    with np.errstate(all="ignore"):
+        found = unshifted(x, landmarks, 1)
+    assert not np.isfinite(found[5]).all()
+    assert np.isfinite(np.delete(found, 5, axis=0)).all()
+
+
+def test_too_few_landmarks_of_a_group_have_no_reach():
+    """Rows near a group of fewer landmarks than neighbours see others, too."""
+    x, landmarks = islands(2000, 3, 400, np.float64, 100.0)
+    points = np.r_[landmarks.points, [[1e3] * 3] * 3]
+    coordinates = np.r_[landmarks.coordinates, [[9.0] * 3] * 3]
+    landmarks = replace(landmarks, points=points, coordinates=coordinates, scale=1e-9)
+    x[:500] = 1e3
+    rows = make_rows([x], [landmarks], None, 1, [np.zeros(3)])
+    found = unshifted(x, landmarks, 1)
+    assert_array_equal(found, shifted_features(rows))
+    assert (found[:500] < 8).all()

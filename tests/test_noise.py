@@ -512,3 +512,14 @@ def test_noise_is_found_in_float32_rows_far_from_the_origin():
     X = (np.vstack([X, noise]) + 3e5).astype(np.float32)
     labels = PowerKMeans(4, noise="auto", random_state=0).fit(X).labels_
     assert_array_equal(labels == -1, np.arange(330) >= 300)
+
+
+def test_a_part_of_the_sample_decides_as_all_of_it_does():
+    """Of more rows than a sample has; copies, too, and a row beside few of them."""
+    rng = np.random.default_rng(0)
+    X = np.r_[rng.standard_normal((9000, 2)), np.repeat(rng.uniform(-6, 6, (300, 2)), 3, axis=0)]
+    model = DiffusionPowerKMeans(2, noise=0.1, n_landmarks=30, sample=3000, random_state=0).fit(X)
+    found = model._outliers
+    assert found.cells is not None
+    assert_array_equal(found.are_noise([X]), found.distances([X]) > found.threshold)
+    assert_array_equal(model.predict(X), model.labels_)

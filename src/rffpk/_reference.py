@@ -47,7 +47,8 @@ def features(x: Columns, omega: Array | None, landmarks: Landmarks | None = None
     x = np.asarray(dense(x), dtype=np.float64)
     if landmarks is not None:
         at, z = nearest_landmarks(x, landmarks)
-        return np.einsum("nr,nrq->nq", z, landmarks.coordinates.astype(np.float64)[at])
+        near = landmarks.coordinates.astype(np.float64)[at]
+        return near[:, 0] + np.einsum("nr,nrq->nq", z, near - near[:, :1])
     if omega is None:
         return x
     phase = x @ np.asarray(omega, dtype=np.float64)

@@ -442,7 +442,8 @@ static void weigh_nearest(const rffpk_landmarks *lm, tile *t)
     }
 }
 
-/* phi[f] <- sum_s z_s C[at_s][f], f < q */
+/* phi[f] <- sum_s z_s C[at_s][f], f < q, by differences from the first: where all coordinates are
+ * the same, phi is just these, whichever of such landmarks a row has. */
 static void combine(const rffpk_landmarks *lm, size_t q, const real *coordinates, real *phi,
                     const tile *t)
 {
@@ -450,13 +451,12 @@ static void combine(const rffpk_landmarks *lm, size_t q, const real *coordinates
         for (size_t f = 0; f < q; f += W) {
             vec v[W];
             for (size_t lane = 0; lane < W; lane++) {
+                const real *at = t->at + col + lane, *z = t->near + col + lane;
+                const vec first = load(coordinates + (size_t)at[0] * round_up(q, PAD) + f);
                 vec sum = splat(0);
-                for (size_t s = 0; s < lm->n_neighbours; s++) {
-                    const size_t at = s * t->stride + col + lane;
-                    sum +=
-                        load(coordinates + (size_t)t->at[at] * round_up(q, PAD) + f) * t->near[at];
-                }
-                v[lane] = sum;
+                for (size_t s = t->stride; s < lm->n_neighbours * t->stride; s += t->stride)
+                    sum += (load(coordinates + (size_t)at[s] * round_up(q, PAD) + f) - first) * z[s];
+                v[lane] = first + sum;
             }
             transpose_lanes(v);
             for (size_t i = 0; i < W && f + i < q; i++)

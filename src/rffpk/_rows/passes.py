@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 import operator
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.metrics import euclidean_distances
 
 from rffpk import _core
 from rffpk._rows.rows import Rows, weight_unit
@@ -86,32 +88,83 @@ def some_features(rows: Rows) -> Columns:
 
 
 def unshifted(x: Columns, each: Map, n_threads: int) -> Array:
-    """Features (n, F) of the rows of a view, without a shift. Many rows meet landmarks in an order
-    in which most are too far from those that are in work together."""
+    """Features (n, F) of the rows of a view, without a shift. Of many rows those near a part of the
+    landmarks that all have the same coordinates get these without a search."""
     if not isinstance(each, Landmarks) or isinstance(x, SparseRows):
         return shifted_features(make_rows([x], [each], None, n_threads))
+    if (parts := parts_of(each, x)) is None:
+        return shifted_features(make_rows([x], [each], None, n_threads))
     found = np.empty((len(x), each.width), dtype=x.dtype)
-    for tile in row_tiles(len(x), x.shape[1], _ORDERED):
-        order = near_order(x[tile], each.points, n_threads)
-        rows = x[tile] if order is None else x[tile].take(order, axis=0)
-        features = shifted_features(make_rows([rows], [each], None, n_threads))
-        found[tile][slice(None) if order is None else order] = features
+    reach = np.zeros(0) if parts.lines is None else _reach(each, parts)
+    for tile, order, part in in_parts(x, parts, n_threads):
+        rows, features = x[tile], found[tile]
+        if parts.lines is not None:
+            squares = _core.squares_of_pairs(rows, parts.means, part[:, None], n_threads)[:, 0]
+            order = order[~(squares < reach.take(part))[order]]
+            np.take(parts.lines, part, axis=0, out=features, mode="clip")
+        others = make_rows([rows.take(order, axis=0)], [each], None, n_threads)
+        features[order] = shifted_features(others)
     return found
 
 
-def near_order(x: Array, points: Array, n_threads: int) -> NDArray[np.intp] | None:
-    """The order of rows by the nearest of the means of landmarks that follow each other; None where
-    it saves no time, as either are few or columns are many."""
-    first = np.arange(0, len(points), _TOGETHER)
-    if len(points) < LEAST_ORDERED or len(x) < _LEAST_ROWS or x.shape[1] > _MOST_COLUMNS:
+class LandmarkParts(NamedTuple):
+    """Landmarks that follow each other, and are near each other where they are in order."""
+
+    first: Array  # (c,): the number of the first one of each part
+    means: Array  # (c, d), in the dtype of the rows
+    lines: Array | None  # (c, q): the coordinates that all of a part have; None: they differ
+
+
+def parts_of(each: Landmarks, x: Array) -> LandmarkParts | None:
+    """The parts that the core meets together, cut where coordinates change if that is seldom; None
+    where the order of rows saves no time, as they or landmarks are few or columns are many."""
+    m = len(each.points)
+    if m < LEAST_ORDERED or len(x) < _LEAST_ROWS or x.shape[1] > _MOST_COLUMNS:
         return None
+    first = np.arange(0, m, _TOGETHER)
+    changes = 1 + np.flatnonzero((each.coordinates[1:] != each.coordinates[:-1]).any(axis=1))
+    is_told = len(changes) < len(first)
+    if is_told:
+        first = np.union1d(first, changes)
     with np.errstate(over="ignore", invalid="ignore"):  # refused by name later
-        means = np.add.reduceat(points, first) / np.diff(np.append(first, len(points)))[:, None]
-    means, origin = means.astype(x.dtype), np.zeros((1, 0), dtype=x.dtype)
-    mapped = Landmarks(means, 1, 0.0, means[:, :0])
-    rows = make_rows([x], [mapped], None, n_threads, [origin[0]])
-    nearest = one_pass(rows, origin, -math.inf, want=("neighbours",))[1]["neighbours"]
-    return np.argsort(nearest[:, 0].astype(np.uint16), kind="stable")  # in linear time
+        means = np.add.reduceat(each.points, first) / np.diff(np.append(first, m))[:, None]
+    return LandmarkParts(first, means.astype(x.dtype), each.coordinates[first] if is_told else None)
+
+
+def in_parts(
+    x: Array, parts: LandmarkParts, n_threads: int
+) -> Iterator[tuple[slice, NDArray[np.intp], NDArray[np.int32]]]:
+    """Tiles of rows, the order in which those near the same part follow each other, and the number
+    of the part whose mean is nearest to each."""
+    mapped, origin = Landmarks(parts.means, 1, 0.0, parts.means[:, :0]), np.zeros((1, 0), x.dtype)
+    for tile in row_tiles(len(x), x.shape[1], _ORDERED):
+        rows = make_rows([x[tile]], [mapped], None, n_threads, [origin[0]])
+        part = one_pass(rows, origin, -math.inf, want=("neighbours",))[1]["neighbours"][:, 0]
+        yield tile, np.argsort(part.astype(np.uint16), kind="stable"), part  # in linear time
+
+
+@np.errstate(over="ignore", invalid="ignore", divide="ignore")
+def _reach(each: Landmarks, parts: LandmarkParts) -> Array:
+    """Squared distances (c,) from the means of parts, below which the nearest landmarks of a row
+    all have the line of this part. The farthest of the part is at most its radius R beyond the
+    mean, and those with other lines are in balls around means, too: a row in the middle between R
+    and the nearest of these balls has landmarks of both as near, up to what rounding adds to
+    squared distances in the core. A part has enough landmarks, or no row is in its reach."""
+    dtype = parts.means.dtype
+    lines = np.unique(np.asarray(parts.lines), axis=0, return_inverse=True)[1].ravel()
+    points, means = each.points.astype(np.float64), parts.means.astype(np.float64)
+    sizes, d = np.diff(np.append(parts.first, len(points))), points.shape[1]
+    squares = ((points - means.repeat(sizes, axis=0)) ** 2).sum(axis=1)
+    radii = np.sqrt(np.maximum.reduceat(squares, parts.first))
+    span = float(np.linalg.norm(np.ptp(points, axis=0)))
+    gaps = euclidean_distances(means - points.mean(axis=0)) - radii
+    gaps[lines[:, None] == lines] = 2 * span
+    gap = gaps.min(axis=1)
+    middle = (gap - radii) / 2
+    eps = 8 * (d + 8) * float(np.finfo(dtype).eps)
+    reach = middle - eps * (middle + 2 * span) ** 2 / (gap + radii)
+    is_told = (sizes >= each.n_neighbours) & (reach**2 > np.finfo(dtype).tiny / eps) & (reach > 0)
+    return np.where(is_told, reach**2, 0).astype(dtype)
 
 
 def total_variance(rows: Rows) -> float:

@@ -16,9 +16,10 @@ from rffpk._core import MOST_NEIGHBOURS
 from rffpk._rows.draws import MANY, Draws, as_rows, uneven
 from rffpk._rows.passes import (
     LEAST_ORDERED,
+    in_parts,
     make_rows,
-    near_order,
     one_pass,
+    parts_of,
     take_steps,
     unshifted,
 )
@@ -75,8 +76,9 @@ _WEIGHED = 1 << 16  # weights in work at a time, which stay in a core's cache
 _BLOCK_ROWS = 1 << 17
 
 # A term of a product of sparse matrices takes the time of so many terms of a product of full ones.
-# Full copies are made where they save some tenths of a second: so many of the latter.
-_SPARSE_TERM, _WORTH = 36, 1e10
+# Full copies are made where they save some tenths of a second: so many of the latter. To take the
+# nearest of distances that are in memory takes the time of so many for each.
+_SPARSE_TERM, _WORTH, _TAKEN = 36, 1e10, 700
 _FULL_NUMBERS = 1 << 24  # of sparse rows that are written out at a time
 
 # A k-d tree is faster than passes over all landmarks, 1.6 to 9 times, with so many landmarks and
@@ -226,15 +228,16 @@ class Neighbourhoods:
 
     def _visit(self, X: Columns, mapped: Landmarks, want: tuple[str, ...]) -> dict[str, Array]:
         """What a pass returns of each row of X, without features."""
-        origin = np.zeros((1, 0), dtype=X.dtype)
-        order = near_order(X, mapped.points, self.n_threads)
-        some = X if order is None else X.take(order, axis=0)
-        rows = make_rows([some], [mapped], None, self.n_threads, [origin[0]])
-        found = one_pass(rows, origin, -math.inf, want=want)[1]
-        if order is None:
-            return found
-        place = np.argsort(order)
-        return {name: each.take(place, axis=0) for name, each in found.items()}
+        origin, parts = np.zeros((1, 0), dtype=X.dtype), parts_of(mapped, X)
+        types = {"neighbours": np.int32, "neighbour_weights": X.dtype}
+        found = {name: np.empty((len(X), self.r), types[name]) for name in want}
+        whole: Any = [(slice(None), slice(None), None)]
+        for tile, order, _ in whole if parts is None else in_parts(X, parts, self.n_threads):
+            some = X if parts is None else X[tile].take(order, axis=0)
+            rows = make_rows([some], [mapped], None, self.n_threads, [origin[0]])
+            for name, each in one_pass(rows, origin, -math.inf, want=want)[1].items():
+                found[name][tile][order] = each
+        return found
 
     def sums(self, X: Columns, weight: Array | None, random: Any) -> tuple[Array, csr_matrix, int]:
         """sum_i p_i z_i, (m,), and sum_i p_i z_i z_i', a sparse matrix (m, m), in float64: over 100
@@ -286,7 +289,7 @@ class Neighbourhoods:
         return np.concatenate(squares), np.concatenate(index).astype(np.int32)
 
     def _nearest_of_full(self, X: Columns) -> tuple[Array, Array]:
-        """The same of rows with few zeros, which are written out, a tile at a time."""
+        """The same of rows that are written out, a tile at a time."""
         whole = replace(self, landmarks=dense(self.landmarks))
         tiles = row_tiles(len(X), X.shape[1], _FULL_NUMBERS)
         squares, index = zip(*(whole._nearest(dense(X[tile])) for tile in tiles))
@@ -475,12 +478,10 @@ def centroid_landmarks(
     else:
         seeds, _ = _distinct(some, m + 1, random)
         seeds = seeds[random.choice(len(seeds), min(m, len(seeds)), replace=False)]
-    if not isinstance(some, SparseRows):  # passes leave out what is far
-        seeds = seeds[_path(seeds, n_threads)]
+    seeds = seeds[near_path(seeds, n_threads)]  # passes leave out what is far
     landmarks = k_means(some, p, seeds, n_threads, _PASSES_OF_MANY if many else _PASSES)
     landmarks = distinct_rows(unit_rows(landmarks) if spherical else landmarks)[0]
-    if not isinstance(landmarks, SparseRows):
-        landmarks = landmarks[_path(landmarks, n_threads)]
+    landmarks = landmarks[near_path(landmarks, n_threads)]
     r = count.given or count.times * _N_NEIGHBOURS
     found = Neighbourhoods(landmarks, r, 0.0, n_threads)
     squares, index = found._nearest(some)
@@ -490,11 +491,11 @@ def centroid_landmarks(
     return replace(found, bandwidth=bandwidth), some, p_some, nearest
 
 
-def _path(points: Array, n_threads: int) -> Array:
+def near_path(points: Columns, n_threads: int) -> Array:
     """An order in which points that follow each other are near each other: by small clusters, each
     after the one that is nearest to the one before it of those that are left; the order that they
-    have where they are few."""
-    if len(points) < LEAST_ORDERED:
+    have where they are few or sparse."""
+    if isinstance(points, SparseRows) or len(points) < LEAST_ORDERED:
         return np.arange(len(points))
     step = max(_CLUSTER_POINTS, -(-len(points) // _MOST_CLUSTERS))
     centers = k_means(points, None, points[::step], n_threads)
@@ -597,8 +598,10 @@ def cluster_means(X: Columns, weight: Array | None, labels: Array, centroids: Co
 
 
 def _is_full(x: SparseRows) -> bool:
-    """Whether products of the rows with such are faster where zeros are written out."""
-    return _SPARSE_TERM * len(x.data) ** 2 > float(x.size) ** 2
+    """Whether the nearest of such rows are found faster where zeros are written out: those of few
+    columns, or with few zeros."""
+    n, d = x.shape
+    return _TAKEN + _SPARSE_TERM * (len(x.data) / n) ** 2 / d > d
 
 
 def _matrix(X: Columns) -> csr_array:

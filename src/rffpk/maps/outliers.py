@@ -29,7 +29,7 @@ from rffpk._utils.columns import (
     unit_rows,
 )
 from rffpk._utils.tiles import row_tiles, run_all
-from rffpk.maps.neighbours import Neighbourhoods, k_means
+from rffpk.maps.neighbours import Neighbourhoods, k_means, near_path
 
 # docs/noise.md has the trials behind these.
 _NEIGHBOURS = 5  # A row's distance is that to so many other rows, of a sample.
@@ -49,6 +49,9 @@ _ROUNDING = 2  # relative errors of the coordinates of a row that change a dista
 _CELLS_A_ROOT = 2
 _CELLS_A_ROW = 3  # ... each row in so many, and at least so many rows in each
 _LEAST_MEMBERS = 32
+_PART = (
+    4  # Of these every fourth one is looked at first where distances up to a threshold are alike.
+)
 
 _TILE_NUMBERS = 1 << 23  # of rows that are looked at together
 
@@ -78,15 +81,19 @@ def cells_of(references: Columns, n_threads: int) -> Cells:
     """Cells of rows. A row is in those whose centroids are nearest to it, and among the members of
     each cell are the rows nearest to its centroid."""
     m = len(references)
-    seeds = np.linspace(0, m - 1, round(_CELLS_A_ROOT * math.sqrt(m))).astype(int)
-    centroids = k_means(references, None, references[seeds], n_threads)
+    seeds = references[np.linspace(0, m - 1, round(_CELLS_A_ROOT * math.sqrt(m))).astype(int)]
+    seeds = seeds[near_path(seeds, n_threads)]  # passes leave out what is far
+    centroids = k_means(references, None, seeds, n_threads)
     cells = Neighbourhoods(centroids, _CELLS_A_ROW, 0.0, n_threads).chosen(references)
     near = Neighbourhoods(references, _LEAST_MEMBERS, 0.0, n_threads).chosen(centroids)
+    order = np.lexsort(cells.T[1::-1])  # in which members that follow each other are near, too
+    place = np.argsort(order)
     places = np.concatenate([
-        (cells * np.int64(m) + np.arange(m)[:, None]).ravel(),
-        (near + m * np.arange(len(near))[:, None]).ravel(),
+        (cells * np.int64(m) + place[:, None]).ravel(),
+        (place[near] + m * np.arange(len(near))[:, None]).ravel(),
     ])  # fmt: skip
     cell, members = np.divmod(np.unique(places), m)
+    members = order[members]
     ends = np.cumsum(np.bincount(cell, minlength=len(near)))
     return Cells(Neighbourhoods(centroids, 1, 0.0, n_threads), members, ends)
 
@@ -103,16 +110,17 @@ class Outliers:
     spherical: bool
     rounding: float  # Distances that differ by no more are equal.
 
-    def distances(self, xs: list[Columns]) -> Array:
-        """Of rows, to the last of their nearest other rows; (n,), float64."""
+    def distances(self, xs: list[Columns], enough: float | None = None) -> Array:
+        """Of rows, to the last of their nearest other rows; (n,), float64. Those up to `enough` may
+        be larger than they are, but no larger than that."""
         found = np.empty(len(xs[0]))
         for rows in row_tiles(len(found), sum(x.shape[1] for x in xs), _TILE_NUMBERS):
             part = each(xs, lambda x, rows=rows: plain(x[rows]))
             joined = joined_views(part, self.scales, self.spherical, self.columns)
-            found[rows] = self.distances_of(joined)
+            found[rows] = self.distances_of(joined, enough)
         return found
 
-    def distances_of(self, X: Columns) -> Array:
+    def distances_of(self, X: Columns, enough: float | None = None) -> Array:
         """The same of rows of joined views."""
         squares = np.empty(len(X), dtype=X.dtype)
         if self.cells is None:
@@ -121,8 +129,13 @@ class Outliers:
             references, alone = self.nearest.landmarks, replace(self.nearest, n_threads=1)
 
             def visit(rows: Array, members: Array) -> None:
-                some = replace(alone, landmarks=references[members])
-                squares[rows] = _to_last(_some_rows(X, rows), some)
+                some = members[::_PART]  # whose last one is as far as that of all, or farther
+                pays = enough is not None and len(some) >= alone.r
+                for looked_at in [some, members] if pays else [members]:
+                    near = replace(alone, landmarks=references[looked_at])
+                    x = X[rows] if isinstance(X, SparseRows) else X.take(rows, axis=0)  # faster
+                    squares[rows] = found = _to_last(x, near)
+                    rows = rows[np.sqrt(found, dtype=np.float64) > enough] if pays else rows
 
             self.cells.visit(X, visit)
         validation.check_overflow(float(squares.max(initial=0)), squares.dtype)
@@ -137,12 +150,7 @@ class Outliers:
 
     def are_noise(self, xs: list[Columns]) -> Array:
         """A mask of rows."""
-        return self.distances(xs) > self.threshold
-
-
-def _some_rows(X: Columns, rows: Array) -> Columns:
-    """Faster than indexing."""
-    return X[rows] if isinstance(X, SparseRows) else X.take(rows, axis=0)
+        return self.distances(xs, self.threshold) > self.threshold
 
 
 @np.errstate(over="ignore", invalid="ignore")  # refused by name later
@@ -272,7 +280,7 @@ def _is_mixed(noise: Outliers) -> bool:
     are neighbours of other rows: a sparse cluster that is far from all others is a group by itself
     where others of the rows beyond the threshold are at the rim of their clusters."""
     references = noise.nearest.landmarks
-    beyond = noise.distances_of(references) > noise.threshold
+    beyond = noise.distances_of(references, noise.threshold) > noise.threshold
     if not beyond.any():
         return False
     index = noise.nearest.chosen(references[np.flatnonzero(beyond)])
