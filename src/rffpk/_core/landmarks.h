@@ -455,7 +455,8 @@ static void combine(const rffpk_landmarks *lm, size_t q, const real *coordinates
                 const vec first = load(coordinates + (size_t)at[0] * round_up(q, PAD) + f);
                 vec sum = splat(0);
                 for (size_t s = t->stride; s < lm->n_neighbours * t->stride; s += t->stride)
-                    sum += (load(coordinates + (size_t)at[s] * round_up(q, PAD) + f) - first) * z[s];
+                    sum +=
+                        (load(coordinates + (size_t)at[s] * round_up(q, PAD) + f) - first) * z[s];
                 v[lane] = first + sum;
             }
             transpose_lanes(v);
