@@ -896,3 +896,14 @@ def test_landmarks_stand_for_the_rows_where_clusters_are_clearly_apart(limits):
     touching = make_blobs(3000, 8, centers=5, cluster_std=6.0, random_state=0)[0]
     model.set_params(whitening=None).fit(touching)
     assert len(model.feature_map_.landmarks_) > 1000
+
+
+def test_far_rows_of_heavy_tails_take_no_cluster():
+    random = np.random.default_rng(0)
+    y = random.integers(5, size=2000)
+    centers = random.normal(size=(5, 5)) * 12 / np.sqrt(10)
+    tails = random.normal(size=(2000, 5)) / np.sqrt(random.chisquare(2, (2000, 1)) / 2)
+    X = centers[y] + tails
+    labels = DiffusionPowerKMeans(5, random_state=0).fit_predict(X)
+    assert np.bincount(labels).min() > 300
+    assert adjusted_rand_score(y, labels) > 0.85  # k-means: .72

@@ -158,10 +158,36 @@ def test_the_result_does_not_depend_on_the_threads():
     assert_array_equal(models[0].labels_, models[1].labels_)
 
 
-def test_learned_weights_are_annealed_with_many_clusters_too():
+def kinds(model):
+    return [record["kind"] for record in model.history_ if record["stage"] == "start"]
+
+
+def test_one_start_is_made_where_centroids_are_merged():
+    """From 20 clusters on, and it is annealed up to 99; swaps of single centroids follow there."""
+    X, few = mixture(4000, 99), ["k-means++", "low", "critical"]
+    found = {k: PowerKMeans(k, random_state=0).fit(X) for k in (19, 20, 99, 100)}
+    assert [kinds(model) for model in found.values()] == [few, *[["merged"]] * 3]
+    stages = [{record["stage"] for record in model.history_} for model in found.values()]
+    assert ["anneal" in each for each in stages] == [True, True, True, False]
+    assert all("swap" in each for each in stages)
+
+
+@pytest.mark.parametrize("k", [20, 99, 100])
+def test_one_annealed_start_ends_as_low_as_three(k):
+    X = np.random.default_rng(0).standard_normal((3000, 6)) ** 3
+    one, three = ([PowerKMeans(k, n_init=n, random_state=s).fit(X).inertia_ for s in range(3)]
+                  for n in ("auto", 3))  # fmt: skip
+    assert np.mean(one) < 1.01 * np.mean(three)
+
+
+def test_learned_weights_begin_at_merged_centroids_with_many_clusters():
     X = mixture(600, 100)
-    model = ip_rff_mkpkm(100, n_frequencies=32, random_state=0).fit([X[:, :4], X])
-    assert "anneal" in {record["stage"] for record in model.history_}
+    models = [
+        ip_rff_mkpkm(k, n_frequencies=32, typicality=None, random_state=0).fit([X[:, :4], X])
+        for k in (99, 100)
+    ]
+    assert [kinds(model) for model in models] == [["k-means++", "low", "critical"], ["merged"]]
+    assert all(np.ptp(model.kernel_weights_) > 0 for model in models)
 
 
 def test_distinct_centroids_are_counted_as_by_the_twin():

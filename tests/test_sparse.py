@@ -591,15 +591,34 @@ def test_rows_are_not_written_out(model):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_neighbours_of_sparse_rows_with_few_zeros_are_those_of_full_rows(dtype):
+@pytest.mark.parametrize("columns, share", [(40, 0.9), (690, 0.01)])
+def test_neighbours_of_sparse_rows_that_are_written_out_are_those_of_full_rows(
+    columns, share, dtype
+):
     """To the bit, as they are found in the same way, also where rows and landmarks differ."""
-    random = np.random.default_rng(0)
-    X = random.standard_normal((700, 40)).astype(dtype)
-    X[random.random(X.shape) > 0.9] = 0
-    sparse_X = sparse_rows(sparse.csr_array(X))
+    X, sparse_X = sparse_and_full(columns, share, dtype)
     expected = Neighbourhoods(X, 6, 0.0, 2)._nearest(X)
     for landmarks, rows in ((sparse_X, sparse_X), (X, sparse_X), (sparse_X, X)):
         found = Neighbourhoods(landmarks, 6, 0.0, 2)
         for one, other in zip(found._nearest(rows), expected):
             assert_array_equal(one, other)
         assert_array_equal(np.sort(found.chosen(rows[:3]), axis=1), expected[1][:3])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_neighbours_of_wide_sparse_rows_are_those_of_full_rows(dtype, monkeypatch):
+    """From the number of columns on from which rows are not written out."""
+    X, sparse_X = sparse_and_full(710, 0.01, dtype)
+    expected = Neighbourhoods(X, 6, 0.0, 2)._nearest(X)
+    monkeypatch.delattr(Neighbourhoods, "_nearest_of_full")
+    found = Neighbourhoods(sparse_X, 6, 0.0, 2)._nearest(sparse_X)
+    assert_allclose(found[0], expected[0], rtol=1e-4 if dtype == np.float32 else 1e-9, atol=1e-6)
+    assert_array_equal(found[1], expected[1])
+
+
+def sparse_and_full(columns, share, dtype):
+    """The same 700 rows as an array and as sparse rows, with this share of entries."""
+    random = np.random.default_rng(0)
+    X = random.standard_normal((700, columns)).astype(dtype)
+    X[random.random(X.shape) > share] = 0
+    return X, sparse_rows(sparse.csr_array(X))

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Callable
 from dataclasses import field
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,6 +27,7 @@ from rffpk._utils.columns import Columns, SparseRows, dense, squared_distances
 from rffpk._utils.estimator import parameters
 from rffpk._utils.linalg import gaps_of, in_range
 from rffpk._utils.validation import Auto, pairs_of
+from rffpk.maps.components import LEAST_ROWS
 from rffpk.maps.diffusion_map import (
     DiffusionMap,
     DiffusionMetric,
@@ -309,15 +312,30 @@ def chosen_map(
             shared = Shared()
     option = options[0] if trials is None else trials.options[trials.best]
     clear = trials is not None and trials.apart.any() and n > _CLEAR and not sparse
-    mapped = fit_diffusion_map(
-        estimator, parameters, X, weight, context.random, unit_variance, *option, use=use,
-        shared=shared, n_landmarks=few if clear else None,
+    draw = partial(
+        fit_diffusion_map, estimator, parameters, X, weight, context.random, unit_variance, *option,
     )  # fmt: skip
+    mapped = _drawn(draw, k, use, shared, few if clear else None, or_columns)
     mapped.choices_ = _choices(trials)
     if is_choice and context.history.progress is not None:
         context.history.progress.say(_reason(trials, mapped))
     own = None if trials is None or mapped.time_ or x is not X else trials.own
     return mapped, None if own is None else dense(cluster_means(X, weight, own, X[:k]))
+
+
+def _drawn(
+    draw: Callable[..., DiffusionMap], k: int, use: UseOfGraph, shared: Shared, few: int | None,
+    or_columns: bool,
+) -> DiffusionMap:  # fmt: skip
+    """The map of all rows, or of a few landmarks where these fall apart into the clusters; and of
+    no walk, where the slow functions of all rows are those of far ones."""
+    mapped = draw(use=use, shared=shared, n_landmarks=few)
+    if few is not None and mapped._n_kept < k:  # all rows show gaps that landmarks do not
+        shared = Shared()
+        mapped = draw(use=use, shared=shared)
+    if or_columns and mapped.time_ and not mapped._spectrum.suffices(k):
+        mapped = draw(use="never", shared=shared)
+    return mapped
 
 
 def _choices(trials: Trials | None) -> list[dict[str, Any]]:
@@ -436,10 +454,11 @@ def _with_columns(
 def _beside_columns(
     trials: Trials, partitions: list[Array], X: Columns, weight: Array | None, labels: Array
 ) -> Trials:
-    """The same with what clusters of the columns say."""
+    """The same with what clusters of the columns say. Those of a few rows, which are far from all
+    others, have no valleys around them, and other clusters have been merged for them."""
     indices = np.array([adjusted_rand_index(labels, each) for each in partitions])
     trials = trials._replace(columns=indices, own=labels, between=math.inf)
-    if indices[trials.best] >= _LIKE_COLUMNS:
+    if indices[trials.best] >= _LIKE_COLUMNS and np.bincount(labels).min() >= LEAST_ROWS:
         trials = trials._replace(between=density_between(X, labels, weight))
     return trials
 

@@ -146,7 +146,7 @@ class SearchParameters:
         if swaps is None:
             swaps = min(AUTO_SWAPS, SWAPS_A_CLUSTER * k) if automatic else 0
         swaps = swaps if k > 1 else 0
-        return swaps, k + k // LARGEST if swaps and context.many else k
+        return swaps, k + k // LARGEST if swaps and context.k >= SOME else k
 
 
 def search_parameters(
@@ -223,7 +223,7 @@ def search_plan(
     """The starts and the number of swaps."""
     starts = given.starts(critical, _AUTO_STARTS)
     swaps, most = given.swaps_of(context, given.differs and given.ends_hard)
-    plain = not objective.learns_weights and objective.eta is None
-    if plain and context.k >= SOME and given.differs:
-        starts = from_merged_centroids(starts, alone=context.many and given.n_init is None)
+    merges = context.many if objective.learns_weights else context.k >= SOME
+    if merges and objective.eta is None and given.differs:
+        starts = from_merged_centroids(starts, given.n_init is None, context.many)
     return Plan(starts, most, swaps, critical=critical)

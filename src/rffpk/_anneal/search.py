@@ -64,7 +64,8 @@ _HIGHEST, _FACTOR = -1.0, 1.2
 _NEARLY_HARD = 0.99
 _HOPELESS = 1.02  # ... a start that is then 2 % above the best one will not become the best.
 
-# From so many clusters on starts that are not annealed begin at merged centroids.
+# From so many clusters on starts that are not annealed from the critical exponent begin at merged
+# centroids, and centroids are swapped in batches.
 SOME = 20
 
 
@@ -212,7 +213,7 @@ class FitContext:
 
     @property
     def many(self) -> bool:
-        """Whether so many clusters are sought that centroids are moved in batches."""
+        """Whether so many are sought that nothing is annealed, and no single one is swapped."""
         return self.k >= MANY
 
 
@@ -284,18 +285,17 @@ def different_starts(schedule: Schedule, critical: float, n_init: int) -> list[S
     return [*(others[i % 2] for i in reversed(range(n_init - 1))), Start("critical", slow)]
 
 
-def from_merged_centroids(starts: list[Start], alone: bool) -> list[Start]:
-    """The starts, of which those that are not annealed begin at merged centroids; `alone`: one of
-    these, not quite to convergence, as what follows moves many centroids."""
-    merged = [
-        replace(each, kind="merged", merges=True) if math.isinf(each.schedule.start) else each
-        for each in starts
-    ]
+def from_merged_centroids(starts: list[Start], alone: bool, many: bool) -> list[Start]:
+    """The starts, of which those that are not annealed begin at merged centroids; `alone`: one,
+    from a low exponent or, of `many` clusters, not annealed, and not quite to convergence, as what
+    follows moves many centroids."""
     if not alone:
-        return merged
-    last = starts[-1].schedule
-    plain = replace(last, start=-math.inf, noise=0.0, exact=not last.ends_hard)
-    return [Start("merged", plain, merges=True)]
+        plain = [math.isinf(each.schedule.start) for each in starts]
+        merged = [replace(each, kind="merged", merges=True) for each in starts]
+        return [each if p else other for p, each, other in zip(plain, merged, starts)]
+    schedule = replace(starts[-2].schedule, exact=not starts[-2].schedule.ends_hard)
+    start = -math.inf if many else schedule.start
+    return [Start("merged", replace(schedule, start=start), merges=True)]
 
 
 def nearly_hard_exponent(totals: Callable[[float], tuple[float, float]], dtype: Any) -> float:

@@ -17,7 +17,7 @@ from sklearn.metrics import euclidean_distances
 
 from rffpk._anneal.feature_steps import FeatureRun, costliest_rows, features_at, row_costs
 from rffpk._anneal.hard_passes import Need, add, hard_plan, remove, step
-from rffpk._anneal.search import Stage
+from rffpk._anneal.search import SOME, Stage
 from rffpk._rows.passes import one_pass
 from rffpk._rows.rows import Rows
 from rffpk._utils.arrays import Array
@@ -57,9 +57,11 @@ _LEAST_REACHED = 0.02  # ... They are looked for again after at least this relat
 def improve(run: FeatureRun, cost: float, patience: int, later: bool = False) -> None:
     """Swap centroids until `patience` swaps in a row have not lowered the hard objective `cost`, or
     no row is away from the centroids. `later`: many have been swapped on a sample before."""
-    if run.context.many:
+    if run.context.k >= SOME:
         if run.rows.stream is None:  # batches need a number of each row
-            _improve_in_batches(run, patience, later)
+            cost = _improve_in_batches(run, patience, later)
+        patience = patience * SOME // run.context.k  # failures take as long as those of SOME
+    if run.context.many:
         return
     failed, known, run.drawn = 0, list[_Nearest](), None
     for _ in range(patience + _TRIALS * len(run.theta)):
@@ -91,8 +93,9 @@ def _swap_one(run: FeatureRun, known: list[_Nearest], cost: float) -> float | No
     return new
 
 
-def _improve_in_batches(run: FeatureRun, patience: int, later: bool = False) -> None:
-    """Swap batches of centroids until some of the smallest batches have failed in a row."""
+def _improve_in_batches(run: FeatureRun, patience: int, later: bool = False) -> float:
+    """Swap batches of centroids until some of the smallest batches have failed in a row; returns
+    the hard objective."""
     k = len(run.theta)
     small = run.rows.n * run.theta.size <= _SMALL
     least_gain = _LEAST_GAIN_SMALL if small else _LEAST_GAIN
@@ -106,6 +109,7 @@ def _improve_in_batches(run: FeatureRun, patience: int, later: bool = False) -> 
         failed = 0 if lower else failed + (count == smallest)
         if not lower:
             count = max(smallest, count // 2)
+    return cost
 
 
 class _Batches:

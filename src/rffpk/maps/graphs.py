@@ -146,7 +146,7 @@ def graph_diffusion(X: Columns, weight: Array | None, wanted: Wanted) -> GraphDi
         wanted = wanted._replace(pairs=parts.n_kept - 1)
     scale = diags(1 / np.sqrt(degrees))
     walk = Walk(csr_matrix((identity(len(degrees)) + scale @ weighted @ scale) / 2))
-    spectrum, functions = decompose(walk, degrees, parts.labels, wanted, n_rows)
+    spectrum, functions = decompose(walk, degrees, parts.labels, wanted, n_rows, parts.least_rows)
     spectrum = replace(spectrum, gaps=np.minimum(2 * spectrum.gaps, 1))
     mu = 1 - spectrum.gaps
     extension = np.zeros((n, functions.shape[1]))

@@ -76,8 +76,9 @@ _WEIGHED = 1 << 16  # weights in work at a time, which stay in a core's cache
 _BLOCK_ROWS = 1 << 17
 
 # A term of a product of sparse matrices takes the time of so many terms of a product of full ones.
-# Full copies are made where they save some tenths of a second: so many of the latter.
-_SPARSE_TERM, _WORTH = 36, 1e10
+# Full copies are made where they save some tenths of a second: so many of the latter. To take the
+# nearest of distances that are in memory takes the time of so many for each.
+_SPARSE_TERM, _WORTH, _TAKEN = 36, 1e10, 700
 _FULL_NUMBERS = 1 << 24  # of sparse rows that are written out at a time
 
 # A k-d tree is faster than passes over all landmarks, 1.6 to 9 times, with so many landmarks and
@@ -288,7 +289,7 @@ class Neighbourhoods:
         return np.concatenate(squares), np.concatenate(index).astype(np.int32)
 
     def _nearest_of_full(self, X: Columns) -> tuple[Array, Array]:
-        """The same of rows with few zeros, which are written out, a tile at a time."""
+        """The same of rows that are written out, a tile at a time."""
         whole = replace(self, landmarks=dense(self.landmarks))
         tiles = row_tiles(len(X), X.shape[1], _FULL_NUMBERS)
         squares, index = zip(*(whole._nearest(dense(X[tile])) for tile in tiles))
@@ -597,8 +598,10 @@ def cluster_means(X: Columns, weight: Array | None, labels: Array, centroids: Co
 
 
 def _is_full(x: SparseRows) -> bool:
-    """Whether products of the rows with such are faster where zeros are written out."""
-    return _SPARSE_TERM * len(x.data) ** 2 > float(x.size) ** 2
+    """Whether the nearest of such rows are found faster where zeros are written out: those of few
+    columns, or with few zeros."""
+    n, d = x.shape
+    return _TAKEN + _SPARSE_TERM * (len(x.data) / n) ** 2 / d > d
 
 
 def _matrix(X: Columns) -> csr_array:

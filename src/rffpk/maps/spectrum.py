@@ -30,7 +30,8 @@ from rffpk.maps.neighbours import (
 
 # bench/results/trials.md has the alternatives to these.
 _PER_CLUSTER = 2  # components a cluster, at most
-_LEAST_FUNCTION = 20  # rows that a function covers which counts for any number of clusters
+# rows that a function covers which counts for any number of clusters, or those of a component
+_LEAST_FUNCTION = 20
 _LEAST_POWER = 0.01  # exp(-t (1 - mu)) of the last component
 _LARGEST_GAP = 0.99  # functions of faster pairs are divided by nearly zero
 _TIMES = 3  # relaxation times of the k-th pair
@@ -69,11 +70,19 @@ class Spectrum:
         """The numbers of the pairs that k clusters may use: those that are constant on components
         or cover enough rows, or the k - 1 that cover most where these are fewer."""
         able = self.able()
-        covers = self.shares[able] >= min(LARGE / k, self.enough)
-        enough = able[covers | (able < self.n_constant)]
+        enough = able[self._covers(k)[able]]
         if len(enough) >= k - 1:
             return enough
         return np.sort(able[np.argsort(-self.shares[able], kind="stable")[: k - 1]])
+
+    def suffices(self, k: int) -> bool:
+        """Whether k clusters need no functions of few rows."""
+        return len(self.able()) < k - 1 or int(self._covers(k)[self.able()].sum()) >= k - 1
+
+    def _covers(self, k: int) -> Array:
+        """Which pairs are constant on components or cover enough rows."""
+        covers = self.shares >= min(LARGE / k, self.enough)
+        return covers | (np.arange(len(covers)) < self.n_constant)
 
     def separating_time(self, k: int) -> float:
         """Three times the relaxation time 1 / (1 - mu) of the k-th slowest pair that covers enough
@@ -120,11 +129,11 @@ def wanted_pairs(k: int, rough: bool, functions: int = 0, use: UseOfGraph = "alw
 
 
 def decompose(
-    walk: Walk, degrees: Array, labels: Array, wanted: Wanted, n_rows: int
+    walk: Walk, degrees: Array, labels: Array, wanted: Wanted, n_rows: int, least_rows: float
 ) -> tuple[Spectrum, Array]:
     """The slow eigenpairs of the random walk on a graph, D^-1 A f = mu f, sum_i d_i f_i^2 = sum_i
     d_i, from the matrix D^-1/2 A D^-1/2 and its connected components; the functions f are (m, q).
-    The walk is that of so many rows.
+    The walk is that of so many rows, of which a component has some at least.
 
     Functions that are constant on each component have the eigenvalue one, and are known; at all
     nodes of a component they are the same to the last bit, which passes over rows make use of.
@@ -148,7 +157,7 @@ def decompose(
     functions = functions[:, :count]
     squares = functions**2  # whose squares are faster than fourth powers
     shares = 1 / (share @ squares**2)
-    enough = _LEAST_FUNCTION / n_rows
+    enough = max(_LEAST_FUNCTION, least_rows) / n_rows
     return Spectrum(gaps[:count], shares, enough, constant.shape[1] - 1), functions
 
 
@@ -341,7 +350,10 @@ def diffusion(graph: Graph, wanted: Wanted) -> Diffusion:
     pairs = enough - 1 if apart else wanted.pairs if is_used else 0
     wanted = wanted._replace(pairs=pairs, use="always")  # as trials want them
     spectrum, functions = graph.spectra(
-        wanted, lambda: decompose(_walk(graph), graph.degrees, labels, wanted, graph.n_sampled)
+        wanted,
+        lambda: decompose(
+            _walk(graph), graph.degrees, labels, wanted, graph.n_sampled, parts.least_rows
+        ),
     )
     mu = 1 - spectrum.gaps
     extension = functions / np.sqrt(np.where(mu > 0, mu, np.inf))
