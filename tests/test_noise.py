@@ -2,10 +2,12 @@
 
 import pickle
 from contextlib import nullcontext
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from conventions import ip_rff_mkpkm
+from internals import sparse_rows
 from numpy.testing import assert_array_equal
 from scipy.sparse import csr_array
 from sklearn.base import clone
@@ -22,7 +24,8 @@ from rffpk import (
     RFFMultiKernelPowerKMeans,
     describe,
 )
-from rffpk.maps.outliers import _gap
+from rffpk.maps.neighbours import Neighbourhoods
+from rffpk.maps.outliers import Outliers, _gap, cells_of
 
 FEW = {"n_frequencies": 64, "n_init": 1, "annealing": Annealing(swaps=0)}
 CLASSES = [
@@ -514,12 +517,16 @@ def test_noise_is_found_in_float32_rows_far_from_the_origin():
     assert_array_equal(labels == -1, np.arange(330) >= 300)
 
 
-def test_a_part_of_the_sample_decides_as_all_of_it_does():
-    """Of more rows than a sample has; copies, too, and a row beside few of them."""
+@pytest.mark.parametrize("share", [0.0, 0.02, 0.5, 1.0])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_a_part_of_the_sample_decides_as_all_of_it_does(share, sparse):
+    """Of rows of the sample and others, copies among them."""
     rng = np.random.default_rng(0)
-    X = np.r_[rng.standard_normal((9000, 2)), np.repeat(rng.uniform(-6, 6, (300, 2)), 3, axis=0)]
-    model = DiffusionPowerKMeans(2, noise=0.1, n_landmarks=30, sample=3000, random_state=0).fit(X)
-    found = model._outliers
-    assert found.cells is not None
-    assert_array_equal(found.are_noise([X]), found.distances([X]) > found.threshold)
-    assert_array_equal(model.predict(X), model.labels_)
+    X = np.r_[rng.standard_normal((3000, 2)), np.repeat(rng.uniform(-6, 6, (300, 2)), 3, axis=0)]
+    X = sparse_rows(csr_array(X)) if sparse else X
+    sample = X[np.arange(0, len(X), 2)]
+    near = Neighbourhoods(sample, 6, 0.0, 1)
+    found = Outliers(near, cells_of(sample, 1), 0.0, (1.0,), None, False, 0.0)
+    distances = found.distances([X])
+    found = replace(found, threshold=float(np.quantile(distances, 1 - share)))
+    assert_array_equal(found.are_noise([X]), distances > found.threshold)

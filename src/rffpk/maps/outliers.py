@@ -136,6 +136,8 @@ class Outliers:
                     x = X[rows] if isinstance(X, SparseRows) else X.take(rows, axis=0)  # faster
                     squares[rows] = found = _to_last(x, near)
                     rows = rows[np.sqrt(found, dtype=np.float64) > enough] if pays else rows
+                    if not len(rows):
+                        break
 
             self.cells.visit(X, visit)
         validation.check_overflow(float(squares.max(initial=0)), squares.dtype)
