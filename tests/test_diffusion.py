@@ -898,6 +898,16 @@ def test_landmarks_stand_for_the_rows_where_clusters_are_clearly_apart(limits):
     assert len(model.feature_map_.landmarks_) > 1000
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_columns_may_have_clusters_of_few_rows_where_all_are_small(seed):
+    X, y = make_blobs(60, 4, centers=10, random_state=100 + seed)
+    found, expected = (
+        adjusted_rand_score(y, each(10, random_state=0).fit_predict(X))
+        for each in (DiffusionPowerKMeans, PowerKMeans)
+    )
+    assert found >= expected - 0.02
+
+
 def test_far_rows_of_heavy_tails_take_no_cluster():
     random = np.random.default_rng(0)
     y = random.integers(5, size=2000)

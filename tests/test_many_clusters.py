@@ -177,7 +177,7 @@ def test_one_annealed_start_ends_as_low_as_three(k):
     X = np.random.default_rng(0).standard_normal((3000, 6)) ** 3
     one, three = ([PowerKMeans(k, n_init=n, random_state=s).fit(X).inertia_ for s in range(3)]
                   for n in ("auto", 3))  # fmt: skip
-    assert np.mean(one) < 1.01 * np.mean(three)
+    assert np.mean(one) < 1.003 * np.mean(three)
 
 
 def test_learned_weights_begin_at_merged_centroids_with_many_clusters():

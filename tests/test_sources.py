@@ -76,7 +76,8 @@ MODELS = [
 @pytest.mark.promise(
     "Memory",
     "A source gives the same bits however it is cut into blocks, of fewer than 100 clusters those "
-    "of an array. It is read once for each pass over all rows, and twice besides.",
+    "of an array, of fewer than 20 with `sample=None`. It is read once for each pass over all rows, "
+    "and twice besides.",
 )
 @pytest.mark.few(2)
 @pytest.mark.parametrize("weighted", [False, True])
@@ -94,6 +95,16 @@ def test_a_source_gives_the_bits_of_an_array(rows, dtype, cls, parameters, weigh
         assert_array_equal(np.concatenate(labels), array.labels_)
         assert model.objective_ == array.objective_ and model.inertia_ == array.inertia_
         assert model.cluster_centers_.dtype == dtype
+
+
+@pytest.mark.promise(like="test_a_source_gives_the_bits_of_an_array")
+@pytest.mark.parametrize("k", [30, 80])
+def test_a_source_gives_the_bits_of_an_array_up_to_99_clusters(rows, k, limits):
+    limits(near_work=1)
+    array = PowerKMeans(k, random_state=0).fit(rows)
+    model = PowerKMeans(k, random_state=0).fit(source(rows, 7777))
+    assert_array_equal(model.cluster_centers_, array.cluster_centers_)
+    assert model.inertia_ == array.inertia_
 
 
 @pytest.mark.promise(like="test_a_source_gives_the_bits_of_an_array")

@@ -7,7 +7,8 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from internals import FeatureRun, FitContext, PowerMean, make_rows, shifted_features, swaps
+from internals import FeatureRun, FitContext, PowerMean, make_rows, shifted_features
+from internals import swaps as module
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.spatial.distance import cdist
 from sklearn.datasets import make_blobs
@@ -48,6 +49,16 @@ def test_swaps_are_tried_until_so_many_in_a_row_have_failed(swaps):
     model = fit(X, LINE @ np.ones((1, 2)), swaps)
     assert adjusted_rand_score(y, model.labels_) == 1
     assert len(swap_passes(model)) == 2 * swaps
+
+
+@pytest.mark.parametrize("k, swaps, least", [(19, 40, 40), (30, 40, 26), (30, 1, 1), (100, 40, 0)])
+def test_from_20_clusters_on_fewer_failures_end_single_swaps(k, swaps, least, monkeypatch):
+    """One is tried at least, up to 99 clusters."""
+    X, _ = make_blobs(900, 2, centers=k, random_state=0)
+    tried, swap_one = [], module._swap_one
+    monkeypatch.setattr(module, "_swap_one", lambda *args: tried.append(k) or swap_one(*args))
+    fit(X, PowerKMeans(k, random_state=0).fit(X).cluster_centers_, swaps)
+    assert len(tried) >= least and (least > 0 or not tried)
 
 
 def test_failed_swaps_are_undone_and_do_not_count_after_one_that_helps():
@@ -219,7 +230,7 @@ def hard_cost(X, weight, centers):
 def test_the_nearest_other_centroid_is_that_of_the_combined_distance(dtype):
     X = data()[0].astype(dtype)
     run = run_of([X, X[:, :1] * 9], 6)
-    found = swaps._nearest_others(run.rows, run.theta)
+    found = module._nearest_others(run.rows, run.theta)
     scaled = run.theta * np.sqrt([0.5] * 4)
     apart = cdist(scaled, scaled)
     np.fill_diagonal(apart, np.inf)
@@ -235,7 +246,7 @@ def test_a_swap_removes_the_centroid_whose_loss_is_least(weighted, seed):
     weight = weight if weighted else np.ones(300)
     run = run_of([X], 6, weight if weighted else None, seed)
     before = run.theta.copy()
-    assert swaps._swap(run, swaps._nearest(run))
+    assert module._swap(run, module._nearest(run))
     [moved] = np.flatnonzero((run.theta != before).any(axis=1))
     shifted, costs = X - np.average(X, axis=0, weights=weight), []
     for j in range(6):
@@ -248,9 +259,9 @@ def test_a_swap_removes_the_centroid_whose_loss_is_least(weighted, seed):
 def test_of_the_drawn_rows_the_best_becomes_a_centroid():
     X, weight = data()
     run = run_of([X], 6, weight)
-    before, nearest = run.theta, swaps._nearest(run)
+    before, nearest = run.theta, module._nearest(run)
     run.context = FitContext(SimpleNamespace(choice=lambda n, count, p: np.arange(20)))
-    assert swaps._swap(run, nearest)
+    assert module._swap(run, nearest)
     shifted = X - np.average(X, axis=0, weights=weight)
     costs = [hard_cost(shifted, weight, np.vstack([before, row])) for row in shifted[:20]]
     [moved] = np.flatnonzero((run.theta != before).any(axis=1))
@@ -271,7 +282,7 @@ def test_centroids_are_removed_where_their_rows_have_another_one_near(weighted, 
     gaps = [2.0, 1.0, 3.0]  # light rows raise the cost least, else a small gap does
     run.theta = np.array([[100.0 * i + side * gaps[i] / 2] for i in range(3) for side in (-1, 1)])
     run.theta -= mean
-    kept = swaps._without_cheapest(run, count) + mean
+    kept = module._without_cheapest(run, count) + mean
     assert len(kept) == 6 - count
     order = [0, 2, 1] if weighted else [1, 0, 2]
     left = [int(((kept > at - 50) & (kept < at + 50)).sum()) for at in (0, 100, 200)]
@@ -282,7 +293,7 @@ def test_more_centroids_are_removed_than_have_a_neighbour_that_stays():
     X = np.repeat([0.0, 1.0, 100.0, 101.0], 5)[:, None]
     run = run_of([X], 4)
     run.theta = np.unique(shifted_features(run.rows), axis=0).astype(np.float64)
-    assert [len(swaps._without_cheapest(run, count)) for count in (1, 2, 3)] == [3, 2, 1]
+    assert [len(module._without_cheapest(run, count)) for count in (1, 2, 3)] == [3, 2, 1]
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -294,7 +305,7 @@ def test_rows_become_centroids_in_proportion_to_their_costs(weighted):
     run.context = FitContext(SimpleNamespace(choice=lambda *given, **how: drawn.append((given, how))
                                              or np.arange(1, 7)))  # fmt: skip
     run.follow = lambda stage: followed.append((len(run.theta), stage.second))
-    swaps._exchange(run, nearest, 13)
+    module._exchange(run, nearest, 13)
     [((n, count), how)] = drawn
     cost = nearest * (weight if weighted else 1)
     assert (n, count, how["replace"]) == (300, 6, False)
@@ -305,7 +316,7 @@ def test_rows_become_centroids_in_proportion_to_their_costs(weighted):
 def test_a_batch_that_raises_the_cost_leaves_no_trace(monkeypatch):
     """Neither in the centroids nor in what is known of the rows; one that lowers it stays."""
     run = run_of([data()[0]], 40)
-    batches = swaps._Batches(run)
+    batches = module._Batches(run)
     cost = batches.cost()
     for move, stays in ((9.0, False), (0.0, False), (-1e-3, True)):
         before = run.theta, run.rows, run.assigned, batches._nearest
@@ -319,8 +330,8 @@ def test_a_batch_that_raises_the_cost_leaves_no_trace(monkeypatch):
             self._nearest = new.own
             return cost + move
 
-        monkeypatch.setattr(swaps, "_exchange", exchange)
-        monkeypatch.setattr(swaps._Batches, "cost", changed)
+        monkeypatch.setattr(module, "_exchange", exchange)
+        monkeypatch.setattr(module._Batches, "cost", changed)
         assert batches.swap(5, cost) == cost + move
         after = run.theta, run.rows, run.assigned, batches._nearest
         assert all(a is b for a, b in zip(before, after)) != stays
@@ -334,8 +345,8 @@ def test_batches_are_halved_after_a_failure_until_the_smallest_have_failed(monke
         tried.append((count, cost))
         return next(costs)
 
-    monkeypatch.setattr(swaps._Batches, "cost", lambda self: 10.0)
-    monkeypatch.setattr(swaps._Batches, "swap", swap)
-    swaps._improve_in_batches(run, 15)
+    monkeypatch.setattr(module._Batches, "cost", lambda self: 10.0)
+    monkeypatch.setattr(module._Batches, "swap", swap)
+    module._improve_in_batches(run, 15)
     costs = [10.0, 8.0, 8.0, 8.0, 8.0, 7.0, 7.0]
     assert tried == [*zip([13, 13, 6, 3, 2, 2, 2], costs)]

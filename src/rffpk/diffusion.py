@@ -27,7 +27,7 @@ from rffpk._utils.columns import Columns, SparseRows, dense, squared_distances
 from rffpk._utils.estimator import parameters
 from rffpk._utils.linalg import gaps_of, in_range
 from rffpk._utils.validation import Auto, pairs_of
-from rffpk.maps.components import LEAST_ROWS
+from rffpk.maps.components import LARGE, LEAST_ROWS
 from rffpk.maps.diffusion_map import (
     DiffusionMap,
     DiffusionMetric,
@@ -72,7 +72,7 @@ class DiffusionPowerKMeans(AnnealedClusterer):
     n_clusters : {"coarse", "auto", "fine"} or int, default=8
         Number k of clusters, 1 to n_samples, or how to find it (``docs/clusters_number.md``).
     n_init : "auto" or int, default="auto"
-        Starts, >= 1; the best is kept. "auto": 3; 1 for k >= 100, another `init` or schedule.
+        Starts, >= 1; the best is kept. "auto": 3; 1 for k >= 20, another `init` or schedule.
     store_memberships : bool, default=False
         Whether `memberships_` is set, which takes O(n_samples n_clusters) memory.
     random_state : int, RandomState instance or None, default=None
@@ -458,7 +458,9 @@ def _beside_columns(
     others, have no valleys around them, and other clusters have been merged for them."""
     indices = np.array([adjusted_rand_index(labels, each) for each in partitions])
     trials = trials._replace(columns=indices, own=labels, between=math.inf)
-    if indices[trials.best] >= _LIKE_COLUMNS and np.bincount(labels).min() >= LEAST_ROWS:
+    counts = np.bincount(labels)
+    are_large = counts.min() >= min(LEAST_ROWS, LARGE * counts.mean())
+    if indices[trials.best] >= _LIKE_COLUMNS and are_large:
         trials = trials._replace(between=density_between(X, labels, weight))
     return trials
 

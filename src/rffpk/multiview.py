@@ -119,7 +119,8 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
     n_clusters : {"coarse", "auto", "fine"} or int, default=8
         Number k of clusters, 1 to n_samples, or how to find it (``docs/clusters_number.md``).
     n_init : "auto" or int, default="auto"
-        Starts, >= 1; the best is kept. "auto": 3; 1 for another `init` or schedule.
+        Starts, >= 1; the best is kept. "auto": 3; 1 for k >= 100 without
+        typicality, another `init` or schedule.
     store_memberships : bool, default=False
         Whether `memberships_` is set, which takes O(n_samples n_clusters) memory.
     random_state : int, RandomState instance or None, default=None

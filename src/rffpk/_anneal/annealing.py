@@ -64,8 +64,9 @@ class Annealing(BaseEstimator):
         When a start ends. "settled": when passes have converged after annealing. "objective": when
         a pass changes it by at most `tol` of itself, as in the papers, at whatever exponent.
     swaps : "auto" or int, default="auto"
-        Failed trials in a row to move a centroid that end the search. "auto": 20, or 4 k if less, 0
-        if starts are alike. Above 0 `end` is "hard" and `until` "settled".
+        Failed trials in a row to move a centroid that end the search, from 20 clusters on fewer.
+        "auto": 20, or 4 k if less, 0 if starts are alike. Above 0 `end` is "hard" and `until`
+        "settled".
 
     Examples
     --------
@@ -146,7 +147,7 @@ class SearchParameters:
         if swaps is None:
             swaps = min(AUTO_SWAPS, SWAPS_A_CLUSTER * k) if automatic else 0
         swaps = swaps if k > 1 else 0
-        return swaps, k + k // LARGEST if swaps and context.k >= SOME else k
+        return swaps, k + k // LARGEST if swaps and context.many else k
 
 
 def search_parameters(

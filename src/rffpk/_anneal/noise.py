@@ -56,8 +56,8 @@ def find_noise(model: Any, sample: RowSample) -> Noise:
         threshold = share_threshold(distances, weight, float(noise), found.rounding)
         if not (distances > threshold).any():
             warn(
-                f"noise == {noise} takes no rows: those farthest from others are much more than "
-                "this share, and equally far, as copies are. Take a larger share, or None.",
+                f"noise == {noise} takes no rows: the one farthest from others, with those that "
+                "are equally far, has more than this share of the weight. Take a larger share.",
                 UserWarning,
             )
     found = replace(found, threshold=threshold)

@@ -64,7 +64,7 @@ _HIGHEST, _FACTOR = -1.0, 1.2
 _NEARLY_HARD = 0.99
 _HOPELESS = 1.02  # ... a start that is then 2 % above the best one will not become the best.
 
-# From so many clusters on starts that are not annealed from the critical exponent begin at merged
+# From so many clusters on a start alone, and others that are not annealed, begin at merged
 # centroids, and centroids are swapped in batches.
 SOME = 20
 
@@ -213,7 +213,7 @@ class FitContext:
 
     @property
     def many(self) -> bool:
-        """Whether so many are sought that nothing is annealed, and no single one is swapped."""
+        """Whether so many are sought that a start alone is not annealed, nor one swapped alone."""
         return self.k >= MANY
 
 

@@ -57,10 +57,9 @@ _LEAST_REACHED = 0.02  # ... They are looked for again after at least this relat
 def improve(run: FeatureRun, cost: float, patience: int, later: bool = False) -> None:
     """Swap centroids until `patience` swaps in a row have not lowered the hard objective `cost`, or
     no row is away from the centroids. `later`: many have been swapped on a sample before."""
-    if run.context.k >= SOME:
-        if run.rows.stream is None:  # batches need a number of each row
-            cost = _improve_in_batches(run, patience, later)
-        patience = patience * SOME // run.context.k  # failures take as long as those of SOME
+    if run.context.k >= SOME and run.rows.stream is None:  # batches need a number of each row
+        cost = _improve_in_batches(run, patience, later)
+        patience = max(1, patience * SOME // run.context.k)  # which take as long as with SOME
     if run.context.many:
         return
     failed, known, run.drawn = 0, list[_Nearest](), None

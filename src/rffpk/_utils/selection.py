@@ -23,7 +23,8 @@ class NClustersSelection:
     scores : ndarray of float64, shape (n_considered,)
         Evidence for 1, 2, ... clusters, from 0 to 3: the sum of the next three, and 0.3 for one.
     eigengaps, heights, modes : ndarray of float64, shape (n_considered,)
-        Scores from 0 to 1: by eigengaps of graphs, heights of Ward's tree, modes of the density.
+        Scores from 0 to 1: by eigengaps of graphs, of which those that are not made count as zero;
+        heights of Ward's tree; modes of the density.
     labels : ndarray of int32, shape (n_numbers, n_rows)
         For each of `numbers`, the clusters of the rows that were looked at, from 0 on.
     rows : ndarray of int64, shape (n_rows,)

@@ -79,7 +79,7 @@ _BLOCK_ROWS = 1 << 17
 # Full copies are made where they save some tenths of a second: so many of the latter. To take the
 # nearest of distances that are in memory takes the time of so many for each.
 _SPARSE_TERM, _WORTH, _TAKEN = 36, 1e10, 700
-_FULL_NUMBERS = 1 << 24  # of sparse rows that are written out at a time
+_FULL_NUMBERS = 1 << 22  # of sparse rows that are written out at a time
 
 # A k-d tree is faster than passes over all landmarks, 1.6 to 9 times, with so many landmarks and
 # with so few columns, for so many rows.

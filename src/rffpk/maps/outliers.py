@@ -49,9 +49,7 @@ _ROUNDING = 2  # relative errors of the coordinates of a row that change a dista
 _CELLS_A_ROOT = 2
 _CELLS_A_ROW = 3  # ... each row in so many, and at least so many rows in each
 _LEAST_MEMBERS = 32
-_PART = (
-    4  # Of these every fourth one is looked at first where distances up to a threshold are alike.
-)
+_PART = 4  # Every fourth of these is looked at first where distances up to a threshold are alike.
 
 _TILE_NUMBERS = 1 << 23  # of rows that are looked at together
 
