@@ -76,8 +76,8 @@ MODELS = [
 @pytest.mark.promise(
     "Memory",
     "A source gives the same bits however it is cut into blocks, of fewer than 100 clusters those "
-    "of an array, of fewer than 20 with `sample=None`. It is read once for each pass over all rows, "
-    "and twice besides.",
+    "of an array, of fewer than 20 with `sample=None`. It is read once for each pass over all "
+    "rows, and twice besides.",
 )
 @pytest.mark.few(2)
 @pytest.mark.parametrize("weighted", [False, True])
