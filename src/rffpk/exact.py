@@ -137,8 +137,7 @@ class KernelPowerKMeans(KernelKMeans):
     means: algorithms and strong consistency; its protocol is ``annealing="paper", n_init=20``).
     Starts run on principal components of the kernel; the best ends with passes over the kernel, of
     O(n^2 k) time for n rows, and O(n^2) memory if it is stored, else O(n k); `RFFKernelPowerKMeans`
-    takes time linear in n. Kernels of a float32 X have errors of some 1e-7 of its spread
-    (``docs/exact.md``).
+    takes time linear in n. Kernels of a float32 X have errors of 1e-7 of its spread or so.
 
     Parameters
     ----------

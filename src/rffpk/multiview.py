@@ -68,12 +68,10 @@ class Typicality(BaseEstimator):
 
     Examples
     --------
-    >>> from sklearn.datasets import load_iris
     >>> from rffpk import RFFMultiKernelPowerKMeans, Typicality
-    >>> X, _ = load_iris(return_X_y=True)
-    >>> model = RFFMultiKernelPowerKMeans(3, kernels="rbf", typicality=Typicality(m=1.5))
-    >>> model.fit(X).predict_typicality(X).shape
-    (150, 3)
+    >>> model = RFFMultiKernelPowerKMeans(2, kernels="rbf", typicality=Typicality(m=1.5))
+    >>> model.fit([[0.0], [0.2], [5.0], [5.2]]).predict_typicality([[0.1]]).shape
+    (1, 2)
     """
 
     eta: Eta | float = "median"
@@ -119,8 +117,7 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
     n_clusters : {"coarse", "auto", "fine"} or int, default=8
         Number k of clusters, 1 to n_samples, or how to find it (``docs/clusters_number.md``).
     n_init : "auto" or int, default="auto"
-        Starts, >= 1; the best is kept. "auto": 3; 1 for k >= 100 without
-        typicality, another `init` or schedule.
+        Starts, >= 1. "auto": 3; 1 for k >= 100 without typicality, another `init` or schedule.
     store_memberships : bool, default=False
         Whether `memberships_` is set, which takes O(n_samples n_clusters) memory.
     random_state : int, RandomState instance or None, default=None

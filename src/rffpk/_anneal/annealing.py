@@ -64,16 +64,13 @@ class Annealing(BaseEstimator):
         When a start ends. "settled": when passes have converged after annealing. "objective": when
         a pass changes it by at most `tol` of itself, as in the papers, at whatever exponent.
     swaps : "auto" or int, default="auto"
-        Failed trials in a row to move a centroid that end the search, from 20 clusters on fewer.
-        "auto": 20, or 4 k if less, 0 if starts are alike. Above 0 `end` is "hard" and `until`
-        "settled".
+        Failed trials to move a centroid in a row that end the search, fewer for k > 20. "auto": 20,
+        4 k if less, 0 if starts are alike. Above 0 `end` is "hard" and `until` "settled".
 
     Examples
     --------
-    >>> from sklearn.datasets import load_iris
     >>> from rffpk import Annealing, PowerKMeans
-    >>> X, _ = load_iris(return_X_y=True)
-    >>> PowerKMeans(3, annealing=Annealing(end=-4.0), random_state=0).fit(X).s_
+    >>> PowerKMeans(2, annealing=Annealing(end=-4.0)).fit([[0.0], [0.2], [5.0], [5.2]]).s_
     -4.0
     """
 

@@ -23,12 +23,10 @@ class NClustersSelection:
     scores : ndarray of float64, shape (n_considered,)
         Evidence for 1, 2, ... clusters, from 0 to 3: the sum of the next three, and 0.3 for one.
     eigengaps, heights, modes : ndarray of float64, shape (n_considered,)
-        Scores from 0 to 1: by eigengaps of graphs, of which those that are not made count as zero;
-        heights of Ward's tree; modes of the density.
-    labels : ndarray of int32, shape (n_numbers, n_rows)
-        For each of `numbers`, the clusters of the rows that were looked at, from 0 on.
-    rows : ndarray of int64, shape (n_rows,)
-        The indices of these rows.
+        Scores from 0 to 1: by eigengaps of graphs, zero of those that cannot change the number and
+        were not made, heights of Ward's tree, modes of the density.
+    labels, rows : ndarray of int32, shape (n_numbers, n_rows) and ndarray of int64, shape (n_rows,)
+        For each of `numbers` the clusters, from 0 on, of the rows that were looked at; their index.
     parents : list of ndarray of int32
         For each level except the first, the cluster of the level before with most of its rows.
     shares : list of ndarray of float64

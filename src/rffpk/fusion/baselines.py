@@ -76,7 +76,7 @@ class CoregSC(KernelFusion):
     n_clusters : {"coarse", "auto", "fine"} or int, default=8
         Number k of clusters, 1 to n_samples, or how to find it (``docs/clusters_number.md``).
     n_init : "auto" or int, default="auto"
-        Number of starts of k-means on the embedding (`PowerKMeans`). "auto": three.
+        Number of starts of k-means on the embedding. "auto": those of `PowerKMeans`.
     store_memberships : bool, default=False
         Whether `memberships_` is set, which takes O(n_samples n_clusters) memory.
     random_state : int, RandomState instance or None, default=None
@@ -129,10 +129,9 @@ class CoregSC(KernelFusion):
     Examples
     --------
     >>> from rffpk import CoregSC
-    >>> views = [[[0], [1], [8], [9]], [[1], [2], [7], [8]]]  # of four rows
-    >>> labels = CoregSC(2, random_state=0).fit_predict(views)
-    >>> (labels == labels[0]).tolist()
-    [True, True, False, False]
+    >>> a, b, c, d = CoregSC(2).fit_predict([[[0], [1], [8], [9]], [[1], [2], [7], [8]]])
+    >>> bool(a == b != c == d)
+    True
     """
 
     _centers = False  # affinities are not negative
@@ -257,15 +256,14 @@ class LKAM(KernelFusion):
     is minimised over weights alpha >= 0 of sum one and matrices H with orthonormal columns, in turn
     (Li, Liu, Wang, Dou, Yin, Zhu: Multiple kernel clustering with local kernel alignment
     maximization. IJCAI 2016; ``docs/fusion.md``). For n rows, or landmarks, O(L n^2) memory and
-    O(n^3 + L^2 n^2) time, as much for each n rows that are embedded, and O(L n^2 k) an iteration; a
-    model has n^2 / 8 bytes.
+    O(n^3 + L^2 n^2) time, as for each n embedded rows, and O(L n^2 k) an iteration; n^2 / 8 bytes.
 
     Parameters
     ----------
     n_clusters : {"coarse", "auto", "fine"} or int, default=8
         Number k of clusters, 1 to n_samples, or how to find it (``docs/clusters_number.md``).
     n_init : "auto" or int, default="auto"
-        Number of starts of k-means on the embedding (`PowerKMeans`). "auto": three.
+        Number of starts of k-means on the embedding. "auto": those of `PowerKMeans`.
     store_memberships : bool, default=False
         Whether `memberships_` is set, which takes O(n_samples n_clusters) memory.
     random_state : int, RandomState instance or None, default=None
@@ -320,10 +318,9 @@ class LKAM(KernelFusion):
     Examples
     --------
     >>> from rffpk import LKAM
-    >>> views = [[[0], [1], [8], [9]], [[1], [2], [7], [8]]]  # of four rows
-    >>> labels = LKAM(2, random_state=0).fit_predict(views)
-    >>> (labels == labels[0]).tolist()
-    [True, True, False, False]
+    >>> a, b, c, d = LKAM(2).fit_predict([[[0], [1], [8], [9]], [[1], [2], [7], [8]]])
+    >>> bool(a == b != c == d)
+    True
     """
 
     n_neighbors: float = 0.5
@@ -426,7 +423,7 @@ class LMKKM(KernelFusion):
     n_clusters : {"coarse", "auto", "fine"} or int, default=8
         Number k of clusters, 1 to n_samples, or how to find it (``docs/clusters_number.md``).
     n_init : "auto" or int, default="auto"
-        Number of starts of k-means on the embedding (`PowerKMeans`). "auto": three.
+        Number of starts of k-means on the embedding. "auto": those of `PowerKMeans`.
     store_memberships : bool, default=False
         Whether `memberships_` is set, which takes O(n_samples n_clusters) memory.
     random_state : int, RandomState instance or None, default=None
@@ -479,10 +476,9 @@ class LMKKM(KernelFusion):
     Examples
     --------
     >>> from rffpk import LMKKM
-    >>> views = [[[0], [1], [8], [9]], [[1], [2], [7], [8]]]  # of four rows
-    >>> labels = LMKKM(2, random_state=0).fit_predict(views)
-    >>> (labels == labels[0]).tolist()
-    [True, True, False, False]
+    >>> a, b, c, d = LMKKM(2).fit_predict([[[0], [1], [8], [9]], [[1], [2], [7], [8]]])
+    >>> bool(a == b != c == d)
+    True
     """
 
     tol: float = 1e-4
@@ -591,7 +587,7 @@ class MVCLFA(KernelFusion):
     n_clusters : {"coarse", "auto", "fine"} or int, default=8
         Number k of clusters, 1 to n_samples, or how to find it (``docs/clusters_number.md``).
     n_init : "auto" or int, default="auto"
-        Number of starts of k-means on the embedding (`PowerKMeans`). "auto": three.
+        Number of starts of k-means on the embedding. "auto": those of `PowerKMeans`.
     store_memberships : bool, default=False
         Whether `memberships_` is set, which takes O(n_samples n_clusters) memory.
     random_state : int, RandomState instance or None, default=None
@@ -642,10 +638,9 @@ class MVCLFA(KernelFusion):
     Examples
     --------
     >>> from rffpk import MVCLFA
-    >>> views = [[[0], [1], [8], [9]], [[1], [2], [7], [8]]]  # of four rows
-    >>> labels = MVCLFA(2, random_state=0).fit_predict(views)
-    >>> (labels == labels[0]).tolist()
-    [True, True, False, False]
+    >>> a, b, c, d = MVCLFA(2).fit_predict([[[0], [1], [8], [9]], [[1], [2], [7], [8]]])
+    >>> bool(a == b != c == d)
+    True
     """
 
     mean_weight: float = 1.0
@@ -725,7 +720,7 @@ class ONKC(KernelFusion):
     n_clusters : {"coarse", "auto", "fine"} or int, default=8
         Number k of clusters, 1 to n_samples, or how to find it (``docs/clusters_number.md``).
     n_init : "auto" or int, default="auto"
-        Number of starts of k-means on the embedding (`PowerKMeans`). "auto": three.
+        Number of starts of k-means on the embedding. "auto": those of `PowerKMeans`.
     store_memberships : bool, default=False
         Whether `memberships_` is set, which takes O(n_samples n_clusters) memory.
     random_state : int, RandomState instance or None, default=None
@@ -780,10 +775,9 @@ class ONKC(KernelFusion):
     Examples
     --------
     >>> from rffpk import ONKC
-    >>> views = [[[0], [1], [8], [9]], [[1], [2], [7], [8]]]  # of four rows
-    >>> labels = ONKC(2, random_state=0).fit_predict(views)
-    >>> (labels == labels[0]).tolist()
-    [True, True, False, False]
+    >>> a, b, c, d = ONKC(2).fit_predict([[[0], [1], [8], [9]], [[1], [2], [7], [8]]])
+    >>> bool(a == b != c == d)
+    True
     """
 
     rho: float = 1.0

@@ -35,15 +35,14 @@ class FAMKKM(KernelFusion):
               + lambda2 gamma_i Tr(F'(H_i R_i + G_i W_i)),    sum_i gamma_i^2 = 1, gamma_i >= 0,
 
     over one of F, H, G, orthogonal R and W, and gamma after the other. An iteration costs O(n^2 k)
-    with matrices, O(n D k) with D features a view. A kernel that is far from positive semidefinite
-    is refused. See ``docs/fusion.md``.
+    with matrices, O(n D k) with D features a view. A kernel must nearly be positive semidefinite.
 
     Parameters
     ----------
     n_clusters : {"coarse", "auto", "fine"} or int, default=8
         Number k of clusters, 1 to n_samples, or how to find it (``docs/clusters_number.md``).
     n_init : "auto" or int, default="auto"
-        Number of starts of k-means on the embedding (`PowerKMeans`). "auto": three.
+        Number of starts of k-means on the embedding. "auto": those of `PowerKMeans`.
     store_memberships : bool, default=False
         Whether `memberships_` is set, which takes O(n_samples n_clusters) memory.
     random_state : int, RandomState instance or None, default=None
@@ -93,10 +92,9 @@ class FAMKKM(KernelFusion):
     Examples
     --------
     >>> from rffpk import FAMKKM
-    >>> views = [[[0], [1], [8], [9]], [[1], [2], [7], [8]]]  # of four rows
-    >>> labels = FAMKKM(2, random_state=0).fit_predict(views)
-    >>> (labels == labels[0]).tolist()
-    [True, True, False, False]
+    >>> a, b, c, d = FAMKKM(2).fit_predict([[[0], [1], [8], [9]], [[1], [2], [7], [8]]])
+    >>> bool(a == b != c == d)
+    True
     """
 
     _stage = "fusion"

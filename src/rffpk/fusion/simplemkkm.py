@@ -43,7 +43,7 @@ class SimpleMKKM(KernelFusion):
     n_clusters : {"coarse", "auto", "fine"} or int, default=8
         Number k of clusters, 1 to n_samples, or how to find it (``docs/clusters_number.md``).
     n_init : "auto" or int, default="auto"
-        Number of starts of k-means on the embedding (`PowerKMeans`). "auto": three.
+        Number of starts of k-means on the embedding. "auto": those of `PowerKMeans`.
     store_memberships : bool, default=False
         Whether `memberships_` is set, which takes O(n_samples n_clusters) memory.
     random_state : int, RandomState instance or None, default=None
@@ -94,10 +94,9 @@ class SimpleMKKM(KernelFusion):
     Examples
     --------
     >>> from rffpk import SimpleMKKM
-    >>> views = [[[0], [1], [8], [9]], [[1], [2], [7], [8]]]  # of four rows
-    >>> labels = SimpleMKKM(2, random_state=0).fit_predict(views)
-    >>> (labels == labels[0]).tolist()
-    [True, True, False, False]
+    >>> a, b, c, d = SimpleMKKM(2).fit_predict([[[0], [1], [8], [9]], [[1], [2], [7], [8]]])
+    >>> bool(a == b != c == d)
+    True
     """
 
     tol: float = 1e-5

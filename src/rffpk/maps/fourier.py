@@ -159,11 +159,9 @@ class RandomFourierFeatures(Estimator):
 
     Examples
     --------
-    >>> import numpy as np
     >>> from rffpk import RandomFourierFeatures
-    >>> X = np.random.RandomState(0).randn(100, 3)
-    >>> RandomFourierFeatures(200, random_state=0).fit_transform(X).shape
-    (100, 400)
+    >>> RandomFourierFeatures(200, random_state=0).fit_transform([[0.0], [0.2], [5.0]]).shape
+    (3, 400)
     """
 
     n_frequencies: Auto | int = field(default="auto", kw_only=False)

@@ -339,8 +339,7 @@ class FittedKernel:
     """A kernel over the `n` rows that it was fitted to, or a precomputed one, with their `dtype`,
     the `diagonal` (n,) and `params` with a number for gamma; `definite` if known to be. Blocks are
     float64. `center` at the mean feature, by `weight`, and then `normalize` leave precomputed
-    kernels as they are; `shift` centers all at the mean of some rows, so that values are as small
-    as distances."""
+    kernels as they are; `shift` centers all at the mean of some rows, which makes values small."""
 
     @np.errstate(over="ignore", invalid="ignore")  # kernels that are not finite are refused later
     def __init__(
