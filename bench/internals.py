@@ -10,8 +10,7 @@ from rffpk._anneal.search import FitContext, Stage
 from rffpk._reference import squared_distances
 from rffpk._rows import dask_workers
 from rffpk._rows.dask_workers import Partitions, make_partitions
-from rffpk._rows.passes import one_pass
-from rffpk._rows.passes import shifted_rows as make_rows
+from rffpk._rows.passes import centered, make_rows, one_pass
 from rffpk._rows.rows import Rows
 from rffpk._rows.sums import power_weights, typicality
 from rffpk._utils.arrays import Fourier, Landmarks, Unit
@@ -32,6 +31,7 @@ __all__ = [
     "Unit",
     "_core",
     "baselines",
+    "centered",
     "critical_exponent",
     "dask_workers",
     "feature_steps",

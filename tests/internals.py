@@ -66,7 +66,6 @@ from rffpk._rows.passes import (
     shifted_features,
     unshifted,
 )
-from rffpk._rows.passes import shifted_rows as make_rows
 
 # The weights of sampled rows, and moments beside numbers that hide them.
 from rffpk._rows.sample import Sampling, column_moments, sample_arrays
@@ -180,3 +179,10 @@ __all__ = [
     "unshifted",
     "ward",
 ]
+
+
+def make_rows(*given):
+    """Rows with equal view weights, whose features are shifted by their means unless shifts are
+    given."""
+    rows = passes.make_rows(*given)
+    return rows if len(given) == 5 and given[4] is not None else passes.centered(rows)

@@ -616,6 +616,17 @@ def test_neighbours_of_wide_sparse_rows_are_those_of_full_rows(dtype, monkeypatc
     assert_array_equal(found[1], expected[1])
 
 
+def test_rows_of_few_columns_are_written_out_a_tile_at_a_time():
+    """All of them would take 240 MB."""
+    X = sparse.random(100_000, 300, density=0.01, format="csr", random_state=0)
+    found = Neighbourhoods(sparse_rows(X[:50]), 6, 0.0, 1)
+    tracemalloc.start()
+    found._nearest(sparse_rows(X))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 120e6
+
+
 def sparse_and_full(columns, share, dtype):
     """The same 700 rows as an array and as sparse rows, with this share of entries."""
     random = np.random.default_rng(0)

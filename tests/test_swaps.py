@@ -55,10 +55,17 @@ def test_swaps_are_tried_until_so_many_in_a_row_have_failed(swaps):
 def test_from_20_clusters_on_fewer_failures_end_single_swaps(k, swaps, least, monkeypatch):
     """One is tried at least, up to 99 clusters."""
     X, _ = make_blobs(900, 2, centers=k, random_state=0)
-    tried, swap_one = [], module._swap_one
-    monkeypatch.setattr(module, "_swap_one", lambda *args: tried.append(k) or swap_one(*args))
-    fit(X, PowerKMeans(k, random_state=0).fit(X).cluster_centers_, swaps)
-    assert len(tried) >= least and (least > 0 or not tried)
+    init = PowerKMeans(k, random_state=0).fit(X).cluster_centers_
+    failed, swap_one = [False], module._swap_one
+
+    def swap(run, known, cost):
+        new = swap_one(run, known, cost)
+        failed.append(new >= (1 - module._GAIN) * cost)
+        return new
+
+    monkeypatch.setattr(module, "_swap_one", swap)
+    fit(X, init, swaps)
+    assert failed[::-1].index(False) == least  # in a row at the end
 
 
 def test_failed_swaps_are_undone_and_do_not_count_after_one_that_helps():

@@ -20,7 +20,7 @@ from sklearn.kernel_approximation import RBFSampler
 from sklearn.metrics.pairwise import rbf_kernel
 
 from bench import commands, plots, tables
-from bench.internals import Fourier, make_rows
+from bench.internals import Fourier, centered, make_rows
 from bench.speed.adapters import k_means, passes
 from bench.timing import median, pinned
 from rffpk import RandomFourierFeatures, show_config
@@ -56,7 +56,9 @@ def ours(X: np.ndarray, gamma: float, sampling: str, D: int, repeats: int) -> tu
     error = mean_error(some, gamma, lambda seed: mapped(seed).fit_transform(some))
     fitted = mapped(0).fit(X[:ERROR_ROWS])
     threads = show_config()["threads"]
-    rows = make_rows([X], [Fourier(fitted.structure_ or fitted.frequencies_)], None, threads)
+    rows = centered(
+        make_rows([X], [Fourier(fitted.structure_ or fitted.frequencies_)], None, threads)
+    )
     run = passes(rows, shifted_features(rows.take(np.arange(K))), -3.0)
     return error, median(partial(pinned, run, threads), repeats)
 

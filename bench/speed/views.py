@@ -16,7 +16,7 @@ from statistics import median
 import numpy as np
 
 from bench import commands, tables, timing
-from bench.internals import Fourier, make_rows
+from bench.internals import Fourier, centered, make_rows
 from bench.speed.adapters import passes
 from bench.speed.problems import Machine, Problem
 from rffpk import RFFMultiKernelPowerKMeans, show_config
@@ -38,9 +38,9 @@ def speed(n: int, widths: tuple[int, ...], k: int = 10) -> None:
     """Seconds of a pass over single views and over all, with the lower bounds of the machine."""
     threads = show_config()["threads"]
     xs, maps = make_views(n, widths)
-    every = make_rows(xs, maps, None, threads)
+    every = centered(make_rows(xs, maps, None, threads))
     cases = {
-        f"view {i}, d = {d}": make_rows([x], [each], None, threads)
+        f"view {i}, d = {d}": centered(make_rows([x], [each], None, threads))
         for i, (d, x, each) in enumerate(zip(widths, xs, maps))
     }
     single = list(cases)

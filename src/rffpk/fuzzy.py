@@ -22,7 +22,7 @@ from rffpk._anneal.fit import (
 from rffpk._anneal.fit import fit as fit_by_passes
 from rffpk._anneal.objective import PowerMean
 from rffpk._anneal.search import FitContext, Plan, Schedule, given_starts
-from rffpk._rows.passes import one_pass, shifted_rows, total_variance
+from rffpk._rows.passes import centered, make_rows, one_pass, total_variance
 from rffpk._rows.rows import Rows
 from rffpk._rows.sums import power_constant
 from rffpk._utils import config, validation
@@ -297,7 +297,7 @@ def cmeans(
         seed = random.randint(2**31 - 1)
         m = FuzzyCMeans(c, m=m, random_state=seed, n_jobs=n_jobs).fit(X).m_
     with config.one_blas_thread():
-        rows = shifted_rows([X], [None], None, config.n_threads(n_jobs))
+        rows = centered(make_rows([X], [None], None, config.n_threads(n_jobs)))
         total_variance(rows)  # must neither underflow nor overflow
         return _iterate(rows, u, float(m), error, maxiter)
 

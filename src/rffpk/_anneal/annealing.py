@@ -33,8 +33,8 @@ Init = Literal["k-means++", "random", "k-means"]  # over features
 
 _FIXED_FACTOR = 1.1  # the factor "adaptive" if the number of passes is given
 
-# docs/annealing.md: on 29 data sets three starts and these swaps end within 0.1 % of the best of
-# twenty k-means++ runs, and below it on most.
+# docs/annealing.md: on 29 data sets three starts, or the one of 20 clusters and more, and these
+# swaps end at the best of twenty k-means++ runs or so, and below it on most.
 AUTO_SWAPS = 20
 _AUTO_STARTS = 3  # before the swaps
 SWAPS_A_CLUSTER = 4  # few clusters have few different swaps

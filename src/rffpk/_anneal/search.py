@@ -290,12 +290,14 @@ def from_merged_centroids(starts: list[Start], alone: bool, many: bool) -> list[
     from a low exponent or, of `many` clusters, not annealed, and not quite to convergence, as what
     follows moves many centroids."""
     if not alone:
-        plain = [math.isinf(each.schedule.start) for each in starts]
-        merged = [replace(each, kind="merged", merges=True) for each in starts]
-        return [each if p else other for p, each, other in zip(plain, merged, starts)]
-    schedule = replace(starts[-2].schedule, exact=not starts[-2].schedule.ends_hard)
-    start = -math.inf if many else schedule.start
-    return [Start("merged", replace(schedule, start=start), merges=True)]
+        return [
+            replace(each, kind="merged", merges=True) if math.isinf(each.schedule.start) else each
+            for each in starts
+        ]
+    [low] = [each.schedule for each in starts if each.kind == "low"]
+    start = -math.inf if many else low.start
+    schedule = replace(low, start=start, exact=not low.ends_hard)
+    return [Start("merged", schedule, merges=True)]
 
 
 def nearly_hard_exponent(totals: Callable[[float], tuple[float, float]], dtype: Any) -> float:

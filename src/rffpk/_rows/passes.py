@@ -64,16 +64,9 @@ def mean_features(rows: Rows) -> list[Array]:
     return [(N / G).astype(rows.dtype) + shift for N, G, shift in zip(parts, weights, rows.shifts)]
 
 
-def shifted_rows(
-    xs: list[Columns],
-    maps: list[Map],
-    weight: Array | None,
-    n_threads: int,
-    shifts: list[Array] | None = None,
-) -> Rows:
-    """Rows with equal view weights, whose features are shifted, by default by their means."""
-    rows = make_rows(xs, maps, weight, n_threads, shifts)
-    return rows if shifts is not None else replace(rows, shifts=mean_features(rows))
+def centered(rows: Rows) -> Rows:
+    """The same with features that are shifted by their means."""
+    return replace(rows, shifts=mean_features(rows))
 
 
 def shifted_features(rows: Rows) -> Array:
@@ -90,9 +83,8 @@ def some_features(rows: Rows) -> Columns:
 def unshifted(x: Columns, each: Map, n_threads: int) -> Array:
     """Features (n, F) of the rows of a view, without a shift. Of many rows those near a part of the
     landmarks that all have the same coordinates get these without a search."""
-    if not isinstance(each, Landmarks) or isinstance(x, SparseRows):
-        return shifted_features(make_rows([x], [each], None, n_threads))
-    if (parts := parts_of(each, x)) is None:
+    is_sparse = isinstance(x, SparseRows)
+    if not isinstance(each, Landmarks) or is_sparse or (parts := parts_of(each, x)) is None:
         return shifted_features(make_rows([x], [each], None, n_threads))
     found = np.empty((len(x), each.width), dtype=x.dtype)
     reach = np.zeros(0) if parts.lines is None else _reach(each, parts)
