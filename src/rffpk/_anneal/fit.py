@@ -515,9 +515,13 @@ def _ending(found: Prepared, rows: Rows, theta: Array, hard: Sums, s: float) -> 
     )  # fmt: skip
 
 
+# Centroids are not swapped again after a sample of so many rows a cluster.
+_ROWS_TOLD = 150
+
+
 def _settle(run: FeatureRun, end: StartEnd, found: Prepared) -> Rows:
     """Passes over growing samples and then over all rows, at the exponent of the end; many clusters
-    are improved on each of them, as a sample has few rows of each, except on rows that are read.
+    are improved on each until a sample has told enough of them, except on rows that are read.
     Rows far from all centroids that no start has seen get some. Returns all rows, with stored
     features where that pays."""
     schedule, whole, levels = found.plan.schedule, found.base, list[Rows]()
@@ -534,8 +538,9 @@ def _settle(run: FeatureRun, end: StartEnd, found: Prepared) -> Rows:
     stage = Stage(name, s, tol=schedule.tol, most=schedule.max_iter, bounded=True)
     converged = end.converged
     for rows in levels:
+        told = run.rows.n >= _ROWS_TOLD * context.k
         run.go_on(rows)
-        if found.samples and found.plan.swaps and context.many:
+        if found.samples and found.plan.swaps and context.many and not told:
             improve(run, math.inf, found.plan.swaps, later=True)
         # the sampling error of the centroids is larger than this
         coarse = 0.1 * math.sqrt(context.k / rows.n) if rows is not whole else 0.0

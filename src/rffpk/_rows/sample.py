@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from rffpk._rows.streams import Part, Stream
 
 _GROWTH = 8  # A sample after the first is so many times as large as the one before it, ...
-# ... as long as it has at most a quarter of the rows and its copy takes at most so many bytes.
+# ... as long as it has at most half of the rows and its copy takes at most so many bytes.
 _COPY_BYTES = 32 << 20
 
 # Variances are taken from squares about the mean of the first rows. If that is so far from the mean
@@ -281,7 +281,7 @@ class RowSample:
             # of a stream that has many rows of weight zero the rows that are kept
             return [] if self.stream is None else [self.how.size]
         sizes = self.how._replace(first=first).sizes(self.xs)
-        return [m for m in sizes if m == first or 4 * m <= self.counted]
+        return [m for m in sizes if m == first or 2 * m <= self.counted]
 
 
 def sample_arrays(xs: list[Array], weight: Array | None, how: Sampling) -> RowSample:
