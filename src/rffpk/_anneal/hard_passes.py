@@ -314,11 +314,10 @@ def _within_reach(
 _NEAR = 16  # centroids that a row is compared with, ...
 _NEW = 8  # ... and this many of those that are new
 
-# Rows are compared with all centroids once more than this part of them has its nearest one
-# elsewhere, ...
-_MOST_MISSED = 2e-3
-_NONE_MISSED = 5e-4  # ... and with few again once at most this part has. ...
-_LOOKED_AT = 1000  # ... The part is measured on about so many rows.
+# Rows are compared with all centroids once more than this part of about so many of them has its
+# nearest one elsewhere, ...
+_MOST_MISSED, _LOOKED_AT = 2e-3, 1000
+_NONE_MISSED = 5e-4  # ... and with few again once at most this part of all rows has.
 
 
 class Need(NamedTuple):
