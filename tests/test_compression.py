@@ -178,8 +178,10 @@ def decaying(n, widths, k, power=1.0):
     return make_rows(xs, [None] * len(xs), None, 1)
 
 
-def test_partitions_keep_their_order_of_costs_in_few_components():
+@pytest.mark.parametrize("numbers", [1 << 24, 150_000])  # the second: those of 500 rows
+def test_partitions_keep_their_order_of_costs_in_few_components(limits, numbers):
     """The cost of any partition changes by a constant and at most 2 % of the least cost."""
+    limits(component_numbers=numbers)
     n, k = 1000, 5
     rows = decaying(n, (300,), k, power=0.1)
     assert compressed(rows, k, STORED) is None  # more than half have 99 % of the variance
@@ -195,6 +197,15 @@ def test_partitions_keep_their_order_of_costs_in_few_components():
         costs.append(cost[0])
         changes.append(cost[0] - cost[1] - few.left_out)
     assert -0.02 * min(costs) <= min(changes) and max(changes) <= 1e-9 * max(costs)
+
+
+def test_components_of_some_rows_are_those_of_few_clusters_of_one_dense_view(limits):
+    limits(component_numbers=150_000)
+    few, many = decaying(1000, (300,), 5, 0.1), decaying(1000, (300,), 20, 0.1)
+    assert compressed(few, 5, STORED, True) is not None
+    assert compressed(many, 20, STORED, True) is None
+    assert compressed(decaying(1000, (400,), 5, 0.1), 5, STORED, True) is None  # more than rows
+    assert compressed(decaying(1000, (300, 150), 5), 5, STORED, True) is None
 
 
 def test_several_views_keep_the_variance():

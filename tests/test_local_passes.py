@@ -231,12 +231,26 @@ def test_rows_are_compared_with_all_centroids_while_near_ones_miss_the_nearest(a
     _, found = step(rows, theta, None, Need())
     strange = replace(found, labels=np.roll(found.labels, 1))
     _, all_seen = step(rows, theta, strange, need)
-    assert all_seen.every and all_seen.missed > 0.1  # hardly any label is one of a near centroid
+    assert all_seen.every and not all_seen.few  # hardly any label is one of a near centroid
     _, again = step(rows, theta, replace(all_seen, labels=strange.labels), Need())
     assert again.every  # it is not looked at each time
-    _, near = step(rows, theta, all_seen, need)
-    assert not near.every and near.missed == 0
+    _, enough = step(rows, theta, all_seen, need)
+    assert enough.every and enough.few
+    _, near = step(rows, theta, enough, need)
+    assert not near.every and near.few
     np.testing.assert_array_equal(near.labels, found.labels)
+
+
+def test_passes_over_all_centroids_count_every_row_that_near_ones_miss():
+    rows = rows_with(clustered(apart=5.0))
+    theta = rows_of(rows)[:120]
+    _, found = step(rows, theta, None, Need())
+    unseen = np.arange(rows.n) % 300 == 1  # some rows are looked at otherwise, none of these
+    strange = replace(found, labels=np.where(unseen, np.roll(found.labels, 1), found.labels))
+    _, near = step(rows, theta, strange, Need(missed=True))
+    assert not near.every
+    _, all_seen = step(rows, theta, replace(strange, few=False), Need(missed=True))
+    assert all_seen.every and not all_seen.few
 
 
 @pytest.fixture

@@ -16,13 +16,14 @@ import numpy as np
 from scipy.linalg import solve_triangular
 from scipy.sparse.linalg import aslinearoperator
 
+from rffpk._anneal.search import SOME
 from rffpk._rows.draws import Draws, as_rows
 from rffpk._rows.passes import one_pass, some_features
 from rffpk._rows.rows import Rows
 from rffpk._rows.store import Storage, has_maps, stored
 from rffpk._rows.sums import typicality
 from rffpk._utils.arrays import Array
-from rffpk._utils.columns import SparseRows, centered_products, dense
+from rffpk._utils.columns import Columns, SparseRows, centered_products, dense
 from rffpk._utils.linalg import DENSE, basis_of, eigh, largest_eigenvalue
 from rffpk._utils.tiles import ROW_NUMBERS, row_tiles, run_all
 
@@ -60,7 +61,9 @@ _MARGIN = 2.0  # A search must take this many times as long as the decomposition
 _VIEWS_MARGIN = 5.0
 _FEWEST = 64  # A pass over fewer features takes no longer than one over fewer still.
 
-# Features of a view that are copied, twice with row weights: at most 128 MB each in float64.
+# Numbers of a view that are copied, at most 128 MB in float64. Of more numbers few clusters of one
+# dense view have the components of so many numbers, if these are as many rows as columns: the time
+# grows with the columns then, not with their square.
 _NUMBERS = 1 << 24
 
 # The shape of clusters is seen on so many rows, on fewer if these have this many numbers, and never
@@ -320,10 +323,14 @@ def compressed(
     """
     widths = rows.widths
     short = rows.present is not None or rows.stream is not None
-    short |= k == 1 or sum(widths) < _FEWEST or rows.n * max(widths) > _NUMBERS
+    short |= k == 1 or sum(widths) < _FEWEST
     hard = hard and len(widths) == 1 and rows.eta is None
+    many = rows.n * max(widths) > _NUMBERS
+    if many:
+        short |= not hard or k >= SOME or rows.unit_centroids or rows.sparse_columns
+        short |= max(widths) ** 2 > _NUMBERS
     dtype = np.dtype(np.float32) if single else rows.dtype
-    shorter = dtype != rows.dtype
+    shorter = dtype != rows.dtype and not many
     if short or not ((pays := _pays(rows, k, hard)) or shorter):
         return None
     rows = stored(rows) if rows.unit_centroids else storage.sample(rows)
@@ -331,7 +338,9 @@ def compressed(
         return None
     pairs = [_components(rows, i, k, hard) for i in range(len(widths))] if pays else []
     xs, bases = [x for x, _ in pairs], [basis for _, basis in pairs]
-    if xs and 2 * dtype.itemsize * sum(x.shape[1] for x in xs) <= rows.dtype.itemsize * sum(widths):
+    found = [x.shape[1] for x in xs]
+    half = 2 * dtype.itemsize * sum(found) <= rows.dtype.itemsize * sum(widths)
+    if xs and half and rows.n * max(found) <= _NUMBERS:
         shifts = [np.zeros(x.shape[1]) for x in xs]
         if rows.unit_centroids:
             bases = [_with_direction(bases[0], rows.shift)]
@@ -348,14 +357,15 @@ def compressed(
 
 def _pays(rows: Rows, k: int, hard: bool) -> bool:
     """Whether a search for k centroids is longer than the decompositions."""
-    sizes = [min(rows.n, F) for F in rows.widths]
-    if hard and k > min(sizes):  # which need all components
+    sizes = [min(rows.n, _NUMBERS // F) for F in rows.widths]
+    if hard and k > min(*sizes, *rows.widths):  # which need all components
         return False
     first, cost = _FACTOR * k + _MORE, 0.0
-    for F, m in zip(rows.widths, sizes):
+    for F, n in zip(rows.widths, sizes):
+        m = min(n, F)
         # of all components, or of those that k clusters need
         every = not hard or first > _SHARE * m
-        cost += 2.0 * rows.n * F * m + (_ALL * m**3 if every else _LEADING * m**2 * first)
+        cost += 2.0 * n * F * m + (_ALL * m**3 if every else _LEADING * m**2 * first)
     search = _PASSES * rows.n * sum(rows.widths) * (4.0 * k + _READ)
     return (_MARGIN if hard else _VIEWS_MARGIN) * cost <= search
 
@@ -381,7 +391,9 @@ def total_squares(rows: Rows) -> float:
     """sum_i p_i ||phi_i - c||^2 of all views, with their weights."""
     total = 0.0
     for x, shift, alpha in zip(rows.xs, rows.shifts, rows.alpha):
-        squares = ((dense(x) - shift.astype(np.float64)) ** 2).sum(axis=1)
+        center = shift.astype(np.float64)
+        parts = [((dense(x[t]) - center) ** 2).sum(axis=1) for t in row_tiles(*x.shape)]
+        squares = np.concatenate(parts)
         total += alpha * float(squares.sum() if rows.weight is None else rows.weight @ squares)
     return float(rows.weight_unit * total)
 
@@ -389,20 +401,20 @@ def total_squares(rows: Rows) -> float:
 def _components(rows: Rows, view: int, k: int, hard: bool) -> tuple[Array, Array]:
     """The principal components of a view, (n, r), and their basis (F, r): those that k clusters
     need, or, if this is less, their hard objective."""
-    x, shift, weight, n_threads = rows.xs[view], rows.shifts[view], rows.weight, rows.n_threads
+    some, shift, n_threads = _some_rows(rows, view), rows.shifts[view], rows.n_threads
+    x, weight = some.xs[view], some.weight
 
-    def centered(tile: slice) -> Array:
-        return dense(x[tile]).astype(np.float64) - shift
+    def centered(x: Columns) -> Array:
+        return dense(x).astype(np.float64) - shift
 
     def weighted(tile: slice) -> Array:
-        z = centered(tile)
+        z = centered(x[tile])
         return z if weight is None else z * np.sqrt(weight[tile], dtype=np.float64)[:, None]
 
     def products(tile: slice) -> Array:
         z = weighted(tile)
         return z.T @ z
 
-    tiles = row_tiles(*x.shape)
     z = weighted(slice(None)) if x.shape[1] > len(x) else None
     # products of all tiles together take no more memory than the features
     taller = row_tiles(len(x), x.shape[1], max(ROW_NUMBERS, x.shape[1] ** 2))
@@ -411,14 +423,26 @@ def _components(rows: Rows, view: int, k: int, hard: bool) -> tuple[Array, Array
     leading = hard and components_for_clusters(gram.__matmul__, lambda: gram, total, len(gram), k)
     squares, vectors = leading[:2] if leading else _all_components(gram)
     rounding = len(gram) * np.finfo(float).eps * total
-    left_out = max(_LEFT_OUT * _cost_of_draws(rows, view, k), rounding)
+    left_out = max(_LEFT_OUT * _cost_of_draws(some, view, k), rounding)
     r = 1 + int((total - np.cumsum(squares) > left_out).sum())
     squares, basis = squares[:r], vectors[:, :r]
     if z is not None:
         lengths = np.sqrt(squares)  # zero if all rows are equal
         basis = z.T @ (basis / np.where(lengths > 0, lengths, 1))
-    found = run_all(lambda t: (centered(t) @ basis).astype(rows.dtype), tiles, n_threads)
+    x = rows.xs[view]
+    tiles = row_tiles(*x.shape)
+    found = run_all(lambda t: (centered(x[t]) @ basis).astype(rows.dtype), tiles, n_threads)
     return np.concatenate(found), basis
+
+
+def _some_rows(rows: Rows, view: int) -> Rows:
+    """The rows, or some that have so many numbers in a view as components are computed from."""
+    most = _NUMBERS // rows.widths[view]
+    if rows.n <= most:
+        return rows
+    index = rows.counted_indices()
+    index = np.random.RandomState(0).choice(index, min(most, len(index)), replace=False)
+    return rows.take(np.sort(index))
 
 
 def _cost_of_draws(rows: Rows, view: int, k: int) -> float:

@@ -314,11 +314,10 @@ def _within_reach(
 _NEAR = 16  # centroids that a row is compared with, ...
 _NEW = 8  # ... and this many of those that are new
 
-# Rows are compared with all centroids once more than this part of them has its nearest one
-# elsewhere, ...
-_MOST_MISSED = 2e-3
-_NONE_MISSED = 5e-4  # ... and with few again once at most this part has. ...
-_LOOKED_AT = 1000  # ... The part is measured on about so many rows.
+# Rows are compared with all centroids once more than this part of about so many of them has its
+# nearest one elsewhere, ...
+_MOST_MISSED, _LOOKED_AT = 2e-3, 1000
+_NONE_MISSED = 5e-4  # ... and with few again once at most this part of all rows has.
 
 
 class Need(NamedTuple):
@@ -352,9 +351,7 @@ class Assignment:
     other: Array | None = None  # ... and from the next ones that rows were compared with
     near: Array | None = None  # (k, c): with which ones the rows of each are to be compared next
     new: int = 0  # the number of the last centroids that were added
-    # the part of the rows whose nearest centroid is not in `near`: the largest that was found
-    # since it was last at most _NONE_MISSED
-    missed: float = 0.0
+    few: bool = True  # whether near centroids are enough for the next passes
     bounds: Bounds | None = None
     directions: Array | None = None  # for passes over all centroids, where they pay
 
@@ -383,15 +380,15 @@ def step(
     """A pass at the centroids theta (k, F): its sums, and what it has found. Memory: O(n), and
     O(k^2) where centroids are compared."""
     at = np.ascontiguousarray(theta, dtype=rows.dtype)
+    few = before is not None and (need.bounded or before.few)
     if before is not None and need.missed:
         before = replace(before, near=_lists(before, at))
-        missed = _missed(rows, at, before)
-        missed = missed if missed <= _NONE_MISSED else max(missed, before.missed)
-        before = replace(before, missed=missed)
-    few = before is not None and (need.bounded or before.missed <= _MOST_MISSED)
+        few = few and _missed(rows, at, before) <= _MOST_MISSED
     if before is not None and few and not need.every:
         return _among_near(rows, theta, before, need)
     sums, found = _among_all(rows, theta, before, need)
+    if before is not None and need.missed:
+        found = replace(found, few=_moved_beyond(before, found) <= _NONE_MISSED)
     if before is None or not np.array_equal(before.labels, found.labels):
         return sums, found
     # No label has changed: sums are made as by the pass before, so that they have the same bits.
@@ -401,6 +398,14 @@ def step(
         return sums, replace(again, every=True, other=other)
     sums = _sums(rows, theta, found, before.bounds.N)
     return sums, replace(found, cost=_cost(rows, sums, theta))
+
+
+def _moved_beyond(before: Assignment, found: Assignment) -> float:
+    """The part of the rows that a pass over all centroids has moved to one that was not near."""
+    assert before.near is not None
+    inside = np.zeros((len(before.near),) * 2, dtype=bool)
+    np.put_along_axis(inside, before.near, True, axis=1)
+    return 1 - float(inside[before.labels, found.labels].mean())
 
 
 def _missed(rows: Rows, at: Array, before: Assignment) -> float:
@@ -431,7 +436,7 @@ def _among_all(
     return sums, Assignment(
         found["labels"], float(sums.Q.sum()), True, _cost(rows, sums, theta), found["nearest"],
         found.get("second"), new=0 if before is None else before.new,
-        missed=0.0 if before is None else before.missed, directions=directions,
+        few=before is None or before.few, directions=directions,
     )  # fmt: skip
 
 
