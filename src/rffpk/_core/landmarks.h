@@ -6,9 +6,9 @@
  * rows whose landmarks are so near that products cancel; the distances of those are then computed
  * again from differences, without cancellation.
  *
- * Blocks are in parts, each in a ball around its mean. Where landmarks that follow each other are
- * near each other, and rows are, too, most parts are too far from STEP rows to have one of their
- * nearest landmarks, and are left out. */
+ * Blocks are in parts, and blocks and parts in balls around their means. Where landmarks that
+ * follow each other are near each other, and rows are, too, most balls are too far from STEP rows
+ * to have one of their nearest landmarks, and are left out. */
 #ifndef RFFPK_LANDMARKS_H
 #define RFFPK_LANDMARKS_H
 
@@ -16,36 +16,50 @@
 #include "tile.h"
 #include "vecmath.h"
 
-enum { BLOCK_LINES = RFFPK_LANDMARK_BLOCK, MOST_PARTS = BLOCK_LINES, LEAST_PARTS = 4 };
+enum {
+    BLOCK_LINES = RFFPK_LANDMARK_BLOCK,
+    BLOCKS = 4, /* of a part, or more where landmarks are many */
+    PART_LINES = BLOCKS * BLOCK_LINES,
+    MOST_PARTS = PART_LINES,
+    LEAST_PARTS = 4,
+    FEW_NEAR = BLOCK_LINES / 2
+};
 
 /* ---- landmarks, packed once a pass ---------------------------------------------------------- */
 
+/* Balls around the means of some landmarks that follow each other. */
+typedef struct {
+    real *norms;  /* (count,), of the means, ... */
+    real *radii;  /* ... (count,): how far their landmarks are from them, ... */
+    real *panels; /* ... (count, d): and the means times -2, those of some balls after the others */
+} ball_pack;
+
 /* What is packed, one after the other. All points are less the center. */
 typedef struct {
-    size_t part_lines, n_parts; /* landmarks of a part, whole blocks, but for the last one */
+    size_t part_lines, n_parts; /* landmarks of a part, whole PART_LINES, but for the last one */
     real *center;               /* (d,) */
     real *norms;                /* (n,), ... */
     real *largest;              /* ... (1,): the largest of these */
-    real *means;                /* (n_parts, d), of the parts, ... */
-    real *part_norms;           /* ... (n_parts,): their norms, ... */
-    real *radii;                /* ... (n_parts,): how far their landmarks are from them, ... */
-    real *parts;                /* ... (n_parts, d): and the means times -2, in panels */
-    real *points;               /* (n, d): the points times -2, in panels of each block */
-    real *coordinates;          /* (n, q), lines of whole vectors */
+    ball_pack parts, blocks;
+    real *means;       /* (n_blocks, d), in work */
+    real *points;      /* (n, d): the points times -2, in panels of each block */
+    real *coordinates; /* (n, q), lines of whole vectors */
 } landmark_pack;
 
 static size_t landmarks_lay_out(const rffpk_landmarks *lm, size_t q, real *memory,
                                 landmark_pack *pk)
 {
-    const size_t n = lm->n_landmarks, d = lm->d, square = (size_t)BLOCK_LINES * MOST_PARTS;
-    pk->part_lines = (n + square - 1) / square * BLOCK_LINES;
+    const size_t n = lm->n_landmarks, d = lm->d, square = (size_t)PART_LINES * MOST_PARTS;
+    pk->part_lines = (n + square - 1) / square * PART_LINES;
     pk->n_parts = (n + pk->part_lines - 1) / pk->part_lines;
-    const size_t m = pk->n_parts;
-    const size_t numbers[] = {d, n, 1, m * d, m, m, m * d, n * d, n * round_up(q, PAD)};
-    real **to[] = {&pk->center, &pk->norms, &pk->largest, &pk->means,      &pk->part_norms,
-                   &pk->radii,  &pk->parts, &pk->points,  &pk->coordinates};
+    const size_t m = pk->n_parts, b = (n + BLOCK_LINES - 1) / BLOCK_LINES;
+    const size_t numbers[] = {d, n, 1,     m,     m,     m * d,
+                              b, b, b * d, b * d, n * d, n * round_up(q, PAD)};
+    real **to[] = {&pk->center,        &pk->norms,        &pk->largest,      &pk->parts.norms,
+                   &pk->parts.radii,   &pk->parts.panels, &pk->blocks.norms, &pk->blocks.radii,
+                   &pk->blocks.panels, &pk->means,        &pk->points,       &pk->coordinates};
     size_t end = 0;
-    for (int i = 0; i < 9; i++) {
+    for (int i = 0; i < 12; i++) {
         *to[i] = memory ? memory + end : NULL;
         end += round_up(numbers[i], PAD);
     }
@@ -75,15 +89,15 @@ static real column_center(const real *column, size_t n, size_t d)
     return (real)(high > low ? unit * rint(sum / (double)n / unit) : low);
 }
 
-/* The means of the parts and how far their landmarks are from them. */
-static void pack_parts(const rffpk_landmarks *lm, const landmark_pack *pk)
+/* Balls of so many landmarks each; `some` of them are multiplied together. */
+static void pack_balls(const rffpk_landmarks *lm, const landmark_pack *pk, size_t lines,
+                       size_t some, ball_pack *balls)
 {
-    const size_t n = lm->n_landmarks, d = lm->d;
-    for (size_t part = 0; part < pk->n_parts; part++) {
-        const size_t from = part * pk->part_lines;
-        const size_t end = from + pk->part_lines < n ? from + pk->part_lines : n;
+    const size_t n = lm->n_landmarks, d = lm->d, count = (n + lines - 1) / lines;
+    for (size_t ball = 0; ball < count; ball++) {
+        const size_t from = ball * lines, end = from + lines < n ? from + lines : n;
         const real *points = lm->points;
-        real *mean = pk->means + part * d;
+        real *mean = pk->means + ball * d;
         double norm = 0, largest = 0;
         for (size_t i = 0; i < d; i++) {
             double sum = 0;
@@ -100,10 +114,13 @@ static void pack_parts(const rffpk_landmarks *lm, const landmark_pack *pk)
             }
             largest = square > largest ? square : largest;
         }
-        pk->part_norms[part] = (real)norm;
-        pk->radii[part] = (real)sqrt(largest) * (1 + 4 * EPS);
+        balls->norms[ball] = (real)norm;
+        balls->radii[ball] = (real)sqrt(largest) * (1 + 4 * EPS);
     }
-    pack(pk->means, d, 1, pk->n_parts, d, -2, pk->parts);
+    for (size_t first = 0; first < count; first += some) {
+        const size_t h = count - first < some ? count - first : some;
+        pack(pk->means + first * d, d, 1, h, d, -2, balls->panels + first * d);
+    }
 }
 
 static void pack_landmarks(const rffpk_landmarks *lm, size_t q, real *memory)
@@ -123,7 +140,8 @@ static void pack_landmarks(const rffpk_landmarks *lm, size_t q, real *memory)
         pk.norms[t] = (real)norm;
         *pk.largest = t && *pk.largest > pk.norms[t] ? *pk.largest : pk.norms[t];
     }
-    pack_parts(lm, &pk);
+    pack_balls(lm, &pk, BLOCK_LINES, BLOCKS, &pk.blocks);
+    pack_balls(lm, &pk, pk.part_lines, pk.n_parts, &pk.parts);
     real *out = pk.points;
     for (size_t from = 0, lines, h; from < n; from += lines) {
         lines = n - from < BLOCK_LINES ? n - from : BLOCK_LINES;
@@ -273,22 +291,6 @@ static void begin_search(size_t r, size_t col, const vec *below, const tile *t)
         }
 }
 
-/* STEP rows meet a part of the landmarks. */
-static void meet_part(const rffpk_landmarks *lm, const landmark_pack *pk, size_t part, size_t col,
-                      unsigned stages, const tile *t)
-{
-    const size_t d = lm->d, n = lm->n_landmarks, begin = part * pk->part_lines;
-    const size_t end = begin + pk->part_lines < n ? begin + pk->part_lines : n;
-    for (size_t from = begin, lines; from < end; from += lines) {
-        lines = end - from < BLOCK_LINES ? end - from : BLOCK_LINES;
-        if (stages & RFFPK_PROJECT)
-            product(pk->points + from * d, lines, d, t->x + col, t->block, STEP, t->stride);
-        if (stages & RFFPK_SINCOS)
-            keep_nearest_of(lm->n_neighbours, t->block, pk->norms + from, from, lines, t->stride,
-                            t->near + col, t->at + col);
-    }
-}
-
 /* The roots of numbers, those of negative ones zero. */
 INLINE vec roots(vec v)
 {
@@ -299,88 +301,173 @@ INLINE vec roots(vec v)
     return load(numbers);
 }
 
-/* A part that may have one of the nearest landmarks of STEP rows: it is not beyond the reach of
- * all. */
-INLINE int is_near(const vec *from, const vec *reach)
+/* What STEP rows are looking for. */
+typedef struct {
+    vec squares[COLS]; /* of the rows */
+    vec slack[COLS];   /* what rounding adds to squared distances, at most */
+    vec reach[COLS];   /* how far the nearest landmarks are, at most */
+} search;
+
+/* Squared distances of rows to the mean of a ball, by products with this. */
+INLINE vec apart(const search *s, int j, const real *line, real norm)
+{
+    return load(line + j * W) + norm + s->squares[j];
+}
+
+/* Whether a ball may have one of the nearest landmarks: it is not beyond the reach of all rows. */
+INLINE int is_near(const search *s, const real *line, real norm, real radius)
 {
     unsigned beyond = ALL_LANES;
-    for (int j = 0; j < COLS; j++)
-        beyond &= ones_of(less(reach[j], from[j]));
+    for (int j = 0; j < COLS; j++) {
+        const vec most = s->reach[j] + radius;
+        beyond &= ones_of(less(most * most, apart(s, j, line, norm) - s->slack[j]));
+    }
     return beyond != ALL_LANES;
 }
 
-/* needed[part] <- whether it may have one of the nearest landmarks of STEP rows, from column `col`
- * on. They reach no farther than to the farthest landmark of any part. Where parts are beyond this,
- * the rows meet the nearest part first, and reach no farther than to what they find there. */
-static void choose_parts(const rffpk_landmarks *lm, const landmark_pack *pk, size_t col,
-                         const tile *t, unsigned char *needed)
+/* STEP rows meet a part of the landmarks; if there is a search, those blocks alone that it reaches.
+ */
+static void meet_part(const rffpk_landmarks *lm, const landmark_pack *pk, size_t part, size_t col,
+                      unsigned stages, const search *s, const tile *t)
 {
-    const size_t d = lm->d, r = lm->n_neighbours, n_parts = pk->n_parts;
-    vec squares[COLS], slack[COLS], reach[COLS];
-    vec from[MOST_PARTS][COLS]; /* how far each part is, at the least */
-    for (int j = 0; j < COLS; j++) {
-        squares[j] = splat(0);
-        for (size_t i = 0; i < d; i++) {
-            const vec x = load(t->x + i * t->stride + col + j * W);
-            squares[j] += x * x;
+    const size_t d = lm->d, n = lm->n_landmarks, begin = part * pk->part_lines;
+    const size_t end = begin + pk->part_lines < n ? begin + pk->part_lines : n;
+    unsigned char needed[BLOCKS];
+    memset(needed, 1, BLOCKS);
+    for (size_t from = begin, lines; from < end; from += lines) {
+        const size_t block = from / BLOCK_LINES, i = block % BLOCKS;
+        lines = end - from < BLOCK_LINES ? end - from : BLOCK_LINES;
+        if (s && !i) {
+            const size_t h = (end - from + BLOCK_LINES - 1) / BLOCK_LINES;
+            const size_t count = h < BLOCKS ? h : BLOCKS;
+            const ball_pack *balls = &pk->blocks;
+            product(balls->panels + block * d, count, d, t->x + col, t->block, STEP, t->stride);
+            for (size_t b = 0; b < count; b++)
+                needed[b] = (unsigned char)is_near(
+                    s, t->block + b * t->stride, balls->norms[block + b], balls->radii[block + b]);
         }
-        /* what rounding adds to squared distances, at most */
-        slack[j] = 4 * (real)(d + 8) * EPS * (squares[j] + *pk->largest) + LEAST;
-        reach[j] = splat((real)INFINITY);
+        if (!needed[i])
+            continue;
+        if (stages & RFFPK_PROJECT)
+            product(pk->points + from * d, lines, d, t->x + col, t->block, STEP, t->stride);
+        if (stages & RFFPK_SINCOS)
+            keep_nearest_of(lm->n_neighbours, t->block, pk->norms + from, from, lines, t->stride,
+                            t->near + col, t->at + col);
     }
-    product(pk->parts, n_parts, d, t->x + col, t->block, STEP, t->stride);
+}
+
+/* No less than the r-th least of n lines of W rows: the r-th least of the least of some groups, or
+ * of all lines where r is large. */
+INLINE vec above_least(const size_t r, const real *products, const real *norms, size_t n,
+                       size_t stride)
+{
+    const size_t groups = r <= FEW_NEAR ? BLOCK_LINES : n;
+    vec near[RFFPK_MOST_NEIGHBOURS];
+    UNROLL
+    for (size_t s = 0; s < r; s++)
+        near[s] = splat((real)INFINITY);
+    for (size_t group = 0; group < groups; group++) {
+        vec now = splat((real)INFINITY);
+        for (size_t t = group; t < n; t += groups)
+            now = lesser(load(products + t * stride) + norms[t], now);
+        UNROLL
+        for (size_t s = r - 1; s > 0; s--)
+            near[s] = lesser(near[s], larger(now, near[s - 1]));
+        near[0] = lesser(near[0], now);
+    }
+    return near[r - 1];
+}
+
+/* Rows reach no farther than to what they find in the first landmarks of a part. */
+NOINLINE static void look_at_part(const rffpk_landmarks *lm, const landmark_pack *pk, size_t part,
+                                  size_t col, const tile *t, search *s)
+{
+    const size_t d = lm->d, r = lm->n_neighbours, begin = part * pk->part_lines;
+    const size_t rest = lm->n_landmarks - begin, lines = rest < PART_LINES ? rest : PART_LINES;
+    for (size_t from = 0; from < lines; from += BLOCK_LINES) {
+        const size_t h = lines - from < BLOCK_LINES ? lines - from : BLOCK_LINES;
+        product(pk->points + (begin + from) * d, h, d, t->x + col, t->block + from * t->stride,
+                STEP, t->stride);
+    }
+    for (int j = 0; j < COLS; j++) {
+        const real *products = t->block + j * W, *norms = pk->norms + begin;
+        const vec last = r == 8 ? above_least(8, products, norms, lines, t->stride)
+                                : above_least(r, products, norms, lines, t->stride);
+        s->reach[j] = lesser(roots(last + s->squares[j] + s->slack[j]), s->reach[j]);
+    }
+}
+
+/* needed[part] <- whether it may have one of the nearest landmarks of STEP rows, from column `col`
+ * on. They reach no farther than to the farthest landmark of the nearest part. Where parts are
+ * beyond this, they look at that part first. The number of parts that are needed. */
+static size_t choose_parts(const rffpk_landmarks *lm, const landmark_pack *pk, size_t col,
+                           const tile *t, search *s, unsigned char *needed)
+{
+    const size_t d = lm->d, n_parts = pk->n_parts, stride = t->stride;
+    const real *norms = pk->parts.norms, *radii = pk->parts.radii;
+    for (int j = 0; j < COLS; j++) {
+        s->squares[j] = splat(0);
+        for (size_t i = 0; i < d; i++) {
+            const vec x = load(t->x + i * stride + col + j * W);
+            s->squares[j] += x * x;
+        }
+        s->slack[j] = 4 * (real)(d + 8) * EPS * (s->squares[j] + *pk->largest) + LEAST;
+    }
+    product(pk->parts.panels, n_parts, d, t->x + col, t->block, STEP, stride);
     real least = (real)INFINITY;
     size_t nearest = 0, n_near = 0;
     for (size_t part = 0; part < n_parts; part++) {
-        const real norm = pk->part_norms[part], radius = pk->radii[part];
-        const int has_enough = part + 1 < n_parts || lm->n_landmarks - part * pk->part_lines >= r;
         vec total = splat(0);
-        for (int j = 0; j < COLS; j++) {
-            const vec apart = load(t->block + part * t->stride + j * W) + norm + squares[j];
-            const vec high = roots(apart + slack[j]) + radius;
-            from[part][j] = roots(apart - slack[j]) - radius;
-            reach[j] = pick(less(high, reach[j]), has_enough ? high : reach[j], reach[j]);
-            total += apart;
-        }
+        for (int j = 0; j < COLS; j++)
+            total += apart(s, j, t->block + part * stride, norms[part]);
         const real sum = sum_lanes(total);
         nearest = sum < least ? part : nearest;
         least = sum < least ? sum : least;
     }
-    for (size_t part = 0; part < n_parts; part++)
-        n_near += (size_t)is_near(from[part], reach);
-    if (n_near < n_parts)
-        meet_part(lm, pk, nearest, col, RFFPK_ALL_STAGES, t);
-    vec below[COLS];
+    const int has_enough = lm->n_landmarks - nearest * pk->part_lines >= lm->n_neighbours;
     for (int j = 0; j < COLS; j++) {
-        const vec last = load(t->near + (r - 1) * t->stride + col + j * W);
-        const vec found = roots(last + squares[j] + slack[j]);
-        reach[j] = pick(less(found, reach[j]), found, reach[j]);
-        const vec bound = reach[j] * reach[j] - squares[j] + 2 * slack[j];
-        below[j] = pick(less(bound, splat((real)INFINITY)), bound, splat((real)INFINITY));
+        const vec high = apart(s, j, t->block + nearest * stride, norms[nearest]) + s->slack[j];
+        s->reach[j] = has_enough ? roots(high) + radii[nearest] : splat((real)INFINITY);
     }
     for (size_t part = 0; part < n_parts; part++)
-        needed[part] = (unsigned char)is_near(from[part], reach);
-    begin_search(r, col, below, t);
+        n_near += (size_t)is_near(s, t->block + part * stride, norms[part], radii[part]);
+    if (n_near < n_parts) {
+        look_at_part(lm, pk, nearest, col, t, s);
+        product(pk->parts.panels, n_parts, d, t->x + col, t->block, STEP, stride);
+    }
+    n_near = 0;
+    for (size_t part = 0; part < n_parts; part++) {
+        needed[part] =
+            (unsigned char)is_near(s, t->block + part * stride, norms[part], radii[part]);
+        n_near += needed[part];
+    }
+    return n_near;
 }
 
 /* t->at <- the nearest landmarks of each row, nearest first, by ||y||^2 - 2 x y */
 static void find_nearest(const rffpk_landmarks *lm, const landmark_pack *pk, unsigned stages,
                          tile *t)
 {
-    vec all[COLS];
-    for (int j = 0; j < COLS; j++)
-        all[j] = splat((real)INFINITY);
+    const vec end = splat((real)INFINITY);
+    const int in_parts = pk->n_parts >= LEAST_PARTS && stages == RFFPK_ALL_STAGES;
     if (stages & RFFPK_LOAD)
         subtract(pk->center, lm->d, t->x, t->cols, t->stride);
     for (size_t col = 0; col < t->cols; col += STEP) {
         unsigned char needed[MOST_PARTS];
+        size_t n_needed = pk->n_parts;
+        search s;
+        vec below[COLS]; /* the place of the r-th nearest landmark, and slack */
         memset(needed, 1, pk->n_parts);
-        begin_search(lm->n_neighbours, col, all, t);
-        if (pk->n_parts >= LEAST_PARTS && stages == RFFPK_ALL_STAGES)
-            choose_parts(lm, pk, col, t, needed);
+        if (in_parts)
+            n_needed = choose_parts(lm, pk, col, t, &s, needed);
+        for (int j = 0; j < COLS; j++) {
+            below[j] = in_parts ? s.reach[j] * s.reach[j] - s.squares[j] + 2 * s.slack[j] : end;
+            below[j] = pick(less(below[j], end), below[j], end);
+        }
+        begin_search(lm->n_neighbours, col, below, t);
         for (size_t part = 0; part < pk->n_parts; part++)
             if (needed[part])
-                meet_part(lm, pk, part, col, stages, t);
+                meet_part(lm, pk, part, col, stages, n_needed < pk->n_parts ? &s : NULL, t);
     }
     if (stages == RFFPK_ALL_STAGES)
         find_again(lm, pk->center, t);
@@ -391,28 +478,36 @@ static void find_nearest(const rffpk_landmarks *lm, const landmark_pack *pk, uns
 /* t->near <- ||x - y||^2 of the nearest landmarks. x: the rows as they are, (rows, d) */
 static void measure_nearest(const rffpk_landmarks *lm, const real *x, tile *t)
 {
-    const size_t d = lm->d, rows = t->rows, cols = t->cols;
-    for (size_t col = 0; col < cols; col += W)
-        for (size_t at = col; at < col + lm->n_neighbours * t->stride; at += t->stride) {
-            vec sums[W];
-            real rest[W] ALIGNED;
-            for (size_t lane = 0; lane < W; lane++) {
-                const size_t row = col + lane < rows ? col + lane : rows - 1;
-                const real *a = x + row * d;
-                const real *b = (const real *)lm->points + (size_t)t->at[at + lane] * d;
-                vec sum = splat(0);
-                size_t i = 0;
-                for (; i + W <= d; i += W) {
-                    const vec off = load_anywhere(a + i) - load_anywhere(b + i);
-                    sum += off * off;
-                }
-                sums[lane] = sum;
-                rest[lane] = 0;
-                for (; i < d; i++)
-                    rest[lane] += (a[i] - b[i]) * (a[i] - b[i]);
-            }
-            store(t->near + at, fold_lanes(sums) + load(rest));
+    const size_t d = lm->d, rows = t->rows, cols = t->cols, whole = d / W * W;
+    for (size_t col = 0; col < cols; col += W) {
+        const real *a[W];
+        real last[W][W] ALIGNED; /* columns that fill no vector, with rows in the lanes */
+        for (size_t lane = 0; lane < W; lane++) {
+            a[lane] = x + (col + lane < rows ? col + lane : rows - 1) * d;
+            for (size_t i = whole; i < d; i++)
+                last[i - whole][lane] = a[lane][i];
         }
+        for (size_t at = col; at < col + lm->n_neighbours * t->stride; at += t->stride) {
+            const real *b[W];
+            vec sums[W], rest = splat(0);
+            for (size_t lane = 0; lane < W; lane++) {
+                b[lane] = (const real *)lm->points + (size_t)t->at[at + lane] * d;
+                sums[lane] = splat(0);
+                for (size_t i = 0; i < whole; i += W) {
+                    const vec off = load_anywhere(a[lane] + i) - load_anywhere(b[lane] + i);
+                    sums[lane] += off * off;
+                }
+            }
+            for (size_t i = whole; i < d; i++) {
+                real line[W] ALIGNED;
+                for (size_t lane = 0; lane < W; lane++)
+                    line[lane] = b[lane][i];
+                const vec off = load(last[i - whole]) - load(line);
+                rest += off * off;
+            }
+            store(t->near + at, whole ? fold_lanes(sums) + rest : rest);
+        }
+    }
 }
 
 /* t->near: squared distances d become exp((d_min - d) scale), 0 where that is small, over their

@@ -178,6 +178,9 @@ INLINE int any(lanes l)
 }
 #endif
 
+INLINE vec lesser(vec a, vec b) { return pick(less(a, b), a, b); }
+INLINE vec larger(vec a, vec b) { return pick(less(b, a), a, b); }
+
 /* Bit i is 1 where lane i holds. */
 INLINE unsigned ones_of(lanes l)
 {

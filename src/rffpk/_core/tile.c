@@ -37,7 +37,7 @@ static void shape_views(const rffpk_problem *pr, tile *t)
         if (transposed(v) && columns_of(v) > t->d)
             t->d = columns_of(v);
         if (v->landmarks.points)
-            t->block_lines = BLOCK_LINES;
+            t->block_lines = PART_LINES;
         if (v->landmarks.points && v->landmarks.n_neighbours > t->r_most)
             t->r_most = v->landmarks.n_neighbours;
         if (scratch_of(pr, v) > t->scratch)

@@ -52,10 +52,11 @@
 #endif
 
 /* Landmarks in a block, whose products with some rows are made and searched for the nearest while
- * they are in the first-level cache: a multiple of 12.
- *     python -m bench.speed.constants LANDMARK_BLOCK 48 192 */
+ * they are in the first-level cache: a multiple of 12, four of them
+ * in a part.
+ *     python -m bench.speed.constants LANDMARK_BLOCK 12 48 96 */
 #ifndef RFFPK_LANDMARK_BLOCK
-#define RFFPK_LANDMARK_BLOCK 96
+#define RFFPK_LANDMARK_BLOCK 24
 #endif
 
 /* Rows that look for their nearest points in cells together: those that visit a cell share what is
