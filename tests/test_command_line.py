@@ -415,6 +415,8 @@ def test_sep_separates_fields(separator, tmp_path, capsys):
         ("x.csv", "a;b\n0;1,5;2\n"),
         ("x.csv", ";a;b\n0;1,5;2,5\n"),
         ("x.csv", "a\n1,2,3\n"),
+        ("x.csv", "a,b\n1,2,\n3,4,\n"),
+        ("x.csv", "a,b\n1,2,5\n3,4\n"),
         ("x.tsv", "a,b\n1,2\n3,4\n"),
     ],
 )

@@ -20,6 +20,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.neighbors import kneighbors_graph
 
 import rffpk
+from rffpk.tables import TablePreprocessor
 
 N, K = 120, 3
 ROWS, Y = make_blobs(N, 4, centers=K, cluster_std=0.6, random_state=1)
@@ -518,3 +519,25 @@ def test_measures_refuse_objects_at_once(measure):
     arguments = [AnnData()] if measure == "partition_coefficient" else [[0, 1], AnnData()]
     with pytest.raises(TypeError, match=r"(memberships|labels_pred) is of type AnnData"):
         getattr(rffpk.metrics, measure)(*arguments)
+
+
+def test_tables_of_arrow_have_names_like_frames():
+    arrow = pytest.importorskip("pyarrow")
+    known = {"size": [1.0, 2.0, 5.0, 6.0] * 5, "word": ["a", "b"] * 10}
+    table = arrow.table(known)
+    with pytest.raises(ValueError, match="'a' in column 'word';"):
+        rffpk.PowerKMeans(2).fit(table)
+    with pytest.raises(ValueError, match="first in row 0, column 'size':"):
+        rffpk.PowerKMeans(2).fit(arrow.table({"size": [None, 1.0]}))
+    taken, of_frame = (TablePreprocessor().fit(x) for x in (table, pd.DataFrame(known)))
+    assert [*taken.get_feature_names_out()] == ["size", "word=a", "word=b"]
+    assert_array_equal(taken.transform(table), of_frame.transform(pd.DataFrame(known)))
+    numbers = table.select(["size"])
+    model = rffpk.PowerKMeans(2, random_state=0).fit(numbers)
+    assert rffpk.describe(model, numbers, n_resamples=1, random_state=0).columns == ["size"]
+
+
+def test_a_lazy_frame_is_refused_by_the_preprocessor_too():
+    polars = pytest.importorskip("polars")
+    with pytest.raises(TypeError, match=r"pass X\.collect\(\)"):
+        TablePreprocessor().fit(polars.LazyFrame({"a": [1.0, 2.0]}))

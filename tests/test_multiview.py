@@ -13,6 +13,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from passes import make_rows, one_pass
 from sklearn.base import clone
 from sklearn.datasets import make_blobs
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
 import rffpk
@@ -581,6 +582,21 @@ def test_a_view_of_columns_beside_one_of_a_kernel(views):
 
 
 # ---- the parameter `typicality` ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_component_of_most_rows_has_no_reference_distance_of_rounding(dtype):
+    """Its rows have equal diffusion features up to rounding: their median distance is none."""
+    y = np.repeat([0, 1, 2], [600, 200, 200])
+    random = np.random.default_rng(0)
+    X = random.standard_normal((3, 8))[y] * 6 + random.standard_normal((len(y), 8))
+    views = [X[:, :4].astype(dtype), X[:, 4:].astype(dtype)]
+    model = RFFMultiKernelPowerKMeans(3, kernels="diffusion", typicality="auto", random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # of components
+        model.fit(views)
+    assert_allclose(model.eta_, 1.0, rtol=0.01)
+    assert adjusted_rand_score(y, model.labels_) > 0.99
 
 
 def test_the_word_auto_is_a_typicality_with_its_defaults(views):

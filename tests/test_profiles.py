@@ -1,6 +1,7 @@
 """Profiles of clusters against plain formulas."""
 
 import datetime
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -156,6 +157,22 @@ def test_gaps_of_dates_and_words_are_left_out():
     expected = [known[MODEL.labels_[1::2] == j].mean() for j in range(3)]
     assert found.columns == ["day"]
     assert_allclose(found.means[:, 0], expected)
+
+
+def test_dates_with_a_time_zone_are_described_without_a_word():
+    days = pd.date_range("2020", periods=150)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        kinds = [days, days.tz_localize("UTC"), days.tz_localize("UTC").astype(object)]
+        found = [describe(MODEL, X, table=pd.DataFrame({"day": kind}), **ALONE) for kind in kinds]
+    for each in found[1:]:
+        assert_array_equal(each.means, found[0].means)
+
+
+def test_times_of_the_day_are_refused_by_their_column():
+    table = pd.DataFrame({"opens": [datetime.time(8)] * 150})
+    with pytest.raises(ValueError, match="table is not acceptable: column 'opens'"):
+        describe(MODEL, X, table=table, **ALONE)
 
 
 @pytest.mark.parametrize("sparse", [False, True])

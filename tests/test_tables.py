@@ -284,8 +284,9 @@ def test_a_column_of_names_is_named():
 @pytest.mark.parametrize(
     ("other", "named"), [("?", r"numbers but \['\?'\], which may be gaps"), ("7", "are numbers:")]
 )
-def test_numbers_among_words_are_told_from_names(other, named):
-    income = [other, *map(str, np.arange(119.0) + 0.5)]
+@pytest.mark.parametrize("point", [".", ","])
+def test_numbers_among_words_are_told_from_names(point, other, named):
+    income = [other, *(f"{i}{point}5" for i in range(119))]
     table = pd.DataFrame({"size": np.arange(120.0), "income": income})
     with pytest.warns(UserWarning, match=f"'income' has 120 categories.*{named}.* convert"):
         TablePreprocessor().fit(table)

@@ -144,9 +144,9 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
     weight_entropy : float, default=1.0
         Lambda over the sum of sample weights, 1e-30 to 1e30; small: few views get the weight.
     kernels : str, list or None, default="auto"
-        For each view, or for all, "rbf", "laplacian", "cauchy", a pair of one and its gamma,
-        "diffusion", "linear" (the columns), ("linear", e) (components by ``docs/math.md``, eq.
-        (20.1)), or a map. One array becomes as many views. "auto": graphs and components of each
+        A name of all views, or a list of one for each: "rbf", "laplacian", "cauchy" or a pair with
+        gamma, "diffusion", "linear" (the columns), ("linear", e) (components by ``docs/math.md``,
+        eq. (20.1)), a map. One array becomes as many views. "auto": graphs and components of each
         view and of all. None: "rbf", for one array of 4, 1 and 1/4 times the mean gamma.
     views : list or None, default=None
         Columns of each view, if X is one array: lists of indices or names, masks, or slices.

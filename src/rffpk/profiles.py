@@ -210,7 +210,7 @@ def rows_at(x: Any, index: Array) -> Any:
     if sparse.issparse(x):
         return x.tocsr()[index]
     x = with_nan_rows(x, "X")
-    if hasattr(x, "columns"):
+    if hasattr(x, "dtypes"):
         return x.iloc[index] if hasattr(x, "iloc") else x[index]
     validation.check_plain(x, "X")
     return np.asarray(x)[index]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from datetime import UTC
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -13,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from rffpk._utils import validation
 from rffpk._utils.arrays import Array
-from rffpk._utils.containers import are_times, gaps_in, kinds_of, refuse_times
+from rffpk._utils.containers import are_times, check_container, gaps_in, kinds_of, refuse_times
 from rffpk._utils.estimator import Estimator
 from rffpk._utils.messages import warn
 
@@ -82,7 +83,7 @@ class TablePreprocessor(Estimator):
         Parameters
         ----------
         X : data frame or array of shape (n_samples, n_features)
-            A frame of pandas or polars, or an array.
+            A frame of pandas or polars, a table of Arrow, or an array.
         y : Ignored
             Present for scikit-learn's conventions.
 
@@ -200,7 +201,8 @@ def _warn_of_names(columns: list[_Column], categories: list[Any]) -> None:
         if own is not None and len(own) > _MOST:
             known = [word for word in _words_in(column) if word is not None]
             words = sorted({*known})
-            others = [word for word in words if not validation.converts(word, float)]
+            # commas are decimal ones, or between thousands
+            others = [w for w in words if not validation.converts(w.replace(",", ""), float)]
             remedy = "Leave it out if it names rows."
             if len(others) < len(words) / 2:
                 these = f" but {others[:3]}, which may be gaps" if others else ""
@@ -234,7 +236,8 @@ def described_columns(frame: Any) -> tuple[list[str], Array, list[str]]:
 
 def _described(values: Any, name: str) -> tuple[list[str], Array, str]:
     if are_times(values):
-        days, are_dates = _days(values)
+        with validation.named(f"column {name!r}"):  # where there are times of the day
+            days, are_dates = _days(values)
         return [name if are_dates else f"{name} (days)"], days, "date" if are_dates else "number"
     column = _column_of(values, name)
     if not column.is_nominal:
@@ -256,6 +259,9 @@ def _days(column: Any) -> tuple[Array, bool]:
         gaps = gaps_in(values)
         is_duration = any(hasattr(value, "total_seconds") for value in values[~gaps][:1])
         values[gaps] = None
+        for i, value in enumerate(values):
+            if getattr(value, "tzinfo", None):  # NumPy takes it in UTC, and warns of each value
+                values[i] = value.astimezone(UTC).replace(tzinfo=None)
     seconds = values.astype("timedelta64[s]" if is_duration else "datetime64[s]")
     days = np.where(np.isnat(seconds), np.nan, seconds.astype(np.int64) / 86_400)
     return days[:, None], not is_duration
@@ -263,6 +269,8 @@ def _days(column: Any) -> tuple[Array, bool]:
 
 def _columns_of(X: Any, names: list[str] | None = None) -> list[_Column]:
     """The columns of a table; those of `names`, if given."""
+    check_container(X, "X")
+    X = X.to_pandas() if hasattr(X, "column_names") else X  # a table of Arrow
     framed = hasattr(X, "columns") and hasattr(X, "__getitem__")
     if not framed:
         validation.refuse_sparse(X, "X", "TablePreprocessor")

@@ -71,11 +71,12 @@ def reference_distances(rows: Rows, eta: Eta | float) -> NDArray[np.float64]:
     """eta_l of each view; see `Typicality`."""
     if not isinstance(eta, str):
         return np.full(len(rows.xs), float(eta))
-    distances = view_variances(rows)
+    distances, equal = view_variances(rows), rounding_error(rows.dtype)
     if eta == "median":
-        medians = _median_distances(rows.counted())  # zero if most rows of a view are equal
-        distances = np.where(medians > 0, medians, distances)
-    least = [rounding_error(rows.dtype) * isinstance(each, Fourier) for each in rows.maps]
+        # zero up to rounding if most rows of a view are equal, as those of a component of a graph
+        medians = _median_distances(rows.counted())
+        distances = np.where(medians > equal * distances, medians, distances)
+    least = [equal * isinstance(each, Fourier) for each in rows.maps]
     return np.where(distances > least, distances, 1.0)  # of equal rows: any number > 0
 
 

@@ -246,7 +246,10 @@ def with_nan_rows(x: Any, name: str) -> Any:
     if len(given) == len(rows) or any(dimensions(row) != 1 for row in given):
         return x
     if not given:
-        raise ValueError(f"{name} is None in all rows: give it the shape (n_samples, n_columns).")
+        raise ValueError(
+            f"{name} is None in all rows: pass numpy.full((n_samples, n_columns), numpy.nan), with "
+            "the number of its columns."
+        )
     none = np.full(len(given[0]), np.nan, dtype=np.asarray(given[0]).dtype.type(0).dtype)
     return np.array([none if row is None else row for row in rows])
 

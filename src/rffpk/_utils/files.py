@@ -172,12 +172,18 @@ def _read_text(path: str, file: BinaryIO, kind: str, choice: Choice, pandas: Any
     exact = {"float_precision": "round_trip"} if version < (3, 1) else {}
     file.seek(0)
     frame = read(file, header=0 if header else None, **exact)
-    if frame.index.nlevels > 1:
-        raise TableError(f"{path}: rows have more fields than names: --sep says what is between")
+    # pandas takes the first fields for names of rows where lines have more fields than names; they
+    # are none if what ends the lines is a separator, or the first line alone is longer
+    has_labels = not frame.index.equals(pandas.RangeIndex(len(frame)))
+    is_shifted = has_labels and frame.iloc[:, -1].count() < min(2, len(frame))
+    if is_shifted or frame.index.nlevels > 1:
+        raise TableError(
+            f"{path}: rows have more fields than names: --sep says what is between, and no line "
+            "may end with it"
+        )
     if choice.sep is None:
         _check_separator(path, separator, [*first, *frame.head(1).to_numpy().flat], frame.shape[1])
-    # names of rows, without one of their own
-    if not frame.index.equals(pandas.RangeIndex(len(frame))):
+    if has_labels:
         frame = frame.reset_index(names=_UNNAMED + "0")
     blank = frame.isna().all(axis=1).to_numpy()
     if blank.any():

@@ -73,7 +73,7 @@ def _word_in(X: Any) -> str:
     if sparse.issparse(X) or dimensions(X) != 2:
         return ""
     table = np.asarray(X, dtype=object)
-    for column, values in zip(getattr(X, "columns", range(table.shape[1])), table.T):
+    for column, values in zip(_labels_of(X, table.shape[1]), table.T):
         for value in values:
             if isinstance(value, str) and not converts(value, float):
                 return (
@@ -82,6 +82,12 @@ def _word_in(X: Any) -> str:
                     "as by rffpk.tables.TablePreprocessor."
                 )
     return ""
+
+
+def _labels_of(X: Any, width: int) -> list[Any]:
+    """The names of the columns of a frame, or of a table of Arrow, whose columns are arrays; else
+    their numbers."""
+    return list(getattr(X, "column_names", getattr(X, "columns", range(width))))
 
 
 def converts(word: str, kind: type) -> bool:
@@ -297,7 +303,7 @@ def check_finite(x: Any, name: str, given: Any, estimator: Any = None) -> None:
     rows, columns = entries.row[bad], entries.col[bad]
     if not len(rows):
         return
-    names = list(getattr(given, "columns", range(x.shape[1])))
+    names = _labels_of(given, x.shape[1])
     raise ValueError(
         f"{name} contains {'NaN' if missing else 'infinity'} in {len(np.unique(rows))} of "
         f"{x.shape[0]} rows, first in row {rows[0]}, column {names[columns[0]]!r}: "
