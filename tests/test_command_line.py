@@ -485,15 +485,29 @@ def test_numbers_are_the_same_words_among_words_and_alone(tmp_path, capsys):
     assert said(capsys, "predict", model, path)[0] == labels[:2]
 
 
-def test_dates_are_refused_by_name(tmp_path, capsys):
-    frame = pd.DataFrame({"x": X[:, 0], "day": pd.date_range("2020", "2021", 150)})
-    path, model = written(frame, tmp_path / "t.parquet"), tmp_path / "m"
+@pytest.mark.promise(
+    "Files",
+    "The command line refuses columns of dates, times or durations in all formats alike, and says "
+    "that `--drop` leaves them out.",
+)
+@pytest.mark.parametrize("suffix", [".csv", ".tsv.gz", ".parquet"])
+@pytest.mark.parametrize("days", [
+    pd.date_range("2020", "2021", 150), pd.date_range("2020", "2021", 150, tz="CET"),
+    pd.date_range("2020", periods=150).date, pd.date_range("2020", "2021", 150).time,
+    pd.to_timedelta(np.arange(150), unit="D"), pd.to_timedelta(np.arange(150), unit="min"),
+    pd.date_range("2020", periods=150).strftime("%d.%m.%Y"),
+])  # fmt: skip
+def test_dates_are_refused_by_name(days, suffix, tmp_path, capsys):
+    frame = pd.DataFrame({"x": X[:, 0], "day": days})
+    frame.loc[3, "day"] = None
+    path, model = written(frame, tmp_path / f"t{suffix}"), tmp_path / "m"
     said(capsys, "cluster", path, "-k", 2, "--drop", "day", "--model", model, *PLAIN)
-    with pytest.raises(SystemExit), pytest.warns(UserWarning, match="dates in the columns"):
-        main(["cluster", path, "-k", "2"])
-    assert "X has dates or durations in column 'day'" in capsys.readouterr().err
-    written(frame[["day"]].rename(columns={"day": "x"}), tmp_path / "t.parquet")
-    assert "has dates in the columns ['x'], must have" in refused(capsys, "predict", model, path)
+    expected = f"{path}: has dates or durations in the columns ['day'], which are not numbers: "
+    for command in (["cluster", path, "-k", 2], ["predict", model, path]):
+        err = refused(capsys, *command)
+        assert expected in err and "--drop" in err
+    labels, _ = said(capsys, "predict", model, path, "--drop", "day")
+    assert len(labels) == 150
 
 
 @pytest.mark.parametrize("gap", ["", "NA", "nan", "null", " ", "N/A"])

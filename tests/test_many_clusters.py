@@ -118,12 +118,28 @@ def test_clusters_of_few_rows_in_many_columns_have_merged_centroids(least_work, 
     assert found >= 195  # of 200; some 170 without the second draws
 
 
-def test_few_rows_are_not_merged():
-    X = mixture(190, 60)
+@pytest.mark.parametrize("exponent", [0.0, 1.0], ids=["even", "zipf"])
+@pytest.mark.parametrize("n, d, k", [(200, 30, 100), (120, 10, 60), (190, 8, 100)])
+def test_clusters_of_two_rows_are_merged_from_all_rows(n, d, k, exponent):
+    """As k-means++ draws half of the rows then, many of them from the same cluster."""
+    costs = []
+    for seed in range(3):
+        random = np.random.default_rng(seed)
+        share = np.arange(1.0, k + 1) ** -exponent
+        y = random.choice(k, n, p=share / share.sum())
+        X = 6 * random.standard_normal((k, d))[y] + random.standard_normal((n, d))
+        ours = PowerKMeans(k, random_state=seed).fit(X)
+        assert len(np.unique(ours.labels_)) == k
+        costs.append((ours.inertia_, KMeans(k, n_init=10, random_state=seed).fit(X).inertia_))
+    ours, theirs = np.sum(costs, axis=0)
+    assert ours < 0.995 * theirs
+
+
+def test_rows_that_are_no_more_than_clusters_are_not_merged():
+    X = mixture(100, 60)
     rows = make_rows([X], [None], None, 1)
     assert merged_centroids(rows, X, 100, np.random.RandomState(0)) is None
-    model = PowerKMeans(100, random_state=0).fit(X)
-    assert len(np.unique(model.labels_)) == 100
+    assert len(np.unique(PowerKMeans(100, random_state=0).fit(X).labels_)) == 100
 
 
 def test_a_sample_may_store_features_that_all_rows_compute(limits):

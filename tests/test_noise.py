@@ -19,6 +19,9 @@ import rffpk
 from rffpk import (
     Annealing,
     DiffusionPowerKMeans,
+    FuzzyCMeans,
+    KernelKMeans,
+    KernelPowerKMeans,
     PowerKMeans,
     RFFKernelPowerKMeans,
     RFFMultiKernelPowerKMeans,
@@ -435,14 +438,15 @@ def test_a_few_far_rows_that_the_sample_lacks_are_noise(n_far):
 
 @pytest.mark.promise(
     "Noise",
-    "With `noise`, `score` of the fitted rows is `-inertia_`, as noise counts in neither, where "
-    "centroids are the means of the clusters.",
+    "`score` of the fitted rows is `-inertia_`, after a finite exponent and with typicality too. "
+    "Noise counts in neither.",
 )
 @pytest.mark.parametrize("cls, parameters", CLASSES)
 @pytest.mark.parametrize("noise", ["auto", 0.1])
-def test_the_score_of_the_fitted_rows_is_that_of_the_fit(cls, parameters, noise):
-    if cls is RFFMultiKernelPowerKMeans:  # else centroids are no means of clusters
-        parameters = {**parameters, "typicality": None}
+@pytest.mark.parametrize("end", [None, -3.0])
+def test_the_score_of_the_fitted_rows_is_that_of_the_fit(cls, parameters, noise, end):
+    if end is not None:
+        parameters = {**parameters, "annealing": Annealing(end=end)}
     for weight in (None, np.random.default_rng(1).integers(0, 4, len(X)).astype(float)):
         model = cls(4, noise=noise, random_state=0, **parameters).fit(X, sample_weight=weight)
         assert (model.labels_ == -1).any()
@@ -451,6 +455,19 @@ def test_the_score_of_the_fitted_rows_is_that_of_the_fit(cls, parameters, noise)
         if weight is None:
             assert model.score(as_source(X)) == expected
         assert model.score(np.full((2, X.shape[1]), 1e4)) == 0
+
+
+@pytest.mark.promise(like="test_the_score_of_the_fitted_rows_is_that_of_the_fit")
+@pytest.mark.parametrize("model", [
+    FuzzyCMeans(4), FuzzyCMeans(4, m=4.0), KernelPowerKMeans(4, annealing=Annealing(end=-2.0)),
+    PowerKMeans(4, annealing=Annealing(end=-2.0), metric="cosine"), KernelKMeans(4),
+    ip_rff_mkpkm(4, **FEW),
+], ids=str)  # fmt: skip
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_score_of_the_fitted_rows_without_noise(model, dtype):
+    rows = X.astype(dtype)
+    model.set_params(random_state=0).fit(rows)
+    assert model.score(rows) == pytest.approx(-model.inertia_, rel=1e3 * float(np.finfo(dtype).eps))
 
 
 def test_sources_sparse_rows_files_and_batches(tmp_path):

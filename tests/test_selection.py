@@ -328,6 +328,22 @@ def test_more_rows_are_looked_at_where_clusters_have_few():
     assert adjusted_rand_score(y[selection.rows], selection.labels[0]) > 0.99
 
 
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("k", [5, 10])
+def test_clusters_in_many_columns_show_in_components(k, sparse):
+    """They are 13 deviations apart, and rows of one cluster 45, so that densities hardly differ."""
+    found = []
+    for seed in range(3):
+        random = np.random.default_rng(seed)
+        X = 0.28 * random.standard_normal((k, 1000))[np.arange(1000) % k]
+        X += random.standard_normal(X.shape)
+        given = csr_array(X) if sparse else X
+        found.append(select_n_clusters(given, random_state=0).n_clusters)
+        alone = random.standard_normal((300, 500)) / np.sqrt(np.arange(1, 501))
+        assert select_n_clusters(alone, random_state=0).n_clusters == 1
+    assert found == [k] * 3
+
+
 def test_cosine_counts_directions():
     random = np.random.RandomState(0)
     rows = np.repeat(np.eye(4)[:3], 100, axis=0) + 0.05 * random.standard_normal((300, 4))

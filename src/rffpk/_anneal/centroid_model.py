@@ -105,7 +105,7 @@ def measure(
     check_is_fitted(model)
     if want == "cost":
         found = visits(model, X, -math.inf, (), sample_weight)
-        return sum(accurate_cost(rows, sums.hard, sums, at, at) for rows, at, sums, _ in found)
+        return sum(accurate_cost(rows, sums, at) for rows, at, sums, _ in found)
     if want == "memberships":
         s = model.membership_exponent_ if s is None else s
         found = visits(model, X, s, (want,), typical=True)

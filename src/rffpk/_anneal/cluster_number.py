@@ -42,7 +42,7 @@ from rffpk.maps.graphs import graph_diffusion
 from rffpk.maps.kernels import PRECOMPUTED, FittedKernel, matched
 from rffpk.maps.neighbours import Neighbourhoods, Shared, k_means
 from rffpk.maps.spectrum import Diffusion, Wanted, eigengaps, slow_labels
-from rffpk.maps.whitening import fit_components
+from rffpk.maps.whitening import PER_CLUSTER, Whitening, fit_components
 
 # docs/clusters_number.md has the trials behind these.
 _ONE = 0.3  # what one cluster begins with
@@ -92,7 +92,6 @@ class _Evidence(NamedTuple):
     sums: Array
     scores: tuple[Array, Array, Array]
     labels: Callable[[list[int]], list[Array]]  # partitions into such numbers > 1 of clusters
-    graph: Graph | None = None
     rare: float = 0.0  # share of the rows in clusters that have few of them
 
     @property
@@ -234,14 +233,16 @@ def _of_rows(
     """What all three witnesses say of a table of rows: of a few, or of more after these. Graphs
     are asked until others cannot change the number, or all of them if the table is not alone, as
     sums are compared."""
-    size, few = _FIRST if before is None else _MORE, _part(sample, _GRAPH_ROWS, table)
+    size = _FIRST if before is None else _MORE
+    if before is None:
+        table = _leading(sample, table, random, n_threads)
+    few = _part(sample, _GRAPH_ROWS, table)
     m = max(_FIRST.modes, min(size.modes, round((_PRODUCTS / few[1].shape[1]) ** 0.5)))
     more, some = _part(sample, size.tree, table), _part(sample, m, table)[1]
     shared = Shared(max(times for _, times in _GRAPHS))
     graph: Graph = partial(_diffusion, few, shared, random, n_threads)
     wanted = size.least
     if before is not None:
-        graph = before.graph or graph
         many = size.most if before.rare > _RARE else _CENTROIDS_A_CLUSTER * before.best
         wanted = max(size.least, min(size.most, many))
     linkage, leaf = tree = _tree(more, wanted, random, n_threads)
@@ -266,7 +267,7 @@ def _of_rows(
                 break
     scores = gaps, heights, modes
     labels = partial(_partitions, few[0], more, graph, tree, gaps, heights)
-    return _Evidence(more[0], _total(*scores), scores, labels, graph, rare)
+    return _Evidence(more[0], _total(*scores), scores, labels, rare)
 
 
 def _is_clear(least: Array, likely: Array, left: float) -> bool:
@@ -284,6 +285,17 @@ def _part(sample: RowSample, n: int, table: Table) -> Part:
     """At most n of the rows that count."""
     rows, xs, weight = sample.numbered(n)
     return rows, table(xs), weight
+
+
+def _leading(sample: RowSample, table: Table, random: Any, n_threads: int) -> Table:
+    """What takes the leading principal components of a table of more columns: in many columns the
+    noise of a row is longer than clusters are apart, and densities hardly fall between these."""
+    _, x, weight = _part(sample, _FIRST.tree, table)
+    if x.shape[1] <= PER_CLUSTER * _WHITENED:
+        return table
+    found = fit_components(x, weight, _WHITENED, random)
+    reduced = Whitening(found.mean, found.directions, unit=False, n_threads=n_threads)
+    return lambda xs: reduced(table(xs))
 
 
 def _diffusion(

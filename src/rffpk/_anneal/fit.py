@@ -586,11 +586,7 @@ def _evaluated(
     visit = partial(_both_sums, theta, s, None if elsewhere else take, ends_hard, directions)
     soft, hard = rows.fold(visit, _added)
     plain = replace(rows, eta=None)
-    means = rows.centroids(hard, theta)
-    estimate = float((hard.view_costs() @ rows.alpha).sum())
-    if rows.unit_centroids:
-        estimate = hard.cost_at(means, rows.alpha)
-    inertia = passes.accurate_cost(plain, estimate, hard, means, theta)
+    inertia = passes.accurate_cost(plain, hard, theta)
     if elsewhere and write is not None:
         take(0, passes.one_pass(plain, theta, -math.inf, want=("labels",))[1]["labels"])
     return soft, hard, inertia, blocks

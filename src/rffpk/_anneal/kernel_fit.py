@@ -325,12 +325,7 @@ def finish(model: Any, problem: KernelProblem, run: KernelRun, end: StartEnd, pl
     diagonals = np.stack([kernel.diagonal for kernel in rows.kernels])  # without smoothing
     # of indefinite kernels negative ones too
     d = gaps + (run.alpha @ diagonals)[:, None]
-    means, masses = rows.means(labels, k)
-    # the cost of the centroids less what they differ from the means of the clusters by
     inertia = float(rows.p @ d[np.arange(rows.n), labels])
-    if not np.array_equal(means, weights):
-        apart = means - weights
-        inertia -= float(run.alpha @ squared_norms(apart, rows.multiply(apart)) @ masses)
     d = np.maximum(d, 0)
     inside = rows.exponent(rows.gram(run.alpha), labels) if ends_hard else -math.inf
     exponent = inside - decompositions.BELOW if math.isfinite(inside) else end.s
@@ -344,7 +339,7 @@ def finish(model: Any, problem: KernelProblem, run: KernelRun, end: StartEnd, pl
         "_alpha": run.alpha,
         "_squares": squares,
         "_gaps": gaps_of(np.einsum("l,in,ljn->ij", run.alpha, weights, Y)),
-        "_masses": unit * masses,
+        "_masses": unit * np.bincount(labels, rows.p, k),
     }
     if problem.several:
         attributes["kernel_weights_"] = run.alpha

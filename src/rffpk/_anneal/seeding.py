@@ -172,9 +172,10 @@ def k_means_plus_plus(
 def merged_centroids(rows: Rows, features: Columns, k: int, random: Any) -> Array | None:
     """k centroids from more of them, which are drawn as by `seed_centroids`, moved by a few passes
     of k-means, and merged by Ward's method: small clusters have centroids of their own before, and
-    large ones no more than they need after it. None where there are too few rows."""
+    large ones no more than they need after it. Of few rows each may begin as a centroid. None where
+    that would be no more than k."""
     wanted = min(MERGED * k, max(_MANY_MERGED, MERGED // 2 * k))
-    m = min(wanted, rows.n // 2, _MERGED_NUMBERS // features.shape[1])
+    m = min(wanted, rows.n, _MERGED_NUMBERS // features.shape[1])
     if m <= k:
         return None
     from rffpk._utils.tree import means, merged

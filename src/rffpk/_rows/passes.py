@@ -200,16 +200,15 @@ _IMPRECISE = 1e-5
 _EXACT_NUMBERS = 1 << 20  # of the differences from sparse rows that are held at a time
 
 
-def accurate_cost(rows: Rows, estimate: float, sums: Sums, theta: Array, nearest: Array) -> float:
-    """sum_i p_i ||phi_i - theta_j||^2 with j the nearest to phi_i of the centroids `nearest`:
-    `estimate` if that is precise, else in another pass."""
+def accurate_cost(rows: Rows, sums: Sums, theta: Array) -> float:
+    """sum_i p_i min_j ||phi_i - theta_j||^2: that of a pass if it is precise, else of another."""
     squares = float((sums.Q @ rows.alpha).sum())
-    if estimate * _IMPRECISE > float(np.finfo(rows.dtype).eps) * squares or squares == 0:
-        return max(estimate, 0.0)
-    return rows.weight_unit * rows.fold(partial(_exact_cost, theta, nearest), operator.add)
+    if sums.hard * _IMPRECISE > float(np.finfo(rows.dtype).eps) * squares or squares == 0:
+        return sums.hard
+    return rows.weight_unit * rows.fold(partial(_exact_cost, theta), operator.add)
 
 
-def _exact_cost(theta: Array, nearest: Array, block: Rows, before: float | None) -> float:
+def _exact_cost(theta: Array, block: Rows, before: float | None) -> float:
     """The cost of a block, by differences."""
     cost, scale, step = before or 0.0, np.repeat(block.alpha, block.widths), SLOT_ROWS
     views = zip(block.xs, block.maps)
@@ -217,7 +216,7 @@ def _exact_cost(theta: Array, nearest: Array, block: Rows, before: float | None)
         step = max(1, min(step, _EXACT_NUMBERS // len(scale)))
     for begin in range(0, block.n, step):
         part = block.take(slice(begin, begin + step))
-        outputs = one_pass(part, nearest, -math.inf, want=("labels", "features"))[1]
+        outputs = one_pass(part, theta, -math.inf, want=("labels", "features"))[1]
         apart = outputs["features"] - theta[outputs["labels"]]
         if part.present is not None:
             apart = np.where(part.present_features(), apart, 0)

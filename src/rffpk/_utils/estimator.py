@@ -419,7 +419,7 @@ class Clusterer(Estimator, ClusterMixin, BaseEstimator):
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Minus the weighted sum of squared distances of the rows to their nearest centroids, noise
-        left out.
+        left out: of the fitted rows `-inertia_`.
 
         Scores of models with different features, such as of other kernels, do not compare.
 

@@ -24,6 +24,8 @@ from rffpk._utils.messages import optional_module, warn
 STANDARD = "-"  # standard input or output, as CSV
 _TEXT = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 _FORMATS = (*_TEXT, ".npy", ".npz", ".parquet")
+# How words begin that are dates, times or durations, as text and some Parquet files hold these.
+_TIMES = re.compile(r"\d{4}([-/])\d\d?\1\d|\d\d?([-/.])\d\d?\2\d{4}|\d\d?:\d\d:\d\d|-?\d+ days")
 _UNNAMED = "Unnamed: "  # how pandas calls a column without a name, before its position
 RESULTS = (".csv", ".npy")  # that labels and memberships are written in
 
@@ -87,7 +89,13 @@ def _read(path: str, kind: str, choice: Choice) -> Any:
             frame = _read_text(path, file, kind, choice, pandas)
     frame = _named(path, frame)
     frame = frame.iloc[:, _chosen(path, frame.columns, choice)]
-    if besides_numbers(frame):
+    besides = _columns_by_kind(frame)
+    if "dates" in besides:
+        raise TableError(
+            f"{path}: has dates or durations in the columns {besides['dates']}, which are not "
+            "numbers: leave them out by --drop, or write numbers in their place, such as days"
+        )
+    if besides:
         return frame
     numbers = np.ascontiguousarray(frame.to_numpy(np.float64))
     return pandas.DataFrame(numbers, columns=frame.columns, copy=False)
@@ -221,16 +229,24 @@ def _check_separator(path: str, separator: str, fields: list[Any], width: int) -
 
 def besides_numbers(table: Any) -> str:
     """What a frame has besides numbers, and in which columns; empty if there is nothing else."""
+    found = _columns_by_kind(table).items()
+    return " and ".join(f"{kind} in the columns {names}" for kind, names in found)
+
+
+def _columns_by_kind(table: Any) -> dict[str, list[str | int]]:
+    """The columns of a frame that have gaps, dates or words, by names or numbers from 1. An array
+    has none."""
     found: dict[str, list[str | int]] = {}
     for name in getattr(table, "columns", ()):
         column = table[name]
         known = column.dropna()
         kinds = ["gaps"] * (len(known) < len(column))
         if not are_numbers(known):
-            kinds.append("dates" if are_times(known) else "words")
+            dates = are_times(known) or all(_TIMES.match(str(word)) for word in known)
+            kinds.append("dates" if dates else "words")
         for kind in kinds:
             found.setdefault(kind, []).append(name if isinstance(name, str) else name + 1)
-    return " and ".join(f"{kind} in the columns {names}" for kind, names in found.items())
+    return found
 
 
 def write_table(path: str, array: Array) -> None:
