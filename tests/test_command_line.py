@@ -373,6 +373,7 @@ WITH_INDEX = {
     "R, write.csv": '"","a","b"\n"1",1.5,3\n"2",2.5,1\n"3",4,2\n',
     "R, write.table": '"a","b"\n"1",1.5,3\n"2",2.5,1\n"3",4,2\n',
     "R, write.table, without quotes": "a,b\n1,1.5,3\n2,2.5,1\n3,4,2\n",
+    "numbers from 0": "a,b\n0,1.5,3\n1,2.5,1\n2,4,2\n",
     "R on Windows": '"","a","b"\r\n"1",1.5,3\r\n"2",2.5,1\r\n"3",4,2\r\n',
 }
 
@@ -416,6 +417,7 @@ def test_sep_separates_fields(separator, tmp_path, capsys):
         ("x.csv", ";a;b\n0;1,5;2,5\n"),
         ("x.csv", "a\n1,2,3\n"),
         ("x.csv", "a,b\n1,2,\n3,4,\n"),
+        ("x.csv", "id,x\n0,2,\n1,4,\n"),
         ("x.csv", "a,b\n1,2,5\n3,4\n"),
         ("x.tsv", "a,b\n1,2\n3,4\n"),
     ],

@@ -201,7 +201,7 @@ def test_partitions_keep_their_order_of_costs_in_few_components(limits, numbers)
 
 def test_components_of_some_rows_are_those_of_few_clusters_of_one_dense_view(limits):
     limits(component_numbers=150_000)
-    few, many = decaying(1000, (300,), 5, 0.1), decaying(1000, (300,), 20, 0.1)
+    few, many = decaying(1000, (300,), 5, 0.1), decaying(1000, (300,), 20)
     assert compressed(few, 5, STORED, True) is not None
     assert compressed(many, 20, STORED, True) is None
     assert compressed(decaying(1000, (400,), 5, 0.1), 5, STORED, True) is None  # more than rows

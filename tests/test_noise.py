@@ -438,8 +438,8 @@ def test_a_few_far_rows_that_the_sample_lacks_are_noise(n_far):
 
 @pytest.mark.promise(
     "Noise",
-    "`score` of the fitted rows is `-inertia_`, after a finite exponent and with typicality too. "
-    "Noise counts in neither.",
+    "`score` of the fitted rows is `-inertia_`, after a finite exponent and with typicality too, "
+    "unless rows lack views or a kernel is indefinite. Noise counts in neither.",
 )
 @pytest.mark.parametrize("cls, parameters", CLASSES)
 @pytest.mark.parametrize("noise", ["auto", 0.1])

@@ -129,6 +129,20 @@ def test_far_rows_of_a_source_and_of_views_have_centroids(sample):
         assert len({*labels[:3]}) == 3 and not np.isin(labels[3:], labels[:3]).any()
 
 
+def test_far_rows_that_the_rows_of_principal_components_lack_have_centroids(limits):
+    """Components of 300 of 2000 rows do not have the columns of most of the six far rows."""
+    random, far = np.random.default_rng(0), np.arange(0, 1800, 300)
+    X = np.zeros((2000, 200), np.float32)
+    X[:, :20] = random.standard_normal((2000, 20)) + 5 * random.standard_normal((2, 20)).repeat(
+        1000, 0
+    )
+    X[far, 100 + np.arange(6)] = 600
+    limits(component_numbers=60_000, component_margin=0.0)
+    model = PowerKMeans(8, random_state=0).fit(X)
+    assert len({*model.labels_[far]}) == 6
+    assert model.inertia_ < 20 * len(X) * 1.05
+
+
 def test_far_rows_are_told_by_what_rows_cost_with_the_weights_of_the_views_of_the_fit():
     """With equal weights of the views, a view of noise would cost much more than the far rows."""
     X, _ = make_blobs(60_000, 5, centers=7, random_state=0)

@@ -39,8 +39,9 @@ static const size_t shapes[][6] = {
     {1, 0, 0}, {3, 0, 0}, {50, 0, 0},  {1, 5, 0},     {3, 11, 0},           {50, 37, 0},
     {1, 3, 1}, {3, 6, 1}, {50, 37, 1}, {100, 200, 1}, {3, 0, 0, 50, 37, 0}, {50, 150, 1, 3, 11, 0}};
 /* Landmarks, their neighbours and columns of x of one view; its features are the columns d. */
-static const size_t landmark_shapes[][4] = {{1, 1, 1, 1}, {17, 16, 3, 5}, {100, 5, 50, 37}};
-enum { MOST_POINTS = 100 };
+static const size_t landmark_shapes[][4] = {
+    {1, 1, 1, 1}, {17, 16, 3, 5}, {100, 5, 50, 37}, {700, 8, 3, 5}};
+enum { MOST_POINTS = 700 };
 static const double alpha[] = {0.3, 0.7};
 static const struct {
     enum rffpk_rule rule;

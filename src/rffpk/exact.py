@@ -89,7 +89,7 @@ class KernelKMeans(Clusterer):
     dual_coef_ : ndarray of shape (n_clusters, n_samples)
         Centroids as weights of the fitted rows: theta_j = sum_i dual_coef_[j, i] phi(x_i).
     inertia_, objective_, s_, membership_exponent_ : float
-        k-means cost, minus `score(X)`; the minimised sum; its s, -inf; s of `predict_proba`.
+        k-means cost, `-score(X)`; the minimised sum; its s, -inf; s of `predict_proba`.
     n_iter_, history_, cache_ : int and list of dict and bool
         Passes of the best start; records (keys: ``docs/api.md``); whether kernels were stored.
     memberships_ : ndarray of shape (n_samples, n_clusters)
@@ -181,7 +181,7 @@ class KernelPowerKMeans(KernelKMeans):
     dual_coef_ : ndarray of shape (n_clusters, n_samples)
         Centroids as weights of the fitted rows: theta_j = sum_i dual_coef_[j, i] phi(x_i).
     inertia_, objective_, s_, membership_exponent_ : float
-        k-means cost, minus `score(X)`; the minimised sum; its last finite s; s of `predict_proba`.
+        k-means cost, `-score(X)`; the minimised sum; its last finite s; s of `predict_proba`.
     n_iter_, history_, cache_ : int and list of dict and bool
         Passes of the best start; records (keys: ``docs/api.md``); whether kernels were stored.
     memberships_ : ndarray of shape (n_samples, n_clusters)
@@ -261,7 +261,7 @@ class MultiKernelPowerKMeans(Clusterer):
     kernel_weights_ : ndarray of shape (n_views,)
         Weights alpha >= 0 of the views, of sum one; `inertia_` is of the kernel sum_l alpha_l k_l.
     inertia_, objective_, s_, membership_exponent_ : float
-        k-means cost, minus `score(X)`; the minimised sum; its last finite s; s of `predict_proba`.
+        k-means cost, `-score(X)`; the minimised sum; its last finite s; s of `predict_proba`.
     lambda_ : float
         Entropy weight: `weight_entropy` times the sum of the sample weights.
     n_iter_, history_, cache_ : int and list of dict and bool

@@ -90,7 +90,7 @@ class FuzzyCMeans(Clusterer):
     labels_, probabilities_ : ndarray of int32, shape (n_samples,) and ndarray of shape (n_samples,)
         Cluster of each row, the index of its nearest centroid; its membership in it, if stored.
     inertia_, objective_, s_, membership_exponent_, m_ : float
-        k-means cost, minus `score(X)`; J_m, as in `history_`; both -1/(m-1); the fuzzifier m.
+        k-means cost, `-score(X)`; J_m, as in `history_`; both -1/(m-1); the fuzzifier m.
     n_iter_, sample_size_ : int
         Number of passes of the best start and of all that followed it; rows that starts ran on.
     n_buffered_ : int

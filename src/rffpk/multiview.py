@@ -173,7 +173,7 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
     eta_ : ndarray of shape (n_views,), or None
         Reference distances; None if `typicality` is None.
     inertia_, objective_, s_, membership_exponent_ : float
-        k-means cost, minus `score(X)`; the minimised sum; its last finite s; s of `predict_proba`.
+        k-means cost, `-score(X)`; the minimised sum; its last finite s; s of `predict_proba`.
     lambda_ : float
         Entropy weight: `weight_entropy` times the sum of the sample weights.
     n_iter_, sample_size_ : int

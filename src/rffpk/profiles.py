@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from rffpk._rows.views import with_nan_rows
 from rffpk._utils import validation
 from rffpk._utils.arrays import Array
-from rffpk._utils.containers import check_row_labels, is_list_of_views
+from rffpk._utils.containers import check_row_labels, is_arrow, is_list_of_views
 from rffpk._utils.dask_collections import kind_of
 from rffpk._utils.estimator import Clusterer
 from rffpk._utils.messages import without
@@ -242,7 +242,7 @@ def _columns(X: Any, table: Any, n: int, model: Any) -> tuple[list[str], Any, li
 
 def _of_table(x: Any, name: str) -> tuple[list[str], Any, list[str]]:
     """The names of columns, as far as they are known, these, and their units."""
-    if hasattr(x, "columns") and hasattr(x, "dtypes"):
+    if is_arrow(x) or (hasattr(x, "columns") and hasattr(x, "dtypes")):
         with validation.named(name):
             return described_columns(x)
     values = _numbers(x, name)

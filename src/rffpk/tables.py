@@ -14,7 +14,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from rffpk._utils import validation
 from rffpk._utils.arrays import Array
-from rffpk._utils.containers import are_times, check_container, gaps_in, kinds_of, refuse_times
+from rffpk._utils.containers import (
+    are_times,
+    check_container,
+    gaps_in,
+    is_arrow,
+    kinds_of,
+    refuse_times,
+)
 from rffpk._utils.estimator import Estimator
 from rffpk._utils.messages import warn
 
@@ -270,7 +277,7 @@ def _days(column: Any) -> tuple[Array, bool]:
 def _columns_of(X: Any, names: list[str] | None = None) -> list[_Column]:
     """The columns of a table; those of `names`, if given."""
     check_container(X, "X")
-    X = X.to_pandas() if hasattr(X, "column_names") else X  # a table of Arrow
+    X = X.to_pandas() if is_arrow(X) else X
     framed = hasattr(X, "columns") and hasattr(X, "__getitem__")
     if not framed:
         validation.refuse_sparse(X, "X", "TablePreprocessor")

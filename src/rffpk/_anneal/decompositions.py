@@ -319,7 +319,7 @@ def compressed(
     `single`: in single precision, which halves the time of a pass over float64, with all features
     where components do not pay.
 
-    O(n F min(n, F)) time.
+    O(n F min(n, F)) time, of which n is the number of `rows_of_components`.
     """
     widths = rows.widths
     short = rows.present is not None or rows.stream is not None
@@ -401,7 +401,7 @@ def total_squares(rows: Rows) -> float:
 def _components(rows: Rows, view: int, k: int, hard: bool) -> tuple[Array, Array]:
     """The principal components of a view, (n, r), and their basis (F, r): those that k clusters
     need, or, if this is less, their hard objective."""
-    some, shift, n_threads = _some_rows(rows, view), rows.shifts[view], rows.n_threads
+    some, shift, n_threads = rows_of_components(rows, view), rows.shifts[view], rows.n_threads
     x, weight = some.xs[view], some.weight
 
     def centered(x: Columns) -> Array:
@@ -435,8 +435,9 @@ def _components(rows: Rows, view: int, k: int, hard: bool) -> tuple[Array, Array
     return np.concatenate(found), basis
 
 
-def _some_rows(rows: Rows, view: int) -> Rows:
-    """The rows, or some that have so many numbers in a view as components are computed from."""
+def rows_of_components(rows: Rows, view: int) -> Rows:
+    """The rows that components of a view are computed from: all, or some that have at most
+    _NUMBERS numbers."""
     most = _NUMBERS // rows.widths[view]
     if rows.n <= most:
         return rows

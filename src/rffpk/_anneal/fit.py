@@ -515,13 +515,13 @@ def _ending(found: Prepared, rows: Rows, theta: Array, hard: Sums, s: float) -> 
     )  # fmt: skip
 
 
-# Centroids are not swapped again after a sample of so many rows a cluster.
-_ROWS_TOLD = 150
+# Many centroids are not swapped again after a sample of so many rows a cluster.
+_ROWS_A_CLUSTER = 250
 
 
 def _settle(run: FeatureRun, end: StartEnd, found: Prepared) -> Rows:
     """Passes over growing samples and then over all rows, at the exponent of the end; many clusters
-    are improved on each until a sample has told enough of them, except on rows that are read.
+    are improved on those that follow samples of few rows for each, except on rows that are read.
     Rows far from all centroids that no start has seen get some. Returns all rows, with stored
     features where that pays."""
     schedule, whole, levels = found.plan.schedule, found.base, list[Rows]()
@@ -534,13 +534,15 @@ def _settle(run: FeatureRun, end: StartEnd, found: Prepared) -> Rows:
         if found.mapped:
             whole = context.storage.all_rows(whole, context.k, LAST_PASSES)
         levels = [*found.samples[1:], whole]
+    if found.components is not None:
+        seen = min(seen, decompositions.rows_of_components(found.base, 0), key=lambda rows: rows.n)
     s, name = (-math.inf, "hard") if schedule.ends_hard else (end.s, "settle")
     stage = Stage(name, s, tol=schedule.tol, most=schedule.max_iter, bounded=True)
     converged = end.converged
     for rows in levels:
-        told = run.rows.n >= _ROWS_TOLD * context.k
+        few = len(run.rows.counted_indices()) < _ROWS_A_CLUSTER * context.k
         run.go_on(rows)
-        if found.samples and found.plan.swaps and context.many and not told:
+        if found.samples and found.plan.swaps and context.many and few:
             improve(run, math.inf, found.plan.swaps, later=True)
         # the sampling error of the centroids is larger than this
         coarse = 0.1 * math.sqrt(context.k / rows.n) if rows is not whole else 0.0

@@ -403,9 +403,8 @@ def step(
 def _moved_beyond(before: Assignment, found: Assignment) -> float:
     """The part of the rows that a pass over all centroids has moved to one that was not near."""
     assert before.near is not None
-    inside = np.zeros((len(before.near),) * 2, dtype=bool)
-    np.put_along_axis(inside, before.near, True, axis=1)
-    return 1 - float(inside[before.labels, found.labels].mean())
+    near = before.near[before.labels] == found.labels[:, np.newaxis]
+    return 1 - float(near.any(axis=1).mean())
 
 
 def _missed(rows: Rows, at: Array, before: Assignment) -> float:

@@ -478,14 +478,14 @@ static void find_nearest(const rffpk_landmarks *lm, const landmark_pack *pk, uns
 /* t->near <- ||x - y||^2 of the nearest landmarks. x: the rows as they are, (rows, d) */
 static void measure_nearest(const rffpk_landmarks *lm, const real *x, tile *t)
 {
-    const size_t d = lm->d, rows = t->rows, cols = t->cols, whole = d / W * W;
+    const size_t d = lm->d, rows = t->rows, cols = t->cols, filled = d / W * W;
     for (size_t col = 0; col < cols; col += W) {
         const real *a[W];
         real last[W][W] ALIGNED; /* columns that fill no vector, with rows in the lanes */
         for (size_t lane = 0; lane < W; lane++) {
             a[lane] = x + (col + lane < rows ? col + lane : rows - 1) * d;
-            for (size_t i = whole; i < d; i++)
-                last[i - whole][lane] = a[lane][i];
+            for (size_t i = filled; i < d; i++)
+                last[i - filled][lane] = a[lane][i];
         }
         for (size_t at = col; at < col + lm->n_neighbours * t->stride; at += t->stride) {
             const real *b[W];
@@ -493,19 +493,19 @@ static void measure_nearest(const rffpk_landmarks *lm, const real *x, tile *t)
             for (size_t lane = 0; lane < W; lane++) {
                 b[lane] = (const real *)lm->points + (size_t)t->at[at + lane] * d;
                 sums[lane] = splat(0);
-                for (size_t i = 0; i < whole; i += W) {
+                for (size_t i = 0; i < filled; i += W) {
                     const vec off = load_anywhere(a[lane] + i) - load_anywhere(b[lane] + i);
                     sums[lane] += off * off;
                 }
             }
-            for (size_t i = whole; i < d; i++) {
+            for (size_t i = filled; i < d; i++) {
                 real line[W] ALIGNED;
                 for (size_t lane = 0; lane < W; lane++)
                     line[lane] = b[lane][i];
-                const vec off = load(last[i - whole]) - load(line);
+                const vec off = load(last[i - filled]) - load(line);
                 rest += off * off;
             }
-            store(t->near + at, whole ? fold_lanes(sums) + rest : rest);
+            store(t->near + at, filled ? fold_lanes(sums) + rest : rest);
         }
     }
 }

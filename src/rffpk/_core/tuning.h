@@ -52,8 +52,7 @@
 #endif
 
 /* Landmarks in a block, whose products with some rows are made and searched for the nearest while
- * they are in the first-level cache: a multiple of 12, four of them
- * in a part.
+ * they are in the first-level cache: a multiple of 12, four of them in a part.
  *     python -m bench.speed.constants LANDMARK_BLOCK 12 48 96 */
 #ifndef RFFPK_LANDMARK_BLOCK
 #define RFFPK_LANDMARK_BLOCK 24

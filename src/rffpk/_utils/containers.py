@@ -47,6 +47,11 @@ def gaps_in(values: NDArray[np.object_]) -> NDArray[np.bool_]:
     )
 
 
+def is_arrow(x: Any) -> bool:
+    """Whether this is a table of Arrow, whose `columns` are not names."""
+    return hasattr(x, "column_names") and not hasattr(x, "dtypes")
+
+
 def are_times(values: Any) -> bool:
     """Whether an array or a series has dates, times, periods or durations."""
     kind = getattr(values.dtype, "kind", "")

@@ -419,7 +419,9 @@ class Clusterer(Estimator, ClusterMixin, BaseEstimator):
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Minus the weighted sum of squared distances of the rows to their nearest centroids, noise
-        left out: of the fitted rows `-inertia_`.
+        left out. Of the fitted rows with their weights it is `-inertia_`, unless rows lack views,
+        whose other distances are scaled up here, or a kernel is indefinite: negative squared
+        distances are zero here.
 
         Scores of models with different features, such as of other kernels, do not compare.
 

@@ -25,7 +25,11 @@ STANDARD = "-"  # standard input or output, as CSV
 _TEXT = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 _FORMATS = (*_TEXT, ".npy", ".npz", ".parquet")
 # How words begin that are dates, times or durations, as text and some Parquet files hold these.
-_TIMES = re.compile(r"\d{4}([-/])\d\d?\1\d|\d\d?([-/.])\d\d?\2\d{4}|\d\d?:\d\d:\d\d|-?\d+ days")
+_DAY = r"(0?[1-9]|[12]\d|3[01])"
+_TIMES = re.compile(
+    rf"\d{{4}}([-/])(0?[1-9]|1[0-2])\1{_DAY}(?!\d)|{_DAY}([-/.]){_DAY}\5\d{{4}}(?!\d)"
+    r"|\d\d?:\d\d:\d\d(?!:)|-?\d+ days?(,? |$)"
+)
 _UNNAMED = "Unnamed: "  # how pandas calls a column without a name, before its position
 RESULTS = (".csv", ".npy")  # that labels and memberships are written in
 
@@ -183,6 +187,9 @@ def _read_text(path: str, file: BinaryIO, kind: str, choice: Choice, pandas: Any
     # pandas takes the first fields for names of rows where lines have more fields than names; they
     # are none if what ends the lines is a separator, or the first line alone is longer
     has_labels = not frame.index.equals(pandas.RangeIndex(len(frame)))
+    if header and len(frame):  # names of rows may be their numbers
+        file.seek(0)
+        has_labels |= read(file, header=None, skiprows=1, nrows=1).shape[1] > frame.shape[1]
     is_shifted = has_labels and frame.iloc[:, -1].count() < min(2, len(frame))
     if is_shifted or frame.index.nlevels > 1:
         raise TableError(

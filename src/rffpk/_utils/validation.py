@@ -34,6 +34,7 @@ from rffpk._utils.containers import (
     check_labels_of_pairs,
     check_row_labels,
     dimensions,
+    is_arrow,
     is_list_of_views,
     refuse_times,
 )
@@ -87,7 +88,8 @@ def _word_in(X: Any) -> str:
 def _labels_of(X: Any, width: int) -> list[Any]:
     """The names of the columns of a frame, or of a table of Arrow, whose columns are arrays; else
     their numbers."""
-    return list(getattr(X, "column_names", getattr(X, "columns", range(width))))
+    names = "column_names" if is_arrow(X) else "columns"
+    return list(getattr(X, names, range(width)))
 
 
 def converts(word: str, kind: type) -> bool:

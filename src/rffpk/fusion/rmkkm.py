@@ -134,7 +134,7 @@ class RMKKM(Clusterer):
     kernel_weights_ : ndarray of shape (n_views,)
         Weights alpha >= 0, sum of alpha^gamma one; `inertia_` is of the kernel sum_l alpha_l k_l.
     inertia_, objective_, s_, membership_exponent_ : float
-        k-means cost, minus `score(X)`; the minimised sum; its s, -inf; s of `predict_proba`.
+        k-means cost, `-score(X)`; the minimised sum; its s, -inf; s of `predict_proba`.
     n_iter_, history_, cache_ : int and list of dict and bool
         Passes of the best start; records (keys: ``docs/api.md``); whether kernels were stored.
     memberships_ : ndarray of shape (n_samples, n_clusters)
