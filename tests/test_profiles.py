@@ -279,3 +279,10 @@ def test_rows_that_are_none_in_a_view_are_missing():
     a, b = (describe(model, [X, view], random_state=0, n_resamples=1) for view in (lacks, given))
     assert_array_equal(a.means, b.means)
     assert_array_equal(a.stability, b.stability)
+
+
+def test_tables_of_arrow_are_described_as_frames():
+    arrow = pytest.importorskip("pyarrow")
+    frame = pd.DataFrame({"word": ["a", "b", "b"] * 50, "number": np.arange(150.0)})
+    found = describe(MODEL, X, table=arrow.Table.from_pandas(frame), **ALONE)
+    assert str(found) == str(describe(MODEL, X, table=frame, **ALONE))

@@ -242,7 +242,8 @@ def _columns(X: Any, table: Any, n: int, model: Any) -> tuple[list[str], Any, li
 
 def _of_table(x: Any, name: str) -> tuple[list[str], Any, list[str]]:
     """The names of columns, as far as they are known, these, and their units."""
-    if is_arrow(x) or (hasattr(x, "columns") and hasattr(x, "dtypes")):
+    x = x.to_pandas() if is_arrow(x) else x
+    if hasattr(x, "columns") and hasattr(x, "dtypes"):
         with validation.named(name):
             return described_columns(x)
     values = _numbers(x, name)
