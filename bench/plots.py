@@ -19,6 +19,13 @@ def subplots(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
     return pyplot.subplots(*args, **kwargs)
 
 
+def legend_beside(axes: Any) -> None:
+    """The legend of a row of panels with the same lines, to the right of them."""
+    axes[-1].legend(
+        *axes[0].get_legend_handles_labels(), loc="upper left", bbox_to_anchor=(1.02, 1)
+    )
+
+
 def save(figure: Any, path: Path, dpi: int = 100) -> None:
     from matplotlib import pyplot
 

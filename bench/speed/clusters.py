@@ -274,7 +274,9 @@ def plot(table: dict[tuple[str, int], dict[str, dict[str, np.ndarray]]], path: P
     """CPU seconds, and objectives over those of PowerKMeans, against k, for each problem."""
     names = [rows for rows, _ in table]
     problems = [rows for rows in dict.fromkeys(names) if names.count(rows) > 1]
-    figure, axes = plots.subplots(2, len(problems), figsize=(4 * len(problems), 7), squeeze=False)
+    figure, axes = plots.subplots(
+        2, len(problems), figsize=(4 * len(problems) + 3, 7), squeeze=False
+    )
     for (above, below), rows in zip(axes.T, problems):
         for method in METHODS:
             points = [
@@ -294,7 +296,7 @@ def plot(table: dict[tuple[str, int], dict[str, dict[str, np.ndarray]]], path: P
                 below.semilogx(ks, ratios, "o-", label=method)
         above.set(title=rows, ylabel="CPU seconds of a fit")
         below.set(xlabel="clusters k", ylabel="objective / that of PowerKMeans")
-        above.legend()
+    plots.legend_beside(axes[0])
     plots.save(figure, path)
 
 

@@ -130,8 +130,7 @@ def plot(found: Found, path: Path) -> None:
             )
             axis.loglog(*zip(*points), "o-", label=f"k = {k}")
         axis.set(title=name, xlabel="rows n", ylabel="CPU seconds of a fit")
-    lines = axes[0][0].get_legend_handles_labels()
-    axes[0][-1].legend(*lines, loc="upper left", bbox_to_anchor=(1.02, 1))  # beside all panels
+    plots.legend_beside(axes[0])
     plots.save(figure, path)
 
 
