@@ -515,8 +515,8 @@ def _ending(found: Prepared, rows: Rows, theta: Array, hard: Sums, s: float) -> 
     )  # fmt: skip
 
 
-# Many centroids are not swapped again after a sample of so many rows a cluster.
-_ROWS_A_CLUSTER = 250
+# Many centroids are not swapped again after a sample of so many rows for each.
+_ENOUGH_ROWS = 250
 
 
 def _settle(run: FeatureRun, end: StartEnd, found: Prepared) -> Rows:
@@ -534,16 +534,14 @@ def _settle(run: FeatureRun, end: StartEnd, found: Prepared) -> Rows:
         if found.mapped:
             whole = context.storage.all_rows(whole, context.k, LAST_PASSES)
         levels = [*found.samples[1:], whole]
-    if found.components is not None:
-        seen = min(seen, decompositions.rows_of_components(found.base, 0), key=lambda rows: rows.n)
     s, name = (-math.inf, "hard") if schedule.ends_hard else (end.s, "settle")
     stage = Stage(name, s, tol=schedule.tol, most=schedule.max_iter, bounded=True)
-    converged = end.converged
+    converged, swaps = end.converged, found.plan.swaps if found.samples and context.many else 0
     for rows in levels:
-        few = len(run.rows.counted_indices()) < _ROWS_A_CLUSTER * context.k
+        few = swaps and len(run.rows.counted_indices()) < _ENOUGH_ROWS * context.k
         run.go_on(rows)
-        if found.samples and found.plan.swaps and context.many and few:
-            improve(run, math.inf, found.plan.swaps, later=True)
+        if few:
+            improve(run, math.inf, swaps, later=True)
         # the sampling error of the centroids is larger than this
         coarse = 0.1 * math.sqrt(context.k / rows.n) if rows is not whole else 0.0
         tol = max(schedule.tol, coarse)
@@ -551,8 +549,12 @@ def _settle(run: FeatureRun, end: StartEnd, found: Prepared) -> Rows:
     bounded = run.rows.eta is not None or found.rows.unit_centroids  # no row is so far ...
     bounded |= any(isinstance(each, Fourier) for each in found.rows.maps)  # ... from all others
     kept = not isinstance(found.init, str) or run.rows.present is not None
-    if seen.n < whole.n and not (bounded or kept):
-        converged = reach_far_rows(run, stage, seen, converged)
+    if not (bounded or kept):
+        if found.components is not None:
+            of = decompositions.rows_of_components(found.base, 0)
+            seen = min(seen, of, key=lambda rows: rows.n)
+        if seen.n < whole.n:
+            converged = reach_far_rows(run, stage, seen, converged)
     # these passes do not lower s, so a final exponent that was not reached stays so
     end.converged = converged and (schedule.ends_hard or end.converged)
     return whole
