@@ -489,8 +489,8 @@ def test_numbers_are_the_same_words_among_words_and_alone(tmp_path, capsys):
 
 @pytest.mark.promise(
     "Files",
-    "The command line refuses columns of dates, times or durations in all formats alike, and says "
-    "that `--drop` leaves them out.",
+    "The command line refuses columns of dates, times or durations in text and Parquet alike, and "
+    "says that `--drop` leaves them out.",
 )
 @pytest.mark.parametrize("suffix", [".csv", ".tsv.gz", ".parquet"])
 @pytest.mark.parametrize("days", [
@@ -510,6 +510,15 @@ def test_dates_are_refused_by_name(days, suffix, tmp_path, capsys):
         assert expected in err and "--drop" in err
     labels, _ = said(capsys, "predict", model, path, "--drop", "day")
     assert len(labels) == 150
+
+
+@pytest.mark.parametrize("words", [
+    ["7732-18-5", "7000-10-0"], ["0301-12-355", "0301-12-356"], ["12-34-1000", "12-35-1000"],
+    ["01:23:45:67", "01:23:45:68"], ["2024-01-31", "unknown"],
+])  # fmt: skip
+def test_words_that_begin_otherwise_are_no_dates(words, tmp_path):
+    path = written(pd.DataFrame({"word": words * 3}), tmp_path / "t.csv")
+    assert besides_numbers(read_table(str(path))) == "words in the columns ['word']"
 
 
 @pytest.mark.parametrize("gap", ["", "NA", "nan", "null", " ", "N/A"])
