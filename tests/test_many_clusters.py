@@ -156,7 +156,15 @@ def test_centroids_are_swapped_again_after_samples_of_few_rows_a_cluster(sample,
     X = np.random.default_rng(0).random((26_000, 3), np.float32)
     model = PowerKMeans(100, sample=sample, random_state=0).fit(X)
     swapped = {step["rows"] for step in model.history_ if step["stage"] == "swap"}
-    assert swapped == ({sample, len(X)} if again else {sample})
+    assert len(swapped) == 1 + again and max(swapped) < len(X)  # on rows that are drawn
+
+
+def test_swaps_on_drawn_rows_find_what_swaps_on_all_rows_find():
+    X = np.random.default_rng(0).random((60_000, 2), np.float32)
+    model = PowerKMeans(100, random_state=0).fit(X)
+    drawn = {step["rows"] for step in model.history_ if step["stage"] == "swap"} - {20_000}
+    assert 20_000 < min(drawn) < 25_500
+    assert model.inertia_ < 1.005 * PowerKMeans(100, sample=None, random_state=0).fit(X).inertia_
 
 
 @pytest.mark.exhaustive

@@ -40,7 +40,7 @@ from rffpk._anneal.seeding import (
     seed_centroids,
     seeding_rows,
 )
-from rffpk._anneal.swaps import improve, reach_far_rows
+from rffpk._anneal.swaps import improve, improve_on_drawn, reach_far_rows
 from rffpk._rows import passes
 from rffpk._rows.rows import Rows
 from rffpk._rows.sample import RowSample, row_sample, sampling
@@ -515,13 +515,14 @@ def _ending(found: Prepared, rows: Rows, theta: Array, hard: Sums, s: float) -> 
     )  # fmt: skip
 
 
-# Many centroids are not swapped again after a sample of so many rows for each.
+# Many centroids are swapped again after a sample of fewer rows for each, on as many that are drawn.
 _ENOUGH_ROWS = 250
 
 
 def _settle(run: FeatureRun, end: StartEnd, found: Prepared) -> Rows:
     """Passes over growing samples and then over all rows, at the exponent of the end; many clusters
-    are improved on those that follow samples of few rows for each, except on rows that are read.
+    are improved on rows drawn from those that follow samples which have few for each, or lack what
+    costs much, except on rows that are read.
     Rows far from all centroids that no start has seen get some. Returns all rows, with stored
     features where that pays."""
     schedule, whole, levels = found.plan.schedule, found.base, list[Rows]()
@@ -536,12 +537,14 @@ def _settle(run: FeatureRun, end: StartEnd, found: Prepared) -> Rows:
         levels = [*found.samples[1:], whole]
     s, name = (-math.inf, "hard") if schedule.ends_hard else (end.s, "settle")
     stage = Stage(name, s, tol=schedule.tol, most=schedule.max_iter, bounded=True)
-    converged, swaps = end.converged, found.plan.swaps if found.samples and context.many else 0
+    converged, known, enough = end.converged, found.base, _ENOUGH_ROWS * context.k
     for rows in levels:
-        few = swaps and len(run.rows.counted_indices()) < _ENOUGH_ROWS * context.k
         run.go_on(rows)
-        if few:
-            improve(run, math.inf, swaps, later=True)
+        if found.plan.swaps and context.many and found.samples and rows.stream is None:
+            n_known = len(known.counted_indices())
+            count = max(enough, n_known)
+            improve_on_drawn(run, known, n_known < enough, count, found.plan.swaps)
+        known = rows
         # the sampling error of the centroids is larger than this
         coarse = 0.1 * math.sqrt(context.k / rows.n) if rows is not whole else 0.0
         tol = max(schedule.tol, coarse)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 from sklearn.metrics import euclidean_distances
@@ -19,7 +20,7 @@ from rffpk._anneal.feature_steps import FeatureRun, costliest_rows, features_at,
 from rffpk._anneal.hard_passes import Need, add, hard_plan, remove, step
 from rffpk._anneal.search import SOME, Stage
 from rffpk._rows.passes import one_pass
-from rffpk._rows.rows import Rows
+from rffpk._rows.rows import Rows, weight_unit
 from rffpk._utils.arrays import Array
 
 _PASSES = 8  # After a swap at most so many passes follow. ...
@@ -109,6 +110,43 @@ def _improve_in_batches(run: FeatureRun, patience: int, later: bool = False) -> 
         if not lower:
             count = max(smallest, count // 2)
     return cost
+
+
+def improve_on_drawn(run: FeatureRun, known: Rows, few: bool, count: int, patience: int) -> None:
+    """Swap centroids that were found on the rows `known` where these were `few`, or lack rows that
+    make much of the cost of the rows of the run: on about `count` of the latter, or on all of them
+    where both holds. A row is drawn by its part of the cost and its part of its cluster, and has
+    the inverse of the probability as a weight. Of as many rows drawn uniformly next to none are
+    far from others or of a small cluster, so that centroids fit those few alone."""
+    rows, theta = run.rows, run.theta
+
+    def draw() -> list[Any] | None:
+        """Rows and their weights; none: all rows; None: no swaps."""
+        sums, found = one_pass(rows, theta, -math.inf, want=("labels", "nearest"))
+        usual = one_pass(replace(known, alpha=rows.alpha), theta, -math.inf)[0].hard
+        lacked = sums.hard > _LACKED * usual / known.total_weight * rows.total_weight
+        if not (few or lacked) or sums.hard <= 0:
+            return None
+        if few and lacked:
+            return []
+        weight = np.ones(rows.n) if rows.weight is None else rows.weight.astype(np.float64)
+        masses, cost = np.bincount(found["labels"], weight), weight * found["nearest"]
+        of_cluster = weight / np.count_nonzero(masses) / masses[found["labels"]]
+        p = np.minimum(1, count / 2 * (cost / cost.sum() + of_cluster))
+        index = np.flatnonzero(run.context.random.uniform(size=rows.n) < p)
+        return [index, weight[index] / p[index]]
+
+    drawn = run.kept(draw)
+    if drawn:
+        index, weight = map(np.asarray, drawn)
+        unit = weight_unit(weight)
+        weight, unit = (weight / unit).astype(rows.dtype), unit * rows.weight_unit
+        some = replace(rows.take(index), weight=weight, weight_unit=unit)
+        run.go_on(run.context.storage.sample(some))
+    if drawn is not None:
+        improve(run, math.inf, patience, later=True)
+    if drawn:
+        run.go_on(rows)
 
 
 class _Batches:
