@@ -497,7 +497,9 @@ def test_numbers_are_the_same_words_among_words_and_alone(tmp_path, capsys):
     pd.date_range("2020", "2021", 150), pd.date_range("2020", "2021", 150, tz="CET"),
     pd.date_range("2020", periods=150).date, pd.date_range("2020", "2021", 150).time,
     pd.to_timedelta(np.arange(150), unit="D"), pd.to_timedelta(np.arange(150), unit="min"),
-    pd.date_range("2020", periods=150).strftime("%d.%m.%Y"),
+    *(pd.date_range("2020", periods=150).strftime(form) for form in (
+        "%d.%m.%Y", "%Y.%m.%d", "%d %b %Y", "%d-%B-%Y", "%B %d, %Y"
+    )),
 ])  # fmt: skip
 def test_dates_are_refused_by_name(days, suffix, tmp_path, capsys):
     frame = pd.DataFrame({"x": X[:, 0], "day": days})
@@ -515,6 +517,7 @@ def test_dates_are_refused_by_name(days, suffix, tmp_path, capsys):
 @pytest.mark.parametrize("words", [
     ["7732-18-5", "7000-10-0"], ["0301-12-355", "0301-12-356"], ["12-34-1000", "12-35-1000"],
     ["01:23:45:67", "01:23:45:68"], ["2024-01-31", "unknown"],
+    ["2024.13.01", "2024.13.02"], ["mark 5 2024", "mark 6 2024"], ["may 5", "may 6"],
 ])  # fmt: skip
 def test_words_that_begin_otherwise_are_no_dates(words, tmp_path):
     path = written(pd.DataFrame({"word": words * 3}), tmp_path / "t.csv")

@@ -15,6 +15,7 @@ from internals import config
 import rffpk
 from rffpk import _core
 from rffpk.__main__ import main
+from rffpk.maps.whitening import Whitening
 
 
 def test_report_of_the_configuration(capsys):
@@ -145,6 +146,25 @@ def test_the_last_thread_to_leave_restores_the_limit_of_blas(two_blas_threads, o
         assert blas_threads() == ({1} if any(inside.values()) else {2})
     for thread in threads.values():
         thread.shutdown()
+
+
+@pytest.mark.promise(like="test_the_last_thread_to_leave_restores_the_limit_of_blas")
+def test_predictions_have_one_thread_of_blas(two_blas_threads, monkeypatch):
+    """Products of matrices round differently by several."""
+    model = rffpk.RFFMultiKernelPowerKMeans(2, kernels=[("linear", 0.5)], random_state=0)
+    X = np.random.default_rng(0).standard_normal((200, 3))
+    model.fit([X])
+    whiten, seen = Whitening.__call__, []
+
+    def whitened(self, rows):
+        seen.append(blas_threads())
+        return whiten(self, rows)
+
+    monkeypatch.setattr(Whitening, "__call__", whitened)
+    for predict in (model.predict, model.predict_proba, model.transform, model.score):
+        predict([X])
+    assert seen and all(each == {1} for each in seen)
+    assert blas_threads() == {2}
 
 
 @pytest.mark.promise(like="test_passes_in_several_threads_at_once")

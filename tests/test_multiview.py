@@ -19,6 +19,7 @@ from sklearn.metrics import adjusted_rand_score
 import rffpk
 from rffpk import (
     Annealing,
+    DiffusionMap,
     PowerKMeans,
     RandomFourierFeatures,
     RFFKernelPowerKMeans,
@@ -575,6 +576,21 @@ def test_a_view_of_columns_beside_one_of_a_kernel(views):
     other = ((phi[:, None] - model.cluster_centers_[:, 5:]) ** 2).sum(axis=2)
     expected = np.sqrt(model.kernel_weights_ @ np.stack([distance, other]).reshape(2, -1))
     assert_allclose(model.transform([first, second]).ravel(), expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("all_rows", [299, 300])
+def test_views_of_few_columns_alone_have_landmarks_for_many_rows(all_rows, limits):
+    """Views of more columns, and all of them side by side, keep the graph of all rows."""
+    limits(view_rows=all_rows, landmarks=50)
+    y, random = np.repeat([0, 1, 2], 100), np.random.default_rng(0)
+    views = [
+        6 * random.standard_normal((3, d))[y] + random.standard_normal((300, d)) for d in (4, 17)
+    ]
+    model = RFFMultiKernelPowerKMeans(3, random_state=0).fit(views)
+    maps = [each for each in model.feature_maps_ if isinstance(each, DiffusionMap)]
+    few = all_rows < 300
+    assert [len(each.landmarks_) < 100 for each in maps] == [few, False, few, False, False]
+    assert adjusted_rand_score(y, model.labels_) == 1
 
 
 # ---- the parameter `typicality` ------------------------------------------------------------------

@@ -61,8 +61,8 @@ OF_VIEWS = [RFFMultiKernelPowerKMeans, MultiKernelPowerKMeans, AverageMKKM, SMKC
 @pytest.mark.promise(
     "Memberships and trees",
     '`n_clusters="auto"` gives the number of `select_n_clusters`, the same in every class, from '
-    "arrays, sources, views and kernels, depends on the seed alone, and is 1 for rows of one "
-    "Gaussian and for uniform rows.",
+    "arrays, sources, views and kernels, depends on the seed alone, and is 1 for uniform "
+    "rows and for rows of one Gaussian that is no needle.",
 )
 @pytest.mark.few(1)
 @pytest.mark.filterwarnings("ignore:The graph of neighbours has")

@@ -29,7 +29,7 @@ from rffpk.diffusion import chosen_map
 from rffpk.maps import diffusion_map, fourier
 from rffpk.maps.diffusion_map import DiffusionMap, fit_diffusion_map
 from rffpk.maps.fourier import RandomFourierFeatures
-from rffpk.maps.neighbours import map_rows
+from rffpk.maps.neighbours import landmark_numbers, map_rows
 from rffpk.maps.whitening import whitened_view
 from rffpk.power import AnnealedClusterer
 
@@ -40,6 +40,11 @@ _BANK = (4.0, 1.0, 0.25)
 MAX_TYPICALITY_M = 6.0
 
 _WHITENING = 0.5  # of the columns with kernels="auto"
+
+# Of more rows a view of few columns alone has a graph of landmarks, whose functions do not gather
+# on few rows; that of all views side by side is of all rows, as images need them
+# (bench/results/trials.md).
+_ALL_ROWS, _FEW_COLUMNS = 16_000, 16
 
 _Feature = Literal["diffusion", "linear"]  # an entry of `kernels` besides kernels
 
@@ -304,13 +309,17 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
     def _fit_map(self, sample: RowSample, view: int, kernel: _Kernel, context: FitContext) -> Any:
         scales = self._scales(sample, view)
         if isinstance(kernel, DiffusionMap):
-            rows = sample.some_with(view)
-            if is_option(self.kernels, "auto"):
-                whitening = None if kernel.whitening is None else _WHITENING
-                return fit_diffusion_map(
-                    self, kernel, *rows, context.random, True, whitening, scales=scales
-                )
-            return chosen_map(self, kernel, *rows, context, unit_variance=True)[0]
+            X, weight = sample.some_with(view)
+            if not is_option(self.kernels, "auto"):
+                return chosen_map(self, kernel, X, weight, context, unit_variance=True)[0]
+            few, is_alone = None, scales is None and self._are_joined(self._n_views)
+            if is_alone and len(X) > _ALL_ROWS and X.shape[1] <= _FEW_COLUMNS:
+                few = landmark_numbers(kernel.n_landmarks, len(X), context.k)[1]
+            whitening = None if kernel.whitening is None else _WHITENING
+            return fit_diffusion_map(
+                self, kernel, X, weight, context.random, True, whitening, scales=scales,
+                n_landmarks=few,
+            )  # fmt: skip
         if isinstance(kernel, RandomFourierFeatures):
             return fourier.fit_map(self, sample, view, kernel, context.random)
         return whitened_view(kernel, sample, view, context, scales)

@@ -31,6 +31,10 @@ _OTHERS = "(others)"
 _FEWEST_WARNED = 10  # rows that warnings of columns without a known value need
 _REFERENCES = 500  # rows, at most, whose values fill gaps
 _NEIGHBOURS = 10  # of a row with gaps, whose mean fills them
+_DIGITS = 9  # of squared distances, of which equal ones differ by rounding
+_INDEX = 511  # the last bits of a distance, which hold the index of a reference
+_FAR = np.float64(np.inf).view(np.int64)
+_BLOCK = 256  # rows whose distances to the references are in the cache
 
 
 @dataclass(eq=False, repr=False)
@@ -139,20 +143,37 @@ class TablePreprocessor(Estimator):
         columns = _columns_of(X, list(self.feature_names_in_))
         found = self._scaled(columns)
         self._warn_of_unknown(found)
-        known = ~np.isnan(self.references_)
-        references = np.where(known, self.references_, 0.0)
-        for i in np.flatnonzero(np.isnan(found).any(axis=1)):
-            found[i] = self._with_words(found[i], _filled(found[i], references, known))
+        gaps = np.flatnonzero(np.isnan(found).any(axis=1))
+        for some in np.array_split(gaps, len(gaps) // _BLOCK + 1):
+            found[some] = self._filled(found[some])
         return found
 
-    def _with_words(self, row: Array, filled: Array) -> Array:
-        """A filled row in which the word that most near rows have fills a gap, the more frequent of
-        equals: a share of each word would lie between all of them."""
+    def _filled(self, rows: Array) -> Array:
+        """Rows with what near references have in place of gaps, whatever other rows are: the mean
+        of numbers, and the word of most of them, as a share of each would lie between all."""
+        lacks, known = np.isnan(rows), ~np.isnan(self.references_)
+        x, y = np.where(lacks, 0.0, rows), np.where(known, self.references_, 0.0).T
+        # of the columns that both have; a product for each row, which no others have a part in
+        left, right = np.hstack([x * x, -2 * x, ~lacks]), np.vstack([known.T, y, y * y])
+        squares = (left[:, np.newaxis] @ right)[:, 0]
+        shared = (~lacks).astype(np.float64) @ known.T
+        distances = np.where(shared > 0, squares / np.maximum(shared, 1), np.inf)
+        # whole numbers in the order of the distances, of which the first of equal ones is less
+        keys = np.abs(np.round(distances, _DIGITS)).view(np.int64) & ~_INDEX | np.arange(len(known))
+        most = min(_NEIGHBOURS, len(known))
         for _, own, mean, scale, part in self._parts():
-            if own is not None and np.isnan(row[part]).any():
-                most = np.argmax(filled[part] * scale + mean)
-                filled[part] = ((np.arange(len(mean)) == most) - mean) / scale
-        return filled
+            lacking = np.flatnonzero(lacks[:, part.start])
+            near = keys[lacking]
+            near[:, ~known[:, part.start]] = _FAR
+            near = np.sort(np.partition(near, most - 1)[:, :most])
+            counted = (near < _FAR)[:, :, np.newaxis]
+            values = np.where(counted, self.references_[near & _INDEX, part], 0.0).sum(axis=1)
+            values /= np.maximum(counted.sum(axis=1), 1)
+            if own is not None:
+                most_frequent = np.round(values * scale + mean, _DIGITS).argmax(axis=1)
+                values = (np.eye(len(mean))[most_frequent] - mean) / scale
+            x[lacking, part] = values
+        return x
 
     def _warn_of_unknown(self, found: Array) -> None:
         """Warn of columns that tell nothing of any row, as after a change of their words."""
@@ -358,25 +379,6 @@ def _words_in(column: _Column) -> list[str | None]:
 
 def _digits_of(value: Any) -> str:
     return str(int(value)) if float(value).is_integer() else repr(float(value))
-
-
-def _filled(row: Array, references: Array, known: Array) -> Array:
-    """A row with means of near references, the first of equally near ones, in place of gaps. Other
-    rows have no influence, as they would by rounding where distances are products of matrices.
-    References have zeros where they are not `known`."""
-    lacks = np.isnan(row)
-    there = np.flatnonzero(~lacks)
-    shared = known[:, there]
-    squares = ((references[:, there] - row[there]) ** 2 * shared).sum(axis=1)
-    counts = shared.sum(axis=1)
-    distances = np.where(counts > 0, squares / np.maximum(counts, 1), np.inf)
-    near = np.argsort(distances, kind="stable")
-    most = _NEIGHBOURS if counts.any() else len(near)
-    filled = row.copy()
-    for j in np.flatnonzero(lacks):
-        donors = near[known[near, j]][:most]
-        filled[j] = references[donors, j].sum() / max(1, len(donors))
-    return filled
 
 
 def _categories(words: list[str | None]) -> Any:

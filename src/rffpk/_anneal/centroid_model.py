@@ -31,6 +31,7 @@ Visit = tuple[Rows, Array, Sums, dict[str, Array]]  # rows, centroids, and what 
 _OF_ROWS = ("labels_", "inertia_", "objective_", "memberships_", "outlier_scores_")
 
 
+@config.one_blas_thread()  # rows that are fitted have the features of the fit, to the bit
 def visit(
     model: Any, xs: list[Array], weight: Array | None, s: float, want: tuple[str, ...] = (),
     typical: bool = False,

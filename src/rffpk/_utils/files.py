@@ -26,8 +26,13 @@ _TEXT = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 _FORMATS = (*_TEXT, ".npy", ".npz", ".parquet")
 # How words begin that are dates, times or durations, as text and some Parquet files hold these.
 _DAY = r"(0?[1-9]|[12]\d|3[01])"
+_MONTH = (
+    r"(jan(uary)?|feb(ruary)?|mar(ch)?|apr(il)?|may|june?|july?"
+    r"|aug(ust)?|sept?(ember)?|oct(ober)?|nov(ember)?|dec(ember)?)\.?"
+)
 _TIMES = re.compile(
-    rf"\d{{4}}([-/])(0?[1-9]|1[0-2])\1{_DAY}(?!\d)|{_DAY}([-/.]){_DAY}\5\d{{4}}(?!\d)"
+    rf"\d{{4}}([-/.])(0?[1-9]|1[0-2])\1{_DAY}(?!\d)|{_DAY}([-/.]){_DAY}\5\d{{4}}(?!\d)"
+    rf"|(?i:{_DAY}[ -]{_MONTH}|{_MONTH} {_DAY}),?[ -]\d{{4}}(?!\d)"
     r"|\d\d?:\d\d:\d\d(?!:)|-?\d+ days?(,? |$)"
 )
 _UNNAMED = "Unnamed: "  # how pandas calls a column without a name, before its position

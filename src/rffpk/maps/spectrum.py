@@ -29,7 +29,8 @@ from rffpk.maps.neighbours import (
 )
 
 # bench/results/trials.md has the alternatives to these.
-_PER_CLUSTER = 2  # components a cluster, at most
+_PER_CLUSTER = 2  # components a cluster, at most, ...
+_TWO_A_CLUSTER = 200  # ... and of more than so many components one a cluster
 # rows that a function covers which counts for any number of clusters, or those of a component
 _LEAST_FUNCTION = 20
 _LEAST_POWER = 0.01  # exp(-t (1 - mu)) of the last component
@@ -97,7 +98,8 @@ class Spectrum:
         """The numbers of the pairs whose power at a time is not small."""
         slow = self.slow(k)
         lasting = int((np.exp(-time * self.gaps[slow]) >= _LEAST_POWER).sum())
-        return slow[: max(k - 1, min(lasting, _PER_CLUSTER * k))]
+        most = min(_PER_CLUSTER * k, max(_TWO_A_CLUSTER, k))
+        return slow[: max(k - 1, min(lasting, most))]
 
     def unit_decay(self, index: Array, time: float) -> Array:
         """exp(-time (1 - mu) / 2) of some pairs, scaled so that the squares have the sum one; none
