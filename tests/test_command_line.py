@@ -517,7 +517,8 @@ def test_dates_are_refused_by_name(days, suffix, tmp_path, capsys):
 @pytest.mark.parametrize("words", [
     ["7732-18-5", "7000-10-0"], ["0301-12-355", "0301-12-356"], ["12-34-1000", "12-35-1000"],
     ["01:23:45:67", "01:23:45:68"], ["2024-01-31", "unknown"],
-    ["2024.13.01", "2024.13.02"], ["mark 5 2024", "mark 6 2024"], ["may 5", "may 6"],
+    ["2024.13.01", "2024.13.02"], ["2024.1.10.3", "2024.1.11.0"], ["mark 5 2024", "mark 6 2024"],
+    ["may 5", "may 6"],
 ])  # fmt: skip
 def test_words_that_begin_otherwise_are_no_dates(words, tmp_path):
     path = written(pd.DataFrame({"word": words * 3}), tmp_path / "t.csv")

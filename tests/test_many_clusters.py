@@ -159,6 +159,18 @@ def test_centroids_are_swapped_again_after_samples_of_few_rows_a_cluster(sample,
     assert len(swapped) == 1 + again and max(swapped) < len(X)  # on rows that are drawn
 
 
+def test_rows_of_weight_zero_alone_in_clusters_are_not_drawn():
+    random = np.random.default_rng(0)
+    X = random.standard_normal((60, 3))[random.integers(60, size=30_000)]
+    X[::2] = 5 + random.standard_normal((15_000, 3))
+    weight = np.arange(30_000) % 2.0
+    model = PowerKMeans(100, sample=5000, random_state=0)
+    with np.errstate(invalid="raise"):
+        model.fit(X, sample_weight=weight)
+    assert model.inertia_ < 1e-20
+    assert_array_equal(model.labels_, model.predict(X))
+
+
 def test_swaps_on_drawn_rows_find_what_swaps_on_all_rows_find():
     X = np.random.default_rng(0).random((60_000, 2), np.float32)
     model = PowerKMeans(100, random_state=0).fit(X)

@@ -62,7 +62,7 @@ OF_VIEWS = [RFFMultiKernelPowerKMeans, MultiKernelPowerKMeans, AverageMKKM, SMKC
     "Memberships and trees",
     '`n_clusters="auto"` gives the number of `select_n_clusters`, the same in every class, from '
     "arrays, sources, views and kernels, depends on the seed alone, and is 1 for uniform "
-    "rows and for rows of one Gaussian that is no needle.",
+    "rows and for rows of one Gaussian whose axes are of similar length.",
 )
 @pytest.mark.few(1)
 @pytest.mark.filterwarnings("ignore:The graph of neighbours has")

@@ -189,6 +189,18 @@ def test_a_gap_is_filled_as_scikit_learn_does_and_alike_beside_any_other_rows():
     assert_allclose(model.transform(X), imputer.transform(model.references_), atol=1e-12)
 
 
+@pytest.mark.parametrize("far", [1e4, 1e8, 1e160])
+def test_gaps_are_filled_by_near_rows_beside_one_far_away(far):
+    x = np.random.default_rng(0).standard_normal(400)
+    X = np.c_[x, 10 * x]
+    X[-1] = min(far, 1e8), 0
+    model = TablePreprocessor().fit(X)
+    rows = np.array([[each, np.nan] for each in (-1.0, 0.0, 1.0, far)])
+    filled = model.transform(rows)[:, 1] * model.scales_[1] + model.means_[1]
+    assert_allclose(filled[:3], [-10, 0, 10], atol=2)
+    assert np.isfinite(filled).all()
+
+
 def test_lists_and_masked_arrays_keep_their_values():
     rows = [[1.5, "a", None], [2.5, "b", 2.0], [3.5, "a", 1.0]] * 5
     model = TablePreprocessor().fit(rows)

@@ -95,7 +95,7 @@ class DiffusionPowerKMeans(AnnealedClusterer):
     noise : "auto", float or None, default=None
         Share of weight, in (0, 1), to label -1 as noise; "auto": beyond a gap (``docs/noise.md``).
     n_components : "auto" or int, default="auto"
-        Features. "auto": functions not decayed at `time`, min(2 k, max(k, 200)) for k clusters.
+        "auto": functions not decayed at `time`, at most min(2 k, max(k, 200)) for k clusters.
     n_neighbors : "auto" or int, default="auto"
         Landmarks that a row steps to. "auto": 8 centroids, or of m rows 2.5 log(m) mutual ones.
     n_landmarks : "auto" or int, default="auto"

@@ -31,7 +31,9 @@ _OTHERS = "(others)"
 _FEWEST_WARNED = 10  # rows that warnings of columns without a known value need
 _REFERENCES = 500  # rows, at most, whose values fill gaps
 _NEIGHBOURS = 10  # of a row with gaps, whose mean fills them
-_DIGITS = 9  # of squared distances, of which equal ones differ by rounding
+_DIGITS = 9  # of shares of words, of which equal ones differ by rounding
+_ALIKE = 1e-7  # of the squares of a row: in single precision errors of products are nothing to it
+_LARGEST = 1e150  # numbers whose squares do not overflow
 _INDEX = 511  # the last bits of a distance, which hold the index of a reference
 _FAR = np.float64(np.inf).view(np.int64)
 _BLOCK = 256  # rows whose distances to the references are in the cache
@@ -152,14 +154,18 @@ class TablePreprocessor(Estimator):
         """Rows with what near references have in place of gaps, whatever other rows are: the mean
         of numbers, and the word of most of them, as a share of each would lie between all."""
         lacks, known = np.isnan(rows), ~np.isnan(self.references_)
-        x, y = np.where(lacks, 0.0, rows), np.where(known, self.references_, 0.0).T
+        found, y = np.where(lacks, 0.0, rows), np.where(known, self.references_, 0.0).T
+        x = np.clip(found, -_LARGEST, _LARGEST)
         # of the columns that both have; a product for each row, which no others have a part in
         left, right = np.hstack([x * x, -2 * x, ~lacks]), np.vstack([known.T, y, y * y])
         squares = (left[:, np.newaxis] @ right)[:, 0]
         shared = (~lacks).astype(np.float64) @ known.T
-        distances = np.where(shared > 0, squares / np.maximum(shared, 1), np.inf)
-        # whole numbers in the order of the distances, of which the first of equal ones is less
-        keys = np.abs(np.round(distances, _DIGITS)).view(np.int64) & ~_INDEX | np.arange(len(known))
+        distances = squares / np.maximum(shared, 1) + _ALIKE * (x * x).sum(axis=1, keepdims=True)
+        distances = np.minimum(distances, np.finfo(np.float32).max)
+        # whole numbers in the order of the distances in single precision, in which equal ones do
+        # not differ by rounding; the first of equal ones is less
+        distances = np.where(shared > 0, distances, np.inf).astype(np.float32).astype(np.float64)
+        keys = distances.view(np.int64) | np.arange(len(known))
         most = min(_NEIGHBOURS, len(known))
         for _, own, mean, scale, part in self._parts():
             lacking = np.flatnonzero(lacks[:, part.start])
@@ -172,8 +178,8 @@ class TablePreprocessor(Estimator):
             if own is not None:
                 most_frequent = np.round(values * scale + mean, _DIGITS).argmax(axis=1)
                 values = (np.eye(len(mean))[most_frequent] - mean) / scale
-            x[lacking, part] = values
-        return x
+            found[lacking, part] = values
+        return found
 
     def _warn_of_unknown(self, found: Array) -> None:
         """Warn of columns that tell nothing of any row, as after a change of their words."""

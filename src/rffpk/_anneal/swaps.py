@@ -131,7 +131,8 @@ def improve_on_drawn(run: FeatureRun, known: Rows, few: bool, count: int, patien
             return []
         weight = np.ones(rows.n) if rows.weight is None else rows.weight.astype(np.float64)
         masses, cost = np.bincount(found["labels"], weight), weight * found["nearest"]
-        of_cluster = weight / np.count_nonzero(masses) / masses[found["labels"]]
+        of_cluster = weight / np.where(masses > 0, masses, 1)[found["labels"]]
+        of_cluster /= np.count_nonzero(masses)
         p = np.minimum(1, count / 2 * (cost / cost.sum() + of_cluster))
         index = np.flatnonzero(run.context.random.uniform(size=rows.n) < p)
         return [index, weight[index] / p[index]]

@@ -31,7 +31,7 @@ _MONTH = (
     r"|aug(ust)?|sept?(ember)?|oct(ober)?|nov(ember)?|dec(ember)?)\.?"
 )
 _TIMES = re.compile(
-    rf"\d{{4}}([-/.])(0?[1-9]|1[0-2])\1{_DAY}(?!\d)|{_DAY}([-/.]){_DAY}\5\d{{4}}(?!\d)"
+    rf"\d{{4}}([-/.])(0?[1-9]|1[0-2])\1{_DAY}(?!\.?\d)|{_DAY}([-/.]){_DAY}\5\d{{4}}(?!\d)"
     rf"|(?i:{_DAY}[ -]{_MONTH}|{_MONTH} {_DAY}),?[ -]\d{{4}}(?!\d)"
     r"|\d\d?:\d\d:\d\d(?!:)|-?\d+ days?(,? |$)"
 )

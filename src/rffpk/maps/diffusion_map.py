@@ -57,7 +57,7 @@ class DiffusionMap(Estimator):
     Parameters
     ----------
     n_components : "auto" or int, default="auto"
-        Features. "auto": functions not decayed at `time`, min(2 k, max(k, 200)) for k clusters.
+        "auto": functions not decayed at `time`, at most min(2 k, max(k, 200)) for k clusters.
     n_neighbors : "auto" or int, default="auto"
         Landmarks that a row steps to. "auto": 8 centroids, or of m rows 2.5 log(m) mutual ones.
     n_landmarks : "auto" or int, default="auto"

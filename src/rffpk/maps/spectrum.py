@@ -30,7 +30,7 @@ from rffpk.maps.neighbours import (
 
 # bench/results/trials.md has the alternatives to these.
 _PER_CLUSTER = 2  # components a cluster, at most, ...
-_TWO_A_CLUSTER = 200  # ... and of more than so many components one a cluster
+_TWO_A_CLUSTER = 200  # ... and so many in all, or one a cluster where that is more
 # rows that a function covers which counts for any number of clusters, or those of a component
 _LEAST_FUNCTION = 20
 _LEAST_POWER = 0.01  # exp(-t (1 - mu)) of the last component
