@@ -522,9 +522,8 @@ _ENOUGH_ROWS = 250
 def _settle(run: FeatureRun, end: StartEnd, found: Prepared) -> Rows:
     """Passes over growing samples and then over all rows, at the exponent of the end; many clusters
     are improved on rows drawn from those that follow samples which have few for each, or lack what
-    costs much, except on rows that are read.
-    Rows far from all centroids that no start has seen get some. Returns all rows, with stored
-    features where that pays."""
+    costs much, except on rows that are read. Rows far from all centroids that no start has seen get
+    some. Returns all rows, with stored features where that pays."""
     schedule, whole, levels = found.plan.schedule, found.base, list[Rows]()
     context, seen = found.context, found.some
     if found.components is not None:
@@ -537,13 +536,11 @@ def _settle(run: FeatureRun, end: StartEnd, found: Prepared) -> Rows:
         levels = [*found.samples[1:], whole]
     s, name = (-math.inf, "hard") if schedule.ends_hard else (end.s, "settle")
     stage = Stage(name, s, tol=schedule.tol, most=schedule.max_iter, bounded=True)
-    converged, known, enough = end.converged, found.base, _ENOUGH_ROWS * context.k
+    converged, known = end.converged, found.base
     for rows in levels:
         run.go_on(rows)
         if found.plan.swaps and context.many and found.samples and rows.stream is None:
-            n_known = len(known.counted_indices())
-            count = max(enough, n_known)
-            improve_on_drawn(run, known, n_known < enough, count, found.plan.swaps)
+            improve_on_drawn(run, known, _ENOUGH_ROWS * context.k, found.plan.swaps)
         known = rows
         # the sampling error of the centroids is larger than this
         coarse = 0.1 * math.sqrt(context.k / rows.n) if rows is not whole else 0.0

@@ -112,12 +112,15 @@ def _improve_in_batches(run: FeatureRun, patience: int, later: bool = False) -> 
     return cost
 
 
-def improve_on_drawn(run: FeatureRun, known: Rows, few: bool, count: int, patience: int) -> None:
-    """Swap centroids that were found on the rows `known` where these were `few`, or lack rows that
-    make much of the cost of the rows of the run: on about `count` of the latter, or on all of them
-    where both holds. A row is drawn by its part of the cost and its part of its cluster, and has
-    the inverse of the probability as a weight. Of as many rows drawn uniformly next to none are
-    far from others or of a small cluster, so that centroids fit those few alone."""
+def improve_on_drawn(run: FeatureRun, known: Rows, enough: int, patience: int) -> None:
+    """Swap centroids that were found on the rows `known` where these are not enough, or lack rows
+    that make much of the cost of the rows of the run: on as many of the latter as are enough, or as
+    were known, or on all of them where both holds. A row is drawn by its part of the cost and its
+    part of its cluster, and has the inverse of the probability as a weight. Of as many rows drawn
+    uniformly next to none are far from others or of a small cluster, so that centroids fit those
+    few alone."""
+    n_known = len(known.counted_indices())
+    few, count = n_known < enough, max(n_known, enough)
     rows, theta = run.rows, run.theta
 
     def draw() -> list[Any] | None:
