@@ -156,7 +156,17 @@ def test_centroids_are_swapped_again_after_samples_of_few_rows_a_cluster(sample,
     X = np.random.default_rng(0).random((26_000, 3), np.float32)
     model = PowerKMeans(100, sample=sample, random_state=0).fit(X)
     swapped = {step["rows"] for step in model.history_ if step["stage"] == "swap"}
-    assert len(swapped) == 1 + again and max(swapped) < len(X)  # on rows that are drawn
+    assert sample in swapped and len(swapped) == 1 + again
+    assert max(swapped) < len(X)  # rows are drawn
+
+
+@pytest.mark.parametrize("sample, on_all", [(5000, True), (30_000, False)])
+def test_samples_that_lack_cost_are_followed_by_swaps(sample, on_all):
+    """On all rows where the sample has few for each cluster, too."""
+    X = np.random.default_rng(0).standard_t(2, size=(60_000, 3))
+    model = PowerKMeans(100, sample=sample, random_state=0).fit(X)
+    swapped = {step["rows"] for step in model.history_ if step["stage"] == "swap"} - {sample}
+    assert len(swapped) == 1 and (swapped == {len(X)}) == on_all
 
 
 def test_rows_of_weight_zero_alone_in_clusters_are_not_drawn():

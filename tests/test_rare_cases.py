@@ -66,6 +66,12 @@ def test_no_component_has_no_decay():
     assert_allclose(second / first, math.exp(-3 * 0.1 / 2))
 
 
+@pytest.mark.parametrize("k, most", [(99, 198), (101, 200), (199, 200), (201, 201)])
+def test_there_are_two_functions_a_cluster_up_to_two_hundred(k, most):
+    spectrum = Spectrum(np.linspace(0, 0.1, 500), np.ones(500), 0.1, 0)
+    assert_array_equal(spectrum.components(k, 1.0), np.arange(most))
+
+
 def test_the_reference_refuses_reference_distances_of_another_rule():
     xs, theta, shift = [X], np.zeros((1, 3)), [np.zeros(3)]
     with pytest.raises(ValueError, match="eta must be an array where rule is TYPICALITY"):

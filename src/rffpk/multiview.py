@@ -21,7 +21,7 @@ from rffpk._rows.views import check_views
 from rffpk._utils import validation
 from rffpk._utils.arrays import Array
 from rffpk._utils.bases import BaseEstimator
-from rffpk._utils.columns import Columns, side_by_side
+from rffpk._utils.columns import Columns, SparseRows, side_by_side
 from rffpk._utils.dask_collections import by_partitions
 from rffpk._utils.estimator import parameters
 from rffpk._utils.validation import Auto, is_option
@@ -314,7 +314,9 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
                 return chosen_map(self, kernel, X, weight, context, unit_variance=True)[0]
             few, is_alone = None, scales is None and self._are_joined(self._n_views)
             if is_alone and len(X) > _ALL_ROWS and X.shape[1] <= _FEW_COLUMNS:
-                few = landmark_numbers(kernel.n_landmarks, len(X), context.k)[1]
+                few = landmark_numbers(
+                    "auto", len(X), context.k, isinstance(X, SparseRows), X.shape[1]
+                )[1]
             whitening = None if kernel.whitening is None else _WHITENING
             return fit_diffusion_map(
                 self, kernel, X, weight, context.random, True, whitening, scales=scales,
