@@ -422,8 +422,8 @@ def neighbour_graph(
     else:
         some, mass, node = rows
         found, weights = mutual_neighbours(some, mass, count, n_threads, shared)
-        p, nearest, degrees = mass, np.arange(len(some)), _column_sums(weights, mass)
-        held, n_sampled = _column_sums(weights, mass, 2), int((node >= 0).sum())
+        p, nearest, degrees = mass, np.arange(len(some)), weights.T @ mass
+        held, n_sampled = weights.power(2).T @ mass, int((node >= 0).sum())
         n_rows, of_nodes = n_sampled, np.bincount(node[node >= 0], minlength=len(some))
     valley = valley_of_rows(some, p, nearest, n_threads)
     # Of sparse rows whose distances are rounded to zero, some may be nobody's neighbours.
@@ -443,15 +443,9 @@ def _of_kept(graph: Graph) -> Graph:
     number = np.append(np.where(kept, np.cumsum(kept) - 1, -1), -1)
     mass, weights = graph.mass[kept], _scaled(weights, 1 / sums)
     return replace(
-        graph, neighbourhoods=found, weights=weights, degrees=_column_sums(weights, mass),
+        graph, neighbourhoods=found, weights=weights, degrees=weights.T @ mass,
         mass=mass, node=number[graph.node],
     )  # fmt: skip
-
-
-def _column_sums(graph: csr_matrix, mass: Array, power: int = 1) -> Array:
-    """The sums of the powers of the entries of each column, the rows of these weights."""
-    weights = np.repeat(mass, np.diff(graph.indptr)) * graph.data**power
-    return np.bincount(graph.indices, weights, graph.shape[1])
 
 
 def _scaled(graph: csr_matrix, rows: Array, columns: Array | None = None) -> csr_matrix:
