@@ -818,6 +818,18 @@ def test_slow_pairs_of_two_factors_are_those_of_their_product(denser, ordered_no
     assert np.abs(matrix @ slow - slow * values[:8]).max() < 0.05
 
 
+def test_slow_pairs_have_the_same_bits_for_any_number_of_threads(limits):
+    limits(ordered_nodes=0, vector_tile=64)
+    graph, known = csr_matrix(np.kron(np.eye(2), lattice(350))), np.kron(np.eye(2), np.ones(350)).T
+    root = np.full(700, 700**-0.5)
+    one, three = (
+        slow_pairs(Walk(graph, n_threads=threads), root, known / 350**0.5, 8) for threads in (1, 3)
+    )
+    for each, other in zip(one, three):
+        assert_array_equal(each, other)
+    assert np.abs(known.T @ one[1]).max() < 1e-9
+
+
 def test_walks_in_another_order_are_the_same():
     random = np.random.default_rng(16)
     there = csr_matrix(random.random((90, 90)) * (random.random((90, 90)) < 0.2))

@@ -17,6 +17,7 @@ from rffpk import _core
 from rffpk._utils.arrays import Array
 from rffpk._utils.columns import Columns, dense
 from rffpk._utils.linalg import eigh, fixed_signs, in_range, leading_eigenvectors, svd
+from rffpk._utils.tiles import row_tiles, run_all
 from rffpk._utils.tree import groups, ward
 from rffpk.maps.components import LARGE, Parts, divided, valley_of_rows
 from rffpk.maps.neighbours import (
@@ -209,6 +210,7 @@ _LARGEST_LOW = 0.97  # lower end of what filters amplify: this degree does littl
 _AMPLIFIED = 1e4  # the filter of the eigenvalue one, at most: more would drown others in rounding
 _ROUNDS = 12  # of filters on a graph, at most
 _SETTLED = 0.005  # error of 1 - mu, as a part of it
+_TILE_NUMBERS = 1 << 17  # of vectors that are added at a time, which stay in a core's cache
 
 
 @dataclass(frozen=True)
@@ -285,7 +287,7 @@ def slow_pairs(
     random = np.random.default_rng(0).standard_normal((n, missing))
     vectors = np.hstack([merging @ vectors, random])
     for _ in range(_ROUNDS):
-        basis = np.linalg.qr(_filtered(multiply, vectors, values[-1]))[0]
+        basis = np.linalg.qr(_filtered(walk, constant, vectors, values[-1]))[0]
         products = multiply(basis)
         values, turned = eigh(basis.T @ products)
         values, turned = values[::-1], turned[:, ::-1]
@@ -316,19 +318,26 @@ def _merging(walk: Walk, root: Array) -> csr_matrix:
     return csr_matrix((root / lengths[group], group, np.arange(n + 1)), shape=(n, len(lengths)))
 
 
-def _filtered(multiply: Callable[[Array], Array], v: Array, low: float) -> Array:
-    """Vectors times the Chebyshev polynomial of a matrix that is at most one from zero to `low`,
-    an eigenvalue, or less."""
-    before, now, low = v, multiply(v), min(low, _LARGEST_LOW)
+def _filtered(walk: Walk, known: Array, v: Array, low: float) -> Array:
+    """Vectors times the Chebyshev polynomial of a walk without known eigenvectors that is at most
+    one from zero to `low`, an eigenvalue, or less."""
+    before, now, low = v, without(walk, known)(v), min(low, _LARGEST_LOW)
     if low <= 0:
         return now
     degree = min(_DEGREE, int(math.acosh(_AMPLIFIED) / math.acosh(2 / low - 1)))
     now = (2 / low) * now - v
+
+    def recur(rows: slice) -> None:
+        here = after[rows]
+        here -= known[rows] @ part
+        here *= 4 / low
+        here -= 2 * now[rows]
+        here -= before[rows]
+
+    tiles = row_tiles(len(v), v.shape[1], _TILE_NUMBERS)
     for _ in range(degree - 1):
-        after = multiply(now)
-        after *= 4 / low
-        after -= 2 * now
-        after -= before
+        after, part = walk @ now, known.T @ now
+        run_all(recur, tiles, walk.n_threads)
         before, now = now, after
     return now
 
