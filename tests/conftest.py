@@ -69,6 +69,8 @@ LIMITS = {
     "dask_seconds": "_rows.dask_workers._WITHOUT_WORKERS",
     "graph_nodes": "maps.spectrum._EXACT_NODES",
     "factor_density": "maps.spectrum._DENSER",
+    "ordered_nodes": "maps.spectrum._ORDERED",
+    "vector_tile": "maps.spectrum._TILE_NUMBERS",
     "view_rows": "multiview._ALL_ROWS",
     "landmark_rows": "maps.neighbours._MOST_ROWS",
     "landmarks": "maps.neighbours._LEAST_LANDMARKS",

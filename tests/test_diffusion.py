@@ -773,8 +773,10 @@ def lattice(n):
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("k", [1, 5, 12])
-def test_slow_pairs_are_those_of_a_full_decomposition(matrix, k):
+@pytest.mark.parametrize("ordered_nodes", [0, np.inf], ids=["ordered", "as they are"])
+def test_slow_pairs_are_those_of_a_full_decomposition(matrix, k, ordered_nodes, limits):
     """As accurate as said, of graphs with an entry for each two nodes and of sparse ones."""
+    limits(ordered_nodes=ordered_nodes)
     n = len(matrix)
     graph = csr_matrix(np.where(np.abs(matrix) > 1e-12, matrix, 0) + 0.0)
     root, block = np.full(n, n**-0.5), max(8, 2 * k)
@@ -795,10 +797,11 @@ def test_slow_pairs_of_nodes_that_have_no_neighbours():
     assert_allclose(vectors.T @ vectors, np.eye(8), atol=1e-9)
 
 
+@pytest.mark.parametrize("ordered_nodes", [0, np.inf], ids=["ordered", "as they are"])
 @pytest.mark.parametrize("denser", [0, np.inf], ids=["two factors", "one matrix"])
-def test_slow_pairs_of_two_factors_are_those_of_their_product(denser, limits):
+def test_slow_pairs_of_two_factors_are_those_of_their_product(denser, ordered_nodes, limits):
     """Whether groups of nodes have two factors, too, or one matrix."""
-    limits(factor_density=denser)
+    limits(factor_density=denser, ordered_nodes=ordered_nodes)
     n = 400
     there = csr_matrix(sum(np.roll(np.eye(n), i, axis=1) for i in range(9)) / 9)
     matrix, walk = (there.T @ there).toarray(), Walk(there, there.T.tocsr())
@@ -811,6 +814,27 @@ def test_slow_pairs_of_two_factors_are_those_of_their_product(denser, limits):
     assert (values[:8] <= expected + 1e-9).all()
     assert_allclose(values[:8], expected, atol=0.02 * (1 - expected[-1]) + 1e-6)
     assert_allclose(vectors.T @ vectors, np.eye(16), atol=1e-10)
+    slow = vectors[:, :8]  # at the nodes as they are given
+    assert np.abs(matrix @ slow - slow * values[:8]).max() < 0.05
+
+
+def test_slow_pairs_have_the_same_bits_for_any_number_of_threads(limits):
+    limits(ordered_nodes=0, vector_tile=64)
+    graph, known = csr_matrix(np.kron(np.eye(2), lattice(350))), np.kron(np.eye(2), np.ones(350)).T
+    root = np.full(700, 700**-0.5)
+    one, three = (
+        slow_pairs(Walk(graph, n_threads=threads), root, known / 350**0.5, 8) for threads in (1, 3)
+    )
+    for each, other in zip(one, three):
+        assert_array_equal(each, other)
+    assert np.abs(known.T @ one[1]).max() < 1e-9
+
+
+def test_walks_in_another_order_are_the_same():
+    random = np.random.default_rng(16)
+    there = csr_matrix(random.random((90, 90)) * (random.random((90, 90)) < 0.2))
+    walk, order, v = Walk(there, there.T.tocsr()), random.permutation(90), random.random((90, 5))
+    assert_array_equal(walk.ordered(order) @ v[order], (walk @ v)[order])
 
 
 def test_a_search_for_more_neighbours_serves_for_fewer():

@@ -1,10 +1,21 @@
 """Many clusters: merged initial centroids and swaps in batches, without annealing."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from conventions import ip_rff_mkpkm
 from default_fits import fit
-from internals import make_rows, merged_centroids, seed_centroids, sparse_rows
+from internals import (
+    FeatureRun,
+    FitContext,
+    PowerMean,
+    make_rows,
+    merged_centroids,
+    one_pass,
+    seed_centroids,
+    sparse_rows,
+)
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
 from scipy.spatial.distance import cdist
@@ -202,6 +213,16 @@ def test_memberships_without_annealing_are_those_of_nearly_hard_power_means():
     soft, hard = model.objective_ * 120 ** (1 / model.s_), -model.score(X)
     assert 1e-5 < 1 - soft / hard < 3e-3  # annealing ends at 1e-3
     assert 0.5 < model.predict_proba(X).max(axis=1).mean() < 1 - 1e-6
+
+
+@pytest.mark.parametrize("typical", [False, True])
+def test_the_last_exponent_is_the_first_at_which_power_means_are_nearly_hard(typical):
+    X = np.random.default_rng(0).standard_normal((500, 3))
+    rows = make_rows([X], [None], np.arange(1.0, 501.0), 1)
+    rows = replace(rows, eta=np.array([0.5]), m=2.0) if typical else rows
+    s = FeatureRun(rows, X[:10], 1.0, PowerMean(), FitContext(None)).nearly_hard_exponent()
+    soft, before, hard = (one_pass(rows, X[:10], each)[0] for each in (s, s / 1.2, -np.inf))
+    assert before.soft < 0.999 * hard.hard <= soft.soft
 
 
 @pytest.mark.exhaustive

@@ -3,6 +3,7 @@
 import logging
 import math
 import pickle
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -64,11 +65,12 @@ def test_a_weight_of_two_is_two_rows():
 
 
 def test_rows_have_the_same_bits_whatever_other_rows_there_are():
-    X = random_rows(3000, 30).astype(np.float32)
+    X = random_rows(9000, 30).astype(np.float32)  # in several tiles of many blocks
     whitening = fitted(X)
     whole = whitening(X)
-    for some in (slice(0, 1), slice(17, 950), slice(2999, 3000)):
+    for some in (slice(0, 1), slice(17, 6950), slice(2999, 3000), slice(4351, 4353)):
         assert_array_equal(whitening(X[some]), whole[some])
+    assert_array_equal(replace(whitening, n_threads=3)(X), whole)
     assert whole.dtype == np.float32
 
 

@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from rffpk import _core
 from rffpk._anneal.hard_passes import (
     Assignment,
     HardPlan,
@@ -199,10 +200,15 @@ class FeatureRun:
         counted = self.rows.counted_indices()
         most = min(_EXPONENT_ROWS, max(1, _EXPONENT_DISTANCES // len(self.theta)))
         rows = self.rows.take(counted[:: max(1, len(counted) // most)])
+        distances = pass_of_block(rows, self.theta, -math.inf, want=("distances",))[1]["distances"]
+        if rows.eta is not None:
+            distances = rows.effective_distances(distances)
+        # d = |phi|^2 + |theta|^2 - 2 phi'theta, of which the last part may be all
+        given = np.ascontiguousarray(distances.T / -2), 0 * distances[:, 0], 0 * distances[0]
 
         def totals(s: float) -> tuple[float, float]:
-            sums, _ = pass_of_block(rows, self.theta, s, hard=True)
-            return sums.soft, sums.hard
+            weigh = config.backend().weigh_products
+            return weigh(*given, rows.weight, _core.POWER, s, rows.n_threads)[1:]
 
         return nearly_hard_exponent(totals, rows.dtype)
 

@@ -297,7 +297,7 @@ def prepare(
     maps, centroids = problem.maps(sample, context)
     model._feature_maps = maps
     if centroids is not None and given.differs and given.n_init is None:
-        given = replace(given, init=centroids, differs=False)
+        given = replace(given, init=centroids, differs=False, start=-math.inf)
     init = given.init
     mapping = Mapping(maps, storage, context.n_threads, context.coverage, problem.unit_centroids)
     some, rows = mapping.pair(sample)
@@ -319,7 +319,9 @@ def prepare(
     bounded = all(isinstance(each, Fourier) for each in rows.maps)
     components = compressed(base, k, storage, given.ends_hard, bounded) if given.differs else None
     pool = components.rows if components is not None else base if samples else some
-    exponent = decompositions.exponent_of_rows(seeding_rows(pool, k, context.random))
+    exponent, seeds = 0.0, seeding_rows(pool, k, context.random)
+    if given.start != -math.inf or not given.ends_hard:  # else no exponent is seen
+        exponent = decompositions.exponent_of_rows(seeds)
     if context.checkpoint is not None:
         context.checkpoint.begin(sample, exponent, variance)
     plan = problem.plan(given, context, exponent, objective)

@@ -27,9 +27,10 @@ _ROWS = 256  # of a tile
 _COLUMNS = 1024  # of a tile
 
 
-def row_tiles(n: int, width: int, numbers: int | None = None) -> list[slice]:
-    """Slices of n rows, each with about `numbers` numbers in rows of `width`, at least one row."""
-    size = max(1, (numbers or ROW_NUMBERS) // max(1, width))
+def row_tiles(n: int, width: int, numbers: int | None = None, step: int = 1) -> list[slice]:
+    """Slices of n rows, each with about `numbers` numbers in steps of so many rows, which have
+    `width`; at least one step."""
+    size = step * max(1, (numbers or ROW_NUMBERS) // max(1, width))
     # scikit-learn's `gen_batches` checks its arguments for half a millisecond
     return [slice(begin, min(begin + size, n)) for begin in range(0, n, size)]
 
@@ -57,12 +58,30 @@ def by_blocks(
     for different shapes, so all blocks have one shape, the last one filled with copies of its last
     row. It has not more rows than columns, as new rows may be few where fitted ones are.
     """
-    step, width = _LEAST_BLOCK_ROWS, max(1, width)
-    most = min(_BLOCK_NUMBERS // width, -(-width // step) * step, _MOST_BLOCK_ROWS)
-    size = max(most // step * step, step)
+    size = _block_rows(width)
 
     def lines(rows: slice) -> Array:
         index = np.minimum(np.arange(rows.start, rows.start + size), rows.stop - 1)
         return function([x[index] for x in xs])[: rows.stop - rows.start]
 
     return np.concatenate(run_all(lines, row_tiles(len(xs[0]), 1, size), n_threads))
+
+
+def centered_product(X: Array, origin: Array, matrix: Array, n_threads: int) -> Array:
+    """(X - origin) @ matrix, a line with the same bits whatever other rows there are: blocks as in
+    `by_blocks`, many in one call, are a stack of matrices, which BLAS multiplies one by one."""
+    (n, d), size = X.shape, _block_rows(X.shape[1])
+
+    def lines(rows: slice) -> Array:
+        x = X[rows] - origin
+        x = np.concatenate([x, x[-1:].repeat(-len(x) % size, axis=0)])
+        return (x.reshape(-1, size, d) @ matrix).reshape(len(x), -1)[: rows.stop - rows.start]
+
+    return np.concatenate(run_all(lines, row_tiles(n, size * d, _BLOCK_NUMBERS, size), n_threads))
+
+
+def _block_rows(width: int) -> int:
+    """The number of rows of a block, for rows that are mapped to matrices of so many columns."""
+    step, width = _LEAST_BLOCK_ROWS, max(1, width)
+    most = min(_BLOCK_NUMBERS // width, -(-width // step) * step, _MOST_BLOCK_ROWS)
+    return max(most // step * step, step)

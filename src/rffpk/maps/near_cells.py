@@ -11,7 +11,7 @@ import numpy as np
 from rffpk import _core
 from rffpk._utils.arrays import Array
 from rffpk._utils.linalg import eigh
-from rffpk._utils.tiles import by_blocks
+from rffpk._utils.tiles import centered_product
 
 # bench/results/trials.md has the figures behind these.
 _CELL_POINTS = 128  # of a cell, in the mean
@@ -85,8 +85,7 @@ def _principal(x: Array) -> tuple[Array, Array]:
 
 def _along(X: Array, origin: Any, axes: Any, n_threads: int) -> Array:
     """Coordinates of rows, each with the same bits whatever other rows there are."""
-    found = by_blocks(lambda xs: (xs[0] - origin) @ axes, [X], X.shape[1], n_threads)
-    return found.astype(X.dtype, copy=False)
+    return centered_product(X, origin, axes, n_threads).astype(X.dtype, copy=False)
 
 
 def _visits(centers: Array, X: Array, p: int, n_threads: int) -> Array:

@@ -10,12 +10,14 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from scipy.linalg import qr
 from scipy.sparse import csr_matrix
+from scipy.sparse.csgraph import reverse_cuthill_mckee
 from sklearn.metrics import euclidean_distances
 
 from rffpk import _core
 from rffpk._utils.arrays import Array
 from rffpk._utils.columns import Columns, dense
 from rffpk._utils.linalg import eigh, fixed_signs, in_range, leading_eigenvectors, svd
+from rffpk._utils.tiles import row_tiles, run_all
 from rffpk._utils.tree import groups, ward
 from rffpk.maps.components import LARGE, Parts, divided, valley_of_rows
 from rffpk.maps.neighbours import (
@@ -202,11 +204,13 @@ def slow_labels(functions: Array, k: int) -> Array:
 _BLOCK = 8  # vectors, at least
 _DENSE, _DENSE_A_VECTOR = 100, 3  # nodes up to which all eigenpairs are computed at once
 _DENSER = 4  # times as many products of entries as entries, from which on factors stay two
+_ORDERED = 30_000  # nodes from which on near ones are put side by side: products take half the time
 _DEGREE = 20  # of filters
 _LARGEST_LOW = 0.97  # lower end of what filters amplify: this degree does little beyond it
 _AMPLIFIED = 1e4  # the filter of the eigenvalue one, at most: more would drown others in rounding
 _ROUNDS = 12  # of filters on a graph, at most
 _SETTLED = 0.005  # error of 1 - mu, as a part of it
+_TILE_NUMBERS = 1 << 17  # of vectors that are added at a time, which stay in a core's cache
 
 
 @dataclass(frozen=True)
@@ -220,6 +224,18 @@ class Walk:
     def __matmul__(self, v: Array) -> Array:
         once = _core.csr_product(self.there, v, self.n_threads)
         return once if self.back is None else _core.csr_product(self.back, once, self.n_threads)
+
+    def ordered(self, order: Array) -> Walk:
+        """The same with nodes in another order, and entries of each in the order that they had."""
+        place = np.empty(len(order), dtype=np.int32)
+        place[order] = np.arange(len(order))
+
+        def moved(graph: csr_matrix) -> csr_matrix:
+            rows = graph[order]
+            return csr_matrix((rows.data, place[rows.indices], rows.indptr), shape=graph.shape)
+
+        back = None if self.back is None else moved(self.back)
+        return Walk(moved(self.there), back, self.n_threads)
 
     def merged(self, groups: csr_matrix) -> Walk:
         """That between groups of nodes, the orthonormal columns of a matrix. Two factors stay two
@@ -238,7 +254,9 @@ def without(walk: Walk, known: Array) -> Callable[[Array], Array]:
     return lambda v: walk @ v - known @ (known.T @ v)
 
 
-def slow_pairs(walk: Walk, root: Array, constant: Array, block: int) -> tuple[Array, Array]:
+def slow_pairs(
+    walk: Walk, root: Array, constant: Array, block: int, ordered: bool = False
+) -> tuple[Array, Array]:
     """The largest eigenvalues, falling, and their eigenvectors, `block` of each, the first half as
     accurate as clusters need them, of a walk whose eigenvalues are from zero to one. `constant` are
     orthonormal eigenvectors that are known and left out, multiples of `root` on each component.
@@ -252,6 +270,12 @@ def slow_pairs(walk: Walk, root: Array, constant: Array, block: int) -> tuple[Ar
         matrix = multiply(np.eye(n))
         values, vectors = eigh((matrix + matrix.T) / 2, subset_by_index=[n - block, n - 1])
         return values[::-1], vectors[:, ::-1]
+    if n >= _ORDERED and walk.there.shape[0] == n and not ordered:
+        order = reverse_cuthill_mckee(walk.there, symmetric_mode=True)
+        values, found = slow_pairs(walk.ordered(order), root[order], constant[order], block, True)
+        vectors = np.empty_like(found)
+        vectors[order] = found
+        return values, vectors
     merging = _merging(walk, root)
     values, vectors = np.empty(0), np.empty((merging.shape[1], 0))
     if len(vectors) < n:  # else all nodes are neighbours of themselves alone
@@ -263,7 +287,7 @@ def slow_pairs(walk: Walk, root: Array, constant: Array, block: int) -> tuple[Ar
     random = np.random.default_rng(0).standard_normal((n, missing))
     vectors = np.hstack([merging @ vectors, random])
     for _ in range(_ROUNDS):
-        basis = np.linalg.qr(_filtered(multiply, vectors, values[-1]))[0]
+        basis = np.linalg.qr(_filtered(walk, constant, vectors, values[-1]))[0]
         products = multiply(basis)
         values, turned = eigh(basis.T @ products)
         values, turned = values[::-1], turned[:, ::-1]
@@ -286,24 +310,34 @@ def _merging(walk: Walk, root: Array) -> csr_matrix:
         graphs.append(walk.back)
     for graph in graphs:
         largest = np.maximum.reduceat(largest[graph.indices], graph.indptr[:-1])
-    group = np.unique(largest, return_inverse=True)[1].ravel()
+    _, first, group = np.unique(largest, return_index=True, return_inverse=True)
+    group = group.ravel()
+    if n >= _ORDERED:  # groups follow each other as their nodes do
+        group = np.argsort(np.argsort(first))[group]
     lengths = np.sqrt(np.bincount(group, root**2))
     return csr_matrix((root / lengths[group], group, np.arange(n + 1)), shape=(n, len(lengths)))
 
 
-def _filtered(multiply: Callable[[Array], Array], v: Array, low: float) -> Array:
-    """Vectors times the Chebyshev polynomial of a matrix that is at most one from zero to `low`,
-    an eigenvalue, or less."""
-    before, now, low = v, multiply(v), min(low, _LARGEST_LOW)
+def _filtered(walk: Walk, known: Array, v: Array, low: float) -> Array:
+    """Vectors times the Chebyshev polynomial of a walk without known eigenvectors that is at most
+    one from zero to `low`, an eigenvalue, or less."""
+    before, now, low = v, without(walk, known)(v), min(low, _LARGEST_LOW)
     if low <= 0:
         return now
     degree = min(_DEGREE, int(math.acosh(_AMPLIFIED) / math.acosh(2 / low - 1)))
     now = (2 / low) * now - v
+
+    def recur(rows: slice) -> None:
+        here = after[rows]
+        here -= known[rows] @ part
+        here *= 4 / low
+        here -= 2 * now[rows]
+        here -= before[rows]
+
+    tiles = row_tiles(len(v), v.shape[1], _TILE_NUMBERS)
     for _ in range(degree - 1):
-        after = multiply(now)
-        after *= 4 / low
-        after -= 2 * now
-        after -= before
+        after, part = walk @ now, known.T @ now
+        run_all(recur, tiles, walk.n_threads)
         before, now = now, after
     return now
 
@@ -397,8 +431,8 @@ def neighbour_graph(
     else:
         some, mass, node = rows
         found, weights = mutual_neighbours(some, mass, count, n_threads, shared)
-        p, nearest, degrees = mass, np.arange(len(some)), _column_sums(weights, mass)
-        held, n_sampled = _column_sums(weights, mass, 2), int((node >= 0).sum())
+        p, nearest, degrees = mass, np.arange(len(some)), weights.T @ mass
+        held, n_sampled = weights.power(2).T @ mass, int((node >= 0).sum())
         n_rows, of_nodes = n_sampled, np.bincount(node[node >= 0], minlength=len(some))
     valley = valley_of_rows(some, p, nearest, n_threads)
     # Of sparse rows whose distances are rounded to zero, some may be nobody's neighbours.
@@ -418,15 +452,9 @@ def _of_kept(graph: Graph) -> Graph:
     number = np.append(np.where(kept, np.cumsum(kept) - 1, -1), -1)
     mass, weights = graph.mass[kept], _scaled(weights, 1 / sums)
     return replace(
-        graph, neighbourhoods=found, weights=weights, degrees=_column_sums(weights, mass),
+        graph, neighbourhoods=found, weights=weights, degrees=weights.T @ mass,
         mass=mass, node=number[graph.node],
     )  # fmt: skip
-
-
-def _column_sums(graph: csr_matrix, mass: Array, power: int = 1) -> Array:
-    """The sums of the powers of the entries of each column, the rows of these weights."""
-    weights = np.repeat(mass, np.diff(graph.indptr)) * graph.data**power
-    return np.bincount(graph.indices, weights, graph.shape[1])
 
 
 def _scaled(graph: csr_matrix, rows: Array, columns: Array | None = None) -> csr_matrix:

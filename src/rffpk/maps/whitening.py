@@ -13,7 +13,7 @@ from rffpk._utils import validation
 from rffpk._utils.arrays import Array
 from rffpk._utils.columns import Columns, SparseRows, rows_differ, scaled_columns
 from rffpk._utils.linalg import leading_eigenvectors
-from rffpk._utils.tiles import by_blocks
+from rffpk._utils.tiles import centered_product
 from rffpk.maps.neighbours import drawn_rows
 
 # bench/results/trials.md has the alternatives to these.
@@ -36,27 +36,23 @@ class Whitening:
     unit: bool  # whether rows are scaled to length one
     n_threads: int
 
+    @np.errstate(over="ignore", invalid="ignore")  # refused by name
     def __call__(self, X: Columns) -> Array:
         """The components (n, m) of the rows of X, in their dtype: the same bits for a row whatever
         other rows there are. O(n d m) time."""
         if not len(X):
             return np.empty((0, self.matrix.shape[1]), dtype=X.dtype)
-        found = by_blocks(self._components, [X], X.shape[1], self.n_threads)
-        sums = found.sum(axis=1, dtype=np.float64)  # NaN where rows lack the view
-        validation.check_overflow(float(sums[has_view(X)].sum()), X.dtype)
-        return found
-
-    @np.errstate(over="ignore", invalid="ignore")  # refused by name
-    def _components(self, blocks: list[Columns]) -> Array:
-        x = blocks[0]
-        if isinstance(x, SparseRows):
-            found = x.astype(np.float64).matrix @ self.matrix - self.mean @ self.matrix
+        if isinstance(X, SparseRows):  # a line at a time
+            found = X.astype(np.float64).matrix @ self.matrix - self.mean @ self.matrix
         else:
-            found = (x - self.mean) @ self.matrix
+            found = centered_product(X, self.mean, self.matrix, self.n_threads)
         if self.unit:
             lengths = np.linalg.norm(found, axis=1, keepdims=True)
             found = np.divide(found, lengths, out=found, where=lengths > 0)
-        return np.asarray(found, dtype=x.dtype)
+        found = found.astype(X.dtype, copy=False)
+        sums = found.sum(axis=1, dtype=np.float64)  # NaN where rows lack the view
+        validation.check_overflow(float(sums[has_view(X)].sum()), X.dtype)
+        return found
 
     def _view(self, X: Columns) -> tuple[Array, None]:
         """The features of rows, as passes take them; no map follows."""
