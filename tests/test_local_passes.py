@@ -7,7 +7,18 @@ from functools import partial
 
 import numpy as np
 import pytest
-from internals import Assignment, Need, Unit, add, make_rows, one_pass, remove, step
+from internals import (
+    Assignment,
+    FeatureRun,
+    Need,
+    Stage,
+    Unit,
+    add,
+    make_rows,
+    one_pass,
+    remove,
+    step,
+)
 from sklearn.preprocessing import normalize
 
 from rffpk import Annealing, PowerKMeans, _core, _reference
@@ -241,21 +252,45 @@ def test_rows_are_compared_with_all_centroids_while_near_ones_miss_the_nearest(a
     np.testing.assert_array_equal(near.labels, found.labels)
 
 
-def test_passes_over_all_centroids_count_every_row_that_near_ones_miss():
+@pytest.mark.parametrize("need", [Need(missed=True), Need(every=True, bounded=True)])
+def test_passes_over_all_centroids_count_every_row_that_near_ones_miss(need):
     rows = rows_with(clustered(apart=5.0))
     theta = rows_of(rows)[:120]
     _, found = step(rows, theta, None, Need())
     unseen = np.arange(rows.n) % 300 == 1  # some rows are looked at otherwise, none of these
     strange = replace(found, labels=np.where(unseen, np.roll(found.labels, 1), found.labels))
-    _, near = step(rows, theta, strange, Need(missed=True))
+    _, near = step(rows, theta, strange, need._replace(every=False))
     assert not near.every
-    _, all_seen = step(rows, theta, replace(strange, few=False), Need(missed=True))
+    _, all_seen = step(rows, theta, replace(strange, few=need.every), need)
     assert all_seen.every and not all_seen.few
+    _, again = step(rows, theta, all_seen, need._replace(every=False))
+    assert again.every and again.few  # none is missed any more
+    _, near = step(rows, theta, again, need._replace(every=False))
+    assert not near.every
 
 
 @pytest.fixture
 def always(limits):
     limits(near_work=1, bounds_rows=1)
+
+
+def test_missed_rows_are_looked_for_in_the_second_pass_of_a_stage(always, monkeypatch):
+    """Of starts and of swaps. At the end of a fit passes over all centroids count them."""
+    stages, passes = list[tuple[Stage, list[bool]]](), FeatureRun._passes
+
+    def watched(run, stage, most, bounded, need):
+        if not (stages and stages[-1][0] is stage):
+            stages.append((stage, []))
+        if need is not None:
+            stages[-1][1].append(need.missed)
+        return passes(run, stage, most, bounded, need)
+
+    monkeypatch.setattr(FeatureRun, "_passes", watched)
+    PowerKMeans(120, random_state=0).fit(clustered(apart=0.3))
+    assert {"hard", "swap"} == {stage.name for stage, missed in stages if any(missed)}
+    for stage, missed in stages:
+        looked = [n == 1 and not stage.exact for n in range(len(missed))]
+        assert missed == looked
 
 
 @pytest.mark.few(1)

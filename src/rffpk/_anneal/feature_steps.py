@@ -130,7 +130,7 @@ class FeatureRun:
             over = hopeless or steps >= stage.most or (settled and (every or not stage.exact))
             if need is not None:
                 every = stage.exact and (settled or steps == stage.most - 1)
-                need = need._replace(every=every, missed=stage.second and steps == 1)
+                need = need._replace(every=every, missed=steps == 1 and not need.bounded)
         if need is None or stage.exact:
             self.assigned = None
         self.settling, self.last = None, last

@@ -326,7 +326,9 @@ class Need(NamedTuple):
     every: bool = False  # that rows are compared with all centroids
     second: bool = False  # the squared distances from the next centroids
     bounded: bool = False  # that it leaves out the rows that bounds decide: no distances are needed
-    missed: bool = False  # how many rows miss their nearest centroid, and so how passes go on
+    # how many rows miss their nearest centroid, and so how passes go on; where bounds decide rows,
+    # passes over all centroids alone count them
+    missed: bool = False
 
 
 @dataclass(frozen=True)
@@ -380,14 +382,15 @@ def step(
     """A pass at the centroids theta (k, F): its sums, and what it has found. Memory: O(n), and
     O(k^2) where centroids are compared."""
     at = np.ascontiguousarray(theta, dtype=rows.dtype)
-    few = before is not None and (need.bounded or before.few)
-    if before is not None and need.missed:
+    few = before is not None and before.few
+    if before is not None and (need.missed or need.bounded):
         before = replace(before, near=_lists(before, at))
+    if before is not None and need.missed:
         few = few and _missed(rows, at, before) <= _MOST_MISSED
     if before is not None and few and not need.every:
         return _among_near(rows, theta, before, need)
     sums, found = _among_all(rows, theta, before, need)
-    if before is not None and need.missed:
+    if before is not None and (need.missed or need.bounded):
         found = replace(found, few=_moved_beyond(before, found) <= _NONE_MISSED)
     if before is None or not np.array_equal(before.labels, found.labels):
         return sums, found
