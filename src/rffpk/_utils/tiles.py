@@ -10,7 +10,7 @@ import numpy as np
 
 from rffpk import _core
 from rffpk._utils.arrays import Array
-from rffpk._utils.columns import Columns
+from rffpk._utils.columns import Columns, SparseRows
 
 # Numbers in a tile of rows, 8 MB in float64: a few tiles for each thread take little memory
 # compared with the rows, and products with them run at full rate.
@@ -67,17 +67,28 @@ def by_blocks(
     return np.concatenate(run_all(lines, row_tiles(len(xs[0]), 1, size), n_threads))
 
 
-def centered_product(X: Array, origin: Array, matrix: Array, n_threads: int) -> Array:
-    """(X - origin) @ matrix, a line with the same bits whatever other rows there are: blocks as in
-    `by_blocks`, many in one call, are a stack of matrices, which BLAS multiplies one by one."""
+def centered_product(
+    X: Columns, origin: Array, matrix: Array, n_threads: int,
+    finish: Callable[[Array], Array] = np.asarray,
+) -> Array:  # fmt: skip
+    """`finish` of the lines of (X - origin) @ matrix, in the dtype of X, a line with the same bits
+    whatever other rows there are: blocks as in `by_blocks`, many in one call, are a stack of
+    matrices, which BLAS multiplies one by one."""
     (n, d), size = X.shape, _block_rows(X.shape[1])
+    found = np.empty((n, matrix.shape[1]), dtype=X.dtype)
 
-    def lines(rows: slice) -> Array:
-        x = X[rows] - origin
+    def write(rows: slice) -> None:
+        x = X[rows]
+        if isinstance(x, SparseRows):  # a line at a time
+            found[rows] = finish(x.astype(np.float64).matrix @ matrix - origin @ matrix)
+            return
+        x = x - origin
         x = np.concatenate([x, x[-1:].repeat(-len(x) % size, axis=0)])
-        return (x.reshape(-1, size, d) @ matrix).reshape(len(x), -1)[: rows.stop - rows.start]
+        lines = (x.reshape(-1, size, d) @ matrix).reshape(len(x), -1)
+        found[rows] = finish(lines[: rows.stop - rows.start])
 
-    return np.concatenate(run_all(lines, row_tiles(n, size * d, _BLOCK_NUMBERS, size), n_threads))
+    run_all(write, row_tiles(n, size * d, _BLOCK_NUMBERS, size), n_threads)
+    return found
 
 
 def _block_rows(width: int) -> int:

@@ -85,7 +85,7 @@ def _principal(x: Array) -> tuple[Array, Array]:
 
 def _along(X: Array, origin: Any, axes: Any, n_threads: int) -> Array:
     """Coordinates of rows, each with the same bits whatever other rows there are."""
-    return centered_product(X, origin, axes, n_threads).astype(X.dtype, copy=False)
+    return centered_product(X, origin, axes, n_threads)
 
 
 def _visits(centers: Array, X: Array, p: int, n_threads: int) -> Array:

@@ -42,17 +42,17 @@ class Whitening:
         other rows there are. O(n d m) time."""
         if not len(X):
             return np.empty((0, self.matrix.shape[1]), dtype=X.dtype)
-        if isinstance(X, SparseRows):  # a line at a time
-            found = X.astype(np.float64).matrix @ self.matrix - self.mean @ self.matrix
-        else:
-            found = centered_product(X, self.mean, self.matrix, self.n_threads)
-        if self.unit:
-            lengths = np.linalg.norm(found, axis=1, keepdims=True)
-            found = np.divide(found, lengths, out=found, where=lengths > 0)
-        found = found.astype(X.dtype, copy=False)
+        found = centered_product(X, self.mean, self.matrix, self.n_threads, self._scaled)
         sums = found.sum(axis=1, dtype=np.float64)  # NaN where rows lack the view
         validation.check_overflow(float(sums[has_view(X)].sum()), X.dtype)
         return found
+
+    @np.errstate(over="ignore", invalid="ignore")
+    def _scaled(self, found: Array) -> Array:
+        if not self.unit:
+            return found
+        lengths = np.linalg.norm(found, axis=1, keepdims=True)
+        return np.divide(found, lengths, out=found, where=lengths > 0)
 
     def _view(self, X: Columns) -> tuple[Array, None]:
         """The features of rows, as passes take them; no map follows."""
