@@ -43,7 +43,7 @@ from rffpk._anneal.seeding import (
 from rffpk._anneal.swaps import improve, improve_on_drawn, reach_far_rows
 from rffpk._rows import passes
 from rffpk._rows.rows import Rows
-from rffpk._rows.sample import RowSample, row_sample, sampling
+from rffpk._rows.sample import RowSample, opened, sample_arrays, sample_stream, sampling
 from rffpk._rows.store import (
     ALL_PASSES,
     LAST_PASSES,
@@ -275,10 +275,11 @@ def maps_of(metric: Any, whitening: Any) -> Maps:
 def open_rows(
     model: Any, problem: Problem, X: Any, sample_weight: Any, random: Any, progress: Progress | None
 ) -> tuple[RowSample, Noise | None, int]:
-    """All rows, noise without weight; the rows that get the label -1; and the number of
-    clusters."""
+    """All rows, those of a source read once, noise without weight; the rows that get the label -1;
+    and the number of clusters."""
     noise, how = None, sampling(model, random, problem.search.sample, problem.n_map_rows)
-    sample = row_sample(model, X, sample_weight, how)
+    xs, weight, stream = opened(model, X, sample_weight, reset=True)
+    sample = sample_arrays(xs, weight, how) if stream is None else sample_stream(stream, how)
     if getattr(model, "noise", None) is not None:
         from rffpk._anneal.noise import find_noise
 
@@ -333,8 +334,8 @@ def find_number(
     model: Any, n: int, counted: int, sample: Callable[[], RowSample], random: Any,
     progress: Progress | None,
 ) -> int:  # fmt: skip
-    """The number of clusters of n rows, of which some count; found on a sample of them where it is
-    not given. Sets it."""
+    """The number of clusters of n rows, of which so many have a positive weight; found on a sample
+    of them where it is not given. Sets it."""
     wanted = model.n_clusters
     if isinstance(wanted, str):
         from rffpk._anneal.cluster_number import select_number
@@ -343,8 +344,16 @@ def find_number(
         say = None if progress is None else progress.say
         found = select_number(model, sample(), random, config.n_threads(model.n_jobs), say)
         model.selection_, wanted = found, found.number(wanted)
-    model.n_clusters_ = validation.check_n_clusters(wanted, n, counted)
-    return int(model.n_clusters_)
+    k = validation.check_int(wanted, "n_clusters", 1)
+    if k > n:
+        raise ValueError(f"n_clusters == {k}, must be <= n_samples == {n}.")
+    if k > counted:
+        raise ValueError(
+            f"n_clusters == {k}, must be <= {counted}, the number of rows with a positive "
+            "sample_weight."
+        )
+    model.n_clusters_ = k
+    return k
 
 
 def _samples(

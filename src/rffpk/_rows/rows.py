@@ -20,7 +20,7 @@ from rffpk._rows.sums import (
     positive,
     typicality,
 )
-from rffpk._utils.arrays import Array, Fourier, Landmarks, Map, Structure, Unit
+from rffpk._utils.arrays import Array, Map
 from rffpk._utils.columns import Columns, SparseRows
 
 if TYPE_CHECKING:
@@ -109,17 +109,6 @@ class Rows:
             weight=None if part.weight is None else self._in_units(part.weight),
             n_threads=part.n_threads or self.n_threads,
         ).with_present_views()  # fmt: skip
-
-    @cached_property
-    def maps_by_kind(self) -> tuple[list[Array | None], dict[str, Any]]:
-        """The frequencies of the views, and the maps of other kinds, as a pass takes them."""
-        maps = [None if each is None else aligned(each) for each in self.maps]
-        frequencies = [each.frequencies if isinstance(each, Fourier) else None for each in maps]
-        omegas = [None if isinstance(each, Structure) else each for each in frequencies]
-        structures = [each if isinstance(each, Structure) else None for each in frequencies]
-        landmarks = [each if isinstance(each, Landmarks) else None for each in maps]
-        units = [isinstance(each, Unit) for each in maps]
-        return omegas, {"structures": structures, "landmarks": landmarks, "units": units}
 
     def centroids(self, sums: Sums, previous: Array) -> Array:
         """The centroids that follow from the sums of a pass; those of empty clusters stay where
@@ -241,16 +230,6 @@ def _picked(numbers: Array, block: Rows, before: _Picked | None) -> _Picked:
     first, last = np.searchsorted(numbers, [block.begin, block.begin + block.n])
     part = block.take(numbers[first:last] - block.begin)
     return [*(before or []), (part.xs, part.weight)]
-
-
-def aligned(each: Fourier | Landmarks | Unit) -> Fourier | Landmarks | Unit:
-    """A map whose arrays are at addresses that their numbers need: parts of messages are not."""
-    if isinstance(each, Landmarks):
-        points, coordinates = (np.require(a, None, "A") for a in (each.points, each.coordinates))
-        return replace(each, points=points, coordinates=coordinates)
-    if isinstance(each, Fourier) and not isinstance(each.frequencies, Structure):
-        return Fourier(np.require(each.frequencies, None, "A"))
-    return each
 
 
 def weight_unit(weight: Array) -> float:

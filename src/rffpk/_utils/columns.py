@@ -88,8 +88,11 @@ def narrow_rows(x: Any) -> NarrowRows | None:
 
 
 def as_type(x: Any, dtype: Any = None) -> Any:
-    """numpy.asarray, which leaves small numbers as they are unless they are to be float64."""
-    return x.astype(dtype or x.dtype, False) if isinstance(x, NarrowRows) else np.asarray(x, dtype)
+    """Rows in a type, at addresses that their numbers need; small numbers stay as they are unless
+    they are to be float64."""
+    if isinstance(x, (SparseRows, NarrowRows)):
+        return x.astype(dtype or x.dtype, copy=False)
+    return np.require(x, dtype, "A")
 
 
 def plain(x: Any) -> Any:
@@ -172,7 +175,7 @@ Columns = Any
 
 def dense(x: Columns) -> NDArray[Any]:
     """The rows as an array."""
-    return x.toarray() if isinstance(x, SparseRows) else plain(x)
+    return x.toarray() if isinstance(x, SparseRows) else np.asarray(x)
 
 
 def concatenated(blocks: list[Columns]) -> Any:
@@ -214,7 +217,7 @@ def side_by_side(views: list[Columns]) -> Columns:
 
 def column_means(x: Columns) -> NDArray[np.float64]:
     """The means of the columns, (d,)."""
-    x = x.matrix if isinstance(x, SparseRows) else x
+    x = x.matrix if isinstance(x, SparseRows) else np.asarray(x)
     return np.asarray(x.mean(axis=0, dtype=np.float64)).ravel()
 
 
