@@ -161,10 +161,6 @@ def search_parameters(
     """What the parameters of a model say of its search, which are checked; `inits` are the names
     that `init` accepts, and `also` what else it does."""
     k = validation.check_search_parameters(model, inits, also)
-    if getattr(model, "noise", None) is not None:
-        from rffpk._anneal.noise import check_noise
-
-        check_noise(model)
     given, init = getattr(model, "annealing", "auto"), model.init
     sample = getattr(model, "sample", None)
     if is_option(given, "paper"):

@@ -572,10 +572,6 @@ def _settle(run: FeatureRun, end: StartEnd, found: Prepared) -> Rows:
 _Pair = tuple[Sums, Sums]  # at an exponent, and in the hard limit
 
 
-def _added(first: _Pair, second: _Pair) -> _Pair:
-    return first[0] + second[0], first[1] + second[1]
-
-
 def _evaluated(
     found: Prepared, rows: Rows, theta: Array, s: float, write: Callable[[Array], Any] | None
 ) -> tuple[Sums, Sums, float, list[Array]]:
@@ -597,7 +593,7 @@ def _evaluated(
     ends_hard = found.plan.schedule.ends_hard
     directions = find_directions(rows, theta, s) if ends_hard else None
     visit = partial(_both_sums, theta, s, None if elsewhere else take, ends_hard, directions)
-    soft, hard = rows.fold(visit, _added)
+    soft, hard = rows.fold(visit, passes.added)
     plain = replace(rows, eta=None)
     inertia = passes.accurate_cost(plain, hard, theta)
     if elsewhere and write is not None:

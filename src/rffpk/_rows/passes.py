@@ -255,7 +255,7 @@ def one_pass(
     if rows.stream is None:
         return pass_of_block(rows, theta, s, want=want)
     visit = partial(_pass_of_next, theta, s, want)
-    sums, found = rows.fold(visit, _followed)
+    sums, found = rows.fold(visit, added)
     if len(found) == 1:
         return sums, found[0]
     return sums, {name: np.concatenate([part[name] for part in found]) for name in want}
@@ -273,7 +273,8 @@ def _pass_of_next(
     return sums, [*found, outputs]
 
 
-def _followed(first: _Found, second: _Found) -> _Found:
+def added(first: tuple[Any, Any], second: tuple[Any, Any]) -> tuple[Any, Any]:
+    """What two parts of the rows have given, as that of both."""
     return first[0] + second[0], first[1] + second[1]
 
 

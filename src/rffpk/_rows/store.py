@@ -147,7 +147,7 @@ def check_cache(cache: Any) -> Cache:
 
 def automatic_limit() -> int:
     """The number of bytes that are stored at most at present, unless a number is given."""
-    return config.memory_share(_PARTS)
+    return max(config.SMALL, config.available_memory() // _PARTS)
 
 
 @dataclass(frozen=True)

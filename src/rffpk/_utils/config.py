@@ -171,17 +171,12 @@ _CGROUPS = (
 _UNKNOWN_MEMORY = 2**31  # if the system does not report it
 
 # So many bytes are always taken: the available memory is read from files, for half a millisecond.
-_SMALL = 2**24
+SMALL = 2**24
 
 
 def fits_memory(needed: float, parts: int = 1) -> bool:
     """Whether `needed` bytes are few, or at most one of so many parts of the available memory."""
-    return needed <= _SMALL or needed <= available_memory() // parts
-
-
-def memory_share(parts: int) -> int:
-    """One of so many parts of the available memory, and what is few at least."""
-    return max(_SMALL, available_memory() // parts)
+    return needed <= SMALL or needed <= available_memory() // parts
 
 
 def available_memory() -> int:

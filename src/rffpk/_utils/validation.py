@@ -178,9 +178,9 @@ def check_exponent(s: Any) -> float:
 def check_search_parameters(
     estimator: Any, inits: tuple[str, ...] | None = None, also: str = ""
 ) -> int:
-    """The parameters of all clusterers: n_clusters and n_init, and `sample` where there is one;
-    also init, max_iter and tol if `inits`, the names that init accepts, is given. Returns the
-    number of clusters, 1 where it is to be found."""
+    """The parameters of all clusterers: n_clusters and n_init, and `sample` and `noise` where there
+    are these; also init, max_iter and tol if `inits`, the names that init accepts, is given.
+    Returns the number of clusters, 1 where it is to be found."""
     k = 1
     if isinstance(estimator.n_clusters, str):
         check_choice(estimator.n_clusters, "n_clusters", get_args(Level), also="a number")
@@ -199,9 +199,13 @@ def check_search_parameters(
         check_int(estimator.max_iter, "max_iter", 1)
         check_real(estimator.tol, "tol", 0)
     check_bool(getattr(estimator, "store_memberships", False), "store_memberships")
-    sample = getattr(estimator, "sample", None)
+    sample, noise = (getattr(estimator, name, None) for name in ("sample", "noise"))
     if sample is not None and not is_option(sample, "auto"):
         check_int(sample, "sample", 1)
+    if noise is not None and not is_option(noise, "auto"):
+        check_real(noise, "noise", 0, 1, include="neither", also="'auto' or None")
+    if noise is not None and getattr(estimator, "allow_missing_views", False):
+        raise ValueError("noise needs all views of all rows: pass allow_missing_views=False.")
     return k
 
 
