@@ -215,12 +215,10 @@ def fit_model(
     """`fit` of a model; `causes` of missing clusters are those in what X was computed from,
     which a warning calls `rows_name`."""
     problem: Problem = model._problem()
-    write_labels: Any = None
     if labels_to is not None:
         from rffpk._utils.files import check_labels_to, label_writer
 
         check_labels_to(labels_to)
-        write_labels = partial(label_writer, labels_to)
     random = validation.check_random_state(model.random_state)
     with validation.fit_of(model), config.one_blas_thread():
         if checkpoint is not None:
@@ -233,7 +231,7 @@ def fit_model(
             sample.coverage(k) if getattr(model, "allow_missing_views", False) else None,
         )  # fmt: skip
         found = prepare(model, problem, sample, noise, context)
-        writer = nullcontext() if write_labels is None else write_labels(found.rows.n)
+        writer: Any = nullcontext() if labels_to is None else label_writer(labels_to, found.rows.n)
         with writer as write:
             run, end = search_centroids(found)
             if found.plan.soft_end is not None:
