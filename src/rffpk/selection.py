@@ -76,7 +76,7 @@ def select_n_clusters(
             xs = check_views(model, X, reset=True)
             weight = validation.check_sample_weight(sample_weight, len(xs[0]), X)
             sample = sample_arrays(xs, weight, sampling(model, random))
-            find_number(model, sample.n, sample.counted, lambda: sample, random, None)
+            find_number(model, sample, random, None)
         else:
             open_rows(model, problem, X, sample_weight, random, None)
     return model.selection_

@@ -283,7 +283,7 @@ def open_rows(
 
         noise = find_noise(model, sample)
         sample = sample.without(noise.rows)
-    k = find_number(model, sample.n, sample.counted, lambda: sample, random, progress)
+    k = find_number(model, sample, random, progress)
     return sample, noise, k
 
 
@@ -328,26 +328,22 @@ def prepare(
     )  # fmt: skip
 
 
-def find_number(
-    model: Any, n: int, counted: int, sample: Callable[[], RowSample], random: Any,
-    progress: Progress | None,
-) -> int:  # fmt: skip
-    """The number of clusters of n rows, of which so many have a positive weight; found on a sample
-    of them where it is not given. Sets it."""
+def find_number(model: Any, sample: RowSample, random: Any, progress: Progress | None) -> int:
+    """The number of clusters; found on a sample of the rows where it is not given. Sets it."""
     wanted = model.n_clusters
     if isinstance(wanted, str):
         from rffpk._anneal.cluster_number import select_number
 
         random = np.random.RandomState(random.randint(2**31 - 1))
         say = None if progress is None else progress.say
-        found = select_number(model, sample(), random, config.n_threads(model.n_jobs), say)
+        found = select_number(model, sample, random, config.n_threads(model.n_jobs), say)
         model.selection_, wanted = found, found.number(wanted)
     k = validation.check_int(wanted, "n_clusters", 1)
-    if k > n:
-        raise ValueError(f"n_clusters == {k}, must be <= n_samples == {n}.")
-    if k > counted:
+    if k > sample.n:
+        raise ValueError(f"n_clusters == {k}, must be <= n_samples == {sample.n}.")
+    if k > sample.counted:
         raise ValueError(
-            f"n_clusters == {k}, must be <= {counted}, the number of rows with a positive "
+            f"n_clusters == {k}, must be <= {sample.counted}, the number of rows with a positive "
             "sample_weight."
         )
     model.n_clusters_ = k
