@@ -170,11 +170,6 @@ class Rows:
         assert self.present is not None
         return np.repeat(present_views(self.present, len(self.xs)), self.widths, axis=1)
 
-    def with_coverage(self, coverage: NDArray[np.float64]) -> Rows:
-        """The rows with a share of rows for each view, and equal view weights."""
-        alpha = np.full(len(self.xs), 1 / coverage.sum())
-        return replace(self, coverage=coverage, alpha=alpha).with_present_views()
-
     def take(self, index: Array | slice) -> Rows:
         """The rows at `index`, in their order; those of a stream are read."""
         if self.stream is not None:

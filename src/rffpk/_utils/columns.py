@@ -65,11 +65,6 @@ class NarrowRows:
     def copy(self) -> NDArray[Any]:
         return self.__array__()
 
-    def mean_square(self) -> float:
-        step = max(1, _BLOCK // max(self.shape[1], 1))
-        blocks = (_widened(self.stored[i : i + step]) for i in range(0, len(self), step))
-        return sum(float(np.vdot(x, x)) for x in blocks) / max(self.size, 1)
-
 
 def _widened(stored: NDArray[Any]) -> NDArray[np.float32]:
     if stored.dtype == np.uint16:
@@ -266,7 +261,9 @@ def mean_square(X: Columns) -> float:
     """The mean of the squares of the entries. It is finite only if all of these are, and infinite
     also where squares overflow."""
     if isinstance(X, NarrowRows):
-        return X.mean_square()
+        step = max(1, _BLOCK // X.shape[1])
+        blocks = (_widened(X.stored[i : i + step]) for i in range(0, len(X), step))
+        return sum(float(np.vdot(x, x)) for x in blocks) / X.size
     flat = X.data if isinstance(X, SparseRows) else X.reshape(-1)
     return float(flat @ flat) / X.size
 
