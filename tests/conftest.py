@@ -181,7 +181,7 @@ def memory(monkeypatch):
 
     def available(left):
         monkeypatch.setattr("rffpk._utils.config.available_memory", lambda: left)
-        monkeypatch.setattr("rffpk._utils.config._SMALL", 0)
+        monkeypatch.setattr("rffpk._utils.config.SMALL", 0)
 
     return available
 

@@ -9,6 +9,10 @@ by the tests of these. Each name has a reason; the limits that tests set are nam
 # How warnings judge memberships and which rows they look at: no fit reaches the thresholds at will.
 # States of starts in which each swap can be tried, and its estimates compared.
 from rffpk._anneal import swaps
+
+# The starts of given parameters, and the stages that follow from given ends of those before, which
+# rows give as they please.
+from rffpk._anneal.annealing import search_parameters
 from rffpk._anneal.convergence_warnings import Ending, rows_of_clusters
 
 # What components leave out is bounded, and no attribute has them.
@@ -31,17 +35,14 @@ from rffpk._anneal.hard_passes import (
 )
 from rffpk._anneal.kernel_rows import KernelRows, kernel_coordinates
 from rffpk._anneal.objective import PowerMean
-
-# The stages that follow from given ends of those before, which rows give as they please.
 from rffpk._anneal.search import (
     FitContext,
     Schedule,
     Stage,
     StageEnd,
     Start,
-    different_starts,
+    follow,
     from_merged_centroids,
-    stages_of,
 )
 
 # The distributions of initial centroids, which passes move before anything is published.
@@ -133,12 +134,12 @@ __all__ = [
     "config",
     "coordinates",
     "dask_workers",
-    "different_starts",
     "distinct_rows",
     "eigengap_scores",
     "eigh",
     "find_directions",
     "fixed_signs",
+    "follow",
     "from_merged_centroids",
     "groups",
     "hard_plan",
@@ -167,11 +168,11 @@ __all__ = [
     "ritz_values",
     "rows_of_clusters",
     "sample_arrays",
+    "search_parameters",
     "seed_centroids",
     "settling_pass",
     "shifted_features",
     "sparse_rows",
-    "stages_of",
     "step",
     "streams",
     "svd",

@@ -12,9 +12,9 @@ from internals import (
     StageEnd,
     Start,
     Step,
-    different_starts,
+    follow,
     from_merged_centroids,
-    stages_of,
+    search_parameters,
 )
 from numpy.testing import assert_allclose, assert_array_equal
 from oracles import critical_exponent
@@ -234,19 +234,27 @@ ADAPTIVE = Schedule(start=-1.0, end=-math.inf, max_iter=1000, tol=1e-4)
 SOFT = Step(0.5, 1.0, 1.0, 0.0, 0.0, 2, False, 0.0)
 
 
+class Given:
+    """What makes no steps: its stages end as they are given, the first first."""
+
+    def __init__(self, ends):
+        self.ends, self.stages = [*reversed(ends)], []
+
+    def follow(self, stage):
+        self.stages.append(stage)
+        return StageEnd(*self.ends.pop())
+
+
 def run(start, ends, best=math.inf, dtype=np.float64):
     """The stages of a start, and its result, where the stages end in turn as `ends` says: each end
     is a result and a number of steps. None if the start goes on after the last."""
     if isinstance(start, Schedule):
         start = Start("given", start)
-    generator, taken = stages_of(start, lambda: best, dtype), []
+    given = Given(ends)
     try:
-        taken.append(next(generator))
-        for last, steps in ends:
-            taken.append(generator.send(StageEnd(last, steps)))
-    except StopIteration as stop:
-        return taken, stop.value
-    return taken, None
+        return given.stages, follow(given, start, dtype, best)
+    except IndexError:
+        return given.stages, None
 
 
 def test_merged_centroids_are_disturbed_before_the_next_stage():
@@ -312,7 +320,9 @@ def test_a_start_is_hopeless_when_nearly_hard_and_clearly_above_the_best():
 def test_only_k_means_that_batches_follow_ends_before_it_converges(tol, end):
     """A merged start alone that ends at an exponent converges to all the nearest centroids; one of
     fewer clusters does the same after annealing from a low exponent."""
-    starts = different_starts(Schedule(-1.0, end, 30, tol), -3.0, 3)
+    annealing = Annealing(end="hard" if math.isinf(end) else end)
+    model = PowerKMeans(annealing=annealing, max_iter=30, tol=tol)
+    starts = search_parameters(model).starts(-3.0, 3)
     [start] = from_merged_centroids(starts, True, True)
     stages, _ = run(start, [(SOFT, 3), (SOFT, 2)])
     assert [(each.name, each.s) for each in stages] == [("hard", -math.inf), ("settle", -6.0)][

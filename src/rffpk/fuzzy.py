@@ -281,7 +281,6 @@ def cmeans(
     check_m(m)
     error = validation.check_real(error, "error", 0)
     maxiter = validation.check_int(maxiter, "maxiter", 1)
-    validation.check_n_jobs(n_jobs)
     random = validation.check_random_state(random_state)
     if init is None:
         u = random.uniform(size=(len(X), c))

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any, Literal
 
-from rffpk._anneal.fit import find_number
-from rffpk._rows.sample import row_sample, sample_arrays, sampling
+from rffpk._anneal.fit import find_number, open_rows
+from rffpk._rows.sample import sample_arrays, sampling
 from rffpk._rows.views import check_views
 from rffpk._utils import config, validation
 from rffpk._utils.containers import is_list_of_views
@@ -70,17 +69,16 @@ def select_n_clusters(
     5
     """
     model = _model(X, metric, n_jobs)
-    model._problem()  # which checks the parameters
+    problem = model._problem()  # which checks the parameters
     random = validation.check_random_state(random_state)
-    if validation.pairs_of(model) == "kernels":
-        xs = check_views(model, X, reset=True)
-        weight = validation.check_sample_weight(sample_weight, len(xs[0]), X)
-        sample = sample_arrays(xs, weight, sampling(model, random))
-    else:
-        least = sys.maxsize if validation.pairs_of(model) == "graph" else 0
-        sample = row_sample(model, X, sample_weight, sampling(model, random, "auto", least))
     with config.one_blas_thread():
-        find_number(model, sample.n, sample.counted, lambda: sample, random, None)
+        if validation.pairs_of(model) == "kernels":
+            xs = check_views(model, X, reset=True)
+            weight = validation.check_sample_weight(sample_weight, len(xs[0]), X)
+            sample = sample_arrays(xs, weight, sampling(model, random))
+            find_number(model, sample, random, None)
+        else:
+            open_rows(model, problem, X, sample_weight, random, None)
     return model.selection_
 
 

@@ -19,8 +19,7 @@ from rffpk._utils import validation
 from rffpk._utils.arrays import Array
 from rffpk._utils.containers import are_numbers
 from rffpk._utils.dask_collections import source_of
-from rffpk._utils.files import whole_file, write_header
-from rffpk._utils.messages import optional_module
+from rffpk._utils.files import arrow_module, whole_file, write_header
 
 __all__ = ["from_array", "from_arrow", "from_dask", "from_npy", "from_parquet", "spill"]
 
@@ -175,9 +174,7 @@ def from_parquet(
     Decoding and transposing columns takes about as long as a pass; `spill` saves that time where
     several passes are made.
     """
-    dataset = optional_module(
-        "pyarrow.dataset", "Parquet files need pyarrow, pip install 'rffpk[parquet]'"
-    )
+    dataset = arrow_module("pyarrow.dataset")
     names = os.fspath(paths) if isinstance(paths, _PATH) else _names(paths)
     return from_arrow(dataset.dataset(names, format="parquet"), columns=columns, dtype=dtype)
 
@@ -209,7 +206,7 @@ def from_arrow(
     TypeError
         If `data` is not such an object.
     """
-    arrow = optional_module("pyarrow", "Arrow data need pyarrow, pip install 'rffpk[parquet]'")
+    arrow = arrow_module()
     dtype = np.dtype(dtype)
     if dtype not in (np.dtype(np.float32), np.dtype(np.float64)):
         raise ValueError(f"dtype == {dtype}, must be float32 or float64.")

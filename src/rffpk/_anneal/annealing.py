@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple, get_args
 
 from rffpk._anneal.objective import PowerMean
 from rffpk._anneal.search import (
+    NOISE,
     SOME,
     FitContext,
     Plan,
     Schedule,
     Start,
     Until,
-    different_starts,
     from_merged_centroids,
     given_starts,
 )
@@ -117,9 +117,13 @@ class SearchParameters:
     ends_hard: bool  # whether the exponent falls to the hard rule
 
     def starts(self, critical: float, automatic: int) -> list[Start]:
-        """The starts, whose schedule may depend on the critical exponent; `automatic` of them if
-        they differ and their number is automatic. Centroids that are given would be lost at
-        exponents above the final one."""
+        """The starts, whose schedule may depend on the critical exponent. Centroids that are given
+        would be lost at exponents above the final one.
+
+        Starts that differ, `automatic` of them if their number is automatic, are fast ones first:
+        plain k-means and annealing from a low exponent in turn, and as the last one slow annealing
+        from the critical exponent.
+        """
         start = min(-0.5, critical) if self.start is None else self.start
         if not isinstance(self.init, str) and self.is_default:
             start = self.end
@@ -135,7 +139,11 @@ class SearchParameters:
         )
         if not self.differs:
             return given_starts(schedule, self.init, self.n_init or "auto")
-        return different_starts(schedule, critical, self.n_init or automatic)
+        low = replace(schedule, start=max(self.end, min(-5.0, 2 * critical)), factor=1.1, passes=2)
+        plain, slow = replace(schedule, start=-math.inf), replace(schedule, noise=NOISE)
+        others = [Start("low", low), Start("k-means++", plain)]
+        count = self.n_init or automatic
+        return [*(others[i % 2] for i in reversed(range(count - 1))), Start("critical", slow)]
 
     def swaps_of(self, context: FitContext, automatic: bool) -> tuple[int, int]:
         """The failures in a row that end the swaps, `automatic`: also where their number is
@@ -153,10 +161,6 @@ def search_parameters(
     """What the parameters of a model say of its search, which are checked; `inits` are the names
     that `init` accepts, and `also` what else it does."""
     k = validation.check_search_parameters(model, inits, also)
-    if getattr(model, "noise", None) is not None:
-        from rffpk._anneal.noise import check_noise
-
-        check_noise(model)
     given, init = getattr(model, "annealing", "auto"), model.init
     sample = getattr(model, "sample", None)
     if is_option(given, "paper"):

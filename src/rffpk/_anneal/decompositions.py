@@ -24,7 +24,7 @@ from rffpk._rows.store import Storage, has_maps, stored
 from rffpk._rows.sums import typicality
 from rffpk._utils.arrays import Array
 from rffpk._utils.columns import Columns, SparseRows, centered_products, dense
-from rffpk._utils.linalg import DENSE, basis_of, eigh, largest_eigenvalue
+from rffpk._utils.linalg import DENSE, basis_of, eigh, leading_eigenvectors
 from rffpk._utils.tiles import ROW_NUMBERS, row_tiles, run_all
 
 _FEATURE_ROWS = 1000  # Numbers of rows that the critical exponent is computed from. ...
@@ -95,6 +95,10 @@ def exponent_of_rows(rows: Rows) -> float:
         z = rows.scaled(features.astype(np.float64))
         present = None if rows.present is None else rows.present_features()
         if rows.eta is None:
+            if present is None:
+                z -= (p @ z) / p.sum()
+            else:
+                z = _about(z, (p @ z) / _weights(p, present), present)
             exponent = critical_exponent(z, p, present)
         else:
             eta = rows.combined(rows.eta)
@@ -122,22 +126,15 @@ def unit_critical_exponent(x: Array, p: Array) -> float:
     return 1 - 1 / (2 * growth) if growth > 0 else -math.inf
 
 
-def critical_exponent(features: Array, p: Array, present: Array | None = None) -> float:
-    """s_c = 1 - 1/(2 lambda_max), above which the merged state of all centroids is stable.
+def critical_exponent(z: Array, p: Array, present: Array | None) -> float:
+    """s_c = 1 - 1/(2 lambda_max), above which the merged state of all centroids is stable, from the
+    vectors z (m, F) that lead from the mean to the rows; -inf if these are zero.
 
-    lambda_max is the largest eigenvalue of sum p zz'/sum p over the unit vectors z from the mean
-    to the rows. O(m F) times some tens of steps for m rows, by Lanczos' method where
-    both m and F are above 300. With a mask (m, F) of the features that rows have, the others are 0,
-    and so are their directions; those of each view are divided by the root of the share of the rows
-    that have it.
+    lambda_max is the largest eigenvalue of sum p zz'/sum p over their directions. O(m F) times some
+    tens of steps for m rows, by Lanczos' method where both m and F are above 300. With a mask
+    (m, F) of the features that rows have, the others are 0, and so are their directions; those of
+    each view are divided by the root of the share of the rows that have it.
     """
-    if present is None:
-        return _of_vectors(features - (p @ features) / p.sum(), p, None)
-    return _of_vectors(_about(features, (p @ features) / _weights(p, present), present), p, present)
-
-
-def _of_vectors(z: Array, p: Array, present: Array | None) -> float:
-    """1 - 1/(2 lambda_max) of the directions of some vectors, -inf if these are zero."""
     z, kept = _directions(z, p)
     if not len(z):
         return -math.inf
@@ -227,21 +224,22 @@ def typical_critical_exponent(
 
 def _largest_squared_singular_value(z: Array) -> float:
     tall = z if len(z) >= z.shape[1] else z.T
-    if tall.shape[1] <= DENSE:
-        return largest_eigenvalue(tall.T @ tall)
+    n = tall.shape[1]
+    if n <= DENSE:
+        return float(eigh(tall.T @ tall, subset_by_index=[n - 1, n - 1])[0][0])
     wide = aslinearoperator(tall)
-    return largest_eigenvalue(wide.T @ wide)
+    return float(leading_eigenvectors((wide.T @ wide).__matmul__, 1, n)[0][0])
 
 
 def exponent_of_gram(gram: Array, p: Array) -> float:
-    """The same as `_of_vectors` from the inner products of the vectors; -inf if these are zero."""
+    """`critical_exponent` from the inner products of the vectors; -inf if these are zero."""
     norms = np.sqrt(np.maximum(np.diagonal(gram), 0))
     apart = _apart(norms, p)
     if not apart.any():
         return -math.inf
     scale = np.where(apart, np.sqrt(p / p[apart].sum()), 0) / np.where(apart, norms, 1)
     gram = gram * scale * scale[:, None]
-    return 1 - 1 / (2 * largest_eigenvalue(gram))
+    return 1 - 1 / (2 * float(leading_eigenvectors(gram, 1, len(gram))[0][0]))
 
 
 # ---- the exponent of memberships -----------------------------------------------------------------
@@ -272,7 +270,7 @@ def exponent_of_memberships(rows: Rows, theta: Array) -> float:
     nearest = rows.scaled(nearest)
     if present is None and 2 * len(nearest) < nearest.shape[1]:
         return exponent_of_gram(nearest @ nearest.T, p) - BELOW
-    return _of_vectors(nearest, p, present) - BELOW
+    return critical_exponent(nearest, p, present) - BELOW
 
 
 def _sparse_residuals(rows: Rows, theta: Array, labels: Array) -> Array:

@@ -43,7 +43,7 @@ from rffpk._anneal.seeding import (
 from rffpk._anneal.swaps import improve, improve_on_drawn, reach_far_rows
 from rffpk._rows import passes
 from rffpk._rows.rows import Rows
-from rffpk._rows.sample import RowSample, row_sample, sampling
+from rffpk._rows.sample import RowSample, opened, sample_arrays, sample_stream, sampling
 from rffpk._rows.store import (
     ALL_PASSES,
     LAST_PASSES,
@@ -215,12 +215,10 @@ def fit_model(
     """`fit` of a model; `causes` of missing clusters are those in what X was computed from,
     which a warning calls `rows_name`."""
     problem: Problem = model._problem()
-    write_labels: Any = None
     if labels_to is not None:
         from rffpk._utils.files import check_labels_to, label_writer
 
         check_labels_to(labels_to)
-        write_labels = partial(label_writer, labels_to)
     random = validation.check_random_state(model.random_state)
     with validation.fit_of(model), config.one_blas_thread():
         if checkpoint is not None:
@@ -233,7 +231,7 @@ def fit_model(
             sample.coverage(k) if getattr(model, "allow_missing_views", False) else None,
         )  # fmt: skip
         found = prepare(model, problem, sample, noise, context)
-        writer = nullcontext() if write_labels is None else write_labels(found.rows.n)
+        writer: Any = nullcontext() if labels_to is None else label_writer(labels_to, found.rows.n)
         with writer as write:
             run, end = search_centroids(found)
             if found.plan.soft_end is not None:
@@ -275,16 +273,17 @@ def maps_of(metric: Any, whitening: Any) -> Maps:
 def open_rows(
     model: Any, problem: Problem, X: Any, sample_weight: Any, random: Any, progress: Progress | None
 ) -> tuple[RowSample, Noise | None, int]:
-    """All rows, noise without weight; the rows that get the label -1; and the number of
-    clusters."""
+    """All rows, those of a source read once, noise without weight; the rows that get the label -1;
+    and the number of clusters."""
     noise, how = None, sampling(model, random, problem.search.sample, problem.n_map_rows)
-    sample = row_sample(model, X, sample_weight, how)
+    xs, weight, stream = opened(model, X, sample_weight, reset=True)
+    sample = sample_arrays(xs, weight, how) if stream is None else sample_stream(stream, how)
     if getattr(model, "noise", None) is not None:
         from rffpk._anneal.noise import find_noise
 
         noise = find_noise(model, sample)
         sample = sample.without(noise.rows)
-    k = find_number(model, sample.n, sample.counted, lambda: sample, random, progress)
+    k = find_number(model, sample, random, progress)
     return sample, noise, k
 
 
@@ -331,22 +330,26 @@ def prepare(
     )  # fmt: skip
 
 
-def find_number(
-    model: Any, n: int, counted: int, sample: Callable[[], RowSample], random: Any,
-    progress: Progress | None,
-) -> int:  # fmt: skip
-    """The number of clusters of n rows, of which some count; found on a sample of them where it is
-    not given. Sets it."""
+def find_number(model: Any, sample: RowSample, random: Any, progress: Progress | None) -> int:
+    """The number of clusters; found on a sample of the rows where it is not given. Sets it."""
     wanted = model.n_clusters
     if isinstance(wanted, str):
         from rffpk._anneal.cluster_number import select_number
 
         random = np.random.RandomState(random.randint(2**31 - 1))
         say = None if progress is None else progress.say
-        found = select_number(model, sample(), random, config.n_threads(model.n_jobs), say)
+        found = select_number(model, sample, random, config.n_threads(model.n_jobs), say)
         model.selection_, wanted = found, found.number(wanted)
-    model.n_clusters_ = validation.check_n_clusters(wanted, n, counted)
-    return int(model.n_clusters_)
+    k = validation.check_int(wanted, "n_clusters", 1)
+    if k > sample.n:
+        raise ValueError(f"n_clusters == {k}, must be <= n_samples == {sample.n}.")
+    if k > sample.counted:
+        raise ValueError(
+            f"n_clusters == {k}, must be <= {sample.counted}, the number of rows with a positive "
+            "sample_weight."
+        )
+    model.n_clusters_ = k
+    return k
 
 
 def _samples(
@@ -565,10 +568,6 @@ def _settle(run: FeatureRun, end: StartEnd, found: Prepared) -> Rows:
 _Pair = tuple[Sums, Sums]  # at an exponent, and in the hard limit
 
 
-def _added(first: _Pair, second: _Pair) -> _Pair:
-    return first[0] + second[0], first[1] + second[1]
-
-
 def _evaluated(
     found: Prepared, rows: Rows, theta: Array, s: float, write: Callable[[Array], Any] | None
 ) -> tuple[Sums, Sums, float, list[Array]]:
@@ -590,7 +589,7 @@ def _evaluated(
     ends_hard = found.plan.schedule.ends_hard
     directions = find_directions(rows, theta, s) if ends_hard else None
     visit = partial(_both_sums, theta, s, None if elsewhere else take, ends_hard, directions)
-    soft, hard = rows.fold(visit, _added)
+    soft, hard = rows.fold(visit, passes.added)
     plain = replace(rows, eta=None)
     inertia = passes.accurate_cost(plain, hard, theta)
     if elsewhere and write is not None:

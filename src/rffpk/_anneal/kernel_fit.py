@@ -120,11 +120,8 @@ def fit(self: M, X: Any, y: Any = None, sample_weight: Any = None) -> M:
         weight = validation.check_sample_weight(sample_weight, len(xs[0]), X)
         if self._n_views and not problem.several:
             raise ValueError(f"X is a list of {len(xs)} views, must be one array.")
-        n, counted = len(xs[0]), len(xs[0]) if weight is None else int(np.count_nonzero(weight))
-        k = find_number(
-            self, n, counted, lambda: sample_arrays(xs, weight, sampling(self, random)), random,
-            progress,
-        )  # fmt: skip
+        sample = sample_arrays(xs, weight, sampling(self, random))
+        k = find_number(self, sample, random, progress)
         n_threads = config.n_threads(self.n_jobs)
         context = FitContext(
             random, History(progress=progress), n_threads, k, Storage(problem.cache)

@@ -10,7 +10,7 @@ import numpy as np
 from rffpk._rows.sample import RowSample
 from rffpk._utils.arrays import Array
 from rffpk._utils.messages import warn
-from rffpk._utils.validation import check_real, is_option
+from rffpk._utils.validation import is_option
 from rffpk.maps.outliers import (
     Outliers,
     automatic_threshold,
@@ -32,14 +32,6 @@ class Noise:
         attributes |= {"outlier_scores_": self.scores, "_outliers": self.outliers}
         if "memberships_" in attributes:
             attributes["memberships_"][self.rows] = 0
-
-
-def check_noise(model: Any) -> None:
-    """The parameter `noise` that a model has: "auto", or a share of the rows."""
-    if not is_option(model.noise, "auto"):
-        check_real(model.noise, "noise", 0, 1, include="neither", also="'auto' or None")
-    if getattr(model, "allow_missing_views", False):
-        raise ValueError("noise needs all views of all rows: pass allow_missing_views=False.")
 
 
 def find_noise(model: Any, sample: RowSample) -> Noise:

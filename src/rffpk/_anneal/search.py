@@ -2,9 +2,8 @@
 result is kept. What the steps of a fit share, its history among that.
 
 A start is one run of the algorithm from its own initial centroids. A step computes weights and
-moves the centroids once; a stage is a sequence of steps at one exponent. `stages_of` a start is a
-generator that yields the next stage and is sent its end. The caller holds the rows, so that
-passes over features and products with exact kernels follow the same rules.
+moves the centroids once; a stage is a sequence of steps at one exponent. The run makes the steps of
+a stage, so that passes over features and products with exact kernels follow the same rules.
 
 No single start is best on all data: annealing from the critical exponent is best on most data sets
 and poor on skewed ones, where k-means++ is good. So several are run, and the best result is kept.
@@ -14,9 +13,8 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeVar
 
 import numpy as np
@@ -170,30 +168,6 @@ class History:
             if "kernel_weights" in record:
                 record["kernel_weights"] = np.array(record["kernel_weights"])
 
-    def add_starts(
-        self, starts: list[Start], passes: list[int], costs: list[float], kept: int, rows: int
-    ) -> None:
-        """Record the ends of starts over `rows` rows, with the costs by which they are compared,
-        infinite for those that were dropped, and say of the passes so far whether they are those of
-        the one that is `kept`."""
-        for record in self.records:
-            if "kept" in record:
-                record["kept"] = record["start"] == kept
-        for n, start in enumerate(starts):
-            outcome = "kept" if n == kept else "dropped" if math.isinf(costs[n]) else "lost"
-            objective = self.unit * (costs[n] + self.left_out)
-            self.records.append(
-                {
-                    "stage": "start",
-                    "start": n,
-                    "kind": start.kind,
-                    "rows": rows,
-                    "passes": passes[n],
-                    "objective": objective,
-                    "outcome": outcome,
-                }
-            )
-
 
 @dataclass(frozen=True)
 class FitContext:
@@ -231,22 +205,20 @@ class Run(Protocol):
 
 
 R = TypeVar("R", bound=Run)
-T = TypeVar("T")
-Stages = Generator[Stage, StageEnd, T]
 
 
 def search(
     begin: Callable[[int], R], starts: list[Start], history: History, n: int, dtype: Any
 ) -> tuple[R, StartEnd, float]:
-    """Run all starts over n rows to their ends, with weights in a dtype: the best run, the first of
-    equals, its end, and its cost. `begin` makes the run of the start with a number, at its first
-    centroids."""
+    """Run all starts over n rows to their ends, which are recorded, with weights in a dtype: the
+    best run, the first of equals, its end, and its cost. `begin` makes the run of the start with a
+    number, at its first centroids."""
     if history.progress is not None:
         history.progress.n_starts = len(starts)
     runs, ends, costs = list[R](), list[StartEnd](), list[float]()
     for number, start in enumerate(starts):
         runs.append(begin(number))
-        ends.append(follow(runs[-1], start, dtype, partial(min, costs, default=math.inf)))
+        ends.append(follow(runs[-1], start, dtype, min(costs, default=math.inf)))
         # by the objective at one exponent: the final one, or the hard limit if each start may end
         # at a different exponent
         s = start.schedule.end if start.schedule.until == "settled" else -math.inf
@@ -254,35 +226,99 @@ def search(
         if history.progress is not None:
             history.progress.start_ended()
     kept = min(range(len(starts)), key=costs.__getitem__)
-    history.add_starts(starts, [run.passes for run in runs], costs, kept, n)
+    for record in history.records:
+        if "kept" in record:
+            record["kept"] = record["start"] == kept
+    for number, (start, cost) in enumerate(zip(starts, costs)):
+        lost = "dropped" if math.isinf(cost) else "lost"
+        history.records.append(
+            {
+                "stage": "start",
+                "start": number,
+                "kind": start.kind,
+                "rows": n,
+                "passes": runs[number].passes,
+                "objective": history.unit * (cost + history.left_out),
+                "outcome": "kept" if number == kept else lost,
+            }
+        )
     if math.isinf(ends[kept].s):  # plain k-means: the exponent of the last start, as far as it came
         ends[kept].s = ends[-1].s
     return runs[kept], ends[kept], costs[kept]
 
 
-def follow(
-    run: Run, start: Start, dtype: Any, best: Callable[[], float] = lambda: math.inf
-) -> StartEnd:
-    """The stages of a start, and its end; see `stages_of`."""
-    stages = stages_of(start, best, dtype)
-    stage = next(stages)
+def follow(run: Run, start: Start, dtype: Any, best: float = math.inf) -> StartEnd:
+    """The stages of a start, and its end; `best` is the least cost at which another one ended."""
+    schedule = start.schedule
+    tol = schedule.tol if schedule.exact else max(schedule.tol, _COARSE_TOL)
+    if start.k_means_first:
+        _settle(run, "k-means", -math.inf, schedule.tol, schedule.max_iter)
+    if math.isfinite(schedule.start):
+        end, left = _lower(run, schedule, best, dtype)
+        if schedule.until == "settled" and end.converged:
+            stage, s = ("hard", -math.inf) if schedule.ends_hard else ("settle", end.s)
+            end.converged, _ = _settle(run, stage, s, tol, left, schedule.exact)
+        return end
+    converged, left = _settle(run, "hard", -math.inf, tol, schedule.max_iter, schedule.exact)
+    if math.isfinite(schedule.end) and converged:
+        converged, _ = _settle(run, "settle", schedule.end, schedule.tol, left)
+    return StartEnd(schedule.end, converged)
+
+
+def _settle(
+    run: Run, name: str, s: float, tol: float, left: int, exact: bool = True
+) -> tuple[bool, int]:
+    """Steps at one exponent until convergence; returns whether it came within `left` steps, and
+    how many of these are left."""
+    if left <= 0:
+        return False, 0
+    last, steps = run.follow(Stage(name, s, 0.0, tol, left, exact=exact))
+    return last.shift <= tol, left - steps
+
+
+def _lower(run: Run, schedule: Schedule, best: float, dtype: Any) -> tuple[StartEnd, int]:
+    """The soft steps, while s is lowered by the schedule; returns their end, and how many steps are
+    left."""
+    s, left, objective, noise = schedule.start, schedule.max_iter, math.inf, schedule.noise
+    factor = _FIRST_FACTOR if schedule.factor is None else schedule.factor
     while True:
-        try:
-            stage = stages.send(run.follow(stage))
-        except StopIteration as last:
-            end: StartEnd = last.value
-            return end
+        most, settled = min(left, schedule.passes or _STAGE_PASSES), False
+        if schedule.until == "settled":
+            tol = _STAGE_TOL if schedule.passes is None else -1.0
+            result, steps = run.follow(Stage("anneal", s, noise, tol, most))
+        else:
+            result, steps, settled = _until_objective(run, schedule, s, most, objective, noise)
+        left, objective = left - steps, result.objective
+        noise = max(schedule.noise, _SEPARATION if result.merged else 0.0)
+        hard = math.isinf(schedule.end) and result.soft >= (1 - HARDNESS) * result.hard
+        if settled or (schedule.until == "settled" and (hard or s <= schedule.end)):
+            return StartEnd(s, True), left
+        nearly = schedule.ends_hard and result.soft >= _NEARLY_HARD * result.hard
+        if nearly and result.hard + result.penalty > _HOPELESS * best:
+            return StartEnd(s, False, dropped=True), left
+        if left <= 0:
+            return StartEnd(s, False), 0
+        if schedule.factor is None and steps <= _QUICK:
+            factor = min(_MOST_FACTOR, factor**1.3)
+        elif schedule.factor is None and steps >= _SLOW:
+            factor = max(_LEAST_FACTOR, factor**0.6)
+        lower = max(factor * s, schedule.end)
+        if is_hard(lower, dtype):
+            return StartEnd(s, True), left
+        s = lower
 
 
-def different_starts(schedule: Schedule, critical: float, n_init: int) -> list[Start]:
-    """`n_init` starts, fast ones first: plain k-means and annealing from a low exponent in turn,
-    and as the last one slow annealing from the critical exponent."""
-    lowest = schedule.end
-    slow = replace(schedule, start=max(lowest, min(-0.5, critical)), noise=NOISE)
-    low = replace(schedule, start=max(lowest, min(-5.0, 2 * critical)), factor=1.1, passes=2)
-    plain = replace(schedule, start=-math.inf)
-    others = [Start("low", low), Start("k-means++", plain)]
-    return [*(others[i % 2] for i in reversed(range(n_init - 1))), Start("critical", slow)]
+def _until_objective(
+    run: Run, schedule: Schedule, s: float, most: int, previous: float, noise: float
+) -> tuple[Step, int, bool]:
+    """The steps of a stage of the papers, each of them alone; returns the result of the last, how
+    many there were, and whether the objective converged and thereby ends the start."""
+    for steps in range(1, most + 1):
+        result, _ = run.follow(Stage("anneal", s, noise if steps == 1 else 0.0))
+        if abs(previous - result.objective) <= schedule.tol * result.objective:
+            return result, steps, True
+        previous = result.objective
+    return result, steps, False
 
 
 def from_merged_centroids(starts: list[Start], alone: bool, many: bool) -> list[Start]:
@@ -312,85 +348,6 @@ def nearly_hard_exponent(totals: Callable[[float], tuple[float, float]], dtype: 
     while not is_hard(_FACTOR * exponents[-1], dtype):
         exponents.append(_FACTOR * exponents[-1])
     return exponents[bisect_left(exponents, True, hi=len(exponents) - 1, key=is_nearly_hard)]
-
-
-def stages_of(start: Start, best: Callable[[], float], dtype: Any) -> Stages[StartEnd]:
-    """The stages of a start. `best` returns the least cost at which another start has ended."""
-    schedule = start.schedule
-    tol = schedule.tol if schedule.exact else max(schedule.tol, _COARSE_TOL)
-    if start.k_means_first:
-        yield from _settling("k-means", -math.inf, schedule.tol, schedule.max_iter)
-    if math.isfinite(schedule.start):
-        end, left = yield from _lowering(schedule, best, dtype)
-        if schedule.until == "settled" and end.converged:
-            stage, s = ("hard", -math.inf) if schedule.ends_hard else ("settle", end.s)
-            end.converged, _ = yield from _settling(stage, s, tol, left, schedule.exact)
-        return end
-    converged, left = yield from _settling(
-        "hard", -math.inf, tol, schedule.max_iter, schedule.exact
-    )
-    if math.isfinite(schedule.end) and converged:
-        converged, _ = yield from _settling("settle", schedule.end, schedule.tol, left)
-    return StartEnd(schedule.end, converged)
-
-
-def _settling(
-    name: str, s: float, tol: float, left: int, exact: bool = True
-) -> Stages[tuple[bool, int]]:
-    """Steps at one exponent until convergence; returns whether it came within `left` steps, and
-    how many of these are left."""
-    if left <= 0:
-        return False, 0
-    last, steps = yield Stage(name, s, 0.0, tol, left, exact=exact)
-    return last.shift <= tol, left - steps
-
-
-def _lowering(
-    schedule: Schedule, best: Callable[[], float], dtype: Any
-) -> Stages[tuple[StartEnd, int]]:
-    """The soft steps, while s is lowered by the schedule; returns their end, and how many steps are
-    left."""
-    s, left, objective, noise = schedule.start, schedule.max_iter, math.inf, schedule.noise
-    factor = _FIRST_FACTOR if schedule.factor is None else schedule.factor
-    while True:
-        result, steps, settled = yield from _stage(schedule, s, left, objective, noise)
-        left, objective = left - steps, result.objective
-        noise = max(schedule.noise, _SEPARATION if result.merged else 0.0)
-        hard = math.isinf(schedule.end) and result.soft >= (1 - HARDNESS) * result.hard
-        if settled or (schedule.until == "settled" and (hard or s <= schedule.end)):
-            return StartEnd(s, True), left
-        nearly = schedule.ends_hard and result.soft >= _NEARLY_HARD * result.hard
-        if nearly and result.hard + result.penalty > _HOPELESS * best():
-            return StartEnd(s, False, dropped=True), left
-        if left <= 0:
-            return StartEnd(s, False), 0
-        if schedule.factor is None and steps <= _QUICK:
-            factor = min(_MOST_FACTOR, factor**1.3)
-        elif schedule.factor is None and steps >= _SLOW:
-            factor = max(_LEAST_FACTOR, factor**0.6)
-        lower = max(factor * s, schedule.end)
-        if is_hard(lower, dtype):
-            return StartEnd(s, True), left
-        s = lower
-
-
-def _stage(
-    schedule: Schedule, s: float, left: int, previous: float, noise: float
-) -> Stages[tuple[Step, int, bool]]:
-    """The steps of a stage; returns the result of the last, how many there were, and whether the
-    objective converged and thereby ends the start."""
-    adaptive = schedule.passes is None
-    most = min(left, _STAGE_PASSES if schedule.passes is None else schedule.passes)
-    if schedule.until == "settled":
-        tol = _STAGE_TOL if adaptive else -1.0
-        result, steps = yield Stage("anneal", s, noise, tol, most)
-        return result, steps, False
-    for steps in range(1, most + 1):
-        result, _ = yield Stage("anneal", s, noise if steps == 1 else 0.0)
-        if abs(previous - result.objective) <= schedule.tol * result.objective:
-            return result, steps, True
-        previous = result.objective
-    return result, steps, False
 
 
 # ---- the starts that parameters define -----------------------------------------------------------

@@ -26,7 +26,7 @@ from rffpk._rows.sums import (
     scaled_parts,
 )
 from rffpk._utils import config, validation
-from rffpk._utils.arrays import Array, Fourier, Landmarks, Map
+from rffpk._utils.arrays import Array, Fourier, Landmarks, Map, Structure, Unit
 from rffpk._utils.columns import Columns, SparseRows
 from rffpk._utils.tiles import row_tiles
 
@@ -255,7 +255,7 @@ def one_pass(
     if rows.stream is None:
         return pass_of_block(rows, theta, s, want=want)
     visit = partial(_pass_of_next, theta, s, want)
-    sums, found = rows.fold(visit, _followed)
+    sums, found = rows.fold(visit, added)
     if len(found) == 1:
         return sums, found[0]
     return sums, {name: np.concatenate([part[name] for part in found]) for name in want}
@@ -273,7 +273,8 @@ def _pass_of_next(
     return sums, [*found, outputs]
 
 
-def _followed(first: _Found, second: _Found) -> _Found:
+def added(first: tuple[Any, Any], second: tuple[Any, Any]) -> tuple[Any, Any]:
+    """What two parts of the rows have given, as that of both."""
     return first[0] + second[0], first[1] + second[1]
 
 
@@ -314,21 +315,39 @@ def _arguments(
     aligned = partial(np.require, requirements="A")
     s = -math.inf if is_hard(s, rows.dtype) else s
     rule = _core.HARD if math.isinf(s) else _core.BOTH if hard else _core.POWER
-    omegas, options = rows.maps_by_kind
+    maps = [None if each is None else _aligned_map(each) for each in rows.maps]
+    frequencies = [each.frequencies if isinstance(each, Fourier) else None for each in maps]
+    omegas = [None if isinstance(each, Structure) else each for each in frequencies]
+    options: dict[str, Any] = {
+        "structures": [each if isinstance(each, Structure) else None for each in frequencies],
+        "landmarks": [each if isinstance(each, Landmarks) else None for each in maps],
+        "units": [isinstance(each, Unit) for each in maps],
+    }
     if rows.present is not None:
-        options = {**options, "present": rows.present}
+        options["present"] = rows.present
     if rows.eta is not None:
         # added one after the other, as steps that learn the weights do
         combined = np.cumsum(np.atleast_2d(rows.eta) * rows.alpha, axis=1)[:, -1]
         eta = np.array(np.broadcast_to(combined, len(theta)))
         eta = eta if rows.present is None else aligned(rows.eta)
-        rule, options = _core.TYPICALITY, {**options, "eta": eta, "m": rows.m}
+        rule = _core.TYPICALITY
+        options |= {"eta": eta, "m": rows.m}
     if before is not None:
-        options = {**options, "carry": scaled_parts(1 / rows.weight_unit, before.parts())}
+        options["carry"] = scaled_parts(1 / rows.weight_unit, before.parts())
     weight = None if rows.weight is None else aligned(rows.weight)
     xs = [aligned(x) if isinstance(x, np.ndarray) else x for x in rows.xs]
     shifts, alpha = [*map(aligned, rows.shifts)], aligned(rows.alpha)
     return (xs, omegas, shifts, theta, alpha, weight, rule, s, rows.n_threads), options
+
+
+def _aligned_map(each: Fourier | Landmarks | Unit) -> Fourier | Landmarks | Unit:
+    """A map whose arrays are at addresses that their numbers need: parts of messages are not."""
+    if isinstance(each, Landmarks):
+        points, coordinates = (np.require(a, None, "A") for a in (each.points, each.coordinates))
+        return replace(each, points=points, coordinates=coordinates)
+    if isinstance(each, Fourier) and not isinstance(each.frequencies, Structure):
+        return Fourier(np.require(each.frequencies, None, "A"))
+    return each
 
 
 # Steps end if the objective exceeds its goal by more than so many times the gain of the last one.

@@ -20,7 +20,7 @@ from rffpk._rows.sums import (
     positive,
     typicality,
 )
-from rffpk._utils.arrays import Array, Fourier, Landmarks, Map, Structure, Unit
+from rffpk._utils.arrays import Array, Map
 from rffpk._utils.columns import Columns, SparseRows
 
 if TYPE_CHECKING:
@@ -110,17 +110,6 @@ class Rows:
             n_threads=part.n_threads or self.n_threads,
         ).with_present_views()  # fmt: skip
 
-    @cached_property
-    def maps_by_kind(self) -> tuple[list[Array | None], dict[str, Any]]:
-        """The frequencies of the views, and the maps of other kinds, as a pass takes them."""
-        maps = [None if each is None else aligned(each) for each in self.maps]
-        frequencies = [each.frequencies if isinstance(each, Fourier) else None for each in maps]
-        omegas = [None if isinstance(each, Structure) else each for each in frequencies]
-        structures = [each if isinstance(each, Structure) else None for each in frequencies]
-        landmarks = [each if isinstance(each, Landmarks) else None for each in maps]
-        units = [isinstance(each, Unit) for each in maps]
-        return omegas, {"structures": structures, "landmarks": landmarks, "units": units}
-
     def centroids(self, sums: Sums, previous: Array) -> Array:
         """The centroids that follow from the sums of a pass; those of empty clusters stay where
         they were."""
@@ -181,11 +170,6 @@ class Rows:
         assert self.present is not None
         return np.repeat(present_views(self.present, len(self.xs)), self.widths, axis=1)
 
-    def with_coverage(self, coverage: NDArray[np.float64]) -> Rows:
-        """The rows with a share of rows for each view, and equal view weights."""
-        alpha = np.full(len(self.xs), 1 / coverage.sum())
-        return replace(self, coverage=coverage, alpha=alpha).with_present_views()
-
     def take(self, index: Array | slice) -> Rows:
         """The rows at `index`, in their order; those of a stream are read."""
         if self.stream is not None:
@@ -241,16 +225,6 @@ def _picked(numbers: Array, block: Rows, before: _Picked | None) -> _Picked:
     first, last = np.searchsorted(numbers, [block.begin, block.begin + block.n])
     part = block.take(numbers[first:last] - block.begin)
     return [*(before or []), (part.xs, part.weight)]
-
-
-def aligned(each: Fourier | Landmarks | Unit) -> Fourier | Landmarks | Unit:
-    """A map whose arrays are at addresses that their numbers need: parts of messages are not."""
-    if isinstance(each, Landmarks):
-        points, coordinates = (np.require(a, None, "A") for a in (each.points, each.coordinates))
-        return replace(each, points=points, coordinates=coordinates)
-    if isinstance(each, Fourier) and not isinstance(each.frequencies, Structure):
-        return Fourier(np.require(each.frequencies, None, "A"))
-    return each
 
 
 def weight_unit(weight: Array) -> float:

@@ -89,12 +89,6 @@ def sampling(model: Any, random: Any, given: Auto | int | None = None, least: in
     return Sampling(size, first, seed, config.n_threads(model.n_jobs))
 
 
-def row_sample(model: Any, X: Any, sample_weight: Any, how: Sampling) -> RowSample:
-    """What a model needs to know of all rows, with samples; those of a source are read once."""
-    xs, weight, stream = opened(model, X, sample_weight, reset=True)
-    return sample_arrays(xs, weight, how) if stream is None else sample_stream(stream, how)
-
-
 def opened(
     model: Any, X: Any, sample_weight: Any, *, reset: bool
 ) -> tuple[list[Columns], NDArray[np.float64] | None, Stream | None]:
@@ -164,7 +158,7 @@ def _first_mean(x: Columns, weight: Array | None = None) -> Array:
         x = x[np.flatnonzero(weight)[: _core.SLOT_ROWS]]
     some = x[: _core.SLOT_ROWS]
     some = some if len(some) else np.zeros_like(x[:1])  # of a view that the first rows lack
-    return column_means(plain(some)).astype(x.dtype)
+    return column_means(some).astype(x.dtype)
 
 
 def _moments(sums: Sums, shift: Array) -> tuple[Moments, bool]:

@@ -147,7 +147,7 @@ def check_cache(cache: Any) -> Cache:
 
 def automatic_limit() -> int:
     """The number of bytes that are stored at most at present, unless a number is given."""
-    return config.memory_share(_PARTS)
+    return max(config.SMALL, config.available_memory() // _PARTS)
 
 
 @dataclass(frozen=True)
@@ -250,7 +250,10 @@ class Mapping:
         columns, maps = map(list, zip(*views))
         rows = make_rows(columns, maps, weight, self.n_threads, shifts)
         rows = replace(rows, unit_centroids=self.unit_centroids)
-        return rows if self.coverage is None else rows.with_coverage(self.coverage)
+        if self.coverage is None:
+            return rows
+        alpha = np.full(len(columns), 1 / self.coverage.sum())  # equal weights
+        return replace(rows, coverage=self.coverage, alpha=alpha).with_present_views()
 
     def pair(self, sample: RowSample) -> tuple[Rows, Rows]:
         """Some of the rows, and all of them, with mean features as shifts: of all rows if these are

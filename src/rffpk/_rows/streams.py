@@ -95,8 +95,6 @@ class Stream:
         found = None
         for part in self.blocks():
             found = visit(part, shared, found)
-        if found is None:
-            raise ValueError("X gave no rows, must give at least one.")
         return found
 
     def _checked(self) -> Iterator[Part]:
@@ -120,6 +118,8 @@ class Stream:
             self._refuse_weight(begin)
         if self.n is not None and begin != self.n:
             raise ValueError(f"X gave {begin} rows, but {self.n} when it was read before.")
+        if not begin:
+            raise ValueError("X gave no rows, must give at least one.")
 
     def _refuse_weight(self, n: int) -> NoReturn:
         raise ValueError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 from typing import Any
 
 import numpy as np
@@ -13,23 +14,23 @@ from rffpk._utils.arrays import Array
 from rffpk._utils.columns import (
     Columns,
     SparseRows,
+    as_type,
     beyond_float32,
     mean_square,
     some_columns,
     sparse_rows,
 )
+from rffpk._utils.config import fits_memory
 from rffpk._utils.containers import check_container, check_row_labels, dimensions, is_list_of_views
 from rffpk._utils.messages import warn
-from rffpk._utils.square import looks_like_kernel, written_out
+from rffpk._utils.square import looks_like_kernel
 from rffpk._utils.validation import (
     check_rows,
     finite_array,
     is_option,
-    is_plain,
     named,
     pairs_of,
     warn_if_kernel,
-    widened,
 )
 
 
@@ -41,8 +42,8 @@ def check_views(estimator: Any, X: Any, *, reset: bool) -> list[Columns]:
     them. With the parameter `allow_missing_views` rows may lack views that are arrays, where they
     are NaN then.
     """
-    plain = is_plain(X) and X.ndim == 2
-    if not plain:
+    table = type(X) is np.ndarray and X.ndim == 2 and X.dtype.kind in "fiub"
+    if not table:
         X = _kernels_of_stack(estimator, X, reset)
         _check_container(X, hasattr(estimator, "kernels"))
     may_lack = getattr(estimator, "allow_missing_views", False)
@@ -50,7 +51,7 @@ def check_views(estimator: Any, X: Any, *, reset: bool) -> list[Columns]:
         X = [with_nan_rows(x, f"X[{i}]") for i, x in enumerate(X)]
     if reset:
         estimator._view_columns = getattr(estimator, "views", None)
-    listed, views = not plain and is_list_of_views(X), estimator._view_columns
+    listed, views = not table and is_list_of_views(X), estimator._view_columns
     xs = (_check_list if listed else _check_table)(estimator, X, reset)
     if may_lack:
         name = "X[{}]" if listed else "X" if views is None else "views[{}]"
@@ -63,6 +64,8 @@ def _check_table(estimator: Any, X: Any, reset: bool) -> list[Columns]:
     views = estimator._view_columns
     if not reset and estimator._n_views and views is None:
         raise ValueError(f"X is one array, but was a list of {estimator._n_views} in fit.")
+    if pairs_of(estimator) == "kernels":
+        X = _written_out(X, "X")
     X = check_rows(estimator, X, reset=reset)
     xs = [X] if views is None else _columns_of_views(X, views, estimator)
     if reset:
@@ -199,9 +202,8 @@ def _check_list(estimator: Any, X: Any, reset: bool) -> list[Columns]:
             if d != fitted:
                 raise ValueError(f"X[{i}] has {d} columns, in fit it had {fitted}.")
             _check_names(names[i], estimator._view_names[i], f"X[{i}]")
-    xs = [widened(x, estimator) for x in xs]
-    dtype = np.result_type(*(x.dtype for x in xs))
-    return [x.astype(dtype, copy=False) for x in xs]
+    dtype = np.float64 if estimator._in_float64 else np.result_type(*(x.dtype for x in xs))
+    return [as_type(x, dtype) for x in xs]
 
 
 def _check_no_kernels(estimator: Any, xs: list[Columns]) -> None:
@@ -277,8 +279,24 @@ def check_missing(xs: list[Columns], names: list[str]) -> None:
 def _checked_view(estimator: Any, x: Any, name: str) -> Columns:
     """The view in an array, or as `SparseRows` if it is sparse."""
     if pairs_of(estimator) == "kernels":
-        x = written_out(x, name)
+        x = _written_out(x, name)
     dtypes = [np.float64, np.float32]
     with named(name):
         given = finite_array(x, name, dtypes, estimator=estimator, order="C", accept_sparse="csr")
         return sparse_rows(given) if sparse.issparse(given) else given
+
+
+def _written_out(K: Any, name: str) -> Any:
+    """A sparse kernel matrix with its zeros, another one as it is."""
+    if not sparse.issparse(K):
+        return K
+    needed = math.prod(K.shape) * 8
+    if not fits_memory(needed):
+        raise MemoryError(
+            f"{name} is a sparse kernel that takes {needed:.2g} bytes with its zeros: pass it as a "
+            "graph to DiffusionPowerKMeans with metric='precomputed', which stays sparse."
+        )
+    try:
+        return sparse_rows(K.tocsr()).toarray()
+    except ValueError as error:
+        raise ValueError(f"{name} is not acceptable: {error}") from error

@@ -65,11 +65,6 @@ class NarrowRows:
     def copy(self) -> NDArray[Any]:
         return self.__array__()
 
-    def mean_square(self) -> float:
-        step = max(1, _BLOCK // max(self.shape[1], 1))
-        blocks = (_widened(self.stored[i : i + step]) for i in range(0, len(self), step))
-        return sum(float(np.vdot(x, x)) for x in blocks) / max(self.size, 1)
-
 
 def _widened(stored: NDArray[Any]) -> NDArray[np.float32]:
     if stored.dtype == np.uint16:
@@ -88,8 +83,11 @@ def narrow_rows(x: Any) -> NarrowRows | None:
 
 
 def as_type(x: Any, dtype: Any = None) -> Any:
-    """numpy.asarray, which leaves small numbers as they are unless they are to be float64."""
-    return x.astype(dtype or x.dtype, False) if isinstance(x, NarrowRows) else np.asarray(x, dtype)
+    """Rows in a type, at addresses that their numbers need; small numbers stay as they are unless
+    they are to be float64."""
+    if isinstance(x, (SparseRows, NarrowRows)):
+        return x.astype(dtype or x.dtype, copy=False)
+    return np.require(x, dtype, "A")
 
 
 def plain(x: Any) -> Any:
@@ -172,7 +170,7 @@ Columns = Any
 
 def dense(x: Columns) -> NDArray[Any]:
     """The rows as an array."""
-    return x.toarray() if isinstance(x, SparseRows) else plain(x)
+    return x.toarray() if isinstance(x, SparseRows) else np.asarray(x)
 
 
 def concatenated(blocks: list[Columns]) -> Any:
@@ -214,7 +212,7 @@ def side_by_side(views: list[Columns]) -> Columns:
 
 def column_means(x: Columns) -> NDArray[np.float64]:
     """The means of the columns, (d,)."""
-    x = x.matrix if isinstance(x, SparseRows) else x
+    x = x.matrix if isinstance(x, SparseRows) else np.asarray(x)
     return np.asarray(x.mean(axis=0, dtype=np.float64)).ravel()
 
 
@@ -263,7 +261,9 @@ def mean_square(X: Columns) -> float:
     """The mean of the squares of the entries. It is finite only if all of these are, and infinite
     also where squares overflow."""
     if isinstance(X, NarrowRows):
-        return X.mean_square()
+        step = max(1, _BLOCK // X.shape[1])
+        blocks = (_widened(X.stored[i : i + step]) for i in range(0, len(X), step))
+        return sum(float(np.vdot(x, x)) for x in blocks) / X.size
     flat = X.data if isinstance(X, SparseRows) else X.reshape(-1)
     return float(flat @ flat) / X.size
 

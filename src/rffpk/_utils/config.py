@@ -22,8 +22,11 @@ import sklearn
 import threadpoolctl
 
 from rffpk import _core
+from rffpk._utils.validation import check_int
 
 __version__ = version("rffpk")
+
+_MOST_JOBS = 1024  # each thread has a workspace
 
 _LITTLE = 2**29  # available bytes: stored features of many rows do not fit in a quarter of these
 
@@ -34,13 +37,13 @@ _OF_EXTRA = re.compile(r"([\w.-]+).*extra == .(?!docs|test)(\w+)")
 _BACKENDS = {"core": "rffpk._core", "numpy": "rffpk._reference"}
 
 
-def n_threads(n_jobs: int | None) -> int:
-    """Threads for `n_jobs`: None and -1 stand for the least of `thread_limits()`, -2 for one less
-    and so on; a positive number stands for itself."""
-    if n_jobs is not None and n_jobs > 0:
-        return int(n_jobs)
-    allowed = min(thread_limits().values())
-    return allowed if n_jobs is None else max(1, allowed + 1 + int(n_jobs))
+def n_threads(n_jobs: Any) -> int:
+    """Threads for the parameter `n_jobs`, which is checked: None and -1 stand for the least of
+    `thread_limits()`, -2 for one less and so on; a positive number stands for itself."""
+    given = -1 if n_jobs is None else check_int(n_jobs, "n_jobs", -_MOST_JOBS, _MOST_JOBS)
+    if given == 0:
+        raise ValueError("n_jobs == 0, must be None, positive or negative.")
+    return given if given > 0 else max(1, min(thread_limits().values()) + 1 + given)
 
 
 def thread_limits() -> dict[str, int]:
@@ -114,20 +117,19 @@ class _BlasLimit:
         finally:
             with self._lock:
                 self._holders.remove(holder)
-                self._restore()
-
-    def _restore(self) -> None:
-        if not self._holders and self._before is not None:
-            with self._before:
-                pass  # leaving the context restores the limits
-            self._before = None
+                if not self._holders and self._before is not None:
+                    with self._before:
+                        pass  # leaving the context restores the limits
+                    self._before = None
 
     def after_fork(self) -> None:
         """In a child, which has only the forking thread: others may hold the limit or the lock."""
         self._lock = threading.Lock()
         alone = threading.get_ident()
         self._holders = [holder for holder in self._holders if holder == alone]
-        self._restore()
+        if self._before is not None:
+            with self.held():
+                pass  # leaving it restores the limits, unless this thread holds it besides
 
 
 _blas_limit = _BlasLimit()
@@ -169,17 +171,12 @@ _CGROUPS = (
 _UNKNOWN_MEMORY = 2**31  # if the system does not report it
 
 # So many bytes are always taken: the available memory is read from files, for half a millisecond.
-_SMALL = 2**24
+SMALL = 2**24
 
 
 def fits_memory(needed: float, parts: int = 1) -> bool:
     """Whether `needed` bytes are few, or at most one of so many parts of the available memory."""
-    return needed <= _SMALL or needed <= available_memory() // parts
-
-
-def memory_share(parts: int) -> int:
-    """One of so many parts of the available memory, and what is few at least."""
-    return max(_SMALL, available_memory() // parts)
+    return needed <= SMALL or needed <= available_memory() // parts
 
 
 def available_memory() -> int:

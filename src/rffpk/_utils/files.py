@@ -92,7 +92,7 @@ def _read(path: str, kind: str, choice: Choice) -> Any:
     pandas = optional_module("pandas", f"{kind} is read by pandas, pip install 'rffpk[tables]'")
     with _opened(path) as file:
         if kind == ".parquet":
-            _pyarrow()
+            arrow_module()
             frame = pandas.read_parquet(file)
         else:
             frame = _read_text(path, file, kind, choice, pandas)
@@ -353,7 +353,7 @@ def check_labels_to(labels_to: Any) -> None:
         return
     check_path(labels_to, "labels_to", "a path or a function", (".npy", ".parquet"))
     if Path(labels_to).suffix.lower() == ".parquet":
-        _pyarrow()
+        arrow_module()
 
 
 @contextmanager
@@ -368,11 +368,14 @@ def label_writer(labels_to: Any, n: int) -> Iterator[Callable[[Array], Any]]:
             write_header(file, (n,), "<i4")
             yield lambda labels: file.write(labels.astype("<i4").tobytes())
         else:
-            arrow, parquet = _pyarrow(), _pyarrow("pyarrow.parquet")
+            arrow, parquet = arrow_module(), arrow_module("pyarrow.parquet")
             schema = arrow.schema([("label", arrow.int32())])
             with parquet.ParquetWriter(file, schema) as writer:
                 yield lambda labels: writer.write_table(arrow.table({"label": labels}, schema))
 
 
-def _pyarrow(module: str = "pyarrow") -> Any:
-    return optional_module(module, "Parquet files need pyarrow, pip install 'rffpk[parquet]'")
+def arrow_module(name: str = "pyarrow") -> Any:
+    """A module of pyarrow, or an ImportError that says what is missing."""
+    return optional_module(
+        name, "Parquet files and Arrow data need pyarrow, pip install 'rffpk[parquet]'"
+    )

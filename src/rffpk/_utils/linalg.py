@@ -85,14 +85,6 @@ def basis_of(matrix: Array) -> tuple[Array, Array]:
     return Q, R
 
 
-def largest_eigenvalue(matrix: Array | LinearOperator) -> float:
-    """The largest eigenvalue of a symmetric matrix, or of an operator of an order above DENSE."""
-    n = matrix.shape[0]
-    if n <= DENSE:
-        return float(eigh((matrix + matrix.T) / 2, subset_by_index=[n - 1, n - 1])[0][0])
-    return float(leading_eigenvectors(lambda v: matrix @ v, 1, n)[0][0])
-
-
 def leading_eigenvectors(
     matrix: Array | Callable[[Array], Array], k: int, n: int, start: Array | None = None
 ) -> tuple[Array, Array]:

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import math
-from typing import Any
-
 import numpy as np
 from scipy import sparse
 
-from rffpk._utils.columns import Columns, SparseRows, plain, sparse_rows
-from rffpk._utils.config import fits_memory
+from rffpk._utils.columns import Columns, SparseRows, plain
 
 # What makes kernel values of matrices whose diagonal is zero. A multiple of the identity adds the
 # same to the association of all partitions; this is the least that makes affinities semidefinite.
@@ -39,19 +35,3 @@ def looks_like_kernel(x: Columns) -> bool:
         bounds = norms[entries.row] * norms[entries.col] + close
         likely = np.ptp(diagonal) <= close or (np.abs(entries.data) <= bounds).all()
     return bool(likely and (entries.row != entries.col).any())
-
-
-def written_out(K: Any, name: str) -> Any:
-    """A sparse kernel matrix with its zeros, another one as it is."""
-    if not sparse.issparse(K):
-        return K
-    needed = math.prod(K.shape) * 8
-    if not fits_memory(needed):
-        raise MemoryError(
-            f"{name} is a sparse kernel that takes {needed:.2g} bytes with its zeros: pass it as a "
-            "graph to DiffusionPowerKMeans with metric='precomputed', which stays sparse."
-        )
-    try:
-        return sparse_rows(K.tocsr()).toarray()
-    except ValueError as error:
-        raise ValueError(f"{name} is not acceptable: {error}") from error

@@ -21,6 +21,7 @@ from rffpk._utils.columns import (
     Columns,
     NarrowRows,
     SparseRows,
+    as_type,
     beyond_float32,
     mean_square,
     narrow_rows,
@@ -47,7 +48,6 @@ Level = Literal["coarse", "auto", "fine"]  # of the numbers of clusters that are
 MAX_WEIGHT = 1e100
 MIN_RATIO = 1e-30  # of the largest weight; float32 holds both then
 _MIN_WEIGHT = 1e-275  # of the largest one; others have all of their bits then
-MAX_JOBS = 1024  # each thread has a workspace
 
 MAX_S = -0.2  # the largest exponent whose weights stay in the range of float32 up to k = 10^4
 
@@ -175,18 +175,12 @@ def check_exponent(s: Any) -> float:
     return check_real(s, "s", high=MAX_S)
 
 
-def check_n_jobs(n_jobs: Any) -> None:
-    """None, or an integer except 0 between -MAX_JOBS and MAX_JOBS."""
-    if n_jobs is not None and check_int(n_jobs, "n_jobs", -MAX_JOBS, MAX_JOBS) == 0:
-        raise ValueError("n_jobs == 0, must be None, positive or negative.")
-
-
 def check_search_parameters(
     estimator: Any, inits: tuple[str, ...] | None = None, also: str = ""
 ) -> int:
-    """The parameters of all clusterers: n_clusters, n_init and n_jobs, and `sample` where there is
-    one; also init, max_iter and tol if `inits`, the names that init accepts, is given. Returns the
-    number of clusters, 1 where it is to be found."""
+    """The parameters of all clusterers: n_clusters and n_init, and `sample` and `noise` where there
+    are these; also init, max_iter and tol if `inits`, the names that init accepts, is given.
+    Returns the number of clusters, 1 where it is to be found."""
     k = 1
     if isinstance(estimator.n_clusters, str):
         check_choice(estimator.n_clusters, "n_clusters", get_args(Level), also="a number")
@@ -204,11 +198,14 @@ def check_search_parameters(
             )
         check_int(estimator.max_iter, "max_iter", 1)
         check_real(estimator.tol, "tol", 0)
-    check_n_jobs(estimator.n_jobs)
     check_bool(getattr(estimator, "store_memberships", False), "store_memberships")
-    sample = getattr(estimator, "sample", None)
+    sample, noise = (getattr(estimator, name, None) for name in ("sample", "noise"))
     if sample is not None and not is_option(sample, "auto"):
         check_int(sample, "sample", 1)
+    if noise is not None and not is_option(noise, "auto"):
+        check_real(noise, "noise", 0, 1, include="neither", also="'auto' or None")
+    if noise is not None and getattr(estimator, "allow_missing_views", False):
+        raise ValueError("noise needs all views of all rows: pass allow_missing_views=False.")
     return k
 
 
@@ -347,12 +344,6 @@ def refuse_sparse(X: Any, name: str, taker: str) -> None:
         )
 
 
-def is_plain(X: Any) -> bool:
-    """Whether X is an array of float32 or float64 and nothing else, of which there is nothing to
-    ask but whether its numbers are finite."""
-    return type(X) is np.ndarray and X.dtype.char in "fd"
-
-
 def check_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
     """X as a C-ordered float32 or float64 array, finite, with at least one row and column; as
     `SparseRows` if X is sparse and the class takes such; as `NarrowRows` if its numbers are small
@@ -365,7 +356,8 @@ def check_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
     small, pairs = None, pairs_of(estimator)
     if pairs is not None and reset:
         check_labels_of_pairs(X)
-    if not is_plain(X):
+    # of an array of float32 or float64 there is nothing to ask but whether its numbers are finite
+    if type(X) is not np.ndarray or X.dtype.char not in "fd":
         X, small = _other_rows(estimator, X)
     given = X
     if pairs is not None and not reset:
@@ -392,7 +384,7 @@ def check_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
         estimator._in_float64 = beyond_float32(X, mean)
         if X.shape[0] == X.shape[1]:
             warn_if_kernel(estimator, X, "X")
-    return widened(X, estimator)
+    return as_type(X, np.float64 if estimator._in_float64 else X.dtype)
 
 
 def _check_pairs(estimator: Any, X: Any) -> None:
@@ -410,10 +402,6 @@ def _check_pairs(estimator: Any, X: Any) -> None:
 def _other_rows(estimator: Any, X: Any) -> tuple[Any, NarrowRows | None]:
     """X that is no plain array of float32 or float64, without what is not taken as numbers, and as
     rows of small numbers where it is such."""
-    if pairs_of(estimator) == "kernels":
-        from rffpk._utils.square import written_out
-
-        X = written_out(X, "X")
     if not sparse.issparse(X):
         check_plain(X, "X")
     if is_list_of_views(X):
@@ -446,12 +434,6 @@ def warn_if_kernel(estimator: Any, x: Columns, name: str) -> None:
             f"fusions of several kernels take.{remedy}",
             UserWarning,
         )
-
-
-def widened(X: Any, estimator: Any) -> Any:
-    dtype = np.float64 if estimator._in_float64 else X.dtype
-    narrow_or_sparse = isinstance(X, (SparseRows, NarrowRows))
-    return X.astype(dtype, copy=False) if narrow_or_sparse else np.require(X, dtype, "A")
 
 
 def check_sample_weight(
@@ -517,19 +499,6 @@ def check_weighted_variance(weighted: float, plain: float, resolved: float, dtyp
             f"sample_weight is so much larger on rows that are nearly equal that {dtype} does not "
             f"tell the other rows apart: take weights closer to each other{remedy}."
         )
-
-
-def check_n_clusters(n_clusters: Any, n: int, counted: int) -> int:
-    """An integer between 1 and the number of rows with a positive weight, `counted` of n."""
-    k = check_int(n_clusters, "n_clusters", 1)
-    if k > n:
-        raise ValueError(f"n_clusters == {k}, must be <= n_samples == {n}.")
-    if k > counted:
-        raise ValueError(
-            f"n_clusters == {k}, must be <= {counted}, the number of rows with a positive "
-            "sample_weight."
-        )
-    return k
 
 
 def check_underflow(variance: float, xs: list[Columns]) -> None:

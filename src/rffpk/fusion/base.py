@@ -81,12 +81,8 @@ def weighted_rows(
     xs = model._check_views(X, reset=True)
     weight = validation.check_sample_weight(sample_weight, len(xs[0]), X)
     counted = None if weight is None or weight.all() else np.flatnonzero(weight)
-    rows = WeightedRows(xs, weight, counted)
-    k = find_number(
-        model, len(xs[0]), rows.n_counted,
-        lambda: sample_arrays(xs, weight, sampling(model, random)), random, progress,
-    )  # fmt: skip
-    return rows, k
+    sample = sample_arrays(xs, weight, sampling(model, random))
+    return WeightedRows(xs, weight, counted), find_number(model, sample, random, progress)
 
 
 # ---- k-means on an embedding ---------------------------------------------------------------------

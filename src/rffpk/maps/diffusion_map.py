@@ -144,7 +144,6 @@ class DiffusionMap(Estimator):
     def _fit(self, X: Any, sample_weight: Any) -> Columns:
         """`fit`; returns the rows, whose features `_features` then knows."""
         check_diffusion(self)
-        validation.check_n_jobs(self.n_jobs)
         with (
             reporting(self, X),
             validation.fit_of(self),

@@ -197,7 +197,6 @@ class RandomFourierFeatures(Estimator):
         """
         check_n_frequencies(self.n_frequencies, ("auto",))
         check_kernel(self.kernel, self.gamma, self.sampling)
-        validation.check_n_jobs(self.n_jobs)
         with reporting(self, X), validation.fit_of(self):
             rows = validation.check_rows(self, X, reset=True)
             weight = validation.check_sample_weight(sample_weight, len(rows), X)
