@@ -385,8 +385,7 @@ def step(
     few = before is not None and before.few
     if before is not None and (need.missed or need.bounded):
         before = replace(before, near=_lists(before, at))
-    if before is not None and need.missed:
-        few = few and _missed(rows, at, before) <= _MOST_MISSED
+        few = few and not (need.missed and _missed(rows, at, before) > _MOST_MISSED)
     if before is not None and few and not need.every:
         return _among_near(rows, theta, before, need)
     sums, found = _among_all(rows, theta, before, need)
