@@ -121,6 +121,15 @@ def test_a_cluster_fits_as_an_array_is_fitted(rows, client, number):
     assert not hasattr(model, "labels_")
 
 
+def test_rows_that_swaps_are_made_on_are_drawn_from_partitions(client):
+    X = np.random.default_rng(0).standard_t(2, size=(N, 3))
+    new = partial(PowerKMeans, 25, sample=5000, random_state=0)
+    model, expected = new().fit(divided(X)), new().fit(X)
+    assert 6250 in {step["rows"] for step in model.history_ if step["stage"] == "swap"}
+    assert_allclose(model.cluster_centers_, expected.cluster_centers_, rtol=1e-9)
+    assert_allclose(model.inertia_, expected.inertia_, rtol=1e-12)
+
+
 def test_many_clusters_of_unit_rows_in_half_precision(rows, client):
     X = (rows - rows.mean(axis=0)).astype(np.float16)
     new = partial(

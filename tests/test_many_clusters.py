@@ -171,13 +171,29 @@ def test_centroids_are_swapped_again_after_samples_of_few_rows_a_cluster(sample,
     assert max(swapped) < len(X)  # rows are drawn
 
 
-@pytest.mark.parametrize("sample, on_all", [(5000, True), (30_000, False)])
-def test_samples_that_lack_cost_are_followed_by_swaps(sample, on_all):
-    """On all rows where the sample has few for each cluster, too."""
-    X = np.random.default_rng(0).standard_t(2, size=(60_000, 3))
-    model = PowerKMeans(100, sample=sample, random_state=0).fit(X)
-    swapped = {step["rows"] for step in model.history_ if step["stage"] == "swap"} - {sample}
-    assert len(swapped) == 1 and (swapped == {len(X)}) == on_all
+def swapped_later(model, n=60_000):
+    """The numbers of the rows that centroids were swapped on after the sample, but not all."""
+    swaps = {step["rows"] for step in model.history_ if step["stage"] == "swap"}
+    return swaps - {model.sample_size_, n}
+
+
+@pytest.mark.parametrize("k, sample", [(100, 5000), (100, 30_000), (99, 5000), (30, 20_000)])
+@pytest.mark.parametrize("lacks", [True, False])
+def test_samples_that_lack_cost_are_followed_by_swaps_on_drawn_rows(k, sample, lacks):
+    """Others are where they have few rows for each of many clusters."""
+    random = np.random.default_rng(0)
+    X = random.standard_t(2, size=(60_000, 3)) if lacks else random.random((60_000, 2))
+    model = PowerKMeans(k, sample=sample, random_state=0).fit(X)
+    again = lacks or (k == 100 and sample == 5000)
+    assert swapped_later(model) == ({250 * k} if again else set())
+
+
+def test_swaps_on_drawn_rows_lower_the_objective_of_skewed_rows(limits):
+    X, found = np.random.default_rng(0).lognormal(size=(60_000, 3)), []
+    for factor in (1.1, np.inf):  # from which on a sample lacks cost
+        limits(far_cost=factor)
+        found.append([PowerKMeans(90, random_state=seed).fit(X).inertia_ for seed in range(2)])
+    assert np.mean(found[0]) < 0.995 * np.mean(found[1])
 
 
 def test_rows_of_weight_zero_alone_in_clusters_are_not_drawn():
@@ -195,8 +211,7 @@ def test_rows_of_weight_zero_alone_in_clusters_are_not_drawn():
 def test_swaps_on_drawn_rows_find_what_swaps_on_all_rows_find():
     X = np.random.default_rng(0).random((60_000, 2), np.float32)
     model = PowerKMeans(100, random_state=0).fit(X)
-    drawn = {step["rows"] for step in model.history_ if step["stage"] == "swap"} - {20_000}
-    assert 20_000 < min(drawn) < 25_500
+    assert swapped_later(model) == {25_000}
     assert model.inertia_ < 1.005 * PowerKMeans(100, sample=None, random_state=0).fit(X).inertia_
 
 

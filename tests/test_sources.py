@@ -77,7 +77,7 @@ MODELS = [
     "Memory",
     "A source gives the same bits however it is cut into blocks, of fewer than 100 clusters those "
     "of an array, of fewer than 20 with `sample=None`. It is read once for each pass over all "
-    "rows, and twice besides.",
+    "rows, and twice besides; where a sample lacks rows that cost much, these take some more.",
 )
 @pytest.mark.few(2)
 @pytest.mark.parametrize("weighted", [False, True])
@@ -105,6 +105,24 @@ def test_a_source_gives_the_bits_of_an_array_up_to_99_clusters(rows, k, limits):
     model = PowerKMeans(k, random_state=0).fit(source(rows, 7777))
     assert_array_equal(model.cluster_centers_, array.cluster_centers_)
     assert model.inertia_ == array.inertia_
+
+
+@pytest.mark.promise(like="test_a_source_gives_the_bits_of_an_array")
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("k", [25, 90])
+def test_rows_of_a_source_that_swaps_are_made_on_are_drawn_as_those_of_an_array(
+    k, weighted, small_blocks
+):
+    random = np.random.default_rng(0)
+    X = random.standard_t(2, size=(40_000, 3))
+    weight = random.uniform(0.5, 2, len(X)) if weighted else None
+    new = partial(PowerKMeans, k, sample=4000, random_state=0)
+    array = new().fit(X, sample_weight=weight)
+    assert 250 * k in {step["rows"] for step in array.history_ if step["stage"] == "swap"}
+    for size in (1000, 7777):
+        model = new().fit(source(X, size), sample_weight=weight)
+        assert_array_equal(model.cluster_centers_, array.cluster_centers_)
+        assert model.inertia_ == array.inertia_
 
 
 @pytest.mark.promise(like="test_a_source_gives_the_bits_of_an_array")

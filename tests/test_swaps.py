@@ -3,6 +3,8 @@ every swap gives."""
 
 import itertools
 import math
+from dataclasses import replace
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -288,6 +290,31 @@ def test_of_the_drawn_rows_the_best_becomes_a_centroid():
     [moved] = np.flatnonzero((run.theta != before).any(axis=1))
     assert np.argmin(costs) > 0
     assert_allclose(run.theta[moved], shifted[np.argmin(costs)], rtol=1e-6)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_rows_are_drawn_by_cost_and_cluster_whatever_the_blocks(weighted):
+    """Sums over drawn rows have the expectation of those over all; the farthest is always drawn."""
+    X, weight = data()
+    X[7] = 50
+    run = run_of([X], 6, weight if weighted else None)
+    rows, drawn, totals = run.rows, [], []
+    usual, of_cluster = module._shares(rows, run)
+    p = weight if weighted else np.ones(300)
+    assert usual == pytest.approx(hard_cost(shifted_features(rows), p, run.theta))
+    for seed in range(200):
+        visit = partial(module._keyed, run.theta, 1 / usual, of_cluster, seed, 60)
+        index, [odds], threshold = visit(rows, None).sample().first(60)
+        kept = None
+        for part in (slice(0, 101), slice(101, 300)):
+            kept = visit(replace(rows.take(part), begin=part.start), kept)
+        assert_array_equal(kept.sample().first(60)[0], index)
+        drawn.append(7 in index)
+        p = -np.expm1(-odds * threshold)
+        totals.append(((1 if rows.weight is None else rows.weight[index]) / p).sum())
+    assert all(drawn) and len(index) == 60
+    whole = 300 if rows.weight is None else rows.weight.sum()
+    assert abs(np.mean(totals) / whole - 1) < 4 * np.std(totals) / whole / math.sqrt(200)
 
 
 @pytest.mark.parametrize("weighted", [False, True])

@@ -40,7 +40,7 @@ from rffpk._anneal.seeding import (
     seed_centroids,
     seeding_rows,
 )
-from rffpk._anneal.swaps import improve, improve_on_drawn, reach_far_rows
+from rffpk._anneal.swaps import improve, reach_far_rows, settle
 from rffpk._rows import passes
 from rffpk._rows.rows import Rows
 from rffpk._rows.sample import RowSample, opened, sample_arrays, sample_stream, sampling
@@ -520,15 +520,15 @@ def _ending(found: Prepared, rows: Rows, theta: Array, hard: Sums, s: float) -> 
     )  # fmt: skip
 
 
-# Many centroids are swapped again after a sample of fewer rows for each, on as many that are drawn.
+# Centroids are swapped again on so many drawn rows for each: many after samples that have fewer.
 _ENOUGH_ROWS = 250
 
 
 def _settle(run: FeatureRun, end: StartEnd, found: Prepared) -> Rows:
-    """Passes over growing samples and then over all rows, at the exponent of the end; many clusters
-    are improved on rows drawn from those that follow samples which have few for each, or lack what
-    costs much, except on rows that are read. Rows far from all centroids that no start has seen get
-    some. Returns all rows, with stored features where that pays."""
+    """Passes over growing samples and then over all rows, at the exponent of the end; clusters are
+    improved on rows drawn from those that follow samples which lack what costs much, or have few
+    for each of many. Rows far from all centroids that no start has seen get some. Returns all rows,
+    with stored features where that pays."""
     schedule, whole, levels = found.plan.schedule, found.base, list[Rows]()
     context, seen = found.context, found.some
     if found.components is not None:
@@ -544,13 +544,14 @@ def _settle(run: FeatureRun, end: StartEnd, found: Prepared) -> Rows:
     converged, known = end.converged, found.base
     for rows in levels:
         run.go_on(rows)
-        if found.plan.swaps and context.many and found.samples and rows.stream is None:
-            improve_on_drawn(run, known, _ENOUGH_ROWS * context.k, found.plan.swaps)
-        known = rows
         # the sampling error of the centroids is larger than this
         coarse = 0.1 * math.sqrt(context.k / rows.n) if rows is not whole else 0.0
-        tol = max(schedule.tol, coarse)
-        converged = run.follow(stage._replace(tol=tol)).last.shift <= tol
+        at = stage._replace(tol=max(schedule.tol, coarse))
+        if found.plan.swaps and found.samples:
+            last = settle(run, at, known, _ENOUGH_ROWS * context.k, found.plan.swaps).last
+        else:
+            last = run.follow(at).last
+        converged, known = last.shift <= at.tol, rows
     bounded = run.rows.eta is not None or found.rows.unit_centroids  # no row is so far ...
     bounded |= any(isinstance(each, Fourier) for each in found.rows.maps)  # ... from all others
     kept = not isinstance(found.init, str) or run.rows.present is not None

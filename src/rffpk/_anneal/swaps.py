@@ -18,7 +18,8 @@ from sklearn.metrics import euclidean_distances
 
 from rffpk._anneal.feature_steps import FeatureRun, costliest_rows, features_at, row_costs
 from rffpk._anneal.hard_passes import Need, add, hard_plan, remove, step
-from rffpk._anneal.search import SOME, Stage
+from rffpk._anneal.search import SOME, Stage, StageEnd
+from rffpk._rows.draws import Reservoir, row_keys
 from rffpk._rows.passes import one_pass
 from rffpk._rows.rows import Rows, weight_unit
 from rffpk._utils.arrays import Array
@@ -112,45 +113,69 @@ def _improve_in_batches(run: FeatureRun, patience: int, later: bool = False) -> 
     return cost
 
 
-def improve_on_drawn(run: FeatureRun, known: Rows, enough: int, patience: int) -> None:
-    """Swap centroids that were found on the rows `known` where these are not enough, or lack rows
-    that make much of the cost of the rows of the run: on as many of the latter as are enough, or as
-    were known, or on all of them where both holds. A row is drawn by its part of the cost and its
+def settle(run: FeatureRun, stage: Stage, known: Rows, enough: int, patience: int) -> StageEnd:
+    """The passes of a stage, at centroids that were found on the rows `known`. Where these lack
+    rows that make much of the cost of the rows of the run, as the first pass tells, or are not
+    enough for many clusters, centroids are swapped on `enough` rows that are drawn."""
+    usual, of_cluster = run.kept(partial(_shares, known, run))
+    if not run.context.many or len(known.counted_indices()) >= enough:
+        end = run.follow(stage._replace(most=1))
+        if end.last.hard <= _LACKED * usual:
+            rest = stage._replace(most=stage.most - 1)
+            return end if end.last.shift <= stage.tol or not rest.most else run.follow(rest)
+    _improve_on_drawn(run, usual, np.asarray(of_cluster), enough, patience)
+    return run.follow(stage)
+
+
+def _shares(known: Rows, run: FeatureRun) -> list[Any]:
+    """What rows that are known tell of those of the run: the hard objective at its centroids, and
+    the inverse of the weight of each cluster times their number."""
+    at, k = replace(known, alpha=run.rows.alpha), len(run.theta)
+    sums, found = one_pass(at, run.theta, -math.inf, want=("labels",))
+    scale = run.rows.total_weight / known.total_weight
+    masses = scale * known.weight_unit * np.bincount(found["labels"], known.weight, k)
+    parts = masses * np.count_nonzero(masses)
+    return [scale * sums.hard, np.divide(1, parts, out=np.zeros(k), where=parts > 0)]
+
+
+def _improve_on_drawn(
+    run: FeatureRun, usual: float, of_cluster: Array, count: int, patience: int
+) -> None:
+    """Swap centroids on so many rows that are drawn. A row is drawn by its part of the cost and its
     part of its cluster, and has the inverse of the probability as a weight. Of as many rows drawn
     uniformly next to none are far from others or of a small cluster, so that centroids fit those
     few alone."""
-    n_known = len(known.counted_indices())
-    few, count = n_known < enough, max(n_known, enough)
-    rows, theta = run.rows, run.theta
+    rows, seed = run.rows, run.context.random.randint(2**31 - 1)
+    of_cost = 1 / max(usual, float(np.finfo(rows.dtype).eps) * run.variance * rows.total_weight)
 
-    def draw() -> list[Any] | None:
-        """Rows and their weights; none: all rows; None: no swaps."""
-        sums, found = one_pass(rows, theta, -math.inf, want=("labels", "nearest"))
-        usual = one_pass(replace(known, alpha=rows.alpha), theta, -math.inf)[0].hard
-        lacked = sums.hard > _LACKED * usual / known.total_weight * rows.total_weight
-        if not (few or lacked) or sums.hard <= 0:
-            return None
-        if few and lacked:
-            return []
-        weight = np.ones(rows.n) if rows.weight is None else rows.weight.astype(np.float64)
-        masses, cost = np.bincount(found["labels"], weight), weight * found["nearest"]
-        of_cluster = weight / np.where(masses > 0, masses, 1)[found["labels"]]
-        of_cluster /= np.count_nonzero(masses)
-        p = np.minimum(1, count / 2 * (cost / cost.sum() + of_cluster))
-        index = np.flatnonzero(run.context.random.uniform(size=rows.n) < p)
-        return [index, weight[index] / p[index]]
+    def draw() -> list[Array]:
+        """Rows and their probabilities."""
+        visit = partial(_keyed, run.theta, of_cost, of_cluster, seed, count)
+        index, [odds], threshold = rows.fold(visit, Reservoir.joined).sample().first(count)
+        return [index, -np.expm1(-odds * threshold)]
 
-    drawn = run.kept(draw)
-    if drawn:
-        index, weight = map(np.asarray, drawn)
-        unit = weight_unit(weight)
-        weight, unit = (weight / unit).astype(rows.dtype), unit * rows.weight_unit
-        some = replace(rows.take(index), weight=weight, weight_unit=unit)
-        run.go_on(run.context.storage.sample(some))
-    if drawn is not None:
-        improve(run, math.inf, patience, later=True)
-    if drawn:
-        run.go_on(rows)
+    index, p = map(np.asarray, run.kept(draw))
+    some = rows.take(index)
+    weight = (1 if some.weight is None else some.weight) / p
+    unit = weight_unit(weight)
+    weight, unit = (weight / unit).astype(rows.dtype), unit * rows.weight_unit
+    run.go_on(run.context.storage.sample(replace(some, weight=weight, weight_unit=unit)))
+    improve(run, math.inf, patience, later=True)
+    run.go_on(rows)
+
+
+def _keyed(
+    theta: Array, of_cost: float, of_cluster: Array, seed: int, count: int, block: Rows,
+    before: Reservoir | None,
+) -> Reservoir:  # fmt: skip
+    """So many rows of a block and those before: each is drawn by its part of the cost and of its
+    cluster."""
+    kept = before or Reservoir(count)
+    found = one_pass(block, theta, -math.inf, want=("labels", "nearest"))[1]
+    odds = of_cost * found["nearest"].astype(np.float64) + of_cluster[found["labels"]]
+    odds *= block.weight_unit if block.weight is None else block.weight_unit * block.weight
+    kept.add(block.begin, row_keys(seed, block.begin, block.n, odds), [odds])
+    return kept
 
 
 class _Batches:
