@@ -272,7 +272,8 @@ def slow_pairs(
     random = np.random.default_rng(0).standard_normal((n, missing))
     vectors = np.hstack([merging @ vectors, random])
     for _ in range(_ROUNDS):
-        basis = _orthonormal(_filtered(multiply, vectors, values[-1]))
+        new = _filtered(multiply, vectors, values[-1])
+        basis = _many_orthonormal(new) if block > _MANY else np.linalg.qr(new)[0]
         products = multiply(basis)
         values, turned = eigh(basis.T @ products)
         values, turned = values[::-1], turned[:, ::-1]
@@ -301,14 +302,13 @@ def _merging(walk: Walk, root: Array) -> csr_matrix:
     return csr_matrix((root / lengths[group], group, np.arange(n + 1)), shape=(n, len(lengths)))
 
 
-def _orthonormal(v: Array) -> Array:
-    """An orthonormal basis of vectors; of many up to rounding errors times the square of the
-    condition of the vectors at length one."""
-    if v.shape[1] > _MANY:
-        v = v / np.linalg.norm(v, axis=0)
-        with suppress(np.linalg.LinAlgError):  # where they depend on each other
-            found: Array = solve_triangular(cholesky(v.T @ v), v.T, trans="T").T
-            return found
+def _many_orthonormal(v: Array) -> Array:
+    """An orthonormal basis of many vectors, up to rounding errors times the square of the condition
+    of the vectors at length one."""
+    v = v / np.linalg.norm(v, axis=0)
+    with suppress(np.linalg.LinAlgError):  # where they depend on each other
+        found: Array = solve_triangular(cholesky(v.T @ v), v.T, trans="T").T
+        return found
     return np.linalg.qr(v)[0]
 
 
