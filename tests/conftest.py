@@ -58,6 +58,7 @@ LIMITS = {
     "median_rows": "_anneal.objective._MEDIAN_ROWS",
     "dense_matrix": "_utils.linalg.DENSE",
     "tile_numbers": "_utils.tiles.ROW_NUMBERS",
+    "many_vectors": "maps.spectrum._MANY",
     "sparse_block": "_utils.columns._BLOCK",
     "tree_clusters": "_utils.tree._MOST",
     "tree_block": "_utils.tree._BLOCK",

@@ -788,6 +788,20 @@ def test_slow_pairs_are_those_of_a_full_decomposition(matrix, k, ordered_nodes, 
     assert_allclose(vectors.T @ vectors, np.eye(len(vectors.T)), atol=1e-10)
 
 
+@pytest.mark.parametrize("many", [50, 49])
+@pytest.mark.parametrize("matrix", [lattice(700), np.kron(np.eye(20), lattice(35))])
+def test_slow_pairs_of_many_vectors_are_those_of_a_full_decomposition(matrix, many, limits):
+    """As many as `least` says are accurate."""
+    limits(many_vectors=many)
+    n = len(matrix)
+    walk = Walk(csr_matrix(np.where(np.abs(matrix) > 1e-12, matrix, 0)))
+    values, vectors = slow_pairs(walk, np.full(n, n**-0.5), np.zeros((n, 0)), 50, 40)
+    expected = np.linalg.eigvalsh(matrix)[::-1][:40]
+    assert (values[:40] <= expected + 1e-6).all()
+    assert_allclose(values[:40], expected, atol=0.02 * (1 - expected[-1]) + 1e-6)
+    assert_allclose(vectors.T @ vectors, np.eye(50), atol=1e-6)
+
+
 def test_slow_pairs_of_nodes_that_have_no_neighbours():
     """There is nothing to merge."""
     values, vectors = slow_pairs(

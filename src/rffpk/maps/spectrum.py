@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from scipy.linalg import qr
+from scipy.linalg import cholesky, qr, solve_triangular
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 from sklearn.metrics import euclidean_distances
@@ -127,9 +128,10 @@ class Wanted(NamedTuple):
 def wanted_pairs(k: int, rough: bool, functions: int = 0, use: UseOfGraph = "always") -> Wanted:
     """The pairs for k clusters. `rough`: functions are only clustered; else they are results, too,
     and there are at least so many `functions`."""
+    pairs = min(_PER_CLUSTER * k, max(_TWO_A_CLUSTER, k + k // 2))
     if rough:
-        return Wanted(k, max(_LEAST_PAIRS, _PER_CLUSTER * k), use=use)
-    return Wanted(k, max(_PAIRS, _PER_CLUSTER * k, functions), exact=True, use=use)
+        return Wanted(k, max(_LEAST_PAIRS, pairs), use=use)
+    return Wanted(k, max(_PAIRS, pairs, functions), exact=True, use=use)
 
 
 def decompose(
@@ -154,8 +156,8 @@ def decompose(
         if wanted.exact and len(degrees) <= _EXACT_NODES:
             values, others = leading_eigenvectors(without(walk, constant), more, len(degrees))
         else:
-            block = 2 * more if wanted.exact else more
-            values, others = slow_pairs(walk, root, constant, max(block, _BLOCK))
+            block = max(2 * more if wanted.exact else more, _BLOCK)
+            values, others = slow_pairs(walk, root, constant, block, wanted.k - len(gaps))
         gaps = np.r_[gaps, np.clip(1 - values, 0, 1)]
         functions = np.hstack([functions, fixed_signs(others) / root[:, None]])
     functions = functions[:, :count]
@@ -210,6 +212,9 @@ _LARGEST_LOW = 0.97  # lower end of what filters amplify: this degree does littl
 _AMPLIFIED = 1e4  # the filter of the eigenvalue one, at most: more would drown others in rounding
 _ROUNDS = 12  # of filters on a graph, at most
 _SETTLED = 0.005  # error of 1 - mu, as a part of it
+# With more vectors than these what takes the time is to make them orthonormal: by Cholesky factors
+# of their products, and fewer times, after filters of higher degrees.
+_MANY, _HIGHER_DEGREE, _MORE_AMPLIFIED = 2 * _TWO_A_CLUSTER, 30, 1e8
 _TILE_NUMBERS = 1 << 17  # of vectors that are added at a time, which stay in a core's cache
 
 
@@ -255,46 +260,59 @@ def without(walk: Walk, known: Array) -> Callable[[Array], Array]:
 
 
 def slow_pairs(
-    walk: Walk, root: Array, constant: Array, block: int, ordered: bool = False
+    walk: Walk, root: Array, constant: Array, block: int, least: int = 0
 ) -> tuple[Array, Array]:
-    """The largest eigenvalues, falling, and their eigenvectors, `block` of each, the first half as
-    accurate as clusters need them, of a walk whose eigenvalues are from zero to one. `constant` are
-    orthonormal eigenvectors that are known and left out, multiples of `root` on each component.
+    """The largest eigenvalues, falling, and their eigenvectors, `block` of each, the first half,
+    and so many at least, as accurate as clusters need them, of a walk whose eigenvalues are from
+    zero to one. `constant` are orthonormal eigenvectors that are known and left out, multiples of
+    `root` on each component."""
+    n = len(root)
+    if n < _ORDERED or walk.there.shape[0] != n:
+        return _pairs_by_groups(walk, root, constant, block, least)
+    order = reverse_cuthill_mckee(walk.there, symmetric_mode=True)
+    values, found = _pairs_by_groups(
+        walk.ordered(order), root[order], constant[order], block, least
+    )
+    vectors = np.empty_like(found)
+    vectors[order] = found
+    return values, vectors
 
-    Neighbours are merged, and so are their groups, until few are left. The eigenvectors of each
-    graph are where those of the one that it was made of begin: a subspace iteration with Chebyshev
-    filters of a low degree has to smooth them within groups only."""
+
+def _pairs_by_groups(
+    walk: Walk, root: Array, constant: Array, block: int, least: int
+) -> tuple[Array, Array]:
+    """The same, as nodes are ordered. Neighbours are merged, and so are their groups, until few are
+    left. The eigenvectors of each graph are where those of the one that it was made of begin: a
+    subspace iteration with Chebyshev filters of a low degree has to smooth them within groups
+    only."""
     multiply, n = without(walk, constant), len(root)
-    block, half = min(block, n), (block + 1) // 2
+    block = min(block, n)
+    accurate = max((block + 1) // 2, min(block, least))
     if n <= max(_DENSE, _DENSE_A_VECTOR * block):
         matrix = multiply(np.eye(n))
         values, vectors = eigh((matrix + matrix.T) / 2, subset_by_index=[n - block, n - 1])
         return values[::-1], vectors[:, ::-1]
-    if n >= _ORDERED and walk.there.shape[0] == n and not ordered:
-        order = reverse_cuthill_mckee(walk.there, symmetric_mode=True)
-        values, found = slow_pairs(walk.ordered(order), root[order], constant[order], block, True)
-        vectors = np.empty_like(found)
-        vectors[order] = found
-        return values, vectors
     merging = _merging(walk, root)
     values, vectors = np.empty(0), np.empty((merging.shape[1], 0))
     if len(vectors) < n:  # else all nodes are neighbours of themselves alone
-        values, vectors = slow_pairs(
-            walk.merged(merging), merging.T @ root, merging.T @ constant, block
+        values, vectors = _pairs_by_groups(
+            walk.merged(merging), merging.T @ root, merging.T @ constant, block, least
         )
     missing = block - len(values)  # of few groups, as one node may be a neighbour of all
     values = np.append(values, np.zeros(missing))
     random = np.random.default_rng(0).standard_normal((n, missing))
     vectors = np.hstack([merging @ vectors, random])
     for _ in range(_ROUNDS):
-        basis = np.linalg.qr(_filtered(walk, constant, vectors, values[-1]))[0]
+        new = _filtered(walk, constant, vectors, values[-1])
+        basis = _many_orthonormal(new) if block > _MANY else np.linalg.qr(new)[0]
         products = multiply(basis)
         values, turned = eigh(basis.T @ products)
         values, turned = values[::-1], turned[:, ::-1]
         vectors = basis @ turned
         # how much an eigenvalue may be larger: the squared residual over the distance from the rest
-        residuals = (products @ turned[:, :half] - values[:half] * vectors[:, :half]) ** 2
-        errors = np.maximum(1 - values[:half], 1 / _LARGEST_TIME) * (values[:half] - values[-1])
+        first, apart = values[:accurate], products @ turned[:, :accurate]
+        residuals = (apart - first * vectors[:, :accurate]) ** 2
+        errors = np.maximum(1 - first, 1 / _LARGEST_TIME) * (first - values[-1])
         if (residuals.sum(axis=0) <= _SETTLED * errors).all():
             break
     return values, vectors
@@ -318,13 +336,27 @@ def _merging(walk: Walk, root: Array) -> csr_matrix:
     return csr_matrix((root / lengths[group], group, np.arange(n + 1)), shape=(n, len(lengths)))
 
 
+def _many_orthonormal(v: Array) -> Array:
+    """An orthonormal basis of many vectors, by Cholesky factors of their products: one is so up to
+    rounding errors times the square of the condition, that of its lines to rounding errors. Where
+    vectors depend on each other, by Householder's reflections."""
+    found = v / np.linalg.norm(v, axis=0)
+    with suppress(np.linalg.LinAlgError):
+        for _ in range(2):
+            found = solve_triangular(cholesky(found.T @ found), found.T, trans="T").T
+        return np.asarray(found)
+    return np.linalg.qr(v)[0]
+
+
 def _filtered(walk: Walk, known: Array, v: Array, low: float) -> Array:
     """Vectors times the Chebyshev polynomial of a walk without known eigenvectors that is at most
     one from zero to `low`, an eigenvalue, or less."""
     before, now, low = v, without(walk, known)(v), min(low, _LARGEST_LOW)
     if low <= 0:
         return now
-    degree = min(_DEGREE, int(math.acosh(_AMPLIFIED) / math.acosh(2 / low - 1)))
+    many = v.shape[1] > _MANY
+    most, amplified = (_HIGHER_DEGREE, _MORE_AMPLIFIED) if many else (_DEGREE, _AMPLIFIED)
+    degree = min(most, int(math.acosh(amplified) / math.acosh(2 / low - 1)))
     now = (2 / low) * now - v
 
     def recur(rows: slice) -> None:
