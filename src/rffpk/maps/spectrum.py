@@ -157,7 +157,8 @@ def decompose(
             values, others = leading_eigenvectors(without(walk, constant), more, len(degrees))
         else:
             block = max(2 * more if wanted.exact else more, _BLOCK)
-            values, others = slow_pairs(walk, root, constant, block, wanted.k - len(gaps))
+            least = wanted.k - len(gaps) if wanted.k <= count else 0
+            values, others = slow_pairs(walk, root, constant, block, least)
         gaps = np.r_[gaps, np.clip(1 - values, 0, 1)]
         functions = np.hstack([functions, fixed_signs(others) / root[:, None]])
     functions = functions[:, :count]
