@@ -20,6 +20,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
 from scipy.spatial.distance import cdist
 from sklearn.cluster import KMeans, kmeans_plusplus
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 from sklearn.preprocessing import normalize
 
@@ -194,6 +195,44 @@ def test_swaps_on_drawn_rows_lower_the_objective_of_skewed_rows(limits):
         limits(far_cost=factor)
         found.append([PowerKMeans(90, random_state=seed).fit(X).inertia_ for seed in range(2)])
     assert np.mean(found[0]) < 0.995 * np.mean(found[1])
+
+
+@pytest.mark.parametrize("far", [0.0, 50.0])
+def test_nothing_is_drawn_of_equal_rows(far):
+    X, weight = np.ones((26_000, 2)), np.ones(26_000)
+    X[7], weight[7] = 1 + far, far == 0
+    with pytest.warns(ConvergenceWarning, match="1 distinct row"):
+        model = PowerKMeans(100, random_state=0).fit(X, sample_weight=weight)
+    assert model.inertia_ == 0 and not swapped_later(model, len(X))
+
+
+@pytest.mark.parametrize("k", [25, 100])
+def test_a_power_of_two_of_the_weights_changes_no_row_that_is_drawn(k):
+    """Also one that float32 does not hold."""
+    random = np.random.default_rng(0)
+    X = random.standard_t(2, size=(12_000, 3)).astype(np.float32)
+    weight, found = random.uniform(0.5, 2, len(X)), []
+    for factor in (1.0, 2.0**140, 2.0**-200):
+        model = PowerKMeans(k, sample=1000, random_state=0).fit(X, sample_weight=weight * factor)
+        assert swapped_later(model, len(X)) - {len(X)} or 250 * k > len(X)
+        found.append(model.inertia_ / factor)
+    assert found[0] == found[1] == found[2]
+
+
+@pytest.mark.parametrize("most", [1, 2, 5])
+def test_swaps_on_drawn_rows_leave_the_limit_of_passes_on_all_rows(most):
+    X = np.random.default_rng(0).standard_t(2, size=(40_000, 3))
+    model = PowerKMeans(30, sample=4000, max_iter=most, tol=0, random_state=0)
+    with pytest.warns(ConvergenceWarning, match="max_iter"):
+        model.fit(X)
+    passes = [step for step in model.history_ if step["stage"] == "hard"]
+    assert sum(step["rows"] == len(X) for step in passes) == most
+
+
+def test_fewer_than_twenty_clusters_are_not_swapped_on_drawn_rows():
+    X = np.random.default_rng(0).standard_t(2, size=(60_000, 3))
+    models = (PowerKMeans(k, sample=2000, random_state=0).fit(X) for k in (19, 20))
+    assert [swapped_later(model) for model in models] == [set(), {5000}]
 
 
 def test_rows_of_weight_zero_alone_in_clusters_are_not_drawn():

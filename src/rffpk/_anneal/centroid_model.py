@@ -198,6 +198,7 @@ def partial_fit(
     """
     model: Any = self
     given: SearchParameters = model._problem().search
+    config.n_threads(model.n_jobs)
     if half_life is not None:
         half_life = validation.check_real(half_life, "half_life", 0, include="neither", also="None")
     if validation.pairs_of(model) == "graph":

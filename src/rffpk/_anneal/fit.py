@@ -32,7 +32,7 @@ from rffpk._anneal.decompositions import Compressed, compressed
 from rffpk._anneal.feature_steps import FeatureRun, count_distinct
 from rffpk._anneal.hard_passes import Along, find_directions
 from rffpk._anneal.objective import PowerMean
-from rffpk._anneal.search import FitContext, History, Plan, Stage, StartEnd, search
+from rffpk._anneal.search import SOME, FitContext, History, Plan, Stage, StartEnd, search
 from rffpk._anneal.seeding import (
     MERGED,
     checked_centroids,
@@ -525,9 +525,9 @@ _ENOUGH_ROWS = 250
 
 
 def _settle(run: FeatureRun, end: StartEnd, found: Prepared) -> Rows:
-    """Passes over growing samples and then over all rows, at the exponent of the end; clusters are
-    improved on rows drawn from those that follow samples which lack what costs much, or have few
-    for each of many. Rows far from all centroids that no start has seen get some. Returns all rows,
+    """Passes over growing samples and then over all rows, at the exponent of the end; some clusters
+    are improved on rows drawn from those that follow samples which lack what costs much, or have
+    few for each of many. Rows far from all centroids that no start has seen get some. Returns all rows,
     with stored features where that pays."""
     schedule, whole, levels = found.plan.schedule, found.base, list[Rows]()
     context, seen = found.context, found.some
@@ -547,7 +547,7 @@ def _settle(run: FeatureRun, end: StartEnd, found: Prepared) -> Rows:
         # the sampling error of the centroids is larger than this
         coarse = 0.1 * math.sqrt(context.k / rows.n) if rows is not whole else 0.0
         at = stage._replace(tol=max(schedule.tol, coarse))
-        if found.plan.swaps and found.samples:
+        if found.plan.swaps and found.samples and context.k >= SOME:
             last = settle(run, at, known, _ENOUGH_ROWS * context.k, found.plan.swaps).last
         else:
             last = run.follow(at).last

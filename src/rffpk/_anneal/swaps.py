@@ -120,10 +120,14 @@ def settle(run: FeatureRun, stage: Stage, known: Rows, enough: int, patience: in
     usual, of_cluster = run.kept(partial(_shares, known, run))
     if not run.context.many or len(known.counted_indices()) >= enough:
         end = run.follow(stage._replace(most=1))
-        if end.last.hard <= _LACKED * usual:
-            rest = stage._replace(most=stage.most - 1)
-            return end if end.last.shift <= stage.tol or not rest.most else run.follow(rest)
-    _improve_on_drawn(run, usual, np.asarray(of_cluster), enough, patience)
+        stage = stage._replace(most=stage.most - 1)
+        lacking = end.last.hard > _LACKED * usual
+        if not stage.most or (end.last.shift <= stage.tol and not lacking):
+            return end
+        if not lacking:
+            return run.follow(stage)
+    if run.variance > 0:  # else rows are equal
+        _improve_on_drawn(run, usual, np.asarray(of_cluster), enough, patience)
     return run.follow(stage)
 
 
@@ -173,7 +177,9 @@ def _keyed(
     kept = before or Reservoir(count)
     found = one_pass(block, theta, -math.inf, want=("labels", "nearest"))[1]
     odds = of_cost * found["nearest"].astype(np.float64) + of_cluster[found["labels"]]
-    odds *= block.weight_unit if block.weight is None else block.weight_unit * block.weight
+    odds *= block.weight_unit  # which float32 may not hold
+    if block.weight is not None:
+        odds *= block.weight
     kept.add(block.begin, row_keys(seed, block.begin, block.n, odds), [odds])
     return kept
 

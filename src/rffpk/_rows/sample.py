@@ -153,10 +153,10 @@ def column_moments(
 
 
 @np.errstate(over="ignore", invalid="ignore")  # what overflows is refused by name
-def _first_mean(x: Columns, weight: Array | None = None) -> Array:
+def _first_mean(x: Columns, weight: Array | None) -> Array:
+    some = x[: _core.SLOT_ROWS]  # those of a source, too
     if weight is not None:  # rows of weight zero may be far away
-        x = x[np.flatnonzero(weight)[: _core.SLOT_ROWS]]
-    some = x[: _core.SLOT_ROWS]
+        some = some[np.flatnonzero(weight[: len(some)])]
     some = some if len(some) else np.zeros_like(x[:1])  # of a view that the first rows lack
     return column_means(some).astype(x.dtype)
 
@@ -306,7 +306,10 @@ def sample_stream(stream: Stream, how: Sampling) -> RowSample:
     arrays."""
     stream, weight = replace(stream, digests=[]), stream.weight
     reading = _Reading(how, 1.0 if weight is None else weight_unit(weight))
-    known = _Views.of(stream.head) if stream.on_workers else None
+    known = None
+    if stream.on_workers:
+        head = stream.head
+        known = _Views.of(head, None if weight is None else weight[: len(head[0])])
     found = stream.fold(partial(reading.visit, known), _Found.followed_by)
     views = found.views
     if found.kept:
@@ -335,8 +338,8 @@ class _Views(NamedTuple):
     shifts: list[Array]  # about which squares are summed
 
     @classmethod
-    def of(cls, xs: list[Array]) -> _Views:
-        shifts = each(xs, lambda x: _first_mean(rows_with(x, None)[0]))
+    def of(cls, xs: list[Array], weight: Array | None) -> _Views:
+        shifts = each(xs, lambda x: _first_mean(*rows_with(x, weight)))
         return cls(tables_of(xs), each(xs, lambda x: x[:0].copy()), shifts)
 
 
@@ -378,7 +381,7 @@ class _Reading(NamedTuple):
         """What is known of a block and those before."""
         xs, weight, begin, _ = part
         if before is None:
-            views = known or _Views.of(xs)
+            views = known or _Views.of(xs, weight)
             before = _Found(views, self.how.reservoir(views.empty), self.how.size)
         found, views = before, before.views
         in_units = None if weight is None else weight / self.unit

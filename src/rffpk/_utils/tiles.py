@@ -83,7 +83,8 @@ def centered_product(
             found[rows] = finish(x.astype(np.float64).matrix @ matrix - origin @ matrix)
             return
         x = x - origin
-        x = np.concatenate([x, x[-1:].repeat(-len(x) % size, axis=0)])
+        if len(x) % size:  # of the last rows
+            x = np.concatenate([x, x[-1:].repeat(-len(x) % size, axis=0)])
         lines = (x.reshape(-1, size, d) @ matrix).reshape(len(x), -1)
         found[rows] = finish(lines[: rows.stop - rows.start])
 

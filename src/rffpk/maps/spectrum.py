@@ -267,10 +267,11 @@ def slow_pairs(
     and so many at least, as accurate as clusters need them, of a walk whose eigenvalues are from
     zero to one. `constant` are orthonormal eigenvectors that are known and left out, multiples of
     `root` on each component."""
-    n = len(root)
-    if n < _ORDERED or walk.there.shape[0] != n:
+    n, there = len(root), walk.there
+    sorting = (np.diff(there.indptr).astype(np.float64) ** 2).sum()  # of the neighbours of each
+    if n < _ORDERED or there.shape[0] != n or sorting > _DEGREE * block * there.nnz:
         return _pairs_by_groups(walk, root, constant, block, least)
-    order = reverse_cuthill_mckee(walk.there, symmetric_mode=True)
+    order = reverse_cuthill_mckee(there, symmetric_mode=True)
     values, found = _pairs_by_groups(
         walk.ordered(order), root[order], constant[order], block, least
     )
@@ -341,7 +342,8 @@ def _many_orthonormal(v: Array) -> Array:
     """An orthonormal basis of many vectors, by Cholesky factors of their products: one is so up to
     rounding errors times the square of the condition, that of its lines to rounding errors. Where
     vectors depend on each other, by Householder's reflections."""
-    found = v / np.linalg.norm(v, axis=0)
+    lengths = np.linalg.norm(v, axis=0)
+    found = v / np.where(lengths > 0, lengths, 1)
     with suppress(np.linalg.LinAlgError):
         for _ in range(2):
             found = solve_triangular(cholesky(found.T @ found), found.T, trans="T").T
