@@ -527,8 +527,8 @@ _ENOUGH_ROWS = 250
 def _settle(run: FeatureRun, end: StartEnd, found: Prepared) -> Rows:
     """Passes over growing samples and then over all rows, at the exponent of the end; some clusters
     are improved on rows drawn from those that follow samples which lack what costs much, or have
-    few for each of many. Rows far from all centroids that no start has seen get some. Returns all rows,
-    with stored features where that pays."""
+    few for each of many. Rows far from all centroids that no start has seen get some. Returns all
+    rows, with stored features where that pays."""
     schedule, whole, levels = found.plan.schedule, found.base, list[Rows]()
     context, seen = found.context, found.some
     if found.components is not None:
