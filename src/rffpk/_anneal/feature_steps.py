@@ -110,7 +110,8 @@ class FeatureRun:
         plan, need = HardPlan(), None
         if is_hard(stage.s, self.rows.dtype):
             plan = hard_plan(self.rows, self.most, self.objective.learns_weights)
-        single = math.isfinite(stage.goal) or (stage.exact and stage.most <= 2)
+        looks, single = math.isfinite(stage.limit), math.isfinite(stage.goal)
+        single |= stage.exact and stage.most <= 2
         if plan.near and not single:
             need = Need(second=stage.second, bounded=stage.exact and plan.bounded)
         else:
@@ -120,7 +121,8 @@ class FeatureRun:
         is_kept = self.context.checkpoint is not None and math.isinf(stage.goal)
         steps, over = 0, False
         while not over:
-            most = 1 if need is not None or is_kept else stage.most - steps
+            alone = need is not None or is_kept or (looks and steps == 0)
+            most = 1 if alone else stage.most - steps
             bounded = stage.bounded and plan.bounded and need is None
             passes = partial(self._passes, stage, most, bounded, need)
             results, hopeless, every = self.kept(passes)
@@ -128,6 +130,7 @@ class FeatureRun:
             steps, last = steps + len(results), Step(*results[-1])
             settled = last.shift <= stage.tol
             over = hopeless or steps >= stage.most or (settled and (every or not stage.exact))
+            over |= steps == 1 and last.hard > stage.limit
             if need is not None:
                 every = stage.exact and (settled or steps == stage.most - 1)
                 need = need._replace(every=every, missed=steps == 1 and not need.bounded)

@@ -119,13 +119,10 @@ def settle(run: FeatureRun, stage: Stage, known: Rows, enough: int, patience: in
     enough for many clusters, centroids are swapped on `enough` rows that are drawn."""
     usual, of_cluster = run.kept(partial(_shares, known, run))
     if not run.context.many or len(known.counted_indices()) >= enough:
-        end = run.follow(stage._replace(most=1))
-        stage = stage._replace(most=stage.most - 1)
-        lacking = end.last.hard > _LACKED * usual
-        if not stage.most or (end.last.shift <= stage.tol and not lacking):
+        end = run.follow(stage._replace(limit=_LACKED * usual))
+        if end.last.hard <= _LACKED * usual or end.steps == stage.most:
             return end
-        if not lacking:
-            return run.follow(stage)
+        stage = stage._replace(most=stage.most - end.steps)
     if run.variance > 0:  # else rows are equal
         _improve_on_drawn(run, usual, np.asarray(of_cluster), enough, patience)
     return run.follow(stage)
