@@ -18,7 +18,7 @@ from sklearn.neighbors import kneighbors_graph
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from rffpk import Annealing, DiffusionMap, DiffusionPowerKMeans, PowerKMeans
-from rffpk.maps import neighbours
+from rffpk.maps import neighbours, spectrum
 from rffpk.maps.components import Components, divided, valley_of_rows
 from rffpk.maps.neighbours import (
     NeighbourCount,
@@ -29,7 +29,7 @@ from rffpk.maps.neighbours import (
     mutual_neighbours,
     settled_labels,
 )
-from rffpk.maps.spectrum import Walk, Wanted, decompose, slow_pairs
+from rffpk.maps.spectrum import Walk, Wanted, decompose, orthonormal_basis, slow_pairs
 
 T = 3.0  # a time at which many functions last
 EVERY = {"time": T, "n_components": 12}
@@ -813,6 +813,16 @@ def test_so_many_functions_are_accurate_as_there_are_clusters_or_half_of_them():
     assert not np.array_equal(all_of_them, few)
 
 
+@pytest.mark.parametrize("condition", [1.0, 1e6, np.inf])
+def test_many_vectors_are_made_orthonormal_whatever_their_condition(condition):
+    random = np.random.default_rng(0)
+    v = random.standard_normal((300, 40)) @ random.standard_normal((40, 40))
+    v[:, -1] = v[:, 0] + random.standard_normal(300) / condition
+    basis = orthonormal_basis(v)
+    assert_allclose(basis.T @ basis, np.eye(40), atol=1e-12)
+    assert_allclose(basis @ (basis.T @ v), v, atol=1e-8)
+
+
 def test_slow_pairs_of_many_vectors_that_a_filter_maps_to_zero(limits):
     """Where all nodes are neighbours, what is left without the constant vector is zero."""
     limits(many_vectors=7)
@@ -851,6 +861,21 @@ def test_slow_pairs_of_two_factors_are_those_of_their_product(denser, ordered_no
     assert_allclose(vectors.T @ vectors, np.eye(16), atol=1e-10)
     slow = vectors[:, :8]  # at the nodes as they are given
     assert np.abs(matrix @ slow - slow * values[:8]).max() < 1e-3
+
+
+def test_nodes_of_graphs_with_hubs_keep_their_order(limits, monkeypatch):
+    """To sort the neighbours of a hub takes longer than what an order of the nodes saves."""
+    limits(ordered_nodes=0)
+    asked, order = [], spectrum.reverse_cuthill_mckee
+    monkeypatch.setattr(
+        spectrum, "reverse_cuthill_mckee", lambda *a, **b: asked.append(0) or order(*a, **b)
+    )
+    even = csr_matrix(np.where(lattice(2000) > 1e-12, lattice(2000), 0))
+    hub = even.tolil()
+    hub[0], hub[:, 0] = 1e-9, 1e-9
+    for graph, expected in ((even, [0]), (hub.tocsr(), [0])):
+        slow_pairs(Walk(graph), np.full(2000, 2000**-0.5), np.zeros((2000, 0)), 8)
+        assert asked == expected
 
 
 def test_slow_pairs_have_the_same_bits_for_any_number_of_threads(limits):

@@ -306,7 +306,7 @@ def _pairs_by_groups(
     vectors = np.hstack([merging @ vectors, random])
     for _ in range(_ROUNDS):
         new = _filtered(walk, constant, vectors, values[-1])
-        basis = _many_orthonormal(new) if block > _MANY else np.linalg.qr(new)[0]
+        basis = orthonormal_basis(new) if block > _MANY else np.linalg.qr(new)[0]
         products = multiply(basis)
         values, turned = eigh(basis.T @ products)
         values, turned = values[::-1], turned[:, ::-1]
@@ -338,10 +338,10 @@ def _merging(walk: Walk, root: Array) -> csr_matrix:
     return csr_matrix((root / lengths[group], group, np.arange(n + 1)), shape=(n, len(lengths)))
 
 
-def _many_orthonormal(v: Array) -> Array:
-    """An orthonormal basis of many vectors, by Cholesky factors of their products: one is so up to
-    rounding errors times the square of the condition, that of its lines to rounding errors. Where
-    vectors depend on each other, by Householder's reflections."""
+def orthonormal_basis(v: Array) -> Array:
+    """An orthonormal basis of many vectors. The Cholesky factor of their products is divided out
+    twice, as once leaves rounding errors times the square of the condition; where vectors depend on
+    each other it does not exist, and QR factors are computed."""
     lengths = np.linalg.norm(v, axis=0)
     found = v / np.where(lengths > 0, lengths, 1)
     with suppress(np.linalg.LinAlgError):
