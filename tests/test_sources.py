@@ -75,11 +75,11 @@ MODELS = [
 
 @pytest.mark.promise(
     "Memory",
-    "A source gives the same bits however it is cut into blocks, of fewer than 100 clusters those "
-    "of an array, of fewer than 20 with `sample=None`, unless the sample holds all rows of "
-    "positive weight but not the others. It is read once for each pass over all rows, and twice "
-    "besides; where a sample lacks rows that cost much, or has fewer than 250 for each of 100 "
-    "clusters and more, these take some more.",
+    "A source gives the same bits however it is cut into blocks, and with fewer than 100 clusters "
+    "(fewer than 20 with `sample=None`) those of an array, but for the "
+    "[exceptions below](#sources-and-arrays). It is read once for each pass over all rows and "
+    "twice besides. Where centroids are swapped on drawn rows it is read twice more, to draw these "
+    "and to fetch them.",
 )
 @pytest.mark.few(2)
 @pytest.mark.parametrize("weighted", [False, True])

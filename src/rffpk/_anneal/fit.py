@@ -520,15 +520,17 @@ def _ending(found: Prepared, rows: Rows, theta: Array, hard: Sums, s: float) -> 
     )  # fmt: skip
 
 
-# Centroids are swapped again on so many drawn rows for each: many after samples that have fewer.
+# Rows that are drawn for each cluster to swap centroids again: those of many clusters always are
+# after a sample that has fewer.
 _ENOUGH_ROWS = 250
 
 
 def _settle(run: FeatureRun, end: StartEnd, found: Prepared) -> Rows:
-    """Passes over growing samples and then over all rows, at the exponent of the end; some clusters
-    are improved on rows drawn from those that follow samples which lack what costs much, or have
-    few for each of many. Rows far from all centroids that no start has seen get some. Returns all
-    rows, with stored features where that pays."""
+    """Passes over growing samples and then over all rows, at the exponent of the end. The centroids
+    of 20 clusters and more are swapped again on rows drawn from these, if the sample before lacks
+    rows that cost much, or has few for each of many clusters. Rows far from all centroids that no
+    start has seen get centroids of their own. Returns all rows, with stored features where that
+    pays."""
     schedule, whole, levels = found.plan.schedule, found.base, list[Rows]()
     context, seen = found.context, found.some
     if found.components is not None:

@@ -326,8 +326,8 @@ class Need(NamedTuple):
     every: bool = False  # that rows are compared with all centroids
     second: bool = False  # the squared distances from the next centroids
     bounded: bool = False  # that it leaves out the rows that bounds decide: no distances are needed
-    # how many rows miss their nearest centroid, and so how passes go on; where bounds decide rows,
-    # passes over all centroids alone count them
+    # that rows are counted whose nearest centroid is not among the near ones, by which passes go on
+    # with near ones or with all; where bounds decide rows, only passes over all centroids count
     missed: bool = False
 
 

@@ -106,7 +106,7 @@ class Stage(NamedTuple):
     tol: float = -1.0  # in standard deviations of the features
     most: int = 1
     goal: float = math.inf  # over features: it ends if the hard objective will not fall to this
-    limit: float = math.inf  # the same: it ends after a first step that finds more than this
+    limit: float = math.inf  # the same: it ends after a first step whose hard objective is larger
     # whether it ends with passes over all centroids where rows are compared with few at first
     exact: bool = True
     second: bool = False  # whether the second nearest centroids are needed after it

@@ -207,14 +207,14 @@ def slow_labels(functions: Array, k: int) -> Array:
 _BLOCK = 8  # vectors, at least
 _DENSE, _DENSE_A_VECTOR = 100, 3  # nodes up to which all eigenpairs are computed at once
 _DENSER = 4  # times as many products of entries as entries, from which on factors stay two
-_ORDERED = 30_000  # nodes from which on near ones are put side by side: products take half the time
+_ORDERED = 30_000  # nodes from which on near ones are put side by side, where products gain most
 _DEGREE = 20  # of filters
 _LARGEST_LOW = 0.97  # lower end of what filters amplify: this degree does little beyond it
 _AMPLIFIED = 1e4  # the filter of the eigenvalue one, at most: more would drown others in rounding
 _ROUNDS = 12  # of filters on a graph, at most
 _SETTLED = 0.005  # error of 1 - mu, as a part of it
-# With more vectors than these what takes the time is to make them orthonormal: by Cholesky factors
-# of their products, and fewer times, after filters of higher degrees.
+# With more vectors than these most of the time is taken to make them orthonormal: so it is done by
+# Cholesky factors of their products, and in fewer rounds, after filters of higher degrees.
 _MANY, _HIGHER_DEGREE, _MORE_AMPLIFIED = 2 * _TWO_A_CLUSTER, 30, 1e8
 _TILE_NUMBERS = 1 << 17  # of vectors that are added at a time, which stay in a core's cache
 
@@ -263,10 +263,10 @@ def without(walk: Walk, known: Array) -> Callable[[Array], Array]:
 def slow_pairs(
     walk: Walk, root: Array, constant: Array, block: int, least: int = 0
 ) -> tuple[Array, Array]:
-    """The largest eigenvalues, falling, and their eigenvectors, `block` of each, the first half,
-    and so many at least, as accurate as clusters need them, of a walk whose eigenvalues are from
-    zero to one. `constant` are orthonormal eigenvectors that are known and left out, multiples of
-    `root` on each component."""
+    """The largest eigenvalues, falling, and their eigenvectors, `block` of each, of which the first
+    half, and at least the first `least`, are as accurate as clusters need, of a walk whose
+    eigenvalues are from zero to one. `constant` are orthonormal eigenvectors that are known and
+    left out, multiples of `root` on each component."""
     n, there = len(root), walk.there
     sorting = (np.diff(there.indptr).astype(np.float64) ** 2).sum()  # of the neighbours of each
     if n < _ORDERED or there.shape[0] != n or sorting > _DEGREE * block * there.nnz:
@@ -283,10 +283,10 @@ def slow_pairs(
 def _pairs_by_groups(
     walk: Walk, root: Array, constant: Array, block: int, least: int
 ) -> tuple[Array, Array]:
-    """The same, as nodes are ordered. Neighbours are merged, and so are their groups, until few are
-    left. The eigenvectors of each graph are where those of the one that it was made of begin: a
-    subspace iteration with Chebyshev filters of a low degree has to smooth them within groups
-    only."""
+    """`slow_pairs` of nodes in the order given. Neighbours are merged, and so are their groups,
+    until few are left. The eigenvectors of each graph are where those of the one that it was made
+    of begin: a subspace iteration with Chebyshev filters of a low degree has to smooth them within
+    groups only."""
     multiply, n = without(walk, constant), len(root)
     block = min(block, n)
     accurate = max((block + 1) // 2, min(block, least))
