@@ -299,11 +299,11 @@ def test_rows_are_drawn_by_cost_and_cluster_whatever_the_blocks(weighted):
     X[7] = 50
     run = run_of([X], 6, weight if weighted else None)
     rows, drawn, totals = run.rows, [], []
-    usual, of_cluster = module._shares(rows, run)
+    expected, of_cluster = module._expected(rows, run)
     p = weight if weighted else np.ones(300)
-    assert usual == pytest.approx(hard_cost(shifted_features(rows), p, run.theta))
+    assert expected == pytest.approx(hard_cost(shifted_features(rows), p, run.theta))
     for seed in range(200):
-        visit = partial(module._keyed, run.theta, 1 / usual, of_cluster, seed, 60)
+        visit = partial(module._keyed, run.theta, 1 / expected, of_cluster, seed, 60)
         index, [odds], threshold = visit(rows, None).sample().first(60)
         kept = None
         for part in (slice(0, 101), slice(101, 300)):

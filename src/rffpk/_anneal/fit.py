@@ -40,7 +40,7 @@ from rffpk._anneal.seeding import (
     seed_centroids,
     seeding_rows,
 )
-from rffpk._anneal.swaps import improve, reach_far_rows, settle
+from rffpk._anneal.swaps import improve, reach_far_rows, settle_with_swaps
 from rffpk._rows import passes
 from rffpk._rows.rows import Rows
 from rffpk._rows.sample import RowSample, opened, sample_arrays, sample_stream, sampling
@@ -318,6 +318,7 @@ def prepare(
     bounded = all(isinstance(each, Fourier) for each in rows.maps)
     components = compressed(base, k, storage, given.ends_hard, bounded) if given.differs else None
     pool = components.rows if components is not None else base if samples else some
+    # drawn in any case, so that later random numbers do not depend on whether it is used
     exponent, seeds = 0.0, seeding_rows(pool, k, context.random)
     if given.start != -math.inf or not given.ends_hard:  # else no exponent is seen
         exponent = decompositions.exponent_of_rows(seeds)
@@ -550,7 +551,8 @@ def _settle(run: FeatureRun, end: StartEnd, found: Prepared) -> Rows:
         coarse = 0.1 * math.sqrt(context.k / rows.n) if rows is not whole else 0.0
         at = stage._replace(tol=max(schedule.tol, coarse))
         if found.plan.swaps and found.samples and context.k >= SOME:
-            last = settle(run, at, known, _ENOUGH_ROWS * context.k, found.plan.swaps).last
+            enough = _ENOUGH_ROWS * context.k
+            last = settle_with_swaps(run, at, known, enough, found.plan.swaps).last
         else:
             last = run.follow(at).last
         converged, known = last.shift <= at.tol, rows

@@ -50,8 +50,9 @@ _BATCH_TOL = 3e-3
 _PASSES_ADDED = 3  # ... but at most so many after centroids are added, ...
 _PASSES_REMOVED = 5  # ... and so many after as many are removed.
 
-# Few rows cost much where the mean cost of all is larger than that of a sample without so many of
-# its costliest rows by this factor. ...
+# A sample lacks rows that cost much where the mean cost of all rows is larger than its own by this
+# factor; few rows cost much where it is larger than that of a sample without so many of its
+# costliest rows. ...
 _COSTLIEST, _LACKED = 10, 1.1
 _LEAST_REACHED = 0.02  # ... They are looked for again after at least this relative gain.
 
@@ -113,22 +114,24 @@ def _improve_in_batches(run: FeatureRun, patience: int, later: bool = False) -> 
     return cost
 
 
-def settle(run: FeatureRun, stage: Stage, known: Rows, enough: int, patience: int) -> StageEnd:
+def settle_with_swaps(
+    run: FeatureRun, stage: Stage, known: Rows, enough: int, patience: int
+) -> StageEnd:
     """The passes of a stage, at centroids that were found on the rows `known`. Where these lack
     rows that make much of the cost of the rows of the run, as the first pass tells, or are not
     enough for many clusters, centroids are swapped on `enough` rows that are drawn."""
-    usual, of_cluster = run.kept(partial(_shares, known, run))
+    expected, of_cluster = run.kept(partial(_expected, known, run))
     if not run.context.many or len(known.counted_indices()) >= enough:
-        end = run.follow(stage._replace(limit=_LACKED * usual))
-        if end.last.hard <= _LACKED * usual or end.steps == stage.most:
+        end = run.follow(stage._replace(limit=_LACKED * expected))
+        if end.last.hard <= _LACKED * expected or end.steps == stage.most:
             return end
         stage = stage._replace(most=stage.most - end.steps)
     if run.variance > 0:  # else rows are equal
-        _improve_on_drawn(run, usual, np.asarray(of_cluster), enough, patience)
+        _improve_on_drawn(run, expected, np.asarray(of_cluster), enough, patience)
     return run.follow(stage)
 
 
-def _shares(known: Rows, run: FeatureRun) -> list[Any]:
+def _expected(known: Rows, run: FeatureRun) -> list[Any]:
     """What rows that are known tell of those of the run: the hard objective at its centroids, and
     the inverse of the weight of each cluster times their number."""
     at, k = replace(known, alpha=run.rows.alpha), len(run.theta)
@@ -140,14 +143,15 @@ def _shares(known: Rows, run: FeatureRun) -> list[Any]:
 
 
 def _improve_on_drawn(
-    run: FeatureRun, usual: float, of_cluster: Array, count: int, patience: int
+    run: FeatureRun, expected: float, of_cluster: Array, count: int, patience: int
 ) -> None:
     """Swap centroids on so many rows that are drawn. A row is drawn by its part of the cost and its
     part of its cluster, and has the inverse of the probability as a weight. Of as many rows drawn
     uniformly next to none are far from others or of a small cluster, so that centroids fit those
     few alone."""
     rows, seed = run.rows, run.context.random.randint(2**31 - 1)
-    of_cost = 1 / max(usual, float(np.finfo(rows.dtype).eps) * run.variance * rows.total_weight)
+    rounding = float(np.finfo(rows.dtype).eps) * run.variance * rows.total_weight
+    of_cost = 1 / max(expected, rounding, float(np.finfo(np.float64).tiny))
 
     def draw() -> list[Array]:
         """Rows and their probabilities."""
@@ -275,14 +279,14 @@ def reach_far_rows(run: FeatureRun, stage: Stage, seen: Rows, converged: bool) -
     more than the others of a sample that starts have `seen`. Passes of a stage follow. Returns
     whether the last ones that count have converged; those before did if `converged`."""
 
-    def usual() -> float:
+    def without_costliest() -> float:
         some = replace(seen, alpha=run.rows.alpha)
         nearest = one_pass(some, run.theta, -math.inf, want=("nearest",))[1]["nearest"]
         costs = np.sort(row_costs(nearest, some.weight, run.variance, some.dtype))
         return some.weight_unit * float(costs[:-_COSTLIEST].sum()) / some.total_weight
 
     assert run.last is not None
-    if run.last.hard <= _LACKED * run.kept(usual) * run.rows.total_weight:
+    if run.last.hard <= _LACKED * run.kept(without_costliest) * run.rows.total_weight:
         return converged
     cost = run.cost(stage.s)
     while True:
