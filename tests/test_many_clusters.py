@@ -178,7 +178,7 @@ def swapped_later(model, n=60_000):
     return swaps - {model.sample_size_, n}
 
 
-@pytest.mark.parametrize("k, sample", [(100, 5000), (100, 30_000), (99, 5000), (30, 20_000)])
+@pytest.mark.parametrize("k, sample", [(100, 5000), (100, 30_000), (99, 15_000), (30, 20_000)])
 @pytest.mark.parametrize("lacks", [True, False])
 def test_samples_that_lack_cost_are_followed_by_swaps_on_drawn_rows(k, sample, lacks):
     """Others are where they have few rows for each of many clusters."""
