@@ -29,7 +29,7 @@ from rffpk.maps.neighbours import (
     mutual_neighbours,
     settled_labels,
 )
-from rffpk.maps.spectrum import Walk, Wanted, decompose, orthonormal_basis, slow_pairs
+from rffpk.maps.spectrum import Walk, Wanted, decompose, orthonormal_basis, slow_pairs, wanted_pairs
 
 T = 3.0  # a time at which many functions last
 EVERY = {"time": T, "n_components": 12}
@@ -861,6 +861,11 @@ def test_slow_pairs_of_two_factors_are_those_of_their_product(denser, ordered_no
     assert_allclose(vectors.T @ vectors, np.eye(16), atol=1e-10)
     slow = vectors[:, :8]  # at the nodes as they are given
     assert np.abs(matrix @ slow - slow * values[:8]).max() < 1e-3
+
+
+def test_two_functions_a_cluster_are_computed_and_fewer_of_many():
+    pairs = [wanted_pairs(k, rough=True).pairs for k in (99, 100, 101, 133, 134, 200)]
+    assert pairs == [198, 200, 200, 200, 201, 300]
 
 
 def test_nodes_of_graphs_with_hubs_keep_their_order(limits, monkeypatch):

@@ -110,8 +110,7 @@ class FeatureRun:
         plan, need = HardPlan(), None
         if is_hard(stage.s, self.rows.dtype):
             plan = hard_plan(self.rows, self.most, self.objective.learns_weights)
-        looks, single = math.isfinite(stage.limit), math.isfinite(stage.goal)
-        single |= stage.exact and stage.most <= 2
+        single = math.isfinite(stage.goal) or (stage.exact and stage.most <= 2)
         if plan.near and not single:
             need = Need(second=stage.second, bounded=stage.exact and plan.bounded)
         else:
@@ -121,7 +120,7 @@ class FeatureRun:
         is_kept = self.context.checkpoint is not None and math.isinf(stage.goal)
         steps, over = 0, False
         while not over:
-            alone = need is not None or is_kept or (looks and steps == 0)
+            alone = need is not None or is_kept or (steps == 0 and math.isfinite(stage.limit))
             most = 1 if alone else stage.most - steps
             bounded = stage.bounded and plan.bounded and need is None
             passes = partial(self._passes, stage, most, bounded, need)
@@ -207,7 +206,8 @@ class FeatureRun:
         if rows.eta is not None:
             distances = rows.effective_distances(distances)
         # d = |phi|^2 + |theta|^2 - 2 phi'theta, of which the last part may be all
-        given = np.ascontiguousarray(distances.T / -2), 0 * distances[:, 0], 0 * distances[0]
+        squares = np.zeros_like(distances[:, 0]), np.zeros_like(distances[0])
+        given = np.ascontiguousarray(distances.T / -2), *squares
 
         def totals(s: float) -> tuple[float, float]:
             weigh = config.backend().weigh_products

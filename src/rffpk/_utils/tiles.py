@@ -88,7 +88,11 @@ def centered_product(
         lines = (x.reshape(-1, size, d) @ matrix).reshape(len(x), -1)
         found[rows] = finish(lines[: rows.stop - rows.start])
 
-    run_all(write, row_tiles(n, size * d, _BLOCK_NUMBERS, size), n_threads)
+    def quietly(rows: slice) -> None:
+        with np.errstate(over="ignore", invalid="ignore"):  # of each thread; callers refuse these
+            write(rows)
+
+    run_all(quietly, row_tiles(n, size * d, _BLOCK_NUMBERS, size), n_threads)
     return found
 
 

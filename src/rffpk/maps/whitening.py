@@ -47,8 +47,8 @@ class Whitening:
         validation.check_overflow(float(sums[has_view(X)].sum()), X.dtype)
         return found
 
-    @np.errstate(over="ignore", invalid="ignore")
     def _scaled(self, found: Array) -> Array:
+        """Components, of length one if they are to be."""
         if not self.unit:
             return found
         lengths = np.linalg.norm(found, axis=1, keepdims=True)
