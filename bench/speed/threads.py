@@ -1,14 +1,15 @@
-"""Default fits by two threads beside one: seconds, and the part that one thread does alone.
+"""Default fits by several threads beside one: seconds, and the part that one thread does alone.
 
-    python -m bench.speed.threads [--rows N ...] [--only NAME ...] [--turns N] [--parts N]
+    python -m bench.speed.threads [--rows N ...] [--threads N ...] [--only NAME ...] [--turns N]
+        [--parts N]
 
 Float32 rows of ten Gaussian clusters that overlap, 20 columns (two views of ten each for several
-kernels), 5000 rows for exact kernels. Fits by one thread and by two take turns; "two / one" are the
-least seconds of each. These mean something on an idle machine only. "Alone" is the part of the CPU
-seconds of a fit by two threads that is outside of loops over which threads are shared, or in loops
-too short for that; other processes change it little. Two threads take at least (1 + alone) / 2 of
-the time of one. --parts prints that many functions which take most of that part, without what they
-call.
+kernels), 5000 rows for exact kernels. Fits by one thread and by others, two unless numbers are
+named, take turns; "2 / 1" are the least seconds of each. These mean something on an idle machine
+only. "Alone" is the part of the CPU seconds of a fit by the first number of threads that is outside
+of loops over which threads are shared, or in loops too short for that; other processes change it
+little. T threads take at least (1 + (T - 1) alone) / T of the time of one. --parts prints that many
+functions which take most of that part, without what they call.
 """
 
 from __future__ import annotations
@@ -106,9 +107,9 @@ def fitted(name: str, X: Any, threads: int) -> tuple[float, float, float]:
     return wall, cpu, outside
 
 
-def print_parts(name: str, X: Any, most: int) -> None:
+def print_parts(name: str, X: Any, threads: int, most: int) -> None:
     with Loops() as loops, cProfile.Profile(loops.outside) as profile:
-        MODELS[name].set_params(n_jobs=2).fit(X)
+        MODELS[name].set_params(n_jobs=threads).fit(X)
     profile.create_stats()
     own = {key: value[2] for key, value in profile.stats.items()}
     whole = sum(own.values()) + loops.seconds
@@ -121,28 +122,33 @@ def print_parts(name: str, X: Any, most: int) -> None:
 def main() -> None:
     parser = commands.parser(__doc__)
     parser.add_argument("--rows", type=int, nargs="+", default=[20_000, 100_000])
+    parser.add_argument("--threads", type=int, nargs="+", default=[2])
     parser.add_argument("--only", nargs="+", choices=MODELS, default=MODELS, metavar="NAME")
     parser.add_argument("--turns", type=int, default=5)
     parser.add_argument("--parts", type=int, default=0)
     args = parser.parse_args()
     warnings.simplefilter("ignore")
-    tables.print_heading("class", "rows", "one thread, s", "two / one", "CPU s", "alone")
+    ratios = [f"{threads} / 1" for threads in args.threads]
+    tables.print_heading("class", "rows", "one thread, s", *ratios, "CPU s", "alone")
     for name in args.only:
         for n in [EXACT_ROWS] if name == "KernelPowerKMeans" else args.rows:
             X = rows(name, n)
-            fitted(name, rows(name, 1000), 2)  # imports
-            turns = [(fitted(name, X, 1), fitted(name, X, 2)) for _ in range(args.turns)]
-            one, two = np.array(turns).transpose(1, 0, 2)
+            fitted(name, rows(name, 1000), max(args.threads))  # imports
+            turns = [
+                [fitted(name, X, threads) for threads in (1, *args.threads)]
+                for _ in range(args.turns)
+            ]
+            one, *others = np.array(turns).transpose(1, 0, 2)
             tables.print_row(
                 name,
                 n,
                 f"{one[:, 0].min():.2f}",
-                f"{two[:, 0].min() / one[:, 0].min():.2f}",
-                f"{two[:, 1].min():.2f}",
-                f"{np.median(two[:, 2] / two[:, 1]):.2f}",
+                *(f"{each[:, 0].min() / one[:, 0].min():.2f}" for each in others),
+                f"{others[0][:, 1].min():.2f}",
+                f"{np.median(others[0][:, 2] / others[0][:, 1]):.2f}",
             )
             if args.parts:
-                print_parts(name, X, args.parts)
+                print_parts(name, X, args.threads[0], args.parts)
 
 
 if __name__ == "__main__":
