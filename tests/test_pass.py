@@ -512,6 +512,39 @@ def test_distances_of_tight_groups_have_digits(implementation, dtype, dims, miss
         assert_allclose(found["memberships"], shares, atol=2 * PART[dtype.char])
 
 
+MANY = {
+    "apart": lambda x, random: x,
+    "few distinct rows": lambda x, random: x[random.integers(9, size=len(x))],
+    "some of them centroids": lambda x, random: x,
+    "far from the origin": lambda x, random: x + 1e4,
+    "not finite": lambda x, random: x,
+}
+
+
+@pytest.mark.parametrize("kind", MANY)
+@pytest.mark.parametrize("k", [1, 31, 32, 33, 37, 300])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_nearest_of_many_centroids_are_the_same_bits_without_distances(isa, dtype, k, kind):
+    """They are found in another way if no distances are asked for."""
+    rows, theta = problem(333, [(7, 0)], k, dtype, weighted=True)
+    random = np.random.default_rng(k)
+    rows = replace(rows, xs=[MANY[kind](rows.xs[0], random).astype(dtype)])
+    if kind in ("few distinct rows", "some of them centroids"):
+        theta[: k // 2] = rows.xs[0][: k // 2]
+    if kind == "not finite":
+        theta[0] = np.inf if k % 2 else np.nan
+        rows.xs[0][5] = -np.inf
+    few, many = ("labels", "nearest"), ("labels", "nearest", "distances")
+    with np.errstate(invalid="ignore", over="ignore"):
+        (sums, found), (expected, asked) = (
+            one_pass(rows, theta, -np.inf, want=want) for want in (few, many)
+        )
+    for name in few:
+        assert_array_equal(found[name], asked[name], err_msg=name)
+    for name in sums._fields:
+        assert_array_equal(getattr(sums, name), getattr(expected, name), err_msg=name)
+
+
 def test_an_unknown_rule_is_refused():
     X, c = np.zeros((4, 2)), np.zeros(2)
     for fused_pass in (_core.fused_pass, _reference.fused_pass):

@@ -26,11 +26,10 @@ static void pack(const real *a, size_t line_step, size_t depth_step, size_t line
     }
 }
 
-/* h lines of the product, for STEP rows; h is a constant at every call. */
-INLINE void panel_step(const int h, const real *a, const real *b, real *c, size_t depth,
-                       size_t stride)
+/* acc <- h lines of the product, for STEP rows; h is a constant at every call. */
+INLINE void panel_products(const int h, const real *a, const real *b, size_t depth, size_t stride,
+                           vec acc[PANEL][COLS])
 {
-    vec acc[PANEL][COLS];
     UNROLL
     for (int r = 0; r < h; r++) {
         UNROLL
@@ -49,6 +48,14 @@ INLINE void panel_step(const int h, const real *a, const real *b, real *c, size_
                 acc[r][j] += line[j] * a[r];
         }
     }
+}
+
+/* The same lines, stored. */
+INLINE void panel_step(const int h, const real *a, const real *b, real *c, size_t depth,
+                       size_t stride)
+{
+    vec acc[PANEL][COLS];
+    panel_products(h, a, b, depth, stride, acc);
     UNROLL
     for (int r = 0; r < h; r++) {
         UNROLL

@@ -1,10 +1,11 @@
 /* The pass over a slot of rows, tile by tile: view_features.h -> distances.h or bounds.h ->
- * weights.h -> sums.h. Compiled once per instruction set and type. */
+ * weights.h, or nearest.h for both -> sums.h. Compiled once per instruction set and type. */
 #include "bounds.h"
 #include "contract.h"
 #include "csr.h"
 #include "distances.h"
 #include "near.h"
+#include "nearest.h"
 #include "cells.h"
 #include "skinny.h"
 #include "sums.h"
@@ -174,13 +175,17 @@ static void run_tile(const rffpk_problem *pr, weigh_rule *weigh, const real *pre
     else if (out->features)
         write_rows(t->phi, pr->F, t, out->features);
     const real *theta = prepared + packed_views(pr);
-    if (pr->stages & RFFPK_DISTANCES && pr->basis)
+    const int fused = only_nearest(pr, out);
+    if (fused) {
+        find_nearest_of_all(pr, theta, t);
+        total_nearest(t, sums->totals);
+    } else if (pr->stages & RFFPK_DISTANCES && pr->basis)
         make_bounded(pr, theta, theta + packed_theta(pr), t);
     else if (pr->stages & RFFPK_DISTANCES)
         (sparse ? sparse_distances : make_distances)(pr, theta, t);
     if (out->distances)
         write_rows(t->dist, pr->k, t, out->distances);
-    if (pr->stages & RFFPK_WEIGHTS)
+    if (pr->stages & RFFPK_WEIGHTS && !fused)
         make_weights(pr, weigh, memberships, second, t, sums);
     if (out->memberships)
         write_rows(t->dist, pr->k, t, out->memberships);

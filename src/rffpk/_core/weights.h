@@ -27,16 +27,25 @@ INLINE vec nearest(const rffpk_problem *pr, tile *t, size_t col)
     return least;
 }
 
+/* The sum of the least distances, which is the soft total of the hard rule, too. */
+static void total_nearest(const tile *t, double *totals)
+{
+    vec hard_sum = splat(0);
+    for (size_t col = 0; col < t->cols; col += W)
+        hard_sum += load(t->p + col) * load(t->least + col);
+    const double sum = sum_lanes(hard_sum);
+    totals[0] += sum;
+    totals[1] += sum;
+}
+
 /* g = p at the nearest centroid, 0 elsewhere; g is not needed if `one_hot` */
 static void weigh_hard(const rffpk_problem *pr, tile *t, real *memberships, double *totals)
 {
     const size_t cols = t->cols;
     const int dense = !one_hot(pr);
-    vec hard_sum = splat(0);
     for (size_t col = 0; col < cols; col += W) {
-        const vec p = load(t->p + col);
-        hard_sum += p * nearest(pr, t, col);
-        const vec label = load(t->label + col);
+        nearest(pr, t, col);
+        const vec p = load(t->p + col), label = load(t->label + col);
         for (size_t j = 0; j < pr->k && (dense || memberships); j++) {
             const ivec here = label == splat((real)j);
             if (dense)
@@ -45,9 +54,7 @@ static void weigh_hard(const rffpk_problem *pr, tile *t, real *memberships, doub
                 store(memberships + j * t->stride + col, SELECT(here, splat(1), splat(0)));
         }
     }
-    const double sum = sum_lanes(hard_sum);
-    totals[0] += sum;
-    totals[1] += sum;
+    total_nearest(t, totals);
 }
 
 /* With r_j = d_min / d_j and S = sum_j r_j^(-s): v_j = r_j^(1-s) S^(1/s) / S, M' = d_min S^(1/s).
