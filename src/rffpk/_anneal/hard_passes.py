@@ -318,6 +318,7 @@ _NEW = 8  # ... and this many of those that are new
 # nearest one elsewhere, ...
 _MOST_MISSED, _LOOKED_AT = 2e-3, 1000
 _NONE_MISSED = 5e-4  # ... and with few again once at most this part of all rows has.
+_AT_ONCE = 1 << 17  # distances between centroids that are made at a time, until this is decided
 
 
 class Need(NamedTuple):
@@ -382,15 +383,15 @@ def step(
     """A pass at the centroids theta (k, F): its sums, and what it has found. Memory: O(n), and
     O(k^2) where centroids are compared."""
     at = np.ascontiguousarray(theta, dtype=rows.dtype)
-    few = before is not None and before.few
-    if before is not None and (need.missed or need.bounded):
+    if before is not None and before.few and not need.every:
+        if not need.missed:
+            return _among_near(rows, theta, before, need)
         before = replace(before, near=_lists(before, at))
-        few = few and not (need.missed and _missed(rows, at, before) > _MOST_MISSED)
-    if before is not None and few and not need.every:
-        return _among_near(rows, theta, before, need)
+        if _missed(rows, at, before) <= _MOST_MISSED:
+            return _among_near(rows, theta, before, need)
     sums, found = _among_all(rows, theta, before, need)
     if before is not None and (need.missed or need.bounded):
-        found = replace(found, few=_moved_beyond(before, found) <= _NONE_MISSED)
+        found = replace(found, few=_are_enough(before, at, found))
     if before is None or not np.array_equal(before.labels, found.labels):
         return sums, found
     # No label has changed: sums are made as by the pass before, so that they have the same bits.
@@ -402,11 +403,20 @@ def step(
     return sums, replace(found, cost=_cost(rows, sums, theta))
 
 
-def _moved_beyond(before: Assignment, found: Assignment) -> float:
-    """The part of the rows that a pass over all centroids has moved to one that was not near."""
-    assert before.near is not None
-    near = before.near[before.labels] == found.labels[:, np.newaxis]
-    return 1 - float(near.any(axis=1).mean())
+def _are_enough(before: Assignment, at: Array, found: Assignment) -> bool:
+    """Whether a pass over all centroids has moved few rows to one that was not near."""
+    moved = np.flatnonzero(found.labels != before.labels)
+    old, new = before.labels[moved], found.labels[moved]
+    most, beyond = _NONE_MISSED * len(found.labels), 0
+    if len(moved) <= most:
+        return True
+    for part in row_tiles(len(at), len(at), _AT_ONCE):  # of all, only where few have moved
+        inside = (old >= part.start) & (old < part.stop)
+        near = _lists(before, at, part)[old[inside] - part.start]
+        beyond += int((near != new[inside, np.newaxis]).all(axis=1).sum())
+        if beyond > most:
+            return False
+    return True
 
 
 def _missed(rows: Rows, at: Array, before: Assignment) -> float:
@@ -538,17 +548,22 @@ def remove(rows: Rows, theta: Array, before: Assignment, removed: Array) -> Assi
     return replace(unknown, labels=labels, new=0)
 
 
-def _lists(before: Assignment, at: Array) -> Array:
-    """With which centroids the rows of each are compared: those near it, itself among them. Lists
-    of the old ones are kept when others are added: the old ones have hardly moved."""
+def _lists(before: Assignment, at: Array, part: slice | None = None) -> Array:
+    """With which centroids the rows of each, or of each in a part, are compared: those near it,
+    itself among them. Lists of the old ones are kept when others are added: the old ones have
+    hardly moved."""
+    begin, end = (0, len(at)) if part is None else (part.start, part.stop)
     near, old = before.near, len(at) - before.new
     if near is not None and len(near) == len(at):
-        return near
-    known = np.empty((0, _NEAR), dtype=np.int32) if near is None else near
-    near = np.vstack([known, _nearest_of_each(at[len(known) :], at[:old], _NEAR, len(known))])
+        return near[begin:end]
+    known = np.empty((0, _NEAR), dtype=np.int32) if near is None else near[begin:end]
+    first = begin + len(known)
+    near = np.vstack([known, _nearest_of_each(at[first:end], at[:old], _NEAR, first)])
     if before.new:
-        added = old + _nearest_of_each(at, at[old:], min(_NEW, before.new), -old)
-        near = np.hstack([near, added])
+        count = min(_NEW, before.new)
+        near = np.hstack(
+            [near, old + _nearest_of_each(at[begin:end], at[old:], count, begin - old)]
+        )
     return np.sort(near, axis=1).astype(np.int32)
 
 
