@@ -40,9 +40,9 @@ from rffpk.maps.neighbours import (
     Shared,
     cluster_means,
     drawn_rows,
+    labels_of_k_means,
     landmark_numbers,
     map_rows,
-    settled_labels,
 )
 from rffpk.maps.spectrum import UseOfGraph
 from rffpk.maps.whitening import PER_CLUSTER, Whitening, fit_components
@@ -443,7 +443,7 @@ def _with_columns(
         random, x = np.random.RandomState(0), X
         found = shared("components", lambda: fit_components(x, weight, k, random))
         X = Whitening(found.mean, found.directions, False, n_threads)(X)
-    labels = settled_labels(X, weight, partitions[trials.best], n_threads)
+    labels = labels_of_k_means(X, weight, partitions[trials.best], n_threads)
     trials = _beside_columns(trials, partitions, X, weight, labels)
     if trials.between <= _BETWEEN or trials.first.any():
         own = _clusters_of_columns(X, weight, labels, context)

@@ -19,7 +19,7 @@ from rffpk._utils.estimator import Estimator, parameters, reporting
 from rffpk._utils.messages import warn
 from rffpk._utils.validation import Auto, is_option
 from rffpk.maps.graphs import PRECOMPUTED, GraphDiffusion, check_no_choice, graph_diffusion
-from rffpk.maps.neighbours import NeighbourCount, Shared, landmark_numbers, settled_labels
+from rffpk.maps.neighbours import NeighbourCount, Shared, labels_of_k_means, landmark_numbers
 from rffpk.maps.spectrum import (
     MAX_CLUSTERS,
     Diffusion,
@@ -465,7 +465,7 @@ def tried_clusters(
     features = _of_fitted(found, rows, functions, own).astype(np.float64)
     lengths = np.sqrt(np.mean(features**2, axis=0))
     labels = slow_labels(features / np.where(lengths > 0, lengths, 1), k)
-    labels = settled_labels(features, weight, labels, n_threads)
+    labels = labels_of_k_means(features, weight, labels, n_threads)
     return labels, found.parts.n_kept == k and found.parts.are_apart()
 
 
