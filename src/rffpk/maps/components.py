@@ -94,7 +94,12 @@ def divided(
     rows = n_rows * share if rows is None else rows
     least_rows = max(LEAST_ROWS, _OF_ROOT * math.sqrt(n_rows / k))
     least_valley = max(_VALLEY, _DENSER / n_columns)
-    there = (share > 0) & ~_dangle(held, degrees, share, min(LARGE / k, least_rows / n_rows))
+    # Nodes dangle that the walk hardly leaves. On the fringe of the rows there are some, whose
+    # functions are as slow as those that separate clusters; one with the share of a component does
+    # not dangle.
+    leave = 1 - np.divide(held, degrees, out=np.ones(len(share)), where=degrees > 0)
+    dangle = leave < _DANGLES * quantile(leave, share, 0.5)
+    there = (share > 0) & ~(dangle & (share < min(LARGE / k, least_rows / n_rows)))
     labels = np.full(len(share), -1)
     some = graph if there.all() else graph[there][:, there]
     labels[there] = connected_components(some, directed=False)[1]
@@ -128,15 +133,6 @@ def _counted(components: Components, k: int, valley: Valley, least_valley: float
     if shares[counted].sum() < shares.sum() / 2:  # there are many more than k
         counted |= enough
     return counted if counted.any() else ~counted
-
-
-def _dangle(held: Array, degrees: Array, share: Array, least: float) -> Array:
-    """Whether a node dangles: on the fringe of the rows there are some that the walk hardly leaves,
-    whose functions are as slow as those that separate clusters. Nodes of at least the share of a
-    component do not."""
-    leave = 1 - np.divide(held, degrees, out=np.ones(len(share)), where=degrees > 0)
-    seldom = leave < _DANGLES * quantile(leave, share, 0.5)
-    return seldom & (share < least)
 
 
 def valley_of_rows(X: Columns, mass: Array, node: Array, n_threads: int) -> Valley:
