@@ -296,7 +296,7 @@ def prepare(
     # the features of all rows, and of some
     maps, centroids = problem.maps(sample, context)
     model._feature_maps = maps
-    if centroids is not None and given.differs and given.n_init is None:
+    if centroids is not None and given.differs and given.n_init is None:  # automatic starts
         given = replace(given, init=centroids, differs=False, start=-math.inf)
     mapping = Mapping(maps, storage, context.n_threads, context.coverage, problem.unit_centroids)
     some, rows = mapping.pair(sample)
