@@ -242,6 +242,7 @@ class Option(NamedTuple):
 # a number of neighbours that is given.
 _OPTIONS = [Option(None, 1), Option(None, 2), Option(1.0, 1), Option(1.0, 2)]
 _WHITENINGS = [Option(None, 1), Option(0.5, 1), Option(1.0, 1)]
+_MOST_NEIGHBORS = max(option.neighbors for option in _OPTIONS)
 
 
 class Trials(NamedTuple):
@@ -298,9 +299,8 @@ def chosen_map(
     options = _options(parameters, context, len(X) > all_rows)
     or_columns, is_choice = or_columns and options == _OPTIONS, len(options) > 1
     # trials on a sample, unless it shows words
-    whole = MapRows(X, weight, k, context.n_threads, parameters)
     x, p = _sampled(X, weight, context) if is_choice else (X, weight)
-    some = replace(whole, X=x, weight=p, most_times=max(each.neighbors for each in options))
+    some = MapRows(x, p, k, context.n_threads, parameters, most_times=_MOST_NEIGHBORS)
     use: UseOfGraph = "never" if or_columns and shows_words(x) else "always"
     option, trials = options[0], None
     if is_choice and use != "never":
@@ -309,8 +309,9 @@ def chosen_map(
         use = "if shown" if trials.between <= _BETWEEN else "always"
     # the map of all rows; of few landmarks if the sample and these fall apart into the clusters; of
     # no walk if the slow functions of all rows are those of far ones
-    if x is X and parameters.n_landmarks == "auto":
-        whole = some  # with the graphs of the trials; landmarks that are given are drawn anew
+    whole = some
+    if is_choice and (x is not X or parameters.n_landmarks != "auto"):  # has graphs of its own
+        whole = replace(some, X=X, weight=weight, most_times=1)
     draw = partial(fit_diffusion_map, estimator, context.random, unit_variance, *option)
     is_clear = trials is not None and trials.apart.any() and len(X) > _CLEAR and not sparse
     mapped = draw(replace(whole, n_landmarks=few) if is_clear else whole, use)
