@@ -317,7 +317,9 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
                 few = landmark_numbers(
                     "auto", len(X), context.k, isinstance(X, SparseRows), X.shape[1]
                 )[1]
-            rows = MapRows(X, weight, context.k, context.n_threads, kernel, few, scales=scales)
+            rows = MapRows(
+                X, weight, context.k, context.n_threads, kernel, n_landmarks=few, scales=scales
+            )
             whitening = None if kernel.whitening is None else _WHITENING
             return fit_diffusion_map(self, context.random, True, whitening, 1, rows)
         if isinstance(kernel, RandomFourierFeatures):

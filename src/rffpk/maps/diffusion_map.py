@@ -47,6 +47,7 @@ class MapRows:
     k: int  # clusters that graphs are made for
     n_threads: int
     parameters: Any  # of graphs: a `DiffusionMap`, or an estimator that has the same
+    is_told: bool = True  # whether k is the number of clusters; else the spectrum suggests one
     n_landmarks: int | None = None  # in place of the parameter
     most_times: int = 1  # of the default number of neighbours, which are looked for at once
     scales: Array | None = None  # of the columns, before they are whitened
@@ -208,26 +209,25 @@ class DiffusionMap(Estimator):
             rows = validation.check_rows(self, X, reset=True)
             weight = validation.check_sample_weight(sample_weight, len(rows), X)
             n_threads = config.n_threads(self.n_jobs)
-            self._draw(MapRows(rows, weight, MAX_CLUSTERS, n_threads, self), is_told=False)
+            self._draw(MapRows(rows, weight, MAX_CLUSTERS, n_threads, self, is_told=False))
         warn_of_components(self, 1)
         return rows
 
     def _draw(
         self, given: MapRows, unit_variance: bool = False, times: int = 1,
-        use: UseOfGraph = "always", is_told: bool = True,
+        use: UseOfGraph = "always",
     ) -> None:  # fmt: skip
         """`fit` for rows and parameters that have been checked, with features whose total variance
         is one if that is asked for; `times` multiplies the default number of neighbours. Where
         `use` of the graph is "never", there are no functions, and features are the columns; where
-        it is "if shown", unless components of the graph show clusters that these may miss. Unless
-        the number of clusters `is_told`, the spectrum suggests it."""
+        it is "if shown", unless components of the graph show clusters that these may miss."""
         self.choices_: list[dict[str, Any]] = []
         self._spherical = self.metric == "cosine"
         self.whitening_ = None if self.whitening == "auto" else self.whitening
         self._whitening: Whitening | None = None
         automatic = isinstance(self.n_components, str) and isinstance(self.time, str)
         functions = 0 if isinstance(self.n_components, str) else int(self.n_components)
-        wanted = wanted_pairs(given.k, is_told and automatic, functions, use)
+        wanted = wanted_pairs(given.k, given.is_told and automatic, functions, use)
         found: Diffusion | GraphDiffusion
         X = rows = given.X
         if self.metric == PRECOMPUTED:
@@ -241,7 +241,7 @@ class DiffusionMap(Estimator):
             self.bandwidth_ = found.neighbourhoods.bandwidth
             squares = squared_distances(landmarks, column_means(landmarks))
             validation.check_underflow(squares.astype(X.dtype).sum(), [landmarks])
-        self._publish(found, rows, given, unit_variance, is_told)
+        self._publish(found, rows, given, unit_variance)
 
     def _publish(
         self,
@@ -249,7 +249,6 @@ class DiffusionMap(Estimator):
         rows: Columns,
         given: MapRows,
         unit_variance: bool,
-        is_told: bool,
     ) -> None:
         """Sets what is fitted to given rows, which neighbours are found of as `rows`."""
         X, parts, self._spectrum = given.X, found.parts, found.spectrum
@@ -260,7 +259,7 @@ class DiffusionMap(Estimator):
         left_out = float(parts.components.rows[parts.left_out].sum())
         self._n_left_out = round(len(X) * left_out / parts.n_rows)
         self._loses_rows = parts.lose_rows(given.k)
-        k = given.k if is_told else None
+        k = given.k if given.is_told else None
         index, scale = self._chosen(k, unit_variance, len(found.extension))
         self.landmark_features_ = _scaled(found.extension, index, scale).astype(X.dtype)
         own: Array | None
