@@ -107,13 +107,13 @@ class FeatureRun:
         that is to be exact rows are compared with every centroid."""
         if stage.noise:
             self._disturb(stage.noise)
-        # how rows find their nearest centroids: among the few that are near, by bounds, or among
-        # all; among all, too, where passes are so few, or may end at once, that this costs less
+        # How rows find their nearest centroids: among those near their own, by bounds, or among
+        # all, as in short stages, and in those with a goal, which the core looks at.
         plan, need = HardPlan(), None
         if is_hard(stage.s, self.rows.dtype):
             plan = hard_plan(self.rows, self.most, self.objective.learns_weights)
-        are_few = math.isfinite(stage.goal) or (stage.exact and stage.most <= 2)
-        if plan.near and not are_few:
+        among_all = math.isfinite(stage.goal) or (stage.exact and stage.most <= 2)
+        if plan.near and not among_all:
             need = Need(second=stage.second, bounded=stage.exact and plan.bounded)
         else:
             self.assigned = None
