@@ -523,13 +523,13 @@ def test_a_valley_is_what_its_definition_says():
     components = Components(
         y, np.array([60, 30, 20]) / 110, *np.ones((2, 3)), np.ones(3, dtype=bool)
     )
-    valley = valley_of_rows(X, np.ones(110), np.arange(110), 1)
     for number in range(3):
         own = y == number
         inside = np.median(np.sort(distances[own][:, own], axis=1)[:, 5])
         around = np.sort(distances[own][:, ~own].min(axis=1))[int(np.ceil(0.1 * own.sum())) - 1]
         middle = np.sort(np.sort(distances[own][:, own], axis=1)[:, 5])[(own.sum() - 1) // 2]
-        assert_allclose(valley(components, number), np.log(around / middle), rtol=1e-6)
+        valley = valley_of_rows(X, np.ones(110), np.arange(110), 1, components, number)
+        assert_allclose(valley, np.log(around / middle), rtol=1e-6)
         assert_allclose(inside, middle, rtol=0.1)
 
 

@@ -135,26 +135,24 @@ def _counted(components: Components, k: int, valley: Valley, least_valley: float
     return counted if counted.any() else ~counted
 
 
-def valley_of_rows(X: Columns, mass: Array, node: Array, n_threads: int) -> Valley:
-    """The valleys around components whose nodes are those of some rows of these weights."""
-
-    def valley(components: Components, number: int) -> float:
-        labels = components.labels[node]
-        own = labels == number
-        others = components.enough[labels] & ~own & (labels >= 0)
-        if not own.any():  # in a sample
-            return -math.inf
-        if not others.any():
-            return math.inf
-        rows, p = X[own], mass[own]
-        near = Neighbourhoods(rows, INSIDE + 1, 0.0, n_threads)._nearest(rows)[0].max(axis=1)
-        far = Neighbourhoods(X[others], 1, 0.0, n_threads)._nearest(rows)[0][:, 0]
-        inside, around = quantile(near, p, 0.5), quantile(far, p, _AROUND)
-        if around <= 0:  # of sparse rows whose distances are rounded to zero
-            return -math.inf
-        return math.log(around / inside) / 2 if inside > 0 else math.inf
-
-    return valley
+def valley_of_rows(
+    X: Columns, mass: Array, node: Array, n_threads: int, components: Components, number: int
+) -> float:
+    """The valley around a component of nodes that are those of some rows of these weights."""
+    labels = components.labels[node]
+    own = labels == number
+    others = components.enough[labels] & ~own & (labels >= 0)
+    if not own.any():  # in a sample
+        return -math.inf
+    if not others.any():
+        return math.inf
+    rows, p = X[own], mass[own]
+    near = Neighbourhoods(rows, INSIDE + 1, 0.0, n_threads)._nearest(rows)[0].max(axis=1)
+    far = Neighbourhoods(X[others], 1, 0.0, n_threads)._nearest(rows)[0][:, 0]
+    inside, around = quantile(near, p, 0.5), quantile(far, p, _AROUND)
+    if around <= 0:  # of sparse rows whose distances are rounded to zero
+        return -math.inf
+    return math.log(around / inside) / 2 if inside > 0 else math.inf
 
 
 def quantile(values: Array, weight: Array, q: float) -> float:
