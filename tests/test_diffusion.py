@@ -25,9 +25,9 @@ from rffpk.maps.neighbours import (
     Neighbourhoods,
     Shared,
     centroid_landmarks,
+    labels_of_k_means,
     landmark_numbers,
     mutual_neighbours,
-    settled_labels,
 )
 from rffpk.maps.spectrum import Walk, Wanted, decompose, orthonormal_basis, slow_pairs, wanted_pairs
 
@@ -523,13 +523,13 @@ def test_a_valley_is_what_its_definition_says():
     components = Components(
         y, np.array([60, 30, 20]) / 110, *np.ones((2, 3)), np.ones(3, dtype=bool)
     )
-    valley = valley_of_rows(X, np.ones(110), np.arange(110), 1)
     for number in range(3):
         own = y == number
         inside = np.median(np.sort(distances[own][:, own], axis=1)[:, 5])
         around = np.sort(distances[own][:, ~own].min(axis=1))[int(np.ceil(0.1 * own.sum())) - 1]
         middle = np.sort(np.sort(distances[own][:, own], axis=1)[:, 5])[(own.sum() - 1) // 2]
-        assert_allclose(valley(components, number), np.log(around / middle), rtol=1e-6)
+        valley = valley_of_rows(X, np.ones(110), np.arange(110), 1, components, number)
+        assert_allclose(valley, np.log(around / middle), rtol=1e-6)
         assert_allclose(inside, middle, rtol=0.1)
 
 
@@ -915,15 +915,15 @@ def test_a_search_for_more_neighbours_serves_for_fewer():
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_clusters_settle_where_k_means_does(weighted):
+def test_a_few_passes_end_where_k_means_does(weighted):
     X, y = make_blobs(300, 3, centers=4, cluster_std=3, random_state=0)
     weight = np.random.default_rng(0).uniform(0.5, 2, 300) if weighted else None
     labels, p = y, np.ones(300) if weight is None else weight
-    for _ in range(neighbours._SETTLING_PASSES):
+    for _ in range(neighbours._CLUSTERING_PASSES):
         centers = [np.average(X[labels == j], axis=0, weights=p[labels == j]) for j in range(4)]
         squares = ((X[:, None] - np.array(centers)) ** 2).sum(axis=2)
         labels = squares.argmin(axis=1)
-    assert_array_equal(settled_labels(X, weight, y, 1), labels)
+    assert_array_equal(labels_of_k_means(X, weight, y, 1), labels)
 
 
 @pytest.mark.exhaustive

@@ -19,7 +19,7 @@ from sklearn.preprocessing import scale
 import rffpk
 from rffpk import DiffusionMap, DiffusionPowerKMeans, FuzzyCMeans, PowerKMeans, diffusion
 from rffpk import RFFMultiKernelPowerKMeans as MultiView
-from rffpk.maps.neighbours import settled_labels
+from rffpk.maps.neighbours import labels_of_k_means
 from rffpk.maps.whitening import fit_components
 
 K = 3
@@ -330,7 +330,7 @@ def test_an_optimum_that_only_a_graph_leads_to_is_not_what_the_columns_say():
     random = np.random.default_rng(0)
     y = np.repeat([0, 1], 200)
     X = np.column_stack([random.uniform(0, 10, 400), 3 * y + random.uniform(0, 1, 400)])
-    assert_array_equal(settled_labels(X, None, y, 1), y)
+    assert_array_equal(labels_of_k_means(X, None, y, 1), y)
     context = FitContext(None, k=2)
     labels = diffusion._clusters_of_columns(X, None, y, context)
     assert adjusted_rand_score(labels, X[:, 0] > 5) > 0.9

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable
-from dataclasses import field
+from dataclasses import field, replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -31,21 +30,21 @@ from rffpk.maps.components import LARGE, LEAST_ROWS
 from rffpk.maps.diffusion_map import (
     DiffusionMap,
     DiffusionMetric,
+    MapRows,
     check_diffusion,
     fit_diffusion_map,
     tried_clusters,
     warn_of_components,
 )
 from rffpk.maps.neighbours import (
-    Shared,
     cluster_means,
     drawn_rows,
+    labels_of_k_means,
     landmark_numbers,
     map_rows,
-    settled_labels,
 )
 from rffpk.maps.spectrum import UseOfGraph
-from rffpk.maps.whitening import PER_CLUSTER, Whitening, fit_components
+from rffpk.maps.whitening import PER_CLUSTER, Whitening
 from rffpk.power import AnnealedClusterer
 
 # Of memberships: centroids of diffusion features stand in corners, and rows between clusters on the
@@ -243,6 +242,7 @@ class Option(NamedTuple):
 # a number of neighbours that is given.
 _OPTIONS = [Option(None, 1), Option(None, 2), Option(1.0, 1), Option(1.0, 2)]
 _WHITENINGS = [Option(None, 1), Option(0.5, 1), Option(1.0, 1)]
+_MOST_NEIGHBORS = max(option.neighbors for option in _OPTIONS)
 
 
 class Trials(NamedTuple):
@@ -294,48 +294,37 @@ def chosen_map(
         )
         mapped._know(X, counted)
         return mapped, centroids
-    options, trials, of_words = _options(parameters), None, False
-    shared = Shared(max(option.neighbors for option in options))
-    n, k, sparse = len(X), context.k, isinstance(X, SparseRows)
-    all_rows, few = landmark_numbers(parameters.n_landmarks, n, k, sparse, X.shape[1])
-    is_many = context.many and n > all_rows  # a sample has too few rows of each cluster
-    is_choice = len(options) > 2 and k > 1 and not is_many  # two options agree alike
-    or_columns = or_columns and is_choice and options == _OPTIONS
-    if is_choice:
-        x, p = _sampled(X, weight, context)
-        of_words = or_columns and shows_words(x)
-    use: UseOfGraph = "never" if of_words else "always"
-    if is_choice and not of_words:
-        trials = _trials(parameters, options, x, p, context, or_columns, shared)
+    k, sparse = context.k, isinstance(X, SparseRows)
+    all_rows, few = landmark_numbers(parameters.n_landmarks, len(X), k, sparse, X.shape[1])
+    options = _options(parameters, context, len(X) > all_rows)
+    or_columns, is_choice = or_columns and options == _OPTIONS, len(options) > 1
+    # trials on a sample, unless it shows words
+    x, p = _sampled(X, weight, context) if is_choice else (X, weight)
+    some = MapRows(x, p, k, context.n_threads, parameters, most_times=_MOST_NEIGHBORS)
+    use: UseOfGraph = "never" if or_columns and shows_words(x) else "always"
+    option, trials = options[0], None
+    if is_choice and use != "never":
+        trials = _trials(some, options, context, or_columns)
+        option = trials.options[trials.best]
         use = "if shown" if trials.between <= _BETWEEN else "always"
-        if x is not X or parameters.n_landmarks != "auto":  # which would be drawn anew
-            shared = Shared()
-    option = options[0] if trials is None else trials.options[trials.best]
-    clear = trials is not None and trials.apart.any() and n > _CLEAR and not sparse
-    draw = partial(
-        fit_diffusion_map, estimator, parameters, X, weight, context.random, unit_variance, *option,
-    )  # fmt: skip
-    mapped = _drawn(draw, k, use, shared, few if clear else None, or_columns)
+    # the map of all rows; of few landmarks if the sample and these fall apart into the clusters; of
+    # no walk if the slow functions of all rows are those of far ones
+    whole = some
+    if is_choice and (x is not X or parameters.n_landmarks != "auto"):  # has graphs of its own
+        whole = replace(some, X=X, weight=weight, most_times=1)
+    draw = partial(fit_diffusion_map, estimator, context.random, unit_variance, *option)
+    is_clear = trials is not None and trials.apart.any() and len(X) > _CLEAR and not sparse
+    mapped = draw(replace(whole, n_landmarks=few) if is_clear else whole, use)
+    if is_clear and mapped._n_kept < k:
+        mapped = draw(whole, use)
+    if or_columns and mapped.time_ and not mapped._spectrum.suffices(k):
+        mapped = draw(whole, "never")
     mapped.choices_ = _choices(trials)
     if is_choice and context.history.progress is not None:
         context.history.progress.say(_reason(trials, mapped))
-    own = None if trials is None or mapped.time_ or x is not X else trials.own
-    return mapped, None if own is None else dense(cluster_means(X, weight, own, X[:k]))
-
-
-def _drawn(
-    draw: Callable[..., DiffusionMap], k: int, use: UseOfGraph, shared: Shared, few: int | None,
-    or_columns: bool,
-) -> DiffusionMap:  # fmt: skip
-    """The map of all rows, or of a few landmarks where these fall apart into the clusters; and of
-    no walk, where the slow functions of all rows are those of far ones."""
-    mapped = draw(use=use, shared=shared, n_landmarks=few)
-    if few is not None and mapped._n_kept < k:  # all rows show gaps that landmarks do not
-        shared = Shared()
-        mapped = draw(use=use, shared=shared)
-    if or_columns and mapped.time_ and not mapped._spectrum.suffices(k):
-        mapped = draw(use="never", shared=shared)
-    return mapped
+    if trials is None or trials.own is None or mapped.time_ or x is not X:
+        return mapped, None
+    return mapped, dense(cluster_means(X, weight, trials.own, X[:k]))
 
 
 def _choices(trials: Trials | None) -> list[dict[str, Any]]:
@@ -375,26 +364,18 @@ def _reason(trials: Trials | None, mapped: DiffusionMap) -> str:
     )
 
 
-def _options(parameters: Any) -> list[Option]:
-    """Those that parameters leave."""
-    if pairs_of(parameters) == "graph":
-        return [Option(None, 1)]
+def _options(parameters: Any, context: FitContext, is_large: bool) -> list[Option]:
+    """Those that parameters leave; the plainest alone where trials cannot tell which is best: two
+    agree alike, and a sample of many rows, which X `is_large` for, has too few of each of many
+    clusters."""
     options = _OPTIONS if isinstance(parameters.n_neighbors, str) else _WHITENINGS
-    if isinstance(parameters.whitening, str) and parameters.metric == "euclidean":
+    is_told = context.k > 1 and not (context.many and is_large)
+    if isinstance(parameters.whitening, str) and parameters.metric == "euclidean" and is_told:
         return options
-    given = None if isinstance(parameters.whitening, str) else parameters.whitening
-    return [Option(given, each.neighbors) for each in options if each.whitening is None]
+    return [Option(None if isinstance(parameters.whitening, str) else parameters.whitening, 1)]
 
 
-def _trials(
-    parameters: Any,
-    options: list[Option],
-    x: Columns,
-    p: Array | None,
-    context: FitContext,
-    or_columns: bool,
-    shared: Shared,
-) -> Trials:
+def _trials(some: MapRows, options: list[Option], context: FitContext, or_columns: bool) -> Trials:
     """Clusters of a sample of the rows by each map, and by the columns themselves. Others are not
     tried where the first has those of the columns, with valleys between them, where those on the
     columns fall apart, or where these are much the same with one that is whitened."""
@@ -405,9 +386,7 @@ def _trials(
     same = np.eye(len(options))  # the adjusted Rand index of each two
     while left:
         option, i = left.pop(0), len(tried)
-        labels, apart = tried_clusters(
-            parameters, x, p, context.k, random, context.n_threads, shared, *option
-        )
+        labels, apart = tried_clusters(some, *option, random)
         same[i, :i] = same[:i, i] = [adjusted_rand_index(other, labels) for other in partitions]
         tried.append(option)
         partitions.append(labels)
@@ -415,7 +394,7 @@ def _trials(
         decides = decides and (apart or option not in plain)
         if or_columns and not decides and i == 0:
             alone = Trials([option], same[:1, 0], np.zeros(1, dtype=bool), None, math.inf)
-            alone = _with_columns(alone, partitions, x, p, context, shared)
+            alone = _with_columns(alone, partitions, some, context)
             if alone.columns is not None and alone.between <= _BETWEEN:
                 return alone._replace(agreements=alone.columns)
         if i > 0 and (decides or (option in whitened and same[: i + 1, : i + 1].min() >= _SAME)):
@@ -429,21 +408,19 @@ def _trials(
     trials = Trials(tried, agreements, first, None, math.inf)
     if not or_columns or decides:
         return trials
-    return _with_columns(trials, partitions, x, p, context, shared)
+    return _with_columns(trials, partitions, some, context)
 
 
 def _with_columns(
-    trials: Trials, partitions: list[Array], X: Columns, weight: Array | None,
-    context: FitContext, shared: Shared,
-) -> Trials:  # fmt: skip
+    trials: Trials, partitions: list[Array], some: MapRows, context: FitContext
+) -> Trials:
     """The same with what the columns say, or the leading components of these where they are many
     more than k clusters need."""
-    k, n_threads = context.k, context.n_threads
-    if X.shape[1] > PER_CLUSTER * k:
-        random, x = np.random.RandomState(0), X
-        found = shared("components", lambda: fit_components(x, weight, k, random))
+    X, weight, n_threads = some.X, some.weight, some.n_threads
+    if X.shape[1] > PER_CLUSTER * some.k:
+        found = some.components(np.random.RandomState(0))
         X = Whitening(found.mean, found.directions, False, n_threads)(X)
-    labels = settled_labels(X, weight, partitions[trials.best], n_threads)
+    labels = labels_of_k_means(X, weight, partitions[trials.best], n_threads)
     trials = _beside_columns(trials, partitions, X, weight, labels)
     if trials.between <= _BETWEEN or trials.first.any():
         own = _clusters_of_columns(X, weight, labels, context)

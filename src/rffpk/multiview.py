@@ -27,7 +27,7 @@ from rffpk._utils.estimator import parameters
 from rffpk._utils.validation import Auto, is_option
 from rffpk.diffusion import chosen_map
 from rffpk.maps import diffusion_map, fourier
-from rffpk.maps.diffusion_map import DiffusionMap, fit_diffusion_map
+from rffpk.maps.diffusion_map import DiffusionMap, MapRows, fit_diffusion_map
 from rffpk.maps.fourier import RandomFourierFeatures
 from rffpk.maps.neighbours import landmark_numbers, map_rows
 from rffpk.maps.whitening import whitened_view
@@ -317,11 +317,11 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
                 few = landmark_numbers(
                     "auto", len(X), context.k, isinstance(X, SparseRows), X.shape[1]
                 )[1]
+            rows = MapRows(
+                X, weight, context.k, context.n_threads, kernel, n_landmarks=few, scales=scales
+            )
             whitening = None if kernel.whitening is None else _WHITENING
-            return fit_diffusion_map(
-                self, kernel, X, weight, context.random, True, whitening, scales=scales,
-                n_landmarks=few,
-            )  # fmt: skip
+            return fit_diffusion_map(self, context.random, True, whitening, 1, rows)
         if isinstance(kernel, RandomFourierFeatures):
             return fourier.fit_map(self, sample, view, kernel, context.random)
         return whitened_view(kernel, sample, view, context, scales)

@@ -37,11 +37,11 @@ from rffpk._utils.linalg import gaps_of
 from rffpk._utils.selection import NClustersSelection
 from rffpk._utils.tree import groups, ward
 from rffpk._utils.validation import is_option, pairs_of
-from rffpk.maps.diffusion_map import DiffusionMap, diffusion_of
+from rffpk.maps.diffusion_map import DiffusionMap, MapRows
 from rffpk.maps.graphs import graph_diffusion
 from rffpk.maps.kernels import PRECOMPUTED, FittedKernel, matched
-from rffpk.maps.neighbours import Neighbourhoods, Shared, k_means
-from rffpk.maps.spectrum import Diffusion, Wanted, eigengaps, slow_labels
+from rffpk.maps.neighbours import Neighbourhoods, k_means
+from rffpk.maps.spectrum import Wanted, eigengaps, slow_labels
 from rffpk.maps.whitening import PER_CLUSTER, Whitening, fit_components
 
 # docs/clusters_number.md has the trials behind these.
@@ -81,7 +81,6 @@ _FIRST, _MORE = _Size(3000, 3000, 500, 500), _Size(12_000, 20_000, 1000, 3300)
 Say = Callable[[str], None]
 Table = Callable[[list[Columns]], Columns]  # the columns of views that are looked at
 Part = tuple[Array, Columns, Array | None]  # the indices of some rows, the rows, and their weights
-Graph = Callable[[float | None, int], Diffusion]  # by whitening and multiple of the neighbours
 
 
 class _Evidence(NamedTuple):
@@ -146,11 +145,15 @@ def _selection(found: _Evidence) -> NClustersSelection:
     levels = sorted(k for k in numbers if sums[k] > sums[1]) or [1]
     nested = [labels[numbers.index(k)] for k in levels]
     gaps, heights, modes = (each[1:] for each in found.scores)
-    inside = [_inside(fine, coarse) for coarse, fine in zip(nested, nested[1:])]
+    parents, shares = list[Array](), list[Array]()
+    for coarse, fine in zip(nested, nested[1:]):
+        counts = np.zeros((fine.max() + 1, coarse.max() + 1))
+        np.add.at(counts, (fine, coarse), 1)
+        parents.append(counts.argmax(axis=1).astype(np.int32))
+        shares.append(counts.max(axis=1) / np.maximum(counts.sum(axis=1), 1))
     return NClustersSelection(
-        numbers[0], np.array(numbers), np.array(levels), sums[1:], gaps, heights, modes,
-        labels, found.rows.astype(np.int64),
-        [parent for parent, _ in inside], [share for _, share in inside],
+        numbers[0], np.array(numbers), np.array(levels), sums[1:], gaps, heights, modes, labels,
+        found.rows.astype(np.int64), parents, shares,
     )  # fmt: skip
 
 
@@ -159,15 +162,6 @@ def _total(*scores: Array) -> Array:
     total = np.sum(scores, axis=0)
     total[:2] += -math.inf, _ONE
     return np.asarray(total)
-
-
-def _inside(fine: Array, coarse: Array) -> tuple[Array, Array]:
-    """For each cluster of a partition that of a coarser one in which most of its rows lie, and the
-    share of them."""
-    counts = np.zeros((fine.max() + 1, coarse.max() + 1))
-    np.add.at(counts, (fine, coarse), 1)
-    sizes = np.maximum(counts.sum(axis=1), 1)
-    return counts.argmax(axis=1).astype(np.int32), counts.max(axis=1) / sizes
 
 
 def _finest(seen: list[_Evidence]) -> _Evidence:
@@ -230,55 +224,65 @@ def _of_rows(
     sample: RowSample, table: Table, alone: bool, spherical: bool, random: Any, n_threads: int,
     before: _Evidence | None = None,
 ) -> _Evidence:  # fmt: skip
-    """What all three witnesses say of a table of rows: of a few, or of more after these. Graphs
-    are asked until others cannot change the number, or all of them if the table is not alone, as
-    sums are compared."""
+    """What all three witnesses say of a table of rows: of a few, or of more after these. `alone`:
+    there is no other table whose sums are compared with those of this one."""
     size = _FIRST if before is None else _MORE
     if before is None:
         table = _leading(sample, table, random, n_threads)
     few = _part(sample, _GRAPH_ROWS, table)
     m = max(_FIRST.modes, min(size.modes, round((_PRODUCTS / few[1].shape[1]) ** 0.5)))
     more, some = _part(sample, size.tree, table), _part(sample, m, table)[1]
-    shared = Shared(max(times for _, times in _GRAPHS))
-    graph: Graph = partial(_diffusion, few, shared, random, n_threads)
+    # heights
     wanted = size.least
     if before is not None:
         many = size.most if before.rare > _RARE else _CENTROIDS_A_CLUSTER * before.best
         wanted = max(size.least, min(size.most, many))
-    linkage, leaf = tree = _tree(more, wanted, random, n_threads)
+    tree = _tree(more, wanted, random, n_threads)
+    largest = max(_PAIRS, len(tree[0]) + 2)
+    heights = height_scores(tree[0], largest)
+    # modes
     squares, index = Neighbourhoods(some, MOST_NEIGHBOURS + 1, 0.0, n_threads)._nearest(some)
     order = np.argsort(squares, axis=1, kind="stable")
     distances = np.sqrt(np.take_along_axis(squares, order, axis=1).astype(np.float64))
-    rare, largest = rare_share(distances), max(_PAIRS, len(linkage) + 2)
-    gaps, modes = np.zeros(largest + 1), np.zeros(largest + 1)
-    heights = height_scores(linkage, largest)
+    rare, modes = rare_share(distances), np.zeros(largest + 1)
     if rare <= _MOST_RARE:
         modes = mode_scores(distances, np.take_along_axis(index, order, axis=1), largest)
+    # eigengaps
+    gaps, most = np.zeros(largest + 1), max(times for _, times in _GRAPHS)
+    graphs = MapRows(
+        *few[1:], _WANTED.k, n_threads, DiffusionMap(), most_times=most, whitened_for=_WHITENED
+    )
     seen = 0.0 if len(few[0]) == len(more[0]) else rare if before is None else before.rare
     if seen <= _TOO_RARE and np.argmax(_total(heights, modes)) <= _GRAPH_CLUSTERS:
         # rows on a sphere are not whitened
-        options, logs = [each for each in _GRAPHS if not (spherical and each[0])], list[Array]()
-        for option in options:
-            logs.append(eigengaps(graph(*option).spectrum, largest))
-            share, likely = len(logs) / len(options), eigengap_scores(logs)
-            gaps = share * likely  # those that are not asked say nothing
-            sums = _total(gaps, heights, modes), _total(likely, heights, modes)
-            if alone and _is_clear(*sums, 1 - share):
-                break
+        options = [each for each in _GRAPHS if not (spherical and each[0])]
+        gaps = _gaps_of_graphs(graphs, options, heights, modes, alone, random)
     scores = gaps, heights, modes
-    labels = partial(_partitions, few[0], more, graph, tree, gaps, heights)
+    labels = partial(_partitions, few[0], more, graphs, random, tree, gaps, heights)
     return _Evidence(more[0], _total(*scores), scores, labels, rare)
 
 
-def _is_clear(least: Array, likely: Array, left: float) -> bool:
-    """Whether the number with the largest sum stays it, whatever graphs say that are not asked yet,
-    which add at most so much to each number from two on, and no number is a level only if they say
-    what the others do."""
-    best, most = int(np.argmax(least)), least.copy()
-    most[2 : _PAIRS + 1] += left
-    most[best] = -math.inf
-    are_levels = (least > least[1]) == (likely > likely[1])
-    return bool(least[best] > most.max() and are_levels.all())
+def _gaps_of_graphs(
+    graphs: MapRows, options: list[tuple[float | None, int]], heights: Array, modes: Array,
+    alone: bool, random: Any,
+) -> Array:  # fmt: skip
+    """The scores by eigengaps. If the table is alone, graphs are asked only until the number with
+    the largest sum stays it, whatever the others say, which add at most their share to each number
+    from two on, and no number is a level only if they say the same."""
+    logs = list[Array]()
+    for option in options:
+        found = graphs.diffusion(_WANTED, *option, random)[0]
+        logs.append(eigengaps(found.spectrum, len(modes) - 1))
+        share, likely = len(logs) / len(options), eigengap_scores(logs)
+        gaps = share * likely  # those that are not asked say nothing
+        least, likely = _total(gaps, heights, modes), _total(likely, heights, modes)
+        best, most = int(np.argmax(least)), least.copy()
+        most[2 : _PAIRS + 1] += 1 - share
+        most[best] = -math.inf
+        are_levels = (least > least[1]) == (likely > likely[1])
+        if alone and least[best] > most.max() and are_levels.all():
+            break
+    return gaps
 
 
 def _part(sample: RowSample, n: int, table: Table) -> Part:
@@ -296,18 +300,6 @@ def _leading(sample: RowSample, table: Table, random: Any, n_threads: int) -> Ta
     found = fit_components(x, weight, _WHITENED, random)
     reduced = Whitening(found.mean, found.directions, unit=False, n_threads=n_threads)
     return lambda xs: reduced(table(xs))
-
-
-def _diffusion(
-    some: Part, shared: Shared, random: Any, n_threads: int, whitening: float | None, times: int
-) -> Diffusion:
-    """That on a graph of some rows, of which all are landmarks."""
-    _, x, weight = some
-    if whitening is not None:
-        shared("components", lambda: fit_components(x, weight, _WHITENED, random))
-    return diffusion_of(
-        DiffusionMap(), x, weight, _WANTED, whitening, times, random, n_threads, shared
-    )[0]
 
 
 def _tree(some: Part, wanted: int, random: Any, n_threads: int) -> tuple[Array, Array]:
@@ -330,7 +322,7 @@ def _tree(some: Part, wanted: int, random: Any, n_threads: int) -> tuple[Array, 
 
 
 def _partitions(
-    few: Array, more: Part, graph: Graph, tree: tuple[Array, Array], gaps: Array,
+    few: Array, more: Part, graphs: MapRows, random: Any, tree: tuple[Array, Array], gaps: Array,
     heights: Array, numbers: list[int],
 ) -> list[Array]:  # fmt: skip
     """Partitions of more rows by the witness who says most for each number: cuts of the tree, or
@@ -339,7 +331,7 @@ def _partitions(
     slow = [k <= _PAIRS and (gaps[k] >= heights[k] or k > len(linkage) + 1) for k in numbers]
     if not any(slow):
         return [groups(linkage, k)[leaf] for k in numbers]
-    found, (rows, x, _) = graph(*_GRAPHS[0]), more
+    found, (rows, x, _) = graphs.diffusion(_WANTED, *_GRAPHS[0], random)[0], more
     functions = np.asarray(found.own)  # all rows are landmarks
     nearest = np.full(len(rows), -1)
     nearest[np.searchsorted(rows, few)] = found.node

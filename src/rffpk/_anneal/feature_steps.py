@@ -103,18 +103,21 @@ class FeatureRun:
         self.rows, self.assigned = replace(rows, alpha=self.rows.alpha), None
 
     def follow(self, stage: Stage) -> StageEnd:
-        """The passes of a stage. Where rows are compared with few of many centroids, they are so
-        with every one in the last pass of a stage that is to be exact."""
+        """The passes of a stage, one by one or in one call of the core. In the last one of a stage
+        that is to be exact rows are compared with every centroid."""
         if stage.noise:
             self._disturb(stage.noise)
+        # How rows find their nearest centroids: among those near their own, by bounds, or among
+        # all, as in short stages, and in those with a goal, which the core looks at.
         plan, need = HardPlan(), None
         if is_hard(stage.s, self.rows.dtype):
             plan = hard_plan(self.rows, self.most, self.objective.learns_weights)
-        single = math.isfinite(stage.goal) or (stage.exact and stage.most <= 2)
-        if plan.near and not single:
+        among_all = math.isfinite(stage.goal) or (stage.exact and stage.most <= 2)
+        if plan.near and not among_all:
             need = Need(second=stage.second, bounded=stage.exact and plan.bounded)
         else:
             self.assigned = None
+        by_bounds = need is None and stage.bounded and plan.bounded
         # A checkpoint keeps each pass alone, but not with a goal: whether this is out of reach
         # depends on the gain of the pass before.
         is_kept = self.context.checkpoint is not None and math.isinf(stage.goal)
@@ -122,35 +125,34 @@ class FeatureRun:
         while not over:
             alone = need is not None or is_kept or (steps == 0 and math.isfinite(stage.limit))
             most = 1 if alone else stage.most - steps
-            bounded = stage.bounded and plan.bounded and need is None
-            passes = partial(self._passes, stage, most, bounded, need)
+            passes = partial(self._passes, stage, most, by_bounds, need)
             results, hopeless, every = self.kept(passes)
             self.passes += len(results)  # here, so that passes count whose results were kept
             steps, last = steps + len(results), Step(*results[-1])
-            settled = last.shift <= stage.tol
-            over = hopeless or steps >= stage.most or (settled and (every or not stage.exact))
+            converged = last.shift <= stage.tol
+            over = hopeless or steps >= stage.most or (converged and (every or not stage.exact))
             over |= steps == 1 and last.hard > stage.limit
             if need is not None:
-                every = stage.exact and (settled or steps == stage.most - 1)
-                need = need._replace(every=every, missed=steps == 1 and not need.bounded)
+                is_last = stage.exact and (converged or steps == stage.most - 1)
+                need = need._replace(every=is_last, missed=steps == 1 and not need.bounded)
         if need is None or stage.exact:
             self.assigned = None
         self.settling, self.last = None, last
         return StageEnd(last, steps)
 
     def _passes(
-        self, stage: Stage, most: int, bounded: bool, need: Need | None
+        self, stage: Stage, most: int, by_bounds: bool, need: Need | None
     ) -> tuple[list[Step], bool, bool]:
         """Passes until the stage is over or centroids of empty clusters are moved; their results,
         whether the objective will not fall to the goal of the stage, and whether rows were compared
-        with every centroid; they are with few if there is a `need`. `bounded`: rows whose labels
+        with every centroid; they are with few if there is a `need`. `by_bounds`: rows whose labels
         bounds decide are left out."""
         rows, s, every, started = self.rows, stage.s, True, time.perf_counter()
         if need is not None:
             sums, self.assigned = step(rows, self.theta, self.assigned, need)
             every = self.assigned.every
             moved = self._single_step(sums, every and stage.exact, started)
-        elif bounded:
+        elif by_bounds:
             self.settling = settling_pass(rows, self.theta, self.settling)
             moved = self._single_step(self.settling.sums, True, started)
         else:

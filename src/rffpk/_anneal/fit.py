@@ -32,7 +32,7 @@ from rffpk._anneal.decompositions import Compressed, compressed
 from rffpk._anneal.feature_steps import FeatureRun, count_distinct
 from rffpk._anneal.hard_passes import Along, find_directions
 from rffpk._anneal.objective import PowerMean
-from rffpk._anneal.search import SOME, FitContext, History, Plan, Stage, StartEnd, search
+from rffpk._anneal.search import FitContext, History, Plan, Stage, StartEnd, converge, search
 from rffpk._anneal.seeding import (
     MERGED,
     checked_centroids,
@@ -40,7 +40,7 @@ from rffpk._anneal.seeding import (
     seed_centroids,
     seeding_rows,
 )
-from rffpk._anneal.swaps import improve, reach_far_rows, settle_with_swaps
+from rffpk._anneal.swaps import follow_with_swaps, improve, reach_far_rows
 from rffpk._rows import passes
 from rffpk._rows.rows import Rows
 from rffpk._rows.sample import RowSample, opened, sample_arrays, sample_stream, sampling
@@ -293,32 +293,35 @@ def prepare(
     """The rows with their features, what is minimised, and the starts; sets the feature maps of the
     model."""
     given, k, storage = problem.search, context.k, context.storage
+    # the features of all rows, and of some
     maps, centroids = problem.maps(sample, context)
     model._feature_maps = maps
-    if centroids is not None and given.differs and given.n_init is None:
+    if centroids is not None and given.differs and given.n_init is None:  # automatic starts
         given = replace(given, init=centroids, differs=False, start=-math.inf)
-    init = given.init
     mapping = Mapping(maps, storage, context.n_threads, context.coverage, problem.unit_centroids)
     some, rows = mapping.pair(sample)
-    variance, mapped = passes.total_variance(some), any(maps)
+    variance, mapped, init = passes.total_variance(some), any(maps), given.init
     if mapped:
         storage.check(rows)
     if not (isinstance(init, str) or callable(init)):
         meant = problem.given(rows, k)
         init = checked_centroids(init, (k, len(rows.shift))) if meant is None else meant
+    # what is minimised, of which rows have a part
     objective = problem.objective(some, context)
     typical = partial(replace, eta=objective.eta, m=objective.m)
     some, rows = typical(some), typical(rows)
+    # the rows, or components of them, that starts run on; those that initial centroids are from
     samples = [typical(each) for each in _samples(problem, sample, rows, mapping, k)]
     base = rows
     if samples:
         base = samples[0] = storage.sample(samples[0])
     elif mapped:
         base = storage.all_rows(rows, k, ALL_PASSES)
-    bounded = all(isinstance(each, Fourier) for each in rows.maps)
-    components = compressed(base, k, storage, given.ends_hard, bounded) if given.differs else None
+    single = all(isinstance(each, Fourier) for each in rows.maps)
+    components = compressed(base, k, storage, given.ends_hard, single) if given.differs else None
     pool = components.rows if components is not None else base if samples else some
-    # drawn in any case, so that later random numbers do not depend on whether it is used
+    # The starts, by the critical exponent. Rows are drawn for it in any case, so that later random
+    # numbers do not depend on whether it is used.
     exponent, seeds = 0.0, seeding_rows(pool, k, context.random)
     if given.start != -math.inf or not given.ends_hard:  # else no exponent is seen
         exponent = decompositions.exponent_of_rows(seeds)
@@ -383,13 +386,13 @@ def search_centroids(found: Prepared) -> tuple[FeatureRun, StartEnd]:
         history.progress.later = [*(each.n for each in found.samples[1:]), found.rows.n]
     rows = found.base if components is None else components.rows
     run, end, cost = search(partial(_begin, found, rows), plan.starts, history, rows.n, rows.dtype)
-    schedule, last = plan.schedule, not (found.samples or components)
     if plan.swaps:
         improve(run, cost, plan.swaps)
-    if plan.swaps or not schedule.exact:
-        tol, most = schedule.tol, schedule.max_iter
-        stage = Stage("hard", -math.inf, tol=tol, most=most, exact=last, bounded=True)
-        end.converged = run.follow(stage).last.shift <= tol
+    schedule = plan.schedule
+    if plan.swaps or not schedule.exact:  # centroids have not converged
+        stage = Stage("hard", -math.inf, tol=schedule.tol, most=schedule.max_iter, bounded=True)
+        are_last = not (found.samples or components)  # no other passes follow
+        end.converged, _ = converge(run, stage._replace(exact=are_last))
     if math.isinf(end.s):  # no start was annealed
         end.s = float(run.kept(run.nearly_hard_exponent))
     return run, end
@@ -413,8 +416,7 @@ def soften(found: Prepared, run: FeatureRun, end: StartEnd) -> Prepared:
     plan = found.plan.soft_end(*run.kept(exponents))
     context.history.unit, end.s = plan.unit, plan.schedule.end
     tol, most = plan.schedule.tol, plan.schedule.max_iter
-    stage = Stage("settle", end.s, tol=tol, most=most, bounded=True)
-    end.converged = run.follow(stage).last.shift <= tol
+    end.converged, _ = converge(run, Stage("settle", end.s, tol=tol, most=most, bounded=True))
     return replace(found, plan=plan, components=None)
 
 
@@ -452,7 +454,7 @@ def _begin(found: Prepared, rows: Rows, number: int) -> FeatureRun:
 def finish(model: Any, found: Prepared, run: FeatureRun, end: StartEnd, write: Any) -> FitResult:
     """Passes over growing samples and then over all rows, and what these tell at the end. `write`,
     unless it is None, is called with the labels of all rows, block by block."""
-    plan, whole = found.plan, _settle(run, end, found)
+    plan, whole = found.plan, _go_on_to_all_rows(run, end, found)
     rows, hard_end = replace(found.rows, alpha=run.rows.alpha), plan.schedule.ends_hard
     centers = (run.theta + rows.shift).astype(rows.dtype)
     centers = _without_rounding(centers) if rows.unit_centroids else centers
@@ -521,45 +523,36 @@ def _ending(found: Prepared, rows: Rows, theta: Array, hard: Sums, s: float) -> 
     )  # fmt: skip
 
 
-# Rows that are drawn for each cluster to swap centroids again: those of many clusters always are
-# after a sample that has fewer.
-_ENOUGH_ROWS = 250
-
-
-def _settle(run: FeatureRun, end: StartEnd, found: Prepared) -> Rows:
-    """Passes over growing samples and then over all rows, at the exponent of the end. The centroids
-    of 20 clusters and more are swapped again on rows drawn from these, if the sample before lacks
-    rows that cost much, or has few for each of many clusters. Rows far from all centroids that no
-    start has seen get centroids of their own. Returns all rows, with stored features where that
-    pays."""
-    schedule, whole, levels = found.plan.schedule, found.base, list[Rows]()
-    context, seen = found.context, found.some
+def _go_on_to_all_rows(run: FeatureRun, end: StartEnd, found: Prepared) -> Rows:
+    """Passes at the exponent of the end over what starts did not run on: all features in place of
+    components, growing samples, and then all rows, which are returned, with stored features where
+    that pays. Centroids are swapped again where rows need it (`follow_with_swaps`), and rows far
+    from all centroids that no start has seen get centroids of their own."""
+    schedule, context, samples = found.plan.schedule, found.context, found.samples
+    whole, levels = found.base, list[Rows]()
     if found.components is not None:
         run.theta, context.history.left_out = found.components.expand(run.theta), 0.0
         levels = [whole]
-    if found.samples:
-        whole, seen = found.rows, found.base
+    if samples:
+        whole = found.rows
         if found.mapped:
             whole = context.storage.all_rows(whole, context.k, LAST_PASSES)
-        levels = [*found.samples[1:], whole]
-    s, name = (-math.inf, "hard") if schedule.ends_hard else (end.s, "settle")
+        levels = [*samples[1:], whole]
+    name, s = ("hard", -math.inf) if schedule.ends_hard else ("settle", end.s)
     stage = Stage(name, s, tol=schedule.tol, most=schedule.max_iter, bounded=True)
-    converged, known = end.converged, found.base
+    converged, known, patience = end.converged, found.base, found.plan.swaps if samples else 0
     for rows in levels:
         run.go_on(rows)
         # the sampling error of the centroids is larger than this
         coarse = 0.1 * math.sqrt(context.k / rows.n) if rows is not whole else 0.0
         at = stage._replace(tol=max(schedule.tol, coarse))
-        if found.plan.swaps and found.samples and context.k >= SOME:
-            enough = _ENOUGH_ROWS * context.k
-            last = settle_with_swaps(run, at, known, enough, found.plan.swaps).last
-        else:
-            last = run.follow(at).last
-        converged, known = last.shift <= at.tol, rows
-    bounded = run.rows.eta is not None or found.rows.unit_centroids  # no row is so far ...
-    bounded |= any(isinstance(each, Fourier) for each in found.rows.maps)  # ... from all others
-    kept = not isinstance(found.init, str) or run.rows.present is not None
-    if not (bounded or kept):
+        converged = follow_with_swaps(run, at, known, patience).last.shift <= at.tol
+        known = rows
+    # whether no row is far from all others, as with typicality and on spheres
+    are_near = run.rows.eta is not None or found.rows.unit_centroids
+    are_near |= any(isinstance(each, Fourier) for each in found.rows.maps)
+    if isinstance(found.init, str) and run.rows.present is None and not are_near:
+        seen = found.base if samples else found.some
         if found.components is not None:
             of = decompositions.rows_of_components(found.base, 0)
             seen = min(seen, of, key=lambda rows: rows.n)

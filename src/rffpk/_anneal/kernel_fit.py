@@ -224,7 +224,7 @@ def search_components(problem: KernelProblem, rows: KernelRows) -> tuple[KernelR
             if plan.swaps:
                 improve(best, cost, plan.swaps)
         history.left_out = 0.0
-        run = _settle(problem, rows, best, alpha, end, plan)
+        run = _go_on_with_kernels(problem, rows, best, alpha, end, plan)
         if not first:
             if not plan.swaps:  # the start that was kept ends here
                 kept = next(r for r in reversed(history.records) if r.get("outcome") == "kept")
@@ -239,7 +239,7 @@ def _begin(rows: KernelRows, components: Rows, init: str, most: int, number: int
     return FeatureRun(components, theta, rows.variance, PowerMean(), rows.context, number, most)
 
 
-def _settle(
+def _go_on_with_kernels(
     problem: KernelProblem, rows: KernelRows, best: FeatureRun, alpha: Array, end: StartEnd,
     plan: Plan,
 ) -> KernelRun:  # fmt: skip

@@ -252,29 +252,27 @@ def follow(run: Run, start: Start, dtype: Any, best: float = math.inf) -> StartE
     """The stages of a start, and its end; `best` is the least cost at which another one ended."""
     schedule = start.schedule
     tol = schedule.tol if schedule.exact else max(schedule.tol, _COARSE_TOL)
+    most, exact = schedule.max_iter, schedule.exact
     if start.k_means_first:
-        _settle(run, "k-means", -math.inf, schedule.tol, schedule.max_iter)
+        converge(run, Stage("k-means", -math.inf, tol=schedule.tol, most=most))
     if math.isfinite(schedule.start):
         end, left = _lower(run, schedule, best, dtype)
         if schedule.until == "settled" and end.converged:
-            stage, s = ("hard", -math.inf) if schedule.ends_hard else ("settle", end.s)
-            end.converged, _ = _settle(run, stage, s, tol, left, schedule.exact)
+            name, s = ("hard", -math.inf) if schedule.ends_hard else ("settle", end.s)
+            end.converged, _ = converge(run, Stage(name, s, tol=tol, most=left, exact=exact))
         return end
-    converged, left = _settle(run, "hard", -math.inf, tol, schedule.max_iter, schedule.exact)
+    converged, left = converge(run, Stage("hard", -math.inf, tol=tol, most=most, exact=exact))
     if math.isfinite(schedule.end) and converged:
-        converged, _ = _settle(run, "settle", schedule.end, schedule.tol, left)
+        converged, _ = converge(run, Stage("settle", schedule.end, tol=schedule.tol, most=left))
     return StartEnd(schedule.end, converged)
 
 
-def _settle(
-    run: Run, name: str, s: float, tol: float, left: int, exact: bool = True
-) -> tuple[bool, int]:
-    """Steps at one exponent until convergence; returns whether it came within `left` steps, and
-    how many of these are left."""
-    if left <= 0:
+def converge(run: Run, stage: Stage) -> tuple[bool, int]:
+    """The steps of a stage: whether they converged, and how many of them are left."""
+    if stage.most <= 0:
         return False, 0
-    last, steps = run.follow(Stage(name, s, 0.0, tol, left, exact=exact))
-    return last.shift <= tol, left - steps
+    last, steps = run.follow(stage)
+    return last.shift <= stage.tol, stage.most - steps
 
 
 def _lower(run: Run, schedule: Schedule, best: float, dtype: Any) -> tuple[StartEnd, int]:

@@ -56,6 +56,10 @@ _PASSES_REMOVED = 5  # ... and so many after as many are removed.
 _COSTLIEST, _LACKED = 10, 1.1
 _LEAST_REACHED = 0.02  # ... They are looked for again after at least this relative gain.
 
+# Rows that are drawn for each cluster to swap centroids again: those of MANY clusters always are
+# after a sample that has fewer.
+_ENOUGH_ROWS = 250
+
 
 def improve(run: FeatureRun, cost: float, patience: int, later: bool = False) -> None:
     """Swap centroids until `patience` swaps in a row have not lowered the hard objective `cost`, or
@@ -114,12 +118,14 @@ def _improve_in_batches(run: FeatureRun, patience: int, later: bool = False) -> 
     return cost
 
 
-def settle_with_swaps(
-    run: FeatureRun, stage: Stage, known: Rows, enough: int, patience: int
-) -> StageEnd:
-    """The passes of a stage, at centroids that were found on the rows `known`. Where these lack
-    rows that make much of the cost of the rows of the run, as the first pass tells, or are not
-    enough for many clusters, centroids are swapped on `enough` rows that are drawn."""
+def follow_with_swaps(run: FeatureRun, stage: Stage, known: Rows, patience: int) -> StageEnd:
+    """The passes of a stage, at centroids that were found on the rows `known`. If there is a
+    `patience` for swaps, the centroids of SOME clusters and more are swapped on rows that are drawn
+    where the known ones lack rows that make much of the cost of the rows of the run, as the first
+    pass tells, or are not enough for MANY clusters."""
+    if not patience or run.context.k < SOME:
+        return run.follow(stage)
+    enough = _ENOUGH_ROWS * run.context.k
     expected, of_cluster = run.kept(partial(_expected, known, run))
     if not run.context.many or len(known.counted_indices()) >= enough:
         end = run.follow(stage._replace(limit=_LACKED * expected))

@@ -64,13 +64,6 @@ class Sample:
         return self.indices[order], [array[order] for array in self.arrays], threshold
 
 
-def inverse_probability(weight: Array, threshold: float) -> NDArray[np.float64]:
-    """The weights of rows in a sample with this threshold: w / (1 - exp(-w threshold)), so that
-    sums over a sample have the expectation of the sums over all rows."""
-    weight = weight.astype(np.float64)
-    return np.asarray(weight / -np.expm1(-weight * threshold))
-
-
 class Reservoir:
     """The rows with the least keys among those that were added."""
 
@@ -116,9 +109,8 @@ class Reservoir:
 
 class Draws:
     """Indices of k rows, drawn as by k-means++ without local trials, and which is nearest to a row.
-    Drawn are half as many rows at once as are chosen, in proportion to their costs. One is accepted
-    with the probability of its cost after those before it over that before the batch, so that it
-    has the distribution of a draw after those. O(n k F), in some tens of passes."""
+    Half as many as are chosen are drawn at once, in proportion to their costs, and some rejected,
+    so that each is like a draw after those before it. O(n k F), in some tens of passes."""
 
     def __init__(self, rows: Rows, seeds: Any, weight: Array | None, k: int, random: Any) -> None:
         p = np.ones(rows.n) if weight is None else weight.astype(np.float64)
@@ -134,6 +126,7 @@ class Draws:
             else:
                 count = min(max(1, len(self.chosen) // 2), k - len(self.chosen))
                 drawn = random.choice(len(p), count, p=cost / cost.sum())
+                # with the probability of its cost after those before it over that before the batch
                 accepted = _accepted(seeds[drawn], self.nearest[drawn], random.uniform(size=count))
                 added = drawn[accepted]
             self.chosen, self._added = np.r_[self.chosen, added], added

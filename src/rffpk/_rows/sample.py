@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rffpk import _core
-from rffpk._rows.draws import Reservoir, Sample, inverse_probability, row_keys
+from rffpk._rows.draws import Reservoir, Sample, row_keys
 from rffpk._rows.passes import make_rows, pass_of_block
 from rffpk._rows.rows import coverage, rows_with, there_of, weight_unit
 from rffpk._rows.sums import Sums
@@ -247,7 +247,9 @@ class RowSample:
         if self.odds is None:
             return xs, left
         unit = weight_unit(self.odds)  # so that keys of rows do not overflow
-        weight = unit * inverse_probability(self.odds[index] / unit, threshold)
+        odds = (self.odds[index] / unit).astype(np.float64)
+        # over the probability of a row, so that sums have the expectation of those over all rows
+        weight = unit * (odds / -np.expm1(-odds * threshold))
         return xs, np.where(left > 0, weight, 0)
 
     def numbered(self, size: int) -> tuple[NDArray[np.intp], list[Columns], Array | None]:

@@ -94,7 +94,12 @@ def divided(
     rows = n_rows * share if rows is None else rows
     least_rows = max(LEAST_ROWS, _OF_ROOT * math.sqrt(n_rows / k))
     least_valley = max(_VALLEY, _DENSER / n_columns)
-    there = (share > 0) & ~_dangle(held, degrees, share, min(LARGE / k, least_rows / n_rows))
+    # Nodes dangle that the walk hardly leaves. On the fringe of the rows there are some, whose
+    # functions are as slow as those that separate clusters; one with the share of a component does
+    # not dangle.
+    leave = 1 - np.divide(held, degrees, out=np.ones(len(share)), where=degrees > 0)
+    dangle = leave < _DANGLES * quantile(leave, share, 0.5)
+    there = (share > 0) & ~(dangle & (share < min(LARGE / k, least_rows / n_rows)))
     labels = np.full(len(share), -1)
     some = graph if there.all() else graph[there][:, there]
     labels[there] = connected_components(some, directed=False)[1]
@@ -130,35 +135,24 @@ def _counted(components: Components, k: int, valley: Valley, least_valley: float
     return counted if counted.any() else ~counted
 
 
-def _dangle(held: Array, degrees: Array, share: Array, least: float) -> Array:
-    """Whether a node dangles: on the fringe of the rows there are some that the walk hardly leaves,
-    whose functions are as slow as those that separate clusters. Nodes of at least the share of a
-    component do not."""
-    leave = 1 - np.divide(held, degrees, out=np.ones(len(share)), where=degrees > 0)
-    seldom = leave < _DANGLES * quantile(leave, share, 0.5)
-    return seldom & (share < least)
-
-
-def valley_of_rows(X: Columns, mass: Array, node: Array, n_threads: int) -> Valley:
-    """The valleys around components whose nodes are those of some rows of these weights."""
-
-    def valley(components: Components, number: int) -> float:
-        labels = components.labels[node]
-        own = labels == number
-        others = components.enough[labels] & ~own & (labels >= 0)
-        if not own.any():  # in a sample
-            return -math.inf
-        if not others.any():
-            return math.inf
-        rows, p = X[own], mass[own]
-        near = Neighbourhoods(rows, INSIDE + 1, 0.0, n_threads)._nearest(rows)[0].max(axis=1)
-        far = Neighbourhoods(X[others], 1, 0.0, n_threads)._nearest(rows)[0][:, 0]
-        inside, around = quantile(near, p, 0.5), quantile(far, p, _AROUND)
-        if around <= 0:  # of sparse rows whose distances are rounded to zero
-            return -math.inf
-        return math.log(around / inside) / 2 if inside > 0 else math.inf
-
-    return valley
+def valley_of_rows(
+    X: Columns, mass: Array, node: Array, n_threads: int, components: Components, number: int
+) -> float:
+    """The valley around a component of nodes that are those of some rows of these weights."""
+    labels = components.labels[node]
+    own = labels == number
+    others = components.enough[labels] & ~own & (labels >= 0)
+    if not own.any():  # in a sample
+        return -math.inf
+    if not others.any():
+        return math.inf
+    rows, p = X[own], mass[own]
+    near = Neighbourhoods(rows, INSIDE + 1, 0.0, n_threads)._nearest(rows)[0].max(axis=1)
+    far = Neighbourhoods(X[others], 1, 0.0, n_threads)._nearest(rows)[0][:, 0]
+    inside, around = quantile(near, p, 0.5), quantile(far, p, _AROUND)
+    if around <= 0:  # of sparse rows whose distances are rounded to zero
+        return -math.inf
+    return math.log(around / inside) / 2 if inside > 0 else math.inf
 
 
 def quantile(values: Array, weight: Array, q: float) -> float:

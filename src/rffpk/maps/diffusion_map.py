@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import field
-from functools import partial
+from dataclasses import dataclass, field
+from functools import cached_property, partial
 from typing import Any, Literal, Self, get_args
 
 import numpy as np
@@ -19,7 +19,7 @@ from rffpk._utils.estimator import Estimator, parameters, reporting
 from rffpk._utils.messages import warn
 from rffpk._utils.validation import Auto, is_option
 from rffpk.maps.graphs import PRECOMPUTED, GraphDiffusion, check_no_choice, graph_diffusion
-from rffpk.maps.neighbours import NeighbourCount, Shared, landmark_numbers, settled_labels
+from rffpk.maps.neighbours import NeighbourCount, Shared, labels_of_k_means, landmark_numbers
 from rffpk.maps.spectrum import (
     MAX_CLUSTERS,
     Diffusion,
@@ -36,6 +36,63 @@ from rffpk.maps.whitening import Components, Whitening, fit_components
 DiffusionMetric = Literal["euclidean", "cosine", "precomputed"]
 
 _LEAST_VARIANCE = 1e-30  # of features, so that float32 holds their squared distances
+
+
+@dataclass(eq=False)
+class MapRows:
+    """Rows that maps are fitted to, with graphs of their neighbours, which maps share."""
+
+    X: Columns
+    weight: Array | None
+    k: int  # clusters that graphs are made for
+    n_threads: int
+    parameters: Any  # of graphs: a `DiffusionMap`, or an estimator that has the same
+    is_told: bool = True  # whether k is the number of clusters; else the spectrum suggests one
+    n_landmarks: int | None = None  # in place of the parameter
+    most_times: int = 1  # of the default number of neighbours, which are looked for at once
+    scales: Array | None = None  # of the columns, before they are whitened
+    whitened_for: int | None = None  # clusters, if others than those of graphs
+    _components: Components | None = field(default=None, init=False)
+    # by the power of deviations: whitened rows, what whitens them, and what their graphs share
+    _whitened: dict[float | None, tuple[Columns, Whitening | None, Shared]] = field(
+        default_factory=dict, init=False
+    )
+
+    @cached_property
+    def columns(self) -> Columns:
+        """The rows, of length one if the metric says so."""
+        return unit_rows(self.X) if self.parameters.metric == "cosine" else self.X
+
+    def components(self, random: Any) -> Components:
+        """The leading principal components."""
+        if self._components is None:
+            k = self.whitened_for or self.k
+            self._components = fit_components(self.columns, self.weight, k, random, self.scales)
+        return self._components
+
+    def diffusion(
+        self, wanted: Wanted, whitening: float | None, times: int, random: Any
+    ) -> tuple[Diffusion, Whitening | None, Columns]:
+        """The diffusion among so many times the default number of neighbours, what whitens rows
+        before, and the whitened rows."""
+        if whitening not in self._whitened:
+            prepare = None
+            if whitening is not None:
+                prepare = self.components(random).whitening(whitening, self.n_threads)
+            rows = self.columns if prepare is None else prepare(self.columns)
+            self._whitened[whitening] = rows, prepare, Shared(self.most_times)
+        rows, prepare, shared = self._whitened[whitening]
+        (n, d), given, is_sparse = rows.shape, self.parameters, isinstance(rows, SparseRows)
+        numbers = landmark_numbers(self.n_landmarks or given.n_landmarks, n, self.k, is_sparse, d)
+        r = None if isinstance(given.n_neighbors, str) else int(given.n_neighbors)
+        count, on_sphere = NeighbourCount(r, times), given.metric == "cosine" and prepare is None
+        graph = shared(
+            count,
+            lambda: neighbour_graph(
+                rows, self.weight, numbers, count, self.k, on_sphere, random, self.n_threads, shared
+            ),
+        )
+        return diffusion(graph, wanted), prepare, rows
 
 
 @parameters
@@ -151,71 +208,59 @@ class DiffusionMap(Estimator):
         ):
             rows = validation.check_rows(self, X, reset=True)
             weight = validation.check_sample_weight(sample_weight, len(rows), X)
-            self._draw(rows, weight)
+            n_threads = config.n_threads(self.n_jobs)
+            self._draw(MapRows(rows, weight, MAX_CLUSTERS, n_threads, self, is_told=False))
         warn_of_components(self, 1)
         return rows
 
     def _draw(
-        self,
-        X: Columns,
-        weight: Array | None,
-        n_clusters: int | None = None,
-        unit_variance: bool = False,
-        times: int = 1,
-        scales: Array | None = None,
+        self, given: MapRows, unit_variance: bool = False, times: int = 1,
         use: UseOfGraph = "always",
-        shared: Shared | None = None,
-    ) -> None:
-        """`fit` for rows and parameters that have been checked, for so many clusters if that is
-        known, with features whose total variance is one if that is asked for; `times` multiplies
-        the default number of neighbours, and columns are multiplied by `scales` before whitening.
-        Where `use` of the graph is "never", there are no functions, and features are the columns;
-        where it is "if shown", unless components of the graph show clusters that these may miss."""
+    ) -> None:  # fmt: skip
+        """`fit` for rows and parameters that have been checked, with features whose total variance
+        is one if that is asked for; `times` multiplies the default number of neighbours. Where
+        `use` of the graph is "never", there are no functions, and features are the columns; where
+        it is "if shown", unless components of the graph show clusters that these may miss."""
         self.choices_: list[dict[str, Any]] = []
         self._spherical = self.metric == "cosine"
         self.whitening_ = None if self.whitening == "auto" else self.whitening
         self._whitening: Whitening | None = None
-        k = n_clusters or MAX_CLUSTERS
         automatic = isinstance(self.n_components, str) and isinstance(self.time, str)
         functions = 0 if isinstance(self.n_components, str) else int(self.n_components)
-        wanted = wanted_pairs(k, n_clusters is not None and automatic, functions, use)
+        wanted = wanted_pairs(given.k, given.is_told and automatic, functions, use)
         found: Diffusion | GraphDiffusion
-        rows = X
+        X = rows = given.X
         if self.metric == PRECOMPUTED:
-            found = graph_diffusion(X, weight, wanted)
+            found = graph_diffusion(X, given.weight, wanted)
         else:
             random = validation.check_random_state(self.random_state)
-            found, self._whitening, rows = diffusion_of(
-                self, X, weight, wanted, self.whitening_, times, random,
-                config.n_threads(self.n_jobs), shared or Shared(), scales,
-            )  # fmt: skip
+            found, self._whitening, rows = given.diffusion(wanted, self.whitening_, times, random)
             landmarks = found.neighbourhoods.landmarks
             self.landmarks_ = landmarks.matrix if isinstance(landmarks, SparseRows) else landmarks
             self.n_neighbors_ = found.neighbourhoods.r
             self.bandwidth_ = found.neighbourhoods.bandwidth
             squares = squared_distances(landmarks, column_means(landmarks))
             validation.check_underflow(squares.astype(X.dtype).sum(), [landmarks])
-        self._publish(found, X, rows, n_clusters, unit_variance)
+        self._publish(found, rows, given, unit_variance)
 
     def _publish(
         self,
         found: Diffusion | GraphDiffusion,
-        X: Columns,
         rows: Columns,
-        n_clusters: int | None,
+        given: MapRows,
         unit_variance: bool,
     ) -> None:
-        """Sets what is fitted to the rows of X, which neighbours are found of as `rows`."""
-        k = n_clusters or MAX_CLUSTERS
-        parts, self._spectrum = found.parts, found.spectrum
+        """Sets what is fitted to given rows, which neighbours are found of as `rows`."""
+        X, parts, self._spectrum = given.X, found.parts, found.spectrum
         self._neighbourhoods = found.neighbourhoods
         self.eigenvalues_ = 1 - self._spectrum.gaps
         shares, listed = parts.components.shares, parts.counted | parts.left_out
         self.component_shares_, self._n_kept = shares[listed], parts.n_kept
         left_out = float(parts.components.rows[parts.left_out].sum())
         self._n_left_out = round(len(X) * left_out / parts.n_rows)
-        self._loses_rows = parts.lose_rows(k)
-        index, scale = self._chosen(n_clusters, unit_variance, len(found.extension))
+        self._loses_rows = parts.lose_rows(given.k)
+        k = given.k if given.is_told else None
+        index, scale = self._chosen(k, unit_variance, len(found.extension))
         self.landmark_features_ = _scaled(found.extension, index, scale).astype(X.dtype)
         own: Array | None
         if isinstance(found, GraphDiffusion):  # as `transform` computes them
@@ -368,12 +413,9 @@ def _of_fitted(
 
 def check_diffusion(estimator: Any) -> None:
     """The parameters that `DiffusionMap` and `DiffusionPowerKMeans` share."""
-    if not is_option(estimator.n_components, "auto"):
-        validation.check_int(estimator.n_components, "n_components", 1)
-    if not is_option(estimator.n_neighbors, "auto"):
-        validation.check_int(estimator.n_neighbors, "n_neighbors", 1)
-    if not is_option(estimator.n_landmarks, "auto"):
-        validation.check_int(estimator.n_landmarks, "n_landmarks", 1)
+    for name in ("n_components", "n_neighbors", "n_landmarks"):
+        if not is_option(getattr(estimator, name), "auto"):
+            validation.check_int(getattr(estimator, name), name, 1)
     if not is_option(estimator.time, "auto"):
         validation.check_real(estimator.time, "time", 0, include="neither", also="'auto'")
     validation.check_choice(estimator.metric, "metric", get_args(DiffusionMetric))
@@ -384,79 +426,35 @@ def check_diffusion(estimator: Any) -> None:
 
 
 def fit_diffusion_map(
-    estimator: Any,
-    parameters: Any,
-    X: Columns,
-    weight: Array | None,
-    random: Any,
-    unit_variance: bool = False,
-    whitening: float | None = None,
-    times: int = 1,
-    scales: Array | None = None,
-    use: UseOfGraph = "always",
-    shared: Shared | None = None,
-    n_landmarks: Auto | int | None = None,
-) -> DiffusionMap:
-    """The map of rows that have been checked, for the clusters of an estimator and with the
-    parameters of a map, or of the estimator itself, but for its `whitening`, the multiple of the
-    default number of neighbours, and `n_landmarks` where it is given. Columns are multiplied by
-    `scales` before they are whitened, and are the features themselves where `use` of the graph says
-    so. Warns of nothing."""
+    estimator: Any, random: Any, unit_variance: bool, whitening: float | None, times: int,
+    given: MapRows, use: UseOfGraph = "always",
+) -> DiffusionMap:  # fmt: skip
+    """The map of rows that have been checked, for an estimator, with the parameters that go with
+    the rows and a whitening; the others are those of `DiffusionMap._draw`. Warns of nothing."""
+    parameters = given.parameters
     mapped = DiffusionMap(
         parameters.n_components,
         n_neighbors=parameters.n_neighbors,
-        n_landmarks=parameters.n_landmarks if n_landmarks is None else n_landmarks,
+        n_landmarks=given.n_landmarks or parameters.n_landmarks,
         time=parameters.time,
         metric=parameters.metric,
         whitening=whitening,
         random_state=random.randint(2**31 - 1),
         n_jobs=estimator.n_jobs,
     )
-    k = int(getattr(estimator, "n_clusters_", estimator.n_clusters))
     with validation.fit_of(mapped):
-        mapped.n_features_in_, mapped._in_float64 = X.shape[1], estimator._in_float64
-        mapped._draw(X, weight, k, unit_variance, times, scales, use, shared)
+        mapped.n_features_in_, mapped._in_float64 = given.X.shape[1], estimator._in_float64
+        mapped._draw(given, unit_variance, times, use)
     return mapped
 
 
-def diffusion_of(
-    parameters: Any, X: Columns, weight: Array | None, wanted: Wanted, whitening: float | None,
-    times: int, random: Any, n_threads: int, shared: Shared, scales: Array | None = None,
-) -> tuple[Diffusion, Whitening | None, Columns]:  # fmt: skip
-    """The diffusion among neighbours, the whitening of rows before, and these rows whitened, with
-    the parameters of a map. Others are those of `DiffusionMap._draw`."""
-    k, spherical, prepare = wanted.k, parameters.metric == "cosine", None
-    columns = rows = unit_rows(X) if spherical else X
-    if whitening is not None:
-        components: Components = shared(
-            "components", lambda: fit_components(columns, weight, k, random, scales)
-        )
-        prepare = components.whitening(whitening, n_threads)
-        rows = shared((whitening, "rows"), lambda: prepare(columns))
-    r = None if isinstance(parameters.n_neighbors, str) else int(parameters.n_neighbors)
-    numbers = landmark_numbers(
-        parameters.n_landmarks, len(rows), k, isinstance(rows, SparseRows), rows.shape[1]
-    )
-    graphs = shared((whitening, "graphs"), lambda: Shared(shared.times))
-    count, on_sphere = NeighbourCount(r, times), spherical and prepare is None
-    graph = graphs(
-        count,
-        lambda: neighbour_graph(
-            rows, weight, numbers, count, k, on_sphere, random, n_threads, graphs
-        ),
-    )
-    return diffusion(graph, wanted), prepare, rows
-
-
 def tried_clusters(
-    parameters: Any, X: Columns, weight: Array | None, k: int, random: Any, n_threads: int,
-    shared: Shared, whitening: float | None, times: int,
-) -> tuple[Array, bool]:  # fmt: skip
-    """k clusters of some rows by the slow functions of such a graph alone, without a search, and
-    whether they are large components of the graph with wide valleys around them."""
-    found, _, rows = diffusion_of(
-        parameters, X, weight, wanted_pairs(k, True), whitening, times, random, n_threads, shared
-    )  # fmt: skip
+    given: MapRows, whitening: float | None, times: int, random: Any
+) -> tuple[Array, bool]:
+    """k clusters of some rows by the slow functions of a graph alone, without a search, and whether
+    they are large components of the graph with wide valleys around them."""
+    k = given.k
+    found, _, rows = given.diffusion(wanted_pairs(k, True), whitening, times, random)
     time = found.spectrum.separating_time(k)
     index = found.spectrum.components(k, time)
     scale = found.spectrum.unit_decay(index, time)
@@ -465,7 +463,7 @@ def tried_clusters(
     features = _of_fitted(found, rows, functions, own).astype(np.float64)
     lengths = np.sqrt(np.mean(features**2, axis=0))
     labels = slow_labels(features / np.where(lengths > 0, lengths, 1), k)
-    labels = settled_labels(features, weight, labels, n_threads)
+    labels = labels_of_k_means(features, given.weight, labels, given.n_threads)
     return labels, found.parts.n_kept == k and found.parts.are_apart()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from scipy.sparse import csr_array, csr_matrix, diags, identity
 from rffpk._utils.arrays import Array
 from rffpk._utils.columns import Columns, SparseRows
 from rffpk._utils.validation import is_option
-from rffpk.maps.components import INSIDE, Components, Parts, Valley, divided, quantile
+from rffpk.maps.components import INSIDE, Components, Parts, divided, quantile
 from rffpk.maps.kernels import have_triangles
 from rffpk.maps.spectrum import Spectrum, Walk, Wanted, decompose
 
@@ -136,7 +137,8 @@ def graph_diffusion(X: Columns, weight: Array | None, wanted: Wanted) -> GraphDi
     degrees = np.asarray(weighted.sum(axis=1)).ravel()
     share = np.where(degrees > 0, mass, 0) / mass.sum()
     n_rows = int(np.count_nonzero(mass))
-    valley = _valley(weighted, mass)
+    neighbours = np.diff(weighted.indptr) - (weighted.diagonal() > 0)
+    valley = partial(_valley, neighbours, mass)
     held, counted = weighted.diagonal(), 1.0 * (mass > 0)
     parts = divided(weighted, share, held, degrees, wanted.k, n_rows, valley, rows=counted)
     kept = parts.kept
@@ -154,14 +156,9 @@ def graph_diffusion(X: Columns, weight: Array | None, wanted: Wanted) -> GraphDi
     return GraphDiffusion(Nodes(np.where(kept, mass, 0)), graph, spectrum, extension, parts)
 
 
-def _valley(graph: csr_array, mass: Array) -> Valley:
+def _valley(neighbours: Array, mass: Array, components: Components, number: int) -> float:
     """Affinities across the border of a component are zero: there is a valley around it if most
     of its rows have so many neighbours inside that this says something."""
-    neighbours = np.diff(graph.indptr) - (graph.diagonal() > 0)
-
-    def valley(components: Components, number: int) -> float:
-        own = components.labels == number
-        enough = quantile(neighbours[own], mass[own], 0.5) >= INSIDE
-        return math.inf if enough else -math.inf
-
-    return valley
+    own = components.labels == number
+    enough = quantile(neighbours[own], mass[own], 0.5) >= INSIDE
+    return math.inf if enough else -math.inf

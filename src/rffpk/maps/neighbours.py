@@ -62,7 +62,7 @@ _NEIGHBOURS_A_LOGARITHM, _N_NEIGHBOURS = 2.5, 8
 # than five passes of k-means gain nothing.
 _ROWS_A_LANDMARK, _PASSES = 20, 5
 _PASSES_OF_MANY = 2
-_SETTLING_PASSES = 4
+_CLUSTERING_PASSES = 4
 
 # Landmarks are put in order by small clusters of so many, and at most so many clusters.
 _CLUSTER_POINTS, _MOST_CLUSTERS = 24, 4000
@@ -591,14 +591,14 @@ def k_means(
     return centroids
 
 
-def settled_labels(X: Columns, weight: Array | None, labels: Array, n_threads: int) -> Array:
+def labels_of_k_means(X: Columns, weight: Array | None, labels: Array, n_threads: int) -> Array:
     """Clusters after a few passes of k-means that begin with others."""
     sparse = isinstance(X, SparseRows)
     shift = np.zeros(X.shape[1], dtype=X.dtype) if sparse else X.mean(axis=0)
     rows = make_rows([X], [None], weight, n_threads, [shift])
     theta = dense(cluster_means(X, weight, labels, X[: labels.max() + 1])) - shift
     moved = take_steps(
-        rows, theta, -math.inf, variance=1.0, tol=0.0, most=_SETTLING_PASSES - 1, close=(0.0, 0.0)
+        rows, theta, -math.inf, variance=1.0, tol=0.0, most=_CLUSTERING_PASSES - 1, close=(0.0, 0.0)
     )
     return one_pass(rows, moved.theta, -math.inf, want=("labels",))[1]["labels"]
 

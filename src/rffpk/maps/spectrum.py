@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -469,7 +470,7 @@ def neighbour_graph(
         p, nearest, degrees = mass, np.arange(len(some)), weights.T @ mass
         held, n_sampled = weights.power(2).T @ mass, int((node >= 0).sum())
         n_rows, of_nodes = n_sampled, np.bincount(node[node >= 0], minlength=len(some))
-    valley = valley_of_rows(some, p, nearest, n_threads)
+    valley = partial(valley_of_rows, some, p, nearest, n_threads)
     # Of sparse rows whose distances are rounded to zero, some may be nobody's neighbours.
     share = (degrees if mass is None else np.where(degrees > 0, mass, 0)) / degrees.sum()
     parts = divided(weights, share, held, degrees, k, n_rows, valley, some.shape[1], of_nodes)
