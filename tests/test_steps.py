@@ -197,3 +197,14 @@ def test_an_interrupt_ends_steps_of_short_passes():
         gc.enable()
         timer.cancel()
         signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.parametrize("count", [_core.costs_with, _reference.costs_with])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_costs_with_one_more_centroid(count, dtype):
+    """Each row has the least of its distances from the nearest one and from the new one."""
+    nearest, weight = np.array([1, 4, 0.5], dtype=dtype), np.array([1.0, 2.0, 4.0])
+    distances = np.array([[2, 0.5], [1, 9], [0, 1]], dtype=dtype)
+    assert count(distances, nearest, weight).tolist() == [1 + 2 + 0, 0.5 + 8 + 2]
+    with pytest.raises(ValueError, match="nearest must be"):
+        _core.costs_with(distances, nearest[:2], weight)

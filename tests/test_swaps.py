@@ -282,14 +282,15 @@ def test_a_swap_removes_the_centroid_whose_loss_is_least(weighted, seed):
 def test_of_the_drawn_rows_the_best_becomes_a_centroid():
     X, weight = data()
     run = run_of([X], 6, weight)
-    before, nearest = run.theta, module._nearest(run)
-    run.context = FitContext(SimpleNamespace(choice=lambda n, count, p: np.arange(20)))
-    assert module._swap(run, nearest)
+    before, known = run.theta, module._nearest(run)
+    run.context = FitContext(SimpleNamespace(uniform=lambda size: np.linspace(0, 1, 20)))
+    assert module._swap(run, known)
     shifted = X - np.average(X, axis=0, weights=weight)
-    costs = [hard_cost(shifted, weight, np.vstack([before, row])) for row in shifted[:20]]
+    drawn = shifted[module.draw(known.sums, 20, run.context.random)]
+    costs = [hard_cost(shifted, weight, np.vstack([before, row])) for row in drawn]
     [moved] = np.flatnonzero((run.theta != before).any(axis=1))
     assert np.argmin(costs) > 0
-    assert_allclose(run.theta[moved], shifted[np.argmin(costs)], rtol=1e-6)
+    assert_allclose(run.theta[moved], drawn[np.argmin(costs)], rtol=1e-6)
 
 
 @pytest.mark.parametrize("weighted", [False, True])

@@ -328,6 +328,38 @@ def count_distinct(theta, double close):
         <unsigned char *>filled(marked, "marks", np.uint8, (k,)))
 
 
+# ---- one more centroid ---------------------------------------------------------------------------
+
+
+ctypedef fused real:
+    float
+    double
+
+
+cdef void add_costs(const real *distances, const real *nearest, const double *weight, size_t n,
+                    size_t m, double *costs) noexcept nogil:
+    cdef size_t i, c
+    for i in range(n):
+        for c in range(m):
+            costs[c] += weight[i] * min(distances[i * m + c], nearest[i])
+
+
+def costs_with(distances, nearest, weight):
+    """The costs of the rows with each of m centroids besides. Parameters and results are those of
+    the NumPy twin, `rffpk._reference.costs_with`."""
+    cdef size_t n = distances.shape[0], m = distances.shape[1]
+    dtype, costs = distances.dtype, np.zeros(m)
+    cdef const void *apart = data(distances, "distances", dtype, (n, m))
+    cdef const void *least = data(nearest, "nearest", dtype, (n,))
+    cdef const double *p = <const double *>data(weight, "weight", np.float64, (n,))
+    cdef double *found = <double *>filled(costs, "costs", np.float64, (m,))
+    if dtype == np.float32:
+        add_costs(<const float *>apart, <const float *>least, p, n, m, found)
+    else:
+        add_costs(<const double *>apart, <const double *>least, p, n, m, found)
+    return costs
+
+
 # ---- Ward's method -------------------------------------------------------------------------------
 
 
