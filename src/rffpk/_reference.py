@@ -375,6 +375,13 @@ def costs_with(distances: Array, nearest: Array, weight: Array) -> NDArray[np.fl
     return np.asarray(weight @ np.minimum(nearest[:, None], distances))
 
 
+def lowered(distances: Array, added: int, nearest: Array, weight: Array) -> NDArray[np.float64]:
+    """The cumulative sums (n,) of the costs of the rows with one of those centroids, by its number;
+    `nearest` is lowered in place."""
+    np.minimum(nearest, distances[:, added], out=nearest)
+    return np.asarray((weight * nearest).cumsum())
+
+
 def ward_mergers(gaps: Array, masses: Array) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """The mergers (k-1, 2) of Ward's method, each of two clusters that are named by one of those
     they consist of, and the squares (k-1,) of their heights; the second of a pair takes the first.

@@ -131,19 +131,19 @@ def k_means_plus_plus(rows: Rows, seeds: Any, p: Array, k: int, random: Any) -> 
     their costs, the one that lowers the cost most. `seeds` has the features of rows as centroids.
     O(n k log k) distances."""
     chosen, nearest = np.zeros(0, dtype=np.intp), np.full(rows.n, np.inf, dtype=rows.dtype)
-    drawn = random.choice(len(p), 1, p=p / p.sum())
+    drawn, core = random.choice(len(p), 1, p=p / p.sum()), config.backend()
     while True:
         new = one_pass(rows, dense(seeds[drawn]), -math.inf, want=("distances",))[1]["distances"]
-        best = config.backend().costs_with(new, nearest, p).argmin()
-        chosen, nearest = np.append(chosen, drawn[best]), np.minimum(nearest, new[:, best])
+        new[drawn, np.arange(len(drawn))] = 0  # whatever rounding makes of it
+        best = int(core.costs_with(new, nearest, p).argmin())
+        chosen, sums = np.append(chosen, drawn[best]), core.lowered(new, best, nearest, p)
         if len(chosen) == k:
             return np.asarray(chosen)
-        cost = p * nearest
-        cost[chosen] = 0
-        if not cost.any():  # no more distinct rows
-            cost = p.copy()
-            cost[chosen] = 0
-        drawn = draw(cost.cumsum(), 2 + int(math.log(k)), random)
+        if not sums[-1] > 0:  # no more distinct rows
+            left = p.copy()
+            left[chosen] = 0
+            sums = left.cumsum()
+        drawn = draw(sums, 2 + int(math.log(k)), random)
 
 
 def draw(sums: Array, count: int, random: Any) -> NDArray[np.intp]:
