@@ -293,6 +293,17 @@ def test_of_the_drawn_rows_the_best_becomes_a_centroid():
     assert_allclose(run.theta[moved], drawn[np.argmin(costs)], rtol=1e-6)
 
 
+def test_of_equal_keys_those_of_the_first_rows_are_kept():
+    keys = np.array([0.5, 0.2, 0.9, 0.2, 0.2, 0.1, 0.7, 0.2, np.inf, 0.3])
+    for parts in ([(0, 10)], [(0, 4), (4, 10)], [(7, 10), (0, 4), (4, 7)]):
+        kept = module.Reservoir(4)
+        for begin, end in parts:
+            kept.add(begin, keys[begin:end], [keys[begin:end]])
+        index, [found], threshold = kept.sample().first(3)
+        assert index.tolist() == [1, 3, 5] and found.tolist() == [0.2, 0.2, 0.1]
+        assert threshold == 0.2 and kept.sample().first(9)[2] == math.inf
+
+
 @pytest.mark.parametrize("weighted", [False, True])
 def test_rows_are_drawn_by_cost_and_cluster_whatever_the_blocks(weighted):
     """Sums over drawn rows have the expectation of those over all; the farthest is always drawn."""

@@ -258,7 +258,7 @@ def exponent_of_memberships(rows: Rows, theta: Array) -> float:
     rows = replace(rows.counted(), eta=None)
     most = max(_FEATURE_ROWS, min(_SHAPE_ROWS, _SHAPE_NUMBERS // theta.shape[1]))
     most = _FEATURE_ROWS if rows.sparse_columns else min(most, _WIDE_NUMBERS // theta.shape[1] + 1)
-    rows = rows.take(np.arange(0, rows.n, -(-rows.n // most)))
+    rows = rows if rows.n <= most else rows.take(np.arange(0, rows.n, -(-rows.n // most)))
     p = np.ones(rows.n) if rows.weight is None else rows.weight.astype(np.float64)
     if rows.sparse_columns:
         labels = one_pass(rows, theta, -math.inf, want=("labels",))[1]["labels"]

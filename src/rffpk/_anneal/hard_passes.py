@@ -381,17 +381,19 @@ def step(
 ) -> tuple[Sums, Assignment]:
     """A pass at the centroids theta (k, F): its sums, and what it has found. Memory: O(n), and
     O(k^2) where centroids are compared."""
-    at = np.ascontiguousarray(theta, dtype=rows.dtype)
-    few = before is not None and before.few
-    if before is not None and (need.missed or need.bounded):
+    if before is None:
+        return _among_all(rows, theta, None, need)
+    at, few = np.ascontiguousarray(theta, dtype=rows.dtype), before.few
+    counts = need.missed or need.bounded
+    if counts:
         before = replace(before, near=_lists(before, at))
         few = few and not (need.missed and _missed(rows, at, before) > _MOST_MISSED)
-    if before is not None and few and not need.every:
+    if few and not need.every:
         return _among_near(rows, theta, before, need)
     sums, found = _among_all(rows, theta, before, need)
-    if before is not None and (need.missed or need.bounded):
+    if counts:
         found = replace(found, few=_moved_beyond(before, found) <= _NONE_MISSED)
-    if before is None or not np.array_equal(before.labels, found.labels):
+    if not np.array_equal(before.labels, found.labels):
         return sums, found
     # No label has changed: sums are made as by the pass before, so that they have the same bits.
     if before.bounds is None:

@@ -107,11 +107,8 @@ def seed_rows(
     weight = rows.weight
     if init == "random":
         return random_rows(weight, rows.n, k, random)
-    columns, seeds = (
-        (parts.rows, parts)
-        if parts is not None
-        else (make_rows([features], [None], None, rows.n_threads), features)
-    )
+    columns = make_rows([features], [None], None, rows.n_threads) if parts is None else parts.rows
+    seeds = features if parts is None else parts
     if k >= MANY:
         return Draws(columns, seeds, weight, k, random).chosen
     p = np.ones(rows.n) if weight is None else weight.astype(np.float64)
@@ -140,9 +137,7 @@ def k_means_plus_plus(rows: Rows, seeds: Any, p: Array, k: int, random: Any) -> 
         if len(chosen) == k:
             return np.asarray(chosen)
         if not sums[-1] > 0:  # no more distinct rows
-            left = p.copy()
-            left[chosen] = 0
-            sums = left.cumsum()
+            sums = np.where(np.isin(np.arange(rows.n), chosen), 0, p).cumsum()
         drawn = draw(sums, 2 + int(math.log(k)), random)
 
 

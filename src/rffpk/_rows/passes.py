@@ -291,7 +291,7 @@ def pass_of_block(
     """One pass over rows in arrays; `before` are the sums of the rows before these, whose number is
     a multiple of SLOT_ROWS. `hard`: all but the soft total is that of the hard rule. `directions`,
     coordinates of theta and a ratio of distances bound those that need not be computed."""
-    theta = np.require(theta, rows.dtype, ["C", "A"])
+    theta = _aligned(np.ascontiguousarray(theta, dtype=rows.dtype))
     k, near = len(theta), sum(x.n_neighbours for x in rows.maps if isinstance(x, Landmarks))
     columns = {"memberships": k, "distances": k, "features": len(rows.shift)}
     columns |= {"neighbours": near, "neighbour_weights": near}

@@ -6,7 +6,6 @@ import contextlib
 import os
 import platform
 import re
-import sys
 import threading
 from collections.abc import Iterator
 from functools import cache
@@ -235,8 +234,7 @@ def backend() -> ModuleType:
     name = os.environ.get("RFFPK_BACKEND") or "core"
     if name not in _BACKENDS:
         raise ValueError(f"RFFPK_BACKEND={name!r}, must be one of {sorted(_BACKENDS)}.")
-    module = _BACKENDS[name]
-    return sys.modules.get(module) or import_module(module)
+    return import_module(_BACKENDS[name])
 
 
 def get_include() -> str:
