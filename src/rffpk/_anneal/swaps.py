@@ -88,10 +88,9 @@ def _swap_one(run: FeatureRun, known: list[_Nearest], cost: float) -> float | No
     before = run.theta, run.rows
     if not _swap(run, known[0]):
         return None
-    end = run.follow(Stage("swap", -math.inf, 0.0, _TOL, _PASSES, cost))
+    last, steps = run.follow(Stage("swap", -math.inf, 0.0, _TOL, _PASSES, cost))
     # passes that ended before they converged left no hope
-    hopeless = end.steps < _PASSES and end.last.shift > _TOL
-    new = math.inf if hopeless else run.cost(-math.inf)
+    new = math.inf if steps < _PASSES and last.shift > _TOL else run.cost(-math.inf)
     if new < (1 - _GAIN) * cost:
         run.drawn = None
         known.clear()
@@ -346,8 +345,8 @@ def _nearest(run: FeatureRun) -> _Nearest:
         rows = rows.take(run.drawn)
     _, outputs = one_pass(rows, run.theta, -math.inf, want=("labels", "nearest", "second"))
     weight = np.ones(rows.n) if rows.weight is None else rows.weight.astype(np.float64)
-    sums = (weight * outputs["nearest"]).cumsum()
-    return _Nearest(rows, weight, outputs["labels"], outputs["nearest"], outputs["second"], sums)
+    labels, nearest, second = (outputs[name] for name in ("labels", "nearest", "second"))
+    return _Nearest(rows, weight, labels, nearest, second, (weight * nearest).cumsum())
 
 
 def _swap(run: FeatureRun, known: _Nearest) -> bool:
@@ -359,8 +358,7 @@ def _swap(run: FeatureRun, known: _Nearest) -> bool:
         return False
     places = draw(known.sums, _CANDIDATES, run.context.random)
     candidates = features_at(rows, places, run.theta)
-    _, outputs = one_pass(rows, candidates, -math.inf, want=("distances",))
-    distances = outputs["distances"]
+    distances = one_pass(rows, candidates, -math.inf, want=("distances",))[1]["distances"]
     if rows.eta is not None:
         distances = rows.effective_distances(distances)
     # the candidate that lowers the cost most
