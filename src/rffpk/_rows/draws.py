@@ -60,13 +60,13 @@ class Sample:
         """The indices, rising, of the m rows with the least keys, of equal ones the first, what was
         kept of them, and the next key, infinite if there is none. The keys are not put in order,
         which would take some times as long."""
-        keys, threshold = self.keys, math.inf
-        order = np.argsort(self.indices, kind="stable")  # fast, as most rise already
+        keys, least, threshold = self.keys, np.arange(len(self.keys)), math.inf
         if m < len(keys):
-            threshold, keys = float(np.partition(keys, m)[m]), keys[order]
-            below, equal = keys < threshold, np.flatnonzero(keys == threshold)
-            below[equal[: m - np.count_nonzero(below)]] = True
-            order = order[below]
+            threshold = float(np.partition(keys, m)[m])
+            least = np.flatnonzero(keys <= threshold)
+        order = least[np.argsort(self.indices[least], kind="stable")]  # fast, as most rise already
+        if len(order) > m:
+            order = np.delete(order, np.flatnonzero(keys[order] == threshold)[m - len(order) :])
         return self.indices[order], [array[order] for array in self.arrays], threshold
 
 
