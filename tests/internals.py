@@ -45,8 +45,9 @@ from rffpk._anneal.search import (
     from_merged_centroids,
 )
 
-# The distributions of initial centroids, which passes move before anything is published.
-from rffpk._anneal.seeding import k_means_plus_plus, merged_centroids, seed_centroids
+# The distributions of initial centroids, which passes move before anything is published, and the
+# ends of what rows are drawn from.
+from rffpk._anneal.seeding import draw, merged_centroids, seed_centroids
 
 # The formulas of the three witnesses of a number of clusters.
 from rffpk._anneal.witnesses import (
@@ -135,6 +136,7 @@ __all__ = [
     "coordinates",
     "dask_workers",
     "distinct_rows",
+    "draw",
     "eigengap_scores",
     "eigh",
     "find_directions",
@@ -147,7 +149,6 @@ __all__ = [
     "interruptible",
     "interrupts",
     "intrinsic_dimension",
-    "k_means_plus_plus",
     "kernel_coordinates",
     "leading_eigenvectors",
     "linalg",

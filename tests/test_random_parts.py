@@ -154,7 +154,7 @@ def test_samples_are_uniform_and_those_with_weights_follow_them():
         assert p is None
         plain[rows[:, 0].astype(int)] += 1
         heavy = sample_arrays([X], weight, Sampling(size, None, seed, 1))
-        first[heavy.sample.indices[0]] += 1
+        first[heavy.sample.first(1)[0]] += 1
         (rows,), p = heavy.some()
         estimates[rows[:, 0].astype(int)] += p
     assert plain.sum() == draws * size

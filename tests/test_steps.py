@@ -197,3 +197,32 @@ def test_an_interrupt_ends_steps_of_short_passes():
         gc.enable()
         timer.cancel()
         signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.parametrize("count", [_core.costs_with, _reference.costs_with])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_costs_with_one_more_centroid(count, dtype):
+    """Each row has the least of its distances from the nearest one and from the new one."""
+    nearest, weight = np.array([1, 4, 0.5], dtype=dtype), np.array([1.0, 2.0, 4.0])
+    distances = np.array([[2, 0.5], [1, 9], [0, 1]], dtype=dtype)
+    assert count(distances, nearest, weight).tolist() == [1 + 2 + 0, 0.5 + 8 + 2]
+
+
+@pytest.mark.parametrize("lower", [_core.lowered, _reference.lowered])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_costs_are_lowered_by_one_of_these_centroids(lower, dtype):
+    nearest, weight = np.array([1, 4, 0.5], dtype=dtype), np.array([1.0, 2.0, 4.0])
+    distances = np.array([[2, 0.5], [1, 9], [0, 1]], dtype=dtype)
+    assert lower(distances, 1, nearest, weight).tolist() == [0.5, 8.5, 10.5]
+    assert nearest.tolist() == [0.5, 4, 0.5]
+
+
+def test_arrays_of_other_sizes_are_refused():
+    nearest, distances, weight = np.ones(3), np.ones((3, 2)), np.ones(3)
+    for short in ((distances, nearest[:2], weight), (distances, nearest, weight[:2])):
+        with pytest.raises(ValueError, match="must be"):
+            _core.costs_with(*short)
+        with pytest.raises(ValueError, match="must be"):
+            _core.lowered(short[0], 0, *short[1:])
+    with pytest.raises(ValueError, match="added == 2, must be < 2"):
+        _core.lowered(distances, 2, nearest, weight)

@@ -282,14 +282,26 @@ def test_a_swap_removes_the_centroid_whose_loss_is_least(weighted, seed):
 def test_of_the_drawn_rows_the_best_becomes_a_centroid():
     X, weight = data()
     run = run_of([X], 6, weight)
-    before, nearest = run.theta, module._nearest(run)
-    run.context = FitContext(SimpleNamespace(choice=lambda n, count, p: np.arange(20)))
-    assert module._swap(run, nearest)
+    before, known = run.theta, module._nearest(run)
+    run.context = FitContext(SimpleNamespace(uniform=lambda size: np.linspace(0, 1, 20)))
+    assert module._swap(run, known)
     shifted = X - np.average(X, axis=0, weights=weight)
-    costs = [hard_cost(shifted, weight, np.vstack([before, row])) for row in shifted[:20]]
+    drawn = shifted[module.draw(known.sums, 20, run.context.random)]
+    costs = [hard_cost(shifted, weight, np.vstack([before, row])) for row in drawn]
     [moved] = np.flatnonzero((run.theta != before).any(axis=1))
     assert np.argmin(costs) > 0
-    assert_allclose(run.theta[moved], shifted[np.argmin(costs)], rtol=1e-6)
+    assert_allclose(run.theta[moved], drawn[np.argmin(costs)], rtol=1e-6)
+
+
+def test_of_equal_keys_those_of_the_first_rows_are_kept():
+    keys = np.array([0.5, 0.2, 0.9, 0.2, 0.2, 0.1, 0.7, 0.2, np.inf, 0.3])
+    for parts in ([(0, 10)], [(0, 4), (4, 10)], [(7, 10), (0, 4), (4, 7)]):
+        kept = module.Reservoir(4)
+        for begin, end in parts:
+            kept.add(begin, keys[begin:end], [keys[begin:end]])
+        index, [found], threshold = kept.sample().first(3)
+        assert index.tolist() == [1, 3, 5] and found.tolist() == [0.2, 0.2, 0.1]
+        assert threshold == 0.2 and kept.sample().first(9)[2] == math.inf
 
 
 @pytest.mark.parametrize("weighted", [False, True])

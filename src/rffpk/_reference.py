@@ -368,6 +368,20 @@ def count_distinct(theta: Array, close: float) -> int:
     return len(distinct)
 
 
+def costs_with(distances: Array, nearest: Array, weight: Array) -> NDArray[np.float64]:
+    """The costs (m,) of the rows with each of m centroids besides, from the squared `distances`
+    (n, m) of the rows from these and those from the `nearest` ones that there are, (n,), of one
+    dtype, and the weights (n,) of the rows, float64."""
+    return np.asarray(weight @ np.minimum(nearest[:, None], distances))
+
+
+def lowered(distances: Array, added: int, nearest: Array, weight: Array) -> NDArray[np.float64]:
+    """The cumulative sums (n,) of the costs of the rows with one of those centroids, by its number;
+    `nearest` is lowered in place."""
+    np.minimum(nearest, distances[:, added], out=nearest)
+    return np.asarray((weight * nearest).cumsum())
+
+
 def ward_mergers(gaps: Array, masses: Array) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """The mergers (k-1, 2) of Ward's method, each of two clusters that are named by one of those
     they consist of, and the squares (k-1,) of their heights; the second of a pair takes the first.

@@ -128,7 +128,8 @@ def unit_critical_exponent(x: Array, p: Array) -> float:
 
 def critical_exponent(z: Array, p: Array, present: Array | None) -> float:
     """s_c = 1 - 1/(2 lambda_max), above which the merged state of all centroids is stable, from the
-    vectors z (m, F) that lead from the mean to the rows; -inf if these are zero.
+    vectors z (m, F) that lead from the mean to the rows, which are overwritten; -inf if these are
+    zero.
 
     lambda_max is the largest eigenvalue of sum p zz'/sum p over their directions. O(m F) times some
     tens of steps for m rows, by Lanczos' method where both m and F are above 300. With a mask
@@ -168,13 +169,14 @@ def _scaled(z: Array, p: Array, present: Array) -> Array:
 
 
 def _directions(z: Array, p: Array) -> tuple[Array, Array]:
-    """z / ||z||, and the numbers of its rows: those of a weight p > 0 where z is not zero to
-    rounding."""
+    """z / ||z||, in place if possible, and the numbers of its rows: those of a weight p > 0 where z
+    is not zero to rounding."""
     norms = np.linalg.norm(z, axis=1)
-    apart = _apart(norms, p)
-    z = z[apart]
-    z /= norms[apart, None]
-    return z, np.flatnonzero(apart)
+    kept = np.flatnonzero(_apart(norms, p))
+    if len(kept) < len(z):
+        z, norms = z[kept], norms[kept]
+    z /= norms[:, None]
+    return z, kept
 
 
 def _apart(norms: Array, p: Array) -> Array:
@@ -256,14 +258,14 @@ def exponent_of_memberships(rows: Rows, theta: Array) -> float:
     rows = replace(rows.counted(), eta=None)
     most = max(_FEATURE_ROWS, min(_SHAPE_ROWS, _SHAPE_NUMBERS // theta.shape[1]))
     most = _FEATURE_ROWS if rows.sparse_columns else min(most, _WIDE_NUMBERS // theta.shape[1] + 1)
-    rows = rows.take(np.arange(0, rows.n, -(-rows.n // most)))
+    rows = rows if rows.n <= most else rows.take(np.arange(0, rows.n, -(-rows.n // most)))
     p = np.ones(rows.n) if rows.weight is None else rows.weight.astype(np.float64)
     if rows.sparse_columns:
         labels = one_pass(rows, theta, -math.inf, want=("labels",))[1]["labels"]
         return exponent_of_gram(_sparse_residuals(rows, theta, labels), p) - BELOW
     outputs = one_pass(rows, theta, -math.inf, want=("labels", "features"))[1]
     present = None if rows.present is None else rows.present_features()
-    nearest = theta[outputs["labels"]]
+    nearest = theta.take(outputs["labels"], axis=0)
     nearest -= outputs.pop("features")  # in place: there may be some megabytes of each
     if present is not None:
         nearest[~present] = 0

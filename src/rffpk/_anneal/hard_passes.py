@@ -382,17 +382,19 @@ def step(
 ) -> tuple[Sums, Assignment]:
     """A pass at the centroids theta (k, F): its sums, and what it has found. Memory: O(n), and
     O(k^2) where centroids are compared."""
+    if before is None:
+        return _among_all(rows, theta, None, need)
     at = np.ascontiguousarray(theta, dtype=rows.dtype)
-    if before is not None and before.few and not need.every:
+    if before.few and not need.every:
         if not need.missed:
             return _among_near(rows, theta, before, need)
         before = replace(before, near=_lists(before, at))
         if _missed(rows, at, before) <= _MOST_MISSED:
             return _among_near(rows, theta, before, need)
     sums, found = _among_all(rows, theta, before, need)
-    if before is not None and (need.missed or need.bounded):
+    if need.missed or need.bounded:
         found = replace(found, few=_are_enough(before, at, found))
-    if before is None or not np.array_equal(before.labels, found.labels):
+    if not np.array_equal(before.labels, found.labels):
         return sums, found
     # No label has changed: sums are made as by the pass before, so that they have the same bits.
     if before.bounds is None:

@@ -12,13 +12,12 @@ from numpy.typing import NDArray
 
 from rffpk._anneal.hard_passes import Assignment, Need, add, hard_plan, step
 from rffpk._rows.draws import MANY, Draws, as_rows, uneven
-from rffpk._rows.passes import one_pass
+from rffpk._rows.passes import make_rows, one_pass
 from rffpk._rows.rows import Rows, present_views
 from rffpk._rows.sums import Sums
-from rffpk._utils import validation
+from rffpk._utils import config, validation
 from rffpk._utils.arrays import Array
-from rffpk._utils.columns import Columns, SparseRows, dense, squared_norms
-from rffpk._utils.tiles import row_tiles, run_all
+from rffpk._utils.columns import Columns, dense
 
 # Initial centroids are chosen from a sample of rows, whose features are stored: at most so many
 # rows ...
@@ -68,23 +67,14 @@ class Parts:
 
     def _complete(self, seed: Array, i: int) -> None:
         alpha = self.has[i] * self.rows.alpha
-        gaps, shared = _distances(replace(self.rows, alpha=alpha), seed[None])[0], self.has @ alpha
+        rows, shared = replace(self.rows, alpha=alpha), self.has @ alpha
+        gaps = one_pass(rows, seed[None], -math.inf, want=("nearest",))[1]["nearest"]
         gaps = np.divide(gaps, shared, out=np.full(len(gaps), math.inf), where=shared > 0)
         for view in np.flatnonzero(~self.has[i]):
             apart = np.where(self.has[:, view], gaps, math.inf)
             nearest = int(apart.argmin())
             if apart[nearest] < math.inf:
                 seed[self.views[view]] = self.x[nearest, self.views[view]]
-
-    def distances(self, index: Array) -> Array:
-        """Squared distances (m, n) of the rows from the seeds at m of them, over the views that the
-        rows have."""
-        return _distances(self.rows, self[index])
-
-
-def _distances(rows: Rows, seeds: Array) -> Array:
-    _, outputs = one_pass(rows, seeds, -math.inf, want=("distances",))
-    return np.asarray(outputs["distances"].T, dtype=np.float64)
 
 
 def checked_centroids(centroids: Any, expected: tuple[int, int]) -> Array:
@@ -117,25 +107,12 @@ def seed_rows(
     weight = rows.weight
     if init == "random":
         return random_rows(weight, rows.n, k, random)
+    columns = make_rows([features], [None], None, rows.n_threads) if parts is None else parts.rows
+    seeds = features if parts is None else parts
     if k >= MANY:
-        columns = as_rows(features, rows.n_threads) if parts is None else parts.rows
-        seeds = features if parts is None else parts
         return Draws(columns, seeds, weight, k, random).chosen
     p = np.ones(rows.n) if weight is None else weight.astype(np.float64)
-    if parts is not None:
-        return k_means_plus_plus(parts.distances, p, k, random)
-    x = features.astype(np.float64)
-    squares, tiles = squared_norms(x), row_tiles(rows.n, x.shape[1])
-
-    def distances(index: Array) -> Array:
-        if isinstance(x, SparseRows):
-            products = np.asarray((x.matrix @ x[index].toarray().T).T)
-        else:
-            parts = run_all(lambda tile: x[index] @ x[tile].T, tiles, rows.n_threads)
-            products = np.hstack(parts)
-        return np.maximum(-2 * products + squares[index, None] + squares, 0)
-
-    return k_means_plus_plus(distances, p, k, random)
+    return k_means_plus_plus(columns, seeds, p, k, random)
 
 
 def random_rows(weight: Array | None, n: int, k: int, random: Any) -> NDArray[np.intp]:
@@ -146,27 +123,29 @@ def random_rows(weight: Array | None, n: int, k: int, random: Any) -> NDArray[np
     return np.asarray(random.choice(index, k, replace=False, p=p if p is None else p / p.sum()))
 
 
-def k_means_plus_plus(
-    distances: Callable[[Array], Array], p: Array, k: int, random: Any
-) -> NDArray[np.intp]:
+def k_means_plus_plus(rows: Rows, seeds: Any, p: Array, k: int, random: Any) -> NDArray[np.intp]:
     """Indices of k rows with weights p by greedy k-means++: of a few rows, drawn in proportion to
-    their costs, the one that lowers the cost most. `distances` returns the squared distances (m, n)
-    of m rows from all. O(n k log k) of them."""
-    chosen = random.choice(len(p), 1, p=p / p.sum())
-    least, trials = distances(chosen)[0], 2 + int(math.log(k))
-    while len(chosen) < k:
-        cost = p * least
-        cost[chosen] = 0
-        if not cost.any():  # no more distinct rows
-            cost = p.copy()
-            cost[chosen] = 0
-        sums = cost.cumsum()
-        drawn = sums.searchsorted(random.uniform(size=trials) * sums[-1], side="right")
-        drawn = np.minimum(drawn, np.flatnonzero(cost)[-1])  # a product may round to the sum
-        new = np.minimum(least, distances(drawn))
-        best = (new @ p).argmin()
-        chosen, least = np.append(chosen, drawn[best]), new[best]
-    return np.asarray(chosen)
+    their costs, the one that lowers the cost most. `seeds` has the features of rows as centroids.
+    O(n k log k) distances."""
+    chosen, nearest = np.zeros(0, dtype=np.intp), np.full(rows.n, np.inf, dtype=rows.dtype)
+    drawn, core = random.choice(len(p), 1, p=p / p.sum()), config.backend()
+    while True:
+        new = one_pass(rows, dense(seeds[drawn]), -math.inf, want=("distances",))[1]["distances"]
+        new[drawn, np.arange(len(drawn))] = 0  # whatever rounding makes of it
+        best = int(core.costs_with(new, nearest, p).argmin())
+        chosen, sums = np.append(chosen, drawn[best]), core.lowered(new, best, nearest, p)
+        if len(chosen) == k:
+            return np.asarray(chosen)
+        if not sums[-1] > 0:  # no more distinct rows
+            sums = np.where(np.isin(np.arange(rows.n), chosen), 0, p).cumsum()
+        drawn = draw(sums, 2 + int(math.log(k)), random)
+
+
+def draw(sums: Array, count: int, random: Any) -> NDArray[np.intp]:
+    """The indices of so many rows, drawn in proportion to costs of which these are the cumulative
+    sums. A uniform number times the last sum may round to it, beyond which there is no row."""
+    drawn = sums.searchsorted(random.uniform(size=count) * sums[-1], side="right")
+    return np.asarray(np.minimum(drawn, sums.searchsorted(sums[-1])))
 
 
 def merged_centroids(rows: Rows, features: Columns, k: int, random: Any) -> Array | None:

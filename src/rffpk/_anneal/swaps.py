@@ -19,9 +19,11 @@ from sklearn.metrics import euclidean_distances
 from rffpk._anneal.feature_steps import FeatureRun, costliest_rows, features_at, row_costs
 from rffpk._anneal.hard_passes import Need, add, hard_plan, remove, step
 from rffpk._anneal.search import SOME, Stage, StageEnd
+from rffpk._anneal.seeding import draw
 from rffpk._rows.draws import Reservoir, row_keys
 from rffpk._rows.passes import one_pass
 from rffpk._rows.rows import Rows, weight_unit
+from rffpk._utils import config
 from rffpk._utils.arrays import Array
 
 _PASSES = 8  # After a swap at most so many passes follow. ...
@@ -82,15 +84,17 @@ def improve(run: FeatureRun, cost: float, patience: int, later: bool = False) ->
 
 def _swap_one(run: FeatureRun, known: list[_Nearest], cost: float) -> float | None:
     """Swap a centroid, and make passes; undo that if the cost is not lower than `cost`. Returns the
-    cost, None if no row is away from the centroids. `known`: the rows that the change of the cost
-    is estimated on, once they are, until centroids move."""
+    cost, infinite if the passes were given up, and None if no row is away from the centroids.
+    `known`: the rows that the change of the cost is estimated on, once they are, until centroids
+    move."""
     if not known:
         known.append(_nearest(run))
     before = run.theta, run.rows
     if not _swap(run, known[0]):
         return None
-    run.follow(Stage("swap", -math.inf, 0.0, _TOL, _PASSES, cost))
-    new = run.cost(-math.inf)
+    last, steps = run.follow(Stage("swap", -math.inf, 0.0, _TOL, _PASSES, cost))
+    # passes that ended before they converged left no hope
+    new = math.inf if steps < _PASSES and last.shift > _TOL else run.cost(-math.inf)
     if new < (1 - _GAIN) * cost:
         run.drawn = None
         known.clear()
@@ -331,8 +335,9 @@ class _Nearest:
     rows: Rows
     weight: Array  # (n,), float64
     labels: Array
-    least: Array  # costs (n,) of the nearest centroids, float64, ...
-    second: Array  # ... and of the second nearest
+    nearest: Array  # (n,), the squared distances from the nearest centroids, ...
+    second: Array  # ... and from the second nearest
+    sums: Array  # (n,), the cumulative sums of the costs
 
 
 def _nearest(run: FeatureRun) -> _Nearest:
@@ -346,29 +351,27 @@ def _nearest(run: FeatureRun) -> _Nearest:
         rows = rows.take(run.drawn)
     _, outputs = one_pass(rows, run.theta, -math.inf, want=("labels", "nearest", "second"))
     weight = np.ones(rows.n) if rows.weight is None else rows.weight.astype(np.float64)
-    least = outputs["nearest"].astype(np.float64)
-    return _Nearest(rows, weight, outputs["labels"], least, outputs["second"])
+    labels, nearest, second = (outputs[name] for name in ("labels", "nearest", "second"))
+    return _Nearest(rows, weight, labels, nearest, second, (weight * nearest).cumsum())
 
 
-def _swap(run: FeatureRun, nearest: _Nearest) -> bool:
+def _swap(run: FeatureRun, known: _Nearest) -> bool:
     """Move the centroid whose removal raises the objective least to the one of a few rows, drawn as
     k-means++ draws them, that lowers it most. Returns False if no row is away from the
     centroids."""
-    rows, weight, least = nearest.rows, nearest.weight, nearest.least
-    share = weight * least
-    if not share.any():
+    rows, weight = known.rows, known.weight
+    if not known.sums[-1] > 0:
         return False
-    places = run.context.random.choice(rows.n, _CANDIDATES, p=share / share.sum())
+    places = draw(known.sums, _CANDIDATES, run.context.random)
     candidates = features_at(rows, places, run.theta)
-    _, outputs = one_pass(rows, candidates, -math.inf, want=("distances",))
-    distances = outputs["distances"]
+    distances = one_pass(rows, candidates, -math.inf, want=("distances",))[1]["distances"]
     if rows.eta is not None:
         distances = rows.effective_distances(distances)
     # the candidate that lowers the cost most
-    chosen = int((weight @ np.minimum(least[:, None], distances)).argmin())
+    chosen = int(config.backend().costs_with(distances, known.nearest, weight).argmin())
     new = distances[:, chosen]
-    raised = weight * (np.minimum(nearest.second, new) - np.minimum(least, new))
-    costs = np.bincount(nearest.labels, raised, minlength=len(run.theta))
+    raised = weight * (np.minimum(known.second, new) - np.minimum(known.nearest, new))
+    costs = np.bincount(known.labels, raised, minlength=len(run.theta))
     theta = np.array(run.theta, dtype=np.float64)
     theta[int(costs.argmin())] = candidates[chosen]
     run.theta = theta

@@ -328,6 +328,74 @@ def count_distinct(theta, double close):
         <unsigned char *>filled(marked, "marks", np.uint8, (k,)))
 
 
+# ---- one more centroid ---------------------------------------------------------------------------
+
+
+ctypedef fused real:
+    float
+    double
+
+
+cdef void add_costs(const real *distances, const real *nearest, const double *weight, size_t n,
+                    size_t m, double *costs) noexcept nogil:
+    """Four sums at a time need not wait for each other."""
+    cdef size_t i, c, lane
+    cdef double[4] sums
+    for c in range(m):
+        sums[0] = sums[1] = sums[2] = sums[3] = 0
+        for i in range(0, n - n % 4, 4):
+            for lane in range(4):
+                sums[lane] += weight[i + lane] * min(
+                    distances[(i + lane) * m + c], nearest[i + lane])
+        for i in range(n - n % 4, n):
+            sums[0] += weight[i] * min(distances[i * m + c], nearest[i])
+        costs[c] = sums[0] + sums[1] + sums[2] + sums[3]
+
+
+cdef void lower_nearest(const real *distances, const double *weight, size_t n, size_t m,
+                        real *nearest, double *sums) noexcept nogil:
+    cdef size_t i
+    cdef double total = 0
+    for i in range(n):
+        nearest[i] = min(distances[i * m], nearest[i])
+        total += weight[i] * nearest[i]
+        sums[i] = total
+
+
+def costs_with(distances, nearest, weight):
+    """The costs of the rows with each of m centroids besides. Parameters and results are those of
+    the NumPy twin, `rffpk._reference.costs_with`."""
+    cdef size_t n = distances.shape[0], m = distances.shape[1]
+    dtype, costs = distances.dtype, np.empty(m)
+    cdef const void *apart = data(distances, "distances", dtype, (n, m))
+    cdef const void *least = data(nearest, "nearest", dtype, (n,))
+    cdef const double *p = <const double *>data(weight, "weight", np.float64, (n,))
+    cdef double *found = <double *>filled(costs, "costs", np.float64, (m,))
+    if dtype == np.float32:
+        add_costs(<const float *>apart, <const float *>least, p, n, m, found)
+    else:
+        add_costs(<const double *>apart, <const double *>least, p, n, m, found)
+    return costs
+
+
+def lowered(distances, size_t added, nearest, weight):
+    """The cumulative sums of the costs with one of these centroids. Parameters and results are
+    those of the NumPy twin, `rffpk._reference.lowered`."""
+    cdef size_t n = distances.shape[0], m = distances.shape[1]
+    dtype, sums = distances.dtype, np.empty(n)
+    cdef const void *apart = data(distances, "distances", dtype, (n, m))
+    cdef void *least = filled(nearest, "nearest", dtype, (n,))
+    cdef const double *p = <const double *>data(weight, "weight", np.float64, (n,))
+    cdef double *found = <double *>filled(sums, "sums", np.float64, (n,))
+    if added >= m:
+        raise ValueError(f"added == {added}, must be < {m}")
+    if dtype == np.float32:
+        lower_nearest(<const float *>apart + added, p, n, m, <float *>least, found)
+    else:
+        lower_nearest(<const double *>apart + added, p, n, m, <double *>least, found)
+    return sums
+
+
 # ---- Ward's method -------------------------------------------------------------------------------
 
 

@@ -104,7 +104,7 @@
  * wait for the end of its work. A loop has no more threads than such portions of work.
  *     python -m bench.speed.constants THREAD_WORK 1000000 16000000 --rows 2048 */
 #ifndef RFFPK_THREAD_WORK
-#define RFFPK_THREAD_WORK 4000000
+#define RFFPK_THREAD_WORK 2000000
 #endif
 
 #endif

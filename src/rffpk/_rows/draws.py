@@ -50,17 +50,23 @@ def uneven(weight: Array | None) -> Array | None:
 
 @dataclass(frozen=True)
 class Sample:
-    """Rows in the order of their keys."""
+    """The rows with the least keys, in any order."""
 
     keys: NDArray[np.float64]
     indices: NDArray[np.intp]
     arrays: list[Array]  # what was kept of the rows
 
     def first(self, m: int) -> tuple[NDArray[np.intp], list[Array], float]:
-        """The indices, rising, of the first m rows, what was kept of them, and the key of the row
-        after them, which is infinite if there is none."""
-        order = np.argsort(self.indices[:m])
-        threshold = float(self.keys[m]) if m < len(self.keys) else math.inf
+        """The indices, rising, of the m rows with the least keys, of equal ones the first, what was
+        kept of them, and the next key, infinite if there is none. The keys are not put in order,
+        which would take some times as long."""
+        keys, least, threshold = self.keys, np.arange(len(self.keys)), math.inf
+        if m < len(keys):
+            threshold = float(np.partition(keys, m)[m])
+            least = np.flatnonzero(keys <= threshold)
+        order = least[np.argsort(self.indices[least], kind="stable")]  # fast, as most rise already
+        if len(order) > m:
+            order = np.delete(order, np.flatnonzero(keys[order] == threshold)[m - len(order) :])
         return self.indices[order], [array[order] for array in self.arrays], threshold
 
 
@@ -83,12 +89,10 @@ class Reservoir:
 
     def _shrink(self) -> None:
         keys, indices, arrays = zip(*self._parts)
-        key, index = np.concatenate(keys), np.concatenate(indices)
-        order = np.lexsort((index, key))[: self.size + 1]
-        kept = [np.concatenate(parts)[order] for parts in zip(*arrays)]
-        self._parts, self._count = [(key[order], index[order], kept)], len(order)
-        if len(order) > self.size:
-            self._bound = key[order[-1]]
+        every = [np.concatenate(parts) for parts in (keys, *zip(*arrays))]
+        all_rows = Sample(every[0], np.concatenate(indices), every)
+        index, (key, *kept), self._bound = all_rows.first(self.size + 1)
+        self._parts, self._count = [(key, index, kept)], len(index)
 
     def joined(self, other: Reservoir) -> Reservoir:
         """The rows with the least keys in both."""

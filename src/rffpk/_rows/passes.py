@@ -291,7 +291,7 @@ def pass_of_block(
     """One pass over rows in arrays; `before` are the sums of the rows before these, whose number is
     a multiple of SLOT_ROWS. `hard`: all but the soft total is that of the hard rule. `directions`,
     coordinates of theta and a ratio of distances bound those that need not be computed."""
-    theta = np.require(theta, rows.dtype, ["C", "A"])
+    theta = _aligned(np.ascontiguousarray(theta, dtype=rows.dtype))
     k, near = len(theta), sum(x.n_neighbours for x in rows.maps if isinstance(x, Landmarks))
     columns = {"memberships": k, "distances": k, "features": len(rows.shift)}
     columns |= {"neighbours": near, "neighbour_weights": near}
@@ -311,8 +311,6 @@ def _arguments(
     rows: Rows, theta: Array, s: float, before: Sums | None, hard: bool = False
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """The arguments of a pass, without the results of rows."""
-    # arrays in messages may be at addresses that their numbers do not allow
-    aligned = partial(np.require, requirements="A")
     s = -math.inf if is_hard(s, rows.dtype) else s
     rule = _core.HARD if math.isinf(s) else _core.BOTH if hard else _core.POWER
     maps = [None if each is None else _aligned_map(each) for each in rows.maps]
@@ -329,24 +327,30 @@ def _arguments(
         # added one after the other, as steps that learn the weights do
         combined = np.cumsum(np.atleast_2d(rows.eta) * rows.alpha, axis=1)[:, -1]
         eta = np.array(np.broadcast_to(combined, len(theta)))
-        eta = eta if rows.present is None else aligned(rows.eta)
+        eta = eta if rows.present is None else _aligned(rows.eta)
         rule = _core.TYPICALITY
         options |= {"eta": eta, "m": rows.m}
     if before is not None:
         options["carry"] = scaled_parts(1 / rows.weight_unit, before.parts())
-    weight = None if rows.weight is None else aligned(rows.weight)
-    xs = [aligned(x) if isinstance(x, np.ndarray) else x for x in rows.xs]
-    shifts, alpha = [*map(aligned, rows.shifts)], aligned(rows.alpha)
+    weight = None if rows.weight is None else _aligned(rows.weight)
+    xs = [_aligned(x) if isinstance(x, np.ndarray) else x for x in rows.xs]
+    shifts, alpha = [*map(_aligned, rows.shifts)], _aligned(rows.alpha)
     return (xs, omegas, shifts, theta, alpha, weight, rule, s, rows.n_threads), options
 
 
+def _aligned(array: Array) -> Array:
+    """The array; a copy where its numbers are not at addresses that they need: parts of messages
+    are not. `np.require` asks the same in ten times the time."""
+    return array if array.flags.aligned else array.copy()
+
+
 def _aligned_map(each: Fourier | Landmarks | Unit) -> Fourier | Landmarks | Unit:
-    """A map whose arrays are at addresses that their numbers need: parts of messages are not."""
+    """A map whose arrays are at addresses that their numbers need."""
     if isinstance(each, Landmarks):
-        points, coordinates = (np.require(a, None, "A") for a in (each.points, each.coordinates))
+        points, coordinates = _aligned(each.points), _aligned(each.coordinates)
         return replace(each, points=points, coordinates=coordinates)
     if isinstance(each, Fourier) and not isinstance(each.frequencies, Structure):
-        return Fourier(np.require(each.frequencies, None, "A"))
+        return Fourier(_aligned(each.frequencies))
     return each
 
 
