@@ -320,7 +320,7 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
             whitening = None if kernel.whitening is None else _WHITENING
             return fit_diffusion_map(
                 self, kernel, X, weight, context.random, True, whitening, scales=scales,
-                n_landmarks=few,
+                use="combined", n_landmarks=few,
             )  # fmt: skip
         if isinstance(kernel, RandomFourierFeatures):
             return fourier.fit_map(self, sample, view, kernel, context.random)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
+from numpy.polynomial.chebyshev import chebinterpolate
 from scipy.linalg import cholesky, qr, solve_triangular
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import reverse_cuthill_mckee
@@ -52,7 +54,8 @@ MAX_CLUSTERS = 20
 # clusters is known, as some functions do not count.
 _PAIRS, _LEAST_PAIRS = 32, 12
 
-UseOfGraph = Literal["always", "if shown", "never"]  # or the columns are features themselves
+# Functions, random combinations of those that many clusters need, or the columns as they are.
+UseOfGraph = Literal["always", "combined", "if shown", "never"]
 
 _EXACT_NODES = 5000  # of graphs whose pairs are computed to rounding, at most
 
@@ -129,6 +132,8 @@ def wanted_pairs(k: int, rough: bool, functions: int = 0, use: UseOfGraph = "alw
     """The pairs for k clusters. `rough`: functions are only clustered; else they are results, too,
     and there are at least so many `functions`."""
     pairs = min(_PER_CLUSTER * k, max(_TWO_A_CLUSTER, k + k // 2))
+    if use == "combined" and not (rough and k > _COMBINATIONS):
+        use = "always"
     if rough:
         return Wanted(k, max(_LEAST_PAIRS, pairs), use=use)
     return Wanted(k, max(_PAIRS, pairs, functions), exact=True, use=use)
@@ -145,10 +150,7 @@ def decompose(
     nodes of a component they are the same to the last bit, which passes over rows make use of.
     """
     share = degrees / degrees.sum()
-    root = np.sqrt(share)
-    lengths = np.sqrt(np.bincount(labels, share))  # of components
-    basis, _ = np.linalg.qr(np.column_stack([lengths, np.eye(len(lengths))]))
-    known = (basis * np.where(basis[0] < 0, -1.0, 1.0) / lengths[:, None])[labels]
+    root, known = np.sqrt(share), _constant_functions(share, labels)
     constant, functions = root[:, None] * known, known[:, 1:]
     count = min(wanted.pairs, len(degrees) - 1)
     gaps = np.zeros(constant.shape[1] - 1)
@@ -166,6 +168,13 @@ def decompose(
     shares = 1 / (share @ squares**2)
     enough = max(_LEAST_FUNCTION, least_rows) / n_rows
     return Spectrum(gaps[:count], shares, enough, constant.shape[1] - 1), functions
+
+
+def _constant_functions(share: Array, labels: Array) -> Array:
+    """The functions that are constant on each component, orthonormal, the constant one first."""
+    lengths = np.sqrt(np.bincount(labels, share))
+    basis, _ = np.linalg.qr(np.column_stack([lengths, np.eye(len(lengths))]))
+    return (basis * np.where(basis[0] < 0, -1.0, 1.0) / lengths[:, None])[labels]
 
 
 def suggested_n_clusters(spectrum: Spectrum, largest: int) -> int:
@@ -377,6 +386,103 @@ def _filtered(walk: Walk, known: Array, v: Array, low: float) -> Array:
     return now
 
 
+# ---- combinations of the slow functions ---------------------------------------------------------
+
+# docs/math.md, section 17, has the figures behind these.
+_COMBINATIONS = 100  # where there are more clusters than these
+_PROBES, _PROBED_DEGREE = 16, 50  # random functions that tell how many eigenvalues are how large
+# The degree of a filter is this over the angle of the last eigenvalue that it keeps, and at most so
+# large.
+_FILTER_DEGREE, _LARGEST_DEGREE = 30, 100
+
+
+def combine(
+    walk: Walk, degrees: Array, labels: Array, wanted: Wanted, n_rows: int, least_rows: float
+) -> tuple[Spectrum, Array]:
+    """Random combinations of the functions that `decompose` finds for many clusters, each times its
+    decay at the separating time: distances between the lines are nearly the same. They are made of
+    random functions by a polynomial of the walk, without eigenvectors. Functions of few rows are
+    not told apart, but their nodes, which are far from all others, are moved near: no farther than
+    those of a cluster of half the mean size. The eigenvalue of each is that of the k-th function.
+
+    Tremblay, Puy, Gribonval, Vandergheynst: Compressive spectral clustering. ICML 2016.
+    """
+    share, k = degrees / degrees.sum(), wanted.k
+    root, known = np.sqrt(share), _constant_functions(share, labels)
+    random, n_known = np.random.default_rng(0), known.shape[1]
+    gap, enough = 1 / _LARGEST_TIME, max(_LEAST_FUNCTION, least_rows) / n_rows
+    found = known[:, 1:] @ random.standard_normal((n_known - 1, _COMBINATIONS))
+    if n_known < k:
+        slow, gap = _low_pass(walk, root[:, None] * known, k, random)
+        slow /= root[:, None]
+        squares = (slow**2).mean(axis=1)
+        found += slow / np.sqrt(np.maximum(squares / (2 * k), 1))[:, None]
+    found -= share @ found
+    nodes = root[:, None] * found  # and rows have the variance of these after half a step
+    found *= np.sqrt((1 - gap) * _COMBINATIONS / np.vdot(nodes, walk @ nodes))
+    ones = np.ones(_COMBINATIONS)
+    return Spectrum(gap * ones, ones, enough, 0), found
+
+
+def _low_pass(walk: Walk, known: Array, k: int, random: Any) -> tuple[Array, float]:
+    """Random vectors without known eigenvectors, and of the others what belongs to the k largest
+    eigenvalues, the known ones counted, times exp(-t (1 - mu) / 2) mu^(-1/2) at the separating time
+    t; and 1 - mu of the k-th."""
+    probes, vectors = (
+        (v := random.standard_normal((len(known), number))) - known @ (known.T @ v)
+        for number in (_PROBES, _COMBINATIONS)
+    )
+    angle = _angle(walk, probes, k - known.shape[1])
+    gap = min((1 - math.cos(angle)) / 2, _LARGEST_GAP)
+    degree = min(math.ceil(_FILTER_DEGREE / max(angle, 1e-9)), _LARGEST_DEGREE)
+
+    def passed(x: Any) -> Any:
+        mu = (1 + x) / 2
+        decay = np.exp(-_TIMES * (1 - mu) / (2 * gap)) / np.sqrt(np.maximum(mu, 1 - gap))
+        return np.where(np.arccos(x) <= angle, decay, 0)
+
+    factors = chebinterpolate(passed, 10 * _LARGEST_DEGREE)[: degree + 1] * _damping(degree)
+    found = factors[0] * vectors
+    for factor, (_, term) in zip(factors[1:], _chebyshev(walk, vectors)):
+        found += factor * term
+    return found, gap
+
+
+def _angle(walk: Walk, probes: Array, count: int) -> float:
+    """arccos(2 mu - 1) of the eigenvalue mu of a number, by the moments of the distribution of all:
+    sums of the Chebyshev polynomials of them, estimated from random vectors."""
+    pairs = itertools.islice(_chebyshev(walk, probes), _PROBED_DEGREE)
+    sums = [2 * np.vdot(each, now) for before, now in pairs for each in (before, now)]
+    moments = np.r_[np.vdot(probes, probes), sums] / probes.shape[1]
+    moments[1::2] -= moments[1] / 2
+    moments[2::2] -= moments[0]
+    j, angles = np.arange(1, len(moments)), np.linspace(0, math.pi, 1000)
+    waves = np.sin(np.outer(angles, j)) @ (_damping(len(j))[1:] * moments[1:] / j)
+    return float(np.interp(count * math.pi, angles * moments[0] + 2 * waves, angles))
+
+
+def _chebyshev(walk: Walk, v: Array) -> Iterator[tuple[Array, Array]]:
+    """Vectors times the Chebyshev polynomials of 2 S - 1, S the matrix of a walk: those of degrees
+    zero and one, of one and two, and so on."""
+    before, now = v, 2 * (walk @ v) - v
+    while True:
+        yield before, now
+        after = walk @ now
+        after *= 4
+        after -= 2 * now
+        after -= before
+        before, now = now, after
+
+
+def _damping(degree: int) -> Array:
+    """Jackson's factors of the terms of a Chebyshev series, without which a sum that is cut there
+    swings on both sides of a step."""
+    step, j = math.pi / (degree + 2), np.arange(degree + 1)
+    return (1 - j / (degree + 2)) * np.cos(step * j) + np.sin(step * j) / math.tan(step) / (
+        degree + 2
+    )
+
+
 # ---- graphs of landmarks and of rows -------------------------------------------------------------
 
 
@@ -413,18 +519,17 @@ def diffusion(graph: Graph, wanted: Wanted) -> Diffusion:
     that are constant on each of them are all that there is; of more components the nearest are
     one."""
     parts, labels, enough = graph.parts, graph.parts.labels, max(wanted.k, 2)
+    is_combined = wanted.use == "combined"
     is_shown = wanted.use == "if shown" and parts.show_clusters(wanted.k)
-    is_used = wanted.use == "always" or is_shown
+    is_used = wanted.use == "always" or is_combined or is_shown
     apart = is_used and not wanted.exact and parts.n_kept >= enough
     if apart:
         labels = _nearest_joined(graph, enough)
     pairs = enough - 1 if apart else wanted.pairs if is_used else 0
-    wanted = wanted._replace(pairs=pairs, use="always")  # as trials want them
+    wanted = wanted._replace(pairs=pairs, use="combined" if is_combined else "always")
+    find, rows = (combine if is_combined else decompose), (graph.n_sampled, parts.least_rows)
     spectrum, functions = graph.spectra(
-        wanted,
-        lambda: decompose(
-            _walk(graph), graph.degrees, labels, wanted, graph.n_sampled, parts.least_rows
-        ),
+        wanted, lambda: find(_walk(graph), graph.degrees, labels, wanted, *rows)
     )
     mu = 1 - spectrum.gaps
     extension = functions / np.sqrt(np.where(mu > 0, mu, np.inf))
