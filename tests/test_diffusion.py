@@ -846,6 +846,29 @@ def test_slow_pairs_of_many_vectors_that_a_filter_maps_to_zero(limits):
     assert_allclose(vectors.T @ vectors, np.eye(90), atol=1e-10)
 
 
+@pytest.mark.parametrize("many, amplified, at_low", [(3, 1e4, True), (2, 1e8, False)])
+def test_filters_of_many_vectors_are_stronger_and_begin_higher(many, amplified, at_low, limits):
+    limits(many_vectors=many)
+    walk = Walk(csr_matrix(np.diag([1.0, 0.09, 0.02])))
+    found = np.abs(spectrum._filtered(walk, np.zeros((3, 0)), np.eye(3), 0.02).diagonal())
+    assert amplified / 160 < found[0] <= amplified  # a degree is a factor of 160
+    assert found[2] <= 1 and (found[1] > 1) == at_low
+
+
+@pytest.mark.parametrize("size", [10, 40])
+def test_slow_pairs_of_more_vectors_than_groups_take_one_round(size, monkeypatch):
+    """The least eigenvalue that groups have stands for those that are missing, without that of the
+    vector that is known; half of the vectors are accurate then."""
+    matrix, degrees, _ = cliques([size] * 40, joined=0.05)
+    filters, filtered = [], spectrum._filtered
+    monkeypatch.setattr(spectrum, "_filtered", lambda *a: filters.append(a[3]) or filtered(*a))
+    root = np.sqrt(degrees / degrees.sum())
+    values, _ = slow_pairs(Walk(csr_matrix(matrix)), root, root[:, None], 60, 39)
+    assert len(filters) == 1 and filters[0] > 0.3
+    expected = np.linalg.eigvalsh(matrix)[::-1][1:40]
+    assert_allclose(values[:39], expected, atol=0.02 * (1 - expected[-1]) + 1e-6)
+
+
 def test_slow_pairs_of_nodes_that_have_no_neighbours():
     """There is nothing to merge."""
     values, vectors = slow_pairs(

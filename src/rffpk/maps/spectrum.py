@@ -223,8 +223,9 @@ _AMPLIFIED = 1e4  # the filter of the eigenvalue one, at most: more would drown 
 _ROUNDS = 12  # of filters on a graph, at most
 _SETTLED = 0.005  # error of 1 - mu, as a part of it
 # With more vectors than these most of the time is taken to make them orthonormal: so it is done by
-# Cholesky factors of their products, and in fewer rounds, after filters of higher degrees.
-_MANY, _HIGHER_DEGREE, _MORE_AMPLIFIED = 2 * _TWO_A_CLUSTER, 30, 1e8
+# Cholesky factors of their products, and in fewer rounds: filters are stronger, and their lower end
+# no less than this, as eigenvalues of merged nodes are too small.
+_MANY, _MORE_AMPLIFIED, _LEAST_LOW = 2 * _TWO_A_CLUSTER, 1e8, 0.1
 _TILE_NUMBERS = 1 << 17  # of vectors that are added at a time, which stay in a core's cache
 
 
@@ -300,7 +301,7 @@ def _pairs_by_groups(
     block = min(block, n)
     accurate = max((block + 1) // 2, min(block, least))
     if n <= max(_DENSE, _DENSE_A_VECTOR * block):
-        matrix = multiply(np.eye(n))
+        matrix, block = multiply(np.eye(n)), max(min(block, n - constant.shape[1]), 1)
         values, vectors = eigh((matrix + matrix.T) / 2, subset_by_index=[n - block, n - 1])
         return values[::-1], vectors[:, ::-1]
     merging = _merging(walk, root)
@@ -310,7 +311,7 @@ def _pairs_by_groups(
             walk.merged(merging), merging.T @ root, merging.T @ constant, block, least
         )
     missing = block - len(values)  # of few groups, as one node may be a neighbour of all
-    values = np.append(values, np.zeros(missing))
+    values = np.append(values, np.full(missing, values[-1:].sum()))
     random = np.random.default_rng(0).standard_normal((n, missing))
     vectors = np.hstack([merging @ vectors, random])
     for _ in range(_ROUNDS):
@@ -364,11 +365,12 @@ def _filtered(walk: Walk, known: Array, v: Array, low: float) -> Array:
     """Vectors times the Chebyshev polynomial of a walk without known eigenvectors that is at most
     one from zero to `low`, an eigenvalue, or less."""
     before, now, low = v, without(walk, known)(v), min(low, _LARGEST_LOW)
+    amplified = _AMPLIFIED
+    if v.shape[1] > _MANY:
+        low, amplified = max(low, _LEAST_LOW), _MORE_AMPLIFIED
     if low <= 0:
         return now
-    many = v.shape[1] > _MANY
-    most, amplified = (_HIGHER_DEGREE, _MORE_AMPLIFIED) if many else (_DEGREE, _AMPLIFIED)
-    degree = min(most, int(math.acosh(amplified) / math.acosh(2 / low - 1)))
+    degree = min(_DEGREE, int(math.acosh(amplified) / math.acosh(2 / low - 1)))
     now = (2 / low) * now - v
 
     def recur(rows: slice) -> None:
