@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -156,7 +157,9 @@ def decompose(
     gaps = np.zeros(constant.shape[1] - 1)
     if (more := count - len(gaps)) > 0:
         if wanted.exact and len(degrees) <= _EXACT_NODES:
-            values, others = leading_eigenvectors(without(walk, constant), more, len(degrees))
+            values, others = leading_eigenvectors(
+                partial(walk.without, constant), more, len(degrees)
+            )
         else:
             block = max(2 * more if wanted.exact else more, _BLOCK)
             least = wanted.k - len(gaps) if wanted.k <= count else 0
@@ -241,6 +244,10 @@ class Walk:
         once = _core.csr_product(self.there, v, self.n_threads)
         return once if self.back is None else _core.csr_product(self.back, once, self.n_threads)
 
+    def without(self, known: Array, v: Array) -> Array:
+        """The same product, but with zero for orthonormal eigenvectors that are known."""
+        return self @ v - known @ (known.T @ v)
+
     def ordered(self, order: Array) -> Walk:
         """The same with nodes in another order, and entries of each in the order that they had."""
         place = np.empty(len(order), dtype=np.int32)
@@ -263,11 +270,6 @@ class Walk:
         if (np.diff(once.indptr) ** 2).sum() > _DENSER * once.nnz:
             return Walk(once, back, self.n_threads)
         return Walk(back @ once, n_threads=self.n_threads)
-
-
-def without(walk: Walk, known: Array) -> Callable[[Array], Array]:
-    """Products with the walk, but with zero for orthonormal eigenvectors that are known."""
-    return lambda v: walk @ v - known @ (known.T @ v)
 
 
 def slow_pairs(
@@ -297,7 +299,7 @@ def _pairs_by_groups(
     until few are left. The eigenvectors of each graph are where those of the one that it was made
     of begin: a subspace iteration with Chebyshev filters of a low degree has to smooth them within
     groups only."""
-    multiply, n = without(walk, constant), len(root)
+    multiply, n = partial(walk.without, constant), len(root)
     block = min(block, n)
     accurate = max((block + 1) // 2, min(block, least))
     if n <= max(_DENSE, _DENSE_A_VECTOR * block):
@@ -364,7 +366,7 @@ def orthonormal_basis(v: Array) -> Array:
 def _filtered(walk: Walk, known: Array, v: Array, low: float) -> Array:
     """Vectors times the Chebyshev polynomial of a walk without known eigenvectors that is at most
     one from zero to `low`, an eigenvalue, or less."""
-    before, now, low = v, without(walk, known)(v), min(low, _LARGEST_LOW)
+    before, now, low = v, walk.without(known, v), min(low, _LARGEST_LOW)
     amplified = _AMPLIFIED
     if v.shape[1] > _MANY:
         low, amplified = max(low, _LEAST_LOW), _MORE_AMPLIFIED
@@ -563,7 +565,7 @@ def neighbour_graph(
     """Rows step to their nearest landmarks and from there to the rows of these; `numbers` are those
     of `landmark_numbers`. What counts of the walk is that for k clusters."""
     mass = node = of_nodes = None
-    rows = shared("distinct", lambda: distinct_where_few(X, weight, numbers, random))
+    rows = shared("distinct", partial(distinct_where_few, X, weight, numbers, random))
     if rows is None:
         found, some, p, nearest = centroid_landmarks(
             X, weight, numbers[1], k, count, spherical, random, n_threads
