@@ -38,7 +38,6 @@ from rffpk.maps.neighbours import (
 from rffpk.maps.spectrum import (
     Walk,
     Wanted,
-    combine,
     decompose,
     orthonormal_basis,
     slow_pairs,
@@ -914,7 +913,7 @@ def combined(matrix, degrees, k, labels=None, n_threads=1):
     labels = np.zeros(len(degrees), dtype=np.int32) if labels is None else labels
     wanted = Wanted(k, k, use="combined")
     walk = Walk(csr_matrix(matrix), n_threads=n_threads)
-    return combine(walk, degrees, labels, wanted, len(degrees), 1.0)
+    return decompose(walk, degrees, labels, wanted, len(degrees), 1.0)
 
 
 @pytest.mark.parametrize("k", [101, 150])

@@ -151,7 +151,13 @@ def decompose(
     nodes of a component they are the same to the last bit, which passes over rows make use of.
     """
     share = degrees / degrees.sum()
-    root, known = np.sqrt(share), _constant_functions(share, labels)
+    root = np.sqrt(share)
+    lengths = np.sqrt(np.bincount(labels, share))  # of components
+    basis, _ = np.linalg.qr(np.column_stack([lengths, np.eye(len(lengths))]))
+    known = (basis * np.where(basis[0] < 0, -1.0, 1.0) / lengths[:, None])[labels]
+    enough = max(_LEAST_FUNCTION, least_rows) / n_rows
+    if wanted.use == "combined":
+        return _combinations(walk, share, known, wanted.k, enough)
     constant, functions = root[:, None] * known, known[:, 1:]
     count = min(wanted.pairs, len(degrees) - 1)
     gaps = np.zeros(constant.shape[1] - 1)
@@ -169,15 +175,7 @@ def decompose(
     functions = functions[:, :count]
     squares = functions**2  # whose squares are faster than fourth powers
     shares = 1 / (share @ squares**2)
-    enough = max(_LEAST_FUNCTION, least_rows) / n_rows
     return Spectrum(gaps[:count], shares, enough, constant.shape[1] - 1), functions
-
-
-def _constant_functions(share: Array, labels: Array) -> Array:
-    """The functions that are constant on each component, orthonormal, the constant one first."""
-    lengths = np.sqrt(np.bincount(labels, share))
-    basis, _ = np.linalg.qr(np.column_stack([lengths, np.eye(len(lengths))]))
-    return (basis * np.where(basis[0] < 0, -1.0, 1.0) / lengths[:, None])[labels]
 
 
 def suggested_n_clusters(spectrum: Spectrum, largest: int) -> int:
@@ -400,10 +398,10 @@ _PROBES, _PROBED_DEGREE = 16, 50  # random functions that tell how many eigenval
 _FILTER_DEGREE, _LARGEST_DEGREE = 30, 100
 
 
-def combine(
-    walk: Walk, degrees: Array, labels: Array, wanted: Wanted, n_rows: int, least_rows: float
+def _combinations(
+    walk: Walk, share: Array, known: Array, k: int, enough: float
 ) -> tuple[Spectrum, Array]:
-    """Random combinations of the functions that `decompose` finds for many clusters, each times its
+    """Random combinations of the functions of `decompose` that many clusters need, each times its
     decay at the separating time: distances between the lines are nearly the same. They are made of
     random functions by a polynomial of the walk, without eigenvectors. Functions of few rows are
     not told apart, but their nodes, which are far from all others, are moved near: no farther than
@@ -411,10 +409,8 @@ def combine(
 
     Tremblay, Puy, Gribonval, Vandergheynst: Compressive spectral clustering. ICML 2016.
     """
-    share, k = degrees / degrees.sum(), wanted.k
-    root, known = np.sqrt(share), _constant_functions(share, labels)
-    random, n_known = np.random.default_rng(0), known.shape[1]
-    gap, enough = 1 / _LARGEST_TIME, max(_LEAST_FUNCTION, least_rows) / n_rows
+    root, n_known, gap = np.sqrt(share), known.shape[1], 1 / _LARGEST_TIME
+    random = np.random.default_rng(0)
     found = known[:, 1:] @ random.standard_normal((n_known - 1, _COMBINATIONS))
     if n_known < k:
         slow, gap = _low_pass(walk, root[:, None] * known, k, random)
@@ -531,9 +527,11 @@ def diffusion(graph: Graph, wanted: Wanted) -> Diffusion:
         labels = _nearest_joined(graph, enough)
     pairs = enough - 1 if apart else wanted.pairs if is_used else 0
     wanted = wanted._replace(pairs=pairs, use="combined" if is_combined else "always")
-    find, rows = (combine if is_combined else decompose), (graph.n_sampled, parts.least_rows)
     spectrum, functions = graph.spectra(
-        wanted, lambda: find(_walk(graph), graph.degrees, labels, wanted, *rows)
+        wanted,
+        lambda: decompose(
+            _walk(graph), graph.degrees, labels, wanted, graph.n_sampled, parts.least_rows
+        ),
     )
     mu = 1 - spectrum.gaps
     extension = functions / np.sqrt(np.where(mu > 0, mu, np.inf))
