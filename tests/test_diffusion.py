@@ -17,7 +17,13 @@ from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 from sklearn.neighbors import kneighbors_graph
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from rffpk import Annealing, DiffusionMap, DiffusionPowerKMeans, PowerKMeans
+from rffpk import (
+    Annealing,
+    DiffusionMap,
+    DiffusionPowerKMeans,
+    PowerKMeans,
+    RFFMultiKernelPowerKMeans,
+)
 from rffpk.maps import neighbours, spectrum
 from rffpk.maps.components import Components, divided, valley_of_rows
 from rffpk.maps.neighbours import (
@@ -29,7 +35,14 @@ from rffpk.maps.neighbours import (
     landmark_numbers,
     mutual_neighbours,
 )
-from rffpk.maps.spectrum import Walk, Wanted, decompose, orthonormal_basis, slow_pairs, wanted_pairs
+from rffpk.maps.spectrum import (
+    Walk,
+    Wanted,
+    decompose,
+    orthonormal_basis,
+    slow_pairs,
+    wanted_pairs,
+)
 
 T = 3.0  # a time at which many functions last
 EVERY = {"time": T, "n_components": 12}
@@ -832,6 +845,29 @@ def test_slow_pairs_of_many_vectors_that_a_filter_maps_to_zero(limits):
     assert_allclose(vectors.T @ vectors, np.eye(90), atol=1e-10)
 
 
+@pytest.mark.parametrize("many, amplified, at_low", [(3, 1e4, True), (2, 1e8, False)])
+def test_filters_of_many_vectors_are_stronger_and_begin_higher(many, amplified, at_low, limits):
+    limits(many_vectors=many)
+    walk = Walk(csr_matrix(np.diag([1.0, 0.09, 0.02])))
+    found = np.abs(spectrum._filtered(walk, np.zeros((3, 0)), np.eye(3), 0.02).diagonal())
+    assert amplified / 160 < found[0] <= amplified  # a degree is a factor of 160
+    assert found[2] <= 1 and (found[1] > 1) == at_low
+
+
+@pytest.mark.parametrize("size", [10, 40])
+def test_slow_pairs_of_more_vectors_than_groups_take_one_round(size, monkeypatch):
+    """The least eigenvalue that groups have stands for those that are missing, without that of the
+    vector that is known; half of the vectors are accurate then."""
+    matrix, degrees, _ = cliques([size] * 40, joined=0.05)
+    filters, filtered = [], spectrum._filtered
+    monkeypatch.setattr(spectrum, "_filtered", lambda *a: filters.append(a[3]) or filtered(*a))
+    root = np.sqrt(degrees / degrees.sum())
+    values, _ = slow_pairs(Walk(csr_matrix(matrix)), root, root[:, None], 60, 39)
+    assert len(filters) == 1 and filters[0] > 0.3
+    expected = np.linalg.eigvalsh(matrix)[::-1][1:40]
+    assert_allclose(values[:39], expected, atol=0.02 * (1 - expected[-1]) + 1e-6)
+
+
 def test_slow_pairs_of_nodes_that_have_no_neighbours():
     """There is nothing to merge."""
     values, vectors = slow_pairs(
@@ -861,6 +897,99 @@ def test_slow_pairs_of_two_factors_are_those_of_their_product(denser, ordered_no
     assert_allclose(vectors.T @ vectors, np.eye(16), atol=1e-10)
     slow = vectors[:, :8]  # at the nodes as they are given
     assert np.abs(matrix @ slow - slow * values[:8]).max() < 1e-3
+
+
+def cliques(sizes, joined=0.02):
+    """A graph of cliques that random edges join, its degrees, and the clique of each node."""
+    label, random = np.repeat(np.arange(len(sizes)), sizes), np.random.default_rng(0)
+    edges = random.uniform(size=(len(label), len(label))) < joined * 2 / len(label)
+    matrix = 1.0 * (label == label[:, None]) + 0.5 * (edges + edges.T)
+    degrees = matrix.sum(axis=1)
+    walk = np.eye(len(label)) / 2 + matrix / np.sqrt(np.outer(degrees, degrees)) / 2
+    return walk, degrees, label
+
+
+def combined(matrix, degrees, k, labels=None, n_threads=1):
+    labels = np.zeros(len(degrees), dtype=np.int32) if labels is None else labels
+    wanted = Wanted(k, k, use="combined")
+    walk = Walk(csr_matrix(matrix), n_threads=n_threads)
+    return decompose(walk, degrees, labels, wanted, len(degrees), 1.0)
+
+
+@pytest.mark.parametrize("k", [101, 150])
+def test_combinations_have_the_distances_of_decayed_functions(k):
+    """To the tenth that a hundred random directions leave, and the variance one at the rows."""
+    matrix, degrees, label = cliques(np.arange(k) % 8 + 5, joined=1.0)
+    spectrum, functions = combined(matrix, degrees, k)
+    mu = 1 - spectrum.gaps[0]
+    features = functions / np.sqrt(100 * mu)
+    values, vectors = np.linalg.eigh(matrix)
+    kept = (values >= mu) & (np.arange(len(values)) < len(values) - 1)
+    assert abs(kept.sum() - (k - 1)) < 0.1 * k
+    values, vectors = values[kept], vectors[:, kept]
+    root = np.sqrt(degrees / degrees.sum())
+    decay = np.exp(-1.5 * (1 - values) / (1 - mu))
+    exact = vectors / root[:, None] * decay / np.sqrt(values * (decay**2).sum())
+    at_rows = (root[:, None] * features).T @ matrix @ (root[:, None] * features)
+    assert_allclose(np.trace(at_rows), 1)
+    apart = label[:, None] != label
+    distances, expected = (cdist(each, each, "sqeuclidean")[apart] for each in (features, exact))
+    ratio = distances / expected
+    assert_allclose(np.median(ratio), 1, atol=0.05)
+    assert np.quantile(ratio, 0.01) > 0.6 and np.quantile(ratio, 0.99) < 1.5
+
+
+def test_combinations_move_nodes_that_hold_the_walk_near():
+    """They are no farther from the mean than rows of clusters of half the mean size."""
+    matrix, degrees, label = cliques([12] * 120 + [1] * 30, joined=1.0)
+    functions = combined(matrix, degrees, 120)[1]
+    lengths = np.sqrt((functions**2).mean(axis=1))
+    assert lengths[label >= 120].max() < 3 * np.median(lengths[label < 120])
+    values, vectors = np.linalg.eigh(matrix)
+    slow = np.sqrt((vectors[:, -120:-1] ** 2 / degrees[:, None]).sum(axis=1))
+    assert slow[label >= 120].max() > 4 * np.median(slow[label < 120])
+
+
+@pytest.mark.parametrize("k", [110, 111])
+def test_combinations_of_components_are_constant_there(k):
+    """One function more is found where they are one fewer than clusters."""
+    matrix, degrees, label = cliques([9] * 109 + [6, 5], joined=0.0)
+    labels = np.minimum(label, k - 1).astype(np.int32)
+    _, functions = combined(matrix, degrees, 111, labels)
+    means = np.array([functions[labels == each].mean(axis=0) for each in range(k)])
+    if k == 111:
+        assert_allclose(functions, means[labels], atol=1e-9)
+    last = functions[label == 109].mean(axis=0) - functions[label == 110].mean(axis=0)
+    assert np.linalg.norm(last) > 3
+    assert (cdist(means, means) + 9 * np.eye(k)).min() > 3
+
+
+def test_combinations_have_the_same_bits_for_any_number_of_threads():
+    matrix, degrees, _ = cliques([8] * 120, joined=1.0)
+    assert_array_equal(*(combined(matrix, degrees, 120, n_threads=n)[1] for n in (1, 3)))
+
+
+def test_many_clusters_of_views_have_combinations_and_others_functions():
+    uses = [
+        wanted_pairs(k, rough, use="combined").use
+        for k, rough in ((100, True), (101, True), (101, False))
+    ]
+    assert uses == ["always", "combined", "always"]
+    assert wanted_pairs(101, True).use == "always"
+
+
+@pytest.mark.parametrize("k", [100, 101])
+def test_clusters_of_views_are_found_on_both_sides_of_combinations(k):
+    random, y = np.random.default_rng(0), np.arange(12 * k) % k
+    views = [
+        9 * random.standard_normal((k, 4))[y] + random.standard_normal((len(y), 4))
+        for _ in range(2)
+    ]
+    model = RFFMultiKernelPowerKMeans(k, random_state=0).fit(views)
+    assert adjusted_rand_score(y, model.labels_) > 0.98
+    numbers = [each.n_components_ for each in model.feature_maps_[:5]]
+    assert all(number == 100 for number in numbers) == (k == 101)
+    assert_array_equal(model.predict(views), model.labels_)
 
 
 def test_two_functions_a_cluster_are_computed_and_fewer_of_many():

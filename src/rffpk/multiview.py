@@ -321,7 +321,7 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
                 X, weight, context.k, context.n_threads, kernel, n_landmarks=few, scales=scales
             )
             whitening = None if kernel.whitening is None else _WHITENING
-            return fit_diffusion_map(self, context.random, True, whitening, 1, rows)
+            return fit_diffusion_map(self, context.random, True, whitening, 1, rows, use="combined")
         if isinstance(kernel, RandomFourierFeatures):
             return fourier.fit_map(self, sample, view, kernel, context.random)
         return whitened_view(kernel, sample, view, context, scales)

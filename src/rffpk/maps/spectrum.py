@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
+from numpy.polynomial.chebyshev import chebinterpolate
 from scipy.linalg import cholesky, qr, solve_triangular
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import reverse_cuthill_mckee
@@ -53,7 +55,8 @@ MAX_CLUSTERS = 20
 # clusters is known, as some functions do not count.
 _PAIRS, _LEAST_PAIRS = 32, 12
 
-UseOfGraph = Literal["always", "if shown", "never"]  # or the columns are features themselves
+# Functions, random combinations of those that many clusters need, or the columns as they are.
+UseOfGraph = Literal["always", "combined", "if shown", "never"]
 
 _EXACT_NODES = 5000  # of graphs whose pairs are computed to rounding, at most
 
@@ -130,6 +133,8 @@ def wanted_pairs(k: int, rough: bool, functions: int = 0, use: UseOfGraph = "alw
     """The pairs for k clusters. `rough`: functions are only clustered; else they are results, too,
     and there are at least so many `functions`."""
     pairs = min(_PER_CLUSTER * k, max(_TWO_A_CLUSTER, k + k // 2))
+    if use == "combined" and not (rough and k > _COMBINATIONS):
+        use = "always"
     if rough:
         return Wanted(k, max(_LEAST_PAIRS, pairs), use=use)
     return Wanted(k, max(_PAIRS, pairs, functions), exact=True, use=use)
@@ -150,12 +155,17 @@ def decompose(
     lengths = np.sqrt(np.bincount(labels, share))  # of components
     basis, _ = np.linalg.qr(np.column_stack([lengths, np.eye(len(lengths))]))
     known = (basis * np.where(basis[0] < 0, -1.0, 1.0) / lengths[:, None])[labels]
+    enough = max(_LEAST_FUNCTION, least_rows) / n_rows
+    if wanted.use == "combined":
+        return _combinations(walk, share, known, wanted.k, enough)
     constant, functions = root[:, None] * known, known[:, 1:]
     count = min(wanted.pairs, len(degrees) - 1)
     gaps = np.zeros(constant.shape[1] - 1)
     if (more := count - len(gaps)) > 0:
         if wanted.exact and len(degrees) <= _EXACT_NODES:
-            values, others = leading_eigenvectors(without(walk, constant), more, len(degrees))
+            values, others = leading_eigenvectors(
+                partial(walk.without, constant), more, len(degrees)
+            )
         else:
             block = max(2 * more if wanted.exact else more, _BLOCK)
             least = wanted.k - len(gaps) if wanted.k <= count else 0
@@ -165,7 +175,6 @@ def decompose(
     functions = functions[:, :count]
     squares = functions**2  # whose squares are faster than fourth powers
     shares = 1 / (share @ squares**2)
-    enough = max(_LEAST_FUNCTION, least_rows) / n_rows
     return Spectrum(gaps[:count], shares, enough, constant.shape[1] - 1), functions
 
 
@@ -215,8 +224,9 @@ _AMPLIFIED = 1e4  # the filter of the eigenvalue one, at most: more would drown 
 _ROUNDS = 12  # of filters on a graph, at most
 _SETTLED = 0.005  # error of 1 - mu, as a part of it
 # With more vectors than these most of the time is taken to make them orthonormal: so it is done by
-# Cholesky factors of their products, and in fewer rounds, after filters of higher degrees.
-_MANY, _HIGHER_DEGREE, _MORE_AMPLIFIED = 2 * _TWO_A_CLUSTER, 30, 1e8
+# Cholesky factors of their products, and in fewer rounds: filters are stronger, and their lower end
+# no less than this, as eigenvalues of merged nodes are too small.
+_MANY, _MORE_AMPLIFIED, _LEAST_LOW = 2 * _TWO_A_CLUSTER, 1e8, 0.1
 _TILE_NUMBERS = 1 << 17  # of vectors that are added at a time, which stay in a core's cache
 
 
@@ -231,6 +241,10 @@ class Walk:
     def __matmul__(self, v: Array) -> Array:
         once = _core.csr_product(self.there, v, self.n_threads)
         return once if self.back is None else _core.csr_product(self.back, once, self.n_threads)
+
+    def without(self, known: Array, v: Array) -> Array:
+        """The same product, but with zero for orthonormal eigenvectors that are known."""
+        return self @ v - known @ (known.T @ v)
 
     def ordered(self, order: Array) -> Walk:
         """The same with nodes in another order, and entries of each in the order that they had."""
@@ -254,11 +268,6 @@ class Walk:
         if (np.diff(once.indptr) ** 2).sum() > _DENSER * once.nnz:
             return Walk(once, back, self.n_threads)
         return Walk(back @ once, n_threads=self.n_threads)
-
-
-def without(walk: Walk, known: Array) -> Callable[[Array], Array]:
-    """Products with the walk, but with zero for orthonormal eigenvectors that are known."""
-    return lambda v: walk @ v - known @ (known.T @ v)
 
 
 def slow_pairs(
@@ -288,11 +297,11 @@ def _pairs_by_groups(
     until few are left. The eigenvectors of each graph are where those of the one that it was made
     of begin: a subspace iteration with Chebyshev filters of a low degree has to smooth them within
     groups only."""
-    multiply, n = without(walk, constant), len(root)
+    multiply, n = partial(walk.without, constant), len(root)
     block = min(block, n)
     accurate = max((block + 1) // 2, min(block, least))
     if n <= max(_DENSE, _DENSE_A_VECTOR * block):
-        matrix = multiply(np.eye(n))
+        matrix, block = multiply(np.eye(n)), max(min(block, n - constant.shape[1]), 1)
         values, vectors = eigh((matrix + matrix.T) / 2, subset_by_index=[n - block, n - 1])
         return values[::-1], vectors[:, ::-1]
     merging = _merging(walk, root)
@@ -302,7 +311,7 @@ def _pairs_by_groups(
             walk.merged(merging), merging.T @ root, merging.T @ constant, block, least
         )
     missing = block - len(values)  # of few groups, as one node may be a neighbour of all
-    values = np.append(values, np.zeros(missing))
+    values = np.append(values, np.full(missing, values[-1:].sum()))
     random = np.random.default_rng(0).standard_normal((n, missing))
     vectors = np.hstack([merging @ vectors, random])
     for _ in range(_ROUNDS):
@@ -355,12 +364,13 @@ def orthonormal_basis(v: Array) -> Array:
 def _filtered(walk: Walk, known: Array, v: Array, low: float) -> Array:
     """Vectors times the Chebyshev polynomial of a walk without known eigenvectors that is at most
     one from zero to `low`, an eigenvalue, or less."""
-    before, now, low = v, without(walk, known)(v), min(low, _LARGEST_LOW)
+    before, now, low = v, walk.without(known, v), min(low, _LARGEST_LOW)
+    amplified = _AMPLIFIED
+    if v.shape[1] > _MANY:
+        low, amplified = max(low, _LEAST_LOW), _MORE_AMPLIFIED
     if low <= 0:
         return now
-    many = v.shape[1] > _MANY
-    most, amplified = (_HIGHER_DEGREE, _MORE_AMPLIFIED) if many else (_DEGREE, _AMPLIFIED)
-    degree = min(most, int(math.acosh(amplified) / math.acosh(2 / low - 1)))
+    degree = min(_DEGREE, int(math.acosh(amplified) / math.acosh(2 / low - 1)))
     now = (2 / low) * now - v
 
     def recur(rows: slice) -> None:
@@ -376,6 +386,101 @@ def _filtered(walk: Walk, known: Array, v: Array, low: float) -> Array:
         run_all(recur, tiles, walk.n_threads)
         before, now = now, after
     return now
+
+
+# ---- combinations of the slow functions ---------------------------------------------------------
+
+# docs/math.md, section 17, has the figures behind these.
+_COMBINATIONS = 100  # where there are more clusters than these
+_PROBES, _PROBED_DEGREE = 16, 50  # random functions that tell how many eigenvalues are how large
+# The degree of a filter is this over the angle of the last eigenvalue that it keeps, and at most so
+# large.
+_FILTER_DEGREE, _LARGEST_DEGREE = 30, 100
+
+
+def _combinations(
+    walk: Walk, share: Array, known: Array, k: int, enough: float
+) -> tuple[Spectrum, Array]:
+    """Random combinations of the functions of `decompose` that many clusters need, each times its
+    decay at the separating time: distances between the lines are nearly the same. They are made of
+    random functions by a polynomial of the walk, without eigenvectors. Functions of few rows are
+    not told apart, but their nodes, which are far from all others, are moved near: no farther than
+    those of a cluster of half the mean size. The eigenvalue of each is that of the k-th function.
+
+    Tremblay, Puy, Gribonval, Vandergheynst: Compressive spectral clustering. ICML 2016.
+    """
+    root, n_known, gap = np.sqrt(share), known.shape[1], 1 / _LARGEST_TIME
+    random = np.random.default_rng(0)
+    found = known[:, 1:] @ random.standard_normal((n_known - 1, _COMBINATIONS))
+    if n_known < k:
+        slow, gap = _low_pass(walk, root[:, None] * known, k, random)
+        slow /= root[:, None]
+        squares = (slow**2).mean(axis=1)
+        found += slow / np.sqrt(np.maximum(squares / (2 * k), 1))[:, None]
+    found -= share @ found
+    nodes = root[:, None] * found  # and rows have the variance of these after half a step
+    found *= np.sqrt((1 - gap) * _COMBINATIONS / np.vdot(nodes, walk @ nodes))
+    ones = np.ones(_COMBINATIONS)
+    return Spectrum(gap * ones, ones, enough, 0), found
+
+
+def _low_pass(walk: Walk, known: Array, k: int, random: Any) -> tuple[Array, float]:
+    """Random vectors without known eigenvectors, and of the others what belongs to the k largest
+    eigenvalues, the known ones counted, times exp(-t (1 - mu) / 2) mu^(-1/2) at the separating time
+    t; and 1 - mu of the k-th."""
+    probes, vectors = (
+        (v := random.standard_normal((len(known), number))) - known @ (known.T @ v)
+        for number in (_PROBES, _COMBINATIONS)
+    )
+    angle = _angle(walk, probes, k - known.shape[1])
+    gap = min((1 - math.cos(angle)) / 2, _LARGEST_GAP)
+    degree = min(math.ceil(_FILTER_DEGREE / max(angle, 1e-9)), _LARGEST_DEGREE)
+
+    def passed(x: Any) -> Any:
+        mu = (1 + x) / 2
+        decay = np.exp(-_TIMES * (1 - mu) / (2 * gap)) / np.sqrt(np.maximum(mu, 1 - gap))
+        return np.where(np.arccos(x) <= angle, decay, 0)
+
+    factors = chebinterpolate(passed, 10 * _LARGEST_DEGREE)[: degree + 1] * _damping(degree)
+    found = factors[0] * vectors
+    for factor, (_, term) in zip(factors[1:], _chebyshev(walk, vectors)):
+        found += factor * term
+    return found, gap
+
+
+def _angle(walk: Walk, probes: Array, count: int) -> float:
+    """arccos(2 mu - 1) of the eigenvalue mu of a number, by the moments of the distribution of all:
+    sums of the Chebyshev polynomials of them, estimated from random vectors."""
+    pairs = itertools.islice(_chebyshev(walk, probes), _PROBED_DEGREE)
+    sums = [2 * np.vdot(each, now) for before, now in pairs for each in (before, now)]
+    moments = np.r_[np.vdot(probes, probes), sums] / probes.shape[1]
+    moments[1::2] -= moments[1] / 2
+    moments[2::2] -= moments[0]
+    j, angles = np.arange(1, len(moments)), np.linspace(0, math.pi, 1000)
+    waves = np.sin(np.outer(angles, j)) @ (_damping(len(j))[1:] * moments[1:] / j)
+    return float(np.interp(count * math.pi, angles * moments[0] + 2 * waves, angles))
+
+
+def _chebyshev(walk: Walk, v: Array) -> Iterator[tuple[Array, Array]]:
+    """Vectors times the Chebyshev polynomials of 2 S - 1, S the matrix of a walk: those of degrees
+    zero and one, of one and two, and so on."""
+    before, now = v, 2 * (walk @ v) - v
+    while True:
+        yield before, now
+        after = walk @ now
+        after *= 4
+        after -= 2 * now
+        after -= before
+        before, now = now, after
+
+
+def _damping(degree: int) -> Array:
+    """Jackson's factors of the terms of a Chebyshev series, without which a sum that is cut there
+    swings on both sides of a step."""
+    step, j = math.pi / (degree + 2), np.arange(degree + 1)
+    return (1 - j / (degree + 2)) * np.cos(step * j) + np.sin(step * j) / math.tan(step) / (
+        degree + 2
+    )
 
 
 # ---- graphs of landmarks and of rows -------------------------------------------------------------
@@ -414,13 +519,14 @@ def diffusion(graph: Graph, wanted: Wanted) -> Diffusion:
     that are constant on each of them are all that there is; of more components the nearest are
     one."""
     parts, labels, enough = graph.parts, graph.parts.labels, max(wanted.k, 2)
+    is_combined = wanted.use == "combined"
     is_shown = wanted.use == "if shown" and parts.show_clusters(wanted.k)
-    is_used = wanted.use == "always" or is_shown
+    is_used = wanted.use == "always" or is_combined or is_shown
     apart = is_used and not wanted.exact and parts.n_kept >= enough
     if apart:
         labels = _nearest_joined(graph, enough)
     pairs = enough - 1 if apart else wanted.pairs if is_used else 0
-    wanted = wanted._replace(pairs=pairs, use="always")  # as trials want them
+    wanted = wanted._replace(pairs=pairs, use="combined" if is_combined else "always")
     spectrum, functions = graph.spectra(
         wanted,
         lambda: decompose(
@@ -457,7 +563,7 @@ def neighbour_graph(
     """Rows step to their nearest landmarks and from there to the rows of these; `numbers` are those
     of `landmark_numbers`. What counts of the walk is that for k clusters."""
     mass = node = of_nodes = None
-    rows = shared("distinct", lambda: distinct_where_few(X, weight, numbers, random))
+    rows = shared("distinct", partial(distinct_where_few, X, weight, numbers, random))
     if rows is None:
         found, some, p, nearest = centroid_landmarks(
             X, weight, numbers[1], k, count, spherical, random, n_threads
