@@ -965,8 +965,35 @@ def test_combinations_of_components_are_constant_there(k):
 
 
 def test_combinations_have_the_same_bits_for_any_number_of_threads():
-    matrix, degrees, _ = cliques([8] * 120, joined=1.0)
+    matrix, degrees, _ = cliques([8] * 400, joined=1.0)  # more nodes than a thread has at a time
     assert_array_equal(*(combined(matrix, degrees, 120, n_threads=n)[1] for n in (1, 3)))
+
+
+def test_combinations_of_nodes_that_all_are_neighbours_are_none():
+    """No function lasts a step there."""
+    spectrum, functions = combined(np.full((400, 400), 1 / 400), np.ones(400), 120)
+    assert functions.shape == (400, 0) and not len(spectrum.gaps)
+
+
+def test_combinations_of_a_ring_that_nearly_falls_apart_are_finite():
+    """Where more eigenvalues are nearly one than moments tell apart."""
+    n = 1000
+    matrix = np.kron(np.eye(n), np.ones((3, 3)))
+    first = np.arange(0, 3 * n, 3)
+    matrix[first, np.roll(first, 1)] = matrix[np.roll(first, 1), first] = 1e-8
+    degrees = matrix.sum(axis=1)
+    spectrum, functions = combined(matrix / np.sqrt(np.outer(degrees, degrees)), degrees, 101)
+    assert np.isfinite(functions).all() and 1e-4 < spectrum.gaps[0] < 1e-3
+    assert_allclose((functions**2).mean(), 1, atol=0.1)
+
+
+def test_a_view_of_one_distinct_row_tells_nothing_of_many_clusters():
+    y = np.arange(1200) % 110
+    random = np.random.default_rng(0)
+    view = 9 * random.standard_normal((110, 4))[y] + random.standard_normal((len(y), 4))
+    for other in (np.ones((len(y), 3)), csr_matrix((len(y), 5))):
+        model = RFFMultiKernelPowerKMeans(110, random_state=0).fit([view, other])
+        assert adjusted_rand_score(y, model.labels_) > 0.9
 
 
 def test_many_clusters_of_views_have_combinations_and_others_functions():

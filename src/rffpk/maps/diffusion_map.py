@@ -220,7 +220,8 @@ class DiffusionMap(Estimator):
         """`fit` for rows and parameters that have been checked, with features whose total variance
         is one if that is asked for; `times` multiplies the default number of neighbours. Where
         `use` of the graph is "never", there are no functions, and features are the columns; where
-        it is "if shown", unless components of the graph show clusters that these may miss."""
+        it is "if shown", unless components of the graph show clusters that these may miss; where it
+        is "combined", many clusters have random combinations of functions."""
         self.choices_: list[dict[str, Any]] = []
         self._spherical = self.metric == "cosine"
         self.whitening_ = None if self.whitening == "auto" else self.whitening

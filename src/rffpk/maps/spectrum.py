@@ -277,17 +277,25 @@ def slow_pairs(
     half, and at least the first `least`, are as accurate as clusters need, of a walk whose
     eigenvalues are from zero to one. `constant` are orthonormal eigenvectors that are known and
     left out, multiples of `root` on each component."""
-    n, there = len(root), walk.there
-    sorting = (np.diff(there.indptr).astype(np.float64) ** 2).sum()  # of the neighbours of each
-    if n < _ORDERED or there.shape[0] != n or sorting > _DEGREE * block * there.nnz:
+    order = _order(walk, len(root), block)
+    if order is None:
         return _pairs_by_groups(walk, root, constant, block, least)
-    order = reverse_cuthill_mckee(there, symmetric_mode=True)
     values, found = _pairs_by_groups(
         walk.ordered(order), root[order], constant[order], block, least
     )
     vectors = np.empty_like(found)
     vectors[order] = found
     return values, vectors
+
+
+def _order(walk: Walk, n: int, n_vectors: int) -> Array | None:
+    """An order of n nodes that puts near ones side by side; None where products with so many
+    vectors gain less by it than it takes."""
+    there = walk.there
+    sorting = (np.diff(there.indptr).astype(np.float64) ** 2).sum()  # of the neighbours of each
+    if n < _ORDERED or there.shape[0] != n or sorting > _DEGREE * n_vectors * there.nnz:
+        return None
+    return np.asarray(reverse_cuthill_mckee(there, symmetric_mode=True))
 
 
 def _pairs_by_groups(
@@ -311,7 +319,8 @@ def _pairs_by_groups(
             walk.merged(merging), merging.T @ root, merging.T @ constant, block, least
         )
     missing = block - len(values)  # of few groups, as one node may be a neighbour of all
-    values = np.append(values, np.full(missing, values[-1:].sum()))
+    least_value = values[-1] if len(values) else 0.0
+    values = np.append(values, np.full(missing, least_value))
     random = np.random.default_rng(0).standard_normal((n, missing))
     vectors = np.hstack([merging @ vectors, random])
     for _ in range(_ROUNDS):
@@ -409,7 +418,10 @@ def _combinations(
 
     Tremblay, Puy, Gribonval, Vandergheynst: Compressive spectral clustering. ICML 2016.
     """
-    root, n_known, gap = np.sqrt(share), known.shape[1], 1 / _LARGEST_TIME
+    order = _order(walk, len(share), _COMBINATIONS)
+    if order is not None:
+        walk, share, known = walk.ordered(order), share[order], known[order]
+    root, n_known, gap = np.sqrt(share), known.shape[1], 0.0
     random = np.random.default_rng(0)
     found = known[:, 1:] @ random.standard_normal((n_known - 1, _COMBINATIONS))
     if n_known < k:
@@ -419,7 +431,12 @@ def _combinations(
         found += slow / np.sqrt(np.maximum(squares / (2 * k), 1))[:, None]
     found -= share @ found
     nodes = root[:, None] * found  # and rows have the variance of these after half a step
-    found *= np.sqrt((1 - gap) * _COMBINATIONS / np.vdot(nodes, walk @ nodes))
+    variance, most = np.vdot(nodes, walk @ nodes), np.vdot(nodes, nodes)
+    if variance <= (1 - _LARGEST_GAP) / 2 * most:  # no function lasts a step
+        return Spectrum(np.empty(0), np.empty(0), enough, 0), found[:, :0]
+    found *= np.sqrt((1 - gap) * _COMBINATIONS / variance)
+    if order is not None:
+        found[order] = found.copy()
     ones = np.ones(_COMBINATIONS)
     return Spectrum(gap * ones, ones, enough, 0), found
 
@@ -432,9 +449,10 @@ def _low_pass(walk: Walk, known: Array, k: int, random: Any) -> tuple[Array, flo
         (v := random.standard_normal((len(known), number))) - known @ (known.T @ v)
         for number in (_PROBES, _COMBINATIONS)
     )
-    angle = _angle(walk, probes, k - known.shape[1])
+    # so many moments do not tell smaller angles apart
+    angle = max(_angle(walk, probes, k - known.shape[1]), math.pi / (2 * _PROBED_DEGREE))
     gap = min((1 - math.cos(angle)) / 2, _LARGEST_GAP)
-    degree = min(math.ceil(_FILTER_DEGREE / max(angle, 1e-9)), _LARGEST_DEGREE)
+    degree = min(math.ceil(_FILTER_DEGREE / angle), _LARGEST_DEGREE)
 
     def passed(x: Any) -> Any:
         mu = (1 + x) / 2
@@ -442,9 +460,13 @@ def _low_pass(walk: Walk, known: Array, k: int, random: Any) -> tuple[Array, flo
         return np.where(np.arccos(x) <= angle, decay, 0)
 
     factors = chebinterpolate(passed, 10 * _LARGEST_DEGREE)[: degree + 1] * _damping(degree)
-    found = factors[0] * vectors
+    found, tiles = factors[0] * vectors, row_tiles(len(vectors), _COMBINATIONS, _TILE_NUMBERS)
+
+    def add(factor: float, term: Array, rows: slice) -> None:
+        found[rows] += factor * term[rows]
+
     for factor, (_, term) in zip(factors[1:], _chebyshev(walk, vectors)):
-        found += factor * term
+        run_all(partial(add, factor, term), tiles, walk.n_threads)
     return found, gap
 
 
@@ -454,7 +476,7 @@ def _angle(walk: Walk, probes: Array, count: int) -> float:
     pairs = itertools.islice(_chebyshev(walk, probes), _PROBED_DEGREE)
     sums = [2 * np.vdot(each, now) for before, now in pairs for each in (before, now)]
     moments = np.r_[np.vdot(probes, probes), sums] / probes.shape[1]
-    moments[1::2] -= moments[1] / 2
+    moments[1::2] -= moments[1] / 2  # 2 T_a T_b is T_(a + b) and T_(a - b)
     moments[2::2] -= moments[0]
     j, angles = np.arange(1, len(moments)), np.linspace(0, math.pi, 1000)
     waves = np.sin(np.outer(angles, j)) @ (_damping(len(j))[1:] * moments[1:] / j)
@@ -464,13 +486,18 @@ def _angle(walk: Walk, probes: Array, count: int) -> float:
 def _chebyshev(walk: Walk, v: Array) -> Iterator[tuple[Array, Array]]:
     """Vectors times the Chebyshev polynomials of 2 S - 1, S the matrix of a walk: those of degrees
     zero and one, of one and two, and so on."""
-    before, now = v, 2 * (walk @ v) - v
+    before, now, tiles = v, 2 * (walk @ v) - v, row_tiles(len(v), v.shape[1], _TILE_NUMBERS)
+
+    def recur(rows: slice) -> None:
+        here = after[rows]
+        here *= 4
+        here -= 2 * now[rows]
+        here -= before[rows]
+
     while True:
         yield before, now
         after = walk @ now
-        after *= 4
-        after -= 2 * now
-        after -= before
+        run_all(recur, tiles, walk.n_threads)
         before, now = now, after
 
 
