@@ -302,6 +302,10 @@ def test_of_equal_keys_those_of_the_first_rows_are_kept():
         index, [found], threshold = kept.sample().first(3)
         assert index.tolist() == [1, 3, 5] and found.tolist() == [0.2, 0.2, 0.1]
         assert threshold == 0.2 and kept.sample().first(9)[2] == math.inf
+    kept = module.Reservoir(1)
+    for begin, end in ((4, 7), (0, 4)):
+        kept.add(begin, np.ones(end - begin), [])
+    assert kept.sample().first(1)[0].tolist() == [0]
 
 
 @pytest.mark.parametrize("weighted", [False, True])

@@ -31,7 +31,16 @@ extern const rffpk_kernels NAME(RFFPK_ISA, RFFPK_BITS);
 static const rffpk_kernels *const core = &NAME(RFFPK_ISA, RFFPK_BITS);
 
 /* The second of two runs begins at row CUT and takes more than a tile. */
-enum { ROWS = 365, CUT = 61, MOST_d = 100, MOST_D = 200, MOST_F = 400, MOST_p = 128, MOST_k = 7 };
+enum {
+    ROWS = 365,
+    CUT = 61,
+    MOST_d = 100,
+    MOST_D = 200,
+    MOST_F = 400,
+    MOST_p = 128,
+    MOST_k = 7,
+    MANY = 37
+};
 
 /* d, D and whether structured, of one or two views; D = 0: identity features. The structured ones
  * have p = 2, 4, 64 and 128, in whole blocks and in parts of one. */
@@ -589,6 +598,41 @@ static void check_weights(void)
     compare("weights", squares, expected, pr.k, tolerance);
 }
 
+/* The nearest of many centroids are the same bits with and without their distances. */
+static void check_many(void)
+{
+    static real many[MANY * MOST_F], near[2][ROWS], apart[ROWS * MANY];
+    static int32_t labels[2][ROWS];
+    double sums[2][2];
+    rffpk_problem given = pr;
+    given.theta = many;
+    given.rule = RFFPK_HARD;
+    given.s = -INFINITY;
+    for (size_t i = 0; i < MANY * pr.F; i++) /* multiples of those that were drawn */
+        many[i] = theta[i % (MOST_k * pr.F)] * (real)(1 + i / (MOST_k * pr.F));
+    for (given.k = MANY - 12; given.k <= MANY; given.k++) {
+        double *found = room(core->sums_numbers(&given) * sizeof(double)), more[MANY];
+        void *prepared = room(core->prepared_bytes(&given));
+        void *workspace = room(core->workspace_bytes(&given));
+        core->prepare(&given, prepared);
+        for (int asked = 0; asked < 2; asked++) {
+            const rffpk_sums to = {found, more, sums[asked]};
+            const rffpk_rows out = {
+                .labels = labels[asked], .nearest = near[asked], .distances = asked ? apart : NULL};
+            core->run(&given, prepared, 0, ROWS, &to, &out, workspace);
+        }
+        checks++;
+        if (memcmp(labels[0], labels[1], sizeof labels[0]) ||
+            memcmp(near[0], near[1], sizeof near[0]) || memcmp(sums[0], sums[1], sizeof sums[0])) {
+            printf("nearest of %zu: differ with distances\n", given.k);
+            failures++;
+        }
+        free(workspace);
+        free(prepared);
+        free(found);
+    }
+}
+
 /* All numbers of centroids and rules, for the rows that were drawn. */
 static void check_rules(void)
 {
@@ -661,6 +705,7 @@ static void check_problem(const size_t *s, const size_t *landmarks, double scale
     check_rules();
     if (pr.n_views == 1 && !views[0].D && !landmarks)
         check_near();
+    check_many();
     if (pr.n_views == 2) {
         take_views();
         check_rules();

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from rffpk._anneal.hard_passes import Assignment, Need, add, hard_plan, step
 from rffpk._rows.draws import MANY, Draws, as_rows, uneven
-from rffpk._rows.passes import make_rows, one_pass
+from rffpk._rows.passes import one_pass
 from rffpk._rows.rows import Rows, present_views
 from rffpk._rows.sums import Sums
 from rffpk._utils import config, validation
@@ -107,7 +107,7 @@ def seed_rows(
     weight = rows.weight
     if init == "random":
         return random_rows(weight, rows.n, k, random)
-    columns = make_rows([features], [None], None, rows.n_threads) if parts is None else parts.rows
+    columns = as_rows(features, rows.n_threads) if parts is None else parts.rows
     seeds = features if parts is None else parts
     if k >= MANY:
         return Draws(columns, seeds, weight, k, random).chosen
@@ -125,8 +125,8 @@ def random_rows(weight: Array | None, n: int, k: int, random: Any) -> NDArray[np
 
 def k_means_plus_plus(rows: Rows, seeds: Any, p: Array, k: int, random: Any) -> NDArray[np.intp]:
     """Indices of k rows with weights p by greedy k-means++: of a few rows, drawn in proportion to
-    their costs, the one that lowers the cost most. `seeds` has the features of rows as centroids.
-    O(n k log k) distances."""
+    their costs, the one that lowers the cost most; at least k weights are positive. `seeds` has the
+    features of rows as centroids. O(n k log k) distances."""
     chosen, nearest = np.zeros(0, dtype=np.intp), np.full(rows.n, np.inf, dtype=rows.dtype)
     drawn, core = random.choice(len(p), 1, p=p / p.sum()), config.backend()
     while True:

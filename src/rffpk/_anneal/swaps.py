@@ -163,13 +163,13 @@ def _improve_on_drawn(
     rounding = float(np.finfo(rows.dtype).eps) * run.variance * rows.total_weight
     of_cost = 1 / max(expected, rounding, float(np.finfo(np.float64).tiny))
 
-    def draw() -> list[Array]:
+    def drawn_rows() -> list[Array]:
         """Rows and their probabilities."""
         visit = partial(_keyed, run.theta, of_cost, of_cluster, seed, count)
         index, [odds], threshold = rows.fold(visit, Reservoir.joined).sample().first(count)
         return [index, -np.expm1(-odds * threshold)]
 
-    index, p = map(np.asarray, run.kept(draw))
+    index, p = map(np.asarray, run.kept(drawn_rows))
     some = rows.take(index)
     weight = (1 if some.weight is None else some.weight) / p
     unit = weight_unit(weight)

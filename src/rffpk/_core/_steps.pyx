@@ -338,7 +338,7 @@ ctypedef fused real:
 
 cdef void add_costs(const real *distances, const real *nearest, const double *weight, size_t n,
                     size_t m, double *costs) noexcept nogil:
-    """Four sums at a time need not wait for each other."""
+    """costs[c] <- sum_i w_i min(d_ic, nearest_i), as four sums that need not wait for each other."""
     cdef size_t i, c, lane
     cdef double[4] sums
     for c in range(m):
@@ -354,6 +354,7 @@ cdef void add_costs(const real *distances, const real *nearest, const double *we
 
 cdef void lower_nearest(const real *distances, const double *weight, size_t n, size_t m,
                         real *nearest, double *sums) noexcept nogil:
+    """nearest <- min(d, nearest) with the first of m distances, and the sums of their costs."""
     cdef size_t i
     cdef double total = 0
     for i in range(n):

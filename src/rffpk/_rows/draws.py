@@ -80,7 +80,7 @@ class Reservoir:
 
     def add(self, begin: int, keys: Array, arrays: list[Array]) -> None:
         """Add the rows from index `begin` on, of which `arrays` are kept."""
-        index = np.flatnonzero(keys < self._bound)
+        index = np.flatnonzero((keys <= self._bound) & (keys < math.inf))
         if len(index):
             self._parts.append((keys[index], begin + index, [array[index] for array in arrays]))
             self._count += len(index)

@@ -334,7 +334,9 @@ def _pairs_by_groups(
         first, apart = values[:accurate], products @ turned[:, :accurate]
         residuals = (apart - first * vectors[:, :accurate]) ** 2
         errors = np.maximum(1 - first, 1 / _LARGEST_TIME) * (first - values[-1])
-        if (residuals.sum(axis=0) <= _SETTLED * errors).all():
+        # faster ones are not used, or not amplified by filters of many vectors
+        is_fast = first < (_LEAST_LOW if block > _MANY else 1 - _LARGEST_GAP)
+        if (is_fast | (residuals.sum(axis=0) <= _SETTLED * errors)).all():
             break
     return values, vectors
 
