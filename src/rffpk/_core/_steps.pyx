@@ -338,7 +338,7 @@ ctypedef fused real:
 
 cdef void add_costs(const real *distances, const real *nearest, const double *weight, size_t n,
                     size_t m, double *costs) noexcept nogil:
-    """costs[c] <- sum_i w_i min(d_ic, nearest_i), as four sums that need not wait for each other."""
+    """costs[c] <- sum_i w_i min(d_ic, nearest_i), as four sums that do not wait for each other."""
     cdef size_t i, c, lane
     cdef double[4] sums
     for c in range(m):
