@@ -916,9 +916,12 @@ def combined(matrix, degrees, k, labels=None, n_threads=1):
     return decompose(walk, degrees, labels, wanted, len(degrees), 1.0)
 
 
+@pytest.mark.parametrize("least_ordered", [100, 10_000])
 @pytest.mark.parametrize("k", [101, 150])
-def test_combinations_have_the_distances_of_decayed_functions(k):
-    """To the tenth that a hundred random directions leave, and the variance one at the rows."""
+def test_combinations_have_the_distances_of_decayed_functions(k, least_ordered, monkeypatch):
+    """To the tenth that a hundred random directions leave, and the variance one at the rows; also
+    where nodes are put in order before."""
+    monkeypatch.setattr("rffpk.maps.spectrum._ORDERED", least_ordered)
     matrix, degrees, label = cliques(np.arange(k) % 8 + 5, joined=1.0)
     spectrum, functions = combined(matrix, degrees, k)
     mu = 1 - spectrum.gaps[0]
