@@ -475,3 +475,10 @@ def test_powers_of_whitened_views_are_checked(power):
     message = r"kernels\[1\] is not acceptable: the power of 'linear' == .*, must be"
     with pytest.raises((ValueError, TypeError), match=message):
         MultiView(2, kernels=["rbf", ("linear", power)]).fit(random_rows(50, 4))
+
+
+@pytest.mark.parametrize("whitening", [0.0, 1.0])
+def test_sparse_rows_whose_squares_overflow_are_refused_by_name(whitening):
+    X = sparse.csr_array([[1e200], [0.0]])
+    with pytest.raises(ValueError, match="X has values so large that squared distances overflow"):
+        DiffusionMap(whitening=whitening, random_state=0).fit(X)

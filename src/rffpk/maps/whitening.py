@@ -11,7 +11,7 @@ from rffpk._rows.rows import has_view
 from rffpk._rows.sample import RowSample
 from rffpk._utils import validation
 from rffpk._utils.arrays import Array
-from rffpk._utils.columns import Columns, SparseRows, rows_differ, scaled_columns
+from rffpk._utils.columns import Columns, SparseRows, mean_square, rows_differ, scaled_columns
 from rffpk._utils.linalg import leading_eigenvectors
 from rffpk._utils.tiles import centered_product
 from rffpk.maps.neighbours import drawn_rows
@@ -85,6 +85,7 @@ def fit_components(
     most = _ROWS if sparse else max(2 * PER_CLUSTER * k, min(_ROWS, _NUMBERS // X.shape[1]))
     index, p = drawn_rows(X, weight, most, random)
     x = X[index] if scales is None else scaled_columns(X[index], scales)
+    validation.check_overflow(mean_square(x.astype(np.float64, copy=False)), np.dtype(np.float64))
     share = np.full(len(x), 1 / len(x)) if p is None else p / p.sum()
     mean = np.asarray(share @ (x.matrix if isinstance(x, SparseRows) else x), dtype=np.float64)
     deviations, vectors = _components(x, mean, np.sqrt(share)[:, None], PER_CLUSTER * k)
