@@ -403,6 +403,8 @@ class Decoder:
 def _is_of(value: Any, hint: Any) -> bool:
     """Whether a value is of an annotated type; entries of containers are not looked at."""
     kind = get_origin(hint) or hint
+    if hasattr(kind, "__value__"):  # an alias by the statement `type`, as NDArray is in some NumPy
+        return _is_of(value, kind.__value__)
     if kind in (Union, UnionType):
         return any(_is_of(value, each) for each in get_args(hint))
     if kind is Any:

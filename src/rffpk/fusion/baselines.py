@@ -540,9 +540,10 @@ def row_weights(Ks: list[Array], H: Array) -> Array:
     size = max(float(K.diagonal().max()) for K in Ks)
     if not size > 0:
         return np.full((n, L), 1 / L)
-    P = sparse.block_diag([np.triu(rest * (K / size)) for K in Ks], format="csc")
-    sums = sparse.hstack([sparse.identity(n)] * L)
-    A = sparse.vstack([sums, -sparse.identity(n * L)], format="csc")
+    blocks = [sparse.csc_array(np.triu(rest * (K / size))) for K in Ks]
+    P = sparse.block_diag(blocks, format="csc")
+    sums = sparse.hstack([sparse.diags_array(np.ones(n))] * L)
+    A = sparse.vstack([sums, -sparse.diags_array(np.ones(n * L))], format="csc")
     b = np.concatenate([np.ones(n), np.zeros(n * L)])
     cones = [clarabel.ZeroConeT(n), clarabel.NonnegativeConeT(n * L)]
     settings = clarabel.DefaultSettings()
