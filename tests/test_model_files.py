@@ -269,6 +269,15 @@ def test_files_of_other_versions_are_refused(tmp_path):
         loaded(edited(content, format="rffpk 2"), tmp_path)
 
 
+def test_a_model_of_another_class_is_refused(tmp_path):
+    path = tmp_path / "model"
+    rffpk.PowerKMeans(2).save(path)
+    assert_same(rffpk.load(path, rffpk.PowerKMeans), rffpk.PowerKMeans(2))
+    words = "kind=FuzzyCMeans: .*model holds a PowerKMeans. Pass kind=PowerKMeans."
+    with pytest.raises(TypeError, match=words):
+        rffpk.load(path, rffpk.FuzzyCMeans)
+
+
 def test_what_is_no_model_file_is_refused(tmp_path):
     model = rffpk.PowerKMeans(2)
     for content in (b"", b"abc", pickle.dumps(model), b"\xff" * 200, bytes(200)):

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import rffpk
+from rffpk._utils.estimator import Clusterer
 
 X = np.zeros((4, 2))
 
@@ -17,9 +18,21 @@ assert_type(rffpk.SMKC(2).fit([X, X]), rffpk.SMKC)
 assert_type(rffpk.SMKC(2).fit([X, X]).labels_, NDArray[np.int32])
 assert_type(rffpk.MKKM(2).fit([X, X], sample_weight=[1, 2, 0, 1]), rffpk.MKKM)
 assert_type(rffpk.FuzzyCMeans(2).fit(X).inertia_, float)
+assert_type(rffpk.RFFKernelPowerKMeans(2).fit(X).cache_, bool)
+assert_type(rffpk.RFFMultiKernelPowerKMeans(2).fit(X).cache_, bool)
 assert_type(rffpk.FuzzyCMeans(2).fit(X).predict_proba(X), NDArray[Any])
 assert_type(rffpk.cmeans(X, 2).u, NDArray[np.float64])
 assert_type(rffpk.select_n_clusters(X).n_clusters, int)
+
+# what a file holds, and attributes that do not exist
+assert_type(rffpk.load("model"), Clusterer)
+assert_type(rffpk.load("model").labels_, NDArray[np.int32])
+assert_type(rffpk.load("model", rffpk.DiffusionMap), rffpk.DiffusionMap)
+assert_type(rffpk.load("model", rffpk.PowerKMeans).cluster_centers_, NDArray[Any])
+print(rffpk.load("model").lables_)  # type: ignore[attr-defined]
+print(rffpk.PowerKMeans(2).fit(X).lables_)  # type: ignore[attr-defined]
+print(rffpk.MKKM(2).fit([X, X]).weights_)  # type: ignore[attr-defined]
+print(rffpk.RandomFourierFeatures().fit(X).gama_)  # type: ignore[attr-defined]
 
 # modules that are imported when they are used, and names that do not exist
 assert_type(rffpk.sources.from_array(X), Callable[[], Iterator[Any]])

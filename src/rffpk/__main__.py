@@ -102,7 +102,7 @@ def _summary(options: argparse.Namespace, X: Any, model: Any, seconds: float) ->
 def predict(options: argparse.Namespace) -> dict[str, Any]:
     """Label the rows of a table by a model that `cluster` has written."""
     _check_out(options.out, options.file, options.model)
-    model = rffpk.load(options.model)
+    model: Any = rffpk.load(options.model)
     if not (hasattr(model, "predict") and hasattr(model, "predict_proba")):
         raise TableError(f"{options.model}: is not a model that `rffpk cluster` has written")
     X = _table(options)

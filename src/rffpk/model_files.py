@@ -11,7 +11,7 @@ import math
 import os
 from inspect import signature
 from types import UnionType
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints, overload
 
 import numpy as np
 from scipy import sparse
@@ -26,7 +26,7 @@ from rffpk._rows.store import UnitRows
 from rffpk._utils.arrays import Array, Fourier, Structure
 from rffpk._utils.columns import SparseRows, from_canonical
 from rffpk._utils.config import __version__
-from rffpk._utils.estimator import VersionError, check_version
+from rffpk._utils.estimator import Clusterer, VersionError, check_version
 from rffpk._utils.selection import NClustersSelection
 from rffpk._utils.tensor_files import (
     ModelFileError,
@@ -44,6 +44,8 @@ from rffpk.maps.outliers import Cells, Outliers
 from rffpk.maps.spectrum import Spectrum
 from rffpk.maps.whitening import Whitening
 from rffpk.tables import TablePreprocessor
+
+M = TypeVar("M")
 
 _FORMAT = "1"  # the version of the layout
 _PARTS = ("parameters", "attributes")  # of an estimator in a file
@@ -116,13 +118,24 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     write_tensors(os.fspath(path), metadata, encoder.arrays)
 
 
-def load(path: str | os.PathLike[str]) -> Any:
+@overload
+def load(path: str | os.PathLike[str]) -> Clusterer: ...
+
+
+@overload
+def load(path: str | os.PathLike[str], kind: type[M]) -> M: ...
+
+
+def load(path: str | os.PathLike[str], kind: type[Any] = object) -> Any:
     """Read a model that its method `save` has written.
 
     Parameters
     ----------
     path : str or path
         The file.
+    kind : type, optional
+        The class of the model, such as `PowerKMeans` or scikit-learn's Pipeline. A type checker
+        then knows the attributes of this class, and by default the attributes of all clusterers.
 
     Returns
     -------
@@ -136,6 +149,8 @@ def load(path: str | os.PathLike[str]) -> Any:
     ValueError
         If the file is no model file, or is damaged (`rffpk.model_files.ModelFileError`), or was
         written by a version whose files this one does not read (`rffpk.model_files.VersionError`).
+    TypeError
+        If the model is not of this kind.
     OSError
         If the file cannot be read.
 
@@ -153,15 +168,19 @@ def load(path: str | os.PathLike[str]) -> Any:
     >>> model = rffpk.PowerKMeans(10, random_state=0).fit(X)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     model.save(f"{folder}/digits.safetensors")
-    ...     again = rffpk.load(f"{folder}/digits.safetensors")
+    ...     again = rffpk.load(f"{folder}/digits.safetensors", rffpk.PowerKMeans)
     >>> bool((again.predict(X) == model.labels_).all())
     True
     """
     name = os.fspath(path)
     try:
-        return _read(name)
+        model = _read(name)
     except (ModelFileError, VersionError) as error:
         raise type(error)(f"{name}: {error}") from error
+    if not isinstance(model, kind):
+        held = type(model).__name__
+        raise TypeError(f"kind={kind.__name__}: {name} holds a {held}. Pass kind={held}.")
+    return model
 
 
 def _steps(model: Any) -> tuple[Any, Any]:

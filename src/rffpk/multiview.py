@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import field
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -209,6 +210,7 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
     n_frequencies: fourier.Frequencies | int = "auto"
     allow_missing_views: bool = False
     cache: Cache = "auto"
+    cache_: bool = field(init=False)  # what a fit sets
 
     _paper = OF_VIEWS
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import field
+from typing import Any
 
 from rffpk._anneal import centroid_model
 from rffpk._anneal.annealing import OF_FEATURES, Annealing, Init, Word, search_parameters
@@ -27,6 +28,8 @@ class AnnealedClusterer(Clusterer):
     cluster_centers_: Array = field(init=False)
     sample_size_: int = field(init=False)
     outlier_scores_: Array = field(init=False)
+    _feature_maps: Any = field(init=False)
+    _objective: Any = field(init=False)
 
     fit = fit_by_passes
     _measure, _paper = centroid_model.measure, OF_FEATURES

@@ -108,7 +108,9 @@ class RFFKernelPowerKMeans(AnnealedClusterer):
     n_frequencies: fourier.Frequencies | int = "auto"
     sampling: fourier.Sampling = "auto"
     cache: Cache = "auto"
-    n_buffered_: int = field(init=False)  # what `partial_fit` sets
+    # what a fit and `partial_fit` set
+    cache_: bool = field(init=False)
+    n_buffered_: int = field(init=False)
 
     partial_fit = centroid_model.partial_fit
     _takes_narrow_rows = True

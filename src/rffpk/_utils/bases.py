@@ -31,6 +31,8 @@ if TYPE_CHECKING:
         def set_output(self, *, transform: str | None = None) -> Self: ...
 
     class ClusterMixin:
+        fit: Any  # of each class
+
         def fit_predict(self, X: Any, y: Any = None, **options: Any) -> NDArray[np.int32]: ...
 
     class ClassNamePrefixFeaturesOutMixin:

@@ -12,7 +12,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from importlib.metadata import metadata
-from typing import Any, TypeVar, dataclass_transform, get_type_hints
+from typing import TYPE_CHECKING, Any, TypeVar, dataclass_transform, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,6 +85,9 @@ class Estimator(
     n_features_in_: int
     feature_names_in_: NDArray[np.object_]
     _in_float64: bool
+    _n_views: int  # given ones; 0: X is one array
+    _widths: list[int]  # of the views, or of X
+    _view_columns: Any  # the parameter `views`, as it was in the fit
 
     # The names that scikit-learn's guide for developers gives for the HTML representation.
     _doc_link_module = "rffpk"
@@ -231,17 +234,21 @@ class Clusterer(Estimator, ClusterMixin, BaseEstimator):
         own = np.take_along_axis(self.memberships_, self.labels_[:, None].clip(0), axis=1)[:, 0]
         return np.where(self.labels_ < 0, np.zeros_like(own), own)
 
-    def __getattr__(self, name: str) -> Any:
-        if name == "labels_" and "cluster_centers_" in vars(self):
-            raise AttributeError(
-                "labels_ of the rows of a source are not kept: pass labels_to to fit, or call "
-                "predict."
-            )
-        if name == "probabilities_":
-            raise AttributeError("probabilities_ needs a fit of rows with store_memberships=True.")
-        if name.endswith("_") and not name.startswith("_") and vars(self).get("n_buffered_"):
-            raise AttributeError(f"{name} is not there yet: {self._of_buffer('this')}")
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+    if not TYPE_CHECKING:  # a type checker would accept every name
+
+        def __getattr__(self, name):
+            if name == "labels_" and "cluster_centers_" in vars(self):
+                raise AttributeError(
+                    "labels_ of the rows of a source are not kept: pass labels_to to fit, or call "
+                    "predict."
+                )
+            if name == "probabilities_":
+                raise AttributeError(
+                    "probabilities_ needs a fit of rows with store_memberships=True."
+                )
+            if name.endswith("_") and not name.startswith("_") and vars(self).get("n_buffered_"):
+                raise AttributeError(f"{name} is not there yet: {self._of_buffer('this')}")
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def _of_buffer(self, this: str) -> str:
         """What a fit of the rows that `partial_fit` keeps needs."""

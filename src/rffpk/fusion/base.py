@@ -187,6 +187,7 @@ class KernelFusion(Clusterer):
     _map: Any = field(init=False)
     # of precomputed kernels those of the rows learned on; None: all
     _columns: NDArray[np.intp] | None = field(init=False)
+    _clusterer: Any = field(init=False)  # a PowerKMeans of the embedding
 
     _measure, transform = measure, transform
 

@@ -101,6 +101,7 @@ class NystroemKernelKMeans(Clusterer):
     anchors_: NDArray[np.intp] = field(init=False)
     embedding_: Array = field(init=False)
     cluster_centers_: Array = field(init=False)
+    _clusterer: Any = field(init=False)  # a PowerKMeans of the embedding
 
     _measure, transform = measure, transform
 
