@@ -109,8 +109,8 @@ stage_packages() {
 }
 
 stage_plain() {
-    build isa=plain
-    test_core
+    build isa=plain debug_bounds=true
+    test_core tests/test_{debug_bounds,graphs,local_passes,near_cells}.py
 }
 
 stage_openmp() {

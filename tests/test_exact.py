@@ -86,9 +86,10 @@ def test_weights_may_overwrite_products():
 
 
 @pytest.mark.parametrize("module", [_core, _reference])
-def test_typicality_has_no_weights_from_products(module):
-    with pytest.raises(NotImplementedError, match="no weights from products by rule 2"):
-        module.weigh_products(np.ones((1, 2)), np.ones(2), np.ones(1), None, 2, -1.0, 1)
+@pytest.mark.parametrize("rule", [_core.TYPICALITY, _core.BOTH, 4])
+def test_other_rules_have_no_weights_from_products(module, rule):
+    with pytest.raises(NotImplementedError, match=f"no weights from products by rule {rule}"):
+        module.weigh_products(np.ones((1, 2)), np.ones(2), np.ones(1), None, rule, -1.0, 1)
 
 
 @given(

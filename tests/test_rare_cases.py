@@ -20,6 +20,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import rffpk
 from rffpk._reference import TYPICALITY, fused_pass
+from rffpk._utils.arrays import label_order
 from rffpk.fusion.famkkm import Alternation
 from rffpk.maps.spectrum import Spectrum
 
@@ -141,3 +142,9 @@ def test_draws_in_proportion_to_denormal_costs():
     sums = np.array([0, 5e-324, 0, 5e-324, 0]).cumsum()
     drawn = [draw(sums, 2, np.random.RandomState(seed)) for seed in range(10)]
     assert set(np.ravel(drawn)) == {1, 3}
+
+
+@pytest.mark.parametrize("n", [1, 256, 257, 2**16 + 1, 2**16 + 10])
+def test_rows_are_ordered_by_any_number_of_labels(n):
+    labels = np.random.default_rng(0).permutation(np.r_[0:n, 0:n]).astype(np.int32)
+    assert_array_equal(label_order(labels, n), np.argsort(labels, kind="stable"))

@@ -56,6 +56,7 @@ _COST = 20_000.0
 LEAST_WORK = 1 << 28
 _DIRECTIONS_WORK = 1 << 31  # ... and directions from so many ...
 _LEAST_COLUMNS = 32  # ... of so many columns.
+_MOST_ROWS = np.iinfo(np.int32).max  # that near centroids are used for: the core numbers them so
 
 
 class HardPlan(NamedTuple):
@@ -77,7 +78,7 @@ def hard_plan(rows: Rows, most: int, learns_weights: bool = False) -> HardPlan:
         return HardPlan(bounded=bounded)
     work, wide = rows.n * most * len(rows.shift), len(rows.shift) >= _LEAST_COLUMNS
     directed = wide and work >= _DIRECTIONS_WORK and rows.alpha[0] == 1
-    return HardPlan(work >= LEAST_WORK, bounded, directed)
+    return HardPlan(work >= LEAST_WORK and rows.n <= _MOST_ROWS, bounded, directed)
 
 
 # ---- bounds --------------------------------------------------------------------------------------

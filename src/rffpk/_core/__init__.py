@@ -13,6 +13,7 @@ from rffpk._core._products import csr_product as csr_product
 from rffpk._core._products import empty_matrix as empty_matrix
 from rffpk._core._products import skinny_product as skinny_product
 from rffpk._core._products import weigh_products as weigh_products
+from rffpk._core._runtime import DEBUG_BOUNDS as DEBUG_BOUNDS
 from rffpk._core._runtime import bound_threads as bound_threads
 from rffpk._core._runtime import call_all as call_all
 from rffpk._core._runtime import isa as isa

@@ -13,7 +13,8 @@ from libc.string cimport memset
 
 from rffpk._core.headers cimport *
 from rffpk._core._runtime cimport (
-    aligned, check_centroids, data, dense_rows, filled, kernels_for, padded, run_loop, threads_for,
+    aligned, check_centroids, check_ends, check_indices, data, dense_rows, filled, kernels_for,
+    padded, run_loop, threads_for,
 )
 
 import numpy as np
@@ -298,6 +299,8 @@ cdef int fill_rows(rffpk_view *view, size_t i, x, size_t n, dtype) except -1:
     view.indptr = <const int64_t *>data(x.indptr, f"xs[{i}].indptr", np.int64, (n + 1,))
     if view.indptr[n] != len(x.data):
         raise ValueError(f"xs[{i}] has {len(x.data)} entries, its rows have {view.indptr[n]}")
+    check_indices(x.indices, f"xs[{i}].indices", x.shape[1])
+    check_ends(x.indptr, f"xs[{i}].indptr", len(x.data))
     return 0
 
 

@@ -3,10 +3,12 @@
 """Exact kernels: weights from inner products, and products of few vectors with a large matrix."""
 from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport int32_t, int64_t, uintptr_t
+from libc.string cimport memset
 
 from rffpk._core.headers cimport *
 from rffpk._core._runtime cimport (
-    aligned, check_centroids, data, filled, kernels_for, padded, share_items, threads_for,
+    aligned, check_centroids, check_ends, check_indices, data, filled, kernels_for, padded,
+    share_items, threads_for,
 )
 
 import numpy as np
@@ -44,6 +46,8 @@ def weigh_products(products, diagonal, squares, weight, rule, double s, int n_th
     cdef size_t k = products.shape[0], n = products.shape[1]
     cdef const rffpk_kernels *kernels = kernels_for(products.dtype)
     dtype = products.dtype
+    if rule not in (RFFPK_POWER, RFFPK_HARD):
+        raise NotImplementedError(f"no weights from products by rule {rule}")
     check_centroids(k, dtype)
     weights = np.empty_like(products) if weights is None else weights
     gram.products = data(products, "products", dtype, (k, n))
@@ -51,13 +55,11 @@ def weigh_products(products, diagonal, squares, weight, rule, double s, int n_th
     gram.squares = data(squares, "squares", dtype, (k,))
     gram.weights = filled(weights, "weights", dtype, (k, n))
     gram.labels = <int32_t *>filled(labels, "labels", np.int32, (n,))
-    problem.views = NULL
-    problem.present = NULL
-    problem.basis = NULL
-    problem.n_views = problem.F = 0
+    memset(&problem, 0, sizeof(problem))
     problem.k = k
     problem.rule = <rffpk_rule><int>rule
     problem.s = s
+    problem.stages = RFFPK_ALL_STAGES
     problem.weight = NULL if weight is None else data(weight, "weight", dtype, (n,))
     cdef size_t n_slots = (n + RFFPK_SLOT_ROWS - 1) // RFFPK_SLOT_ROWS
     n_threads = threads_for(n_threads, n_slots, WEIGHT_WORK * n * k)
@@ -67,8 +69,7 @@ def weigh_products(products, diagonal, squares, weight, rule, double s, int n_th
     weighing = Weighing(
         &problem, &gram, kernels, n, space, <char *>aligned(workspace_memory),
         <double *>filled(totals_memory, "totals", np.float64, (n_slots, 2)))
-    if share_items(weigh_slot, &weighing, n_slots, n_threads):
-        raise NotImplementedError(f"no weights from products by rule {rule}")
+    share_items(weigh_slot, &weighing, n_slots, n_threads)
     soft, hard = totals_memory.sum(axis=0).tolist()
     return weights, soft, hard
 
@@ -175,6 +176,8 @@ def csr_product(matrix, v, int n_threads):
     given.values = data(matrix.data, "matrix.data", dtype, (size,))
     given.columns = <const int32_t *>data(columns, "matrix.indices", np.int32, (size,))
     given.ends = <const int64_t *>data(ends, "matrix.indptr", np.int64, (n + 1,))
+    check_indices(columns, "matrix.indices", m)
+    check_ends(ends, "matrix.indptr", size)
     given.v = data(v, "v", dtype, (m, *v.shape[1:]))
     given.out = filled(out, "out", dtype, out.shape)
     given.q = q

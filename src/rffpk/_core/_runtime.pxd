@@ -12,5 +12,7 @@ cdef int check_centroids(size_t k, dtype, str name=*) except -1
 cdef const void *data(array, str name, dtype, tuple shape) except? NULL
 cdef const void *dense_rows(x, str name, dtype, size_t n, rffpk_number *numbers) except? NULL
 cdef void *filled(array, str name, dtype, tuple shape) except? NULL
+cdef int check_indices(array, str name, size_t n) except -1
+cdef int check_ends(array, str name, size_t n) except -1
 cdef void *aligned(array) except? NULL
 cdef size_t padded(size_t n_bytes) noexcept

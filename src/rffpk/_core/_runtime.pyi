@@ -4,6 +4,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 Array = NDArray[Any]
+DEBUG_BOUNDS: bool
 
 def call_all(function: Callable[[Any], Any], items: list[Any], n_threads: int) -> list[Any]: ...
 def threads_by() -> str: ...

@@ -7,6 +7,15 @@ from libc.stdint cimport uintptr_t
 
 from rffpk._core.headers cimport *
 
+cdef extern from * nogil:
+    """
+    #ifndef RFFPK_DEBUG_BOUNDS
+    #define RFFPK_DEBUG_BOUNDS 0
+    #endif
+    """
+    enum:
+        RFFPK_DEBUG_BOUNDS
+
 import os
 import threading
 from contextvars import copy_context
@@ -216,6 +225,24 @@ cdef void *filled(array, str name, dtype, tuple shape) except? NULL:
     if not array.flags.writeable:
         raise ValueError(f"{name} must be writeable")
     return <void *>data(array, name, dtype, shape)
+
+
+DEBUG_BOUNDS = bool(RFFPK_DEBUG_BOUNDS)  # whether the next two functions check anything
+
+
+cdef int check_indices(array, str name, size_t n) except -1:
+    """Check that indices are from 0 to n - 1: C reads and writes where they say."""
+    if RFFPK_DEBUG_BOUNDS and array.size and not (0 <= array.min() and array.max() < n):
+        raise IndexError(f"{name} has {array.min()} to {array.max()}, must be from 0 to {n} - 1")
+    return 0
+
+
+cdef int check_ends(array, str name, size_t n) except -1:
+    """Check that the ends of slices rise from 0 to at most n."""
+    if RFFPK_DEBUG_BOUNDS and not (
+            array[0] == 0 and array[-1] <= n and (array[1:] >= array[:-1]).all()):
+        raise IndexError(f"{name} must rise from 0 to at most {n}")
+    return 0
 
 
 cdef void *aligned(array) except? NULL:

@@ -9,7 +9,8 @@ from libc.string cimport memcpy
 
 from rffpk._core._pass cimport Passes
 from rffpk._core._runtime cimport (
-    aligned, data, dense_rows, filled, kernels_for, padded, share_items, threads_for,
+    aligned, check_ends, check_indices, data, dense_rows, filled, kernels_for, padded, share_items,
+    threads_for,
 )
 from rffpk._core.headers cimport (
     RFFPK_ALIGN, RFFPK_CELL_BLOCK, RFFPK_CELL_ROWS, RFFPK_SLOT_ROWS, rffpk_cells, rffpk_counts,
@@ -534,6 +535,9 @@ def near_pass(x, bint unit, shift, weight, theta, near, order, ends, int n_threa
     given.near = <const int32_t *>data(near, "near", np.int32, (k, c))
     given.order = <const int32_t *>data(order, "order", np.int32, (n,))
     given.ends = <const int64_t *>data(ends, "ends", np.int64, (k + 1,))
+    check_indices(near, "near", k)
+    check_indices(order, "order", n)
+    check_ends(ends, "ends", n)
     given.d, given.n_near = d, c
     given.labels = <int32_t *>filled(labels, "labels", np.int32, (n,))
     given.nearest = filled(nearest, "nearest", dtype, (n,))
@@ -586,6 +590,9 @@ def nearest_in_cells(x, centers, blocks, squares, numbers, ends, visits, order, 
     given.visits = <const int32_t *>data(visits, "visits", np.int32, (n, given.p))
     given.order = <const int64_t *>data(order, "order", np.int64, (n,))
     given.nearest = <int32_t *>filled(nearest, "nearest", np.int32, (n, r))
+    check_ends(ends, "ends", b)
+    check_indices(visits, "visits", given.c)
+    check_indices(order, "order", n)
     cdef size_t n_items = (n + RFFPK_CELL_ROWS - 1) // RFFPK_CELL_ROWS
     cdef double points = <double>b * RFFPK_CELL_BLOCK * given.p / max(given.c, 1)
     n_threads = threads_for(n_threads, n_items, n * points * d)
@@ -624,6 +631,7 @@ def squares_of_pairs(x, points, index, int n_threads):
     given.points = data(points, "points", dtype, (m, d))
     given.index = <const int32_t *>data(index, "index", np.int32, (n, r))
     given.squares = filled(squares, "squares", dtype, (n, r))
+    check_indices(index, "index", m)
     context = Pairs(&given, kernels, n)
     cdef size_t n_slots = (n + RFFPK_SLOT_ROWS - 1) // RFFPK_SLOT_ROWS
     n_threads = threads_for(n_threads, n_slots, <double>n * r * d)

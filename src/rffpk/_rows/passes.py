@@ -26,7 +26,7 @@ from rffpk._rows.sums import (
     scaled_parts,
 )
 from rffpk._utils import config, validation
-from rffpk._utils.arrays import Array, Fourier, Landmarks, Map, Structure, Unit
+from rffpk._utils.arrays import Array, Fourier, Landmarks, Map, Structure, Unit, label_order
 from rffpk._utils.columns import Columns, SparseRows
 from rffpk._utils.tiles import row_tiles
 
@@ -132,7 +132,7 @@ def in_parts(
     for tile in row_tiles(len(x), x.shape[1], _ORDERED):
         rows = make_rows([x[tile]], [mapped], None, n_threads, [origin[0]])
         part = one_pass(rows, origin, -math.inf, want=("neighbours",))[1]["neighbours"][:, 0]
-        yield tile, np.argsort(part.astype(np.uint16), kind="stable"), part  # in linear time
+        yield tile, label_order(part, len(parts.means)), part
 
 
 @np.errstate(over="ignore", invalid="ignore", divide="ignore")

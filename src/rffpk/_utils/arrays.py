@@ -121,6 +121,12 @@ Map = Fourier | Landmarks | Unit | None
 View = tuple[Array, Map]  # the columns (n, d) of a view and its map
 
 
+def label_order(labels: Array, n: int) -> NDArray[np.intp]:
+    """Return the order of rows by their labels from 0 to n - 1. NumPy sorts up to 2^16 different
+    labels in linear time, because small integers hold them."""
+    return np.argsort(labels.astype(np.min_scalar_type(n - 1)), kind="stable")
+
+
 def adjusted_rand_index(a: Array, b: Array) -> float:
     """That of two sets of labels from 0 on. scikit-learn's function takes longer than the passes,
     and its warnings of many clusters could only be silenced in all threads."""

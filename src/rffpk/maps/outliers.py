@@ -13,7 +13,7 @@ from scipy.sparse.csgraph import connected_components
 
 from rffpk._rows.sample import RowSample
 from rffpk._utils import validation
-from rffpk._utils.arrays import Array
+from rffpk._utils.arrays import Array, label_order
 from rffpk._utils.columns import (
     Columns,
     SparseRows,
@@ -65,7 +65,7 @@ class Cells:
     def visit(self, X: Columns, visit: Callable[[Array, Array], None]) -> None:
         """Call a function with the numbers of the rows of X in a cell, and its members."""
         cells = self.centroids.chosen(X).ravel()
-        order = np.argsort(cells.astype(np.uint16), kind="stable")  # in linear time
+        order = label_order(cells, len(self.ends))
         ends = np.cumsum(sizes := np.bincount(cells, minlength=len(self.ends)))
 
         def visit_cell(cell: int) -> None:
