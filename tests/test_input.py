@@ -1,6 +1,7 @@
 """Bad input: an error names the argument, the value and the range, before any work."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
@@ -19,11 +20,18 @@ from rffpk import (
 CLUSTERERS = [PowerKMeans, FuzzyCMeans, RFFKernelPowerKMeans]
 ALL = [*CLUSTERERS, RandomFourierFeatures]
 GOOD = np.random.default_rng(0).standard_normal((20, 3))
+VECTORS = pd.DataFrame({"v": [*GOOD], "w": 1.0})
 
 BAD_ROWS = {
     "NaN": (np.where(GOOD == GOOD.max(), np.nan, GOOD), ValueError, "X contains NaN"),
     "infinity": (np.where(GOOD == GOOD.max(), np.inf, GOOD), ValueError, "X contains infinity"),
     "no rows": (np.empty((0, 3)), ValueError, r"X .*0 sample\(s\)"),
+    "nothing": ([], ValueError, "X .*has no rows. Pass an array"),
+    "None": (None, ValueError, "X .*is None. Pass an array"),
+    "vectors in an array": (VECTORS.to_numpy(), ValueError, r"numpy.vstack\(X\[:, 0\]\)"),
+    "vectors in a frame": (VECTORS, ValueError, r"Pass numpy.vstack\(X\['v'\]\)"),
+    "vectors in a series": (VECTORS["v"], ValueError, r"Pass numpy.vstack\(X\)"),
+    "ragged rows": ([[1.0], [1.0, 2.0]] * 9, ValueError, "vectors of 1 to 2 numbers. Make"),
     "no columns": (np.empty((20, 0)), ValueError, r"X .*0 feature\(s\)"),
     "one dimension": (GOOD[:, 0], ValueError, "X .*Expected 2D array"),
     "three dimensions": (GOOD[:, :, None], ValueError, "X .*dim 3"),
@@ -48,6 +56,7 @@ BAD_PARAMETERS = [
     ({"n_clusters": "many"}, "n_clusters == 'many', must be one of .*'auto'.* or a number"),
     ({"n_init": 0}, "n_init == 0, must be >= 1"),
     ({"max_iter": 0}, "max_iter == 0, must be >= 1"),
+    ({"max_iter": 2**63}, "max_iter == 9223372036854775808, must be <= "),
     ({"tol": -1e-3}, "tol == -0.001, must be >= 0"),
     ({"tol": "tight"}, "tol == 'tight', must be a number"),
     ({"n_jobs": 100_000}, "n_jobs == 100000, must be <= 1024"),
@@ -95,6 +104,7 @@ BAD_KERNEL = [
     ({"kernel": "chi2"}, "kernel == 'chi2' has no random features.*KernelPowerKMeans takes it"),
     ({"kernel": max}, "has no random features.*KernelPowerKMeans takes it"),
     ({"n_frequencies": 0}, "n_frequencies == 0, must be >= 1"),
+    ({"n_frequencies": 10**400}, "n_frequencies == 10+, must be <= "),
     ({"n_frequencies": "many"}, "n_frequencies == 'many', must be one of"),
     ({"sampling": "sobol"}, "sampling == 'sobol', must be one of"),
     ({"kernel": "cauchy", "sampling": "structured"}, "sampling == 'structured' needs"),
@@ -122,6 +132,12 @@ CASES = [
 def test_bad_parameters(estimator, parameters, message):
     with pytest.raises((ValueError, TypeError), match=message):
         estimator(**parameters).fit(GOOD)
+
+
+@pytest.mark.parametrize("cls", [*CLUSTERERS, rffpk.KernelKMeans, rffpk.MKKM])
+def test_the_largest_number_of_passes_is_that_of_64_bits(cls):
+    few, most = (cls(2, max_iter=n, random_state=0).fit(GOOD) for n in (300, 2**63 - 1))
+    np.testing.assert_array_equal(few.labels_, most.labels_)
 
 
 def test_initial_centroids_must_be_finite():

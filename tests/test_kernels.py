@@ -6,10 +6,17 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import pairwise_distances
-from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
+from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels, rbf_kernel
 from sklearn.preprocessing import KernelCenterer
 
-from rffpk import MKKM, KernelKMeans, center_kernel, normalize_kernel
+from rffpk import (
+    MKKM,
+    KernelKMeans,
+    NystroemKernelKMeans,
+    RFFKernelPowerKMeans,
+    center_kernel,
+    normalize_kernel,
+)
 from rffpk.maps import kernels
 from rffpk.maps.kernels import FittedKernel, Specification, du2015, specification, specifications
 
@@ -209,10 +216,25 @@ def test_bad_specifications_are_named(given, message):
 
 
 def test_callables_that_return_no_number_are_named(rows):
-    with pytest.raises(ValueError, match="kernel is not acceptable: could not convert string"):
+    message = "^kernel=<lambda>: gets two rows, .* must return a number. .*error was: "
+    with pytest.raises(ValueError, match=f"{message}could not convert string"):
         KernelKMeans(2, kernel=lambda x, y: "near").fit(rows)
-    with pytest.raises(ValueError, match="kernel is not acceptable: could not convert string"):
+    with pytest.raises(ValueError, match=f"{message}could not convert string"):
         MKKM(2, kernels=[lambda x, y: "near"]).fit(rows)
+    with pytest.raises(ValueError, match=f"{message}setting an array element"):
+        KernelKMeans(2, kernel=lambda x, y: np.exp(-((x[:, None] - y) ** 2))).fit(rows)
+    with pytest.raises(ValueError, match=f"{message}too many indices"):
+        KernelKMeans(2, kernel=lambda x, y: x[:, 0] @ y).fit(rows)
+    with pytest.raises(TypeError, match=f"{message}.*takes 1 positional"):
+        MKKM(2, kernels=[lambda x: 1.0]).fit(rows)
+
+
+def test_functions_of_matrices_are_no_kernels(rows):
+    for cls in (KernelKMeans, NystroemKernelKMeans, RFFKernelPowerKMeans):
+        with pytest.raises(ValueError, match="^kernel=rbf_kernel: .* matrices.* Pass 'rbf'"):
+            cls(2, kernel=rbf_kernel).fit(rows)
+    with pytest.raises(ValueError, match=r"^kernels\[1\]=rbf_kernel: .* Pass 'rbf'"):
+        MKKM(2, kernels=["linear", rbf_kernel]).fit(rows)
 
 
 def test_kernels_that_are_no_list():

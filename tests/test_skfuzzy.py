@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import make_blobs
+from sklearn.metrics import euclidean_distances
 
 import rffpk
 from rffpk.compat import skfuzzy as ours
@@ -71,3 +72,13 @@ def test_the_wrong_orientation_is_named():
         rffpk.cmeans(DATA, 2, random_state=0)
     with pytest.raises(ValueError, match="test_data has 4 rows, must have 2"):
         ours.cmeans_predict(DATA, X[:3, :2], 2.0, 1e-4, 10)
+
+
+def test_metrics_that_are_no_functions_of_two_rows_are_named():
+    for metric, message in [
+        (euclidean_distances, "metric=euclidean_distances: gets two rows"),
+        (3, "metric=3: is no metric"),
+        ("near", "metric is not acceptable: Unknown"),
+    ]:
+        with pytest.raises((ValueError, TypeError), match=message):
+            ours.cmeans(DATA, 3, 2.0, 1e-4, 10, metric=metric)

@@ -34,7 +34,6 @@ from rffpk._utils.containers import (
     check_container,
     check_labels_of_pairs,
     check_row_labels,
-    dimensions,
     is_arrow,
     is_list_of_views,
     refuse_times,
@@ -49,6 +48,8 @@ MAX_WEIGHT = 1e100
 MIN_RATIO = 1e-30  # of the largest weight; float32 holds both then
 _MIN_WEIGHT = 1e-275  # of the largest one; others have all of their bits then
 
+_MAX_INT = 2**63 - 1  # the core counts in int64
+
 MAX_S = -0.2  # the largest exponent whose weights stay in the range of float32 up to k = 10^4
 
 # How the dtypes of nominal columns print in pandas, polars and Arrow.
@@ -56,9 +57,8 @@ NOMINAL = ("category", "Categorical", "Enum", "dictionary")
 
 
 @contextlib.contextmanager
-def named(name: str, given: Any = None) -> Iterator[None]:
-    """Add the name of an argument to the message of an error that lacks it, or the first of the
-    given entries that is a word."""
+def named(name: str, *given: Any) -> Iterator[None]:
+    """Add the name of an argument to an error, and the reason where the given values show it."""
     try:
         yield
     except OverflowError as error:
@@ -66,23 +66,63 @@ def named(name: str, given: Any = None) -> Iterator[None]:
     except (ValueError, TypeError) as error:
         if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", str(error)):
             raise
-        raise type(error)(f"{name} is not acceptable: {_word_in(given) or error}") from error
+        reason = "".join(_reason(values, name) for values in given)
+        raise type(error)(f"{name} is not acceptable: {reason or error}") from error
 
 
-def _word_in(X: Any) -> str:
-    """A message that names the first column of X that has a word; empty if none has."""
-    if sparse.issparse(X) or dimensions(X) != 2:
+@contextlib.contextmanager
+def of_two_rows(function: Any, name: str) -> Iterator[None]:
+    """Describe in an error of a user's function what the function gets and must return."""
+    try:
+        yield
+    except (ValueError, TypeError, IndexError) as error:
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        first_line = str(error).partition("\n")[0]
+        raise kind(
+            f"{name}={getattr(function, '__name__', function)}: gets two rows, arrays of one "
+            f"dimension, and must return a number. Its error was: {first_line}"
+        ) from error
+
+
+def _reason(X: Any, name: str) -> str:
+    """Return why values are no table of numbers; empty if the reason is not known."""
+    if X is None:
+        return "it is None. Pass an array of shape (n_samples, n_features)."
+    if sparse.issparse(X):
         return ""
-    table = np.asarray(X, dtype=object)
-    for column, values in zip(_labels_of(X, table.shape[1]), table.T):
+    try:
+        table = X if isinstance(X, np.ndarray) else np.asarray(X, dtype=object)
+    except ValueError:  # arrays whose first dimensions agree alone
+        return ""
+    if table.ndim and not any(table.shape):
+        return "it has no rows. Pass an array of shape (n_samples, n_features)."
+    if table.ndim not in (1, 2) or table.dtype.kind in "fiubc":
+        return ""
+    wide = table.ndim == 2
+    columns = table.T if wide else [table]
+    for column, values in zip(_labels_of(X, len(columns)), columns):
         for value in values:
-            if isinstance(value, str) and not converts(value, float):
+            if wide and isinstance(value, str) and not converts(value, float):
                 return (
                     f"could not convert string to float: {value!r} in column {column!r}; replace "
                     "it by NaN if a number is missing, drop the column, or encode its words, such "
                     "as by rffpk.tables.TablePreprocessor."
                 )
+            if isinstance(value, (list, tuple, np.ndarray)):
+                index = repr(column) if hasattr(X, "columns") else f":, {column}"
+                return _of_vectors(values, f"{name}[{index}]" if wide else name)
     return ""
+
+
+def _of_vectors(values: Any, name: str) -> str:
+    """Return a message for vectors in the place of numbers."""
+    lengths = sorted({np.size(value) for value in values})
+    if len(lengths) == 1:
+        return f"{name} has a vector in each entry. Pass numpy.vstack({name}) in its place."
+    return (
+        f"{name} has vectors of {lengths[0]} to {lengths[-1]} numbers. Make their lengths equal, "
+        "such as by padding or by means, and stack them by numpy.vstack."
+    )
 
 
 def _labels_of(X: Any, width: int) -> list[Any]:
@@ -132,8 +172,8 @@ def is_option(value: Any, option: str) -> bool:
     return isinstance(value, str) and value == option
 
 
-def check_int(value: Any, name: str, low: int, high: int | None = None) -> int:
-    """An integer between `low` and `high`; booleans are not accepted."""
+def check_int(value: Any, name: str, low: int, high: int = _MAX_INT) -> int:
+    """Return an integer between `low` and `high`; refuse booleans."""
     if isinstance(value, (bool, np.bool_)):
         raise TypeError(f"{name} must be an instance of int, not bool.")
     return int(check_scalar(value, name, numbers.Integral, min_val=low, max_val=high))

@@ -123,7 +123,7 @@ def cmeans_predict(
     """
     cntr = validation.finite_array(cntr_trained, "cntr_trained")
     validation.check_real(m, "m", 1, include="neither")
-    x, u0 = _checked(test_data, len(cntr), error, maxiter, init, seed, fewest=1)
+    x, u0 = _checked(test_data, len(cntr), error, maxiter, init, seed, most=len(cntr))
     if x.shape[1] != cntr.shape[1]:
         raise ValueError(
             f"test_data has {x.shape[1]} rows, must have {cntr.shape[1]}, a row for each feature."
@@ -138,11 +138,11 @@ def cmeans_predict(
 
 
 def _checked(
-    data: Any, c: int, error: float, maxiter: int, init: Any, seed: Any, fewest: int | None = None,
+    data: Any, c: int, error: float, maxiter: int, init: Any, seed: Any, most: int | None = None,
 ) -> tuple[Array, Array]:  # fmt: skip
     """The samples as rows, and the initial memberships (c, n)."""
     x = np.ascontiguousarray(validation.finite_array(data, "data").T)
-    validation.check_int(c, "c", 1, len(x) if fewest is None else None)
+    validation.check_int(c, "c", 1, most or len(x))
     validation.check_real(error, "error", 0)
     validation.check_int(maxiter, "maxiter", 1)
     if init is None:
@@ -160,7 +160,10 @@ def _normalized(u: Array) -> Array:
 
 
 def _distances(x: Array, cntr: Array, metric: Any) -> Array:
-    with validation.named("metric"):
+    if not isinstance(metric, str) and not callable(metric):
+        raise TypeError(f"metric={metric!r}: is no metric. Pass a name or a function of two rows.")
+    called = callable(metric)
+    with validation.of_two_rows(metric, "metric") if called else validation.named("metric"):
         return np.fmax(cdist(cntr, x, metric=metric), _EPS)
 
 

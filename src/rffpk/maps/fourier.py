@@ -99,8 +99,19 @@ def check_gamma(gamma: Any, also: str = "") -> None:
         validation.check_real(gamma, "gamma", 0, include="neither", also=words)
 
 
+def refuse_function_of_matrices(kernel: Any, name: str) -> None:
+    """Raise a ValueError for a kernel of scikit-learn that is given as its function of matrices."""
+    for word, function in PAIRWISE_KERNEL_FUNCTIONS.items():
+        if kernel is function:
+            raise ValueError(
+                f"{name}={kernel.__name__}: is a function of two matrices, and a kernel is a "
+                f"function of two rows. Pass {word!r}."
+            )
+
+
 def check_kernel(kernel: Any, gamma: Any, sampling: Any) -> None:
     """Check the parameters of a kernel with random Fourier features."""
+    refuse_function_of_matrices(kernel, "kernel")
     if callable(kernel) or (isinstance(kernel, str) and kernel in _EXACT):
         raise ValueError(
             f"kernel == {kernel!r} has no random features, must be one of {list(KERNELS)}; "

@@ -16,7 +16,12 @@ from rffpk._utils.arrays import Array
 from rffpk._utils.columns import Columns, SparseRows, dense, squared_norms
 from rffpk._utils.square import OF_AFFINITIES, OF_DISTANCES
 from rffpk._utils.tiles import row_tiles, run_all, tiles
-from rffpk.maps.fourier import center_and_spread, check_gamma, resolve_gamma
+from rffpk.maps.fourier import (
+    center_and_spread,
+    check_gamma,
+    refuse_function_of_matrices,
+    resolve_gamma,
+)
 
 # The names of scikit-learn's pairwise kernels.
 PairwiseKernel = Literal[
@@ -202,6 +207,7 @@ _ELSEWHERE = {
 
 def check_metric(metric: Any, name: str, params: dict[str, Any], *more: str) -> None:
     """A kernel of scikit-learn's pairwise kernels, a callable, or one of the names `more`."""
+    refuse_function_of_matrices(metric, name)
     if not callable(metric):
         _check_word(metric, name, (*sorted(PAIRWISE_KERNEL_FUNCTIONS), *more), "a callable")
         given = "kernel_params" if name == "kernel" else name
@@ -483,7 +489,7 @@ class FittedKernel:
         if callable(self.metric):
             different = np.flatnonzero((x != x[-1]).any(axis=1))
             head = x[: different[-1] + 2] if len(different) else x[:1]
-            with validation.named("kernel"):
+            with validation.of_two_rows(self.metric, "kernel"):
                 found = pairwise_kernels(head, y, metric=self.metric, **self.params)
             # copies that fill a block cost no calls
             found = np.pad(found, ((0, len(x) - len(head)), (0, 0)), mode="edge")
