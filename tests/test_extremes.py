@@ -252,3 +252,30 @@ def test_new_rows_whose_kernel_overflows_are_refused(method):
     model = rffpk.KernelPowerKMeans(2, random_state=0).fit(X)
     with pytest.raises(ValueError, match="^X has values with which a kernel is NaN or overflows"):
         getattr(model, method)(np.full((1, 3), 1e308))
+
+
+UNDERFLOWS = {"equal": np.ones((40, 3)), "tiny": BLOBS[:, :3] * 1e-150}
+UNDERFLOWS["pile"] = np.vstack([UNDERFLOWS["equal"], UNDERFLOWS["tiny"]])
+UNDERFLOWS["float32"] = (BLOBS[:, :3] * 1e-25).astype(np.float32)
+
+
+@pytest.mark.promise(
+    "Input",
+    "`numpy.errstate` and `numpy.seterr` of the caller make no floating-point error that ends a "
+    "fit or a prediction.",
+)
+@pytest.mark.parametrize("rows", UNDERFLOWS)
+@pytest.mark.parametrize(
+    "model", [*ALL, rffpk.DiffusionMap(), rffpk.RandomFourierFeatures()], ids=str
+)
+def test_errors_that_the_caller_raises_end_no_fit(model, rows):
+    X = UNDERFLOWS[rows]
+    model = clone(model).set_params(random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        expected = clone(model).fit(X).transform(X)
+        with np.errstate(all="raise"):
+            found = model.fit(X)
+            assert_array_equal(found.transform(X), expected)
+            if hasattr(found, "predict"):
+                assert_array_equal(found.predict(X), found.labels_)

@@ -193,3 +193,11 @@ def test_the_scale_of_the_rows_changes_no_index(scale):
     found = xie_beni_index(X * scale, u, X[:2] * scale), fuzzy_silhouette(X * scale, u)
     expected = xie_beni_index(X, u, X[:2]), fuzzy_silhouette(X, u)
     assert found == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("offset", [1e6, 1e8, [0, 1e9]])
+def test_an_offset_does_not_change_the_fuzzy_silhouette(offset):
+    random = np.random.default_rng(0)
+    X = np.vstack([random.normal(c, 1, (20, 2)) for c in (-5, 0, 5)])
+    u = random.dirichlet([0.2] * 3, len(X))
+    assert fuzzy_silhouette(X + offset, u) == pytest.approx(fuzzy_silhouette(X, u), abs=1e-6)

@@ -410,4 +410,6 @@ def fuzzy_silhouette(X: Any, memberships: Any, *, alpha: float = 1.0) -> float:
     largest = np.partition(u, -2, axis=1)
     weights = (largest[:, -1] - largest[:, -2]) ** alpha
     total = weights.sum()
-    return float(weights @ silhouette_samples(X, labels) / total) if total > 0 else float("nan")
+    # sums of squared differences: scikit-learn's Euclidean distances cancel far from the origin
+    each = silhouette_samples(X, labels, metric="minkowski", p=2)
+    return float(weights @ each / total) if total > 0 else float("nan")

@@ -256,7 +256,7 @@ def rows_differ(x: Columns) -> bool:
     return bool((table != table[0]).any())
 
 
-@np.errstate(over="ignore", invalid="ignore")
+@np.errstate(over="ignore", under="ignore", invalid="ignore")
 def mean_square(X: Columns) -> float:
     """The mean of the squares of the entries. It is finite only if all of these are, and infinite
     also where squares overflow."""

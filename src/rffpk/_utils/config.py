@@ -100,6 +100,9 @@ class _BlasLimit:
         saves the limit meanwhile restores one thread later. While another thread is inside limits
         of threadpoolctl (3.8 or later), those stay in force. A forked child has the limit only
         while the thread that forked holds it.
+
+        NumPy's handling of floating-point errors is its default meanwhile: an underflow to zero is
+        what the passes count on, and must not end them where a caller makes it an error.
         """
         holder = threading.get_ident()
         with self._lock:
@@ -113,7 +116,8 @@ class _BlasLimit:
                     # threadpoolctl 3.8 lets one thread at a time set limits; another may restore
                     with blas.limit(limits=None):
                         pass
-            yield
+            with np.errstate(divide="warn", over="warn", under="ignore", invalid="warn"):
+                yield
         finally:
             with self._lock:
                 self._holders.remove(holder)

@@ -208,7 +208,7 @@ class RandomFourierFeatures(Estimator):
         """
         check_n_frequencies(self.n_frequencies, ("auto",))
         check_kernel(self.kernel, self.gamma, self.sampling)
-        with reporting(self, X), validation.fit_of(self):
+        with reporting(self, X), validation.fit_of(self), config.one_blas_thread():
             rows = validation.check_rows(self, X, reset=True)
             weight = validation.check_sample_weight(sample_weight, len(rows), X)
             return self._draw(rows, weight)
@@ -404,7 +404,7 @@ def _warn_of_far_rows(
         )
 
 
-@np.errstate(over="ignore", invalid="ignore")  # what overflows is refused by name
+@np.errstate(over="ignore", under="ignore", invalid="ignore")  # overflow is refused by name
 def center_and_spread(X: Columns, weight: Array | None = None) -> tuple[Array, float]:
     """The median of each column, zero for sparse rows, and the squared distance from there that
     nearly all rows keep: what few rows are does not matter. Of the rows of positive weight."""
