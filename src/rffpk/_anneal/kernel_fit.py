@@ -42,7 +42,7 @@ from rffpk._utils.bases import with_callbacks
 from rffpk._utils.estimator import reporting
 from rffpk._utils.linalg import gaps_of, ritz_values
 from rffpk._utils.tiles import by_blocks
-from rffpk.maps.kernels import FittedKernel, matched
+from rffpk.maps.kernels import PRECOMPUTED, FittedKernel, matched
 
 M = TypeVar("M", bound=Any)
 
@@ -149,6 +149,8 @@ def prepare(
     kernels of the model, and whether they are stored."""
     named = isinstance(problem.init, str)
     given = None if named else _given_weights(problem.init, context.k, len(xs[0]))
+    if not validation.is_option(problem.kernels, PRECOMPUTED):
+        xs = [x.copy() for x in xs]  # the kernels keep them, and the caller may change X
     model._kernels = [
         FittedKernel(
             x, spec, weight=weight, shift=True, random=context.random, n_threads=context.n_threads

@@ -360,8 +360,8 @@ def check_labels_to(labels_to: Any) -> None:
 def label_writer(labels_to: Any, n: int) -> Iterator[Callable[[Array], Any]]:
     """A function that is given the labels of n rows, block by block, and writes them; a file is
     there once all of them are."""
-    if callable(labels_to):
-        yield labels_to
+    if callable(labels_to):  # a copy, as what it gets may become `labels_`
+        yield lambda labels: labels_to(labels.copy())
         return
     with whole_file(os.fspath(labels_to)) as file:
         if Path(labels_to).suffix.lower() == ".npy":

@@ -319,8 +319,8 @@ class KernelFusion(Clusterer):
         precomputed, and its specification; None: all rows. Sets `_columns`."""
         precomputed = validation.is_option(self.kernels, PRECOMPUTED)
         self._columns = rows if precomputed else None
-        if rows is not None and not precomputed:
-            xs = [x[rows] for x in xs]
+        if not precomputed:  # copies, as the kernels keep them and the caller may change X
+            xs = [x.copy() if rows is None else x[rows] for x in xs]
         xs, specs = matched(xs, self.kernels, not self._n_views)
         if self._columns is not None:
             chosen = np.ix_(self._columns, self._columns)
