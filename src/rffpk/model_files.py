@@ -27,6 +27,7 @@ from rffpk._utils.arrays import Array, Fourier, Structure
 from rffpk._utils.columns import SparseRows, from_canonical
 from rffpk._utils.config import __version__
 from rffpk._utils.estimator import Clusterer, VersionError, check_version
+from rffpk._utils.files import path_of
 from rffpk._utils.selection import NClustersSelection
 from rffpk._utils.tensor_files import (
     ModelFileError,
@@ -115,7 +116,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     metadata = {"format": "rffpk " + _FORMAT, "version": __version__, "class": name}
     for part, content in parts.items():
         metadata[part] = json.dumps(content, separators=(",", ":"), allow_nan=False)
-    write_tensors(os.fspath(path), metadata, encoder.arrays)
+    write_tensors(path_of(path, "path"), metadata, encoder.arrays)
 
 
 @overload
@@ -172,7 +173,7 @@ def load(path: str | os.PathLike[str], kind: type[Any] = object) -> Any:
     >>> bool((again.predict(X) == model.labels_).all())
     True
     """
-    name = os.fspath(path)
+    name = path_of(path, "path")
     try:
         model = _read(name)
     except (ModelFileError, VersionError) as error:

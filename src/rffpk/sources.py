@@ -19,13 +19,12 @@ from rffpk._utils import validation
 from rffpk._utils.arrays import Array
 from rffpk._utils.containers import are_numbers
 from rffpk._utils.dask_collections import source_of
-from rffpk._utils.files import arrow_module, whole_file, write_header
+from rffpk._utils.files import arrow_module, files_of, path_of, whole_file, write_header
 
 __all__ = ["from_array", "from_arrow", "from_dask", "from_npy", "from_parquet", "spill"]
 
 T = TypeVar("T")
 
-_PATH = (str, os.PathLike)
 _Paths: TypeAlias = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 _ARROW_ROWS = 1 << 17  # in a block that Arrow reads
@@ -61,7 +60,7 @@ def from_array(X: Any, *, block_rows: int = 1 << 16) -> Callable[[], Iterator[An
     def blocks() -> Iterator[Any]:
         return (X[i : i + block_rows] for i in range(0, X.shape[0], block_rows))
 
-    return _fresh(blocks)
+    return _fresh(blocks, files_of(X))
 
 
 def from_npy(paths: _Paths) -> Callable[[], Iterator[Array]]:
@@ -108,17 +107,21 @@ def from_npy(paths: _Paths) -> Callable[[], Iterator[Array]]:
         for name in names:
             yield from _npy_blocks(name)
 
-    return _fresh(blocks)
+    return _fresh(blocks, names)
 
 
-def _fresh(blocks: Callable[[], Iterator[T]]) -> Callable[[], Iterator[T]]:
-    """Mark a source whose blocks do not change after they were given: they need no copy."""
-    blocks.fresh = True  # type: ignore[attr-defined]
+def _fresh(
+    blocks: Callable[[], Iterator[T]], files: Sequence[str] = ()
+) -> Callable[[], Iterator[T]]:
+    """Mark a source whose blocks do not change after they were given, so that they need no copy,
+    and name the files that it reads."""
+    blocks.fresh, blocks.files = True, files  # type: ignore[attr-defined]
     return blocks
 
 
 def _names(paths: _Paths) -> list[str]:
-    return [os.fspath(path) for path in ([paths] if isinstance(paths, _PATH) else paths)]
+    several = hasattr(paths, "__iter__") and not isinstance(paths, (str, bytes))
+    return [path_of(path, "paths") for path in (paths if several else [paths])]
 
 
 def _opened(name: str) -> tuple[np.dtype[Any], tuple[int, int], int]:
@@ -175,8 +178,9 @@ def from_parquet(
     several passes are made.
     """
     dataset = arrow_module("pyarrow.dataset")
-    names = os.fspath(paths) if isinstance(paths, _PATH) else _names(paths)
-    return from_arrow(dataset.dataset(names, format="parquet"), columns=columns, dtype=dtype)
+    names = _names(paths)  # one name may be that of a folder
+    files = dataset.dataset(names[0] if len(names) == 1 else names, format="parquet")
+    return from_arrow(files, columns=columns, dtype=dtype)
 
 
 def from_arrow(
@@ -226,7 +230,7 @@ def from_arrow(
             if batch.num_rows:
                 yield _block(batch if names is None else batch.select(names), dtype)
 
-    return _fresh(blocks)
+    return _fresh(blocks, files_of(data))
 
 
 def _batches(arrow: Any, data: Any, names: list[str] | None) -> Any:
@@ -297,7 +301,7 @@ def spill(source: Source, path: str | os.PathLike[str]) -> Callable[[], Iterator
     ValueError
         If the source gives no rows, or blocks of different numbers of columns.
     """
-    name = os.fspath(path)
+    name = path_of(path, "path")
     if Path(name).suffix.lower() != ".npy":
         raise ValueError(f"path == {name!r}, must end in .npy.")
     with whole_file(name) as file:

@@ -24,11 +24,12 @@ from rffpk._utils.arrays import Array
 from rffpk._utils.bases import BaseEstimator
 from rffpk._utils.columns import arrays_of, tables_of
 from rffpk._utils.config import __version__
-from rffpk._utils.files import check_path
+from rffpk._utils.files import output_of
 from rffpk._utils.messages import warn
 from rffpk._utils.tensor_files import ModelFileError, read_tensors, write_tensors
 
 _FORMAT = "checkpoint of rffpk"
+_START = 128  # bytes, which contain the format of a file of tensors
 
 # Parameters on which the result of a fit does not depend.
 _FREE = {"n_jobs", "verbose"}
@@ -39,8 +40,11 @@ class Checkpoint:
     of a run over features is what steps change, and `restore` sets it."""
 
     def __init__(self, path: Any, seconds: float, resume: bool) -> None:
-        check_path(path, "checkpoint", "a path")
-        self.path, self.seconds, self.resume = os.fspath(path), seconds, resume
+        self.path, self.seconds, self.resume = (
+            output_of(path, "checkpoint", "a path"),
+            seconds,
+            resume,
+        )
         self._fit: dict[str, str] = {}  # what distinguishes this fit
         self._kept: dict[str, str] | None = None  # the same, of the fit in the file
         self._state: dict[str, Any] = {}  # after the last step in the file, with ...
@@ -54,6 +58,8 @@ class Checkpoint:
     def open(self, model: BaseEstimator, random: Any) -> None:
         """Before a fit: read what was kept of one with the same parameters."""
         fit = _of_model(model, random)
+        if os.path.exists(self.path) and not _is_checkpoint(self.path):
+            raise ModelFileError(f"checkpoint={self.path!r}: is no checkpoint. Name another file.")
         if self.resume and os.path.exists(self.path):
             self._read()
         self._add(fit)
@@ -115,11 +121,8 @@ class Checkpoint:
     def _read(self) -> None:
         try:
             metadata, self._arrays = read_tensors(self.path)
-            if metadata.get("format") != _FORMAT:
-                raise ModelFileError("is no checkpoint.")
         except ModelFileError as error:
-            text = str(error).replace("is not a model file", "is no checkpoint")
-            raise ModelFileError(f"checkpoint {self.path}: {text} {_REMEDY}") from error
+            raise ModelFileError(f"checkpoint {self.path}: {error} {_REMEDY}") from error
         self._kept = json.loads(metadata["fit"])
         self._state = json.loads(self._arrays.pop("state").tobytes())
         self._results = self._state["results"]
@@ -147,6 +150,14 @@ class Checkpoint:
         self._state, self._arrays = {}, {}
         if history.progress is not None:
             history.progress.say(f"The fit goes on from {self.path}, after {self._taken} steps.")
+
+
+def _is_checkpoint(path: str) -> bool:
+    """Whether a file begins like a checkpoint, so that it may be replaced even if it is damaged."""
+    if not os.path.isfile(path):
+        return False
+    with open(path, "rb") as file:
+        return f'"format":"{_FORMAT}"'.encode() in file.read(_START)
 
 
 _REMEDY = "resume=False begins anew and replaces it."

@@ -159,7 +159,7 @@ def fit(
     labels_to : str, path or callable, optional
         Where the labels of a source go, which are not kept: a file that ends in .npy or
         .parquet, or a function that is called with the labels of consecutive rows, block by
-        block.
+        block. The file must not be one that X is read from, nor the checkpoint.
     checkpoint : str or path, optional
         A file that is replaced as the fit proceeds, and removed at its end. It needs a
         `random_state`. If it is there already, as after a fit that was killed, the fit goes on
@@ -169,7 +169,8 @@ def fit(
         with its passes.
     resume : bool, default=True
         Whether to go on from a checkpoint that is there. One of other rows, parameters, random
-        numbers or versions is refused; False begins anew.
+        numbers or versions is refused; False begins anew. A file that is no checkpoint is refused
+        in both cases.
 
     Returns
     -------
@@ -201,6 +202,12 @@ def fit(
         from rffpk._anneal.checkpoint import Checkpoint
 
         saved = Checkpoint(checkpoint, seconds, resume)
+    if labels_to is not None or saved is not None:
+        from rffpk._utils.files import check_labels_to, check_outputs
+
+        labels_to = None if labels_to is None else check_labels_to(labels_to)
+        outputs = {"labels_to": labels_to, "checkpoint": saved and saved.path}
+        check_outputs(outputs, X, sample_weight, getattr(self, "init", None))
     with reporting(self, X) as progress:
         return fit_model(
             self, X, sample_weight, labels_to=labels_to, progress=progress, checkpoint=saved
@@ -216,9 +223,7 @@ def fit_model(
     which a warning calls `rows_name`."""
     problem: Problem = model._problem()
     if labels_to is not None:
-        from rffpk._utils.files import check_labels_to, label_writer
-
-        check_labels_to(labels_to)
+        from rffpk._utils.files import label_writer
     random = validation.check_random_state(model.random_state)
     with validation.fit_of(model), config.one_blas_thread():
         if checkpoint is not None:

@@ -302,9 +302,11 @@ def whole_file(path: str) -> Iterator[BinaryIO]:
         if before is not None:
             os.chmod(part, before)
         os.replace(part, place)
-    except BaseException:
+    except BaseException as error:
         with suppress(OSError):
             os.unlink(part)
+        if isinstance(error, OSError) and error.filename == part:
+            error.filename, error.filename2 = path, None  # the caller knows this name alone
         raise
 
 
@@ -328,14 +330,49 @@ def check_output(path: str, suffixes: tuple[str, ...] = (), others: tuple[str, .
         raise TableError(f"{path}: is named twice, so one file would replace the other")
 
 
-def check_path(path: Any, name: str, must: str, suffixes: tuple[str, ...] = ()) -> None:
-    """Raise an error if an argument is no path, or nothing could be written there."""
+def path_of(path: Any, name: str, must: str = "a path") -> str:
+    """Return the text of a path; raise an error if an argument is none."""
+    if isinstance(path, bytes):
+        raise TypeError(f"{name}={path!r}: must be {must}, not bytes. Pass os.fsdecode({name}).")
     if not isinstance(path, (str, os.PathLike)):
         raise TypeError(f"{name} is of type {type(path).__name__}, must be {must}.")
+    text = os.fsdecode(path)
+    if not text or "\0" in text:
+        raise ValueError(f"{name}={text!r}: cannot be the name of a file. Pass {must}.")
+    return text
+
+
+def output_of(path: Any, name: str, must: str, suffixes: tuple[str, ...] = ()) -> str:
+    """Return the text of a path; raise an error if nothing could be written there."""
+    text = path_of(path, name, must)
     try:
-        check_output(os.fspath(path), suffixes)
+        check_output(text, suffixes)
     except ValueError as error:
         raise ValueError(f"{name} == {error}.") from error
+    return text
+
+
+def check_outputs(outputs: dict[str, Any], *inputs: Any) -> None:
+    """Raise an error if two outputs of a fit are one file, or one is a file that is read."""
+    paths = {name: path for name, path in outputs.items() if isinstance(path, str)}
+    for name, path in paths.items():
+        reader = "the fit reads" if any(_is_same(path, file) for file in files_of(inputs)) else ""
+        for other in paths.keys() - {name}:
+            reader = f"{other} names" if _is_same(path, paths[other]) else reader
+        if reader:
+            raise ValueError(f"{name}={path!r}: {reader} this file, too. Name another file.")
+
+
+def files_of(given: Any) -> tuple[str, ...]:
+    """Return the files behind sources, memory maps and lists of these."""
+    if isinstance(given, (list, tuple)):
+        return sum(map(files_of, given), ())
+    files = getattr(given, "files", ())  # of sources, and of data sets of Arrow
+    while isinstance(given, np.ndarray):
+        if isinstance(given, np.memmap) and given.filename is not None:
+            return (os.fsdecode(given.filename),)
+        given = given.base
+    return tuple(files) if isinstance(files, (list, tuple)) else ()
 
 
 def _is_same(path: str, other: str) -> bool:
@@ -347,13 +384,14 @@ def _is_same(path: str, other: str) -> bool:
 # ---- labels of a fit -----------------------------------------------------------------------------
 
 
-def check_labels_to(labels_to: Any) -> None:
-    """Raise an error if labels cannot go there."""
+def check_labels_to(labels_to: Any) -> Any:
+    """Return a function, or the text of a path; raise an error if labels cannot go there."""
     if callable(labels_to):
-        return
-    check_path(labels_to, "labels_to", "a path or a function", (".npy", ".parquet"))
-    if Path(labels_to).suffix.lower() == ".parquet":
+        return labels_to
+    path = output_of(labels_to, "labels_to", "a path or a function", (".npy", ".parquet"))
+    if Path(path).suffix.lower() == ".parquet":
         arrow_module()
+    return path
 
 
 @contextmanager
@@ -363,7 +401,7 @@ def label_writer(labels_to: Any, n: int) -> Iterator[Callable[[Array], Any]]:
     if callable(labels_to):  # a copy, as what it gets may become `labels_`
         yield lambda labels: labels_to(labels.copy())
         return
-    with whole_file(os.fspath(labels_to)) as file:
+    with whole_file(labels_to) as file:
         if Path(labels_to).suffix.lower() == ".npy":
             write_header(file, (n,), "<i4")
             yield lambda labels: file.write(labels.astype("<i4").tobytes())
