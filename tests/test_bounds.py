@@ -165,7 +165,7 @@ def test_near_centroids_are_for_many_centroids_and_long_passes():
     rows = make_rows([np.zeros((30_000, 50), np.float32)], [None], None, 1)
     assert hard_plan(rows, 200).near and not hard_plan(rows, 99).near
     assert not hard_plan(rows.take(np.arange(20_000)), 200).near
-    for n, is_near in ((2**31 - 1, True), (2**31, False)):  # row numbers are those of int32
+    for n, is_near in ((2**31 - 1, True), (2**31, False)):  # row numbers are int32
         endless = np.broadcast_to(np.float32(0), (n, 50))
         assert hard_plan(replace(rows, xs=[endless]), 200).near is is_near
     assert not hard_plan(replace(rows, xs=2 * rows.xs, maps=2 * rows.maps), 200).near

@@ -59,7 +59,7 @@ def graph(index):
 
 
 def kept(model):
-    """Return the arrays that a model refers to, but for those of its parameters."""
+    """Return the arrays that a model refers to, except parameters."""
     parameters, seen, found = model.get_params(deep=False), set(), []
     stack = [value for name, value in vars(model).items() if name not in parameters]
     while stack:

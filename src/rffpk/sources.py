@@ -113,8 +113,7 @@ def from_npy(paths: _Paths) -> Callable[[], Iterator[Array]]:
 def _fresh(
     blocks: Callable[[], Iterator[T]], files: Sequence[str] = ()
 ) -> Callable[[], Iterator[T]]:
-    """Mark a source whose blocks do not change after they were given, so that they need no copy,
-    and name the files that it reads."""
+    """Mark a source whose blocks need no copy, as they do not change, and name its files."""
     blocks.fresh, blocks.files = True, files  # type: ignore[attr-defined]
     return blocks
 

@@ -153,7 +153,7 @@ class Checkpoint:
 
 
 def _is_checkpoint(path: str) -> bool:
-    """Whether a file begins like a checkpoint, so that it may be replaced even if it is damaged."""
+    """Return whether a file begins like a checkpoint: it may be replaced even if it is damaged."""
     if not os.path.isfile(path):
         return False
     with open(path, "rb") as file:

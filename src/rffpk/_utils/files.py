@@ -364,7 +364,7 @@ def check_outputs(outputs: dict[str, Any], *inputs: Any) -> None:
 
 
 def files_of(given: Any) -> tuple[str, ...]:
-    """Return the files behind sources, memory maps and lists of these."""
+    """Return the files behind a source, a memory map, or a list of sources or maps."""
     if isinstance(given, (list, tuple)):
         return sum(map(files_of, given), ())
     files = getattr(given, "files", ())  # of sources, and of data sets of Arrow
