@@ -72,7 +72,7 @@ class Checkpoint:
         self._fit[_LIMIT] = (self._kept or {}).get(_LIMIT) or str(automatic_limit())
         return int(self._fit[_LIMIT])
 
-    def begin(self, sample: RowSample, *found: float) -> None:
+    def begin(self, sample: RowSample, *found: Any) -> None:
         """Before the first step: compare what distinguishes the rows."""
         self._add(_of_rows(sample, *found))
         if self._kept is None:  # resume=False
@@ -167,7 +167,7 @@ _LIMIT = "memory limit where none is given"  # of all fits with the same file
 # ---- what distinguishes fits ---------------------------------------------------------------------
 
 
-def _of_rows(sample: RowSample, *found: float) -> dict[str, str]:
+def _of_rows(sample: RowSample, *found: Any) -> dict[str, str]:
     """What distinguishes the rows of a fit, at the cost of a pass at most. `found` was computed
     from features of them: the processor and libraries have an influence on its bits."""
     xs, _ = sample.some()

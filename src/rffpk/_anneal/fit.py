@@ -331,7 +331,7 @@ def prepare(
     if given.start != -math.inf or not given.ends_hard:  # else no exponent is seen
         exponent = decompositions.exponent_of_rows(seeds)
     if context.checkpoint is not None:
-        context.checkpoint.begin(sample, exponent, variance)
+        context.checkpoint.begin(sample, exponent, variance, rows.shift)
     plan = problem.plan(given, context, exponent, objective)
     return Prepared(
         problem, context, sample, noise, mapped, rows, some, samples, base, components, pool,
