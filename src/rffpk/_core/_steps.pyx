@@ -158,8 +158,8 @@ cdef class Views:
 
 def take_steps(xs, omegas, shifts, theta, alpha, weight, rule, double s, int n_threads, *,
                structures=None, landmarks=None, eta=None, double m=0, view_eta=None, double unit,
-               double variance, double entropy, double tol, Py_ssize_t most, double goal, double hope,
-               double least_share, close, carry=None, present=None, coverage=None,
+               double variance, double entropy, double tol, Py_ssize_t most, double goal,
+               double hope, double least_share, close, carry=None, present=None, coverage=None,
                units=None, double least_length=0):
     """Steps at one exponent. Parameters and results are those of the NumPy twin,
     `rffpk._reference.take_steps`."""
