@@ -70,6 +70,9 @@ def test_repeated_scores_are_those_of_fits_with_their_seeds():
             repeated_scores(None, rows, y[:-1])
     with pytest.raises(ValueError, match="^labels_true is not acceptable: .*1d array"):
         repeated_scores(None, X, np.c_[y, y])
+    for bad in ([], None, PowerKMeans, "x"):
+        with pytest.raises(TypeError, match="^estimator is .*must be a clusterer. Pass one"):
+            repeated_scores(bad, X, y)
 
 
 @pytest.mark.parametrize("score", [clustering_accuracy, purity_score])
@@ -168,6 +171,18 @@ def test_memberships_of_a_fitted_model_are_accepted(n, k):
 def test_bad_memberships_are_refused_by_name(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_indices_speak_of_noise():
+    u, X = np.vstack([np.eye(2), [[0, 0], [0.5, 0.5]]]), np.ones((4, 1))
+    for call in (
+        lambda: partition_coefficient(u),
+        lambda: partition_entropy(u),
+        lambda: xie_beni_index(X, u, np.ones((2, 1))),
+        lambda: fuzzy_silhouette(X, u),
+    ):
+        with pytest.raises(ValueError, match="^memberships: 1 rows are zero, .* noise .* Leave"):
+            call()
 
 
 NAMES = {

@@ -111,6 +111,13 @@ def test_convergence_falls_along_each_line(ax):
         assert (np.diff(line.get_ydata()) <= 1e-9 * line.get_ydata()[0]).all()
 
 
+def test_pipelines_converge_as_their_last_steps(ax):
+    model = make_pipeline(StandardScaler(), PowerKMeans(3, random_state=0)).fit(X)
+    plot.convergence(model, ax)
+    expected = [r["objective"] for r in model[-1].history_ if r.get("kept")]
+    assert ax.lines[-1].get_ydata()[-1] == expected[-1]
+
+
 def test_the_iterations_of_fused_kernels_are_one_line(ax):
     model = SMKC(3, random_state=0).fit([X, X])
     plot.convergence(model, ax)
@@ -151,8 +158,39 @@ def test_new_axes_are_made_where_none_are_given():
 
 
 def test_models_without_what_is_drawn_are_refused(ax):
-    with pytest.raises(ValueError, match="model has no history_: GaussianMixture"):
-        plot.convergence(GaussianMixture(2, random_state=0).fit(X), ax)
+    mixture = GaussianMixture(2, random_state=0).fit(X)
+    for draw, name in [(plot.convergence, "history_"), (plot.tree, "linkage_")]:
+        with pytest.raises(ValueError, match=f"^model: GaussianMixture has no {name}. Pass"):
+            draw(mixture, ax)
+    for draw, name in [(plot.clusters, "predict"), (plot.memberships, "predict_proba")]:
+        with pytest.raises(ValueError, match=f"^model: StandardScaler has no {name}. Pass"):
+            draw(make_pipeline(StandardScaler()).fit(X), X)
+        with pytest.raises(TypeError, match="^model is not acceptable: None"):
+            draw(None, X)
+    with pytest.raises(TypeError, match=r"^profiles is of type Gauss.* Pass .* describe\("):
+        plot.profile(mixture)
+
+
+BAD = [
+    ("x", "X has 0 dimensions"), (None, "X has 0 dimensions"), ([1.0, 2.0], "X has 1 dimensions"),
+    ([[1.0], [1.0, 2.0]], "X is not acceptable: .* vectors of 1 to 2"), (lambda: iter([X]), "X is"),
+    ([X, X[:5]], r"X: its views have \[300, 5\] rows"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("bad, message", BAD)
+def test_rows_that_cannot_be_drawn_are_named(bad, message):
+    model = PowerKMeans(2, random_state=0).fit(X)
+    for draw in (plot.clusters, plot.memberships):
+        with pytest.raises((ValueError, TypeError), match=f"^{message}"):
+            draw(model, bad)
+
+
+def test_axes_are_those_of_matplotlib():
+    model = PowerKMeans(2, random_state=0).fit(X)
+    for bad in ("x", [], np.array([None]), pyplot):
+        with pytest.raises(TypeError, match="^ax is of type .* Axes"):
+            plot.convergence(model, ax=bad)
 
 
 def test_a_missing_matplotlib_is_named(monkeypatch):
@@ -243,7 +281,7 @@ def test_a_tree_has_the_clusters_and_the_heights_of_the_linkage(ax):
     assert len(ax.get_xticklabels()) == 50
     with pytest.raises(ValueError, match="model has one cluster, must have at least two"):
         plot.tree(PowerKMeans(1).fit(X), ax)
-    with pytest.raises(ValueError, match="model has no linkage_: GaussianMixture does not merge"):
+    with pytest.raises(ValueError, match="model: GaussianMixture has no linkage_"):
         plot.tree(GaussianMixture(2, random_state=0).fit(X), ax)
 
 

@@ -183,6 +183,9 @@ def repeated_scores(
     n_repeats = validation.check_int(n_repeats, "n_repeats", 1)
     first = validation.check_int(random_state, "random_state", 0)
     _check_classes(labels_true, X)
+    if isinstance(estimator, type) or not hasattr(estimator, "fit_predict"):
+        name = getattr(estimator, "__name__", f"of type {type(estimator).__name__}")
+        raise TypeError(f"estimator is {name}: must be a clusterer. Pass one, as PowerKMeans(3).")
     rows = []
     for seed in range(first, first + n_repeats):
         model = clone(estimator).set_params(random_state=seed)
@@ -223,6 +226,11 @@ def _in_range(*arrays: Array) -> list[Array]:
 def checked_memberships(memberships: Any, name: str = "memberships") -> Array:
     """Memberships as a float64 array (n, k), >= 0 with rows that sum to one."""
     u = validation.finite_array(memberships, name)
+    if n_zeros := np.count_nonzero(~u.any(axis=1)):
+        raise ValueError(
+            f"{name}: {n_zeros} rows are zero, as the memberships of noise are. Leave noise out: "
+            "pass the rows with labels >= 0."
+        )
     if (u < 0).any() or np.abs(u.sum(axis=1) - 1).max() > _SUM_ERROR:
         raise ValueError(f"{name} must be >= 0 with rows that sum to one, a row for each sample.")
     return u
@@ -234,7 +242,7 @@ def partition_coefficient(memberships: Any) -> float:
     Parameters
     ----------
     memberships : array-like of shape (n_samples, n_clusters)
-        Memberships >= 0; rows sum to one.
+        Memberships >= 0; rows sum to one. Leave out the zero rows of noise.
 
     Returns
     -------
@@ -271,7 +279,7 @@ def partition_entropy(memberships: Any) -> float:
     Parameters
     ----------
     memberships : array-like of shape (n_samples, n_clusters)
-        Memberships >= 0; rows sum to one.
+        Memberships >= 0; rows sum to one. Leave out the zero rows of noise.
 
     Returns
     -------
@@ -309,7 +317,7 @@ def xie_beni_index(X: Any, memberships: Any, centers: Any, *, m: float = 2.0) ->
     X : array-like of shape (n_samples, n_features)
         Finite numbers.
     memberships : array-like of shape (n_samples, n_clusters)
-        Memberships >= 0; rows sum to one.
+        Memberships >= 0; rows sum to one. Leave out the zero rows of noise.
     centers : array-like of shape (n_clusters, n_features)
         Centers of at least two clusters.
     m : float
@@ -367,8 +375,8 @@ def fuzzy_silhouette(X: Any, memberships: Any, *, alpha: float = 1.0) -> float:
     X : array-like of shape (n_samples, n_features)
         Finite numbers.
     memberships : array-like of shape (n_samples, n_clusters)
-        Memberships >= 0; rows sum to one. At least two clusters must be the largest membership of
-        some sample.
+        Memberships >= 0; rows sum to one. Leave out the zero rows of noise. At least two clusters
+        must be the largest membership of some sample.
     alpha : float
         Power of the weights, at least 0; 0 gives the mean silhouette.
 

@@ -17,6 +17,7 @@ from sklearn.decomposition import PCA
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from rffpk._rows.views import with_nan_rows
 from rffpk._utils import validation
 from rffpk._utils.arrays import Array
 from rffpk._utils.columns import rows_differ, sparse_rows
@@ -46,19 +47,51 @@ def _axes(ax: Any) -> Any:
     why = "rffpk.plot needs matplotlib, pip install matplotlib or 'rffpk[plot]'"
     if ax is None:
         ax = optional_module("matplotlib.pyplot", why).subplots(layout="constrained")[1]
+    if not hasattr(ax, "set_ylim"):
+        raise TypeError(f"ax is of type {type(ax).__name__}. Pass one of matplotlib's Axes.")
     return ax
+
+
+def _having(model: Any, attribute: str) -> Any:
+    """Return a fitted model, or the last step of a pipeline, that has an attribute."""
+    with validation.named("model"):
+        check_is_fitted(model)
+    if isinstance(model, Pipeline) and not hasattr(model, attribute):
+        model = model[-1]
+    if not hasattr(model, attribute):
+        raise ValueError(
+            f"model: {type(model).__name__} has no {attribute}. Pass a fitted estimator that has "
+            f"{attribute}."
+        )
+    return model
 
 
 def _shown(X: Any) -> tuple[Array, list[Any], Any]:
     """Evenly spaced rows, at most _POINTS: their numbers, their views, and the rows as a model
     takes them."""
-    views = X if is_list_of_views(X) else [X]
+    listed = is_list_of_views(X)
+    views = [_table(x) for x in (X if listed else [X])]
     n = length(views[0])
     if n == 0:
-        raise ValueError("X has no rows, must have at least one.")
+        raise ValueError("X has no rows. Pass at least one.")
+    if any(length(x) != n for x in views):
+        raise ValueError(f"X: its views have {[*map(length, views)]} rows. Pass the same rows.")
     index = np.arange(0, n, -(-n // _POINTS))
     some = [rows_at(x, index) for x in views]
-    return index, some, some if is_list_of_views(X) else some[0]
+    return index, some, some if listed else some[0]
+
+
+def _table(x: Any) -> Any:
+    """Return a frame or a sparse matrix as it is, other rows as an array."""
+    if sparse.issparse(x) or hasattr(x, "dtypes"):
+        return x
+    x = with_nan_rows(x, "X")
+    validation.check_plain(x, "X")
+    with validation.named("X", x):
+        table = np.asarray(x)
+    if table.ndim != 2:
+        raise ValueError(f"X has {table.ndim} dimensions. Pass rows: (n_samples, n_features).")
+    return table
 
 
 def _side_by_side(views: list[Any]) -> Any:
@@ -102,7 +135,7 @@ def clusters(model: Any, X: Any, *, places: Any = None, ax: Any = None) -> Any:
         first two principal components of the squared distances to the centroids, in which all views
         have a part; else those of the columns. Crosses are rows labeled -1, noise.
     """
-    check_is_fitted(model)
+    model = _having(model, "predict")
     if isinstance(model, Pipeline) and isinstance(model[0], TablePreprocessor):
         X, model = model[0].transform(X), model[1:] if len(model) > 2 else model[1]
     index, views, rows = _shown(X)
@@ -211,7 +244,7 @@ def convergence(model: Any, ax: Any = None) -> Any:
     Parameters
     ----------
     model : fitted estimator
-        One with `history_`.
+        One with `history_`, or a pipeline that ends with one.
     ax : matplotlib Axes, optional
         Where to draw.
 
@@ -220,9 +253,7 @@ def convergence(model: Any, ax: Any = None) -> Any:
     ax : matplotlib Axes
         Objective against the number of the pass.
     """
-    check_is_fitted(model)
-    if not hasattr(model, "history_"):
-        raise ValueError(f"model has no history_: {type(model).__name__} does not record passes.")
+    model = _having(model, "history_")
     records = [r for r in model.history_ if r.get("kept") and r["stage"] not in _NO_STEPS]
     ax = _axes(ax)
     annealed = records[0]["s"] is not None  # kernels are fused at no exponent
@@ -257,7 +288,7 @@ def memberships(model: Any, X: Any, *, s: float | None = None, ax: Any = None) -
     ax : matplotlib Axes
         Rows from top to bottom, clusters from left to right; the darker, the larger the membership.
     """
-    check_is_fitted(model)
+    model = _having(model, "predict_proba")
     *_, rows = _shown(X)
     u = model.predict_proba(rows) if s is None else model.predict_proba(rows, s=s)
     ax = _axes(ax)
@@ -285,11 +316,7 @@ def tree(model: Any, ax: Any = None) -> Any:
         those that consist of several with their number in parentheses. The heights are those of
         `linkage_`.
     """
-    model = model[-1] if isinstance(model, Pipeline) else model
-    check_is_fitted(model)
-    if not hasattr(model, "linkage_"):
-        raise ValueError(f"model has no linkage_: {type(model).__name__} does not merge clusters.")
-    linkage = model.linkage_.copy()
+    linkage = _having(model, "linkage_").linkage_.copy()
     if not len(linkage):
         raise ValueError("model has one cluster, must have at least two.")
     ax = _axes(ax)
@@ -324,6 +351,10 @@ def profile(profiles: ClusterProfiles, *, n_columns: int = 20, ax: Any = None) -
         right in their order. Standardised differences from the rest, red above it and blue below.
     """
     n_columns = validation.check_int(n_columns, "n_columns", 1)
+    if not isinstance(profiles, ClusterProfiles):
+        raise TypeError(
+            f"profiles is of type {type(profiles).__name__}. Pass the result of describe(model, X)."
+        )
     differences, ax = profiles.differences, _axes(ax)
     largest = np.abs(differences).max(axis=0)
     chosen = np.sort(np.argsort(-largest, kind="stable")[:n_columns])

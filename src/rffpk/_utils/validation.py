@@ -57,8 +57,8 @@ NOMINAL = ("category", "Categorical", "Enum", "dictionary")
 
 
 @contextlib.contextmanager
-def named(name: str, *given: Any) -> Iterator[None]:
-    """Add the name of an argument to an error, and the reason where the given values show it."""
+def named(name: str, *tables: Any) -> Iterator[None]:
+    """Add the name of an argument to an error, and the reason where the tables show it."""
     try:
         yield
     except OverflowError as error:
@@ -66,7 +66,7 @@ def named(name: str, *given: Any) -> Iterator[None]:
     except (ValueError, TypeError) as error:
         if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", str(error)):
             raise
-        reason = "".join(_reason(values, name) for values in given)
+        reason = "".join(_reason(table, name) for table in tables)
         raise type(error)(f"{name} is not acceptable: {reason or error}") from error
 
 
@@ -104,9 +104,9 @@ def _reason(X: Any, name: str) -> str:
         for value in values:
             if wide and isinstance(value, str) and not converts(value, float):
                 return (
-                    f"could not convert string to float: {value!r} in column {column!r}; replace "
-                    "it by NaN if a number is missing, drop the column, or encode its words, such "
-                    "as by rffpk.tables.TablePreprocessor."
+                    f"could not convert string to float: {str(value)!r} in column {column!r}; "
+                    "replace it by NaN if a number is missing, drop the column, or encode its "
+                    "words, such as by rffpk.tables.TablePreprocessor."
                 )
             if isinstance(value, (list, tuple, np.ndarray)):
                 index = repr(column) if hasattr(X, "columns") else f":, {column}"
