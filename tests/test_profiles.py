@@ -118,6 +118,28 @@ def mixed_table():
     )
 
 
+def test_means_that_are_zero_are_shown_as_zero():
+    random = np.random.default_rng(0)
+    y = random.integers(0, 3, 3000)
+    X = (y + 0.1 * random.standard_normal(3000))[:, None]
+    table = pd.DataFrame({"w": np.array([*"xyz"])[y], "zero": np.where(y == 1, 0.0, X[:, 0])})
+    model = rffpk.PowerKMeans(3, random_state=0).fit(X)
+    found = describe(model, X, table=table, **ALONE)
+    zero = found.columns.index("zero")
+    assert np.sum(found.means == 0) == 7  # two words of each cluster, and a column of zeros
+    assert found.means[model.predict([[1.0]])[0], zero] == 0
+    assert "-0 %" not in str(found)
+
+
+def test_columns_that_do_not_differ_are_not_shown():
+    X = np.repeat([[0.0, 1.0], [9.0, 1.01]], 50, axis=0) + np.tile(np.eye(2), (50, 1))
+    model = rffpk.PowerKMeans(2, random_state=0).fit(X)
+    found = describe(model, X, **ALONE)
+    assert 0 < np.abs(found.differences[:, 1]).max() < 0.05
+    lines = str(found).splitlines()[1:]
+    assert all("column 0" in line and "column 1" not in line for line in lines)
+
+
 @pytest.mark.parametrize("library", ["pandas", "polars"])
 def test_words_and_dates_are_described_as_users_read_them(library):
     y, frame = mixed_table()

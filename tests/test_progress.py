@@ -127,7 +127,7 @@ def test_the_time_left_is_that_of_the_starts_that_are_missing(monkeypatch):
     reported = messages.Progress(None, "Model", 1)
     reported.n_starts, reported.later = 3, [400, 1000]
     now[0] = 10.0
-    assert reported._left(100, 50.0, 10.0) is None
+    assert reported._left(100, 50.0, 10.0) == 0
     reported.start_ended()
     assert reported._left(100, 50.0, 14.0) == 2 * 10 - 4 + 5 * 1400 / 50
     now[0] = 30.0
@@ -136,6 +136,21 @@ def test_the_time_left_is_that_of_the_starts_that_are_missing(monkeypatch):
     assert reported._left(100, 50.0, 30.0) == 5 * 1400 / 50
     assert reported._left(400, 50.0, 40.0) == 5 * 1000 / 50
     assert reported._left(1000, 50.0, 60.0) == 0
+
+
+def test_a_time_left_that_nobody_knows_is_not_shown(monkeypatch, capsys):
+    now = [0.0]
+    monkeypatch.setattr(messages.time, "perf_counter", lambda: now[0])
+    reported = messages.Progress(None, "Model", 2)
+    reported.n_starts, reported.later = 2, [1000]
+    now[0] = 10.0
+    reported.start_ended()
+    record = {"rows": 100, "s": None, "seconds": 2.0, "objective": 1.0}
+    for stage, rows in [("anneal", 100), ("swap", 100), ("anneal", 1000)]:
+        reported.passed({**record, "stage": stage, "rows": rows})
+        reported.n_starts = 1
+    lines = capsys.readouterr().out.splitlines()
+    assert ["left" in line for line in lines] == [True, False, False]
 
 
 class Terminal:

@@ -342,25 +342,24 @@ def _choices(trials: Trials | None) -> list[dict[str, Any]]:
 
 
 def _reason(trials: Trials | None, mapped: DiffusionMap) -> str:
+    """Describe the choice in a line for people."""
+    columns = "Clustering the columns without a graph"
     if trials is None:
-        return (
-            "The columns are clustered themselves: near rows hardly differ in those of two values, "
-            "such as words."
-        )
+        return f"{columns}: neighbors hardly differ in columns of two values, such as words."
     best = trials.best
     if trials.columns is not None and trials.between <= _BETWEEN:
-        alike = f"those of the graph of neighbors, adjusted Rand index {trials.columns[best]:.3f}"
+        index = f"adjusted Rand index {trials.columns[best]:.3f}"
         if mapped.time_:
-            return f"The clusters of the columns are nearly {alike}, and miss components of it."
-        return f"The columns are clustered themselves: their clusters are nearly {alike}."
+            return f"Using the neighbor graph: the columns agree with it, but miss parts ({index})."
+        return f"{columns}: the neighbor graph has nearly the same clusters ({index})."
     whitening, times = trials.options[best]
-    why = "agrees most with the others"
+    why = "agrees most with the other graphs"
     if trials.first[best]:
-        why = "falls apart into the clusters" if trials.apart[best] else "has those of the columns"
+        why = "falls apart into the clusters" if trials.apart[best] else "agrees with the columns"
     return (
-        f"Of {len(trials.options)} graphs that with whitening={whitening} and {times} times the "
-        f"default number of neighbors {why}: mean adjusted Rand index "
-        f"{trials.agreements[best]:.3f}, {trials.agreements[0]:.3f} with neither."
+        f"Compared {len(trials.options)} neighbor graphs. The graph with whitening={whitening} and "
+        f"{times} times the default number of neighbors {why}. Mean adjusted Rand index: "
+        f"{trials.agreements[best]:.3f}, of the plain graph {trials.agreements[0]:.3f}."
     )
 
 

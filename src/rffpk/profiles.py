@@ -86,7 +86,8 @@ class ClusterProfiles:
     def _text(self, cluster: int) -> str:
         """The columns that set a cluster apart most."""
         means, gaps = self.means[cluster], self.differences[cluster]
-        first = [j for j in np.argsort(-np.abs(gaps), kind="stable")[:_SHOWN] if gaps[j]]
+        order = np.argsort(-np.abs(gaps), kind="stable")[:_SHOWN]
+        first = [j for j in order if round(gaps[j], 1)]  # others would be shown as zero
         return ", ".join(
             f"{self.columns[j]} {_written(means[j], self.units[j])} ({gaps[j]:+.1f})" for j in first
         )
@@ -285,7 +286,9 @@ def _differences(members: Any, p: Array, values: Any) -> tuple[Array, Array]:
     gaps = np.where(np.abs(gaps) > _ROUNDING * np.sqrt(total), gaps, 0)
     with np.errstate(divide="ignore", invalid="ignore"):
         gaps = np.where(gaps == 0, 0, gaps / np.sqrt(within))
-    return np.ldexp(mean + center, exponents), gaps
+    means = mean + center
+    means[np.abs(means) <= _ROUNDING * np.abs(center)] = 0
+    return np.ldexp(means, exponents), gaps
 
 
 def _scaled(values: Any) -> tuple[Any, Array]:

@@ -128,7 +128,8 @@ def select_number(
     selection = _selection(found)
     others = ", ".join(str(k) for k in selection.numbers[1:])
     also = f"; other good numbers are {others}" if others else ""
-    say(f"The rows have {selection.n_clusters} clusters{also}.")
+    clusters = "1 cluster" if selection.n_clusters == 1 else f"{selection.n_clusters} clusters"
+    say(f"The rows have {clusters}{also}.")
     return selection
 
 

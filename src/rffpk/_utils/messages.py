@@ -126,15 +126,14 @@ class Progress:
             parts = [start, parts[0], f"s={record['s']:.4g}", parts[1]]
         parts += [f"{rate:.2g} rows/s", f"{_clock(now - self._begun)} elapsed"]
         left = self._left(rows, rate, now)
-        if left is not None:
+        if round(left) and record["stage"] != "swap":  # nobody knows how many swaps there will be
             parts.append(f"about {_clock(left)} left")
         return f"{self._name}: {', '.join(parts)}"
 
-    def _left(self, rows: int, rate: float, now: float) -> float | None:
-        """Seconds that are left if starts take as long as those before, without swaps; None during
-        the first start."""
+    def _left(self, rows: int, rate: float, now: float) -> float:
+        """Estimate the seconds that are left by the starts that ended; 0 if there is none."""
         if not self._ended:
-            return None
+            return 0.0
         later = [n for n in self.later if n > rows or self._ended < self.n_starts]
         mean = (self._last_end - self._begun) / self._ended
         starts = mean * (self.n_starts - self._ended) - (now - self._last_end)
