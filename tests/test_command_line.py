@@ -1,5 +1,6 @@
 """The command line: files in and out, summaries, and errors in one line."""
 
+import gzip
 import json
 import os
 import pickle
@@ -169,6 +170,9 @@ def bad_files(folder):
     rffpk.RandomFourierFeatures(2).fit(X).save(folder / "other")
     (folder / "years.csv").write_text("2019,2020,2021\n" + "1,2,3\n" * 3)
     (folder / "blank.csv").write_text("a,b\n1,2\n\n3,4\n\n")
+    (folder / "nul.csv").write_text("1.5,2\n3,4\0\n")
+    (folder / "nul.csv.gz").write_bytes(gzip.compress(b"a,b\n1.5,\0002\n"))
+    (folder / "ends.csv").write_text("1.5,2,\n3,4,\n5,6\n")
     os.symlink(folder / "ok.csv", folder / "link.csv")
 
 
@@ -219,6 +223,9 @@ def bad_files(folder):
         (["predict", "model", "ok.csv"], "model: is not a model"),
         (["predict", "other", "ok.csv"], "other: is not a model"),
         (["cluster", "blank.csv", "-k", "1"], "blank.csv: row 2 is blank"),
+        (["cluster", "nul.csv", "-k", "1"], "nul.csv: line 2 has a NUL, as UTF-16"),
+        (["cluster", "nul.csv.gz", "-k", "1"], "nul.csv.gz: line 2 has a NUL, as UTF-16"),
+        (["cluster", "ends.csv", "-k", "1"], "ends.csv: each line ends with ','. Take"),
         (["cluster", "ok.csv", "-k", "3", "--out", "ok.csv"], "ok.csv: is named twice"),
         (["cluster", "ok.csv", "-k", "3", "--out", "link.csv"], "is named twice"),
         (["cluster", "ok.csv", "-k", "3", "--model", "ok.csv"], "is named twice"),
@@ -235,6 +242,46 @@ def test_errors_are_one_line_and_leave_no_file(arguments, message, tmp_path, mon
     assert end.value.code == 2
     assert message in printed.err and printed.err.count("\n") == 1 and not printed.out
     assert {*os.listdir(tmp_path)} == before
+
+
+@pytest.mark.parametrize(
+    "option", ["file", "--out", "--model", "--key", "--columns", "--drop", "model"]
+)
+def test_an_empty_name_is_refused(option, table, capsys):
+    """A shell makes one of a variable that is not set."""
+    arguments = {
+        "file": ["cluster", "", "-k", "3"], "model": ["predict", "", str(table)]
+    }.get(option, ["cluster", str(table), "-k", "3", option, ""])  # fmt: skip
+    with pytest.raises(SystemExit) as end:
+        main(arguments)
+    assert end.value.code == 2
+    assert f"argument {option}: must not be empty. Name something" in capsys.readouterr().err
+
+
+def test_results_go_to_devices_and_pipes(table, capsys):
+    main(["cluster", str(table), "-k", "3", *PLAIN, "--out", os.devnull, "--model", os.devnull])
+    assert "rows" in capsys.readouterr().out
+    begin, end = os.pipe()
+    main(["cluster", str(table), "-k", "3", *PLAIN, "--out", f"/dev/fd/{end}"])
+    os.close(end)
+    with open(begin) as pipe:
+        assert len(pipe.read().split()) == len(X)
+
+
+def test_a_last_field_that_is_empty_in_some_rows_or_a_word_for_a_gap_is_a_column(tmp_path, capsys):
+    for text in ("1.5,2,\n3,4,1\n5,6,2\n", "1.5,2,NA\n3,4,NA\n5,6,NA\n"):
+        (tmp_path / "x.csv").write_text(text)
+        labels, err = said(capsys, "cluster", tmp_path / "x.csv", "-k", 1, *PLAIN)
+        assert len(labels) == 3 and "has gaps in the columns [3]" in err
+
+
+def test_rows_with_words_that_the_model_does_not_know_are_counted(tmp_path, capsys):
+    path, model = tmp_path / "x.csv", tmp_path / "model"
+    path.write_text("color,n,unit\nred,1,cm\nred,2,cm\nblue,8,cm\nblue,9,cm\n")
+    said(capsys, "cluster", path, "-k", 2, "--model", model)
+    path.write_text("color,n,unit\ngreen,1,cm\nred,2,mm\n,8,cm\nblack,9,cm\n")
+    _, err = said(capsys, "predict", model, path, "--json")
+    assert json.loads(err.splitlines()[-1]) == {"rows": 4, "columns": 3, "unknown": 2}
 
 
 def test_warnings_are_one_line(tmp_path, capsys):
@@ -413,6 +460,8 @@ def test_sep_separates_fields(separator, tmp_path, capsys):
         ("x.csv", "1.5 2.5\n3.5 4.5\n"),
         ("x.csv", "a b\n3.5 4.5\n"),
         ("x.csv", "a;b\nx;2\n"),
+        ("x.csv", "a|b|c\n1|2|3\n"),
+        ("x.csv", "1.5|2\n3|4\n"),
         ("x.csv", "a;b\n0;1,5;2\n"),
         ("x.csv", ";a;b\n0;1,5;2,5\n"),
         ("x.csv", "a\n1,2,3\n"),

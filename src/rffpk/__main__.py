@@ -43,7 +43,7 @@ _FAILED = 2  # the exit code after an error
 def cluster(options: argparse.Namespace) -> dict[str, Any]:
     """Cluster the rows of a table: labels go to --out, the fitted model to --model."""
     _check_out(options.out, options.file)
-    if options.model:
+    if options.model is not None:
         files.check_output(options.model, others=(options.file, options.out))
     X = _table(options)
     words = files.besides_numbers(X)
@@ -59,7 +59,7 @@ def cluster(options: argparse.Namespace) -> dict[str, Any]:
     with contextlib.redirect_stdout(sys.stderr):  # of `verbose`
         seconds = _timed_fit(fitted, X)
     outputs = fitted.predict_proba(X) if options.memberships else model.labels_
-    if options.model:
+    if options.model is not None:
         save(fitted, options.model)
     files.write_table(options.out, outputs)
     return _summary(options, X, model, seconds)
@@ -106,6 +106,7 @@ def predict(options: argparse.Namespace) -> dict[str, Any]:
     if not (hasattr(model, "predict") and hasattr(model, "predict_proba")):
         raise TableError(f"{options.model}: is not a model that `rffpk cluster` has written")
     X = _table(options)
+    counts: dict[str, Any] = {"rows": len(X), "columns": X.shape[1]}
     first = model[0] if isinstance(model, Pipeline) else model
     if isinstance(first, TablePreprocessor):  # others compare names by themselves
         names = [str(name) for name in getattr(X, "columns", range(X.shape[1]))]
@@ -113,17 +114,18 @@ def predict(options: argparse.Namespace) -> dict[str, Any]:
             raise TableError(
                 f"{options.file}: has the columns {names}, must have those of the fit: {fitted}"
             )
+        counts["unknown"] = first.count_unknown(X)
     elif words := files.besides_numbers(X):
         raise TableError(f"{options.file}: has {words}, must have numbers alone, as in the fit")
     outputs = model.predict_proba(X) if options.memberships else model.predict(X)
     files.write_table(options.out, outputs)
-    return {"rows": len(X), "columns": X.shape[1]}
+    return counts
 
 
 def _check_out(out: str, *others: str) -> None:
     """Raise an error if labels or memberships cannot be written there."""
     if out != STANDARD:
-        files.check_output(out, files.RESULTS, others)
+        files.check_output(out, () if files.is_device(out) else files.RESULTS, others)
     elif sys.stdout is None:
         raise TableError("standard output is closed: name a file by --out")
 
@@ -193,6 +195,15 @@ def _number(kind: type, *words: str) -> Callable[[str], Any]:
     return parse
 
 
+def _given(text: str) -> str:
+    """Refuse the empty text that a shell makes of a variable that is not set."""
+    if not text:
+        raise argparse.ArgumentTypeError(
+            "must not be empty. Name something, or leave the option out."
+        )
+    return text
+
+
 def _separator(text: str) -> str:
     found = "\t" if text in ("tab", r"\t") else text
     if len(found) != 1 or not found.isascii() or found.isalnum() or found in '".+-\r\n':
@@ -201,17 +212,27 @@ def _separator(text: str) -> str:
 
 
 _ARGUMENTS: dict[str, dict[str, Any]] = {
-    "model": {"help": "file that `rffpk cluster --model` has written"},
-    "file": {"help": "table: .csv, .tsv, also as .gz, .npy, .npz or .parquet; - reads CSV"},
-    "--key": {"help": "name of the array in an .npz file"},
+    "model": {"type": _given, "help": "file that `rffpk cluster --model` has written"},
+    "file": {
+        "type": _given,
+        "help": "table: .csv, .tsv, also as .gz, .npy, .npz or .parquet; - reads CSV",
+    },
+    "--key": {"type": _given, "help": "name of the array in an .npz file"},
     "--header": {
         "action": argparse.BooleanOptionalAction,
         "help": "whether the first line of text holds names; by default, if it has no number",
     },
     "--sep": {"type": _separator, "help": "character between fields of text, or tab"},
-    "--columns": {"help": "columns to read: names, or numbers from 1, with commas between"},
-    "--drop": {"help": "columns to leave out, as for --columns"},
-    "--out": {"default": STANDARD, "help": "file to write results to, by default %(default)s"},
+    "--columns": {
+        "type": _given,
+        "help": "columns to read: names, or numbers from 1, with commas between",
+    },
+    "--drop": {"type": _given, "help": "columns to leave out, as for --columns"},
+    "--out": {
+        "type": _given,
+        "default": STANDARD,
+        "help": "file to write results to, by default %(default)s",
+    },
     "-k": {
         "type": _number(int, *get_args(Level)),
         "required": True,
@@ -233,7 +254,10 @@ _ARGUMENTS: dict[str, dict[str, Any]] = {
         "action": "store_true",
         "help": "scale columns to variance one, as is done always where there are words or gaps",
     },
-    "--model": {"help": "file to write the fitted model to; loading it runs no code"},
+    "--model": {
+        "type": _given,
+        "help": "file to write the fitted model to; loading it runs no code",
+    },
     "--seed": {"type": int, "help": "seed of the random numbers"},
     "--jobs": {"type": int, "help": "number of threads, by default all"},
     "-v/--verbose": {

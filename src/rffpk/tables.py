@@ -191,6 +191,28 @@ class TablePreprocessor(Estimator):
                 UserWarning,
             )
 
+    def count_unknown(self, X: Any) -> int:
+        """Count the rows with a word that `fit` did not see, which `transform` takes as a gap.
+
+        Parameters
+        ----------
+        X : data frame or array of shape (n_samples, n_features)
+            With the columns of `fit`.
+
+        Returns
+        -------
+        n_rows : int
+            Number of rows with such a word in a column of words that differ in `fit`.
+        """
+        check_is_fitted(self)
+        unknown = np.zeros(len(X), dtype=bool)
+        columns = _columns_of(X, list(self.feature_names_in_))
+        for column, own, scale in zip(columns, self.categories_, self.scales_):
+            if own is not None and scale:
+                given = np.array([value is not None for value in column.values])
+                unknown |= given & np.isnan(_encoded(column, own)[:, 0])
+        return int(unknown.sum())
+
     def _parts(self) -> Iterator[tuple[str, Any, Array, float, slice]]:
         """Of each column that is not left out the name, the categories, the mean, the scale, and
         its place among the columns of numbers."""

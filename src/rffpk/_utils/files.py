@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import io
 import os
 import re
@@ -36,6 +37,7 @@ _TIMES = re.compile(
     r"|\d\d?:\d\d:\d\d(?!:)|-?\d+ days?(,? |$)"
 )
 _UNNAMED = "Unnamed: "  # how pandas calls a column without a name, before its position
+_BLOCK = 1 << 20  # bytes of text that are looked at together
 RESULTS = (".csv", ".npy")  # that labels and memberships are written in
 
 
@@ -95,6 +97,7 @@ def _read(path: str, kind: str, choice: Choice) -> Any:
             arrow_module()
             frame = pandas.read_parquet(file)
         else:
+            _refuse_nul(path, file, kind)
             frame = _read_text(path, file, kind, choice, pandas)
     frame = _named(path, frame)
     frame = frame.iloc[:, _chosen(path, frame.columns, choice)]
@@ -203,6 +206,9 @@ def _read_text(path: str, file: BinaryIO, kind: str, choice: Choice, pandas: Any
         )
     if choice.sep is None:
         _check_separator(path, separator, [*first, *frame.head(1).to_numpy().flat], frame.shape[1])
+    if not header and not frame.iloc[:, -1].count():
+        file.seek(0)
+        _refuse_ends(path, read(file, header=None, dtype=str, na_filter=False), separator)
     if has_labels:
         frame = frame.reset_index(names=_UNNAMED + "0")
     blank = frame.isna().all(axis=1).to_numpy()
@@ -212,6 +218,26 @@ def _read_text(path: str, file: BinaryIO, kind: str, choice: Choice, pandas: Any
         numbers = pandas.to_numeric(frame[name], errors="coerce")
         frame[name] = frame[name].astype(object).where(numbers.isna(), numbers)
     return frame
+
+
+def _refuse_nul(path: str, file: BinaryIO, kind: str) -> None:
+    """Raise an error for the character NUL, at which pandas would cut a field."""
+    text: Any = gzip.GzipFile(fileobj=file) if kind.endswith(".gz") else file
+    line = 1
+    for block in iter(partial(text.read, _BLOCK), b""):
+        before, nul, _ = block.partition(b"\0")
+        line += before.count(b"\n")
+        if nul:
+            raise TableError(
+                f"{path}: line {line} has a NUL, as UTF-16 has. Write the text as UTF-8."
+            )
+    file.seek(0)
+
+
+def _refuse_ends(path: str, fields: Any, separator: str) -> None:
+    """Raise an error if the last of several fields is empty in each line."""
+    if fields.shape[1] > 1 and not fields.iloc[:, -1].fillna("").any():
+        raise TableError(f"{path}: each line ends with {separator!r}. Take the ends away.")
 
 
 def _has_names(path: str, first: Any, pandas: Any) -> bool:
@@ -230,7 +256,7 @@ def _has_names(path: str, first: Any, pandas: Any) -> bool:
 
 def _check_separator(path: str, separator: str, fields: list[Any], width: int) -> None:
     """Raise an error for fields that seem to be several."""
-    other = "[" + ",;\t".replace(separator, "") + "]"
+    other = "[" + ",;|\t".replace(separator, "") + "]"
     pattern = rf"\d{other}\d" if width > 1 else rf"{other}|^[-+.\d]+( +[-+.\d]+)+ *$"
     if found := next((each for each in fields if re.search(pattern, str(each))), None):
         raise TableError(
@@ -286,11 +312,11 @@ def whole_file(path: str) -> Iterator[BinaryIO]:
     never seen, nor after a crash of the machine. It has the permissions of the file that is there,
     or those that any new one has. Links are followed, and what is no regular file, such as a pipe,
     is written directly. A process that is killed leaves a file rffpk-... there."""
-    place = os.path.realpath(path)
-    if os.path.exists(place) and not os.path.isfile(place):
-        with open(place, "wb") as file:
+    if is_device(path):  # whose real path may be no path, such as that of /dev/fd/63
+        with open(path, "wb") as file:
             yield file
         return
+    place = os.path.realpath(path)
     before = os.stat(place).st_mode & 0o777 if os.path.exists(place) else None
     create = partial(os.open, mode=0o666 if before is None else before)  # less the umask
     part = os.path.join(os.path.dirname(place), f"rffpk-{secrets.token_hex(8)}")
@@ -316,6 +342,11 @@ def write_header(file: BinaryIO, shape: tuple[int, ...], dtype: str) -> None:
     np.lib.format.write_array_header_1_0(file, description)
 
 
+def is_device(path: str) -> bool:
+    """Check whether this is a device or a pipe, which no name needs to end in a format for."""
+    return os.path.exists(path) and not (os.path.isfile(path) or os.path.isdir(path))
+
+
 def check_output(path: str, suffixes: tuple[str, ...] = (), others: tuple[str, ...] = ()) -> None:
     """Raise an error if a result could not be written there, before there is one, or would replace
     one of other files."""
@@ -324,9 +355,10 @@ def check_output(path: str, suffixes: tuple[str, ...] = (), others: tuple[str, .
     folder = os.path.dirname(os.path.realpath(path))
     if not os.path.isdir(folder):
         raise TableError(f"{path}: there is no folder {folder}")
-    if os.path.isdir(path) or not os.access(folder, os.W_OK):
+    device = is_device(path)
+    if os.path.isdir(path) or not os.access(path if device else folder, os.W_OK):
         raise TableError(f"{path}: cannot be written")
-    if any(_is_same(path, other) for other in others if other != STANDARD):
+    if not device and any(_is_same(path, other) for other in others if other != STANDARD):
         raise TableError(f"{path}: is named twice, so one file would replace the other")
 
 
