@@ -109,6 +109,9 @@ def test_new_cells_of_a_graph_are_affinities():
 @pytest.mark.parametrize(
     "options, message",
     [
+        ({"use_rep": []}, r"use_rep=\[\]: names nothing"),
+        ({"use_rep": None}, "use_rep=None: names nothing"),
+        ({"use_rep": [np.eye(2)]}, "(?s)use_rep == array.*must be 'X' or in "),
         ({"use_rep": "X_umap"}, "use_rep == 'X_umap', must be 'X' or in .*X_pca.*protein"),
         ({"n_clusters": 121}, "n_clusters == 121"),
         ({"key_added": 3}, "key_added == 3, must be a string"),

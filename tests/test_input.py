@@ -162,6 +162,7 @@ def test_initial_centroids_must_be_finite():
             "sample_weight contains 1e-40 and 1.0, but positive weights must be >= 1e-30",
         ),
         (["heavy"] * 20, "sample_weight is not numeric"),
+        (10**400, "sample_weight is not numeric"),
         (np.eye(20)[0], "n_clusters == 8, must be <= 1, the number of rows with a positive"),
     ],
 )

@@ -672,6 +672,8 @@ def test_spilled_rows(rows, tmp_path):
             spill(bad, tmp_path / "bad.npy")
     with pytest.raises(ValueError, match=r"must end in \.npy"):
         spill(source(rows), tmp_path / "rows.bin")
+    with pytest.raises(TypeError, match="^source is of type list. Pass a function"):
+        spill([rows], tmp_path / "rows.npy")
     assert [path.name for path in tmp_path.iterdir()] == ["rows.npy"]
 
 

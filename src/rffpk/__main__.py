@@ -114,7 +114,7 @@ def predict(options: argparse.Namespace) -> dict[str, Any]:
             raise TableError(
                 f"{options.file}: has the columns {names}, must have those of the fit: {fitted}"
             )
-        counts["unknown"] = first.count_unknown(X)
+        counts["unknown"] = first._count_unknown(X)
     elif words := files.besides_numbers(X):
         raise TableError(f"{options.file}: has {words}, must have numbers alone, as in the fit")
     outputs = model.predict_proba(X) if options.memberships else model.predict(X)

@@ -70,9 +70,11 @@ def cluster(
     common = {"random_state": random_state, "store_memberships": True, **parameters}
     used: dict[str, Any] = {"neighbors_key": neighbors_key}
     if neighbors_key is None:
-        names = [use_rep] if isinstance(use_rep, str) else [*use_rep]
-        used = {"use_rep": names[0] if len(names) == 1 else np.array(names)}
-        views = [_representation(adata, name) for name in names]
+        use_rep = [use_rep] if isinstance(use_rep, str) else use_rep
+        if not isinstance(use_rep, (list, tuple)) or not use_rep:
+            raise TypeError(f"use_rep={use_rep!r}: names nothing. Pass a name or a list of names.")
+        views = [_representation(adata, name) for name in use_rep]
+        used = {"use_rep": use_rep[0] if len(use_rep) == 1 else np.array(use_rep)}
     else:
         common["metric"], views = PRECOMPUTED, [_connectivities(adata, neighbors_key)]
     model: Any
@@ -114,7 +116,7 @@ def _representation(adata: Any, name: Any) -> Any:
     """What is clustered, an array or a sparse matrix."""
     if isinstance(name, str) and name == "X":
         return adata.X
-    if name not in adata.obsm:
+    if not isinstance(name, str) or name not in adata.obsm:
         compute = "; scanpy.pp.pca(adata) computes it" if name == "X_pca" else ""
         raise ValueError(f"use_rep == {name!r}, must be 'X' or in {[*adata.obsm]}{compute}.")
     return adata.obsm[name]

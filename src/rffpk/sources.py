@@ -309,6 +309,11 @@ def spill(source: Source, path: str | os.PathLike[str]) -> Callable[[], Iterator
 
 
 def _write_rows(source: Source, file: BinaryIO) -> None:
+    if not callable(source):
+        raise TypeError(
+            f"source is of type {type(source).__name__}. Pass a function that returns an iterator "
+            "of blocks, such as from_array(X)."
+        )
     n, d = 0, 0
     dtype: np.dtype[Any] = np.dtype(np.float64)
     for block in source():

@@ -191,20 +191,8 @@ class TablePreprocessor(Estimator):
                 UserWarning,
             )
 
-    def count_unknown(self, X: Any) -> int:
-        """Count the rows with a word that `fit` did not see, which `transform` takes as a gap.
-
-        Parameters
-        ----------
-        X : data frame or array of shape (n_samples, n_features)
-            With the columns of `fit`.
-
-        Returns
-        -------
-        n_rows : int
-            Number of rows with such a word in a column of words that differ in `fit`.
-        """
-        check_is_fitted(self)
+    def _count_unknown(self, X: Any) -> int:
+        """Count the rows with a word that `fit` did not see."""
         unknown = np.zeros(len(X), dtype=bool)
         columns = _columns_of(X, list(self.feature_names_in_))
         for column, own, scale in zip(columns, self.categories_, self.scales_):

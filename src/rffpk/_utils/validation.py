@@ -492,7 +492,7 @@ def check_sample_weight(
         raise ValueError("sample_weight is complex, must be real.")
     try:
         weight = given.astype(np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"sample_weight is not numeric: {error}") from error
     if weight.ndim == 0:
         weight = np.full(n, float(weight))
