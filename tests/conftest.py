@@ -6,10 +6,9 @@ from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 
-# Workers share the processors: if BLAS had threads for all of these in each worker, the tests would
-# take more than twice as long. The variable is read when NumPy is imported.
-if "PYTEST_XDIST_WORKER" in os.environ:
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+# Threads of BLAS spin where processors are not free, which takes more time than they save in small
+# matrices. The variable is read when NumPy is imported.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import default_run
 import numpy as np

@@ -89,23 +89,23 @@ def hypercube(d):
 
 
 MULTIPLE = {
-    "identity": np.eye(400),
-    "multiple of the identity": 3 * np.eye(400),
-    "zero": np.zeros((400, 400)),
-    "centered": np.eye(400) - 1 / 400,
-    "tiny": 1e-300 * (np.eye(400) - 1 / 400),
-    "huge": 1e200 * (np.eye(400) - 1 / 400),
-    "hypercube": hypercube(9),
-    "groups": np.kron(np.eye(20), np.ones((20, 20))),
-    "eights": of_spectrum(np.repeat(1.2 ** np.arange(50), 8)),
-    "dozens": of_spectrum(np.r_[np.repeat(np.arange(20, 10.0, -1), 12), np.zeros(280)]),
+    "identity": lambda: np.eye(400),
+    "multiple of the identity": lambda: 3 * np.eye(400),
+    "zero": lambda: np.zeros((400, 400)),
+    "centered": lambda: np.eye(400) - 1 / 400,
+    "tiny": lambda: 1e-300 * (np.eye(400) - 1 / 400),
+    "huge": lambda: 1e200 * (np.eye(400) - 1 / 400),
+    "hypercube": lambda: hypercube(9),
+    "groups": lambda: np.kron(np.eye(20), np.ones((20, 20))),
+    "eights": lambda: of_spectrum(np.repeat(1.2 ** np.arange(50), 8)),
+    "dozens": lambda: of_spectrum(np.r_[np.repeat(np.arange(20, 10.0, -1), 12), np.zeros(280)]),
 }
 
 
 @pytest.mark.parametrize("k", [1, 10, 30])
 @pytest.mark.parametrize("name", MULTIPLE)
 def test_leading_eigenvectors_of_multiple_eigenvalues(name, k):
-    matrix = MULTIPLE[name]
+    matrix = MULTIPLE[name]()
     size = np.abs(matrix).max() or 1.0
     for given in (matrix, lambda v: matrix @ v):
         with config.one_blas_thread():

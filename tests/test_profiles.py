@@ -2,6 +2,7 @@
 
 import datetime
 import warnings
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -22,8 +23,12 @@ from rffpk.tables import TablePreprocessor
 
 FRAME = load_iris(as_frame=True).data
 X = FRAME.to_numpy()
-MODEL = rffpk.PowerKMeans(3, random_state=0).fit(X)
 ALONE = {"n_resamples": 0}
+
+
+@cache
+def fitted():
+    return rffpk.PowerKMeans(3, random_state=0).fit(X)
 
 
 def cohen(x, inside, p):
@@ -43,12 +48,12 @@ def cohen(x, inside, p):
 def test_sizes_means_and_differences_are_those_of_the_formulas(form, weighted):
     weight = np.arange(150) % 3 + 0.5 if weighted else None
     p = np.ones(150) if weight is None else weight
-    found = describe(MODEL, X, table=form(X * 10), sample_weight=weight, **ALONE)
-    assert_array_equal(found.sizes, np.bincount(MODEL.labels_))
-    assert_array_equal(found.medoids, MODEL.medoids(X))
-    assert_allclose(found.shares, np.bincount(MODEL.labels_, p) / p.sum())
+    found = describe(fitted(), X, table=form(X * 10), sample_weight=weight, **ALONE)
+    assert_array_equal(found.sizes, np.bincount(fitted().labels_))
+    assert_array_equal(found.medoids, fitted().medoids(X))
+    assert_allclose(found.shares, np.bincount(fitted().labels_, p) / p.sum())
     for j in range(3):
-        inside = MODEL.labels_ == j
+        inside = fitted().labels_ == j
         assert_allclose(found.means[j], np.average(10 * X[inside], axis=0, weights=p[inside]))
         assert_allclose(found.differences[j], cohen(X, inside, p), rtol=1e-7)
     assert found.stability is None
@@ -57,18 +62,18 @@ def test_sizes_means_and_differences_are_those_of_the_formulas(form, weighted):
 @pytest.mark.parametrize("form", [np.asarray, csr_array])
 @pytest.mark.parametrize("exponent", [1000, -1000])
 def test_columns_whose_squares_overflow_or_vanish(form, exponent):
-    known = describe(MODEL, X, table=form(X), **ALONE)
-    found = describe(MODEL, X, table=form(np.ldexp(X, exponent)), **ALONE)
+    known = describe(fitted(), X, table=form(X), **ALONE)
+    found = describe(fitted(), X, table=form(np.ldexp(X, exponent)), **ALONE)
     assert_array_equal(found.differences, known.differences)
     assert_array_equal(found.means, np.ldexp(known.means, exponent))
 
 
 def test_missing_numbers_and_constant_columns():
-    table = np.c_[X[:, 0], np.full(150, 3.3), MODEL.labels_ == 1, np.full(150, np.nan)]
+    table = np.c_[X[:, 0], np.full(150, 3.3), fitted().labels_ == 1, np.full(150, np.nan)]
     table[::7, 0] = np.nan
-    found = describe(MODEL, X, table=table, **ALONE)
+    found = describe(fitted(), X, table=table, **ALONE)
     known = ~np.isnan(table[:, 0])
-    expected = cohen(X[known, :1], MODEL.labels_[known] == 0, np.ones(known.sum()))
+    expected = cohen(X[known, :1], fitted().labels_[known] == 0, np.ones(known.sum()))
     assert_allclose(found.differences[0, :1], expected)
     assert_array_equal(found.differences[:, 1], 0)
     assert_allclose(found.means[:, 1], 3.3)
@@ -174,9 +179,9 @@ def test_words_and_dates_are_described_as_users_read_them(library):
 def test_gaps_of_dates_and_words_are_left_out():
     days = [datetime.date(2020, 1, 1 + i % 28) if i % 2 else np.nan for i in range(150)]
     table = pd.DataFrame({"day": days, "word": pd.Categorical([None] * 150)})
-    found = describe(MODEL, X, table=table, **ALONE)
+    found = describe(fitted(), X, table=table, **ALONE)
     known = np.array([day.toordinal() - 719163 for day in days[1::2]])
-    expected = [known[MODEL.labels_[1::2] == j].mean() for j in range(3)]
+    expected = [known[fitted().labels_[1::2] == j].mean() for j in range(3)]
     assert found.columns == ["day"]
     assert_allclose(found.means[:, 0], expected)
 
@@ -186,7 +191,9 @@ def test_dates_with_a_time_zone_are_described_without_a_word():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         kinds = [days, days.tz_localize("UTC"), days.tz_localize("UTC").astype(object)]
-        found = [describe(MODEL, X, table=pd.DataFrame({"day": kind}), **ALONE) for kind in kinds]
+        found = [
+            describe(fitted(), X, table=pd.DataFrame({"day": kind}), **ALONE) for kind in kinds
+        ]
     for each in found[1:]:
         assert_array_equal(each.means, found[0].means)
 
@@ -194,7 +201,7 @@ def test_dates_with_a_time_zone_are_described_without_a_word():
 def test_times_of_the_day_are_refused_by_their_column():
     table = pd.DataFrame({"opens": [datetime.time(8)] * 150})
     with pytest.raises(ValueError, match="table is not acceptable: column 'opens'"):
-        describe(MODEL, X, table=table, **ALONE)
+        describe(fitted(), X, table=table, **ALONE)
 
 
 @pytest.mark.parametrize("sparse", [False, True])
@@ -231,7 +238,9 @@ def test_precomputed_kernels_are_described_by_a_table():
 
 
 def test_the_text_has_a_line_for_each_cluster():
-    head, *lines = str(describe(MODEL, X, table=FRAME, n_resamples=1, random_state=0)).splitlines()
+    head, *lines = str(
+        describe(fitted(), X, table=FRAME, n_resamples=1, random_state=0)
+    ).splitlines()
     assert head.split()[:5] == ["cluster", "rows", "share", "stability", "medoid"]
     assert [int(line.split()[0]) for line in lines] == [0, 1, 2]
     place = head.index("means")
@@ -247,15 +256,15 @@ def test_what_is_refused():
     with pytest.raises(NotFittedError):
         describe(rffpk.PowerKMeans(3), X)
     with pytest.raises(TypeError, match="X is a source"):
-        describe(MODEL, lambda: iter([X]))
+        describe(fitted(), lambda: iter([X]))
     with pytest.raises(ValueError, match="table has 149 rows, must have 150 like X"):
-        describe(MODEL, X, table=X[1:], **ALONE)
+        describe(fitted(), X, table=X[1:], **ALONE)
     with pytest.raises(ValueError, match="n_resamples == -1"):
-        describe(MODEL, X, n_resamples=-1)
+        describe(fitted(), X, n_resamples=-1)
     with pytest.raises(ValueError, match="table is not acceptable: X has infinity in column 'a'"):
-        describe(MODEL, X, table=pd.DataFrame({"a": [np.inf] * 150}), **ALONE)
+        describe(fitted(), X, table=pd.DataFrame({"a": [np.inf] * 150}), **ALONE)
     with pytest.raises(ValueError, match="table"):
-        describe(MODEL, X, table=[["x"]] * 150, **ALONE)
+        describe(fitted(), X, table=[["x"]] * 150, **ALONE)
 
 
 @pytest.mark.parametrize("of_rows", ["labels", "weights", "memberships"])
@@ -306,5 +315,5 @@ def test_rows_that_are_none_in_a_view_are_missing():
 def test_tables_of_arrow_are_described_as_frames():
     arrow = pytest.importorskip("pyarrow")
     frame = pd.DataFrame({"word": ["a", "b", "b"] * 50, "number": np.arange(150.0)})
-    found = describe(MODEL, X, table=arrow.Table.from_pandas(frame), **ALONE)
-    assert str(found) == str(describe(MODEL, X, table=frame, **ALONE))
+    found = describe(fitted(), X, table=arrow.Table.from_pandas(frame), **ALONE)
+    assert str(found) == str(describe(fitted(), X, table=frame, **ALONE))
