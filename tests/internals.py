@@ -8,7 +8,8 @@ by the tests of these. Each name has a reason; the limits that tests set are nam
 
 # How warnings judge memberships and which rows they look at: no fit reaches the thresholds at will.
 # States of starts in which each swap can be tried, and its estimates compared.
-from rffpk._anneal import swaps
+# Probabilities of far rows, which passes move.
+from rffpk._anneal import seeding, swaps
 
 # The starts of given parameters, and the stages that follow from given ends of those before, which
 # rows give as they please.
@@ -171,6 +172,7 @@ __all__ = [
     "sample_arrays",
     "search_parameters",
     "seed_centroids",
+    "seeding",
     "settling_pass",
     "shifted_features",
     "sparse_rows",

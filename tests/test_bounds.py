@@ -67,6 +67,21 @@ def test_labels_are_those_of_passes_over_all_rows(backend, n, k, d, weighted, sp
         assert_same_passes(rows, theta, 8)
 
 
+def test_bounds_allow_for_the_rounding_of_distances(backend, dtype, limits):
+    """The rows are nearly as far from both centroids, by differences that rounding may reverse
+    where both move on."""
+    limits(bounds_active=1.0)
+    before, unit = np.array([[40.0], [41.0]]), 2000 * np.finfo(dtype).eps
+    theta = before * (1 + 2.0**-12)
+    X = theta.mean() + unit * np.random.default_rng(0).uniform(-1, 1, (4000, 1))
+    rows = make_rows([X.astype(dtype)], [None], None, 1, [np.zeros(1, dtype)])
+    passes = Passes(rows)
+    for at in (before, theta):
+        passes.sums(at)
+        labels = one_pass(rows, at, -np.inf, want=("labels",))[1]["labels"]
+        assert_array_equal(passes.known.labels, labels)
+
+
 @pytest.mark.parametrize("n_threads", [1, 3])
 def test_maps_and_views(dtype, n_threads):
     """Random features beside columns, with unequal weights of the views."""

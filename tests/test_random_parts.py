@@ -2,10 +2,11 @@
 thresholds are far from what chance gives: 5 standard deviations, or probabilities of 1e-6."""
 
 import itertools
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from internals import Sampling, make_rows, sample_arrays, seed_centroids
+from internals import Sampling, make_rows, sample_arrays, seed_centroids, seeding
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import chi2
 
@@ -143,6 +144,19 @@ def test_centroids_that_are_drawn_in_batches_have_the_distribution_of_single_dra
     shares = np.array([*expected.values()])
     assert uniform(np.array([*counts.values()]), 5 * DRAWS * shares)
     assert not uniform(np.array([*counts.values()]), np.full(10, DRAWS / 2))
+
+
+def test_far_rows_of_merged_starts_follow_their_weights():
+    """And the squares of what they cost above the weighted mean of their cluster."""
+    weight, labels = np.array([8.0, 1.0, 1.0, 3.0, 0.0, 1.0]), np.array([0, 0, 0, 1, 1, 1])
+    nearest, drawn = np.array([1.0, 2.0, 6.0, 4.0, 90.0, 0.0]), []
+    random = SimpleNamespace(choice=lambda n, count, replace, p: drawn.append((count, p)) or [0])
+    seeding._far_rows(weight, labels, nearest, 9, random)
+    means = np.array([16 / 10, 12 / 4])
+    costs = weight * np.maximum(nearest - means[labels], 0) ** 2
+    [(count, p)] = drawn
+    assert count == 3
+    assert_allclose(p, costs / costs.sum())
 
 
 def test_samples_are_uniform_and_those_with_weights_follow_them():

@@ -377,6 +377,18 @@ def test_rows_become_centroids_in_proportion_to_their_costs(weighted):
     assert followed == [(46, True), (40, False)] and len(run.theta) == 40
 
 
+@pytest.mark.parametrize("is_known", [False, True])
+def test_centroids_of_empty_clusters_move_to_the_rows_of_the_largest_weighted_costs(is_known):
+    """Also where a pass over near centroids knows the distances of the rows."""
+    X, weight = np.array([[0.0], [1.0], [3.0], [5.0]]), np.array([2.0, 1.0, 10.0, 1.0])
+    run = run_of([X], 3, weight)
+    theta = np.array([[0.0], [99.0], [99.0]]) - run.rows.shift
+    if is_known:
+        run.assigned = SimpleNamespace(own=X[:, 0] ** 2)
+    assert run._relocate(theta, np.array([False, True, True])) == 2
+    assert_allclose(theta[:, 0] + run.rows.shift, [0, 3, 5])
+
+
 def test_a_batch_that_raises_the_cost_leaves_no_trace(monkeypatch):
     """Neither in the centroids nor in what is known of the rows; one that lowers it stays."""
     run = run_of([data()[0]], 40)

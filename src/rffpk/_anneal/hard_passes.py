@@ -155,7 +155,7 @@ def _without_decided(rows: Rows, theta: Array, found: Settling) -> Settling | No
     others = np.full_like(shifts, shifts[farthest])
     others[farthest] = np.delete(shifts, farthest).max()
     errors = rounding_errors(rows, theta)
-    mask = undecided(found.labels, (found.upper, found.lower), shifts, others, errors)
+    mask = undecided(found.labels, (found.upper, found.lower), shifts, others)
     if np.count_nonzero(mask) > MOST_ACTIVE * rows.n:
         return None
     active = np.flatnonzero(mask)
@@ -192,11 +192,12 @@ def shifts_of(rows: Rows, before: Array, theta: Array) -> Array:
 
 
 def undecided(
-    labels: Array, bounds: tuple[Array, Array], shifts: Array, others: Array, errors: Errors
+    labels: Array, bounds: tuple[Array, Array], shifts: Array, others: Array
 ) -> NDArray[np.bool_]:
     """Adjust the bounds of rows, in place, to centroids that have moved by these `shifts`, and
     those that their rows are compared with by `others` at most; return a mask of the rows whose
-    labels the bounds do not decide."""
+    labels the bounds do not decide. The bounds allow for the rounding of two distances each: of
+    the one that they were made of, and of the one that a pass would compute here."""
     active, eps = np.empty(len(labels), dtype=bool), float(np.finfo(shifts.dtype).eps)
     for part in gen_batches(len(labels), _BOUNDS):
         at, upper, lower = labels[part], *(bound[part] for bound in bounds)
@@ -205,7 +206,7 @@ def undecided(
         lower -= others[at]
         lower *= 1 - 2 * eps
         np.maximum(lower, 0, out=lower)
-        active[part] = ~((lower - upper) * (lower + upper) > 2 * errors(upper))
+        active[part] = ~(lower > upper)
     return active
 
 
@@ -490,12 +491,12 @@ def _bounds(rows: Rows, at: Array, own: Array, other: Array, changed: Array) -> 
 def _move_active(rows: Rows, at: Array, before: Assignment, bounds: Bounds) -> Assignment | None:
     """Adjust the bounds to new centroids, and visit the rows that they do not decide; None, without
     a visit, if these are most."""
-    labels, near, errors = before.labels.copy(), before.near, rounding_errors(rows, at)
+    labels, near = before.labels.copy(), before.near
     assert near is not None
     upper, lower, N = bounds.upper.copy(), bounds.lower.copy(), bounds.N.copy()
     shifts = shifts_of(rows, bounds.at, at)
     others = np.where(near == np.arange(len(at))[:, None], 0, shifts[near]).max(axis=1)
-    active = np.flatnonzero(undecided(labels, (upper, lower), shifts, others, errors))
+    active = np.flatnonzero(undecided(labels, (upper, lower), shifts, others))
     if len(active) > MOST_ACTIVE * rows.n:
         return None
     for part in row_tiles(len(active), at.shape[1]) if len(active) else ():
