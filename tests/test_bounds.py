@@ -74,12 +74,14 @@ def test_bounds_allow_for_the_rounding_of_distances(backend, dtype, limits):
     before, unit = np.array([[40.0], [41.0]]), 2000 * np.finfo(dtype).eps
     theta = before * (1 + 2.0**-12)
     X = theta.mean() + unit * np.random.default_rng(0).uniform(-1, 1, (4000, 1))
+    X = np.vstack([X, np.repeat(before, 4000, axis=0)])  # so that no cluster shrinks to its half
     rows = make_rows([X.astype(dtype)], [None], None, 1, [np.zeros(1, dtype)])
     passes = Passes(rows)
     for at in (before, theta):
         passes.sums(at)
         labels = one_pass(rows, at, -np.inf, want=("labels",))[1]["labels"]
         assert_array_equal(passes.known.labels, labels)
+    assert passes.known.visited < rows.n
 
 
 @pytest.mark.parametrize("n_threads", [1, 3])
