@@ -1,0 +1,93 @@
+"""What small calls cost, as counts: functions that a prediction of one row calls, modules that a
+class and a first fit load, and bytes of pickles beside the arrays in them."""
+
+import pickle
+import sys
+
+import numpy as np
+import pytest
+
+from rffpk import (
+    DiffusionPowerKMeans,
+    FuzzyCMeans,
+    KernelPowerKMeans,
+    PowerKMeans,
+    RFFKernelPowerKMeans,
+)
+
+X = np.random.default_rng(0).standard_normal((300, 8))
+
+
+def calls(function):
+    """The names of the modules of the functions of Python that a call enters."""
+    found = []
+
+    def note(frame, event, argument):
+        if event == "call":
+            found.append(str(frame.f_globals.get("__name__")))
+
+    sys.setprofile(note)
+    try:
+        function()
+    finally:
+        sys.setprofile(None)
+    return found
+
+
+@pytest.mark.parametrize(
+    "cls, most, inside",
+    [
+        (PowerKMeans, 260, 85),
+        (FuzzyCMeans, 260, 85),
+        (RFFKernelPowerKMeans, 280, 100),
+        (DiffusionPowerKMeans, 420, 190),
+    ],
+)
+def test_a_prediction_of_one_row_enters_few_functions(cls, most, inside):
+    """And none that validates arrays which need no conversion."""
+    model = cls(5, random_state=0).fit(X)
+    model.predict(X[:1])
+    found = calls(lambda: model.predict(X[:1]))
+    assert len(found) <= most
+    assert sum(name.partition(".")[0] == "rffpk" for name in found) <= inside
+    assert "narwhals.dependencies" not in found and "sklearn.utils._array_api" not in found
+
+
+def test_a_first_fit_loads_no_module_and_an_import_few(python):
+    """Beside the modules of the parts of scikit-learn that both need."""
+    code = """
+import sys
+import sklearn.cluster, sklearn.pipeline
+before = {*sys.modules}
+from rffpk import PowerKMeans
+imported = {*sys.modules}
+PowerKMeans(2, random_state=0).fit([[0.0], [1.0], [5.0], [6.0]])
+print(len(imported - before), len({*sys.modules} - imported))
+"""
+    imported, later = map(int, python(code).split())
+    assert imported <= 50 and later <= 2
+
+
+@pytest.mark.parametrize(
+    "cls", [PowerKMeans, FuzzyCMeans, RFFKernelPowerKMeans, DiffusionPowerKMeans, KernelPowerKMeans]
+)
+def test_a_pickle_is_hardly_larger_than_the_arrays_in_it(cls):
+    """Without the records of passes, whose number depends on the rows."""
+    model = cls(5, random_state=0).fit(X)
+    model.history_ = []
+    beside = len(pickle.dumps(model)) - sum(array.nbytes for array in arrays_in(model, {}))
+    assert beside <= 4000
+
+
+def arrays_in(value, seen):
+    """The arrays in a value, each once."""
+    if id(value) in seen:
+        return
+    seen[id(value)] = value
+    if isinstance(value, np.ndarray):
+        yield value
+        return
+    parts = value.values() if isinstance(value, dict) else value
+    parts = vars(value).values() if hasattr(value, "__dict__") else parts
+    for part in parts if not isinstance(parts, (str, bytes)) and np.iterable(parts) else ():
+        yield from arrays_in(part, seen)
