@@ -129,6 +129,11 @@ stage_packages() {
     "$work/$core/bin/python" -m pytest -m "" tests/test_{skfuzzy,packages}.py
 }
 
+stage_mutants() {
+    build
+    "$work/core/bin/python" tests/named_mutants.py
+}
+
 stage_plain() {
     build isa=plain debug_bounds=true
     test_core tests/test_{debug_bounds,graphs,local_passes,near_cells}.py

@@ -126,12 +126,23 @@ for name, module in sys.modules.items():
         print(module.__file__)"""
     for path in subprocess.check_output([sys.executable, "-c", code], text=True).split():
         shutil.copy(path, package / "_core")
+    # new processes find no editable package either
+    Path(folder, "sitecustomize.py").write_text(
+        "import sys\nsys.meta_path[:] = [x for x in sys.meta_path if isinstance(x, type)]\n"
+    )
     return package
 
 
-def survives(folder, tests, limit):
+def import_all_but_the_package():
+    """Import what tests need, for children of this process, and forget an editable package."""
+    sys.meta_path[:] = [BuiltinImporter, FrozenImporter, PathFinder]
+    for name in ("pytest", "pandas", "sklearn.utils.estimator_checks"):
+        importlib.import_module(name)
+
+
+def survives(folder, tests, limit, marks=""):
     """Whether the tests pass with the package in `folder`, in a child of this process, which has
-    imported all but the package."""
+    imported all but the package. New processes of tests have it, too."""
     child = os.fork()
     if not child:
         signal.alarm(limit)
@@ -139,9 +150,10 @@ def survives(folder, tests, limit):
         os.dup2(silent, 1), os.dup2(silent, 2)
         sys.path.insert(0, folder)
         sys.dont_write_bytecode = True
+        os.environ["PYTHONPATH"], os.environ["PYTHONDONTWRITEBYTECODE"] = folder, "1"
         import pytest
 
-        options = ["-x", "-q", "-m", "", "--assert=plain", "-p", "no:cacheprovider"]
+        options = ["-x", "-q", "-m", marks, "--assert=plain", "-p", "no:cacheprovider"]
         os._exit(pytest.main([*options, *tests]))
     return os.waitpid(child, 0)[1] == 0
 
@@ -155,9 +167,7 @@ def main():
     os.environ |= {"CI": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONHASHSEED": "0"}
     with tempfile.TemporaryDirectory() as folder:
         package = copied_package(folder)
-        sys.meta_path[:] = [BuiltinImporter, FrozenImporter, PathFinder]  # no editable package
-        for name in ("pytest", "pandas", "sklearn.utils.estimator_checks"):
-            importlib.import_module(name)
+        import_all_but_the_package()
         for module in options.modules:
             path = package / module
             files, which = TESTS[module]

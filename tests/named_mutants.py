@@ -1,0 +1,280 @@
+"""Mutants by name: changes of the package, each with the test that must notice it.
+
+    python tests/named_mutants.py              # apply each to a copy, and run its test
+    python tests/named_mutants.py noise sums   # those that have one of these words
+
+Each promise that a default run tests has one (`test_default_run.py` says which lack one). A mutant
+replaces a text, which occurs once, in a function of the package. It is killed if its test fails or
+takes minutes. A mutant that survives, or whose text is not there any more, is an error.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import sys
+import tempfile
+from pathlib import Path
+from typing import NamedTuple
+
+import mutants
+
+_SECONDS = 120  # that the test of a mutant may take
+_ALL_SECONDS = 900  # that all of these tests may take
+_DEFAULT = "not exhaustive"  # the tests of a default run
+
+
+class Mutant(NamedTuple):
+    test: str  # as pytest names it, below tests/test_
+    function: str  # the module, and the name of the function in it, of a method after its class
+    old: str
+    new: str
+
+
+# Of promises.
+PROMISES = [
+    Mutant("threads.py::test_threads_follow_n_jobs_and_limits",
+           "_utils/config.py:n_threads", "return given if given > 0 else", "return"),
+    Mutant("config.py::test_overlapping_fits_leave_blas_as_it_was",
+           "_utils/config.py:_BlasLimit.held", "if not self._holders and", "if"),
+    Mutant("config.py::test_predictions_have_one_thread_of_blas",
+           "_utils/config.py:_BlasLimit.held", "blas.limit(limits=1)", "blas.limit(limits=2)"),
+    Mutant("threads.py::test_an_interrupted_fit_leaves_the_estimator_as_it_was",
+           "_utils/validation.py:fit_of", "except BaseException", "except Exception"),
+    Mutant("process.py::test_a_fit_leaves_the_state_of_the_process",
+           "_utils/validation.py:fit_of", "before =", "np.seterr(all='ignore')\n    before ="),
+    Mutant("process.py::test_a_file_is_written_with_the_permissions_of_the_one_that_it_replaces",
+           "_utils/files.py:whole_file", "os.chmod(part, before)", "pass"),
+    Mutant("process.py::test_a_warning_of_another_thread_is_seen_while_ours_are_not_wanted",
+           "_utils/messages.py:warn", "_unwanted.get()", "()"),
+    Mutant("structure.py::test_the_package_imports_nothing_that_is_optional",
+           "_core/__init__.py:", "from rffpk._core._pass import BOTH",
+           "import pandas\nfrom rffpk._core._pass import BOTH"),
+    Mutant("bounds.py::test_memory_is_that_of_the_bounds_and_of_small_copies",
+           "_anneal/hard_passes.py:_without_decided", "SLOT_ROWS * max(1, slots)", "rows.n"),
+    Mutant("narrow_rows.py::test_a_fit_has_the_bits_of_one_to_float32",
+           "_utils/validation.py:_other_rows", 'hasattr(estimator, "_takes_narrow_rows")', "False"),
+    Mutant("narrow_rows.py::test_no_copy_of_small_numbers_or_of_unit_rows_is_made",
+           "_rows/store.py:UnitRows._view", "(X, Unit(X.shape[1]))", "(unit_rows(X), None)"),
+    Mutant("pass.py::test_input_is_read_in_place_and_left_unchanged",
+           "_utils/validation.py:check_rows", "given = X\n", "X = given = X.copy()\n"),
+    Mutant("sources.py::test_a_source_gives_the_bits_of_an_array",
+           "_rows/streams.py:block_rows", "* max(1, slots))", "* max(1, slots) - 1)"),
+    Mutant("sources.py::test_errors_of_a_reader_surface_and_its_thread_ends",
+           "_rows/streams.py:prefetched", "raise item", "return"),
+    Mutant("sources.py::test_rows_that_change_between_reads_are_refused",
+           "_rows/streams.py:Stream._compare", "before[1] != found", "False"),
+    Mutant("store.py::test_the_memory_limit_holds",
+           "_rows/store.py:Storage.fits", "needed <= self.cache", "needed <= self.cache + 1"),
+    Mutant("random_parts.py::"
+           "test_the_second_centroid_of_k_means_plus_plus_follows_the_squared_distances",
+           "_anneal/seeding.py:draw", "random.uniform(size=count)",
+           "random.uniform(size=count) ** 2"),
+    Mutant("random_parts.py::test_the_random_state_fixes_everything",
+           "_utils/validation.py:check_random_state", "check_random_state(random_state)",
+           "check_random_state(None)"),
+    Mutant("fuzzy.py::test_the_fuzzifier_follows_from_the_rows",
+           "fuzzy.py:FuzzyCMeans._fixed", "min(exponent,", "min(-1.0,"),
+    Mutant("memberships.py::test_rows_on_the_way_between_clusters_belong_to_both",
+           "_anneal/fit.py:finish", '"membership_exponent_": exponent',
+           '"membership_exponent_": -math.inf'),
+    Mutant("profiles.py::test_sizes_means_and_differences_are_those_of_the_formulas",
+           "profiles.py:describe", "/ p.sum()", "/ len(p)"),
+    Mutant("selection.py::"
+           "test_moons_are_two_clusters_and_one_gaussian_or_uniform_rows_are_one",
+           "_anneal/cluster_number.py:_total", "-math.inf, _ONE", "-math.inf, -math.inf"),
+    Mutant("tree.py::test_cuts_are_nested_and_begin_with_the_labels",
+           "_utils/tree.py:groups", "reversed(range(k - n))", "range(k - n)"),
+    Mutant("noise.py::test_a_share_is_one_of_the_weight",
+           "maps/outliers.py:share_threshold", "np.cumsum(weight[order])",
+           "np.cumsum(1.0 * (weight[order] > 0))"),
+    Mutant("noise.py::test_a_source_that_changes_is_refused",
+           "_rows/streams.py:Stream._compare", "before[1] != found", "False"),
+    Mutant("noise.py::test_the_score_of_the_fitted_rows_is_that_of_the_fit",
+           "_utils/estimator.py:Clusterer.score", ', sample_weight=sample_weight)', ")"),
+    Mutant("containers.py::test_views_in_another_order_are_refused",
+           "_utils/containers.py:_compare", "if a.equals(b)", "if True"),
+    Mutant("containers.py::test_what_is_no_array_is_refused_with_what_to_pass",
+           "_utils/containers.py:check_container", "if not _is_array_like(type(values))",
+           "if False"),
+    Mutant("containers.py::test_missing_numbers_are_found",
+           "_utils/validation.py:check_finite", "row {rows[0]}", "row {rows[-1]}"),
+    Mutant("ends.py::test_a_degenerate_end_is_named_once",
+           "_anneal/convergence_warnings.py:warn_of_ending", "next(found, '') or ", ""),
+    Mutant("estimators.py::test_weights_are_repetitions_at_a_fixed_start",
+           "_utils/validation.py:check_sample_weight", "given.astype(np.float64)",
+           "given.astype(np.float64) ** 0.5"),
+    Mutant("extremes.py::test_a_scale_changes_nothing",
+           "_utils/validation.py:check_rows", "beyond_float32(X, mean)", "False"),
+    Mutant("extremes.py::test_a_power_of_two_of_the_weights_is_one_of_the_costs",
+           "_rows/rows.py:weight_unit", "2.0 ** math.frexp(float(weight.max()))[1]", "1.0"),
+    Mutant("fuzz.py::test_a_named_refusal_or_a_valid_result",
+           "_utils/validation.py:check_finite", "np.isfinite(values.sum())", "True"),
+    Mutant("hostile_input.py::"
+           "test_a_far_row_is_named_and_changes_no_kernel_of_the_median_distance",
+           "maps/fourier.py:_warn_of_far_rows", "0 < spread * _FAR < distance", "False"),
+    Mutant("input.py::test_a_refused_fit_leaves_the_model_as_it_was",
+           "_utils/validation.py:fit_of", "vars(estimator).update(before)", "pass"),
+    Mutant("missing_views.py::test_the_objective_is_that_of_the_formula",
+           "_rows/sums.py:view_penalty", "np.ones(len(alpha)) if coverage is None else coverage",
+           "np.ones(len(alpha))"),
+    Mutant("partial_fit.py::test_a_refused_batch_changes_nothing",
+           "_utils/validation.py:fit_of", "vars(estimator).update(before)", "pass"),
+    Mutant("views_parameter.py::test_a_list_of_views_is_not_split_by_views",
+           "_rows/views.py:_check_list", "_refuse_split_views()", "pass"),
+    Mutant("progress.py::test_records_have_the_same_keys_in_every_class",
+           "_anneal/search.py:History.add_step", '"repairs": step.repairs,', ""),
+    Mutant("progress.py::test_verbose_1_prints_a_line_at_the_end_of_a_short_fit",
+           "_utils/messages.py:Progress.close", "print(self._line(self._unshown))", "pass"),
+    Mutant("checkpoints.py::test_another_fit_is_refused",
+           "_anneal/checkpoint.py:Checkpoint._add", ") != given", ") is given"),
+    Mutant("command_line.py::test_rows_have_the_same_labels_in_all_formats",
+           "_utils/files.py:_read", "frame.to_numpy(np.float64)", "frame.to_numpy(np.float32)"),
+    Mutant("command_line.py::test_a_missing_package_is_named_by_the_extra_that_brings_it",
+           "_utils/messages.py:optional_module", "{why}: ", ""),
+    Mutant("command_line.py::test_errors_are_one_line_and_leave_no_file",
+           "_utils/files.py:check_output", "if any(", "if False and any("),
+    Mutant("command_line.py::test_a_first_line_is_names_without_a_number_and_otherwise_a_row",
+           "_utils/files.py:_has_names", "numbers.isna().all()", "numbers.isna().any()"),
+    Mutant("command_line.py::test_an_index_is_left_out_with_a_warning",
+           "_utils/files.py:_named", "and not name.startswith(_UNNAMED)", ""),
+    Mutant("command_line.py::test_words_and_gaps_are_clustered_as_by_the_preprocessor",
+           "__main__.py:cluster", "[TablePreprocessor()] if words", "[StandardScaler()] if words"),
+    Mutant("command_line.py::test_dates_are_refused_by_name",
+           "_utils/files.py:_columns_by_kind", '"dates" if dates', '"words" if dates'),
+    Mutant("command_line.py::test_columns_of_other_names_or_another_order_are_refused",
+           "__main__.py:predict", "if names != (", "if names == ("),
+    Mutant("files.py::test_damaged_files_are_read_or_named",
+           "_utils/files.py:read_table", "except Exception as error", "except KeyError as error"),
+    Mutant("model_files.py::test_a_model_is_the_same_after_a_round_trip",
+           "model_files.py:Encoder._array", '"C" if rows else "F"', '"C"'),
+    Mutant("model_files.py::test_a_save_that_fails_leaves_the_file_that_was_there",
+           "_utils/files.py:whole_file", "os.unlink(part)", "os.unlink(place)"),
+    Mutant("command_line.py::test_pickles_are_not_read",
+           "_utils/files.py:_read_array", 'np.load(path, mmap_mode="r", allow_pickle=False)',
+           "np.load(path, allow_pickle=True)"),
+    Mutant("partial_fit.py::test_saving_and_going_on_gives_the_same_bits",
+           "model_files.py:Encoder.estimator", "if name not in parameters",
+           'if name not in {*parameters, "_running"}'),
+    Mutant("pickles.py::test_precomputed_kernels_are_not_kept",
+           "maps/kernels.py:FittedKernel.drop_matrix", "del self.x", "pass"),
+    Mutant("pickles.py::test_pickles_of_other_versions_are_refused",
+           "_utils/estimator.py:check_version", "_series(written) != _series(__version__)",
+           "False"),
+]  # fmt: skip
+
+# Of rules with tests of their own.
+RULES = [
+    Mutant("swaps.py::test_centroids_are_removed_where_their_rows_have_another_one_near",
+           "_anneal/swaps.py:_without_cheapest", "raised * rows.weight", "raised"),
+    Mutant("swaps.py::test_a_swap_removes_the_centroid_whose_loss_is_least",
+           "_anneal/swaps.py:_swap", "raised = weight * (", "raised = ("),
+    Mutant("swaps.py::test_rows_are_drawn_by_cost_and_cluster_whatever_the_blocks",
+           "_anneal/swaps.py:_keyed", ' + of_cluster[found["labels"]]', ""),
+    Mutant("partial_fit.py::test_centroids_are_the_discounted_sums_of_all_batches",
+           "_anneal/centroid_model.py:_sums_of_fit", "math.expm1(-rate)", "-math.expm1(-rate)"),
+    Mutant("memberships.py", "_anneal/decompositions.py:exponent_of_memberships",
+           "rows.weight.astype(np.float64)", "np.ones(rows.n)"),
+    Mutant("diffusion.py::test_the_time_is_that_of_the_slowest_function_that_separates",
+           "maps/spectrum.py:Spectrum.separating_time", "k - 2", "k - 1"),
+    Mutant("noise.py::test_a_share_is_one_of_the_weight",
+           "maps/outliers.py:share_threshold", "share * masses[-1]", "share * len(far)"),
+    Mutant("exact.py::test_weights_are_repetitions",
+           "_anneal/kernel_fit.py:finish", "rows.p @ d[", "rows.p.mean() * np.ones(rows.n) @ d["),
+    Mutant("random_parts.py::test_far_rows_of_merged_starts_follow_their_weights",
+           "_anneal/seeding.py:_far_rows", "cost = p * (", "cost = ("),
+    Mutant("random_parts.py::test_far_rows_of_merged_starts_follow_their_weights",
+           "_anneal/seeding.py:_far_rows", "p * nearest", "nearest"),
+    Mutant("random_parts.py::test_samples_are_uniform_and_those_with_weights_follow_them",
+           "_rows/sample.py:RowSample._taken", "unit * (odds / -np.expm1(-odds * threshold))",
+           "unit * odds"),
+    Mutant("famkkm.py::test_new_rows_fall_into_their_clusters",
+           "fusion/famkkm.py:Alternation._update", "(self.lambda1 * P)", "(-self.lambda1 * P)"),
+    Mutant("bounds.py::test_bounds_allow_for_the_rounding_of_distances",
+           "_anneal/hard_passes.py:bounds_of", "2 * errors(np.sqrt(nearest[part]))", "0.0"),
+    Mutant("swaps.py::test_centroids_of_empty_clusters_move_to_the_rows_of_the_largest_weighted_costs",
+           "_anneal/feature_steps.py:row_costs", "nearest * weight", "nearest"),
+    Mutant("swaps.py::test_centroids_of_empty_clusters_move_to_the_rows_of_the_largest_weighted_costs",
+           "_anneal/feature_steps.py:_costliest_of", "block.weight", "None"),
+    Mutant("swaps.py::test_centroids_of_empty_clusters_move_to_the_rows_of_the_largest_weighted_costs",
+           "_anneal/feature_steps.py:FeatureRun._relocate", "self.rows.weight", "None"),
+    Mutant("multiview.py::test_a_weight_of_a_reference_distance_counts_as_so_many_rows",
+           "_anneal/objective.py:_median", "np.cumsum(weight[order]",
+           "np.cumsum(0 * weight[order] + 1"),
+    Mutant("selection.py", "_anneal/witnesses.py:height_scores", "2 * place + 3", "2 * place + 2"),
+    Mutant("hard_machine.py", "_anneal/hard_passes.py:_move_active", "shifts[near]).max(axis=1)",
+           "0 * shifts[near]).max(axis=1)"),
+]  # fmt: skip
+
+
+def main() -> int:
+    chosen = [
+        m for m in PROMISES + RULES if any(word in " ".join(m) for word in sys.argv[1:] or [""])
+    ]
+    os.environ |= {"CI": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONHASHSEED": "0"}
+    with tempfile.TemporaryDirectory() as folder:
+        package = mutants.copied_package(folder)
+        mutants.import_all_but_the_package()
+        tests = [*dict.fromkeys(mutant.test for mutant in chosen)]
+        if not passes(folder, tests, _ALL_SECONDS):
+            print("the tests fail without a mutant")
+            return 1
+        faults = [fault for mutant in chosen for fault in tried(mutant, folder, package)]
+    print(f"{len(chosen) - len(faults)} of {len(chosen)} mutants are killed")
+    return 1 if faults else 0
+
+
+def tried(mutant: Mutant, folder: str, package: Path) -> list[str]:
+    """Apply a mutant to the copied package, run its test, and print and return what is wrong."""
+    path = package / mutant.function.partition(":")[0]
+    source = path.read_text()
+    try:
+        path.write_text(applied(mutant, source))
+        alive = passes(folder, [mutant.test], _SECONDS)
+        fault = f"{mutant.test} passes" if alive else ""
+    except LookupError as error:
+        fault = str(error)
+    finally:
+        path.write_text(source)
+    if fault:
+        print(f"{mutant.function}: {mutant.old!r} -> {mutant.new!r}: {fault}", flush=True)
+    return [fault] * bool(fault)
+
+
+def passes(folder: str, tests: list[str], seconds: int) -> bool:
+    return mutants.survives(folder, [f"tests/test_{test}" for test in tests], seconds, _DEFAULT)
+
+
+def applied(mutant: Mutant, source: str) -> str:
+    """Return the source with the mutant.
+
+    Raises
+    ------
+    LookupError
+        If there is no such function, or the text does not occur once in it.
+    """
+    name = mutant.function.partition(":")[2]
+    begin, end = lines_of(name, source)
+    lines = source.splitlines(keepends=True)
+    text = "".join(lines[begin:end])
+    if text.count(mutant.old) != 1:
+        raise LookupError(f"the text occurs {text.count(mutant.old)} times")
+    return "".join(lines[:begin]) + text.replace(mutant.old, mutant.new) + "".join(lines[end:])
+
+
+def lines_of(name: str, source: str) -> tuple[int, int]:
+    """Return where the function of a name, or the whole module, begins and ends."""
+    found: ast.AST = ast.parse(source)
+    for part in filter(None, name.split(".")):
+        inside = [node for node in ast.walk(found) if getattr(node, "name", None) == part]
+        if not inside:
+            raise LookupError("there is no such function")
+        found = inside[0]
+    if isinstance(found, ast.Module):
+        return 0, len(source.splitlines())
+    assert isinstance(found, (ast.FunctionDef, ast.ClassDef)) and found.end_lineno is not None
+    return found.lineno - 1, found.end_lineno
+
+
+if __name__ == "__main__":
+    sys.exit(main())
