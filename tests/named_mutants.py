@@ -133,7 +133,7 @@ PROMISES = [
     Mutant("command_line.py::test_a_missing_package_is_named_by_the_extra_that_brings_it",
            "_utils/messages.py:optional_module", "{why}: ", ""),
     Mutant("command_line.py::test_errors_are_one_line_and_leave_no_file",
-           "_utils/files.py:check_output", "if any(", "if False and any("),
+           "_utils/files.py:check_output", "not device and any(", "False and any("),
     Mutant("command_line.py::test_a_first_line_is_names_without_a_number_and_otherwise_a_row",
            "_utils/files.py:_has_names", "numbers.isna().all()", "numbers.isna().any()"),
     Mutant("command_line.py::test_an_index_is_left_out_with_a_warning",
@@ -175,7 +175,7 @@ RULES = [
            "_anneal/centroid_model.py:_sums_of_fit", "math.expm1(-rate)", "-math.expm1(-rate)"),
     Mutant("memberships.py", "_anneal/decompositions.py:exponent_of_memberships",
            "rows.weight.astype(np.float64)", "np.ones(rows.n)"),
-    Mutant("diffusion.py::test_the_time_is_that_of_the_slowest_function_that_separates",
+    Mutant("rare_cases.py::test_the_time_is_that_of_the_slowest_function_that_separates",
            "maps/spectrum.py:Spectrum.separating_time", "k - 2", "k - 1"),
     Mutant("noise.py::test_a_share_is_one_of_the_weight",
            "maps/outliers.py:share_threshold", "share * masses[-1]", "share * len(far)"),
@@ -188,8 +188,6 @@ RULES = [
     Mutant("random_parts.py::test_samples_are_uniform_and_those_with_weights_follow_them",
            "_rows/sample.py:RowSample._taken", "unit * (odds / -np.expm1(-odds * threshold))",
            "unit * odds"),
-    Mutant("famkkm.py::test_new_rows_fall_into_their_clusters",
-           "fusion/famkkm.py:Alternation._update", "(self.lambda1 * P)", "(-self.lambda1 * P)"),
     Mutant("bounds.py::test_bounds_allow_for_the_rounding_of_distances",
            "_anneal/hard_passes.py:bounds_of", "2 * errors(np.sqrt(nearest[part]))", "0.0"),
     Mutant("swaps.py::test_centroids_of_empty_clusters_move_to_the_rows_of_the_largest_weighted_costs",
@@ -201,9 +199,6 @@ RULES = [
     Mutant("multiview.py::test_a_weight_of_a_reference_distance_counts_as_so_many_rows",
            "_anneal/objective.py:_median", "np.cumsum(weight[order]",
            "np.cumsum(0 * weight[order] + 1"),
-    Mutant("selection.py", "_anneal/witnesses.py:height_scores", "2 * place + 3", "2 * place + 2"),
-    Mutant("hard_machine.py", "_anneal/hard_passes.py:_move_active", "shifts[near]).max(axis=1)",
-           "0 * shifts[near]).max(axis=1)"),
 ]  # fmt: skip
 
 

@@ -148,3 +148,9 @@ def test_draws_in_proportion_to_denormal_costs():
 def test_rows_are_ordered_by_any_number_of_labels(n):
     labels = np.random.default_rng(0).permutation(np.r_[0:n, 0:n]).astype(np.int32)
     assert_array_equal(label_order(labels, n), np.argsort(labels, kind="stable"))
+
+
+def test_the_time_is_that_of_the_slowest_function_that_separates():
+    """Three clusters need the two slowest functions, besides the constant one."""
+    spectrum = Spectrum(np.array([0.1, 0.2, 0.4]), np.ones(3), 0.1, 0)
+    assert_allclose([spectrum.separating_time(k) for k in (2, 3, 4)], [30, 15, 7.5])
