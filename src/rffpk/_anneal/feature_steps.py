@@ -123,7 +123,7 @@ class FeatureRun:
         is_kept = self.context.checkpoint is not None and math.isinf(stage.goal)
         steps, over = 0, False
         while not over:
-            alone = need is not None or is_kept or (steps == 0 and math.isfinite(stage.limit))
+            alone = need is not None or is_kept or (steps == 0 and math.isfinite(stage.usual[1]))
             most = 1 if alone else stage.most - steps
             passes = partial(self._passes, stage, most, by_bounds, need)
             results, hopeless, every = self.kept(passes)
@@ -131,7 +131,7 @@ class FeatureRun:
             steps, last = steps + len(results), Step(*results[-1])
             converged = last.shift <= stage.tol
             over = hopeless or steps >= stage.most or (converged and (every or not stage.exact))
-            over |= steps == 1 and last.hard > stage.limit
+            over |= steps == 1 and not stage.usual[0] <= last.hard <= stage.usual[1]
             if need is not None:
                 is_last = stage.exact and (converged or steps == stage.most - 1)
                 need = need._replace(every=is_last, missed=steps == 1 and not need.bounded)

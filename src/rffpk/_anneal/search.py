@@ -106,7 +106,8 @@ class Stage(NamedTuple):
     tol: float = -1.0  # in standard deviations of the features
     most: int = 1
     goal: float = math.inf  # over features: it ends if the hard objective will not fall to this
-    limit: float = math.inf  # the same: it ends after a first step whose hard objective is larger
+    # the stage ends after a first step whose hard objective is outside of these
+    usual: tuple[float, float] = (-math.inf, math.inf)
     # whether it ends with passes over all centroids where rows are compared with few at first
     exact: bool = True
     second: bool = False  # whether the second nearest centroids are needed after it

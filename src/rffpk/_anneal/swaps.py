@@ -58,6 +58,10 @@ _PASSES_REMOVED = 5  # ... and so many after as many are removed.
 _COSTLIEST, _LACKED = 10, 1.1
 _LEAST_REACHED = 0.02  # ... They are looked for again after at least this relative gain.
 
+# A sample lacks rows of a heavy tail, or has too many of them, where the mean cost of all rows
+# differs from that of the sample by this factor. It is 0.99 to 1.01 where tails are light.
+_UNLIKE = 1.05
+
 # Rows that are drawn for each cluster to swap centroids again: those of MANY clusters always are
 # after a sample that has fewer.
 _ENOUGH_ROWS = 250
@@ -123,17 +127,20 @@ def _improve_in_batches(run: FeatureRun, patience: int, later: bool = False) -> 
 
 
 def follow_with_swaps(run: FeatureRun, stage: Stage, known: Rows, patience: int) -> StageEnd:
-    """The passes of a stage, at centroids that were found on the rows `known`. If there is a
-    `patience` for swaps, the centroids of SOME clusters and more are swapped on rows that are drawn
-    where the known ones lack rows that make much of the cost of the rows of the run, as the first
-    pass tells, or are not enough for MANY clusters."""
-    if not patience or run.context.k < SOME:
+    """Make the passes of a stage, at centroids that were found on the rows `known`.
+
+    With a `patience` for swaps the centroids are swapped on drawn rows first where the sample
+    `known` misjudges the tail of the rows, as the first pass shows, or is too small for MANY
+    clusters.
+    """
+    if not patience:
         return run.follow(stage)
     enough = _ENOUGH_ROWS * run.context.k
     expected, of_cluster = run.kept(partial(_expected, known, run))
     if not run.context.many or len(known.counted_indices()) >= enough:
-        end = run.follow(stage._replace(limit=_LACKED * expected))
-        if end.last.hard <= _LACKED * expected or end.steps == stage.most:
+        usual = expected / _UNLIKE, expected * _UNLIKE
+        end = run.follow(stage._replace(usual=usual))
+        if end.steps > 1 or end.steps == stage.most or usual[0] <= end.last.hard <= usual[1]:
             return end
         stage = stage._replace(most=stage.most - end.steps)
     if run.variance > 0:  # else rows are equal
