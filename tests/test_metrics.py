@@ -216,3 +216,13 @@ def test_an_offset_does_not_change_the_fuzzy_silhouette(offset):
     X = np.vstack([random.normal(c, 1, (20, 2)) for c in (-5, 0, 5)])
     u = random.dirichlet([0.2] * 3, len(X))
     assert fuzzy_silhouette(X + offset, u) == pytest.approx(fuzzy_silhouette(X, u), abs=1e-6)
+
+
+@pytest.mark.parametrize("score", [clustering_accuracy, purity_score])
+@pytest.mark.parametrize("missing", [np.nan, None])
+def test_missing_labels_are_no_class(score, missing):
+    labels = np.array([0, 1, missing, missing], dtype=object if missing is None else float)
+    with pytest.raises(ValueError, match="^labels_true: 2 of 4 samples have no label"):
+        score(labels, [0, 0, 1, 1])
+    with pytest.raises(ValueError, match="^labels_pred: 2 of 4 samples have no label"):
+        score([0, 0, 1, 1], labels)

@@ -18,16 +18,31 @@ from sklearn.utils.validation import column_or_1d
 
 from rffpk._utils import validation
 from rffpk._utils.arrays import Array
-from rffpk._utils.containers import check_container, dimensions, is_list_of_views, length
+from rffpk._utils.containers import (
+    check_container,
+    dimensions,
+    gaps_in,
+    is_list_of_views,
+    length,
+)
+
+
+def _classes(labels: Any, name: str) -> Array:
+    """Return the labels as an array (n,). Refuse missing labels, which are no class."""
+    check_container(labels, name)
+    with validation.named(name):
+        classes = np.asarray(column_or_1d(labels))
+    if classes.dtype.kind in "fO" and (missing := gaps_in(classes.astype(object))).any():
+        raise ValueError(
+            f"{name}: {missing.sum()} of {len(classes)} samples have no label (NaN or None). "
+            "Leave these samples out."
+        )
+    return classes
 
 
 def _contingency(labels_true: Any, labels_pred: Any) -> Any:
-    check_container(labels_true, "labels_true")
-    check_container(labels_pred, "labels_pred")
-    with validation.named("labels_true"):
-        labels_true = column_or_1d(labels_true)
-    with validation.named("labels_pred"):
-        labels_pred = column_or_1d(labels_pred)
+    labels_true = _classes(labels_true, "labels_true")
+    labels_pred = _classes(labels_pred, "labels_pred")
     if len(labels_true) != len(labels_pred):
         raise ValueError(
             f"labels_pred has {len(labels_pred)} labels, must have {len(labels_true)} like "
@@ -57,7 +72,8 @@ def clustering_accuracy(labels_true: Any, labels_pred: Any) -> float:
     Raises
     ------
     ValueError
-        If the arguments are empty, not one-dimensional or of different lengths.
+        If the arguments are empty, not one-dimensional or of different lengths, or labels are
+        missing (NaN or None).
 
     Notes
     -----
@@ -92,7 +108,8 @@ def purity_score(labels_true: Any, labels_pred: Any) -> float:
     Raises
     ------
     ValueError
-        If the arguments are empty, not one-dimensional or of different lengths.
+        If the arguments are empty, not one-dimensional or of different lengths, or labels are
+        missing (NaN or None).
 
     Examples
     --------
@@ -198,9 +215,7 @@ def repeated_scores(
 
 def _check_classes(labels_true: Any, X: Any) -> None:
     """Refuse classes that are not one for each row of X."""
-    check_container(labels_true, "labels_true")
-    with validation.named("labels_true"):
-        n_labels = len(column_or_1d(labels_true))
+    n_labels = len(_classes(labels_true, "labels_true"))
     view = X[0] if is_list_of_views(X) else X
     if dimensions(view) == 2 and n_labels != length(view):
         raise ValueError(f"labels_true has {n_labels} labels, and X has {length(view)} rows.")
