@@ -261,3 +261,14 @@ def test_products_of_sparse_matrices_are_those_of_scipy(isa, dtype, q):
     assert_array_equal(found, by_three)
     np.testing.assert_allclose(found, matrix @ v, atol=100 * np.finfo(dtype).eps)
     assert_array_equal(_core.csr_product(matrix[:0], v, 1), (matrix @ v)[:0])
+
+
+def test_eigenvalues_of_a_given_graph_may_be_negative():
+    random = np.random.default_rng(1)
+    A = random.random((40, 40)) * (random.random((40, 40)) < 0.5)
+    A = A + A.T
+    found = DiffusionMap(4, metric="precomputed", time=1.0, random_state=0).fit(A).eigenvalues_
+    degrees = A.sum(axis=1)
+    expected = np.linalg.eigvalsh(A / np.sqrt(np.outer(degrees, degrees)))[::-1][1:]
+    assert found.min() < -0.1
+    assert_allclose(found, expected[: len(found)], atol=1e-9)
