@@ -541,3 +541,14 @@ def test_a_lazy_frame_is_refused_by_the_preprocessor_too():
     polars = pytest.importorskip("polars")
     with pytest.raises(TypeError, match=r"pass X\.collect\(\)"):
         TablePreprocessor().fit(polars.LazyFrame({"a": [1.0, 2.0]}))
+
+
+@pytest.mark.parametrize("kind", [np.array, pd.Series], ids=["array", "Series"])
+@pytest.mark.parametrize("cls", [rffpk.RFFMultiKernelPowerKMeans, rffpk.MKKM])
+def test_a_list_of_columns_is_neither_views_nor_a_table(cls, kind):
+    X = [kind([0.0, 0.1, 5.0, 5.1]), kind([1.0, 1.1, 7.0, 7.1])]
+    with pytest.raises(ValueError, match="^X: a list of 2 one-dimensional arrays") as refused:
+        cls(2, random_state=0).fit(X)
+    remedy = str(refused.value).split("Pass ")[1].split(" for views")[0]
+    labels = cls(2, random_state=0).fit_predict(eval(remedy, {"numpy": np, "X": X}))
+    assert labels[0] == labels[1] != labels[2] == labels[3]

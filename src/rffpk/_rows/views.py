@@ -91,12 +91,23 @@ def _check_container(X: Any, several: bool) -> None:
     if tables and several:
         raise TypeError(f"X is a dict of {len(X)} views, must be a list: pass [*X.values()].")
     check_container(X, "X")
+    if several and isinstance(X, (list, tuple)) and X and all(map(_is_column, X)):
+        raise ValueError(
+            f"X: a list of {len(X)} one-dimensional arrays is no list of views. Pass "
+            "[numpy.reshape(x, (-1, 1)) for x in X] for views of one column, or numpy.array(X) for "
+            "a table whose rows they are."
+        )
     if isinstance(X, np.ndarray) and X.ndim == 3:
         raise ValueError(f"X.shape == {X.shape}, {_instead_of_stack(X, several)}.")
     cells = X.ravel() if isinstance(X, np.ndarray) and X.dtype == object else ()
     if any(dimensions(x) == 2 for x in cells):
         raise TypeError("X is an array of arrays, such as a cell array: pass [*X.ravel()].")
     check_row_labels(X)
+
+
+def _is_column(x: Any) -> bool:
+    """Whether x is an array or a series of one dimension."""
+    return not isinstance(x, (list, tuple)) and getattr(x, "ndim", 0) == 1
 
 
 def _instead_of_stack(X: Array, several: bool) -> str:
