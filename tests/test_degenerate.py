@@ -113,3 +113,12 @@ def test_more_rows_with_little_to_cluster_are_drawn(number, name):
     step = number + [*ROWS].index(name)
     if step % 3 == 0 and (model := check(number, name, step % 2 > 0)) is not None:
         draw(model, ROWS[name])
+
+
+@pytest.mark.parametrize("value", [3e9, 1e30])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("cls", [rffpk.RFFKernelPowerKMeans, rffpk.RFFMultiKernelPowerKMeans])
+def test_equal_rows_far_from_the_origin_are_fitted(cls, dtype, value):
+    with pytest.warns(ConvergenceWarning, match="1 distinct row"):
+        labels = cls(2, random_state=0).fit_predict(np.full((100, 1), value, dtype))
+    assert len({*labels}) == 1

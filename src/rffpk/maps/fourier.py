@@ -19,7 +19,14 @@ from rffpk._rows.store import written_out
 from rffpk._utils import config, validation
 from rffpk._utils.arrays import Array, Fourier, Structure
 from rffpk._utils.bases import with_callbacks
-from rffpk._utils.columns import Columns, SparseRows, dense, pair_distances, squared_norms
+from rffpk._utils.columns import (
+    Columns,
+    SparseRows,
+    dense,
+    pair_distances,
+    rows_differ,
+    squared_norms,
+)
 from rffpk._utils.estimator import Estimator, parameters, reporting
 from rffpk._utils.messages import warn
 from rffpk._utils.validation import Auto, is_option
@@ -319,7 +326,8 @@ def _check_phases(X: Columns, kernel: str, gamma: float, origin: str) -> None:
         else:  # nearly normal
             phases = _NORMAL_MEDIAN * np.sqrt(2 * gamma) * np.sqrt(squared_norms(some))
     phase = float(np.median(phases[phases > 0])) if phases.any() else 0.0
-    if not phase * float(np.finfo(X.dtype).eps) <= _PHASE_ERROR:
+    resolved = phase * float(np.finfo(X.dtype).eps) <= _PHASE_ERROR
+    if not resolved and rows_differ(X):  # equal rows have equal features, whatever these are
         remedy = "center X, or pass float64" if X.dtype == np.float32 else "or center X"
         raise ValueError(
             f"gamma == {gamma:.3g}{origin} gives phases of {phase:.2g}, which {X.dtype} does not "
