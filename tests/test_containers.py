@@ -552,3 +552,16 @@ def test_a_list_of_columns_is_neither_views_nor_a_table(cls, kind):
     remedy = str(refused.value).split("Pass ")[1].split(" for views")[0]
     labels = cls(2, random_state=0).fit_predict(eval(remedy, {"numpy": np, "X": X}))
     assert labels[0] == labels[1] != labels[2] == labels[3]
+
+
+@pytest.mark.parametrize("cls", [rffpk.PowerKMeans, rffpk.FuzzyCMeans])
+def test_initial_centroids_in_a_frame_have_the_columns_of_x(cls):
+    X = pd.DataFrame({"a": [0.0, 0.1, 5.0, 5.1], "b": [9.0, 9.1, 1.0, 1.1]})
+    init = X.iloc[[0, 2]]
+    expected = cls(2, init=init, random_state=0).fit(X).cluster_centers_
+    with pytest.raises(ValueError, match=r"^init: has the columns.*init\[list\(X.columns\)\]"):
+        cls(2, init=init[["b", "a"]]).fit(X)
+    with pytest.raises(ValueError, match="^init: has the columns.*Pass the columns of X"):
+        cls(2, init=init.rename(columns={"a": "c"})).fit(X)
+    plain = cls(2, init=init.to_numpy(), random_state=0).fit(X)
+    assert_array_equal(plain.cluster_centers_, expected)

@@ -240,3 +240,11 @@ def test_starts_on_a_sample_end_on_all_rows():
     assert_array_equal(same.cluster_centers_, whole.cluster_centers_)
     with pytest.raises(ValueError, match="sample == 0"):
         FuzzyCMeans(5, sample=0).fit(rows)
+
+
+def test_equal_initial_centroids_are_named():
+    """They stay equal for every m, so that another m does not help."""
+    X, _ = make_blobs(60, 2, centers=[[0, 0], [40, 80], [60, 30]], random_state=0)
+    init = np.tile([[20.0, 50.0]], (3, 1))
+    with pytest.warns(ConvergenceWarning, match="init has 1 distinct rows.*that differ.$"):
+        FuzzyCMeans(3, m=1.1, init=init, random_state=0).fit(X)

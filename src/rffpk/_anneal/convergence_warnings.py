@@ -133,6 +133,21 @@ def few_rows(
     return cause
 
 
+def equal_centroids(init: Array) -> Cause:
+    """Return the cause that some initial centroids are equal: soft passes do not separate them."""
+
+    def cause(k: int) -> str:
+        distinct = _n_distinct([init])
+        if distinct == k:
+            return ""
+        return (
+            f"init has {distinct} distinct rows, and equal centroids stay equal. Pass "
+            "centroids that differ."
+        )
+
+    return cause
+
+
 def low_rank(embedding: Array, xs: list[Columns], weighted: bool) -> Cause:
     """An embedding by leading eigenvectors with fewer dimensions than clusters. The views `xs` are
     those of its rows: m distinct rows have kernels of rank m - 1 if these are centered. Those of

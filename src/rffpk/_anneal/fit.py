@@ -24,6 +24,7 @@ from rffpk._anneal.annealing import SearchParameters, search_plan
 from rffpk._anneal.convergence_warnings import (
     Cause,
     Ending,
+    equal_centroids,
     few_rows,
     rows_of_clusters,
     warn_of_ending,
@@ -310,7 +311,8 @@ def prepare(
         storage.check(rows)
     if not (isinstance(init, str) or callable(init)):
         meant = problem.given(rows, k)
-        init = checked_centroids(init, (k, len(rows.shift))) if meant is None else meant
+        names = None if mapped else vars(model).get("feature_names_in_")
+        init = checked_centroids(init, (k, len(rows.shift)), names) if meant is None else meant
     # what is minimised, of which rows have a part
     objective = problem.objective(some, context)
     typical = partial(replace, eta=objective.eta, m=objective.m)
@@ -641,7 +643,9 @@ def _causes(result: FitResult) -> list[Cause]:
     left_out = noise is not None and noise.rows.any()
     which = "that are not noise" if left_out else "of positive weight"
     causes = context.causes or [few_rows(name, xs, weight, found, which)]
-    return [*causes, few_rows(context.rows_name, some.xs, some.weight, found, which)]
+    causes = [*causes, few_rows(context.rows_name, some.xs, some.weight, found, which)]
+    init = result.prepared.init
+    return [*causes, equal_centroids(init)] if isinstance(init, np.ndarray) else causes
 
 
 def publish_end(model: Any, attributes: dict[str, Any], end: StartEnd, context: FitContext) -> None:

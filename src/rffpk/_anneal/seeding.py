@@ -77,9 +77,17 @@ class Parts:
                 seed[self.views[view]] = self.x[nearest, self.views[view]]
 
 
-def checked_centroids(centroids: Any, expected: tuple[int, int]) -> Array:
-    """Initial centroids (k, F) from an array."""
+def checked_centroids(
+    centroids: Any, expected: tuple[int, int], names: NDArray[np.object_] | None = None
+) -> Array:
+    """Return initial centroids (k, F), from an array or a frame. The columns of a frame are those
+    with these names, where the features are columns of X."""
     validation.check_plain(centroids, "init")
+    columns = list(getattr(centroids, "columns", []))
+    named = columns and all(isinstance(column, str) for column in columns)
+    if names is not None and named and columns != [*names]:
+        way = "init[list(X.columns)]" if {*columns} == {*names} else "the columns of X"
+        raise ValueError(f"init: has the columns {columns}, and X has {[*names]}. Pass {way}.")
     with validation.named("init"):
         centroids = np.array(centroids, dtype=np.float64)
     if centroids.shape != expected:
