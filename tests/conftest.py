@@ -35,6 +35,7 @@ LIMITS = {
     "many_clusters": "_rows.draws.MANY",
     "some_clusters": "_anneal.search.SOME",
     "sample_rows": "_rows.sample._SAMPLE_ROWS",
+    "noise_rows": "_rows.distinct._SIZE",
     "sample_rows_a_cluster": "_rows.sample._ROWS_A_CLUSTER",
     "sample_growth": "_rows.sample._GROWTH",
     "source_block": "_rows.streams._BLOCK_BYTES",

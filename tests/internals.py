@@ -62,6 +62,9 @@ from rffpk._anneal.witnesses import (
 # Threads and clocks of readings, and what overlapping calls send to workers.
 from rffpk._rows import dask_workers, passes, streams
 
+# The order of the rows in a sample of distinct rows, which no attribute has.
+from rffpk._rows.distinct import row_hashes
+
 # The order in which rows meet landmarks, and rows that meet none, which changes no feature.
 from rffpk._rows.passes import (
     one_pass,
@@ -168,6 +171,7 @@ __all__ = [
     "read_table",
     "remove",
     "ritz_values",
+    "row_hashes",
     "rows_of_clusters",
     "sample_arrays",
     "search_parameters",

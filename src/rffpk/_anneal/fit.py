@@ -43,6 +43,7 @@ from rffpk._anneal.seeding import (
 )
 from rffpk._anneal.swaps import follow_with_swaps, improve, reach_far_rows
 from rffpk._rows import passes
+from rffpk._rows.distinct import DistinctRows
 from rffpk._rows.rows import Rows
 from rffpk._rows.sample import RowSample, opened, sample_arrays, sample_stream, sampling
 from rffpk._rows.store import (
@@ -282,12 +283,17 @@ def open_rows(
     """All rows, those of a source read once, noise without weight; the rows that get the label -1;
     and the number of clusters."""
     noise, how = None, sampling(model, random, problem.search.sample, problem.n_map_rows)
+    is_sought = getattr(model, "noise", None) is not None
     xs, weight, stream = opened(model, X, sample_weight, reset=True)
-    sample = sample_arrays(xs, weight, how) if stream is None else sample_stream(stream, how)
-    if getattr(model, "noise", None) is not None:
+    distinct = DistinctRows(keep=True) if is_sought and stream is not None else None
+    if stream is None:
+        sample = sample_arrays(xs, weight, how)
+    else:
+        sample = sample_stream(stream, how, distinct)
+    if is_sought:
         from rffpk._anneal.noise import find_noise
 
-        noise = find_noise(model, sample)
+        noise = find_noise(model, sample, distinct)
         sample = sample.without(noise.rows)
     k = find_number(model, sample, random, progress)
     return sample, noise, k

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from rffpk._rows.distinct import DistinctRows
 from rffpk._rows.sample import RowSample
 from rffpk._utils.arrays import Array
 from rffpk._utils.messages import warn
@@ -14,7 +15,7 @@ from rffpk._utils.validation import is_option
 from rffpk.maps.outliers import (
     Outliers,
     automatic_threshold,
-    outliers_of_sample,
+    outliers_of,
     share_threshold,
 )
 
@@ -25,35 +26,42 @@ class Noise:
 
     outliers: Outliers
     rows: Array  # (n,), a mask
-    scores: Array  # (n,)
+    scores: Array | None  # (n,), of rows in memory
 
     def add_to(self, attributes: dict[str, Any]) -> None:
         """Add what noise is to the attributes of a fitted model."""
-        attributes |= {"outlier_scores_": self.scores, "_outliers": self.outliers}
+        attributes["_outliers"] = self.outliers
+        if self.scores is not None:
+            attributes["outlier_scores_"] = self.scores
         if "memberships_" in attributes:
             attributes["memberships_"][self.rows] = 0
 
 
-def find_noise(model: Any, sample: RowSample) -> Noise:
-    """Noise among the rows by the parameter `noise`. Rows of a source are read once."""
-    noise = model.noise
+def find_noise(model: Any, sample: RowSample, distinct: DistinctRows | None) -> Noise:
+    """Find noise among the rows by the parameter `noise`. Rows of a source, which `distinct` has
+    seen, are read once."""
+    if distinct is None or sample.stream is None:  # all rows are in memory
+        distinct = DistinctRows()
+        distinct.add(0, sample.xs, sample.weight)
+    noise, stream, weight = model.noise, sample.stream, sample.weight
     n_views = getattr(model, "_n_views", 0) or 1  # given ones: others are made of them
-    found = outliers_of_sample(sample, n_views, getattr(model, "metric", None) == "cosine")
-    parts = [sample.xs] if sample.stream is None else (p.xs for p in sample.stream.blocks())
-    distances = np.concatenate([found.distances(xs) for xs in parts])
-    weight = np.ones(sample.n) if sample.weight is None else sample.weight
+    is_cosine = getattr(model, "metric", None) == "cosine"
+    found, numbers = outliers_of(sample, distinct, n_views, is_cosine)
+    squares = np.empty(sample.n, dtype=sample.xs[0].dtype)
+    parts = [(0, sample.xs)] if stream is None else ((p.begin, p.xs) for p in stream.blocks())
+    for begin, xs in parts:
+        squares[begin : begin + len(xs[0])] = found.squares(xs)
+    own = squares[numbers]
     if is_option(noise, "auto"):
-        threshold = automatic_threshold(found, distances[weight > 0])
+        threshold = automatic_threshold(found, own, squares, weight)
     else:
-        threshold = share_threshold(distances, weight, float(noise), found.rounding)
-        if not (distances > threshold).any():
-            warn(
-                f"noise == {noise} takes no rows: the one farthest from others, with those that "
-                "are equally far, has more than this share of the weight. Take a larger share.",
-                UserWarning,
-            )
+        threshold = share_threshold(found, own, squares, weight, float(noise))
     found = replace(found, threshold=threshold)
-    rows = distances > threshold
-    if not weight[~rows].any():
-        raise ValueError(f"noise == {noise} removes all rows of positive weight.")
-    return Noise(found, rows, found.scores(distances))
+    rows = found.are_beyond(squares)
+    if not is_option(noise, "auto") and not rows.any():
+        warn(
+            f"noise={noise}: marks no row, because the row farthest from others, with those that "
+            "are equally far, has more than this share of the weight. Increase noise.",
+            UserWarning,
+        )
+    return Noise(found, rows, found.scores(squares) if sample.in_memory else None)

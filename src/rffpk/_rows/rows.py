@@ -76,8 +76,10 @@ class Rows:
     @cached_property
     def total_weight(self) -> float:
         weight = self.weight
-        if self.stream is not None and self.stream.weight is not None:
-            weight = self._in_units(self.stream.weight)
+        if self.stream is not None and (weight := self.stream.weight) is not None:
+            if weight.dtype == bool:
+                return float(np.count_nonzero(weight))
+            weight = self._in_units(weight)
         if weight is None:
             return float(self.n)
         return self.weight_unit * float(weight.sum(dtype=np.float64))

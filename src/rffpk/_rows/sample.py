@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rffpk import _core
+from rffpk._rows.distinct import DistinctRows
 from rffpk._rows.draws import Reservoir, Sample, row_keys
 from rffpk._rows.passes import make_rows, pass_of_block
 from rffpk._rows.rows import coverage, rows_with, there_of, weight_unit
@@ -192,7 +193,10 @@ class RowSample:
         the sample that are left, so that no others have an influence on them."""
         if not rows.any():
             return self
-        weight = np.where(rows, 0.0, 1.0 if self.weight is None else self.weight)
+        if self.weight is None:
+            weight = ~rows if self.stream is not None else 1.0 - rows  # a source may have many
+        else:
+            weight = np.where(rows, 0.0, self.weight)
         stream = None if self.stream is None else replace(self.stream, weight=weight)
         return replace(
             self, weight=weight, counted=int(np.count_nonzero(weight)), stream=stream,
@@ -243,7 +247,7 @@ class RowSample:
             xs = [found[table] for table in tables]
         if self.weight is None:
             return xs, None
-        left = self.weight[index]
+        left = self.weight[index].astype(np.float64)
         if self.odds is None:
             return xs, left
         unit = weight_unit(self.odds)  # so that keys of rows do not overflow
@@ -303,11 +307,11 @@ def keyed_rows(n: int, weight: Array | None, seed: int, reservoir: Reservoir) ->
 # ---- rows that are read --------------------------------------------------------------------------
 
 
-def sample_stream(stream: Stream, how: Sampling) -> RowSample:
-    """The rows of a stream, which is read once; a stream of no more than `how.size` rows is kept in
-    arrays."""
+def sample_stream(stream: Stream, how: Sampling, distinct: DistinctRows | None = None) -> RowSample:
+    """The rows of a stream, which is read once and added to `distinct`; a stream of no more than
+    `how.size` rows is kept in arrays."""
     stream, weight = replace(stream, digests=[]), stream.weight
-    reading = _Reading(how, 1.0 if weight is None else weight_unit(weight))
+    reading = _Reading(how, 1.0 if weight is None else weight_unit(weight), distinct)
     known = None
     if stream.on_workers:
         head = stream.head
@@ -376,6 +380,7 @@ class _Reading(NamedTuple):
 
     how: Sampling
     unit: float  # of weights
+    to_distinct: DistinctRows | None = None
 
     def visit(
         self, known: _Views | None, part: Part, shared: None, before: _Found | None
@@ -390,6 +395,8 @@ class _Reading(NamedTuple):
         keys = row_keys(self.how.seed, begin, len(xs[0]), in_units)
         distinct = {i: x for i, x in enumerate(xs) if views.same[i] == i}
         found.reservoir.add(begin, keys, [*distinct.values()])
+        if self.to_distinct is not None:
+            self.to_distinct.add(begin, [*distinct.values()], weight)
         for i, x in distinct.items():
             found.sums[i] = self.sums_about(i, views.shifts[i], part, None, found.sums.get(i))
             found.there[i] = found.there.get(i, 0) + there_of(x, weight)

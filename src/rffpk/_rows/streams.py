@@ -67,7 +67,7 @@ class Stream:
     listed: bool  # whether X is a list of sources
     # the checked views of a block as `fit` (True) or `predict` takes them
     check: Callable[[Any, bool], list[Array]]
-    weight: Array | None = None  # (n,); None of weights of one, too
+    weight: Array | None = None  # (n,), or a mask; None of weights of one, too
     n_weights: int | None = None  # that were given
     n: int | None = None  # known after the first read, like ...
     dtype: Any = None
@@ -107,7 +107,9 @@ class Stream:
                 )
             xs = each(xs, _typed, self.dtype)
             end = begin + len(xs[0])
-            weight = None if self.weight is None else self.weight[begin:end]
+            weight = (
+                None if self.weight is None else self.weight[begin:end].astype(float, copy=False)
+            )
             if self.n_weights is not None and self.n_weights < end:
                 self._refuse_weight(end)
             if self.digests is not None:

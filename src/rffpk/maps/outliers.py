@@ -11,12 +11,14 @@ from scipy.ndimage import gaussian_filter1d
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from rffpk._rows.sample import RowSample
+from rffpk._rows.distinct import DistinctRows
+from rffpk._rows.sample import RowSample, column_moments
 from rffpk._utils import validation
 from rffpk._utils.arrays import Array, label_order
 from rffpk._utils.columns import (
     Columns,
     SparseRows,
+    concatenated,
     dense,
     distinct_rows,
     distinct_tables,
@@ -24,8 +26,8 @@ from rffpk._utils.columns import (
     plain,
     scaled_columns,
     side_by_side,
+    sparse_rows,
     squared_norms,
-    tables_of,
     unit_rows,
 )
 from rffpk._utils.tiles import row_tiles, run_all
@@ -33,16 +35,20 @@ from rffpk.maps.neighbours import Neighbourhoods, k_means, near_path
 
 # docs/noise.md has the trials behind these.
 _NEIGHBOURS = 5  # A row's distance is that to so many other rows, of a sample.
+_COPIES = _NEIGHBOURS + 1  # as many as a distance sees
 _BINS = 512  # of the histogram of the logarithms of distances, ...
-_SEEN = 1 << 18  # ... of so many rows at most
+_LEAST_SEEN = 50  # ... of so many at least: of 20 rows in three Gaussians a tenth was flagged
 _LEAST_DEPTH = 0.25  # of a valley of the histogram, below the lower of its two sides
 _SHARES = (0.005, 0.35)  # of noise that is found, at least and at most
 _RARE, _LEAST_RATIO = 1000, 3.0  # of a gap between the largest distances and the others, ...
 _SORTED = 1000  # ... which is looked for among so many of them, and the least share
 _RESOLVED = 1e-3  # Logarithms of distances that differ by less are equal.
+_MIXED_ROWS = 5000  # of more, a smaller share of background noise has other rows beside it
 _LEAST_MIXED = 0.05  # mean share of other rows among the neighbours of noise, ...
 _LEAST_OF_MIXED = 0.5  # ... and of rows in groups that have it
 
+_SAME_MASS = 1e-9  # relative rounding of sums of weights
+_MORE = 1.2  # times a share, of which the rows are put in order
 _EQUAL = 1 + 1e-5  # ratio of variances that are the same
 _ROUNDING = 2  # relative errors of the coordinates of a row that change a distance
 # The k-means cells of m rows: so many times the root of m, ...
@@ -108,17 +114,18 @@ class Outliers:
     spherical: bool
     rounding: float  # Distances that differ by no more are equal.
 
-    def distances(self, xs: list[Columns], enough: float | None = None) -> Array:
-        """Of rows, to the last of their nearest other rows; (n,), float64. Those up to `enough` may
-        be larger than they are, but no larger than that."""
-        found = np.empty(len(xs[0]))
+    def squares(self, xs: list[Columns], enough: float | None = None) -> Array:
+        """Squared distances of rows to the last of their nearest other rows, (n,), in the dtype of
+        the rows. Those of distances up to `enough` may be larger than they are, but no larger than
+        that of `enough`."""
+        found = np.empty(len(xs[0]), dtype=xs[0].dtype)
         for rows in row_tiles(len(found), sum(x.shape[1] for x in xs), _TILE_NUMBERS):
             part = each(xs, lambda x, rows=rows: plain(x[rows]))
             joined = joined_views(part, self.scales, self.spherical, self.columns)
-            found[rows] = self.distances_of(joined, enough)
+            found[rows] = self._squares_of(joined, enough)
         return found
 
-    def distances_of(self, X: Columns, enough: float | None = None) -> Array:
+    def _squares_of(self, X: Columns, enough: float | None) -> Array:
         """The same of rows of joined views."""
         squares = np.empty(len(X), dtype=X.dtype)
         if self.cells is None:
@@ -139,18 +146,26 @@ class Outliers:
 
             self.cells.visit(X, visit)
         validation.check_overflow(float(squares.max(initial=0)), squares.dtype)
-        return np.sqrt(squares, dtype=np.float64)
+        return squares
 
-    def scores(self, distances: Array) -> Array:
+    def scores(self, squares: Array) -> Array:
         """Between 0 and 1, 1/2 at the threshold."""
+        distances = np.sqrt(squares, dtype=np.float64)
         if not self.threshold > 0:
             return np.where(distances > 0, 1.0, 0.0)
         ratio = (distances / self.threshold) ** 2
         return np.asarray(np.where(np.isfinite(ratio), 1 - 1 / (1 + ratio), 1.0))
 
+    def are_beyond(self, squares: Array) -> Array:
+        """A mask of the squared distances that are beyond the threshold."""
+        mask = np.empty(len(squares), dtype=bool)
+        for tile in row_tiles(len(squares), 1):
+            mask[tile] = np.sqrt(squares[tile], dtype=np.float64) > self.threshold
+        return mask
+
     def are_noise(self, xs: list[Columns]) -> Array:
         """A mask of rows."""
-        return self.distances(xs, self.threshold) > self.threshold
+        return self.are_beyond(self.squares(xs, self.threshold))
 
 
 @np.errstate(over="ignore", invalid="ignore")  # refused by name later
@@ -174,7 +189,7 @@ def joined_views(
     return joined if columns is None else dense(joined).take(columns, axis=1)
 
 
-def numbers_beside_words(X: Columns) -> Array | None:
+def numbers_beside_words(X: Columns, mass: Array) -> Array | None:
     """The columns that are no words, which are columns of two values that differ by no more than
     the others do, in the mean; None: all columns. Whoever has a rare combination of words would be
     far from others, however many are near it in what can be near."""
@@ -182,60 +197,86 @@ def numbers_beside_words(X: Columns) -> Array | None:
         return None
     low, high = X.min(axis=0), X.max(axis=0)
     two = ((X == low) | (X == high)).all(axis=0)
-    step, variance = (high - low).astype(np.float64), X[:, ~two].var(axis=0, dtype=np.float64).sum()
+    step, variance = (high - low).astype(np.float64), 0.0
+    if not two.all():
+        variance = column_moments(np.ascontiguousarray(X[:, ~two]), mass, 1).variance
     words = two & (step**2 <= variance * _EQUAL)  # which scaling may make equal
     return np.flatnonzero(~words) if words.any() and variance > 0 else None
 
 
-def outliers_of_sample(sample: RowSample, n_views: int, spherical: bool) -> Outliers:
-    """Distances to a sample of the rows that count, in the first of its distinct views, without a
-    threshold yet."""
-    xs, weight = sample.some()
-    views = [*dict.fromkeys(tables_of(sample.xs))]
-    variances = [sample.moments(i).variance for i in views[:n_views]]
+def outliers_of(
+    sample: RowSample, distinct: DistinctRows, n_views: int, spherical: bool
+) -> tuple[Outliers, Array]:
+    """Return distances to distinct rows, without a threshold yet, and the numbers of these rows.
+
+    The distances are in the first views. They depend on the columns and the weights alone."""
+    numbers, xs, mass, are_all = distinct.sample()
+    views = each(xs or [x[numbers] for x in distinct_tables(sample.xs)], plain)[:n_views]
+    variances = [column_moments(x, mass, 1).variance for x in views]
     scales = tuple(1 / math.sqrt(v) if v > 0 else 1.0 for v in variances)
-    references = joined_views(each(xs, plain), scales, spherical)
-    if weight is not None:
-        references = references[np.flatnonzero(weight)]
-    columns = None if spherical else numbers_beside_words(references)
-    if columns is not None:
-        references = references.take(columns, axis=1)
-    is_part = len(references) < sample.counted
-    # copies one after the other, as many as a distance sees
-    references, number = distinct_rows(references)
-    copies = np.minimum(np.bincount(number), _NEIGHBOURS + 1)
-    references = references[np.repeat(np.arange(len(copies)), copies)]
-    nearest = Neighbourhoods(references, _NEIGHBOURS + 1, 0.0, sample.how.n_threads)
+    rows = joined_views(views, scales, spherical)
+    columns = None if spherical else numbers_beside_words(rows, mass)
+    rows, m, least = rows if columns is None else rows.take(columns, axis=1), len(rows), 0.0
+    if not are_all:  # a place of many rows may be missing
+        more, xs, weight = sample.numbered(distinct.size)
+        mean = (sample.n if sample.weight is None else sample.weight.sum()) / len(more)
+        mass = np.r_[mass, np.full(len(more), mean) if weight is None else weight]
+        numbers, least = np.r_[numbers, more], _COPIES * mean
+        rows = concatenated([rows, joined_views(xs, scales, spherical, columns)])
+        rows = rows if isinstance(rows, np.ndarray) else sparse_rows(rows)
+    references, index = _references(rows, mass, m, least)
+    nearest = Neighbourhoods(references, _COPIES, 0.0, sample.how.n_threads)
     length = math.sqrt(float(np.median(squared_norms(references))))
     rounding = _ROUNDING * float(np.finfo(references.dtype).eps) * length
-    cells = cells_of(references, sample.how.n_threads) if is_part else None
-    return Outliers(nearest, cells, math.inf, scales, columns, spherical, rounding)
+    cells = None if are_all else cells_of(references, sample.how.n_threads)
+    found = Outliers(nearest, cells, math.inf, scales, columns, spherical, rounding)
+    return found, numbers[index]
 
 
-def automatic_threshold(found: Outliers, distances: Array) -> float:
-    """The distance from which rows are noise; none is beyond it if there is no noise.
+def _references(rows: Columns, mass: Array, m: int, least: float) -> tuple[Columns, Array]:
+    """The distinct rows among the first m in lexicographic order, and their numbers. A row of some
+    times the median mass follows itself as often as a distance sees, so that it is never noise. A
+    row of the rest does so if it has at least this mass, and is left out otherwise."""
+    distinct, number = distinct_rows(rows)
+    n = len(distinct)
+    first = np.unique(number, return_index=True)[1]
+    own, rest = (np.bincount(number[part], mass[part], n) for part in (slice(m), slice(m, None)))
+    is_own = own > 0
+    is_place = own * (1 + _SAME_MASS) >= _COPIES * np.median(own[is_own])
+    is_place |= ~is_own & (rest >= least)
+    index = np.repeat(np.arange(n), np.where(is_place, _COPIES, is_own))
+    return distinct[index], first[index]
 
-    Noise is there if the histogram of the logarithms of the distances has a valley beyond its mode,
-    or few rows are beyond a wide gap, and the rows beyond it are no cluster of their own: so few as
-    all have to be far from the last of their nearest rows are none, also where no sample has them.
+
+def automatic_threshold(found: Outliers, own: Array, squares: Array, weight: Array | None) -> float:
+    """Return the distance from which rows are noise; no row is beyond it if there is no noise. From
+    the squared distances of the rows of the sample, and of all rows, which may have weights.
+
+    Noise is there if the histogram of the logarithms of the distances in the sample has a valley
+    beyond its mode, or few rows are beyond a wide gap, and the rows beyond it are no cluster of
+    their own: so few as all have to be far from the last of their nearest rows are none, also where
+    no sample has them.
     """
-    some = apart = distances[distances > found.rounding]
-    if len(apart) > _SEEN:
-        some = np.random.default_rng(0).choice(apart, _SEEN)
-    for border in (_valley(np.log(some), found.rounding), _gap(apart)):
+    counted, least = True if weight is None else weight > 0, np.sort(own)
+    least = least[np.searchsorted(np.sqrt(least, dtype=np.float64), found.rounding, "right") :]
+    apart = np.sqrt(least, dtype=np.float64)
+    most = int(min(_SHARES[1] * len(apart), _SHARES[0] * len(apart) + _SORTED))
+    tail = squares[(squares >= least[-1 - most]) & counted] if most else squares[:0]
+    far = np.sqrt(np.unique(tail)[::-1], dtype=np.float64)  # of copies that of one
+    for border, some in ((_valley(np.log(apart), found.rounding), apart), (_gap(far), far)):
         if border is None:
             continue
-        few = np.count_nonzero(apart > border) <= _NEIGHBOURS
-        if few or _is_mixed(replace(found, threshold=border)):
+        few = len(np.unique(some[some > border])) <= _NEIGHBOURS
+        if few or _is_mixed(replace(found, threshold=border), own):
             return border
-    return float(distances.max(initial=0)) + found.rounding
+    return math.sqrt(float(np.max(squares, initial=0, where=counted))) + found.rounding
 
 
 def _valley(logs: Array, rounding: float) -> float | None:
     """The distance of the deepest valley of the density of these logarithms of distances beyond its
     mode; None if there is none. Where many distances are equal, the kernel of the density is as
     wide as the steps between their values."""
-    if len(logs) < 2:
+    if len(logs) < _LEAST_SEEN:
         return None
     lower, upper = np.quantile(logs, [0.25, 0.75])
     unit = max(_RESOLVED, rounding / math.exp(lower))
@@ -260,30 +301,27 @@ def _valley(logs: Array, rounding: float) -> float | None:
     return math.exp(float(edges[deepest[len(deepest) // 2]] + bin_width / 2))
 
 
-def _gap(distances: Array) -> float | None:
-    """The middle of the innermost of those gaps between the largest of these distances that hardly
+def _gap(far: Array) -> float | None:
+    """The middle of the innermost of those gaps between these distances, which fall, that hardly
     any tail has; None if there is none. In one as heavy as Cauchy's, whose shares fall as 1 / r,
     the j largest are more than r times the others once in r^j times."""
-    n = len(distances)
-    most = int(min(_SHARES[1] * n, _SHARES[0] * n + _SORTED))
-    if not most:
-        return None
-    far = np.sort(np.partition(distances, -most - 1)[-most - 1 :])[::-1]
     ratios = far[:-1] / far[1:]
-    rare = np.arange(1, most + 1) * np.log(ratios) >= math.log(_RARE)
+    rare = np.arange(1, len(far)) * np.log(ratios) >= math.log(_RARE)
     wide = np.flatnonzero(rare & (ratios >= _LEAST_RATIO))
     return None if not len(wide) else math.sqrt(far[wide[-1]] * far[wide[-1] + 1])
 
 
-def _is_mixed(noise: Outliers) -> bool:
+def _is_mixed(noise: Outliers, own: Array) -> bool:
     """Whether most rows beyond the threshold belong to groups of nearest neighbours in which some
     are neighbours of other rows: a sparse cluster that is far from all others is a group by itself
     where others of the rows beyond the threshold are at the rim of their clusters."""
-    references = noise.nearest.landmarks
-    beyond = noise.distances_of(references, noise.threshold) > noise.threshold
+    some = slice(None, None, -(-len(own) // _MIXED_ROWS))
+    references = noise.nearest.landmarks[some]
+    beyond = noise.are_beyond(own[some])
     if not beyond.any():
         return False
-    index = noise.nearest.chosen(references[np.flatnonzero(beyond)])
+    nearest = replace(noise.nearest, landmarks=references)
+    index = nearest.chosen(references[np.flatnonzero(beyond)])
     others, number = ~beyond[index], np.cumsum(beyond) - 1
     row, place = np.nonzero(~others)
     links = coo_array((np.ones(len(row)), (row, number[index[row, place]])), shape=[len(index)] * 2)
@@ -292,16 +330,21 @@ def _is_mixed(noise: Outliers) -> bool:
     return bool(mixed[group].mean() >= _LEAST_OF_MIXED)
 
 
-def share_threshold(distances: Array, weight: Array, share: float, rounding: float) -> float:
-    """A distance beyond which there is about this share of the weight. Rows
-    whose distances are equal are all on one side: those at the border of the share are kept."""
-    order = np.argsort(-distances)
-    order = order[weight[order] > 0]
-    far, masses = distances[order], np.r_[0.0, np.cumsum(weight[order])]
-    n = int(np.abs(masses - share * masses[-1]).argmin())
-    if n == len(far):
-        return -math.inf
-    cuts = np.flatnonzero(far[:n] - far[1 : n + 1] > rounding)
-    if not len(cuts):
-        return float(far[0]) + rounding
-    return float(far[cuts[-1]] + far[cuts[-1] + 1]) / 2
+def share_threshold(
+    found: Outliers, own: Array, squares: Array, weight: Array | None, share: float
+) -> float:
+    """Return a distance beyond which rows have at most this share of the weight, and as much as
+    possible. Rows of equal distances are all on one side of it."""
+    most = share * (len(squares) if weight is None else weight.sum()) * (1 + _SAME_MASS)
+    for part in (min(1.0, _MORE * share), 1.0):  # the sample says where the border may be
+        least = np.quantile(own, 1 - part, method="lower") if part < 1 else 0.0
+        index = np.flatnonzero((squares >= least) & (True if weight is None else weight > 0))
+        index = index[np.argsort(-squares[index], kind="stable")]
+        masses = np.cumsum(np.ones(len(index)) if weight is None else weight[index])
+        if len(masses) and masses[-1] > most:
+            break
+    far = np.sqrt(squares[index], dtype=np.float64)
+    ends = np.flatnonzero((far[:-1] - far[1:] > found.rounding) & (masses[:-1] <= most))
+    if not len(ends):
+        return float(far[0]) + found.rounding
+    return float(far[ends[-1]] + far[ends[-1] + 1]) / 2
