@@ -32,6 +32,7 @@ from rffpk import (
     PowerKMeans,
     RandomFourierFeatures,
     RFFKernelPowerKMeans,
+    RFFMultiKernelPowerKMeans,
     cmeans,
     load,
 )
@@ -633,3 +634,86 @@ def sparse_and_full(columns, share, dtype):
     X = random.standard_normal((700, columns)).astype(dtype)
     X[random.random(X.shape) > share] = 0
     return X, sparse_rows(sparse.csr_array(X))
+
+
+# ---- empty columns ------------------------------------------------------------------------------
+
+
+def padded(X, width=20_000):
+    """The columns of X among empty ones, and where they are."""
+    places = np.sort(np.random.default_rng(0).permutation(width)[: X.shape[1]])
+    return sparse.csr_array(
+        (X.data, places[X.indices], X.indptr), shape=(X.shape[0], width)
+    ), places
+
+
+EMPTY = [
+    (PowerKMeans, {}),
+    (PowerKMeans, {"metric": "cosine"}),
+    (PowerKMeans, {"whitening": 0.5}),
+    (PowerKMeans, {"noise": 0.2}),
+    (FuzzyCMeans, {}),
+    (DiffusionPowerKMeans, {}),
+    (RFFMultiKernelPowerKMeans, {}),
+    (RFFMultiKernelPowerKMeans, {"kernels": ["linear", "diffusion"]}),
+]
+
+
+@pytest.mark.promise(
+    "Input",
+    "Empty columns of sparse rows change no bit of a fit if they are more than half of all.",
+)
+@pytest.mark.parametrize("cls, parameters", EMPTY)
+def test_empty_columns_change_no_bit(cls, parameters):
+    X = topics(120, 90, 3)[0]
+    X = X[:, np.unique(X.indices)]
+    wide, places = padded(X)
+    xs = [X, wide]
+    if len(parameters.get("kernels", ())) == 2:  # a view without empty columns, too
+        xs = [[x, X] for x in xs]
+    narrow, found = (cls(3, random_state=0, **parameters).fit(x) for x in xs)
+    assert_array_equal(found.labels_, narrow.labels_)
+    assert found.inertia_ == narrow.inertia_ and found.n_iter_ == narrow.n_iter_
+    assert_array_equal(found.transform(xs[1]), narrow.transform(xs[0]))
+    centers = found.cluster_centers_
+    if centers.shape[1] >= wide.shape[1]:
+        rest = np.delete(np.arange(centers.shape[1]), np.setdiff1d(np.arange(20_000), places))
+        assert_array_equal(centers[:, rest], narrow.cluster_centers_)
+        assert np.count_nonzero(centers) == np.count_nonzero(narrow.cluster_centers_)
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
+def test_new_rows_may_have_entries_where_the_fitted_ones_have_none(metric, tmp_path):
+    X = topics(120, 90, 3)[0]
+    wide, _ = padded(X)
+    model = PowerKMeans(3, metric=metric, random_state=0).fit(wide)
+    other = sparse.csr_array(padded(X[:9])[0] + sparse.random(9, 20_000, 0.01, random_state=0))
+    rows = other.toarray()
+    if metric == "cosine":
+        rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    squares = ((rows[:, None] - model.cluster_centers_) ** 2).sum(axis=2)
+    assert_allclose(model.transform(other), np.sqrt(squares), rtol=1e-6)
+    model.save(tmp_path / "model.safetensors")
+    assert_array_equal(
+        load(tmp_path / "model.safetensors").transform(other), model.transform(other)
+    )
+    model.partial_fit(other)
+    assert model.cluster_centers_.shape == (3, 20_000)
+    assert np.count_nonzero(model.cluster_centers_[:, other.indices]) > 0
+
+
+def test_passes_run_over_the_columns_that_have_entries(monkeypatch):
+    """Neither of a fit nor of a prediction is wider than they are."""
+    import rffpk._core as core
+
+    widths, fused = [], core.fused_pass
+
+    def seen(*arguments, **options):
+        widths.append(arguments[3].shape[1])
+        return fused(*arguments, **options)
+
+    X = topics(120, 90, 3)[0]
+    wide, _ = padded(X)
+    monkeypatch.setattr(core, "fused_pass", seen)
+    PowerKMeans(3, random_state=0).fit(wide).predict(wide)
+    assert max(widths) <= 90

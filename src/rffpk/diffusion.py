@@ -44,7 +44,7 @@ from rffpk.maps.neighbours import (
     map_rows,
 )
 from rffpk.maps.spectrum import UseOfGraph
-from rffpk.maps.whitening import PER_CLUSTER, Whitening
+from rffpk.maps.whitening import PER_CLUSTER
 from rffpk.power import AnnealedClusterer
 
 # Of memberships: centroids of diffusion features stand in corners, and rows between clusters on the
@@ -418,8 +418,7 @@ def _with_columns(
     more than k clusters need."""
     X, weight, n_threads = some.X, some.weight, some.n_threads
     if X.shape[1] > PER_CLUSTER * some.k:
-        found = some.components(np.random.RandomState(0))
-        X = Whitening(found.mean, found.directions, False, n_threads)(X)
+        X = some.components(np.random.RandomState(0)).plain(n_threads)(X)
     labels = labels_of_k_means(X, weight, partitions[trials.best], n_threads)
     trials = _beside_columns(trials, partitions, X, weight, labels)
     if trials.between <= _BETWEEN or trials.first.any():

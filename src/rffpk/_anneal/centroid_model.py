@@ -19,8 +19,14 @@ from rffpk._rows.sample import opened, sample_size
 from rffpk._rows.store import Storage, UnitRows, mapped_views
 from rffpk._rows.sums import Sums, onto_sphere
 from rffpk._utils import config, validation
-from rffpk._utils.arrays import Array
-from rffpk._utils.columns import Columns, SparseRows, concatenated
+from rffpk._utils.arrays import Array, Map
+from rffpk._utils.columns import (
+    Columns,
+    SparseRows,
+    concatenated,
+    occupied_columns,
+    some_columns,
+)
 from rffpk._utils.linalg import gaps_of
 
 M = TypeVar("M")
@@ -34,15 +40,18 @@ _OF_ROWS = ("labels_", "inertia_", "objective_", "memberships_", "outlier_scores
 @config.one_blas_thread()  # rows that are fitted have the features of the fit, to the bit
 def visit(
     model: Any, xs: list[Array], weight: Array | None, s: float, want: tuple[str, ...] = (),
-    typical: bool = False,
+    typical: bool = False, whole: bool = False,
 ) -> Visit:  # fmt: skip
     """A pass at the fitted centroids over views and weights that have been checked, without
     typicality unless `typical`. Where nothing is wanted of the rows, the sums are those of the rows
-    that are no noise."""
-    shifts = [shift.astype(xs[0].dtype) for shift in model._shifts]
+    that are no noise. Empty columns of sparse rows are left out unless `whole`."""
+    shifts, centers = model._shifts, model.cluster_centers_
     n_threads, noise = config.n_threads(model.n_jobs), None
     views = mapped_views(model._feature_maps, xs)
     columns, maps = zip(*Storage(getattr(model, "cache", "auto")).landmark_views(views, n_threads))
+    if not whole:
+        columns, shifts, centers = _without_empty([*columns], [*maps], shifts, centers)
+    shifts = [shift.astype(xs[0].dtype) for shift in shifts]
     if (outliers := vars(model).get("_outliers")) is not None:
         noise = outliers.are_noise(xs)
         if not want:
@@ -57,7 +66,7 @@ def visit(
     ).with_present_views()  # fmt: skip
     if rows.present is not None:
         rows = rows.renormalised()
-    theta = model.cluster_centers_.astype(np.float64) - rows.shift
+    theta = centers.astype(np.float64) - rows.shift
     if want == ("labels",) and math.isinf(s):
         bounds = find_directions(rows, theta)
         sums, outputs = pass_of_block(rows, theta, s, want=want, directions=bounds)
@@ -71,6 +80,22 @@ def visit(
     if noise is not None and "memberships" in outputs:
         outputs["memberships"][noise] = 0
     return rows, theta, sums, outputs
+
+
+def _without_empty(
+    xs: list[Columns], maps: list[Map], shifts: list[Array], centers: Array
+) -> tuple[list[Columns], list[Array], Array]:
+    """Return views, shifts and centroids without the columns of sparse views in which neither rows
+    nor centroids have a number."""
+    found, edges = [], np.cumsum([len(shift) for shift in shifts])[:-1]
+    for x, mapped, shift, part in zip(xs, maps, shifts, np.split(centers, edges, axis=1)):
+        own = mapped is None and isinstance(x, SparseRows)
+        index = occupied_columns(x, (shift != 0) | part.any(axis=0)) if own else None
+        if index is not None:
+            x, shift, part = some_columns(x, index), shift[index], part[:, index]
+        found.append((x, shift, part))
+    views, left, parts = zip(*found)
+    return [*views], [*left], parts[0] if len(parts) == 1 else np.hstack(parts)
 
 
 def visits(
@@ -281,7 +306,7 @@ def _follow(model: Any, X: Array, weight: Array | None, half_life: float | None)
     shift = np.concatenate(model._shifts).astype(np.float64)
     theta = model.cluster_centers_.astype(np.float64) - shift
     before = vars(model).get("_running") or _sums_of_fit(model, theta, half_life)
-    rows, _, sums, outputs = visit(model, [X], weight, before.s, ("labels",))
+    rows, _, sums, outputs = visit(model, [X], weight, before.s, ("labels",), whole=True)
     # the shift of the rows is rounded to their dtype
     N = sums.N + sums.G[:, None] * (rows.shift - shift)
     model._running = RunningSums(discount * before.N + N, discount * before.G + sums.G, before.s)

@@ -42,7 +42,7 @@ from rffpk.maps.graphs import graph_diffusion
 from rffpk.maps.kernels import PRECOMPUTED, FittedKernel, matched
 from rffpk.maps.neighbours import Neighbourhoods, k_means
 from rffpk.maps.spectrum import Wanted, eigengaps, slow_labels
-from rffpk.maps.whitening import PER_CLUSTER, Whitening, fit_components
+from rffpk.maps.whitening import PER_CLUSTER, fit_components
 
 # docs/clusters_number.md has the trials behind these.
 _ONE = 0.3  # what one cluster begins with
@@ -298,8 +298,7 @@ def _leading(sample: RowSample, table: Table, random: Any, n_threads: int) -> Ta
     _, x, weight = _part(sample, _FIRST.tree, table)
     if x.shape[1] <= PER_CLUSTER * _WHITENED:
         return table
-    found = fit_components(x, weight, _WHITENED, random)
-    reduced = Whitening(found.mean, found.directions, unit=False, n_threads=n_threads)
+    reduced = fit_components(x, weight, _WHITENED, random).plain(n_threads)
     return lambda xs: reduced(table(xs))
 
 

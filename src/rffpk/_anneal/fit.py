@@ -59,7 +59,7 @@ from rffpk._rows.sums import Sums, empty_clusters, rounding_error
 from rffpk._utils import config, validation
 from rffpk._utils.arrays import Array, Fourier, Numbers
 from rffpk._utils.bases import with_callbacks
-from rffpk._utils.columns import SparseRows, unit_rows
+from rffpk._utils.columns import SparseRows, occupied_columns, spread_columns, unit_rows
 from rffpk._utils.estimator import reporting
 from rffpk._utils.messages import Progress, warn
 
@@ -121,6 +121,13 @@ class Prepared:
     init: Any  # the name of a method, a callable, or centroids
     objective: PowerMean
     plan: Plan
+    # of each view, which of its columns the features are; None: all, or they are mapped
+    columns: list[Array | None]
+
+    def spread(self, lines: list[Array]) -> list[Array]:
+        """Return lines of features of each view with those of all its columns."""
+        views = zip(lines, self.columns, self.sample.xs)
+        return [spread_columns(each, index, x.shape[1]) for each, index, x in views]
 
 
 @dataclass(frozen=True)
@@ -308,10 +315,14 @@ def prepare(
     # the features of all rows, and of some
     maps, centroids = problem.maps(sample, context)
     model._feature_maps = maps
+    columns = _occupied(sample, maps, given.init)
+    packed = sample.with_columns(columns)
     if centroids is not None and given.differs and given.n_init is None:  # automatic starts
+        if not any(maps) and columns[0] is not None:
+            centroids = centroids[:, columns[0]]
         given = replace(given, init=centroids, differs=False, start=-math.inf)
     mapping = Mapping(maps, storage, context.n_threads, context.coverage, problem.unit_centroids)
-    some, rows = mapping.pair(sample)
+    some, rows = mapping.pair(packed)
     variance, mapped, init = passes.total_variance(some), any(maps), given.init
     if mapped:
         storage.check(rows)
@@ -324,7 +335,7 @@ def prepare(
     typical = partial(replace, eta=objective.eta, m=objective.m)
     some, rows = typical(some), typical(rows)
     # the rows, or components of them, that starts run on; those that initial centroids are from
-    samples = [typical(each) for each in _samples(problem, sample, rows, mapping, k)]
+    samples = [typical(each) for each in _samples(problem, packed, rows, mapping, k)]
     base = rows
     if samples:
         base = samples[0] = storage.sample(samples[0])
@@ -343,8 +354,15 @@ def prepare(
     plan = problem.plan(given, context, exponent, objective)
     return Prepared(
         problem, context, sample, noise, mapped, rows, some, samples, base, components, pool,
-        variance, init, objective, plan,
+        variance, init, objective, plan, columns,
     )  # fmt: skip
+
+
+def _occupied(sample: RowSample, maps: list[Any], init: Any) -> list[Array | None]:
+    """Return the columns that sparse views have entries in, where features are columns; None: all
+    columns. Centroids that are given may have numbers in others."""
+    are_columns = [isinstance(init, str) and isinstance(each, UnitRows | None) for each in maps]
+    return [occupied_columns(x) if own else None for x, own in zip(sample.xs, are_columns)]
 
 
 def find_number(model: Any, sample: RowSample, random: Any, progress: Progress | None) -> int:
@@ -481,8 +499,9 @@ def finish(model: Any, found: Prepared, run: FeatureRun, end: StartEnd, write: A
         least = found.problem.least_exponent if found.mapped else -math.inf
         exponent = max(calibrated, least) if math.isfinite(calibrated) else end.s
     penalty = found.objective.penalty(rows.alpha, run.rows.total_weight)
+    parts = found.spread(np.split(centers, np.cumsum(rows.widths)[:-1], axis=1))
     attributes = {
-        "cluster_centers_": centers,
+        "cluster_centers_": parts[0] if len(parts) == 1 else np.hstack(parts),
         "inertia_": inertia,
         "objective_": plan.unit * (soft.objective(end.s) + penalty),
         "n_iter_": run.passes,
@@ -490,7 +509,7 @@ def finish(model: Any, found: Prepared, run: FeatureRun, end: StartEnd, write: A
         "membership_exponent_": exponent,
         "_alpha": rows.alpha,
         "_objective": run.objective,
-        "_shifts": rows.shifts,
+        "_shifts": found.spread(rows.shifts),
         "_cluster_weights": rows.weights_of_centroids(last),
         "_masses": hard.G.copy(),
         "_n_counted": found.sample.counted,

@@ -28,6 +28,7 @@ from rffpk._utils.columns import (
     each,
     plain,
     row_bytes,
+    some_columns,
     tables_of,
 )
 from rffpk._utils.dask_collections import active_client, kind_of, source_of
@@ -202,6 +203,17 @@ class RowSample:
             self, weight=weight, counted=int(np.count_nonzero(weight)), stream=stream,
             left_out=True, _moments={},
         )  # fmt: skip
+
+    def with_columns(self, columns: list[NDArray[np.intp] | None]) -> RowSample:
+        """Return the sample with these columns of each view; None: with all of them."""
+        if all(index is None for index in columns):
+            return self
+        tables = {
+            (id(x), index is None): x if index is None else some_columns(x, index)
+            for x, index in zip(self.xs, columns)
+        }
+        xs = [tables[id(x), index is None] for x, index in zip(self.xs, columns)]
+        return replace(self, xs=xs, _moments={})
 
     def moments(self, view: int) -> Moments:
         """The moments of the columns of a view."""

@@ -193,6 +193,30 @@ def some_columns(x: Columns, index: slice | NDArray[np.intp]) -> Columns:
     return np.ascontiguousarray(x[:, index])
 
 
+def occupied_columns(
+    x: Columns, besides: NDArray[np.bool_] | None = None
+) -> NDArray[np.intp] | None:
+    """Return the columns of sparse rows that have entries, and the columns of a mask `besides`;
+    None if these are half of all or more, which are not worth a copy, or if the rows are dense."""
+    if not isinstance(x, SparseRows):
+        return None
+    there = np.zeros(x.shape[1], dtype=bool) if besides is None else besides
+    there[x.indices] = True
+    found = np.flatnonzero(there)
+    return found if 0 < 2 * len(found) < x.shape[1] else None
+
+
+def spread_columns(
+    found: NDArray[Any], columns: NDArray[np.intp] | None, width: int
+) -> NDArray[Any]:
+    """Return lines that have their numbers in these columns of so many, and zeros elsewhere."""
+    if columns is None:
+        return found
+    lines = np.zeros((*found.shape[:-1], width), dtype=found.dtype)
+    lines[..., columns] = found
+    return lines
+
+
 def scaled_columns(x: Columns, scales: NDArray[np.float64]) -> Columns:
     """The columns times these numbers, in their dtype."""
     if isinstance(x, SparseRows):
@@ -233,7 +257,9 @@ def pair_distances(x: Columns, metric: str) -> NDArray[np.float64]:
 def squared_distances(x: Columns, center: NDArray[Any]) -> NDArray[np.float64]:
     """||x_i - c||^2, (n,), in float64."""
     if not isinstance(x, SparseRows):
-        return np.asarray(((x.astype(np.float64, copy=False) - center) ** 2).sum(axis=1))
+        step = max(1, _BLOCK // x.shape[1])
+        parts = [x[i : i + step].astype(np.float64) for i in range(0, max(len(x), 1), step)]
+        return np.concatenate([((part - center) ** 2).sum(axis=1) for part in parts])
     c, data = center.astype(np.float64), x.data.astype(np.float64)
     terms = x.astype(np.float64, copy=False).matrix.copy()
     terms.data = data * (data - 2 * c[x.indices])

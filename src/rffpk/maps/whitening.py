@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,15 @@ from rffpk._rows.rows import has_view
 from rffpk._rows.sample import RowSample
 from rffpk._utils import validation
 from rffpk._utils.arrays import Array
-from rffpk._utils.columns import Columns, SparseRows, mean_square, rows_differ, scaled_columns
+from rffpk._utils.columns import (
+    Columns,
+    SparseRows,
+    mean_square,
+    occupied_columns,
+    rows_differ,
+    scaled_columns,
+    some_columns,
+)
 from rffpk._utils.linalg import leading_eigenvectors
 from rffpk._utils.tiles import centered_product
 from rffpk.maps.neighbours import drawn_rows
@@ -35,6 +43,7 @@ class Whitening:
     matrix: Array  # (d, m)
     unit: bool  # whether rows are scaled to length one
     n_threads: int
+    columns: Array | None = None  # (d,), whose components these are; None: all
 
     @np.errstate(over="ignore", invalid="ignore")  # refused by name
     def __call__(self, X: Columns) -> Array:
@@ -42,6 +51,7 @@ class Whitening:
         other rows there are. O(n d m) time."""
         if not len(X):
             return np.empty((0, self.matrix.shape[1]), dtype=X.dtype)
+        X = X if self.columns is None else some_columns(X, self.columns)
         found = centered_product(X, self.mean, self.matrix, self.n_threads, self._scaled)
         sums = found.sum(axis=1, dtype=np.float64)  # NaN where rows lack the view
         validation.check_overflow(float(sums[has_view(X)].sum()), X.dtype)
@@ -66,11 +76,18 @@ class Components:
     mean: Array  # (d,)
     deviations: Array  # (m,), falling, the first one
     directions: Array  # (d, m), over the largest deviation
+    columns: Array | None = None  # (d,), which differ from zero; None: all may
+
+    def plain(self, n_threads: int) -> Whitening:
+        """Return the map to the components as they are."""
+        return Whitening(self.mean, self.directions, False, n_threads, self.columns)
 
     def whitening(self, exponent: float, n_threads: int) -> Whitening:
         """Each divided by s^e of its standard deviation s, in units of the largest of these."""
         matrix = self.directions * self.deviations**-exponent
-        return Whitening(self.mean, matrix, matrix.shape[1] >= _UNIT_COMPONENTS, n_threads)
+        return replace(
+            self.plain(n_threads), matrix=matrix, unit=matrix.shape[1] >= _UNIT_COMPONENTS
+        )
 
 
 def fit_components(
@@ -84,20 +101,23 @@ def fit_components(
     sparse = isinstance(X, SparseRows)
     most = _ROWS if sparse else max(2 * PER_CLUSTER * k, min(_ROWS, _NUMBERS // X.shape[1]))
     index, p = drawn_rows(X, weight, most, random)
-    x = X[index] if scales is None else scaled_columns(X[index], scales)
+    x, columns = X[index], occupied_columns(X)
+    if columns is not None:
+        x, scales = some_columns(x, columns), None if scales is None else scales[columns]
+    x = x if scales is None else scaled_columns(x, scales)
     validation.check_overflow(mean_square(x.astype(np.float64, copy=False)), np.dtype(np.float64))
     share = np.full(len(x), 1 / len(x)) if p is None else p / p.sum()
     mean = np.asarray(share @ (x.matrix if isinstance(x, SparseRows) else x), dtype=np.float64)
     deviations, vectors = _components(x, mean, np.sqrt(share)[:, None], PER_CLUSTER * k)
     largest = deviations[0]
     if not rows_differ(x[share > 0]):
-        return Components(mean, np.ones(1), np.zeros((X.shape[1], 1)))
+        return Components(mean, np.ones(1), np.zeros((x.shape[1], 1)), columns)
     validation.check_underflow(float(largest**2), [x])
     kept = deviations >= _RESOLVED * largest
     directions = vectors[:, kept] / largest
     if scales is not None:
         mean, directions = mean / scales, scales[:, None] * directions
-    return Components(mean, deviations[kept] / largest, directions)
+    return Components(mean, deviations[kept] / largest, directions, columns)
 
 
 @np.errstate(over="ignore", invalid="ignore")  # refused by name
