@@ -4,7 +4,7 @@ from batches of them: the method `partial_fit`."""
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -50,7 +50,7 @@ def visit(
     views = mapped_views(model._feature_maps, xs)
     columns, maps = zip(*Storage(getattr(model, "cache", "auto")).landmark_views(views, n_threads))
     if not whole:
-        columns, shifts, centers = _without_empty([*columns], [*maps], shifts, centers)
+        columns, shifts, centers = _without_empty(columns, maps, shifts, centers)
     shifts = [shift.astype(xs[0].dtype) for shift in shifts]
     if (outliers := vars(model).get("_outliers")) is not None:
         noise = outliers.are_noise(xs)
@@ -83,8 +83,8 @@ def visit(
 
 
 def _without_empty(
-    xs: list[Columns], maps: list[Map], shifts: list[Array], centers: Array
-) -> tuple[list[Columns], list[Array], Array]:
+    xs: Sequence[Columns], maps: Sequence[Map], shifts: list[Array], centers: Array
+) -> tuple[tuple[Columns, ...], list[Array], Array]:
     """Return views, shifts and centroids without the columns of sparse views in which neither rows
     nor centroids have a number."""
     found, edges = [], np.cumsum([len(shift) for shift in shifts])[:-1]
@@ -95,7 +95,7 @@ def _without_empty(
             x, shift, part = some_columns(x, index), shift[index], part[:, index]
         found.append((x, shift, part))
     views, left, parts = zip(*found)
-    return [*views], [*left], parts[0] if len(parts) == 1 else np.hstack(parts)
+    return views, [*left], parts[0] if len(parts) == 1 else np.hstack(parts)
 
 
 def visits(

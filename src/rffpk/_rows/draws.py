@@ -30,6 +30,10 @@ _DRAWS = 4  # numbers that Philox has at one position of its counter
 # drawn, and centroids are moved, in batches. docs/annealing.md has the measurements.
 MANY = 100
 
+# A reservoir has room for this part of its rows besides, and at least so many rows, and puts its
+# rows in order with a copy of so many numbers.
+_SPARE, _LEAST_STEP, _COPY_NUMBERS = 16, 1024, 1 << 20
+
 
 def row_keys(seed: int, begin: int, n: int, weight: Array | None = None) -> NDArray[np.float64]:
     """The keys of the rows begin, ..., begin + n - 1; infinite for rows of weight zero."""
@@ -67,45 +71,88 @@ class Sample:
         order = least[np.argsort(self.indices[least], kind="stable")]  # fast, as most rise already
         if len(order) > m:
             order = np.delete(order, np.flatnonzero(keys[order] == threshold)[m - len(order) :])
-        return self.indices[order], [array[order] for array in self.arrays], threshold
+        first = np.array_equal(order, np.arange(len(order)))  # no copy of what may be large
+        part: Any = slice(len(order)) if first else order
+        return self.indices[part], [array[part] for array in self.arrays], threshold
 
 
 class Reservoir:
-    """The rows with the least keys among those that were added."""
+    """The rows with the least keys among those that were added, in any order, in arrays that have
+    room for few more."""
 
     def __init__(self, size: int) -> None:
-        self.size = size
-        self._parts: list[tuple[Array, Array, list[Array]]] = []
+        self.size, self._step = size, max(size // _SPARE, _LEAST_STEP)
+        self._arrays: list[Array] = []  # keys, indices, and what is kept of the rows
         self._count, self._bound = 0, math.inf
 
-    def add(self, begin: int, keys: Array, arrays: list[Array]) -> None:
+    def add(self, begin: int, keys: Array, arrays: list[Any]) -> None:
         """Add the rows from index `begin` on, of which `arrays` are kept."""
-        index = np.flatnonzero((keys <= self._bound) & (keys < math.inf))
-        if len(index):
-            self._parts.append((keys[index], begin + index, [array[index] for array in arrays]))
-            self._count += len(index)
-        if self._count > 2 * self.size:
-            self._shrink()
+        for first in range(0, len(keys), self._step):
+            part = keys[first : first + self._step]
+            index = first + np.flatnonzero((part <= self._bound) & (part < math.inf))
+            if len(index):
+                self._append([keys[index], begin + index, *(array[index] for array in arrays)])
+            if self._count > self.size + self._step:
+                self._shrink()
+
+    def _append(self, more: list[Array]) -> None:
+        end = self._count + len(more[0])
+        if not self._arrays:
+            self._arrays = [np.empty((0, *each.shape[1:]), each.dtype) for each in more]
+        for kept, rows in zip(self._arrays, more):
+            if len(kept) < end:  # in place where the system can
+                room = max(end, min(2 * end, self.size + 2 * self._step))
+                kept.resize((room, *kept.shape[1:]), refcheck=False)
+            kept[self._count : end] = rows
+        self._count = end
 
     def _shrink(self) -> None:
-        keys, indices, arrays = zip(*self._parts)
-        every = [np.concatenate(parts) for parts in (keys, *zip(*arrays))]
-        all_rows = Sample(every[0], np.concatenate(indices), every)
-        index, (key, *kept), self._bound = all_rows.first(self.size + 1)
-        self._parts, self._count = [(key, index, kept)], len(index)
+        """Keep one row more than `size`: of those with equal keys the first."""
+        most = self.size + 1
+        if self._count <= most:
+            return
+        keys, indices = (each[: self._count] for each in self._arrays[:2])
+        self._bound = float(np.partition(keys, self.size)[self.size])
+        left, tied = keys < self._bound, np.flatnonzero(keys == self._bound)
+        left[tied[np.argsort(indices[tied], kind="stable")][: most - np.count_nonzero(left)]] = True
+        holes, moved = np.flatnonzero(~left[:most]), most + np.flatnonzero(left[most:])
+        for each in self._arrays:
+            each[holes] = each[moved]
+        self._count = most
 
     def joined(self, other: Reservoir) -> Reservoir:
         """The rows with the least keys in both."""
         both = Reservoir(self.size)
-        both._parts, both._count = self._parts + other._parts, self._count + other._count
-        if both._count > both.size:
-            both._shrink()
+        for part in (self, other):
+            if part._count:
+                both._append([each[: part._count] for each in part._arrays])
+        both._shrink()
         return both
 
     def sample(self) -> Sample:
-        """The rows with the `size` least keys, and one more."""
+        """The rows with the `size` least keys, and one more, which is the last one."""
         self._shrink()
-        return Sample(*self._parts[0])
+        if not self._arrays:
+            return Sample(np.empty(0), np.empty(0, np.intp), [])
+        for each in self._arrays:
+            each.resize((self._count, *each.shape[1:]), refcheck=False)
+        keys, indices, *arrays = self._arrays
+        order = np.argsort(indices, kind="stable")
+        if self._count > self.size:
+            last = np.flatnonzero(keys[order] == keys.max())[-1]
+            order = np.r_[np.delete(order, last), order[last]]
+        for each in self._arrays:
+            _put_in_order(each, order)
+        return Sample(keys, indices, arrays)
+
+
+def _put_in_order(x: Array, order: Array) -> None:
+    """Put the rows of an array in an order, some columns at a time: without another copy."""
+    columns = x.reshape(len(x), -1)
+    step = max(1, _COPY_NUMBERS // max(1, len(x)))
+    for begin in range(0, columns.shape[1], step):
+        part = slice(begin, begin + step)
+        columns[:, part] = columns[order, part]
 
 
 # ---- initial centroids ---------------------------------------------------------------------------

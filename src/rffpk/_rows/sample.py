@@ -330,8 +330,10 @@ def sample_stream(stream: Stream, how: Sampling, distinct: DistinctRows | None =
         known = _Views.of(head, None if weight is None else weight[: len(head[0])])
     found = stream.fold(partial(reading.visit, known), _Found.followed_by)
     views = found.views
-    if found.kept:
-        kept = [np.concatenate(blocks) for blocks in zip(*found.kept)]
+    if found.n <= found.most:
+        blocks = [xs for _, _, xs in found.waiting]
+        found.waiting.clear()
+        kept = [np.concatenate(views) for views in zip(*blocks)]
         return replace(sample_arrays([kept[i] for i in views.same], weight, how), in_memory=False)
     stream = replace(stream, n=found.n, dtype=views.empty[0].dtype)
     moments = {}
@@ -369,19 +371,27 @@ class _Found:
     reservoir: Reservoir
     most: int  # rows that are kept
     n: int = 0
-    kept: list[list[Array]] = field(default_factory=list)  # all rows, while they are few
+    # of all rows, while they are few, the first index, keys and views of each block
+    waiting: list[tuple[int, Array, list[Array]]] = field(default_factory=list)
     # of the views that differ, by their numbers
     sums: dict[int, Sums] = field(default_factory=dict)
     there: dict[int, Array] = field(default_factory=dict)
 
-    def keep(self, n: int, blocks: list[list[Array]]) -> None:
-        """Keep n more rows, if there are not too many."""
+    def add(self, n: int, blocks: list[tuple[int, Array, list[Array]]]) -> None:
+        """Keep n more rows: all rows, or a sample if they are too many. No row is kept twice."""
         self.n += n
-        self.kept = [*self.kept, *blocks] if self.n <= self.most else []
+        self.waiting += blocks
+        while self.n > self.most and self.waiting:
+            begin, keys, xs = self.waiting.pop(0)
+            self.reservoir.add(
+                begin, keys, [x for i, x in enumerate(xs) if self.views.same[i] == i]
+            )
 
     def followed_by(self, other: _Found) -> _Found:
-        both = replace(self, reservoir=self.reservoir.joined(other.reservoir))
-        both.keep(other.n, other.kept)
+        both = replace(
+            self, reservoir=self.reservoir.joined(other.reservoir), waiting=[*self.waiting]
+        )
+        both.add(other.n, other.waiting)
         both.sums = {i: part + other.sums[i] for i, part in self.sums.items()}
         both.there = {i: part + other.there[i] for i, part in self.there.items()}
         return both
@@ -406,13 +416,12 @@ class _Reading(NamedTuple):
         in_units = None if weight is None else weight / self.unit
         keys = row_keys(self.how.seed, begin, len(xs[0]), in_units)
         distinct = {i: x for i, x in enumerate(xs) if views.same[i] == i}
-        found.reservoir.add(begin, keys, [*distinct.values()])
         if self.to_distinct is not None:
             self.to_distinct.add(begin, [*distinct.values()], weight)
         for i, x in distinct.items():
             found.sums[i] = self.sums_about(i, views.shifts[i], part, None, found.sums.get(i))
             found.there[i] = found.there.get(i, 0) + there_of(x, weight)
-        found.keep(len(xs[0]), [xs])
+        found.add(len(xs[0]), [(begin, keys, xs)])
         return found
 
     def sums_about(

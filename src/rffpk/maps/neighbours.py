@@ -452,10 +452,12 @@ def mutual_neighbours(
     most = max(r, count.given or shared.times * default)
     cells, visits = shared("cells", lambda: _cells(nodes, most, n_threads))
     found = Neighbourhoods(nodes, r, 0.0, n_threads, cells=cells)
-    all_squares, all_indices = shared(
-        "nearest", lambda: replace(found, r=most)._nearest(nodes, visits)
-    )
-    squares, index = all_squares, all_indices
+
+    def nearest() -> tuple[Array, Array]:
+        return replace(found, r=most)._nearest(nodes, visits)
+
+    # one graph needs no copy of the nearest, which take as much memory as the graph
+    squares, index = shared("nearest", nearest) if shared.times > 1 else nearest()
     if found.r < index.shape[1]:  # the nearest of these, whose indices rise
         first = np.sort(np.argpartition(squares, found.r - 1, axis=1)[:, : found.r], axis=1)
         squares, index = (np.take_along_axis(each, first, 1) for each in (squares, index))
@@ -464,8 +466,8 @@ def mutual_neighbours(
     radii = squares.max(axis=1) * (1 + 8 * np.finfo(squares.dtype).eps)
     found = replace(found, radii=radii, bandwidth=_mean(squares, mass))
     z = found._weighed(squares, index).astype(np.float64)
-    z.eliminate_zeros()
-    return found, z
+    z.eliminate_zeros()  # which keeps their memory
+    return found, z.copy()
 
 
 def _cells(nodes: Columns, r: int, n_threads: int) -> tuple[NearCells, Array] | tuple[None, None]:

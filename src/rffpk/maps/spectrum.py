@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -244,7 +244,9 @@ class Walk:
 
     def without(self, known: Array, v: Array) -> Array:
         """The same product, but with zero for orthonormal eigenvectors that are known."""
-        return self @ v - known @ (known.T @ v)
+        found = self @ v
+        found -= known @ (known.T @ v)
+        return found
 
     def ordered(self, order: Array) -> Walk:
         """The same with nodes in another order, and entries of each in the order that they had."""
@@ -324,21 +326,30 @@ def _pairs_by_groups(
     random = np.random.default_rng(0).standard_normal((n, missing))
     vectors = np.hstack([merging @ vectors, random])
     for _ in range(_ROUNDS):
-        new = _filtered(walk, constant, vectors, values[-1])
-        basis = orthonormal_basis(new) if block > _MANY else np.linalg.qr(new)[0]
-        products = multiply(basis)
-        values, turned = eigh(basis.T @ products)
-        values, turned = values[::-1], turned[:, ::-1]
-        vectors = basis @ turned
+        _filter(walk, constant, vectors, values[-1])
+        values, products = _turn(multiply, vectors, accurate)
         # how much an eigenvalue may be larger: the squared residual over the distance from the rest
-        first, apart = values[:accurate], products @ turned[:, :accurate]
-        residuals = (apart - first * vectors[:, :accurate]) ** 2
+        first = values[:accurate]
+        products -= first * vectors[:, :accurate]
+        residuals = (products**2).sum(axis=0)
         errors = np.maximum(1 - first, 1 / _LARGEST_TIME) * (first - values[-1])
         # faster ones are not used, or not amplified by filters of many vectors
         is_fast = first < (_LEAST_LOW if block > _MANY else 1 - _LARGEST_GAP)
-        if (is_fast | (residuals.sum(axis=0) <= _SETTLED * errors)).all():
+        if (is_fast | (residuals <= _SETTLED * errors)).all():
             break
+        del products  # before the next round, which takes the most memory
     return values, vectors
+
+
+def _turn(multiply: Callable[[Array], Array], v: Array, count: int) -> tuple[Array, Array]:
+    """Turn vectors, in place, into approximate eigenvectors of a matrix, and return their values,
+    falling, and the products of the first ones with the matrix."""
+    v[...] = orthonormal_basis(v) if v.shape[1] > _MANY else np.linalg.qr(v)[0]
+    products = multiply(v)
+    values, turned = eigh(v.T @ products)
+    turned = turned[:, ::-1]
+    v[...] = v @ turned
+    return values[::-1], products @ turned[:, :count]
 
 
 def _merging(walk: Walk, root: Array) -> csr_matrix:
@@ -372,31 +383,34 @@ def orthonormal_basis(v: Array) -> Array:
     return np.linalg.qr(v)[0]
 
 
-def _filtered(walk: Walk, known: Array, v: Array, low: float) -> Array:
-    """Vectors times the Chebyshev polynomial of a walk without known eigenvectors that is at most
-    one from zero to `low`, an eigenvalue, or less."""
+def _filter(walk: Walk, known: Array, v: Array, low: float) -> None:
+    """Multiply vectors, in place, by the Chebyshev polynomial of a walk without known eigenvectors
+    that is at most one from zero to `low`, an eigenvalue, or less."""
     before, now, low = v, walk.without(known, v), min(low, _LARGEST_LOW)
     amplified = _AMPLIFIED
     if v.shape[1] > _MANY:
         low, amplified = max(low, _LEAST_LOW), _MORE_AMPLIFIED
     if low <= 0:
-        return now
+        v[...] = now
+        return
     degree = min(_DEGREE, int(math.acosh(amplified) / math.acosh(2 / low - 1)))
-    now = (2 / low) * now - v
+    now *= 2 / low
+    now -= v
 
-    def recur(rows: slice) -> None:
+    def recur(rows: slice) -> None:  # in the place of the term before
         here = after[rows]
         here -= known[rows] @ part
         here *= 4 / low
         here -= 2 * now[rows]
-        here -= before[rows]
+        np.subtract(here, before[rows], out=before[rows])
 
     tiles = row_tiles(len(v), v.shape[1], _TILE_NUMBERS)
     for _ in range(degree - 1):
         after, part = walk @ now, known.T @ now
         run_all(recur, tiles, walk.n_threads)
-        before, now = now, after
-    return now
+        before, now = now, before
+    if now is not v:
+        v[...] = now
 
 
 # ---- combinations of the slow functions ---------------------------------------------------------
