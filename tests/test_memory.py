@@ -10,13 +10,18 @@ import platform
 import shutil
 import subprocess
 import sys
+import tracemalloc
 import warnings
 from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 import rffpk
+from rffpk._rows.draws import Reservoir, row_keys
+from rffpk._utils.columns import squared_distances
+from rffpk.maps.spectrum import Walk, slow_pairs
 
 EVERY = "RFFPK_ALLOCATIONS" in os.environ
 CLASSES = [name for name in rffpk.__all__ if hasattr(getattr(rffpk, name), "fit")]
@@ -315,3 +320,49 @@ def test_fits_keep_no_memory(name):
         warnings.simplefilter("ignore")
         growth(120)  # until those lists are full
         assert min(growth(30) for _ in range(3)) < 45  # an array a fit would be two or three each
+
+
+# ---- arrays that are counted ---------------------------------------------------------------------
+
+
+def peak_of(function):
+    """Return the most bytes that NumPy holds at a time beyond those before."""
+    function()  # what is made once
+    tracemalloc.start()
+    try:
+        function()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def test_distances_from_a_center_need_no_copy_in_float64():
+    X = np.ones((100_000, 100), dtype=np.float32)  # a copy takes 80 MB
+    assert peak_of(lambda: squared_distances(X, np.zeros(100))) < 40e6
+
+
+def test_a_sample_of_a_source_keeps_no_row_twice():
+    """Neither while blocks are read nor at the end; the blocks themselves are not counted."""
+    size, d, block = 40_000, 50, np.ones((10_000, 50), dtype=np.float32)
+
+    def sample():
+        kept = Reservoir(size)
+        for i in range(12):
+            begin = i * len(block)
+            kept.add(begin, row_keys(0, begin, len(block)), [block])
+        return kept.sample().first(size)
+
+    assert peak_of(sample) < 1.8 * size * d * 4
+
+
+def test_slow_functions_take_five_copies_of_their_vectors():
+    """The limit includes the products with the walk and the groups of nodes."""
+    n, block = 5000, 16
+    around = np.arange(n)
+    edges = sparse.csr_matrix(
+        (np.full(3 * n, 1 / 3), (np.tile(around, 3), np.r_[around, around - 1, around + 1] % n))
+    )
+    root = np.full(n, n**-0.5)
+    assert (
+        peak_of(lambda: slow_pairs(Walk(edges), root, root[:, None], block)) < 5.5 * 8 * n * block
+    )

@@ -258,8 +258,8 @@ def squared_distances(x: Columns, center: NDArray[Any]) -> NDArray[np.float64]:
     """||x_i - c||^2, (n,), in float64."""
     if not isinstance(x, SparseRows):
         step = max(1, _BLOCK // x.shape[1])
-        parts = [x[i : i + step].astype(np.float64) for i in range(0, max(len(x), 1), step)]
-        return np.concatenate([((part - center) ** 2).sum(axis=1) for part in parts])
+        blocks = (x[i : i + step].astype(np.float64) for i in range(0, max(len(x), 1), step))
+        return np.concatenate([((block - center) ** 2).sum(axis=1) for block in blocks])
     c, data = center.astype(np.float64), x.data.astype(np.float64)
     terms = x.astype(np.float64, copy=False).matrix.copy()
     terms.data = data * (data - 2 * c[x.indices])

@@ -425,7 +425,8 @@ def distinct_where_few(
     if len(index) > size:
         generator = np.random.default_rng(random.randint(2**31 - 1))  # faster than a RandomState
         index = np.sort(generator.choice(index, size, replace=False, shuffle=False))
-    found, number = _distinct(X[index], most + 1, random)
+    some = X if len(index) == len(X) else X[index]  # a copy of all rows may be large
+    found, number = _distinct(some, most + 1, random)
     if len(found) > most:
         return None
     node = np.full(len(X), -1)

@@ -1,0 +1,120 @@
+"""Peak memory of fits beyond X, and whether it is within the limits that docs/scale.md states.
+
+    python -m bench.speed.memory [--classes NAME ...] [--scale S]
+
+Each fit runs in a process of its own, whose peak is that of the resident pages, by Linux, over
+those after X was made. Ends with 1 if a fit takes more than its limit. `--scale` multiplies the
+numbers of rows.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import rffpk
+from bench import commands, tables
+
+
+class Case(NamedTuple):
+    """A fit, and the bytes beyond X that it may take: of X, of each row, and besides."""
+
+    name: str
+    n: int
+    d: int
+    of_x: float
+    of_row: float
+    more: float = 60e6
+    parameters: Any = ()  # pairs of names and values
+    from_source: bool = False
+
+    def limit(self) -> float:
+        return self.of_x * 4 * self.n * self.d + self.of_row * self.n + self.more
+
+
+_KEPT = 220_000  # rows of a source that diffusion maps learn from
+CASES = [
+    Case("PowerKMeans", 400_000, 20, 0.5, 30),
+    Case("FuzzyCMeans", 400_000, 20, 0.5, 30),
+    Case("RFFKernelPowerKMeans", 400_000, 20, 0.5, 30, parameters=[("cache", False)]),
+    Case("RFFMultiKernelPowerKMeans", 20_000, 20, 1.5, 8000),
+    Case("DiffusionPowerKMeans", 20_000, 2, 1.5, 2000),
+    Case("DiffusionPowerKMeans", 100_000, 600, 1.5, 2000),
+    Case("DiffusionPowerKMeans", 200_000, 2, 1.5, 2700),
+    Case("DiffusionPowerKMeans", 400_000, 50, 0, 0, 2.7 * 4 * 50 * _KEPT + 60e6, (), True),
+]  # fmt: skip
+_KERNELS = [("kernels", ["rbf", "linear"])]
+_SQUARE = 6 * 8 * 3000**2 + 60e6  # of some matrices of all pairs of rows
+CASES += [Case(name, 3000, 20, 0, 0, _SQUARE) for name in ("KernelPowerKMeans", "KernelKMeans")]
+CASES += [Case(name, 3000, 20, 0, 0, _SQUARE, _KERNELS) for name in ("MKKM", "SimpleMKKM")]
+
+
+def blocks(n: int, d: int, size: int = 10_000) -> Any:
+    """Float32 rows of ten Gaussian clusters that overlap."""
+    random = np.random.default_rng(0)
+    centers = random.standard_normal((10, d), dtype="f") / 2
+    for begin in range(0, n, size):
+        rows = random.standard_normal((min(size, n - begin), d), dtype="f")
+        yield rows + centers[random.integers(0, 10, len(rows))]
+
+
+def kilobytes(field: str) -> int:
+    found = re.search(rf"{field}:\s+([0-9]+) kB", Path("/proc/self/status").read_text())
+    assert found is not None
+    return int(found[1])
+
+
+def measure(case: Case) -> None:
+    """Print the peak of a fit in this process, in bytes beyond X."""
+    warnings.simplefilter("ignore")
+
+    def model() -> Any:
+        return getattr(rffpk, case.name)(10, random_state=0, n_jobs=1, **dict(case.parameters))
+
+    model().fit(next(blocks(1000, case.d)))  # threads and libraries
+    X: Any = lambda: blocks(case.n, case.d)  # noqa: E731
+    if not case.from_source:
+        X = np.empty((case.n, case.d), dtype="f")
+        for i, rows in enumerate(blocks(*X.shape)):
+            X[10_000 * i : 10_000 * i + len(rows)] = rows
+    Path("/proc/self/clear_refs").write_text("5")  # the peak so far
+    before = kilobytes("VmRSS")
+    model().fit(X)
+    print(1024 * (kilobytes("VmHWM") - before))
+
+
+def main() -> None:
+    parser = commands.parser(__doc__)
+    names = sorted({case.name for case in CASES})
+    parser.add_argument("--classes", nargs="+", choices=names, default=names, metavar="NAME")
+    parser.add_argument("--scale", type=float, default=1.0)
+    parser.add_argument("--child", type=int, help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    cases = [case._replace(n=max(1000, int(args.scale * case.n))) for case in CASES]
+    if args.child is not None:
+        measure(cases[args.child])
+        return
+    failed = False
+    tables.print_heading("class", "rows", "columns", "MB of X", "MB beyond X", "limit, MB")
+    for number, case in enumerate(cases):
+        if case.name not in args.classes:
+            continue
+        command = [sys.executable, "-m", "bench.speed.memory", "--child", str(number)]
+        command += ["--scale", str(args.scale)]
+        found = float(subprocess.run(command, check=True, capture_output=True).stdout)
+        failed |= found > case.limit()
+        name = case.name + ", a source" * case.from_source
+        sizes = [4 * case.n * case.d, found, case.limit()]
+        tables.print_row(name, case.n, case.d, *(f"{size / 1e6:.0f}" for size in sizes))
+    sys.exit(failed)
+
+
+if __name__ == "__main__":
+    main()
