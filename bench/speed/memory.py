@@ -45,9 +45,9 @@ CASES = [
     Case("FuzzyCMeans", 400_000, 20, 0.5, 30),
     Case("RFFKernelPowerKMeans", 400_000, 20, 0.5, 30, parameters=[("cache", False)]),
     Case("RFFMultiKernelPowerKMeans", 20_000, 20, 1.5, 8000),
-    Case("DiffusionPowerKMeans", 20_000, 2, 1.5, 2000),
-    Case("DiffusionPowerKMeans", 100_000, 600, 1.5, 2000),
-    Case("DiffusionPowerKMeans", 200_000, 2, 1.5, 2700),
+    Case("DiffusionPowerKMeans", 20_000, 2, 2, 2700),
+    Case("DiffusionPowerKMeans", 100_000, 600, 2, 2700),
+    Case("DiffusionPowerKMeans", 200_000, 2, 2, 2700),
     Case("DiffusionPowerKMeans", 400_000, 50, 0, 0, 2.7 * 4 * 50 * _KEPT + 60e6, (), True),
 ]  # fmt: skip
 _KERNELS = [("kernels", ["rbf", "linear"])]
