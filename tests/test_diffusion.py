@@ -864,8 +864,8 @@ def test_slow_pairs_of_more_vectors_than_groups_take_one_round(size, monkeypatch
     """The least eigenvalue that groups have stands for those that are missing, without that of the
     vector that is known; half of the vectors are accurate then."""
     matrix, degrees, _ = cliques([size] * 40, joined=0.05)
-    filters, filtered = [], spectrum._filtered
-    monkeypatch.setattr(spectrum, "_filtered", lambda *a: filters.append(a[3]) or filtered(*a))
+    filters, filtered = [], spectrum._filter
+    monkeypatch.setattr(spectrum, "_filter", lambda *a: filters.append(a[3]) or filtered(*a))
     root = np.sqrt(degrees / degrees.sum())
     values, _ = slow_pairs(Walk(csr_matrix(matrix)), root, root[:, None], 60, 39)
     assert len(filters) == 1 and filters[0] > 0.3
@@ -981,9 +981,9 @@ def test_combinations_have_the_same_bits_for_any_number_of_threads():
 def test_few_rows_a_cluster_take_few_filters(monkeypatch):
     """Functions that filters of many vectors do not amplify need not be accurate."""
     random = np.random.default_rng(3)
-    y, filtered, made = random.choice(300, 2500), spectrum._filtered, []
+    y, filtered, made = random.choice(300, 2500), spectrum._filter, []
     X = 12 * random.standard_normal((300, 5))[y] + random.standard_normal((2500, 5))
-    monkeypatch.setattr(spectrum, "_filtered", lambda *given: made.append(None) or filtered(*given))
+    monkeypatch.setattr(spectrum, "_filter", lambda *given: made.append(None) or filtered(*given))
     labels = DiffusionPowerKMeans(300, random_state=0).fit_predict(X)
     assert len(made) <= 8 and adjusted_rand_score(y, labels) > 0.9
 
