@@ -8,7 +8,7 @@ make sources from what rows are often stored in; any other function with this pr
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, TypeAlias, TypeVar
 
@@ -119,8 +119,9 @@ def _fresh(
 
 
 def _names(paths: _Paths) -> list[str]:
-    several = hasattr(paths, "__iter__") and not isinstance(paths, (str, bytes))
-    return [path_of(path, "paths") for path in (paths if several else [paths])]
+    if isinstance(paths, (str, bytes)) or not isinstance(paths, Iterable):
+        return [path_of(paths, "paths")]
+    return [path_of(path, "paths") for path in paths]
 
 
 def _opened(name: str) -> tuple[np.dtype[Any], tuple[int, int], int]:
