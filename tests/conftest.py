@@ -84,7 +84,7 @@ LIMITS = {
     "landmark_tree": "maps.neighbours._TREE_LANDMARKS",
     "sparse_products": "maps.neighbours._WORTH",
     "cell_visits": "maps.near_cells._VISITS",
-    "outlier_rows": "maps.outliers._SEEN",
+    "outlier_rows": "maps.outliers._MIXED_ROWS",
     "outlier_block": "maps.outliers._TILE_NUMBERS",
     "outlier_members": "maps.outliers._LEAST_MEMBERS",
     "whitening_components": "maps.whitening._UNIT_COMPONENTS",

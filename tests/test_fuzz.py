@@ -457,7 +457,7 @@ def switch(random, limits):
             limits(**{name: new})
 
 
-@pytest.mark.filterwarnings("ignore:noise == 0.05 takes no rows")
+@pytest.mark.filterwarnings("ignore:noise=0.05. marks no row")
 @pytest.mark.few(12)
 @pytest.mark.parametrize("seed", range(200))
 def test_the_paths_that_constants_choose_change_no_promise(seed, limits, tmp_path):

@@ -87,8 +87,6 @@ def test_verbose_2_prints_each_pass(cls, capsys):
         stages = [(r["start"] + 1, r["stage"]) for r in passes(model)]
         assert [(int(found[2]), found[4]) for found in of_passes] == stages
     if cls is rffpk.PowerKMeans:  # the time left is known after the first start
-        afterwards = [found for found in of_passes if found[2] != "1"]
-        assert afterwards and all(found[5] for found in afterwards)
         assert not of_passes[0][5]
 
 

@@ -43,7 +43,6 @@ from rffpk._anneal.seeding import (
 )
 from rffpk._anneal.swaps import follow_with_swaps, improve, reach_far_rows
 from rffpk._rows import passes
-from rffpk._rows.distinct import DistinctRows
 from rffpk._rows.rows import Rows
 from rffpk._rows.sample import RowSample, opened, sample_arrays, sample_stream, sampling
 from rffpk._rows.store import (
@@ -290,16 +289,18 @@ def open_rows(
     """All rows, those of a source read once, noise without weight; the rows that get the label -1;
     and the number of clusters."""
     noise, how = None, sampling(model, random, problem.search.sample, problem.n_map_rows)
-    is_sought = getattr(model, "noise", None) is not None
     xs, weight, stream = opened(model, X, sample_weight, reset=True)
-    distinct = DistinctRows(keep=True) if is_sought and stream is not None else None
+    distinct = None
+    if is_sought := getattr(model, "noise", None) is not None:
+        from rffpk._anneal.noise import find_noise
+        from rffpk._rows.distinct import DistinctRows
+
+        distinct = DistinctRows(keep=stream is not None)
     if stream is None:
         sample = sample_arrays(xs, weight, how)
     else:
         sample = sample_stream(stream, how, distinct)
     if is_sought:
-        from rffpk._anneal.noise import find_noise
-
         noise = find_noise(model, sample, distinct)
         sample = sample.without(noise.rows)
     k = find_number(model, sample, random, progress)
@@ -317,19 +318,17 @@ def prepare(
     model._feature_maps = maps
     columns = _occupied(sample, maps, given.init)
     packed = sample.with_columns(columns)
+    if columns[0] is not None and centroids is not None:
+        centroids = centroids[:, columns[0]]
     if centroids is not None and given.differs and given.n_init is None:  # automatic starts
-        if not any(maps) and columns[0] is not None:
-            centroids = centroids[:, columns[0]]
         given = replace(given, init=centroids, differs=False, start=-math.inf)
     mapping = Mapping(maps, storage, context.n_threads, context.coverage, problem.unit_centroids)
     some, rows = mapping.pair(packed)
-    variance, mapped, init = passes.total_variance(some), any(maps), given.init
+    variance, mapped = passes.total_variance(some), any(maps)
     if mapped:
         storage.check(rows)
-    if not (isinstance(init, str) or callable(init)):
-        meant = problem.given(rows, k)
-        names = None if mapped else vars(model).get("feature_names_in_")
-        init = checked_centroids(init, (k, len(rows.shift)), names) if meant is None else meant
+    names = None if mapped else vars(model).get("feature_names_in_")
+    init = _checked_init(problem, given.init, rows, k, names)
     # what is minimised, of which rows have a part
     objective = problem.objective(some, context)
     typical = partial(replace, eta=objective.eta, m=objective.m)
@@ -351,11 +350,18 @@ def prepare(
         exponent = decompositions.exponent_of_rows(seeds)
     if context.checkpoint is not None:
         context.checkpoint.begin(sample, exponent, variance, rows.shift)
-    plan = problem.plan(given, context, exponent, objective)
     return Prepared(
         problem, context, sample, noise, mapped, rows, some, samples, base, components, pool,
-        variance, init, objective, plan, columns,
+        variance, init, objective, problem.plan(given, context, exponent, objective), columns,
     )  # fmt: skip
+
+
+def _checked_init(problem: Problem, init: Any, rows: Rows, k: int, names: Array | None) -> Any:
+    """Return the word or the function that makes initial centroids, or their array (k, F)."""
+    if isinstance(init, str) or callable(init):
+        return init
+    meant = problem.given(rows, k)
+    return checked_centroids(init, (k, len(rows.shift)), names) if meant is None else meant
 
 
 def _occupied(sample: RowSample, maps: list[Any], init: Any) -> list[Array | None]:
@@ -492,12 +498,7 @@ def finish(model: Any, found: Prepared, run: FeatureRun, end: StartEnd, write: A
     theta = centers.astype(np.float64) - rows.shift
     soft, hard, inertia, labels = _evaluated(found, rows, theta, end.s, write)
     s, last = (-math.inf, hard) if hard_end else (end.s, soft)
-    exponent = end.s
-    if hard_end:
-        some = replace(found.some, alpha=rows.alpha)
-        calibrated = decompositions.exponent_of_memberships(some, theta)
-        least = found.problem.least_exponent if found.mapped else -math.inf
-        exponent = max(calibrated, least) if math.isfinite(calibrated) else end.s
+    exponent = _soft_exponent(found, rows, theta, end.s) if hard_end else end.s
     penalty = found.objective.penalty(rows.alpha, run.rows.total_weight)
     parts = found.spread(np.split(centers, np.cumsum(rows.widths)[:-1], axis=1))
     attributes = {
@@ -525,6 +526,15 @@ def finish(model: Any, found: Prepared, run: FeatureRun, end: StartEnd, write: A
     if found.noise is not None:
         found.noise.add_to(attributes)
     return FitResult(found, rows, _ending(found, rows, theta, hard, s), attributes)
+
+
+def _soft_exponent(found: Prepared, rows: Rows, theta: Array, s: float) -> float:
+    """Return the exponent of memberships after a hard end, or s where the rows suggest none."""
+    calibrated = decompositions.exponent_of_memberships(
+        replace(found.some, alpha=rows.alpha), theta
+    )
+    least = found.problem.least_exponent if found.mapped else -math.inf
+    return max(calibrated, least) if math.isfinite(calibrated) else s
 
 
 def _without_rounding(centers: Array) -> Array:

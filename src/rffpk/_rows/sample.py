@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rffpk import _core
-from rffpk._rows.distinct import DistinctRows
 from rffpk._rows.draws import Reservoir, Sample, row_keys
 from rffpk._rows.passes import make_rows, pass_of_block
 from rffpk._rows.rows import coverage, rows_with, there_of, weight_unit
@@ -35,6 +34,7 @@ from rffpk._utils.dask_collections import active_client, kind_of, source_of
 from rffpk._utils.validation import Auto
 
 if TYPE_CHECKING:
+    from rffpk._rows.distinct import DistinctRows
     from rffpk._rows.streams import Part, Stream
 
 _GROWTH = 8  # A sample after the first is so many times as large as the one before it, ...
