@@ -20,6 +20,9 @@ from rffpk._anneal.convergence_warnings import Ending, rows_of_clusters
 from rffpk._anneal.decompositions import compressed
 from rffpk._anneal.feature_steps import FeatureRun
 
+# The rule that chooses among graphs, for partitions that no graph has.
+from rffpk._anneal.graph_choice import COLUMNS, OPTIONS, Option, medoid, searched_clusters
+
 # What is kept between hard passes, whose states a machine visits in any order; which of the things
 # that make them faster are used, and directions, which change no label.
 from rffpk._anneal.hard_passes import (
@@ -108,7 +111,9 @@ from rffpk._utils.linalg import (
 from rffpk._utils.tree import groups, merged, ward
 
 __all__ = [
+    "COLUMNS",
     "LONG",
+    "OPTIONS",
     "Assignment",
     "Choice",
     "Ending",
@@ -119,6 +124,7 @@ __all__ = [
     "Landmarks",
     "NarrowRows",
     "Need",
+    "Option",
     "PowerMean",
     "Sampling",
     "Schedule",
@@ -158,6 +164,7 @@ __all__ = [
     "linalg",
     "make_rows",
     "make_stream",
+    "medoid",
     "merged",
     "merged_centroids",
     "messages",
@@ -175,6 +182,7 @@ __all__ = [
     "rows_of_clusters",
     "sample_arrays",
     "search_parameters",
+    "searched_clusters",
     "seed_centroids",
     "seeding",
     "settling_pass",

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from rffpk._anneal.annealing import OF_VIEWS, search_parameters
 from rffpk._anneal.centroid_model import visits
 from rffpk._anneal.fit import FitResult, FittedMaps, Problem
+from rffpk._anneal.graph_choice import KEPT, Option
 from rffpk._anneal.objective import ETA_RANGE, Eta, WeightedViews, reference_distances
 from rffpk._anneal.search import FitContext
 from rffpk._rows.rows import Rows
@@ -321,10 +322,12 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
                     "auto", len(X), context.k, isinstance(X, SparseRows), X.shape[1]
                 )[1]
             rows = MapRows(
-                X, weight, context.k, context.n_threads, kernel, n_landmarks=few, scales=scales
-            )
+                X, weight, context.k, context.n_threads, kernel, n_landmarks=few, scales=scales,
+                kept=KEPT,
+            )  # fmt: skip
             whitening = None if kernel.whitening is None else _WHITENING
-            return fit_diffusion_map(self, context.random, True, whitening, 1, rows, use="combined")
+            option = Option(whitening, 1, unit=True)
+            return fit_diffusion_map(self, context.random, True, option, rows, use="combined")
         if isinstance(kernel, RandomFourierFeatures):
             return fourier.fit_map(self, sample, view, kernel, context.random)
         return whitened_view(kernel, sample, view, context, scales)

@@ -17,10 +17,9 @@ from rffpk._anneal.witnesses import (
     MOST_NEIGHBOURS,
     eigengap_scores,
     height_scores,
-    mode_counts,
     mode_scores,
+    outstanding_scores,
     rare_share,
-    shares_of_counts,
 )
 from rffpk._rows.passes import make_rows
 from rffpk._rows.sample import RowSample, column_moments
@@ -206,19 +205,15 @@ def _tables(model: Any, sample: RowSample, spherical: bool, n_threads: int) -> d
 
 
 def _of_graph(X: Columns, weight: Array | None) -> _Evidence:
-    """What the witnesses who need no distances say of the nodes of a graph of affinities."""
+    """What the eigengaps say of the nodes of a graph of affinities."""
     found = graph_diffusion(X, weight, _WANTED)
-    edges, n, spectrum = found.graph, X.shape[0], found.spectrum
-    degrees = np.asarray(edges.sum(axis=1)).ravel()
-    r = max((edges.nnz - np.count_nonzero(edges.diagonal())) / n, 1.0)
-    gaps = eigengap_scores([eigengaps(spectrum, _PAIRS)])
-    modes = shares_of_counts(mode_counts(np.log(degrees), edges, r), _PAIRS)
+    spectrum, none = found.spectrum, np.zeros(_PAIRS + 1)
 
     def labels(numbers: list[int]) -> list[Array]:
         return [slow_labels(found.extension[:, spectrum.slow(k)], k) for k in numbers]
 
-    scores = gaps, np.zeros(_PAIRS + 1), modes
-    return _Evidence(np.arange(n), _total(*scores), scores, labels)
+    scores = outstanding_scores(eigengaps(spectrum, _PAIRS)), none, none
+    return _Evidence(np.arange(X.shape[0]), _total(*scores), scores, labels)
 
 
 def _of_rows(
@@ -332,7 +327,7 @@ def _partitions(
     if not any(slow):
         return [groups(linkage, k)[leaf] for k in numbers]
     found, (rows, x, _) = graphs.diffusion(_WANTED, *_GRAPHS[0], random)[0], more
-    functions = np.asarray(found.own)  # all rows are landmarks
+    functions = found.weights @ found.extension  # all rows are landmarks
     nearest = np.full(len(rows), -1)
     nearest[np.searchsorted(rows, few)] = found.node
     others = np.flatnonzero(nearest < 0)

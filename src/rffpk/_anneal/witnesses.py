@@ -18,6 +18,8 @@ from rffpk._utils.tree import root
 # docs/clusters_number.md has the trials behind these.
 _LARGEST_GAP = 4.0  # logarithm of an eigengap that is worth the score one
 _LARGEST_RATIO = 3.0  # the same of two heights
+# an eigengap that chance has in a graph, and the logarithm of a ratio that is worth the score one
+_OF_CHANCE, _LARGEST_LOGARITHM = 0.03, 5.0
 _USUAL = 0.5  # Of both, this part of what they change from there to twice as many is subtracted.
 _ROUNDING = 1e-12  # of the largest cost
 _SCALES = (10, 15, 25)  # neighbours that densities are taken of, ...
@@ -36,6 +38,16 @@ def eigengap_scores(eigengaps: list[Array]) -> Array:
     usual = sums[:, np.clip(2 * k - 1, 0, k[-1])] - sums
     found = np.clip(gaps - _USUAL * usual, 0, _LARGEST_GAP)
     return np.asarray(found.mean(axis=0)) / _LARGEST_GAP
+
+
+def outstanding_scores(eigengaps: Array) -> Array:
+    """How far each eigengap of a graph stands out above those that follow it, up to 2 k + 2:
+    communities end where eigenvalues begin that chance spaces evenly."""
+    scores = np.zeros(len(eigengaps))
+    for k in range(2, len(eigengaps) - 1):
+        next_ones = eigengaps[k + 1 : 2 * k + 3].max()
+        scores[k] = eigengaps[k] / max(next_ones, _OF_CHANCE)
+    return np.clip(np.log(np.maximum(scores, 1)) / _LARGEST_LOGARITHM, 0, 1)
 
 
 def height_scores(linkage: Array, largest: int) -> Array:

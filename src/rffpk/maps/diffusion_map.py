@@ -8,6 +8,7 @@ from typing import Any, Literal, Self, get_args
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.preprocessing import normalize
 from sklearn.utils.validation import check_is_fitted
 
 from rffpk._rows.rows import has_view
@@ -19,7 +20,7 @@ from rffpk._utils.estimator import Estimator, parameters, reporting
 from rffpk._utils.messages import warn
 from rffpk._utils.validation import Auto, is_option
 from rffpk.maps.graphs import PRECOMPUTED, GraphDiffusion, check_no_choice, graph_diffusion
-from rffpk.maps.neighbours import NeighbourCount, Shared, labels_of_k_means, landmark_numbers
+from rffpk.maps.neighbours import NeighbourCount, Shared, landmark_numbers
 from rffpk.maps.spectrum import (
     MAX_CLUSTERS,
     Diffusion,
@@ -27,7 +28,6 @@ from rffpk.maps.spectrum import (
     Wanted,
     diffusion,
     neighbour_graph,
-    slow_labels,
     suggested_n_clusters,
     wanted_pairs,
 )
@@ -49,7 +49,8 @@ class MapRows:
     parameters: Any  # of graphs: a `DiffusionMap`, or an estimator that has the same
     is_told: bool = True  # whether k is the number of clusters; else the spectrum suggests one
     n_landmarks: int | None = None  # in place of the parameter
-    most_times: int = 1  # of the default number of neighbours, which are looked for at once
+    most_times: float = 1  # of the default number of neighbours, which are looked for at once
+    kept: int = 0  # neighbours of each row that are so whether or not they are mutual
     scales: Array | None = None  # of the columns, before they are whitened
     whitened_for: int | None = None  # clusters, if others than those of graphs
     _components: Components | None = field(default=None, init=False)
@@ -71,7 +72,7 @@ class MapRows:
         return self._components
 
     def diffusion(
-        self, wanted: Wanted, whitening: float | None, times: int, random: Any
+        self, wanted: Wanted, whitening: float | None, times: float, random: Any
     ) -> tuple[Diffusion, Whitening | None, Columns]:
         """The diffusion among so many times the default number of neighbours, what whitens rows
         before, and the whitened rows."""
@@ -85,7 +86,8 @@ class MapRows:
         (n, d), given, is_sparse = rows.shape, self.parameters, isinstance(rows, SparseRows)
         numbers = landmark_numbers(self.n_landmarks or given.n_landmarks, n, self.k, is_sparse, d)
         r = None if isinstance(given.n_neighbors, str) else int(given.n_neighbors)
-        count, on_sphere = NeighbourCount(r, times), given.metric == "cosine" and prepare is None
+        count = NeighbourCount(r, times, self.kept)
+        on_sphere = given.metric == "cosine" and prepare is None
         graph = shared(
             count,
             lambda: neighbour_graph(
@@ -141,7 +143,7 @@ class DiffusionMap(Estimator):
         The power of the standard deviations that components were divided by. None: the columns.
     choices_ : list of dict
         What a clustering tried: "whitening", "neighbors" (times the default number; 0: columns),
-        "agreement" with others, and "apart" (whether in as many large components as clusters).
+        "unit" (whether features have length one), and "agreement" with the others.
     n_neighbors_, n_components_ : int
         Numbers of neighbors of each row that are considered, and of features.
     bandwidth_ : float
@@ -214,11 +216,12 @@ class DiffusionMap(Estimator):
         return rows
 
     def _draw(
-        self, given: MapRows, unit_variance: bool = False, times: int = 1,
-        use: UseOfGraph = "always",
+        self, given: MapRows, unit_variance: bool = False, times: float = 1,
+        use: UseOfGraph = "always", unit: bool = False,
     ) -> None:  # fmt: skip
         """`fit` for rows and parameters that have been checked, with features whose total variance
-        is one if that is asked for; `times` multiplies the default number of neighbours. Where
+        is one if that is asked for, or at landmarks with length one, the constant function among
+        them, where `unit` says so; `times` multiplies the default number of neighbours. Where
         `use` of the graph is "never", there are no functions, and features are the columns; where
         it is "if shown", unless components of the graph show clusters that these may miss; where it
         is "combined", many clusters have random combinations of functions."""
@@ -229,6 +232,7 @@ class DiffusionMap(Estimator):
         automatic = isinstance(self.n_components, str) and isinstance(self.time, str)
         functions = 0 if isinstance(self.n_components, str) else int(self.n_components)
         wanted = wanted_pairs(given.k, given.is_told and automatic, functions, use)
+        unit = unit and wanted.use != "combined"  # which lose the scale of the constant function
         found: Diffusion | GraphDiffusion
         X = rows = given.X
         if self.metric == PRECOMPUTED:
@@ -242,7 +246,7 @@ class DiffusionMap(Estimator):
             self.bandwidth_ = found.neighbourhoods.bandwidth
             squares = squared_distances(landmarks, column_means(landmarks))
             validation.check_underflow(squares.astype(X.dtype).sum(), [landmarks])
-        self._publish(found, rows, given, unit_variance)
+        self._publish(found, rows, given, unit_variance, unit)
 
     def _publish(
         self,
@@ -250,6 +254,7 @@ class DiffusionMap(Estimator):
         rows: Columns,
         given: MapRows,
         unit_variance: bool,
+        unit: bool,
     ) -> None:
         """Sets what is fitted to given rows, which neighbours are found of as `rows`."""
         X, parts, self._spectrum = given.X, found.parts, found.spectrum
@@ -261,14 +266,15 @@ class DiffusionMap(Estimator):
         self._n_left_out = round(len(X) * left_out / parts.n_rows)
         self._loses_rows = parts.lose_rows(given.k)
         k = given.k if given.is_told else None
-        index, scale = self._chosen(k, unit_variance, len(found.extension))
-        self.landmark_features_ = _scaled(found.extension, index, scale).astype(X.dtype)
-        own: Array | None
+        index, scale = self._chosen(k, unit_variance and not unit, len(found.extension))
+        lines = _scaled(found.extension, index, scale)
+        lines, self._is_unit = _of_length_one(lines) if unit else lines, unit
+        self.landmark_features_, self._own_features = lines.astype(X.dtype), None
         if isinstance(found, GraphDiffusion):  # as `transform` computes them
             own = found.neighbourhoods.means(found.graph, self.landmark_features_)
-        else:
-            own = found.own if found.own is None else _scaled(found.own, index, scale)
-        self._own_features = None if own is None else own.astype(X.dtype)
+            self._own_features = own.astype(X.dtype)
+        elif found.weights is not None:
+            self._own_features = (found.weights @ lines).astype(X.dtype)
         self.n_components_ = self.landmark_features_.shape[1]
         if not found.is_used:
             self.time_, self.n_components_ = 0.0, self.n_features_in_
@@ -317,6 +323,13 @@ class DiffusionMap(Estimator):
                 f"{1 / spectrum.gaps[index].min():.4g} steps."
             )
         return index, scale
+
+    def _constant(self, features: Array) -> Array:
+        """What features say of the functions that are constant on components, with length one:
+        features of different components are orthogonal there."""
+        n, last = self._spectrum.n_constant, features[:, -1:]
+        ones = last if self._is_unit else np.ones_like(last)
+        return normalize(np.hstack([features[:, :n], ones]).astype(np.float64))
 
     def _view(self, X: Columns) -> tuple[Array, Map]:
         """The columns and the map with which passes over the rows of X compute their features; NaN
@@ -389,6 +402,7 @@ class DiffusionMap(Estimator):
         check_is_fitted(self)
         X = validation.check_rows(self, X, reset=False)
         if not self.time_:
+            X = unit_rows(X) if self._spherical else X
             return X.matrix.copy() if isinstance(X, SparseRows) else X.copy()
         with config.one_blas_thread():
             return self._features(X)
@@ -397,6 +411,13 @@ class DiffusionMap(Estimator):
 def _scaled(functions: Array, index: Array, scale: Array) -> Array:
     """Some functions, times a scale each; a column of zeros if there are none."""
     return functions[:, index] * scale if len(index) else np.zeros((len(functions), 1))
+
+
+def _of_length_one(lines: Array) -> Array:
+    """The values of functions and of the constant one at nodes, scaled to length one: how far a
+    node is from the others, which fringes decide, says nothing, and few nodes weigh little."""
+    lines = np.column_stack([lines, np.ones(len(lines))])
+    return np.asarray(normalize(lines))
 
 
 def _of_fitted(
@@ -427,12 +448,13 @@ def check_diffusion(estimator: Any) -> None:
 
 
 def fit_diffusion_map(
-    estimator: Any, random: Any, unit_variance: bool, whitening: float | None, times: int,
+    estimator: Any, random: Any, unit_variance: bool, option: tuple[float | None, float, bool],
     given: MapRows, use: UseOfGraph = "always",
 ) -> DiffusionMap:  # fmt: skip
     """The map of rows that have been checked, for an estimator, with the parameters that go with
-    the rows and a whitening; the others are those of `DiffusionMap._draw`. Warns of nothing."""
-    parameters = given.parameters
+    the rows and an option: whitening, times the default number of neighbours, and unit. Other
+    parameters are those of `DiffusionMap._draw`. Warns of nothing."""
+    parameters, (whitening, times, unit) = given.parameters, option
     mapped = DiffusionMap(
         parameters.n_components,
         n_neighbors=parameters.n_neighbors,
@@ -445,27 +467,22 @@ def fit_diffusion_map(
     )
     with validation.fit_of(mapped):
         mapped.n_features_in_, mapped._in_float64 = given.X.shape[1], estimator._in_float64
-        mapped._draw(given, unit_variance, times, use)
+        mapped._draw(given, unit_variance, times, use, unit)
     return mapped
 
 
-def tried_clusters(
-    given: MapRows, whitening: float | None, times: int, random: Any
-) -> tuple[Array, bool]:
-    """k clusters of some rows by the slow functions of a graph alone, without a search, and whether
-    they are large components of the graph with wide valleys around them."""
-    k = given.k
-    found, _, rows = given.diffusion(wanted_pairs(k, True), whitening, times, random)
-    time = found.spectrum.separating_time(k)
-    index = found.spectrum.components(k, time)
-    scale = found.spectrum.unit_decay(index, time)
-    own = None if found.own is None else _scaled(found.own, index, scale)
-    functions = _scaled(found.extension, index, scale)
-    features = _of_fitted(found, rows, functions, own).astype(np.float64)
-    lengths = np.sqrt(np.mean(features**2, axis=0))
-    labels = slow_labels(features / np.where(lengths > 0, lengths, 1), k)
-    labels = labels_of_k_means(features, given.weight, labels, given.n_threads)
-    return labels, found.parts.n_kept == k and found.parts.are_apart()
+def features_of_graph(
+    given: MapRows, whitening: float | None, times: float, unit: bool, random: Any
+) -> tuple[Array, int]:
+    """The features of rows by their graph for k clusters, in float64, and the number of components
+    of the graph that count."""
+    found, _, rows = given.diffusion(wanted_pairs(given.k, True), whitening, times, random)
+    time = found.spectrum.separating_time(given.k)
+    index = found.spectrum.components(given.k, time)
+    lines = _scaled(found.extension, index, np.exp(-time * found.spectrum.gaps[index] / 2))
+    lines = _of_length_one(lines) if unit else lines
+    own = None if found.weights is None else found.weights @ lines
+    return _of_fitted(found, rows, lines, own).astype(np.float64), found.parts.n_kept
 
 
 def warn_of_components(mapped: DiffusionMap, expected: int, of: str = "") -> None:

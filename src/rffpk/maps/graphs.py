@@ -149,7 +149,7 @@ def graph_diffusion(X: Columns, weight: Array | None, wanted: Wanted) -> GraphDi
     scale = diags(1 / np.sqrt(degrees))
     walk = Walk(csr_matrix((identity(len(degrees)) + scale @ weighted @ scale) / 2))
     spectrum, functions = decompose(walk, degrees, parts.labels, wanted, n_rows, parts.least_rows)
-    spectrum = replace(spectrum, gaps=2 * spectrum.gaps)
+    spectrum = replace(spectrum, gaps=2 * spectrum.gaps, enough=0.0)
     mu = 1 - spectrum.gaps
     extension = np.zeros((n, functions.shape[1]))
     extension[kept] = functions / np.where(mu > 0, mu, np.inf)

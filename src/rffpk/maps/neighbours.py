@@ -110,14 +110,19 @@ class NeighbourCount:
     """How many neighbours: a given number, or a multiple of the default one."""
 
     given: int | None
-    times: int = 1
+    times: float = 1
+    kept: int = 0  # the nearest ones, which are neighbours whether or not they are mutual
+
+    def of(self, default: int) -> int:
+        """The number, where one is the default."""
+        return self.given or max(2, round(self.times * default))
 
 
 @dataclass(frozen=True, eq=False)
 class Shared:
     """What graphs of the same rows share, by name, made when first wanted."""
 
-    times: int = 1  # the default number of neighbours, in a search
+    times: float = 1  # the default number of neighbours, in a search
     _made: dict[Any, Any] = field(default_factory=dict)
 
     def __call__(self, name: Any, make: Callable[[], Any]) -> Any:
@@ -158,12 +163,16 @@ class Neighbourhoods:
             return self._matrix(z, index)
         return self._weighed(*self._nearest(X))
 
-    def _weighed(self, squares: Array, index: Array) -> csr_matrix:
-        """z of rows with these squared distances (n, r) to the landmarks of these indices."""
+    def _weighed(self, squares: Array, index: Array, kept: int = 0) -> csr_matrix:
+        """z of rows with these squared distances (n, r) to the landmarks of these indices. So many
+        landmarks beside the nearest one count beyond their radii, too."""
         validation.check_overflow(float(squares.max()), squares.dtype)
+        last = min(kept, self.r - 1)
 
         def weights(rows: slice) -> Array:
             near = True if self.radii is None else squares[rows] <= self.radii[index[rows]]
+            if last:
+                near |= squares[rows] <= np.partition(squares[rows], last, axis=1)[:, [last]]
             return _gaussian(squares[rows], self.bandwidth, near).astype(squares.dtype)
 
         tiles = row_tiles(len(squares), self.r, _WEIGHED)
@@ -449,8 +458,8 @@ def mutual_neighbours(
     """
     shared = shared or Shared()
     default = max(2, round(_NEIGHBOURS_A_LOGARITHM * math.log(len(nodes))))
-    r = count.given or count.times * default
-    most = max(r, count.given or shared.times * default)
+    r = count.of(default)
+    most = max(r, replace(count, times=shared.times).of(default))
     cells, visits = shared("cells", lambda: _cells(nodes, most, n_threads))
     found = Neighbourhoods(nodes, r, 0.0, n_threads, cells=cells)
 
@@ -466,7 +475,7 @@ def mutual_neighbours(
         validation.check_underflow(float(squares.max()), [nodes])
     radii = squares.max(axis=1) * (1 + 8 * np.finfo(squares.dtype).eps)
     found = replace(found, radii=radii, bandwidth=_mean(squares, mass))
-    z = found._weighed(squares, index).astype(np.float64)
+    z = found._weighed(squares, index, count.kept).astype(np.float64)
     z.eliminate_zeros()  # which keeps their memory
     return found, z.copy()
 
@@ -506,7 +515,7 @@ def centroid_landmarks(
     landmarks = k_means(some, p, seeds, n_threads, _PASSES_OF_MANY if many else _PASSES)
     landmarks = distinct_rows(unit_rows(landmarks) if spherical else landmarks)[0]
     landmarks = landmarks[near_path(landmarks, n_threads)]
-    r = count.given or count.times * _N_NEIGHBOURS
+    r = count.of(_N_NEIGHBOURS)
     found = Neighbourhoods(landmarks, r, 0.0, n_threads)
     squares, index = found._nearest(some)
     nearest = index[np.arange(len(some)), squares.argmin(axis=1)]

@@ -15,12 +15,14 @@ from numpy.polynomial.chebyshev import chebinterpolate
 from scipy.linalg import cholesky, qr, solve_triangular
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import reverse_cuthill_mckee
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import euclidean_distances
 
 from rffpk import _core
 from rffpk._utils.arrays import Array
 from rffpk._utils.columns import Columns, dense
 from rffpk._utils.linalg import eigh, fixed_signs, in_range, leading_eigenvectors, svd
+from rffpk._utils.messages import warn
 from rffpk._utils.tiles import row_tiles, run_all
 from rffpk._utils.tree import groups, ward
 from rffpk.maps.components import LARGE, Parts, divided, valley_of_rows
@@ -170,12 +172,26 @@ def decompose(
             block = max(2 * more if wanted.exact else more, _BLOCK)
             least = wanted.k - len(gaps) if wanted.k <= count else 0
             values, others = slow_pairs(walk, root, constant, block, least)
+            _warn_of_error(walk, constant, values, others, least)
         gaps = np.r_[gaps, np.clip(1 - values, 0, 1)]
         functions = np.hstack([functions, fixed_signs(others) / root[:, None]])
     functions = functions[:, :count]
     squares = functions**2  # whose squares are faster than fourth powers
     shares = 1 / (share @ squares**2)
     return Spectrum(gaps[:count], shares, enough, constant.shape[1] - 1), functions
+
+
+def _warn_of_error(walk: Walk, known: Array, values: Array, vectors: Array, least: int) -> None:
+    """Say if the last round of filters left a large error."""
+    accurate = max((len(values) + 1) // 2, min(len(values), least))
+    error = _error(values, vectors, walk.without(known, vectors[:, :accurate]))
+    if error > _SETTLED * (1 + 1e-6):
+        warn(
+            f"The slow functions of the graph have not converged: 1 - eigenvalue may be too large "
+            f"by {error:.2g} of itself, more than {_SETTLED}. Edges whose weights differ less, or "
+            "fewer clusters, let them converge.",
+            ConvergenceWarning,
+        )
 
 
 def suggested_n_clusters(spectrum: Spectrum, largest: int) -> int:
@@ -221,7 +237,8 @@ _ORDERED = 30_000  # nodes from which on near ones are put side by side, where p
 _DEGREE = 20  # of filters
 _LARGEST_LOW = 0.97  # lower end of what filters amplify: this degree does little beyond it
 _AMPLIFIED = 1e4  # the filter of the eigenvalue one, at most: more would drown others in rounding
-_ROUNDS = 12  # of filters on a graph, at most
+_ROUNDS = 60  # of filters on a graph, at most
+_WEAK = 0.25  # Edges weaker than this part of the strongest of a node do not merge nodes.
 _SETTLED = 0.005  # error of 1 - mu, as a part of it
 # With more vectors than these most of the time is taken to make them orthonormal: so it is done by
 # Cholesky factors of their products, and in fewer rounds: filters are stronger, and their lower end
@@ -241,6 +258,13 @@ class Walk:
     def __matmul__(self, v: Array) -> Array:
         once = _core.csr_product(self.there, v, self.n_threads)
         return once if self.back is None else _core.csr_product(self.back, once, self.n_threads)
+
+    def steps(self, n: int) -> list[csr_matrix]:
+        """The edges along which n nodes are near each other, in one step or two."""
+        if self.back is None:
+            return [_strong(self.there)]
+        # groups to nodes, and back, or along one of the factors
+        return [self.there] if self.there.shape[0] == n else [self.there, self.back]
 
     def without(self, known: Array, v: Array) -> Array:
         """The same product, but with zero for orthonormal eigenvectors that are known."""
@@ -328,14 +352,7 @@ def _pairs_by_groups(
     for _ in range(_ROUNDS):
         _filter(walk, constant, vectors, values[-1])
         values, products = _turn(multiply, vectors, accurate)
-        # how much an eigenvalue may be larger: the squared residual over the distance from the rest
-        first = values[:accurate]
-        products -= first * vectors[:, :accurate]
-        residuals = (products**2).sum(axis=0)
-        errors = np.maximum(1 - first, 1 / _LARGEST_TIME) * (first - values[-1])
-        # faster ones are not used, or not amplified by filters of many vectors
-        is_fast = first < (_LEAST_LOW if block > _MANY else 1 - _LARGEST_GAP)
-        if (is_fast | (residuals <= _SETTLED * errors)).all():
+        if _error(values, vectors, products) <= _SETTLED:
             break
         del products  # before the next round, which takes the most memory
     return values, vectors
@@ -352,15 +369,27 @@ def _turn(multiply: Callable[[Array], Array], v: Array, count: int) -> tuple[Arr
     return values[::-1], products @ turned[:, :count]
 
 
+def _error(values: Array, vectors: Array, products: Array) -> float:
+    """How much 1 - mu of the first pairs may be larger at most, as a part of it: the squared
+    residual over the distance from the rest. `products` are those of the walk with the first
+    vectors, and lost."""
+    accurate = products.shape[1]
+    first = values[:accurate]
+    products -= first * vectors[:, :accurate]
+    apart = np.maximum(1 - first, 1 / _LARGEST_TIME) * (first - values[-1])
+    # faster pairs are not used, or not amplified by filters of many vectors
+    slow = first >= (_LEAST_LOW if vectors.shape[1] > _MANY else 1 - _LARGEST_GAP)
+    ratios = (products**2).sum(axis=0) / np.maximum(apart, 1e-300)
+    return float(ratios[slow].max(initial=0))
+
+
 def _merging(walk: Walk, root: Array) -> csr_matrix:
     """Groups of the nodes whose neighbours of the largest random number are the same, as
-    orthonormal columns that are multiples of `root` on the groups."""
+    orthonormal columns that are multiples of `root` on the groups. The walk along weak edges, such
+    as those across the borders of an image, is slow, so that no nodes are merged along these."""
     n = len(root)
     largest = np.random.default_rng(0).permutation(n).astype(np.int32)
-    graphs = [walk.there]
-    if walk.back is not None and walk.there.shape[0] != n:  # groups to nodes, and back
-        graphs.append(walk.back)
-    for graph in graphs:
+    for graph in walk.steps(n):
         largest = np.maximum.reduceat(largest[graph.indices], graph.indptr[:-1])
     _, first, group = np.unique(largest, return_index=True, return_inverse=True)
     group = group.ravel()
@@ -368,6 +397,19 @@ def _merging(walk: Walk, root: Array) -> csr_matrix:
         group = np.argsort(np.argsort(first))[group]
     lengths = np.sqrt(np.bincount(group, root**2))
     return csr_matrix((root / lengths[group], group, np.arange(n + 1)), shape=(n, len(lengths)))
+
+
+def _strong(graph: csr_matrix) -> csr_matrix:
+    """The edges of a symmetric graph that are not much weaker than the strongest one of an end,
+    and those of all nodes to themselves."""
+    edges = graph.tocoo()
+    row, column, p = edges.row, edges.col, edges.data
+    least = np.zeros(len(graph.indptr) - 1)
+    np.maximum.at(least, row, _WEAK * np.where(row == column, 0, p))
+    kept = (p >= np.minimum(least[row], least[column])) | (row == column)
+    own = np.arange(len(least))
+    there = np.r_[row[kept], own], np.r_[column[kept], own]
+    return csr_matrix((np.ones(len(there[0])), there), shape=graph.shape)
 
 
 def orthonormal_basis(v: Array) -> Array:
@@ -551,7 +593,7 @@ class Diffusion:
     neighbourhoods: Neighbourhoods
     spectrum: Spectrum
     extension: Array  # (m, q): the slow functions are f(x) = z(x) @ extension
-    own: Array | None  # (m, q): those at the landmarks, where these are all rows
+    weights: csr_matrix | None  # z of the landmarks, where these are all rows
     node: Array | None  # as in a graph
     parts: Parts
     is_used: bool  # False: no functions are wanted, as the columns are features themselves
@@ -578,8 +620,8 @@ def diffusion(graph: Graph, wanted: Wanted) -> Diffusion:
     )
     mu = 1 - spectrum.gaps
     extension = functions / np.sqrt(np.where(mu > 0, mu, np.inf))
-    own = None if graph.mass is None else graph.weights @ extension
-    return Diffusion(graph.neighbourhoods, spectrum, extension, own, graph.node, parts, is_used)
+    weights = None if graph.mass is None else graph.weights
+    return Diffusion(graph.neighbourhoods, spectrum, extension, weights, graph.node, parts, is_used)
 
 
 def _nearest_joined(graph: Graph, k: int) -> Array:

@@ -1,0 +1,81 @@
+"""Which graph of rows is clustered: the one whose clusters agree most with those of the others."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from rffpk._anneal.annealing import AUTO_SWAPS, SWAPS_A_CLUSTER
+from rffpk._anneal.feature_steps import FeatureRun
+from rffpk._anneal.objective import PowerMean
+from rffpk._anneal.search import FitContext, Stage
+from rffpk._anneal.seeding import seed_centroids
+from rffpk._anneal.swaps import improve
+from rffpk._rows.passes import make_rows, one_pass, total_variance
+from rffpk._utils.arrays import Array, adjusted_rand_index
+from rffpk._utils.columns import Columns, SparseRows
+
+# bench/results/trials.md has the alternatives to these.
+_SAME, _ENOUGH = 0.98, 3  # so many partitions that agree so well end the trials
+KEPT = 3  # nearest neighbors that each row keeps where no graphs are compared
+_OF_WHITENED = 0.75  # weight of those of whitened graphs, which may be copies of each other
+_PASSES, _TOL = 100, 1e-3  # of k-means, at most, and the move of the centroids that ends them
+
+
+class Option(NamedTuple):
+    """A graph of neighbors, and how its functions become features."""
+
+    whitening: float | None  # of the columns, before neighbors are found
+    neighbors: float  # times the default number; 0: no graph, the columns are the features
+    unit: bool = False  # whether features are scaled to length one
+
+
+COLUMNS, PLAIN = Option(None, 0), Option(None, 1)
+# If all agree alike, the first is taken.
+OPTIONS = (
+    COLUMNS, PLAIN, Option(1.0, 1), Option(None, 1, True), Option(1.0, 1, True),
+    Option(None, 0.5), Option(None, 2), Option(1.0, 0.5), Option(1.0, 2),
+)  # fmt: skip
+
+
+class Choice(NamedTuple):
+    """The options that were tried, in their order, and what they say of each other."""
+
+    options: list[Option]
+    agreements: Array  # weighted mean adjusted Rand index of the clusters of each with those of all
+    labels: list[Array]  # the clusters of each
+
+    @property
+    def best(self) -> int:
+        """The index of the option that agrees most with the others, the first of equals."""
+        return int(np.argmax(self.agreements))
+
+
+def medoid(options: Sequence[Option], clusters: Callable[[Option], Array]) -> Choice:
+    """Compute the clusters of each option, and how well they agree with those of the others: what
+    one scale, one whitening or one scaling of the features finds alone is an artefact of it. The
+    trials end early if the clusters of one option are much the same as those of some others."""
+    same, labels = np.eye(len(options)), list[Array]()
+    for i, option in enumerate(options):
+        labels.append(clusters(option))
+        same[i, :i] = same[:i, i] = [adjusted_rand_index(each, labels[i]) for each in labels[:i]]
+        if (same >= _SAME).sum(axis=0).max() >= _ENOUGH:
+            break
+    n = len(labels)
+    weights = np.array([1.0 if each.whitening is None else _OF_WHITENED for each in options[:n]])
+    return Choice([*options[:n]], same[:n, :n] @ weights / weights.sum(), labels)
+
+
+def searched_clusters(X: Columns, weight: Array | None, k: int, n_threads: int) -> Array:
+    """Return k clusters of a few rows by k-means and swaps of its centroids."""
+    x = X if isinstance(X, SparseRows) else np.ascontiguousarray(X - X.mean(axis=0))
+    rows, random = make_rows([x], [None], weight, n_threads), np.random.RandomState(0)
+    theta = seed_centroids(rows, x, k, "k-means++", random).astype(np.float64)
+    inside = FitContext(random, n_threads=n_threads, k=k)
+    run = FeatureRun(rows, theta, total_variance(rows), PowerMean(), inside, most=k)
+    run.follow(Stage("hard", -math.inf, tol=_TOL, most=_PASSES))
+    improve(run, run.cost(-math.inf), min(AUTO_SWAPS, SWAPS_A_CLUSTER * k))
+    return one_pass(rows, run.theta, -math.inf, want=("labels",))[1]["labels"]

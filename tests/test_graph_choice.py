@@ -1,0 +1,172 @@
+"""The choice among graphs, whitenings and scalings of features: the medoid of their clusters."""
+
+import logging
+
+import numpy as np
+import pytest
+from internals import COLUMNS, OPTIONS, Option, medoid, searched_clusters, sparse_rows
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import csr_array
+from sklearn.datasets import make_blobs, make_moons
+from sklearn.metrics import adjusted_rand_score
+from sklearn.preprocessing import normalize
+
+from rffpk import DiffusionMap, DiffusionPowerKMeans, diffusion
+
+
+def partitions(*counts):
+    """Clusters of 200 rows: one partition for each number, drawn anew, so many times."""
+    random = np.random.default_rng(0)
+    drawn = [random.integers(3, size=200) for _ in counts]
+    return [labels for labels, count in zip(drawn, counts) for _ in range(count)]
+
+
+def test_agreements_follow_the_definition():
+    options = [*OPTIONS[:4], OPTIONS[7]]
+    labels = partitions(1, 1, 1, 1, 1)
+    labels[3][:150] = labels[1][:150]
+    found = medoid(options, dict(zip(options, labels)).get)
+    weights = np.array([1, 1, 0.75, 1, 0.75])
+    index = [[adjusted_rand_score(a, b) for a in labels] for b in labels]
+    assert_allclose(found.agreements, np.array(index) @ weights / weights.sum())
+    assert found.best == 1 and found.options == options
+
+
+def test_three_partitions_that_agree_end_the_trials_and_two_do_not():
+    asked = []
+
+    def clusters_of(labels):
+        asked.clear()
+        known = dict(zip(OPTIONS, labels))
+        return lambda option: asked.append(option) or known[option]
+
+    assert medoid(OPTIONS, clusters_of(partitions(1, 3, 5))).best == 1
+    assert asked == [*OPTIONS[:4]]
+    medoid(OPTIONS, clusters_of(partitions(2, 2, 2, 2, 1)))
+    assert asked == [*OPTIONS]
+
+
+def test_four_whitened_copies_do_not_outvote_what_partly_agrees():
+    whitened = [each.whitening is not None for each in OPTIONS]
+    own, copies = partitions(1, 1)
+    labels = [np.where(np.arange(200) < 30 * i, (own + 1) % 3, own) for i in range(9)]
+    labels = [copies.copy() if each else mine for each, mine in zip(whitened, labels)]
+    for i, each in enumerate(labels):  # none agrees so well that it ends the trials
+        each[5 * i : 5 * i + 4] = i % 3
+    assert not whitened[medoid(OPTIONS, dict(zip(OPTIONS, labels)).get).best]
+
+
+def test_counts_are_not_clustered_by_copies_of_one_whitening():
+    random = np.random.default_rng(2)
+    rates, y = random.gamma(0.3, 2, (3, 8)), random.integers(0, 3, 1500)
+    X = random.poisson(rates[y]).astype(float)
+    model = DiffusionPowerKMeans(3, random_state=0).fit(X)
+    assert model.feature_map_.whitening_ is None
+    assert adjusted_rand_score(y, model.labels_) > 0.5
+
+
+@pytest.mark.parametrize("i", range(9))
+def test_the_option_that_agrees_most_is_taken(i, monkeypatch):
+    def chosen(options, clusters):
+        return medoid([options[i]], clusters)
+
+    monkeypatch.setattr(diffusion, "medoid", chosen)
+    X, _ = make_blobs(200, 5, centers=3, random_state=0)
+    mapped = DiffusionPowerKMeans(3, random_state=0).fit(X).feature_map_
+    option = OPTIONS[i]
+    assert mapped.choices_ == [{**option._asdict(), "agreement": 1.0}]
+    assert (mapped.time_ > 0) == (option != COLUMNS)
+    if option != COLUMNS:
+        default = DiffusionMap(whitening=None, random_state=0).fit(X).n_neighbors_
+        assert mapped.n_neighbors_ == pytest.approx(option.neighbors * default, abs=1)
+        lengths = np.linalg.norm(mapped.landmark_features_, axis=1)
+        assert np.allclose(lengths, 1) == option.unit
+
+
+def test_features_of_length_one_have_the_constant_function():
+    """Those of a row are the means of those of its neighbors."""
+    X, _ = make_moons(300, noise=0.2, random_state=0)
+    options = {
+        unit: DiffusionMap(whitening=None, time=30.0, n_components=4, random_state=0)
+        for unit in (False, True)
+    }
+    for unit, mapped in options.items():
+        fit = diffusion.fit_diffusion_map
+        given = diffusion.MapRows(X, None, 3, 1, mapped)
+        mapped._in_float64 = False
+        options[unit] = fit(mapped, np.random.RandomState(0), False, Option(None, 1, unit), given)
+    plain, unit = (options[each].landmark_features_ for each in (False, True))
+    assert_allclose(unit, normalize(np.column_stack([plain, np.ones(len(X))])))
+    features = options[True].transform(X)
+    assert np.linalg.norm(features, axis=1).max() <= 1 + 1e-9
+    assert features.shape == (300, 5)
+
+
+def test_clusters_are_searched_for_by_swaps():
+    """In dense and sparse rows, with weights."""
+    y = np.arange(600) % 10
+    X = 9.0 * np.column_stack([y, y**2 % 7]) + np.random.default_rng(0).standard_normal((600, 2))
+    assert adjusted_rand_score(y, searched_clusters(X, None, 10, 1)) == 1
+    assert adjusted_rand_score(y, searched_clusters(sparse_rows(csr_array(X)), None, 10, 1)) == 1
+    weight = np.where(y == 0, 0.01, 1.0)
+    labels = searched_clusters(X, weight, 9, 1)
+    assert adjusted_rand_score(y[y > 0], labels[y > 0]) == 1
+
+
+def test_directions_have_the_same_options():
+    """Six directions in ten columns; lengths say nothing."""
+    random = np.random.default_rng(0)
+    y = np.arange(300) % 6
+    X = 3 * np.eye(6, 10)[y] + random.standard_normal((300, 10)) / 2
+    X *= random.uniform(0.1, 10, (300, 1))
+    model = DiffusionPowerKMeans(6, metric="cosine", random_state=0).fit(X)
+    assert adjusted_rand_score(y, model.labels_) > 0.95
+    assert [Option(*list(each.values())[:3]) for each in model.feature_map_.choices_[:3]] == [
+        *OPTIONS[:3]
+    ]
+    assert_array_equal(model.predict(X), model.labels_)
+    if not model.feature_map_.time_:
+        assert_allclose(model.feature_map_.transform(X), normalize(X))
+        assert_array_equal(model.predict(3 * X), model.labels_)
+
+
+@pytest.mark.parametrize("neighbors", [0, 1])
+def test_directions_of_the_columns_are_clustered(neighbors, monkeypatch):
+    def chosen(options, clusters):
+        return medoid([options[neighbors]], clusters)
+
+    monkeypatch.setattr(diffusion, "medoid", chosen)
+    random = np.random.default_rng(0)
+    y = np.arange(300) % 3
+    X = (4 * np.eye(3, 6)[y] + random.standard_normal((300, 6)) / 2) * random.uniform(
+        1, 9, (300, 1)
+    )
+    model = DiffusionPowerKMeans(3, metric="cosine", random_state=0).fit(X)
+    assert adjusted_rand_score(y, model.labels_) == 1
+    assert_array_equal(model.predict(X * 5), model.labels_)
+    if not neighbors:
+        assert_allclose(model.feature_map_.transform(X), normalize(X))
+        assert_array_equal(model.predict(csr_array(X)), model.labels_)
+
+
+def test_a_small_component_beside_clusters_that_touch_keeps_the_graph(monkeypatch):
+    """Of rows that the sample does not show, with a valley around it."""
+    monkeypatch.setattr(
+        diffusion, "medoid", lambda options, clusters: medoid(options[:1], clusters)
+    )
+    random = np.random.default_rng(1)
+    X = random.uniform(size=(2600, 2)) * [8, 4]
+    far = [30, 30] + 0.3 * random.standard_normal((15, 2))
+    times = [
+        DiffusionPowerKMeans(3, random_state=0).fit(rows).feature_map_.time_
+        for rows in (X, np.vstack([X, far]))
+    ]
+    assert times[0] == 0 < times[1]
+
+
+@pytest.mark.parametrize(("spread", "said"), [(0.1, "the columns agree"), (5.0, "mean adjusted")])
+def test_the_choice_is_said(spread, said, caplog):
+    X, _ = make_blobs(200, 5, centers=3, cluster_std=spread, random_state=0)
+    with caplog.at_level(logging.INFO, logger="rffpk"):
+        DiffusionPowerKMeans(3, random_state=0, verbose=1).fit(X)
+    assert said in caplog.text
