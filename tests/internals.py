@@ -59,6 +59,7 @@ from rffpk._anneal.witnesses import (
     height_scores,
     intrinsic_dimension,
     mode_counts,
+    outstanding_scores,
     rare_share,
 )
 
@@ -170,6 +171,7 @@ __all__ = [
     "messages",
     "mode_counts",
     "one_pass",
+    "outstanding_scores",
     "over_eigenvalues",
     "pass_of_block",
     "passes",

@@ -7,10 +7,12 @@ import numpy as np
 import pytest
 from conventions import ip_rff_mkpkm
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.sparse import coo_array, csr_array, csr_matrix, diags
+from scipy.sparse import coo_array, csr_array, csr_matrix, diags, kron
 from scipy.sparse import random as random_matrix
 from sklearn.base import clone
 from sklearn.datasets import make_moons
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.feature_extraction.image import img_to_graph
 from sklearn.metrics import adjusted_rand_score, pairwise_distances
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import cross_val_predict, cross_val_score
@@ -18,6 +20,7 @@ from sklearn.neighbors import KNeighborsTransformer, kneighbors_graph
 
 import rffpk
 from rffpk import DiffusionMap, DiffusionPowerKMeans, KernelKMeans, KernelPowerKMeans, _core
+from rffpk.maps import spectrum
 from rffpk.maps.neighbours import NeighbourCount, Shared, mutual_neighbours
 
 MOONS, KINDS = make_moons(300, noise=0.06, random_state=2)
@@ -272,3 +275,88 @@ def test_eigenvalues_of_a_given_graph_may_be_negative():
     expected = np.linalg.eigvalsh(A / np.sqrt(np.outer(degrees, degrees)))[::-1][1:]
     assert found.min() < -0.1
     assert_allclose(found, expected[: len(found)], atol=1e-9)
+
+
+# ---- communities, images and affinities ----------------------------------------------------------
+
+
+def communities(sizes, inside, between, seed=0):
+    """A graph in which so large a part of the pairs of nodes are linked, and their communities."""
+    random, y = np.random.default_rng(seed), np.repeat(np.arange(len(sizes)), sizes)
+    chance = np.where(y[:, None] == y, inside, between)
+    links = np.triu(random.random(chance.shape) < chance, 1)
+    return (links | links.T).astype(float), y
+
+
+@pytest.mark.parametrize(
+    "sizes, inside, between",
+    [([300, 30], 0.5, 0.01), ([400, 200, 100, 50, 25], 0.4, 0.02), ([300, 100, 40], 0.1, 0.006)],
+)
+def test_small_communities_are_found(sizes, inside, between):
+    graph, y = communities(sizes, inside, between)
+    labels = model(n_clusters=len(sizes)).fit_predict(csr_array(graph))
+    assert adjusted_rand_score(y, labels) > 0.96
+
+
+def test_features_of_a_given_graph_have_length_one_at_the_nodes(fitted):
+    lines = fitted.feature_map_.landmark_features_
+    assert_allclose(np.linalg.norm(lines, axis=1), 1)
+    assert_allclose(fitted.feature_map_.transform(GRAPH), GRAPH @ lines / GRAPH.sum(axis=1))
+
+
+def squares_of_an_image(side):
+    """Pixels of a gray and a white square on black, linked by their differences."""
+    image = np.zeros((side, side))
+    part = side // 6
+    image[part : 3 * part, part : 3 * part], image[4 * part : -4, part:-8] = 0.5, 1.0
+    y = (2 * image).astype(int).ravel()
+    image += 0.06 * np.random.default_rng(0).standard_normal(image.shape)
+    graph = csr_array(img_to_graph(image))
+    graph.data = np.exp(-5 * graph.data / graph.data.std()) + 1e-6
+    graph.setdiag(0)
+    return graph, y
+
+
+def test_eigenpairs_of_an_image_converge():
+    graph, y = squares_of_an_image(96)  # more nodes than have exact pairs
+    found = model(n_clusters=3).fit(graph)
+    assert adjusted_rand_score(y, found.labels_) > 0.99
+    assert 1 - found.feature_map_.eigenvalues_[0] < 1e-6
+
+
+def test_eigenpairs_that_do_not_converge_are_named(monkeypatch):
+    graph, _ = squares_of_an_image(96)
+    monkeypatch.setattr(spectrum, "_ROUNDS", 1)
+    with pytest.warns(ConvergenceWarning, match="slow functions of the graph have not converged"):
+        model(n_clusters=3).fit(graph)
+
+
+def test_nodes_are_not_merged_along_weak_edges():
+    """Two paths, node by node beside each other, with edges of a hundredth between them."""
+    path = diags([np.ones(399), np.ones(399)], [1, -1])
+    graph = csr_matrix(kron(path, np.eye(2)) + kron(np.eye(400), [[0, 0.01], [0.01, 0]]))
+    degrees = np.asarray(graph.sum(axis=1)).ravel()
+    scale = diags(1 / np.sqrt(degrees))
+    walk = spectrum.Walk(csr_matrix(scale @ graph @ scale))
+    groups = spectrum._merging(walk, np.sqrt(degrees)).tocsc()
+    assert all(len(set(nodes % 2)) == 1 for nodes in np.split(groups.indices, groups.indptr[1:-1]))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_communities_are_counted(seed):
+    for sizes, inside, between in (
+        ([20] * 5, 0.8, 0.05), ([100] * 4, 0.2, 0.03), ([300, 30], 0.5, 0.01),
+        ([400, 200, 100, 50, 25], 0.4, 0.02),
+    ):  # fmt: skip
+        graph, _ = communities(sizes, inside, between, seed)
+        assert rffpk.select_n_clusters(graph, metric="precomputed").n_clusters == len(sizes)
+    even, _ = communities([200], 0.3, 0.3, seed)
+    assert rffpk.select_n_clusters(even, metric="precomputed").n_clusters == 1
+
+
+def test_groups_of_affinities_and_correlations_are_counted():
+    random, y = np.random.default_rng(0), np.repeat([0, 1, 2], 40)
+    X = random.standard_normal((120, 2)) + np.array([[0, 0], [8, 0], [0, 8]])[y]
+    profiles = random.standard_normal((3, 100))[y] + 0.8 * random.standard_normal((120, 100))
+    for graph in (rbf_kernel(X, gamma=0.5), np.corrcoef(profiles).clip(0)):
+        assert model(n_clusters="auto").fit(graph).n_clusters_ == 3

@@ -12,6 +12,7 @@ from internals import (
     intrinsic_dimension,
     kernel_coordinates,
     mode_counts,
+    outstanding_scores,
     rare_share,
 )
 from numpy.testing import assert_allclose, assert_array_equal
@@ -423,6 +424,15 @@ def test_eigengaps_are_logarithms_of_ratios():
     usual = [0, 0, logs[3], logs[4], 0]  # from k + 1 to 2 k
     assert_allclose(found, (logs - 0.5 * np.array(usual)).clip(0, 4) / 4)
     assert found.argmax() == 3
+
+
+def test_gaps_stand_out_above_those_that_follow():
+    gaps = np.array([0, 0, 0.1, 0.4, 0.02, 0.05, 0.01, 0.01, 0.3, 0, 0, 0, 0, 0, 0])
+    found = outstanding_scores(gaps)
+    assert found[3] == pytest.approx(np.log(0.4 / 0.3) / 5)  # that of 8 is among the next ones
+    assert found[2] == found[4] == 0
+    assert found[8] == pytest.approx(np.log(10) / 5)  # chance has 0.03
+    assert outstanding_scores(np.array([0, 0, 1e9, 0, 0]))[2] == 1
 
 
 def test_dimensions_and_rare_clusters():

@@ -1,0 +1,159 @@
+"""Labels of generated families beside other methods, the number of clusters known.
+
+    python -m bench.quality.families [--draws N] [--first N]
+
+Heavy tails (t distributions with two and three degrees of freedom), overlapping Gaussians in 2, 6
+and 15 columns, counts, logarithms of counts, Gaussians that are cut off at zero, small clusters
+that touch a large cluster, sizes in ratios of two, and spirals and rings, each with and without
+noise. Noise counts in no score. Prints the mean ARI of each family as Markdown.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+from sklearn.cluster import SpectralClustering
+from sklearn.metrics import adjusted_rand_score
+
+from bench import commands, tables
+from rffpk import DiffusionPowerKMeans, PowerKMeans
+
+NOISE = -1  # the class of rows that count in no score
+
+Rows = tuple[np.ndarray, np.ndarray]
+Random = np.random.Generator
+
+
+def gaussians(
+    random: Random, k: int, d: int, apart: float, n: int = 1500, ratio: float = 1.0
+) -> Rows:
+    """Clusters of deviation one, whose centers have the deviation `apart`. Each cluster has
+    `ratio` times the rows of the one before it."""
+    shares = ratio ** np.arange(k)
+    y = random.choice(k, n, p=shares / shares.sum())
+    return apart * random.standard_normal((k, d))[y] + random.standard_normal((n, d)), y
+
+
+def tails(random: Random, k: int, d: int, apart: float, freedom: int) -> Rows:
+    """The same with rows about the centers by a t distribution."""
+    y = random.integers(k, size=1500)
+    centers = apart * random.standard_normal((k, d))
+    scale = np.sqrt(random.chisquare(freedom, (len(y), 1)) / freedom)
+    return centers[y] + random.standard_normal((len(y), d)) / scale, y
+
+
+def counts(random: Random, k: int, d: int, logarithms: bool = False) -> Rows:
+    rates, y = random.gamma(0.5, 3.0, (k, d)), random.integers(k, size=1500)
+    found = random.poisson(rates[y]).astype(float)
+    return np.log1p(found) if logarithms else found, y
+
+
+def cut_off(random: Random, k: int, d: int) -> Rows:
+    X, y = gaussians(random, k, d, 1.5)
+    return np.maximum(X, 0), y
+
+
+def touching(random: Random, d: int) -> Rows:
+    """Three clusters of 80 rows, each 4.5 deviations from one of 1500 and more from each other."""
+    y = np.repeat(np.arange(4), [1500, 80, 80, 80])
+    angle = 2 * np.pi * np.arange(3) / 3
+    centers = np.zeros((4, d))
+    centers[1:, :2] = 4.5 * np.column_stack([np.cos(angle), np.sin(angle)])
+    return centers[y] + random.standard_normal((len(y), d)), y
+
+
+def curves(random: Random, kind: str, noise: int) -> Rows:
+    """Three rings or arms of a spiral in a square of uniform noise."""
+    y = random.integers(3, size=1200)
+    if kind == "rings":
+        angle, radius = random.uniform(0, 2 * np.pi, len(y)), 1.0 + y
+    else:
+        turn = np.sqrt(random.uniform(0.05, 1, len(y)))
+        angle, radius = 6.5 * turn + 2 * np.pi * y / 3, 3.2 * turn
+    radius = radius + 0.07 * random.standard_normal(len(y))
+    rows = radius[:, None] * np.column_stack([np.cos(angle), np.sin(angle)])
+    return (
+        np.vstack([rows, random.uniform(-3.5, 3.5, (noise, 2))]),
+        np.append(y, np.full(noise, NOISE)),
+    )
+
+
+FAMILIES = {
+    "heavy tails": {
+        f"t with {freedom}, {k} in {d} columns": partial(
+            tails, k=k, d=d, apart=apart, freedom=freedom
+        )
+        for freedom in (2, 3)
+        for k, d, apart in ((5, 2, 9.0), (8, 8, 3.5), (15, 5, 5.0))
+    },
+    "overlapping Gaussians": {
+        f"{k} in {d} columns": partial(gaussians, k=k, d=d, apart=apart)
+        for k, d, apart in ((12, 2, 5.0), (12, 6, 1.8), (12, 15, 1.0), (4, 6, 1.3))
+    },
+    "counts": {f"{k} in {d} columns": partial(counts, k=k, d=d) for k, d in ((3, 8), (6, 20))},
+    "logarithms of counts": {
+        f"{k} in {d} columns": partial(counts, k=k, d=d, logarithms=True)
+        for k, d in ((3, 8), (6, 20))
+    },
+    "cut-off Gaussians": {
+        f"{k} in {d} columns": partial(cut_off, k=k, d=d) for k, d in ((4, 5), (8, 12))
+    },
+    "small clusters that touch": {f"{d} columns": partial(touching, d=d) for d in (2, 6)},
+    "unequal sizes": {
+        f"{k} in {d} columns": partial(gaussians, k=k, d=d, apart=apart, ratio=0.5)
+        for k, d, apart in ((5, 2, 6.0), (6, 8, 2.5))
+    },
+    "spirals and rings": {
+        f"{kind}, {noise} rows of noise": partial(curves, kind=kind, noise=noise)
+        for kind in ("spirals", "rings")
+        for noise in (0, 120)
+    },
+}
+METHODS = {
+    "DiffusionPowerKMeans": lambda k: DiffusionPowerKMeans(k, random_state=0),
+    "PowerKMeans": lambda k: PowerKMeans(k, random_state=0),
+    "SpectralClustering": lambda k: SpectralClustering(
+        k, affinity="nearest_neighbors", random_state=0
+    ),
+}
+
+
+def draws(number: int = 2, first: int = 0) -> Iterator[tuple[str, str, np.ndarray, np.ndarray]]:
+    """Name of each set, its family, rows and classes."""
+    for i, (family, makers) in enumerate(FAMILIES.items()):
+        for j, (name, make) in enumerate(makers.items()):
+            for draw in range(first, first + number):
+                X, y = make(np.random.default_rng([draw, i, j]))
+                yield f"{family}, {name}, draw {draw}", family, X, y
+
+
+def score(y: np.ndarray, labels: np.ndarray) -> float:
+    counted = y != NOISE
+    return float(adjusted_rand_score(y[counted], labels[counted]))
+
+
+def main() -> None:
+    parser = commands.parser(__doc__)
+    parser.add_argument("--draws", type=int, default=2)
+    parser.add_argument("--first", type=int, default=0, help="number of the first draw")
+    args: Any = parser.parse_args()
+    found: dict[str, list[list[float]]] = {}
+    for _, family, X, y in draws(args.draws, args.first):
+        k = int(y.max()) + 1
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            aris = [score(y, make(k).fit(X).labels_) for make in METHODS.values()]
+        found.setdefault(family, []).append(aris)
+    tables.print_heading("family", "sets", *METHODS)
+    for family, rows in found.items():
+        tables.print_row(family, len(rows), *(f"{x:.3f}" for x in np.mean(rows, axis=0)))
+    every = np.array([aris for rows in found.values() for aris in rows])
+    tables.print_row("all", len(every), *(f"{x:.3f}" for x in every.mean(axis=0)))
+
+
+if __name__ == "__main__":
+    main()
