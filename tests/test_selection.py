@@ -312,6 +312,23 @@ def test_piles_of_equal_rows_are_clusters(k, copies, moved):
     assert select_n_clusters(rows, random_state=0).n_clusters == k
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_copies_are_weights(seed):
+    """Rows and those that lie in a list of views, too; rows of weight zero are none."""
+    moons = make_moons(300, noise=0.06, random_state=seed)[0]
+    blobs = make_blobs(300, 3, centers=4, random_state=seed)[0]
+    for rows in (moons, csr_array(blobs), [moons, blobs]):
+        views = rows if isinstance(rows, list) else [rows]
+        four = [view[np.repeat(np.arange(300), 4)] for view in views]
+        copies = four if isinstance(rows, list) else four[0]
+        found = [
+            select_n_clusters(rows, sample_weight=np.full(300, 4.0), random_state=0),
+            select_n_clusters(copies, random_state=0),
+            select_n_clusters(copies, sample_weight=np.arange(1200) % 4 * 1.0, random_state=0),
+        ]
+        assert len({each.n_clusters for each in found}) == 1
+
+
 @pytest.mark.parametrize("n", [100, 1000])
 def test_one_ring_is_one_cluster(n):
     random = np.random.RandomState(n)

@@ -111,6 +111,7 @@ def select_number(
         if pairs_of(model) == "kernels":
             sample = _of_kernels(model, sample, n_threads)
         spherical = is_option(getattr(model, "metric", None), "cosine")
+        sample = _without_copies(sample)
         seen, tables = [], _tables(model, sample, spherical, n_threads)
         for name, table in tables.items():
             alone = len(tables) == 1
@@ -172,6 +173,23 @@ def _finest(seen: list[_Evidence]) -> _Evidence:
         most[each.best > 1] = max(most[each.best > 1], each.sums.max())
     least = max(clear * each for clear, each in zip(_CLEAR, most))
     return max(seen, key=lambda each: (each.sums.max() >= least, each.best, each.sums.max()))
+
+
+def _without_copies(sample: RowSample) -> RowSample:
+    """Return the same rows, where the first of equal rows has the weight of all: densities and
+    neighbors are those of distinct rows, as with weights. Rows with many copies are clusters, and
+    of many rows few copies are drawn."""
+    if sample.sample is not None or sample.n > _MORE.tree:
+        return sample
+    weight = np.ones(sample.n) if sample.weight is None else sample.weight
+    number = distinct_rows(side_by_side(sample.xs) if len(sample.xs) > 1 else sample.xs[0])[1]
+    counted = np.flatnonzero(weight)
+    first = counted[np.unique(number[counted], return_index=True)[1]]
+    if len(first) == len(counted) or len(counted) > _ROWS_A_CENTROID * len(first):
+        return sample
+    sums = np.zeros(sample.n)
+    sums[first] = np.bincount(number, weight)[number[first]]
+    return replace(sample, weight=sums, counted=len(first), _moments={})
 
 
 def _of_kernels(model: Any, sample: RowSample, n_threads: int) -> RowSample:
