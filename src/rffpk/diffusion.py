@@ -183,10 +183,10 @@ class DiffusionPowerKMeans(AnnealedClusterer):
         xs, weight = sample.some()
         # where nothing is asked of the map, none may be taken
         asked = {self.n_components, self.n_landmarks, self.time} != {"auto"}
-        mapped, centroids = chosen_map(self, self, xs[0], weight, context, or_columns=not asked)
+        mapped = chosen_map(self, self, xs[0], weight, context, or_columns=not asked)
         self.feature_map_ = mapped
         columns = UnitRows() if self.metric == "cosine" else None
-        return FittedMaps([mapped if mapped.time_ else columns], centroids)
+        return FittedMaps([mapped if mapped.time_ else columns])
 
     def _published(self, result: FitResult) -> None:
         if self.feature_map_.time_:
@@ -224,20 +224,20 @@ _CLEAR = 10_000  # rows up to which all are landmarks where each graph of a samp
 def chosen_map(
     estimator: Any, parameters: Any, X: Columns, weight: Array | None, context: FitContext,
     unit_variance: bool = False, or_columns: bool = False,
-) -> tuple[DiffusionMap, Array | None]:  # fmt: skip
+) -> DiffusionMap:  # fmt: skip
     """Return the map of rows that have been checked, with the parameters of a map or of the
-    estimator itself, and centroids of its features, if they are known. The clusters of several
-    values of the parameters that are "auto" are compared on a sample (`medoid`).
+    estimator itself. The clusters of several values of the parameters that are "auto" are compared
+    on a sample (`medoid`).
 
     With `or_columns` the map may be that of no walk, whose features are the columns. These may miss
     small components that the sample has not: then the graph of all rows is kept."""
     if weight is not None and not weight.all() and pairs_of(parameters) != "graph":
         counted = np.flatnonzero(weight)  # the others are no part of the map
-        mapped, centroids = chosen_map(
+        mapped = chosen_map(
             estimator, parameters, X[counted], weight[counted], context, unit_variance, or_columns
         )
         mapped._know(X, counted)
-        return mapped, centroids
+        return mapped
     fit = partial(fit_diffusion_map, estimator, context.random, unit_variance)
     whole = MapRows(X, weight, context.k, context.n_threads, parameters)
     all_rows, few = landmark_numbers(
@@ -247,11 +247,11 @@ def chosen_map(
     if unit_variance:  # which features of length one have not
         options = [each for each in options if not each.unit]
     if len(options) == 1:
-        return fit(options[0], replace(whole, kept=KEPT)), None
+        return fit(options[0], replace(whole, kept=KEPT))
     x, p = _sampled(X, weight, context)
     sample = replace(whole, X=x, weight=p, most_times=max(each.neighbors for each in options))
     choice, are_apart = _tried(sample, options, context)
-    best, labels = choice.options[choice.best], choice.labels[choice.best]
+    best = choice.options[choice.best]
     if x is X and isinstance(parameters.n_landmarks, str):
         whole = sample  # which has the graphs already
     use: UseOfGraph = "always" if best.neighbors else "never" if x is X else "if shown"
@@ -266,10 +266,7 @@ def chosen_map(
     ]
     if context.history.progress is not None:
         context.history.progress.say(_reason(choice, mapped))
-    if mapped.time_ or x is not X:
-        return mapped, None
-    columns = sample.columns
-    return mapped, dense(cluster_means(columns, weight, labels, columns[: context.k]))
+    return mapped
 
 
 def _reason(choice: Choice, mapped: DiffusionMap) -> str:

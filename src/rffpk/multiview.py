@@ -315,7 +315,7 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
         if isinstance(kernel, DiffusionMap):
             X, weight = sample.some_with(view)
             if not is_option(self.kernels, "auto"):
-                return chosen_map(self, kernel, X, weight, context, unit_variance=True)[0]
+                return chosen_map(self, kernel, X, weight, context, unit_variance=True)
             few, is_alone = None, scales is None and self._are_joined(self._n_views)
             if is_alone and len(X) > _ALL_ROWS and X.shape[1] <= _FEW_COLUMNS:
                 few = landmark_numbers(

@@ -75,7 +75,6 @@ class FittedMaps(NamedTuple):
     """The maps of the views, fitted to rows; None: the features are the columns."""
 
     maps: list[Any]
-    centroids: Array | None = None  # of the features, in place of automatic starts
 
 
 Maps = Callable[[RowSample, FitContext], FittedMaps]
@@ -314,14 +313,10 @@ def prepare(
     model."""
     given, k, storage = problem.search, context.k, context.storage
     # the features of all rows, and of some
-    maps, centroids = problem.maps(sample, context)
+    [maps] = problem.maps(sample, context)
     model._feature_maps = maps
     columns = _occupied(sample, maps, given.init)
     packed = sample.with_columns(columns)
-    if columns[0] is not None and centroids is not None:
-        centroids = centroids[:, columns[0]]
-    if centroids is not None and given.differs and given.n_init is None:  # automatic starts
-        given = replace(given, init=centroids, differs=False, start=-math.inf)
     mapping = Mapping(maps, storage, context.n_threads, context.coverage, problem.unit_centroids)
     some, rows = mapping.pair(packed)
     variance, mapped = passes.total_variance(some), any(maps)

@@ -8,12 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rffpk._anneal.annealing import AUTO_SWAPS, SWAPS_A_CLUSTER
 from rffpk._anneal.feature_steps import FeatureRun
 from rffpk._anneal.objective import PowerMean
 from rffpk._anneal.search import FitContext, Stage
 from rffpk._anneal.seeding import seed_centroids
-from rffpk._anneal.swaps import improve
 from rffpk._rows.passes import make_rows, one_pass, total_variance
 from rffpk._utils.arrays import Array, adjusted_rand_index
 from rffpk._utils.columns import Columns, SparseRows
@@ -70,12 +68,12 @@ def medoid(options: Sequence[Option], clusters: Callable[[Option], Array]) -> Ch
 
 
 def searched_clusters(X: Columns, weight: Array | None, k: int, n_threads: int) -> Array:
-    """Return k clusters of a few rows by k-means and swaps of its centroids."""
+    """Return k clusters of a few rows by k-means. Swaps of its centroids would take most of the
+    time, and change few choices."""
     x = X if isinstance(X, SparseRows) else np.ascontiguousarray(X - X.mean(axis=0))
     rows, random = make_rows([x], [None], weight, n_threads), np.random.RandomState(0)
     theta = seed_centroids(rows, x, k, "k-means++", random).astype(np.float64)
     inside = FitContext(random, n_threads=n_threads, k=k)
     run = FeatureRun(rows, theta, total_variance(rows), PowerMean(), inside, most=k)
     run.follow(Stage("hard", -math.inf, tol=_TOL, most=_PASSES))
-    improve(run, run.cost(-math.inf), min(AUTO_SWAPS, SWAPS_A_CLUSTER * k))
     return one_pass(rows, run.theta, -math.inf, want=("labels",))[1]["labels"]
