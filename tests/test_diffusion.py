@@ -31,7 +31,6 @@ from rffpk.maps.neighbours import (
     Neighbourhoods,
     Shared,
     centroid_landmarks,
-    labels_of_k_means,
     landmark_numbers,
     mutual_neighbours,
 )
@@ -1086,18 +1085,6 @@ def test_a_search_for_more_neighbours_serves_for_fewer():
         assert_array_equal(found.radii, alone.radii)
         assert found.bandwidth == alone.bandwidth
         assert_array_equal(graph.toarray(), expected.toarray())
-
-
-@pytest.mark.parametrize("weighted", [False, True])
-def test_a_few_passes_end_where_k_means_does(weighted):
-    X, y = make_blobs(300, 3, centers=4, cluster_std=3, random_state=0)
-    weight = np.random.default_rng(0).uniform(0.5, 2, 300) if weighted else None
-    labels, p = y, np.ones(300) if weight is None else weight
-    for _ in range(neighbours._CLUSTERING_PASSES):
-        centers = [np.average(X[labels == j], axis=0, weights=p[labels == j]) for j in range(4)]
-        squares = ((X[:, None] - np.array(centers)) ** 2).sum(axis=2)
-        labels = squares.argmin(axis=1)
-    assert_array_equal(labels_of_k_means(X, weight, y, 1), labels)
 
 
 @pytest.mark.exhaustive

@@ -40,9 +40,9 @@ def select_n_clusters(
         and their columns together: the largest number decides of those that are clear.
     metric : {"euclidean", "cosine", "precomputed", "kernel"}, default="euclidean"
         Distance of rows. "cosine": rows of one table are scaled to length one. "precomputed": X is
-        a graph of affinities, as `DiffusionPowerKMeans` takes it; its eigengaps and the modes of
-        its degrees decide. "kernel": X is a kernel matrix of shape (n_samples, n_samples), or a
-        list of them; at most 300 coordinates are looked at.
+        a graph of affinities, as `DiffusionPowerKMeans` takes it; its eigengaps decide. "kernel": X
+        is a kernel matrix of shape (n_samples, n_samples), or a list of them; at most 300
+        coordinates are looked at.
     sample_weight : array-like of shape (n_samples,), optional
         Weights >= 0 of the rows, by default one each.
     random_state : int, RandomState instance or None

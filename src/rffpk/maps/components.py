@@ -21,7 +21,6 @@ _OF_ROOT = 1 / 3  # ... the root of those of a mean cluster, as clumps of noise 
 # ... and the least logarithm of densities inside over those around them, which is that of distances
 # times the number of columns, and the least one of distances.
 _DENSER, _VALLEY = 1.5, 0.1
-_WIDE = 0.7  # where components decide which graph is taken
 _AROUND, INSIDE = 0.1, 5  # quantile of the former, neighbour of the latter
 _DANGLES = 0.1  # of the median probability of leaving a node: of one that dangles it is less
 
@@ -73,15 +72,6 @@ class Parts:
         lose."""
         small = self.components.shares[self.counted] < LARGE / k
         return self.n_kept >= k or bool(small.any())
-
-    def are_apart(self) -> bool:
-        """Whether those that count are large, with a wide valley around each. Small ones are no
-        evidence for a graph: many have some at the fringe of the rows."""
-        numbers = np.flatnonzero(self.counted)
-        large = self.components.shares[numbers] >= LARGE / len(numbers)
-        return bool(large.all()) and all(
-            self.valley(self.components, int(each)) >= _WIDE for each in numbers
-        )
 
 
 def divided(

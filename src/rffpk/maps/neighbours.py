@@ -20,7 +20,6 @@ from rffpk._rows.passes import (
     make_rows,
     one_pass,
     parts_of,
-    take_steps,
     unshifted,
 )
 from rffpk._utils import validation
@@ -62,7 +61,6 @@ _NEIGHBOURS_A_LOGARITHM, _N_NEIGHBOURS = 2.5, 8
 # than five passes of k-means gain nothing.
 _ROWS_A_LANDMARK, _PASSES = 20, 5
 _PASSES_OF_MANY = 2
-_CLUSTERING_PASSES = 4
 
 # Landmarks are put in order by small clusters of so many, and at most so many clusters.
 _CLUSTER_POINTS, _MOST_CLUSTERS = 24, 4000
@@ -601,18 +599,6 @@ def k_means(
         labels = Neighbourhoods(centroids, 1, 0.0, n_threads).chosen(X).ravel()
         centroids = cluster_means(X, weight, labels, centroids)
     return centroids
-
-
-def labels_of_k_means(X: Columns, weight: Array | None, labels: Array, n_threads: int) -> Array:
-    """Clusters after a few passes of k-means that begin with others."""
-    sparse = isinstance(X, SparseRows)
-    shift = np.zeros(X.shape[1], dtype=X.dtype) if sparse else X.mean(axis=0)
-    rows = make_rows([X], [None], weight, n_threads, [shift])
-    theta = dense(cluster_means(X, weight, labels, X[: labels.max() + 1])) - shift
-    moved = take_steps(
-        rows, theta, -math.inf, variance=1.0, tol=0.0, most=_CLUSTERING_PASSES - 1, close=(0.0, 0.0)
-    )
-    return one_pass(rows, moved.theta, -math.inf, want=("labels",))[1]["labels"]
 
 
 def cluster_means(X: Columns, weight: Array | None, labels: Array, centroids: Columns) -> Columns:

@@ -85,10 +85,6 @@ class Spectrum:
             return enough
         return np.sort(able[np.argsort(-self.shares[able], kind="stable")[: k - 1]])
 
-    def suffices(self, k: int) -> bool:
-        """Whether k clusters need no functions of few rows."""
-        return len(self.able()) < k - 1 or int(self._covers(k)[self.able()].sum()) >= k - 1
-
     def _covers(self, k: int) -> Array:
         """Which pairs are constant on components or cover enough rows."""
         covers = self.shares >= min(LARGE / k, self.enough)
