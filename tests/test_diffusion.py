@@ -1167,3 +1167,19 @@ def test_far_rows_of_heavy_tails_take_no_cluster():
     labels = DiffusionPowerKMeans(5, random_state=0).fit_predict(X)
     assert np.bincount(labels).min() > 300
     assert adjusted_rand_score(y, labels) > 0.85  # k-means: .72
+
+
+def test_each_row_keeps_its_three_nearest_neighbors_where_nothing_is_compared():
+    """Mutual or not; others only if they are mutual."""
+    X = np.random.default_rng(0).standard_normal((200, 2))
+    squares = cdist(X, X, "sqeuclidean")
+    nearest = np.argsort(squares, axis=1)
+    found, graph = mutual_neighbours(X, np.ones(200), NeighbourCount(10, kept=3), 1)
+    mutual, alone = mutual_neighbours(X, np.ones(200), NeighbourCount(10), 1)
+    index = [np.flatnonzero((found.landmarks == x).all(axis=1))[0] for x in X]
+    kept = graph.toarray()[index][:, index] > 0
+    expected = alone.toarray()[index][:, index] > 0
+    assert (kept | ~expected).all() and (kept != expected).any()
+    np.put_along_axis(expected, nearest[:, :4], True, axis=1)
+    assert_array_equal(kept, expected)
+    assert_array_equal(found.radii, mutual.radii)
