@@ -38,6 +38,8 @@ from rffpk.maps.spectrum import (
     Walk,
     Wanted,
     decompose,
+    is_costly,
+    neighbour_graph,
     orthonormal_basis,
     slow_pairs,
     wanted_pairs,
@@ -1183,3 +1185,34 @@ def test_each_row_keeps_its_three_nearest_neighbors_where_nothing_is_compared():
     np.put_along_axis(expected, nearest[:, :4], True, axis=1)
     assert_array_equal(kept, expected)
     assert_array_equal(found.radii, mutual.radii)
+
+
+@pytest.mark.parametrize("is_within", [True, False])
+def test_slow_functions_that_cost_too_much_are_learned_on_few_landmarks(monkeypatch, is_within):
+    X, filtered = np.random.default_rng(0).random((2500, 2)), []
+    graph = neighbour_graph(
+        X, None, (2500, 1000), NeighbourCount(None), 5, False, np.random.RandomState(0), 1, Shared()
+    )
+    wanted = wanted_pairs(5, True)
+    assert graph.parts.n_kept == 1
+    work = 2 * spectrum._DEGREE * wanted.pairs * graph.weights.nnz
+    monkeypatch.setattr(spectrum, "_MOST_FILTERED", work if is_within else work - 1)
+    assert is_costly(graph, wanted) != is_within
+    assert not is_costly(graph, wanted._replace(exact=True))
+    assert not is_costly(graph, wanted._replace(use="never"))
+    apart = neighbour_graph(
+        np.r_[X, X + 100], None, (5000, 1000), NeighbourCount(None), 2, False,
+        np.random.RandomState(0), 1, Shared(),
+    )  # fmt: skip
+    assert apart.parts.n_kept == 2
+    assert not is_costly(apart, wanted_pairs(2, True))  # the components suffice
+    compute = spectrum._filter
+
+    def counted(walk, known, v, low):
+        filtered.append(len(v))
+        compute(walk, known, v, low)
+
+    monkeypatch.setattr(spectrum, "_filter", counted)
+    model = DiffusionPowerKMeans(5, whitening=None, random_state=0).fit(X)
+    n_nodes = 2500 if is_within else 1000
+    assert len(model.feature_map_.landmarks_) == max(filtered) == n_nodes

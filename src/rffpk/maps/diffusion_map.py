@@ -24,9 +24,11 @@ from rffpk.maps.neighbours import NeighbourCount, Shared, landmark_numbers
 from rffpk.maps.spectrum import (
     MAX_CLUSTERS,
     Diffusion,
+    Graph,
     UseOfGraph,
     Wanted,
     diffusion,
+    is_costly,
     neighbour_graph,
     suggested_n_clusters,
     wanted_pairs,
@@ -88,12 +90,16 @@ class MapRows:
         r = None if isinstance(given.n_neighbors, str) else int(given.n_neighbors)
         count = NeighbourCount(r, times, self.kept)
         on_sphere = given.metric == "cosine" and prepare is None
-        graph = shared(
-            count,
-            lambda: neighbour_graph(
+
+        def graph_of(numbers: tuple[int, int], shared: Shared) -> Graph:
+            return neighbour_graph(
                 rows, self.weight, numbers, count, self.k, on_sphere, random, self.n_threads, shared
-            ),
-        )
+            )
+
+        graph = shared(count, lambda: graph_of(numbers, shared))
+        most, few = numbers
+        if few < most and is_costly(graph, wanted):
+            graph = graph_of((few, few), Shared())
         return diffusion(graph, wanted), prepare, rows
 
 

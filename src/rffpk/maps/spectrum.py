@@ -60,6 +60,10 @@ _PAIRS, _LEAST_PAIRS = 32, 12
 # Functions, random combinations of those that many clusters need, or the columns as they are.
 UseOfGraph = Literal["always", "combined", "if shown", "never"]
 
+# Multiply-adds of one filter on the graph of all rows, at most; of a graph that takes more, slow
+# functions are learned on few landmarks. 200 000 rows of two columns and 40 vectors take 9e9.
+_MOST_FILTERED = 5e9
+
 _EXACT_NODES = 5000  # of graphs whose pairs are computed to rounding, at most
 
 
@@ -618,6 +622,17 @@ def diffusion(graph: Graph, wanted: Wanted) -> Diffusion:
     extension = functions / np.sqrt(np.where(mu > 0, mu, np.inf))
     weights = None if graph.mass is None else graph.weights
     return Diffusion(graph.neighbourhoods, spectrum, extension, weights, graph.node, parts, is_used)
+
+
+def is_costly(graph: Graph, wanted: Wanted) -> bool:
+    """Return whether one filter takes too long on the graph of all rows, where functions are only
+    clustered. Components that suffice, and random combinations, need no filter."""
+    n_kept, is_shown = graph.parts.n_kept, wanted.use == "if shown"
+    is_filtered = wanted.use == "always" or (is_shown and graph.parts.show_clusters(wanted.k))
+    if graph.mass is None or wanted.exact or not is_filtered or n_kept >= max(wanted.k, 2):
+        return False
+    block = max(wanted.pairs - n_kept + 1, _BLOCK)
+    return 2 * _DEGREE * block * graph.weights.nnz > _MOST_FILTERED  # two factors of the walk
 
 
 def _nearest_joined(graph: Graph, k: int) -> Array:
