@@ -69,6 +69,9 @@ from rffpk._rows import dask_workers, passes, streams
 # The order of the rows in a sample of distinct rows, which no attribute has.
 from rffpk._rows.distinct import row_hashes
 
+# Memory of draws and distances, block by block, beside that of a fit.
+from rffpk._rows.draws import Reservoir, row_keys
+
 # The order in which rows meet landmarks, and rows that meet none, which changes no feature.
 from rffpk._rows.passes import (
     one_pass,
@@ -88,9 +91,9 @@ from rffpk._rows.sums import Step
 # The limits of threads and memory of the process, which fits only follow.
 from rffpk._utils import config, interrupts, linalg, messages
 
-# Arguments of the core and of its twin.
-from rffpk._utils.arrays import Fourier, Landmarks, Structure, Unit
-from rffpk._utils.columns import NarrowRows, distinct_rows, sparse_rows
+# Arguments of the core and of its twin; an order of rows, which no answer shows.
+from rffpk._utils.arrays import Fourier, Landmarks, Structure, Unit, label_order
+from rffpk._utils.columns import NarrowRows, distinct_rows, sparse_rows, squared_distances
 
 # Damaged files by the hundred, without a fit of each that is read.
 from rffpk._utils.files import Choice, TableError, besides_numbers, read_table
@@ -127,6 +130,7 @@ __all__ = [
     "Need",
     "Option",
     "PowerMean",
+    "Reservoir",
     "Sampling",
     "Schedule",
     "Stage",
@@ -161,6 +165,7 @@ __all__ = [
     "interrupts",
     "intrinsic_dimension",
     "kernel_coordinates",
+    "label_order",
     "leading_eigenvectors",
     "linalg",
     "make_rows",
@@ -181,6 +186,7 @@ __all__ = [
     "remove",
     "ritz_values",
     "row_hashes",
+    "row_keys",
     "rows_of_clusters",
     "sample_arrays",
     "search_parameters",
@@ -190,6 +196,7 @@ __all__ = [
     "settling_pass",
     "shifted_features",
     "sparse_rows",
+    "squared_distances",
     "step",
     "streams",
     "svd",

@@ -16,11 +16,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from internals import Reservoir, row_keys, squared_distances
 from scipy import sparse
 
 import rffpk
-from rffpk._rows.draws import Reservoir, row_keys
-from rffpk._utils.columns import squared_distances
 from rffpk.maps.spectrum import Walk, slow_pairs
 
 EVERY = "RFFPK_ALLOCATIONS" in os.environ

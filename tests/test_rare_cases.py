@@ -14,13 +14,13 @@ from internals import (
     config,
     draw,
     fixed_signs,
+    label_order,
     over_eigenvalues,
 )
 from numpy.testing import assert_allclose, assert_array_equal
 
 import rffpk
 from rffpk._reference import TYPICALITY, fused_pass
-from rffpk._utils.arrays import label_order
 from rffpk.fusion.famkkm import Alternation
 from rffpk.maps.spectrum import Spectrum
 
