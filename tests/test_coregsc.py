@@ -130,6 +130,23 @@ def test_one_view_is_spectral_clustering(views):
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("n_landmarks", [None, 90])
+def test_affinities_may_be_zero_on_their_diagonals(views, scheme, n_landmarks):
+    xs, y = views
+    Ks = [rbf_kernel(x, gamma=gamma) for x, (_, gamma) in zip(xs, GAMMAS)]
+    for K in Ks:
+        np.fill_diagonal(K, 0)
+    model = CoregSC(4, kernels="precomputed", scheme=scheme, random_state=0)
+    model.set_params(agreement=0.0, n_landmarks=n_landmarks).fit(Ks)
+    assert adjusted_rand_score(y, model.labels_) > 0.9
+    assert_array_equal(model.predict(Ks), model.labels_)
+    if scheme == "pairwise" and n_landmarks is None:
+        for K, part in zip(Ks, np.split(model.embedding_, 3, axis=1)):
+            A = K / np.sqrt(np.outer(K.sum(axis=0), K.sum(axis=0)))
+            assert_allclose(projector(part), projector(leading(A, 4)[1]), atol=1e-12)
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
 def test_views_agree_the_more_the_larger_the_weight(views, scheme):
     apart = []
     for agreement in (0.0, 0.05, 1.0):

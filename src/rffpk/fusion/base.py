@@ -165,7 +165,7 @@ class KernelFusion(Clusterer):
     """Base of the methods that embed rows by kernels, for k-means. A subclass has `_learn`, from
     kernels between rows or landmarks, or `_fuse`, from views, and `_embedded`."""
 
-    _centers = True  # whether kernels are centered to standardize them
+    _of_affinities = False  # kernels that are not centered, and may be zero on their diagonals
     _needs_every_kernel = True  # whether a kernel that is zero beside others is refused
     _stage = "weights"  # of the records of iterations
     _remedy = "take more iterations, or a larger tol"  # where max_iter is too small
@@ -321,7 +321,7 @@ class KernelFusion(Clusterer):
         self._columns = rows if precomputed else None
         if not precomputed:  # copies, as the kernels keep them and the caller may change X
             xs = [x.copy() if rows is None else x[rows] for x in xs]
-        xs, specs = matched(xs, self.kernels, not self._n_views)
+        xs, specs = matched(xs, self.kernels, not self._n_views, of_affinities=self._of_affinities)
         if self._columns is not None:
             chosen = np.ix_(self._columns, self._columns)
             xs = [np.ascontiguousarray(x[chosen]) for x in xs]
@@ -354,13 +354,13 @@ class KernelFusion(Clusterer):
     ) -> FittedKernel:
         return FittedKernel(
             x, spec, weight=weight, random=random, n_threads=config.n_threads(self.n_jobs),
-            center=self.standardize and self._centers, normalize=self.standardize,
+            center=self.standardize and not self._of_affinities, normalize=self.standardize,
         )  # fmt: skip
 
     def _check_no_zero_kernel(self, xs: list[Columns]) -> None:
         """A kernel that is zero costs nothing in any clustering: learned weights go to it alone."""
         precomputed = validation.is_option(self.kernels, PRECOMPUTED)
-        centered = self.standardize and self._centers
+        centered = self.standardize and not self._of_affinities
         if not self._needs_every_kernel or not (precomputed or centered):
             return
         zero = [not (x.any() if precomputed else rows_differ(x)) for x in xs]

@@ -69,7 +69,8 @@ class CoregSC(KernelFusion):
     with a centroid U of such columns the second sum is sum_l Tr(U_l U_l'U U') (Kumar, Rai, Daume:
     Co-regularized multi-view spectral clustering. NIPS 2011). For n rows, or landmarks, O(L n^2 +
     L^2 n k) memory and O(L n^2 k) time an iteration. Kernels are affinities, not centered; one with
-    negative values is raised to a least value of zero. See ``docs/fusion.md``.
+    negative values is raised to a least value of zero. Affinities in X may be zero on their
+    diagonals. See ``docs/fusion.md``.
 
     Parameters
     ----------
@@ -134,7 +135,7 @@ class CoregSC(KernelFusion):
     True
     """
 
-    _centers = False  # affinities are not negative
+    _of_affinities = True
 
     scheme: Scheme = "pairwise"
     agreement: float = 0.01
@@ -145,7 +146,7 @@ class CoregSC(KernelFusion):
         validation.check_real(self.agreement, "agreement", 0, validation.MAX_WEIGHT)
 
     def _learn(self, kernels: list[FittedKernel], k: int) -> None:
-        Ks = matrices(kernels)
+        Ks = [kernel.matrix() for kernel in kernels]  # those of affinities may be indefinite
         self._raises = [max(0.0, -float(K.min())) for K in Ks]
         for K, constant in zip(Ks, self._raises):
             K += constant

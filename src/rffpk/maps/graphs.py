@@ -14,7 +14,7 @@ from rffpk._utils.arrays import Array
 from rffpk._utils.columns import Columns, SparseRows
 from rffpk._utils.validation import is_option
 from rffpk.maps.components import INSIDE, Components, Parts, divided, quantile
-from rffpk.maps.kernels import have_triangles
+from rffpk.maps.kernels import refuse_distances
 from rffpk.maps.spectrum import Spectrum, Walk, Wanted, decompose
 
 PRECOMPUTED = "precomputed"
@@ -76,18 +76,10 @@ def check_no_choice(estimator: Any) -> None:
 def check_graph(X: Columns) -> None:
     """Refuse what is no square matrix of affinities, but may be one of distances."""
     check_affinities(X)
-    n = len(X)
-    table = X.matrix if isinstance(X, SparseRows) else X
-    others = len(X.data) if isinstance(X, SparseRows) else np.count_nonzero(X)
-    if n > 2 and others == n * (n - 1) and not table.diagonal().any():
-        whole = X.toarray() if isinstance(X, SparseRows) else X
-        if have_triangles(whole):
-            raise ValueError(
-                "X looks like a matrix of distances: it is zero on its diagonal alone and obeys "
-                "the triangle inequality. It must hold affinities, which are larger for nearer "
-                "rows. numpy.exp(-D**2 / (2 * s**2)) makes them from distances D, where s is the "
-                "distance of near rows. If X does hold affinities, set its diagonal above zero."
-            )
+    if not isinstance(X, SparseRows):
+        refuse_distances(X, "X")
+    elif len(X.data) == len(X) * (len(X) - 1):
+        refuse_distances(X.toarray(), "X")
 
 
 def check_affinities(X: Columns) -> None:

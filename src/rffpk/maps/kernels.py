@@ -127,10 +127,13 @@ def _check_square(K: Any, name: str) -> Array:
     return K
 
 
-def check_precomputed(K: Any, name: str, symmetric: bool = True) -> Array:
-    """A square kernel matrix of float32 or float64, finite, with a diagonal >= 0."""
+def check_precomputed(
+    K: Any, name: str, symmetric: bool = True, of_affinities: bool = False
+) -> Array:
+    """Return a square kernel matrix of float32 or float64, finite, with a diagonal >= 0. One of
+    affinities may have a diagonal of zero."""
     K = _check_square(K, name)
-    check_no_distances(K, name)
+    (refuse_distances if of_affinities else check_no_distances)(K, name)
     if (np.diagonal(K) < 0).any():
         raise ValueError(f"{name} has {np.diagonal(K).min()} on its diagonal, must be >= 0.")
     if symmetric:
@@ -159,6 +162,20 @@ def check_no_distances(K: Array, name: str) -> None:
         raise ValueError(
             f"{name} looks like a matrix of {kind}, must be one of kernel values. "
             f"{OF_DISTANCES}{remedy}"
+        )
+
+
+def refuse_distances(K: Array, name: str) -> None:
+    """Raise a ValueError for a square matrix that may hold affinities, but looks like distances."""
+    n = len(K)
+    if n < 3 or K.min() < 0 or np.diagonal(K).any() or np.count_nonzero(K) < n * (n - 1):
+        return
+    if have_triangles(K):
+        raise ValueError(
+            f"{name} looks like a matrix of distances: it is zero on its diagonal alone and obeys "
+            "the triangle inequality. It must hold affinities, which are larger for nearer rows. "
+            "numpy.exp(-D**2 / (2 * s**2)) makes them from distances D, where s is the distance "
+            f"of near rows. If {name} does hold affinities, set its diagonal above zero."
         )
 
 
@@ -268,14 +285,17 @@ def specifications(kernels: Any, n_views: int) -> list[Specification]:
 
 
 def matched(
-    xs: list[Columns], kernels: Any, one_array: bool, weight: Array | None = None
-) -> tuple[list[Columns], list[Specification]]:
+    xs: list[Columns], kernels: Any, one_array: bool, weight: Array | None = None,
+    of_affinities: bool = False,
+) -> tuple[list[Columns], list[Specification]]:  # fmt: skip
     """The view and the specification of each kernel, from the parameter `kernels`; precomputed
     kernels are checked, and whether kernels take sparse rows. Rows of weight zero have no part in
     what specifications depend on."""
     names = ["X"] if one_array else [f"X[{i}]" for i in range(len(xs))]
     if isinstance(kernels, str) and kernels == PRECOMPUTED:
-        checked = [check_precomputed(x, name) for x, name in zip(xs, names)]
+        checked = [
+            check_precomputed(x, name, of_affinities=of_affinities) for x, name in zip(xs, names)
+        ]
         return checked, [Specification(PRECOMPUTED)] * len(xs)
     if isinstance(kernels, str):
         if not one_array:
