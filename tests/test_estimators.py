@@ -410,10 +410,23 @@ def test_a_final_exponent_that_was_not_reached_gives_a_warning(blobs):
     assert reached.s_ == -5.0 == [r["s"] for r in reached.history_ if "s" in r][-1]
 
 
-def test_a_sample_holds_a_row_for_every_cluster():
-    model = PowerKMeans(30, sample=2, random_state=0).fit(np.random.default_rng(0).random((900, 2)))
-    assert model.sample_size_ == 30
-    assert len(set(model.labels_)) == 30
+@pytest.mark.parametrize("estimator", CLUSTERERS)
+def test_a_sample_has_a_row_for_each_cluster(blobs, estimator):
+    with pytest.raises(ValueError, match="sample == 2, must be >= 3"):
+        estimator(3, sample=2).fit(blobs[0])
+
+
+@pytest.mark.parametrize("init", [lambda rows, k, random_state: np.asarray(rows)[:k], None])
+@pytest.mark.parametrize("estimator", CLUSTERERS)
+def test_starts_beside_a_given_one_are_named(blobs, estimator, init):
+    X = blobs[0][:60]
+    if init is None:
+        init = estimator(3, n_init=2, random_state=0).fit(X).cluster_centers_
+    model = estimator(3, init=init, n_init=2, random_state=0)
+    with pytest.warns(UserWarning, match="n_init=2: has no effect, because there is one start"):
+        model.fit(X)
+    model.set_params(n_init=1).fit(X)
+    model.set_params(n_init="auto").fit(X)
 
 
 @pytest.mark.parametrize("estimator", CLUSTERERS)

@@ -382,6 +382,25 @@ def test_available_memory_follows_the_limit_of_the_address_space(python):
     python(textwrap.dedent(code))
 
 
+@pytest.mark.parametrize(
+    "model, message",
+    [
+        (rffpk.DiffusionMap(n_neighbors=99), "n_neighbors=99: the graph has 30 nodes"),
+        (rffpk.DiffusionPowerKMeans(3, n_neighbors=99), "n_neighbors=99: the graph has 30 nodes"),
+        (rffpk.LKAM(3, n_neighbors=99), "n_neighbors=99: exceeds the 30 rows"),
+        (rffpk.NystroemKernelKMeans(3, n_components=99), "n_components=99: exceeds the rank 30"),
+    ],
+)
+def test_numbers_above_that_of_the_rows_are_named(model, message):
+    with pytest.warns(UserWarning, match=message):
+        clone(model).set_params(random_state=0).fit(ROWS[:30])
+    name = message.partition("=")[0]
+    clone(model).set_params(random_state=0, **{name: 29}).fit(ROWS[:30])
+    if isinstance(model, rffpk.LKAM):
+        with pytest.warns(UserWarning, match="n_neighbors=61: exceeds the 60 rows"):
+            rffpk.LKAM(3, n_neighbors=61).fit(ROWS[:30], sample_weight=np.full(30, 2))
+
+
 @pytest.mark.parametrize("metric", ["euclidean", "sqeuclidean"])
 @named(
     [

@@ -37,7 +37,7 @@ from rffpk.maps.diffusion_map import (
     check_diffusion,
     features_of_graph,
     fit_diffusion_map,
-    warn_of_components,
+    warn_of_graph,
 )
 from rffpk.maps.graphs import PRECOMPUTED
 from rffpk.maps.neighbours import cluster_means, drawn_rows, landmark_numbers, map_rows
@@ -190,7 +190,7 @@ class DiffusionPowerKMeans(AnnealedClusterer):
 
     def _published(self, result: FitResult) -> None:
         if self.feature_map_.time_:
-            warn_of_components(self.feature_map_, result.prepared.context.k)
+            warn_of_graph(self.feature_map_, result.prepared.context.k)
         else:
             self.cache_ = False
 

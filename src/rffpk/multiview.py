@@ -359,7 +359,7 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
                 one = "" if len(self._widths) == 1 else f" of view {table}"
                 of = one if table < len(self._widths) else " of all views together"
                 of += "" if mapped.whitening_ is None else ", whitened,"
-                diffusion_map.warn_of_components(mapped, context.k, of)
+                diffusion_map.warn_of_graph(mapped, context.k, of)
 
     # ---- prediction ------------------------------------------------------------------------------
 

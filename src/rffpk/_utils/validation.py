@@ -236,12 +236,18 @@ def check_search_parameters(
                 f"n_clusters == {estimator.n_clusters!r} does not go with given centroids: set "
                 "init to the name of a method, or n_clusters to the number of centroids in init."
             )
+        elif not is_option(estimator.n_init, "auto") and estimator.n_init > 1:
+            warn(
+                f"n_init={estimator.n_init}: has no effect, because there is one start from a "
+                "given init. Set n_init=1, or set init to the name of a method.",
+                UserWarning,
+            )
         check_int(estimator.max_iter, "max_iter", 1)
         check_real(estimator.tol, "tol", 0)
     check_bool(getattr(estimator, "store_memberships", False), "store_memberships")
     sample, noise = (getattr(estimator, name, None) for name in ("sample", "noise"))
     if sample is not None and not is_option(sample, "auto"):
-        check_int(sample, "sample", 1)
+        check_int(sample, "sample", k)
     if noise is not None and not is_option(noise, "auto"):
         check_real(noise, "noise", 0, 1, include="neither", also="'auto' or None")
     if noise is not None and getattr(estimator, "allow_missing_views", False):

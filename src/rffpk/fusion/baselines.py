@@ -23,7 +23,7 @@ from rffpk._utils.linalg import (
     ritz_values,
     svd,
 )
-from rffpk._utils.messages import optional_module
+from rffpk._utils.messages import optional_module, warn
 from rffpk._utils.tiles import row_tiles
 from rffpk.fusion.base import KernelFusion, by_matrices
 from rffpk.fusion.spectral import (
@@ -355,12 +355,18 @@ class LKAM(KernelFusion):
         """The value of the mean kernel from which on rows belong to the neighbourhood of each
         row."""
         size, n, p = self.n_neighbors, len(mean), self._weight
+        most = n if p is None else float(p.sum())
+        if not isinstance(size, float) and size > most:
+            warn(
+                f"n_neighbors={size}: exceeds the {most:g} rows, so that each neighborhood has all "
+                "of them. Set n_neighbors to a smaller number, or to a share up to 1.0.",
+                UserWarning,
+            )
         if p is None:
             rows = max(1, round(size * n)) if isinstance(size, float) else int(size)
             return least_values(mean, min(n, rows))
-        total = float(p.sum())
-        share = size if isinstance(size, float) else min(1.0, size / total)
-        return least_values_of_mass(mean, p, share * total)
+        share = size if isinstance(size, float) else min(1.0, size / most)
+        return least_values_of_mass(mean, p, share * most)
 
     def _mapping(self) -> Callable[[list[Array]], Array]:
         n = len(self._least)

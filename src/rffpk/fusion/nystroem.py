@@ -16,6 +16,7 @@ from rffpk._utils.bases import with_callbacks
 from rffpk._utils.columns import Columns
 from rffpk._utils.estimator import Clusterer, parameters, reporting
 from rffpk._utils.linalg import eigh
+from rffpk._utils.messages import warn
 from rffpk._utils.tiles import by_blocks, row_tiles, run_all
 from rffpk.fusion.base import cluster, measure, transform, weighted_rows
 from rffpk.fusion.operators import Nystroem, nystroem_features, with_gamma
@@ -172,7 +173,14 @@ class NystroemKernelKMeans(Clusterer):
                 features *= np.sqrt(weight[tile, None])
             return features.T @ features
 
-        parts = run_all(moments, row_tiles(len(x), raw.root.shape[1]), n_threads)
+        rank = raw.root.shape[1]
+        if self.n_components > rank:
+            warn(
+                f"n_components={self.n_components}: exceeds the rank {rank} of the kernel matrix "
+                f"between anchors. Set n_components to at most {rank}, or increase n_anchors.",
+                UserWarning,
+            )
+        parts = run_all(moments, row_tiles(len(x), rank), n_threads)
         _, vectors = eigh(sum(parts[1:], parts[0]))
         return replace(raw, root=raw.root @ vectors[:, ::-1][:, : self.n_components])
 

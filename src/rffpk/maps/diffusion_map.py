@@ -218,7 +218,7 @@ class DiffusionMap(Estimator):
             weight = validation.check_sample_weight(sample_weight, len(rows), X)
             n_threads = config.n_threads(self.n_jobs)
             self._draw(MapRows(rows, weight, MAX_CLUSTERS, n_threads, self, is_told=False))
-        warn_of_components(self, 1)
+        warn_of_graph(self, 1)
         return rows
 
     def _draw(
@@ -491,10 +491,17 @@ def features_of_graph(
     return _of_fitted(found, rows, lines, own).astype(np.float64), found.parts.n_kept
 
 
-def warn_of_components(mapped: DiffusionMap, expected: int, of: str = "") -> None:
-    """Name the connected components of the graph where more of them count than are expected, or
-    those that do not count have the rows of a cluster: few rows on the fringe are left out of most
-    graphs."""
+def warn_of_graph(mapped: DiffusionMap, expected: int, of: str = "") -> None:
+    """Warn of fewer nodes than neighbors, and name the connected components of the graph where more
+    of them count than are expected, or those that do not count have the rows of a cluster: few rows
+    on the fringe are left out of most graphs."""
+    given = mapped.metric == PRECOMPUTED
+    if not given and not isinstance(r := mapped.n_neighbors, str) and r > mapped.n_neighbors_:
+        warn(
+            f"n_neighbors={r}: the graph{of} has {mapped.n_neighbors_} nodes, and a row steps to "
+            f"all of them. Set n_neighbors to at most {mapped.n_neighbors_}.",
+            UserWarning,
+        )
     shares, n_small = mapped.component_shares_, len(mapped.component_shares_) - mapped._n_kept
     if mapped._n_kept <= expected and not mapped._loses_rows:
         return
@@ -509,7 +516,6 @@ def warn_of_components(mapped: DiffusionMap, expected: int, of: str = "") -> Non
     alone = 1 - float(shares.sum())
     if alone > 1e-9:
         left += f" Nodes without near neighbours, {alone:.3g} of the weight, are left out, too."
-    given = mapped.metric == PRECOMPUTED
     remedy = "More edges connect" if given else "A larger n_neighbors connects"
     warn(
         f"The graph of neighbours{of} has {len(shares)} connected components, which cover {named}"
