@@ -516,6 +516,14 @@ def test_resume_false_begins_anew(X, kept):
     assert not kept.exists()
 
 
+@pytest.mark.parametrize("resume", [True, False])
+def test_a_link_stays_and_the_checkpoint_that_it_names_is_removed(X, kept, resume):
+    link = kept.with_name("link")
+    os.symlink(kept, link)
+    model().fit(X, checkpoint=link, resume=resume)
+    assert os.path.islink(link) and not kept.exists()
+
+
 def test_resume_false_removes_the_old_checkpoint_before_there_is_a_new_one(X, kept, monkeypatch):
     def stop():
         raise Stop

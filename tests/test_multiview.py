@@ -15,6 +15,7 @@ from sklearn.base import clone
 from sklearn.datasets import make_blobs
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
+from sklearn.metrics.pairwise import rbf_kernel
 
 import rffpk
 from rffpk import (
@@ -396,6 +397,9 @@ def test_views_that_are_not_those_of_the_fit(views):
         ({"weight_entropy": 0.0}, "weight_entropy == 0.0, must be >= 1e-30"),
         ({"kernels": 3}, "kernels == 3, must be a name, or a list"),
         ({"kernels": []}, r"kernels == \[\], must be a name, or a list"),
+        ({"kernels": ["rbf", rbf_kernel]}, r"^kernels\[1\]=rbf_kernel: is a .* Pass 'rbf'"),
+        ({"kernels": [(rbf_kernel, 1.0)]}, r"^kernels\[0\]=rbf_kernel: is a .* Pass 'rbf'"),
+        ({"kernels": rbf_kernel}, "^kernels=rbf_kernel: is a function of two .* Pass 'rbf'"),
         ({"kernels": [3, 4]}, "kernels contains 3, must have for each view a name"),
         (
             {"kernels": "poly"},

@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import silhouette_score
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.mixture import GaussianMixture
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from rffpk import (
@@ -167,6 +167,8 @@ def test_models_without_what_is_drawn_are_refused(ax):
             draw(make_pipeline(StandardScaler()).fit(X), X)
         with pytest.raises(TypeError, match="^model is not acceptable: None"):
             draw(None, X)
+        with pytest.raises(ValueError, match="^model: is a pipeline without steps. Pass one"):
+            draw(Pipeline([]), X)
     with pytest.raises(TypeError, match=r"^profiles is of type Gauss.* Pass .* describe\("):
         plot.profile(mixture)
 

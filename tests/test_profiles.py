@@ -14,7 +14,7 @@ from sklearn.cluster import KMeans
 from sklearn.datasets import load_iris, make_blobs
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics.pairwise import rbf_kernel
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import rffpk
@@ -251,6 +251,8 @@ def test_the_text_has_a_line_for_each_cluster():
 
 
 def test_what_is_refused():
+    with pytest.raises(TypeError, match="model is a Pipeline, must be a clusterer of rffpk"):
+        describe(Pipeline([]), X)
     with pytest.raises(TypeError, match="model is a KMeans, must be a clusterer of rffpk"):
         describe(KMeans(3).fit(X), X)
     with pytest.raises(NotFittedError):

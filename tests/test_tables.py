@@ -249,6 +249,12 @@ def test_what_is_refused_is_named(column, message):
     with pytest.raises((TypeError, ValueError), match=message):
         TablePreprocessor().fit(TABLE.assign(size=column))
     model = TablePreprocessor().fit(TABLE)
+    for given in ([*TABLE][::-1], [*TABLE][1:], "size", 5):
+        with pytest.raises(ValueError, match="^input_features is not equal to feature_names_in_"):
+            model.get_feature_names_out(given)
+    names = model.get_feature_names_out()
+    assert_array_equal(model.get_feature_names_out([*TABLE]), names)
+    assert_array_equal(model.get_feature_names_out(TABLE.columns), names)
     with pytest.raises(ValueError, match="X lacks the columns .'kind'"):
         model.transform(TABLE.drop(columns="kind"))
     with pytest.raises(TypeError, match="word 'x' in column 'size', which had numbers in fit"):

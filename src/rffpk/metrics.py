@@ -30,8 +30,18 @@ from rffpk._utils.containers import (
 def _classes(labels: Any, name: str) -> Array:
     """Return the labels as an array (n,). Refuse missing labels, which are no class."""
     check_container(labels, name)
-    with validation.named(name):
+    try:
         classes = np.asarray(column_or_1d(labels))
+        vectors = classes.dtype.kind == "O" and any(
+            np.iterable(label) and not isinstance(label, (str, bytes)) for label in classes
+        )
+    except ValueError:
+        vectors = True
+    if vectors:
+        raise ValueError(
+            f"{name}: is not one-dimensional. Pass one label, a number or a string, for each "
+            "sample."
+        )
     if classes.dtype.kind in "fO" and (missing := gaps_in(classes.astype(object))).any():
         raise ValueError(
             f"{name}: {missing.sum()} of {len(classes)} samples have no label (NaN or None). "

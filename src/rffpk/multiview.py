@@ -249,12 +249,16 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
             graphs = [DiffusionMap(whitening=None)] * n_views
             graphs += [DiffusionMap(whitening=_WHITENING)] * n_tables
             return [*graphs, *[_WHITENING] * n_tables]
+        fourier.refuse_function_of_matrices(kernels, "kernels")
         if isinstance(kernels, str):
             kernels = [kernels] * n_views
         if not isinstance(kernels, (list, tuple)) or not kernels:
             raise TypeError(
                 f"kernels == {kernels!r}, must be a name, or a list with {_ENTRIES} for each view."
             )
+        for i, kernel in enumerate(kernels):
+            word = kernel[0] if isinstance(kernel, (list, tuple)) and kernel else kernel
+            fourier.refuse_function_of_matrices(word, f"kernels[{i}]")
         return [self._kernel_of_view(kernel) for kernel in kernels]
 
     def _kernel_of_view(self, kernel: Any) -> _Kernel:

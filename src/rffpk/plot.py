@@ -54,6 +54,8 @@ def _axes(ax: Any) -> Any:
 
 def _having(model: Any, attribute: str) -> Any:
     """Return a fitted model, or the last step of a pipeline, that has an attribute."""
+    if isinstance(model, Pipeline) and not len(model):
+        raise ValueError("model: is a pipeline without steps. Pass one that ends with a clusterer.")
     with validation.named("model"):
         check_is_fitted(model)
     if isinstance(model, Pipeline) and not hasattr(model, attribute):

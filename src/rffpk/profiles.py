@@ -188,7 +188,7 @@ def describe(
 
 def _clusterer(model: Any) -> Any:
     """The fitted clusterer that a model is or ends with."""
-    last = model[-1] if isinstance(model, Pipeline) else model
+    last = model[-1] if isinstance(model, Pipeline) and len(model) else model
     if not isinstance(last, Clusterer):
         raise TypeError(
             f"model is a {type(last).__name__}, must be a clusterer of rffpk or a pipeline that "

@@ -119,9 +119,9 @@ def _fresh(
 
 
 def _names(paths: _Paths) -> list[str]:
-    if isinstance(paths, (str, bytes)) or not isinstance(paths, Iterable):
-        return [path_of(paths, "paths")]
-    return [path_of(path, "paths") for path in paths]
+    if isinstance(paths, (str, bytes, os.PathLike)) or not isinstance(paths, Iterable):
+        return [path_of(paths, "paths", "a path or a list of paths")]
+    return [path_of(path, f"paths[{i}]") for i, path in enumerate(paths)]
 
 
 def _opened(name: str) -> tuple[np.dtype[Any], tuple[int, int], int]:

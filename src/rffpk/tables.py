@@ -224,15 +224,27 @@ class TablePreprocessor(Estimator):
 
         Parameters
         ----------
-        input_features : Ignored
-            Present for scikit-learn's conventions.
+        input_features : array-like of str or None, default=None
+            None, or the names of the columns in `fit`.
 
         Returns
         -------
         names : ndarray of str, shape (n_columns,)
             The name of a column of numbers, or ``column=category``.
+
+        Raises
+        ------
+        ValueError
+            If `input_features` are not the names of the columns in `fit`.
         """
         check_is_fitted(self)
+        if input_features is not None and not np.array_equal(
+            np.asarray(input_features, dtype=object), self.feature_names_in_
+        ):
+            raise ValueError(
+                "input_features is not equal to feature_names_in_. Leave input_features out, or "
+                f"pass {[*self.feature_names_in_]}."
+            )
         found = []
         for name, own, *_ in self._parts():
             found += [name] if own is None else [f"{name}={category}" for category in own]

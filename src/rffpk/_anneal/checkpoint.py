@@ -77,7 +77,7 @@ class Checkpoint:
         self._add(_of_rows(sample, *found))
         if self._kept is None:  # resume=False
             with suppress(FileNotFoundError):
-                os.unlink(self.path)
+                os.unlink(os.path.realpath(self.path))
 
     def result(self, run: Any, step: Callable[[], Any]) -> Any:
         """The result of a step, which consists of numbers, None and lists of these, and may change
@@ -116,7 +116,7 @@ class Checkpoint:
     def remove(self) -> None:
         """After a fit."""
         with suppress(OSError):  # a file that stays does no harm: it is of the same fit
-            os.unlink(self.path)
+            os.unlink(os.path.realpath(self.path))  # a link stays, and the next fit writes there
 
     def _read(self) -> None:
         try:
