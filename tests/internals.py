@@ -93,7 +93,13 @@ from rffpk._utils import config, interrupts, linalg, messages
 
 # Arguments of the core and of its twin; an order of rows, which no answer shows.
 from rffpk._utils.arrays import Fourier, Landmarks, Structure, Unit, label_order
-from rffpk._utils.columns import NarrowRows, distinct_rows, sparse_rows, squared_distances
+from rffpk._utils.columns import (
+    NarrowRows,
+    distinct_rows,
+    sparse_rows,
+    squared_distances,
+    squared_norms,
+)
 
 # Damaged files by the hundred, without a fit of each that is read.
 from rffpk._utils.files import Choice, TableError, besides_numbers, read_table
@@ -197,6 +203,7 @@ __all__ = [
     "shifted_features",
     "sparse_rows",
     "squared_distances",
+    "squared_norms",
     "step",
     "streams",
     "svd",

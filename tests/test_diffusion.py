@@ -823,7 +823,7 @@ def test_so_many_functions_are_accurate_as_there_are_clusters_or_half_of_them():
     walk, share = Walk(csr_matrix(lattice(700))), np.full(700, 1 / 700)
     labels = np.zeros(700, dtype=np.int32)
     few, all_of_them, beyond = (
-        decompose(walk, share, labels, Wanted(k, 40), 700, 1.0)[1] for k in (20, 40, 60)
+        decompose(lambda: walk, share, labels, Wanted(k, 40), 700, 1.0)[1] for k in (20, 40, 60)
     )
     assert_array_equal(beyond, few)
     assert not np.array_equal(all_of_them, few)
@@ -918,7 +918,7 @@ def combined(matrix, degrees, k, labels=None, n_threads=1):
     labels = np.zeros(len(degrees), dtype=np.int32) if labels is None else labels
     wanted = Wanted(k, k, use="combined")
     walk = Walk(csr_matrix(matrix), n_threads=n_threads)
-    return decompose(walk, degrees, labels, wanted, len(degrees), 1.0)
+    return decompose(lambda: walk, degrees, labels, wanted, len(degrees), 1.0)
 
 
 @pytest.mark.parametrize("least_ordered", [100, 10_000])

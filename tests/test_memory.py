@@ -12,14 +12,16 @@ import subprocess
 import sys
 import tracemalloc
 import warnings
+import weakref
 from pathlib import Path
 
 import numpy as np
 import pytest
-from internals import Reservoir, row_keys, squared_distances
+from internals import Reservoir, row_keys, squared_distances, squared_norms
 from scipy import sparse
 
 import rffpk
+from rffpk.maps import spectrum
 from rffpk.maps.spectrum import Walk, slow_pairs
 
 EVERY = "RFFPK_ALLOCATIONS" in os.environ
@@ -365,3 +367,32 @@ def test_slow_functions_take_five_copies_of_their_vectors():
     assert (
         peak_of(lambda: slow_pairs(Walk(edges), root, root[:, None], block)) < 5.5 * 8 * n * block
     )
+
+
+def test_lengths_of_rows_need_no_copy_in_float64():
+    X = np.ones((100_000, 100), dtype=np.float32)  # a copy takes 80 MB
+    assert peak_of(lambda: squared_norms(X)) < 40e6
+
+
+def test_a_walk_in_another_order_takes_the_place_of_the_first_one(monkeypatch):
+    """No function keeps the first walk while vectors are multiplied."""
+    n, made, left = 2000, [], []
+    around = np.arange(n)
+    edges = sparse.csr_matrix(
+        (np.full(2 * n, 0.5), (np.tile(around, 2), np.r_[around, (around + n // 2) % n]))
+    )
+
+    def walk():
+        found = Walk(edges.copy())
+        made.append(weakref.ref(found))
+        return found
+
+    def pairs(*given):
+        left.append(made[0]())
+        return np.ones(given[3]), np.ones((n, given[3]))
+
+    monkeypatch.setattr(spectrum, "_ORDERED", n)
+    monkeypatch.setattr(spectrum, "_pairs_by_groups", pairs)
+    wanted = spectrum.Wanted(10, 20)
+    spectrum.decompose(walk, np.ones(n), np.zeros(n, dtype=int), wanted, n, 1.0)
+    assert left == [None]

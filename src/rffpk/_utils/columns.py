@@ -257,9 +257,7 @@ def pair_distances(x: Columns, metric: str) -> NDArray[np.float64]:
 def squared_distances(x: Columns, center: NDArray[Any]) -> NDArray[np.float64]:
     """||x_i - c||^2, (n,), in float64."""
     if not isinstance(x, SparseRows):
-        step = max(1, _BLOCK // x.shape[1])
-        blocks = (x[i : i + step].astype(np.float64) for i in range(0, max(len(x), 1), step))
-        return np.concatenate([((block - center) ** 2).sum(axis=1) for block in blocks])
+        return _of_blocks(lambda block: ((block - center) ** 2).sum(axis=1), x)
     c, data = center.astype(np.float64), x.data.astype(np.float64)
     terms = x.astype(np.float64, copy=False).matrix.copy()
     terms.data = data * (data - 2 * c[x.indices])
@@ -371,8 +369,16 @@ def scaled_rows(x: SparseRows, scale: NDArray[Any]) -> SparseRows:
 
 def squared_norms(x: Columns) -> NDArray[np.float64]:
     """||x_i||^2, (n,), in float64."""
-    wide = x.astype(np.float64, copy=False)
-    return np.asarray(row_norms(wide.matrix if isinstance(x, SparseRows) else wide, squared=True))
+    if isinstance(x, SparseRows):
+        return np.asarray(row_norms(x.astype(np.float64, copy=False).matrix, squared=True))
+    return _of_blocks(lambda block: row_norms(block, squared=True), x)
+
+
+def _of_blocks(function: Callable[[NDArray[Any]], Any], x: Columns) -> NDArray[np.float64]:
+    """Return the numbers (n,) of rows by a function of rows in float64, a block at a time."""
+    step = max(1, _BLOCK // max(1, x.shape[1]))
+    blocks = (x[i : i + step] for i in range(0, max(len(x), 1), step))
+    return np.concatenate([function(np.asarray(b).astype(np.float64, copy=False)) for b in blocks])
 
 
 def from_canonical(matrix: Any) -> SparseRows:

@@ -139,7 +139,10 @@ def graph_diffusion(X: Columns, weight: Array | None, wanted: Wanted) -> GraphDi
     if not wanted.exact and parts.n_kept >= max(wanted.k, 2):
         wanted = wanted._replace(pairs=parts.n_kept - 1)
     scale = diags(1 / np.sqrt(degrees))
-    walk = Walk(csr_matrix((identity(len(degrees)) + scale @ weighted @ scale) / 2))
+
+    def walk() -> Walk:
+        return Walk(csr_matrix((identity(len(degrees)) + scale @ weighted @ scale) / 2))
+
     spectrum, functions = decompose(walk, degrees, parts.labels, wanted, n_rows, parts.least_rows)
     spectrum = replace(spectrum, gaps=2 * spectrum.gaps, enough=0.0)
     mu = 1 - spectrum.gaps

@@ -143,11 +143,13 @@ def wanted_pairs(k: int, rough: bool, functions: int = 0, use: UseOfGraph = "alw
 
 
 def decompose(
-    walk: Walk, degrees: Array, labels: Array, wanted: Wanted, n_rows: int, least_rows: float
-) -> tuple[Spectrum, Array]:
+    walk: Callable[[], Walk], degrees: Array, labels: Array, wanted: Wanted, n_rows: int,
+    least_rows: float,
+) -> tuple[Spectrum, Array]:  # fmt: skip
     """The slow eigenpairs of the random walk on a graph, D^-1 A f = mu f, sum_i d_i f_i^2 = sum_i
     d_i, from the matrix D^-1/2 A D^-1/2 and its connected components; the functions f are (m, q).
-    The walk is that of so many rows, of which a component has some at least.
+    The walk is that of so many rows, of which a component has some at least. `walk` makes the matrix
+    where it is needed: nobody else has a reference, so that a copy in order takes its place.
 
     Functions that are constant on each component have the eigenvalue one, and are known; at all
     nodes of a component they are the same to the last bit, which passes over rows make use of.
@@ -159,20 +161,20 @@ def decompose(
     known = (basis * np.where(basis[0] < 0, -1.0, 1.0) / lengths[:, None])[labels]
     enough = max(_LEAST_FUNCTION, least_rows) / n_rows
     if wanted.use == "combined":
-        return _combinations(walk, share, known, wanted.k, enough)
+        return _combinations(walk(), share, known, wanted.k, enough)
     constant, functions = root[:, None] * known, known[:, 1:]
     count = min(wanted.pairs, len(degrees) - 1)
     gaps = np.zeros(constant.shape[1] - 1)
     if (more := count - len(gaps)) > 0:
         if wanted.exact and len(degrees) <= _EXACT_NODES:
             values, others = leading_eigenvectors(
-                partial(walk.without, constant), more, len(degrees)
+                partial(walk().without, constant), more, len(degrees)
             )
         else:
             block = max(2 * more if wanted.exact else more, _BLOCK)
             least = wanted.k - len(gaps) if wanted.k <= count else 0
-            values, others = slow_pairs(walk, root, constant, block, least)
-            _warn_of_error(walk, constant, values, others, least)
+            values, others = slow_pairs(walk(), root, constant, block, least)
+            _warn_of_error(walk(), constant, values, others, least)
         gaps = np.r_[gaps, np.clip(1 - values, 0, 1)]
         functions = np.hstack([functions, fixed_signs(others) / root[:, None]])
     functions = functions[:, :count]
@@ -306,9 +308,8 @@ def slow_pairs(
     order = _order(walk, len(root), block)
     if order is None:
         return _pairs_by_groups(walk, root, constant, block, least)
-    values, found = _pairs_by_groups(
-        walk.ordered(order), root[order], constant[order], block, least
-    )
+    walk = walk.ordered(order)
+    values, found = _pairs_by_groups(walk, root[order], constant[order], block, least)
     vectors = np.empty_like(found)
     vectors[order] = found
     return values, vectors
@@ -615,7 +616,7 @@ def diffusion(graph: Graph, wanted: Wanted) -> Diffusion:
     spectrum, functions = graph.spectra(
         wanted,
         lambda: decompose(
-            _walk(graph), graph.degrees, labels, wanted, graph.n_sampled, parts.least_rows
+            partial(_walk, graph), graph.degrees, labels, wanted, graph.n_sampled, parts.least_rows
         ),
     )
     mu = 1 - spectrum.gaps
