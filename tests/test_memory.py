@@ -22,7 +22,9 @@ from scipy import sparse
 
 import rffpk
 from rffpk.maps import spectrum
+from rffpk.maps.neighbours import Neighbourhoods
 from rffpk.maps.spectrum import Walk, slow_pairs
+from rffpk.maps.whitening import fit_components
 
 EVERY = "RFFPK_ALLOCATIONS" in os.environ
 CLASSES = [name for name in rffpk.__all__ if hasattr(getattr(rffpk, name), "fit")]
@@ -396,3 +398,14 @@ def test_a_walk_in_another_order_takes_the_place_of_the_first_one(monkeypatch):
     wanted = spectrum.Wanted(10, 20)
     spectrum.decompose(walk, np.ones(n), np.zeros(n, dtype=int), wanted, n, 1.0)
     assert left == [None]
+
+
+def test_components_need_one_copy_of_their_rows_in_float64():
+    X = np.random.default_rng(0).standard_normal((10_000, 200), dtype=np.float32)
+    assert peak_of(lambda: fit_components(X, None, 5, np.random.RandomState(0))) < 10 * X.size
+
+
+def test_many_neighbors_need_no_copy_of_all_landmarks_in_float64():
+    X = np.random.default_rng(0).standard_normal((1000, 5000), dtype=np.float32)
+    found = Neighbourhoods(X, 100, 0.0, 1)
+    assert peak_of(lambda: found.chosen(X[:300])) < 7 * X.size

@@ -367,6 +367,7 @@ def scaled_rows(x: SparseRows, scale: NDArray[Any]) -> SparseRows:
     return SparseRows(data, x.indices, x.indptr, x.shape)
 
 
+@np.errstate(over="ignore", invalid="ignore")  # refused by name later
 def squared_norms(x: Columns) -> NDArray[np.float64]:
     """||x_i||^2, (n,), in float64."""
     if isinstance(x, SparseRows):

@@ -327,7 +327,7 @@ class Neighbourhoods:
             if X.dtype == np.float64 and is_large:
                 return self._by_single(X, nearest)
             return self._visit(X, nearest, ("neighbours",))["neighbours"]
-        tiles = row_tiles(len(X), len(self.landmarks))
+        tiles = row_tiles(len(X), max(len(self.landmarks), X.shape[1]))
         return np.concatenate(run_all(lambda t: self._many(X[t]), tiles, self.n_threads))
 
     @np.errstate(over="ignore", invalid="ignore")  # refused by name later
@@ -373,10 +373,12 @@ class Neighbourhoods:
     @np.errstate(over="ignore", invalid="ignore")
     def _many(self, X: Columns) -> Array:
         """The same for more neighbors than the pass keeps: by ||c||^2 - 2 x'c about the mean
-        landmark."""
+        landmark, some landmarks at a time."""
         origin = self.landmarks.mean(axis=0, dtype=np.float64)
-        c = self.landmarks - origin
-        compared = np.einsum("jd,jd->j", c, c) - 2 * (X - origin) @ c.T
+        x, compared = X - origin, np.empty((len(X), len(self.landmarks)))
+        for some in row_tiles(*self.landmarks.shape):
+            c = self.landmarks[some] - origin
+            compared[:, some] = np.einsum("jd,jd->j", c, c) - 2 * x @ c.T
         return np.argpartition(compared, self.r - 1, axis=1)[:, : self.r].astype(np.int32)
 
 

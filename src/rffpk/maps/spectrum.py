@@ -148,8 +148,8 @@ def decompose(
 ) -> tuple[Spectrum, Array]:  # fmt: skip
     """The slow eigenpairs of the random walk on a graph, D^-1 A f = mu f, sum_i d_i f_i^2 = sum_i
     d_i, from the matrix D^-1/2 A D^-1/2 and its connected components; the functions f are (m, q).
-    The walk is that of so many rows, of which a component has some at least. `walk` makes the matrix
-    where it is needed: nobody else has a reference, so that a copy in order takes its place.
+    The walk is that of so many rows, of which a component has some at least. `walk` makes the
+    matrix where it is needed: no other reference is left, so that a copy in order takes its place.
 
     Functions that are constant on each component have the eigenvalue one, and are known; at all
     nodes of a component they are the same to the last bit, which passes over rows make use of.

@@ -14,11 +14,11 @@ from rffpk._utils.arrays import Array
 from rffpk._utils.columns import (
     Columns,
     SparseRows,
-    mean_square,
     occupied_columns,
     rows_differ,
     scaled_columns,
     some_columns,
+    squared_norms,
 )
 from rffpk._utils.linalg import leading_eigenvectors
 from rffpk._utils.tiles import centered_product
@@ -101,11 +101,11 @@ def fit_components(
     sparse = isinstance(X, SparseRows)
     most = _ROWS if sparse else max(2 * PER_CLUSTER * k, min(_ROWS, _NUMBERS // X.shape[1]))
     index, p = drawn_rows(X, weight, most, random)
-    x, columns = X[index], occupied_columns(X)
+    x, columns = X if len(index) == len(X) else X[index], occupied_columns(X)
     if columns is not None:
         x, scales = some_columns(x, columns), None if scales is None else scales[columns]
     x = x if scales is None else scaled_columns(x, scales)
-    validation.check_overflow(mean_square(x.astype(np.float64, copy=False)), np.dtype(np.float64))
+    validation.check_overflow(float(squared_norms(x).sum()), np.dtype(np.float64))
     share = np.full(len(x), 1 / len(x)) if p is None else p / p.sum()
     mean = np.asarray(share @ (x.matrix if isinstance(x, SparseRows) else x), dtype=np.float64)
     deviations, vectors = _components(x, mean, np.sqrt(share)[:, None], PER_CLUSTER * k)
@@ -143,7 +143,8 @@ def _components(x: Columns, mean: Array, root: Array, most: int) -> tuple[Array,
 
         variances, vectors = leading_eigenvectors(squares, m, min(n, d))
     else:
-        rows = root * (x - mean)
+        rows = x - mean
+        rows *= root
         transposed = rows.T.__matmul__
         gram = rows @ rows.T if wide else rows.T @ rows
         validation.check_overflow(float(np.trace(gram)), np.float64)
