@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 from sklearn.datasets import make_blobs
 
+import rffpk
+
 ROOT = Path(__file__).parent.parent
 pytestmark = pytest.mark.skipif(not (ROOT / "bench").exists(), reason="only in the repository")
 
@@ -106,3 +108,14 @@ def test_repeats_on_one_embedding_have_the_labels_of_fits(monkeypatch):
             found.append(fit.labels_)
         assert run.seconds > 0
     assert len(np.unique(found, axis=0)) > len(methods.SEEDLESS)  # seeds do change labels
+
+
+def test_the_memory_of_each_class_is_measured(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT))
+    from bench.speed.memory import CASES
+
+    classes = {name for name in rffpk.__all__ if hasattr(getattr(rffpk, name), "fit")}
+    assert {case.name for case in CASES} == classes
+    page = (ROOT / "docs" / "scale.md").read_text()
+    section = page.split("## Memory")[1].split("\n## ")[0]
+    assert all(f"`{name}" in section for name in classes)

@@ -24,36 +24,46 @@ from bench import commands, tables
 
 
 class Case(NamedTuple):
-    """A fit, and the bytes beyond X that it may take: of X, of each row, and besides."""
+    """A fit, and what it may take beyond X: parts of X, bytes of a row, and float64 matrices of all
+    pairs of rows; and 60 MB."""
 
     name: str
     n: int
     d: int
     of_x: float
-    of_row: float
-    more: float = 60e6
+    of_row: float = 0
+    matrices: float = 0
     parameters: Any = ()  # pairs of names and values
     from_source: bool = False
 
     def limit(self) -> float:
-        return self.of_x * 4 * self.n * self.d + self.of_row * self.n + self.more
+        n = min(self.n, _KEPT) if self.from_source else self.n
+        return self.of_x * 4 * n * self.d + self.of_row * n + self.matrices * 8 * n**2 + 60e6
 
 
 _KEPT = 220_000  # rows of a source that diffusion maps learn from
+_KERNELS = [("kernels", ["rbf", "linear"])]
+_OF_ONE_KERNEL = ["KernelPowerKMeans", "KernelKMeans"]
+_OF_KERNELS = [
+    "AverageMKKM", "CoregSC", "FAMKKM", "LKAM", "LMKKM", "MKKM", "MKKMMR", "MVCLFA",
+    "MultiKernelPowerKMeans", "ONKC", "RMKKM", "SimpleMKKM",
+]  # fmt: skip
 CASES = [
     Case("PowerKMeans", 400_000, 20, 0.5, 30),
     Case("FuzzyCMeans", 400_000, 20, 0.5, 30),
     Case("RFFKernelPowerKMeans", 400_000, 20, 0.5, 30, parameters=[("cache", False)]),
+    Case("RandomFourierFeatures", 400_000, 20, 0.5, 30),
     Case("RFFMultiKernelPowerKMeans", 20_000, 20, 1.5, 8000),
-    Case("DiffusionPowerKMeans", 20_000, 2, 2, 2700),
-    Case("DiffusionPowerKMeans", 100_000, 600, 2, 2700),
-    Case("DiffusionPowerKMeans", 200_000, 2, 2, 2700),
-    Case("DiffusionPowerKMeans", 400_000, 50, 0, 0, 2.7 * 4 * 50 * _KEPT + 60e6, (), True),
+    Case("NystroemKernelKMeans", 10_000, 20, 1.5, 8000),
+    Case("SMKC", 5000, 20, 1.5, 8000, parameters=_KERNELS),
+    Case("DiffusionMap", 20_000, 20, 1.5, 4000),
+    Case("DiffusionPowerKMeans", 20_000, 2, 1.5, 2000),
+    Case("DiffusionPowerKMeans", 100_000, 600, 1.5, 2000),
+    Case("DiffusionPowerKMeans", 200_000, 2, 1.5, 2000),
+    Case("DiffusionPowerKMeans", 400_000, 50, 2.7, from_source=True),
+    *(Case(name, 1500, 20, 0, matrices=6) for name in _OF_ONE_KERNEL),
+    *(Case(name, 1500, 20, 0, matrices=6, parameters=_KERNELS) for name in _OF_KERNELS),
 ]  # fmt: skip
-_KERNELS = [("kernels", ["rbf", "linear"])]
-_SQUARE = 6 * 8 * 3000**2 + 60e6  # of some matrices of all pairs of rows
-CASES += [Case(name, 3000, 20, 0, 0, _SQUARE) for name in ("KernelPowerKMeans", "KernelKMeans")]
-CASES += [Case(name, 3000, 20, 0, 0, _SQUARE, _KERNELS) for name in ("MKKM", "SimpleMKKM")]
 
 
 def blocks(n: int, d: int, size: int = 10_000) -> Any:
@@ -76,7 +86,8 @@ def measure(case: Case) -> None:
     warnings.simplefilter("ignore")
 
     def model() -> Any:
-        return getattr(rffpk, case.name)(10, random_state=0, n_jobs=1, **dict(case.parameters))
+        found = getattr(rffpk, case.name)(random_state=0, n_jobs=1, **dict(case.parameters))
+        return found.set_params(n_clusters=10) if "n_clusters" in found.get_params() else found
 
     model().fit(next(blocks(1000, case.d)))  # threads and libraries
     X: Any = lambda: blocks(case.n, case.d)  # noqa: E731
