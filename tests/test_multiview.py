@@ -11,6 +11,7 @@ import pytest
 from conventions import ip_rff_mkpkm
 from numpy.testing import assert_allclose, assert_array_equal
 from passes import make_rows, one_pass
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import make_blobs
 from sklearn.exceptions import ConvergenceWarning
@@ -575,11 +576,31 @@ def test_a_view_of_columns_beside_one_of_a_kernel(views):
     ).fit([first, second])
     assert model.cluster_centers_.shape == (4, 5 + 128)
     assert adjusted_rand_score(y, model.labels_) > 0.95
-    distance = ((first[:, None] - model.cluster_centers_[:, :5]) ** 2).sum(axis=2)
+    scaled = first / np.sqrt(first.var(axis=0).sum())
+    distance = ((scaled[:, None] - model.cluster_centers_[:, :5]) ** 2).sum(axis=2)
     phi = model.feature_maps_[1].transform(second)
     other = ((phi[:, None] - model.cluster_centers_[:, 5:]) ** 2).sum(axis=2)
     expected = np.sqrt(model.kernel_weights_ @ np.stack([distance, other]).reshape(2, -1))
     assert_allclose(model.transform([first, second]).ravel(), expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("kernel", ["linear", ("linear", 0.5), ("linear", 1.0)])
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_views_of_columns_have_a_common_scale(kernel, form, dtype):
+    """A view of noise with few columns, and so a small variance, does not get all of the weight."""
+    random, y = np.random.default_rng(0), np.arange(200) % 4
+    good = [
+        3 * random.standard_normal((4, d))[y] + random.standard_normal((200, d)) for d in (7, 6)
+    ]
+    views = [form(x.astype(dtype)) for x in (*good, 0.1 * random.standard_normal((200, 3)))]
+    model = RFFMultiKernelPowerKMeans(4, kernels=[kernel] * 3, random_state=0).fit(views)
+    assert adjusted_rand_score(y, model.labels_) > 0.9
+    assert model.kernel_weights_.argmin() == 2
+    assert_array_equal(model.predict(views), model.labels_)
+    larger = [form((s * x).astype(dtype)) for s, x in zip((2, 1024, 0.25), views)]
+    again = clone(model).fit(larger)
+    assert_array_equal(again.labels_, model.labels_)
+    assert_allclose(again.kernel_weights_, model.kernel_weights_, rtol=1e-3)
 
 
 @pytest.mark.parametrize("all_rows", [299, 300])

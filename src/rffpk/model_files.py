@@ -22,7 +22,7 @@ from sklearn.preprocessing import StandardScaler
 import rffpk
 from rffpk._anneal.centroid_model import RunningSums
 from rffpk._anneal.objective import PowerMean, WeightedViews
-from rffpk._rows.store import UnitRows
+from rffpk._rows.store import ScaledColumns, UnitRows
 from rffpk._utils.arrays import Array, Fourier, Structure
 from rffpk._utils.columns import SparseRows, from_canonical
 from rffpk._utils.config import __version__
@@ -65,7 +65,7 @@ RECORDS: dict[str, type[Any]] = {
     for cls in (
         Fourier, Structure, PowerMean, WeightedViews, RunningSums, Cells, Outliers,
         NClustersSelection, Spectrum, Neighbourhoods, NearCells, Nodes, Whitening, UnitRows,
-        SparseRows, FittedKernel, Exact, FourierFeatures, Nystroem, Finished,
+        ScaledColumns, SparseRows, FittedKernel, Exact, FourierFeatures, Nystroem, Finished,
     )
 }  # fmt: skip
 

@@ -17,7 +17,7 @@ from rffpk._anneal.objective import ETA_RANGE, Eta, WeightedViews, reference_dis
 from rffpk._anneal.search import FitContext
 from rffpk._rows.rows import Rows
 from rffpk._rows.sample import RowSample
-from rffpk._rows.store import Cache, check_cache
+from rffpk._rows.store import Cache, ScaledColumns, check_cache
 from rffpk._rows.sums import typicality
 from rffpk._rows.views import check_views
 from rffpk._utils import validation
@@ -167,8 +167,9 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
 
     Attributes
     ----------
-    feature_maps_ : list of RandomFourierFeatures, DiffusionMap and None
-        Fitted maps of the views; None: columns. Diffusion features get a total variance of one.
+    feature_maps_ : list of RandomFourierFeatures, DiffusionMap, callables and None
+        Fitted maps of the views; None: the columns. Of several views, diffusion features and the
+        columns of "linear" get a total variance of one.
     cluster_centers_ : ndarray of shape (n_clusters, total number of features)
         Centroids in feature space, in the dtype of X, those of the views side by side.
     n_clusters_, selection_, linkage_ : int and NClustersSelection and ndarray
@@ -334,15 +335,17 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
             return fit_diffusion_map(self, context.random, True, option, rows, use="combined")
         if isinstance(kernel, RandomFourierFeatures):
             return fourier.fit_map(self, sample, view, kernel, context.random)
-        return whitened_view(kernel, sample, view, context, scales)
+        if kernel is None:
+            return ScaledColumns(_spread(sample, view)) if len(self._tables) > 1 else None
+        unit_variance = len(self._tables) > 1 and not is_option(self.kernels, "auto")
+        return whitened_view(kernel, sample, view, context, scales, unit_variance)
 
     def _scales(self, sample: RowSample, view: int) -> Array | None:
         """What the columns of all views side by side are multiplied by, so that each view has a
         total variance of one there; None of a single view."""
         if self._tables[view] < len(self._widths):
             return None
-        variances = [sample.moments(i).variance for i in range(self._n_views)]
-        roots = [math.sqrt(each) if each > 0 else 1.0 for each in variances]
+        roots = [_spread(sample, i) for i in range(self._n_views)]
         return np.repeat(1 / np.array(roots), self._widths)
 
     def _objective_of(self, rows: Rows, context: FitContext) -> WeightedViews:
@@ -398,6 +401,11 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
             eta = rows.combined(self.eta_).astype(distances.dtype)
             parts.append(typicality(distances, eta, m))
         return np.concatenate(parts)
+
+
+def _spread(sample: RowSample, view: int) -> float:
+    """Return the root of the total variance of a view, which a common scale divides by."""
+    return math.sqrt(sample.moments(view).variance) or 1.0
 
 
 def _check_kernel(kernel: _Kernel) -> None:

@@ -50,6 +50,7 @@ from rffpk._rows.store import (
     LAST_PASSES,
     Cache,
     Mapping,
+    ScaledColumns,
     Storage,
     UnitRows,
     has_maps,
@@ -362,7 +363,8 @@ def _checked_init(problem: Problem, init: Any, rows: Rows, k: int, names: Array 
 def _occupied(sample: RowSample, maps: list[Any], init: Any) -> list[Array | None]:
     """Return the columns that sparse views have entries in, where features are columns; None: all
     columns. Centroids that are given may have numbers in others."""
-    are_columns = [isinstance(init, str) and isinstance(each, UnitRows | None) for each in maps]
+    kinds = UnitRows | ScaledColumns | None
+    are_columns = [isinstance(init, str) and isinstance(each, kinds) for each in maps]
     return [occupied_columns(x) if own else None for x, own in zip(sample.xs, are_columns)]
 
 

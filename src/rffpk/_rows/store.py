@@ -220,6 +220,20 @@ class UnitRows:
         return (unit_rows(X), None) if isinstance(X, SparseRows) else (X, Unit(X.shape[1]))
 
 
+@dataclass(frozen=True)
+class ScaledColumns:
+    """The map of rows to their columns, divided by a number."""
+
+    unit: float
+
+    def __call__(self, X: Columns) -> Columns:
+        unit = X.dtype.type(self.unit)
+        return replace(X, data=X.data / unit) if isinstance(X, SparseRows) else X / unit
+
+    def _view(self, X: Columns) -> View:
+        return self(X), None
+
+
 def mapped_views(maps: list[Any], xs: list[Array]) -> list[View]:
     """The columns and the map of each view, as passes take them, from fitted maps; None: the
     features are the columns."""

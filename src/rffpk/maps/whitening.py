@@ -157,11 +157,15 @@ def _components(x: Columns, mean: Array, root: Array, most: int) -> tuple[Array,
 
 def whitened_view(
     whitening: float | None, sample: RowSample, view: int, context: Any,
-    scales: Array | None = None,
+    scales: Array | None = None, unit_variance: bool = False,
 ) -> Whitening | None:  # fmt: skip
     """The map of the columns of a view, times `scales`, for a parameter `whitening`; None: they
-    stay as they are."""
+    stay as they are. With `unit_variance` rows have length one or a total variance of one."""
     if whitening is None:
         return None
     found = fit_components(*sample.some_with(view), context.k, context.random, scales)
-    return found.whitening(whitening, context.n_threads)
+    mapped = found.whitening(whitening, context.n_threads)
+    if mapped.unit or not unit_variance:
+        return mapped
+    spread = np.linalg.norm(found.deviations ** (1 - whitening))
+    return replace(mapped, matrix=mapped.matrix / spread)
