@@ -1216,3 +1216,39 @@ def test_slow_functions_that_cost_too_much_are_learned_on_few_landmarks(monkeypa
     model = DiffusionPowerKMeans(5, whitening=None, random_state=0).fit(X)
     n_nodes = 2500 if is_within else 1000
     assert len(model.feature_map_.landmarks_) == max(filtered) == n_nodes
+
+
+# ---- examples of clusters ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "form", [np.asarray, csr_array, lambda X: lambda: iter(np.array_split(X, 7))]
+)
+def test_examples_are_in_the_middle_of_their_clusters(form):
+    """All rows of a component have one feature, so that features do not tell its middle."""
+    X, y = make_blobs(300, 10, centers=5, center_box=(-8, 8), random_state=3)
+    model = DiffusionPowerKMeans(5, random_state=0).fit(form(X))
+    examples = model.medoids(form(X))
+    labels = model.predict(form(X))
+    assert_array_equal(labels[examples], range(5))
+    for row in examples:
+        own = X[y == y[row]]
+        squares = ((own - own.mean(axis=0)) ** 2).sum(axis=1)
+        assert (squares < ((X[row] - own.mean(axis=0)) ** 2).sum()).mean() < 0.1
+
+
+def test_an_example_of_a_winding_cluster_lies_in_it():
+    """The mean of a half circle lies beside it, and the row nearest to the mean at its edge."""
+    X, y = make_moons(600, noise=0.06, random_state=0)
+    model = DiffusionPowerKMeans(2, random_state=0).fit(X)
+    for row in model.medoids(X):
+        assert abs(np.hypot(*(X[row] - [[0, 0], [1, 0.5]][y[row]])) - 1) < 0.06
+
+
+def test_a_cluster_without_rows_has_the_row_nearest_to_its_centroid():
+    X, y = make_blobs(200, 3, centers=3, random_state=0)
+    model = DiffusionPowerKMeans(3, random_state=0).fit(X)
+    some = X[y != y[0]]
+    found, nearest = model.medoids(some), model.transform(some).argmin(axis=0)
+    empty = np.bincount(model.predict(some), minlength=3) == 0
+    assert empty.sum() == 1 and found[empty] == nearest[empty]

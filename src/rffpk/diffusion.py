@@ -175,6 +175,10 @@ class DiffusionPowerKMeans(AnnealedClusterer):
     def _measure(self, X: Any, want: str, s: float | None = None, sample_weight: Any = None) -> Any:
         found = super()._measure(X, want, s, sample_weight)
         mapped = self.feature_map_
+        if want == "medoids" and mapped.time_ and pairs_of(self) != "graph":
+            # rows of a component have equal features, and the nearest of them may lie at its edge
+            rows = centroid_model.central_rows(self, X, self._measure(X, "labels"))
+            return np.array([own if row is None else row for own, row in zip(found, rows)])
         if want != "gaps" or not mapped.time_ or pairs_of(self) == "graph":
             return found
         return _apart(mapped, self.cluster_centers_, found[0]), found[1]

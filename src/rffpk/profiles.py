@@ -41,7 +41,8 @@ class ClusterProfiles:
     shares : ndarray of shape (n_clusters,)
         Parts of the weight of all rows; what is missing to one is noise.
     medoids : ndarray of int, shape (n_clusters,), or None
-        The row nearest to each centroid. None: kernels are precomputed, which tell no distances.
+        An example of each cluster, by the method `medoids` of the model. None: kernels are
+        precomputed, which tell no distances.
     stability : ndarray of shape (n_clusters,), or None
         Mean over the refits of the largest Jaccard index with one of their clusters, on the rows
         that they saw: 1: always found; NaN: too few rows. None: no refits.

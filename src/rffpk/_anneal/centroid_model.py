@@ -23,9 +23,12 @@ from rffpk._utils.arrays import Array, Map
 from rffpk._utils.columns import (
     Columns,
     SparseRows,
+    column_means,
     concatenated,
     occupied_columns,
     some_columns,
+    squared_distances,
+    unit_rows,
 )
 from rffpk._utils.linalg import gaps_of
 
@@ -35,6 +38,9 @@ Visit = tuple[Rows, Array, Sums, dict[str, Array]]  # rows, centroids, and what 
 
 # What a fit says of its rows, which are not those of a stream of batches.
 _OF_ROWS = ("labels_", "inertia_", "objective_", "memberships_", "outlier_scores_")
+
+
+_CENTRAL_ROWS = 2000  # of a cluster, among which one in the middle is looked for, at most
 
 
 @config.one_blas_thread()  # rows that are fitted have the features of the fit, to the bit
@@ -142,6 +148,36 @@ def measure(
         return distances.argmin(axis=0)
     found = visits(model, X, -math.inf, ("distances",))
     return joined(_distances(rows, outputs["distances"]) for rows, *_, outputs in found)
+
+
+def central_rows(model: Any, X: Any, labels: Array) -> list[int | None]:
+    """Return a row in the middle of each cluster, by its columns; None: it has no rows. Large
+    clusters are looked at in rows spread evenly over X."""
+    members = [np.flatnonzero(labels == j) for j in range(len(model.cluster_centers_))]
+    some = [each[:: max(1, -(-len(each) // _CENTRAL_ROWS))] for each in members]
+    chosen = np.sort(np.concatenate(some))
+    xs, _, stream = opened(model, X, None, reset=False)
+    if stream is None:
+        rows = xs[0][chosen]
+    else:
+        parts = ((part.xs[0], chosen - part.begin) for part in stream.blocks())
+        rows = concatenated([x[at[(at >= 0) & (at < len(x))]] for x, at in parts])
+    if getattr(model, "metric", "") == "cosine":
+        rows = unit_rows(rows)
+    places = [np.searchsorted(chosen, each) for each in some]
+    return [int(each[_middle(rows[at])]) if len(at) else None for each, at in zip(some, places)]
+
+
+def _middle(x: Columns) -> int:
+    """Return the row nearest to the mean, first of all rows, then of ever fewer: of the half that
+    is nearest to that row. So the row lies inside of a cluster that is no ball."""
+    index, least = np.arange(len(x)), math.isqrt(len(x))
+    while True:
+        nearest = index[squared_distances(x[index], column_means(x[index])).argmin()]
+        if len(index) <= least:
+            return int(nearest)
+        squares = squared_distances(x[index], column_means(x[[nearest]]))
+        index = index[np.argsort(squares, kind="stable")[: (len(index) + 1) // 2]]
 
 
 def _gaps(model: Any) -> tuple[Array, Array]:

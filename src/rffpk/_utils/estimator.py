@@ -356,6 +356,10 @@ class Clusterer(Estimator, ClusterMixin, BaseEstimator):
     def medoids(self, X: Any) -> NDArray[np.intp]:
         """The row of X that is nearest to each centroid, but noise: an example of each cluster.
 
+        Features of a diffusion map do not tell the middle of a cluster from its edge. So
+        `DiffusionPowerKMeans` gives a row in the middle by the columns, of at most 2000 rows of
+        each cluster, unless the graph is given.
+
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features_in_), or a list of views
