@@ -1,5 +1,7 @@
 """Fuzzy c-means as a function, memberships as initial values, and stored memberships."""
 
+import warnings
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -9,6 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score, confusion_matrix
 
 from rffpk import FuzzyCMeans, PowerKMeans, cmeans, partition_coefficient
+from rffpk.compat import skfuzzy
 from rffpk.sources import from_array
 
 X = load_iris().data
@@ -41,6 +44,17 @@ def test_function_follows_the_update_rules(c, m, error, maxiter):
     assert_allclose(result.u0, u0)
     assert result.fpc == pytest.approx(partition_coefficient(expected[1].T), rel=1e-5)
     assert (np.diff(result.jm) <= 1e-9 * result.jm[0]).all()
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "cityblock"])
+def test_function_warns_of_merged_centers(metric):
+    """Random memberships give centers near the mean, which merge there in 16 columns."""
+    blobs, y = make_blobs(500, 16, centers=12, center_box=(-100, 100), random_state=0)
+    with pytest.warns(ConvergenceWarning, match=r"^c=12: memberships tell \d clusters apart"):
+        skfuzzy.cmeans(blobs.T, 12, 2.0, 1e-4, 200, metric, seed=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        skfuzzy.cmeans(blobs.T, 12, 2.0, 1e-4, 200, metric, init=np.eye(12)[y].T)
 
 
 def test_function_draws_memberships_and_leaves_its_arguments():

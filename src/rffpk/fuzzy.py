@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import field, replace
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import euclidean_distances
 
 from rffpk._anneal import centroid_model
 from rffpk._anneal.annealing import Init, SearchParameters, search_parameters, search_plan
+from rffpk._anneal.convergence_warnings import Ending, rows_of_clusters
 from rffpk._anneal.fit import (
     FitResult,
     GivenInit,
@@ -253,6 +257,8 @@ def cmeans(
     -----
     UserWarning
         If X has more than four columns for each row and no `init`: scikit-fuzzy's data would.
+    ConvergenceWarning
+        If memberships do not tell all clusters apart.
 
     Notes
     -----
@@ -298,7 +304,9 @@ def cmeans(
     with config.one_blas_thread():
         rows = centered(make_rows([X], [None], None, config.n_threads(n_jobs)))
         total_variance(rows)  # must neither underflow nor overflow
-        return _iterate(rows, u, float(m), error, maxiter)
+        found = _iterate(rows, u, float(m), error, maxiter)
+    warn_of_merged(found, float(m), euclidean_distances)
+    return found
 
 
 def _check_orientation(X: Array, c: Any, init: Any) -> None:
@@ -332,6 +340,24 @@ def _iterate(rows: Rows, u0: Array, m: float, error: float, most: int) -> CMeans
         theta + rows.shift, u.T, u0.T, np.sqrt(squares).T, np.array(jm), len(jm),
         partition_coefficient(u),
     )  # fmt: skip
+
+
+def warn_of_merged(
+    result: CMeansResult, m: float, distances: Callable[[Array, Array], Array]
+) -> None:
+    """Warn if memberships do not tell all clusters apart, as after random memberships."""
+    c, labels = len(result.cntr), result.u.argmax(axis=0)
+    index = rows_of_clusters(labels, c)
+    ending = Ending(c, len(np.unique(labels)), -1 / (m - 1), math.nan, "m").of_memberships(
+        result.u.T[index], labels[index], result.d.T[index] ** 2,
+        lambda part: distances(result.cntr[part], result.cntr) ** 2,
+    )  # fmt: skip
+    if ending.found < c:
+        warn(
+            f"c={c}: memberships tell {ending.found} clusters apart. Choose a smaller c or m, or "
+            "take a FuzzyCMeans, which starts from k-means++.",
+            ConvergenceWarning,
+        )
 
 
 def _centroids(x: Columns, weights: Array) -> Array:

@@ -67,6 +67,11 @@ def cmeans(
     ------
     ValueError, TypeError
         If an argument is not as described.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If memberships do not tell all clusters apart.
     """
     fuzzy.check_m(m, highest=None)
     x, u0 = _checked(data, c, error, maxiter, init, seed)
@@ -84,7 +89,10 @@ def cmeans(
         before, u = u, _memberships(d, m)
         jm.append(float((powers * d**2).sum()))
         change = float(np.linalg.norm(u - before))
-    return fuzzy.CMeansResult(cntr, u, u0, d, np.array(jm), len(jm), partition_coefficient(u.T))
+    fpc = partition_coefficient(u.T)
+    result = fuzzy.CMeansResult(cntr, u, u0, d, np.array(jm), len(jm), fpc)
+    fuzzy.warn_of_merged(result, m, lambda x, y: _distances(y, x, metric))
+    return result
 
 
 def cmeans_predict(
