@@ -554,6 +554,19 @@ def test_a_list_of_columns_is_neither_views_nor_a_table(cls, kind):
     assert labels[0] == labels[1] != labels[2] == labels[3]
 
 
+@pytest.mark.parametrize("cls", [rffpk.PowerKMeans, rffpk.KernelPowerKMeans, rffpk.MKKM])
+def test_rows_with_their_labels_are_not_views(cls):
+    rows, y = np.array([[0.0, 1.0], [0.1, 1.1], [5.0, 7.0], [5.1, 7.1]]), np.arange(4.0) / 10
+    with pytest.raises(ValueError, match=r"^X\[1\]: has one dimension, as labels have") as refused:
+        cls(2, random_state=0).fit((rows, y))
+    X, one, other = [rows, y], *str(refused.value).split("Pass ")[1].split(" alone, or ")
+    if "in its place" in other:
+        other = f"[X[0], {other}"
+    for remedy in (one, other.replace(" in its place", "]").split(" if ")[0]):
+        labels = cls(2, random_state=0).fit_predict(eval(remedy, {"numpy": np, "X": X}))
+        assert labels[0] == labels[1] != labels[2] == labels[3]
+
+
 @pytest.mark.parametrize("cls", [rffpk.PowerKMeans, rffpk.FuzzyCMeans])
 def test_initial_centroids_in_a_frame_have_the_columns_of_x(cls):
     X = pd.DataFrame({"a": [0.0, 0.1, 5.0, 5.1], "b": [9.0, 9.1, 1.0, 1.1]})

@@ -21,7 +21,13 @@ from rffpk._utils.columns import (
     sparse_rows,
 )
 from rffpk._utils.config import fits_memory
-from rffpk._utils.containers import check_container, check_row_labels, dimensions, is_list_of_views
+from rffpk._utils.containers import (
+    check_container,
+    check_row_labels,
+    dimensions,
+    is_list_of_views,
+    refuse_labels,
+)
 from rffpk._utils.messages import warn
 from rffpk._utils.square import looks_like_kernel
 from rffpk._utils.validation import (
@@ -102,6 +108,8 @@ def _check_container(X: Any, several: bool) -> None:
     cells = X.ravel() if isinstance(X, np.ndarray) and X.dtype == object else ()
     if any(dimensions(x) == 2 for x in cells):
         raise TypeError("X is an array of arrays, such as a cell array: pass [*X.ravel()].")
+    if is_list_of_views(X):
+        refuse_labels(X, several)
     check_row_labels(X)
 
 

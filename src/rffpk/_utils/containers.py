@@ -97,6 +97,19 @@ def is_list_of_views(X: Any) -> bool:
     return isinstance(X, (list, tuple)) and any(dimensions(x) == 2 for x in X)
 
 
+def refuse_labels(X: Any, several: bool) -> None:
+    """Raise a ValueError for views of which one has one dimension, as labels in (X, y) have."""
+    found = [dimensions(x) for x in X]
+    if 1 not in found:
+        return
+    name = f"X[{found.index(1)}]"
+    column = f"numpy.reshape({name}, (-1, 1)) in its place" if several else "numpy.column_stack(X)"
+    raise ValueError(
+        f"{name}: has one dimension, as labels have. Pass X[{found.index(2)}] alone, or {column} "
+        f"if {name} is a column."
+    )
+
+
 def length(x: Any) -> int:
     """The number of rows of an array, a frame or a sparse matrix."""
     return int(x.shape[0]) if sparse.issparse(x) else len(x)

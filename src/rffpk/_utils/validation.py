@@ -36,6 +36,7 @@ from rffpk._utils.containers import (
     check_row_labels,
     is_arrow,
     is_list_of_views,
+    refuse_labels,
     refuse_times,
 )
 from rffpk._utils.messages import warn
@@ -108,7 +109,8 @@ def _reason(X: Any, name: str) -> str:
                     "replace it by NaN if a number is missing, drop the column, or encode its "
                     "words, such as by rffpk.tables.TablePreprocessor."
                 )
-            if isinstance(value, (list, tuple, np.ndarray)):
+            has_columns = not (wide and isinstance(X, (list, tuple)))
+            if has_columns and isinstance(value, (list, tuple, np.ndarray)):
                 index = repr(column) if hasattr(X, "columns") else f":, {column}"
                 return _of_vectors(values, f"{name}[{index}]" if wide else name)
     return ""
@@ -459,6 +461,7 @@ def _other_rows(estimator: Any, X: Any) -> tuple[Any, NarrowRows | None]:
     if not sparse.issparse(X):
         check_plain(X, "X")
     if is_list_of_views(X):
+        refuse_labels(X, several=False)
         check_row_labels(X)
         package = "scipy.sparse" if any(map(sparse.issparse, X)) else "numpy"
         raise ValueError(
