@@ -109,8 +109,7 @@ def _reason(X: Any, name: str) -> str:
                     "replace it by NaN if a number is missing, drop the column, or encode its "
                     "words, such as by rffpk.tables.TablePreprocessor."
                 )
-            has_columns = not (wide and isinstance(X, (list, tuple)))
-            if has_columns and isinstance(value, (list, tuple, np.ndarray)):
+            if isinstance(value, (list, tuple, np.ndarray)):
                 index = repr(column) if hasattr(X, "columns") else f":, {column}"
                 return _of_vectors(values, f"{name}[{index}]" if wide else name)
     return ""
