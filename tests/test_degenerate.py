@@ -115,6 +115,17 @@ def test_more_rows_with_little_to_cluster_are_drawn(number, name):
         draw(model, ROWS[name])
 
 
+@pytest.mark.parametrize("value", [np.float32(3e9), np.float64(3e17)])
+def test_rows_that_differ_by_rounding_far_from_the_origin_are_fitted(value):
+    X = np.where(np.arange(100)[:, None] % 3, value, np.nextafter(value, 2 * value))
+    with pytest.warns(UserWarning, match=f"which {value.dtype} does not resolve; .* center X"):
+        model = rffpk.RFFKernelPowerKMeans(2, random_state=0).fit(X)
+    assert np.bincount(model.labels_).tolist() in ([34, 66], [66, 34])
+    assert_array_equal(model.predict(X), model.labels_)
+    with pytest.raises(ValueError, match="does not resolve"):
+        rffpk.RFFKernelPowerKMeans(2, gamma=1.0).fit(X)
+
+
 @pytest.mark.parametrize("value", [3e9, 1e30])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("cls", [rffpk.RFFKernelPowerKMeans, rffpk.RFFMultiKernelPowerKMeans])

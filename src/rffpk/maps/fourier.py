@@ -231,7 +231,8 @@ class RandomFourierFeatures(Estimator):
         weighted = weight is not None and isinstance(self.gamma, str)
         origin = " (from distances weighted by sample_weight)" if weighted else ""
         counted = X if weight is None else X[np.flatnonzero(weight)]
-        _check_phases(counted, self.kernel, self.gamma_, origin)
+        is_given = not isinstance(self.gamma, str)
+        _check_phases(counted, self.kernel, self.gamma_, origin, is_given)
         self.__dict__.pop("kernel_error_", None)  # of a fit before
         if isinstance(self.n_frequencies, str):
             self._draw_enough(X, weight, random)
@@ -316,8 +317,9 @@ def check_memory(needed: int, n_frequencies: int) -> None:
         )
 
 
-def _check_phases(X: Columns, kernel: str, gamma: float, origin: str) -> None:
-    """Raise a ValueError if most sines and cosines of most rows would be rounding errors."""
+def _check_phases(X: Columns, kernel: str, gamma: float, origin: str, is_given: bool) -> None:
+    """Refuse a given gamma, and warn of a computed one, where most sines and cosines of most rows
+    are rounding errors."""
     some = X[:: max(1, len(X) // _PHASE_ROWS)].astype(np.float64)
     with np.errstate(over="ignore", invalid="ignore"):
         if kernel == "laplacian":  # phases follow Cauchy's distribution
@@ -329,10 +331,13 @@ def _check_phases(X: Columns, kernel: str, gamma: float, origin: str) -> None:
     resolved = phase * float(np.finfo(X.dtype).eps) <= _PHASE_ERROR
     if not resolved and rows_differ(X):  # equal rows have equal features, whatever these are
         remedy = "center X, or pass float64" if X.dtype == np.float32 else "or center X"
-        raise ValueError(
+        text = (
             f"gamma == {gamma:.3g}{origin} gives phases of {phase:.2g}, which {X.dtype} does not "
             f"resolve; take a smaller gamma, {remedy}."
         )
+        if is_given:
+            raise ValueError(text)
+        warn(text, UserWarning)
 
 
 def fit_map(
