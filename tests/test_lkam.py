@@ -109,7 +109,7 @@ def objective_of_weights(alpha, Ks, H):
 
 def test_with_all_rows_as_neighbours_it_is_mkkm_mr(kernels):
     other = MKKMMR(4, kernels="precomputed", random_state=0).fit(kernels)
-    for size in (1.0, 120, 1000):
+    for size in (1.0, 120):
         model = fit(kernels, n_neighbors=size)
         assert_allclose(model.kernel_weights_, other.kernel_weights_, rtol=1e-9)
         assert_allclose(model.objective_, other.objective_)
