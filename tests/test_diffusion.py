@@ -1252,3 +1252,22 @@ def test_a_cluster_without_rows_has_the_row_nearest_to_its_centroid():
     found, nearest = model.medoids(some), model.transform(some).argmin(axis=0)
     empty = np.bincount(model.predict(some), minlength=3) == 0
     assert empty.sum() == 1 and found[empty] == nearest[empty]
+
+
+# ---- piles of equal rows -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", [np.asarray, csr_array])
+@pytest.mark.parametrize(
+    ("copies", "k"), [([248, 1], 2), ([900, 2, 1], 3), ([1000, 1, 1, 1, 1], 5)]
+)
+def test_piles_of_equal_rows_are_clusters(copies, k, form):
+    """Their graph has as many nodes as clusters, and its functions are fast."""
+    X = np.random.default_rng(1).standard_normal((k, 6))[np.repeat(np.arange(k), copies)]
+    labels = DiffusionPowerKMeans(k, random_state=0).fit_predict(form(X))
+    assert adjusted_rand_score(np.repeat(np.arange(k), copies), labels) == 1
+
+
+def test_more_piles_than_clusters_have_all_clusters():
+    X = np.random.default_rng(1).standard_normal((3, 5))[np.repeat([0, 1, 2], [200, 2, 1])]
+    assert len({*DiffusionPowerKMeans(2, random_state=0).fit_predict(X)}) == 2

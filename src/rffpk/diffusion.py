@@ -26,7 +26,7 @@ from rffpk._anneal.search import FitContext
 from rffpk._rows.sample import RowSample
 from rffpk._rows.store import Cache, UnitRows, check_cache
 from rffpk._utils.arrays import Array
-from rffpk._utils.columns import Columns, SparseRows, dense
+from rffpk._utils.columns import Columns, SparseRows, dense, rows_differ
 from rffpk._utils.estimator import parameters
 from rffpk._utils.linalg import in_range
 from rffpk._utils.validation import Auto, pairs_of
@@ -264,6 +264,11 @@ def chosen_map(
     mapped = fit(option, replace(whole, n_landmarks=few) if is_clear else whole, use)
     if is_clear and mapped._n_kept < context.k:
         mapped = fit(option, whole, use)
+    # piles of equal rows are few nodes, whose functions are too few or too fast
+    may_be_columns = or_columns and mapped.time_ and parameters.metric == "euclidean"
+    has_few = len(mapped.landmark_features_) <= context.k or not len(mapped._spectrum.able())
+    if may_be_columns and has_few and rows_differ(X):
+        mapped = fit(PLAIN, whole, "never")
     mapped.choices_ = [
         {**each._asdict(), "agreement": float(agreement)}
         for each, agreement in zip(choice.options, choice.agreements)
