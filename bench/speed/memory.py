@@ -55,7 +55,7 @@ CASES = [
     Case("RandomFourierFeatures", 400_000, 20, 0.5, 30),
     Case("RFFMultiKernelPowerKMeans", 20_000, 20, 1.5, 8000),
     Case("NystroemKernelKMeans", 10_000, 20, 1.5, 8000),
-    Case("SMKC", 5000, 20, 1.5, 8000, parameters=_KERNELS),
+    Case("SMKC", 5000, 20, 1.5, 16_000, parameters=_KERNELS),
     Case("DiffusionMap", 20_000, 20, 1.5, 4000),
     Case("DiffusionPowerKMeans", 20_000, 2, 1.5, 2000),
     Case("DiffusionPowerKMeans", 100_000, 600, 1.5, 2000),
