@@ -45,7 +45,7 @@ _KEPT = 220_000  # rows of a source that diffusion maps learn from
 _KERNELS = [("kernels", ["rbf", "linear"])]
 _OF_ONE_KERNEL = ["KernelPowerKMeans", "KernelKMeans"]
 _OF_KERNELS = [
-    "AverageMKKM", "CoregSC", "FAMKKM", "LKAM", "LMKKM", "MKKM", "MKKMMR", "MVCLFA",
+    "AverageMKKM", "CoregSC", "FAMKKM", "LKAM", "MKKM", "MKKMMR", "MVCLFA",
     "MultiKernelPowerKMeans", "ONKC", "RMKKM", "SimpleMKKM",
 ]  # fmt: skip
 CASES = [
@@ -62,6 +62,7 @@ CASES = [
     Case("DiffusionPowerKMeans", 200_000, 2, 1.5, 2000),
     Case("DiffusionPowerKMeans", 400_000, 50, 2.7, from_source=True),
     *(Case(name, 1500, 20, 0, matrices=6) for name in _OF_ONE_KERNEL),
+    Case("LMKKM", 1500, 20, 0, matrices=24, parameters=_KERNELS),
     *(Case(name, 1500, 20, 0, matrices=6, parameters=_KERNELS) for name in _OF_KERNELS),
 ]  # fmt: skip
 
