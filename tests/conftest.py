@@ -81,6 +81,7 @@ LIMITS = {
     "landmark_cells": "maps.neighbours._CELL_LANDMARKS",
     "clear_rows": "diffusion._CLEAR",
     "far_cost": "_anneal.swaps._LACKED",
+    "unlike_cost": "_anneal.swaps._UNLIKE",
     "landmark_tree": "maps.neighbours._TREE_LANDMARKS",
     "sparse_products": "maps.neighbours._WORTH",
     "cell_visits": "maps.near_cells._VISITS",

@@ -362,6 +362,9 @@ def test_pickles_are_not_read(table, tmp_path, capsys):
     with pytest.raises(SystemExit):
         main(["predict", str(tmp_path / "m"), str(table)])
     assert "m: is not a model file" in capsys.readouterr().err
+    np.save(tmp_path / "t.npy", np.array([Hostile()], dtype=object))
+    with pytest.raises(SystemExit):
+        main(["cluster", str(tmp_path / "t.npy"), "-k", "2"])
     assert not (tmp_path / "executed").exists()
 
 

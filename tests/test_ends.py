@@ -85,7 +85,8 @@ CASES = {
         r"to 1/k = 0\.2, .* for (exponents|fuzzifiers) .* take a (lower annealing.end|smaller m)",
     ),
     "partly merged": (
-        [soft(rffpk.DiffusionPowerKMeans(5, n_neighbors=12, whitening=None))], NORMAL,
+        [rffpk.DiffusionPowerKMeans(5, n_neighbors=20, whitening=None,
+                                    annealing=rffpk.Annealing(end=-1.0))], NORMAL,
         "2 of n_clusters=5 .*: centroids merged; take fewer clusters or a lower annealing.end",
     ),
     "rank one": (
@@ -97,7 +98,7 @@ CASES = {
         "kernel 0 is indefinite.* Take a positive semidefinite kernel, or add 20.* diagonal",
     ),
     "disconnected": (
-        [m.set_params(n_clusters=2) for m in map(clone, DIFFUSION)], ISLANDS,
+        [m.set_params(n_clusters=2, whitening=None) for m in map(clone, DIFFUSION)], ISLANDS,
         "has 4 connected components.* A larger n_neighbors connects them",
     ),
     "a disconnected map": (

@@ -83,7 +83,7 @@ BAD_POWER = [
     ({"annealing": Annealing(factor=np.inf)}, "annealing.factor == inf, must be finite"),
     ({"annealing": Annealing(passes=0)}, "annealing.passes == 0, must be >= 1"),
     ({"annealing": Annealing(until="never")}, "annealing.until == 'never', must be one of"),
-    ({"sample": 0}, "sample == 0, must be >= 1"),
+    ({"sample": 0}, "sample == 0, must be >= 8"),
     ({"sample": "all"}, "sample must be an instance of int"),
     ({"annealing": Annealing(swaps=-1)}, "annealing.swaps == -1, must be >= 0"),
     (

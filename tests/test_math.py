@@ -84,6 +84,7 @@ def test_the_critical_exponent_of_views_is_where_a_small_perturbation_stops_grow
     """Section 8: the views side by side, scaled with the square roots of their weights."""
     random = np.random.default_rng(0)
     xs, p = [random.standard_normal((300, d)) for d in (3, 6)], random.uniform(0.5, 2, 300)
+    xs[0] /= np.sqrt(np.cov(xs[0].T, aweights=p, bias=True).trace())  # as the views are scaled
     model = RFFMultiKernelPowerKMeans(
         3, kernels=["linear", ("rbf", 0.1)], n_frequencies=4, typicality=None, random_state=0
     )

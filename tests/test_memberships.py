@@ -100,7 +100,8 @@ def test_views_are_weighted_as_distances_are():
         4, kernels="linear", typicality=None, random_state=0
     ).fit([X[:, :1], X[:, 1:]])
     scale = np.sqrt(np.repeat(model.kernel_weights_, [1, 3]))
-    apart = (X - model.cluster_centers_[model.labels_]) * scale
+    scaled = np.hstack([x / np.sqrt(x.var(axis=0).sum()) for x in (X[:, :1], X[:, 1:])])
+    apart = (scaled - model.cluster_centers_[model.labels_]) * scale
     assert_allclose(model.membership_exponent_, exponent(apart), rtol=1e-9)
 
 

@@ -365,7 +365,7 @@ BAD = [
     ([np.ones((4, 2)), np.ones((5, 2))], r"X\[1\] has 5 rows, X\[0\] has 4"),
     ([np.ones((4, 2)), np.full((4, 2), np.nan)], r"X\[1\] contains NaN"),
     ([np.eye(4), np.array([["a"] * 2] * 4)], r"X\[1\] is not acceptable: could not convert"),
-    ([np.eye(4), np.ones(4)], r"X\[1\] is not acceptable: Expected 2D"),
+    ([np.eye(4), np.ones(4)], r"X\[1\]: has one dimension, as labels have"),
 ]
 
 

@@ -172,7 +172,7 @@ def test_without_any_row_a_model_is_not_fitted():
 @pytest.mark.parametrize("cls", [PowerKMeans, FuzzyCMeans])
 @pytest.mark.parametrize(
     ("k", "sample", "first"),
-    [(8, "auto", 20_000), (600, "auto", 30_000), (600, None, 30_000), (8, 50, 50), (8, 5, 8)],
+    [(8, "auto", 20_000), (600, "auto", 30_000), (600, None, 30_000), (8, 50, 50), (8, 8, 8)],
 )
 def test_the_number_of_first_rows(cls, k, sample, first):
     model = cls(k, sample=sample).partial_fit(rows_of(1, 3))

@@ -161,10 +161,11 @@ def test_cuts_are_nested_and_begin_with_the_labels(cls):
 def test_mergers_add_up_to_the_total_variance(model, weighted):
     weight = np.arange(150) % 4 + 0.5 if weighted else None
     model.fit(X, sample_weight=weight)
-    alpha = np.ones(4)
-    if hasattr(model, "kernel_weights_"):
-        alpha = model.kernel_weights_[[0, 1, 1, 1]]
-    p = np.ones(150) if weight is None else weight
+    alpha, p = np.ones(4), np.ones(150) if weight is None else weight
+    if hasattr(model, "kernel_weights_"):  # of views with variance one
+        variances = np.cov(X.T, aweights=p, bias=True).diagonal()
+        of_views = np.r_[variances[0], variances[1:].sum()]
+        alpha = (model.kernel_weights_ / of_views)[[0, 1, 1, 1]]
     total = p @ ((X - np.average(X, axis=0, weights=p)) ** 2 @ alpha)
     assert_allclose(model.inertia_ + (model.linkage_[:, 2] ** 2).sum() / 2, total, rtol=1e-3)
     cost = 0.0  # of two clusters less

@@ -114,10 +114,11 @@ def _check(adata: Any, key_added: Any, neighbors_key: Any, parameters: dict[str,
 
 def _representation(adata: Any, name: Any) -> Any:
     """What is clustered, an array or a sparse matrix."""
-    if isinstance(name, str) and name == "X":
+    is_name = isinstance(name, str)
+    if is_name and name == "X":
         return adata.X
-    if not isinstance(name, str) or name not in adata.obsm:
-        compute = "; scanpy.pp.pca(adata) computes it" if name == "X_pca" else ""
+    if not is_name or name not in adata.obsm:
+        compute = "; scanpy.pp.pca(adata) computes it" if is_name and name == "X_pca" else ""
         raise ValueError(f"use_rep == {name!r}, must be 'X' or in {[*adata.obsm]}{compute}.")
     return adata.obsm[name]
 

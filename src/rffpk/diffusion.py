@@ -264,18 +264,30 @@ def chosen_map(
     mapped = fit(option, replace(whole, n_landmarks=few) if is_clear else whole, use)
     if is_clear and mapped._n_kept < context.k:
         mapped = fit(option, whole, use)
-    # piles of equal rows are few nodes, whose functions are too few or too fast
-    may_be_columns = or_columns and mapped.time_ and parameters.metric == "euclidean"
-    has_few = len(mapped.landmark_features_) <= context.k or not len(mapped._spectrum.able())
-    if may_be_columns and has_few and rows_differ(X):
-        mapped = fit(PLAIN, whole, "never")
+    if or_columns and (other := _use_of_piles(mapped, X, context.k)):
+        mapped = fit(PLAIN, whole, other)
+    _publish_choice(mapped, choice, context)
+    return mapped
+
+
+def _use_of_piles(mapped: DiffusionMap, X: Columns, k: int) -> UseOfGraph | None:
+    """The other use of the graph, where piles of equal rows need it: its few nodes have functions
+    that are too few or too fast, so that the columns are clustered; but fewer directions than
+    clusters are nodes of the graph, as rows of one direction differ by rounding."""
+    n_nodes = len(mapped.landmark_features_)
+    if mapped.metric == "cosine":
+        return None if mapped.time_ or n_nodes >= k else "always"
+    has_few = n_nodes <= k or not len(mapped._spectrum.able())
+    return "never" if mapped.time_ and has_few and rows_differ(X) else None
+
+
+def _publish_choice(mapped: DiffusionMap, choice: Choice, context: FitContext) -> None:
     mapped.choices_ = [
         {**each._asdict(), "agreement": float(agreement)}
         for each, agreement in zip(choice.options, choice.agreements)
     ]
     if context.history.progress is not None:
         context.history.progress.say(_reason(choice, mapped))
-    return mapped
 
 
 def _reason(choice: Choice, mapped: DiffusionMap) -> str:

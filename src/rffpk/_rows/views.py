@@ -114,8 +114,9 @@ def _check_container(X: Any, several: bool) -> None:
 
 
 def _is_column(x: Any) -> bool:
-    """Whether x is an array or a series of one dimension."""
-    return not isinstance(x, (list, tuple)) and getattr(x, "ndim", 0) == 1
+    """Return whether x is an array or a series of numbers; of objects it may be a view of rows."""
+    kind = getattr(getattr(x, "dtype", None), "kind", "")
+    return getattr(x, "ndim", 0) == 1 and kind != "O"
 
 
 def _instead_of_stack(X: Array, several: bool) -> str:

@@ -356,15 +356,17 @@ class LKAM(KernelFusion):
         row."""
         size, n, p = self.n_neighbors, len(mean), self._weight
         most = n if p is None else float(p.sum())
-        if not isinstance(size, float) and size > most:
+        # small weights may be counts times a factor, which another warning names
+        rows = most if p is None else max(most, np.count_nonzero(p))
+        if not isinstance(size, float) and size > rows:
             warn(
-                f"n_neighbors={size}: exceeds the {most:g} rows, so that each neighborhood has all "
+                f"n_neighbors={size}: exceeds the {rows:g} rows, so that each neighborhood has all "
                 "of them. Set n_neighbors to a smaller number, or to a share up to 1.0.",
                 UserWarning,
             )
         if p is None:
-            rows = max(1, round(size * n)) if isinstance(size, float) else int(size)
-            return least_values(mean, min(n, rows))
+            count = max(1, round(size * n)) if isinstance(size, float) else int(size)
+            return least_values(mean, min(n, count))
         share = size if isinstance(size, float) else min(1.0, size / most)
         return least_values_of_mass(mean, p, share * most)
 

@@ -8,7 +8,6 @@ from typing import Any, Literal, Self, get_args
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.preprocessing import normalize
 from sklearn.utils.validation import check_is_fitted
 
 from rffpk._rows.rows import has_view
@@ -335,7 +334,7 @@ class DiffusionMap(Estimator):
         features of different components are orthogonal there."""
         n, last = self._spectrum.n_constant, features[:, -1:]
         ones = last if self._is_unit else np.ones_like(last)
-        return normalize(np.hstack([features[:, :n], ones]).astype(np.float64))
+        return unit_rows(np.hstack([features[:, :n], ones]).astype(np.float64))
 
     def _view(self, X: Columns) -> tuple[Array, Map]:
         """The columns and the map with which passes over the rows of X compute their features; NaN
@@ -423,7 +422,7 @@ def _of_length_one(lines: Array) -> Array:
     """The values of functions and of the constant one at nodes, scaled to length one: how far a
     node is from the others, which fringes decide, says nothing, and few nodes weigh little."""
     lines = np.column_stack([lines, np.ones(len(lines))])
-    return np.asarray(normalize(lines))
+    return np.asarray(unit_rows(lines))
 
 
 def _of_fitted(
@@ -495,8 +494,9 @@ def warn_of_graph(mapped: DiffusionMap, expected: int, of: str = "") -> None:
     """Warn of fewer nodes than neighbors, and name the connected components of the graph where more
     of them count than are expected, or those that do not count have the rows of a cluster: few rows
     on the fringe are left out of most graphs."""
-    given = mapped.metric == PRECOMPUTED
-    if not given and not isinstance(r := mapped.n_neighbors, str) and r > mapped.n_neighbors_:
+    given, r = mapped.metric == PRECOMPUTED, mapped.n_neighbors
+    # no more nodes than clusters are piles of equal rows, which are named where clusters miss rows
+    if not given and not isinstance(r, str) and expected < mapped.n_neighbors_ < r:
         warn(
             f"n_neighbors={r}: the graph{of} has {mapped.n_neighbors_} nodes, and a row steps to "
             f"all of them. Set n_neighbors to at most {mapped.n_neighbors_}.",

@@ -380,7 +380,8 @@ def _error(values: Array, vectors: Array, products: Array) -> float:
     apart = np.maximum(1 - first, 1 / _LARGEST_TIME) * (first - values[-1])
     # faster pairs are not used, or not amplified by filters of many vectors
     slow = first >= (_LEAST_LOW if vectors.shape[1] > _MANY else 1 - _LARGEST_GAP)
-    ratios = (products**2).sum(axis=0) / np.maximum(apart, 1e-300)
+    # a residual of rounding errors is none, also of the last vector, and where values are equal
+    ratios = (products**2).sum(axis=0) / np.maximum(apart, np.finfo(np.float64).eps)
     return float(ratios[slow].max(initial=0))
 
 
