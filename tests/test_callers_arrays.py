@@ -154,7 +154,7 @@ def test_a_model_keeps_no_affinities(form):
         clusters(rffpk.PowerKMeans, init=ROWS[:3].copy()),
         clusters(rffpk.FuzzyCMeans, init=ROWS[:3].copy()),
         clusters(rffpk.RFFKernelPowerKMeans, init=np.eye(3, 256)),
-        clusters(DIFFUSION, init=np.eye(3, 2)),
+        clusters(DIFFUSION, init=np.eye(3)),
         clusters(rffpk.KernelPowerKMeans, init=np.arange(N) % 3),
         clusters(rffpk.KernelPowerKMeans, init=np.eye(3, N)),
     ],

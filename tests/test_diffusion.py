@@ -315,7 +315,7 @@ def test_many_clusters_have_fewer_landmarks():
     assert landmark_numbers("auto", 100_000, 300, d=384) == (4444, 2400)
     X, y = make_blobs(1500, 5, centers=120, cluster_std=0.5, random_state=0)
     model = DiffusionPowerKMeans(120, n_init=1, annealing=Annealing(swaps=0), random_state=0).fit(X)
-    assert len(model.feature_map_.landmarks_) == 1500
+    assert 1400 < len(model.feature_map_.landmarks_) <= 1500  # rows far from others are none
     assert normalized_mutual_info_score(y, model.labels_) > 0.95
 
 

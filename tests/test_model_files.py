@@ -127,6 +127,8 @@ def test_all_public_classes_can_be_saved_and_all_records_are_used(tmp_path):
     models.append(rffpk.KernelKMeans(2).fit(csr_array(NEW)))
     models.append(rffpk.PowerKMeans(2, metric="cosine").fit(NEW))
     models.append(rffpk.DiffusionPowerKMeans(2, metric="precomputed").fit(np.exp(NEW @ NEW.T)))
+    linear = rffpk.RFFMultiKernelPowerKMeans(2, kernels="linear")
+    models.append(linear.fit([NEW[:, :1], NEW[:, 1:]]))
     many = np.random.default_rng(0).standard_normal((20_100, 1))  # more than a sample
     models.append(rffpk.PowerKMeans(2, noise=0.1).fit(many))
     wide = np.random.default_rng(0).standard_normal((20_100, 5))  # whose neighbours are in cells

@@ -240,7 +240,7 @@ def test_fits_are_those_of_dense_rows(estimator, shape, weighted, dtype):
     found = ours.transform(X), ours.predict_proba(X), ours.score(X)
     assert_array_equal(ours.predict(X), labels)
     same = model.fit(X.toarray(), sample_weight=weight)
-    assert_array_equal(labels, same.labels_)
+    assert adjusted_rand_score(labels, same.labels_) == 1  # clusters may have other numbers
     rtol = 1e-9 if dtype == np.float64 else 2e-4
     assert_allclose(inertia, same.inertia_, rtol=rtol)
     assert_allclose(found[2], same.score(X.toarray()), rtol=rtol)
