@@ -391,7 +391,7 @@ def test_a_walk_in_another_order_takes_the_place_of_the_first_one(monkeypatch):
 
     def pairs(*given):
         left.append(made[0]())
-        return np.ones(given[3]), np.ones((n, given[3]))
+        return np.ones(given[3]), np.ones((n, given[3])), 0.0
 
     monkeypatch.setattr(spectrum, "_ORDERED", n)
     monkeypatch.setattr(spectrum, "_pairs_by_groups", pairs)

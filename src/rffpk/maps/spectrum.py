@@ -174,26 +174,12 @@ def decompose(
             block = max(2 * more if wanted.exact else more, _BLOCK)
             least = wanted.k - len(gaps) if wanted.k <= count else 0
             values, others = slow_pairs(walk(), root, constant, block, least)
-            _warn_of_error(walk(), constant, values, others, least)
         gaps = np.r_[gaps, np.clip(1 - values, 0, 1)]
         functions = np.hstack([functions, fixed_signs(others) / root[:, None]])
     functions = functions[:, :count]
     squares = functions**2  # whose squares are faster than fourth powers
     shares = 1 / (share @ squares**2)
     return Spectrum(gaps[:count], shares, enough, constant.shape[1] - 1), functions
-
-
-def _warn_of_error(walk: Walk, known: Array, values: Array, vectors: Array, least: int) -> None:
-    """Say if the last round of filters left a large error."""
-    accurate = max((len(values) + 1) // 2, min(len(values), least))
-    error = _error(values, vectors, walk.without(known, vectors[:, :accurate]))
-    if error > _SETTLED * (1 + 1e-6):
-        warn(
-            f"The slow functions of the graph have not converged: 1 - eigenvalue may be too large "
-            f"by {error:.2g} of itself, more than {_SETTLED}. Edges whose weights differ less, or "
-            "fewer clusters, let them converge.",
-            ConvergenceWarning,
-        )
 
 
 def suggested_n_clusters(spectrum: Spectrum, largest: int) -> int:
@@ -306,13 +292,21 @@ def slow_pairs(
     eigenvalues are from zero to one. `constant` are orthonormal eigenvectors that are known and
     left out, multiples of `root` on each component."""
     order = _order(walk, len(root), block)
+    if order is not None:
+        walk, root, constant = walk.ordered(order), root[order], constant[order]
+    values, vectors, error = _pairs_by_groups(walk, root, constant, block, least)
+    if error > _SETTLED:
+        warn(
+            f"The slow functions of the graph have not converged: 1 - eigenvalue may be too large "
+            f"by {error:.2g} of itself, more than {_SETTLED}. Choose fewer clusters, or weights of "
+            "edges that differ less.",
+            ConvergenceWarning,
+        )
     if order is None:
-        return _pairs_by_groups(walk, root, constant, block, least)
-    walk = walk.ordered(order)
-    values, found = _pairs_by_groups(walk, root[order], constant[order], block, least)
-    vectors = np.empty_like(found)
-    vectors[order] = found
-    return values, vectors
+        return values, vectors
+    found = np.empty_like(vectors)
+    found[order] = vectors
+    return values, found
 
 
 def _order(walk: Walk, n: int, n_vectors: int) -> Array | None:
@@ -327,22 +321,23 @@ def _order(walk: Walk, n: int, n_vectors: int) -> Array | None:
 
 def _pairs_by_groups(
     walk: Walk, root: Array, constant: Array, block: int, least: int
-) -> tuple[Array, Array]:
-    """`slow_pairs` of nodes in the order given. Neighbours are merged, and so are their groups,
-    until few are left. The eigenvectors of each graph are where those of the one that it was made
-    of begin: a subspace iteration with Chebyshev filters of a low degree has to smooth them within
-    groups only."""
+) -> tuple[Array, Array, float]:
+    """Compute `slow_pairs` of nodes in the order given, and the error that is left.
+
+    Neighbors are merged, and so are their groups, until few groups are left. The eigenvectors of
+    each graph begin at the eigenvectors of the graph of its groups. A subspace iteration with
+    Chebyshev filters of a low degree then has to smooth the vectors within groups only."""
     multiply, n = partial(walk.without, constant), len(root)
     block = min(block, n)
     accurate = max((block + 1) // 2, min(block, least))
     if n <= max(_DENSE, _DENSE_A_VECTOR * block):
         matrix, block = multiply(np.eye(n)), max(min(block, n - constant.shape[1]), 1)
         values, vectors = eigh((matrix + matrix.T) / 2, subset_by_index=[n - block, n - 1])
-        return values[::-1], vectors[:, ::-1]
+        return values[::-1], vectors[:, ::-1], 0.0
     merging = _merging(walk, root)
     values, vectors = np.empty(0), np.empty((merging.shape[1], 0))
     if len(vectors) < n:  # else all nodes are neighbours of themselves alone
-        values, vectors = _pairs_by_groups(
+        values, vectors, _ = _pairs_by_groups(
             walk.merged(merging), merging.T @ root, merging.T @ constant, block, least
         )
     missing = block - len(values)  # of few groups, as one node may be a neighbour of all
@@ -353,10 +348,11 @@ def _pairs_by_groups(
     for _ in range(_ROUNDS):
         _filter(walk, constant, vectors, values[-1])
         values, products = _turn(multiply, vectors, accurate)
-        if _error(values, vectors, products) <= _SETTLED:
+        error = _error(values, vectors, products)
+        if error <= _SETTLED:
             break
         del products  # before the next round, which takes the most memory
-    return values, vectors
+    return values, vectors, error
 
 
 def _turn(multiply: Callable[[Array], Array], v: Array, count: int) -> tuple[Array, Array]:
