@@ -41,7 +41,7 @@ USES = {
     "src/rffpk/maps/sketch.py": """
         from rffpk.maps.sketch import CountSketch
         from rffpk._anneal.annealing import search_parameters
-        from rffpk._anneal.fit import FittedMaps, Problem
+        from rffpk._anneal.fit import Problem
         from rffpk.power import AnnealedClusterer
 
         class SketchKMeans(AnnealedClusterer):
@@ -50,7 +50,7 @@ USES = {
 
             def _maps(self, sample, context):
                 sketch = CountSketch(n_components=50, random_state=0)
-                return FittedMaps([sketch.fit(sample.some()[0][0])])
+                return [sketch.fit(sample.some()[0][0])]
 
         X, _ = make_blobs(500, centers=5, random_state=2)
         model = SketchKMeans(5, random_state=0).fit(X)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from conventions import ip_rff_mkpkm
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.sparse import coo_array, csr_array, csr_matrix, diags, kron
+from scipy.sparse import coo_array, csr_array, csr_matrix, diags, identity, kron
 from scipy.sparse import random as random_matrix
 from sklearn.base import clone
 from sklearn.datasets import make_moons
@@ -334,7 +334,7 @@ def test_eigenpairs_that_do_not_converge_are_named(monkeypatch):
 def test_nodes_are_not_merged_along_weak_edges():
     """Two paths, node by node beside each other, with edges of a hundredth between them."""
     path = diags([np.ones(399), np.ones(399)], [1, -1])
-    graph = csr_matrix(kron(path, np.eye(2)) + kron(np.eye(400), [[0, 0.01], [0.01, 0]]))
+    graph = csr_matrix(kron(path, np.eye(2)) + kron(identity(400), [[0, 0.01], [0.01, 0]]))
     degrees = np.asarray(graph.sum(axis=1)).ravel()
     scale = diags(1 / np.sqrt(degrees))
     walk = spectrum.Walk(csr_matrix(scale @ graph @ scale))

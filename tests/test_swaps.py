@@ -3,13 +3,14 @@ every swap gives."""
 
 import itertools
 import math
+import pickle
 from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from internals import FeatureRun, FitContext, PowerMean, make_rows, shifted_features
+from internals import FeatureRun, FitContext, PowerMean, make_rows, row_keys, shifted_features
 from internals import swaps as module
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.spatial.distance import cdist
@@ -306,6 +307,18 @@ def test_of_equal_keys_those_of_the_first_rows_are_kept():
     for begin, end in ((4, 7), (0, 4)):
         kept.add(begin, np.ones(end - begin), [])
     assert kept.sample().first(1)[0].tolist() == [0]
+
+
+@pytest.mark.parametrize("size", [1000, 10_000])
+def test_rows_that_another_process_kept_lie_in_read_only_arrays(size):
+    """Which hold no room that no row has taken."""
+    keys = row_keys(0, 0, 4000)
+    kept, buffers = module.Reservoir(size), list[pickle.PickleBuffer]()
+    kept.add(0, keys, [keys])
+    sent = pickle.dumps(kept, protocol=5, buffer_callback=buffers.append)
+    received = pickle.loads(sent, buffers=[bytes(buffer.raw()) for buffer in buffers])
+    assert sum(buffer.raw().nbytes for buffer in buffers) <= 3 * 8 * min(4000, 1.2 * size + 1100)
+    assert_array_equal(received.sample().indices, kept.sample().indices)
 
 
 @pytest.mark.parametrize("weighted", [False, True])

@@ -12,7 +12,7 @@ from sklearn.metrics import euclidean_distances, pairwise_distances_argmin
 
 from rffpk._anneal import centroid_model
 from rffpk._anneal.annealing import search_parameters
-from rffpk._anneal.fit import FitResult, FittedMaps, Problem
+from rffpk._anneal.fit import FitResult, Problem
 from rffpk._anneal.graph_choice import (
     KEPT,
     OPTIONS,
@@ -183,14 +183,14 @@ class DiffusionPowerKMeans(AnnealedClusterer):
             return found
         return _apart(mapped, self.cluster_centers_, found[0]), found[1]
 
-    def _maps(self, sample: RowSample, context: FitContext) -> FittedMaps:
+    def _maps(self, sample: RowSample, context: FitContext) -> list[Any]:
         xs, weight = sample.some()
         # where nothing is asked of the map, none may be taken
         asked = {self.n_components, self.n_landmarks, self.time} != {"auto"}
         mapped = chosen_map(self, self, xs[0], weight, context, or_columns=not asked)
         self.feature_map_ = mapped
         columns = UnitRows() if self.metric == "cosine" else None
-        return FittedMaps([mapped if mapped.time_ else columns])
+        return [mapped if mapped.time_ else columns]
 
     def _published(self, result: FitResult) -> None:
         if self.feature_map_.time_:

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from rffpk._anneal.annealing import OF_VIEWS, search_parameters
 from rffpk._anneal.centroid_model import visits
-from rffpk._anneal.fit import FitResult, FittedMaps, Problem
+from rffpk._anneal.fit import FitResult, Problem
 from rffpk._anneal.graph_choice import KEPT, Option
 from rffpk._anneal.objective import ETA_RANGE, Eta, WeightedViews, reference_distances
 from rffpk._anneal.search import FitContext
@@ -306,14 +306,12 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
 
     # ---- fitting ---------------------------------------------------------------------------------
 
-    def _maps(self, sample: RowSample, context: FitContext) -> FittedMaps:
+    def _maps(self, sample: RowSample, context: FitContext) -> list[Any]:
         kernels = self._kernels_of_views(self._n_views or 1)
         if self.kernels is None and not self._n_views:
             mean = fourier.gamma_of_view(self, sample, 0, "rbf", "mean", context.random)
             kernels = [self._random_features("rbf", factor * mean) for factor in _BANK]
-        return FittedMaps([
-            self._fit_map(sample, i, kernel, context) for i, kernel in enumerate(kernels)
-        ])  # fmt: skip
+        return [self._fit_map(sample, i, kernel, context) for i, kernel in enumerate(kernels)]
 
     def _fit_map(self, sample: RowSample, view: int, kernel: _Kernel, context: FitContext) -> Any:
         scales = self._scales(sample, view)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import field
+from typing import Any
 
 from rffpk._anneal import centroid_model, search
 from rffpk._anneal.annealing import search_parameters
-from rffpk._anneal.fit import FitResult, FittedMaps, Problem
+from rffpk._anneal.fit import FitResult, Problem
 from rffpk._rows.sample import RowSample
 from rffpk._rows.store import Cache, check_cache
 from rffpk._utils.estimator import parameters
@@ -124,14 +125,14 @@ class RFFKernelPowerKMeans(AnnealedClusterer):
             given, maps=self._maps, published=self._published, cache=check_cache(self.cache)
         )
 
-    def _maps(self, sample: RowSample, context: search.FitContext) -> FittedMaps:
+    def _maps(self, sample: RowSample, context: search.FitContext) -> list[Any]:
         given = fourier.RandomFourierFeatures(
             self.n_frequencies,  # type: ignore[arg-type]  # `fit_map` knows "paper" too
             kernel=self.kernel,
             gamma=self.gamma,
             sampling=self.sampling,
         )
-        return FittedMaps([fourier.fit_map(self, sample, 0, given, context.random)])
+        return [fourier.fit_map(self, sample, 0, given, context.random)]
 
     def _published(self, result: FitResult) -> None:
         self.feature_map_ = self._feature_maps[0]

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -72,13 +72,8 @@ M = TypeVar("M", bound=Any)
 GivenInit = Numbers | Callable[..., Any]  # besides words
 
 
-class FittedMaps(NamedTuple):
-    """The maps of the views, fitted to rows; None: the features are the columns."""
-
-    maps: list[Any]
-
-
-Maps = Callable[[RowSample, FitContext], FittedMaps]
+# Fits the maps of the views to rows; None: the features are the columns.
+Maps = Callable[[RowSample, FitContext], list[Any]]
 
 
 @dataclass(frozen=True)
@@ -88,7 +83,7 @@ class Problem:
     search: SearchParameters
     # of the critical exponent, among others
     plan: Callable[[SearchParameters, FitContext, float, PowerMean], Plan] = search_plan
-    maps: Maps = lambda sample, context: FittedMaps([None])
+    maps: Maps = lambda sample, context: [None]
     objective: Callable[[Rows, FitContext], PowerMean] = lambda rows, context: PowerMean()
     n_map_rows: int = 0  # that maps are fitted on, beyond those of the starts
     cache: Cache = False
@@ -275,8 +270,8 @@ def maps_of(metric: Any, whitening: Any) -> Maps:
             )
         from rffpk.maps.whitening import whitened_view
 
-        return lambda sample, context: FittedMaps([whitened_view(whitening, sample, 0, context)])
-    columns = FittedMaps([UnitRows() if metric == "cosine" else None])
+        return lambda sample, context: [whitened_view(whitening, sample, 0, context)]
+    columns = [UnitRows() if metric == "cosine" else None]
     return lambda sample, context: columns
 
 
@@ -314,7 +309,7 @@ def prepare(
     model."""
     given, k, storage = problem.search, context.k, context.storage
     # the features of all rows, and of some
-    [maps] = problem.maps(sample, context)
+    maps = problem.maps(sample, context)
     model._feature_maps = maps
     columns = _occupied(sample, maps, given.init)
     packed = sample.with_columns(columns)

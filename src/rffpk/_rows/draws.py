@@ -77,13 +77,17 @@ class Sample:
 
 
 class Reservoir:
-    """The rows with the least keys among those that were added, in any order, in arrays that have
+    """The rows with the least keys among those that were added, in any order, in arrays with
     room for few more."""
 
     def __init__(self, size: int) -> None:
         self.size, self._step = size, max(size // _SPARE, _LEAST_STEP)
         self._arrays: list[Array] = []  # keys, indices, and what is kept of the rows
         self._count, self._bound = 0, math.inf
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the room that no row has taken."""
+        return {**self.__dict__, "_arrays": [each[: self._count] for each in self._arrays]}
 
     def add(self, begin: int, keys: Array, arrays: list[Any]) -> None:
         """Add the rows from index `begin` on, of which `arrays` are kept."""
@@ -97,12 +101,15 @@ class Reservoir:
 
     def _append(self, more: list[Array]) -> None:
         end = self._count + len(more[0])
-        if not self._arrays:
-            self._arrays = [np.empty((0, *each.shape[1:]), each.dtype) for each in more]
+        if not self._arrays or len(self._arrays[0]) < end:
+            full = self.size + 2 * self._step
+            # a page that no row is written to takes no memory
+            room = max(end, full if 4 * end > full else 2 * end)
+            grown = [np.empty((room, *each.shape[1:]), each.dtype) for each in more]
+            for new, old in zip(grown, self._arrays):
+                new[: self._count] = old[: self._count]
+            self._arrays = grown
         for kept, rows in zip(self._arrays, more):
-            if len(kept) < end:  # in place where the system can
-                room = max(end, min(2 * end, self.size + 2 * self._step))
-                kept.resize((room, *kept.shape[1:]), refcheck=False)
             kept[self._count : end] = rows
         self._count = end
 
@@ -116,9 +123,14 @@ class Reservoir:
         left, tied = keys < self._bound, np.flatnonzero(keys == self._bound)
         left[tied[np.argsort(indices[tied], kind="stable")][: most - np.count_nonzero(left)]] = True
         holes, moved = np.flatnonzero(~left[:most]), most + np.flatnonzero(left[most:])
+        self._arrays = self._written()
         for each in self._arrays:
             each[holes] = each[moved]
         self._count = most
+
+    def _written(self) -> list[Array]:
+        """The arrays, to be changed: those of another process may be read-only."""
+        return [np.require(each, requirements="W") for each in self._arrays]
 
     def joined(self, other: Reservoir) -> Reservoir:
         """The rows with the least keys in both."""
@@ -134,14 +146,12 @@ class Reservoir:
         self._shrink()
         if not self._arrays:
             return Sample(np.empty(0), np.empty(0, np.intp), [])
-        for each in self._arrays:
-            each.resize((self._count, *each.shape[1:]), refcheck=False)
-        keys, indices, *arrays = self._arrays
+        keys, indices, *arrays = kept = [each[: self._count] for each in self._written()]
         order = np.argsort(indices, kind="stable")
         if self._count > self.size:
             last = np.flatnonzero(keys[order] == keys.max())[-1]
             order = np.r_[np.delete(order, last), order[last]]
-        for each in self._arrays:
+        for each in kept:
             _put_in_order(each, order)
         return Sample(keys, indices, arrays)
 

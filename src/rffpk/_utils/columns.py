@@ -200,10 +200,10 @@ def occupied_columns(
     None if these are half of all or more, which are not worth a copy, or if the rows are dense."""
     if not isinstance(x, SparseRows):
         return None
-    there = np.zeros(x.shape[1], dtype=bool) if besides is None else besides
+    there = np.zeros(x.shape[1], dtype=bool) if besides is None else besides.copy()
     there[x.indices] = True
-    found = np.flatnonzero(there)
-    return found if 0 < 2 * len(found) < x.shape[1] else None
+    columns = np.flatnonzero(there)
+    return columns if 0 < 2 * len(columns) < x.shape[1] else None
 
 
 def spread_columns(
