@@ -657,8 +657,11 @@ EMPTY = [
     (PowerKMeans, {"noise": 0.2}),
     (FuzzyCMeans, {}),
     (DiffusionPowerKMeans, {}),
+    (RFFKernelPowerKMeans, {}),
+    (RFFKernelPowerKMeans, {"sampling": "orthogonal", "n_frequencies": 60}),
     (RFFMultiKernelPowerKMeans, {}),
     (RFFMultiKernelPowerKMeans, {"kernels": ["linear", "diffusion"]}),
+    (RFFMultiKernelPowerKMeans, {"kernels": ["rbf", "laplacian"]}),
 ]
 
 
@@ -703,6 +706,18 @@ def test_new_rows_may_have_entries_where_the_fitted_ones_have_none(metric, tmp_p
     model.partial_fit(other)
     assert model.cluster_centers_.shape == (3, 20_000)
     assert np.count_nonzero(model.cluster_centers_[:, other.indices]) > 0
+
+
+def test_random_features_ignore_columns_without_an_entry():
+    wide, places = padded(topics(120, 90, 3)[0])
+    model = RFFKernelPowerKMeans(3, random_state=0).fit(wide)
+    frequencies = model.feature_map_.frequencies_
+    assert frequencies.shape[0] == 20_000 and set(np.flatnonzero(frequencies.any(axis=1))) == {
+        *np.unique(wide.indices)
+    }
+    other = sparse.csr_array(wide + sparse.random(120, 20_000, 0.01, random_state=0))
+    kept = np.isin(np.arange(20_000), wide.indices)
+    assert_array_equal(model.transform(other), model.transform(other.multiply(kept).tocsr()))
 
 
 def test_passes_run_over_the_columns_that_have_entries(monkeypatch):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import field
+from functools import partial
 from typing import Any, Literal, Self, get_args
 
 import numpy as np
@@ -23,8 +24,11 @@ from rffpk._utils.columns import (
     Columns,
     SparseRows,
     dense,
+    occupied_columns,
     pair_distances,
     rows_differ,
+    some_columns,
+    spread_columns,
     squared_norms,
 )
 from rffpk._utils.estimator import Estimator, parameters, reporting
@@ -221,10 +225,11 @@ class RandomFourierFeatures(Estimator):
             return self._draw(rows, weight)
 
     def _draw(
-        self, X: Columns, weight: Array | None, moments: Callable[[], Moments] | None = None
-    ) -> Self:
-        """`fit` for rows and parameters that have been checked; the `moments` are those of more
-        rows than are given."""
+        self, X: Columns, weight: Array | None, moments: Callable[[], Moments] | None = None,
+        columns: Array | None = None,
+    ) -> Self:  # fmt: skip
+        """`fit` for rows and parameters that have been checked. The `moments` are of more rows
+        than are given. Only these `columns` are mapped; None: all."""
         random = validation.check_random_state(self.random_state)
         n_threads = config.n_threads(self.n_jobs)
         self.gamma_ = resolve_gamma(X, self.kernel, self.gamma, weight, random, n_threads, moments)
@@ -233,6 +238,8 @@ class RandomFourierFeatures(Estimator):
         counted = X if weight is None else X[np.flatnonzero(weight)]
         is_given = not isinstance(self.gamma, str)
         _check_phases(counted, self.kernel, self.gamma_, origin, is_given)
+        self._columns = columns
+        X = self._mapped_columns(X)
         self.__dict__.pop("kernel_error_", None)  # of a fit before
         if isinstance(self.n_frequencies, str):
             self._draw_enough(X, weight, random)
@@ -248,8 +255,13 @@ class RandomFourierFeatures(Estimator):
         check_is_fitted(self)
         given = self._fourier.frequencies
         if isinstance(given, Structure):
-            given = given.matrix(self.n_features_in_)
+            d = self.n_features_in_ if self._columns is None else len(self._columns)
+            given = given.matrix(d)
+        given = spread_columns(given.T, self._columns, self.n_features_in_).T
         return np.ascontiguousarray(given, dtype=self._dtype)
+
+    def _mapped_columns(self, X: Columns) -> Columns:
+        return X if self._columns is None else some_columns(X, self._columns)
 
     def _draw_frequencies(self, D: int, X: Columns, random: Any) -> None:
         d, self._dtype, self.structure_ = X.shape[1], X.dtype, None
@@ -304,7 +316,7 @@ class RandomFourierFeatures(Estimator):
 
     def _view(self, X: Columns) -> tuple[Columns, Fourier]:
         """The columns and the map with which passes over the rows of X compute their features."""
-        fourier = self._fourier.astype(X.dtype)
+        fourier, X = self._fourier.astype(X.dtype), self._mapped_columns(X)
         return X, written_out(X, fourier, config.n_threads(self.n_jobs))
 
 
@@ -344,7 +356,8 @@ def fit_map(
     estimator: Any, sample: RowSample, view: int, given: RandomFourierFeatures, random: Any
 ) -> RandomFourierFeatures:
     """The feature map of a view of an estimator, with the parameters of another, fitted on a sample
-    of the rows; "paper" as the number of frequencies are independent ones, as in the paper."""
+    of the rows; "paper" as the number of frequencies are independent ones, as in the paper. Sparse
+    columns without an entry are not mapped."""
     x, weight = sample.some_with(view)
     k = int(getattr(estimator, "n_clusters_", estimator.n_clusters))
     D, sampling = n_frequencies(given.n_frequencies, k), given.sampling
@@ -358,7 +371,11 @@ def fit_map(
         random_state=random.randint(2**31 - 1), n_jobs=estimator.n_jobs,
     )  # fmt: skip
     feature_map.n_features_in_, feature_map._in_float64 = x.shape[1], estimator._in_float64
-    return feature_map._draw(x, weight, lambda: sample.moments(view))
+    rows = sample.xs[view]
+    if isinstance(rows, SparseRows) and sample.weight is not None:
+        rows = rows[np.flatnonzero(sample.weight)]
+    moments = partial(sample.moments, view)
+    return feature_map._draw(x, weight, moments, occupied_columns(rows))
 
 
 def gamma_of_view(
@@ -368,7 +385,8 @@ def gamma_of_view(
     x, weight = sample.some_with(view)
     random = validation.check_random_state(random.randint(2**31 - 1))
     n_threads = config.n_threads(estimator.n_jobs)
-    return resolve_gamma(x, kernel, gamma, weight, random, n_threads, lambda: sample.moments(view))
+    moments = partial(sample.moments, view)
+    return resolve_gamma(x, kernel, gamma, weight, random, n_threads, moments)
 
 
 def resolve_gamma(
