@@ -134,8 +134,8 @@ class DiffusionPowerKMeans(AnnealedClusterer):
     n_features_in_, feature_names_in_ : int and ndarray of str, shape (n_features_in_,)
         Number of columns of X in `fit`; their names, set if all of them are strings.
     outlier_scores_ : ndarray of shape (n_samples,)
-        From 0 to 1, rising with the distance from others, above 1/2 for noise; set with `noise` if
-        rows are in memory.
+        From 0 to 1, rising with the distance from other rows, above 1/2 for noise; set with `noise`
+        if rows are in memory.
 
     Examples
     --------
@@ -176,7 +176,7 @@ class DiffusionPowerKMeans(AnnealedClusterer):
         found = super()._measure(X, want, s, sample_weight)
         mapped = self.feature_map_
         if want == "medoids" and mapped.time_ and pairs_of(self) != "graph":
-            # rows of a component have equal features, and the nearest of them may lie at its edge
+            # rows of a component have equal features: the nearest row may lie at the edge
             rows = centroid_model.central_rows(self, X, self._measure(X, "labels"))
             return np.array([own if row is None else row for own, row in zip(found, rows)])
         if want != "gaps" or not mapped.time_ or pairs_of(self) == "graph":
@@ -200,10 +200,13 @@ class DiffusionPowerKMeans(AnnealedClusterer):
 
 
 def _apart(mapped: DiffusionMap, centers: Array, gaps: Array) -> Array:
-    """The squared distances between centroids, but in proportion to those of the means of their
-    landmarks where they are in other components of the graph, which are farther apart than any in
-    one: all components are as far from each other by the functions. Clusters without landmarks are
-    where the nearest one is."""
+    """Return the squared distances between centroids, with distances between landmarks for
+    centroids in different components of the graph.
+
+    By the functions of the graph all components are equally far from each other. So the distance
+    of two centroids in different components is in proportion to the distance between the means of
+    their landmarks, and above all distances within components. A cluster without landmarks is
+    placed at the nearest landmark."""
     constant = mapped._constant(centers)
     other = constant @ constant.T < 0.5
     if not other.any():
@@ -218,25 +221,24 @@ def _apart(mapped: DiffusionMap, centers: Array, gaps: Array) -> Array:
     return np.where(other, gaps.max() * np.maximum(near / least, 1), gaps)
 
 
-# ---- which map: one whose clusters agree most with those of the others ---------------------------
+# ---- which map: the option whose partition of a sample has the highest agreement -----------------
 
-# bench/results/trials.md has the alternatives to these.
-_TRIED_ROWS, _TRIED_ROWS_A_CLUSTER = 2000, 20  # on which options are tried, at most
-_CLEAR = 10_000  # rows up to which all are landmarks where each graph of a sample falls apart
+# bench/results/trials.md compares these constants with alternatives.
+_TRIED_ROWS, _TRIED_ROWS_A_CLUSTER = 2000, 20  # most rows of the sample: the larger of both limits
+_CLEAR = 10_000  # rows up to which all are landmarks if each graph of a sample has k components
 
 
 def chosen_map(
     estimator: Any, parameters: Any, X: Columns, weight: Array | None, context: FitContext,
     unit_variance: bool = False, or_columns: bool = False,
 ) -> DiffusionMap:  # fmt: skip
-    """Return the map of rows that have been checked, with the parameters of a map or of the
-    estimator itself. The clusters of several values of the parameters that are "auto" are compared
-    on a sample (`medoid`).
+    """Return the map of checked rows, with `parameters` of a map or of the estimator itself.
 
-    With `or_columns` the map may be that of no walk, whose features are the columns. These may miss
-    small components that the sample has not: then the graph of all rows is kept."""
+    Parameters that are "auto" are chosen on a sample (`medoid`). With `or_columns` the map may have
+    no walk: its features are the columns. If the graph of all rows has small components, which the
+    sample may lack, the graph is kept."""
     if weight is not None and not weight.all() and pairs_of(parameters) != "graph":
-        counted = np.flatnonzero(weight)  # the others are no part of the map
+        counted = np.flatnonzero(weight)  # rows of weight zero are no part of the map
         mapped = chosen_map(
             estimator, parameters, X[counted], weight[counted], context, unit_variance, or_columns
         )
@@ -248,7 +250,7 @@ def chosen_map(
         parameters.n_landmarks, len(X), context.k, isinstance(X, SparseRows), X.shape[1]
     )
     options = _options(parameters, context, len(X) > all_rows, or_columns)
-    if unit_variance:  # which features of length one have not
+    if unit_variance:  # features of length one cannot also have this variance
         options = [each for each in options if not each.unit]
     if len(options) == 1:
         return fit(options[0], replace(whole, kept=KEPT))
@@ -257,7 +259,7 @@ def chosen_map(
     choice, are_apart = _tried(sample, options, context)
     best = choice.options[choice.best]
     if x is X and isinstance(parameters.n_landmarks, str):
-        whole = sample  # which has the graphs already
+        whole = sample  # its graphs are computed already
     use: UseOfGraph = "always" if best.neighbors else "never" if x is X else "if shown"
     option = best if best.neighbors else PLAIN
     is_clear = are_apart and len(X) > _CLEAR and not isinstance(X, SparseRows)
@@ -271,9 +273,11 @@ def chosen_map(
 
 
 def _use_of_piles(mapped: DiffusionMap, X: Columns, k: int) -> UseOfGraph | None:
-    """The other use of the graph, where piles of equal rows need it: its few nodes have functions
-    that are too few or too fast, so that the columns are clustered; but fewer directions than
-    clusters are nodes of the graph, as rows of one direction differ by rounding."""
+    """Return a different use of the graph if many rows are equal, else None.
+
+    Equal rows are one node, and a graph of few nodes has too few slow functions: then the columns
+    are clustered. With the cosine metric, fewer directions than clusters need the graph: its nodes
+    are the directions, while the columns of rows of one direction differ by rounding."""
     n_nodes = len(mapped.landmark_features_)
     if mapped.metric == "cosine":
         return None if mapped.time_ or n_nodes >= k else "always"
@@ -308,8 +312,10 @@ def _reason(choice: Choice, mapped: DiffusionMap) -> str:
 def _options(
     parameters: Any, context: FitContext, is_large: bool, or_columns: bool
 ) -> list[Option]:
-    """The options that parameters leave; one where a sample cannot tell which is best: of X that
-    `is_large` for it, with many clusters, it has too few rows of each."""
+    """Return the options that the parameters leave.
+
+    A single option is left if a sample has too few rows of each cluster to compare options: X
+    `is_large`, and there are many clusters."""
     given = parameters.whitening, parameters.n_neighbors
     if parameters.metric == PRECOMPUTED:
         return [Option(None, 1, unit=True)]
@@ -320,8 +326,8 @@ def _options(
 
 
 def _tried(sample: MapRows, options: list[Option], context: FitContext) -> tuple[Choice, bool]:
-    """The clusters of a sample by several options, and whether the graph of each that was tried has
-    k components that count."""
+    """Cluster a sample by several options. Return the choice, and whether each graph that was
+    tried has k components that count."""
     k, n_threads = sample.k, sample.n_threads
     random = np.random.RandomState(context.random.randint(2**31 - 1))
     counts = list[int]()
@@ -340,8 +346,10 @@ def _tried(sample: MapRows, options: list[Option], context: FitContext) -> tuple
 
 
 def _sampled(X: Columns, weight: Array | None, context: FitContext) -> tuple[Columns, Array | None]:
-    """Some of the rows, on which options are tried, or all: those drawn several times once, with
-    the number as weight, as copies would be each other's neighbours."""
+    """Draw the rows on which options are tried, with weights.
+
+    A row that is drawn several times is taken once, with the number of draws as weight: copies
+    would be each other's neighbors."""
     size = max(_TRIED_ROWS, _TRIED_ROWS_A_CLUSTER * context.k)
     index, p = drawn_rows(X, weight, size, context.random)
     distinct, times = np.unique(index, return_counts=True)

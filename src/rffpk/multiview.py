@@ -195,8 +195,8 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
     n_features_in_, feature_names_in_ : int and ndarray of str, shape (n_features_in_,)
         Number of columns of X in `fit`, of all views together; their names, if X was one frame.
     outlier_scores_ : ndarray of shape (n_samples,)
-        From 0 to 1, rising with the distance from others, above 1/2 for noise; set with `noise` if
-        rows are in memory.
+        From 0 to 1, rising with the distance from other rows, above 1/2 for noise; set with `noise`
+        if rows are in memory.
 
     Examples
     --------

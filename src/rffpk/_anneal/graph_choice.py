@@ -1,4 +1,4 @@
-"""Which graph of rows is clustered: the one whose clusters agree most with those of the others."""
+"""Choose a graph of rows, or the columns, by how well the partitions of a sample agree."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from rffpk._rows.passes import make_rows, one_pass, total_variance
 from rffpk._utils.arrays import Array, adjusted_rand_index
 from rffpk._utils.columns import Columns, SparseRows
 
-# bench/results/trials.md has the alternatives to these.
-_SAME, _ENOUGH = 0.98, 3  # so many partitions that agree so well end the trials
+# bench/results/trials.md compares these constants with alternatives.
+_SAME, _ENOUGH = 0.98, 3  # _ENOUGH partitions with an index of at least _SAME end the trials
 KEPT = 3  # nearest neighbors that each row keeps where no graphs are compared
-_OF_WHITENED = 0.75  # weight of those of whitened graphs, which may be copies of each other
-_PASSES, _TOL = 100, 1e-3  # of k-means, at most, and the move of the centroids that ends them
+_OF_WHITENED = 0.75  # weight of the partition of a whitened graph: four may be copies of each other
+_PASSES, _TOL = 100, 1e-3  # most passes of k-means; the move of the centroids that ends k-means
 
 
 class Option(NamedTuple):
-    """A graph of neighbors, and how its functions become features."""
+    """The features of a trial: the columns, or functions of a graph of neighbors."""
 
     whitening: float | None  # of the columns, before neighbors are found
     neighbors: float  # times the default number; 0: no graph, the columns are the features
@@ -40,22 +40,23 @@ OPTIONS = (
 
 
 class Choice(NamedTuple):
-    """The options that were tried, in their order, and what they say of each other."""
+    """The options that were tried, in order, and how well their partitions agree."""
 
     options: list[Option]
-    agreements: Array  # weighted mean adjusted Rand index of the clusters of each with those of all
-    labels: list[Array]  # the clusters of each
+    agreements: Array  # of each option: weighted mean adjusted Rand index with all options
+    labels: list[Array]  # of each option: the clusters of the rows
 
     @property
     def best(self) -> int:
-        """The index of the option that agrees most with the others, the first of equals."""
+        """The index of the option with the highest agreement, the first of equal options."""
         return int(np.argmax(self.agreements))
 
 
 def medoid(options: Sequence[Option], clusters: Callable[[Option], Array]) -> Choice:
-    """Compute the clusters of each option, and how well they agree with those of the others: what
-    one scale, one whitening or one scaling of the features finds alone is an artefact of it. The
-    trials end early if the clusters of one option are much the same as those of some others."""
+    """Compute the clusters of each option, and how well each partition agrees with all partitions.
+
+    A cluster that a single scale, whitening or scaling of the features finds is an artefact of
+    this option. The trials end early if one partition is nearly equal to two other partitions."""
     same, labels = np.eye(len(options)), list[Array]()
     for i, option in enumerate(options):
         labels.append(clusters(option))
@@ -68,8 +69,8 @@ def medoid(options: Sequence[Option], clusters: Callable[[Option], Array]) -> Ch
 
 
 def searched_clusters(X: Columns, weight: Array | None, k: int, n_threads: int) -> Array:
-    """Return k clusters of a few rows by k-means. Swaps of its centroids would take most of the
-    time, and change few choices."""
+    """Return k clusters of a few rows by k-means without swaps of centroids: swaps would take most
+    of the time, and change few choices."""
     x = X if isinstance(X, SparseRows) else np.ascontiguousarray(X - X.mean(axis=0))
     rows, random = make_rows([x], [None], weight, n_threads), np.random.RandomState(0)
     theta = seed_centroids(rows, x, k, "k-means++", random).astype(np.float64)
