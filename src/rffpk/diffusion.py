@@ -200,8 +200,7 @@ class DiffusionPowerKMeans(AnnealedClusterer):
 
 
 def _apart(mapped: DiffusionMap, centers: Array, gaps: Array) -> Array:
-    """Return the squared distances between centroids, with distances between landmarks for
-    centroids in different components of the graph.
+    """Return the squared distances between centroids, longest between components of the graph.
 
     By the functions of the graph all components are equally far from each other. So the distance
     of two centroids in different components is in proportion to the distance between the means of

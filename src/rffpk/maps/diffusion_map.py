@@ -47,15 +47,15 @@ class MapRows:
     weight: Array | None
     k: int  # clusters that graphs are made for
     n_threads: int
-    parameters: Any  # of graphs: a `DiffusionMap`, or an estimator that has the same
+    parameters: Any  # of graphs: a `DiffusionMap`, or an estimator with the same parameters
     is_told: bool = True  # whether k is the number of clusters; else the spectrum suggests one
     n_landmarks: int | None = None  # in place of the parameter
-    most_times: float = 1  # of the default number of neighbours, which are looked for at once
-    kept: int = 0  # neighbours of each row that are so whether or not they are mutual
+    most_times: float = 1  # times the default number of neighbours: one search is for so many
+    kept: int = 0  # nearest neighbours of each row that need not be mutual
     scales: Array | None = None  # of the columns, before they are whitened
-    whitened_for: int | None = None  # clusters, if others than those of graphs
+    whitened_for: int | None = None  # number of clusters for the components, if it is not k
     _components: Components | None = field(default=None, init=False)
-    # by the power of deviations: whitened rows, what whitens them, and what their graphs share
+    # by the power of deviations: whitened rows, their whitening, and what their graphs share
     _whitened: dict[float | None, tuple[Columns, Whitening | None, Shared]] = field(
         default_factory=dict, init=False
     )
@@ -75,8 +75,8 @@ class MapRows:
     def diffusion(
         self, wanted: Wanted, whitening: float | None, times: float, random: Any
     ) -> tuple[Diffusion, Whitening | None, Columns]:
-        """The diffusion among so many times the default number of neighbours, what whitens rows
-        before, and the whitened rows."""
+        """Return a diffusion, the whitening of the rows before it, and the whitened rows. The graph
+        has `times` the default number of neighbours."""
         if whitening not in self._whitened:
             prepare = None
             if whitening is not None:
@@ -84,11 +84,11 @@ class MapRows:
             rows = self.columns if prepare is None else prepare(self.columns)
             self._whitened[whitening] = rows, prepare, Shared(self.most_times)
         rows, prepare, shared = self._whitened[whitening]
-        (n, d), given, is_sparse = rows.shape, self.parameters, isinstance(rows, SparseRows)
-        numbers = landmark_numbers(self.n_landmarks or given.n_landmarks, n, self.k, is_sparse, d)
-        r = None if isinstance(given.n_neighbors, str) else int(given.n_neighbors)
+        (n, d), chosen, is_sparse = rows.shape, self.parameters, isinstance(rows, SparseRows)
+        numbers = landmark_numbers(self.n_landmarks or chosen.n_landmarks, n, self.k, is_sparse, d)
+        r = None if isinstance(chosen.n_neighbors, str) else int(chosen.n_neighbors)
         count = NeighbourCount(r, times, self.kept)
-        on_sphere = given.metric == "cosine" and prepare is None
+        on_sphere = chosen.metric == "cosine" and prepare is None
 
         def graph_of(numbers: tuple[int, int], shared: Shared) -> Graph:
             return neighbour_graph(
@@ -221,56 +221,58 @@ class DiffusionMap(Estimator):
         return rows
 
     def _draw(
-        self, given: MapRows, unit_variance: bool = False, times: float = 1,
+        self, inputs: MapRows, unit_variance: bool = False, times: float = 1,
         use: UseOfGraph = "always", unit: bool = False,
     ) -> None:  # fmt: skip
-        """`fit` for rows and parameters that have been checked, with features whose total variance
-        is one if that is asked for, or at landmarks with length one, the constant function among
-        them, where `unit` says so; `times` multiplies the default number of neighbours. Where
-        `use` of the graph is "never", there are no functions, and features are the columns; where
-        it is "if shown", unless components of the graph show clusters that these may miss; where it
-        is "combined", many clusters have random combinations of functions."""
+        """Fit the map to rows and parameters that have been checked.
+
+        With `unit_variance` the features have a total variance of one. With `unit` a constant is
+        appended, and the features of landmarks have length one. `times` multiplies the default
+        number of neighbours. `use` is "always" for slow functions of the graph, "combined" for
+        random combinations of them with many clusters, and "never" for the columns as features.
+        "if shown" stands for "always" if components of the graph show clusters that the columns
+        may miss, else for "never"."""
         self.choices_: list[dict[str, Any]] = []
         self._spherical = self.metric == "cosine"
         self.whitening_ = None if self.whitening == "auto" else self.whitening
         self._whitening: Whitening | None = None
         automatic = isinstance(self.n_components, str) and isinstance(self.time, str)
         functions = 0 if isinstance(self.n_components, str) else int(self.n_components)
-        wanted = wanted_pairs(given.k, given.is_told and automatic, functions, use)
-        unit = unit and wanted.use != "combined"  # which lose the scale of the constant function
+        wanted = wanted_pairs(inputs.k, inputs.is_told and automatic, functions, use)
+        unit = unit and wanted.use != "combined"  # combinations have no scale for the constant
         found: Diffusion | GraphDiffusion
-        X = rows = given.X
+        X = rows = inputs.X
         if self.metric == PRECOMPUTED:
-            found = graph_diffusion(X, given.weight, wanted)
+            found = graph_diffusion(X, inputs.weight, wanted)
         else:
             random = validation.check_random_state(self.random_state)
-            found, self._whitening, rows = given.diffusion(wanted, self.whitening_, times, random)
+            found, self._whitening, rows = inputs.diffusion(wanted, self.whitening_, times, random)
             landmarks = found.neighbourhoods.landmarks
             self.landmarks_ = landmarks.matrix if isinstance(landmarks, SparseRows) else landmarks
             self.n_neighbors_ = found.neighbourhoods.r
             self.bandwidth_ = found.neighbourhoods.bandwidth
             squares = squared_distances(landmarks, column_means(landmarks))
             validation.check_underflow(squares.astype(X.dtype).sum(), [landmarks])
-        self._publish(found, rows, given, unit_variance, unit)
+        self._publish(found, rows, inputs, unit_variance, unit)
 
     def _publish(
         self,
         found: Diffusion | GraphDiffusion,
         rows: Columns,
-        given: MapRows,
+        inputs: MapRows,
         unit_variance: bool,
         unit: bool,
     ) -> None:
-        """Sets what is fitted to given rows, which neighbours are found of as `rows`."""
-        X, parts, self._spectrum = given.X, found.parts, found.spectrum
+        """Set the fitted attributes. Neighbours are found among `rows`: prepared rows of X."""
+        X, parts, self._spectrum = inputs.X, found.parts, found.spectrum
         self._neighbourhoods = found.neighbourhoods
         self.eigenvalues_ = 1 - self._spectrum.gaps
         shares, listed = parts.components.shares, parts.counted | parts.left_out
         self.component_shares_, self._n_kept = shares[listed], parts.n_kept
         left_out = float(parts.components.rows[parts.left_out].sum())
         self._n_left_out = round(len(X) * left_out / parts.n_rows)
-        self._loses_rows = parts.lose_rows(given.k)
-        k = given.k if given.is_told else None
+        self._loses_rows = parts.lose_rows(inputs.k)
+        k = inputs.k if inputs.is_told else None
         index, scale = self._chosen(k, unit_variance and not unit, len(found.extension))
         lines = _scaled(found.extension, index, scale)
         lines, self._is_unit = _of_length_one(lines) if unit else lines, unit
@@ -289,11 +291,10 @@ class DiffusionMap(Estimator):
         self._n_features_out = self.n_components_
 
     def _know(self, X: Columns, counted: Array) -> None:
-        """Fitted to these, not all, of the rows of X: their features are asked for with those of
-        the rest."""
+        """Remember features of all rows of X, after a fit to the `counted` rows only."""
         if "_fitted" in vars(self):
             others = np.delete(np.arange(len(X)), counted)
-            known, rest = self._fitted[1](), self._features(X[others])  # which forgets these rows
+            known, rest = self._fitted[1](), self._features(X[others])  # `_features` pops `_fitted`
             features = np.empty((len(X), known.shape[1]), dtype=known.dtype)
             features[counted], features[others] = known, rest
             self._fitted = X, partial(np.asarray, features)
@@ -330,8 +331,8 @@ class DiffusionMap(Estimator):
         return index, scale
 
     def _constant(self, features: Array) -> Array:
-        """What features say of the functions that are constant on components, with length one:
-        features of different components are orthogonal there."""
+        """Return the values of the functions that are constant on components, with length one.
+        Values of rows in different components are orthogonal."""
         n, last = self._spectrum.n_constant, features[:, -1:]
         ones = last if self._is_unit else np.ones_like(last)
         return unit_rows(np.hstack([features[:, :n], ones]).astype(np.float64))
@@ -419,8 +420,10 @@ def _scaled(functions: Array, index: Array, scale: Array) -> Array:
 
 
 def _of_length_one(lines: Array) -> Array:
-    """The values of functions and of the constant one at nodes, scaled to length one: how far a
-    node is from the others, which fringes decide, says nothing, and few nodes weigh little."""
+    """Return values of functions at nodes, with a constant appended, scaled to length one.
+
+    The length of the values tells only how far out a node is. On a fringe a few nodes have the
+    longest values; with length one they count no more than other nodes."""
     lines = np.column_stack([lines, np.ones(len(lines))])
     return np.asarray(unit_rows(lines))
 
@@ -428,8 +431,10 @@ def _of_length_one(lines: Array) -> Array:
 def _of_fitted(
     found: Diffusion | GraphDiffusion, X: Columns, functions: Array, own: Array | None
 ) -> Array:
-    """The means of functions, (m, q), for the rows that a diffusion was made of; where landmarks
-    are all rows, `own` are those at the landmarks, without another search."""
+    """Return the means of functions, (m, q), for the rows that a diffusion was made of.
+
+    If all rows are landmarks, `own` has the means at the landmarks, and most rows need no search
+    for neighbours."""
     if own is None or found.node is None:
         return found.neighbourhoods.combinations(X, functions)
     features, outside = own[found.node], found.node < 0
@@ -454,16 +459,17 @@ def check_diffusion(estimator: Any) -> None:
 
 def fit_diffusion_map(
     estimator: Any, random: Any, unit_variance: bool, option: tuple[float | None, float, bool],
-    given: MapRows, use: UseOfGraph = "always",
+    inputs: MapRows, use: UseOfGraph = "always",
 ) -> DiffusionMap:  # fmt: skip
-    """The map of rows that have been checked, for an estimator, with the parameters that go with
-    the rows and an option: whitening, times the default number of neighbours, and unit. Other
-    parameters are those of `DiffusionMap._draw`. Warns of nothing."""
-    parameters, (whitening, times, unit) = given.parameters, option
+    """Fit the map of an estimator to checked rows, without warnings of the graph.
+
+    `option` has the whitening, the multiple of the default number of neighbours, and `unit`.
+    `DiffusionMap._draw` describes the other parameters."""
+    parameters, (whitening, times, unit) = inputs.parameters, option
     mapped = DiffusionMap(
         parameters.n_components,
         n_neighbors=parameters.n_neighbors,
-        n_landmarks=given.n_landmarks or parameters.n_landmarks,
+        n_landmarks=inputs.n_landmarks or parameters.n_landmarks,
         time=parameters.time,
         metric=parameters.metric,
         whitening=whitening,
@@ -471,32 +477,33 @@ def fit_diffusion_map(
         n_jobs=estimator.n_jobs,
     )
     with validation.fit_of(mapped):
-        mapped.n_features_in_, mapped._in_float64 = given.X.shape[1], estimator._in_float64
-        mapped._draw(given, unit_variance, times, use, unit)
+        mapped.n_features_in_, mapped._in_float64 = inputs.X.shape[1], estimator._in_float64
+        mapped._draw(inputs, unit_variance, times, use, unit)
     return mapped
 
 
 def features_of_graph(
-    given: MapRows, whitening: float | None, times: float, unit: bool, random: Any
+    inputs: MapRows, whitening: float | None, times: float, unit: bool, random: Any
 ) -> tuple[Array, int]:
-    """The features of rows by their graph for k clusters, in float64, and the number of components
-    of the graph that count."""
-    found, _, rows = given.diffusion(wanted_pairs(given.k, True), whitening, times, random)
-    time = found.spectrum.separating_time(given.k)
-    index = found.spectrum.components(given.k, time)
-    lines = _scaled(found.extension, index, np.exp(-time * found.spectrum.gaps[index] / 2))
+    """Return features of rows by their graph, in float64, and how many of its components count."""
+    fitted, _, rows = inputs.diffusion(wanted_pairs(inputs.k, True), whitening, times, random)
+    time = fitted.spectrum.separating_time(inputs.k)
+    index = fitted.spectrum.components(inputs.k, time)
+    lines = _scaled(fitted.extension, index, np.exp(-time * fitted.spectrum.gaps[index] / 2))
     lines = _of_length_one(lines) if unit else lines
-    own = None if found.weights is None else found.weights @ lines
-    return _of_fitted(found, rows, lines, own).astype(np.float64), found.parts.n_kept
+    own = None if fitted.weights is None else fitted.weights @ lines
+    return _of_fitted(fitted, rows, lines, own).astype(np.float64), fitted.parts.n_kept
 
 
 def warn_of_graph(mapped: DiffusionMap, expected: int, of: str = "") -> None:
-    """Warn of fewer nodes than neighbors, and name the connected components of the graph where more
-    of them count than are expected, or those that do not count have the rows of a cluster: few rows
-    on the fringe are left out of most graphs."""
-    given, r = mapped.metric == PRECOMPUTED, mapped.n_neighbors
-    # no more nodes than clusters are piles of equal rows, which are named where clusters miss rows
-    if not given and not isinstance(r, str) and expected < mapped.n_neighbors_ < r:
+    """Warn of a graph with too few nodes, or with more connected components than expected.
+
+    A graph has too few nodes if it has fewer nodes than `n_neighbors`. Small components are not
+    counted, as most graphs leave out a few rows on the fringe. But there is a warning, too, if
+    small components may be clusters."""
+    is_graph, r = mapped.metric == PRECOMPUTED, mapped.n_neighbors
+    # with no more nodes than clusters many rows are equal: the warning of empty clusters says so
+    if not is_graph and not isinstance(r, str) and expected < mapped.n_neighbors_ < r:
         warn(
             f"n_neighbors={r}: the graph{of} has {mapped.n_neighbors_} nodes, and a row steps to "
             f"all of them. Set n_neighbors to at most {mapped.n_neighbors_}.",
@@ -516,7 +523,7 @@ def warn_of_graph(mapped: DiffusionMap, expected: int, of: str = "") -> None:
     alone = 1 - float(shares.sum())
     if alone > 1e-9:
         left += f" Nodes without near neighbours, {alone:.3g} of the weight, are left out, too."
-    remedy = "More edges connect" if given else "A larger n_neighbors connects"
+    remedy = "More edges connect" if is_graph else "A larger n_neighbors connects"
     warn(
         f"The graph of neighbours{of} has {len(shares)} connected components, which cover {named}"
         f"{more} of the weight of the rows.{left} {remedy} them.",

@@ -1,4 +1,4 @@
-"""Noise: rows that are farther from their nearest rows than others are."""
+"""Noise: rows that are farther from their nearest rows than most rows are."""
 
 from __future__ import annotations
 
@@ -33,40 +33,40 @@ from rffpk._utils.columns import (
 from rffpk._utils.tiles import row_tiles, run_all
 from rffpk.maps.neighbours import Neighbourhoods, k_means, near_path
 
-# docs/noise.md has the trials behind these.
-_NEIGHBOURS = 5  # A row's distance is that to so many other rows, of a sample.
-_COPIES = _NEIGHBOURS + 1  # as many as a distance sees
-_BINS = 512  # of the histogram of the logarithms of distances, ...
-_LEAST_SEEN = 50  # ... of so many at least: of 20 rows in three Gaussians a tenth was flagged
+# docs/noise.md has the trials of these constants.
+_NEIGHBOURS = 5  # the distance of a row is the distance to this nearest other row of a sample
+_COPIES = _NEIGHBOURS + 1  # copies of a row that make its distance zero
+_BINS = 512  # of the histogram of the logarithms of distances
+_LEAST_SEEN = 50  # distances in the histogram: of 20 rows in three Gaussians a tenth was flagged
 _LEAST_DEPTH = 0.25  # of a valley of the histogram, below the lower of its two sides
-_SHARES = (0.005, 0.35)  # of noise that is found, at least and at most
-_RARE, _LEAST_RATIO = 1000, 3.0  # of a gap between the largest distances and the others, ...
-_SORTED = 1000  # ... which is looked for among so many of them, and the least share
+_SHARES = (0.005, 0.35)  # least and largest share of noise beyond a valley
+_RARE, _LEAST_RATIO = 1000, 3.0  # of a gap: one tail in so many has it; ratio of its ends
+_SORTED = 1000  # largest distances among which a gap is looked for, besides the least share
 _RESOLVED = 1e-3  # Logarithms of distances that differ by less are equal.
-_MIXED_ROWS = 5000  # of more, a smaller share of background noise has other rows beside it
-_LEAST_MIXED = 0.05  # mean share of other rows among the neighbours of noise, ...
-_LEAST_OF_MIXED = 0.5  # ... and of rows in groups that have it
+_MIXED_ROWS = 5000  # in a larger sample, less of the background noise has other rows beside it
+_LEAST_MIXED = 0.05  # share of other rows among the neighbours of a group of far rows: it is noise
+_LEAST_OF_MIXED = 0.5  # share of the far rows that are in such groups
 
 _SAME_MASS = 1e-9  # relative rounding of sums of weights
-_MORE = 1.2  # times a share, of which the rows are put in order
-_EQUAL = 1 + 1e-5  # ratio of variances that are the same
+_MORE = 1.2  # a share of noise times this is the part of the rows that is sorted first
+_EQUAL = 1 + 1e-5  # ratio of equal variances, with rounding
 _ROUNDING = 2  # relative errors of the coordinates of a row that change a distance
-# The k-means cells of m rows: so many times the root of m, ...
-_CELLS_A_ROOT = 2
-_CELLS_A_ROW = 3  # ... each row in so many, and at least so many rows in each
-_LEAST_MEMBERS = 32
-_PART = 4  # Every fourth of these is looked at first where distances up to a threshold are alike.
+# The k-means cells of m rows:
+_CELLS_A_ROOT = 2  # number of cells, as a multiple of the root of m
+_CELLS_A_ROW = 3  # cells that a row is in
+_LEAST_MEMBERS = 32  # rows in each cell
+_PART = 4  # every fourth member of a cell is tried first if only a threshold matters
 
 _TILE_NUMBERS = 1 << 23  # of rows that are looked at together
 
 
 @dataclass(frozen=True)
 class Cells:
-    """Parts of a sample, in which the nearest rows are looked for instead of in all of it."""
+    """Parts of a sample. The nearest rows of a row are looked for in one part only."""
 
-    centroids: Neighbourhoods  # whose landmarks are those of the cells
-    members: Array  # the numbers of the rows of the sample that a row is compared with, ...
-    ends: Array  # ... those of one cell after those of the others
+    centroids: Neighbourhoods  # its landmarks are the centroids of the cells
+    members: Array  # numbers of rows of the sample, cell by cell
+    ends: Array  # (number of cells,): the end of each cell in `members`
 
     def visit(self, X: Columns, visit: Callable[[Array, Array], None]) -> None:
         """Call a function with the numbers of the rows of X in a cell, and its members."""
@@ -82,15 +82,17 @@ class Cells:
 
 
 def cells_of(references: Columns, n_threads: int) -> Cells:
-    """Cells of rows. A row is in those whose centroids are nearest to it, and among the members of
-    each cell are the rows nearest to its centroid."""
+    """Divide rows into cells that overlap.
+
+    A row is in the cells with the nearest centroids. The rows nearest to the centroid of a cell are
+    in the cell, too."""
     m = len(references)
     seeds = references[np.linspace(0, m - 1, round(_CELLS_A_ROOT * math.sqrt(m))).astype(int)]
-    seeds = seeds[near_path(seeds, n_threads)]  # passes leave out what is far
+    seeds = seeds[near_path(seeds, n_threads)]  # passes skip blocks of far centroids
     centroids = k_means(references, None, seeds, n_threads)
     cells = Neighbourhoods(centroids, _CELLS_A_ROW, 0.0, n_threads).chosen(references)
     near = Neighbourhoods(references, _LEAST_MEMBERS, 0.0, n_threads).chosen(centroids)
-    order = np.lexsort(cells.T[1::-1])  # in which members that follow each other are near, too
+    order = np.lexsort(cells.T[1::-1])  # near members of a cell follow each other
     place = np.argsort(order)
     places = np.concatenate([
         (cells * np.int64(m) + place[:, None]).ravel(),
@@ -104,20 +106,21 @@ def cells_of(references: Columns, n_threads: int) -> Cells:
 
 @dataclass(frozen=True)
 class Outliers:
-    """Distances of rows to their nearest ones of a sample, beyond one of which rows are noise."""
+    """Distances of rows to their nearest rows of a sample, and the threshold of noise."""
 
-    nearest: Neighbourhoods  # whose landmarks are the sample
-    cells: Cells | None  # of the sample, where all rows are more
-    threshold: float
-    scales: tuple[float, ...]  # by which the columns of the views are multiplied
-    columns: Array | None  # those of the joined views that distances are taken in; None: all
+    nearest: Neighbourhoods  # its landmarks are the sample
+    cells: Cells | None  # of the sample; None: the sample is all distinct rows
+    threshold: float  # rows with larger distances are noise
+    scales: tuple[float, ...]  # of the columns of each view
+    columns: Array | None  # columns of the joined views in which distances are taken; None: all
     spherical: bool
-    rounding: float  # Distances that differ by no more are equal.
+    rounding: float  # distances that differ by no more are equal
 
     def squares(self, xs: list[Columns], enough: float | None = None) -> Array:
-        """Squared distances of rows to the last of their nearest other rows, (n,), in the dtype of
-        the rows. Those of distances up to `enough` may be larger than they are, but no larger than
-        that of `enough`."""
+        """Return squared distances of rows to the last of their nearest other rows, (n,).
+
+        The dtype is the dtype of the rows. A distance up to `enough` may be too large, but stays at
+        most `enough`."""
         found = np.empty(len(xs[0]), dtype=xs[0].dtype)
         for rows in row_tiles(len(found), sum(x.shape[1] for x in xs), _TILE_NUMBERS):
             part = each(xs, lambda x, rows=rows: plain(x[rows]))
@@ -126,7 +129,7 @@ class Outliers:
         return found
 
     def _squares_of(self, X: Columns, enough: float | None) -> Array:
-        """The same of rows of joined views."""
+        """Return `squares` of rows of joined views."""
         squares = np.empty(len(X), dtype=X.dtype)
         if self.cells is None:
             squares[:] = _to_last(X, self.nearest)
@@ -134,7 +137,7 @@ class Outliers:
             references, alone = self.nearest.landmarks, replace(self.nearest, n_threads=1)
 
             def visit(rows: Array, members: Array) -> None:
-                some = members[::_PART]  # whose last one is as far as that of all, or farther
+                some = members[::_PART]  # distances among some members are no shorter
                 pays = enough is not None and len(some) >= alone.r
                 for looked_at in [some, members] if pays else [members]:
                     near = replace(alone, landmarks=references[looked_at])
@@ -149,7 +152,7 @@ class Outliers:
         return squares
 
     def scores(self, squares: Array) -> Array:
-        """Between 0 and 1, 1/2 at the threshold."""
+        """Return outlier scores, between 0 and 1, with 1/2 at the threshold."""
         distances = np.sqrt(squares, dtype=np.float64)
         if not self.threshold > 0:
             return np.where(distances > 0, 1.0, 0.0)
@@ -157,30 +160,30 @@ class Outliers:
         return np.asarray(np.where(np.isfinite(ratio), 1 - 1 / (1 + ratio), 1.0))
 
     def are_beyond(self, squares: Array) -> Array:
-        """A mask of the squared distances that are beyond the threshold."""
+        """Return a mask of the squared distances that are beyond the threshold."""
         mask = np.empty(len(squares), dtype=bool)
         for tile in row_tiles(len(squares), 1):
             mask[tile] = np.sqrt(squares[tile], dtype=np.float64) > self.threshold
         return mask
 
     def are_noise(self, xs: list[Columns]) -> Array:
-        """A mask of rows."""
+        """Return a mask of the rows that are noise."""
         return self.are_beyond(self.squares(xs, self.threshold))
 
 
 @np.errstate(over="ignore", invalid="ignore")  # refused by name later
 def _to_last(X: Columns, nearest: Neighbourhoods) -> Array:
-    """Squared distances of rows to the last of their nearest landmarks that are other rows."""
+    """Return squared distances of rows to the last of their nearest landmarks, without the row."""
     squares = np.sort(nearest._nearest(X)[0], axis=1)
-    # a row of the sample is none of its own neighbours
+    # a row of the sample is its own nearest landmark, and does not count
     return np.where(squares[:, 0] == 0, squares[:, -1], squares[:, max(nearest.r - 2, 0)])
 
 
 def joined_views(
     xs: list[Columns], scales: tuple[float, ...], spherical: bool, columns: Array | None = None
 ) -> Columns:
-    """The columns, or some of them, of the first distinct views, times one of the scales each, side
-    by side."""
+    """Join the columns of the first distinct views, each view times its scale. `columns` selects
+    columns of the joined views."""
     views = distinct_tables(xs)[: len(scales)]
     if len(views) > 1:
         repeated = [np.full(x.shape[1], scale) for x, scale in zip(views, scales)]
@@ -190,9 +193,11 @@ def joined_views(
 
 
 def numbers_beside_words(X: Columns, mass: Array) -> Array | None:
-    """The columns that are no words, which are columns of two values that differ by no more than
-    the others do, in the mean; None: all columns. Whoever has a rare combination of words would be
-    far from others, however many are near it in what can be near."""
+    """Return the numbers of the columns that are not words; None: all columns.
+
+    A word is a column of two values whose difference is at most the root of the total variance of
+    the columns with more values. With words, a row with a rare combination of words would be far
+    from all rows, even with many near rows in the columns of numbers."""
     if isinstance(X, SparseRows):
         return None
     low, high = X.min(axis=0), X.max(axis=0)
@@ -200,16 +205,17 @@ def numbers_beside_words(X: Columns, mass: Array) -> Array | None:
     step, variance = (high - low).astype(np.float64), 0.0
     if not two.all():
         variance = column_moments(np.ascontiguousarray(X[:, ~two]), mass, 1).variance
-    words = two & (step**2 <= variance * _EQUAL)  # which scaling may make equal
+    words = two & (step**2 <= variance * _EQUAL)  # scaling may make both sides equal
     return np.flatnonzero(~words) if words.any() and variance > 0 else None
 
 
 def outliers_of(
     sample: RowSample, distinct: DistinctRows, n_views: int, spherical: bool
 ) -> tuple[Outliers, Array]:
-    """Return distances to distinct rows, without a threshold yet, and the numbers of these rows.
+    """Return distances to a sample of distinct rows, and the numbers of its rows.
 
-    The distances are in the first views. They depend on the columns and the weights alone."""
+    There is no threshold yet. The distances are in the first views. They depend on the columns and
+    the weights alone."""
     numbers, xs, mass, are_all = distinct.sample()
     views = each(xs or [x[numbers] for x in distinct_tables(sample.xs)], plain)[:n_views]
     variances = [column_moments(x, mass, 1).variance for x in views]
@@ -234,9 +240,11 @@ def outliers_of(
 
 
 def _references(rows: Columns, mass: Array, m: int, least: float) -> tuple[Columns, Array]:
-    """The distinct rows among the first m in lexicographic order, and their numbers. A row of some
-    times the median mass follows itself as often as a distance sees, so that it is never noise. A
-    row of the rest does so if it has at least this mass, and is left out otherwise."""
+    """Return distinct rows in lexicographic order, with copies of heavy rows, and their numbers.
+
+    One of the first m rows is heavy if its mass is at least `_COPIES` times their median. Another
+    row is heavy from the mass `least` on, and is left out otherwise. Heavy rows are copied so
+    often that their distance is zero: they are never noise."""
     distinct, number = distinct_rows(rows)
     n = len(distinct)
     first = np.unique(number, return_index=True)[1]
@@ -248,34 +256,38 @@ def _references(rows: Columns, mass: Array, m: int, least: float) -> tuple[Colum
     return distinct[index], first[index]
 
 
-def automatic_threshold(found: Outliers, own: Array, squares: Array, weight: Array | None) -> float:
-    """Return the distance from which rows are noise; no row is beyond it if there is no noise. From
-    the squared distances of the rows of the sample, and of all rows, which may have weights.
+def automatic_threshold(
+    outliers: Outliers, own: Array, squares: Array, weight: Array | None
+) -> float:
+    """Return the distance beyond which rows are noise. No row is beyond it if there is no noise.
 
-    Noise is there if the histogram of the logarithms of the distances in the sample has a valley
-    beyond its mode, or few rows are beyond a wide gap, and the rows beyond it are no cluster of
-    their own: so few as all have to be far from the last of their nearest rows are none, also where
-    no sample has them.
+    `own` are squared distances of the rows of the sample. `squares` are squared distances of all
+    rows, which may have weights. The threshold is a valley of the histogram of the logarithms of
+    distances in the sample, beyond its mode, or a wide gap before the largest distances.
+
+    Rows beyond the threshold must not be a cluster. Up to `_NEIGHBOURS` distinct rows are not: some
+    of their nearest other rows are far. More rows are noise if `_is_mixed` says so.
     """
     counted, least = True if weight is None else weight > 0, np.sort(own)
-    least = least[np.searchsorted(np.sqrt(least, dtype=np.float64), found.rounding, "right") :]
+    least = least[np.searchsorted(np.sqrt(least, dtype=np.float64), outliers.rounding, "right") :]
     apart = np.sqrt(least, dtype=np.float64)
     most = int(min(_SHARES[1] * len(apart), _SHARES[0] * len(apart) + _SORTED))
     tail = squares[(squares >= least[-1 - most]) & counted] if most else squares[:0]
-    far = np.sqrt(np.unique(tail)[::-1], dtype=np.float64)  # of copies that of one
-    for border, some in ((_valley(np.log(apart), found.rounding), apart), (_gap(far), far)):
+    far = np.sqrt(np.unique(tail)[::-1], dtype=np.float64)  # copies of a row count once
+    for border, some in ((_valley(np.log(apart), outliers.rounding), apart), (_gap(far), far)):
         if border is None:
             continue
         few = len(np.unique(some[some > border])) <= _NEIGHBOURS
-        if few or _is_mixed(replace(found, threshold=border), own):
+        if few or _is_mixed(replace(outliers, threshold=border), own):
             return border
-    return math.sqrt(float(np.max(squares, initial=0, where=counted))) + found.rounding
+    return math.sqrt(float(np.max(squares, initial=0, where=counted))) + outliers.rounding
 
 
 def _valley(logs: Array, rounding: float) -> float | None:
-    """The distance of the deepest valley of the density of these logarithms of distances beyond its
-    mode; None if there is none. Where many distances are equal, the kernel of the density is as
-    wide as the steps between their values."""
+    """Return the distance at the deepest valley of the density of `logs`, beyond its mode, or None.
+
+    `logs` are logarithms of distances. If many distances are equal, the kernel of the density is as
+    wide as the steps between distinct distances."""
     if len(logs) < _LEAST_SEEN:
         return None
     lower, upper = np.quantile(logs, [0.25, 0.75])
@@ -302,9 +314,10 @@ def _valley(logs: Array, rounding: float) -> float | None:
 
 
 def _gap(far: Array) -> float | None:
-    """The middle of the innermost of those gaps between these distances, which fall, that hardly
-    any tail has; None if there is none. In one as heavy as Cauchy's, whose shares fall as 1 / r,
-    the j largest are more than r times the others once in r^j times."""
+    """Return the middle of the innermost gap between falling distances that is rare, or None.
+
+    A gap is rare if even a tail as heavy as that of Cauchy's distribution seldom has it. In such a
+    tail, the j largest distances are more than r times all other distances once in r^j samples."""
     ratios = far[:-1] / far[1:]
     rare = np.arange(1, len(far)) * np.log(ratios) >= math.log(_RARE)
     wide = np.flatnonzero(rare & (ratios >= _LEAST_RATIO))
@@ -312,9 +325,11 @@ def _gap(far: Array) -> float | None:
 
 
 def _is_mixed(noise: Outliers, own: Array) -> bool:
-    """Whether most rows beyond the threshold belong to groups of nearest neighbours in which some
-    are neighbours of other rows: a sparse cluster that is far from all others is a group by itself
-    where others of the rows beyond the threshold are at the rim of their clusters."""
+    """Return whether the rows beyond the threshold are noise rather than sparse clusters.
+
+    Rows beyond the threshold form groups, linked by nearest neighbors. Noise lies among other rows,
+    which are neighbors of a group. A sparse cluster far from all other rows is a group without such
+    neighbors. Most of the rows must be in groups of noise."""
     some = slice(None, None, -(-len(own) // _MIXED_ROWS))
     references = noise.nearest.landmarks[some]
     beyond = noise.are_beyond(own[some])
@@ -331,10 +346,11 @@ def _is_mixed(noise: Outliers, own: Array) -> bool:
 
 
 def share_threshold(
-    found: Outliers, own: Array, squares: Array, weight: Array | None, share: float
+    outliers: Outliers, own: Array, squares: Array, weight: Array | None, share: float
 ) -> float:
-    """Return a distance beyond which rows have at most this share of the weight, and as much as
-    possible. Rows of equal distances are all on one side of it."""
+    """Return the least distance beyond which rows have at most this share of the weight.
+
+    Rows with equal distances are all on one side of it."""
     most = share * (len(squares) if weight is None else weight.sum()) * (1 + _SAME_MASS)
     for part in (min(1.0, _MORE * share), 1.0):  # the sample says where the border may be
         least = np.quantile(own, 1 - part, method="lower") if part < 1 else 0.0
@@ -344,7 +360,7 @@ def share_threshold(
         if len(masses) and masses[-1] > most:
             break
     far = np.sqrt(squares[index], dtype=np.float64)
-    ends = np.flatnonzero((far[:-1] - far[1:] > found.rounding) & (masses[:-1] <= most))
+    ends = np.flatnonzero((far[:-1] - far[1:] > outliers.rounding) & (masses[:-1] <= most))
     if not len(ends):
-        return float(far[0]) + found.rounding
+        return float(far[0]) + outliers.rounding
     return float(far[ends[-1]] + far[ends[-1] + 1]) / 2

@@ -36,7 +36,7 @@ from rffpk.maps.neighbours import (
     mutual_neighbours,
 )
 
-# bench/results/trials.md has the alternatives to these.
+# bench/results/trials.md compares these constants with alternatives.
 _PER_CLUSTER = 2  # components a cluster, at most, ...
 _TWO_A_CLUSTER = 200  # ... and so many in all, or one a cluster where that is more
 # rows that a function covers which counts for any number of clusters, or those of a component
@@ -53,18 +53,19 @@ _RESOLVED = 0.002
 # Where no number of clusters is known, the time is that of the largest gap among so many.
 MAX_CLUSTERS = 20
 
-# Eigenpairs that are computed at least, so that the largest gap shows; and where the number of
-# clusters is known, as some functions do not count.
+# Least number of eigenpairs: so many that the largest gap shows. If the number of clusters is
+# known, it is the second one: more than few clusters need, as some functions do not count.
 _PAIRS, _LEAST_PAIRS = 32, 12
 
-# Functions, random combinations of those that many clusters need, or the columns as they are.
+# Slow functions; random combinations of slow functions, for many clusters; slow functions if
+# components of the graph show clusters; or the columns as they are.
 UseOfGraph = Literal["always", "combined", "if shown", "never"]
 
-# Multiply-adds of one filter on the graph of all rows, at most; of a graph that takes more, slow
-# functions are learned on few landmarks. 200 000 rows of two columns and 40 vectors take 9e9.
+# Most multiply-adds of one filter on the graph of all rows. If a filter takes more, functions are
+# learned on few landmarks. With 40 vectors, 200 000 rows of two columns take 9e9.
 _MOST_FILTERED = 5e9
 
-_EXACT_NODES = 5000  # of graphs whose pairs are computed to rounding, at most
+_EXACT_NODES = 5000  # most nodes of a graph whose pairs are computed to rounding
 
 
 @dataclass(frozen=True)
@@ -125,15 +126,15 @@ class Wanted(NamedTuple):
 
     k: int
     pairs: int
-    # as far as the graph allows it; else the first half counts, and components of the graph may be
-    # all that clusters need
+    # all pairs as accurate as the graph allows; else the first half is accurate, and components of
+    # the graph alone may serve as functions
     exact: bool = False
     use: UseOfGraph = "always"
 
 
 def wanted_pairs(k: int, rough: bool, functions: int = 0, use: UseOfGraph = "always") -> Wanted:
-    """The pairs for k clusters. `rough`: functions are only clustered; else they are results, too,
-    and there are at least so many `functions`."""
+    """Return the pairs for k clusters. `rough`: functions are only clustered. Else functions are
+    results themselves, and there are at least `functions`."""
     pairs = min(_PER_CLUSTER * k, max(_TWO_A_CLUSTER, k + k // 2))
     if use == "combined" and not (rough and k > _COMBINATIONS):
         use = "always"
@@ -217,20 +218,20 @@ def slow_labels(functions: Array, k: int) -> Array:
 
 # ---- the leading eigenpairs of large graphs -----------------------------------------------------
 
-# docs/math.md, section 17, has the figures behind these.
+# docs/math.md, section 17, has figures for these constants.
 _BLOCK = 8  # vectors, at least
 _DENSE, _DENSE_A_VECTOR = 100, 3  # nodes up to which all eigenpairs are computed at once
-_DENSER = 4  # times as many products of entries as entries, from which on factors stay two
-_ORDERED = 30_000  # nodes from which on near ones are put side by side, where products gain most
+_DENSER = 4  # products of entries, as a multiple of entries, above which factors are not multiplied
+_ORDERED = 30_000  # nodes from which on near nodes are put side by side: products gain most there
 _DEGREE = 20  # of filters
 _LARGEST_LOW = 0.97  # lower end of what filters amplify: this degree does little beyond it
-_AMPLIFIED = 1e4  # the filter of the eigenvalue one, at most: more would drown others in rounding
+_AMPLIFIED = 1e4  # most amplification, of eigenvalue one: more drowns other pairs in rounding
 _ROUNDS = 60  # of filters on a graph, at most
 _WEAK = 0.25  # Edges weaker than this part of the strongest of a node do not merge nodes.
 _SETTLED = 0.005  # error of 1 - mu, as a part of it
-# With more vectors than these most of the time is taken to make them orthonormal: so it is done by
-# Cholesky factors of their products, and in fewer rounds: filters are stronger, and their lower end
-# no less than this, as eigenvalues of merged nodes are too small.
+# Above this number of vectors most of the time goes into making them orthonormal. So Cholesky
+# factors do it, and filters are stronger, in fewer rounds. The lower end of filters is at least the
+# third number, as eigenvalues of merged nodes are too small.
 _MANY, _MORE_AMPLIFIED, _LEAST_LOW = 2 * _TWO_A_CLUSTER, 1e8, 0.1
 _TILE_NUMBERS = 1 << 17  # of vectors that are added at a time, which stay in a core's cache
 
@@ -248,20 +249,20 @@ class Walk:
         return once if self.back is None else _core.csr_product(self.back, once, self.n_threads)
 
     def steps(self, n: int) -> list[csr_matrix]:
-        """The edges along which n nodes are near each other, in one step or two."""
+        """Return graphs whose edges join near nodes: n nodes step along one graph, or two."""
         if self.back is None:
             return [_strong(self.there)]
-        # groups to nodes, and back, or along one of the factors
+        # one factor if it is square; else from groups to nodes and back
         return [self.there] if self.there.shape[0] == n else [self.there, self.back]
 
     def without(self, known: Array, v: Array) -> Array:
-        """The same product, but with zero for orthonormal eigenvectors that are known."""
+        """Multiply vectors by the walk without its part along known orthonormal eigenvectors."""
         found = self @ v
         found -= known @ (known.T @ v)
         return found
 
     def ordered(self, order: Array) -> Walk:
-        """The same with nodes in another order, and entries of each in the order that they had."""
+        """Return the walk with its nodes in another order. Entries of a node keep their order."""
         place = np.empty(len(order), dtype=np.int32)
         place[order] = np.arange(len(order))
 
@@ -273,8 +274,9 @@ class Walk:
         return Walk(moved(self.there), back, self.n_threads)
 
     def merged(self, groups: csr_matrix) -> Walk:
-        """That between groups of nodes, the orthonormal columns of a matrix. Two factors stay two
-        while it takes longer to multiply them than to step through both."""
+        """Return the walk between groups of nodes, the orthonormal columns of a matrix.
+
+        Two factors are multiplied only if steps along the product are faster than along both."""
         once = self.there @ groups
         if self.back is None:
             return Walk(csr_matrix(groups.T @ once), n_threads=self.n_threads)
@@ -287,10 +289,11 @@ class Walk:
 def slow_pairs(
     walk: Walk, root: Array, constant: Array, block: int, least: int = 0
 ) -> tuple[Array, Array]:
-    """The largest eigenvalues, falling, and their eigenvectors, `block` of each, of which the first
-    half, and at least the first `least`, are as accurate as clusters need, of a walk whose
-    eigenvalues are from zero to one. `constant` are orthonormal eigenvectors that are known and
-    left out, multiples of `root` on each component."""
+    """Return the `block` largest eigenvalues of a walk, falling, and their eigenvectors.
+
+    The eigenvalues of the walk are from zero to one. The first half of the pairs, and at least the
+    first `least`, are as accurate as clusters need. `constant` are known orthonormal eigenvectors,
+    which are left out. They are multiples of `root` on each component."""
     order = _order(walk, len(root), block)
     if order is not None:
         walk, root, constant = walk.ordered(order), root[order], constant[order]
@@ -310,10 +313,10 @@ def slow_pairs(
 
 
 def _order(walk: Walk, n: int, n_vectors: int) -> Array | None:
-    """An order of n nodes that puts near ones side by side; None where products with so many
-    vectors gain less by it than it takes."""
+    """Return an order of n nodes that puts near nodes side by side. None: it would take more time
+    than products with so many vectors gain."""
     there = walk.there
-    sorting = (np.diff(there.indptr).astype(np.float64) ** 2).sum()  # of the neighbours of each
+    sorting = (np.diff(there.indptr).astype(np.float64) ** 2).sum()  # work for all neighbours
     if n < _ORDERED or there.shape[0] != n or sorting > _DEGREE * n_vectors * there.nnz:
         return None
     return np.asarray(reverse_cuthill_mckee(there, symmetric_mode=True))
@@ -336,11 +339,11 @@ def _pairs_by_groups(
         return values[::-1], vectors[:, ::-1], 0.0
     merging = _merging(walk, root)
     values, vectors = np.empty(0), np.empty((merging.shape[1], 0))
-    if len(vectors) < n:  # else all nodes are neighbours of themselves alone
+    if len(vectors) < n:  # else each node is its only neighbour
         values, vectors, _ = _pairs_by_groups(
             walk.merged(merging), merging.T @ root, merging.T @ constant, block, least
         )
-    missing = block - len(values)  # of few groups, as one node may be a neighbour of all
+    missing = block - len(values)  # there may be few groups: one node may be a neighbour of all
     least_value = values[-1] if len(values) else 0.0
     values = np.append(values, np.full(missing, least_value))
     random = np.random.default_rng(0).standard_normal((n, missing))
@@ -356,8 +359,9 @@ def _pairs_by_groups(
 
 
 def _turn(multiply: Callable[[Array], Array], v: Array, count: int) -> tuple[Array, Array]:
-    """Turn vectors, in place, into approximate eigenvectors of a matrix, and return their values,
-    falling, and the products of the first ones with the matrix."""
+    """Turn vectors, in place, into approximate eigenvectors of a matrix.
+
+    Return their eigenvalues, falling, and the products of the first `count` with the matrix."""
     v[...] = orthonormal_basis(v) if v.shape[1] > _MANY else np.linalg.qr(v)[0]
     products = multiply(v)
     values, turned = eigh(v.T @ products)
@@ -367,24 +371,27 @@ def _turn(multiply: Callable[[Array], Array], v: Array, count: int) -> tuple[Arr
 
 
 def _error(values: Array, vectors: Array, products: Array) -> float:
-    """How much 1 - mu of the first pairs may be larger at most, as a part of it: the squared
-    residual over the distance from the rest. `products` are those of the walk with the first
-    vectors, and lost."""
+    """Return a bound on the relative error of 1 - mu of the first pairs.
+
+    1 - mu is too large by at most the squared residual over the distance to the last eigenvalue.
+    `products` are the products of the walk with the first vectors. They are overwritten."""
     accurate = products.shape[1]
     first = values[:accurate]
     products -= first * vectors[:, :accurate]
     apart = np.maximum(1 - first, 1 / _LARGEST_TIME) * (first - values[-1])
-    # faster pairs are not used, or not amplified by filters of many vectors
+    # faster pairs are not used, and filters of many vectors do not amplify them
     slow = first >= (_LEAST_LOW if vectors.shape[1] > _MANY else 1 - _LARGEST_GAP)
-    # a residual of rounding errors is none, also of the last vector, and where values are equal
+    # residuals of rounding errors do not count, even if values are equal to the last one
     ratios = (products**2).sum(axis=0) / np.maximum(apart, np.finfo(np.float64).eps)
     return float(ratios[slow].max(initial=0))
 
 
 def _merging(walk: Walk, root: Array) -> csr_matrix:
-    """Groups of the nodes whose neighbours of the largest random number are the same, as
-    orthonormal columns that are multiples of `root` on the groups. The walk along weak edges, such
-    as those across the borders of an image, is slow, so that no nodes are merged along these."""
+    """Group nodes, and return the groups as orthonormal columns, multiples of `root` on a group.
+
+    Each node draws a random number. Nodes with the same largest number among their neighbours are
+    a group. Nodes are not merged along weak edges, such as edges across the borders of an image:
+    the walk along weak edges is slow."""
     n = len(root)
     largest = np.random.default_rng(0).permutation(n).astype(np.int32)
     for graph in walk.steps(n):
@@ -398,8 +405,9 @@ def _merging(walk: Walk, root: Array) -> csr_matrix:
 
 
 def _strong(graph: csr_matrix) -> csr_matrix:
-    """The edges of a symmetric graph that are not much weaker than the strongest one of an end,
-    and those of all nodes to themselves."""
+    """Keep edges that are not much weaker than the strongest edge of at least one end.
+
+    The graph is symmetric. An edge from each node to itself is added."""
     edges = graph.tocoo()
     row, column, p = edges.row, edges.col, edges.data
     least = np.zeros(len(graph.indptr) - 1)
@@ -411,9 +419,11 @@ def _strong(graph: csr_matrix) -> csr_matrix:
 
 
 def orthonormal_basis(v: Array) -> Array:
-    """An orthonormal basis of many vectors. The Cholesky factor of their products is divided out
-    twice, as once leaves rounding errors times the square of the condition; where vectors depend on
-    each other it does not exist, and QR factors are computed."""
+    """Return an orthonormal basis of many vectors.
+
+    The Cholesky factor of their products is divided out twice: after one division rounding errors
+    are multiplied by the square of the condition number. Dependent vectors have no such factor, and
+    are orthonormalised by QR."""
     lengths = np.linalg.norm(v, axis=0)
     found = v / np.where(lengths > 0, lengths, 1)
     with suppress(np.linalg.LinAlgError):
@@ -424,8 +434,9 @@ def orthonormal_basis(v: Array) -> Array:
 
 
 def _filter(walk: Walk, known: Array, v: Array, low: float) -> None:
-    """Multiply vectors, in place, by the Chebyshev polynomial of a walk without known eigenvectors
-    that is at most one from zero to `low`, an eigenvalue, or less."""
+    """Multiply vectors, in place, by a Chebyshev polynomial of a walk without known eigenvectors.
+
+    The polynomial is at most one from zero to `low`, an eigenvalue, or to a smaller number."""
     before, now, low = v, walk.without(known, v), min(low, _LARGEST_LOW)
     amplified = _AMPLIFIED
     if v.shape[1] > _MANY:
@@ -437,7 +448,7 @@ def _filter(walk: Walk, known: Array, v: Array, low: float) -> None:
     now *= 2 / low
     now -= v
 
-    def recur(rows: slice) -> None:  # in the place of the term before
+    def recur(rows: slice) -> None:  # overwrites the term before the last
         here = after[rows]
         here -= known[rows] @ part
         here *= 4 / low
@@ -455,22 +466,24 @@ def _filter(walk: Walk, known: Array, v: Array, low: float) -> None:
 
 # ---- combinations of the slow functions ---------------------------------------------------------
 
-# docs/math.md, section 17, has the figures behind these.
-_COMBINATIONS = 100  # where there are more clusters than these
+# docs/math.md, section 17, has figures for these constants.
+_COMBINATIONS = 100  # clusters above which combinations are computed
 _PROBES, _PROBED_DEGREE = 16, 50  # random functions that tell how many eigenvalues are how large
-# The degree of a filter is this over the angle of the last eigenvalue that it keeps, and at most so
-# large.
+# The degree of a filter is the first number over the angle of the last eigenvalue that the filter
+# keeps, and at most the second number.
 _FILTER_DEGREE, _LARGEST_DEGREE = 30, 100
 
 
 def _combinations(
     walk: Walk, share: Array, known: Array, k: int, enough: float
 ) -> tuple[Spectrum, Array]:
-    """Random combinations of the functions of `decompose` that many clusters need, each times its
-    decay at the separating time: distances between the lines are nearly the same. They are made of
-    random functions by a polynomial of the walk, without eigenvectors. Functions of few rows are
-    not told apart, but their nodes, which are far from all others, are moved near: no farther than
-    those of a cluster of half the mean size. The eigenvalue of each is that of the k-th function.
+    """Return random combinations of slow functions, for many clusters, without eigenvectors.
+
+    The combinations are of the functions of `decompose`, each times its decay at the separating
+    time, so that distances between nodes hardly change. A polynomial of the walk makes them of
+    random functions. Functions of few rows stay, and place their nodes far from all other nodes.
+    So far nodes are moved near: no farther out than nodes of a cluster of half the mean size. Each
+    combination has the eigenvalue of the k-th function.
 
     Tremblay, Puy, Gribonval, Vandergheynst: Compressive spectral clustering. ICML 2016.
     """
@@ -571,7 +584,7 @@ def _damping(degree: int) -> Array:
 
 @dataclass(frozen=True)
 class Graph:
-    """A walk over landmarks, those that count of them."""
+    """A walk over the landmarks that count."""
 
     neighbourhoods: Neighbourhoods
     weights: csr_matrix  # sums of p z z' over all rows, or the z of landmarks that are all rows
@@ -580,27 +593,30 @@ class Graph:
     node: Array | None  # (n,): the landmark that is each row, -1 where none is
     parts: Parts
     n_sampled: int
-    spectra: Shared = field(default_factory=Shared)  # with their functions
+    spectra: Shared = field(default_factory=Shared)  # and the functions
 
 
 @dataclass(frozen=True)
 class Diffusion:
-    """A diffusion over landmarks, and its slow functions. Landmarks that dangle, and those of
-    components that do not count, are left out: the nearest of the others stand for them."""
+    """A diffusion over landmarks, and its slow functions.
+
+    Landmarks that dangle, and landmarks in components that do not count, are left out. The nearest
+    landmarks that count stand for them."""
 
     neighbourhoods: Neighbourhoods
     spectrum: Spectrum
     extension: Array  # (m, q): the slow functions are f(x) = z(x) @ extension
-    weights: csr_matrix | None  # z of the landmarks, where these are all rows
+    weights: csr_matrix | None  # z of landmarks that are all rows
     node: Array | None  # as in a graph
     parts: Parts
-    is_used: bool  # False: no functions are wanted, as the columns are features themselves
+    is_used: bool  # False: the columns are the features, and no functions are computed
 
 
 def diffusion(graph: Graph, wanted: Wanted) -> Diffusion:
-    """The slow functions of a walk. Where enough components count for the clusters, the functions
-    that are constant on each of them are all that there is; of more components the nearest are
-    one."""
+    """Compute the slow functions of a walk.
+
+    Where functions are only clustered and k components count, functions that are constant on each
+    component are enough. Of more than k components the nearest are joined."""
     parts, labels, enough = graph.parts, graph.parts.labels, max(wanted.k, 2)
     is_combined = wanted.use == "combined"
     is_shown = wanted.use == "if shown" and parts.show_clusters(wanted.k)
@@ -623,8 +639,10 @@ def diffusion(graph: Graph, wanted: Wanted) -> Diffusion:
 
 
 def is_costly(graph: Graph, wanted: Wanted) -> bool:
-    """Return whether one filter takes too long on the graph of all rows, where functions are only
-    clustered. Components that suffice, and random combinations, need no filter."""
+    """Return whether one filter takes too long on the graph of all rows.
+
+    Functions that are results themselves are always computed on all rows. Random combinations, and
+    as many components as clusters, need no filter."""
     n_kept, is_shown = graph.parts.n_kept, wanted.use == "if shown"
     is_filtered = wanted.use == "always" or (is_shown and graph.parts.show_clusters(wanted.k))
     if graph.mass is None or wanted.exact or not is_filtered or n_kept >= max(wanted.k, 2):
@@ -634,7 +652,7 @@ def is_costly(graph: Graph, wanted: Wanted) -> bool:
 
 
 def _nearest_joined(graph: Graph, k: int) -> Array:
-    """The component of each node, where those are merged by Ward's method that are more than k."""
+    """Return the component of each node, with components merged to k by Ward's method."""
     labels, n = graph.parts.labels, graph.parts.n_kept
     if n <= k:
         return labels
@@ -654,8 +672,9 @@ def neighbour_graph(
     n_threads: int,
     shared: Shared,
 ) -> Graph:
-    """Rows step to their nearest landmarks and from there to the rows of these; `numbers` are those
-    of `landmark_numbers`. What counts of the walk is that for k clusters."""
+    """Return the walk of rows to their nearest landmarks, and from there to rows of the landmarks.
+
+    `numbers` are the numbers of `landmark_numbers`. k clusters decide which components count."""
     mass = node = of_nodes = None
     rows = shared("distinct", partial(distinct_where_few, X, weight, numbers, random))
     if rows is None:
