@@ -44,24 +44,24 @@ def find_noise(model: Any, sample: RowSample, distinct: DistinctRows | None) -> 
         distinct = DistinctRows()
         distinct.add(0, sample.xs, sample.weight)
     noise, stream, weight = model.noise, sample.stream, sample.weight
-    n_views = getattr(model, "_n_views", 0) or 1  # given ones: others are made of them
+    n_views = getattr(model, "_n_views", 0) or 1  # the given views; kernels of X alone are no views
     is_cosine = getattr(model, "metric", None) == "cosine"
-    found, numbers = outliers_of(sample, distinct, n_views, is_cosine)
+    outliers, numbers = outliers_of(sample, distinct, n_views, is_cosine)
     squares = np.empty(sample.n, dtype=sample.xs[0].dtype)
     parts = [(0, sample.xs)] if stream is None else ((p.begin, p.xs) for p in stream.blocks())
     for begin, xs in parts:
-        squares[begin : begin + len(xs[0])] = found.squares(xs)
+        squares[begin : begin + len(xs[0])] = outliers.squares(xs)
     own = squares[numbers]
     if is_option(noise, "auto"):
-        threshold = automatic_threshold(found, own, squares, weight)
+        threshold = automatic_threshold(outliers, own, squares, weight)
     else:
-        threshold = share_threshold(found, own, squares, weight, float(noise))
-    found = replace(found, threshold=threshold)
-    rows = found.are_beyond(squares)
+        threshold = share_threshold(outliers, own, squares, weight, float(noise))
+    outliers = replace(outliers, threshold=threshold)
+    rows = outliers.are_beyond(squares)
     if not is_option(noise, "auto") and not rows.any():
         warn(
-            f"noise={noise}: marks no row, because the row farthest from others, with those that "
-            "are equally far, has more than this share of the weight. Increase noise.",
+            f"noise={noise}: marks no row, because the farthest row, with the rows equally far "
+            "away, has more than this share of the weight. Increase noise.",
             UserWarning,
         )
-    return Noise(found, rows, found.scores(squares) if sample.in_memory else None)
+    return Noise(outliers, rows, outliers.scores(squares) if sample.in_memory else None)
