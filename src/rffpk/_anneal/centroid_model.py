@@ -91,16 +91,16 @@ def visit(
 def _without_empty(
     xs: Sequence[Columns], maps: Sequence[Map], shifts: list[Array], centers: Array
 ) -> tuple[tuple[Columns, ...], list[Array], Array]:
-    """Return views, shifts and centroids without the columns of sparse views in which neither rows
-    nor centroids have a number."""
-    found, edges = [], np.cumsum([len(shift) for shift in shifts])[:-1]
+    """Return views, shifts and centroids without empty columns of sparse views: columns in which
+    neither rows nor centroids have a number."""
+    occupied, edges = [], np.cumsum([len(shift) for shift in shifts])[:-1]
     for x, mapped, shift, part in zip(xs, maps, shifts, np.split(centers, edges, axis=1)):
         own = mapped is None and isinstance(x, SparseRows)
         index = occupied_columns(x, (shift != 0) | part.any(axis=0)) if own else None
         if index is not None:
             x, shift, part = some_columns(x, index), shift[index], part[:, index]
-        found.append((x, shift, part))
-    views, left, parts = zip(*found)
+        occupied.append((x, shift, part))
+    views, left, parts = zip(*occupied)
     return views, [*left], parts[0] if len(parts) == 1 else np.hstack(parts)
 
 
@@ -151,11 +151,11 @@ def measure(
 
 
 def central_rows(model: Any, X: Any, labels: Array) -> list[int | None]:
-    """Return a row in the middle of each cluster, by its columns; None: it has no rows. Large
-    clusters are looked at in rows spread evenly over X."""
+    """Return a row in the middle of each cluster, by its columns; None for a cluster without rows.
+    In a large cluster only rows spread evenly over X are looked at."""
     members = [np.flatnonzero(labels == j) for j in range(len(model.cluster_centers_))]
-    some = [each[:: max(1, -(-len(each) // _CENTRAL_ROWS))] for each in members]
-    chosen = np.sort(np.concatenate(some))
+    looked_at = [index[:: max(1, -(-len(index) // _CENTRAL_ROWS))] for index in members]
+    chosen = np.sort(np.concatenate(looked_at))
     xs, _, stream = opened(model, X, None, reset=False)
     if stream is None:
         rows = xs[0][chosen]
@@ -164,13 +164,17 @@ def central_rows(model: Any, X: Any, labels: Array) -> list[int | None]:
         rows = concatenated([x[at[(at >= 0) & (at < len(x))]] for x, at in parts])
     if getattr(model, "metric", "") == "cosine":
         rows = unit_rows(rows)
-    places = [np.searchsorted(chosen, each) for each in some]
-    return [int(each[_middle(rows[at])]) if len(at) else None for each, at in zip(some, places)]
+    places = [np.searchsorted(chosen, index) for index in looked_at]
+    return [
+        int(index[_middle(rows[at])]) if len(at) else None for index, at in zip(looked_at, places)
+    ]
 
 
 def _middle(x: Columns) -> int:
-    """Return the row nearest to the mean, first of all rows, then of ever fewer: of the half that
-    is nearest to that row. So the row lies inside of a cluster that is no ball."""
+    """Return a row inside of the rows, even if they are not a ball.
+
+    It is the row nearest to the mean of all rows, then of the half nearest to this row, and so
+    on."""
     index, least = np.arange(len(x)), math.isqrt(len(x))
     while True:
         nearest = index[squared_distances(x[index], column_means(x[index])).argmin()]

@@ -167,9 +167,9 @@ _LIMIT = "memory limit where none is given"  # of all fits with the same file
 # ---- what distinguishes fits ---------------------------------------------------------------------
 
 
-def _of_rows(sample: RowSample, *found: Any) -> dict[str, str]:
-    """What distinguishes the rows of a fit, at the cost of a pass at most. `found` was computed
-    from features of them: the processor and libraries have an influence on its bits."""
+def _of_rows(sample: RowSample, *computed: Any) -> dict[str, str]:
+    """Return what distinguishes the rows of a fit, at the cost of a pass at most. `computed` is
+    from features of the rows: its bits depend on the processor and on libraries."""
     xs, _ = sample.some()
     views = [*dict.fromkeys(tables_of(sample.xs))]
     weight = sample.weight if sample.stream is None else sample.stream.weight
@@ -180,7 +180,7 @@ def _of_rows(sample: RowSample, *found: Any) -> dict[str, str]:
         "digest of sample_weight": "None" if weight is None else _digest(weight),
         "digest of some rows of X": _digest(*(xs[i] for i in views)),
         "digest of the column means of X": _digest(*(sample.moments(i).mean for i in views)),
-        "digest of the features by this processor and these libraries": _digest(*found),
+        "digest of the features by this processor and these libraries": _digest(*computed),
     }
 
 

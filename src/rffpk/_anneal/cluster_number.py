@@ -176,9 +176,10 @@ def _finest(seen: list[_Evidence]) -> _Evidence:
 
 
 def _without_copies(sample: RowSample) -> RowSample:
-    """Return the same rows, where the first of equal rows has the weight of all: densities and
-    neighbors are those of distinct rows, as with weights. Rows with many copies are clusters, and
-    of many rows few copies are drawn."""
+    """Return a sample with copies as weights: the first of equal rows has the weight of all.
+
+    So densities and neighbors are of distinct rows. The sample is returned as it is if rows have
+    many copies, which are clusters, or if there are so many rows that few copies are drawn."""
     if sample.sample is not None or sample.n > _MORE.tree:
         return sample
     weight = np.ones(sample.n) if sample.weight is None else sample.weight
@@ -223,7 +224,7 @@ def _tables(model: Any, sample: RowSample, spherical: bool, n_threads: int) -> d
 
 
 def _of_graph(X: Columns, weight: Array | None) -> _Evidence:
-    """What the eigengaps say of the nodes of a graph of affinities."""
+    """Return the evidence for numbers of clusters in the eigengaps of a graph of affinities."""
     found = graph_diffusion(X, weight, _WANTED)
     spectrum, none = found.spectrum, np.zeros(_PAIRS + 1)
 

@@ -115,13 +115,13 @@ class Prepared:
     init: Any  # the name of a method, a callable, or centroids
     objective: PowerMean
     plan: Plan
-    # of each view, which of its columns the features are; None: all, or they are mapped
+    # of each view, the columns that are its features; None: all columns, or mapped features
     columns: list[Array | None]
 
     def spread(self, lines: list[Array]) -> list[Array]:
-        """Return lines of features of each view with those of all its columns."""
+        """Return lines of features of each view with a place for each column of the view."""
         views = zip(lines, self.columns, self.sample.xs)
-        return [spread_columns(each, index, x.shape[1]) for each, index, x in views]
+        return [spread_columns(line, index, x.shape[1]) for line, index, x in views]
 
 
 @dataclass(frozen=True)
@@ -305,8 +305,8 @@ def open_rows(
 def prepare(
     model: Any, problem: Problem, sample: RowSample, noise: Noise | None, context: FitContext
 ) -> Prepared:
-    """The rows with their features, what is minimised, and the starts; sets the feature maps of the
-    model."""
+    """Return the rows with their features, what is minimised, and the starts. Set the feature maps
+    of the model."""
     given, k, storage = problem.search, context.k, context.storage
     # the features of all rows, and of some
     maps = problem.maps(sample, context)
@@ -325,13 +325,13 @@ def prepare(
     typical = partial(replace, eta=objective.eta, m=objective.m)
     some, rows = typical(some), typical(rows)
     # the rows, or components of them, that starts run on; those that initial centroids are from
-    samples = [typical(each) for each in _samples(problem, packed, rows, mapping, k)]
+    samples = [typical(part) for part in _samples(problem, packed, rows, mapping, k)]
     base = rows
     if samples:
         base = samples[0] = storage.sample(samples[0])
     elif mapped:
         base = storage.all_rows(rows, k, ALL_PASSES)
-    single = all(isinstance(each, Fourier) for each in rows.maps)
+    single = all(isinstance(mapped_by, Fourier) for mapped_by in rows.maps)
     components = compressed(base, k, storage, given.ends_hard, single) if given.differs else None
     pool = components.rows if components is not None else base if samples else some
     # The starts, by the critical exponent. Rows are drawn for it in any case, so that later random
@@ -356,10 +356,12 @@ def _checked_init(problem: Problem, init: Any, rows: Rows, k: int, names: Array 
 
 
 def _occupied(sample: RowSample, maps: list[Any], init: Any) -> list[Array | None]:
-    """Return the columns that sparse views have entries in, where features are columns; None: all
-    columns. Centroids that are given may have numbers in others."""
+    """Return the columns of each sparse view with entries; None: all columns.
+
+    Features must be columns. With given centroids all columns count, as centroids may have numbers
+    in empty columns."""
     kinds = UnitRows | ScaledColumns | None
-    are_columns = [isinstance(init, str) and isinstance(each, kinds) for each in maps]
+    are_columns = [isinstance(init, str) and isinstance(mapped, kinds) for mapped in maps]
     return [occupied_columns(x) if own else None for x, own in zip(sample.xs, are_columns)]
 
 

@@ -192,18 +192,20 @@ def shifts_of(rows: Rows, before: Array, theta: Array) -> Array:
 
 
 def undecided(
-    labels: Array, bounds: tuple[Array, Array], shifts: Array, others: Array
+    labels: Array, bounds: tuple[Array, Array], shifts: Array, most_others: Array
 ) -> NDArray[np.bool_]:
-    """Adjust the bounds of rows, in place, to centroids that have moved by these `shifts`, and
-    those that their rows are compared with by `others` at most; return a mask of the rows whose
-    labels the bounds do not decide. The bounds allow for the rounding of two distances each: of
-    the one that they were made of, and of the one that a pass would compute here."""
+    """Adjust the bounds of rows, in place, and return a mask of the rows that need a pass.
+
+    Centroids have moved by `shifts`. For rows of each centroid, all other centroids that they are
+    compared with have moved by at most `most_others`. A row needs a pass if its bounds do not
+    decide its label. Each bound allows for the rounding of two distances: the distance that it was
+    made of, and the distance that a pass would compute."""
     active, eps = np.empty(len(labels), dtype=bool), float(np.finfo(shifts.dtype).eps)
     for part in gen_batches(len(labels), _BOUNDS):
         at, upper, lower = labels[part], *(bound[part] for bound in bounds)
         upper += shifts[at]
         upper *= 1 + 2 * eps
-        lower -= others[at]
+        lower -= most_others[at]
         lower *= 1 - 2 * eps
         np.maximum(lower, 0, out=lower)
         active[part] = ~(lower > upper)

@@ -106,7 +106,7 @@ class Stage(NamedTuple):
     tol: float = -1.0  # in standard deviations of the features
     most: int = 1
     goal: float = math.inf  # over features: it ends if the hard objective will not fall to this
-    # the stage ends after a first step whose hard objective is outside of these
+    # the stage ends after a first step whose hard objective is outside of this range
     usual: tuple[float, float] = (-math.inf, math.inf)
     # whether it ends with passes over all centroids where rows are compared with few at first
     exact: bool = True

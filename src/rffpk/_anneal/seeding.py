@@ -80,8 +80,8 @@ class Parts:
 def checked_centroids(
     centroids: Any, expected: tuple[int, int], names: NDArray[np.object_] | None = None
 ) -> Array:
-    """Return initial centroids (k, F), from an array or a frame. The columns of a frame are those
-    with these names, where the features are columns of X."""
+    """Return initial centroids (k, F), from an array or a frame. If features are columns of X, the
+    columns of a frame must have their `names`."""
     validation.check_plain(centroids, "init")
     columns = list(getattr(centroids, "columns", []))
     named = columns and all(isinstance(column, str) for column in columns)

@@ -129,9 +129,9 @@ def _improve_in_batches(run: FeatureRun, patience: int, later: bool = False) -> 
 def follow_with_swaps(run: FeatureRun, stage: Stage, known: Rows, patience: int) -> StageEnd:
     """Make the passes of a stage, at centroids that were found on the rows `known`.
 
-    With a `patience` for swaps the centroids are swapped on drawn rows first where the sample
-    `known` misjudges the tail of the rows, as the first pass shows, or is too small for MANY
-    clusters.
+    With a `patience` for swaps, centroids may be swapped on drawn rows before these passes. They
+    are swapped if the first pass shows that the sample `known` misjudges the tail of the rows, or
+    if the sample is too small for MANY clusters.
     """
     if not patience:
         return run.follow(stage)
@@ -149,8 +149,10 @@ def follow_with_swaps(run: FeatureRun, stage: Stage, known: Rows, patience: int)
 
 
 def _expected(known: Rows, run: FeatureRun) -> list[Any]:
-    """What rows that are known tell of those of the run: the hard objective at its centroids, and
-    the inverse of the weight of each cluster times their number."""
+    """Estimate on the rows `known` what holds of all rows of a run.
+
+    Returns the hard objective at its centroids, and for each cluster the inverse of its weight
+    times the number of clusters."""
     at, k = replace(known, alpha=run.rows.alpha), len(run.theta)
     sums, found = one_pass(at, run.theta, -math.inf, want=("labels",))
     scale = run.rows.total_weight / known.total_weight

@@ -41,8 +41,9 @@ def eigengap_scores(eigengaps: list[Array]) -> Array:
 
 
 def outstanding_scores(eigengaps: Array) -> Array:
-    """How far each eigengap of a graph stands out above those that follow it, up to 2 k + 2:
-    communities end where eigenvalues begin that chance spaces evenly."""
+    """Score how far eigengap k of a graph stands out above the next eigengaps, up to 2 k + 2.
+
+    Behind the eigenvalues of communities there are eigenvalues that chance spaces evenly."""
     scores = np.zeros(len(eigengaps))
     for k in range(2, len(eigengaps) - 1):
         next_ones = eigengaps[k + 1 : 2 * k + 3].max()

@@ -1,6 +1,6 @@
 """A sample of distinct rows, which depends on the rows and their weights alone.
 
-It is the same for any order of the rows, for any blocks, and for copies in place of weights.
+The order of the rows, the blocks, and copies in place of weights make no difference.
 
 Each row has a hash of its numbers. The distinct rows with the least hashes are a random sample of
 all distinct rows (Broder: On the resemblance and containment of documents. SEQUENCES 1997).
@@ -54,8 +54,9 @@ def row_hashes(xs: list[Columns]) -> NDArray[np.uint64]:
 
 
 class DistinctRows:
-    """The distinct rows with the least hashes among the rows that were added, and of each the
-    weight of all rows that equal it. With `keep` it has copies of the rows."""
+    """The distinct rows with the least hashes among all rows that were added.
+
+    Each has the weight of all rows that equal it. With `keep` there are copies of the rows."""
 
     def __init__(self, *, keep: bool = False) -> None:
         self.size, self.keep = _SIZE, keep

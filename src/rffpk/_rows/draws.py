@@ -1,12 +1,10 @@
-"""Rows drawn at random: samples of rows that are read in any order and in any parts, and initial
-centroids, many at once.
+"""Rows drawn at random: samples of rows that are read in any order, and initial centroids.
 
 A sample depends on a seed and on the indices of the rows alone: not on how the rows are cut into
-blocks, nor on who reads them. Row i has a random number from a counter-based generator at the
-position i, from which its key follows: an exponential variable over the weight w_i. A sample of m
-rows has the m least keys, so that smaller samples are parts of larger ones, and a row is drawn next
-in proportion to its weight (Efraimidis, Spirakis: Weighted random sampling with a reservoir. Inf.
-Process. Lett. 2006).
+blocks, nor on who reads them. Row i has a key: an exponential variable, from a counter-based
+generator at position i, over its weight w_i. A sample of m rows has the m least keys. So smaller
+samples are parts of larger samples, and each next row is drawn in proportion to its weight
+(Efraimidis, Spirakis: Weighted random sampling with a reservoir. Inf. Process. Lett. 2006).
 """
 
 from __future__ import annotations
@@ -26,17 +24,16 @@ from rffpk._utils.linalg import gaps_of
 
 _DRAWS = 4  # numbers that Philox has at one position of its counter
 
-# From so many clusters on the cost of a fit is proportional to their number: initial centroids are
-# drawn, and centroids are moved, in batches. docs/annealing.md has the measurements.
+# From this number of clusters on the cost of a fit is proportional to the number: initial centroids
+# are drawn, and centroids are moved, in batches. docs/annealing.md has the measurements.
 MANY = 100
 
-# A reservoir has room for this part of its rows besides, and at least so many rows, and puts its
-# rows in order with a copy of so many numbers.
-_SPARE, _LEAST_STEP, _COPY_NUMBERS = 16, 1024, 1 << 20
+_SPARE, _LEAST_STEP = 16, 1024  # a reservoir has room for size / _SPARE more rows, or _LEAST_STEP
+_COPY_NUMBERS = 1 << 20  # numbers that are copied at a time when rows are put in order
 
 
 def row_keys(seed: int, begin: int, n: int, weight: Array | None = None) -> NDArray[np.float64]:
-    """The keys of the rows begin, ..., begin + n - 1; infinite for rows of weight zero."""
+    """Compute the keys of the rows begin, ..., begin + n - 1; infinite for rows of weight zero."""
     first = begin % _DRAWS
     generator = np.random.Generator(np.random.Philox(key=seed, counter=begin // _DRAWS))
     keys = -np.log1p(-generator.random(first + n)[first:])
@@ -46,8 +43,9 @@ def row_keys(seed: int, begin: int, n: int, weight: Array | None = None) -> NDAr
 
 
 def uneven(weight: Array | None) -> Array | None:
-    """The weights of rows that are drawn; None where all that are not zero are equal, as these
-    rows are drawn as without weights."""
+    """Return the weights of rows; None if all positive weights are equal.
+
+    Rows of positive weight are then drawn without weights."""
     counted = None if weight is None else weight[weight > 0]
     return None if counted is None or (counted == counted[0]).all() else weight
 
@@ -61,9 +59,11 @@ class Sample:
     arrays: list[Array]  # what was kept of the rows
 
     def first(self, m: int) -> tuple[NDArray[np.intp], list[Array], float]:
-        """The indices, rising, of the m rows with the least keys, of equal ones the first, what was
-        kept of them, and the next key, infinite if there is none. The keys are not put in order,
-        which would take some times as long."""
+        """Return the m rows with the least keys: their rising indices, what was kept of them, and
+        the next key, which is infinite if there is none.
+
+        Of rows with equal keys the first rows are taken. Sorting the keys would take several times
+        as long."""
         keys, least, threshold = self.keys, np.arange(len(self.keys)), math.inf
         if m < len(keys):
             threshold = float(np.partition(keys, m)[m])
@@ -77,8 +77,9 @@ class Sample:
 
 
 class Reservoir:
-    """The rows with the least keys among those that were added, in any order, in arrays with
-    room for few more."""
+    """The rows with the least keys among all rows that were added, in any order.
+
+    The arrays have room for a few more rows."""
 
     def __init__(self, size: int) -> None:
         self.size, self._step = size, max(size // _SPARE, _LEAST_STEP)
@@ -86,11 +87,11 @@ class Reservoir:
         self._count, self._bound = 0, math.inf
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without the room that no row has taken."""
+        """Return the state without the room that no row has taken."""
         return {**self.__dict__, "_arrays": [each[: self._count] for each in self._arrays]}
 
     def add(self, begin: int, keys: Array, arrays: list[Any]) -> None:
-        """Add the rows from index `begin` on, of which `arrays` are kept."""
+        """Add the rows from index `begin` on, and keep their `arrays`."""
         for first in range(0, len(keys), self._step):
             part = keys[first : first + self._step]
             index = first + np.flatnonzero((part <= self._bound) & (part < math.inf))
@@ -99,41 +100,41 @@ class Reservoir:
             if self._count > self.size + self._step:
                 self._shrink()
 
-    def _append(self, more: list[Array]) -> None:
-        end = self._count + len(more[0])
+    def _append(self, added: list[Array]) -> None:
+        end = self._count + len(added[0])
         if not self._arrays or len(self._arrays[0]) < end:
             full = self.size + 2 * self._step
             # a page that no row is written to takes no memory
             room = max(end, full if 4 * end > full else 2 * end)
-            grown = [np.empty((room, *each.shape[1:]), each.dtype) for each in more]
+            grown = [np.empty((room, *each.shape[1:]), each.dtype) for each in added]
             for new, old in zip(grown, self._arrays):
                 new[: self._count] = old[: self._count]
             self._arrays = grown
-        for kept, rows in zip(self._arrays, more):
+        for kept, rows in zip(self._arrays, added):
             kept[self._count : end] = rows
         self._count = end
 
     def _shrink(self) -> None:
-        """Keep one row more than `size`: of those with equal keys the first."""
+        """Keep one row more than `size`, and the first of rows with equal keys."""
         most = self.size + 1
         if self._count <= most:
             return
-        keys, indices = (each[: self._count] for each in self._arrays[:2])
+        keys, indices = (array[: self._count] for array in self._arrays[:2])
         self._bound = float(np.partition(keys, self.size)[self.size])
         left, tied = keys < self._bound, np.flatnonzero(keys == self._bound)
         left[tied[np.argsort(indices[tied], kind="stable")][: most - np.count_nonzero(left)]] = True
         holes, moved = np.flatnonzero(~left[:most]), most + np.flatnonzero(left[most:])
         self._arrays = self._written()
-        for each in self._arrays:
-            each[holes] = each[moved]
+        for array in self._arrays:
+            array[holes] = array[moved]
         self._count = most
 
     def _written(self) -> list[Array]:
-        """The arrays, to be changed: those of another process may be read-only."""
+        """Return arrays that can be written: arrays from another process may be read-only."""
         return [np.require(each, requirements="W") for each in self._arrays]
 
     def joined(self, other: Reservoir) -> Reservoir:
-        """The rows with the least keys in both."""
+        """Return a reservoir of the rows with the least keys in both reservoirs."""
         both = Reservoir(self.size)
         for part in (self, other):
             if part._count:
@@ -142,22 +143,22 @@ class Reservoir:
         return both
 
     def sample(self) -> Sample:
-        """The rows with the `size` least keys, and one more, which is the last one."""
+        """Return the rows with the `size` least keys, and behind them the row with the next key."""
         self._shrink()
         if not self._arrays:
             return Sample(np.empty(0), np.empty(0, np.intp), [])
-        keys, indices, *arrays = kept = [each[: self._count] for each in self._written()]
+        keys, indices, *arrays = kept = [array[: self._count] for array in self._written()]
         order = np.argsort(indices, kind="stable")
         if self._count > self.size:
             last = np.flatnonzero(keys[order] == keys.max())[-1]
             order = np.r_[np.delete(order, last), order[last]]
-        for each in kept:
-            _put_in_order(each, order)
+        for array in kept:
+            _put_in_order(array, order)
         return Sample(keys, indices, arrays)
 
 
 def _put_in_order(x: Array, order: Array) -> None:
-    """Put the rows of an array in an order, some columns at a time: without another copy."""
+    """Put the rows of an array in an order, a few columns at a time: without a copy of all."""
     columns = x.reshape(len(x), -1)
     step = max(1, _COPY_NUMBERS // max(1, len(x)))
     for begin in range(0, columns.shape[1], step):

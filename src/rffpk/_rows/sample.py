@@ -320,8 +320,9 @@ def keyed_rows(n: int, weight: Array | None, seed: int, reservoir: Reservoir) ->
 
 
 def sample_stream(stream: Stream, how: Sampling, distinct: DistinctRows | None = None) -> RowSample:
-    """The rows of a stream, which is read once and added to `distinct`; a stream of no more than
-    `how.size` rows is kept in arrays."""
+    """Read a stream once, add its rows to `distinct`, and return a sample of them.
+
+    A stream of no more than `how.size` rows is kept in arrays."""
     stream, weight = replace(stream, digests=[]), stream.weight
     reading = _Reading(how, 1.0 if weight is None else weight_unit(weight), distinct)
     known = None

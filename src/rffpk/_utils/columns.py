@@ -196,8 +196,10 @@ def some_columns(x: Columns, index: slice | NDArray[np.intp]) -> Columns:
 def occupied_columns(
     x: Columns, besides: NDArray[np.bool_] | None = None
 ) -> NDArray[np.intp] | None:
-    """Return the columns of sparse rows that have entries, and the columns of a mask `besides`;
-    None if these are half of all or more, which are not worth a copy, or if the rows are dense."""
+    """Return the columns of sparse rows that have entries, and the columns of a mask `besides`.
+
+    None: the rows are dense, or these columns are at least half of all columns, and a copy without
+    the other columns is not worth its time."""
     if not isinstance(x, SparseRows):
         return None
     there = np.zeros(x.shape[1], dtype=bool) if besides is None else besides.copy()
@@ -207,13 +209,13 @@ def occupied_columns(
 
 
 def spread_columns(
-    found: NDArray[Any], columns: NDArray[np.intp] | None, width: int
+    narrow: NDArray[Any], columns: NDArray[np.intp] | None, width: int
 ) -> NDArray[Any]:
-    """Return lines that have their numbers in these columns of so many, and zeros elsewhere."""
+    """Return `width` columns: `narrow` in the given columns, and zeros in all other columns."""
     if columns is None:
-        return found
-    lines = np.zeros((*found.shape[:-1], width), dtype=found.dtype)
-    lines[..., columns] = found
+        return narrow
+    lines = np.zeros((*narrow.shape[:-1], width), dtype=narrow.dtype)
+    lines[..., columns] = narrow
     return lines
 
 

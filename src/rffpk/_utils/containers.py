@@ -98,14 +98,14 @@ def is_list_of_views(X: Any) -> bool:
 
 
 def refuse_labels(X: Any, several: bool) -> None:
-    """Raise a ValueError for views of which one has one dimension, as labels in (X, y) have."""
-    found = [dimensions(x) for x in X]
-    if 1 not in found or all(value is None for value in X[found.index(1)]):
+    """Raise a ValueError if a view has one dimension, as labels in (X, y) have."""
+    sizes = [dimensions(x) for x in X]
+    if 1 not in sizes or all(value is None for value in X[sizes.index(1)]):
         return
-    name = f"X[{found.index(1)}]"
+    name = f"X[{sizes.index(1)}]"
     column = f"numpy.reshape({name}, (-1, 1)) in its place" if several else "numpy.column_stack(X)"
     raise ValueError(
-        f"{name}: has one dimension, as labels have. Pass X[{found.index(2)}] alone, or {column} "
+        f"{name}: has one dimension, as labels have. Pass X[{sizes.index(2)}] alone, or {column} "
         f"if {name} is a column."
     )
 

@@ -395,15 +395,15 @@ def check_outputs(outputs: dict[str, Any], *inputs: Any) -> None:
             raise ValueError(f"{name}={path!r}: {reader} this file, too. Name another file.")
 
 
-def files_of(given: Any) -> tuple[str, ...]:
+def files_of(X: Any) -> tuple[str, ...]:
     """Return the files behind a source, a memory map, or a list of sources or maps."""
-    if isinstance(given, (list, tuple)):
-        return sum(map(files_of, given), ())
-    files = getattr(given, "files", ())  # of sources, and of data sets of Arrow
-    while isinstance(given, np.ndarray):
-        if isinstance(given, np.memmap) and given.filename is not None:
-            return (os.fsdecode(given.filename),)
-        given = given.base
+    if isinstance(X, (list, tuple)):
+        return sum(map(files_of, X), ())
+    files = getattr(X, "files", ())  # of sources, and of data sets of Arrow
+    while isinstance(X, np.ndarray):
+        if isinstance(X, np.memmap) and X.filename is not None:
+            return (os.fsdecode(X.filename),)
+        X = X.base
     return tuple(files) if isinstance(files, (list, tuple)) else ()
 
 

@@ -435,7 +435,9 @@ def check_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
 
 
 def _is_plain(estimator: Any, X: Any) -> bool:
-    """Whether new rows are an array of which scikit-learn has nothing to say, in some 200 calls."""
+    """Return whether new rows are an array that scikit-learn would not change or refuse.
+
+    Its checks take some 200 calls."""
     plain = type(X) is np.ndarray and X.dtype.char in "fd" and X.dtype.isnative and X.ndim == 2
     known = plain and X.shape[1] == vars(estimator).get("n_features_in_")
     named_columns = "feature_names_in_" in vars(estimator)

@@ -146,7 +146,7 @@ class CoregSC(KernelFusion):
         validation.check_real(self.agreement, "agreement", 0, validation.MAX_WEIGHT)
 
     def _learn(self, kernels: list[FittedKernel], k: int) -> None:
-        Ks = [kernel.matrix() for kernel in kernels]  # those of affinities may be indefinite
+        Ks = [kernel.matrix() for kernel in kernels]  # matrices of affinities may be indefinite
         self._raises = [max(0.0, -float(K.min())) for K in Ks]
         for K, constant in zip(Ks, self._raises):
             K += constant

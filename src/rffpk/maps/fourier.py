@@ -330,8 +330,8 @@ def check_memory(needed: int, n_frequencies: int) -> None:
 
 
 def _check_phases(X: Columns, kernel: str, gamma: float, origin: str, is_given: bool) -> None:
-    """Refuse a given gamma, and warn of a computed one, where most sines and cosines of most rows
-    are rounding errors."""
+    """Refuse a gamma with which most sines and cosines of most rows are rounding errors. Only warn
+    if it was computed."""
     some = X[:: max(1, len(X) // _PHASE_ROWS)].astype(np.float64)
     with np.errstate(over="ignore", invalid="ignore"):
         if kernel == "laplacian":  # phases follow Cauchy's distribution
@@ -341,7 +341,7 @@ def _check_phases(X: Columns, kernel: str, gamma: float, origin: str, is_given: 
             phases = _NORMAL_MEDIAN * np.sqrt(2 * gamma) * np.sqrt(squared_norms(some))
     phase = float(np.median(phases[phases > 0])) if phases.any() else 0.0
     resolved = phase * float(np.finfo(X.dtype).eps) <= _PHASE_ERROR
-    if not resolved and rows_differ(X):  # equal rows have equal features, whatever these are
+    if not resolved and rows_differ(X):  # equal rows have equal features in any case
         remedy = "center X, or pass float64" if X.dtype == np.float32 else "or center X"
         text = (
             f"gamma == {gamma:.3g}{origin} gives phases of {phase:.2g}, which {X.dtype} does not "

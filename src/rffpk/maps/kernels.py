@@ -172,10 +172,10 @@ def refuse_distances(K: Array, name: str) -> None:
         return
     if have_triangles(K):
         raise ValueError(
-            f"{name} looks like a matrix of distances: it is zero on its diagonal alone and obeys "
-            "the triangle inequality. It must hold affinities, which are larger for nearer rows. "
-            "numpy.exp(-D**2 / (2 * s**2)) makes them from distances D, where s is the distance "
-            f"of near rows. If {name} does hold affinities, set its diagonal above zero."
+            f"{name} looks like a matrix of distances: zero on the diagonal alone, with the "
+            "triangle inequality. Pass affinities, such as numpy.exp(-D**2 / (2 * s**2)) for "
+            f"distances D, where s is the distance of near rows. If {name} has affinities, set its "
+            "diagonal above zero."
         )
 
 

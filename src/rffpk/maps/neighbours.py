@@ -105,20 +105,20 @@ _FAR_ROWS = 1 << 13  # at a time
 
 @dataclass(frozen=True)
 class NeighbourCount:
-    """How many neighbours: a given number, or a multiple of the default one."""
+    """How many neighbours a row has: a given number, or a multiple of the default number."""
 
     given: int | None
     times: float = 1
-    kept: int = 0  # the nearest ones, which are neighbours whether or not they are mutual
+    kept: int = 0  # nearest neighbours that need not be mutual
 
     def of(self, default: int) -> int:
-        """The number, where one is the default."""
+        """Return the number of neighbours."""
         return self.given or max(2, round(self.times * default))
 
 
 @dataclass(frozen=True, eq=False)
 class Shared:
-    """What graphs of the same rows share, by name, made when first wanted."""
+    """What graphs of the same rows share, by name. It is made when first wanted."""
 
     times: float = 1  # the default number of neighbours, in a search
     _made: dict[Any, Any] = field(default_factory=dict)
@@ -162,8 +162,10 @@ class Neighbourhoods:
         return self._weighed(*self._nearest(X))
 
     def _weighed(self, squares: Array, index: Array, kept: int = 0) -> csr_matrix:
-        """z of rows with these squared distances (n, r) to the landmarks of these indices. So many
-        landmarks beside the nearest one count beyond their radii, too."""
+        """Compute z of rows from squared distances (n, r) to landmarks, and their indices.
+
+        A landmark counts within its radius. Besides, the nearest and the next `kept` landmarks
+        count at any distance."""
         validation.check_overflow(float(squares.max()), squares.dtype)
         last = min(kept, self.r - 1)
 

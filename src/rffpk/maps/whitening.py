@@ -43,7 +43,7 @@ class Whitening:
     matrix: Array  # (d, m)
     unit: bool  # whether rows are scaled to length one
     n_threads: int
-    columns: Array | None = None  # (d,), whose components these are; None: all
+    columns: Array | None = None  # (d,), columns that components are made of; None: all
 
     @np.errstate(over="ignore", invalid="ignore")  # refused by name
     def __call__(self, X: Columns) -> Array:
