@@ -266,22 +266,22 @@ def applied(mutant: Mutant, source: str) -> str:
     lines = source.splitlines(keepends=True)
     text = "".join(lines[begin:end])
     if text.count(mutant.old) != 1:
-        raise LookupError(f"the text occurs {text.count(mutant.old)} times")
+        raise LookupError(f"the text occurs {text.count(mutant.old)} times.")
     return "".join(lines[:begin]) + text.replace(mutant.old, mutant.new) + "".join(lines[end:])
 
 
 def lines_of(name: str, source: str) -> tuple[int, int]:
     """Return where the function of a name, or the whole module, begins and ends."""
-    found: ast.AST = ast.parse(source)
+    node: ast.AST = ast.parse(source)
     for part in filter(None, name.split(".")):
-        inside = [node for node in ast.walk(found) if getattr(node, "name", None) == part]
+        inside = [child for child in ast.walk(node) if getattr(child, "name", None) == part]
         if not inside:
-            raise LookupError("there is no such function")
-        found = inside[0]
-    if isinstance(found, ast.Module):
+            raise LookupError("there is no such function.")
+        node = inside[0]
+    if isinstance(node, ast.Module):
         return 0, len(source.splitlines())
-    assert isinstance(found, (ast.FunctionDef, ast.ClassDef)) and found.end_lineno is not None
-    return found.lineno - 1, found.end_lineno
+    assert isinstance(node, (ast.FunctionDef, ast.ClassDef)) and node.end_lineno is not None
+    return node.lineno - 1, node.end_lineno
 
 
 if __name__ == "__main__":

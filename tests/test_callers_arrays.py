@@ -60,7 +60,7 @@ def graph(index):
 
 def kept(model):
     """Return the arrays that a model refers to, except parameters."""
-    parameters, seen, found = model.get_params(deep=False), set(), []
+    parameters, seen, arrays_kept = model.get_params(deep=False), set(), []
     stack = [value for name, value in vars(model).items() if name not in parameters]
     while stack:
         thing = stack.pop()
@@ -68,28 +68,28 @@ def kept(model):
             continue
         seen.add(id(thing))
         if isinstance(thing, np.ndarray):
-            found.append(thing)
+            arrays_kept.append(thing)
         elif isinstance(thing, types.FunctionType):  # not the module that it belongs to
             stack += [cell.cell_contents for cell in thing.__closure__ or ()]
         else:
             stack += gc.get_referents(thing)
-    return found
+    return arrays_kept
 
 
-def arrays(given):
-    if isinstance(given, list):
-        return [array for x in given for array in arrays(x)]
-    return [given] if isinstance(given, np.ndarray) else [given.data, given.indices, given.indptr]
+def arrays(X):
+    if isinstance(X, list):
+        return [array for x in X for array in arrays(x)]
+    return [X] if isinstance(X, np.ndarray) else [X.data, X.indices, X.indptr]
 
 
-def answers(model, given):
-    found = {}
+def answers(model, X):
+    results = {}
     for name in ("predict", "transform", "predict_proba"):
         try:
-            found[name] = np.asarray(getattr(model, name)(given))
-        except (AttributeError, ValueError):  # the class or precomputed kernels have none
+            results[name] = np.asarray(getattr(model, name)(X))
+        except (AttributeError, ValueError):  # the class or precomputed kernels lack the method
             continue
-    return found
+    return results
 
 
 def check(model, form):
@@ -99,13 +99,13 @@ def check(model, form):
     with warnings.catch_warnings(action="ignore", category=UserWarning):
         model.fit(X, **options)
     parameters = model.get_params(deep=False).values()
-    given = [*arrays(X), *options.values()]
-    given += [value for value in parameters if isinstance(value, np.ndarray)]
+    own = [*arrays(X), *options.values()]
+    own += [value for value in parameters if isinstance(value, np.ndarray)]
     before = answers(model, new)
     assert before
     for array in kept(model):
-        assert not any(np.shares_memory(array, one) for one in given)
-    for array in given:
+        assert not any(np.shares_memory(array, one) for one in own)
+    for array in own:
         array[...] = array[::-1].copy()
         array += array.dtype.type(1)
     after = answers(model, new)

@@ -1,5 +1,7 @@
-"""What small calls cost, as counts: functions that a prediction of one row calls, modules that a
-class and a first fit load, and bytes of pickles beside the arrays in them."""
+"""The costs of small calls, as counts.
+
+Functions that a prediction of one row calls, modules that a class and a first fit load, and bytes
+of pickles without their arrays."""
 
 import pickle
 import sys
@@ -19,19 +21,19 @@ X = np.random.default_rng(0).standard_normal((300, 8))
 
 
 def calls(function):
-    """The names of the modules of the functions of Python that a call enters."""
-    found = []
+    """Return the module of each function of Python that a call enters."""
+    modules = []
 
     def note(frame, event, argument):
         if event == "call":
-            found.append(str(frame.f_globals.get("__name__")))
+            modules.append(str(frame.f_globals.get("__name__")))
 
     sys.setprofile(note)
     try:
         function()
     finally:
         sys.setprofile(None)
-    return found
+    return modules
 
 
 @pytest.mark.parametrize(
@@ -44,7 +46,7 @@ def calls(function):
     ],
 )
 def test_a_prediction_of_one_row_enters_few_functions(cls, most, inside):
-    """And none that validates arrays which need no conversion."""
+    """No function validates arrays which need no conversion."""
     model = cls(5, random_state=0).fit(X)
     model.predict(X[:1])
     found = calls(lambda: model.predict(X[:1]))
@@ -81,7 +83,7 @@ def test_a_pickle_is_hardly_larger_than_the_arrays_in_it(cls):
 
 
 def arrays_in(value, seen):
-    """The arrays in a value, each once."""
+    """Yield each array in a value once."""
     if id(value) in seen:
         return
     seen[id(value)] = value

@@ -40,13 +40,13 @@ def test_conventions_of_each_of_them_are_in_a_default_run(request):
 
 
 def test_collection_makes_no_fits_and_no_decompositions():
-    found = [
+    slow_calls = [
         f"{path.name}:{call.lineno}: {ast.unparse(call.func)}"
         for path in sorted(Path(__file__).parent.glob("test_*.py"))
         for call in calls_at_import(ast.parse(path.read_text()))
         if ast.unparse(call.func).split(".")[-1] in SLOW
     ]
-    assert not found
+    assert not slow_calls
 
 
 def calls_at_import(tree):

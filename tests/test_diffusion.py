@@ -315,7 +315,7 @@ def test_many_clusters_have_fewer_landmarks():
     assert landmark_numbers("auto", 100_000, 300, d=384) == (4444, 2400)
     X, y = make_blobs(1500, 5, centers=120, cluster_std=0.5, random_state=0)
     model = DiffusionPowerKMeans(120, n_init=1, annealing=Annealing(swaps=0), random_state=0).fit(X)
-    assert 1400 < len(model.feature_map_.landmarks_) <= 1500  # rows far from others are none
+    assert 1400 < len(model.feature_map_.landmarks_) <= 1500  # far rows are none
     assert normalized_mutual_info_score(y, model.labels_) > 0.95
 
 
@@ -1172,19 +1172,19 @@ def test_far_rows_of_heavy_tails_take_no_cluster():
 
 
 def test_each_row_keeps_its_three_nearest_neighbors_where_nothing_is_compared():
-    """Mutual or not; others only if they are mutual."""
+    """These three need not be mutual; farther neighbors must be."""
     X = np.random.default_rng(0).standard_normal((200, 2))
     squares = cdist(X, X, "sqeuclidean")
     nearest = np.argsort(squares, axis=1)
-    found, graph = mutual_neighbours(X, np.ones(200), NeighbourCount(10, kept=3), 1)
+    three, graph = mutual_neighbours(X, np.ones(200), NeighbourCount(10, kept=3), 1)
     mutual, alone = mutual_neighbours(X, np.ones(200), NeighbourCount(10), 1)
-    index = [np.flatnonzero((found.landmarks == x).all(axis=1))[0] for x in X]
+    index = [np.flatnonzero((three.landmarks == x).all(axis=1))[0] for x in X]
     kept = graph.toarray()[index][:, index] > 0
     expected = alone.toarray()[index][:, index] > 0
     assert (kept | ~expected).all() and (kept != expected).any()
     np.put_along_axis(expected, nearest[:, :4], True, axis=1)
     assert_array_equal(kept, expected)
-    assert_array_equal(found.radii, mutual.radii)
+    assert_array_equal(three.radii, mutual.radii)
 
 
 @pytest.mark.parametrize("is_within", [True, False])

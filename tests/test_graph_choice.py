@@ -15,7 +15,7 @@ from rffpk import DiffusionMap, DiffusionPowerKMeans, diffusion
 
 
 def partitions(*counts):
-    """Clusters of 200 rows: one partition for each number, drawn anew, so many times."""
+    """Draw a partition of 200 rows for each count, and repeat it so many times."""
     random = np.random.default_rng(0)
     drawn = [random.integers(3, size=200) for _ in counts]
     return [labels for labels, count in zip(drawn, counts) for _ in range(count)]
@@ -84,7 +84,7 @@ def test_the_option_that_agrees_most_is_taken(i, monkeypatch):
 
 
 def test_features_of_length_one_have_the_constant_function():
-    """Those of a row are the means of those of its neighbors."""
+    """A row has the mean features of its neighbors."""
     X, _ = make_moons(300, noise=0.2, random_state=0)
     options = {
         unit: DiffusionMap(whitening=None, time=30.0, n_components=4, random_state=0)

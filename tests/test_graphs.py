@@ -281,7 +281,7 @@ def test_eigenvalues_of_a_given_graph_may_be_negative():
 
 
 def communities(sizes, inside, between, seed=0):
-    """A graph in which so large a part of the pairs of nodes are linked, and their communities."""
+    """Draw a graph and its communities. `inside` and `between` are shares of linked pairs."""
     random, y = np.random.default_rng(seed), np.repeat(np.arange(len(sizes)), sizes)
     chance = np.where(y[:, None] == y, inside, between)
     links = np.triu(random.random(chance.shape) < chance, 1)
@@ -305,7 +305,7 @@ def test_features_of_a_given_graph_have_length_one_at_the_nodes(fitted):
 
 
 def squares_of_an_image(side):
-    """Pixels of a gray and a white square on black, linked by their differences."""
+    """Draw a gray and a white square on black, and link their pixels by differences."""
     image = np.zeros((side, side))
     part = side // 6
     image[part : 3 * part, part : 3 * part], image[4 * part : -4, part:-8] = 0.5, 1.0

@@ -190,11 +190,11 @@ def test_samples_that_lack_cost_are_followed_by_swaps_on_drawn_rows(k, sample, l
 
 
 def test_swaps_on_drawn_rows_lower_the_objective_of_skewed_rows(limits):
-    X, found = np.random.default_rng(0).lognormal(size=(60_000, 3)), []
-    for factor in (1.05, np.inf):  # by which a sample misjudges the cost
+    X, costs = np.random.default_rng(0).lognormal(size=(60_000, 3)), []
+    for factor in (1.05, np.inf):  # a sample that misjudges the cost by this factor is too small
         limits(unlike_cost=factor)
-        found.append([PowerKMeans(90, random_state=seed).fit(X).inertia_ for seed in range(2)])
-    assert np.mean(found[0]) < 0.995 * np.mean(found[1])
+        costs.append([PowerKMeans(90, random_state=seed).fit(X).inertia_ for seed in range(2)])
+    assert np.mean(costs[0]) < 0.995 * np.mean(costs[1])
 
 
 @pytest.mark.parametrize("far", [0.0, 50.0])

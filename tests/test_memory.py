@@ -329,7 +329,7 @@ def test_fits_keep_no_memory(name):
 
 
 def peak_of(function):
-    """Return the most bytes that NumPy holds at a time beyond those before."""
+    """Return the peak of the bytes that a function allocates."""
     function()  # what is made once
     tracemalloc.start()
     try:

@@ -108,7 +108,7 @@ def test_no_centroid_of_many_lies_in_noise():
 
 @pytest.mark.promise(like="test_labels_memberships_and_scores_agree")
 def test_a_share_is_one_of_the_weight():
-    """Rows far from others are heavy: the share of the rows is another one."""
+    """Far rows are heavy, so that the share of the weight is not the share of the rows."""
     weight = np.random.default_rng(1).integers(0, 3, len(X)) + 3.0 * (Y == -1)
     model = PowerKMeans(4, noise=0.2, random_state=0).fit(X, sample_weight=weight)
     trimmed = weight[model.labels_ == -1].sum()
@@ -551,7 +551,7 @@ def test_a_part_of_the_sample_decides_as_all_of_it_does(share, sparse):
 
 
 def many_noisy_rows(n, dtype=np.float64):
-    """Clusters and a tenth of uniform noise in the plane."""
+    """Draw clusters and a tenth of uniform noise in the plane."""
     rows, y = noisy_rows(n, 2)
     return rows.astype(dtype), y
 

@@ -48,15 +48,15 @@ def cohen(x, inside, p):
 def test_sizes_means_and_differences_are_those_of_the_formulas(form, weighted):
     weight = np.arange(150) % 3 + 0.5 if weighted else None
     p = np.ones(150) if weight is None else weight
-    found = describe(fitted(), X, table=form(X * 10), sample_weight=weight, **ALONE)
-    assert_array_equal(found.sizes, np.bincount(fitted().labels_))
-    assert_array_equal(found.medoids, fitted().medoids(X))
-    assert_allclose(found.shares, np.bincount(fitted().labels_, p) / p.sum())
+    profile = describe(fitted(), X, table=form(X * 10), sample_weight=weight, **ALONE)
+    assert_array_equal(profile.sizes, np.bincount(fitted().labels_))
+    assert_array_equal(profile.medoids, fitted().medoids(X))
+    assert_allclose(profile.shares, np.bincount(fitted().labels_, p) / p.sum())
     for j in range(3):
         inside = fitted().labels_ == j
-        assert_allclose(found.means[j], np.average(10 * X[inside], axis=0, weights=p[inside]))
-        assert_allclose(found.differences[j], cohen(X, inside, p), rtol=1e-7)
-    assert found.stability is None
+        assert_allclose(profile.means[j], np.average(10 * X[inside], axis=0, weights=p[inside]))
+        assert_allclose(profile.differences[j], cohen(X, inside, p), rtol=1e-7)
+    assert profile.stability is None
 
 
 @pytest.mark.parametrize("form", [np.asarray, csr_array])
@@ -71,15 +71,15 @@ def test_columns_whose_squares_overflow_or_vanish(form, exponent):
 def test_missing_numbers_and_constant_columns():
     table = np.c_[X[:, 0], np.full(150, 3.3), fitted().labels_ == 1, np.full(150, np.nan)]
     table[::7, 0] = np.nan
-    found = describe(fitted(), X, table=table, **ALONE)
+    profile = describe(fitted(), X, table=table, **ALONE)
     known = ~np.isnan(table[:, 0])
     expected = cohen(X[known, :1], fitted().labels_[known] == 0, np.ones(known.sum()))
-    assert_allclose(found.differences[0, :1], expected)
-    assert_array_equal(found.differences[:, 1], 0)
-    assert_allclose(found.means[:, 1], 3.3)
-    assert found.differences[1, 2] == np.inf and found.differences[0, 2] < 0
-    assert np.isnan(found.means[:, 3]).all() and not found.differences[:, 3].any()
-    assert "column 2 1 (+inf)" in str(found)
+    assert_allclose(profile.differences[0, :1], expected)
+    assert_array_equal(profile.differences[:, 1], 0)
+    assert_allclose(profile.means[:, 1], 3.3)
+    assert profile.differences[1, 2] == np.inf and profile.differences[0, 2] < 0
+    assert np.isnan(profile.means[:, 3]).all() and not profile.differences[:, 3].any()
+    assert "column 2 1 (+inf)" in str(profile)
 
 
 @pytest.mark.promise(like="test_sizes_means_and_differences_are_those_of_the_formulas")

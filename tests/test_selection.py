@@ -314,7 +314,7 @@ def test_piles_of_equal_rows_are_clusters(k, copies, moved):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_copies_are_weights(seed):
-    """Rows and those that lie in a list of views, too; rows of weight zero are none."""
+    """Also in a list of views, and with copies of weight zero, which do not count."""
     moons = make_moons(300, noise=0.06, random_state=seed)[0]
     blobs = make_blobs(300, 3, centers=4, random_state=seed)[0]
     for rows in (moons, csr_array(blobs), [moons, blobs]):

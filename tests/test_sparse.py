@@ -643,7 +643,7 @@ def sparse_and_full(columns, share, dtype):
 
 
 def padded(X, width=20_000):
-    """The columns of X among empty ones, and where they are."""
+    """Spread the columns of X among empty columns, and return their places, too."""
     places = np.sort(np.random.default_rng(0).permutation(width)[: X.shape[1]])
     return sparse.csr_array(
         (X.data, places[X.indices], X.indptr), shape=(X.shape[0], width)

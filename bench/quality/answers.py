@@ -69,15 +69,15 @@ def data() -> dict[str, Any]:
     }
 
 
-def forms(digits: Any, few: Any, blobs: Any) -> dict[str, Any]:
+def forms(digits: Any, small: Any, blobs: Any) -> dict[str, Any]:
     """Return rows in other forms than arrays of float32 and float64."""
     random = np.random.default_rng(7)
     topics = random.dirichlet(np.full(3000, 0.02), 8)
     counts = np.array([random.multinomial(60, topics[i % 8]) for i in range(1500)])
-    lacking = [few[:, :3].copy(), few[:, 3:].copy()]
+    lacking = [small[:, :3].copy(), small[:, 3:].copy()]
     lacking[0][::5] = np.nan
     lacking[1][2::10] = np.nan
-    affinities = rbf_kernel(few, gamma=0.05)
+    affinities = rbf_kernel(small, gamma=0.05)
     return {
         "sparse": sparse.csr_array(digits),
         "counts": sparse.csr_array(counts.astype(np.float32)),
@@ -86,14 +86,14 @@ def forms(digits: Any, few: Any, blobs: Any) -> dict[str, Any]:
         "uint8": digits.astype(np.uint8),
         "int64": digits.astype(np.int64),
         "columns first": np.asfortranarray(digits),
-        "lists": few.tolist(),
+        "lists": small.tolist(),
         "source": from_array(blobs, block_rows=500),
         "source32": from_array(digits.astype(np.float32), block_rows=450),
         "missing views": lacking,
         "sparse views": [sparse.csr_array(digits[:, :32]), digits[:, 32:]],
         "affinities": affinities,
         "sparse affinities": sparse.csr_array(np.where(affinities > 0.1, affinities, 0.0)),
-        "kernels": [affinities, rbf_kernel(few[:, :4], gamma=0.02), few @ few.T],
+        "kernels": [affinities, rbf_kernel(small[:, :4], gamma=0.02), small @ small.T],
     }
 
 

@@ -2,10 +2,9 @@
 
     python -m bench.quality.families [--draws N] [--first N]
 
-Heavy tails (t distributions with two and three degrees of freedom), overlapping Gaussians in 2, 6
-and 15 columns, counts, logarithms of counts, Gaussians that are cut off at zero, small clusters
-that touch a large cluster, sizes in ratios of two, and spirals and rings, each with and without
-noise. Noise counts in no score. Prints the mean ARI of each family as Markdown.
+Families are heavy tails, overlapping Gaussians, counts and their logarithms, Gaussians cut off at
+zero, small clusters that touch a large cluster, unequal sizes, and spirals and rings. Noise counts
+in no score. Prints the mean ARI of each family as Markdown.
 """
 
 from __future__ import annotations
@@ -31,15 +30,15 @@ Random = np.random.Generator
 def gaussians(
     random: Random, k: int, d: int, apart: float, n: int = 1500, ratio: float = 1.0
 ) -> Rows:
-    """Clusters of deviation one, whose centers have the deviation `apart`. Each cluster has
-    `ratio` times the rows of the one before it."""
+    """Draw Gaussian clusters of deviation one, with centers of deviation `apart`. Each cluster has
+    `ratio` times the rows of the cluster before it."""
     shares = ratio ** np.arange(k)
     y = random.choice(k, n, p=shares / shares.sum())
     return apart * random.standard_normal((k, d))[y] + random.standard_normal((n, d)), y
 
 
 def tails(random: Random, k: int, d: int, apart: float, freedom: int) -> Rows:
-    """The same with rows about the centers by a t distribution."""
+    """Draw clusters with rows about the centers by a t distribution."""
     y = random.integers(k, size=1500)
     centers = apart * random.standard_normal((k, d))
     scale = np.sqrt(random.chisquare(freedom, (len(y), 1)) / freedom)
@@ -58,7 +57,7 @@ def cut_off(random: Random, k: int, d: int) -> Rows:
 
 
 def touching(random: Random, d: int) -> Rows:
-    """Three clusters of 80 rows, each 4.5 deviations from one of 1500 and more from each other."""
+    """Draw three clusters of 80 rows, each 4.5 deviations from a cluster of 1500 rows."""
     y = np.repeat(np.arange(4), [1500, 80, 80, 80])
     angle = 2 * np.pi * np.arange(3) / 3
     centers = np.zeros((4, d))
@@ -67,7 +66,7 @@ def touching(random: Random, d: int) -> Rows:
 
 
 def curves(random: Random, kind: str, noise: int) -> Rows:
-    """Three rings or arms of a spiral in a square of uniform noise."""
+    """Draw three rings, or arms of a spiral, in a square of uniform noise."""
     y = random.integers(3, size=1200)
     if kind == "rings":
         angle, radius = random.uniform(0, 2 * np.pi, len(y)), 1.0 + y
@@ -123,7 +122,7 @@ METHODS = {
 
 
 def draws(number: int = 2, first: int = 0) -> Iterator[tuple[str, str, np.ndarray, np.ndarray]]:
-    """Name of each set, its family, rows and classes."""
+    """Yield the name of each set, its family, rows and classes."""
     for i, (family, makers) in enumerate(FAMILIES.items()):
         for j, (name, make) in enumerate(makers.items()):
             for draw in range(first, first + number):
@@ -141,17 +140,17 @@ def main() -> None:
     parser.add_argument("--draws", type=int, default=2)
     parser.add_argument("--first", type=int, default=0, help="number of the first draw")
     args: Any = parser.parse_args()
-    found: dict[str, list[list[float]]] = {}
+    scores: dict[str, list[list[float]]] = {}
     for _, family, X, y in draws(args.draws, args.first):
         k = int(y.max()) + 1
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             aris = [score(y, make(k).fit(X).labels_) for make in METHODS.values()]
-        found.setdefault(family, []).append(aris)
+        scores.setdefault(family, []).append(aris)
     tables.print_heading("family", "sets", *METHODS)
-    for family, rows in found.items():
+    for family, rows in scores.items():
         tables.print_row(family, len(rows), *(f"{x:.3f}" for x in np.mean(rows, axis=0)))
-    every = np.array([aris for rows in found.values() for aris in rows])
+    every = np.array([aris for rows in scores.values() for aris in rows])
     tables.print_row("all", len(every), *(f"{x:.3f}" for x in every.mean(axis=0)))
 
 

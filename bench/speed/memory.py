@@ -2,9 +2,9 @@
 
     python -m bench.speed.memory [--classes NAME ...] [--scale S]
 
-Each fit runs in a process of its own, whose peak is that of the resident pages, by Linux, over
-those after X was made. Ends with 1 if a fit takes more than its limit. `--scale` multiplies the
-numbers of rows.
+Each fit runs in a process of its own. Its peak is the peak of resident pages, by Linux, less the
+resident pages after X was made. Ends with 1 if a fit takes more than its limit. `--scale`
+multiplies the numbers of rows.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ CASES = [
 
 
 def blocks(n: int, d: int, size: int = 10_000) -> Any:
-    """Float32 rows of ten Gaussian clusters that overlap."""
+    """Yield float32 rows of ten Gaussian clusters that overlap."""
     random = np.random.default_rng(0)
     centers = random.standard_normal((10, d), dtype="f") / 2
     for begin in range(0, n, size):
