@@ -103,8 +103,8 @@ class DiffusionPowerKMeans(AnnealedClusterer):
     metric : {"euclidean", "cosine", "precomputed"}, default="euclidean"
         Distance of neighbors. "cosine": of rows of length one. "precomputed": X has affinities.
     whitening : "auto", None or float, default="auto"
-        What the graph is of: columns (None), components over a power, 0 to 1, of their deviations
-        (``docs/math.md``, eq. (20.1)), or by trials, with the columns' clusters ("auto").
+        What the graph is of: columns (None), or components over a power, 0 to 1, of their
+        deviations (``docs/math.md``, eq. (20.1)). "auto": by trials of graphs and of the columns.
     cache : "auto", bool or int, default="auto"
         Bytes for stored features. "auto": a quarter of free memory. True: all, or a MemoryError.
         Always all where all rows are landmarks or `n_neighbors` is above 64.

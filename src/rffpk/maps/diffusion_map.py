@@ -148,14 +148,14 @@ class DiffusionMap(Estimator):
         The power of the standard deviations that components were divided by. None: the columns.
     choices_ : list of dict
         What a clustering tried: "whitening", "neighbors" (times the default number; 0: columns),
-        "unit" (whether features have length one), and "agreement" with the others.
+        "unit" (whether features have length one), and "agreement" with all options.
     n_neighbors_, n_components_ : int
         Numbers of neighbors of each row that are considered, and of features.
     bandwidth_ : float
         sigma^2 of the weights exp(-||x - c||^2 / (2 sigma^2)) of the neighbors c of a row x.
     eigenvalues_ : ndarray of shape (n_functions,)
         Eigenvalues of the walk in falling order, without that of the constant function. Beyond 5000
-        nodes 1 - eigenvalue is some hundredths too large, and more in long and thin graphs.
+        nodes, and in a clustering, 1 - eigenvalue may be .5 % too large, in the second half more.
     time_ : float
         Length of the walks; 0 in a clustering of the columns, which `transform` then returns.
     landmark_features_ : ndarray of shape (n_nodes, n_components_)
