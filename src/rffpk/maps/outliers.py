@@ -348,7 +348,7 @@ def _is_mixed(noise: Outliers, own: Array) -> bool:
 def share_threshold(
     outliers: Outliers, own: Array, squares: Array, weight: Array | None, share: float
 ) -> float:
-    """Return the least distance beyond which rows have at most this share of the weight.
+    """Return a distance beyond which rows have as much weight as possible, up to this share.
 
     Rows with equal distances are all on one side of it."""
     most = share * (len(squares) if weight is None else weight.sum()) * (1 + _SAME_MASS)
