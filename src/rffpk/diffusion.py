@@ -245,7 +245,7 @@ def chosen_map(
         return mapped
     fit = partial(fit_diffusion_map, estimator, context.random, unit_variance)
     whole = MapRows(X, weight, context.k, context.n_threads, parameters)
-    all_rows, few = landmark_numbers(
+    all_rows, n_landmarks = landmark_numbers(
         parameters.n_landmarks, len(X), context.k, isinstance(X, SparseRows), X.shape[1]
     )
     options = _options(parameters, context, len(X) > all_rows, or_columns)
@@ -262,7 +262,7 @@ def chosen_map(
     use: UseOfGraph = "always" if best.neighbors else "never" if x is X else "if shown"
     option = best if best.neighbors else PLAIN
     is_clear = are_apart and len(X) > _CLEAR and not isinstance(X, SparseRows)
-    mapped = fit(option, replace(whole, n_landmarks=few) if is_clear else whole, use)
+    mapped = fit(option, replace(whole, n_landmarks=n_landmarks) if is_clear else whole, use)
     if is_clear and mapped._n_kept < context.k:
         mapped = fit(option, whole, use)
     if or_columns and (other := _use_of_piles(mapped, X, context.k)):

@@ -228,8 +228,9 @@ class RandomFourierFeatures(Estimator):
         self, X: Columns, weight: Array | None, moments: Callable[[], Moments] | None = None,
         columns: Array | None = None,
     ) -> Self:  # fmt: skip
-        """`fit` for rows and parameters that have been checked. The `moments` are of more rows
-        than are given. Only these `columns` are mapped; None: all."""
+        """Fit the map to rows and parameters that have been checked.
+
+        `moments` are of all rows, if X is a part of them. Only `columns` are mapped; None: all."""
         random = validation.check_random_state(self.random_state)
         n_threads = config.n_threads(self.n_jobs)
         self.gamma_ = resolve_gamma(X, self.kernel, self.gamma, weight, random, n_threads, moments)
