@@ -125,8 +125,8 @@ def test_the_classes_that_pages_name_are_not_behind_k_means():
     for name, of_set in numbers.items():
         ours = "PowerKMeans" if name == "topics" else "DiffusionPowerKMeans"
         behind = np.subtract(of_set["KMeans"], of_set[ours])
-        # in one of 36, clusters that touch are told apart by neither
-        assert behind.max() <= (0.04 if name == "blobs, unequal sizes" else 0.01), name
+        most = {"wine": 0.08, "blobs, 20 columns": 0.03}  # which the page names
+        assert behind.max() <= most.get(name, 0.01), name
     behind = {}
     for name, of_set in words.items():
         ours, *peers = (
