@@ -10,7 +10,9 @@ printed; CONTRIBUTING.md says what became of them.
 
 import argparse
 import ast
+import compileall
 import copy
+import gc
 import importlib.util
 import os
 import random
@@ -22,6 +24,7 @@ import tempfile
 import time
 from importlib.machinery import BuiltinImporter, FrozenImporter, PathFinder
 from pathlib import Path
+from py_compile import PycInvalidationMode
 
 # Files of fast tests that concern a module, and which of their tests run (-k of pytest).
 TESTS = {
@@ -126,6 +129,8 @@ for name, module in sys.modules.items():
         print(module.__file__)"""
     for path in subprocess.check_output([sys.executable, "-c", code], text=True).split():
         shutil.copy(path, package / "_core")
+    # a module is compiled again only where it has another text
+    compileall.compile_dir(package, quiet=1, invalidation_mode=PycInvalidationMode.CHECKED_HASH)
     # new processes find no editable package either
     Path(folder, "sitecustomize.py").write_text(
         "import sys\nsys.meta_path[:] = [x for x in sys.meta_path if isinstance(x, type)]\n"
@@ -136,8 +141,9 @@ for name, module in sys.modules.items():
 def import_all_but_the_package():
     """Import what tests need, for children of this process, and forget an editable package."""
     sys.meta_path[:] = [BuiltinImporter, FrozenImporter, PathFinder]
-    for name in ("pytest", "pandas", "sklearn.utils.estimator_checks"):
+    for name in ("pytest", "hypothesis.strategies", "pandas", "sklearn.utils.estimator_checks"):
         importlib.import_module(name)
+    gc.freeze()  # pytest collects garbage at its end
 
 
 def survives(folder, tests, limit, marks=""):
