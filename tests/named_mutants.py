@@ -5,15 +5,21 @@
 
 Each promise that a default run tests has one (`test_default_run.py` says which lack one). A mutant
 replaces a text, which occurs once, in a function of the package. It is killed if its test fails or
-takes minutes. A mutant that survives, or whose text is not there any more, is an error.
+takes minutes. A mutant that survives, or whose text is not there any more, is an error. The core is
+built again for each of its mutants.
 """
 
 from __future__ import annotations
 
 import ast
 import os
+import re
+import shutil
+import subprocess
 import sys
+import sysconfig
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,6 +28,7 @@ import mutants
 _SECONDS = 120  # that the test of a mutant may take
 _ALL_SECONDS = 900  # that all of these tests may take
 _DEFAULT = "not exhaustive"  # the tests of a default run
+_MODULES = ("_runtime", "_pass", "_steps")  # of the core, that mutants change
 
 
 class Mutant(NamedTuple):
@@ -30,9 +37,30 @@ class Mutant(NamedTuple):
     old: str
     new: str
 
+    @property
+    def path(self) -> str:
+        return self.function.partition(":")[0]
+
 
 # Of promises.
 PROMISES = [
+    Mutant("estimators.py::test_same_bits_for_any_number_of_jobs",
+           "_core/_pass.pyx:Passes", "rows_of_slot(problem, n)",
+           "rows_of_slot(problem, n) // n_threads"),
+    Mutant("threads.py::test_python_runs_while_a_pass_does",
+           "_core/threads.c:rffpk_run_loop", "run_items(loop, &self, 0)",
+           "PyEval_RestoreThread(python), run_items(loop, &self, 0), python = PyEval_SaveThread()"),
+    Mutant("threads.py::test_a_child_forked_after_fits_does_not_hang",
+           "_core/threads.c:rffpk_threads_after_fork", "n_helpers = n_running", "n_running"),
+    Mutant("random_parts.py::test_labels_of_separated_clusters_are_those_of_every_instruction_set",
+           "_core/simd.h:transpose_lanes", "t[i + 1] = ONES_HIGH", "t[i + 1] = ONES_LOW"),
+    Mutant("random_parts.py::test_a_pass_differs_between_instruction_sets_by_rounding",
+           "_core/simd.h:sum_lanes", "i < W", "i < (W + 1) / 2"),
+    Mutant("pass.py::test_memory_does_not_grow_with_the_rows",
+           "_rows/passes.py:pass_of_block", "for name in want\n",
+           'for name in {*want, "labels"}\n'),
+    Mutant("decompositions.py::test_balanced_designs_are_clustered_by_every_class",
+           "_utils/linalg.py:eigh", "if len(values) == last - first + 1", "if True"),
     Mutant("threads.py::test_threads_follow_n_jobs_and_limits",
            "_utils/config.py:n_threads", "return given if given > 0 else", "return"),
     Mutant("config.py::test_overlapping_fits_leave_blas_as_it_was",
@@ -212,41 +240,99 @@ RULES = [
     Mutant("multiview.py::test_a_weight_of_a_reference_distance_counts_as_so_many_rows",
            "_anneal/objective.py:_median", "np.cumsum(weight[order]",
            "np.cumsum(0 * weight[order] + 1"),
+    Mutant("famkkm.py::test_the_map_of_each_iteration_gives_the_rows_of_F",
+           "fusion/famkkm.py:Alternation._update", "(self.lambda1 * P)", "(-self.lambda1 * P)"),
+    Mutant("swaps.py::test_rows_are_drawn_by_cost_and_cluster_whatever_the_blocks",
+           "_anneal/swaps.py:_keyed", ' + of_cluster[found["labels"]]', ""),
+    Mutant("selection.py::test_heights_are_ratios_of_the_costs_of_mergers",
+           "_anneal/witnesses.py:height_scores", "2 * place + 3", "2 * place + 2"),
+    Mutant("local_passes.py::test_rows_that_bounds_decide_keep_their_labels",
+           "_anneal/hard_passes.py:_move_active",
+           "np.where(near == np.arange(len(at))[:, None], 0, shifts[near]).max(axis=1)", "shifts"),
+    Mutant("pass.py::test_any_number_of_centroids",
+           "_core/sums.h:add_rows", "v[r] * p[col + r]", "v[r]"),
+    Mutant("local_passes.py::test_the_first_of_equals_is_the_nearest",
+           "_core/near.h:near_choose", "here < number", "here > number"),
+    Mutant("near_cells.py::test_the_search_is_that_of_its_twin",
+           "_core/cells.h:keep_first", "c->bound[at] = low", "c->bound[at] = low * (real)0.9"),
+    Mutant("tree.py::test_mergers_are_those_of_the_twin",
+           "_core/_steps.pyx:merge", "= INFINITY, INFINITY, total", "= INFINITY, INFINITY, p[j]"),
 ]  # fmt: skip
 
 
 def main() -> int:
-    chosen = [
-        m for m in PROMISES + RULES if any(word in " ".join(m) for word in sys.argv[1:] or [""])
-    ]
+    words = sys.argv[1:] or [""]
+    chosen = [m for m in PROMISES + RULES if any(word in " ".join(m) for word in words)]
+    compiled = [m for m in chosen if not m.path.endswith(".py")]
+    interpreted = [m for m in chosen if m.path.endswith(".py")]
     os.environ |= {"CI": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONHASHSEED": "0"}
+    os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     with tempfile.TemporaryDirectory() as folder:
         package = mutants.copied_package(folder)
         mutants.import_all_but_the_package()
-        tests = [*dict.fromkeys(mutant.test for mutant in chosen)]
-        if not passes(folder, tests, _ALL_SECONDS):
-            print("the tests fail without a mutant")
-            return 1
-        faults = [fault for mutant in chosen for fault in tried(mutant, folder, package)]
+        faults = faults_of(interpreted, folder, package)
+        if compiled:
+            sources = copied_core(folder)
+            faults += faults_of(compiled, folder, sources, lambda: build_core(sources, package))
     print(f"{len(chosen) - len(faults)} of {len(chosen)} mutants are killed")
     return 1 if faults else 0
 
 
-def tried(mutant: Mutant, folder: str, package: Path) -> list[str]:
-    """Apply a mutant to the copied package, run its test, and print and return what is wrong."""
-    path = package / mutant.function.partition(":")[0]
+def faults_of(
+    chosen: list[Mutant], folder: str, root: Path, build: Callable[[], object] = lambda: None
+) -> list[str]:
+    """Try mutants of files below `root`, of which `build` makes the package; return the faults."""
+    build()
+    tests = [*dict.fromkeys(mutant.test for mutant in chosen)]
+    if tests and not passes(folder, tests, _ALL_SECONDS):
+        print(fault := "the tests fail without a mutant")
+        return [fault]
+    return [fault for mutant in chosen for fault in tried(mutant, folder, root, build)]
+
+
+def tried(mutant: Mutant, folder: str, root: Path, build: Callable[[], object]) -> list[str]:
+    """Apply a mutant, build the package, run the test, and print and return what is wrong."""
+    path = root / mutant.path
     source = path.read_text()
     try:
         path.write_text(applied(mutant, source))
+        build()
         alive = passes(folder, [mutant.test], _SECONDS)
         fault = f"{mutant.test} passes" if alive else ""
-    except LookupError as error:
+    except (LookupError, subprocess.CalledProcessError) as error:
         fault = str(error)
     finally:
         path.write_text(source)
     if fault:
         print(f"{mutant.function}: {mutant.old!r} -> {mutant.new!r}: {fault}", flush=True)
     return [fault] * bool(fault)
+
+
+def copied_core(folder: str) -> Path:
+    """Copy the sources, configure a build of their core, and return the folder of the package.
+
+    The build takes little time: it is not optimized, and has the two instruction sets that all
+    processors of a family have.
+    """
+    root, copy = Path(__file__).parents[1], Path(folder, "sources")
+    shutil.copytree(root / "src", copy / "src")
+    for name in ("meson.build", "meson.options", "LICENSE"):
+        shutil.copy(root / name, copy)
+    options = copy / "src/rffpk/_core/meson.build"
+    options.write_text(options.read_text().replace("-march=x86-64-v4", "-march=none"))
+    meson = [sys.executable, "-m", "mesonbuild.mesonmain", "setup", "--buildtype=plain", "build"]
+    subprocess.run(meson, cwd=copy, check=True, capture_output=True)
+    return copy / "src/rffpk"
+
+
+def build_core(sources: Path, package: Path) -> None:
+    """Compile what has changed of the core, and copy the modules into the package."""
+    suffix = sysconfig.get_config_var("EXT_SUFFIX")
+    modules = [f"src/rffpk/_core/{name}{suffix}" for name in _MODULES]
+    built = sources.parents[1] / "build"
+    subprocess.run(["ninja", "-C", built, *modules], check=True, capture_output=True)
+    for module in modules:
+        shutil.copy(built / module, package / "_core")
 
 
 def passes(folder: str, tests: list[str], seconds: int) -> bool:
@@ -262,7 +348,7 @@ def applied(mutant: Mutant, source: str) -> str:
         If there is no such function, or the text does not occur once in it.
     """
     name = mutant.function.partition(":")[2]
-    begin, end = lines_of(name, source)
+    begin, end = (lines_of if mutant.path.endswith(".py") else lines_in_core)(name, source)
     lines = source.splitlines(keepends=True)
     text = "".join(lines[begin:end])
     if text.count(mutant.old) != 1:
@@ -282,6 +368,16 @@ def lines_of(name: str, source: str) -> tuple[int, int]:
         return 0, len(source.splitlines())
     assert isinstance(node, (ast.FunctionDef, ast.ClassDef)) and node.end_lineno is not None
     return node.lineno - 1, node.end_lineno
+
+
+def lines_in_core(name: str, source: str) -> tuple[int, int]:
+    """Return where a function of C, or a function or class of Cython, begins and ends."""
+    lines = source.splitlines()
+    outside = [i for i, line in enumerate(lines) if line[:1] not in ("", " ", "{", "#")]
+    for begin, end in zip(outside, [*outside[1:], len(lines)]):
+        if re.search(rf"\b{name}[(:]", lines[begin]) and not lines[begin].endswith(";"):
+            return begin, end
+    raise LookupError("there is no such function")
 
 
 if __name__ == "__main__":

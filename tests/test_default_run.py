@@ -66,18 +66,10 @@ def calls_at_import(tree):
             nodes += called.body if called else []
 
 
-# Tests of promises that only changes of the core, of pytest's run or of several places at once
-# would let fail.
+# Tests of promises that need another build of the core than mutants have.
 WITHOUT_MUTANTS = {
-    "test_same_bits_for_any_number_of_jobs",
-    "test_passes_in_several_threads_at_once", "test_a_child_forked_after_fits_does_not_hang",
-    "test_the_core_does_not_need_the_lock",
-    "test_passes_run_in_the_places_of_openmp_and_calls_of_python_in_all",
-    "test_memory_does_not_grow_with_the_rows",
-    "test_labels_of_separated_clusters_are_those_of_every_instruction_set",
-    "test_a_pass_differs_between_instruction_sets_by_rounding",
-    "test_balanced_designs_are_clustered_by_every_class",
-}  # fmt: skip
+    "test_passes_run_in_the_places_of_openmp_and_calls_of_python_in_all",  # only with OpenMP
+}
 
 
 def test_every_promise_of_a_default_run_has_a_mutant(monkeypatch):

@@ -4,6 +4,7 @@ import pickle
 import tracemalloc
 from dataclasses import replace
 
+import internals
 import numpy as np
 import oracles
 import pytest
@@ -270,7 +271,8 @@ def test_wide_views_shrink_the_tile(dims, isa, dtype):
 
 @pytest.mark.parametrize("k", [1, 2, 5, 6, 7, 12, 13, 200])
 def test_any_number_of_centroids(k, isa, dtype):
-    assert_same_pass(*problem(300, [(6, 10)], k, dtype, spread=0.1), -3.0)
+    for s in (-3.0, -np.inf):
+        assert_same_pass(*problem(300, [(6, 10)], k, dtype, spread=0.1, weighted=True), s)
 
 
 @pytest.mark.parametrize("s", [-0.5, -1.0, -4.0])
@@ -441,12 +443,14 @@ def test_scaling_of_weights_scales_the_objective(backend, dtype):
 
 @pytest.mark.promise("Memory", "The memory of a pass does not grow with the rows.")
 def test_memory_does_not_grow_with_the_rows():
-    peaks = []
+    random, peaks = np.random.default_rng(0), []
+    omega = random.standard_normal((4, 32), dtype=np.float32)
+    theta = random.standard_normal((20, 64))
     for n in (50_000, 400_000):
-        rows, theta = problem(n, [(4, 32)], 20, np.float32, n_threads=2)
-        one_pass(rows, theta, -2.0)
+        X = random.standard_normal((n, 4), dtype=np.float32)
+        rows = internals.make_rows([X], [internals.Fourier(omega)], None, 2)
         tracemalloc.start()
-        one_pass(rows, theta, -2.0)
+        internals.one_pass(rows, theta, -2.0)
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
     assert peaks[1] <= peaks[0] + 4096

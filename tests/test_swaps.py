@@ -342,6 +342,9 @@ def test_rows_are_drawn_by_cost_and_cluster_whatever_the_blocks(weighted):
         p = -np.expm1(-odds * threshold)
         totals.append(((1 if rows.weight is None else rows.weight[index]) / p).sum())
     assert all(drawn) and len(index) == 60
+    _, found = module.one_pass(rows, run.theta, -np.inf, want=("labels", "nearest"))
+    share = found["nearest"] / expected + np.asarray(of_cluster)[found["labels"]]
+    assert_allclose(odds, (share * (weight if weighted else 1))[index])
     whole = 300 if rows.weight is None else rows.weight.sum()
     assert abs(np.mean(totals) / whole - 1) < 4 * np.std(totals) / whole / math.sqrt(200)
 
