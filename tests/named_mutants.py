@@ -326,7 +326,7 @@ def copied_core(folder: str) -> Path:
 
 
 def build_core(sources: Path, package: Path) -> None:
-    """Compile what has changed of the core, and copy the modules into the package."""
+    """Build what has changed of the core, and copy the modules into the package."""
     suffix = sysconfig.get_config_var("EXT_SUFFIX")
     modules = [f"src/rffpk/_core/{name}{suffix}" for name in _MODULES]
     built = sources.parents[1] / "build"

@@ -164,7 +164,7 @@ def is_named(error):
 @example(rffpk.KernelPowerKMeans(1, kernel="polynomial"), np.full((20, 1), 1e6), True)
 @example(rffpk.RandomFourierFeatures(kernel="cauchy", gamma=1e300), COLUMN, False)
 @example(rffpk.DiffusionMap(random_state=0), np.array([[1e149], [-1e149], [6e155]]), True)
-@settings(max_examples=EXAMPLES)
+@settings(max_examples=EXAMPLES, report_multiple_bugs=False)
 @given(models(), arrays(), st.booleans())
 def test_a_named_refusal_or_a_valid_result(model, X, weighted):
     before, arguments = X.copy(), {}
