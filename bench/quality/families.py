@@ -1,10 +1,12 @@
 """Labels of generated families beside other methods, the number of clusters known.
 
-    python -m bench.quality.families [--draws N] [--first N]
+    python -m bench.quality.families [--draws N] [--first N] [--views]
 
 Families are heavy tails, overlapping Gaussians, counts and their logarithms, Gaussians cut off at
 zero, small clusters that touch a large cluster, unequal sizes, and spirals and rings. Noise counts
 in no score. Prints the mean ARI of each family as Markdown.
+
+--views: families of views instead, beside the best single view and the columns side by side.
 """
 
 from __future__ import annotations
@@ -19,11 +21,11 @@ from sklearn.cluster import SpectralClustering
 from sklearn.metrics import adjusted_rand_score
 
 from bench import commands, tables
-from rffpk import DiffusionPowerKMeans, PowerKMeans
+from rffpk import DiffusionPowerKMeans, PowerKMeans, RFFMultiKernelPowerKMeans
 
 NOISE = -1  # the class of rows that count in no score
 
-Rows = tuple[np.ndarray, np.ndarray]
+Rows = tuple[Any, np.ndarray]  # rows, or a list of views, and their classes
 Random = np.random.Generator
 
 
@@ -112,6 +114,43 @@ FAMILIES = {
         for noise in (0, 120)
     },
 }
+
+
+def views(random: Random, k: int, widths: tuple[int, ...], apart: tuple[float, ...]) -> Rows:
+    """Draw views of the same Gaussian clusters; with `apart` zero a view is noise."""
+    y = random.integers(k, size=1000)
+    return [
+        of_view * random.standard_normal((k, d))[y] + random.standard_normal((len(y), d))
+        for d, of_view in zip(widths, apart)
+    ], y
+
+
+def words_and_numbers(random: Random, k: int) -> Rows:
+    """Draw a wide view of counts of words beside a narrow view of numbers."""
+    numbers, y = views(random, k, (4,), (2.0,))
+    shared, own = random.dirichlet(np.full(2000, 0.05)), random.dirichlet(np.full(2000, 0.05), k)
+    words = [random.multinomial(60, (shared + own[c]) / 2) for c in y]
+    return [np.array(words, dtype=float), *numbers], y
+
+
+def different(random: Random, d: int) -> Rows:
+    """Draw six clusters. Each of two views separates three pairs of clusters."""
+    y = random.integers(6, size=1000)
+    pairs = y // 2, (y + 1) % 6 // 2
+    centers = 5 * random.standard_normal((2, 3, d))
+    return [
+        of_view[pair] + random.standard_normal((len(y), d)) for of_view, pair in zip(centers, pairs)
+    ], y
+
+
+VIEWS = {
+    "a view of noise": {
+        f"{len(widths)} views": partial(views, k=4, widths=widths, apart=apart)
+        for widths, apart in (((6, 8), (3.0, 0.0)), ((8, 3, 8), (1.6, 0.0, 1.6)))
+    },
+    "words beside numbers": {"5 clusters": partial(words_and_numbers, k=5)},
+    "views of different clusters": {f"{d} columns": partial(different, d=d) for d in (2, 5)},
+}
 METHODS = {
     "DiffusionPowerKMeans": lambda k: DiffusionPowerKMeans(k, random_state=0),
     "PowerKMeans": lambda k: PowerKMeans(k, random_state=0),
@@ -121,9 +160,11 @@ METHODS = {
 }
 
 
-def draws(number: int = 2, first: int = 0) -> Iterator[tuple[str, str, np.ndarray, np.ndarray]]:
+def draws(
+    number: int = 2, first: int = 0, families: dict[str, Any] = FAMILIES
+) -> Iterator[tuple[str, str, Any, np.ndarray]]:
     """Yield the name of each set, its family, rows and classes."""
-    for i, (family, makers) in enumerate(FAMILIES.items()):
+    for i, (family, makers) in enumerate(families.items()):
         for j, (name, make) in enumerate(makers.items()):
             for draw in range(first, first + number):
                 X, y = make(np.random.default_rng([draw, i, j]))
@@ -135,19 +176,37 @@ def score(y: np.ndarray, labels: np.ndarray) -> float:
     return float(adjusted_rand_score(y[counted], labels[counted]))
 
 
+def of_rows(X: np.ndarray, y: np.ndarray, k: int) -> dict[str, float]:
+    return {name: score(y, make(k).fit(X).labels_) for name, make in METHODS.items()}
+
+
+def of_views(xs: list[np.ndarray], y: np.ndarray, k: int) -> dict[str, float]:
+    def of(cls: Any, X: Any) -> float:
+        return score(y, cls(k, random_state=0).fit(X).labels_)
+
+    together = np.hstack([x / np.sqrt(x.var(axis=0).sum()) for x in xs])
+    return {
+        "RFFMultiKernelPowerKMeans": of(RFFMultiKernelPowerKMeans, xs),
+        "best single view": max(of(RFFMultiKernelPowerKMeans, [x]) for x in xs),
+        "PowerKMeans, side by side": of(PowerKMeans, together),
+        "DiffusionPowerKMeans, side by side": of(DiffusionPowerKMeans, together),
+    }
+
+
 def main() -> None:
     parser = commands.parser(__doc__)
     parser.add_argument("--draws", type=int, default=2)
     parser.add_argument("--first", type=int, default=0, help="number of the first draw")
+    parser.add_argument("--views", action="store_true", help="families of views")
     args: Any = parser.parse_args()
     scores: dict[str, list[list[float]]] = {}
-    for _, family, X, y in draws(args.draws, args.first):
-        k = int(y.max()) + 1
+    families, of_set = (VIEWS, of_views) if args.views else (FAMILIES, of_rows)
+    for _, family, X, y in draws(args.draws, args.first, families):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            aris = [score(y, make(k).fit(X).labels_) for make in METHODS.values()]
-        scores.setdefault(family, []).append(aris)
-    tables.print_heading("family", "sets", *METHODS)
+            found = of_set(X, y, int(y.max()) + 1)
+        scores.setdefault(family, []).append([*found.values()])
+    tables.print_heading("family", "sets", *found)
     for family, rows in scores.items():
         tables.print_row(family, len(rows), *(f"{x:.3f}" for x in np.mean(rows, axis=0)))
     every = np.array([aris for rows in scores.values() for aris in rows])
