@@ -392,3 +392,44 @@ def test_centroids_that_are_given_are_kept(name, by_call):
     assert {r["s"] for r in soft.history_ if "s" in r} == {-9.0}
     annealed = clone(model).set_params(annealing=Annealing(start=-2.0)).fit(X)
     assert "anneal" in {r["stage"] for r in annealed.history_}
+
+
+@pytest.mark.parametrize(
+    "name, options",
+    [
+        ("PowerKMeans", {"metric": "cosine"}),
+        ("PowerKMeans", {"whitening": 1.0}),
+        ("FuzzyCMeans", {"whitening": 1.0}),
+        ("DiffusionPowerKMeans", {}),
+        ("DiffusionPowerKMeans", {"whitening": 0.5}),
+        ("DiffusionPowerKMeans", {"metric": "cosine", "n_neighbors": 5}),
+        ("RFFKernelPowerKMeans", {}),
+        ("RFFMultiKernelPowerKMeans", {}),
+        ("RFFMultiKernelPowerKMeans", {"views": [[0], [1]], "kernels": "linear"}),
+    ],
+)
+def test_an_array_of_initial_centroids_has_rows(name, options):
+    """The first rows are of clusters in an order; centroids read as features lose the order."""
+    angles, y = np.repeat([0.0, 2.0, 4.0], 20), np.repeat([0, 1, 2], 20)
+    X = np.c_[np.cos(angles), np.sin(angles)] * [40, 90]
+    X += np.random.default_rng(0).standard_normal(X.shape)
+    for order in ([0, 1, 2], [2, 0, 1]):
+        model = getattr(rffpk, name)(3, init=X[::20][order], random_state=0, **options)
+        assert_array_equal(np.array(order)[model.fit(X).labels_], y)
+    with pytest.raises(ValueError, match=r"^init has shape \(3, 1\).*number of columns of X"):
+        model.set_params(init=X[:3, :1]).fit(X)
+
+
+def test_initial_centroids_of_views_and_graphs_have_the_form_of_x():
+    y = np.repeat([0, 1, 2], 10)
+    X = np.eye(3)[y] + 0.1 * np.random.default_rng(0).standard_normal((30, 3))
+    views, order = [X, X[:, :2]], [21, 1, 11]
+    model = rffpk.RFFMultiKernelPowerKMeans(3, init=[x[order] for x in views], random_state=0)
+    assert_array_equal(y[order][model.fit(views).labels_], y)
+    with pytest.raises(ValueError, match="^init is not acceptable: X is one array, but was a list"):
+        model.set_params(init=X[:3]).fit(views)
+    with pytest.raises(ValueError, match="^init has 2 rows, must have 3: one for each cluster"):
+        model.set_params(init=[x[:2] for x in views]).fit(views)
+    affinities = np.exp(-((X[:, None] - X) ** 2).sum(axis=2) * 4)
+    graph = rffpk.DiffusionPowerKMeans(3, metric="precomputed", init=affinities[order])
+    assert_array_equal(y[order][graph.fit(affinities).labels_], y)

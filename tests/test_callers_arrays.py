@@ -153,8 +153,8 @@ def test_a_model_keeps_no_affinities(form):
     [
         clusters(rffpk.PowerKMeans, init=ROWS[:3].copy()),
         clusters(rffpk.FuzzyCMeans, init=ROWS[:3].copy()),
-        clusters(rffpk.RFFKernelPowerKMeans, init=np.eye(3, 256)),
-        clusters(DIFFUSION, init=np.eye(3)),
+        clusters(rffpk.RFFKernelPowerKMeans, init=ROWS[:3].copy()),
+        clusters(DIFFUSION, init=ROWS[:3].copy()),
         clusters(rffpk.KernelPowerKMeans, init=np.arange(N) % 3),
         clusters(rffpk.KernelPowerKMeans, init=np.eye(3, N)),
     ],

@@ -567,7 +567,7 @@ def test_rows_with_their_labels_are_not_views(cls):
         assert labels[0] == labels[1] != labels[2] == labels[3]
 
 
-@pytest.mark.parametrize("cls", [rffpk.PowerKMeans, rffpk.FuzzyCMeans])
+@pytest.mark.parametrize("cls", [rffpk.PowerKMeans, rffpk.FuzzyCMeans, rffpk.RFFKernelPowerKMeans])
 def test_initial_centroids_in_a_frame_have_the_columns_of_x(cls):
     X = pd.DataFrame({"a": [0.0, 0.1, 5.0, 5.1], "b": [9.0, 9.1, 1.0, 1.1]})
     init = X.iloc[[0, 2]]

@@ -101,14 +101,11 @@ def test_nothing_is_left_of_batches(blobs):
 
 
 def starting_at(estimator, X, k=5):
-    """The estimator with fixed initial centroids: the features of the first rows."""
-    model = estimator(k, random_state=0)
+    """The estimator with fixed initial centroids: the first rows."""
+    model = estimator(k, init=X[:k], random_state=0)
     if estimator is RFFKernelPowerKMeans:
         model.set_params(gamma=0.05, n_frequencies=64)
-        init = clone(model).set_params(max_iter=1).fit(X).feature_map_.transform(X[:k])
-    else:
-        init = X[:k]
-    return model.set_params(init=init)
+    return model
 
 
 @pytest.mark.few(1)
@@ -420,8 +417,7 @@ def test_a_sample_has_a_row_for_each_cluster(blobs, estimator):
 @pytest.mark.parametrize("estimator", CLUSTERERS)
 def test_starts_beside_a_given_one_are_named(blobs, estimator, init):
     X = blobs[0][:60]
-    if init is None:
-        init = estimator(3, n_init=2, random_state=0).fit(X).cluster_centers_
+    init = X[:3] if init is None else init
     model = estimator(3, init=init, n_init=2, random_state=0)
     with pytest.warns(UserWarning, match="n_init=2: has no effect, because there is one start"):
         model.fit(X)
@@ -437,8 +433,7 @@ def test_the_callers_data_is_untouched(blobs, estimator):
     kept = [a.copy() for a in (X, weight, start)]
     for a in (X, weight, start):
         a.flags.writeable = False
-    init = start if estimator is not RFFKernelPowerKMeans else "k-means++"
-    model = estimator(5, init=init, random_state=0).fit(X, sample_weight=weight)
+    model = estimator(5, init=start, random_state=0).fit(X, sample_weight=weight)
     model.predict_proba(X)
     for a, b in zip((X, weight, start), kept):
         assert_array_equal(a, b)

@@ -110,11 +110,10 @@ def excess_risk(seeds: int, k: int = 5, s: float = -3.0) -> None:
         "n_frequencies": 64,
         "sample": None,
     }
-    mapped = RandomFourierFeatures(64, gamma=0.01, random_state=0).fit(X[:10])
 
     def risk(rows: np.ndarray) -> float:
         model = RFFKernelPowerKMeans(k, random_state=0, **common)
-        model.set_params(init=mapped.transform(X[:k]), tol=1e-6)
+        model.set_params(init=X[:k], tol=1e-6)
         model.fit(rows)
         phi = model.feature_map_.transform(fresh)
         return float(power_weights(squared_distances(phi, model.cluster_centers_), s)[1].mean())

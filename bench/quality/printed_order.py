@@ -40,7 +40,7 @@ def compare(m: float, seed: int, ones: bool) -> tuple[float, float, float]:
         tol=1e-10, max_iter=5000, sample=None, init="random", random_state=seed, kernels=None,
     )  # fmt: skip
     start = ours.set_params(max_iter=1, tol=1.0).fit(xs).cluster_centers_
-    ours.set_params(max_iter=5000, tol=1e-10, init=start).fit(xs)
+    ours.set_params(max_iter=5000, tol=1e-10, init=lambda *_, **__: start).fit(xs)
     phis = [mapped.transform(x) for mapped, x in zip(ours.feature_maps_, xs)]
     theta, alpha = np.split(start, 2, axis=1), np.full(2, 0.5)
     eta = np.tile(ours.eta_, (K, 1))

@@ -73,8 +73,8 @@ class FuzzyCMeans(Clusterer):
     sample : "auto", int or None, default="auto"
         Number of rows, at least k, that starts run on. "auto": max(20 000, 50 k). None: all rows.
     init : {"k-means++", "random", "k-means"}, array or callable, default="k-means++"
-        Initial centroids: rows; "k-means" adds passes of k-means. An array has centroids, as a
-        callable (rows, n_clusters, random_state=...) returns, or memberships with rows of sum one.
+        Initial centroids: rows; "k-means" adds passes of k-means. An array has k rows in the form
+        of X, or memberships; a callable (features, n_clusters, random_state=...) returns centroids.
     max_iter : int, default=300
         Largest number of passes of a start, on each larger sample, and on all rows.
     tol : float, default=0.0001
@@ -145,7 +145,7 @@ class FuzzyCMeans(Clusterer):
         init: Any = self.init
         with validation.named("init"):
             shape = np.shape(init)
-        of_centroids = shape == (k, len(rows.shift))
+        of_centroids = shape == (k, self.n_features_in_)
         if shape != (rows.n, k) or of_centroids or rows.stream is not None:
             return None
         u = checked_memberships(init, "init") ** (2.0 if isinstance(self.m, str) else float(self.m))

@@ -48,8 +48,8 @@ class RFFKernelPowerKMeans(AnnealedClusterer):
     sample : "auto", int or None, default="auto"
         Number of rows, at least k, that starts run on. "auto": max(20 000, 50 k). None: all rows.
     init : {"k-means++", "random", "k-means"}, array or callable, default="k-means++"
-        Initial centroids: rows; "k-means" adds passes of k-means. An array, or what a callable
-        (features, n_clusters, random_state=...) returns, has the shape of `cluster_centers_`.
+        Initial centroids: rows; "k-means" adds passes of k-means. An array has k rows in the form
+        of X; a callable (features, n_clusters, random_state=...) returns centroids of features.
     max_iter : int, default=1000
         Largest number of passes of a start, on each larger sample, and on all rows.
     tol : float, default=0.001

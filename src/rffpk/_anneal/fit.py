@@ -37,6 +37,7 @@ from rffpk._anneal.search import FitContext, History, Plan, Stage, StartEnd, con
 from rffpk._anneal.seeding import (
     MERGED,
     checked_centroids,
+    given_rows,
     merged_centroids,
     seed_centroids,
     seeding_rows,
@@ -59,7 +60,7 @@ from rffpk._rows.sums import Sums, empty_clusters, rounding_error
 from rffpk._utils import config, validation
 from rffpk._utils.arrays import Array, Fourier, Numbers
 from rffpk._utils.bases import with_callbacks
-from rffpk._utils.columns import SparseRows, occupied_columns, spread_columns, unit_rows
+from rffpk._utils.columns import SparseRows, as_type, occupied_columns, spread_columns, unit_rows
 from rffpk._utils.estimator import reporting
 from rffpk._utils.messages import Progress, warn
 
@@ -318,8 +319,7 @@ def prepare(
     variance, mapped = passes.total_variance(some), any(maps)
     if mapped:
         storage.check(rows)
-    names = None if mapped else vars(model).get("feature_names_in_")
-    init = _checked_init(problem, given.init, rows, k, names)
+    init = _checked_init(model, problem, rows, mapping, k)
     # what is minimised, of which rows have a part
     objective = problem.objective(some, context)
     typical = partial(replace, eta=objective.eta, m=objective.m)
@@ -347,12 +347,18 @@ def prepare(
     )  # fmt: skip
 
 
-def _checked_init(problem: Problem, init: Any, rows: Rows, k: int, names: Array | None) -> Any:
+def _checked_init(model: Any, problem: Problem, rows: Rows, mapping: Mapping, k: int) -> Any:
     """Return the word or the function that makes initial centroids, or their array (k, F)."""
+    init = problem.search.init
     if isinstance(init, str) or callable(init):
         return init
-    meant = problem.given(rows, k)
-    return checked_centroids(init, (k, len(rows.shift)), names) if meant is None else meant
+    if (meant := problem.given(rows, k)) is not None:
+        return meant
+    if not any(mapping.maps):
+        names = vars(model).get("feature_names_in_")
+        return checked_centroids(init, (k, len(rows.shift)), names)
+    xs = [as_type(x, rows.dtype) for x in given_rows(model, init, k)]
+    return passes.shifted_features(mapping(xs, None)).astype(np.float64)
 
 
 def _occupied(sample: RowSample, maps: list[Any], init: Any) -> list[Array | None]:

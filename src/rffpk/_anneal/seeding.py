@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from rffpk._anneal.hard_passes import Assignment, Need, add, hard_plan, step
 from rffpk._rows.draws import MANY, Draws, as_rows, uneven
 from rffpk._rows.passes import one_pass
-from rffpk._rows.rows import Rows, present_views
+from rffpk._rows.rows import Rows, has_view, present_views
 from rffpk._rows.sums import Sums
 from rffpk._utils import config, validation
 from rffpk._utils.arrays import Array
@@ -89,15 +91,31 @@ def checked_centroids(
         way = "init[list(X.columns)]" if {*columns} == {*names} else "the columns of X"
         raise ValueError(f"init: has the columns {columns}, and X has {[*names]}. Pass {way}.")
     with validation.named("init"):
-        centroids = np.array(centroids, dtype=np.float64)
+        numbers = centroids.toarray() if sparse.issparse(centroids) else centroids
+        centroids = np.array(numbers, dtype=np.float64)
     if centroids.shape != expected:
         raise ValueError(
-            f"init has shape {centroids.shape}, must be {expected}: (n_clusters, number of "
-            "features that the rows are mapped to)."
+            f"init has shape {centroids.shape}, must be {expected}: (n_clusters, number of columns "
+            "of X) for an array, or centroids among the features for what a function returns."
         )
     if not np.isfinite(centroids).all():
         raise ValueError("init contains NaN or infinity, must be finite.")
     return centroids
+
+
+def given_rows(model: Any, init: Any, k: int) -> list[Columns]:
+    """Return the views of initial centroids that are k rows in the form of X."""
+    if not vars(model).get("_n_views") or model._view_columns is not None:
+        names = vars(model).get("feature_names_in_")
+        init = checked_centroids(init, (k, model.n_features_in_), names)
+    with validation.named("init"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # of columns without names
+        xs = model._check_views(init, reset=False)
+    if len(xs[0]) != k:
+        raise ValueError(f"init has {len(xs[0])} rows, must have {k}: one for each cluster.")
+    if not all(has_view(x).all() for x in xs):
+        raise ValueError("init contains NaN, must have all views of each row.")
+    return xs
 
 
 def seed_centroids(rows: Rows, features: Columns, k: int, init: str, random: Any) -> Array:
