@@ -17,7 +17,7 @@ from sklearn.base import clone
 from sklearn.cluster import kmeans_plusplus
 from sklearn.datasets import load_iris, make_blobs, make_moons
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import adjusted_rand_score
+from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -785,3 +785,43 @@ def test_the_kernels_of_a_bank_are_normalised_before_any_shift(cls):
     assert_array_equal(model.predict(X), model.labels_)
     large = cls(3, kernels="du2015", random_state=0).fit((X * 1e5).astype(np.float32))
     assert np.isfinite(large.inertia_)  # what is normalised does not overflow
+
+
+def scaled_views():
+    """Three views of the same groups and a view of noise with few columns."""
+    random = np.random.default_rng(0)
+    y = np.arange(120) % 6
+    views = [random.standard_normal((6, d))[y] for d in (20, 30, 40)]
+    views = [x + 0.4 * random.standard_normal(x.shape) for x in views]
+    return [*views, random.standard_normal((120, 3))], y
+
+
+@pytest.mark.parametrize("cls", [MultiKernelPowerKMeans, RMKKM])
+@pytest.mark.parametrize("kernel", ["linear", ("polynomial", {"degree": 2})])
+def test_kernels_that_follow_the_scale_of_views_have_a_common_scale(cls, kernel):
+    views, y = scaled_views()
+    model = cls(6, kernels=[kernel] * 4, random_state=0).fit(views)
+    assert normalized_mutual_info_score(y, model.labels_) > 0.99
+    assert model.kernel_weights_.argmin() == 3
+    assert_array_equal(model.predict(views), model.labels_)
+    twice = clone(model).fit(views, sample_weight=np.full(120, 2))
+    assert_allclose(twice.kernel_weights_, model.kernel_weights_, rtol=1e-5)
+    if kernel == "linear":
+        scaled = [x * c for x, c in zip(views, (1e3, 1.0, 1e-3, 1e-80))]
+        again = clone(model).fit(scaled)
+        assert_array_equal(again.labels_, model.labels_)
+        assert_allclose(again.kernel_weights_, model.kernel_weights_, rtol=1e-6)
+        assert_allclose(again.transform(scaled), model.transform(views), rtol=1e-6)
+
+
+def test_kernels_whose_scale_is_given_stay_as_they_are():
+    """One kernel alone, precomputed kernels and functions have no common scale."""
+    X = scaled_views()[0][0]
+    linear = [X @ X.T, 9 * X @ X.T]
+    precomputed = MultiKernelPowerKMeans(3, kernels="precomputed", random_state=0).fit(linear)
+    functions = [np.dot, lambda x, y: 9 * x @ y]
+    called = MultiKernelPowerKMeans(3, kernels=functions, random_state=0).fit([X, X])
+    assert_allclose(called.kernel_weights_, precomputed.kernel_weights_, rtol=1e-6)
+    assert precomputed.kernel_weights_[0] > 0.9
+    one = MultiKernelPowerKMeans(3, kernels=["linear"], random_state=0).fit(X)
+    assert one.inertia_ > 0.1 * ((X - X.mean(axis=0)) ** 2).sum()

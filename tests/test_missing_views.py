@@ -350,7 +350,8 @@ def test_many_clusters(dtype):
 def test_weights_count_rows(views):
     p = np.random.default_rng(0).integers(0, 3, N)
     model = model_of(kernels="linear", weight_entropy=10.0, sample=None)
-    centers = np.random.default_rng(1).standard_normal((K, 21))
+    random = np.random.default_rng(1)
+    centers = [random.standard_normal((K, x.shape[1])) for x in views]
     model.set_params(init=centers, n_init=1, typicality=Typicality(eta=5.0), **GIVEN)
     repeated = clone(model).fit([np.repeat(x, p, axis=0) for x in views])
     weighted = clone(model).fit(views, sample_weight=p)

@@ -234,6 +234,7 @@ class MultiKernelPowerKMeans(Clusterer):
     kernels : None, list, "du2015" or "precomputed", default=None
         Of each view a kernel of scikit-learn, a callable, or a pair of one and gamma or parameters;
         None: "rbf". Gamma: 1 / (2 mean distance). "precomputed": in X. "du2015": 12 of one array.
+        Of several, names whose values follow the scale of X, as "linear", get a variance of one.
     views : list or None, default=None
         Columns of each view, if X is one array: lists of indices or names, masks, or slices.
     weight_entropy : float, default=1.0

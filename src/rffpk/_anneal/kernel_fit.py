@@ -151,12 +151,14 @@ def prepare(
     given = None if named else _given_weights(problem.init, context.k, len(xs[0]))
     if not validation.is_option(problem.kernels, PRECOMPUTED):
         xs = [x.copy() for x in xs]  # the kernels keep them, and the caller may change X
+    views, specs = matched(xs, problem.kernels, not model._n_views, weight)
     model._kernels = [
         FittedKernel(
-            x, spec, weight=weight, shift=True, random=context.random, n_threads=context.n_threads
+            x, spec, weight=weight, shift=True, random=context.random, n_threads=context.n_threads,
+            unit_variance=len(specs) > 1,
         )
-        for x, spec in zip(*matched(xs, problem.kernels, not model._n_views, weight))
-    ]
+        for x, spec in zip(views, specs)
+    ]  # fmt: skip
     unit = 1.0 if weight is None else weight_unit(weight)
     context.history.unit = unit  # weights are scaled to the range of float32
     scaled = None if weight is None else weight / unit

@@ -192,6 +192,9 @@ def have_triangles(K: Array) -> bool:
 # ---- specifications -----------------------------------------------------------------------------
 
 
+_OF_ANY_SCALE = ("linear", "polynomial", "poly", "sigmoid", "additive_chi2")
+
+
 @dataclass(frozen=True)
 class Specification:
     """A kernel as the user specifies it."""
@@ -200,6 +203,11 @@ class Specification:
     params: dict[str, Any] = field(default_factory=dict)
     normalize: bool = False
     rescale: bool = False  # to [0, 1], after the normalisation
+
+    def follows_scale(self) -> bool:
+        """Whether the values follow the scale of the rows, so that several views need a common
+        scale. The values of functions and of precomputed kernels stay as they are."""
+        return not self.normalize and self.metric in _OF_ANY_SCALE
 
     def is_definite(self) -> bool:
         """Whether the kernel is known to be positive semidefinite."""
@@ -365,12 +373,14 @@ class FittedKernel:
     """A kernel over the `n` rows that it was fitted to, or a precomputed one, with their `dtype`,
     the `diagonal` (n,) and `params` with a number for gamma; `definite` if known to be. Blocks are
     float64. `center` at the mean feature, by `weight`, and then `normalize` leave precomputed
-    kernels as they are; `shift` centers all at the mean of some rows, which makes values small."""
+    kernels as they are; `shift` centers all at the mean of some rows, which makes values small;
+    `unit_variance` divides kernels that follow the scale of the rows by their total variance."""
 
     @np.errstate(over="ignore", invalid="ignore")  # kernels that are not finite are refused later
     def __init__(
         self, x: Columns, spec: Specification, *, weight: Array | None = None, random: Any = None,
         n_threads: int = 1, center: bool = False, normalize: bool = False, shift: bool = False,
+        unit_variance: bool = False,
     ) -> None:  # fmt: skip
         self.x, self.metric, self.n, self.dtype = x, spec.metric, len(x), x.dtype
         self.n_threads = n_threads
@@ -395,11 +405,7 @@ class FittedKernel:
         self._scale: tuple[float, float] | None = None
         diagonal = np.diagonal(x).astype("f8") if self.precomputed else self._own(x)
         if center:
-            blocks = row_tiles(self.n, self.n)
-            self._columns = np.concatenate(
-                run_all(lambda b: self._means(self._pairs(b, slice(None))), blocks, n_threads)
-            )
-            self._mean = float(self._means(self._columns))
+            self._columns, self._mean = self._mean_products()
         self._inverse_norms, self.diagonal = self._finished_diagonal(diagonal, self._columns)
         if spec.rescale:
             lows, highs = zip(*run_all(self._ends, row_tiles(self.n, self.n), n_threads))
@@ -407,8 +413,21 @@ class FittedKernel:
             apart = high - low > _APART * max(abs(high), abs(low))
             self._scale = low, (1 / (high - low) if apart else 1.0)
             self.diagonal = self._rescaled(self.diagonal)
+        if unit_variance and spec.follows_scale():
+            squares = _centered_squares(self.diagonal, *self._mean_products())
+            variance = float(self._means(squares))
+            self._scale = 0.0, (1 / variance if variance > np.finfo(np.float64).tiny else 1.0)
+            self.diagonal = self._rescaled(self.diagonal)
         if shift:
             self._shift()
+
+    def _mean_products(self) -> tuple[Array, float]:
+        """<phi_i, c> of all rows, and ||c||^2, with the mean feature c, of the kernel as given."""
+        blocks = row_tiles(self.n, self.n)
+        means = np.concatenate(
+            run_all(lambda b: self._means(self._pairs(b, slice(None))), blocks, self.n_threads)
+        )
+        return means, float(self._means(means))
 
     def _shift(self) -> None:
         """Center the kernel, as it is now, at the mean feature of some rows that count."""
