@@ -1268,6 +1268,17 @@ def test_piles_of_equal_rows_are_clusters(copies, k, form):
     assert adjusted_rand_score(np.repeat(np.arange(k), copies), labels) == 1
 
 
+@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
+@pytest.mark.parametrize("whitening", ["auto", None, 0.5, 1.0])
+@pytest.mark.parametrize("copies", [[248, 1], [40, 30, 1]])
+def test_piles_are_clusters_for_each_metric_and_whitening(metric, whitening, copies):
+    y = np.repeat(np.arange(len(copies)), copies)
+    X = np.random.default_rng(1).standard_normal((len(copies), 6))[y]
+    options = {"metric": metric, "whitening": whitening, "random_state": 0}
+    labels = DiffusionPowerKMeans(len(copies), **options).fit_predict(X)
+    assert adjusted_rand_score(y, labels) == 1
+
+
 def test_more_piles_than_clusters_have_all_clusters():
     X = np.random.default_rng(1).standard_normal((3, 5))[np.repeat([0, 1, 2], [200, 2, 1])]
     assert len({*DiffusionPowerKMeans(2, random_state=0).fit_predict(X)}) == 2

@@ -252,7 +252,9 @@ def chosen_map(
     if unit_variance:  # features of length one cannot also have this variance
         options = [each for each in options if not each.unit]
     if len(options) == 1:
-        return fit(options[0], replace(whole, kept=KEPT))
+        mapped = fit(options[0], replace(whole, kept=KEPT))
+        other = _use_of_piles(mapped, X, context.k) if or_columns else None
+        return fit(options[0], whole, other) if other else mapped
     x, p = _sampled(X, weight, context)
     sample = replace(whole, X=x, weight=p, most_times=max(each.neighbors for each in options))
     choice, are_apart = _tried(sample, options, context)
@@ -277,11 +279,14 @@ def _use_of_piles(mapped: DiffusionMap, X: Columns, k: int) -> UseOfGraph | None
     Equal rows are one node, and a graph of few nodes has too few slow functions: then the columns
     are clustered. With the cosine metric, fewer directions than clusters need the graph: its nodes
     are the directions, while the columns of rows of one direction differ by rounding."""
-    n_nodes = len(mapped.landmark_features_)
-    if mapped.metric == "cosine":
-        return None if mapped.time_ or n_nodes >= k else "always"
+    n_nodes, is_cosine = len(mapped.landmark_features_), mapped.metric == "cosine"
+    if is_cosine and not mapped.time_:
+        return None if n_nodes >= k else "always"
+    if not mapped.time_ or k == 1 or mapped.metric == PRECOMPUTED:
+        return None
     has_few = n_nodes <= k or not len(mapped._spectrum.able())
-    return "never" if mapped.time_ and has_few and rows_differ(X) else None
+    differ = n_nodes >= k if is_cosine else rows_differ(X)
+    return "never" if has_few and differ else None
 
 
 def _publish_choice(mapped: DiffusionMap, choice: Choice, context: FitContext) -> None:
