@@ -1254,6 +1254,24 @@ def test_a_cluster_without_rows_has_the_row_nearest_to_its_centroid():
     assert empty.sum() == 1 and found[empty] == nearest[empty]
 
 
+@pytest.mark.parametrize("is_full", [True, False])
+def test_examples_of_a_given_graph_are_in_the_middle_of_clusters(is_full):
+    """Nodes of a component of the graph have equal features, at the edge of a cluster as well."""
+    X, y = make_blobs(300, 6, centers=3, random_state=1)
+    A = np.exp(-0.05 * cdist(X, X) ** 2) if is_full else kneighbors_graph(X, 8)
+    model = DiffusionPowerKMeans(3, metric="precomputed", random_state=0).fit(A)
+    assert adjusted_rand_score(y, model.labels_) == 1
+    for j, example in enumerate(model.medoids(A)):
+        own = X[model.labels_ == j]
+        far = np.linalg.norm(own - own.mean(axis=0), axis=1)
+        assert model.labels_[example] == j
+        assert np.linalg.norm(X[example] - own.mean(axis=0)) <= np.quantile(far, 0.1)
+        distances = model.transform(A)[:, j]
+        assert distances[example] <= np.median(distances[model.labels_ == j])
+    some = A[:100]  # rows of other numbers have affinities to the fitted nodes alone
+    assert_array_equal(model.predict(some)[model.medoids(some)], [0, 1, 2])
+
+
 # ---- piles of equal rows -------------------------------------------------------------------------
 
 

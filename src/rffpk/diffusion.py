@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_array
 from sklearn.metrics import euclidean_distances, pairwise_distances_argmin
 
 from rffpk._anneal import centroid_model
@@ -39,7 +40,7 @@ from rffpk.maps.diffusion_map import (
     fit_diffusion_map,
     warn_of_graph,
 )
-from rffpk.maps.graphs import PRECOMPUTED
+from rffpk.maps.graphs import PRECOMPUTED, scaled
 from rffpk.maps.neighbours import cluster_means, drawn_rows, landmark_numbers, map_rows
 from rffpk.maps.spectrum import UseOfGraph
 from rffpk.maps.whitening import PER_CLUSTER
@@ -175,7 +176,9 @@ class DiffusionPowerKMeans(AnnealedClusterer):
     def _measure(self, X: Any, want: str, s: float | None = None, sample_weight: Any = None) -> Any:
         found = super()._measure(X, want, s, sample_weight)
         mapped = self.feature_map_
-        if want == "medoids" and mapped.time_ and pairs_of(self) != "graph":
+        if want == "medoids" and pairs_of(self) == "graph":
+            return _central_nodes(self, X, found)
+        if want == "medoids" and mapped.time_:
             # rows of a component have equal features: the nearest row may lie at the edge
             rows = centroid_model.central_rows(self, X, self._measure(X, "labels"))
             return np.array([own if row is None else row for own, row in zip(found, rows)])
@@ -197,6 +200,22 @@ class DiffusionPowerKMeans(AnnealedClusterer):
             warn_of_graph(self.feature_map_, result.prepared.context.k)
         else:
             self.cache_ = False
+
+
+def _central_nodes(model: Any, X: Any, nearest: Array) -> Array:
+    """Return for each cluster the node with the largest affinities to the cluster, among the half
+    of its nodes that is nearest to the centroid; `nearest` where a cluster has no nodes."""
+    distances, labels = (model._measure(X, want) for want in ("distances", "labels"))
+    [x] = model._check_views(X, reset=False)
+    graph, mass = scaled(x), model.feature_map_._neighbourhoods.mass
+    if graph.shape[0] == graph.shape[1]:  # a graph counts edges in both directions
+        graph = csr_array(graph + graph.T)
+    central = nearest.copy()
+    for j, own in enumerate(distances.T):
+        if len(members := np.flatnonzero(labels == j)):
+            near = members[own[members] <= np.median(own[members])]
+            central[j] = near[(graph[near] @ (mass * (model.labels_ == j))).argmax()]
+    return central
 
 
 def _apart(mapped: DiffusionMap, centers: Array, gaps: Array) -> Array:

@@ -358,7 +358,8 @@ class Clusterer(Estimator, ClusterMixin, BaseEstimator):
 
         Features of a diffusion map do not tell the middle of a cluster from its edge. So
         `DiffusionPowerKMeans` gives a row in the middle by the columns, of at most 2000 rows of
-        each cluster, unless the graph is given.
+        each cluster. With a given graph it takes the half of a cluster that is nearest to the
+        centroid, and of this half the node with the largest affinities to the cluster.
 
         Parameters
         ----------
