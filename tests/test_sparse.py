@@ -18,6 +18,7 @@ from internals import (
 from numpy.testing import assert_allclose, assert_array_equal
 from passes import make_rows, one_pass, shifted_features
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 from test_pass import OUTPUTS, assert_same_pass
@@ -686,6 +687,39 @@ def test_empty_columns_change_no_bit(cls, parameters):
         rest = np.delete(np.arange(centers.shape[1]), np.setdiff1d(np.arange(20_000), places))
         assert_array_equal(centers[:, rest], narrow.cluster_centers_)
         assert np.count_nonzero(centers) == np.count_nonzero(narrow.cluster_centers_)
+
+
+@pytest.mark.promise(like="test_empty_columns_change_no_bit")
+@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
+@pytest.mark.parametrize("seed", range(12))
+def test_empty_columns_change_no_bit_of_few_columns(seed, metric):
+    """Few full columns are compared as dense rows are, and more columns by their entries."""
+    random = np.random.default_rng(seed)
+    d, k = int(random.integers(9, 21)), int(random.integers(2, 9))
+    X = 3 * random.standard_normal((k, d))[random.integers(k, size=120)]
+    X = (X + random.standard_normal(X.shape)) * (random.random(X.shape) < 0.5)
+    X = sparse.csr_array(X.astype([np.float32, np.float64][seed % 2]))
+    wide, places = padded(X, int(random.integers(2 * d + 1, 62)))
+    model = DiffusionPowerKMeans(k, metric=metric, random_state=0)
+    narrow, found = (clone(model).fit(x) for x in (X, wide))
+    assert_array_equal(found.labels_, narrow.labels_)
+    assert_array_equal(found.transform(wide), narrow.transform(X))
+    assert found.inertia_ == narrow.inertia_
+
+
+def test_features_of_new_rows_count_entries_outside_of_the_fitted_columns():
+    X = topics(120, 90, 3)[0]
+    wide, places = padded(X)
+    other = sparse.random(120, 20_000, 0.002, random_state=0).toarray()
+    other[:, places] = 0
+    model = DiffusionPowerKMeans(3, n_neighbors=8, whitening=None, random_state=0).fit(wide)
+    neighbours = model.feature_map_._neighbourhoods
+    rows = sparse_rows(sparse.csr_array(wide.toarray() + other))
+    squares, index = neighbours._nearest(rows)
+    assert_array_equal(index, neighbours._nearest(sparse_rows(wide))[1])
+    landmarks = neighbours.landmarks.toarray()[index]
+    exact = ((rows.toarray()[:, None] - landmarks) ** 2).sum(axis=2)
+    assert_allclose(squares, exact, rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "cosine"])

@@ -27,7 +27,14 @@ from rffpk._anneal.search import FitContext
 from rffpk._rows.sample import RowSample
 from rffpk._rows.store import Cache, UnitRows, check_cache
 from rffpk._utils.arrays import Array
-from rffpk._utils.columns import Columns, SparseRows, dense, rows_differ
+from rffpk._utils.columns import (
+    Columns,
+    SparseRows,
+    dense,
+    occupied_columns,
+    rows_differ,
+    some_columns,
+)
 from rffpk._utils.estimator import parameters
 from rffpk._utils.linalg import in_range
 from rffpk._utils.validation import Auto, pairs_of
@@ -354,14 +361,17 @@ def _tried(sample: MapRows, options: list[Option], context: FitContext) -> tuple
     k, n_threads = sample.k, sample.n_threads
     random = np.random.RandomState(context.random.randint(2**31 - 1))
     counts = list[int]()
+    occupied = occupied_columns(sample.columns)
+    columns = sample.columns if occupied is None else some_columns(sample.columns, occupied)
 
     def clusters(option: Option) -> Array:
-        features: Columns = sample.columns
+        features: Columns = columns
         if option.neighbors:
             features, count = features_of_graph(sample, *option, random)
             counts.append(count)
-        elif features.shape[1] > PER_CLUSTER * k:  # many more than k clusters need
-            features = sample.components(np.random.RandomState(0)).plain(n_threads)(features)
+        elif columns.shape[1] > PER_CLUSTER * k:  # many more than k clusters need
+            components = sample.components(np.random.RandomState(0))
+            features = components.plain(n_threads)(sample.columns)
         return searched_clusters(features, sample.weight, k, n_threads)
 
     choice = medoid(options, clusters)

@@ -29,6 +29,8 @@ from rffpk._utils.columns import (
     SparseRows,
     dense,
     distinct_rows,
+    occupied_columns,
+    some_columns,
     sparse_rows,
     squared_norms,
     unit_rows,
@@ -270,11 +272,24 @@ class Neighbourhoods:
         """Squared distances (n, r) to the nearest landmarks, and the indices of these, rising.
         `visits` are the cells near the rows, where these are the landmarks."""
         if self._sparse(X):
+            columns = occupied_columns(self.landmarks)
+            if columns is not None and isinstance(X, SparseRows):
+                return self._nearest_of_occupied(X, columns)
             full = not isinstance(self.landmarks, SparseRows) or _is_full(self.landmarks)
             return self._nearest_of_full(X) if full else self._nearest_of_sparse(X)
         index = np.sort(self.chosen(X, visits), axis=1)
         points = self.landmarks.astype(X.dtype, copy=False)
         return _core.squares_of_pairs(X, points, index, self.n_threads), index
+
+    def _nearest_of_occupied(self, X: SparseRows, columns: Array) -> tuple[Array, Array]:
+        """The same where the landmarks have entries in these columns alone. Entries of rows in
+        other columns add to all distances alike."""
+        there = np.zeros(X.shape[1], dtype=bool)
+        there[columns] = True
+        rest = squared_norms(replace(X, data=np.where(there[X.indices], 0, X.data)))
+        occupied = replace(self, landmarks=some_columns(self.landmarks, columns))
+        squares, index = occupied._nearest(some_columns(X, columns))
+        return squares + rest[:, None].astype(X.dtype), index
 
     def _nearest_of_sparse(self, X: Columns) -> tuple[Array, Array]:
         """The same by the inner products of all rows with all landmarks, a tile at a time; of
