@@ -1,6 +1,7 @@
 """Whitened components against their definition, and the choice among whitenings and graphs."""
 
 import pickle
+import tracemalloc
 from dataclasses import replace
 from functools import partial
 
@@ -325,3 +326,14 @@ def test_sparse_rows_whose_squares_overflow_are_refused_by_name(whitening):
     X = sparse.csr_array([[1e200], [0.0]])
     with pytest.raises(ValueError, match="X has values so large that squared distances overflow"):
         DiffusionMap(whitening=whitening, random_state=0).fit(X)
+
+
+def test_components_make_no_copy_of_rows_in_float64():
+    X = np.random.default_rng(0).standard_normal((20_000, 200)).astype(np.float32)
+    tracemalloc.start()
+    found = fit_components(X, None, 4, np.random.RandomState(0))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 1.3 * X.nbytes  # 32 MB in float64
+    deviations = np.linalg.svd(X - X.mean(axis=0, dtype=np.float64), compute_uv=False)
+    assert_allclose(found.deviations, deviations[: len(found.deviations)] / deviations[0])

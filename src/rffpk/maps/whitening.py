@@ -21,7 +21,7 @@ from rffpk._utils.columns import (
     squared_norms,
 )
 from rffpk._utils.linalg import leading_eigenvectors
-from rffpk._utils.tiles import centered_product
+from rffpk._utils.tiles import centered_product, row_tiles
 from rffpk.maps.neighbours import drawn_rows
 
 # bench/results/trials.md has the alternatives to these.
@@ -33,6 +33,9 @@ _RESOLVED = 1e-6
 
 _ROWS = 20_000  # that components are computed from, at most, ...
 _NUMBERS = 1 << 24  # ... and that these have, where they are not sparse: 128 MB.
+
+
+_TILE = 1 << 20  # numbers that are copied in float64 at a time
 
 
 @dataclass(frozen=True)
@@ -107,7 +110,9 @@ def fit_components(
     x = x if scales is None else scaled_columns(x, scales)
     validation.check_overflow(float(squared_norms(x).sum()), np.dtype(np.float64))
     share = np.full(len(x), 1 / len(x)) if p is None else p / p.sum()
-    mean = np.asarray(share @ (x.matrix if isinstance(x, SparseRows) else x), dtype=np.float64)
+    mean = np.asarray(
+        sum(share[t] @ getattr(x[t], "matrix", x[t]) for t in _tiles(x)), dtype=np.float64
+    )
     deviations, vectors = _components(x, mean, np.sqrt(share)[:, None], PER_CLUSTER * k)
     largest = deviations[0]
     if not rows_differ(x[share > 0]):
@@ -118,6 +123,10 @@ def fit_components(
     if scales is not None:
         mean, directions = mean / scales, scales[:, None] * directions
     return Components(mean, deviations[kept] / largest, directions, columns)
+
+
+def _tiles(x: Columns) -> list[slice]:
+    return [slice(None)] if isinstance(x, SparseRows) else row_tiles(len(x), x.shape[1], _TILE)
 
 
 @np.errstate(over="ignore", invalid="ignore")  # refused by name
@@ -143,15 +152,27 @@ def _components(x: Columns, mean: Array, root: Array, most: int) -> tuple[Array,
 
         variances, vectors = leading_eigenvectors(squares, m, min(n, d))
     else:
-        rows = x - mean
-        rows *= root
-        transposed = rows.T.__matmul__
-        gram = rows @ rows.T if wide else rows.T @ rows
+
+        def weighed(rows: slice) -> Array:
+            part: Array = x[rows] - mean
+            part *= root[rows]
+            return part
+
+        if wide:
+            rows = weighed(slice(None))
+            gram = rows @ rows.T
+        else:  # a tile at a time: a copy of all rows in float64 has twice their memory
+            gram = np.zeros((d, d))
+            for tile in _tiles(x):
+                part = weighed(tile)
+                gram += part.T @ part
         validation.check_overflow(float(np.trace(gram)), np.float64)
         variances, vectors = leading_eigenvectors(gram, m, len(gram))
     deviations = np.sqrt(np.maximum(variances, 0))
     if wide:
-        vectors = transposed(vectors) / np.where(deviations > 0, deviations, 1)
+        vectors = (
+            transposed(vectors) if isinstance(x, SparseRows) else rows.T @ vectors
+        ) / np.where(deviations > 0, deviations, 1)
     return deviations, vectors
 
 
