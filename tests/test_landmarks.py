@@ -1,5 +1,6 @@
 """Landmark features: the compiled pass against its twin, and both against the definition."""
 
+import tracemalloc
 from dataclasses import replace
 
 import numpy as np
@@ -12,7 +13,7 @@ from passes import make_rows, one_pass, shifted_features
 from test_pass import OUTPUTS, assert_close, assert_same_pass
 
 from rffpk import _core, _reference
-from rffpk.maps.neighbours import Neighbourhoods, near_path
+from rffpk.maps.neighbours import Neighbourhoods, cluster_means, near_path
 
 NEAR = ("neighbours", "neighbour_weights")
 
@@ -400,3 +401,14 @@ def test_too_few_landmarks_of_a_group_have_no_reach():
     found = unshifted(x, landmarks, 1)
     assert_array_equal(found, shifted_features(rows))
     assert (found[:500] < 8).all()
+
+
+def test_means_of_clusters_make_no_copy_of_rows_in_float64():
+    random = np.random.default_rng(0)
+    X, labels = random.standard_normal((20_000, 300)).astype(np.float32), np.arange(20_000) % 50
+    tracemalloc.start()
+    means = cluster_means(X, None, labels, X[:50])
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < X.nbytes  # twice that in float64
+    assert_allclose(means, X.reshape(400, 50, 300).mean(axis=0, dtype=np.float64), atol=1e-6)

@@ -631,7 +631,10 @@ def cluster_means(X: Columns, weight: Array | None, labels: Array, centroids: Co
         rest = diags(1.0 * (mass == 0)[:, 0])
         moved = some @ members.T @ X.matrix + rest @ centroids.matrix
         return sparse_rows(moved.tocsr()).astype(X.dtype)
-    means = np.divide(members.T @ X, mass, out=centroids.astype(np.float64), where=mass > 0)
+    # some columns at a time, as the product copies rows of float32 in float64
+    columns = row_tiles(X.shape[1], len(X))
+    sums = np.hstack([members.T @ X[:, part] for part in columns])
+    means = np.divide(sums, mass, out=centroids.astype(np.float64), where=mass > 0)
     return np.asarray(means.astype(X.dtype))
 
 
