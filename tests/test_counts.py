@@ -10,11 +10,15 @@ import numpy as np
 import pytest
 
 from rffpk import (
+    RMKKM,
     DiffusionPowerKMeans,
     FuzzyCMeans,
+    KernelKMeans,
     KernelPowerKMeans,
+    MultiKernelPowerKMeans,
     PowerKMeans,
     RFFKernelPowerKMeans,
+    RFFMultiKernelPowerKMeans,
 )
 
 X = np.random.default_rng(0).standard_normal((300, 8))
@@ -72,8 +76,12 @@ print(len(ours), len({*sys.modules} - imported))
 
 
 @pytest.mark.parametrize(
-    "cls", [PowerKMeans, FuzzyCMeans, RFFKernelPowerKMeans, DiffusionPowerKMeans, KernelPowerKMeans]
-)
+    "cls",
+    [
+        PowerKMeans, FuzzyCMeans, RFFKernelPowerKMeans, RFFMultiKernelPowerKMeans,
+        DiffusionPowerKMeans, KernelPowerKMeans, KernelKMeans, MultiKernelPowerKMeans, RMKKM,
+    ],
+)  # fmt: skip
 def test_a_pickle_is_hardly_larger_than_the_arrays_in_it(cls):
     """Without the records of passes, whose number depends on the rows."""
     model = cls(5, random_state=0).fit(X)
