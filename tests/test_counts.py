@@ -47,6 +47,7 @@ def calls(function):
         (FuzzyCMeans, 260, 85),
         (RFFKernelPowerKMeans, 280, 100),
         (DiffusionPowerKMeans, 420, 190),
+        (RFFMultiKernelPowerKMeans, 600, 240),
     ],
 )
 def test_a_prediction_of_one_row_enters_few_functions(cls, most, inside):
