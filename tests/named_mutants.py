@@ -74,7 +74,7 @@ PROMISES = [
     Mutant("process.py::test_a_file_is_written_with_the_permissions_of_the_one_that_it_replaces",
            "_utils/files.py:whole_file", "os.chmod(part, before)", "pass"),
     Mutant("process.py::test_a_warning_of_another_thread_is_seen_while_ours_are_not_wanted",
-           "_utils/messages.py:warn", "_unwanted.get()", "()"),
+           "_utils/messages.py:are_wanted", "_unwanted.get()", "()"),
     Mutant("structure.py::test_the_package_imports_nothing_that_is_optional",
            "_core/__init__.py:", "from rffpk._core._pass import BOTH",
            "import pytest\nfrom rffpk._core._pass import BOTH"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -20,6 +19,7 @@ from rffpk._rows.sums import Sums
 from rffpk._utils import config, validation
 from rffpk._utils.arrays import Array
 from rffpk._utils.columns import Columns, dense
+from rffpk._utils.messages import without
 
 # Initial centroids are chosen from a sample of rows, whose features are stored: at most so many
 # rows ...
@@ -92,7 +92,7 @@ def checked_centroids(
         raise ValueError(f"init: has the columns {columns}, and X has {[*names]}. Pass {way}.")
     with validation.named("init"):
         numbers = centroids.toarray() if sparse.issparse(centroids) else centroids
-        centroids = np.array(numbers, dtype=np.float64)
+        centroids = np.array(numbers, dtype=np.float64, order="C")
     if centroids.shape != expected:
         raise ValueError(
             f"init has shape {centroids.shape}, must be {expected}: (n_clusters, number of columns "
@@ -108,8 +108,7 @@ def given_rows(model: Any, init: Any, k: int) -> list[Columns]:
     if not vars(model).get("_n_views") or model._view_columns is not None:
         names = vars(model).get("feature_names_in_")
         init = checked_centroids(init, (k, model.n_features_in_), names)
-    with validation.named("init"), warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # of columns without names
+    with validation.named("init"), without(UserWarning):  # arrays have no names of columns
         xs = model._check_views(init, reset=False)
     if len(xs[0]) != k:
         raise ValueError(f"init has {len(xs[0])} rows, must have {k}: one for each cluster.")

@@ -35,12 +35,16 @@ def without(category: type[Warning]) -> Iterator[None]:
         _unwanted.reset(token)
 
 
+def are_wanted(category: type[Warning]) -> bool:
+    return not issubclass(category, _unwanted.get())
+
+
 def warn(message: str, category: type[Warning]) -> None:
     """Warn at the innermost caller outside this package, scikit-learn and joblib.
 
     It must be called in the thread of the caller: the stack of a worker thread has no such frame.
     """
-    if issubclass(category, _unwanted.get()):
+    if not are_wanted(category):
         return
     frame, level = inspect.currentframe(), 1
     while frame and str(frame.f_globals.get("__name__")).partition(".")[0] in _SKIPPED:

@@ -39,7 +39,7 @@ from rffpk._utils.containers import (
     refuse_labels,
     refuse_times,
 )
-from rffpk._utils.messages import warn
+from rffpk._utils.messages import are_wanted, warn
 
 Auto = Literal["auto"]
 Level = Literal["coarse", "auto", "fine"]  # of the numbers of clusters that are found
@@ -440,7 +440,8 @@ def _is_plain(estimator: Any, X: Any) -> bool:
     Its checks take some 200 calls."""
     plain = type(X) is np.ndarray and X.dtype.char in "fd" and X.dtype.isnative and X.ndim == 2
     known = plain and X.shape[1] == vars(estimator).get("n_features_in_")
-    named_columns = "feature_names_in_" in vars(estimator)
+    # scikit-learn warns of columns without names
+    named_columns = "feature_names_in_" in vars(estimator) and are_wanted(UserWarning)
     return known and len(X) > 0 and X.flags.c_contiguous and not named_columns
 
 
