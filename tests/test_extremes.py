@@ -219,6 +219,8 @@ def test_distances_within_tight_groups_have_digits(model, dtype, container):
     exact = X.astype(float)
     if cosine:
         exact /= np.linalg.norm(exact, axis=1, keepdims=True)
+    if isinstance(model, rffpk.MultiKernelPowerKMeans):  # of several kernels each has variance one
+        exact /= np.sqrt(exact.var(axis=0).sum())
     if hasattr(model, "dual_coef_"):
         centers = model.dual_coef_ @ exact / model.dual_coef_.sum(axis=1, keepdims=True)
     else:
