@@ -122,7 +122,7 @@ stage_packages() {
     take_newest_python scikit-fuzzy anndata
     build
     local package pip="$work/$core/bin/pip"
-    for package in scikit-fuzzy anndata plotly pyyaml "--no-deps bertopic"; do
+    for package in scikit-fuzzy anndata plotly pyyaml hdbscan "--no-deps bertopic"; do
         # shellcheck disable=SC2086
         "$pip" install --quiet $package || echo "pip cannot install $package"
     done
