@@ -110,10 +110,13 @@ def fit_components(
     x = x if scales is None else scaled_columns(x, scales)
     validation.check_overflow(float(squared_norms(x).sum()), np.dtype(np.float64))
     share = np.full(len(x), 1 / len(x)) if p is None else p / p.sum()
-    mean = np.asarray(
-        sum(share[t] @ getattr(x[t], "matrix", x[t]) for t in _tiles(x)), dtype=np.float64
-    )
-    deviations, vectors = _components(x, mean, np.sqrt(share)[:, None], PER_CLUSTER * k)
+    m, root = min(PER_CLUSTER * k, *x.shape), np.sqrt(share)[:, None]
+    if isinstance(x, SparseRows):
+        mean = np.asarray(share @ x.matrix, dtype=np.float64)
+        deviations, vectors = _of_sparse(x, mean, root, m)
+    else:
+        mean = np.asarray(sum(share[tile] @ x[tile] for tile in _tiles(x)))
+        deviations, vectors = _of_dense(x, mean, root, m)
     largest = deviations[0]
     if not rows_differ(x[share > 0]):
         return Components(mean, np.ones(1), np.zeros((x.shape[1], 1)), columns)
@@ -125,55 +128,56 @@ def fit_components(
     return Components(mean, deviations[kept] / largest, directions, columns)
 
 
-def _tiles(x: Columns) -> list[slice]:
-    return [slice(None)] if isinstance(x, SparseRows) else row_tiles(len(x), x.shape[1], _TILE)
+@np.errstate(over="ignore", invalid="ignore")  # refused by name
+def _of_sparse(x: SparseRows, mean: Array, root: Array, m: int) -> tuple[Array, Array]:
+    """Compute m leading principal components of sparse rows whose shares have these roots.
+
+    Returns the standard deviations, falling, and the directions (d, m)."""
+    wide, matrix = x.shape[0] < x.shape[1], x.matrix.astype(np.float64)
+
+    def centered(v: Array) -> Array:  # the rows, times their roots, and columns
+        return root * (matrix @ v - mean @ v)
+
+    def transposed(u: Array) -> Array:
+        u = root * u
+        return matrix.T @ u - np.outer(mean, u.sum(axis=0))
+
+    def squares(v: Array) -> Array:
+        columns = v.reshape(len(v), -1)
+        products = centered(transposed(columns)) if wide else transposed(centered(columns))
+        return np.asarray(products.reshape(v.shape))
+
+    variances, vectors = leading_eigenvectors(squares, m, min(x.shape))
+    deviations = np.sqrt(np.maximum(variances, 0))
+    return deviations, _over(transposed(vectors), deviations) if wide else vectors
 
 
 @np.errstate(over="ignore", invalid="ignore")  # refused by name
-def _components(x: Columns, mean: Array, root: Array, most: int) -> tuple[Array, Array]:
-    """The standard deviations, falling, of the leading principal components of rows whose shares
-    have these roots, and their directions (d, m)."""
-    n, d = x.shape
-    m, wide = min(most, n, d), n < d
-    if isinstance(x, SparseRows):
-        matrix = x.matrix.astype(np.float64)
+def _of_dense(x: Array, mean: Array, root: Array, m: int) -> tuple[Array, Array]:
+    """Compute m leading principal components of an array, as `_of_sparse` does."""
 
-        def centered(v: Array) -> Array:  # the rows, times their roots, and columns
-            return root * (matrix @ v - mean @ v)
+    def weighed(tile: slice) -> Array:
+        part: Array = x[tile] - mean
+        part *= root[tile]
+        return part
 
-        def transposed(u: Array) -> Array:
-            u = root * u
-            return matrix.T @ u - np.outer(mean, u.sum(axis=0))
-
-        def squares(v: Array) -> Array:
-            columns = v.reshape(len(v), -1)
-            found = centered(transposed(columns)) if wide else transposed(centered(columns))
-            return np.asarray(found.reshape(v.shape))
-
-        variances, vectors = leading_eigenvectors(squares, m, min(n, d))
-    else:
-
-        def weighed(rows: slice) -> Array:
-            part: Array = x[rows] - mean
-            part *= root[rows]
-            return part
-
-        if wide:
-            rows = weighed(slice(None))
-            gram = rows @ rows.T
-        else:  # a tile at a time: a copy of all rows in float64 has twice their memory
-            gram = np.zeros((d, d))
-            for tile in _tiles(x):
-                part = weighed(tile)
-                gram += part.T @ part
-        validation.check_overflow(float(np.trace(gram)), np.float64)
-        variances, vectors = leading_eigenvectors(gram, m, len(gram))
+    if wide := x.shape[0] < x.shape[1]:
+        rows = weighed(slice(None))
+        gram = rows @ rows.T
+    else:  # a tile at a time: a copy of all rows in float64 has twice their memory
+        gram = np.asarray(sum(part.T @ part for part in map(weighed, _tiles(x))))
+    validation.check_overflow(float(np.trace(gram)), np.float64)
+    variances, vectors = leading_eigenvectors(gram, m, len(gram))
     deviations = np.sqrt(np.maximum(variances, 0))
-    if wide:
-        vectors = (
-            transposed(vectors) if isinstance(x, SparseRows) else rows.T @ vectors
-        ) / np.where(deviations > 0, deviations, 1)
-    return deviations, vectors
+    return deviations, _over(rows.T @ vectors, deviations) if wide else vectors
+
+
+def _tiles(x: Array) -> list[slice]:
+    return row_tiles(len(x), x.shape[1], _TILE)
+
+
+def _over(vectors: Array, deviations: Array) -> Array:
+    return np.asarray(vectors / np.where(deviations > 0, deviations, 1))
 
 
 def whitened_view(
