@@ -743,7 +743,7 @@ def test_new_rows_may_have_entries_where_the_fitted_ones_have_none(metric, tmp_p
 
 
 def test_random_features_ignore_columns_without_an_entry():
-    wide, places = padded(topics(120, 90, 3)[0])
+    wide = padded(topics(120, 90, 3)[0])[0]
     model = RFFKernelPowerKMeans(3, random_state=0).fit(wide)
     frequencies = model.feature_map_.frequencies_
     assert frequencies.shape[0] == 20_000 and set(np.flatnonzero(frequencies.any(axis=1))) == {
@@ -752,6 +752,14 @@ def test_random_features_ignore_columns_without_an_entry():
     other = sparse.csr_array(wide + sparse.random(120, 20_000, 0.01, random_state=0))
     kept = np.isin(np.arange(20_000), wide.indices)
     assert_array_equal(model.transform(other), model.transform(other.multiply(kept).tocsr()))
+
+
+def test_random_features_ignore_columns_of_rows_of_weight_zero():
+    wide = padded(topics(120, 90, 3)[0])[0]
+    column = wide.indices[0]
+    weight = 1.0 - (wide[:, [column]].toarray().ravel() != 0)
+    model = RFFKernelPowerKMeans(3, random_state=0).fit(wide, sample_weight=weight)
+    assert 0 < weight.sum() < 120 and not model.feature_map_.frequencies_[column].any()
 
 
 def test_passes_run_over_the_columns_that_have_entries(monkeypatch):

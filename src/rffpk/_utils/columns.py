@@ -202,8 +202,10 @@ def occupied_columns(
     the other columns is not worth its time."""
     if not isinstance(x, SparseRows):
         return None
-    there = np.zeros(x.shape[1], dtype=bool) if besides is None else besides.copy()
+    there = np.zeros(x.shape[1], dtype=bool)
     there[x.indices] = True
+    if besides is not None:
+        there |= besides
     columns = np.flatnonzero(there)
     return columns if 0 < 2 * len(columns) < x.shape[1] else None
 
