@@ -101,7 +101,7 @@ def test_nothing_is_left_of_batches(blobs):
 
 
 def starting_at(estimator, X, k=5):
-    """The estimator with fixed initial centroids: the first rows."""
+    """Return the estimator with the first rows as initial centroids."""
     model = estimator(k, init=X[:k], random_state=0)
     if estimator is RFFKernelPowerKMeans:
         model.set_params(gamma=0.05, n_frequencies=64)

@@ -788,7 +788,7 @@ def test_the_kernels_of_a_bank_are_normalised_before_any_shift(cls):
 
 
 def scaled_views():
-    """Three views of the same groups and a view of noise with few columns."""
+    """Draw three views of the same groups, and a view of noise with few columns."""
     random = np.random.default_rng(0)
     y = np.arange(120) % 6
     views = [random.standard_normal((6, d))[y] for d in (20, 30, 40)]

@@ -378,8 +378,9 @@ def test_an_interrupted_fit_leaves_the_estimator_as_it_was(interrupt):
 
 
 def fits():
-    """Return whether five fits by threads give equal results, after a fit that calls scikit-learn's
-    k-means and calls that need two threads at once."""
+    """Return whether five fits by threads give equal results.
+
+    Before them come calls that need two threads at once, and a fit with scikit-learn's k-means."""
     together = threading.Barrier(2, timeout=20)
     _core.call_all(lambda item: together.wait(), [0, 1], 2)
     X = np.random.default_rng(0).standard_normal((3000, 3))

@@ -210,12 +210,14 @@ class DiffusionPowerKMeans(AnnealedClusterer):
 
 
 def _central_nodes(model: Any, X: Any, nearest: Array) -> Array:
-    """Return for each cluster the node with the largest affinities to the cluster, among the half
-    of its nodes that is nearest to the centroid; `nearest` where a cluster has no nodes."""
+    """Return a node in the middle of each cluster of a given graph.
+
+    Among the half of the cluster that is nearest to the centroid it has the largest affinities to
+    the fitted nodes of the cluster. A cluster without nodes keeps its node of `nearest`."""
     distances, labels = (model._measure(X, want) for want in ("distances", "labels"))
     [x] = model._check_views(X, reset=False)
     graph, mass = scaled(x), model.feature_map_._neighbourhoods.mass
-    if graph.shape[0] == graph.shape[1]:  # a graph counts edges in both directions
+    if graph.shape[0] == graph.shape[1]:  # X is the graph: a fit counts edges in both directions
         graph = csr_array(graph + graph.T)
     central = nearest.copy()
     for j, own in enumerate(distances.T):

@@ -192,6 +192,7 @@ def have_triangles(K: Array) -> bool:
 # ---- specifications -----------------------------------------------------------------------------
 
 
+# The values of these kernels of scikit-learn follow the scale of the rows.
 _OF_ANY_SCALE = ("linear", "polynomial", "poly", "sigmoid", "additive_chi2")
 
 
@@ -205,8 +206,10 @@ class Specification:
     rescale: bool = False  # to [0, 1], after the normalisation
 
     def follows_scale(self) -> bool:
-        """Whether the values follow the scale of the rows, so that several views need a common
-        scale. The values of functions and of precomputed kernels stay as they are."""
+        """Return whether the values follow the scale of the rows.
+
+        Several such views need a common scale. The values of functions and of precomputed kernels
+        stay as they are."""
         return not self.normalize and self.metric in _OF_ANY_SCALE
 
     def is_definite(self) -> bool:
@@ -422,7 +425,8 @@ class FittedKernel:
             self._shift()
 
     def _mean_products(self) -> tuple[Array, float]:
-        """<phi_i, c> of all rows, and ||c||^2, with the mean feature c, of the kernel as given."""
+        """Compute <phi_i, c> of all rows, and ||c||^2, with the mean feature c of the given
+        kernel."""
         blocks = row_tiles(self.n, self.n)
         means = np.concatenate(
             run_all(lambda b: self._means(self._pairs(b, slice(None))), blocks, self.n_threads)

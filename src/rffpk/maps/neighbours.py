@@ -282,8 +282,9 @@ class Neighbourhoods:
         return _core.squares_of_pairs(X, points, index, self.n_threads), index
 
     def _nearest_of_occupied(self, X: SparseRows, columns: Array) -> tuple[Array, Array]:
-        """The same where the landmarks have entries in these columns alone. Entries of rows in
-        other columns add to all distances alike."""
+        """Compute what `_nearest` does for landmarks with entries in these columns alone.
+
+        The entries of a row in other columns add the same to all its distances."""
         there = np.zeros(X.shape[1], dtype=bool)
         there[columns] = True
         rest = squared_norms(replace(X, data=np.where(there[X.indices], 0, X.data)))
