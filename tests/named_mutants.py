@@ -377,7 +377,7 @@ def lines_in_core(name: str, source: str) -> tuple[int, int]:
     for begin, end in zip(outside, [*outside[1:], len(lines)]):
         if re.search(rf"\b{name}[(:]", lines[begin]) and not lines[begin].endswith(";"):
             return begin, end
-    raise LookupError("there is no such function")
+    raise LookupError(f"{name}: the source has no function or class of this name. Name another.")
 
 
 if __name__ == "__main__":

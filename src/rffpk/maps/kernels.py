@@ -425,8 +425,7 @@ class FittedKernel:
             self._shift()
 
     def _mean_products(self) -> tuple[Array, float]:
-        """Compute <phi_i, c> of all rows, and ||c||^2, with the mean feature c of the given
-        kernel."""
+        """Compute <phi_i, c> of all rows, and ||c||^2, for the mean feature c of the kernel."""
         blocks = row_tiles(self.n, self.n)
         means = np.concatenate(
             run_all(lambda b: self._means(self._pairs(b, slice(None))), blocks, self.n_threads)

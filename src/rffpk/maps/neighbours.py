@@ -284,7 +284,7 @@ class Neighbourhoods:
     def _nearest_of_occupied(self, X: SparseRows, columns: Array) -> tuple[Array, Array]:
         """Compute what `_nearest` does for landmarks with entries in these columns alone.
 
-        The entries of a row in other columns add the same to all its distances."""
+        The entries of a row in other columns add one number to all its distances."""
         there = np.zeros(X.shape[1], dtype=bool)
         there[columns] = True
         rest = squared_norms(replace(X, data=np.where(there[X.indices], 0, X.data)))
