@@ -1,31 +1,23 @@
 """The inner functions and records that tests use, beside public names, the core and the twin.
 
-No other test imports from `rffpk._anneal`, `rffpk._rows` or `rffpk._utils`, but for code that runs
+No other test imports from `rffpk.anneal`, `rffpk.rows` or `rffpk.system`, but for code that runs
 in a process of its own, so that this page is the list of contracts inside them: what is not named
-here may change without a change of tests. Modules of `rffpk.maps` and `rffpk.fusion` are imported
+here may change without a change of tests. Modules of `rffpk.spaces` and `rffpk.fusion` are imported
 by the tests of these. Each name has a reason; the limits that tests set are named in conftest.py.
 """
 
 # How warnings judge memberships and which rows they look at: no fit reaches the thresholds at will.
 # States of starts in which each swap can be tried, and its estimates compared.
 # Probabilities of far rows, which passes move.
-from rffpk._anneal import seeding, swaps
-
-# The starts of given parameters, and the stages that follow from given ends of those before, which
-# rows give as they please.
-from rffpk._anneal.annealing import search_parameters
-from rffpk._anneal.convergence_warnings import Ending, rows_of_clusters
+from rffpk.anneal import starts, swaps
+from rffpk.anneal.convergence_warnings import Ending, rows_of_clusters
 
 # What components leave out is bounded, and no attribute has them.
-from rffpk._anneal.decompositions import compressed
-from rffpk._anneal.feature_steps import FeatureRun
-
-# The rule that chooses among graphs, for partitions that no graph has.
-from rffpk._anneal.graph_choice import COLUMNS, OPTIONS, Option, medoid, searched_clusters
+from rffpk.anneal.decompositions import compressed
 
 # What is kept between hard passes, whose states a machine visits in any order; which of the things
 # that make them faster are used, and directions, which change no label.
-from rffpk._anneal.hard_passes import (
+from rffpk.anneal.hard_pass import (
     Assignment,
     Need,
     add,
@@ -37,9 +29,13 @@ from rffpk._anneal.hard_passes import (
     settling_pass,
     step,
 )
-from rffpk._anneal.kernel_rows import KernelRows, kernel_coordinates
-from rffpk._anneal.objective import PowerMean
-from rffpk._anneal.search import (
+from rffpk.anneal.kernel_rows import KernelRows, kernel_coordinates
+
+# The starts of given parameters, and the stages that follow from given ends of those before, which
+# rows give as they please.
+from rffpk.anneal.plan import search_parameters
+from rffpk.anneal.records import PowerMean
+from rffpk.anneal.schedule import (
     FitContext,
     Schedule,
     Stage,
@@ -51,10 +47,14 @@ from rffpk._anneal.search import (
 
 # The distributions of initial centroids, which passes move before anything is published, and the
 # ends of what rows are drawn from.
-from rffpk._anneal.seeding import draw, merged_centroids, seed_centroids
+from rffpk.anneal.starts import draw, merged_centroids, seed_centroids
+from rffpk.anneal.steps import FeatureRun
+
+# The rule that chooses among graphs, for partitions that no graph has.
+from rffpk.choose.graph_choice import COLUMNS, OPTIONS, Option, medoid, searched_clusters
 
 # The formulas of the three witnesses of a number of clusters.
-from rffpk._anneal.witnesses import (
+from rffpk.choose.witnesses import (
     eigengap_scores,
     height_scores,
     intrinsic_dimension,
@@ -64,16 +64,19 @@ from rffpk._anneal.witnesses import (
 )
 
 # Threads and clocks of readings, and what overlapping calls send to workers.
-from rffpk._rows import dask_workers, passes, streams
+from rffpk.rows import dask_workers, passes, source
+
+# Arguments of the core and of its twin; an order of rows, which no answer shows.
+from rffpk.rows.arrays import Fourier, Landmarks, Structure, Unit, label_order
 
 # The order of the rows in a sample of distinct rows, which no attribute has.
-from rffpk._rows.distinct import row_hashes
+from rffpk.rows.distinct import row_hashes
 
 # Memory of draws and distances, block by block, beside that of a fit.
-from rffpk._rows.draws import Reservoir, row_keys
+from rffpk.rows.draws import Reservoir, row_keys
 
 # The order in which rows meet landmarks, and rows that meet none, which changes no feature.
-from rffpk._rows.passes import (
+from rffpk.rows.passes import (
     one_pass,
     pass_of_block,
     shifted_features,
@@ -81,19 +84,13 @@ from rffpk._rows.passes import (
 )
 
 # The weights of sampled rows, and moments beside numbers that hide them.
-from rffpk._rows.sample import Sampling, column_moments, sample_arrays
-from rffpk._rows.store import Storage
-from rffpk._rows.streams import make_stream
+from rffpk.rows.sample import Sampling, column_moments, sample_arrays
+from rffpk.rows.source import make_stream
+from rffpk.rows.store import Storage
 
 # What a pass over the rows tells a start.
-from rffpk._rows.sums import Step
-
-# The limits of threads and memory of the process, which fits only follow.
-from rffpk._utils import config, interrupts, linalg, messages
-
-# Arguments of the core and of its twin; an order of rows, which no answer shows.
-from rffpk._utils.arrays import Fourier, Landmarks, Structure, Unit, label_order
-from rffpk._utils.columns import (
+from rffpk.rows.sums import Step
+from rffpk.rows.table import (
     NarrowRows,
     distinct_rows,
     sparse_rows,
@@ -101,12 +98,15 @@ from rffpk._utils.columns import (
     squared_norms,
 )
 
+# The limits of threads and memory of the process, which fits only follow.
+from rffpk.system import config, interrupts, linalg, report
+
 # Damaged files by the hundred, without a fit of each that is read.
-from rffpk._utils.files import Choice, TableError, besides_numbers, read_table
+from rffpk.system.files import Choice, TableError, besides_numbers, read_table
 
 # Long calls, and decompositions whose drivers fail: matrices at which they do are not known.
-from rffpk._utils.interrupts import LONG, interruptible
-from rffpk._utils.linalg import (
+from rffpk.system.interrupts import LONG, interruptible
+from rffpk.system.linalg import (
     basis_of,
     eigh,
     fixed_signs,
@@ -118,7 +118,7 @@ from rffpk._utils.linalg import (
 )
 
 # Ward's trees of clusters without rows, and of more of them than a fit has.
-from rffpk._utils.tree import groups, merged, ward
+from rffpk.system.tree import groups, merged, ward
 
 __all__ = [
     "COLUMNS",
@@ -179,7 +179,6 @@ __all__ = [
     "medoid",
     "merged",
     "merged_centroids",
-    "messages",
     "mode_counts",
     "one_pass",
     "outstanding_scores",
@@ -190,6 +189,7 @@ __all__ = [
     "rare_share",
     "read_table",
     "remove",
+    "report",
     "ritz_values",
     "row_hashes",
     "row_keys",
@@ -198,14 +198,14 @@ __all__ = [
     "search_parameters",
     "searched_clusters",
     "seed_centroids",
-    "seeding",
     "settling_pass",
     "shifted_features",
+    "source",
     "sparse_rows",
     "squared_distances",
     "squared_norms",
+    "starts",
     "step",
-    "streams",
     "svd",
     "swaps",
     "unshifted",

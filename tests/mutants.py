@@ -1,7 +1,7 @@
 """Mutation testing: which small changes of a module do its tests not notice?
 
     python tests/mutants.py                                    # each module of TESTS, 40 mutants
-    python tests/mutants.py _rows/sums.py --sample 1000       # all mutants of one module
+    python tests/mutants.py rows/sums.py --sample 1000       # all mutants of one module
 
 Each mutant is a copy of the package in which one operator, number, condition or call of min or max
 is another one. It is killed if a test fails or the tests take far too long. The survivors are
@@ -28,22 +28,22 @@ from py_compile import PycInvalidationMode
 
 # Files of fast tests that concern a module, and which of their tests run (-k of pytest).
 TESTS = {
-    "_anneal/search.py": ("schedule", ""),
-    "_anneal/objective.py": (
+    "anneal/schedule.py": ("schedule", ""),
+    "anneal/records.py": (
         "rare_cases multiview",
         "penalty or weights_are or median or references or reference_dist",
     ),
-    "_anneal/decompositions.py": ("rare_cases math anneal multiview exact", "critical"),
-    "_anneal/swaps.py": ("swaps", ""),
-    "_anneal/seeding.py": ("random_parts many_clusters", "centroid and not passes or samples"),
-    "_anneal/hard_passes.py": ("bounds", "not f64"),
-    "_anneal/fit.py": ("anneal", "inertia or papers or best_of or max_iter"),
-    "_rows/sums.py": ("pass", "numpy and (rule or weights or extreme or fuzzy)"),
-    "_utils/linalg.py": (
+    "anneal/decompositions.py": ("rare_cases math anneal multiview exact", "critical"),
+    "anneal/swaps.py": ("swaps", ""),
+    "anneal/starts.py": ("random_parts many_clusters", "centroid and not passes or samples"),
+    "anneal/hard_pass.py": ("bounds", "not f64"),
+    "anneal/fit.py": ("anneal", "inertia or papers or best_of or max_iter"),
+    "rows/sums.py": ("pass", "numpy and (rule or weights or extreme or fuzzy)"),
+    "system/linalg.py": (
         "decompositions rare_cases exact famkkm smkc",
         "eigen or driver or ritz or polar or rank or certificates",
     ),
-    "maps/spectrum.py": (
+    "spaces/spectrum.py": (
         "rare_cases diffusion diffusion_views",
         "decay or (diffusion and not scikit)",
     ),
@@ -52,8 +52,8 @@ TESTS = {
         "agreements or update or printed or map or fusion",
     ),
     "fusion/smkc_solver.py": ("smkc", "direct or factor or rank or certificates or iter"),
-    "maps/fourier.py": ("feature_maps hostile_input", "feature_maps or phases"),
-    "maps/kernels.py": ("kernels", ""),
+    "spaces/fourier.py": ("feature_maps hostile_input", "feature_maps or phases"),
+    "spaces/kernels.py": ("kernels", ""),
 }
 
 OPERATORS = {

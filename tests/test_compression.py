@@ -32,7 +32,7 @@ from rffpk import (
     RFFMultiKernelPowerKMeans,
     _reference,
 )
-from rffpk.maps.kernels import FittedKernel, specification
+from rffpk.spaces.kernels import FittedKernel, specification
 
 STORED = Storage("auto")
 

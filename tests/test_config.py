@@ -15,7 +15,7 @@ from internals import config
 import rffpk
 from rffpk import _core
 from rffpk.__main__ import main
-from rffpk.maps.whitening import Whitening
+from rffpk.spaces.whitening import Whitening
 
 
 def test_report_of_the_configuration(capsys):

@@ -6,7 +6,7 @@ from internals import sparse_rows
 from scipy.sparse import csr_array
 
 from rffpk import _core
-from rffpk.maps.near_cells import _laid_out
+from rffpk.spaces.near_cells import _laid_out
 
 pytestmark = pytest.mark.skipif(not _core.DEBUG_BOUNDS, reason="needs -Ddebug_bounds=true")
 

@@ -24,9 +24,9 @@ from rffpk import (
     PowerKMeans,
     RFFMultiKernelPowerKMeans,
 )
-from rffpk.maps import neighbours, spectrum
-from rffpk.maps.components import Components, divided, valley_of_rows
-from rffpk.maps.neighbours import (
+from rffpk.spaces import neighbors, spectrum
+from rffpk.spaces.components import Components, divided, valley_of_rows
+from rffpk.spaces.neighbors import (
     NeighbourCount,
     Neighbourhoods,
     Shared,
@@ -34,7 +34,7 @@ from rffpk.maps.neighbours import (
     landmark_numbers,
     mutual_neighbours,
 )
-from rffpk.maps.spectrum import (
+from rffpk.spaces.spectrum import (
     Walk,
     Wanted,
     decompose,
@@ -242,7 +242,7 @@ def test_sums_over_a_sample_are_near_those_over_all_rows(sampled, limits, dtype)
 
 def walk_of(model):
     """The neighbourhoods of the landmarks of a map."""
-    return neighbours.Neighbourhoods(model.landmarks_, model.n_neighbors_, model.bandwidth_, 1)
+    return neighbors.Neighbourhoods(model.landmarks_, model.n_neighbors_, model.bandwidth_, 1)
 
 
 def test_sums_over_a_sample_follow_the_weights(sampled):
@@ -840,7 +840,7 @@ def test_many_vectors_are_made_orthonormal_whatever_their_condition(condition):
 
 
 def test_slow_pairs_of_many_vectors_that_a_filter_maps_to_zero(limits):
-    """Where all nodes are neighbours, what is left without the constant vector is zero."""
+    """Where all nodes are neighbors, what is left without the constant vector is zero."""
     limits(many_vectors=7)
     root = np.full((300, 1), 300**-0.5)
     values, vectors = slow_pairs(Walk(csr_matrix(root @ root.T)), root[:, 0], root, 90)
@@ -926,7 +926,7 @@ def combined(matrix, degrees, k, labels=None, n_threads=1):
 def test_combinations_have_the_distances_of_decayed_functions(k, least_ordered, monkeypatch):
     """To the tenth that a hundred random directions leave, and the variance one at the rows; also
     where nodes are put in order before."""
-    monkeypatch.setattr("rffpk.maps.spectrum._ORDERED", least_ordered)
+    monkeypatch.setattr("rffpk.spaces.spectrum._ORDERED", least_ordered)
     matrix, degrees, label = cliques(np.arange(k) % 8 + 5, joined=1.0)
     spectrum, functions = combined(matrix, degrees, k)
     mu = 1 - spectrum.gaps[0]

@@ -31,7 +31,7 @@ from rffpk import (
     _core,
     _reference,
 )
-from rffpk.maps import kernels
+from rffpk.spaces import kernels
 
 ONE_KERNEL = [KernelKMeans, KernelPowerKMeans]
 EVERY = [*ONE_KERNEL, MultiKernelPowerKMeans]

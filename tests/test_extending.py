@@ -38,11 +38,11 @@ USES = {
         np.testing.assert_array_equal(model.predict(X), same.labels_)
         assert model.s_ == -1
     """,
-    "src/rffpk/maps/sketch.py": """
-        from rffpk.maps.sketch import CountSketch
-        from rffpk._anneal.annealing import search_parameters
-        from rffpk._anneal.fit import Problem
-        from rffpk.power import AnnealedClusterer
+    "src/rffpk/spaces/sketch.py": """
+        from rffpk.spaces.sketch import CountSketch
+        from rffpk.anneal.plan import search_parameters
+        from rffpk.anneal.fit import Problem
+        from rffpk.estimators.power import AnnealedClusterer
 
         class SketchKMeans(AnnealedClusterer):
             def _problem(self):

@@ -20,7 +20,7 @@ from rffpk import PowerKMeans, center_kernel, normalize_kernel
 from rffpk.fusion.famkkm import FAMKKM, Alternation
 from rffpk.fusion.nystroem import NystroemKernelKMeans
 from rffpk.fusion.operators import Approximation, DenseOperator, polar
-from rffpk.maps.kernels import FittedKernel, Specification
+from rffpk.spaces.kernels import FittedKernel, Specification
 
 OPERATORS = [
     {},

@@ -21,7 +21,7 @@ import rffpk
 from rffpk.fusion import famkkm
 from rffpk.fusion.baselines import least_values, least_values_of_mass, shares
 from rffpk.fusion.operators import DenseOperator
-from rffpk.maps.kernels import FittedKernel, Specification
+from rffpk.spaces.kernels import FittedKernel, Specification
 
 N = 90
 VIEWS, GROUPS = three_views(N)

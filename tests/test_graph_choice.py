@@ -11,7 +11,8 @@ from sklearn.datasets import make_blobs, make_moons
 from sklearn.metrics import adjusted_rand_score
 from sklearn.preprocessing import normalize
 
-from rffpk import DiffusionMap, DiffusionPowerKMeans, diffusion
+from rffpk import DiffusionMap, DiffusionPowerKMeans
+from rffpk.estimators import diffusion
 
 
 def partitions(*counts):

@@ -20,8 +20,8 @@ from sklearn.neighbors import KNeighborsTransformer, kneighbors_graph
 
 import rffpk
 from rffpk import DiffusionMap, DiffusionPowerKMeans, KernelKMeans, KernelPowerKMeans, _core
-from rffpk.maps import spectrum
-from rffpk.maps.neighbours import NeighbourCount, Shared, mutual_neighbours
+from rffpk.spaces import spectrum
+from rffpk.spaces.neighbors import NeighbourCount, Shared, mutual_neighbours
 
 MOONS, KINDS = make_moons(300, noise=0.06, random_state=2)
 DIRECTED = kneighbors_graph(MOONS, 12, mode="connectivity")

@@ -371,7 +371,7 @@ def test_more_frequencies_than_memory_holds_are_refused(memory):
 def test_available_memory_follows_the_limit_of_the_address_space(python):
     code = """
         import resource, rffpk
-        from rffpk._utils import config
+        from rffpk.system import config
         before = config.available_memory()
         resource.setrlimit(resource.RLIMIT_AS, (4 << 30, resource.RLIM_INFINITY))
         found = config.available_memory()

@@ -25,9 +25,9 @@ SECONDS = 1.0
 LONG_CALLS = """
 import os, signal, sys, time
 import numpy as np
-import rffpk._utils.config
-from rffpk._utils import linalg
-from rffpk._utils.linalg import eigh, leading_eigenvectors, pivoted_cholesky, svd
+import rffpk.system.config
+from rffpk.system import linalg
+from rffpk.system.linalg import eigh, leading_eigenvectors, pivoted_cholesky, svd
 
 A = np.random.default_rng(0).standard_normal((2500, 2500))
 S = A @ A.T
@@ -39,7 +39,7 @@ def interrupt(*_):
 signal.signal(signal.SIGALRM, interrupt)
 late, begun = 0, time.perf_counter()
 calls = {calls}
-with rffpk._utils.config.one_blas_thread():
+with rffpk.system.config.one_blas_thread():
     for call in calls:
         signal.setitimer(signal.ITIMER_REAL, 0.3)
         begun = time.perf_counter()

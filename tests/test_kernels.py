@@ -17,8 +17,8 @@ from rffpk import (
     center_kernel,
     normalize_kernel,
 )
-from rffpk.maps import kernels
-from rffpk.maps.kernels import FittedKernel, Specification, du2015, specification, specifications
+from rffpk.spaces import kernels
+from rffpk.spaces.kernels import FittedKernel, Specification, du2015, specification, specifications
 
 NAMES = sorted(PAIRWISE_KERNEL_FUNCTIONS)
 

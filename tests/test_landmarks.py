@@ -13,7 +13,7 @@ from passes import make_rows, one_pass, shifted_features
 from test_pass import OUTPUTS, assert_close, assert_same_pass
 
 from rffpk import _core, _reference
-from rffpk.maps.neighbours import Neighbourhoods, cluster_means, near_path
+from rffpk.spaces.neighbors import Neighbourhoods, cluster_means, near_path
 
 NEAR = ("neighbours", "neighbour_weights")
 

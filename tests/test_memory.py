@@ -21,10 +21,10 @@ from internals import Reservoir, row_keys, squared_distances, squared_norms
 from scipy import sparse
 
 import rffpk
-from rffpk.maps import spectrum
-from rffpk.maps.neighbours import Neighbourhoods
-from rffpk.maps.spectrum import Walk, slow_pairs
-from rffpk.maps.whitening import fit_components
+from rffpk.spaces import spectrum
+from rffpk.spaces.neighbors import Neighbourhoods
+from rffpk.spaces.spectrum import Walk, slow_pairs
+from rffpk.spaces.whitening import fit_components
 
 EVERY = "RFFPK_ALLOCATIONS" in os.environ
 CLASSES = [name for name in rffpk.__all__ if hasattr(getattr(rffpk, name), "fit")]

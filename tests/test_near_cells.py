@@ -10,9 +10,9 @@ from sklearn.datasets import make_blobs
 
 import rffpk
 from rffpk import DiffusionMap, DiffusionPowerKMeans, _core, _reference
-from rffpk.maps import neighbours as neighbours_module
-from rffpk.maps.near_cells import MOST_SEEN, NearCells, _laid_out, near_cells
-from rffpk.maps.neighbours import NeighbourCount, k_means, mutual_neighbours
+from rffpk.spaces import neighbors as neighbours_module
+from rffpk.spaces.near_cells import MOST_SEEN, NearCells, _laid_out, near_cells
+from rffpk.spaces.neighbors import NeighbourCount, k_means, mutual_neighbours
 
 COUNT = NeighbourCount(None)
 

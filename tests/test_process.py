@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from internals import messages
+from internals import report
 from sklearn.exceptions import ConvergenceWarning
 from test_docs import FITS
 
@@ -145,7 +145,7 @@ def test_a_warning_of_another_thread_is_seen_while_ours_are_not_wanted(monkeypat
     def fit(self, *arguments, **options):
         with ThreadPoolExecutor(1) as other:
             other.submit(warnings.warn, "of another thread", ConvergenceWarning).result()
-        messages.warn("of an inner fit", ConvergenceWarning)
+        report.warn("of an inner fit", ConvergenceWarning)
         said.append(self)
         return inner(self, *arguments, **options)
 

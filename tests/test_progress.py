@@ -7,7 +7,7 @@ import sys
 
 import numpy as np
 import pytest
-from internals import messages
+from internals import report
 from sklearn.base import clone
 from sklearn.datasets import make_blobs
 from sklearn.model_selection import GridSearchCV
@@ -107,8 +107,8 @@ def test_verbose_1_prints_a_line_at_the_end_of_a_short_fit(cls, capsys):
 @pytest.mark.promise(like="test_verbose_1_prints_a_line_at_the_end_of_a_short_fit")
 def test_verbose_1_prints_a_line_in_five_seconds_and_the_last_pass(monkeypatch, capsys):
     now = [0.0]
-    monkeypatch.setattr(messages.time, "perf_counter", lambda: now[0])
-    reported = messages.Progress(None, "Model", 1)
+    monkeypatch.setattr(report.time, "perf_counter", lambda: now[0])
+    reported = report.Progress(None, "Model", 1)
     record = {"stage": "fusion", "rows": 10, "s": None, "seconds": 0.5}
     for objective in range(1, 13):
         now[0] += 1.0
@@ -121,8 +121,8 @@ def test_verbose_1_prints_a_line_in_five_seconds_and_the_last_pass(monkeypatch, 
 
 def test_the_time_left_is_that_of_the_starts_that_are_missing(monkeypatch):
     now = [0.0]
-    monkeypatch.setattr(messages.time, "perf_counter", lambda: now[0])
-    reported = messages.Progress(None, "Model", 1)
+    monkeypatch.setattr(report.time, "perf_counter", lambda: now[0])
+    reported = report.Progress(None, "Model", 1)
     reported.n_starts, reported.later = 3, [400, 1000]
     now[0] = 10.0
     assert reported._left(100, 50.0, 10.0) == 0
@@ -138,8 +138,8 @@ def test_the_time_left_is_that_of_the_starts_that_are_missing(monkeypatch):
 
 def test_a_time_left_that_nobody_knows_is_not_shown(monkeypatch, capsys):
     now = [0.0]
-    monkeypatch.setattr(messages.time, "perf_counter", lambda: now[0])
-    reported = messages.Progress(None, "Model", 2)
+    monkeypatch.setattr(report.time, "perf_counter", lambda: now[0])
+    reported = report.Progress(None, "Model", 2)
     reported.n_starts, reported.later = 2, [1000]
     now[0] = 10.0
     reported.start_ended()

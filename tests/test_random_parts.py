@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from internals import Sampling, make_rows, sample_arrays, seed_centroids, seeding
+from internals import Sampling, make_rows, sample_arrays, seed_centroids, starts
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import chi2
 
@@ -151,7 +151,7 @@ def test_far_rows_of_merged_starts_follow_their_weights():
     weight, labels = np.array([8.0, 1.0, 1.0, 3.0, 0.0, 1.0]), np.array([0, 0, 0, 1, 1, 1])
     nearest, drawn = np.array([1.0, 2.0, 6.0, 4.0, 90.0, 0.0]), []
     random = SimpleNamespace(choice=lambda n, count, replace, p: drawn.append((count, p)) or [0])
-    seeding._far_rows(weight, labels, nearest, 9, random)
+    starts._far_rows(weight, labels, nearest, 9, random)
     means = np.array([16 / 10, 12 / 4])
     costs = weight * np.maximum(nearest - means[labels], 0) ** 2
     [(count, p)] = drawn

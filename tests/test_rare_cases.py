@@ -22,7 +22,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 import rffpk
 from rffpk._reference import TYPICALITY, fused_pass
 from rffpk.fusion.famkkm import Alternation
-from rffpk.maps.spectrum import Spectrum
+from rffpk.spaces.spectrum import Spectrum
 
 X = np.random.default_rng(0).standard_normal((60, 3))
 

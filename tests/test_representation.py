@@ -12,7 +12,7 @@ import rffpk
 def test_the_representation_links_to_the_page_of_the_class(model, monkeypatch):
     metadata = Message()
     metadata["Project-URL"] = "Source, https://example.org/code"
-    monkeypatch.setattr("rffpk._utils.estimator.metadata", lambda name: metadata)
+    monkeypatch.setattr("rffpk.estimators.base.metadata", lambda name: metadata)
     assert "example.org" not in estimator_html_repr(model)
     metadata["Project-URL"] = "Documentation, https://example.org/docs/"
     page = f"https://example.org/docs/generated/rffpk.{type(model).__name__}.html"

@@ -42,9 +42,9 @@ from rffpk import (
     RFFMultiKernelPowerKMeans,
     select_n_clusters,
 )
-from rffpk.maps.kernels import FittedKernel, Specification
-from rffpk.maps.spectrum import Spectrum, eigengaps
 from rffpk.model_files import load
+from rffpk.spaces.kernels import FittedKernel, Specification
+from rffpk.spaces.spectrum import Spectrum, eigengaps
 
 X, Y = make_blobs(400, centers=5, cluster_std=0.4, random_state=3)
 SCORES = ("scores", "eigengaps", "heights", "modes")

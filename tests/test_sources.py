@@ -14,7 +14,8 @@ import pytest
 from conventions import ip_rff_mkpkm
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from internals import Sampling, column_moments, sample_arrays, streams
+from internals import Sampling, column_moments, sample_arrays
+from internals import source as streams
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.datasets import make_blobs

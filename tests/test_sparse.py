@@ -39,7 +39,7 @@ from rffpk import (
     load,
 )
 from rffpk._core import use_thread_work
-from rffpk.maps.neighbours import Neighbourhoods
+from rffpk.spaces.neighbors import Neighbourhoods
 
 CLUSTERERS = [PowerKMeans, FuzzyCMeans, RFFKernelPowerKMeans]
 EVERY = [*CLUSTERERS, DiffusionPowerKMeans, KernelKMeans, KernelPowerKMeans]

@@ -495,7 +495,7 @@ def test_spectral_starts_leave_other_threads_alone(python):
 import os
 import numpy as np
 import rffpk
-from rffpk._utils import config
+from rffpk.system import config
 X = np.random.default_rng(0).standard_normal((600, 3))
 model = rffpk.KernelKMeans(3, init="spectral", n_init=1, n_jobs=1, random_state=0)
 limits = config.thread_limits()

@@ -61,14 +61,14 @@ def test_fits_enter_no_more_functions_and_imports_load_no_more_modules():
 
 
 def test_long_functions_are_named(copy):
-    path = copy / "src/rffpk/fuzzy.py"
+    path = copy / "src/rffpk/estimators/fuzzy.py"
     path.write_text(path.read_text() + "def f():\n" + "    x = 0\n" * 40)
     message = "fuzzy.py:f has 41 lines of code, more than 40"
     assert message in run("sizes.py", root=copy).stdout
 
 
 def test_docstrings_comments_and_blank_lines_do_not_count(copy):
-    path = copy / "src/rffpk/fuzzy.py"
+    path = copy / "src/rffpk/estimators/fuzzy.py"
     added = 'def f():\n    """Long.\n' + "\n    text\n" * 400 + '    """\n' + "    # why\n" * 400
     path.write_text(path.read_text() + added)
     assert run("sizes.py", root=copy).returncode == 0

@@ -17,7 +17,7 @@ from sklearn.preprocessing import scale
 import rffpk
 from rffpk import DiffusionMap, DiffusionPowerKMeans, FuzzyCMeans, PowerKMeans
 from rffpk import RFFMultiKernelPowerKMeans as MultiView
-from rffpk.maps.whitening import fit_components
+from rffpk.spaces.whitening import fit_components
 
 K = 3
 

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import rffpk
-from rffpk._utils.estimator import Clusterer
+from rffpk.estimators.base import Clusterer
 
 X = np.zeros((4, 2))
 

@@ -17,8 +17,8 @@ from bench import datasets, records
 from bench.papers import methods
 from bench.papers.published import PUBLISHED
 from bench.timing import timed
-from rffpk.maps.kernels import FittedKernel, du2015
 from rffpk.metrics import scores_of_labels
+from rffpk.spaces.kernels import FittedKernel, du2015
 
 SINGLE = ["yale", "seeds", "lung_discrete", "coil20", "glioma"]
 MORE_SINGLE = ["tr11", "binaryalphadigs"]

@@ -29,7 +29,7 @@ from bench.datasets import n_classes, single_view
 from bench.scores import k_means_objective
 from bench.timing import timed
 from rffpk import Annealing, PowerKMeans, RandomFourierFeatures
-from rffpk.maps.fourier import default_n_frequencies
+from rffpk.spaces.fourier import default_n_frequencies
 
 # file, key of the view, whether columns are standardised (where their units differ)
 REAL = [

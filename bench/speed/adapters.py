@@ -19,7 +19,7 @@ from bench.internals import Fourier, Rows, _core, centered, make_rows, one_pass
 from bench.speed.problems import Problem
 from bench.timing import Measure, median, seconds, timed
 from rffpk import RandomFourierFeatures
-from rffpk._rows.passes import shifted_features
+from rffpk.rows.passes import shifted_features
 
 
 class Setting:

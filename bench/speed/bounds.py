@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from bench import commands, tables
-from bench.internals import feature_steps, hard_passes
+from bench.internals import hard_pass, steps
 from bench.speed.end_to_end import CLUSTERS, mixture
 from rffpk import PowerKMeans, RFFKernelPowerKMeans
 
@@ -22,18 +22,18 @@ VISITED: list[float] = []  # the share of the rows that each pass visits
 
 def recorded(rows: Any, theta: np.ndarray, before: Any) -> Any:
     """A pass with bounds."""
-    found = hard_passes.settling_pass(rows, theta, before)
+    found = hard_pass.settling_pass(rows, theta, before)
     VISITED.append(found.visited / rows.n)
     return found
 
 
 def last_passes(estimator: Any, X: np.ndarray, tol: float, bounded: bool) -> np.ndarray:
     """Seconds of the passes over all rows."""
-    rows = hard_passes.LEAST_ROWS
-    hard_passes.LEAST_ROWS = rows if bounded else len(X) + 1
+    rows = hard_pass.LEAST_ROWS
+    hard_pass.LEAST_ROWS = rows if bounded else len(X) + 1
     VISITED.clear()
     model = estimator(CLUSTERS, tol=tol, random_state=0).fit(X)
-    hard_passes.LEAST_ROWS = rows
+    hard_pass.LEAST_ROWS = rows
     return np.array([r["seconds"] for r in model.history_ if r["rows"] == len(X) and "s" in r])
 
 
@@ -43,7 +43,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--tol", type=float, default=1e-3)
     args = parser.parse_args()
-    feature_steps.settling_pass = recorded
+    steps.settling_pass = recorded
     tables.print_heading(
         "estimator", "clusters", "passes over all rows", "visited in the last five",
         "last five, s", "last five without, s", "two without, s",

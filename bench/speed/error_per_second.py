@@ -24,7 +24,7 @@ from bench.internals import Fourier, centered, make_rows
 from bench.speed.adapters import k_means, passes
 from bench.timing import median, pinned
 from rffpk import RandomFourierFeatures, show_config
-from rffpk._rows.passes import shifted_features
+from rffpk.rows.passes import shifted_features
 
 OURS = ("iid", "orthogonal", "structured")
 FREQUENCIES = (32, 64, 128, 256, 512)

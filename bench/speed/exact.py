@@ -25,7 +25,7 @@ from bench.scores import kernel_objective
 from bench.speed.problems import Machine
 from bench.timing import seconds
 from rffpk import Annealing, KernelKMeans, KernelPowerKMeans
-from rffpk.maps.kernels import FittedKernel, specification
+from rffpk.spaces.kernels import FittedKernel, specification
 
 
 def data(n: int, dtype: str, k: int = 20, d: int = 20) -> np.ndarray:

@@ -25,7 +25,7 @@ from bench.timing import clocks, peak_memory, seconds
 from rffpk import MKKM, AverageMKKM
 from rffpk.fusion import simplemkkm
 from rffpk.fusion.simplemkkm import Alignment, Point, SimpleMKKM, minimise
-from rffpk.maps.kernels import FittedKernel, Specification
+from rffpk.spaces.kernels import FittedKernel, Specification
 
 
 class Counted(Alignment):

@@ -20,7 +20,7 @@ from bench.internals import Fourier, centered, make_rows
 from bench.speed.adapters import passes
 from bench.speed.problems import Machine, Problem
 from rffpk import RFFMultiKernelPowerKMeans, show_config
-from rffpk._rows.passes import shifted_features
+from rffpk.rows.passes import shifted_features
 
 
 def make_views(n: int, widths: tuple[int, ...]) -> tuple[list[np.ndarray], list[Fourier]]:

@@ -23,7 +23,7 @@ import numpy as np
 
 from bench import commands, tables
 from bench.datasets import around
-from bench.internals import hard_passes
+from bench.internals import hard_pass
 from bench.timing import clocks
 from rffpk import PowerKMeans
 
@@ -32,15 +32,15 @@ def fitted(
     X: np.ndarray, args: argparse.Namespace, metric: str, near: bool
 ) -> tuple[float, np.ndarray]:
     """Mean CPU seconds, and the objective of each seed."""
-    work = hard_passes.LEAST_WORK
-    hard_passes.LEAST_WORK = work if near else math.inf  # type: ignore[assignment]
+    work = hard_pass.LEAST_WORK
+    hard_pass.LEAST_WORK = work if near else math.inf  # type: ignore[assignment]
     try:
         before = clocks()
         new = partial(PowerKMeans, args.clusters, metric=metric, n_jobs=args.threads)
         found = [new(random_state=seed).fit(X).inertia_ for seed in range(args.seeds)]
         return float((clocks() - before)[1]) / args.seeds, np.array(found)
     finally:
-        hard_passes.LEAST_WORK = work
+        hard_pass.LEAST_WORK = work
 
 
 def main() -> None:

@@ -8,14 +8,17 @@ from rffpk import _core as _core  # before the OpenMP of scikit-learn may bind t
 if TYPE_CHECKING:
     from rffpk import plot as plot
     from rffpk import sources as sources
-    from rffpk._anneal.annealing import Annealing as Annealing
-    from rffpk._utils.config import __version__ as __version__
-    from rffpk._utils.config import get_include as get_include
-    from rffpk._utils.config import show_config as show_config
-    from rffpk.diffusion import DiffusionPowerKMeans as DiffusionPowerKMeans
-    from rffpk.exact import KernelKMeans as KernelKMeans
-    from rffpk.exact import KernelPowerKMeans as KernelPowerKMeans
-    from rffpk.exact import MultiKernelPowerKMeans as MultiKernelPowerKMeans
+    from rffpk.anneal.plan import Annealing as Annealing
+    from rffpk.estimators.diffusion import DiffusionPowerKMeans as DiffusionPowerKMeans
+    from rffpk.estimators.exact import KernelKMeans as KernelKMeans
+    from rffpk.estimators.exact import KernelPowerKMeans as KernelPowerKMeans
+    from rffpk.estimators.exact import MultiKernelPowerKMeans as MultiKernelPowerKMeans
+    from rffpk.estimators.fuzzy import FuzzyCMeans as FuzzyCMeans
+    from rffpk.estimators.fuzzy import cmeans as cmeans
+    from rffpk.estimators.multiview import RFFMultiKernelPowerKMeans as RFFMultiKernelPowerKMeans
+    from rffpk.estimators.multiview import Typicality as Typicality
+    from rffpk.estimators.power import PowerKMeans as PowerKMeans
+    from rffpk.estimators.random_features import RFFKernelPowerKMeans as RFFKernelPowerKMeans
     from rffpk.fusion.baselines import LKAM as LKAM
     from rffpk.fusion.baselines import LMKKM as LMKKM
     from rffpk.fusion.baselines import MVCLFA as MVCLFA
@@ -29,12 +32,6 @@ if TYPE_CHECKING:
     from rffpk.fusion.rmkkm import RMKKM as RMKKM
     from rffpk.fusion.simplemkkm import SimpleMKKM as SimpleMKKM
     from rffpk.fusion.smkc import SMKC as SMKC
-    from rffpk.fuzzy import FuzzyCMeans as FuzzyCMeans
-    from rffpk.fuzzy import cmeans as cmeans
-    from rffpk.maps.diffusion_map import DiffusionMap as DiffusionMap
-    from rffpk.maps.fourier import RandomFourierFeatures as RandomFourierFeatures
-    from rffpk.maps.kernels import center_kernel as center_kernel
-    from rffpk.maps.kernels import normalize_kernel as normalize_kernel
     from rffpk.metrics import clustering_accuracy as clustering_accuracy
     from rffpk.metrics import fuzzy_silhouette as fuzzy_silhouette
     from rffpk.metrics import partition_coefficient as partition_coefficient
@@ -44,19 +41,22 @@ if TYPE_CHECKING:
     from rffpk.metrics import xie_beni_index as xie_beni_index
     from rffpk.model_files import load as load
     from rffpk.model_files import save as save
-    from rffpk.multiview import RFFMultiKernelPowerKMeans as RFFMultiKernelPowerKMeans
-    from rffpk.multiview import Typicality as Typicality
-    from rffpk.power import PowerKMeans as PowerKMeans
     from rffpk.profiles import describe as describe
-    from rffpk.random_features import RFFKernelPowerKMeans as RFFKernelPowerKMeans
     from rffpk.selection import select_n_clusters as select_n_clusters
+    from rffpk.spaces.diffusion import DiffusionMap as DiffusionMap
+    from rffpk.spaces.fourier import RandomFourierFeatures as RandomFourierFeatures
+    from rffpk.spaces.kernels import center_kernel as center_kernel
+    from rffpk.spaces.kernels import normalize_kernel as normalize_kernel
+    from rffpk.system.config import __version__ as __version__
+    from rffpk.system.config import get_include as get_include
+    from rffpk.system.config import show_config as show_config
 
 # The public names by their modules, which are imported when a name of theirs is asked for.
 _HOMES = {
-    "_anneal.annealing": ["Annealing"],
-    "_utils.config": ["__version__", "get_include", "show_config"],
-    "diffusion": ["DiffusionPowerKMeans"],
-    "exact": ["KernelKMeans", "KernelPowerKMeans", "MultiKernelPowerKMeans"],
+    "anneal.plan": ["Annealing"],
+    "system.config": ["__version__", "get_include", "show_config"],
+    "estimators.diffusion": ["DiffusionPowerKMeans"],
+    "estimators.exact": ["KernelKMeans", "KernelPowerKMeans", "MultiKernelPowerKMeans"],
     "fusion.baselines": ["CoregSC", "LKAM", "LMKKM", "MVCLFA", "ONKC"],
     "fusion.famkkm": ["FAMKKM"],
     "fusion.mkkm": ["MKKM", "MKKMMR", "AverageMKKM"],
@@ -64,10 +64,10 @@ _HOMES = {
     "fusion.rmkkm": ["RMKKM"],
     "fusion.simplemkkm": ["SimpleMKKM"],
     "fusion.smkc": ["SMKC"],
-    "fuzzy": ["FuzzyCMeans", "cmeans"],
-    "maps.diffusion_map": ["DiffusionMap"],
-    "maps.fourier": ["RandomFourierFeatures"],
-    "maps.kernels": ["center_kernel", "normalize_kernel"],
+    "estimators.fuzzy": ["FuzzyCMeans", "cmeans"],
+    "spaces.diffusion": ["DiffusionMap"],
+    "spaces.fourier": ["RandomFourierFeatures"],
+    "spaces.kernels": ["center_kernel", "normalize_kernel"],
     "metrics": [
         "clustering_accuracy",
         "fuzzy_silhouette",
@@ -78,10 +78,10 @@ _HOMES = {
         "xie_beni_index",
     ],
     "model_files": ["load", "save"],
-    "multiview": ["RFFMultiKernelPowerKMeans", "Typicality"],
-    "power": ["PowerKMeans"],
+    "estimators.multiview": ["RFFMultiKernelPowerKMeans", "Typicality"],
+    "estimators.power": ["PowerKMeans"],
     "profiles": ["describe"],
-    "random_features": ["RFFKernelPowerKMeans"],
+    "estimators.random_features": ["RFFKernelPowerKMeans"],
     "selection": ["select_n_clusters"],
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}

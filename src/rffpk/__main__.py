@@ -21,11 +21,11 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import rffpk
-from rffpk._utils import files
-from rffpk._utils.files import STANDARD, TableError
-from rffpk._utils.messages import warn
-from rffpk._utils.validation import Level, converts
 from rffpk.model_files import save
+from rffpk.rows.checks import Level, converts
+from rffpk.system import files
+from rffpk.system.files import STANDARD, TableError
+from rffpk.system.report import warn
 from rffpk.tables import TablePreprocessor
 
 METHODS = {

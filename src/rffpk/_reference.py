@@ -19,7 +19,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rffpk._rows.sums import (
+from rffpk.rows.arrays import Array, Landmarks, Structure
+from rffpk.rows.sums import (
     Sums,
     divided,
     hard_weights,
@@ -29,8 +30,7 @@ from rffpk._rows.sums import (
     view_penalty,
     view_weights,
 )
-from rffpk._utils.arrays import Array, Landmarks, Structure
-from rffpk._utils.columns import Columns, dense
+from rffpk.rows.table import Columns, dense
 
 POWER, HARD, TYPICALITY, BOTH = range(4)
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from rffpk._utils.config import __version__
-from rffpk._utils.validation import Level
-from rffpk.diffusion import DiffusionPowerKMeans
-from rffpk.maps.diffusion_map import DiffusionMap
-from rffpk.maps.graphs import PRECOMPUTED
-from rffpk.multiview import RFFMultiKernelPowerKMeans
+from rffpk.estimators.diffusion import DiffusionPowerKMeans
+from rffpk.estimators.multiview import RFFMultiKernelPowerKMeans
+from rffpk.rows.checks import Level
+from rffpk.spaces.diffusion import DiffusionMap
+from rffpk.spaces.graph import PRECOMPUTED
+from rffpk.system.config import __version__
 
 
 def cluster(

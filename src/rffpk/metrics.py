@@ -16,9 +16,9 @@ from sklearn.metrics.cluster import contingency_matrix
 from sklearn.utils import gen_batches
 from sklearn.utils.validation import column_or_1d
 
-from rffpk._utils import validation
-from rffpk._utils.arrays import Array
-from rffpk._utils.containers import (
+from rffpk.rows import checks
+from rffpk.rows.arrays import Array
+from rffpk.rows.containers import (
     check_container,
     dimensions,
     gaps_in,
@@ -207,8 +207,8 @@ def repeated_scores(
     >>> scores.acc.shape
     (5,)
     """
-    n_repeats = validation.check_int(n_repeats, "n_repeats", 1)
-    first = validation.check_int(random_state, "random_state", 0)
+    n_repeats = checks.check_int(n_repeats, "n_repeats", 1)
+    first = checks.check_int(random_state, "random_state", 0)
     _check_classes(labels_true, X)
     if isinstance(estimator, type) or not hasattr(estimator, "fit_predict"):
         name = getattr(estimator, "__name__", f"of type {type(estimator).__name__}")
@@ -250,7 +250,7 @@ def _in_range(*arrays: Array) -> list[Array]:
 
 def checked_memberships(memberships: Any, name: str = "memberships") -> Array:
     """Memberships as a float64 array (n, k), >= 0 with rows that sum to one."""
-    u = validation.finite_array(memberships, name)
+    u = checks.finite_array(memberships, name)
     if n_zeros := np.count_nonzero(~u.any(axis=1)):
         raise ValueError(
             f"{name}: {n_zeros} rows are zero, as the memberships of noise are. Leave noise out: "
@@ -373,10 +373,10 @@ def xie_beni_index(X: Any, memberships: Any, centers: Any, *, m: float = 2.0) ->
     >>> xie_beni_index([[0.0], [2.0]], [[1.0, 0.0], [0.0, 1.0]], [[0.5], [2.5]])
     0.0625
     """
-    X = validation.finite_array(X, "X")
+    X = checks.finite_array(X, "X")
     u = checked_memberships(memberships)
-    centers = validation.finite_array(centers, "centers", ensure_min_samples=2)
-    m = validation.check_real(m, "m", 1, include="left")
+    centers = checks.finite_array(centers, "centers", ensure_min_samples=2)
+    m = checks.check_real(m, "m", 1, include="left")
     _check_rows(X, u)
     if centers.shape != (u.shape[1], X.shape[1]):
         raise ValueError(
@@ -433,8 +433,8 @@ def fuzzy_silhouette(X: Any, memberships: Any, *, alpha: float = 1.0) -> float:
     >>> round(fuzzy_silhouette(X, u), 4)
     0.8763
     """
-    X, u = validation.finite_array(X, "X"), checked_memberships(memberships)
-    alpha = validation.check_real(alpha, "alpha", 0, include="left")
+    X, u = checks.finite_array(X, "X"), checked_memberships(memberships)
+    alpha = checks.check_real(alpha, "alpha", 0, include="left")
     _check_rows(X, u)
     labels = u.argmax(axis=1)
     if len(np.unique(labels)) < 2:

@@ -20,30 +20,30 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import rffpk
-from rffpk._anneal.centroid_model import RunningSums
-from rffpk._anneal.objective import PowerMean, WeightedViews
-from rffpk._rows.store import ScaledColumns, UnitRows
-from rffpk._utils.arrays import Array, Fourier, Structure
-from rffpk._utils.columns import SparseRows, from_canonical
-from rffpk._utils.config import __version__
-from rffpk._utils.estimator import Clusterer, VersionError, check_version
-from rffpk._utils.files import path_of
-from rffpk._utils.selection import NClustersSelection
-from rffpk._utils.tensor_files import (
+from rffpk.anneal.fitted import RunningSums
+from rffpk.anneal.records import PowerMean, WeightedViews
+from rffpk.choose.outliers import Cells, Outliers
+from rffpk.choose.selection import NClustersSelection
+from rffpk.estimators.base import Clusterer, VersionError, check_version
+from rffpk.fusion.operators import Exact, Finished, FourierFeatures, Nystroem
+from rffpk.rows.arrays import Array, Fourier, Structure
+from rffpk.rows.store import ScaledColumns, UnitRows
+from rffpk.rows.table import SparseRows, from_canonical
+from rffpk.spaces.graph import Nodes
+from rffpk.spaces.kernels import FittedKernel
+from rffpk.spaces.near_cells import NearCells
+from rffpk.spaces.neighbors import Neighbourhoods
+from rffpk.spaces.spectrum import Spectrum
+from rffpk.spaces.whitening import Whitening
+from rffpk.system.config import __version__
+from rffpk.system.files import path_of
+from rffpk.system.tensor_files import (
     ModelFileError,
     is_storable,
     parse_json,
     read_tensors,
     write_tensors,
 )
-from rffpk.fusion.operators import Exact, Finished, FourierFeatures, Nystroem
-from rffpk.maps.graphs import Nodes
-from rffpk.maps.kernels import FittedKernel
-from rffpk.maps.near_cells import NearCells
-from rffpk.maps.neighbours import Neighbourhoods
-from rffpk.maps.outliers import Cells, Outliers
-from rffpk.maps.spectrum import Spectrum
-from rffpk.maps.whitening import Whitening
 from rffpk.tables import TablePreprocessor
 
 M = TypeVar("M")

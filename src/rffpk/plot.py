@@ -17,16 +17,16 @@ from sklearn.decomposition import PCA
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from rffpk._rows.views import with_nan_rows
-from rffpk._utils import validation
-from rffpk._utils.arrays import Array
-from rffpk._utils.columns import rows_differ, sparse_rows
-from rffpk._utils.containers import is_list_of_views, length
-from rffpk._utils.estimator import Clusterer
-from rffpk._utils.messages import optional_module
-from rffpk.diffusion import DiffusionPowerKMeans
+from rffpk.estimators.base import Clusterer
+from rffpk.estimators.diffusion import DiffusionPowerKMeans
 from rffpk.fusion.base import embedded_rows
 from rffpk.profiles import ClusterProfiles, rows_at
+from rffpk.rows import checks
+from rffpk.rows.arrays import Array
+from rffpk.rows.containers import is_list_of_views, length
+from rffpk.rows.door import with_nan_rows
+from rffpk.rows.table import rows_differ, sparse_rows
+from rffpk.system.report import optional_module
 from rffpk.tables import TablePreprocessor
 
 # The colors of Okabe and Ito without yellow, which is too light for points on white, and markers;
@@ -56,7 +56,7 @@ def _having(model: Any, attribute: str) -> Any:
     """Return a fitted model, or the last step of a pipeline, that has an attribute."""
     if isinstance(model, Pipeline) and not len(model):
         raise ValueError("model: is a pipeline without steps. Pass one that ends with a clusterer.")
-    with validation.named("model"):
+    with checks.named("model"):
         check_is_fitted(model)
     if isinstance(model, Pipeline) and not hasattr(model, attribute):
         model = model[-1]
@@ -88,8 +88,8 @@ def _table(x: Any) -> Any:
     if sparse.issparse(x) or hasattr(x, "dtypes"):
         return x
     x = with_nan_rows(x, "X")
-    validation.check_plain(x, "X")
-    with validation.named("X", x):
+    checks.check_plain(x, "X")
+    with checks.named("X", x):
         table = np.asarray(x)
     if table.ndim != 2:
         raise ValueError(f"X has {table.ndim} dimensions. Pass rows: (n_samples, n_features).")
@@ -175,7 +175,7 @@ def _are_columns(model: Any) -> bool:
 
 
 def _checked_places(places: Any, n: int) -> Array:
-    places = validation.finite_array(places, "places")
+    places = checks.finite_array(places, "places")
     if places.shape != (n, 2):
         raise ValueError(f"places has shape {places.shape}, must be {(n, 2)}: (n_samples, 2).")
     return np.asarray(places)
@@ -352,7 +352,7 @@ def profile(profiles: ClusterProfiles, *, n_columns: int = 20, ax: Any = None) -
         Clusters from top to bottom, with their sizes and their stability, columns from left to
         right in their order. Standardised differences from the rest, red above it and blue below.
     """
-    n_columns = validation.check_int(n_columns, "n_columns", 1)
+    n_columns = checks.check_int(n_columns, "n_columns", 1)
     if not isinstance(profiles, ClusterProfiles):
         raise TypeError(
             f"profiles is of type {type(profiles).__name__}. Pass the result of describe(model, X)."

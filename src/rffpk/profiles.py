@@ -16,13 +16,13 @@ from sklearn.utils import check_array
 from sklearn.utils.random import sample_without_replacement
 from sklearn.utils.validation import check_is_fitted
 
-from rffpk._rows.views import with_nan_rows
-from rffpk._utils import validation
-from rffpk._utils.arrays import Array
-from rffpk._utils.containers import check_row_labels, is_arrow, is_list_of_views
-from rffpk._utils.dask_collections import kind_of
-from rffpk._utils.estimator import Clusterer
-from rffpk._utils.messages import without
+from rffpk.estimators.base import Clusterer
+from rffpk.rows import checks
+from rffpk.rows.arrays import Array
+from rffpk.rows.containers import check_row_labels, is_arrow, is_list_of_views
+from rffpk.rows.dask_collections import kind_of
+from rffpk.rows.door import with_nan_rows
+from rffpk.system.report import without
 from rffpk.tables import described_columns
 
 _RESAMPLE = 0.7  # the part of the rows that a refit sees
@@ -161,15 +161,15 @@ def describe(
     last = _clusterer(model)
     if kind_of(X) != "memory":
         raise TypeError("X is a source or a Dask collection, must be rows in memory.")
-    n_resamples = validation.check_int(n_resamples, "n_resamples", 0)
-    random = validation.check_random_state(random_state)
-    given = validation.pairs_of(last) is not None
+    n_resamples = checks.check_int(n_resamples, "n_resamples", 0)
+    random = checks.check_random_state(random_state)
+    given = checks.pairs_of(last) is not None
     if given and (n_resamples or table is None):
         raise ValueError(
             "With precomputed kernels or a graph, n_resamples must be 0 and table must be given."
         )
     labels, k = np.asarray(model.predict(X)), len(last.linkage_) + 1
-    weight = validation.check_sample_weight(sample_weight, len(labels), X)
+    weight = checks.check_sample_weight(sample_weight, len(labels), X)
     p = np.ones(len(labels)) if weight is None else weight
     inside = np.flatnonzero(labels >= 0)
     members = sparse.csr_array(
@@ -214,7 +214,7 @@ def rows_at(x: Any, index: Array) -> Any:
     x = with_nan_rows(x, "X")
     if hasattr(x, "dtypes"):
         return x.iloc[index] if hasattr(x, "iloc") else x[index]
-    validation.check_plain(x, "X")
+    checks.check_plain(x, "X")
     return np.asarray(x)[index]
 
 
@@ -246,7 +246,7 @@ def _of_table(x: Any, name: str) -> tuple[list[str], Any, list[str]]:
     """The names of columns, as far as they are known, these, and their units."""
     x = x.to_pandas() if is_arrow(x) else x
     if hasattr(x, "columns") and hasattr(x, "dtypes"):
-        with validation.named(name):
+        with checks.named(name):
             return described_columns(x)
     values = _numbers(x, name)
     return [], values, ["number"] * values.shape[1]
@@ -257,8 +257,8 @@ def _numbers(x: Any, name: str) -> Any:
     if sparse.issparse(x):
         return sparse.csr_array(x, dtype=np.float64)
     x = with_nan_rows(x, name)
-    validation.check_plain(x, name)
-    with validation.named(name, x):
+    checks.check_plain(x, name)
+    with checks.named(name, x):
         return check_array(x, dtype=np.float64, input_name=name, ensure_all_finite="allow-nan")
 
 

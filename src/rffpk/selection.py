@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from rffpk._anneal.fit import find_number, open_rows
-from rffpk._rows.sample import sample_arrays, sampling
-from rffpk._rows.views import check_views
-from rffpk._utils import config, validation
-from rffpk._utils.containers import is_list_of_views
-from rffpk._utils.dask_collections import kind_of
-from rffpk._utils.selection import NClustersSelection
-from rffpk.diffusion import DiffusionPowerKMeans
-from rffpk.exact import MultiKernelPowerKMeans
-from rffpk.maps.diffusion_map import DiffusionMetric
-from rffpk.multiview import RFFMultiKernelPowerKMeans
+from rffpk.anneal.fit import find_number, open_rows
+from rffpk.choose.selection import NClustersSelection
+from rffpk.estimators.diffusion import DiffusionPowerKMeans
+from rffpk.estimators.exact import MultiKernelPowerKMeans
+from rffpk.estimators.multiview import RFFMultiKernelPowerKMeans
+from rffpk.rows import checks
+from rffpk.rows.containers import is_list_of_views
+from rffpk.rows.dask_collections import kind_of
+from rffpk.rows.door import check_views
+from rffpk.rows.sample import sample_arrays, sampling
+from rffpk.spaces.diffusion import DiffusionMetric
+from rffpk.system import config
 
 
 def select_n_clusters(
@@ -70,11 +71,11 @@ def select_n_clusters(
     """
     model = _model(X, metric, n_jobs)
     problem = model._problem()  # which checks the parameters
-    random = validation.check_random_state(random_state)
+    random = checks.check_random_state(random_state)
     with config.one_blas_thread():
-        if validation.pairs_of(model) == "kernels":
+        if checks.pairs_of(model) == "kernels":
             xs = check_views(model, X, reset=True)
-            weight = validation.check_sample_weight(sample_weight, len(xs[0]), X)
+            weight = checks.check_sample_weight(sample_weight, len(xs[0]), X)
             sample = sample_arrays(xs, weight, sampling(model, random))
             find_number(model, sample, random, None)
         else:
@@ -84,11 +85,11 @@ def select_n_clusters(
 
 def _model(X: Any, metric: Any, n_jobs: int | None) -> Any:
     """An estimator that takes X as it is given."""
-    validation.check_choice(metric, "metric", ("euclidean", "cosine", "precomputed", "kernel"))
-    if validation.is_option(metric, "kernel"):
+    checks.check_choice(metric, "metric", ("euclidean", "cosine", "precomputed", "kernel"))
+    if checks.is_option(metric, "kernel"):
         return MultiKernelPowerKMeans("auto", kernels="precomputed", n_jobs=n_jobs)
     listed = isinstance(X, (list, tuple))
     several = is_list_of_views(X) or (listed and kind_of(X) != "memory")
-    if several and validation.is_option(metric, "euclidean"):
+    if several and checks.is_option(metric, "euclidean"):
         return RFFMultiKernelPowerKMeans("auto", kernels="linear", n_jobs=n_jobs)
     return DiffusionPowerKMeans("auto", metric=metric, n_jobs=n_jobs)

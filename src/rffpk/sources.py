@@ -14,12 +14,12 @@ from typing import Any, BinaryIO, TypeAlias, TypeVar
 
 import numpy as np
 
-from rffpk._rows.streams import Source, block_rows
-from rffpk._utils import validation
-from rffpk._utils.arrays import Array
-from rffpk._utils.containers import are_numbers
-from rffpk._utils.dask_collections import source_of
-from rffpk._utils.files import arrow_module, files_of, path_of, whole_file, write_header
+from rffpk.rows import checks
+from rffpk.rows.arrays import Array
+from rffpk.rows.containers import are_numbers
+from rffpk.rows.dask_collections import source_of
+from rffpk.rows.source import Source, block_rows
+from rffpk.system.files import arrow_module, files_of, path_of, whole_file, write_header
 
 __all__ = ["from_array", "from_arrow", "from_dask", "from_npy", "from_parquet", "spill"]
 
@@ -53,7 +53,7 @@ def from_array(X: Any, *, block_rows: int = 1 << 16) -> Callable[[], Iterator[An
     >>> [block.shape for block in from_array(np.zeros((5, 2)), block_rows=3)()]
     [(3, 2), (2, 2)]
     """
-    validation.check_int(block_rows, "block_rows", 1)
+    checks.check_int(block_rows, "block_rows", 1)
     if len(getattr(X, "shape", ())) != 2:
         raise ValueError("X must have a shape of two numbers, (n_samples, n_features).")
 
@@ -318,7 +318,7 @@ def _write_rows(source: Source, file: BinaryIO) -> None:
     n, d = 0, 0
     dtype: np.dtype[Any] = np.dtype(np.float64)
     for block in source():
-        validation.check_plain(block, "source")
+        checks.check_plain(block, "source")
         rows = np.asarray(block)
         if rows.dtype.kind not in "fiub":
             raise ValueError(f"source gave a block of {rows.dtype}, must give numbers.")

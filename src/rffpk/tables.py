@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from rffpk._utils import validation
-from rffpk._utils.arrays import Array
-from rffpk._utils.containers import (
+from rffpk.estimators.base import Estimator
+from rffpk.rows import checks
+from rffpk.rows.arrays import Array
+from rffpk.rows.containers import (
     are_times,
     check_container,
     gaps_in,
@@ -22,8 +23,7 @@ from rffpk._utils.containers import (
     kinds_of,
     refuse_times,
 )
-from rffpk._utils.estimator import Estimator
-from rffpk._utils.messages import warn
+from rffpk.system.report import warn
 
 _OF_WORDS = math.sqrt(2)  # the distance of the indicators of two categories
 _MOST = 50  # categories of a column that have columns of their own; the others share one
@@ -113,7 +113,7 @@ class TablePreprocessor(Estimator):
             known = given[~np.isnan(given[:, 0])]
             mean = known.mean(axis=0) if len(known) else np.zeros(given.shape[1])
             scale = _deviation(known - mean) if own is None else _OF_WORDS
-            validation.check_overflow(scale, np.dtype(np.float64))
+            checks.check_overflow(scale, np.dtype(np.float64))
             equal = not len(known) or bool((known == known[0]).all())
             categories.append(own)
             means.append(mean)
@@ -258,7 +258,7 @@ def _warn_of_names(columns: list[_Column], categories: list[Any]) -> None:
             known = [word for word in _words_in(column) if word is not None]
             words = sorted({*known})
             # commas are decimal ones, or between thousands
-            others = [w for w in words if not validation.converts(w.replace(",", ""), float)]
+            others = [w for w in words if not checks.converts(w.replace(",", ""), float)]
             remedy = "Leave it out if it names rows."
             if len(others) < len(words) / 2:
                 these = f" but {others[:3]}, which may be gaps" if others else ""
@@ -292,7 +292,7 @@ def described_columns(frame: Any) -> tuple[list[str], Array, list[str]]:
 
 def _described(values: Any, name: str) -> tuple[list[str], Array, str]:
     if are_times(values):
-        with validation.named(f"column {name!r}"):  # where there are times of the day
+        with checks.named(f"column {name!r}"):  # where there are times of the day
             days, are_dates = _days(values)
         return [name if are_dates else f"{name} (days)"], days, "date" if are_dates else "number"
     column = _column_of(values, name)
@@ -329,7 +329,7 @@ def _columns_of(X: Any, names: list[str] | None = None) -> list[_Column]:
     X = X.to_pandas() if is_arrow(X) else X
     framed = hasattr(X, "columns") and hasattr(X, "__getitem__")
     if not framed:
-        validation.refuse_sparse(X, "X", "TablePreprocessor")
+        checks.refuse_sparse(X, "X", "TablePreprocessor")
     table = X
     if not framed and not isinstance(X, np.ma.MaskedArray):
         # a word would make words of the numbers of a list
@@ -364,7 +364,7 @@ def _column_of(column: Any, name: str) -> _Column:
             "booleans: convert them, or leave the column out."
         )
     are_numbers = {*kinds.values()} <= {"number", "boolean"} and {*kinds.values()} != {"boolean"}
-    nominal = str(column.dtype).startswith(validation.NOMINAL) or not are_numbers
+    nominal = str(column.dtype).startswith(checks.NOMINAL) or not are_numbers
     return _Column(name, values, nominal)
 
 
@@ -378,7 +378,7 @@ def _numbers_in(column: _Column) -> Array:
             f"X has the word {str(words[0])!r} in column {column.name!r}, which had numbers in fit."
         )
     found = np.full(len(column.values), np.nan)
-    with validation.named("X"):
+    with checks.named("X"):
         found[known] = values.astype(np.float64)
     if np.isinf(found).any():
         raise ValueError(
@@ -398,7 +398,7 @@ def _words_in(column: _Column) -> list[str | None]:
     """The names of categories, which equal numbers share whatever their types; None for gaps."""
     kinds = kinds_of(column.values)
     numbers = {"number", "boolean"} if "number" in kinds.values() else {"number"}
-    with validation.named("X"):
+    with checks.named("X"):
         return [
             None if v is None else _digits_of(v) if kinds[type(v)] in numbers else str(v)
             for v in column.values

@@ -3,8 +3,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rffpk._utils.arrays import Landmarks
-from rffpk._utils.columns import Columns
+from rffpk.rows.arrays import Landmarks
+from rffpk.rows.table import Columns
 
 Array = NDArray[Any]
 

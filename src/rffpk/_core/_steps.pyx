@@ -22,7 +22,7 @@ from time import perf_counter
 import numpy as np
 
 
-# The least weight of a view that some rows lack, that of `rffpk._rows.sums`.
+# The least weight of a view that some rows lack, that of `rffpk.rows.sums`.
 cdef double LEAST_WEIGHT = 1e-9
 
 

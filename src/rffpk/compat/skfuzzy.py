@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 from scipy.special import softmax
 
-from rffpk import fuzzy
-from rffpk._utils import validation
-from rffpk._utils.arrays import Array
-from rffpk._utils.validation import Auto
+from rffpk.estimators import fuzzy
 from rffpk.metrics import partition_coefficient
+from rffpk.rows import checks
+from rffpk.rows.arrays import Array
+from rffpk.rows.checks import Auto
 
 _EPS = float(np.finfo(np.float64).eps)  # the least membership and distance
 
@@ -129,8 +129,8 @@ def cmeans_predict(
     ValueError, TypeError
         If an argument is not as described.
     """
-    cntr = validation.finite_array(cntr_trained, "cntr_trained")
-    validation.check_real(m, "m", 1, include="neither")
+    cntr = checks.finite_array(cntr_trained, "cntr_trained")
+    checks.check_real(m, "m", 1, include="neither")
     x, u0 = _checked(test_data, len(cntr), error, maxiter, init, seed, most=len(cntr))
     if x.shape[1] != cntr.shape[1]:
         raise ValueError(
@@ -149,13 +149,13 @@ def _checked(
     data: Any, c: int, error: float, maxiter: int, init: Any, seed: Any, most: int | None = None,
 ) -> tuple[Array, Array]:  # fmt: skip
     """The samples as rows, and the initial memberships (c, n)."""
-    x = np.ascontiguousarray(validation.finite_array(data, "data").T)
-    validation.check_int(c, "c", 1, most or len(x))
-    validation.check_real(error, "error", 0)
-    validation.check_int(maxiter, "maxiter", 1)
+    x = np.ascontiguousarray(checks.finite_array(data, "data").T)
+    checks.check_int(c, "c", 1, most or len(x))
+    checks.check_real(error, "error", 0)
+    checks.check_int(maxiter, "maxiter", 1)
     if init is None:
-        return x, _normalized(validation.check_random_state(seed).rand(c, len(x)))
-    u0 = validation.finite_array(init, "init", copy=True)
+        return x, _normalized(checks.check_random_state(seed).rand(c, len(x)))
+    u0 = checks.finite_array(init, "init", copy=True)
     if u0.shape != (c, len(x)):
         raise ValueError(f"init has shape {u0.shape}, must be {(c, len(x))}: (c, n_samples).")
     if (u0 < 0).any() or not u0.any(axis=0).all():
@@ -171,7 +171,7 @@ def _distances(x: Array, cntr: Array, metric: Any) -> Array:
     if not isinstance(metric, str) and not callable(metric):
         raise TypeError(f"metric={metric!r}: is no metric. Pass a name or a function of two rows.")
     called = callable(metric)
-    with validation.of_two_rows(metric, "metric") if called else validation.named("metric"):
+    with checks.of_two_rows(metric, "metric") if called else checks.named("metric"):
         return np.fmax(cdist(cntr, x, metric=metric), _EPS)
 
 

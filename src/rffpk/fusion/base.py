@@ -17,22 +17,20 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import normalize
 from sklearn.utils.validation import check_is_fitted
 
-from rffpk._anneal.convergence_warnings import Cause, few_rows, low_rank
-from rffpk._anneal.fit import find_number, fit_model
-from rffpk._rows.sample import sample_arrays, sampling
-from rffpk._rows.views import check_views
-from rffpk._utils import config, validation
-from rffpk._utils.arrays import Array
-from rffpk._utils.bases import with_callbacks
-from rffpk._utils.columns import Columns, rows_differ
-from rffpk._utils.containers import check_row_labels
-from rffpk._utils.dask_collections import by_partitions
-from rffpk._utils.estimator import Clusterer, parameters, reporting
-from rffpk._utils.linalg import over_eigenvalues
-from rffpk._utils.messages import Progress, warn
-from rffpk._utils.tiles import by_blocks
+from rffpk.anneal.convergence_warnings import Cause, few_rows, low_rank
+from rffpk.anneal.fit import find_number, fit_model
+from rffpk.estimators.base import Clusterer, parameters, reporting
+from rffpk.estimators.bases import with_callbacks
+from rffpk.estimators.power import PowerKMeans
 from rffpk.fusion.spectral import Iteration, combined
-from rffpk.maps.kernels import (
+from rffpk.rows import checks
+from rffpk.rows.arrays import Array
+from rffpk.rows.containers import check_row_labels
+from rffpk.rows.dask_collections import by_partitions
+from rffpk.rows.door import check_views
+from rffpk.rows.sample import sample_arrays, sampling
+from rffpk.rows.table import Columns, rows_differ
+from rffpk.spaces.kernels import (
     PRECOMPUTED,
     FittedKernel,
     Kernels,
@@ -40,7 +38,10 @@ from rffpk.maps.kernels import (
     check_kernels,
     matched,
 )
-from rffpk.power import PowerKMeans
+from rffpk.system import config
+from rffpk.system.linalg import over_eigenvalues
+from rffpk.system.report import Progress, warn
+from rffpk.system.tiles import by_blocks
 
 # Means of weights, which are not scaled: integer weights are repeated rows, and terms of different
 # degrees in the kernels grow differently with these.
@@ -79,7 +80,7 @@ def weighted_rows(
 ) -> tuple[WeightedRows, int]:
     """The rows of a fit, which are checked, and the number of clusters."""
     xs = model._check_views(X, reset=True)
-    weight = validation.check_sample_weight(sample_weight, len(xs[0]), X)
+    weight = checks.check_sample_weight(sample_weight, len(xs[0]), X)
     counted = None if weight is None or weight.all() else np.flatnonzero(weight)
     sample = sample_arrays(xs, weight, sampling(model, random))
     return WeightedRows(xs, weight, counted), find_number(model, sample, random, progress)
@@ -192,18 +193,18 @@ class KernelFusion(Clusterer):
     _measure, transform = measure, transform
 
     def _check_parameters(self) -> None:
-        k = validation.check_search_parameters(self)
+        k = checks.check_search_parameters(self)
         for name in ("standardize", "normalize_rows"):
-            validation.check_bool(getattr(self, name), name)
+            checks.check_bool(getattr(self, name), name)
         check_kernels(self.kernels)
         self._check_number(k)
-        validation.check_int(self.max_iter, "max_iter", 1)
-        validation.check_real(self.tol, "tol", 0)
+        checks.check_int(self.max_iter, "max_iter", 1)
+        checks.check_real(self.tol, "tol", 0)
 
     def _check_number(self, k: int) -> None:
         """The parameters that k clusters bound."""
         if self.n_landmarks is not None:
-            validation.check_int(self.n_landmarks, "n_landmarks", k)
+            checks.check_int(self.n_landmarks, "n_landmarks", k)
 
     # ---- what subclasses define ------------------------------------------------------------------
 
@@ -270,10 +271,10 @@ class KernelFusion(Clusterer):
             matters (`docs/fusion.md`).
         """
         self._check_parameters()
-        random = validation.check_random_state(self.random_state)
+        random = checks.check_random_state(self.random_state)
         with (
             reporting(self, X) as progress,
-            validation.fit_of(self),
+            checks.fit_of(self),
             config.one_blas_thread(),
         ):
             rows, k = weighted_rows(self, X, sample_weight, random, progress)
@@ -317,7 +318,7 @@ class KernelFusion(Clusterer):
     ) -> tuple[list[Columns], list[Specification]]:
         """Some rows of the view of each kernel, or the kernels among these rows if they are
         precomputed, and its specification; None: all rows. Sets `_columns`."""
-        precomputed = validation.is_option(self.kernels, PRECOMPUTED)
+        precomputed = checks.is_option(self.kernels, PRECOMPUTED)
         self._columns = rows if precomputed else None
         if not precomputed:  # copies, as the kernels keep them and the caller may change X
             xs = [x.copy() if rows is None else x[rows] for x in xs]
@@ -359,7 +360,7 @@ class KernelFusion(Clusterer):
 
     def _check_no_zero_kernel(self, xs: list[Columns]) -> None:
         """A kernel that is zero costs nothing in any clustering: learned weights go to it alone."""
-        precomputed = validation.is_option(self.kernels, PRECOMPUTED)
+        precomputed = checks.is_option(self.kernels, PRECOMPUTED)
         centered = self.standardize and not self._of_affinities
         if not self._needs_every_kernel or not (precomputed or centered):
             return

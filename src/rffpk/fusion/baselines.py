@@ -9,22 +9,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from scipy import sparse
 
-from rffpk._utils import config, validation
-from rffpk._utils.arrays import Array
-from rffpk._utils.estimator import parameters
-from rffpk._utils.interrupts import A_NUMBER, interruptible
-from rffpk._utils.linalg import (
-    DENSE,
-    eigh,
-    fixed_signs,
-    leading_eigenvectors,
-    over_eigenvalues,
-    procrustes,
-    ritz_values,
-    svd,
-)
-from rffpk._utils.messages import optional_module, warn
-from rffpk._utils.tiles import row_tiles
+from rffpk.estimators.base import parameters
 from rffpk.fusion.base import KernelFusion, by_matrices
 from rffpk.fusion.spectral import (
     Iteration,
@@ -38,7 +23,23 @@ from rffpk.fusion.spectral import (
     spectral_costs,
     weighed,
 )
-from rffpk.maps.kernels import FittedKernel
+from rffpk.rows import checks
+from rffpk.rows.arrays import Array
+from rffpk.spaces.kernels import FittedKernel
+from rffpk.system import config
+from rffpk.system.interrupts import A_NUMBER, interruptible
+from rffpk.system.linalg import (
+    DENSE,
+    eigh,
+    fixed_signs,
+    leading_eigenvectors,
+    over_eigenvalues,
+    procrustes,
+    ritz_values,
+    svd,
+)
+from rffpk.system.report import optional_module, warn
+from rffpk.system.tiles import row_tiles
 
 Scheme = Literal["pairwise", "centroid"]
 
@@ -142,8 +143,8 @@ class CoregSC(KernelFusion):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        validation.check_choice(self.scheme, "scheme", get_args(Scheme))
-        validation.check_real(self.agreement, "agreement", 0, validation.MAX_WEIGHT)
+        checks.check_choice(self.scheme, "scheme", get_args(Scheme))
+        checks.check_real(self.agreement, "agreement", 0, checks.MAX_WEIGHT)
 
     def _learn(self, kernels: list[FittedKernel], k: int) -> None:
         Ks = [kernel.matrix() for kernel in kernels]  # matrices of affinities may be indefinite
@@ -330,10 +331,10 @@ class LKAM(KernelFusion):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         if isinstance(self.n_neighbors, float):
-            validation.check_real(self.n_neighbors, "n_neighbors", 0, 1, include="right")
+            checks.check_real(self.n_neighbors, "n_neighbors", 0, 1, include="right")
         else:
-            validation.check_int(self.n_neighbors, "n_neighbors", 1)
-        validation.check_real(self.diversity, "diversity", 0, validation.MAX_WEIGHT)
+            checks.check_int(self.n_neighbors, "n_neighbors", 1)
+        checks.check_real(self.diversity, "diversity", 0, checks.MAX_WEIGHT)
 
     def _scale_matters(self) -> bool:
         return float(self.diversity) > 0 or not isinstance(self.n_neighbors, float)
@@ -659,7 +660,7 @@ class MVCLFA(KernelFusion):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        validation.check_real(self.mean_weight, "mean_weight", 0, validation.MAX_WEIGHT)
+        checks.check_real(self.mean_weight, "mean_weight", 0, checks.MAX_WEIGHT)
 
     def _learn(self, kernels: list[FittedKernel], k: int) -> None:
         Ks = matrices(kernels, self._weight)
@@ -798,8 +799,8 @@ class ONKC(KernelFusion):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        validation.check_real(self.rho, "rho", 0, include="neither")
-        validation.check_real(self.diversity, "diversity", 0, validation.MAX_WEIGHT)
+        checks.check_real(self.rho, "rho", 0, include="neither")
+        checks.check_real(self.diversity, "diversity", 0, checks.MAX_WEIGHT)
 
     def _scale_matters(self) -> bool:
         return True

@@ -8,16 +8,17 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from rffpk._utils import config, validation
-from rffpk._utils.arrays import Array
-from rffpk._utils.columns import Columns
-from rffpk._utils.estimator import parameters
-from rffpk._utils.linalg import orthonormal, procrustes
-from rffpk._utils.validation import Auto
+from rffpk.estimators.base import parameters
 from rffpk.fusion.base import KernelFusion, WeightedRows, by_matrices
 from rffpk.fusion.operators import Approximation, Operator, check_definite, polar
 from rffpk.fusion.spectral import Iteration
-from rffpk.maps.kernels import BANKS
+from rffpk.rows import checks
+from rffpk.rows.arrays import Array
+from rffpk.rows.checks import Auto
+from rffpk.rows.table import Columns
+from rffpk.spaces.kernels import BANKS
+from rffpk.system import config
+from rffpk.system.linalg import orthonormal, procrustes
 
 Features = Literal["rff", "nystroem"]
 
@@ -108,8 +109,8 @@ class FAMKKM(KernelFusion):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        validation.check_real(self.lambda1, "lambda1", 0, validation.MAX_WEIGHT)
-        validation.check_real(self.lambda2, "lambda2", 0, validation.MAX_WEIGHT)
+        checks.check_real(self.lambda1, "lambda1", 0, checks.MAX_WEIGHT)
+        checks.check_real(self.lambda2, "lambda2", 0, checks.MAX_WEIGHT)
         word, _ = self._word_and_size()
         if word is not None and isinstance(self.kernels, str) and self.kernels in BANKS:
             raise ValueError(
@@ -122,7 +123,7 @@ class FAMKKM(KernelFusion):
         if self.approximation is None:
             return None, 0
         words = get_args(Features)
-        word, size = validation.word_and_size(self.approximation, "approximation", words, 1, "None")
+        word, size = checks.word_and_size(self.approximation, "approximation", words, 1, "None")
         return word, _SIZES[word] if size is None else size
 
     # ---- fitting ---------------------------------------------------------------------------------

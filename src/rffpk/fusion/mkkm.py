@@ -8,10 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from rffpk._utils import validation
-from rffpk._utils.arrays import Array
-from rffpk._utils.estimator import parameters
-from rffpk._utils.linalg import leading_eigenvectors
+from rffpk.estimators.base import parameters
 from rffpk.fusion.base import KernelFusion
 from rffpk.fusion.spectral import (
     Iteration,
@@ -21,7 +18,10 @@ from rffpk.fusion.spectral import (
     matrices,
     spectral_costs,
 )
-from rffpk.maps.kernels import FittedKernel
+from rffpk.rows import checks
+from rffpk.rows.arrays import Array
+from rffpk.spaces.kernels import FittedKernel
+from rffpk.system.linalg import leading_eigenvectors
 
 
 @parameters
@@ -259,7 +259,7 @@ class MKKMMR(KernelFusion):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        validation.check_real(self.diversity, "diversity", 0, validation.MAX_WEIGHT)
+        checks.check_real(self.diversity, "diversity", 0, checks.MAX_WEIGHT)
 
     def _scale_matters(self) -> bool:
         return float(self.diversity) > 0
@@ -274,8 +274,8 @@ def _given_weights(given: Any, n_kernels: int) -> Array:
     """Weights of sum one; equal ones for None."""
     if given is None:
         return np.full(n_kernels, 1 / n_kernels)
-    validation.check_plain(given, "kernel_weights")
-    with validation.named("kernel_weights"):
+    checks.check_plain(given, "kernel_weights")
+    with checks.named("kernel_weights"):
         alpha = np.asarray(given, dtype=np.float64)
     if alpha.shape != (n_kernels,):
         raise ValueError(f"kernel_weights.shape == {alpha.shape}, must be ({n_kernels},).")

@@ -9,23 +9,24 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from rffpk._anneal.convergence_warnings import few_rows
-from rffpk._utils import config, validation
-from rffpk._utils.arrays import Array
-from rffpk._utils.bases import with_callbacks
-from rffpk._utils.columns import Columns
-from rffpk._utils.estimator import Clusterer, parameters, reporting
-from rffpk._utils.linalg import eigh
-from rffpk._utils.messages import warn
-from rffpk._utils.tiles import by_blocks, row_tiles, run_all
+from rffpk.anneal.convergence_warnings import few_rows
+from rffpk.estimators.base import Clusterer, parameters, reporting
+from rffpk.estimators.bases import with_callbacks
 from rffpk.fusion.base import cluster, measure, transform, weighted_rows
 from rffpk.fusion.operators import Nystroem, nystroem_features, with_gamma
-from rffpk.maps.fourier import Gamma
-from rffpk.maps.kernels import (
+from rffpk.rows import checks
+from rffpk.rows.arrays import Array
+from rffpk.rows.table import Columns
+from rffpk.spaces.fourier import Gamma
+from rffpk.spaces.kernels import (
     PairwiseKernel,
     check_sparse,
     one_kernel,
 )
+from rffpk.system import config
+from rffpk.system.linalg import eigh
+from rffpk.system.report import warn
+from rffpk.system.tiles import by_blocks, row_tiles, run_all
 
 
 @parameters
@@ -136,16 +137,16 @@ class NystroemKernelKMeans(Clusterer):
         ConvergenceWarning
             If clusters have no rows.
         """
-        validation.check_search_parameters(self)
+        checks.check_search_parameters(self)
         spec = one_kernel(self)
-        validation.check_int(self.n_anchors, "n_anchors", 1)
+        checks.check_int(self.n_anchors, "n_anchors", 1)
         if self.n_components is not None:
-            validation.check_int(self.n_components, "n_components", 1, self.n_anchors)
-        random = validation.check_random_state(self.random_state)
+            checks.check_int(self.n_components, "n_components", 1, self.n_anchors)
+        random = checks.check_random_state(self.random_state)
         n_threads = config.n_threads(self.n_jobs)
         with (
             reporting(self, X) as progress,
-            validation.fit_of(self),
+            checks.fit_of(self),
             config.one_blas_thread(),
         ):
             rows, k = weighted_rows(self, X, sample_weight, random, progress)
@@ -190,5 +191,5 @@ class NystroemKernelKMeans(Clusterer):
                 return self._features(parts[0]).astype(xs[0].dtype, copy=False)
 
         features = by_blocks(block, xs, len(self.anchors_), config.n_threads(self.n_jobs))
-        validation.check_finite_kernel(features)
+        checks.check_finite_kernel(features)
         return features

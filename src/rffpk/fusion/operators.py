@@ -11,17 +11,17 @@ from numpy.typing import NDArray
 from sklearn.preprocessing import normalize
 from sklearn.utils import gen_batches
 
-from rffpk._rows.passes import unshifted
-from rffpk._rows.store import written_out
-from rffpk._utils import validation
-from rffpk._utils.arrays import Array, Fourier
-from rffpk._utils.columns import Columns, SparseRows
-from rffpk._utils.linalg import eigh, leading_eigenvectors, ritz_values, svd
-from rffpk._utils.tiles import row_tiles, run_all
-from rffpk._utils.validation import Auto
 from rffpk.fusion.spectral import weighed
-from rffpk.maps.fourier import Kernel, RandomFourierFeatures, resolve_gamma
-from rffpk.maps.kernels import PRECOMPUTED, FittedKernel, Specification
+from rffpk.rows import checks
+from rffpk.rows.arrays import Array, Fourier
+from rffpk.rows.checks import Auto
+from rffpk.rows.passes import unshifted
+from rffpk.rows.store import written_out
+from rffpk.rows.table import Columns, SparseRows
+from rffpk.spaces.fourier import Kernel, RandomFourierFeatures, resolve_gamma
+from rffpk.spaces.kernels import PRECOMPUTED, FittedKernel, Specification
+from rffpk.system.linalg import eigh, leading_eigenvectors, ritz_values, svd
+from rffpk.system.tiles import row_tiles, run_all
 
 Features = Callable[[Columns], Array]
 
@@ -150,7 +150,7 @@ class FourierFeatures:
 
     def __call__(self, x: Columns) -> Array:
         features = unshifted(x.astype(np.float64, copy=False), self.mapping, 1)
-        validation.check_overflow(float(features.sum()), features.dtype)
+        checks.check_overflow(float(features.sum()), features.dtype)
         return features
 
 

@@ -9,17 +9,17 @@ from typing import Any, Literal, get_args
 import numpy as np
 from scipy.special import logsumexp
 
-from rffpk._anneal.kernel_fit import KernelProblem, measure
-from rffpk._anneal.kernel_fit import fit as fit_by_kernels
-from rffpk._anneal.kernel_rows import KernelRows
-from rffpk._anneal.kernel_steps import KernelRun
-from rffpk._anneal.objective import PowerMean
-from rffpk._anneal.search import FitContext, Plan, Schedule, given_starts
-from rffpk._rows.store import Cache, check_cache
-from rffpk._utils import validation
-from rffpk._utils.arrays import Array, Numbers
-from rffpk._utils.estimator import Clusterer, parameters
-from rffpk.maps.kernels import Kernels, check_kernels
+from rffpk.anneal.kernel_fit import KernelProblem, measure
+from rffpk.anneal.kernel_fit import fit as fit_by_kernels
+from rffpk.anneal.kernel_rows import KernelRows
+from rffpk.anneal.kernel_steps import KernelRun
+from rffpk.anneal.records import PowerMean
+from rffpk.anneal.schedule import FitContext, Plan, Schedule, given_starts
+from rffpk.estimators.base import Clusterer, parameters
+from rffpk.rows import checks
+from rffpk.rows.arrays import Array, Numbers
+from rffpk.rows.store import Cache, check_cache
+from rffpk.spaces.kernels import Kernels, check_kernels
 
 Init = Literal["k-means++", "random", "spectral"]
 
@@ -166,9 +166,9 @@ class RMKKM(Clusterer):
     fit, _measure = fit_by_kernels, measure
 
     def _problem(self) -> KernelProblem:
-        validation.check_search_parameters(self, get_args(Init), "an array")
+        checks.check_search_parameters(self, get_args(Init), "an array")
         check_kernels(self.kernels)
-        validation.check_real(self.weight_norm, "weight_norm", 0.05, 0.95)
+        checks.check_real(self.weight_norm, "weight_norm", 0.05, 0.95)
         return KernelProblem(
             self.kernels, self._plan, self.init, check_cache(self.cache),
             NormedWeights(float(self.weight_norm)), several=True, exact=True, run=RobustRun,

@@ -9,15 +9,15 @@ import numpy as np
 from scipy.optimize import minimize
 from sklearn.exceptions import ConvergenceWarning
 
-from rffpk._utils import validation
-from rffpk._utils.arrays import Array
-from rffpk._utils.estimator import parameters
-from rffpk._utils.interrupts import A_NUMBER, interruptible
-from rffpk._utils.linalg import basis_of, leading_eigenvectors, svd
-from rffpk._utils.messages import warn
+from rffpk.estimators.base import parameters
 from rffpk.fusion.base import KernelFusion
 from rffpk.fusion.spectral import Iteration, matrix_of, weighed
-from rffpk.maps.kernels import FittedKernel
+from rffpk.rows import checks
+from rffpk.rows.arrays import Array
+from rffpk.spaces.kernels import FittedKernel
+from rffpk.system.interrupts import A_NUMBER, interruptible
+from rffpk.system.linalg import basis_of, leading_eigenvectors, svd
+from rffpk.system.report import warn
 
 # The tolerance in the subspace, relative to the tolerance of the fit.
 _INNER = 0.01
@@ -103,7 +103,7 @@ class SimpleMKKM(KernelFusion):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        validation.check_real(self.tol, "tol", 0, include="neither")
+        checks.check_real(self.tol, "tol", 0, include="neither")
 
     def _learn(self, kernels: list[FittedKernel], k: int) -> None:
         n = kernels[0].n

@@ -13,18 +13,15 @@ from scipy import sparse
 from scipy.linalg import solve_triangular
 from sklearn.cluster import kmeans_plusplus
 
-from rffpk._utils import config, validation
-from rffpk._utils.arrays import Array, Numbers
-from rffpk._utils.columns import Columns, SparseRows, column_means, squared_distances
-from rffpk._utils.estimator import parameters
-from rffpk._utils.linalg import basis_of, fixed_signs
-from rffpk._utils.messages import warn
-from rffpk._utils.tiles import by_blocks
+from rffpk.estimators.base import parameters
 from rffpk.fusion.base import KernelFusion, WeightedRows
 from rffpk.fusion.operators import with_gamma
 from rffpk.fusion.smkc_solver import AnchorIteration, AnchorKernels, iterations
 from rffpk.fusion.spectral import matrix_of
-from rffpk.maps.kernels import (
+from rffpk.rows import checks
+from rffpk.rows.arrays import Array, Numbers
+from rffpk.rows.table import Columns, SparseRows, column_means, squared_distances
+from rffpk.spaces.kernels import (
     PRECOMPUTED,
     FittedKernel,
     Specification,
@@ -32,6 +29,10 @@ from rffpk.maps.kernels import (
     check_precomputed,
     matched,
 )
+from rffpk.system import config
+from rffpk.system.linalg import basis_of, fixed_signs
+from rffpk.system.report import warn
+from rffpk.system.tiles import by_blocks
 
 Anchors = Literal["uniform", "k-means++"]
 
@@ -145,11 +146,11 @@ class SMKC(KernelFusion):
         they are given."""
         given: Any = self.anchors
         if isinstance(given, numbers.Integral):
-            return "uniform", validation.check_int(given, "anchors", k)
+            return "uniform", checks.check_int(given, "anchors", k)
         pair = isinstance(given, (tuple, list)) and any(isinstance(each, str) for each in given)
         if pair or isinstance(given, str):
             words, also = get_args(Anchors), "an int or an array of rows"
-            return validation.word_and_size(given, "anchors", words, k, also)
+            return checks.word_and_size(given, "anchors", words, k, also)
         return None
 
     # ---- fitting ----------------------------------------------------------------------------
@@ -214,7 +215,7 @@ class SMKC(KernelFusion):
 
     def _choose_anchors(self, rows: WeightedRows, k: int, random: Any) -> NDArray[np.intp] | None:
         xs, n, most = rows.xs, len(rows.xs[0]), rows.n_counted
-        if validation.is_option(self.kernels, PRECOMPUTED):
+        if checks.is_option(self.kernels, PRECOMPUTED):
             _check_widths([x.shape[1] for x in xs], k)
             for i, x in enumerate(xs):
                 square = x.shape[0] == x.shape[1]

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.utils import gen_batches
 
-from rffpk._utils import validation
-from rffpk._utils.arrays import Array
-from rffpk._utils.linalg import basis_of, leading_eigenvectors, pivoted_cholesky
-from rffpk._utils.tiles import by_blocks, row_tiles, run_all
 from rffpk.fusion.spectral import Iteration
-from rffpk.maps.kernels import FittedKernel
+from rffpk.rows import checks
+from rffpk.rows.arrays import Array
+from rffpk.spaces.kernels import FittedKernel
+from rffpk.system.linalg import basis_of, leading_eigenvectors, pivoted_cholesky
+from rffpk.system.tiles import by_blocks, row_tiles, run_all
 
 _TILE_NUMBERS = 1 << 23  # in a tile of B: 64 MB, so that B'B is read and written few times
 _CHUNK_NUMBERS = 1 << 18  # in the part of a tile that one call fills: about a core's cache
@@ -66,7 +66,7 @@ class AnchorKernels:
         if len(self.xs[0]) > self.width:
             return factor(self.gram())
         B = self._weighed(self._by_blocks(lambda B: B))
-        validation.check_finite_kernel(B)
+        checks.check_finite_kernel(B)
         return B
 
     def gram(self) -> Array:
@@ -91,7 +91,7 @@ class AnchorKernels:
             run_all(add, upper, self.n_threads)
         for a, b in upper:
             M[b, a] = M[a, b].T
-        validation.check_finite_kernel(M)
+        checks.check_finite_kernel(M)
         return M
 
 

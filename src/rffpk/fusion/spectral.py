@@ -9,12 +9,12 @@ from itertools import count
 import numpy as np
 from scipy.optimize import nnls
 
-from rffpk._anneal.convergence_warnings import warn_if_indefinite
-from rffpk._utils.arrays import Array
-from rffpk._utils.interrupts import A_NUMBER, interruptible
-from rffpk._utils.linalg import eigh, leading_eigenvectors, ritz_values
-from rffpk._utils.tiles import row_tiles
-from rffpk.maps.kernels import FittedKernel
+from rffpk.anneal.convergence_warnings import warn_if_indefinite
+from rffpk.rows.arrays import Array
+from rffpk.spaces.kernels import FittedKernel
+from rffpk.system.interrupts import A_NUMBER, interruptible
+from rffpk.system.linalg import eigh, leading_eigenvectors, ritz_values
+from rffpk.system.tiles import row_tiles
 
 # Of equal minima the one of least norm is taken, by a multiple of the identity of this size.
 _RIDGE = 1e-12

@@ -1,1 +1,0 @@
-"""Annealing of power means: objectives, schedules, the search over starts, swaps, steps."""

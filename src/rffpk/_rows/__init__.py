@@ -1,1 +1,0 @@
-"""What a pass runs over: rows, sparse ones, sources, samples; the passes and their sums."""

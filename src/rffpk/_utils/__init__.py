@@ -1,1 +1,0 @@
-"""Validation, threads, linear algebra, files, progress, and the bases of all estimators."""

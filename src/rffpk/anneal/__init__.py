@@ -1,0 +1,1 @@
+"""A fit: plans, schedules, steps, swaps, fitted models."""

@@ -1,0 +1,190 @@
+"""Warnings of fits that end in a state without the clusters that were asked for: one for each fit,
+with the cause and the remedy."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from rffpk.rows.arrays import Array
+from rffpk.rows.table import Columns, SparseRows, distinct_rows, distinct_tables
+from rffpk.system.linalg import eigh
+from rffpk.system.report import warn
+from rffpk.system.tiles import row_tiles
+
+# Clusters whose memberships in these rows, so many of all clusters together, ...
+_ROWS = 2000
+_ALIKE = 0.01  # ... differ by less than this part of both are one, ...
+# ... and those whose centroids have at most this part of the mean squared distance of their rows
+# between them.
+_COINCIDENT = 1e-6
+
+# Why k clusters may be impossible: a sentence, or "" if they are not for this reason.
+Cause = Callable[[int], str]
+
+# Eigenvalues of the cross-products of an embedding below this fraction of the largest are zero.
+_RANK = 1e-12
+
+# An eigenvalue below minus this fraction of the largest is more than a rounding error.
+_INDEFINITE = 1e-6
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How a run ended."""
+
+    k: int
+    found: int  # number of clusters that a user can tell apart, at first of those with rows
+    s: float  # the exponent of its last passes; -inf: the hard rule
+    critical: float  # exponent above which the state of coincident centroids is stable
+    parameter: str  # what lowers the exponent: "annealing.end", "m" or "m='auto'"
+    merged: bool = False  # whether some clusters with rows are one with another of them
+    flat: bool = False  # whether memberships are nearly 1/k
+
+    def __str__(self) -> str:
+        if self.merged:
+            return f"memberships tell {self.found} of n_clusters={self.k} clusters apart"
+        return f"{self.found} of n_clusters={self.k} clusters have rows"
+
+    def cause(self) -> str:
+        """Why there are fewer clusters than enough distinct rows allow, and what to do."""
+        if not self.flat:
+            what = "centroids merged" if self.merged else "no row is nearest to the other centroids"
+            also = "" if math.isinf(self.s) else f" or {self._lower()}"
+            return f"{what}; take fewer clusters{also}.{self._hint()}"
+        text = f"all converge to the mean of the rows, and memberships to 1/k = {1 / self.k:.3g}"
+        if not self.critical < min(self.s, 0.0):
+            return f"{text}; take {self._lower()}.{self._hint()}"
+        where = f"exponents above s_c = {self.critical:.4g}"
+        if self.parameter.startswith("m"):
+            where = f"fuzzifiers above m_c = 1 - 1/s_c = {1 - 1 / self.critical:.4g}"
+        text += f", a state that is stable for {where}"
+        return f"{text}; take {self._lower()} than this.{self._hint()}"
+
+    def of_memberships(
+        self, u: Array, labels: Array, squares: Array, gaps: Callable[[slice], Array]
+    ) -> Ending:
+        """This ending with `merged` and `flat`, from memberships (m, k) of some rows of each
+        cluster, their clusters, their squared distances (m, k) from the centroids, and those of
+        some centroids from all.
+
+        Two clusters are one if their memberships are nearly equal, or their centroids are hardly
+        apart beside the distances of their own rows. Far rows, and rows that are equally far from
+        all, then say nothing of others. O(k^2 m) time, in products.
+        """
+        counts, columns = np.bincount(labels, minlength=self.k), np.ascontiguousarray(u.T)
+        costs = np.bincount(labels, squares[np.arange(len(labels)), labels], self.k)
+        lengths = np.einsum("ji,ji->j", columns, columns)
+        first, flat = np.empty(self.k, dtype=np.intp), True
+        for part in row_tiles(self.k, self.k):
+            mean = (costs + costs[part, None]) / np.maximum(counts + counts[part, None], 1)
+            sums = lengths + lengths[part, None]
+            same = sums - 2 * (columns[part] @ u) <= _ALIKE**2 * sums
+            same |= gaps(part) <= _COINCIDENT * mean
+            first[part] = (same & (counts > 0)).argmax(axis=1)  # that a cluster is one with
+            flat &= bool(same.all())
+        merged = int(((counts > 0) & (first < np.arange(self.k))).sum())
+        return replace(self, found=self.found - merged, merged=merged > 0, flat=flat)
+
+    def _lower(self) -> str:
+        return "a smaller m" if self.parameter.startswith("m") else f"a lower {self.parameter}"
+
+    def _hint(self) -> str:
+        return " m='auto' finds one." if self.parameter == "m" else ""
+
+
+def warn_of_ending(ending: Ending, causes: Iterable[Cause]) -> None:
+    """Warn that there are fewer clusters than asked for, with the first cause that applies."""
+    found = (text for text in (cause(ending.k) for cause in causes) if text)
+    warn(f"{ending}: {next(found, '') or ending.cause()}", ConvergenceWarning)
+
+
+def rows_of_clusters(labels: Array, k: int) -> Array:
+    """The indices of some rows of each cluster, evenly spaced among its own."""
+    counts = np.bincount(labels, minlength=k)
+    rank = np.empty(len(labels), dtype=np.intp)
+    first = np.repeat(np.cumsum(counts) - counts, counts)
+    rank[np.argsort(labels, kind="stable")] = np.arange(len(labels)) - first
+    return np.flatnonzero(rank % -(-counts // max(1, _ROWS // k))[labels] == 0)
+
+
+def few_rows(
+    name: str, xs: list[Columns], weight: Array | None = None, least: int = 0,
+    which: str = "of positive weight",
+) -> Cause:  # fmt: skip
+    """Fewer distinct rows than clusters, in the views `xs` that a message calls `name`; rows of
+    weight zero do not count, and `which` says what the others are. `least` clusters were found, of
+    all rows where these are a sample."""
+
+    def cause(k: int) -> str:
+        counted = None if weight is None or weight.all() else weight > 0
+        views = xs if counted is None else [x[counted] for x in xs]
+        if _n_distinct([x[: 4 * k] for x in views]) >= k:  # most often, without a look at all
+            return ""
+        rows = _n_distinct(views)
+        what = "distinct row" if rows == 1 else "distinct rows"
+        what += "" if counted is None else f" {which}"
+        return f"{name} has {rows} {what}; take n_clusters <= {max(rows, least)}." * (rows < k)
+
+    return cause
+
+
+def equal_centroids(init: Array) -> Cause:
+    """Return the cause that some initial centroids are equal: soft passes do not separate them."""
+
+    def cause(k: int) -> str:
+        distinct = _n_distinct([init])
+        if distinct == k:
+            return ""
+        return (
+            f"init has {distinct} distinct rows, and equal centroids stay equal. Pass "
+            "centroids that differ."
+        )
+
+    return cause
+
+
+def low_rank(embedding: Array, xs: list[Columns], weighted: bool) -> Cause:
+    """An embedding by leading eigenvectors with fewer dimensions than clusters. The views `xs` are
+    those of its rows: m distinct rows have kernels of rank m - 1 if these are centered. Those of
+    `weighted` rows may have less than eps times the largest eigenvalue in other directions."""
+
+    def cause(k: int) -> str:
+        values = eigh(embedding.T @ embedding)[0]
+        rank = int((values > _RANK * values[-1]).sum())
+        if rank >= k or rank >= _n_distinct(xs) - 1:
+            return ""
+        rows = " of the weighted rows" if weighted else ""
+        also = ", or weights nearer to each other" if weighted else ""
+        return (
+            f"the kernels{rows} have rank {rank}, less than n_clusters={k}, and so has the "
+            f"embedding; take n_clusters <= {max(rank, 1)}, or kernels of higher rank, such as "
+            f"'rbf' with a larger gamma{also}."
+        )
+
+    return cause
+
+
+def _n_distinct(xs: list[Columns]) -> int:
+    if any(isinstance(x, SparseRows) for x in xs):
+        xs = [distinct_rows(x)[1][:, None] for x in distinct_tables(xs)]
+    return len(distinct_rows(np.hstack(xs))[0])
+
+
+def warn_if_indefinite(name: str, values: Array) -> bool:
+    """Warn if a kernel has a negative eigenvalue, and return whether; `values` are its Ritz values,
+    in rising order."""
+    indefinite = bool(len(values) and values[0] < -_INDEFINITE * max(values[-1], 0))
+    if indefinite:
+        warn(
+            f"{name} is indefinite: it has an eigenvalue <= {values[0]:.3g} and one >= "
+            f"{values[-1]:.3g}. Negative squared distances count as 0, and the objective "
+            "may rise. Take a positive semidefinite kernel, or add "
+            f"{-values[0]:.3g} or more to the diagonal of a precomputed one.",
+            UserWarning,
+        )
+    return indefinite

@@ -1,0 +1,503 @@
+"""Decompositions before a search: the critical exponent, where annealing starts, and principal
+components of wide features, of which the search needs few.
+
+docs/math.md, section 8, derives the formulas of the critical exponent s_c, above which the merged
+state, all centroids at one point, is stable.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy.linalg import solve_triangular
+from scipy.sparse.linalg import aslinearoperator
+
+from rffpk.anneal.schedule import SOME
+from rffpk.rows.arrays import Array
+from rffpk.rows.draws import Draws, as_rows
+from rffpk.rows.passes import one_pass, some_features
+from rffpk.rows.rows import Rows
+from rffpk.rows.store import Storage, has_maps, stored
+from rffpk.rows.sums import typicality
+from rffpk.rows.table import Columns, SparseRows, centered_products, dense
+from rffpk.system.linalg import DENSE, basis_of, eigh, leading_eigenvectors
+from rffpk.system.tiles import ROW_NUMBERS, row_tiles, run_all
+
+_FEATURE_ROWS = 1000  # Numbers of rows that the critical exponent is computed from. ...
+# ... With typicality decompositions for m rows cost O(m^3): fewer are taken.
+_TYPICAL_ROWS = 500
+
+# Components are left out that have together this part of the cost of as many rows as clusters,
+# drawn as by k-means++, as centroids. A part of the variance could be all that is within clusters.
+# All features follow in the last passes. ...
+_LEFT_OUT = 2e-2
+_DRAWN_FROM = 4  # ... They are drawn from so many rows for each cluster, at most.
+
+# For the hard objective of one view more may be left out. Of k clusters only k - 1 directions
+# matter: without the components after the r-th the cost of a partition changes by a constant and by
+# at most k - 1 times the (r+1)-th variance, and no partition costs less than the sum of the
+# variances from the k-th on (docs/math.md, section 9). The quotient is at most this.
+_CHANGE = 0.02
+
+# The leading components come from so many subspace iterations: what they do not resolve changes the
+# cost of a partition little. ...
+_ITERATIONS = 2
+_FACTOR = 8  # ... Their first number is that of the clusters times this ...
+_MORE = 16  # ... plus this; ...
+_DOUBLINGS = 2  # ... it is doubled so many times, ...
+_SHARE = 0.25  # ... but not beyond this share of all, which are computed then.
+
+_PASSES = 300  # that a search makes
+# Costs, in operations at the rate of a large matrix product, ...
+_READ = 48.0  # ... of reading a number in a pass, ...
+_ALL = 30.0  # ... of all components of (m, m), over m^3, ...
+_LEADING = 20.0  # ... and of r leading ones, over m^2 r.
+_MARGIN = 2.0  # A search must take this many times as long as the decomposition, ...
+# ... and longer where view weights are learned, which converge in passes over all features.
+_VIEWS_MARGIN = 5.0
+_FEWEST = 64  # A pass over fewer features takes no longer than one over fewer still.
+
+# Numbers of a view that are copied, at most 128 MB in float64. Of more numbers few clusters of one
+# dense view have the components of so many numbers, if these are as many rows as columns: the time
+# grows with the columns then, not with their square.
+_NUMBERS = 1 << 24
+
+# The shape of clusters is seen on so many rows, on fewer if these have this many numbers, and never
+# on more numbers than the last.
+_SHAPE_ROWS, _SHAPE_NUMBERS, _WIDE_NUMBERS = 20_000, 1 << 20, 1 << 22
+
+
+# ---- the critical exponent -----------------------------------------------------------------------
+
+
+def exponent_of_rows(rows: Rows) -> float:
+    """The critical exponent of the features of rows; 0 if they are equal."""
+    most = _FEATURE_ROWS if rows.eta is None else _TYPICAL_ROWS
+    rows = rows.take(np.arange(0, rows.n, max(1, rows.n // most)))
+    features, unit = some_features(rows), rows.unit_centroids
+    p = np.ones(rows.n) if rows.weight is None else rows.weight.astype(np.float64)
+    if isinstance(features, SparseRows) and (unit or rows.eta is not None):
+        center = 0 * rows.shift if unit else rows.shift
+        features = features_of(centered_products(features, center))
+    elif unit:
+        features = features.astype(np.float64) + rows.shift
+    if unit:
+        exponent = unit_critical_exponent(features, p)
+    elif isinstance(features, SparseRows):
+        mean = (features.matrix.T @ p) / p.sum()
+        # the Gram matrix of the directions has the same eigenvalues
+        exponent = exponent_of_gram(centered_products(features, mean), p)
+    else:
+        z = rows.scaled(features.astype(np.float64))
+        present = None if rows.present is None else rows.present_features()
+        if rows.eta is None:
+            if present is None:
+                z -= (p @ z) / p.sum()
+            else:
+                z = _about(z, (p @ z) / _weights(p, present), present)
+            exponent = critical_exponent(z, p, present)
+        else:
+            eta = rows.combined(rows.eta)
+            eta = eta if present is None else eta[:, 0]
+            exponent = typical_critical_exponent(z, p, eta, rows.m, present)
+    return exponent if math.isfinite(exponent) else 0.0
+
+
+def unit_critical_exponent(x: Array, p: Array) -> float:
+    """s_c = 1 - 1/(2 lambda_max) of rows x whose centroids have length one (docs/math.md, section
+    8): the centroids merge at mu = c/||c|| with the mean c, and move across it. lambda_max is the
+    largest eigenvalue of sum p tt'/||x - mu||^2 / (||c|| sum p) with t = x - (x'mu) mu."""
+    center = (p @ x) / p.sum()
+    length = float(np.linalg.norm(center))
+    if length < 1e-6:  # every s < 0 is unstable
+        return 0.5
+    mu = center / length
+    gaps = ((x - mu) ** 2).sum(axis=1)
+    across = x - np.outer(x @ mu, mu)
+    kept = _apart(np.sqrt(gaps), p)
+    if not kept.any():
+        return -math.inf
+    scale = np.sqrt(p[kept] / (p.sum() * length * gaps[kept]))
+    growth = _largest_squared_singular_value(across[kept] * scale[:, None])
+    return 1 - 1 / (2 * growth) if growth > 0 else -math.inf
+
+
+def critical_exponent(z: Array, p: Array, present: Array | None) -> float:
+    """s_c = 1 - 1/(2 lambda_max), above which the merged state of all centroids is stable, from the
+    vectors z (m, F) that lead from the mean to the rows, which are overwritten; -inf if these are
+    zero.
+
+    lambda_max is the largest eigenvalue of sum p zz'/sum p over their directions. O(m F) times some
+    tens of steps for m rows, by Lanczos' method where both m and F are above 300. With a mask
+    (m, F) of the features that rows have, the others are 0, and so are their directions; those of
+    each view are divided by the root of the share of the rows that have it.
+    """
+    z, kept = _directions(z, p)
+    if not len(z):
+        return -math.inf
+    p = p[kept]
+    if present is not None:
+        z = _scaled(z, p, present[kept])
+    z *= np.sqrt(p / p.sum())[:, None]
+    return 1 - 1 / (2 * _largest_squared_singular_value(z))
+
+
+def _weights(p: Array, present: Array | None) -> Array:
+    """The weights of the rows that have each feature; of all rows without a mask."""
+    if present is None:
+        return np.asarray(p.sum())
+    weights = p @ present
+    return np.where(weights > 0, weights, 1)
+
+
+def _about(features: Array, center: Array, present: Array | None) -> Array:
+    """Features from a center on, 0 where rows lack them."""
+    z = features - center
+    return z if present is None else np.where(present, z, 0)
+
+
+def _scaled(z: Array, p: Array, present: Array) -> Array:
+    """Directions over the roots of the shares of the rows that have each feature."""
+    total = p.sum()
+    if total < np.finfo(float).tiny:  # no row counts
+        return z
+    return np.asarray(z / np.sqrt(_weights(p, present) / total))
+
+
+def _directions(z: Array, p: Array) -> tuple[Array, Array]:
+    """z / ||z||, in place if possible, and the numbers of its rows: those of a weight p > 0 where z
+    is not zero to rounding."""
+    norms = np.linalg.norm(z, axis=1)
+    kept = np.flatnonzero(_apart(norms, p))
+    if len(kept) < len(z):
+        z, norms = z[kept], norms[kept]
+    z /= norms[:, None]
+    return z, kept
+
+
+def _apart(norms: Array, p: Array) -> Array:
+    """A mask of the rows of a weight p > 0 whose distance from the mean is not zero to rounding."""
+    norms = np.where(p > 0, norms, 0)
+    return np.asarray(norms > 1e-6 * max(norms.max(), np.finfo(float).tiny))
+
+
+def typical_critical_exponent(
+    features: Array, p: Array, eta: Any, m: float, present: Array | None = None
+) -> float:
+    """The critical exponent with typicality, for one reference distance `eta` of all centroids, or
+    for one of each row; with a mask of the features that rows have as in `critical_exponent`.
+
+    The centroids merge where sum q z = 0, q ~ p u^m; with R = sum q u zz' and
+    P = m/(m-1) sum q (1-u) zz' over the directions z, s_c = 1 - 1/lambda_max((I/2 - P)^-1 R), and
+    every s < 0 is unstable (0.5 is returned) where lambda_max(P) >= 1/2. O(m F min(m, F)).
+    """
+    center = (p @ features) / _weights(p, present)
+    for _ in range(100):
+        distances = (_about(features, center, present) ** 2).sum(axis=1)
+        u = typicality(distances, np.array(eta), m)
+        q = p * u**m
+        if not q.any():  # every row is noise
+            return -math.inf
+        center, before = (q @ features) / _weights(q, present), center
+        if ((center - before) ** 2).sum() <= 1e-16 * np.max(eta):
+            break
+    z, kept = _directions(_about(features, center, present), p)
+    if not len(z):
+        return -math.inf
+    u, q = u[kept], q[kept] / q.sum()
+    if present is not None:
+        z = _scaled(z, q, present[kept])
+    if len(z) < z.shape[1]:  # coordinates in the space of the rows
+        z = np.transpose(np.linalg.qr(z.T, mode="r"))
+    P = m / (m - 1) * (z.T * (q * (1 - u))) @ z
+    try:
+        root = np.linalg.cholesky(np.eye(len(P)) / 2 - P)
+    except np.linalg.LinAlgError:
+        return 0.5
+    growth = _largest_squared_singular_value(
+        solve_triangular(root, z.T * np.sqrt(q * u), lower=True)
+    )
+    return 1 - 1 / growth if growth > 0 else -math.inf
+
+
+def _largest_squared_singular_value(z: Array) -> float:
+    tall = z if len(z) >= z.shape[1] else z.T
+    n = tall.shape[1]
+    if n <= DENSE:
+        return float(eigh(tall.T @ tall, subset_by_index=[n - 1, n - 1])[0][0])
+    wide = aslinearoperator(tall)
+    return float(leading_eigenvectors((wide.T @ wide).__matmul__, 1, n)[0][0])
+
+
+def exponent_of_gram(gram: Array, p: Array) -> float:
+    """`critical_exponent` from the inner products of the vectors; -inf if these are zero."""
+    norms = np.sqrt(np.maximum(np.diagonal(gram), 0))
+    apart = _apart(norms, p)
+    if not apart.any():
+        return -math.inf
+    scale = np.where(apart, np.sqrt(p / p[apart].sum()), 0) / np.where(apart, norms, 1)
+    gram = gram * scale * scale[:, None]
+    return 1 - 1 / (2 * float(leading_eigenvectors(gram, 1, len(gram))[0][0]))
+
+
+# ---- the exponent of memberships -----------------------------------------------------------------
+
+# -(1 + d)/2 is so much below 1 - d/2, the critical exponent inside clusters of dimension d.
+BELOW = 1.5
+
+
+def exponent_of_memberships(rows: Rows, theta: Array) -> float:
+    """s = -(1 + d)/2 with the effective dimension d = 1/lambda_max of the clusters, lambda_max that
+    of the mean of zz' over the unit vectors z from the nearest of the centroids theta (k, F) to
+    evenly spaced rows of those that count; -inf if these are on centroids. See docs/math.md,
+    section 8."""
+    rows = replace(rows.counted(), eta=None)
+    most = max(_FEATURE_ROWS, min(_SHAPE_ROWS, _SHAPE_NUMBERS // theta.shape[1]))
+    most = _FEATURE_ROWS if rows.sparse_columns else min(most, _WIDE_NUMBERS // theta.shape[1] + 1)
+    rows = rows if rows.n <= most else rows.take(np.arange(0, rows.n, -(-rows.n // most)))
+    p = np.ones(rows.n) if rows.weight is None else rows.weight.astype(np.float64)
+    if rows.sparse_columns:
+        labels = one_pass(rows, theta, -math.inf, want=("labels",))[1]["labels"]
+        return exponent_of_gram(_sparse_residuals(rows, theta, labels), p) - BELOW
+    outputs = one_pass(rows, theta, -math.inf, want=("labels", "features"))[1]
+    present = None if rows.present is None else rows.present_features()
+    nearest = theta.take(outputs["labels"], axis=0)
+    nearest -= outputs.pop("features")  # in place: there may be some megabytes of each
+    if present is not None:
+        nearest[~present] = 0
+    nearest = rows.scaled(nearest)
+    if present is None and 2 * len(nearest) < nearest.shape[1]:
+        return exponent_of_gram(nearest @ nearest.T, p) - BELOW
+    return critical_exponent(nearest, p, present) - BELOW
+
+
+def _sparse_residuals(rows: Rows, theta: Array, labels: Array) -> Array:
+    """The inner products of sparse rows less their centroids, at most _FEATURE_ROWS rows."""
+    found, index = np.unique(labels, return_inverse=True)
+    centers, x, shift = theta[found], rows.xs[0], rows.shift.astype(np.float64)
+    cross = (x.matrix @ centers.T - centers @ shift)[:, index]
+    apart = (centers @ centers.T)[np.ix_(index, index)] - cross - cross.T
+    return np.asarray(centered_products(x, shift) + apart)
+
+
+def features_of(gram: Array) -> Array:
+    """Vectors with these inner products, as the rows of a matrix."""
+    values, vectors = eigh((gram + gram.T) / 2)
+    return np.asarray(vectors * np.sqrt(np.maximum(values, 0)))
+
+
+# ---- principal components ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Compressed:
+    """Rows of fewer or shorter numbers, and the way back from their centroids."""
+
+    rows: Rows
+    bases: list[Array] | None  # (F_l, r_l), orthonormal columns; None: all features, shifted
+    left_out: float  # of one view: sum_i p_i times the squared lengths of what is left out
+
+    def expand(self, theta: Array) -> Array:
+        """Centroids in the space of all features, shifted."""
+        if self.bases is None:
+            return theta
+        edges = np.cumsum([basis.shape[1] for basis in self.bases])[:-1]
+        parts = np.split(theta, edges, axis=1)
+        return np.hstack([part @ basis.T for part, basis in zip(parts, self.bases)])
+
+
+def compressed(
+    rows: Rows, k: int, storage: Storage, hard: bool = False, single: bool = False
+) -> Compressed | None:
+    """The rows with the principal components of each view as features, if these take at most half
+    the memory and a search for k centroids is longer than the decompositions; else None. `hard`:
+    starts are compared by the hard objective, for which fewer components of one view suffice.
+    `single`: in single precision, which halves the time of a pass over float64, with all features
+    where components do not pay.
+
+    O(n F min(n, F)) time, of which n is the number of `rows_of_components`.
+    """
+    widths = rows.widths
+    short = rows.present is not None or rows.stream is not None
+    short |= k == 1 or sum(widths) < _FEWEST
+    hard = hard and len(widths) == 1 and rows.eta is None
+    many = rows.n * max(widths) > _NUMBERS
+    if many:
+        short |= not hard or k >= SOME or rows.unit_centroids or rows.sparse_columns
+        short |= max(widths) ** 2 > _NUMBERS
+    dtype = np.dtype(np.float32) if single else rows.dtype
+    shorter = dtype != rows.dtype and not many
+    if short or not ((pays := _pays(rows, k, hard)) or shorter):
+        return None
+    rows = stored(rows) if rows.unit_centroids else storage.sample(rows)
+    if has_maps(rows):  # features may not be stored
+        return None
+    pairs = [_components(rows, i, k, hard) for i in range(len(widths))] if pays else []
+    xs, bases = [x for x, _ in pairs], [basis for _, basis in pairs]
+    found = [x.shape[1] for x in xs]
+    half = 2 * dtype.itemsize * sum(found) <= rows.dtype.itemsize * sum(widths)
+    if xs and half and rows.n * max(found) <= _NUMBERS:
+        shifts = [np.zeros(x.shape[1]) for x in xs]
+        if rows.unit_centroids:
+            bases = [_with_direction(bases[0], rows.shift)]
+            xs, shifts = [dense(rows.xs[0]) @ bases[0]], [np.asarray(rows.shift @ bases[0])]
+        small = _with_columns(rows, xs, shifts, dtype)
+        # a difference of sums, which rounding makes negative where nothing is left out
+        left_out = max(total_squares(rows) - total_squares(small), 0.0) if hard else 0.0
+        return Compressed(small, bases, left_out)
+    if not shorter:
+        return None
+    xs = [dense(x) - shift for x, shift in zip(rows.xs, rows.shifts)]
+    return Compressed(_with_columns(rows, xs, [0 * each for each in rows.shifts], dtype), None, 0.0)
+
+
+def _pays(rows: Rows, k: int, hard: bool) -> bool:
+    """Whether a search for k centroids is longer than the decompositions."""
+    sizes = [min(rows.n, _NUMBERS // F) for F in rows.widths]
+    if hard and k > min(*sizes, *rows.widths):  # which need all components
+        return False
+    first, cost = _FACTOR * k + _MORE, 0.0
+    for F, n in zip(rows.widths, sizes):
+        m = min(n, F)
+        # of all components, or of those that k clusters need
+        every = not hard or first > _SHARE * m
+        cost += 2.0 * n * F * m + (_ALL * m**3 if every else _LEADING * m**2 * first)
+    search = _PASSES * rows.n * sum(rows.widths) * (4.0 * k + _READ)
+    return (_MARGIN if hard else _VIEWS_MARGIN) * cost <= search
+
+
+def _with_columns(rows: Rows, xs: list[Array], shifts: list[Array], dtype: Any) -> Rows:
+    """The rows with other columns and shifts, in this dtype."""
+    xs = [np.ascontiguousarray(x, dtype=dtype) for x in xs]
+    shifts = [shift.astype(dtype) for shift in shifts]
+    weight = None if rows.weight is None else rows.weight.astype(dtype, copy=False)
+    return replace(rows, xs=xs, shifts=shifts, weight=weight)
+
+
+def _with_direction(basis: Array, center: Array) -> Array:
+    """An orthonormal basis (F, r or r + 1) of the span of one and a vector: centroids of length one
+    are so in these coordinates too."""
+    across = center - basis @ (basis.T @ center)
+    length = float(np.linalg.norm(across))
+    small = length <= 1e-6 * float(np.linalg.norm(center))
+    return basis if small else np.c_[basis, across / length]
+
+
+def total_squares(rows: Rows) -> float:
+    """sum_i p_i ||phi_i - c||^2 of all views, with their weights."""
+    total = 0.0
+    for x, shift, alpha in zip(rows.xs, rows.shifts, rows.alpha):
+        center = shift.astype(np.float64)
+        parts = [((dense(x[t]) - center) ** 2).sum(axis=1) for t in row_tiles(*x.shape)]
+        squares = np.concatenate(parts)
+        total += alpha * float(squares.sum() if rows.weight is None else rows.weight @ squares)
+    return float(rows.weight_unit * total)
+
+
+def _components(rows: Rows, view: int, k: int, hard: bool) -> tuple[Array, Array]:
+    """The principal components of a view, (n, r), and their basis (F, r): those that k clusters
+    need, or, if this is less, their hard objective."""
+    some, shift, n_threads = rows_of_components(rows, view), rows.shifts[view], rows.n_threads
+    x, weight = some.xs[view], some.weight
+
+    def centered(x: Columns) -> Array:
+        return dense(x).astype(np.float64) - shift
+
+    def weighted(tile: slice) -> Array:
+        z = centered(x[tile])
+        return z if weight is None else z * np.sqrt(weight[tile], dtype=np.float64)[:, None]
+
+    def products(tile: slice) -> Array:
+        z = weighted(tile)
+        return z.T @ z
+
+    z = weighted(slice(None)) if x.shape[1] > len(x) else None
+    # products of all tiles together take no more memory than the features
+    taller = row_tiles(len(x), x.shape[1], max(ROW_NUMBERS, x.shape[1] ** 2))
+    gram = sum(run_all(products, taller, n_threads)) if z is None else z @ z.T
+    total = float(np.trace(gram))
+    leading = hard and components_for_clusters(gram.__matmul__, lambda: gram, total, len(gram), k)
+    squares, vectors = leading[:2] if leading else _all_components(gram)
+    rounding = len(gram) * np.finfo(float).eps * total
+    left_out = max(_LEFT_OUT * _cost_of_draws(some, view, k), rounding)
+    r = 1 + int((total - np.cumsum(squares) > left_out).sum())
+    squares, basis = squares[:r], vectors[:, :r]
+    if z is not None:
+        lengths = np.sqrt(squares)  # zero if all rows are equal
+        basis = z.T @ (basis / np.where(lengths > 0, lengths, 1))
+    x = rows.xs[view]
+    tiles = row_tiles(*x.shape)
+    found = run_all(lambda t: (centered(x[t]) @ basis).astype(rows.dtype), tiles, n_threads)
+    return np.concatenate(found), basis
+
+
+def rows_of_components(rows: Rows, view: int) -> Rows:
+    """The rows that components of a view are computed from: all, or some that have at most
+    _NUMBERS numbers."""
+    most = _NUMBERS // rows.widths[view]
+    if rows.n <= most:
+        return rows
+    index = rows.counted_indices()
+    index = np.random.RandomState(0).choice(index, min(most, len(index)), replace=False)
+    return rows.take(np.sort(index))
+
+
+def _cost_of_draws(rows: Rows, view: int, k: int) -> float:
+    """The cost of k rows, drawn as by k-means++, as centroids of a view."""
+    random, index = np.random.RandomState(0), rows.counted_indices()
+    n = len(index)
+    if n > _DRAWN_FROM * k:
+        index = np.sort(random.choice(index, _DRAWN_FROM * k, replace=False))
+    if len(index) <= k:
+        return 0.0
+    some = rows.view(view).take(index)
+    seeds = dense(some_features(some))
+    drawn = Draws(as_rows(seeds, rows.n_threads), seeds, some.weight, k, random)
+    drawn.see_added()
+    costs = drawn.nearest if some.weight is None else some.weight * drawn.nearest
+    return float(costs.sum()) * n / len(index)
+
+
+def components_for_clusters(
+    multiply: Callable[[Array], Array], matrix: Callable[[], Array] | None, total: float, m: int,
+    k: int, fits: Callable[[int], bool] = lambda r: True,
+) -> tuple[Array, Array, Array]:  # fmt: skip
+    """The eigenvalues of a positive semidefinite matrix (m, m), falling, their eigenvectors, and
+    the products of it with these: those that the hard objective of k clusters needs, if `total` is
+    their sum. Where that takes more than `multiply` is worth all are found, or, if `matrix` is
+    None, the leading ones."""
+    first, V = min(_FACTOR * k + _MORE, m), np.empty((m, 0))
+    numbers = [first << doublings for doublings in range(_DOUBLINGS + 1)]
+    numbers = [r for r in numbers if r <= _SHARE * m and (r == first or fits(r))]
+    for r in numbers or ([first] if matrix is None else []):
+        V = np.hstack([V, np.random.default_rng(0).standard_normal((m, r - V.shape[1]))])
+        for _ in range(_ITERATIONS):
+            V = basis_of(multiply(V))[0]
+        product = multiply(V)
+        squares, turn = _all_components(V.T @ product)
+        V, product = V @ turn, product @ turn
+        enough = _enough(squares, total, k)
+        if enough < len(squares):
+            matrix = None
+            break
+    if matrix is not None:
+        squares, V = _all_components(matrix())
+        product, enough = V * squares, _enough(squares, total, k)
+    return squares[:enough], V[:, :enough], product[:, :enough]
+
+
+def _all_components(matrix: Array) -> tuple[Array, Array]:
+    """Eigenvalues of a positive semidefinite matrix, falling, and its eigenvectors."""
+    squares, vectors = eigh(matrix, driver="evd")
+    return np.maximum(squares[::-1], 0), vectors[:, ::-1]
+
+
+def _enough(squares: Array, total: float, k: int) -> int:
+    """How many components the hard objective of k clusters needs, of those with these variances,
+    of a sum `total` with the others: no partition costs less than without the first k - 1."""
+    least = max(total - squares[: k - 1].sum(), 0.0)
+    return max(1, int(((k - 1) * squares > _CHANGE * least).sum()))

@@ -1,0 +1,191 @@
+"""The rows of a fit with their kernels, stored or recomputed by blocks: products with few vectors,
+variances, and principal components by these."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import partial
+from itertools import groupby
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rffpk import _core
+from rffpk.anneal.decompositions import (
+    components_for_clusters,
+    exponent_of_gram,
+    total_squares,
+)
+from rffpk.anneal.records import PowerMean
+from rffpk.anneal.schedule import FitContext
+from rffpk.rows import checks
+from rffpk.rows.arrays import Array
+from rffpk.rows.passes import make_rows
+from rffpk.rows.rows import Rows
+from rffpk.spaces.kernels import FittedKernel
+from rffpk.system import config
+from rffpk.system.tiles import run_all, tiles
+
+# Exponents are computed from so many rows, as decompositions for m rows cost O(m^3).
+_EXPONENT_ROWS = 500
+# Of up to so many rows all components of a kernel may be computed; of more, products with the
+# kernel are as fast as passes over so many.
+_DENSE = 1000
+_COORDINATES, _LEAST_PIVOT = 300, 1e-6  # of a kernel; the latter is a part of the largest norm
+_COPIES = 5  # of the components of a kernel, while they are computed
+
+
+class KernelRows:
+    """The rows of a fit: weights, objective, and kernels K_l relative to a point near the rows."""
+
+    def __init__(
+        self, kernels: list[FittedKernel], weight: Array | None, objective: PowerMean,
+        context: FitContext,
+    ) -> None:  # fmt: skip
+        self.kernels, self.objective, self.context = kernels, objective, context
+        self.weight = weight  # (n,), float64, in the range of float32
+        self.n, self.p = kernels[0].n, np.ones(kernels[0].n) if weight is None else weight
+        self.dtype = np.result_type(*(kernel.dtype for kernel in kernels))
+        self.diagonals = np.stack([kernel.diagonal for kernel in kernels])  # (L, n)
+        self.definite = True  # whether no kernel is known to be indefinite
+        for number, kernel in enumerate(kernels):
+            if not kernel.is_finite():
+                raise ValueError(
+                    f"kernel {number} has values that are NaN or overflow {self.dtype}; rescale X, "
+                    "pass float64, or choose other parameters of the kernel."
+                )
+        line = -(-self.n // _core.SKINNY_STRIDE) * _core.SKINNY_STRIDE
+        needed = sum(self.n * line * kernel.dtype.itemsize for kernel in kernels)
+        stored = context.storage.check_fits(needed, "the kernel matrices")
+        self.stored = self._matrices() if stored else None
+        self.counted = self.p > 0
+        index = np.flatnonzero(self.counted)
+        self.some = index[:: -(-len(index) // _EXPONENT_ROWS)]  # at most 500 rows that count
+        self.equal = np.full(len(kernels), 1 / len(kernels))  # kernel weights
+        self.total_weight = float(self.p.sum())
+        # the total variance of the features, with equal kernel weights
+        self.variance = self.squares(self.equal) / self.total_weight
+        if weight is not None:
+            plain = self.squares(self.equal, 1.0 * self.counted) / len(index)
+            resolved = 1e3 * float(np.finfo(self.dtype).eps)
+            checks.check_weighted_variance(self.variance, plain, resolved, self.dtype)
+
+    def _matrices(self) -> list[Array]:
+        matrices = [_core.empty_matrix(self.n, self.n, self.dtype) for _ in self.kernels]
+
+        def fill(tile: tuple[slice, slice]) -> None:
+            for kernel, matrix in zip(self.kernels, matrices):
+                matrix[tile] = kernel.block(*tile)
+
+        run_all(fill, tiles(self.n, self.n), self.context.n_threads)
+        return matrices
+
+    def multiply(self, W: Array, precise: bool = False) -> Array:
+        """W K_l of all kernels, (L, m, n), for W (m, n); `precise`: in double precision, which the
+        kernels are recomputed for if they are stored in single precision."""
+        dtype, n_threads = np.dtype(np.float64) if precise else self.dtype, self.context.n_threads
+        W = np.ascontiguousarray(W, dtype=dtype)
+        out = np.empty((len(self.kernels), *W.shape), dtype=dtype)
+        if self.stored is not None and dtype == self.dtype:
+            for matrix, product in zip(self.stored, out):
+                config.backend().skinny_product(W, matrix, product, n_threads)
+            return out
+
+        def fill(row_tiles: list[tuple[slice, slice]]) -> None:
+            rows = row_tiles[0][0]
+            for kernel, product in zip(self.kernels, out):
+                parts = (
+                    W[:, columns] @ kernel.block(rows, columns).astype(dtype, copy=False).T
+                    for _, columns in row_tiles
+                )
+                product[:, rows] = sum(parts)
+
+        by_rows = groupby(tiles(self.n, self.n), key=lambda tile: tile[0].start)
+        run_all(fill, [list(group) for _, group in by_rows], n_threads)
+        return out
+
+    def combined(self, W: Array, alpha: Array) -> NDArray[np.float64]:
+        """W sum_l alpha_l K_l, (m, n), for W (m, n)."""
+        return np.tensordot(alpha, self.multiply(W).astype(np.float64), 1)
+
+    def squares(self, alpha: Array, p: Array | None = None) -> float:
+        """sum_i p_i ||phi_i - c||^2 with the weighted mean c, of the kernel sum_l alpha_l k_l; p
+        are the weights of the rows unless it is given."""
+        p = self.p if p is None else p
+        share = p / p.sum()
+        mean = self.combined(share[None], alpha)[0]
+        return max(float(p @ (alpha @ self.diagonals) - p.sum() * (share @ mean)), 0.0)
+
+    def means(self, labels: Array, k: int) -> tuple[Array, Array]:
+        """The means of clusters as weights of the rows, (k, n), zero if a cluster is empty, and the
+        masses (k,) of the clusters."""
+        members = (np.arange(k)[:, None] == labels) * self.p
+        masses = members.sum(axis=1)
+        return members / np.where(masses > 0, masses, 1)[:, None], masses
+
+    def gram(self, alpha: Array) -> Array:
+        """The inner products (m, m) of some rows with these kernel weights."""
+        if self.stored is None:
+            parts = [kernel.block(self.some, self.some) for kernel in self.kernels]
+        else:
+            parts = [matrix[np.ix_(self.some, self.some)] for matrix in self.stored]
+        return np.tensordot(alpha, np.asarray(parts, dtype=np.float64), 1)
+
+    def exponent(self, gram: Array, labels: Array | None = None) -> float:
+        """The critical exponent of some rows with these inner products (m, m); with labels (n,) of
+        the rows, that inside of the clusters; -inf if the rows are equal."""
+        labels = np.zeros(len(gram), int) if labels is None else labels[self.some]
+        p = self.p[self.some]
+        inside = p * (labels[:, None] == labels)
+        apart = np.eye(len(p)) - inside / inside.sum(axis=1, keepdims=True)  # from the means
+        return exponent_of_gram(apart @ gram @ apart.T, p)
+
+    def components(self, alpha: Array) -> tuple[Rows, float]:
+        """Rows whose features are the leading principal components of the kernel sum_l alpha_l k_l,
+        centered at the mean, and what these leave out of the total of squares: enough of them for
+        the hard objective of the clusters where that pays and their memory is within the limit, the
+        leading ones otherwise.
+
+        O(L n^2 r) time for r components, O(L n^3) where few rows have more of them.
+        """
+        n, storage, total = self.n, self.context.storage, self.squares(alpha)
+        root, share = np.sqrt(self.p), self.p / self.total_weight
+
+        def multiply(V: Array) -> Array:
+            """The product of the centered and weighted kernel with columns."""
+            columns = root[:, None] * V
+            columns = columns - share[:, None] * columns.sum(axis=0)
+            product = self.combined(columns.T, alpha).T
+            return np.asarray(root[:, None] * (product - share @ product))
+
+        whole: Callable[[], Array] | None = partial(multiply, np.eye(n)) if n <= _DENSE else None
+        squares, _, images = components_for_clusters(
+            multiply, whole, total, n, self.context.k,
+            lambda r: storage.fits(_COPIES * 8 * n * r),
+        )  # fmt: skip
+        resolved = squares > n * float(np.finfo(self.dtype).eps) * squares[0]
+        scale = np.divide(1, np.sqrt(squares), out=np.zeros_like(squares), where=resolved)
+        x = np.ascontiguousarray(images * scale / np.where(root > 0, root, 1)[:, None])
+        rows = make_rows([x], [None], self.weight, self.context.n_threads)
+        return rows, max(total - total_squares(rows), 0.0)
+
+
+def kernel_coordinates(kernel: FittedKernel) -> NDArray[np.float64]:
+    """Coordinates of rows, (n, r), whose inner products are nearly a kernel: the columns of its
+    Cholesky decomposition, with the rows that count as pivots.
+
+    O(n r^2) time. A kernel with negative eigenvalues has those before the first negative pivot.
+    """
+    most, r = min(_COORDINATES, len(kernel.counted)), 0
+    left = np.zeros(kernel.n)  # squared norms of what the columns leave
+    left[kernel.counted] = kernel.diagonal[kernel.counted]
+    least, found = _LEAST_PIVOT * left.max(), np.zeros((kernel.n, max(most, 1)))
+    while r < most and left.max() > least:
+        pivot = left.argmax()
+        row = kernel.block(np.array([pivot]))[0]
+        column = row - found[:, :r] @ found[pivot, :r]
+        found[:, r] = column / math.sqrt(left[pivot])
+        left -= found[:, r] ** 2
+        r += 1
+    return np.ascontiguousarray(found[:, : max(r, 1)])

@@ -1,0 +1,113 @@
+"""The objectives that annealing minimises over the centroids and the view weights.
+
+Steps over features and steps with exact kernels use the same objective. It holds no state of a run:
+the rows or the run hold the view weights alpha and the total weight of the rows, sum_i p_i, of a
+sample or of all rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rffpk.rows.arrays import Array, Fourier
+from rffpk.rows.passes import some_features, view_variances
+from rffpk.rows.rows import Rows
+from rffpk.rows.sums import rounding_error, view_penalty, view_weights
+from rffpk.rows.table import Columns, SparseRows, squared_distances
+from rffpk.system.tiles import row_tiles
+
+Eta = Literal["mean", "median"]
+ETA_RANGE = (1e-30, 1e30)  # so that float32 holds them too
+
+_MEDIAN_ROWS = 5000  # that the median of distances is taken from: its error is then about 1 %
+
+
+class PowerMean:
+    """sum_i p_i M_s(d_i1, ..., d_ik), with one view or views of equal weight."""
+
+    learns_weights = False  # whether the view weights are learned
+    # lambda over sum_i p_i, where lambda is the weight of the entropy of the view weights
+    weight_entropy: float = 0.0
+    eta: Array | None = None  # reference distances of the typicality
+    m: float = 0.0  # fuzzifier of the typicality
+    coverage: Array | None = None  # the shares of the rows that have the views; None: all have all
+
+    def reweigh(self, costs: Array, constant: float, total_weight: float) -> Array:
+        """New view weights (L,) from the costs of the views at the new centroids.
+
+        The cost of view l is sum_ij p_i w_ij d'_ij,l; `costs` holds it with v in place of w, and
+        w = `constant` v.
+        """
+        return view_weights(costs, constant, self.weight_entropy * total_weight, self.coverage)
+
+    def penalty(self, alpha: Array, total_weight: float) -> float:
+        """The term of the objective that is added to sum_i p_i M_s: that of the view weights."""
+        if not self.learns_weights:
+            return 0.0
+        return view_penalty(alpha, self.weight_entropy * total_weight, self.coverage)
+
+
+@dataclass(frozen=True)
+class WeightedViews(PowerMean):
+    """Eq. (20) of IP-RFF-MKPKM plus lambda log L, so that it is >= 0; without eta that of MKPK.
+    Section 19 of docs/math.md has that of rows that lack views."""
+
+    weight_entropy: float
+    eta: Array | None = None  # (L,)
+    m: float = 0.0
+    coverage: Array | None = None  # (L,)
+
+    learns_weights = True
+
+
+# ---- reference distances: how far rows are from a centroid whose typicality for it is one half ---
+
+
+def reference_distances(rows: Rows, eta: Eta | float) -> NDArray[np.float64]:
+    """eta_l of each view; see `Typicality`."""
+    if not isinstance(eta, str):
+        return np.full(len(rows.xs), float(eta))
+    distances, equal = view_variances(rows), rounding_error(rows.dtype)
+    if eta == "median":
+        # zero up to rounding if most rows of a view are equal, as those of a component of a graph
+        medians = _median_distances(rows.counted())
+        distances = np.where(medians > equal * distances, medians, distances)
+    least = [equal * isinstance(each, Fourier) for each in rows.maps]
+    return np.where(distances > least, distances, 1.0)  # of equal rows: any number > 0
+
+
+def _median_distances(rows: Rows) -> NDArray[np.float64]:
+    """Weighted medians, view by view, of the squared distances from the median features."""
+    some = rows.take(np.arange(0, rows.n, -(-rows.n // _MEDIAN_ROWS)))
+    medians = []
+    for view in range(len(rows.xs)):
+        those = some.view(view)
+        distances = _distances_from_median(some_features(those), those.weight)
+        medians.append(_median(distances[:, None], those.weight)[0])
+    return np.array(medians)
+
+
+def _distances_from_median(features: Columns, weight: Array | None) -> Array:
+    if isinstance(features, SparseRows):
+        columns = features.matrix.tocsc()
+        parts = (columns[:, b].toarray() for b in row_tiles(features.shape[1], len(features)))
+        median = np.concatenate([_median(part, weight).copy() for part in parts])
+        return squared_distances(features, median)
+    features = features.astype(np.float64)
+    features -= _median(features, weight)
+    return np.asarray(np.einsum("if,if->i", features, features))
+
+
+def _median(values: Array, weight: Array | None) -> Array:
+    """The weighted median of each column: the least value with half the weight at or below it."""
+    if weight is None:
+        middle = (len(values) - 1) // 2
+        return np.partition(values, middle, axis=0)[middle]
+    order = np.argsort(values, axis=0)
+    below = np.cumsum(weight[order], axis=0, dtype=np.float64)
+    places = (below < below[-1] / 2).sum(axis=0)
+    return np.take_along_axis(values, np.take_along_axis(order, places[None], 0), 0)[0]

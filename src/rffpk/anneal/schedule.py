@@ -1,0 +1,382 @@
+"""The search over starts: which run, which exponent each step of one takes, when it ends, and which
+result is kept. What the steps of a fit share, its history among that.
+
+A start is one run of the algorithm from its own initial centroids. A step computes weights and
+moves the centroids once; a stage is a sequence of steps at one exponent. The run makes the steps of
+a stage, so that passes over features and products with exact kernels follow the same rules.
+
+No single start is best on all data: annealing from the critical exponent is best on most data sets
+and poor on skewed ones, where k-means++ is good. So several are run, and the best result is kept.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rffpk.anneal.convergence_warnings import Cause
+from rffpk.rows.arrays import Array
+from rffpk.rows.checks import is_option
+from rffpk.rows.draws import MANY
+from rffpk.rows.store import Storage
+from rffpk.rows.sums import Step, is_hard
+from rffpk.system.report import Progress
+
+if TYPE_CHECKING:
+    from rffpk.anneal.journal import Checkpoint
+
+Until = Literal["settled", "objective"]
+
+# Annealing ends when 1 - sum M' / sum d_min, the relative difference of the power mean and the
+# minimum, is at most this. Merged centroids give log(k)/|s|, so they do not end it early.
+HARDNESS = 1e-3
+
+# The adaptive schedule (docs/annealing.md). A stage ends when the centroids move by less than this
+# in a pass, ...
+_STAGE_TOL = 3e-3
+_STAGE_PASSES = 10  # ... or after so many passes.
+# The factor between exponents, at first and at least and at most. ...
+_FIRST_FACTOR = 1.2
+_LEAST_FACTOR = 1.05
+_MOST_FACTOR = 1.5
+_QUICK = 2  # ... It grows after stages of at most so many passes, ...
+_SLOW = 5  # ... and shrinks after stages of at least so many, as happens where centroids separate.
+# Centroids that have become equal never separate by themselves: if some are equal, all are moved at
+# random by this part of the features' standard deviation before the next stage; ...
+_SEPARATION = 1e-5
+NOISE = 0.02  # ... slow starts move them by this before each stage.
+
+_COARSE_TOL = 1e-2  # of a start whose centroids are then moved in batches
+
+# Without annealing the last exponent is this one times a power of this number.
+_HIGHEST, _FACTOR = -1.0, 1.2
+
+# If sum M' is at least this fraction of sum d_min, sum d_min is within 0.5 % of its final value (on
+# eight data sets); ...
+_NEARLY_HARD = 0.99
+_HOPELESS = 1.02  # ... a start that is then 2 % above the best one will not become the best.
+
+# From so many clusters on a start alone, and others that are not annealed, begin at merged
+# centroids, and centroids are swapped in batches.
+SOME = 20
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """How the exponent s falls, and when a run ends."""
+
+    start: float  # -inf: begin with the hard rule
+    end: float  # -inf: end in the hard rule
+    max_iter: int
+    tol: float
+    factor: float | None = None  # s <- factor * s after a stage; None: adaptive
+    passes: int | None = None  # passes of a stage; None: until it converges
+    until: Until = "settled"
+    noise: float = 0.0  # random displacement of the centroids before each stage
+    exact: bool = True  # whether rows end at the nearest of all centroids, by the hard rule
+
+    @property
+    def ends_hard(self) -> bool:
+        """Whether the last passes are those of k-means."""
+        return math.isinf(self.end) and self.until == "settled"
+
+
+@dataclass(frozen=True)
+class Start:
+    """One start of a search."""
+
+    kind: str
+    schedule: Schedule
+    k_means_first: bool = False
+    merges: bool = False  # whether it begins at more centroids, which are merged
+
+
+class Stage(NamedTuple):
+    """Steps at one exponent, until centroids move by at most `tol` or `most` steps are made."""
+
+    name: str  # as the history has it
+    s: float
+    noise: float = 0.0  # random displacement of the centroids before the first step
+    tol: float = -1.0  # in standard deviations of the features
+    most: int = 1
+    goal: float = math.inf  # over features: it ends if the hard objective will not fall to this
+    # the stage ends after a first step whose hard objective is outside of this range
+    usual: tuple[float, float] = (-math.inf, math.inf)
+    # whether it ends with passes over all centroids where rows are compared with few at first
+    exact: bool = True
+    second: bool = False  # whether the second nearest centroids are needed after it
+    bounded: bool = False  # whether bounds may decide the labels of rows
+
+
+class StageEnd(NamedTuple):
+    """The end of a stage."""
+
+    last: Step
+    steps: int
+
+
+@dataclass
+class StartEnd:
+    """The end of a start."""
+
+    s: float  # the last soft exponent
+    converged: bool
+    dropped: bool = False  # ended early, because another start is better
+
+
+@dataclass
+class History:
+    """The records of a fit: one for each pass, for each seeding, and for the end of each start."""
+
+    records: list[dict[str, Any]] = field(default_factory=list)
+    progress: Progress | None = None
+    unit: float = 1.0  # objectives are multiplied by it when they are reported, ...
+    left_out: float = 0.0  # ... after this part is added, of features that the search leaves out
+
+    def add_step(
+        self, stage: Stage, step: Step, start: int, rows: int, alpha: Array,
+        parts: dict[str, float] | None = None,
+    ) -> None:  # fmt: skip
+        """Record a step of a start over `rows` rows with the view weights alpha, with `parts` of
+        the seconds that it took, and report it."""
+        record: dict[str, Any] = {
+            "stage": stage.name,
+            "start": start,
+            "kept": True,
+            "rows": rows,
+            "s": stage.s,
+            "objective": self.unit * (step.objective + self.left_out),
+            "shift": step.shift,
+            "distinct": step.distinct,
+            "repairs": step.repairs,
+            "kernel_weights": alpha,
+            "seconds": step.seconds,
+        }
+        record |= parts or {}
+        self.records.append(record)
+        if self.progress is not None:
+            self.progress.passed(record)
+
+    def restore(self, records: list[dict[str, Any]]) -> None:
+        """Set records that were written as JSON."""
+        self.records[:] = records
+        for record in self.records:
+            if "kernel_weights" in record:
+                record["kernel_weights"] = np.array(record["kernel_weights"])
+
+
+@dataclass(frozen=True)
+class FitContext:
+    """What the steps of one fit share."""
+
+    random: Any
+    history: History = field(default_factory=History)
+    n_threads: int = 1
+    k: int = 0  # the number of clusters
+    storage: Storage = field(default_factory=lambda: Storage("auto"))  # of features
+    checkpoint: Checkpoint | None = None
+    # why clusters of the rows may be missing, and what a warning calls the rows
+    causes: list[Cause] = field(default_factory=list)
+    rows_name: str = "the map of X"
+    # (L,), the share of the rows that has each view; None: all have all
+    coverage: NDArray[np.float64] | None = None
+
+    @property
+    def many(self) -> bool:
+        """Whether so many are sought that a start alone is not annealed, nor one swapped alone."""
+        return self.k >= MANY
+
+
+class Run(Protocol):
+    """The state of one start."""
+
+    number: int
+    passes: int
+
+    def follow(self, stage: Stage) -> StageEnd:
+        """The steps of a stage."""
+
+    def cost(self, s: float) -> float:
+        """The objective at the current centroids."""
+
+
+R = TypeVar("R", bound=Run)
+
+
+def search(
+    begin: Callable[[int], R], starts: list[Start], history: History, n: int, dtype: Any
+) -> tuple[R, StartEnd, float]:
+    """Run all starts over n rows to their ends, which are recorded, with weights in a dtype: the
+    best run, the first of equals, its end, and its cost. `begin` makes the run of the start with a
+    number, at its first centroids."""
+    if history.progress is not None:
+        history.progress.n_starts = len(starts)
+    runs, ends, costs = list[R](), list[StartEnd](), list[float]()
+    for number, start in enumerate(starts):
+        runs.append(begin(number))
+        ends.append(follow(runs[-1], start, dtype, min(costs, default=math.inf)))
+        # by the objective at one exponent: the final one, or the hard limit if each start may end
+        # at a different exponent
+        s = start.schedule.end if start.schedule.until == "settled" else -math.inf
+        costs.append(math.inf if ends[-1].dropped else runs[-1].cost(s))
+        if history.progress is not None:
+            history.progress.start_ended()
+    kept = min(range(len(starts)), key=costs.__getitem__)
+    for record in history.records:
+        if "kept" in record:
+            record["kept"] = record["start"] == kept
+    for number, (start, cost) in enumerate(zip(starts, costs)):
+        lost = "dropped" if math.isinf(cost) else "lost"
+        history.records.append(
+            {
+                "stage": "start",
+                "start": number,
+                "kind": start.kind,
+                "rows": n,
+                "passes": runs[number].passes,
+                "objective": history.unit * (cost + history.left_out),
+                "outcome": "kept" if number == kept else lost,
+            }
+        )
+    if math.isinf(ends[kept].s):  # plain k-means: the exponent of the last start, as far as it came
+        ends[kept].s = ends[-1].s
+    return runs[kept], ends[kept], costs[kept]
+
+
+def follow(run: Run, start: Start, dtype: Any, best: float = math.inf) -> StartEnd:
+    """The stages of a start, and its end; `best` is the least cost at which another one ended."""
+    schedule = start.schedule
+    tol = schedule.tol if schedule.exact else max(schedule.tol, _COARSE_TOL)
+    most, exact = schedule.max_iter, schedule.exact
+    if start.k_means_first:
+        converge(run, Stage("k-means", -math.inf, tol=schedule.tol, most=most))
+    if math.isfinite(schedule.start):
+        end, left = _lower(run, schedule, best, dtype)
+        if schedule.until == "settled" and end.converged:
+            name, s = ("hard", -math.inf) if schedule.ends_hard else ("settle", end.s)
+            end.converged, _ = converge(run, Stage(name, s, tol=tol, most=left, exact=exact))
+        return end
+    converged, left = converge(run, Stage("hard", -math.inf, tol=tol, most=most, exact=exact))
+    if math.isfinite(schedule.end) and converged:
+        converged, _ = converge(run, Stage("settle", schedule.end, tol=schedule.tol, most=left))
+    return StartEnd(schedule.end, converged)
+
+
+def converge(run: Run, stage: Stage) -> tuple[bool, int]:
+    """The steps of a stage: whether they converged, and how many of them are left."""
+    if stage.most <= 0:
+        return False, 0
+    last, steps = run.follow(stage)
+    return last.shift <= stage.tol, stage.most - steps
+
+
+def _lower(run: Run, schedule: Schedule, best: float, dtype: Any) -> tuple[StartEnd, int]:
+    """The soft steps, while s is lowered by the schedule; returns their end, and how many steps are
+    left."""
+    s, left, objective, noise = schedule.start, schedule.max_iter, math.inf, schedule.noise
+    factor = _FIRST_FACTOR if schedule.factor is None else schedule.factor
+    while True:
+        most, settled = min(left, schedule.passes or _STAGE_PASSES), False
+        if schedule.until == "settled":
+            tol = _STAGE_TOL if schedule.passes is None else -1.0
+            result, steps = run.follow(Stage("anneal", s, noise, tol, most))
+        else:
+            result, steps, settled = _until_objective(run, schedule, s, most, objective, noise)
+        left, objective = left - steps, result.objective
+        noise = max(schedule.noise, _SEPARATION if result.merged else 0.0)
+        hard = math.isinf(schedule.end) and result.soft >= (1 - HARDNESS) * result.hard
+        if settled or (schedule.until == "settled" and (hard or s <= schedule.end)):
+            return StartEnd(s, True), left
+        nearly = schedule.ends_hard and result.soft >= _NEARLY_HARD * result.hard
+        if nearly and result.hard + result.penalty > _HOPELESS * best:
+            return StartEnd(s, False, dropped=True), left
+        if left <= 0:
+            return StartEnd(s, False), 0
+        if schedule.factor is None and steps <= _QUICK:
+            factor = min(_MOST_FACTOR, factor**1.3)
+        elif schedule.factor is None and steps >= _SLOW:
+            factor = max(_LEAST_FACTOR, factor**0.6)
+        lower = max(factor * s, schedule.end)
+        if is_hard(lower, dtype):
+            return StartEnd(s, True), left
+        s = lower
+
+
+def _until_objective(
+    run: Run, schedule: Schedule, s: float, most: int, previous: float, noise: float
+) -> tuple[Step, int, bool]:
+    """The steps of a stage of the papers, each of them alone; returns the result of the last, how
+    many there were, and whether the objective converged and thereby ends the start."""
+    for steps in range(1, most + 1):
+        result, _ = run.follow(Stage("anneal", s, noise if steps == 1 else 0.0))
+        if abs(previous - result.objective) <= schedule.tol * result.objective:
+            return result, steps, True
+        previous = result.objective
+    return result, steps, False
+
+
+def from_merged_centroids(starts: list[Start], alone: bool, many: bool) -> list[Start]:
+    """The starts, of which those that are not annealed begin at merged centroids; `alone`: one,
+    from a low exponent or, of `many` clusters, not annealed, and not quite to convergence, as what
+    follows moves many centroids."""
+    if not alone:
+        return [
+            replace(each, kind="merged", merges=True) if math.isinf(each.schedule.start) else each
+            for each in starts
+        ]
+    [low] = [each.schedule for each in starts if each.kind == "low"]
+    start = -math.inf if many else low.start
+    schedule = replace(low, start=start, exact=not low.ends_hard)
+    return [Start("merged", schedule, merges=True)]
+
+
+def nearly_hard_exponent(totals: Callable[[float], tuple[float, float]], dtype: Any) -> float:
+    """The exponent at which annealing would end at given centroids, of which `totals` gives sum M'
+    and the hard objective at an exponent."""
+
+    def is_nearly_hard(s: float) -> bool:
+        soft, hard = totals(s)
+        return hard > 0 and soft >= (1 - HARDNESS) * hard
+
+    exponents = [_HIGHEST]
+    while not is_hard(_FACTOR * exponents[-1], dtype):
+        exponents.append(_FACTOR * exponents[-1])
+    return exponents[bisect_left(exponents, True, hi=len(exponents) - 1, key=is_nearly_hard)]
+
+
+# ---- the starts that parameters define -----------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The starts and swaps that an estimator runs."""
+
+    starts: list[Start]
+    most: int  # centroids, with those that swaps add
+    swaps: int = 0  # swaps end after this many failures in a row; 0: no swaps
+    unit: float = 1.0  # objectives are multiplied by it when they are reported
+    critical: float = 0.0  # the critical exponent
+    lowered_by: str = "annealing.end"  # the parameter that lowers the last exponent
+    # After a search with a hard end passes at a finite exponent may follow: the plan of these, from
+    # the critical exponent and that of memberships of the clusters.
+    soft_end: Callable[[float, float], Plan] | None = None
+
+    @property
+    def schedule(self) -> Schedule:
+        """That of the last start; all end alike."""
+        return self.starts[-1].schedule
+
+
+def given_starts(schedule: Schedule, init: Any, n_init: Any, automatic: int = 1) -> list[Start]:
+    """`n_init` starts of one kind, `automatic` of them for "auto"; one start if `init` is not the
+    name of a method."""
+    count = automatic if is_option(n_init, "auto") else int(n_init)
+    return [Start("given", schedule, is_option(init, "k-means"))] * (
+        count if isinstance(init, str) else 1
+    )

@@ -1,0 +1,248 @@
+"""Initial centroids: features of some rows, or weights of the rows for exact kernels."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from rffpk.anneal.hard_pass import Assignment, Need, add, hard_plan, step
+from rffpk.rows import checks
+from rffpk.rows.arrays import Array
+from rffpk.rows.draws import MANY, Draws, as_rows, uneven
+from rffpk.rows.passes import one_pass
+from rffpk.rows.rows import Rows, has_view, present_views
+from rffpk.rows.sums import Sums
+from rffpk.rows.table import Columns, dense
+from rffpk.system import config
+from rffpk.system.report import without
+
+# Initial centroids are chosen from a sample of rows, whose features are stored: at most so many
+# rows ...
+_SEED_ROWS = 20_000
+_SEED_NUMBERS = 2**21  # ... and numbers, 16 MB in float64, ...
+# ... but at least so many rows for each centroid: a given one of equally large clusters is then
+# missed with probability 2e-9, and annealing needs no more.
+_ROWS_A_CENTROID = 20
+
+# Centroids that are merged are so many for each cluster, but no more than these, or than half as
+# many for each, as time grows with their square, ...
+MERGED, _MANY_MERGED = 8, 2048
+_MERGED_PASSES = 3  # ... after so many passes, one more with some at far rows besides, ...
+_MERGED_NUMBERS = 1 << 25  # ... with so many numbers at most.
+
+
+def seeding_rows(rows: Rows, k: int, random: Any) -> Rows:
+    """The random rows that initial centroids are chosen from: all rows if there are few."""
+    most = max(_ROWS_A_CENTROID * k, min(_SEED_ROWS, _SEED_NUMBERS // len(rows.shift)))
+    index = np.arange(rows.n) if rows.weight is None else np.flatnonzero(rows.weight)
+    if len(index) == rows.n <= most:
+        return rows
+    if len(index) > most:
+        index = np.sort(random.choice(index, most, replace=False))
+    return rows.take(index)
+
+
+class Parts:
+    """The features of rows that lack views as seeds: in a view that a row lacks, a seed has those
+    of the row that has it and is nearest in the other views; 0, the mean, if there is none."""
+
+    def __init__(self, rows: Rows, features: Array) -> None:
+        assert rows.present is not None
+        self.x, self.has = features, present_views(rows.present, len(rows.xs))
+        self.views = np.split(np.arange(features.shape[1]), np.cumsum(rows.widths)[:-1])
+        xs = [np.ascontiguousarray(features[:, view]) for view in self.views]
+        shifts = [np.zeros_like(shift) for shift in rows.shifts]
+        self.rows = replace(rows, xs=xs, maps=[None] * len(xs), shifts=shifts, eta=None)
+
+    def __getitem__(self, index: Array) -> Array:
+        """The seeds at these rows."""
+        seeds = self.x[index]
+        for seed, i in zip(seeds, index):
+            if not self.has[i].all():
+                self._complete(seed, i)
+        return seeds
+
+    def _complete(self, seed: Array, i: int) -> None:
+        alpha = self.has[i] * self.rows.alpha
+        rows, shared = replace(self.rows, alpha=alpha), self.has @ alpha
+        gaps = one_pass(rows, seed[None], -math.inf, want=("nearest",))[1]["nearest"]
+        gaps = np.divide(gaps, shared, out=np.full(len(gaps), math.inf), where=shared > 0)
+        for view in np.flatnonzero(~self.has[i]):
+            apart = np.where(self.has[:, view], gaps, math.inf)
+            nearest = int(apart.argmin())
+            if apart[nearest] < math.inf:
+                seed[self.views[view]] = self.x[nearest, self.views[view]]
+
+
+def checked_centroids(
+    centroids: Any, expected: tuple[int, int], names: NDArray[np.object_] | None = None
+) -> Array:
+    """Return initial centroids (k, F), from an array or a frame. If features are columns of X, the
+    columns of a frame must have their `names`."""
+    checks.check_plain(centroids, "init")
+    columns = list(getattr(centroids, "columns", []))
+    named = columns and all(isinstance(column, str) for column in columns)
+    if names is not None and named and columns != [*names]:
+        way = "init[list(X.columns)]" if {*columns} == {*names} else "the columns of X"
+        raise ValueError(f"init: has the columns {columns}, and X has {[*names]}. Pass {way}.")
+    with checks.named("init"):
+        numbers = centroids.toarray() if sparse.issparse(centroids) else centroids
+        centroids = np.array(numbers, dtype=np.float64, order="C")
+    if centroids.shape != expected:
+        raise ValueError(
+            f"init has shape {centroids.shape}, must be {expected}: (n_clusters, number of columns "
+            "of X) for an array, or centroids among the features for what a function returns."
+        )
+    if not np.isfinite(centroids).all():
+        raise ValueError("init contains NaN or infinity, must be finite.")
+    return centroids
+
+
+def given_rows(model: Any, init: Any, k: int) -> list[Columns]:
+    """Return the views of initial centroids that are k rows in the form of X."""
+    if not vars(model).get("_n_views") or model._view_columns is not None:
+        names = vars(model).get("feature_names_in_")
+        init = checked_centroids(init, (k, model.n_features_in_), names)
+    with checks.named("init"), without(UserWarning):  # arrays have no names of columns
+        xs = model._check_views(init, reset=False)
+    if len(xs[0]) != k:
+        raise ValueError(f"init has {len(xs[0])} rows, must have {k}: one for each cluster.")
+    if not all(has_view(x).all() for x in xs):
+        raise ValueError("init contains NaN, must have all views of each row.")
+    return xs
+
+
+def seed_centroids(rows: Rows, features: Columns, k: int, init: str, random: Any) -> Array:
+    """k of the `features` of rows as `seed_rows` chooses them, completed where these lack views."""
+    parts = None if rows.present is None else Parts(rows, features)
+    chosen = seed_rows(rows, features, k, init, random, parts)
+    return dense(features[chosen] if parts is None else parts[chosen])
+
+
+def seed_rows(
+    rows: Rows, features: Columns, k: int, init: str, random: Any, parts: Parts | None = None
+) -> NDArray[np.intp]:
+    """The indices of k rows with these features, chosen at random or by k-means++, from MANY on in
+    batches; with `parts` where rows lack views."""
+    weight = rows.weight
+    if init == "random":
+        return random_rows(weight, rows.n, k, random)
+    columns = as_rows(features, rows.n_threads) if parts is None else parts.rows
+    seeds = features if parts is None else parts
+    if k >= MANY:
+        return Draws(columns, seeds, weight, k, random).chosen
+    p = np.ones(rows.n) if weight is None else weight.astype(np.float64)
+    return k_means_plus_plus(columns, seeds, p, k, random)
+
+
+def random_rows(weight: Array | None, n: int, k: int, random: Any) -> NDArray[np.intp]:
+    """The indices of k of n rows, drawn in proportion to their weights."""
+    index = np.arange(n) if weight is None else np.flatnonzero(weight)
+    weight = uneven(weight)
+    p = None if weight is None else weight[index].astype(np.float64)
+    return np.asarray(random.choice(index, k, replace=False, p=p if p is None else p / p.sum()))
+
+
+def k_means_plus_plus(rows: Rows, seeds: Any, p: Array, k: int, random: Any) -> NDArray[np.intp]:
+    """Indices of k rows with weights p by greedy k-means++: of a few rows, drawn in proportion to
+    their costs, the one that lowers the cost most; at least k weights are positive. `seeds` has the
+    features of rows as centroids. O(n k log k) distances."""
+    chosen, nearest = np.zeros(0, dtype=np.intp), np.full(rows.n, np.inf, dtype=rows.dtype)
+    drawn, core = random.choice(len(p), 1, p=p / p.sum()), config.backend()
+    while True:
+        new = one_pass(rows, dense(seeds[drawn]), -math.inf, want=("distances",))[1]["distances"]
+        new[drawn, np.arange(len(drawn))] = 0  # whatever rounding makes of it
+        best = int(core.costs_with(new, nearest, p).argmin())
+        chosen, sums = np.append(chosen, drawn[best]), core.lowered(new, best, nearest, p)
+        if len(chosen) == k:
+            return np.asarray(chosen)
+        if not sums[-1] > 0:  # no more distinct rows
+            sums = np.where(np.isin(np.arange(rows.n), chosen), 0, p).cumsum()
+        drawn = draw(sums, 2 + int(math.log(k)), random)
+
+
+def draw(sums: Array, count: int, random: Any) -> NDArray[np.intp]:
+    """The indices of so many rows, drawn in proportion to costs of which these are the cumulative
+    sums. A uniform number times the last sum may round to it, beyond which there is no row."""
+    drawn = sums.searchsorted(random.uniform(size=count) * sums[-1], side="right")
+    return np.asarray(np.minimum(drawn, sums.searchsorted(sums[-1])))
+
+
+def merged_centroids(rows: Rows, features: Columns, k: int, random: Any) -> Array | None:
+    """k centroids from more of them, which are drawn as by `seed_centroids`, moved by a few passes
+    of k-means, and merged by Ward's method: small clusters have centroids of their own before, and
+    large ones no more than they need after it. Of few rows each may begin as a centroid. None where
+    that would be no more than k."""
+    wanted = min(MERGED * k, max(_MANY_MERGED, MERGED // 2 * k))
+    m = min(wanted, rows.n, _MERGED_NUMBERS // features.shape[1])
+    if m <= k:
+        return None
+    from rffpk.system.tree import means, merged
+
+    columns = replace(as_rows(features, rows.n_threads), weight=rows.weight)
+    drawn = Draws(columns, features, rows.weight, m, random)
+    # one at a far row for each cluster, and one in place of four that are not drawn
+    theta, labels = _moved(columns, drawn, k + (MERGED * k - wanted) // 4, random)
+    masses = np.bincount(labels, rows.weight, len(theta)).astype(np.float64)
+    return means(theta, masses, merged(theta, masses, k))
+
+
+def _moved(rows: Rows, drawn: Draws, count: int, random: Any) -> tuple[Array, Array]:
+    """The centroids that were drawn after a few passes over the rows, so many more at rows that are
+    far from them, and the labels in a last pass."""
+    theta, visit = dense(drawn.seeds[drawn.chosen]).astype(np.float64), _visits(rows, drawn)
+    for _ in range(_MERGED_PASSES):
+        sums, labels, nearest = visit(theta, 0)
+        theta = rows.centroids(sums, theta)
+    far = _far_rows(rows.weight, labels, nearest, count, random)
+    theta = np.vstack([theta, dense(drawn.seeds[far])])
+    sums, labels, _ = visit(theta, len(far))
+    return rows.centroids(sums, theta), labels
+
+
+def _visits(rows: Rows, drawn: Draws) -> Callable[[Array, int], tuple[Sums, Array, Array]]:
+    """A pass at centroids of which so many are new: its sums, and the labels of the rows and their
+    squared distances from these centroids."""
+    if not hard_plan(rows, len(drawn.chosen), learns_weights=False).near:
+
+        def among_all(theta: Array, new: int) -> tuple[Sums, Array, Array]:
+            sums, outputs = one_pass(rows, theta, -math.inf, want=("labels", "nearest"))
+            return sums, outputs["labels"], outputs["nearest"]
+
+        return among_all
+    drawn.see_added()
+    origin = np.zeros((1, len(rows.shift)))
+    squares = float(one_pass(rows, origin, -math.inf)[0].Q.sum())
+    found = Assignment(drawn.labels, squares, every=True, own=drawn.nearest)
+
+    def among_near(theta: Array, new: int) -> tuple[Sums, Array, Array]:
+        nonlocal found
+        sums, found = step(rows, theta, add(found, new) if new else found, Need())
+        assert found.own is not None
+        return sums, found.labels, found.own
+
+    return among_near
+
+
+def _far_rows(
+    weight: Array | None, labels: Array, nearest: Array, count: int, random: Any
+) -> NDArray[np.intp]:
+    """At most `count` rows, drawn in proportion to the square of what the squared distance of each
+    has above the mean of its cluster: in many columns the first draws miss small clusters, as rows
+    of these are hardly farther from others than the rows of large ones. From means they are."""
+    p = np.ones(len(labels)) if weight is None else weight.astype(np.float64)
+    masses = np.bincount(labels, p)
+    mean = np.bincount(labels, p * nearest) / np.where(masses > 0, masses, 1)
+    excess = np.where(p > 0, np.maximum(nearest - mean[labels], 0), 0)
+    cost = p * (excess / max(float(excess.max()), np.finfo(float).tiny)) ** 2
+    if not cost.any():
+        return np.zeros(0, dtype=np.intp)
+    share = cost / cost.sum()
+    count = min(count, int(np.count_nonzero(share)))
+    return np.asarray(random.choice(len(p), count, replace=False, p=share))

@@ -1,0 +1,1 @@
+"""Choices that a fit makes: number of clusters, noise, graph."""

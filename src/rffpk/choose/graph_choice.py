@@ -1,0 +1,80 @@
+"""Choose a graph of rows, or the columns, by how well the partitions of a sample agree."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from rffpk.anneal.records import PowerMean
+from rffpk.anneal.schedule import FitContext, Stage
+from rffpk.anneal.starts import seed_centroids
+from rffpk.anneal.steps import FeatureRun
+from rffpk.rows.arrays import Array, adjusted_rand_index
+from rffpk.rows.passes import make_rows, one_pass, total_variance
+from rffpk.rows.table import Columns, SparseRows
+
+# bench/results/trials.md compares these constants with alternatives.
+_SAME, _ENOUGH = 0.98, 3  # _ENOUGH partitions with an index of at least _SAME end the trials
+KEPT = 3  # nearest neighbors that each row keeps where no graphs are compared
+_OF_WHITENED = 0.75  # weight of the partition of a whitened graph: four may be copies of each other
+_PASSES, _TOL = 100, 1e-3  # most passes of k-means; the move of the centroids that ends k-means
+
+
+class Option(NamedTuple):
+    """The features of a trial: the columns, or functions of a graph of neighbors."""
+
+    whitening: float | None  # of the columns, before neighbors are found
+    neighbors: float  # times the default number; 0: no graph, the columns are the features
+    unit: bool = False  # whether features are scaled to length one
+
+
+COLUMNS, PLAIN = Option(None, 0), Option(None, 1)
+# If all agree alike, the first is taken.
+OPTIONS = (
+    COLUMNS, PLAIN, Option(1.0, 1), Option(None, 1, True), Option(1.0, 1, True),
+    Option(None, 0.5), Option(None, 2), Option(1.0, 0.5), Option(1.0, 2),
+)  # fmt: skip
+
+
+class Choice(NamedTuple):
+    """The options that were tried, in order, and how well their partitions agree."""
+
+    options: list[Option]
+    agreements: Array  # of each option: weighted mean adjusted Rand index with all options
+    labels: list[Array]  # of each option: the clusters of the rows
+
+    @property
+    def best(self) -> int:
+        """The index of the option with the highest agreement, the first of equal options."""
+        return int(np.argmax(self.agreements))
+
+
+def medoid(options: Sequence[Option], clusters: Callable[[Option], Array]) -> Choice:
+    """Compute the clusters of each option, and how well each partition agrees with all partitions.
+
+    A cluster that a single scale, whitening or scaling of the features finds is an artefact of
+    this option. The trials end early if one partition is nearly equal to two other partitions."""
+    same, labels = np.eye(len(options)), list[Array]()
+    for i, option in enumerate(options):
+        labels.append(clusters(option))
+        same[i, :i] = same[:i, i] = [adjusted_rand_index(each, labels[i]) for each in labels[:i]]
+        if (same >= _SAME).sum(axis=0).max() >= _ENOUGH:
+            break
+    n = len(labels)
+    weights = np.array([1.0 if each.whitening is None else _OF_WHITENED for each in options[:n]])
+    return Choice([*options[:n]], same[:n, :n] @ weights / weights.sum(), labels)
+
+
+def searched_clusters(X: Columns, weight: Array | None, k: int, n_threads: int) -> Array:
+    """Return k clusters of a few rows by k-means without swaps of centroids: swaps would take most
+    of the time, and change few choices."""
+    x = X if isinstance(X, SparseRows) else np.ascontiguousarray(X - X.mean(axis=0))
+    rows, random = make_rows([x], [None], weight, n_threads), np.random.RandomState(0)
+    theta = seed_centroids(rows, x, k, "k-means++", random).astype(np.float64)
+    inside = FitContext(random, n_threads=n_threads, k=k)
+    run = FeatureRun(rows, theta, total_variance(rows), PowerMean(), inside, most=k)
+    run.follow(Stage("hard", -math.inf, tol=_TOL, most=_PASSES))
+    return one_pass(rows, run.theta, -math.inf, want=("labels",))[1]["labels"]

@@ -1,0 +1,67 @@
+"""Rows that are left out of a fit: their weight is zero in all of its steps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from rffpk.choose.outliers import (
+    Outliers,
+    automatic_threshold,
+    outliers_of,
+    share_threshold,
+)
+from rffpk.rows.arrays import Array
+from rffpk.rows.checks import is_option
+from rffpk.rows.distinct import DistinctRows
+from rffpk.rows.sample import RowSample
+from rffpk.system.report import warn
+
+
+@dataclass(frozen=True)
+class Noise:
+    """What a fit with the parameter `noise` found before its search."""
+
+    outliers: Outliers
+    rows: Array  # (n,), a mask
+    scores: Array | None  # (n,), of rows in memory
+
+    def add_to(self, attributes: dict[str, Any]) -> None:
+        """Add what noise is to the attributes of a fitted model."""
+        attributes["_outliers"] = self.outliers
+        if self.scores is not None:
+            attributes["outlier_scores_"] = self.scores
+        if "memberships_" in attributes:
+            attributes["memberships_"][self.rows] = 0
+
+
+def find_noise(model: Any, sample: RowSample, distinct: DistinctRows | None) -> Noise:
+    """Find noise among the rows by the parameter `noise`. Rows of a source, which `distinct` has
+    seen, are read once."""
+    if distinct is None or sample.stream is None:  # all rows are in memory
+        distinct = DistinctRows()
+        distinct.add(0, sample.xs, sample.weight)
+    noise, stream, weight = model.noise, sample.stream, sample.weight
+    n_views = getattr(model, "_n_views", 0) or 1  # the given views; kernels of X alone are no views
+    is_cosine = getattr(model, "metric", None) == "cosine"
+    outliers, numbers = outliers_of(sample, distinct, n_views, is_cosine)
+    squares = np.empty(sample.n, dtype=sample.xs[0].dtype)
+    parts = [(0, sample.xs)] if stream is None else ((p.begin, p.xs) for p in stream.blocks())
+    for begin, xs in parts:
+        squares[begin : begin + len(xs[0])] = outliers.squares(xs)
+    own = squares[numbers]
+    if is_option(noise, "auto"):
+        threshold = automatic_threshold(outliers, own, squares, weight)
+    else:
+        threshold = share_threshold(outliers, own, squares, weight, float(noise))
+    outliers = replace(outliers, threshold=threshold)
+    rows = outliers.are_beyond(squares)
+    if not is_option(noise, "auto") and not rows.any():
+        warn(
+            f"noise={noise}: marks no row, because the farthest row, with the rows equally far "
+            "away, has more than this share of the weight. Increase noise.",
+            UserWarning,
+        )
+    return Noise(outliers, rows, outliers.scores(squares) if sample.in_memory else None)

@@ -1,0 +1,359 @@
+"""The number of clusters: the sum of what three independent witnesses say, on some of the rows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from operator import itemgetter
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rffpk.anneal.kernel_rows import kernel_coordinates
+from rffpk.anneal.starts import seed_rows
+from rffpk.choose.selection import NClustersSelection
+from rffpk.choose.witnesses import (
+    MOST_NEIGHBOURS,
+    eigengap_scores,
+    height_scores,
+    mode_scores,
+    outstanding_scores,
+    rare_share,
+)
+from rffpk.rows.arrays import Array
+from rffpk.rows.checks import is_option, pairs_of
+from rffpk.rows.passes import make_rows
+from rffpk.rows.sample import RowSample, column_moments
+from rffpk.rows.table import (
+    Columns,
+    dense,
+    distinct_rows,
+    scaled_columns,
+    side_by_side,
+    unit_rows,
+)
+from rffpk.spaces.diffusion import DiffusionMap, MapRows
+from rffpk.spaces.graph import graph_diffusion
+from rffpk.spaces.kernels import PRECOMPUTED, FittedKernel, matched
+from rffpk.spaces.neighbors import Neighbourhoods, k_means
+from rffpk.spaces.spectrum import Wanted, eigengaps, slow_labels
+from rffpk.spaces.whitening import PER_CLUSTER, fit_components
+from rffpk.system.linalg import gaps_of
+from rffpk.system.tree import groups, ward
+
+# docs/clusters_number.md has the trials behind these.
+_ONE = 0.3  # what one cluster begins with
+_ALIKE = 1.25  # of numbers whose ratio is smaller only the best is given
+_NUMBERS = 5  # that are given, at most
+_PAIRS = 40  # eigenpairs of each graph
+# components of which must be large enough for so many clusters
+_WANTED = Wanted(k=60, pairs=_PAIRS)
+_GRAPH_ROWS = 1200  # whose graphs are made
+# of the columns, or of components whitened so much for so many clusters, and of so many times the
+# default number of neighbours, in the order in which they are asked
+_GRAPHS: tuple[tuple[float | None, int], ...] = (None, 1), (1.0, 1), (None, 2), (0.5, 1)
+_WHITENED = 20
+_GRAPH_CLUSTERS = 32  # where the others see more, the graphs have too few rows of each
+_PRODUCTS = 4e9  # for the distances of more rows, at most
+_ROWS_A_CENTROID = 6  # of the tree
+_CENTROIDS_A_CLUSTER = 6
+_PASSES = 2  # of k-means
+# More rows are looked at where so many clusters are found, or where such a share of the rows is in
+# clusters that have few of them. Of larger ones graphs tell nothing, and then densities.
+_MANY, _RARE, _TOO_RARE, _MOST_RARE = 16, 0.02, 0.1, 0.5
+_CLEAR = 0.8, 0.3  # of the largest sums of views with one cluster, and with more
+
+
+class _Size(NamedTuple):
+    """How many rows are looked at."""
+
+    modes: int
+    tree: int
+    least: int  # centroids of the tree
+    most: int
+
+
+_FIRST, _MORE = _Size(3000, 3000, 500, 500), _Size(12_000, 20_000, 1000, 3300)
+
+Say = Callable[[str], None]
+Table = Callable[[list[Columns]], Columns]  # the columns of views that are looked at
+Part = tuple[Array, Columns, Array | None]  # the indices of some rows, the rows, and their weights
+
+
+class _Evidence(NamedTuple):
+    """What the witnesses say of some rows."""
+
+    rows: Array  # their indices
+    # of each number k, at its place: the sum, and what eigengaps, heights and modes say
+    sums: Array
+    scores: tuple[Array, Array, Array]
+    labels: Callable[[list[int]], list[Array]]  # partitions into such numbers > 1 of clusters
+    rare: float = 0.0  # share of the rows in clusters that have few of them
+
+    @property
+    def best(self) -> int:
+        return int(np.argmax(self.sums))
+
+
+def select_number(
+    model: Any, sample: RowSample, random: Any, n_threads: int, say: Say | None = None
+) -> NClustersSelection:
+    """The number of clusters of rows that the model has checked: of the nodes of a graph of
+    affinities with its metric "precomputed". Lines about what is done are passed to `say`."""
+    say = say or (lambda text: None)
+    if pairs_of(model) == "graph":
+        say("Looking for the number of clusters of the graph.")
+        xs, weight = sample.some()
+        found = _of_graph(xs[0], weight)
+    else:
+        if pairs_of(model) == "kernels":
+            sample = _of_kernels(model, sample, n_threads)
+        spherical = is_option(getattr(model, "metric", None), "cosine")
+        sample = _without_copies(sample)
+        seen, tables = [], _tables(model, sample, spherical, n_threads)
+        for name, table in tables.items():
+            alone = len(tables) == 1
+            look = partial(_of_rows, sample, table, alone, spherical, random, n_threads)
+            rows = min(_FIRST.tree, sample.counted)
+            say(f"Looking for the number of clusters in {rows} rows{name}.")
+            found = look()
+            if rows < sample.counted and (found.best > _MANY or found.rare > _RARE):
+                rows = min(_MORE.tree, sample.counted)
+                say(f"There may be many clusters, or some with few rows: looking at {rows} rows.")
+                found = look(found)
+            seen.append(found)
+        found = _finest(seen)
+    selection = _selection(found)
+    others = ", ".join(str(k) for k in selection.numbers[1:])
+    also = f"; other good numbers are {others}" if others else ""
+    clusters = "1 cluster" if selection.n_clusters == 1 else f"{selection.n_clusters} clusters"
+    say(f"The rows have {clusters}{also}.")
+    return selection
+
+
+def _selection(found: _Evidence) -> NClustersSelection:
+    """The good numbers and their partitions."""
+    sums, numbers = found.sums, list[int]()
+    order = np.argsort(-sums, kind="stable")
+    for k in order[sums[order] > 0].tolist():
+        apart = all(max(k, other) > _ALIKE * min(k, other) for other in numbers)
+        if len(numbers) < _NUMBERS and apart and (k > 1 or not numbers):
+            numbers.append(k)
+    one = [np.zeros(len(found.rows))] if numbers[0] == 1 else []
+    labels = np.array([*one, *found.labels(numbers[len(one) :])], dtype=np.int32)
+    levels = sorted(k for k in numbers if sums[k] > sums[1]) or [1]
+    nested = [labels[numbers.index(k)] for k in levels]
+    gaps, heights, modes = (each[1:] for each in found.scores)
+    parents, shares = list[Array](), list[Array]()
+    for coarse, fine in zip(nested, nested[1:]):
+        counts = np.zeros((fine.max() + 1, coarse.max() + 1))
+        np.add.at(counts, (fine, coarse), 1)
+        parents.append(counts.argmax(axis=1).astype(np.int32))
+        shares.append(counts.max(axis=1) / np.maximum(counts.sum(axis=1), 1))
+    return NClustersSelection(
+        numbers[0], np.array(numbers), np.array(levels), sums[1:], gaps, heights, modes, labels,
+        found.rows.astype(np.int64), parents, shares,
+    )  # fmt: skip
+
+
+def _total(*scores: Array) -> Array:
+    """The sum of what several witnesses say of each number."""
+    total = np.sum(scores, axis=0)
+    total[:2] += -math.inf, _ONE
+    return np.asarray(total)
+
+
+def _finest(seen: list[_Evidence]) -> _Evidence:
+    """Of several tables of the same rows that whose number is the largest, of those that are clear:
+    a view that knows less merges clusters, and does not split them."""
+    most = [0.0, 0.0]  # of tables with one cluster, and with more
+    for each in seen:
+        most[each.best > 1] = max(most[each.best > 1], each.sums.max())
+    least = max(clear * each for clear, each in zip(_CLEAR, most))
+    return max(seen, key=lambda each: (each.sums.max() >= least, each.best, each.sums.max()))
+
+
+def _without_copies(sample: RowSample) -> RowSample:
+    """Return a sample with copies as weights: the first of equal rows has the weight of all.
+
+    So densities and neighbors are of distinct rows. The sample is returned as it is if rows have
+    many copies, which are clusters, or if there are so many rows that few copies are drawn."""
+    if sample.sample is not None or sample.n > _MORE.tree:
+        return sample
+    weight = np.ones(sample.n) if sample.weight is None else sample.weight
+    number = distinct_rows(side_by_side(sample.xs) if len(sample.xs) > 1 else sample.xs[0])[1]
+    counted = np.flatnonzero(weight)
+    first = counted[np.unique(number[counted], return_index=True)[1]]
+    if len(first) == len(counted) or len(counted) > _ROWS_A_CENTROID * len(first):
+        return sample
+    sums = np.zeros(sample.n)
+    sums[first] = np.bincount(number, weight)[number[first]]
+    return replace(sample, weight=sums, counted=len(first), _moments={})
+
+
+def _of_kernels(model: Any, sample: RowSample, n_threads: int) -> RowSample:
+    """The rows by coordinates, from precomputed kernels between them."""
+    xs, specs = matched(sample.xs, PRECOMPUTED, not model._n_views)
+    if any(x.shape[0] != x.shape[1] for x in xs):
+        raise ValueError(
+            f"n_clusters == {getattr(model, 'n_clusters', 'auto')!r} needs kernels between all "
+            "rows, must be a number with those of some rows."
+        )
+    kernels = [
+        FittedKernel(x, spec, weight=sample.weight, n_threads=n_threads, shift=True)
+        for x, spec in zip(xs, specs)
+    ]
+    return replace(sample, xs=[*map(kernel_coordinates, kernels)])
+
+
+def _tables(model: Any, sample: RowSample, spherical: bool, n_threads: int) -> dict[str, Table]:
+    """What takes the tables that are looked at from the views of some rows, and how messages call
+    them: each view, and the columns of all, where each view has a total variance of one."""
+    n_views = len(vars(model).get("_widths", "1"))
+    if n_views == 1:
+        return {"": lambda xs: unit_rows(xs[0]) if spherical else xs[0]}
+    _, xs, weight = sample.numbered(_FIRST.tree)
+    variances = [column_moments(x, weight, n_threads).variance for x in xs[:n_views]]
+    scales = [1 / math.sqrt(each) if each > 0 else 1.0 for each in variances]
+    columns = np.repeat(scales, [x.shape[1] for x in xs[:n_views]])
+    alone: dict[str, Table] = {f" of view {i}": itemgetter(i) for i in range(n_views)}
+    together = {" of all views": lambda xs: scaled_columns(side_by_side(xs[:n_views]), columns)}
+    return alone | together
+
+
+def _of_graph(X: Columns, weight: Array | None) -> _Evidence:
+    """Return the evidence for numbers of clusters in the eigengaps of a graph of affinities."""
+    found = graph_diffusion(X, weight, _WANTED)
+    spectrum, none = found.spectrum, np.zeros(_PAIRS + 1)
+
+    def labels(numbers: list[int]) -> list[Array]:
+        return [slow_labels(found.extension[:, spectrum.slow(k)], k) for k in numbers]
+
+    scores = outstanding_scores(eigengaps(spectrum, _PAIRS)), none, none
+    return _Evidence(np.arange(X.shape[0]), _total(*scores), scores, labels)
+
+
+def _of_rows(
+    sample: RowSample, table: Table, alone: bool, spherical: bool, random: Any, n_threads: int,
+    before: _Evidence | None = None,
+) -> _Evidence:  # fmt: skip
+    """What all three witnesses say of a table of rows: of a few, or of more after these. `alone`:
+    there is no other table whose sums are compared with those of this one."""
+    size = _FIRST if before is None else _MORE
+    if before is None:
+        table = _leading(sample, table, random, n_threads)
+    few = _part(sample, _GRAPH_ROWS, table)
+    m = max(_FIRST.modes, min(size.modes, round((_PRODUCTS / few[1].shape[1]) ** 0.5)))
+    more, some = _part(sample, size.tree, table), _part(sample, m, table)[1]
+    # heights
+    wanted = size.least
+    if before is not None:
+        many = size.most if before.rare > _RARE else _CENTROIDS_A_CLUSTER * before.best
+        wanted = max(size.least, min(size.most, many))
+    tree = _tree(more, wanted, random, n_threads)
+    largest = max(_PAIRS, len(tree[0]) + 2)
+    heights = height_scores(tree[0], largest)
+    # modes
+    squares, index = Neighbourhoods(some, MOST_NEIGHBOURS + 1, 0.0, n_threads)._nearest(some)
+    order = np.argsort(squares, axis=1, kind="stable")
+    distances = np.sqrt(np.take_along_axis(squares, order, axis=1).astype(np.float64))
+    rare, modes = rare_share(distances), np.zeros(largest + 1)
+    if rare <= _MOST_RARE:
+        modes = mode_scores(distances, np.take_along_axis(index, order, axis=1), largest)
+    # eigengaps
+    gaps, most = np.zeros(largest + 1), max(times for _, times in _GRAPHS)
+    graphs = MapRows(
+        *few[1:], _WANTED.k, n_threads, DiffusionMap(), most_times=most, whitened_for=_WHITENED
+    )
+    seen = 0.0 if len(few[0]) == len(more[0]) else rare if before is None else before.rare
+    if seen <= _TOO_RARE and np.argmax(_total(heights, modes)) <= _GRAPH_CLUSTERS:
+        # rows on a sphere are not whitened
+        options = [each for each in _GRAPHS if not (spherical and each[0])]
+        gaps = _gaps_of_graphs(graphs, options, heights, modes, alone, random)
+    scores = gaps, heights, modes
+    labels = partial(_partitions, few[0], more, graphs, random, tree, gaps, heights)
+    return _Evidence(more[0], _total(*scores), scores, labels, rare)
+
+
+def _gaps_of_graphs(
+    graphs: MapRows, options: list[tuple[float | None, int]], heights: Array, modes: Array,
+    alone: bool, random: Any,
+) -> Array:  # fmt: skip
+    """The scores by eigengaps. If the table is alone, graphs are asked only until the number with
+    the largest sum stays it, whatever the others say, which add at most their share to each number
+    from two on, and no number is a level only if they say the same."""
+    logs = list[Array]()
+    for option in options:
+        found = graphs.diffusion(_WANTED, *option, random)[0]
+        logs.append(eigengaps(found.spectrum, len(modes) - 1))
+        share, likely = len(logs) / len(options), eigengap_scores(logs)
+        gaps = share * likely  # those that are not asked say nothing
+        least, likely = _total(gaps, heights, modes), _total(likely, heights, modes)
+        best, most = int(np.argmax(least)), least.copy()
+        most[2 : _PAIRS + 1] += 1 - share
+        most[best] = -math.inf
+        are_levels = (least > least[1]) == (likely > likely[1])
+        if alone and least[best] > most.max() and are_levels.all():
+            break
+    return gaps
+
+
+def _part(sample: RowSample, n: int, table: Table) -> Part:
+    """At most n of the rows that count."""
+    rows, xs, weight = sample.numbered(n)
+    return rows, table(xs), weight
+
+
+def _leading(sample: RowSample, table: Table, random: Any, n_threads: int) -> Table:
+    """What takes the leading principal components of a table of more columns: in many columns the
+    noise of a row is longer than clusters are apart, and densities hardly fall between these."""
+    _, x, weight = _part(sample, _FIRST.tree, table)
+    if x.shape[1] <= PER_CLUSTER * _WHITENED:
+        return table
+    reduced = fit_components(x, weight, _WHITENED, random).plain(n_threads)
+    return lambda xs: reduced(table(xs))
+
+
+def _tree(some: Part, wanted: int, random: Any, n_threads: int) -> tuple[Array, Array]:
+    """Ward's tree of the centroids of so many small clusters, if there are enough rows of each, and
+    the centroid of each row."""
+    _, x, weight = some
+    m = max(1, min(wanted, len(x) // _ROWS_A_CENTROID))
+    centroids, leaf = distinct_rows(x)
+    if len(centroids) > m:
+        rows = make_rows([x], [None], weight, n_threads)
+        seeds = distinct_rows(x[seed_rows(rows, x, m, "k-means++", random)])[0]
+        centroids = k_means(x, weight, seeds, n_threads, _PASSES)
+        leaf = Neighbourhoods(centroids, 1, 0.0, n_threads).chosen(x).ravel()
+        there, leaf = np.unique(leaf, return_inverse=True)
+        centroids = centroids[there]
+    places = dense(centroids).astype(np.float64)
+    places -= places.mean(axis=0)
+    masses = np.bincount(leaf, weight, len(places)).astype(np.float64)
+    return ward(gaps_of(places @ places.T), masses), leaf
+
+
+def _partitions(
+    few: Array, more: Part, graphs: MapRows, random: Any, tree: tuple[Array, Array], gaps: Array,
+    heights: Array, numbers: list[int],
+) -> list[Array]:  # fmt: skip
+    """Partitions of more rows by the witness who says most for each number: cuts of the tree, or
+    slow functions of the graph of a few of them, where others are with the nearest of these."""
+    linkage, leaf = tree
+    slow = [k <= _PAIRS and (gaps[k] >= heights[k] or k > len(linkage) + 1) for k in numbers]
+    if not any(slow):
+        return [groups(linkage, k)[leaf] for k in numbers]
+    found, (rows, x, _) = graphs.diffusion(_WANTED, *_GRAPHS[0], random)[0], more
+    functions = found.weights @ found.extension  # all rows are landmarks
+    nearest = np.full(len(rows), -1)
+    nearest[np.searchsorted(rows, few)] = found.node
+    others = np.flatnonzero(nearest < 0)
+    if len(others):
+        nearest[others] = replace(found.neighbourhoods, r=1).chosen(x[others]).ravel()
+    return [
+        slow_labels(functions[:, found.spectrum.slow(k)], k)[nearest] if by_graph
+        else groups(linkage, k)[leaf]
+        for k, by_graph in zip(numbers, slow)
+    ]  # fmt: skip

@@ -1,0 +1,167 @@
+"""Three independent witnesses of the number of clusters: eigengaps of graphs of neighbours, heights
+of a tree of centroids, and modes of the density. docs/math.md, section 22, has the mathematics.
+
+Each gives a score from 0 to 1 for every number k, at the place k of an array; those at 0 are zero.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from rffpk.rows.arrays import Array
+from rffpk.system.tree import root
+
+# docs/clusters_number.md has the trials behind these.
+_LARGEST_GAP = 4.0  # logarithm of an eigengap that is worth the score one
+_LARGEST_RATIO = 3.0  # the same of two heights
+# an eigengap that chance has in a graph, and the logarithm of a ratio that is worth the score one
+_OF_CHANCE, _LARGEST_LOGARITHM = 0.03, 5.0
+_USUAL = 0.5  # Of both, this part of what they change from there to twice as many is subtracted.
+_ROUNDING = 1e-12  # of the largest cost
+_SCALES = (10, 15, 25)  # neighbours that densities are taken of, ...
+_SIGNIFICANCES = (2.0, 2.5, 3.0, 3.5, 4.0, 5.0, 6.0)  # ... and how far modes must stand out
+_EXACT = 20  # From so many modes on, numbers that differ by one in so many are alike in part.
+_OF_LOGARITHM = 3.0  # (2 log(n/r))^(1/2) of a thousand rows and ten neighbours
+_FEWEST, _JUMP = 2, 12.0  # neighbours within a cluster, and what is no chance: exp(-12) each
+MOST_NEIGHBOURS = max(_SCALES)
+
+
+def eigengap_scores(eigengaps: list[Array]) -> Array:
+    """The mean over several graphs of the logarithms of their eigengaps, each less part of what the
+    eigenvalues fall from there to the number 2 k anyhow."""
+    gaps = np.array(eigengaps)
+    sums, k = np.cumsum(np.maximum(gaps, 0), axis=1), np.arange(gaps.shape[1])
+    usual = sums[:, np.clip(2 * k - 1, 0, k[-1])] - sums
+    found = np.clip(gaps - _USUAL * usual, 0, _LARGEST_GAP)
+    return np.asarray(found.mean(axis=0)) / _LARGEST_GAP
+
+
+def outstanding_scores(eigengaps: Array) -> Array:
+    """Score how far eigengap k of a graph stands out above the next eigengaps, up to 2 k + 2.
+
+    Behind the eigenvalues of communities there are eigenvalues that chance spaces evenly."""
+    scores = np.zeros(len(eigengaps))
+    for k in range(2, len(eigengaps) - 1):
+        next_ones = eigengaps[k + 1 : 2 * k + 3].max()
+        scores[k] = eigengaps[k] / max(next_ones, _OF_CHANCE)
+    return np.clip(np.log(np.maximum(scores, 1)) / _LARGEST_LOGARITHM, 0, 1)
+
+
+def height_scores(linkage: Array, largest: int) -> Array:
+    """How much more the merger of k clusters costs than the one before it in Ward's tree, less part
+    of what the costs fall from there to 2 k + 1 clusters."""
+    scores = np.zeros(largest + 1)
+    costs = linkage[::-1, 2] ** 2  # twice those of the mergers of 2, 3, ... clusters
+    if len(costs) == 0 or not costs[0] > 0:
+        return scores
+    logs = np.log(np.maximum(costs, _ROUNDING * costs[0]))
+    place = np.arange(len(logs) - 1)
+    usual = logs[1:] - logs[np.minimum(2 * place + 3, len(logs) - 1)]
+    scores[2 : len(logs) + 1] = np.clip(logs[:-1] - logs[1:] - _USUAL * usual, 0, _LARGEST_RATIO)
+    scores[len(logs) // 2 + 2 :] = 0  # of clusters of single leaves
+    return scores / _LARGEST_RATIO
+
+
+def mode_scores(distances: Array, index: Array, largest: int) -> Array:
+    """The share of scales and significances at which the density of rows has k modes, from the
+    distances of rows to their nearest ones, rising, themselves the first, and their indices."""
+    if distances.shape[1] == 1:  # a single row
+        return shares_of_counts(np.ones(1, dtype=np.intp), largest)
+    dimension = intrinsic_dimension(distances, 0, _SCALES[0])
+    found = []
+    for r in sorted({min(r, distances.shape[1] - 1) for r in _SCALES}):
+        far = distances[:, r]
+        least = far[far > 0].min(initial=math.inf)
+        # on a line the way between two modes passes the lowest row between them, and not around it,
+        # so that chance is in its depth, too: below two dimensions d densities fall d/2 as far
+        shown = min(dimension, dimension**2 / 2)
+        density = -shown * np.log(np.maximum(far, least)) if least < math.inf else 0 * far
+        ends = np.arange(0, len(far) * r + 1, r)
+        places = index[:, 1 : r + 1].ravel()
+        edges = csr_array((np.ones(len(places)), places, ends), shape=(len(far), len(far)))
+        found.append(mode_counts(density, edges, r))
+    return shares_of_counts(np.concatenate(found), largest)
+
+
+def shares_of_counts(counts: Array, largest: int) -> Array:
+    """The share of these counts that equal k; of many, those near it count in part."""
+    k = np.arange(largest + 1)
+    apart = np.abs(counts[:, None] - k) / (1 + k // _EXACT)
+    return np.asarray(np.maximum(1 - apart, 0).mean(axis=0))
+
+
+def mode_counts(density: Array, edges: csr_array, r: float) -> NDArray[np.intp]:
+    """The numbers of modes of a logarithm of the density at the nodes of a graph, which is known
+    from r neighbours each, for each of the significances.
+
+    Modes whose prominence is small are merged along the graph in falling density. Chazal, Guibas,
+    Oudot, Skraba: Persistence-based clustering in Riemannian manifolds. JACM 2013.
+    """
+    found = _prominences(density, edges)
+    deviation = math.sqrt(2 * math.log(max(len(density) / r, 2)) / r) / _OF_LOGARITHM
+    return np.array([np.count_nonzero(found >= each * deviation) for each in _SIGNIFICANCES])
+
+
+def _prominences(density: Array, edges: csr_array) -> Array:
+    """How far each mode stands out above the highest way to a higher one; infinite where there is
+    no way, and zero of rows that are no modes. Those of the densest rows come first."""
+    n = len(density)
+    order = np.argsort(-density, kind="stable")
+    rank = np.empty(n, dtype=np.intp)
+    rank[order] = np.arange(n)
+    height, pairs = density[order], edges.tocoo()
+    ends = rank[pairs.row], rank[pairs.col]
+    high, low = np.minimum(*ends), np.maximum(*ends)
+    mode = np.arange(n)  # that of the densest neighbour of a row, if this is denser
+    np.minimum.at(mode, low, high)
+    while (mode != mode[mode]).any():
+        mode = mode[mode]
+    # an edge is there from the lower of its ends on; the first one between two modes counts
+    across = np.flatnonzero(mode[low] != mode[high])
+    across = across[np.argsort(low[across], kind="stable")]
+    met = np.array([mode[low[across]], mode[high[across]]])
+    first = np.sort(np.unique(met.min(axis=0) * n + met.max(axis=0), return_index=True)[1])
+    parent, found = [*range(n)], np.where(mode == np.arange(n), math.inf, 0.0)
+    for i, j, level in zip(*met[:, first].tolist(), height[low[across[first]]].tolist()):
+        i, j = sorted((root(parent, i), root(parent, j)))
+        if i != j:
+            parent[j] = i
+            found[j] = height[j] - level
+    return found
+
+
+def rare_share(distances: Array) -> float:
+    """The share of the rows that have a few near neighbours and then none up to a distance: they
+    are in clusters that have fewer rows here than neighbours are looked at.
+
+    In a cloud of even density in d dimensions j d log(T_(j+1) / T_j) of the distances to the j-th
+    neighbours is exponential, with mean one.
+    """
+    last = distances.shape[1] - 1
+    if last <= _FEWEST:
+        return 0.0
+    scales = (
+        intrinsic_dimension(distances, *ring) for ring in ((0, _SCALES[0]), (_SCALES[0], last))
+    )
+    far = np.maximum(distances, distances[distances > 0].min(initial=1.0))
+    jumps = np.log(far[:, _FEWEST + 1 :] / far[:, _FEWEST:-1]) * np.arange(_FEWEST, last)
+    return float((max(scales) * jumps.max(axis=1) > _JUMP).mean())
+
+
+def intrinsic_dimension(distances: Array, first: int, last: int) -> float:
+    """The dimension in which rows have neighbours at these distances, from those of the numbers
+    after the first to the last one. Levina, Bickel: Maximum likelihood estimation of intrinsic
+    dimension. NeurIPS 2004."""
+    last = min(last, distances.shape[1] - 1)
+    number = np.arange(first + 1, last)  # of neighbours
+    some = distances[distances[:, min(first + 1, last)] > 0]
+    if not len(number) or not len(some):
+        return 1.0
+    # in d dimensions d log(T_l / T_j) has the mean 1/j + ... + 1/(l - 1)
+    expected = np.cumsum(1 / np.arange(last - 1, 0, -1))[::-1][number - 1].mean()
+    found = float(np.log(some[:, last : last + 1] / some[:, number]).mean())
+    return float(expected) / found if found > 0 else 1.0

@@ -1,0 +1,1 @@
+"""Estimators: parameters, conventions, fitted attributes."""

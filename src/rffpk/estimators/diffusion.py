@@ -1,0 +1,393 @@
+"""Power k-means on the features of a diffusion map: annealed spectral clustering."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import field, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array
+from sklearn.metrics import euclidean_distances, pairwise_distances_argmin
+
+from rffpk.anneal import fitted
+from rffpk.anneal.fit import FitResult, Problem
+from rffpk.anneal.plan import search_parameters
+from rffpk.anneal.schedule import FitContext
+from rffpk.choose.graph_choice import (
+    KEPT,
+    OPTIONS,
+    PLAIN,
+    Choice,
+    Option,
+    medoid,
+    searched_clusters,
+)
+from rffpk.estimators.base import parameters
+from rffpk.estimators.power import AnnealedClusterer
+from rffpk.rows.arrays import Array
+from rffpk.rows.checks import Auto, pairs_of
+from rffpk.rows.sample import RowSample
+from rffpk.rows.store import Cache, UnitRows, check_cache
+from rffpk.rows.table import (
+    Columns,
+    SparseRows,
+    dense,
+    occupied_columns,
+    rows_differ,
+    some_columns,
+)
+from rffpk.spaces.diffusion import (
+    DiffusionMap,
+    DiffusionMetric,
+    MapRows,
+    check_diffusion,
+    features_of_graph,
+    fit_diffusion_map,
+    warn_of_graph,
+)
+from rffpk.spaces.graph import PRECOMPUTED, scaled
+from rffpk.spaces.neighbors import cluster_means, drawn_rows, landmark_numbers, map_rows
+from rffpk.spaces.spectrum import UseOfGraph
+from rffpk.spaces.whitening import PER_CLUSTER
+from rffpk.system.linalg import in_range
+
+# Of memberships: centroids of diffusion features stand in corners, and rows between clusters on the
+# lines or faces between few of them, whatever the dimension of the clusters (docs/annealing.md).
+_LEAST_EXPONENT = -1.5
+
+
+@parameters
+class DiffusionPowerKMeans(AnnealedClusterer):
+    """Power k-means on diffusion features: annealed spectral clustering.
+
+    Rows are mapped to the features of a `DiffusionMap`, in which clusters of whatever shape are far
+    apart. The objective of power k-means is a normalised cut there of the graph of neighbors after
+    a time of diffusion (Dhillon, Guan, Kulis: Kernel k-means, spectral clustering and normalized
+    cuts. KDD 2004; ``docs/math.md``, eq. (17.6); ``docs/annealing.md``). The map costs O(n_samples
+    n_landmarks n_features), a pass O(n_samples n_components k). `predict` gives fitted rows their
+    labels. A ConvergenceWarning says if clusters are fewer than the components that count.
+
+    With ``metric="precomputed"`` X is a sparse or dense graph of affinities >= 0, (n_samples,
+    n_samples), taken as (A + A') / 2; `noise` and `partial_fit` need rows (``docs/tasks.md``).
+
+    Parameters
+    ----------
+    n_clusters : {"coarse", "auto", "fine"} or int, default=8
+        Number k of clusters, 1 to n_samples, or how to find it (``docs/clusters_number.md``).
+    n_init : "auto" or int, default="auto"
+        Starts, >= 1; the best is kept. "auto": 3; 1 for k >= 20, another `init` or schedule.
+    store_memberships : bool, default=False
+        Whether `memberships_` is set, which takes O(n_samples n_clusters) memory.
+    random_state : int, RandomState instance or None, default=None
+        Source of all random draws. An int gives the same result in each call.
+    n_jobs : int or None, default=None
+        Number of threads, -1024 to 1024 except 0; None and -1: all allowed, -2: all except one.
+    verbose : int, default=0
+        1: a line every five seconds at most, and one at the end; 2: a line for each pass.
+    annealing : {"auto", "paper"}, Annealing or None, default="auto"
+        How s falls. "auto": adaptively, then k-means; None: k-means alone; "paper": as published.
+    sample : "auto", int or None, default="auto"
+        Number of rows, at least k, that starts run on. "auto": max(20 000, 50 k). None: all rows.
+    init : {"k-means++", "random", "k-means"}, array or callable, default="k-means++"
+        Initial centroids: rows; "k-means" adds passes of k-means. An array has k rows in the form
+        of X; a callable (features, n_clusters, random_state=...) returns centroids of features.
+    max_iter : int, default=1000
+        Largest number of passes of a start, on each larger sample, and on all rows.
+    tol : float, default=0.001
+        Passes end when centroids move by at most `tol` >= 0 times the root of the total variance.
+    noise : "auto", float or None, default=None
+        Share of weight, in (0, 1), to label -1 as noise; "auto": beyond a gap (``docs/noise.md``).
+    n_components : "auto" or int, default="auto"
+        "auto": functions not decayed at `time`, at most min(2 k, max(k, 200)) for k clusters.
+    n_neighbors : "auto" or int, default="auto"
+        Landmarks that a row steps to. "auto": 8 centroids, or of m rows 2.5 log(m) mutual ones.
+    n_landmarks : "auto" or int, default="auto"
+        Number of landmarks. "auto": the distinct rows, of more than 200 000 (30 000 if sparse)
+        5 sqrt(n_samples), or more for many clusters.
+    time : "auto" or float, default="auto"
+        Steps of the walks, > 0. "auto": three relaxation times of function k, 10^6 at most.
+    metric : {"euclidean", "cosine", "precomputed"}, default="euclidean"
+        Distance of neighbors. "cosine": of rows of length one. "precomputed": X has affinities.
+    whitening : "auto", None or float, default="auto"
+        What the graph is of: columns (None), or components over a power, 0 to 1, of their
+        deviations (``docs/math.md``, eq. (20.1)). "auto": by trials of graphs and of the columns.
+    cache : "auto", bool or int, default="auto"
+        Bytes for stored features. "auto": a quarter of free memory. True: all, or a MemoryError.
+        Always all where all rows are landmarks or `n_neighbors` is above 64.
+
+    Attributes
+    ----------
+    feature_map_ : DiffusionMap
+        Fitted feature map. Its `time_` is 0 where the columns are clustered themselves.
+    cluster_centers_ : ndarray of shape (n_clusters, n_components)
+        Centroids in the space of the diffusion features, in the dtype of X.
+    n_clusters_, selection_, linkage_ : int and NClustersSelection and ndarray
+        Number of clusters; good numbers with scores, if none is given; Ward's tree of clusters.
+    labels_, probabilities_ : ndarray of int32, shape (n_samples,) and ndarray of shape (n_samples,)
+        Cluster of each row, the index of its nearest centroid; its membership in it, if stored.
+    inertia_, objective_, s_, membership_exponent_ : float
+        k-means cost, `-score(X)`; the minimised sum; its last finite s; s of `predict_proba`.
+    n_iter_, sample_size_ : int
+        Number of passes of the best start and of all that followed it; rows that starts ran on.
+    n_buffered_ : int
+        Number of rows that `partial_fit` keeps for its first fit; set by it alone.
+    cache_ : bool
+        Whether the features of all rows were stored.
+    history_ : list of dict
+        Records of passes and starts, in order; ``docs/api.md`` describes their keys.
+    memberships_ : ndarray of shape (n_samples, n_clusters)
+        Memberships of the rows, as `predict_proba` gives them; set if `store_memberships`.
+    n_features_in_, feature_names_in_ : int and ndarray of str, shape (n_features_in_,)
+        Number of columns of X in `fit`; their names, set if all of them are strings.
+    outlier_scores_ : ndarray of shape (n_samples,)
+        From 0 to 1, rising with the distance from other rows, above 1/2 for noise; set with `noise`
+        if rows are in memory.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_circles
+    >>> from rffpk import DiffusionPowerKMeans
+    >>> X, y = make_circles(500, factor=0.4, noise=0.04, random_state=0)
+    >>> len({*zip(y, DiffusionPowerKMeans(2, random_state=0).fit_predict(X))})  # a cluster a ring
+    2
+    """
+
+    n_components: Auto | int = "auto"
+    n_neighbors: Auto | int = "auto"
+    n_landmarks: Auto | int = "auto"
+    time: Auto | float = "auto"
+    metric: DiffusionMetric = "euclidean"
+    whitening: Auto | float | None = "auto"
+    cache: Cache = "auto"
+    n_buffered_: int = field(init=False)  # what `partial_fit` sets
+
+    partial_fit = fitted.partial_fit
+
+    def _problem(self) -> Problem:
+        search = search_parameters(self)
+        check_diffusion(self)
+        if pairs_of(self) == "graph" and self.noise is not None:
+            raise ValueError(
+                f"noise == {self.noise!r}, must be None with metric='precomputed': it needs "
+                "distances. Fit the rows that the graph was made of instead."
+            )
+        return Problem(
+            search, maps=self._maps, cache=check_cache(self.cache),
+            n_map_rows=sys.maxsize if pairs_of(self) == "graph" else map_rows(self.n_landmarks),
+            rows_name="the diffusion map of X",
+            published=self._published, least_exponent=_LEAST_EXPONENT,
+        )  # fmt: skip
+
+    def _measure(self, X: Any, want: str, s: float | None = None, sample_weight: Any = None) -> Any:
+        found = super()._measure(X, want, s, sample_weight)
+        mapped = self.feature_map_
+        if want == "medoids" and pairs_of(self) == "graph":
+            return _central_nodes(self, X, found)
+        if want == "medoids" and mapped.time_:
+            # rows of a component have equal features: the nearest row may lie at the edge
+            rows = fitted.central_rows(self, X, self._measure(X, "labels"))
+            return np.array([own if row is None else row for own, row in zip(found, rows)])
+        if want != "gaps" or not mapped.time_ or pairs_of(self) == "graph":
+            return found
+        return _apart(mapped, self.cluster_centers_, found[0]), found[1]
+
+    def _maps(self, sample: RowSample, context: FitContext) -> list[Any]:
+        xs, weight = sample.some()
+        # where nothing is asked of the map, none may be taken
+        asked = {self.n_components, self.n_landmarks, self.time} != {"auto"}
+        mapped = chosen_map(self, self, xs[0], weight, context, or_columns=not asked)
+        self.feature_map_ = mapped
+        columns = UnitRows() if self.metric == "cosine" else None
+        return [mapped if mapped.time_ else columns]
+
+    def _published(self, result: FitResult) -> None:
+        if self.feature_map_.time_:
+            warn_of_graph(self.feature_map_, result.prepared.context.k)
+        else:
+            self.cache_ = False
+
+
+def _central_nodes(model: Any, X: Any, nearest: Array) -> Array:
+    """Return a node in the middle of each cluster of a given graph.
+
+    Among the half of the cluster that is nearest to the centroid it has the largest affinities to
+    the fitted nodes of the cluster. A cluster without nodes keeps its node of `nearest`."""
+    distances, labels = (model._measure(X, want) for want in ("distances", "labels"))
+    [x] = model._check_views(X, reset=False)
+    graph, mass = scaled(x), model.feature_map_._neighbourhoods.mass
+    if graph.shape[0] == graph.shape[1]:  # X is the graph: a fit counts edges in both directions
+        graph = csr_array(graph + graph.T)
+    central = nearest.copy()
+    for j, own in enumerate(distances.T):
+        if len(members := np.flatnonzero(labels == j)):
+            near = members[own[members] <= np.median(own[members])]
+            central[j] = near[(graph[near] @ (mass * (model.labels_ == j))).argmax()]
+    return central
+
+
+def _apart(mapped: DiffusionMap, centers: Array, gaps: Array) -> Array:
+    """Return the squared distances between centroids, longest between components of the graph.
+
+    By the functions of the graph all components are equally far from each other. So the distance
+    of two centroids in different components is in proportion to the distance between the means of
+    their landmarks, and above all distances within components. A cluster without landmarks is
+    placed at the nearest landmark."""
+    constant = mapped._constant(centers)
+    other = constant @ constant.T < 0.5
+    if not other.any():
+        return gaps
+    neighbourhoods: Any = mapped._neighbourhoods
+    landmarks = neighbourhoods.landmarks
+    labels = pairwise_distances_argmin(mapped.landmark_features_, centers)
+    nearest = landmarks[pairwise_distances_argmin(centers, mapped.landmark_features_)]
+    means = dense(cluster_means(landmarks, None, labels, nearest))
+    near = euclidean_distances(in_range(means), squared=True)
+    least = max(near[other].min(), float(np.finfo(float).eps * near.max()))  # means may coincide
+    return np.where(other, gaps.max() * np.maximum(near / least, 1), gaps)
+
+
+# ---- which map: the option whose partition of a sample has the highest agreement -----------------
+
+# bench/results/trials.md compares these constants with alternatives.
+_TRIED_ROWS, _TRIED_ROWS_A_CLUSTER = 2000, 20  # most rows of the sample: the larger of both limits
+_CLEAR = 10_000  # rows up to which all are landmarks if each graph of a sample has k components
+
+
+def chosen_map(
+    estimator: Any, parameters: Any, X: Columns, weight: Array | None, context: FitContext,
+    unit_variance: bool = False, or_columns: bool = False,
+) -> DiffusionMap:  # fmt: skip
+    """Return the map of checked rows, with `parameters` of a map or of the estimator itself.
+
+    Parameters that are "auto" are chosen on a sample (`medoid`). With `or_columns` the map may have
+    no walk: its features are the columns. If the graph of all rows has small components, which the
+    sample may lack, the graph is kept."""
+    if weight is not None and not weight.all() and pairs_of(parameters) != "graph":
+        counted = np.flatnonzero(weight)  # rows of weight zero are no part of the map
+        mapped = chosen_map(
+            estimator, parameters, X[counted], weight[counted], context, unit_variance, or_columns
+        )
+        mapped._know(X, counted)
+        return mapped
+    fit = partial(fit_diffusion_map, estimator, context.random, unit_variance)
+    whole = MapRows(X, weight, context.k, context.n_threads, parameters)
+    all_rows, n_landmarks = landmark_numbers(
+        parameters.n_landmarks, len(X), context.k, isinstance(X, SparseRows), X.shape[1]
+    )
+    options = _options(parameters, context, len(X) > all_rows, or_columns)
+    if unit_variance:  # features of length one cannot also have this variance
+        options = [each for each in options if not each.unit]
+    if len(options) == 1:
+        mapped = fit(options[0], replace(whole, kept=KEPT))
+        other = _use_of_piles(mapped, X, context.k) if or_columns else None
+        return fit(options[0], whole, other) if other else mapped
+    x, p = _sampled(X, weight, context)
+    sample = replace(whole, X=x, weight=p, most_times=max(each.neighbors for each in options))
+    choice, are_apart = _tried(sample, options, context)
+    best = choice.options[choice.best]
+    if x is X and isinstance(parameters.n_landmarks, str):
+        whole = sample  # its graphs are computed already
+    use: UseOfGraph = "always" if best.neighbors else "never" if x is X else "if shown"
+    option = best if best.neighbors else PLAIN
+    is_clear = are_apart and len(X) > _CLEAR and not isinstance(X, SparseRows)
+    mapped = fit(option, replace(whole, n_landmarks=n_landmarks) if is_clear else whole, use)
+    if is_clear and mapped._n_kept < context.k:
+        mapped = fit(option, whole, use)
+    if or_columns and (other := _use_of_piles(mapped, X, context.k)):
+        mapped = fit(PLAIN, whole, other)
+    _publish_choice(mapped, choice, context)
+    return mapped
+
+
+def _use_of_piles(mapped: DiffusionMap, X: Columns, k: int) -> UseOfGraph | None:
+    """Return a different use of the graph if many rows are equal, else None.
+
+    Equal rows are one node, and a graph of few nodes has too few slow functions: then the columns
+    are clustered. With the cosine metric, fewer directions than clusters need the graph: its nodes
+    are the directions, while the columns of rows of one direction differ by rounding."""
+    n_nodes, is_cosine = len(mapped.landmark_features_), mapped.metric == "cosine"
+    if is_cosine and not mapped.time_:
+        return None if n_nodes >= k else "always"
+    if not mapped.time_ or k == 1 or mapped.metric == PRECOMPUTED:
+        return None
+    has_few = n_nodes <= k or not len(mapped._spectrum.able())
+    differ = n_nodes >= k if is_cosine else rows_differ(X)
+    return "never" if has_few and differ else None
+
+
+def _publish_choice(mapped: DiffusionMap, choice: Choice, context: FitContext) -> None:
+    mapped.choices_ = [
+        {**each._asdict(), "agreement": float(agreement)}
+        for each, agreement in zip(choice.options, choice.agreements)
+    ]
+    if context.history.progress is not None:
+        context.history.progress.say(_reason(choice, mapped))
+
+
+def _reason(choice: Choice, mapped: DiffusionMap) -> str:
+    option, agreement = choice.options[choice.best], choice.agreements[choice.best]
+    said = "the columns agree"
+    if option.neighbors:
+        said = (
+            f"the graph with whitening={option.whitening} and {option.neighbors:g} times the "
+            f"default number of neighbors{', features of length one,' * option.unit} agree"
+        )
+    missed = "" if option.neighbors or not mapped.time_ else ", but miss components of the graph"
+    return (
+        f"Of {len(choice.options)} graphs and columns the clusters of {said} most with the others, "
+        f"mean adjusted Rand index {agreement:.3f}{missed}."
+    )
+
+
+def _options(
+    parameters: Any, context: FitContext, is_large: bool, or_columns: bool
+) -> list[Option]:
+    """Return the options that the parameters leave.
+
+    A single option is left if a sample has too few rows of each cluster to compare options: X
+    `is_large`, and there are many clusters."""
+    given = parameters.whitening, parameters.n_neighbors
+    if parameters.metric == PRECOMPUTED:
+        return [Option(None, 1, unit=True)]
+    if not isinstance(given[0], str) or context.k == 1 or (context.many and is_large):
+        return [Option(None if isinstance(given[0], str) else given[0], 1)]
+    numbers = (0, 0.5, 1, 2) if isinstance(given[1], str) else (0, 1)
+    return [each for each in OPTIONS[not or_columns :] if each.neighbors in numbers]
+
+
+def _tried(sample: MapRows, options: list[Option], context: FitContext) -> tuple[Choice, bool]:
+    """Cluster a sample by several options. Return the choice, and whether each graph that was
+    tried has k components that count."""
+    k, n_threads = sample.k, sample.n_threads
+    random = np.random.RandomState(context.random.randint(2**31 - 1))
+    counts = list[int]()
+    occupied = occupied_columns(sample.columns)
+    columns = sample.columns if occupied is None else some_columns(sample.columns, occupied)
+
+    def clusters(option: Option) -> Array:
+        features: Columns = columns
+        if option.neighbors:
+            features, count = features_of_graph(sample, *option, random)
+            counts.append(count)
+        elif columns.shape[1] > PER_CLUSTER * k:  # many more than k clusters need
+            components = sample.components(np.random.RandomState(0))
+            features = components.plain(n_threads)(sample.columns)
+        return searched_clusters(features, sample.weight, k, n_threads)
+
+    choice = medoid(options, clusters)
+    return choice, {*counts} == {k}
+
+
+def _sampled(X: Columns, weight: Array | None, context: FitContext) -> tuple[Columns, Array | None]:
+    """Draw the rows on which options are tried, with weights.
+
+    A row that is drawn several times is taken once, with the number of draws as weight: copies
+    would be each other's neighbors."""
+    size = max(_TRIED_ROWS, _TRIED_ROWS_A_CLUSTER * context.k)
+    index, p = drawn_rows(X, weight, size, context.random)
+    distinct, times = np.unique(index, return_counts=True)
+    if len(distinct) < len(index):
+        return X[distinct], times.astype(np.float64)
+    return X if len(index) == len(X) else X[index], p

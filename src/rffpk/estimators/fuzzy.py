@@ -1,0 +1,369 @@
+"""Fuzzy c-means, as an estimator and as a function."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import field, replace
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import euclidean_distances
+
+from rffpk.anneal import fitted
+from rffpk.anneal.convergence_warnings import Ending, rows_of_clusters
+from rffpk.anneal.fit import (
+    FitResult,
+    GivenInit,
+    Metric,
+    Problem,
+    maps_of,
+)
+from rffpk.anneal.fit import fit as fit_by_passes
+from rffpk.anneal.plan import Init, SearchParameters, search_parameters, search_plan
+from rffpk.anneal.records import PowerMean
+from rffpk.anneal.schedule import FitContext, Plan, Schedule, given_starts
+from rffpk.estimators.base import Clusterer, parameters
+from rffpk.metrics import checked_memberships, partition_coefficient
+from rffpk.rows import checks
+from rffpk.rows.arrays import Array
+from rffpk.rows.checks import Auto, is_option
+from rffpk.rows.passes import centered, make_rows, one_pass, total_variance
+from rffpk.rows.rows import Rows
+from rffpk.rows.sums import power_constant
+from rffpk.rows.table import Columns, SparseRows, unit_rows
+from rffpk.system import config
+from rffpk.system.report import warn
+
+MAX_M = 6.0  # the fuzzifier at s = MAX_S
+_SEARCH_TOL = 1e-3  # of the search whose clusters passes at the fuzzifier begin with
+_LEAST_S = -1e6  # with m="auto", where rows are equal or have one direction, up to rounding
+_BELOW_CRITICAL = 3.0  # times the critical exponent is the largest with m="auto"
+_WIDE = 4  # columns for each row, above which `cmeans` says that rows are samples
+
+
+@parameters
+class FuzzyCMeans(Clusterer):
+    """Fuzzy c-means, as the power mean with fixed exponent s = -1/(m-1).
+
+    Minimises J_m = sum_ij u_ij^m ||x_i - theta_j||^2 over memberships u with rows that sum to one
+    and centroids theta (Bezdek, Ehrlich, Full: FCM: the fuzzy c-means clustering algorithm.
+    Computers & Geosciences 1984), which is k^(-(m-1)) times a sum of power means (``docs/math.md``,
+    section 5). A pass over n rows of d columns costs O(n k d) time; memory beyond X is O(n).
+
+    Parameters
+    ----------
+    n_clusters : {"coarse", "auto", "fine"} or int, default=8
+        Number k of clusters, 1 to n_samples, or how to find it (``docs/clusters_number.md``).
+    n_init : "auto" or int, default="auto"
+        Number of starts at `m`, or with ``m="auto"`` of the search before, at least 1. "auto": one,
+        for "k-means++" after the starts and swaps of `PowerKMeans`.
+    store_memberships : bool, default=False
+        Whether `memberships_` is set, which takes O(n_samples n_clusters) memory.
+    random_state : int, RandomState instance or None, default=None
+        Source of all random draws. An int gives the same result in each call.
+    n_jobs : int or None, default=None
+        Number of threads, -1024 to 1024 except 0; None and -1: all allowed, -2: all except one.
+    verbose : int, default=0
+        1: a line every five seconds at most, and one at the end; 2: a line for each pass.
+    m : float or "auto", default=2.0
+        Fuzzifier, 1 < m <= 6; near 1: k-means. "auto": calibrated (``docs/math.md``, eq. (8.7)).
+    sample : "auto", int or None, default="auto"
+        Number of rows, at least k, that starts run on. "auto": max(20 000, 50 k). None: all rows.
+    init : {"k-means++", "random", "k-means"}, array or callable, default="k-means++"
+        Initial centroids: rows; "k-means" adds passes of k-means. An array has k rows in the form
+        of X, or memberships; a callable (features, n_clusters, random_state=...) returns centroids.
+    max_iter : int, default=300
+        Largest number of passes of a start, on each larger sample, and on all rows.
+    tol : float, default=0.0001
+        Passes end when centroids move by at most `tol` >= 0 times the root of the total variance.
+    metric : {"euclidean", "cosine"}, default="euclidean"
+        Distance. "cosine": spherical k-means (Dhillon, Modha 2001), of unit rows; no `whitening`.
+    whitening : None or float, default=None
+        None: the columns. A number from 0 to 1: at most 2 k principal components, over this power
+        of their standard deviations (``docs/math.md``, eq. (20.1)).
+
+    Attributes
+    ----------
+    cluster_centers_ : ndarray of shape (n_clusters, n_features_in_)
+        Centroids, in the dtype of X; with `whitening` of shape (n_clusters, n_components).
+    n_clusters_, selection_, linkage_ : int and NClustersSelection and ndarray
+        Number of clusters; good numbers with scores, if none is given; Ward's tree of clusters.
+    labels_, probabilities_ : ndarray of int32, shape (n_samples,) and ndarray of shape (n_samples,)
+        Cluster of each row, the index of its nearest centroid; its membership in it, if stored.
+    inertia_, objective_, s_, membership_exponent_, m_ : float
+        k-means cost, `-score(X)`; J_m, as in `history_`; both -1/(m-1); the fuzzifier m.
+    n_iter_, sample_size_ : int
+        Number of passes of the best start and of all that followed it; rows that starts ran on.
+    n_buffered_ : int
+        Number of rows that `partial_fit` keeps for its first fit; set by it alone.
+    history_ : list of dict
+        Records of passes and starts, in order; ``docs/api.md`` describes their keys.
+    memberships_ : ndarray of shape (n_samples, n_clusters)
+        Memberships of the rows, as `predict_proba` gives them; set if `store_memberships`.
+    n_features_in_, feature_names_in_ : int and ndarray of str, shape (n_features_in_,)
+        Number of columns of X in `fit`; their names, set if all of them are strings.
+
+    Examples
+    --------
+    >>> from rffpk import FuzzyCMeans
+    >>> model = FuzzyCMeans(2, random_state=0).fit([[0.0], [0.2], [5.0], [5.2]])
+    >>> model.predict_proba([[2.6]]).round(2).tolist()
+    [[0.5, 0.5]]
+    """
+
+    m: Auto | float = 2.0
+    sample: Auto | int | None = "auto"
+    init: Init | GivenInit = "k-means++"
+    max_iter: int = 300
+    tol: float = 1e-4
+    metric: Metric = "euclidean"
+    whitening: float | None = None
+    # what a fit sets
+    cluster_centers_: Array = field(init=False)
+    m_: float = field(init=False)
+    sample_size_: int = field(init=False)
+    n_buffered_: int = field(init=False)
+
+    fit, partial_fit = fit_by_passes, fitted.partial_fit
+    _measure, _takes_narrow_rows = fitted.measure, True
+
+    def _problem(self) -> Problem:
+        given, maps = search_parameters(self), maps_of(self.metric, self.whitening)
+        check_m(self.m)
+        if not (is_option(self.m, "auto") or (given.differs and given.n_init is None)):
+            given = replace(given, differs=False, ends_hard=False)  # all passes at the fuzzifier
+        return Problem(
+            given, self._plan, maps, given=self._centroids_of_memberships,
+            unit_centroids=self.metric == "cosine", published=self._published,
+        )  # fmt: skip
+
+    def _centroids_of_memberships(self, rows: Rows, k: int) -> Array | None:
+        """The centroids that `init` stands for if it holds memberships."""
+        init: Any = self.init
+        with checks.named("init"):
+            shape = np.shape(init)
+        of_centroids = shape == (k, self.n_features_in_)
+        if shape != (rows.n, k) or of_centroids or rows.stream is not None:
+            return None
+        u = checked_memberships(init, "init") ** (2.0 if isinstance(self.m, str) else float(self.m))
+        weight = 1.0 if rows.weight is None else rows.weight[:, None]
+        x = rows.xs[0].astype(np.float64)
+        return _centroids(unit_rows(x) if rows.unit_centroids else x, weight * u)
+
+    def _plan(
+        self, given: SearchParameters, context: FitContext, critical: float, objective: PowerMean
+    ) -> Plan:
+        """Starts at the fuzzifier; or starts and swaps as of power k-means, after which passes at
+        it follow."""
+        if not given.ends_hard:
+            return self._fixed(context.k, critical)
+        coarse = replace(given, tol=max(given.tol, _SEARCH_TOL))
+        plan = search_plan(coarse, context, critical, objective)
+        return replace(plan, soft_end=partial(self._fixed, context.k))
+
+    def _fixed(self, k: int, critical: float, exponent: float = -math.inf) -> Plan:
+        """Starts at the fuzzifier; with m="auto" that of calibrated memberships, which have this
+        exponent, but well below the critical one (docs/math.md, section 8)."""
+        s, automatic = -1.0, isinstance(self.m, str)
+        if not automatic:
+            s = -1 / (float(self.m) - 1)
+        elif math.isfinite(exponent):
+            s = max(min(exponent, _BELOW_CRITICAL * critical), _LEAST_S)
+        tol = float(self.tol)
+        schedule = Schedule(start=s, end=s, passes=1, max_iter=int(self.max_iter), tol=tol)
+        starts = given_starts(schedule, self.init, self.n_init)
+        unit = 1 / power_constant(k, s)
+        return Plan(
+            starts, k, unit=unit, critical=critical, lowered_by="m='auto'" if automatic else "m"
+        )
+
+    def _published(self, result: FitResult) -> None:
+        self.m_ = 1 - 1 / self.s_
+
+
+def check_m(m: Any, highest: float | None = MAX_M) -> None:
+    """The fuzzifier; `highest`: of a number, if there is a limit."""
+    if not is_option(m, "auto"):
+        include = "neither" if highest is None else "right"
+        checks.check_real(m, "m", 1, highest, include=include, also="'auto'")
+
+
+# ---- the function --------------------------------------------------------------------------------
+
+
+class CMeansResult(NamedTuple):
+    """The result of `cmeans`; c clusters, n rows, d columns."""
+
+    cntr: NDArray[np.float64]  # centroids (c, d)
+    u: NDArray[np.float64]  # memberships (c, n)
+    u0: NDArray[np.float64]  # initial memberships (c, n)
+    d: NDArray[np.float64]  # distances to the centroids (c, n)
+    jm: NDArray[np.float64]  # objective of each iteration (p,)
+    p: int  # number of iterations
+    fpc: float  # partition coefficient of u
+
+
+def cmeans(
+    X: Any,
+    c: int,
+    m: float | Auto = 2.0,
+    error: float = 0.005,
+    maxiter: int = 1000,
+    init: Any = None,
+    *,
+    random_state: Any = None,
+    n_jobs: int | None = None,
+) -> CMeansResult:
+    """Fuzzy c-means from given or random memberships, with the results of scikit-fuzzy's function.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features)
+        Finite numbers; rows are samples (scikit-fuzzy's function takes the transpose).
+    c : int
+        Number of clusters, from 1 to n_samples.
+    m : float or "auto"
+        Fuzzifier, 1 < m <= 6. "auto": that of a `FuzzyCMeans` with ``m="auto"``.
+    error : float
+        The iterations end when the memberships change by less than this number >= 0, in the
+        Frobenius norm.
+    maxiter : int
+        Largest number of iterations, at least 1.
+    init : array-like of shape (c, n_samples), optional
+        Initial memberships >= 0, scaled to columns that sum to one; None: uniform random numbers.
+    random_state : int, RandomState instance or None
+        Draws the memberships if `init` is None.
+    n_jobs : int or None
+        Number of threads, as for the estimators.
+
+    Returns
+    -------
+    result : CMeansResult
+        A named tuple (cntr, u, u0, d, jm, p, fpc): centroids (c, n_features), final memberships,
+        initial memberships and Euclidean distances (c, n_samples), objectives of the iterations
+        (p,), their number, and the partition coefficient.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If an argument is not as described, or X seems to have samples as columns: `init` has its
+        shape, c is larger than the number of rows, or there are fewer than two rows for each
+        cluster and more than four columns for each row.
+
+    Warns
+    -----
+    UserWarning
+        If X has more than four columns for each row and no `init`: scikit-fuzzy's data would.
+    ConvergenceWarning
+        If memberships do not tell all clusters apart.
+
+    Notes
+    -----
+    An iteration computes centroids from memberships, and then memberships from distances; jm is
+    sum_ij u_ij^m d_ij^2 of the memberships before and the distances after [1]_. O(n c d) time an
+    iteration, O(n c) memory. `FuzzyCMeans` does the same without storing memberships, starts from
+    k-means++ and labels new rows.
+
+    References
+    ----------
+    .. [1] Bezdek, Ehrlich, Full: FCM: the fuzzy c-means clustering algorithm. Computers &
+       Geosciences 1984.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_blobs
+    >>> from rffpk import cmeans
+    >>> X, _ = make_blobs(300, centers=3, random_state=0)
+    >>> cntr, u, u0, d, jm, p, fpc = cmeans(X, 3, random_state=0)
+    >>> cntr.shape, u.shape
+    ((3, 2), (3, 300))
+    """
+    X = checks.finite_array(X, "X", order="C")
+    _check_orientation(X, c, init)
+    c = checks.check_int(c, "c", 1, len(X))
+    check_m(m)
+    error = checks.check_real(error, "error", 0)
+    maxiter = checks.check_int(maxiter, "maxiter", 1)
+    random = checks.check_random_state(random_state)
+    if init is None:
+        u = random.uniform(size=(len(X), c))
+    else:
+        u = checks.finite_array(init, "init", copy=True).T
+        if u.shape != (len(X), c):
+            raise ValueError(f"init has shape {u.T.shape}, must be {(c, len(X))}: (c, n_samples).")
+        if (u < 0).any() or not u.any(axis=1).all():
+            raise ValueError("init must be >= 0, with columns that are not zero.")
+    u /= u.max(axis=1, keepdims=True)  # sums of the largest numbers overflow
+    u /= u.sum(axis=1, keepdims=True)
+    if isinstance(m, str):
+        seed = random.randint(2**31 - 1)
+        m = FuzzyCMeans(c, m=m, random_state=seed, n_jobs=n_jobs).fit(X).m_
+    with config.one_blas_thread():
+        rows = centered(make_rows([X], [None], None, config.n_threads(n_jobs)))
+        total_variance(rows)  # must neither underflow nor overflow
+        found = _iterate(rows, u, float(m), error, maxiter)
+    warn_of_merged(found, float(m), euclidean_distances)
+    return found
+
+
+def _check_orientation(X: Array, c: Any, init: Any) -> None:
+    """Raise an error, or warn, if the rows of X look like columns."""
+    remedy = "rows are samples: pass X.T for scikit-fuzzy's data, or use rffpk.compat.skfuzzy."
+    n, d = X.shape
+    if init is not None and n != d and np.shape(init) == (c, d):
+        raise ValueError(f"init has shape {(c, d)}, must be {(c, n)}; {remedy}")
+    if isinstance(c, int) and n < c <= d:
+        raise ValueError(f"c == {c}, must be <= {n}, the number of rows; {remedy}")
+    if init is None and d > _WIDE * n:
+        if isinstance(c, int) and 1 < c <= n < 2 * c:
+            raise ValueError(f"X has {n} rows, too few for c == {c}, and {d} columns; {remedy}")
+        warn(f"X has {n} rows and {d} columns; {remedy}", UserWarning)
+
+
+def _iterate(rows: Rows, u0: Array, m: float, error: float, most: int) -> CMeansResult:
+    s, u = -1 / (m - 1), u0
+    jm: list[float] = []
+    following = _centroids(rows.xs[0], u**m) - rows.shift
+    change = math.inf
+    while len(jm) < most and change >= error:
+        theta, before = following, u
+        sums, outputs = one_pass(rows, theta, s, want=("memberships", "distances"))
+        u, squares = outputs["memberships"], outputs["distances"]
+        checks.check_overflow(float(squares.max()), rows.dtype)
+        jm.append(float(np.einsum("ij,ij->", before**m, squares)))
+        change = float(np.linalg.norm(u - before))
+        following = rows.centroids(sums, theta)
+    return CMeansResult(
+        theta + rows.shift, u.T, u0.T, np.sqrt(squares).T, np.array(jm), len(jm),
+        partition_coefficient(u),
+    )  # fmt: skip
+
+
+def warn_of_merged(
+    result: CMeansResult, m: float, distances: Callable[[Array, Array], Array]
+) -> None:
+    """Warn if memberships do not tell all clusters apart, as after random memberships."""
+    c, labels = len(result.cntr), result.u.argmax(axis=0)
+    index = rows_of_clusters(labels, c)
+    ending = Ending(c, len(np.unique(labels)), -1 / (m - 1), math.nan, "m").of_memberships(
+        result.u.T[index], labels[index], result.d.T[index] ** 2,
+        lambda part: distances(result.cntr[part], result.cntr) ** 2,
+    )  # fmt: skip
+    if ending.found < c:
+        warn(
+            f"c={c}: memberships tell {ending.found} clusters apart. Choose a smaller c or m, or "
+            "take a FuzzyCMeans, which starts from k-means++.",
+            ConvergenceWarning,
+        )
+
+
+def _centroids(x: Columns, weights: Array) -> Array:
+    """Weighted means of the rows, (k, d); of all rows where all weights (n, k) are zero."""
+    totals = weights.sum(axis=0)
+    weights = np.where(totals > 0, weights, 1.0)
+    sums = (x.matrix.T @ weights).T if isinstance(x, SparseRows) else weights.T @ x
+    return np.asarray(sums / weights.sum(axis=0)[:, None])

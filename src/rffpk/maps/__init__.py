@@ -1,1 +1,0 @@
-"""Maps of rows to features: random Fourier features, kernels, diffusion maps."""

@@ -1,0 +1,255 @@
+"""Rows in the partitions of Dask collections, which stay on the workers of a cluster.
+
+A pass is one task for each partition, or for sixteen small ones, and tasks that join sixteen
+results at a time, in the order of the partitions. So the bits do not depend on which worker visits
+which partition, and Dask computes again what a lost worker held.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import CancelledError
+from dataclasses import dataclass, field
+from itertools import accumulate
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn import config_context
+from sklearn.utils import gen_batches
+
+from rffpk.rows.arrays import Array
+from rffpk.rows.checks import check_sample_weight, refuse_sparse
+from rffpk.rows.dask_collections import check_columns, dask_module
+from rffpk.rows.source import Add, Part, Stream, Visit, in_block
+from rffpk.rows.table import as_type, each
+from rffpk.system import config
+
+_HEAD_ROWS = 1024  # that the client checks before the workers check all
+
+_GROUP = 16  # results that one task joins
+
+# The scheduler takes some milliseconds for a task. Partitions with fewer numbers on the average are
+# visited sixteen at a time, as long as that leaves each thread of the workers so many tasks.
+_SMALL, _TASKS = 1 << 20, 4
+
+# Seconds between looks at the workers, until a cluster without any is given up, and for the
+# transfer of a result.
+_LOOK, _WITHOUT_WORKERS, _TRANSFER = 2.0, 20.0, 30.0
+
+# From how many bytes on Dask warns of arguments; centroids may take more.
+_LARGE = "distributed.admin.large-graph-warning-threshold"
+_configuring = threading.Lock()  # Dask's configuration is that of all threads
+
+Views = list[Array]
+
+
+class Block(NamedTuple):
+    """A partition, as a worker holds it."""
+
+    xs: Any  # rows, or a list of those of each view
+    weight: Array | None
+    begin: int  # the number of the first row
+
+
+class Refusal(NamedTuple):
+    """Why a partition is refused: Dask would log what a task raises."""
+
+    error: Exception
+
+
+# ---- in the tasks --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Reader:
+    """How a worker makes what tasks take out of a partition; the same in all passes."""
+
+    check: Callable[[Any, bool], Views]
+    prepare: Callable[[Views], Views]
+    shared: Any
+    checked: bool
+    dtype: Any
+    n_jobs: int | None
+
+    def read(self, block: Block) -> Part | None:
+        """The rows of a partition, which are checked unless they have been; None if there are
+        none."""
+        refuse_sparse(block.xs, "X gave a partition that", "a collection of Dask")
+        if not len(block.xs[0] if isinstance(block.xs, list) else block.xs):
+            return None
+        with config_context(assume_finite=self.checked), in_block(block.begin):
+            xs = each(self.check(block.xs, False), as_type, self.dtype)
+        # a worker visits as many partitions at once as it has threads
+        n_threads = 1 if self.n_jobs is None else config.n_threads(self.n_jobs)
+        return Part(self.prepare(xs), block.weight, block.begin, n_threads)
+
+
+def _visited(blocks: list[Block], reader: _Reader, visit: Visit, add: Add) -> Any:
+    """What `visit` makes of consecutive partitions, joined; None of those without rows."""
+    return _joined([_visited_one(block, reader, visit) for block in blocks], add)
+
+
+def _visited_one(block: Block, reader: _Reader, visit: Visit) -> Any:
+    try:
+        part = reader.read(block)
+    except (ValueError, TypeError) as error:
+        return Refusal(error)
+    return None if part is None else visit(part, reader.shared, None)
+
+
+def _joined(results: list[Any], add: Add) -> Any:
+    """The results of consecutive partitions as one, or the first refusal."""
+    found = [result for result in results if result is not None]
+    refusals = (result for result in found if isinstance(result, Refusal))
+    return next(refusals, None) or (functools.reduce(add, found) if found else None)
+
+
+def _head(block: Block) -> Any:
+    if isinstance(block.xs, list):
+        return [view[:_HEAD_ROWS] for view in block.xs]
+    return block.xs[:_HEAD_ROWS]
+
+
+def _itself(value: Any) -> Any:
+    return value
+
+
+# ---- on the client -------------------------------------------------------------------------------
+
+
+@dataclass
+class _Sent:
+    """The reader that the workers have, and what it was made of."""
+
+    source: tuple[Any, ...] = ()
+    future: Any = None
+
+
+@dataclass(frozen=True)
+class Partitions(Stream):
+    """The rows of Dask collections in the memory of the workers of a cluster."""
+
+    client: Any = None
+    futures: list[Any] = field(default_factory=list)  # of lists of blocks, in the order of rows
+    n_jobs: int | None = None
+    sent: _Sent = field(default_factory=_Sent)
+
+    def fold(self, visit: Visit, add: Add, shared: Any = None) -> Any:
+        """What `visit` returns for each partition with rows and the object `shared`, joined by
+        `add` in the order of the partitions. `shared` is sent once as long as it is the same."""
+        started = time.perf_counter()
+        results = self.client.map(
+            _visited, self.futures, pure=False,
+            reader=self._reader(shared), visit=self._send(visit), add=add,
+        )  # fmt: skip
+        while len(results) > 1:
+            groups = [results[group] for group in gen_batches(len(results), _GROUP)]
+            results = self.client.map(_joined, groups, add=add, pure=False)
+        found = result_of(self.client, results[0])
+        self.clock.computing += time.perf_counter() - started
+        if isinstance(found, Refusal):
+            raise found.error
+        return found
+
+    def _reader(self, shared: Any) -> Any:
+        checked, sent = self.n is not None, self.sent
+        source = (self.check, self.prepare, shared, checked)
+        if sent.future is None or any(a is not b for a, b in zip(sent.source, source)):
+            sent.source = source
+            sent.future = self._send(_Reader(*source, self.dtype, self.n_jobs))
+        return sent.future
+
+    def _send(self, value: Any) -> Any:
+        """The future of a value that workers get from each other. It is the result of a task, so
+        that Dask has it again where the workers that had it are lost."""
+        with _configuring, dask_module("dask").config.set({_LARGE: "1 TiB"}):
+            return self.client.submit(_itself, value, pure=False)
+
+
+def wait_for_workers(client: Any) -> None:
+    """Return as soon as there are workers."""
+    deadline = time.monotonic() + _WITHOUT_WORKERS
+    while not client.nthreads():
+        if time.monotonic() > deadline:
+            raise RuntimeError(f"the cluster has had no worker for {_WITHOUT_WORKERS:.0f} seconds.")
+        time.sleep(0.2)
+
+
+def result_of(client: Any, future: Any) -> Any:
+    """The result of a future; an error if the cluster remains without workers meanwhile, or if it
+    needs rows that only lost workers had."""
+    wait = dask_module("distributed").wait
+    while True:
+        try:
+            wait(future, timeout=_LOOK)
+            return future.result(timeout=_TRANSFER)
+        except TimeoutError:
+            if future.status == "error":  # a task raised it
+                raise
+            wait_for_workers(client)
+        except CancelledError as error:
+            raise RuntimeError(
+                "workers were lost with rows that Dask cannot compute again."
+            ) from error
+
+
+def make_partitions(X: Any, sample_weight: Any, client: Any, n_jobs: int | None) -> Partitions:
+    """The rows of a collection, or of one for each view, which the workers compute and hold."""
+    listed = isinstance(X, (list, tuple))
+    wait_for_workers(client)
+    views = [_futures(check_columns(x).persist()) for x in (X if listed else [X])]
+    lengths = _lengths(client, views)
+    *begins, n = accumulate(lengths, initial=0)
+    if not n:
+        raise ValueError("X gave no rows, must give at least one.")
+    weight = None
+    if sample_weight is not None:
+        weight = check_sample_weight(np.asarray(sample_weight), n)
+    futures = [
+        client.submit(
+            Block, [*parts] if listed else parts[0],
+            None if weight is None else weight[begin : begin + m], begin, pure=False,
+        )
+        for begin, m, *parts in zip(begins, lengths, *views)
+    ]  # fmt: skip
+    first = next(i for i, m in enumerate(lengths) if m)
+    head = result_of(client, client.submit(_head, futures[first], pure=False))
+    few = len(lengths) < _GROUP * _TASKS * sum(client.nthreads().values())
+    numbers = n * sum(np.shape(x)[1] for x in (head if listed else [head])) / len(lengths)
+    at_once = gen_batches(len(lengths), 1 if few or numbers > _SMALL else _GROUP)
+    futures = [client.submit(list, futures[group], pure=False) for group in at_once]
+    return Partitions(
+        [], listed, _unchecked, weight, client=client, futures=futures, n_jobs=n_jobs, head=head
+    )
+
+
+def _unchecked(block: Any, first: bool) -> Views:
+    raise NotImplementedError  # replaced as soon as the first rows are known
+
+
+def _futures(X: Any) -> list[Any]:
+    """The futures of a persisted collection, in the order of the rows."""
+    found = dask_module("distributed").futures_of(X)  # keys are (name, number) or (name, number, 0)
+    return sorted(found, key=lambda future: future.key[1])
+
+
+def _lengths(client: Any, views: list[list[Any]]) -> list[int]:
+    """The numbers of rows of the partitions, which are the same in all views."""
+    found: list[list[int]] = [
+        result_of(client, client.submit(_itself, client.map(len, parts, pure=False), pure=False))
+        for parts in views
+    ]
+    for i, lengths in enumerate(found):
+        if lengths != found[0]:
+            raise ValueError(
+                f"X[{i}] has partitions of {_some(lengths)} rows, X[0] of {_some(found[0])}: all "
+                "views must have the same partitions; rechunk makes them so."
+            )
+    return found[0]
+
+
+def _some(lengths: list[int]) -> str:
+    return ", ".join(map(str, lengths[:5])) + (", ..." if len(lengths) > 5 else "")

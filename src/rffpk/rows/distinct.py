@@ -1,0 +1,96 @@
+"""A sample of distinct rows, which depends on the rows and their weights alone.
+
+The order of the rows, the blocks, and copies in place of weights make no difference.
+
+Each row has a hash of its numbers. The distinct rows with the least hashes are a random sample of
+all distinct rows (Broder: On the resemblance and containment of documents. SEQUENCES 1997).
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rffpk.rows.arrays import Array
+from rffpk.rows.table import Columns, SparseRows, distinct_tables, plain, row_bytes
+from rffpk.system.tiles import row_tiles
+
+_SIZE = 20_000  # of the sample: docs/noise.md
+
+_TILE_BYTES = 1 << 20  # of rows that are hashed together, which stay in a core's cache
+_MIX = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))  # of splitmix64
+
+
+@lru_cache(maxsize=16)
+def _factors(view: int, d: int) -> NDArray[np.uint64]:
+    """Draw odd numbers, one for each column of a view."""
+    random = np.random.Generator(np.random.Philox(key=view))
+    return random.integers(1 << 64, size=d, dtype=np.uint64) | np.uint64(1)
+
+
+def row_hashes(xs: list[Columns]) -> NDArray[np.uint64]:
+    """Compute a hash of each row of the distinct views.
+
+    Equal rows have equal hashes. Zeros count for nothing, so that sparse rows have the hashes of
+    dense rows."""
+    sums = np.zeros(len(xs[0]), dtype=np.uint64)
+    for number, x in enumerate(distinct_tables(xs)):
+        matrix = x.matrix if isinstance(x, SparseRows) else plain(x)
+        factors = _factors(number, x.shape[1])
+        numbers = (matrix.data if isinstance(x, SparseRows) else matrix) + matrix.dtype.type(0)
+        bits = numbers.view(f"u{numbers.itemsize}").astype(np.uint64)  # -0.0 became 0.0
+        if numbers.itemsize == 8:  # small whole numbers end with zeros
+            bits ^= bits >> np.uint64(32)
+        if isinstance(x, SparseRows):
+            sums += type(matrix)((bits, matrix.indices, matrix.indptr), shape=x.shape) @ factors
+        else:
+            sums += np.einsum("ij,j->i", bits, factors)
+    for shift, factor in zip((30, 27), _MIX):
+        sums = (sums ^ (sums >> np.uint64(shift))) * factor
+    return np.asarray(sums ^ (sums >> np.uint64(31)))
+
+
+class DistinctRows:
+    """The distinct rows with the least hashes among all rows that were added.
+
+    Each has the weight of all rows that equal it. With `keep` there are copies of the rows."""
+
+    def __init__(self, *, keep: bool = False) -> None:
+        self.size, self.keep = _SIZE, keep
+        self._parts: list[list[Array]] = []  # hashes, weights and numbers of rows, and rows
+        self._count, self._bound = 0, np.uint64(2**64 - 1)
+
+    def add(self, begin: int, xs: list[Columns], weight: Array | None) -> None:
+        """Add the rows from index `begin` on."""
+        for tile in row_tiles(len(xs[0]), row_bytes(xs), _TILE_BYTES):
+            some = [x[tile] for x in distinct_tables(xs)]
+            hashes, p = row_hashes(some), np.ones(tile.stop - tile.start)
+            p = p if weight is None else weight[tile].astype(np.float64, copy=False)
+            index = np.flatnonzero((hashes <= self._bound) & (p > 0))
+            rows = [x[index] for x in some] if self.keep else []
+            self._parts.append([hashes[index], p[index], begin + tile.start + index, *rows])
+            self._count += len(index)
+            if self._count > 2 * self.size:
+                self._shrink()
+
+    def _shrink(self) -> None:
+        hashes, weight, *rest = (np.concatenate(parts) for parts in zip(*self._parts))
+        hashes, first, number = np.unique(hashes, return_index=True, return_inverse=True)
+        weight, n = np.bincount(number.ravel(), weight), self.size + 1
+        self._parts = [[hashes[:n], weight[:n], *(each[first[:n]] for each in rest)]]
+        self._count = len(self._parts[0][0])
+        if len(hashes) >= n:
+            self._bound = hashes[n - 1]
+
+    def sample(self) -> tuple[NDArray[np.intp], list[Any], NDArray[np.float64], bool]:
+        """Return the sample.
+
+        Returns the number of a row that equals each row of the sample, copies of the rows, the
+        weights, and whether there are no other distinct rows."""
+        self._shrink()
+        [[_, weight, index, *rows]] = self._parts
+        m = self.size
+        return index[:m], [x[:m] for x in rows], weight[:m], len(index) <= m

@@ -1,0 +1,224 @@
+"""Rows drawn at random: samples of rows that are read in any order, and initial centroids.
+
+A sample depends on a seed and on the indices of the rows alone: not on how the rows are cut into
+blocks, nor on who reads them. Row i has a key: an exponential variable, from a counter-based
+generator at position i, over its weight w_i. A sample of m rows has the m least keys. So smaller
+samples are parts of larger samples, and each next row is drawn in proportion to its weight
+(Efraimidis, Spirakis: Weighted random sampling with a reservoir. Inf. Process. Lett. 2006).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rffpk.rows.arrays import Array
+from rffpk.rows.passes import make_rows, one_pass
+from rffpk.rows.rows import Rows
+from rffpk.rows.table import Columns, SparseRows, dense
+from rffpk.system.linalg import gaps_of
+
+_DRAWS = 4  # numbers that Philox has at one position of its counter
+
+# From this number of clusters on the cost of a fit is proportional to the number: initial centroids
+# are drawn, and centroids are moved, in batches. docs/annealing.md has the measurements.
+MANY = 100
+
+_SPARE, _LEAST_STEP = 16, 1024  # a reservoir has room for size / _SPARE more rows, or _LEAST_STEP
+_COPY_NUMBERS = 1 << 20  # numbers that are copied at a time when rows are put in order
+
+
+def row_keys(seed: int, begin: int, n: int, weight: Array | None = None) -> NDArray[np.float64]:
+    """Compute the keys of the rows begin, ..., begin + n - 1; infinite for rows of weight zero."""
+    first = begin % _DRAWS
+    generator = np.random.Generator(np.random.Philox(key=seed, counter=begin // _DRAWS))
+    keys = -np.log1p(-generator.random(first + n)[first:])
+    if weight is None:
+        return np.asarray(keys)
+    return np.divide(keys, weight, out=np.full(n, np.inf), where=weight > 0)
+
+
+def uneven(weight: Array | None) -> Array | None:
+    """Return the weights of rows; None if all positive weights are equal.
+
+    Rows of positive weight are then drawn without weights."""
+    counted = None if weight is None else weight[weight > 0]
+    return None if counted is None or (counted == counted[0]).all() else weight
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The rows with the least keys, in any order."""
+
+    keys: NDArray[np.float64]
+    indices: NDArray[np.intp]
+    arrays: list[Array]  # what was kept of the rows
+
+    def first(self, m: int) -> tuple[NDArray[np.intp], list[Array], float]:
+        """Return the m rows with the least keys: their rising indices, what was kept of them, and
+        the next key, which is infinite if there is none.
+
+        Of rows with equal keys the first rows are taken. Sorting the keys would take several times
+        as long."""
+        keys, least, threshold = self.keys, np.arange(len(self.keys)), math.inf
+        if m < len(keys):
+            threshold = float(np.partition(keys, m)[m])
+            least = np.flatnonzero(keys <= threshold)
+        order = least[np.argsort(self.indices[least], kind="stable")]  # fast, as most rise already
+        if len(order) > m:
+            order = np.delete(order, np.flatnonzero(keys[order] == threshold)[m - len(order) :])
+        first = np.array_equal(order, np.arange(len(order)))  # no copy of what may be large
+        part: Any = slice(len(order)) if first else order
+        return self.indices[part], [array[part] for array in self.arrays], threshold
+
+
+class Reservoir:
+    """The rows with the least keys among all rows that were added, in any order.
+
+    The arrays have room for a few more rows."""
+
+    def __init__(self, size: int) -> None:
+        self.size, self._step = size, max(size // _SPARE, _LEAST_STEP)
+        self._arrays: list[Array] = []  # keys, indices, and what is kept of the rows
+        self._count, self._bound = 0, math.inf
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state without the room that no row has taken."""
+        return {**self.__dict__, "_arrays": [each[: self._count] for each in self._arrays]}
+
+    def add(self, begin: int, keys: Array, arrays: list[Any]) -> None:
+        """Add the rows from index `begin` on, and keep their `arrays`."""
+        for first in range(0, len(keys), self._step):
+            part = keys[first : first + self._step]
+            index = first + np.flatnonzero((part <= self._bound) & (part < math.inf))
+            if len(index):
+                self._append([keys[index], begin + index, *(array[index] for array in arrays)])
+            if self._count > self.size + self._step:
+                self._shrink()
+
+    def _append(self, added: list[Array]) -> None:
+        end = self._count + len(added[0])
+        if not self._arrays or len(self._arrays[0]) < end:
+            full = self.size + 2 * self._step
+            # a page that no row is written to takes no memory
+            room = max(end, full if 4 * end > full else 2 * end)
+            grown = [np.empty((room, *each.shape[1:]), each.dtype) for each in added]
+            for new, old in zip(grown, self._arrays):
+                new[: self._count] = old[: self._count]
+            self._arrays = grown
+        for kept, rows in zip(self._arrays, added):
+            kept[self._count : end] = rows
+        self._count = end
+
+    def _shrink(self) -> None:
+        """Keep one row more than `size`, and the first of rows with equal keys."""
+        most = self.size + 1
+        if self._count <= most:
+            return
+        keys, indices = (array[: self._count] for array in self._arrays[:2])
+        self._bound = float(np.partition(keys, self.size)[self.size])
+        left, tied = keys < self._bound, np.flatnonzero(keys == self._bound)
+        left[tied[np.argsort(indices[tied], kind="stable")][: most - np.count_nonzero(left)]] = True
+        holes, moved = np.flatnonzero(~left[:most]), most + np.flatnonzero(left[most:])
+        self._arrays = self._written()
+        for array in self._arrays:
+            array[holes] = array[moved]
+        self._count = most
+
+    def _written(self) -> list[Array]:
+        """Return arrays that can be written: arrays from another process may be read-only."""
+        return [np.require(each, requirements="W") for each in self._arrays]
+
+    def joined(self, other: Reservoir) -> Reservoir:
+        """Return a reservoir of the rows with the least keys in both reservoirs."""
+        both = Reservoir(self.size)
+        for part in (self, other):
+            if part._count:
+                both._append([each[: part._count] for each in part._arrays])
+        both._shrink()
+        return both
+
+    def sample(self) -> Sample:
+        """Return the rows with the `size` least keys, and behind them the row with the next key."""
+        self._shrink()
+        if not self._arrays:
+            return Sample(np.empty(0), np.empty(0, np.intp), [])
+        keys, indices, *arrays = kept = [array[: self._count] for array in self._written()]
+        order = np.argsort(indices, kind="stable")
+        if self._count > self.size:
+            last = np.flatnonzero(keys[order] == keys.max())[-1]
+            order = np.r_[np.delete(order, last), order[last]]
+        for array in kept:
+            _put_in_order(array, order)
+        return Sample(keys, indices, arrays)
+
+
+def _put_in_order(x: Array, order: Array) -> None:
+    """Put the rows of an array in an order, a few columns at a time: without a copy of all."""
+    columns = x.reshape(len(x), -1)
+    step = max(1, _COPY_NUMBERS // max(1, len(x)))
+    for begin in range(0, columns.shape[1], step):
+        part = slice(begin, begin + step)
+        columns[:, part] = columns[order, part]
+
+
+# ---- initial centroids ---------------------------------------------------------------------------
+
+
+class Draws:
+    """Indices of k rows, drawn as by k-means++ without local trials, and which is nearest to a row.
+    Half as many as are chosen are drawn at once, in proportion to their costs, and some rejected,
+    so that each is like a draw after those before it. O(n k F), in some tens of passes."""
+
+    def __init__(self, rows: Rows, seeds: Any, weight: Array | None, k: int, random: Any) -> None:
+        p = np.ones(rows.n) if weight is None else weight.astype(np.float64)
+        self.rows, self.seeds = rows, seeds
+        self.chosen = self._added = random.choice(len(p), 1, p=p / p.sum())
+        self.labels, self.nearest = np.zeros(len(p), np.int32), np.full(len(p), np.inf, rows.dtype)
+        while len(self.chosen) < k:
+            self.see_added()
+            cost = p * self.nearest
+            if not cost.any():  # fewer distinct rows than centroids
+                others = np.setdiff1d(np.flatnonzero(p), self.chosen)
+                added = random.choice(others, k - len(self.chosen), replace=False)
+            else:
+                count = min(max(1, len(self.chosen) // 2), k - len(self.chosen))
+                drawn = random.choice(len(p), count, p=cost / cost.sum())
+                # with the probability of its cost after those before it over that before the batch
+                accepted = _accepted(seeds[drawn], self.nearest[drawn], random.uniform(size=count))
+                added = drawn[accepted]
+            self.chosen, self._added = np.r_[self.chosen, added], added
+
+    def see_added(self) -> None:
+        """Compare the rows with those that were added last."""
+        added = self._added
+        seeds = dense(self.seeds[added])
+        _, found = one_pass(self.rows, seeds, -math.inf, want=("nearest", "labels"))
+        nearer = found["nearest"] < self.nearest
+        first = len(self.chosen) - len(added)
+        self.labels[nearer] = first + found["labels"][nearer]
+        self.nearest = np.minimum(self.nearest, found["nearest"])
+        self.nearest[added] = 0
+
+
+def as_rows(features: Columns, n_threads: int) -> Rows:
+    """The rows with the features as columns."""
+    return make_rows([features], [None], None, n_threads)
+
+
+def _accepted(candidates: Columns, least: Array, uniform: Array) -> Array:
+    """A mask of the candidates, in their order, that are accepted."""
+    wide: Any = candidates.astype(np.float64, copy=False)
+    wide = wide.matrix if isinstance(candidates, SparseRows) else wide
+    products = wide @ wide.T
+    gaps = gaps_of(products.toarray() if isinstance(candidates, SparseRows) else products)
+    gaps = gaps.astype(candidates.dtype)
+    remaining, mask = least.copy(), np.zeros(len(candidates), dtype=bool)
+    for i in range(len(candidates)):
+        if uniform[i] * least[i] < remaining[i]:
+            mask[i], remaining = True, np.minimum(remaining, gaps[i])
+    return mask

@@ -1,0 +1,439 @@
+"""The pass over rows, steps of passes, and what single passes tell: means, variances, costs."""
+
+from __future__ import annotations
+
+import math
+import operator
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.metrics import euclidean_distances
+
+from rffpk import _core
+from rffpk.rows import checks
+from rffpk.rows.arrays import Array, Fourier, Landmarks, Map, Structure, Unit, label_order
+from rffpk.rows.rows import Rows, weight_unit
+from rffpk.rows.sums import (
+    EMPTY_SHARE,
+    Step,
+    Sums,
+    is_hard,
+    power_constant,
+    rounding_error,
+    scaled_parts,
+)
+from rffpk.rows.table import Columns, SparseRows
+from rffpk.system import config
+from rffpk.system.tiles import row_tiles
+
+_ORDERED = 1 << 22  # numbers of rows that are put in order at a time, in a copy
+_LEAST_ROWS, _MOST_COLUMNS = 1000, 128  # of rows that are put in order: a copy takes time, too
+_TOGETHER = 96  # landmarks that the core meets or leaves out together
+LEAST_ORDERED = 3 * _TOGETHER + 1  # landmarks that have an order: they are in four parts
+
+
+def make_rows(
+    xs: list[Columns],
+    maps: list[Map],
+    weight: Array | None,
+    n_threads: int,
+    shifts: list[Array] | None = None,
+) -> Rows:
+    """Rows with equal view weights; the features are not shifted unless `shifts` are given."""
+    dtype = xs[0].dtype
+    unit = 1.0
+    if weight is not None:
+        unit = weight_unit(weight)
+        weight = np.ascontiguousarray(weight / unit, dtype=dtype)
+    if shifts is None:
+        widths = [x.shape[1] if each is None else each.width for x, each in zip(xs, maps)]
+        shifts = [np.zeros(F, dtype=dtype) for F in widths]
+    alpha = np.full(len(xs), 1.0 / len(xs))
+    return Rows(xs, maps, shifts, alpha, weight, unit, n_threads)
+
+
+def mean_features(rows: Rows) -> list[Array]:
+    """The weighted means of the features of each view, (F_l,), without the shifts."""
+    sums, _ = one_pass(rows, np.zeros((1, len(rows.shift))), -math.inf)
+    parts = np.split(sums.N[0], np.cumsum(rows.widths)[:-1])
+    weights = np.broadcast_to(sums.G.ravel(), len(parts))  # of all rows, or in each view
+    return [(N / G).astype(rows.dtype) + shift for N, G, shift in zip(parts, weights, rows.shifts)]
+
+
+def centered(rows: Rows) -> Rows:
+    """The same with features that are shifted by their means."""
+    return replace(rows, shifts=mean_features(rows))
+
+
+def shifted_features(rows: Rows) -> Array:
+    """Shifted features of all rows, (n, F), 0 in views that they lack; O(n F) memory."""
+    origin = np.zeros((1, len(rows.shift)))
+    return one_pass(rows, origin, -math.inf, want=("features",))[1]["features"]
+
+
+def some_features(rows: Rows) -> Columns:
+    """The features of all these rows: shifted ones, but sparse columns as they are."""
+    return rows.xs[0] if rows.sparse_columns else shifted_features(rows)
+
+
+def unshifted(x: Columns, each: Map, n_threads: int) -> Array:
+    """Features (n, F) of the rows of a view, without a shift. Of many rows those near a part of the
+    landmarks that all have the same coordinates get these without a search."""
+    is_sparse = isinstance(x, SparseRows)
+    if not isinstance(each, Landmarks) or is_sparse or (parts := parts_of(each, x)) is None:
+        return shifted_features(make_rows([x], [each], None, n_threads))
+    found = np.empty((len(x), each.width), dtype=x.dtype)
+    reach = np.zeros(0) if parts.lines is None else _reach(each, parts)
+    for tile, order, part in in_parts(x, parts, n_threads):
+        rows, features = x[tile], found[tile]
+        if parts.lines is not None:
+            squares = _core.squares_of_pairs(rows, parts.means, part[:, None], n_threads)[:, 0]
+            order = order[~(squares < reach.take(part))[order]]
+            np.take(parts.lines, part, axis=0, out=features, mode="clip")
+        others = make_rows([rows.take(order, axis=0)], [each], None, n_threads)
+        features[order] = shifted_features(others)
+    return found
+
+
+class LandmarkParts(NamedTuple):
+    """Landmarks that follow each other, and are near each other where they are in order."""
+
+    first: Array  # (c,): the number of the first one of each part
+    means: Array  # (c, d), in the dtype of the rows
+    lines: Array | None  # (c, q): the coordinates that all of a part have; None: they differ
+
+
+def parts_of(each: Landmarks, x: Array) -> LandmarkParts | None:
+    """The parts that the core meets together, cut where coordinates change if that is seldom; None
+    where the order of rows saves no time, as they or landmarks are few or columns are many."""
+    m = len(each.points)
+    if m < LEAST_ORDERED or len(x) < _LEAST_ROWS or x.shape[1] > _MOST_COLUMNS:
+        return None
+    first = np.arange(0, m, _TOGETHER)
+    changes = 1 + np.flatnonzero((each.coordinates[1:] != each.coordinates[:-1]).any(axis=1))
+    is_told = len(changes) < len(first)
+    if is_told:
+        first = np.union1d(first, changes)
+    with np.errstate(over="ignore", invalid="ignore"):  # refused by name later
+        means = np.add.reduceat(each.points, first) / np.diff(np.append(first, m))[:, None]
+    return LandmarkParts(first, means.astype(x.dtype), each.coordinates[first] if is_told else None)
+
+
+def in_parts(
+    x: Array, parts: LandmarkParts, n_threads: int
+) -> Iterator[tuple[slice, NDArray[np.intp], NDArray[np.int32]]]:
+    """Tiles of rows, the order in which those near the same part follow each other, and the number
+    of the part whose mean is nearest to each."""
+    mapped, origin = Landmarks(parts.means, 1, 0.0, parts.means[:, :0]), np.zeros((1, 0), x.dtype)
+    for tile in row_tiles(len(x), x.shape[1], _ORDERED):
+        rows = make_rows([x[tile]], [mapped], None, n_threads, [origin[0]])
+        part = one_pass(rows, origin, -math.inf, want=("neighbours",))[1]["neighbours"][:, 0]
+        yield tile, label_order(part, len(parts.means)), part
+
+
+@np.errstate(over="ignore", invalid="ignore", divide="ignore")
+def _reach(each: Landmarks, parts: LandmarkParts) -> Array:
+    """Squared distances (c,) from the means of parts, below which the nearest landmarks of a row
+    all have the line of this part. The farthest of the part is at most its radius R beyond the
+    mean, and those with other lines are in balls around means, too: a row in the middle between R
+    and the nearest of these balls has landmarks of both as near, up to what rounding adds to
+    squared distances in the core. A part has enough landmarks, or no row is in its reach."""
+    dtype = parts.means.dtype
+    lines = np.unique(np.asarray(parts.lines), axis=0, return_inverse=True)[1].ravel()
+    points, means = each.points.astype(np.float64), parts.means.astype(np.float64)
+    sizes, d = np.diff(np.append(parts.first, len(points))), points.shape[1]
+    squares = ((points - means.repeat(sizes, axis=0)) ** 2).sum(axis=1)
+    radii = np.sqrt(np.maximum.reduceat(squares, parts.first))
+    span = float(np.linalg.norm(np.ptp(points, axis=0)))
+    gaps = euclidean_distances(means - points.mean(axis=0)) - radii
+    gaps[lines[:, None] == lines] = 2 * span
+    gap = gaps.min(axis=1)
+    middle = (gap - radii) / 2
+    eps = 8 * (d + 8) * float(np.finfo(dtype).eps)
+    reach = middle - eps * (middle + 2 * span) ** 2 / (gap + radii)
+    is_told = (sizes >= each.n_neighbours) & (reach**2 > np.finfo(dtype).tiny / eps) & (reach > 0)
+    return np.where(is_told, reach**2, 0).astype(dtype)
+
+
+def total_variance(rows: Rows) -> float:
+    """Weighted mean squared distance of the feature vectors from their mean.
+
+    Raises
+    ------
+    ValueError
+        If it overflows the dtype of the rows, or weights leave nothing of it.
+    """
+    cost = float(rows.alpha @ view_variances(rows))
+    resolved = rounding_error(rows.dtype)
+    if rows.unit_centroids and cost <= resolved:
+        return 0.0  # rows with one direction differ by rounding
+    if rows.weight is not None and any(isinstance(each, Fourier) for each in rows.maps):
+        counted = replace(rows.counted(), weight=None, weight_unit=1.0)
+        plain = float(rows.alpha @ view_variances(counted)) if cost < 1e3 * resolved else 0.0
+        if plain > resolved:  # else all rows are equal up to rounding
+            checks.check_weighted_variance(cost, plain, resolved, rows.dtype)
+    if cost > 0:
+        return cost
+    views = [rows.counted().view(i) for i in range(len(rows.xs))]
+    columns = [each.xs[0] for each in views if not isinstance(each.maps[0], Landmarks)]
+    checks.check_underflow(cost, columns)
+    return 0.0
+
+
+def view_variances(rows: Rows) -> NDArray[np.float64]:
+    """Weighted mean squared distances of the features from their mean, view by view, (L,)."""
+    sums, _ = one_pass(rows, np.zeros((1, len(rows.shift))), -math.inf)
+    checks.check_overflow(sums.hard, rows.dtype)
+    return np.asarray(sums.view_costs()[0] / sums.G[0])
+
+
+SLOT_ROWS = _core.SLOT_ROWS
+
+# Sums of expanded squares have errors of about eps ||phi||^2. If that is more than this fraction of
+# a cost, the cost is summed again from differences.
+_IMPRECISE = 1e-5
+
+_EXACT_NUMBERS = 1 << 20  # of the differences from sparse rows that are held at a time
+
+
+def accurate_cost(rows: Rows, sums: Sums, theta: Array) -> float:
+    """sum_i p_i min_j ||phi_i - theta_j||^2: that of a pass if it is precise, else of another."""
+    squares = float((sums.Q @ rows.alpha).sum())
+    if sums.hard * _IMPRECISE > float(np.finfo(rows.dtype).eps) * squares or squares == 0:
+        return sums.hard
+    return rows.weight_unit * rows.fold(partial(_exact_cost, theta), operator.add)
+
+
+def _exact_cost(theta: Array, block: Rows, before: float | None) -> float:
+    """The cost of a block, by differences."""
+    cost, scale, step = before or 0.0, np.repeat(block.alpha, block.widths), SLOT_ROWS
+    views = zip(block.xs, block.maps)
+    if any(isinstance(x, SparseRows) and each is None for x, each in views):  # of many columns
+        step = max(1, min(step, _EXACT_NUMBERS // len(scale)))
+    for begin in range(0, block.n, step):
+        part = block.take(slice(begin, begin + step))
+        outputs = one_pass(part, theta, -math.inf, want=("labels", "features"))[1]
+        apart = outputs["features"] - theta[outputs["labels"]]
+        if part.present is not None:
+            apart = np.where(part.present_features(), apart, 0)
+        squared = apart**2 @ scale
+        cost += float(squared.sum() if part.weight is None else part.weight @ squared)
+    return cost
+
+
+def one_pass(
+    rows: Rows, theta: Array, s: float, *, want: tuple[str, ...] = ()
+) -> tuple[Sums, dict[str, Array]]:
+    """One fused pass over the rows at the shifted centroids `theta` (k, F).
+
+    Parameters
+    ----------
+    rows : Rows
+    theta : array (k, F)
+        Cast to the dtype of the rows.
+    s : float
+        Exponent; -inf, or anything beyond what the dtype resolves, is the hard rule.
+    want : tuple of {"labels", "memberships", "distances", "nearest", "second", "features", \
+            "neighbours", "neighbour_weights"}
+        Per-row results to return: O(n), O(n k), O(n k), O(n), O(n) and O(n F) memory, and O(n)
+        times the number of neighbours for the last two.
+
+    Returns
+    -------
+    sums : Sums
+    outputs : dict
+        The requested arrays by name.
+
+    Notes
+    -----
+    O(n (d D + k F)) time; memory, except that of `want`, does not grow with n.
+    """
+    if rows.stream is None:
+        return pass_of_block(rows, theta, s, want=want)
+    visit = partial(_pass_of_next, theta, s, want)
+    sums, found = rows.fold(visit, added)
+    if len(found) == 1:
+        return sums, found[0]
+    return sums, {name: np.concatenate([part[name] for part in found]) for name in want}
+
+
+_Found = tuple[Sums, list[dict[str, Array]]]
+
+
+def _pass_of_next(
+    theta: Array, s: float, want: tuple[str, ...], block: Rows, before: _Found | None
+) -> _Found:
+    """A pass over a block after those before."""
+    sums, found = before or (None, [])
+    sums, outputs = pass_of_block(block, theta, s, want=want, before=sums)
+    return sums, [*found, outputs]
+
+
+def added(first: tuple[Any, Any], second: tuple[Any, Any]) -> tuple[Any, Any]:
+    """What two parts of the rows have given, as that of both."""
+    return first[0] + second[0], first[1] + second[1]
+
+
+def pass_of_block(
+    rows: Rows,
+    theta: Array,
+    s: float,
+    *,
+    want: tuple[str, ...] = (),
+    before: Sums | None = None,
+    hard: bool = False,
+    directions: tuple[Array, Array, float] | None = None,
+) -> tuple[Sums, dict[str, Array]]:
+    """One pass over rows in arrays; `before` are the sums of the rows before these, whose number is
+    a multiple of SLOT_ROWS. `hard`: all but the soft total is that of the hard rule. `directions`,
+    coordinates of theta and a ratio of distances bound those that need not be computed."""
+    theta = _aligned(np.ascontiguousarray(theta, dtype=rows.dtype))
+    k, near = len(theta), sum(x.n_neighbours for x in rows.maps if isinstance(x, Landmarks))
+    columns = {"memberships": k, "distances": k, "features": len(rows.shift)}
+    columns |= {"neighbours": near, "neighbour_weights": near}
+    outputs = {
+        name: np.empty(
+            (rows.n, columns[name]) if name in columns else (rows.n,),
+            dtype=np.int32 if name in ("labels", "neighbours") else rows.dtype,
+        )
+        for name in want
+    }
+    arguments, options = _arguments(rows, theta, s, before, hard)
+    parts = config.backend().fused_pass(*arguments, **options, **outputs, directions=directions)
+    return Sums(*scaled_parts(rows.weight_unit, parts), rows.widths), outputs
+
+
+def _arguments(
+    rows: Rows, theta: Array, s: float, before: Sums | None, hard: bool = False
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The arguments of a pass, without the results of rows."""
+    s = -math.inf if is_hard(s, rows.dtype) else s
+    rule = _core.HARD if math.isinf(s) else _core.BOTH if hard else _core.POWER
+    maps = [None if each is None else _aligned_map(each) for each in rows.maps]
+    frequencies = [each.frequencies if isinstance(each, Fourier) else None for each in maps]
+    omegas = [None if isinstance(each, Structure) else each for each in frequencies]
+    options: dict[str, Any] = {
+        "structures": [each if isinstance(each, Structure) else None for each in frequencies],
+        "landmarks": [each if isinstance(each, Landmarks) else None for each in maps],
+        "units": [isinstance(each, Unit) for each in maps],
+    }
+    if rows.present is not None:
+        options["present"] = rows.present
+    if rows.eta is not None:
+        # added one after the other, as steps that learn the weights do
+        combined = np.cumsum(np.atleast_2d(rows.eta) * rows.alpha, axis=1)[:, -1]
+        eta = np.array(np.broadcast_to(combined, len(theta)))
+        eta = eta if rows.present is None else _aligned(rows.eta)
+        rule = _core.TYPICALITY
+        options |= {"eta": eta, "m": rows.m}
+    if before is not None:
+        options["carry"] = scaled_parts(1 / rows.weight_unit, before.parts())
+    weight = None if rows.weight is None else _aligned(rows.weight)
+    xs = [_aligned(x) if isinstance(x, np.ndarray) else x for x in rows.xs]
+    shifts, alpha = [*map(_aligned, rows.shifts)], _aligned(rows.alpha)
+    return (xs, omegas, shifts, theta, alpha, weight, rule, s, rows.n_threads), options
+
+
+def _aligned(array: Array) -> Array:
+    """The array; a copy where its numbers are not at addresses that they need: parts of messages
+    are not. `np.require` asks the same in ten times the time."""
+    return array if array.flags.aligned else array.copy()
+
+
+def _aligned_map(each: Fourier | Landmarks | Unit) -> Fourier | Landmarks | Unit:
+    """A map whose arrays are at addresses that their numbers need."""
+    if isinstance(each, Landmarks):
+        points, coordinates = _aligned(each.points), _aligned(each.coordinates)
+        return replace(each, points=points, coordinates=coordinates)
+    if isinstance(each, Fourier) and not isinstance(each.frequencies, Structure):
+        return Fourier(_aligned(each.frequencies))
+    return each
+
+
+# Steps end if the objective exceeds its goal by more than so many times the gain of the last one.
+_HOPE = 4.0
+
+
+@dataclass(frozen=True)
+class Moved:
+    """The result of steps at one exponent."""
+
+    steps: list[Step]
+    alphas: list[Array]  # the view weights in each step, and after the last
+    theta: Array  # (k, F), float64
+    previous: Array  # theta before the last step
+    n_empty: int  # number of empty clusters in the last step, whose centroids have not moved
+    hopeless: bool  # whether the objective will not fall to its goal
+    sums: Sums  # of the last step
+
+
+def take_steps(
+    rows: Rows,
+    theta: Array,
+    s: float,
+    *,
+    variance: float,
+    tol: float,
+    most: int,
+    close: tuple[float, float],
+    goal: float = math.inf,
+    entropy: float = 0.0,
+) -> Moved:
+    """Passes that move the centroids `theta` (k, F) to theta = N / G, until the shift is at most
+    `tol`, the hard objective will not fall to `goal`, some cluster is empty, or `most` passes are
+    made.
+
+    `variance` is the total variance of the features. Centroids are distinct if their squared
+    distance is above close[0] times the hard objective and above close[1]. With an `entropy`
+    lambda > 0 the view weights follow the centroids in each step: alpha_l ~ exp(-cost_l / lambda).
+    Rows of a stream are read once, for one pass.
+    """
+    before, started = None, time.perf_counter()
+    is_read = rows.stream is not None
+    if is_read:
+        rows, before = _all_but_the_last(rows, theta, s)
+        most = 1
+    arguments, options = _arguments(rows, theta, s, before)
+    records, alphas, new, old, n_empty, hopeless, parts = config.backend().take_steps(
+        *arguments, **options, view_eta=rows.eta, unit=rows.weight_unit, variance=variance,
+        entropy=entropy, tol=tol, most=most, goal=goal, hope=_HOPE,
+        least_share=EMPTY_SHARE[rows.dtype], close=close, coverage=rows.coverage,
+        least_length=rows.least_length,
+    )  # fmt: skip
+    if is_read:  # the last block is not all
+        records = [(*records[0][:-1], time.perf_counter() - started)]
+    steps = [made_step(s, len(theta), *record) for record in records]
+    sums = Sums(*scaled_parts(rows.weight_unit, parts), rows.widths)
+    return Moved(steps, alphas, new, old, n_empty, hopeless, sums)
+
+
+def made_step(
+    s: float, k: int, soft: float, hard: float, penalty: float, shift: float, distinct: int,
+    seconds: float,
+) -> Step:  # fmt: skip
+    """The record of a step at the exponent `s`."""
+    objective = power_constant(k, s) * soft + penalty
+    return Step(soft, hard, objective, penalty, shift, distinct, distinct < k, seconds)
+
+
+def _all_but_the_last(rows: Rows, theta: Array, s: float) -> tuple[Rows, Sums | None]:
+    """The last block of a stream, and the sums of the blocks before it. Where workers of Dask hold
+    the rows, a block without rows, and the sums of all."""
+    assert rows.stream is not None
+    rows.stream.clock.lap()
+    if rows.stream.on_workers:
+        none = replace(rows, stream=None).with_present_views()
+        return none, one_pass(rows, theta, s)[0]
+    last: Rows | None = None
+    sums: Sums | None = None
+    for block in rows.blocks():
+        if last is not None:
+            sums, _ = pass_of_block(last, theta, s, before=sums)
+        last = block
+    assert last is not None
+    return last, sums

@@ -1,0 +1,286 @@
+"""The rows of all views, with the maps that define their features."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rffpk.rows.arrays import Array, Map
+from rffpk.rows.sums import (
+    EMPTY_SHARE,
+    Sums,
+    divided,
+    onto_sphere,
+    positive,
+    typicality,
+)
+from rffpk.rows.table import Columns, SparseRows
+
+if TYPE_CHECKING:
+    from rffpk.rows.source import Part, Stream
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The rows of all views, with the maps and shifts that define their features. Arrays share one
+    dtype, float32 or float64, except `alpha`; those of a stream are not in `xs`."""
+
+    xs: list[Columns]  # L arrays (n, d_l), or sparse rows
+    maps: list[Map]  # L
+    shifts: list[Array]  # L arrays (F_l,), the mean features
+    alpha: NDArray[np.float64]  # (L,)
+    weight: Array | None  # (n,), to be multiplied by ...
+    weight_unit: float  # ... a power of two that keeps float32 sums in range
+    n_threads: int
+    # reference distances (L,), the same for all centroids; None: no typicality
+    eta: NDArray[np.float64] | None = None
+    m: float = 0.0  # fuzzifier of the typicality
+    stream: Stream | None = None
+    begin: int = 0  # the number of the first row in the stream that these rows are a block of
+    present: Array | None = None  # (n, ceil(L / 8)): which views rows have, as bits; None: all
+    # (L,), the shares of the rows that have the views, in a fit to rows of which some lack some
+    coverage: NDArray[np.float64] | None = None
+    unit_centroids: bool = False  # whether centroids are scaled to length one
+
+    # what follows from these
+    n: int = field(init=False)  # the number of rows; of a stream that of all it has
+    dtype: np.dtype[Any] = field(init=False)
+    widths: tuple[int, ...] = field(init=False)  # the numbers of features F_l
+    shift: Array = field(init=False)  # (F,)
+    # whether the features are the columns of sparse rows, of one view
+    sparse_columns: bool = field(init=False)
+    # the length up to which centroids are rounding errors, and are not scaled to length one; 0 if
+    # none is
+    least_length: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        dtype = self.xs[0].dtype
+        vars(self).update(
+            n=len(self.xs[0]) if self.stream is None else self.stream.n,
+            dtype=dtype,
+            widths=tuple(map(len, self.shifts)),
+            shift=np.concatenate(self.shifts),
+            sparse_columns=self.maps == [None] and isinstance(self.xs[0], SparseRows),
+            least_length=64 * float(np.finfo(dtype).eps) if self.unit_centroids else 0.0,
+        )
+
+    @cached_property
+    def total_weight(self) -> float:
+        weight = self.weight
+        if self.stream is not None and (weight := self.stream.weight) is not None:
+            if weight.dtype == bool:
+                return float(np.count_nonzero(weight))
+            weight = self._in_units(weight)
+        if weight is None:
+            return float(self.n)
+        return self.weight_unit * float(weight.sum(dtype=np.float64))
+
+    def _in_units(self, weight: Array) -> Array:
+        return np.ascontiguousarray(weight / self.weight_unit, dtype=self.dtype)
+
+    def blocks(self) -> Iterator[Rows]:
+        """The rows, in arrays: those of a stream block by block."""
+        if self.stream is None:
+            yield self
+            return
+        for part in self.stream.blocks():
+            yield self._of(part, self.maps)
+
+    def fold(self, visit: Callable[[Rows, T | None], T], add: Callable[[T, T], T]) -> T:
+        """What `visit` makes of each block and of its result for the blocks before, None at the
+        first. On workers of Dask each partition is a first block, and `add` joins the results."""
+        if self.stream is None:
+            return visit(self, None)
+        alone = replace(self, maps=[], stream=None)
+        found: T = self.stream.fold(partial(_visit_part, alone, visit), add, self.maps)
+        return found
+
+    def _of(self, part: Part, maps: list[Map]) -> Rows:
+        """Rows of the stream, with maps."""
+        return replace(
+            self, xs=part.xs, maps=maps, begin=part.begin, stream=None,
+            weight=None if part.weight is None else self._in_units(part.weight),
+            n_threads=part.n_threads or self.n_threads,
+        ).with_present_views()  # fmt: skip
+
+    def centroids(self, sums: Sums, previous: Array) -> Array:
+        """The centroids that follow from the sums of a pass; those of empty clusters stay where
+        they were."""
+        least_share = EMPTY_SHARE[self.dtype]
+        theta, _ = divided(sums.N, sums.G, previous, self.widths, least_share)
+        return self.on_sphere(theta, previous)
+
+    def weights_of_centroids(self, sums: Sums) -> Array:
+        """Weights (k,), or (k, L), by which centroids follow from their sums: those of the
+        clusters, or the lengths of the sums if centroids have length one."""
+        if not self.unit_centroids:
+            return sums.G.copy()
+        return np.linalg.norm(sums.N + sums.G[:, None] * self.shift.astype(np.float64), axis=1)
+
+    def on_sphere(self, theta: Array, previous: Array) -> Array:
+        """Shifted centroids, of length one if all are; those of length zero stay where they
+        were."""
+        if not self.unit_centroids:
+            return theta
+        return onto_sphere(theta, previous, self.shift, self.least_length)
+
+    def scaled(self, theta: Array) -> Array:
+        """Feature vectors scaled so that the combined distance of all views is Euclidean."""
+        if len(self.xs) == 1:
+            return theta
+        return theta * np.sqrt(np.repeat(self.alpha, self.widths))
+
+    def effective_distances(self, distances: Array) -> Array:
+        """The squared distances of the objective with typicality: u^m d + (1-u)^m eta."""
+        assert self.eta is not None
+        eta = self.combined(self.eta).astype(distances.dtype)
+        u = typicality(distances, eta, self.m)
+        return np.asarray(u**self.m * distances + (1 - u) ** self.m * eta)
+
+    def with_present_views(self) -> Rows:
+        """The rows, with the views that they have if some rows of the fit lack some."""
+        if self.coverage is None:
+            return self
+        return replace(self, present=present_bits(self.xs, always=True))
+
+    def combined(self, numbers: Array) -> Array:
+        """sum_l alpha_l of the numbers (L,) of the views; if views are missing (n, 1), over those
+        that a row has."""
+        if self.present is None:
+            return np.asarray(numbers @ self.alpha)
+        return (present_views(self.present, len(self.xs)) @ (numbers * self.alpha))[:, None]
+
+    def renormalised(self) -> Rows:
+        """The rows, of which some lack views, with weights such that their costs are distances
+        with view weights whose sum over the views of a row is one."""
+        rows = replace(self, alpha=positive(self.alpha))
+        total = rows.combined(np.ones(len(self.xs)))[:, 0]
+        weight = (1 if self.weight is None else self.weight) / total
+        return replace(rows, weight=np.ascontiguousarray(weight, dtype=self.dtype))
+
+    def present_features(self) -> Array:
+        """A mask (n, F) of the features that rows have, of rows of which some lack views."""
+        assert self.present is not None
+        return np.repeat(present_views(self.present, len(self.xs)), self.widths, axis=1)
+
+    def take(self, index: Array | slice) -> Rows:
+        """The rows at `index`, in their order; those of a stream are read."""
+        if self.stream is not None:
+            return self._taken(np.asarray(index))
+        weight = None if self.weight is None else self.weight[index]
+        present = None if self.present is None else self.present[index]
+        return replace(self, xs=[x[index] for x in self.xs], weight=weight, present=present)
+
+    def _taken(self, index: Array) -> Rows:
+        order = np.argsort(index, kind="stable")
+        parts = self.fold(partial(_picked, index[order]), operator.add)
+        xs = [np.concatenate(blocks) for blocks in zip(*(xs for xs, _ in parts))]
+        weights = [weight for _, weight in parts if weight is not None]
+        found = replace(
+            self, xs=xs, weight=np.concatenate(weights) if weights else None, stream=None
+        ).with_present_views()
+        back = np.empty_like(order)
+        back[order] = np.arange(len(order))
+        return found.take(back)
+
+    def view(self, i: int) -> Rows:
+        """The rows that have a view, with this view alone, without typicality."""
+        rows = self
+        if self.present is not None:
+            rows = self.take(np.flatnonzero(present_views(self.present, len(self.xs))[:, i]))
+        return replace(
+            rows, xs=[rows.xs[i]], maps=[self.maps[i]], shifts=[self.shifts[i]], alpha=np.ones(1),
+            eta=None, present=None, coverage=None,
+        )  # fmt: skip
+
+    def counted(self) -> Rows:
+        """The rows in arrays whose weight is not zero."""
+        return self if self.weight is None else self.take(self.counted_indices())
+
+    def counted_indices(self) -> Array:
+        """The indices of the rows whose weight is not zero."""
+        weight = self.weight if self.stream is None else self.stream.weight
+        return np.arange(self.n) if weight is None else np.flatnonzero(weight)
+
+
+def _visit_part(
+    rows: Rows, visit: Callable[[Rows, T | None], T], part: Part, maps: list[Map], before: T | None
+) -> T:
+    """A visit of a part of a stream; `rows` lack the maps, which workers get once."""
+    return visit(rows._of(part, maps), before)
+
+
+_Picked = list[tuple[list[Array], Array | None]]
+
+
+def _picked(numbers: Array, block: Rows, before: _Picked | None) -> _Picked:
+    """The rows of a block with these numbers, which rise."""
+    first, last = np.searchsorted(numbers, [block.begin, block.begin + block.n])
+    part = block.take(numbers[first:last] - block.begin)
+    return [*(before or []), (part.xs, part.weight)]
+
+
+def weight_unit(weight: Array) -> float:
+    """The unit of row weights: the least power of two above all of them."""
+    return 2.0 ** math.frexp(float(weight.max()))[1]
+
+
+# ---- which views rows have: one lacks a view where all of its numbers there are NaN --------------
+
+
+def has_view(x: Columns) -> NDArray[np.bool_]:
+    """A mask (n,) of the rows that have a view, whose rows have been checked."""
+    if isinstance(x, SparseRows):  # which are finite
+        return np.ones(len(x), dtype=bool)
+    return ~np.isnan(x[:, 0])
+
+
+def present_bits(xs: list[Columns], always: bool = False) -> NDArray[np.uint8] | None:
+    """The views that rows have as bits, (n, ceil(L / 8)): bit l % 8 of byte l / 8; None, unless
+    `always`, where all rows have all views."""
+    masks = np.stack([has_view(x) for x in xs], axis=1)
+    return np.packbits(masks, axis=1, bitorder="little") if always or not masks.all() else None
+
+
+def present_views(bits: Array, n_views: int) -> NDArray[np.bool_]:
+    """A mask (n, L) from these bits."""
+    return np.unpackbits(bits, axis=1, count=n_views, bitorder="little").astype(bool)
+
+
+def rows_with(x: Columns, weight: Array | None) -> tuple[Any, Array | None]:
+    """The rows that have a view and their weights; the same arrays where all rows have it."""
+    there = has_view(x)
+    if there.all():
+        return x, weight
+    return x[there], None if weight is None else weight[there]
+
+
+def coverage(there: list[Array], total: float, least: int) -> NDArray[np.float64] | None:
+    """The share of the `total` weight of the rows that have each view, (L,), from their `there_of`;
+    None where all rows have all views. Raises a ValueError if fewer than `least` have a view."""
+    lacking, counts, weights = np.transpose(there)
+    if not lacking.any():
+        return None
+    for view, count in enumerate(counts):
+        if count < least:
+            raise ValueError(
+                f"X has view {view} of {count:.0f} rows with a positive sample_weight, must have "
+                f"it of at least n_clusters == {least}: leave the view out."
+            )
+    return np.asarray(weights / total)
+
+
+def there_of(x: Array, weight: Array | None) -> NDArray[np.float64]:
+    """How many rows lack a view, how many with a weight have it, and the weight of these."""
+    there = has_view(x)
+    p = there.astype(np.float64) if weight is None else np.where(there, weight, 0)
+    return np.array([len(x) - there.sum(), np.count_nonzero(p), p.sum()])

@@ -1,0 +1,334 @@
+"""Rows that are read block by block, as often as they are needed, from a source.
+
+A source is a function without arguments that returns a new iterator of blocks, two-dimensional
+arrays of consecutive rows. Blocks are checked as arrays in memory are, and cut anew, so that passes
+over them have the bits of passes over one array.
+"""
+
+from __future__ import annotations
+
+import time
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from operator import getitem
+from queue import SimpleQueue
+from typing import Any, NamedTuple, NoReturn, TypeVar
+
+import numpy as np
+
+from rffpk import _core
+from rffpk.rows.arrays import Array
+from rffpk.rows.checks import check_plain, check_sample_weight, refuse_sparse
+from rffpk.rows.table import SMALL, NarrowRows, as_type, distinct_tables, each
+from rffpk.system.interrupts import Handover
+
+Source = Callable[[], Iterable[Any]]
+T = TypeVar("T")
+
+# Blocks have about so many bytes: a pass over them takes some milliseconds, against which what is
+# done once for each block is nothing.
+_BLOCK_BYTES = 16 << 20
+
+
+@dataclass
+class Clock:
+    """Seconds since the last lap."""
+
+    reading: float = 0.0  # of the thread that reads, checks and cuts
+    computing: float = 0.0  # of the caller between the blocks
+
+    def lap(self) -> dict[str, float]:
+        """Both, which begin anew."""
+        found = {"reading": self.reading, "computing": self.computing}
+        self.reading = self.computing = 0.0
+        return found
+
+
+class Part(NamedTuple):
+    """Consecutive rows of a stream, as they are visited."""
+
+    xs: list[Array]
+    weight: Array | None
+    begin: int  # the number of the first row
+    n_threads: int | None = None  # on a worker of a cluster
+
+
+Visit = Callable[[Part, Any, Any], Any]
+Add = Callable[[Any, Any], Any]
+
+
+@dataclass(frozen=True)
+class Stream:
+    """The rows of a source, or of one for each view, as checked views of one dtype."""
+
+    sources: list[Source]
+    listed: bool  # whether X is a list of sources
+    # the checked views of a block as `fit` (True) or `predict` takes them
+    check: Callable[[Any, bool], list[Array]]
+    weight: Array | None = None  # (n,), or a mask; None of weights of one, too
+    n_weights: int | None = None  # that were given
+    n: int | None = None  # known after the first read, like ...
+    dtype: Any = None
+    # what passes take in place of the views of a block
+    prepare: Callable[[list[Array]], list[Array]] = field(default=lambda xs: xs)
+    clock: Clock = field(default_factory=Clock)
+    # the numbers of rows and the digests of the blocks at the first read, with which those of later
+    # ones are compared; None: there is one read
+    digests: list[tuple[int, int]] | None = None
+
+    head: Any = None  # the first rows, if workers in other processes read the blocks
+
+    @property
+    def on_workers(self) -> bool:
+        return self.head is not None
+
+    def blocks(self) -> Iterator[Part]:
+        """Consecutive rows, in blocks whose sizes are multiples of SLOT_ROWS except that of the
+        last one; read by another thread, one block ahead."""
+        return prefetched(self._checked, self.clock)
+
+    def fold(self, visit: Visit, add: Add, shared: Any = None) -> Any:
+        """What `visit` makes of each block, the object `shared`, and its result for the blocks
+        before, None at the first; `add` joins results on a cluster."""
+        found = None
+        for part in self.blocks():
+            found = visit(part, shared, found)
+        return found
+
+    def _checked(self) -> Iterator[Part]:
+        begin, given = 0, None
+        for number, xs in enumerate(self._cut()):
+            given = given or xs[0].dtype
+            if xs[0].dtype != given and self.dtype is None:
+                raise ValueError(
+                    f"X gave blocks of {given} and then of {xs[0].dtype}, must give one dtype."
+                )
+            xs = each(xs, _typed, self.dtype)
+            end = begin + len(xs[0])
+            weight = (
+                None if self.weight is None else self.weight[begin:end].astype(float, copy=False)
+            )
+            if self.n_weights is not None and self.n_weights < end:
+                self._refuse_weight(end)
+            if self.digests is not None:
+                self._compare(number, begin, each(xs, _stored))
+            yield Part(self.prepare(xs), weight, begin)
+            begin = end
+        if self.n_weights is not None and begin < self.n_weights:
+            self._refuse_weight(begin)
+        if self.n is not None and begin != self.n:
+            raise ValueError(f"X gave {begin} rows, but {self.n} when it was read before.")
+        if not begin:
+            raise ValueError("X gave no rows, must give at least one.")
+
+    def _refuse_weight(self, n: int) -> NoReturn:
+        raise ValueError(
+            f"sample_weight has {self.n_weights} entries, but X gave {n} rows or more."
+        )
+
+    def _compare(self, number: int, begin: int, xs: list[Array]) -> None:
+        """Keep the digest of a block, or refuse one that is not as it was."""
+        assert self.digests is not None
+        n, found = len(xs[0]), digest(xs)
+        if self.n is None:
+            self.digests.append((n, found))
+            return
+        before = self.digests[number] if number < len(self.digests) else (0, 0)
+        if before[0] == n and before[1] != found:  # other numbers of rows are refused at the end
+            raise ValueError(
+                f"X gave other numbers in rows {begin} to {begin + n - 1} when it was read again, "
+                "must give the same rows in the same order each time: rffpk.sources.spill writes "
+                "them to a file once."
+            )
+
+    def _cut(self) -> Iterator[list[Array]]:
+        if not self.listed:
+            return recut(self._views(_blocks_of(self.sources[0], "X")))
+        views = [recut(_plain(source, f"X[{i}]")) for i, source in enumerate(self.sources)]
+        return recut(self._views(_together(views)))
+
+    def _views(self, blocks: Iterable[Any]) -> Iterator[list[Array]]:
+        first, begin = self.n is None, 0
+        fresh = self.listed or hasattr(self.sources[0], "fresh")  # other blocks may change later
+        for block in blocks:
+            if isinstance(block, list) or len(block):
+                with in_block(begin):
+                    xs = self.check(block, first)
+                yield each(xs, _stored if fresh else _copied)
+                first, begin = False, begin + len(xs[0])
+
+
+@contextmanager
+def in_block(begin: int) -> Iterator[None]:
+    """Add to a refusal of a block where it begins in X."""
+    try:
+        yield
+    except (ValueError, TypeError) as error:
+        if not begin:
+            raise
+        kind = ValueError if isinstance(error, ValueError) else TypeError
+        raise kind(f"{error} The block begins at row {begin} of X.") from error
+
+
+def make_stream(X: Any, sample_weight: Any, check: Callable[[Any, bool], list[Array]]) -> Stream:
+    """The rows of a source, or of a list of such, with checked weights."""
+    weight = np.asarray(sample_weight) if hasattr(sample_weight, "compute") else sample_weight
+    if weight is not None and np.ndim(weight) == 0:
+        raise TypeError("sample_weight is a number, must be an array where X is a source.")
+    n_weights = None if weight is None else len(weight)
+    if weight is not None:
+        weight = check_sample_weight(weight, len(weight))
+    listed = isinstance(X, (list, tuple))
+    return Stream([*X] if listed else [X], listed, check, weight, n_weights)
+
+
+def _blocks_of(source: Source, name: str) -> Iterator[Any]:
+    """The blocks that a source gives, none of which is sparse or a number."""
+    blocks: Any = source()
+    if not isinstance(blocks, Iterable) or getattr(blocks, "ndim", 3) < 3:
+        raise TypeError(
+            f"{name} is a function that returned {type(blocks).__name__}, must return an iterator "
+            "of blocks, which are 2-dimensional arrays: return iter([block]) for a single one."
+        )
+    for block in blocks:
+        refuse_sparse(block, f"{name} gave a block that", "a source")
+        if not hasattr(block, "__len__"):
+            kind = type(block).__name__
+            raise TypeError(f"{name} gave a block of type {kind}, must be an array.")
+        yield block
+
+
+def _stored(x: Any) -> Array:
+    """The array of checked rows, which are cut and compared as they are."""
+    return x.stored if isinstance(x, NarrowRows) else x
+
+
+def _copied(x: Any) -> Array:
+    return _stored(x).copy()
+
+
+def _typed(x: Array, dtype: Any) -> Any:
+    """Rows to visit of a type, from the stored ones."""
+    return as_type(NarrowRows(x) if x.dtype in SMALL else x, dtype)
+
+
+def _plain(source: Source, name: str) -> Iterator[list[Array]]:
+    """Blocks of one of several sources, which are cut before they are checked together."""
+    for block in _blocks_of(source, name):
+        check_plain(block, name)
+        block = np.array(block, copy=None if hasattr(source, "fresh") else True)
+        if block.ndim != 2:
+            raise ValueError(f"{name} gave a block of shape {block.shape}, must be 2-dimensional.")
+        if len(block):
+            yield [block]
+
+
+def _together(views: list[Iterator[list[Array]]]) -> Iterator[list[Array]]:
+    """Blocks of the same rows from all sources."""
+    pending: list[Any] = [()] * len(views)  # rows that some sources have given before the others
+    while True:
+        pending = [rows if len(rows) else next(view, [()])[0] for rows, view in zip(pending, views)]
+        m = min(map(len, pending))
+        if not m:
+            break
+        yield [rows[:m] for rows in pending]
+        pending = [rows[m:] for rows in pending]
+    if any(map(len, pending)):
+        ended = next(i for i, rows in enumerate(pending) if not len(rows))
+        raise ValueError(f"X[{ended}] gave fewer rows than the other sources.")
+
+
+_LANES = (1021, 1019)
+
+
+def digest(arrays: list[Array]) -> int:
+    """A number that differs where the bytes of arrays or their order do: that of the sums of every
+    1021st word. It takes as long as half a copy of them."""
+    found = 0
+    for x in distinct_tables(arrays):
+        words = x.reshape(-1).view(np.uint8)
+        # rows of as many words as there are sums might change places
+        lanes = _LANES[x.strides[0] % (8 * _LANES[0]) == 0]
+        end = len(words) // (8 * lanes) * (8 * lanes)
+        sums = np.add.reduce(words[:end].view(np.uint64).reshape(-1, lanes), axis=0)
+        found = zlib.crc32(words[end:].data, zlib.crc32(sums.data, found))
+    return found
+
+
+def recut(blocks: Iterable[list[Array]]) -> Iterator[list[Array]]:
+    """Lists of arrays with the same rows, cut into blocks of equal numbers of rows. What has enough
+    rows is not copied."""
+    parts: list[list[Array]] = []  # rows of the next block
+    waiting = size = 0
+    for arrays in blocks:
+        size = size or block_rows(arrays)
+        while len(arrays[0]):
+            m = min(size - waiting, len(arrays[0]))
+            parts.append(each(arrays, getitem, slice(m)))
+            arrays, waiting = each(arrays, getitem, slice(m, None)), waiting + m
+            if waiting == size:
+                yield _joined(parts)
+                parts, waiting = [], 0
+    if parts:
+        yield _joined(parts)
+
+
+def block_rows(arrays: list[Array]) -> int:
+    """The number of rows of a block."""
+    row_bytes = sum(x.dtype.itemsize * x.shape[1] for x in distinct_tables(arrays))
+    slots = _BLOCK_BYTES // (_core.SLOT_ROWS * max(1, row_bytes))
+    return int(_core.SLOT_ROWS * max(1, slots))
+
+
+def _joined(parts: list[list[Array]]) -> list[Array]:
+    if len(parts) == 1:
+        return parts[0]
+    keys = [tuple(map(id, column)) for column in zip(*parts)]
+    joined = {key: np.concatenate(column) for key, column in zip(keys, zip(*parts))}
+    return [joined[key] for key in keys]
+
+
+def prefetched(make: Callable[[], Iterator[T]], clock: Clock) -> Iterator[T]:
+    """The items of an iterator that another thread makes and advances, one item ahead. Its errors
+    are raised here. The thread ends with this iterator. Neither this iterator nor the end of the
+    process waits for an item that is being read."""
+    wanted: SimpleQueue[bool] = SimpleQueue()  # whether one more item is
+    found: Handover[Any] = Handover()
+    found.start(_read, make, wanted, found, clock)
+    wanted.put(True)
+    try:
+        while (item := found.take()) is not _END:
+            if isinstance(item, BaseException):
+                raise item
+            wanted.put(True)
+            started = time.perf_counter()
+            yield item
+            clock.computing += time.perf_counter() - started
+    finally:
+        wanted.put(False)
+
+
+_END: Any = object()
+
+
+def _read(
+    make: Callable[[], Iterator[T]], wanted: SimpleQueue[bool], found: Handover[Any], clock: Clock
+) -> None:
+    """Advance an iterator as often as is wanted, and put what it gives, then _END, or what it
+    raises."""
+    items: Any = ()
+    item: Any = None
+    try:
+        items = make()
+        while item is not _END and wanted.get():
+            started = time.perf_counter()
+            item = next(items, _END)
+            clock.reading += time.perf_counter() - started
+            found.give(item)
+    except BaseException as error:
+        found.give(error)
+    finally:
+        if hasattr(items, "close"):
+            items.close()

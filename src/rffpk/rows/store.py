@@ -1,0 +1,302 @@
+"""Fused or stored features: when it pays to compute the features of all rows once and keep them."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+from weakref import WeakValueDictionary
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rffpk.rows import checks
+from rffpk.rows.arrays import SOME_COLUMNS, Array, Fourier, Landmarks, Structure, Unit, View
+from rffpk.rows.checks import Auto
+from rffpk.rows.passes import make_rows, mean_features, unshifted
+from rffpk.rows.rows import Rows, weight_unit
+from rffpk.rows.sample import RowSample
+from rffpk.rows.table import Columns, SparseRows, unit_rows
+from rffpk.system import config
+from rffpk.system.tiles import run_all
+
+Cache = Auto | bool | int
+
+# Costs in floating-point operations at the rate of a large matrix product. On Zen 4 and Zen 5, in
+# both precisions, measured costs were within a third of these, which suffices for the decision.
+_READ = 48.0  # one number of a row, read from memory
+_MEET, _GATHER = 1000.0, 16.0  # an entry of a sparse row with a line of numbers, and with each
+_SINCOS = 70.0  # one sine-cosine pair
+_STAGE = 3.0  # one number in one stage of a Walsh-Hadamard transform
+_SEARCH = 4.0  # one landmark, compared with the nearest ones of a row
+_WEIGHT = 200.0  # one weight: of one centroid for one row
+
+# Features are stored if that halves the time of this many passes: those of annealing on all rows,
+# and those over all rows that follow annealing on a sample.
+ALL_PASSES, LAST_PASSES = 30, 5
+
+_PARTS = 4  # one of so many parts of the available memory may be taken by default
+_WRITTEN_BYTES = 1 << 28  # of structured frequencies for sparse rows
+
+
+def pass_costs(rows: Rows, k: int) -> tuple[float, float]:
+    """Modelled costs of a row in a fused pass and in a pass over stored features."""
+    fused = 0.0
+    for x, each in zip(rows.xs, rows.maps):
+        fused += _READ * entries_a_row(x)
+        if isinstance(each, Landmarks):
+            fused += 2.0 * each.points.size + _SEARCH * len(each.points)
+        if isinstance(each, Fourier):
+            fused += _SINCOS * each.n_frequencies + projection_cost(x, each.frequencies)
+    width = len(rows.shift)
+    if rows.sparse_columns:
+        return fused + 2 * _gathering(rows.xs[0], k) + _WEIGHT * k, math.inf
+    common = 4.0 * width * k + _WEIGHT * k
+    return fused + common, _READ * width + common
+
+
+def entries_a_row(x: Columns) -> float:
+    """The mean number of entries of a row."""
+    return len(x.data) / max(len(x), 1) if isinstance(x, SparseRows) else x.shape[1]
+
+
+def _gathering(x: SparseRows, width: int) -> float:
+    """Modelled cost of the product of a sparse row with a matrix of so many columns."""
+    return entries_a_row(x) * (_MEET + _GATHER * width)
+
+
+def projection_cost(x: Columns, frequencies: Array | Structure) -> float:
+    """Modelled cost of the product of a row with the frequencies."""
+    if isinstance(x, SparseRows) and not isinstance(frequencies, Structure):
+        return _gathering(x, frequencies.shape[1])
+    if not isinstance(frequencies, Structure):
+        return 2.0 * frequencies.size
+    blocks, _, p = frequencies.signs.shape
+    return _STAGE * 3 * blocks * p * math.log2(p)
+
+
+@dataclass(frozen=True, eq=False)
+class _Written(Fourier):
+    """Structured frequencies, written out."""
+
+    origin: NDArray[np.int8]  # the signs that they come from
+
+
+# Those in use, by the id of the signs and the dtype.
+_written: WeakValueDictionary[tuple[int, str], _Written] = WeakValueDictionary()
+
+
+def written_out(x: Columns, each: Fourier, n_threads: int) -> Fourier:
+    """The frequencies as a matrix in the dtype of the rows, if these are sparse, so that it is
+    faster than a transform of all columns, and it has at most _WRITTEN_BYTES: a limit that does not
+    change with the memory that is available, as the two are rounded otherwise."""
+    structure, d = each.frequencies, x.shape[1]
+    if not (isinstance(x, SparseRows) and isinstance(structure, Structure)):
+        return each
+    needed = d * structure.n_frequencies * x.dtype.itemsize
+    gathering = _gathering(x, structure.n_frequencies)
+    if gathering >= projection_cost(x, structure) or needed > _WRITTEN_BYTES:
+        return each
+    key = id(structure.signs), x.dtype.str
+    found = _written.get(key)
+    if found is None or found.origin is not structure.signs:
+        found = _Written(_matrix(structure, d, x.dtype, n_threads), structure.signs)
+        _written[key] = found
+    return found
+
+
+def _matrix(structure: Structure, d: int, dtype: Any, n_threads: int) -> Array:
+    """Omega, (d, D), with little memory beyond it."""
+    omega = np.empty((d, structure.n_frequencies), dtype=dtype)
+
+    def fill(begin: int) -> None:
+        columns = structure.some_columns(d, begin)
+        omega[:, begin : begin + columns.shape[1]] = columns
+
+    p, D = structure.signs.shape[-1], structure.n_frequencies
+    begins = [b for first in range(0, D, p) for b in range(first, min(first + p, D), SOME_COLUMNS)]
+    with config.one_blas_thread():
+        run_all(fill, begins, n_threads)
+    return omega
+
+
+def stored_bytes(rows: Rows) -> int:
+    """Bytes that the stored features of all rows take, without sparse columns."""
+    views = zip(rows.xs, rows.maps, rows.widths)
+    width = sum(F for x, each, F in views if each or not isinstance(x, SparseRows))
+    return rows.n * width * rows.dtype.itemsize
+
+
+def stored(rows: Rows) -> Rows:
+    """The rows with their stored features as columns, so that no map is applied in the pass."""
+    views = zip(rows.xs, rows.maps)
+    xs = [x if each is None else unshifted(x, each, rows.n_threads) for x, each in views]
+    return replace(rows, xs=xs, maps=[None] * len(xs))
+
+
+def check_cache(cache: Any) -> Cache:
+    """The parameter of `Storage`."""
+    if isinstance(cache, (bool, np.bool_)):
+        return bool(cache)
+    if isinstance(cache, numbers.Integral):
+        return checks.check_int(cache, "cache", 0)
+    checks.check_choice(cache, "cache", ("auto",), also="True, False or a number of bytes")
+    return "auto"
+
+
+def automatic_limit() -> int:
+    """The number of bytes that are stored at most at present, unless a number is given."""
+    return max(config.SMALL, config.available_memory() // _PARTS)
+
+
+@dataclass(frozen=True)
+class Storage:
+    """Whether features are stored: the parameter `cache`, which has been checked."""
+
+    cache: Cache  # "auto": where that pays, within a part of the available memory
+
+    def fits(self, needed: int) -> bool:
+        """Whether so many bytes are within the limit."""
+        if isinstance(self.cache, (bool, str)):
+            return config.fits_memory(needed, _PARTS)
+        return needed <= self.cache
+
+    def check_fits(self, needed: int, what: str = "the features of all rows") -> bool:
+        """Whether so many bytes are to be stored. Raises a MemoryError if `cache` is True and they
+        are not within the limit."""
+        fits = self.fits(needed)
+        if self.cache is True and not fits:
+            raise MemoryError(
+                f"cache=True takes {needed} bytes for {what}, more than the {automatic_limit()} "
+                "that a quarter of the available memory has."
+            )
+        return fits and bool(self.cache)
+
+    def check(self, rows: Rows) -> bool:
+        """Whether the features of the rows may be stored. Raises a MemoryError if `cache` is True
+        and they do not fit, a ValueError if rows are read."""
+        if rows.stream is None:
+            return has_maps(rows) and self.check_fits(stored_bytes(rows))
+        if self.cache is True:
+            raise ValueError("cache=True needs all rows in memory, but X is a source.")
+        return False
+
+    def landmark_views(self, views: list[View], n_threads: int) -> list[View]:
+        """The views, with the features from landmarks as columns if they may be stored: a visit of
+        all landmarks costs a row so much that storing pays before the first pass."""
+        marked = [(x, each) for x, each in views if isinstance(each, Landmarks)]
+        numbers = sum(len(x) * each.width for x, each in marked)
+        if not numbers or not self.check_fits(numbers * views[0][0].dtype.itemsize):
+            return views
+        return [
+            (unshifted(x, each, n_threads), None) if isinstance(each, Landmarks) else (x, each)
+            for x, each in views
+        ]
+
+    def all_rows(self, rows: Rows, k: int, passes: int = ALL_PASSES) -> Rows:
+        """All rows for this many passes, with stored features if that pays."""
+        if not self.check(rows):
+            return rows
+        if self.cache is not True:
+            fused, stored_pass = pass_costs(rows, k)
+            storing = fused + 4 * _READ * len(rows.shift)
+            if 2 * (passes * stored_pass + storing) > passes * fused:
+                return rows
+        return stored(rows)
+
+    def sample(self, rows: Rows) -> Rows:
+        """A sample, for hundreds of passes, with stored features if `cache` and memory allow it."""
+        if not has_maps(rows) or not self.cache:
+            return rows
+        return stored(rows) if self.fits(stored_bytes(rows)) else rows
+
+
+@dataclass(frozen=True)
+class UnitRows:
+    """The map of rows to rows of length one; zeros stay. Dense rows are scaled in the pass."""
+
+    def _view(self, X: Columns) -> View:
+        return (unit_rows(X), None) if isinstance(X, SparseRows) else (X, Unit(X.shape[1]))
+
+
+@dataclass(frozen=True)
+class ScaledColumns:
+    """The map of rows to their columns, divided by a number."""
+
+    unit: float
+
+    def __call__(self, X: Columns) -> Columns:
+        unit = X.dtype.type(self.unit)
+        return replace(X, data=X.data / unit) if isinstance(X, SparseRows) else X / unit
+
+    def _view(self, X: Columns) -> View:
+        return self(X), None
+
+
+def mapped_views(maps: list[Any], xs: list[Array]) -> list[View]:
+    """The columns and the map of each view, as passes take them, from fitted maps; None: the
+    features are the columns."""
+    return [(x, None) if fitted is None else fitted._view(x) for x, fitted in zip(xs, maps)]
+
+
+def _mapped_columns(maps: list[Any], xs: list[Array]) -> list[Array]:
+    return [x for x, _ in mapped_views(maps, xs)]
+
+
+@dataclass(frozen=True)
+class Mapping:
+    """How the views of a fit become rows of features: by fitted maps, one for each view."""
+
+    maps: list[Any]
+    storage: Storage
+    n_threads: int
+    coverage: NDArray[np.float64] | None  # the share of the rows that has each view; None: all
+    unit_centroids: bool = False
+
+    def __call__(
+        self, xs: list[Array], weight: Array | None, shifts: list[Array] | None = None
+    ) -> Rows:
+        """Rows with these views and weights; without `shifts` with shifts of zero."""
+        views = mapped_views(self.maps, xs)
+        if any(self.maps):
+            views = self.storage.landmark_views(views, self.n_threads)
+        columns, maps = map(list, zip(*views))
+        rows = make_rows(columns, maps, weight, self.n_threads, shifts)
+        rows = replace(rows, unit_centroids=self.unit_centroids)
+        if self.coverage is None:
+            return rows
+        alpha = np.full(len(columns), 1 / self.coverage.sum())  # equal weights
+        return replace(rows, coverage=self.coverage, alpha=alpha).with_present_views()
+
+    def pair(self, sample: RowSample) -> tuple[Rows, Rows]:
+        """Some of the rows, and all of them, with mean features as shifts: of all rows if these are
+        columns, else of some."""
+        rows = self(*sample.some())
+        means = mean_features(rows) if any(self.maps) else []
+        shifts = [
+            means[i] if mapped else sample.moments(i).mean.astype(rows.dtype)
+            for i, mapped in enumerate(self.maps)
+        ]
+        some = replace(rows, shifts=shifts)
+        if sample.stream is not None:
+            return some, self._read(sample, some)
+        whole = len(sample.xs[0]) == some.n
+        return some, some if whole else self(sample.xs, sample.weight, shifts)
+
+    def _read(self, sample: RowSample, some: Rows) -> Rows:
+        """The rows of a stream, with the maps and shifts of some of them."""
+        assert sample.stream is not None
+        stream = replace(sample.stream, prepare=partial(_mapped_columns, self.maps))
+        unit = 1.0 if stream.weight is None else weight_unit(stream.weight)
+        views = mapped_views(self.maps, [x[:1] for x in sample.some()[0]])
+        return replace(
+            some, xs=[x[:0] for x, _ in views], maps=[each for _, each in views], weight=None,
+            weight_unit=unit, stream=stream, present=None,
+        )  # fmt: skip
+
+
+def has_maps(rows: Rows) -> bool:
+    """Whether the features of any view differ from its columns."""
+    return any(each is not None for each in rows.maps)

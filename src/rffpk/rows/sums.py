@@ -1,0 +1,202 @@
+"""What follows from squared distances: weights of rows by the power mean, the hard rule and
+typicality, the sums of a pass, which are additive over rows, their objectives and view weights."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import softmax, xlogy
+
+from rffpk.rows.arrays import Array
+
+# Of a view that some rows lack: with less, float32 would not hold the distances of a row that has
+# no other view.
+LEAST_WEIGHT = 1e-9
+
+# The power mean multiplies relative errors of the distances by |s|. If |s| eps exceeds 2^-7, the
+# hard rule is used instead: s < -65 536 in float32.
+_MAX_AMPLIFICATION = 2.0**-7
+_EPS = {np.dtype(t): float(np.finfo(t).eps) for t in (np.float32, np.float64)}
+
+# A cluster is empty if its weight is at most this fraction of the total weight.
+EMPTY_SHARE = {np.dtype(np.float32): 1e-30, np.dtype(np.float64): 1e-250}
+
+
+def rounding_error(dtype: Any) -> float:
+    """The squared distance up to which features of length one are equal up to rounding."""
+    return (8 * _EPS[np.dtype(dtype)]) ** 2
+
+
+def is_hard(s: float, dtype: Any) -> bool:
+    """Whether the exponent `s` is beyond what the power mean resolves in `dtype`."""
+    return -s * _EPS[np.dtype(dtype)] > _MAX_AMPLIFICATION
+
+
+def power_constant(k: int, s: float) -> float:
+    """k^(-1/s), the constant between M_s and M' (and between the weights w and v); 1 for -inf."""
+    return math.exp(-math.log(k) / s)
+
+
+def empty_clusters(G: Array, dtype: Any) -> Array:
+    """A mask (k,) of the clusters whose weight is nothing beside the sum of all, in any view."""
+    weights = G.reshape(len(G), -1)
+    return np.asarray(~(weights > EMPTY_SHARE[np.dtype(dtype)] * G.sum()).any(axis=1))
+
+
+@dataclass(frozen=True)
+class Sums:
+    """What one pass returns, in float64; see `_reference.fused_pass` for the symbols."""
+
+    N: Array  # (k, F)
+    G: Array  # (k,), or (k, L) if views are missing
+    Q: Array  # (k, L)
+    E: Array  # (k,), or (L,) if views are missing
+    soft: float  # sum_i p_i M'_i, in the hard rule the same as `hard`
+    hard: float  # sum_i p_i min_j d_ij: the hard objective
+    widths: tuple[int, ...]  # F_l
+
+    def parts(self) -> Parts:
+        """The sums as a pass returns them."""
+        return self.N, self.G, self.Q, self.E, self.soft, self.hard
+
+    def __add__(self, other: Sums) -> Sums:
+        """The sums of the rows of both."""
+        moments = self.N + other.N, self.G + other.G, self.Q + other.Q, self.E + other.E
+        return Sums(*moments, self.soft + other.soft, self.hard + other.hard, self.widths)
+
+    def objective(self, s: float) -> float:
+        """sum_i p_i M_s at the centroids of the pass, the objective of RFF-KPKM's eq. (5)."""
+        return power_constant(len(self.G), s) * self.soft
+
+    def cost_at(self, theta: Array, alpha: Array) -> float:
+        """sum_ij p_i g_ij ||phi_i - theta_j||^2, with the view weights alpha."""
+        at, scale = theta.astype(np.float64), np.repeat(alpha, self.widths)
+        inner, squares = float((self.N * at * scale).sum()), float(self.G @ (at**2 @ scale))
+        return max(float((self.Q @ alpha).sum()) - 2 * inner + squares, 0.0)
+
+    def view_costs(self) -> Array:
+        """sum_i p_i g_ij ||phi_il - theta_jl||^2 at the new theta = N / G, (k, L): Q - ||N||^2 / G;
+        G is (k, L) where views are missing."""
+        exponent = np.frexp(self.G.max())[1]  # squares of sums of small weights would underflow
+        scaled = np.ldexp(self.N, -exponent)
+        G = np.ldexp(self.G, -exponent).reshape(len(self.G), -1)
+        with np.errstate(over="ignore"):
+            squares = np.add.reduceat(scaled**2, np.cumsum([0, *self.widths[:-1]]), axis=1)
+            parts = np.ldexp(squares / np.where(G > 0, G, 1), exponent)
+        return np.where(G > 0, self.Q - parts, 0)
+
+
+class Step(NamedTuple):
+    """A step of a fit. Costs are those at the centroids before it; none is negative."""
+
+    soft: float  # sum p M', and ...
+    hard: float  # ... sum p d_min; soft / hard tends to one as s falls
+    objective: float  # sum p M_s plus the penalty
+    penalty: float  # of the view weights
+    shift: float  # root mean square shift of the centroids, in standard deviations of the features
+    distinct: int  # number of centroids that do not coincide
+    merged: bool  # whether some coincide
+    seconds: float
+    repairs: int = 0  # number of centroids of empty clusters that were moved
+
+
+Parts = tuple[Array, Array, Array, Array, float, float]
+
+
+def scaled_parts(unit: float, parts: Parts) -> Parts:
+    """Sums times a power of two."""
+    if unit == 1:
+        return parts
+    N, G, Q, E, soft, hard = parts
+    with np.errstate(over="ignore"):  # an objective that overflows is refused by name
+        return N * unit, G * unit, Q * unit, E * unit, soft * unit, hard * unit
+
+
+# ---- rules: weights of rows and of views ---------------------------------------------------------
+
+
+def power_weights(d: Array, s: float) -> tuple[Array, Array, Array]:
+    """Weights v, means M' and memberships u of the power mean, free of overflow.
+
+    With r_j = d_min/d_j: v_j = r_j^(1-s) / (sum_l r_l^(-s))^(1-1/s),
+    M' = d_min (sum_l r_l^(-s))^(1/s) and u_j = r_j^(-s) / sum_l r_l^(-s).
+    The weights of RFF-KPKM's eq. (4) are k^(-1/s) v, its M_s is k^(-1/s) M'.
+    """
+    least = d.min(axis=1, keepdims=True)
+    r = np.divide(least, d, out=np.ones_like(d), where=d != least)
+    powers = r**-s
+    total = powers.sum(axis=1, keepdims=True)
+    v = r * powers * total ** (1 / s - 1)
+    return v, (least * total ** (1 / s))[:, 0], powers / total
+
+
+def hard_weights(d: Array) -> tuple[Array, Array, Array]:
+    """The limit s -> -infinity: all weight on the nearest centroid, the first of equals."""
+    v = np.zeros_like(d)
+    v[np.arange(len(d)), d.argmin(axis=1)] = 1
+    return v, d.min(axis=1), v
+
+
+def typicality(d: Array, eta: Array, m: float) -> Array:
+    """u = 1/(1 + (d/eta)^(1/(m-1))), which minimises u^m d + (1-u)^m eta (IP-RFF-MKPKM, step 2)."""
+    inside = d < eta
+    e = (np.minimum(d, eta) / np.maximum(d, eta)) ** (1 / (m - 1))  # no power of a large number
+    return np.asarray(np.where(inside, 1, e) / (1 + e))
+
+
+def divided(
+    N: Array, G: Array, previous: Array, widths: Sequence[int], least_share: float
+) -> tuple[Array, Array]:
+    """theta = N / G, (k, F), and a mask (k,) of the clusters whose weight is at most this share of
+    the total: their centroids stay, and those in a view that all rows of a cluster lack."""
+    G = G.reshape(len(G), -1)
+    stays = ~(G > least_share * G.sum())
+    counts = 1 if G.shape[1] == 1 else widths
+    weight, kept = (np.repeat(each, counts, axis=1) for each in (np.where(stays, 1, G), stays))
+    return np.where(kept, previous, N / weight), stays.all(axis=1)
+
+
+def onto_sphere(theta: Array, previous: Array, shift: Array, least_length: float) -> Array:
+    """The centroids theta + shift scaled to length one, less the shift; those of at most this
+    length stay where they were `previous`ly."""
+    centers = theta + shift.astype(np.float64)
+    lengths = np.linalg.norm(centers, axis=1, keepdims=True)
+    there = lengths > least_length
+    return np.where(there, centers / np.where(there, lengths, 1) - shift, previous)
+
+
+def view_weights(
+    costs: Array, factor: float, entropy: float, coverage: Array | None = None
+) -> NDArray[np.float64]:
+    """alpha_l ~ exp(-factor cost_l / (pi_l lambda)) with sum_l pi_l alpha_l = 1, where
+    sum_l alpha_l (factor cost_l + lambda pi_l log alpha_l) is least; `coverage` is pi, the shares
+    of the rows that have the views, None where all have all. With it no alpha is below
+    LEAST_WEIGHT."""
+    if coverage is None:
+        return np.asarray(softmax(factor * (costs.min() - costs) / entropy))
+    costs = costs / coverage
+    alpha, least = np.exp(factor * (costs.min() - costs) / entropy), np.zeros(len(costs), bool)
+    while True:
+        left = 1 - LEAST_WEIGHT * coverage[least].sum()
+        scaled = left / (coverage[~least] @ alpha[~least]) * alpha
+        below = ~least & (scaled < LEAST_WEIGHT)
+        if not below.any():
+            return np.where(least, LEAST_WEIGHT, scaled)
+        least |= below
+
+
+def positive(alpha: Array) -> Array:
+    """View weights for rows that lack views, from those of a fit to rows that have all: none is
+    zero."""
+    return np.maximum(alpha, 1e-3 * LEAST_WEIGHT * alpha.max())
+
+
+def view_penalty(alpha: Array, entropy: float, coverage: Array | None = None) -> float:
+    """lambda sum_l pi_l alpha_l log(alpha_l sum_t pi_t), which is zero for equal weights."""
+    pi = np.ones(len(alpha)) if coverage is None else coverage
+    return entropy * max(float((pi * xlogy(alpha, pi.sum() * alpha)).sum()), 0.0)

@@ -1,0 +1,1 @@
+"""Spaces in which rows are clustered: features, kernels, neighbor graphs."""

@@ -1,0 +1,152 @@
+"""Connected components of a graph, which of them count, and nodes that dangle."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.sparse.csgraph import connected_components
+
+from rffpk.rows.arrays import Array
+from rffpk.rows.table import Columns
+from rffpk.spaces.neighbors import Neighbourhoods
+
+# bench/results/trials.md has the alternatives to these.
+LARGE = 0.2  # of the k-th part of the weight: components of k clusters that need no other evidence
+LEAST_ROWS = 10  # of other components that count, and of many rows this part of ...
+_OF_ROOT = 1 / 3  # ... the root of those of a mean cluster, as clumps of noise grow with them, ...
+# ... and the least logarithm of densities inside over those around them, which is that of distances
+# times the number of columns, and the least one of distances.
+_DENSER, _VALLEY = 1.5, 0.1
+_AROUND, INSIDE = 0.1, 5  # quantile of the former, neighbour of the latter
+_DANGLES = 0.1  # of the median probability of leaving a node: of one that dangles it is less
+
+
+@dataclass(frozen=True)
+class Components:
+    """The connected components of a graph, the largest first."""
+
+    labels: Array  # (m,): the component of each node; -1 of nodes that no component has
+    shares: Array  # of the weight of the rows, falling
+    rows: Array  # their numbers of rows, and ...
+    evidence: Array  # ... that of rows of mean weight that weigh as much, if larger
+    enough: Array  # whether they have so many rows that a valley around them is evidence
+
+
+Valley = Callable[[Components, int], float]  # around a component
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The nodes of a graph that count, and the components that they are in."""
+
+    components: Components
+    n_rows: int
+    least_rows: float  # of components that count without being large, ...
+    least_valley: float  # ... and around them
+    valley: Valley
+    counted: Array  # which components count
+    left_out: Array  # which components of several nodes do not count
+    kept: Array  # (m,): whether a node counts
+    labels: Array  # the component of each node that counts
+    n_kept: int  # components that count
+
+    def lose_rows(self, k: int) -> bool:
+        """Whether those that do not count may be clusters: one of them has enough rows, or fewer
+        with a valley around them, or all together have those of a large component. The few rows
+        that most graphs leave out on their fringe are none."""
+        rows = self.components.evidence
+        if rows[self.left_out].sum() >= max(LARGE / k * self.n_rows, self.least_rows):
+            return True
+        return any(
+            self.components.enough[each]
+            or self.valley(self.components, int(each)) >= self.least_valley
+            for each in np.flatnonzero(self.left_out & (rows >= INSIDE - 1e-9))
+        )
+
+    def show_clusters(self, k: int) -> bool:
+        """Whether those that count are k clusters, or some are small ones, which other methods may
+        lose."""
+        small = self.components.shares[self.counted] < LARGE / k
+        return self.n_kept >= k or bool(small.any())
+
+
+def divided(
+    graph: Any, share: Array, held: Array, degrees: Array, k: int, n_rows: int, valley: Valley,
+    n_columns: float = math.inf, rows: Array | None = None,
+) -> Parts:  # fmt: skip
+    """What counts for k clusters of the nodes of a graph, which have these shares of the weight of
+    so many rows, and these numbers of `rows` where they do not follow from the shares; `held` are
+    the parts of their degrees that stay where they are in a step of the walk."""
+    rows = n_rows * share if rows is None else rows
+    least_rows = max(LEAST_ROWS, _OF_ROOT * math.sqrt(n_rows / k))
+    least_valley = max(_VALLEY, _DENSER / n_columns)
+    # Nodes dangle that the walk hardly leaves. On the fringe of the rows there are some, whose
+    # functions are as slow as those that separate clusters; one with the share of a component does
+    # not dangle.
+    leave = 1 - np.divide(held, degrees, out=np.ones(len(share)), where=degrees > 0)
+    dangle = leave < _DANGLES * quantile(leave, share, 0.5)
+    there = (share > 0) & ~(dangle & (share < min(LARGE / k, least_rows / n_rows)))
+    labels = np.full(len(share), -1)
+    some = graph if there.all() else graph[there][:, there]
+    labels[there] = connected_components(some, directed=False)[1]
+    shares = np.bincount(labels[there], share[there])
+    order = np.argsort(-shares, kind="stable")
+    labels[there] = np.argsort(order, kind="stable")[labels[there]]
+    shares, rows = shares[order], np.bincount(labels[there], rows[there])
+    evidence = np.maximum(rows, shares * n_rows)
+    enough = evidence >= least_rows * (1 - 1e-9)
+    components = Components(labels, shares, rows, evidence, enough)
+    counted = _counted(components, k, valley, least_valley)
+    kept = np.append(counted, False)[labels]  # the label -1 takes the last one
+    several = np.bincount(labels[there], minlength=len(counted)) > 1
+    return Parts(
+        components, n_rows, least_rows, least_valley, valley, counted,
+        several & ~counted & (shares > 0), kept, (np.cumsum(counted) - 1)[labels[kept]],
+        int(counted.sum()),
+    )  # fmt: skip
+
+
+def _counted(components: Components, k: int, valley: Valley, least_valley: float) -> Array:
+    """Which components count for k clusters: the large ones and, while these are fewer than k, the
+    largest of those around which there is a valley; where these have less than half of the rows,
+    all that have enough; all, if none does."""
+    shares, enough = components.shares, components.enough
+    counted = shares >= LARGE / k
+    for number in np.flatnonzero(enough & ~counted):
+        if counted.sum() >= k:
+            break
+        counted[number] = valley(components, int(number)) >= least_valley
+    if shares[counted].sum() < shares.sum() / 2:  # there are many more than k
+        counted |= enough
+    return counted if counted.any() else ~counted
+
+
+def valley_of_rows(
+    X: Columns, mass: Array, node: Array, n_threads: int, components: Components, number: int
+) -> float:
+    """The valley around a component of nodes that are those of some rows of these weights."""
+    labels = components.labels[node]
+    own = labels == number
+    others = components.enough[labels] & ~own & (labels >= 0)
+    if not own.any():  # in a sample
+        return -math.inf
+    if not others.any():
+        return math.inf
+    rows, p = X[own], mass[own]
+    near = Neighbourhoods(rows, INSIDE + 1, 0.0, n_threads)._nearest(rows)[0].max(axis=1)
+    far = Neighbourhoods(X[others], 1, 0.0, n_threads)._nearest(rows)[0][:, 0]
+    inside, around = quantile(near, p, 0.5), quantile(far, p, _AROUND)
+    if around <= 0:  # of sparse rows whose distances are rounded to zero
+        return -math.inf
+    return math.log(around / inside) / 2 if inside > 0 else math.inf
+
+
+def quantile(values: Array, weight: Array, q: float) -> float:
+    """The least value up to which the values have this part of the weight."""
+    order = np.argsort(values, kind="stable")
+    sums = np.cumsum(weight[order])
+    return float(values[order][np.searchsorted(sums, q * sums[-1])])

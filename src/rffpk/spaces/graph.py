@@ -1,0 +1,159 @@
+"""Diffusions on graphs that are given as matrices of affinities."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array, csr_matrix, diags, identity
+
+from rffpk.rows.arrays import Array
+from rffpk.rows.checks import is_option
+from rffpk.rows.table import Columns, SparseRows
+from rffpk.spaces.components import INSIDE, Components, Parts, divided, quantile
+from rffpk.spaces.kernels import refuse_distances
+from rffpk.spaces.spectrum import Spectrum, Walk, Wanted, decompose
+
+PRECOMPUTED = "precomputed"
+
+# Parameters that choose a graph, and their values where one is given.
+_OF_GRAPHS = {"n_neighbors": ("auto",), "n_landmarks": ("auto",), "whitening": ("auto", None)}
+
+
+@dataclass(frozen=True)
+class Nodes:
+    """The rows of a graph as the nodes of a walk, and how others have their functions."""
+
+    mass: Array  # (n,): weights; zero for those that are left out
+
+    def combinations(self, X: Columns, matrix: Array, own: Array | None = None) -> Array:
+        """The means of the lines of a matrix (n, q), weighed by the affinities of the rows of X to
+        the nodes: (len(X), q) in their dtype; zeros where all affinities are zero."""
+        check_affinities(X)
+        return self.means(scaled(X), matrix).astype(X.dtype)
+
+    def means(self, affinities: csr_array, matrix: Array) -> Array:
+        """The same in float64 for affinities that have been checked and scaled."""
+        sums, total = affinities @ (self.mass[:, None] * matrix), affinities @ self.mass
+        there = total[:, None] > 0
+        return np.divide(sums, total[:, None], out=np.zeros_like(sums), where=there)
+
+    def mapped(self, matrix: Array, X: Columns) -> None:
+        """Passes do not make these features."""
+
+
+@dataclass(frozen=True)
+class GraphDiffusion:
+    """A diffusion on a given graph, and its slow functions."""
+
+    neighbourhoods: Nodes
+    graph: csr_array  # symmetric
+    spectrum: Spectrum
+    extension: Array  # (n, q): means of the lines are the slow functions; zeros if left out
+    parts: Parts
+    is_used: bool = True
+
+    @property
+    def node(self) -> Array:
+        """The node that is each row."""
+        return np.arange(len(self.extension))
+
+
+def check_no_choice(estimator: Any) -> None:
+    """Refuse the parameters that choose a graph where one is given."""
+    for name, values in _OF_GRAPHS.items():
+        value = getattr(estimator, name)
+        if not (value is None and None in values) and not is_option(value, "auto"):
+            raise ValueError(
+                f"{name} == {value!r}, must have its default: with metric='precomputed' X is the "
+                "graph."
+            )
+
+
+def check_graph(X: Columns) -> None:
+    """Refuse what is no square matrix of affinities, but may be one of distances."""
+    check_affinities(X)
+    if not isinstance(X, SparseRows):
+        refuse_distances(X, "X")
+    elif len(X.data) == len(X) * (len(X) - 1):
+        refuse_distances(X.toarray(), "X")
+
+
+def check_affinities(X: Columns) -> None:
+    """Refuse entries below zero."""
+    least = float((X.data if isinstance(X, SparseRows) else X).min(initial=0))
+    if least < 0:
+        raise ValueError(
+            f"X contains {least:.4g}, must be >= 0: with metric='precomputed' it holds affinities, "
+            "larger for nearer rows."
+        )
+
+
+def scaled(X: Columns) -> csr_array:
+    """Affinities as a sparse matrix of float64 with entries up to one, by a power of two, which
+    rounds nothing."""
+    table = csr_array(X.matrix if isinstance(X, SparseRows) else X, dtype=np.float64)
+    exponent = np.frexp(table.data.max(initial=0))[1]
+    table.data = np.ldexp(table.data, -exponent)
+    return table
+
+
+def symmetric(X: Columns, mass: Array) -> csr_array:
+    """(A + A') / 2, with an entry on the diagonal where a row has none that counts."""
+    half = scaled(X) / 2
+    graph = csr_array(half + half.T)
+    alone = graph @ mass == 0
+    if alone.any():
+        graph = csr_array(graph + diags(alone.astype(np.float64)))
+    graph.eliminate_zeros()
+    graph.sort_indices()
+    return graph
+
+
+def graph_diffusion(X: Columns, weight: Array | None, wanted: Wanted) -> GraphDiffusion:
+    """The walk along the edges of a graph, in proportion to their affinities and to the weights of
+    the rows where they end. Where enough components count for the clusters, the functions that are
+    constant on each of them are all that there is.
+
+    Its eigenvalues are from -1 to 1; those of the walk half of whose steps stay are from zero to
+    one, and have the same order and functions.
+    """
+    check_graph(X)
+    n = len(X)
+    mass = np.ones(n) if weight is None else weight / weight.max()
+    graph = symmetric(X, mass)
+    weighted = csr_array(diags(mass) @ graph @ diags(mass))
+    degrees = np.asarray(weighted.sum(axis=1)).ravel()
+    share = np.where(degrees > 0, mass, 0) / mass.sum()
+    n_rows = int(np.count_nonzero(mass))
+    neighbours = np.diff(weighted.indptr) - (weighted.diagonal() > 0)
+    valley = partial(_valley, neighbours, mass)
+    held, counted = weighted.diagonal(), 1.0 * (mass > 0)
+    parts = divided(weighted, share, held, degrees, wanted.k, n_rows, valley, rows=counted)
+    kept = parts.kept
+    weighted = weighted[kept][:, kept]
+    degrees = np.asarray(weighted.sum(axis=1)).ravel()
+    if not wanted.exact and parts.n_kept >= max(wanted.k, 2):
+        wanted = wanted._replace(pairs=parts.n_kept - 1)
+    scale = diags(1 / np.sqrt(degrees))
+
+    def walk() -> Walk:
+        return Walk(csr_matrix((identity(len(degrees)) + scale @ weighted @ scale) / 2))
+
+    spectrum, functions = decompose(walk, degrees, parts.labels, wanted, n_rows, parts.least_rows)
+    spectrum = replace(spectrum, gaps=2 * spectrum.gaps, enough=0.0)
+    mu = 1 - spectrum.gaps
+    extension = np.zeros((n, functions.shape[1]))
+    extension[kept] = functions / np.where(mu > 0, mu, np.inf)
+    return GraphDiffusion(Nodes(np.where(kept, mass, 0)), graph, spectrum, extension, parts)
+
+
+def _valley(neighbours: Array, mass: Array, components: Components, number: int) -> float:
+    """Affinities across the border of a component are zero: there is a valley around it if most
+    of its rows have so many neighbours inside that this says something."""
+    own = components.labels == number
+    enough = quantile(neighbours[own], mass[own], 0.5) >= INSIDE
+    return math.inf if enough else -math.inf

@@ -1,0 +1,619 @@
+"""Exact kernels by blocks: specifications, centering, normalisation, a published set of kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal, get_args
+
+import numpy as np
+from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
+from sklearn.utils import gen_batches
+from sklearn.utils.extmath import safe_sparse_dot
+
+from rffpk.rows import checks
+from rffpk.rows.arrays import Array
+from rffpk.rows.square import OF_AFFINITIES, OF_DISTANCES
+from rffpk.rows.table import Columns, SparseRows, dense, squared_norms
+from rffpk.spaces.fourier import (
+    center_and_spread,
+    check_gamma,
+    refuse_function_of_matrices,
+    resolve_gamma,
+)
+from rffpk.system.tiles import row_tiles, run_all, tiles
+
+# The names of scikit-learn's pairwise kernels.
+PairwiseKernel = Literal[
+    "additive_chi2", "chi2", "cosine", "laplacian", "linear", "poly", "polynomial", "rbf", "sigmoid"
+]
+Bank = Literal["du2015"]
+Precomputed = Literal["precomputed"]
+Kernels = Bank | Precomputed | list[Any] | tuple[Any, ...] | None  # of several views
+BANKS = get_args(Bank)
+PRECOMPUTED = "precomputed"
+
+# A precomputed kernel may differ from its transpose by this fraction of its largest entry.
+_ASYMMETRY = 1e-6
+_COLUMNS = 16  # of a matrix that may have distances, which are tried
+_DIAGONAL_ROWS = 64  # of a block whose kernel values give a diagonal
+_FAR = 1e4  # squared distance of a mean from the median of rows, over their spread
+_SHIFT_ROWS = 256  # whose mean is subtracted: any point near the data serves
+_EPS = float(np.finfo(np.float64).eps)
+_ROUNDING = 16 * _EPS  # relative error of a sum of few numbers that are means
+_APART = 64 * _EPS  # relative difference of two values that differ by more than rounding
+
+
+def center_kernel(K: Any) -> Array:
+    """Center a kernel matrix: inner products of the features with their mean subtracted.
+
+    Parameters
+    ----------
+    K : array-like of shape (n_samples, n_samples)
+        Kernel matrix.
+
+    Returns
+    -------
+    centered : ndarray of shape (n_samples, n_samples)
+        K - 1K - K1 + 1K1 with 1 the matrix of entries 1 / n_samples; in the dtype of K, float64
+        for integers. Its rows sum to zero.
+
+    Raises
+    ------
+    ValueError
+        If K is not square, or has NaN or infinity in it.
+
+    Notes
+    -----
+    O(n_samples^2) time and memory.
+
+    Examples
+    --------
+    >>> from rffpk.spaces.kernels import center_kernel
+    >>> center_kernel([[2.0, 0.0], [0.0, 2.0]])
+    array([[ 1., -1.],
+           [-1.,  1.]])
+    """
+    K = _check_square(K, "K")
+    columns = K.mean(axis=0, dtype=np.float64)
+    rows = K.mean(axis=1, dtype=np.float64)
+    return np.asarray(K - columns - rows[:, None] + columns.mean(), dtype=K.dtype)
+
+
+def normalize_kernel(K: Any) -> Array:
+    """Scale a kernel matrix to a diagonal of one: cosines of the angles between features.
+
+    Parameters
+    ----------
+    K : array-like of shape (n_samples, n_samples)
+        Kernel matrix with a diagonal >= 0.
+
+    Returns
+    -------
+    normalized : ndarray of shape (n_samples, n_samples)
+        K_ij / sqrt(K_ii K_jj), 0 where that is 0 / 0; in the dtype of K, float64 for integers.
+
+    Raises
+    ------
+    ValueError
+        If K is not square, has NaN or infinity in it, or a negative diagonal.
+
+    Notes
+    -----
+    O(n_samples^2) time and memory.
+
+    Examples
+    --------
+    >>> from rffpk.spaces.kernels import normalize_kernel
+    >>> normalize_kernel([[4.0, 1.0], [1.0, 1.0]])
+    array([[1. , 0.5],
+           [0.5, 1. ]])
+    """
+    K = check_precomputed(K, "K", symmetric=False)
+    inverse = _inverse_norms(np.diagonal(K))
+    return np.asarray(K * inverse * inverse[:, None], dtype=K.dtype)
+
+
+def _inverse_norms(squares: Array) -> Array:
+    """1 / sqrt of each, 0 for 0."""
+    norms = np.sqrt(squares)
+    return np.divide(1, norms, out=np.zeros_like(norms), where=norms > 0)
+
+
+def _check_square(K: Any, name: str) -> Array:
+    K = checks.finite_array(K, name, [np.float64, np.float32], order="C")
+    if K.shape[0] != K.shape[1]:
+        raise ValueError(f"{name}.shape == {K.shape}, must be square: a precomputed kernel.")
+    return K
+
+
+def check_precomputed(
+    K: Any, name: str, symmetric: bool = True, of_affinities: bool = False
+) -> Array:
+    """Return a square kernel matrix of float32 or float64, finite, with a diagonal >= 0. One of
+    affinities may have a diagonal of zero."""
+    K = _check_square(K, name)
+    (refuse_distances if of_affinities else check_no_distances)(K, name)
+    if (np.diagonal(K) < 0).any():
+        raise ValueError(f"{name} has {np.diagonal(K).min()} on its diagonal, must be >= 0.")
+    if symmetric:
+        most = max(np.abs(K).max(), np.finfo(K.dtype).tiny)
+        gap = max(np.abs(K[b] - K[:, b].T).max() for b in row_tiles(len(K), len(K)))
+        if gap > _ASYMMETRY * most:
+            raise ValueError(
+                f"{name} is not symmetric: entries differ from the transposed ones by {gap:.3g}."
+            )
+    return K
+
+
+def check_no_distances(K: Array, name: str) -> None:
+    """Raise a ValueError for distances, and for affinities without a diagonal: positive, but zero
+    between a row and itself."""
+    if len(K) < 2 or K.min() < 0 or not K.any():
+        return
+    square = K.shape[0] == K.shape[1]
+    if square:
+        found = not np.diagonal(K).any()  # |K_ij|^2 <= K_ii K_jj does not hold
+    else:  # to anchors that are rows
+        found = K.shape[1] > 1 and bool((np.count_nonzero(K, axis=0) == len(K) - 1).all())
+    if found:
+        kind = "distances or affinities" if have_triangles(K) else "affinities"
+        remedy = f" {OF_AFFINITIES}" if square else ""
+        raise ValueError(
+            f"{name} looks like a matrix of {kind}, must be one of kernel values. "
+            f"{OF_DISTANCES}{remedy}"
+        )
+
+
+def refuse_distances(K: Array, name: str) -> None:
+    """Raise a ValueError for a square matrix that may hold affinities, but looks like distances."""
+    n = len(K)
+    if n < 3 or K.min() < 0 or np.diagonal(K).any() or np.count_nonzero(K) < n * (n - 1):
+        return
+    if have_triangles(K):
+        raise ValueError(
+            f"{name} looks like a matrix of distances: zero on the diagonal alone, with the "
+            "triangle inequality. Pass affinities, such as numpy.exp(-D**2 / (2 * s**2)) for "
+            f"distances D, where s is the distance of near rows. If {name} has affinities, set its "
+            "diagonal above zero."
+        )
+
+
+def have_triangles(K: Array) -> bool:
+    """Whether the roots of the entries, and so the entries if they are distances or squares of
+    such, satisfy the triangle inequality; by some of the columns."""
+    roots = np.sqrt(K.astype(np.float64))
+    own = K.argmin(axis=0)  # the rows that the columns stand for
+    some = range(0, K.shape[1], -(-K.shape[1] // _COLUMNS))
+    sums = (roots[:, [j]] + roots[own, j] for j in some)
+    return all((roots <= (1 + _ASYMMETRY) * each).all() for each in sums)
+
+
+# ---- specifications -----------------------------------------------------------------------------
+
+
+# The values of these kernels of scikit-learn follow the scale of the rows.
+_OF_ANY_SCALE = ("linear", "polynomial", "poly", "sigmoid", "additive_chi2")
+
+
+@dataclass(frozen=True)
+class Specification:
+    """A kernel as the user specifies it."""
+
+    metric: str | Callable[..., float]
+    params: dict[str, Any] = field(default_factory=dict)
+    normalize: bool = False
+    rescale: bool = False  # to [0, 1], after the normalisation
+
+    def follows_scale(self) -> bool:
+        """Return whether the values follow the scale of the rows.
+
+        Several such views need a common scale. The values of functions and of precomputed kernels
+        stay as they are."""
+        return not self.normalize and self.metric in _OF_ANY_SCALE
+
+    def is_definite(self) -> bool:
+        """Whether the kernel is known to be positive semidefinite."""
+        if self.metric in ("poly", "polynomial"):
+            degree, coef0 = self.params.get("degree", 3), self.params.get("coef0", 1)
+            return coef0 >= 0 and float(degree).is_integer()
+        return self.metric in ("linear", "cosine", "rbf", "laplacian", "chi2")
+
+
+_PARAMETERS = ("gamma", "degree", "coef0")  # of scikit-learn's kernels
+
+# Kernels that a class does not take, and those that do.
+_ELSEWHERE = {
+    PRECOMPUTED: (
+        "KernelPowerKMeans(kernel='precomputed') takes a kernel matrix, and classes of several "
+        "kernels take a list of them by kernels='precomputed'."
+    ),
+    "cauchy": "RFFKernelPowerKMeans takes it, or RFFMultiKernelPowerKMeans for several kernels.",
+    "diffusion": "DiffusionPowerKMeans takes it, or RFFMultiKernelPowerKMeans for several kernels.",
+}
+
+
+def check_metric(metric: Any, name: str, params: dict[str, Any], *more: str) -> None:
+    """A kernel of scikit-learn's pairwise kernels, a callable, or one of the names `more`."""
+    refuse_function_of_matrices(metric, name)
+    if not callable(metric):
+        _check_word(metric, name, (*sorted(PAIRWISE_KERNEL_FUNCTIONS), *more), "a callable")
+        given = "kernel_params" if name == "kernel" else name
+        if unknown := set(params) - set(_PARAMETERS):
+            names = sorted(unknown, key=str)
+            raise ValueError(f"{given} has parameters {names}, must be among {list(_PARAMETERS)}.")
+        checks.check_real(params.get("degree", 0), f"{given}: degree", 0)
+        checks.check_real(params.get("coef0", 0), f"{given}: coef0")
+    if params.get("gamma") is not None:
+        check_gamma(params["gamma"], " or None")
+
+
+def _check_word(word: Any, name: str, known: tuple[str, ...], also: str) -> None:
+    """The name of a kernel; one that another class takes is refused by the name of that class."""
+    if isinstance(word, str) and word in _ELSEWHERE and word not in known:
+        raise ValueError(f"{name} == {word!r}: {_ELSEWHERE[word]}")
+    checks.check_choice(word, name, known, also=also)
+
+
+def one_kernel(estimator: Any, *more: str) -> Specification:
+    """The kernel of the parameters `kernel`, `gamma` and `kernel_params`, which are checked; `more`
+    names further kernels."""
+    metric, extra = estimator.kernel, estimator.kernel_params
+    if not isinstance(extra, (dict, type(None))):
+        raise TypeError(f"kernel_params == {extra!r}, must be a dict or None.")
+    params = {"gamma": estimator.gamma} | (extra or {})
+    check_metric(metric, "kernel", params, *more)
+    return Specification(metric, (extra or {}) if callable(metric) else params)
+
+
+def specification(given: Any, name: str) -> Specification:
+    """The specification of a name, a callable, or a pair of one and its gamma or its parameters."""
+    pair = given if isinstance(given, (tuple, list)) else (given, {})
+    if len(pair) != 2:
+        raise ValueError(
+            f"{name} == {given!r}, must be a kernel, or a pair of a kernel and its gamma or a "
+            "dict of its parameters."
+        )
+    metric, params = pair
+    params = dict(params) if isinstance(params, dict) else {"gamma": params}
+    with checks.named(name):
+        check_metric(metric, name, params)
+    return Specification(metric, params)
+
+
+def specifications(kernels: Any, n_views: int) -> list[Specification]:
+    """The specifications of `n_views` views; None is "rbf" for each."""
+    if kernels is None:
+        return [specification("rbf", "kernels")] * n_views
+    if not isinstance(kernels, (list, tuple)) or not len(kernels):
+        raise TypeError(
+            f"kernels == {kernels!r}, must be a list of kernels, or one of {list(BANKS)}."
+        )
+    return [
+        given if isinstance(given, Specification) else specification(given, f"kernels[{i}]")
+        for i, given in enumerate(kernels)
+    ]
+
+
+def matched(
+    xs: list[Columns], kernels: Any, one_array: bool, weight: Array | None = None,
+    of_affinities: bool = False,
+) -> tuple[list[Columns], list[Specification]]:  # fmt: skip
+    """The view and the specification of each kernel, from the parameter `kernels`; precomputed
+    kernels are checked, and whether kernels take sparse rows. Rows of weight zero have no part in
+    what specifications depend on."""
+    names = ["X"] if one_array else [f"X[{i}]" for i in range(len(xs))]
+    if isinstance(kernels, str) and kernels == PRECOMPUTED:
+        checked = [
+            check_precomputed(x, name, of_affinities=of_affinities) for x, name in zip(xs, names)
+        ]
+        return checked, [Specification(PRECOMPUTED)] * len(xs)
+    if isinstance(kernels, str):
+        if not one_array:
+            raise ValueError(f"kernels == {kernels!r} needs one array, not a list.")
+        specs = du2015(xs[0] if weight is None else xs[0][np.flatnonzero(weight)])
+    else:
+        specs = specifications(kernels, len(xs))
+    if one_array:
+        xs, names = xs * len(specs), names * len(specs)
+    if len(specs) != len(xs):
+        raise ValueError(f"kernels has {len(specs)} entries for {len(xs)} views.")
+    for x, spec, name in zip(xs, specs, names):
+        check_sparse(x, spec.metric, name)
+    return xs, specs
+
+
+def check_kernels(kernels: Any) -> None:
+    """Check the parameter `kernels` of `matched`."""
+    if isinstance(kernels, str):
+        _check_word(kernels, "kernels", (*BANKS, PRECOMPUTED), "a list")
+    else:
+        specifications(kernels, 1)
+
+
+def du2015(x: Columns) -> list[Specification]:
+    """Twelve kernels: Du et al., Robust multiple kernel k-means using l21-norm, IJCAI 2015.
+
+    Seven Gaussian ones exp(-||x-y||^2 / (2 (t d)^2)), d the largest distance and t from 0.01 to
+    100; four polynomial ones (a + x'y)^b; the cosine. O(n^2 d) for the largest distance.
+    """
+    norms, largest = _norms_and_largest_distance(x)
+    unit = 1 / (2 * largest) if largest > _APART * norms.max() else 0.0  # equal: constant kernels
+    pairs: list[tuple[str, dict[str, Any]]] = [
+        ("rbf", {"gamma": unit / t**2}) for t in (0.01, 0.05, 0.1, 1, 10, 50, 100)
+    ]
+    pairs += [("polynomial", {"gamma": 1, "coef0": a, "degree": b}) for a in (0, 1) for b in (2, 4)]
+    return [Specification(*pair, True, True) for pair in [*pairs, ("cosine", {})]]
+
+
+def _norms_and_largest_distance(x: Columns) -> tuple[Array, float]:
+    """The squared norms of rows, of arrays less their mean, and the largest squared distance."""
+    wide = x.astype(np.float64) if isinstance(x, SparseRows) else x - x.mean(axis=0, dtype="f8")
+    matrix: Any = wide.matrix if isinstance(wide, SparseRows) else wide
+    norms = squared_norms(wide)
+    tiles = row_tiles(len(x), len(x))
+    products = (safe_sparse_dot(matrix[b], matrix.T, dense_output=True) for b in tiles)
+    distances = (norms[b, None] + norms - 2 * p for b, p in zip(tiles, products))
+    return norms, max(float(each.max()) for each in distances)
+
+
+# Kernels whose products with sparse rows visit the entries alone.
+_OF_SPARSE = ("rbf", "linear", "polynomial", "poly", "cosine", "sigmoid", "laplacian")
+
+
+def check_sparse(x: Columns, metric: Any, name: str) -> None:
+    """Raise a TypeError for sparse rows, which a message calls `name`, if a kernel needs arrays."""
+    if isinstance(x, SparseRows) and metric not in _OF_SPARSE:
+        taker = "callable kernels take" if callable(metric) else f"the kernel {metric!r} takes"
+        taken = ", ".join(_OF_SPARSE)
+        raise TypeError(f"{name} is sparse, and {taker} dense rows; {taken} take sparse ones.")
+
+
+# ---- evaluation ---------------------------------------------------------------------------------
+
+
+class FittedKernel:
+    """A kernel over the `n` rows that it was fitted to, or a precomputed one, with their `dtype`,
+    the `diagonal` (n,) and `params` with a number for gamma; `definite` if known to be. Blocks are
+    float64. `center` at the mean feature, by `weight`, and then `normalize` leave precomputed
+    kernels as they are; `shift` centers all at the mean of some rows, which makes values small;
+    `unit_variance` divides kernels that follow the scale of the rows by their total variance."""
+
+    @np.errstate(over="ignore", invalid="ignore")  # kernels that are not finite are refused later
+    def __init__(
+        self, x: Columns, spec: Specification, *, weight: Array | None = None, random: Any = None,
+        n_threads: int = 1, center: bool = False, normalize: bool = False, shift: bool = False,
+        unit_variance: bool = False,
+    ) -> None:  # fmt: skip
+        self.x, self.metric, self.n, self.dtype = x, spec.metric, len(x), x.dtype
+        self.n_threads = n_threads
+        self.definite = spec.is_definite()
+        self.precomputed = spec.metric == PRECOMPUTED
+        center = center and not self.precomputed
+        self.counted = np.arange(self.n) if weight is None else np.flatnonzero(weight)
+        self._origin: Array | None = None
+        moved = center or (shift and not spec.normalize)
+        by_differences = spec.metric == "rbf" or (spec.metric == "linear" and moved)
+        # the expanded squares of rows far from zero would lose the digits in which these differ
+        if by_differences and not isinstance(x, SparseRows):
+            self._origin = _origin(x, weight)
+        self.params = _resolved(spec, x, weight, random, n_threads)
+        # of the rows in the mean feature, where they are not equal
+        self._shares = None if weight is None else weight / weight.sum()
+        self._columns: Array | None = None  # means, where the kernel is centered
+        # <phi_i, c> and ||c||^2 with the mean feature c of some rows, where the kernel is shifted
+        self._products: Array | None = None
+        self._mean = self._square = 0.0
+        self._normalize = (normalize or spec.normalize) and not self.precomputed
+        self._scale: tuple[float, float] | None = None
+        diagonal = np.diagonal(x).astype("f8") if self.precomputed else self._own(x)
+        if center:
+            self._columns, self._mean = self._mean_products()
+        self._inverse_norms, self.diagonal = self._finished_diagonal(diagonal, self._columns)
+        if spec.rescale:
+            lows, highs = zip(*run_all(self._ends, row_tiles(self.n, self.n), n_threads))
+            low, high = min(lows), max(highs)
+            apart = high - low > _APART * max(abs(high), abs(low))
+            self._scale = low, (1 / (high - low) if apart else 1.0)
+            self.diagonal = self._rescaled(self.diagonal)
+        if unit_variance and spec.follows_scale():
+            squares = _centered_squares(self.diagonal, *self._mean_products())
+            variance = float(self._means(squares))
+            self._scale = 0.0, (1 / variance if variance > np.finfo(np.float64).tiny else 1.0)
+            self.diagonal = self._rescaled(self.diagonal)
+        if shift:
+            self._shift()
+
+    def _mean_products(self) -> tuple[Array, float]:
+        """Compute <phi_i, c> of all rows, and ||c||^2, for the mean feature c of the kernel."""
+        blocks = row_tiles(self.n, self.n)
+        means = np.concatenate(
+            run_all(lambda b: self._means(self._pairs(b, slice(None))), blocks, self.n_threads)
+        )
+        return means, float(self._means(means))
+
+    def _shift(self) -> None:
+        """Center the kernel, as it is now, at the mean feature of some rows that count."""
+        self._some = self.counted[:: -(-len(self.counted) // _SHIFT_ROWS)]
+        blocks = row_tiles(self.n, _SHIFT_ROWS)
+        means = run_all(lambda b: self.block(b, self._some).mean(axis=1), blocks, self.n_threads)
+        self._products = np.concatenate(means)
+        self._square = float(self._products[self._some].mean())
+        self.diagonal = _centered_squares(self.diagonal, self._products, self._square)
+
+    def _apart(self, values: Array, products: Array, columns: slice | Array = slice(None)) -> Array:
+        """Values of rows with these products with c, less the mean feature c, in place."""
+        assert self._products is not None
+        values += self._square - self._products[columns]
+        values -= products[:, None]
+        return values
+
+    def is_finite(self) -> bool:
+        """Whether the values are finite and within the range of the dtype, by some of them."""
+        largest = np.finfo(self.dtype).max
+        products = self.diagonal if self._products is None else self._products
+        return all(bool((np.abs(each) < largest).all()) for each in (self.diagonal, products))
+
+    def drop_matrix(self) -> None:
+        """Drop a precomputed matrix after its last use: new rows come with their kernels."""
+        if self.precomputed:
+            del self.x
+
+    # ---- values
+
+    def block(self, rows: slice | Array, columns: slice | Array = slice(None)) -> Array:
+        """k(x_i, x_j) for some rows i and some columns j, float64, computed in each call."""
+        means = None if self._columns is None else self._columns[rows]
+        norms = None if self._inverse_norms is None else self._inverse_norms[rows]
+        values = self._finished(self._pairs(rows, columns), means, norms, columns)
+        return (
+            values if self._products is None else self._apart(values, self._products[rows], columns)
+        )
+
+    @np.errstate(over="ignore", invalid="ignore")  # refused by name
+    def cross(self, x: Array) -> tuple[Array, Array | None]:
+        """k(x, x_j) for new rows x and all j, and k(x, x), None if the kernel is precomputed."""
+        raw = x.astype(np.float64) if self.precomputed else self._raw(x, self.x)
+        means = None if self._columns is None else self._means(raw)
+        norms = diagonal = None
+        if not self.precomputed:
+            norms, diagonal = self._finished_diagonal(self._own(x), means)
+        values = self._finished(raw, means, norms)
+        if self._products is not None:
+            products = values[:, self._some].mean(axis=1)
+            self._apart(values, products)
+            if diagonal is not None:
+                diagonal = _centered_squares(diagonal, products, self._square)
+        checks.check_finite_kernel(values)
+        return values, diagonal
+
+    def values(self, x: Array) -> Array:
+        """k(x, x_j) for new rows x and all j."""
+        return self.cross(x)[0]
+
+    def matrix(self, dtype: Any = np.float64) -> Array:
+        """The whole matrix, exactly symmetric; O(n^2) memory."""
+        out = np.empty((self.n, self.n), dtype=dtype)
+
+        def fill(tile: tuple[slice, slice]) -> None:
+            out[tile] = self.block(*tile)
+
+        run_all(fill, tiles(self.n, self.n), self.n_threads)
+        for rows in row_tiles(self.n, self.n):
+            checks.check_finite_kernel(out[rows, rows.start :])
+            out[rows, : rows.start] = out[: rows.start, rows].T
+            out[rows, rows] = (out[rows, rows] + out[rows, rows].T) / 2
+        return out
+
+    # ---- computation
+
+    def _ends(self, rows: slice) -> tuple[float, float]:
+        """The least and the largest value between some rows and all others that count."""
+        some = np.intersect1d(np.arange(self.n)[rows], self.counted)
+        values = self.block(some, self.counted)
+        return values.min(initial=np.inf), values.max(initial=-np.inf)
+
+    def _means(self, values: Array) -> Array:
+        """The means over the rows that the kernel is centered at, the last axis, by their weights;
+        of equal numbers exactly these."""
+        if self._shares is None:
+            return np.asarray(values.mean(axis=-1))
+        first = values[..., :1]
+        return np.asarray(first[..., 0] + (values - first) @ self._shares)
+
+    def _pairs(self, rows: slice | Array, columns: slice | Array) -> Array:
+        """The kernel between some fitted rows as it is given, in new memory."""
+        if self.precomputed:
+            return np.array(self.x[rows][:, columns], dtype=np.float64)
+        return self._raw(self.x[rows], self.x[columns])
+
+    def _raw(self, x: Array, y: Array) -> Array:
+        if callable(self.metric):
+            different = np.flatnonzero((x != x[-1]).any(axis=1))
+            head = x[: different[-1] + 2] if len(different) else x[:1]
+            with checks.of_two_rows(self.metric, "kernel"):
+                found = pairwise_kernels(head, y, metric=self.metric, **self.params)
+            # copies that fill a block cost no calls
+            found = np.pad(found, ((0, len(x) - len(head)), (0, 0)), mode="edge")
+        else:
+            moved = [self._moved(each) for each in (x, y)]
+            wide = [getattr(each, "matrix", each) for each in moved]  # of sparse rows
+            options = {"metric": self.metric, "filter_params": True, **self.params}
+            with np.errstate(over="ignore", invalid="ignore"):  # callers check for these
+                found = pairwise_kernels(*wide, **options)
+        return np.asarray(found, dtype=np.float64)
+
+    def _moved(self, x: Columns) -> Columns:
+        return x.astype(np.float64, copy=False) if self._origin is None else dense(x) - self._origin
+
+    def _own(self, x: Array) -> Array:
+        """k(x, x) of rows, as `_raw` has it."""
+        if self.metric in ("rbf", "laplacian", "chi2"):
+            return np.ones(len(x))
+        if self.metric == "linear":
+            return squared_norms(self._moved(x))
+        parts = (x[rows] for rows in gen_batches(len(x), _DIAGONAL_ROWS))
+        return np.concatenate([np.diagonal(self._raw(part, part)) for part in parts])
+
+    def _finished(
+        self, raw: Array, means: Array | None, norms: Array | None,
+        columns: slice | Array = slice(None),
+    ) -> Array:  # fmt: skip
+        """Values of rows with these means and inverse norms, centered, normalised and rescaled."""
+        if means is not None and self._columns is not None:
+            raw += self._mean - self._columns[columns]
+            raw -= means[:, None]
+        if norms is not None and self._inverse_norms is not None:
+            raw *= self._inverse_norms[columns]
+            raw *= norms[:, None]
+        return raw if self._scale is None else self._rescaled(raw)
+
+    def _finished_diagonal(
+        self, diagonal: Array, means: Array | None
+    ) -> tuple[Array | None, Array]:
+        """The inverse norms of rows with these means, where the kernel is normalised, and k(x, x);
+        squared norms of centered features are zero if they are that up to rounding."""
+        norms = None
+        if means is not None:
+            diagonal = _centered_squares(diagonal, means, self._mean)
+        if self._normalize:
+            norms, diagonal = _inverse_norms(diagonal), (diagonal > 0).astype(np.float64)
+        return norms, diagonal if self._scale is None else self._rescaled(diagonal)
+
+    def _rescaled(self, values: Array) -> Array:
+        assert self._scale is not None
+        return (values - self._scale[0]) * self._scale[1]
+
+
+def _centered_squares(diagonal: Array, means: Array, mean: float) -> Array:
+    """||phi_i - c||^2 from ||phi_i||^2, <phi_i, c> and ||c||^2; zero where it is that up to
+    rounding."""
+    size = np.abs(diagonal) + 2 * np.abs(means) + abs(mean)
+    centered = diagonal - 2 * means + mean
+    return np.where(centered > _ROUNDING * size, centered, 0)
+
+
+def _resolved(
+    spec: Specification, x: Columns, weight: Array | None, random: Any, n_threads: int
+) -> dict[str, Any]:
+    """The parameters of a kernel with the number that gamma stands for."""
+    params = dict(spec.params)
+    if spec.metric in ("rbf", "laplacian"):
+        gamma = params.setdefault("gamma", "mean")
+        if isinstance(gamma, str):
+            params["gamma"] = resolve_gamma(x, spec.metric, gamma, weight, random, n_threads)
+    elif isinstance(params.get("gamma"), str) and not callable(spec.metric):
+        del params["gamma"]  # a word, of distances
+    if params.get("gamma", 0) is None:  # scikit-learn's default
+        del params["gamma"]
+    return params
+
+
+@np.errstate(over="ignore", invalid="ignore")  # kernels that are not finite are refused
+def _origin(x: Array, weight: Array | None) -> Array:
+    """The mean of the rows of positive weight; their median if the mean is far from nearly all of
+    them, whose squared distances would lose their digits about it."""
+    x = x if weight is None else x[np.flatnonzero(weight)]
+    mean = x.mean(axis=0, dtype=np.float64)
+    median, spread = center_and_spread(x)
+    return median if ((mean - median) ** 2).sum() > _FAR * spread else mean

@@ -1,0 +1,136 @@
+"""The nearest of many points to a row, looked for in the few cells of points that are near it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from rffpk import _core
+from rffpk.rows.arrays import Array
+from rffpk.system.linalg import eigh
+from rffpk.system.tiles import centered_product
+
+# bench/results/trials.md has the figures behind these.
+_CELL_POINTS = 128  # of a cell, in the mean
+_VISITS = 16  # cells in which a row looks, ...
+_FEW_NEIGHBOURS, _VISITS_FOR_FEW = 8, 8  # ... and in which it does for so few points at most
+MOST_SEEN = _VISITS * _CELL_POINTS // 4  # neighbours that may be looked for
+_SAMPLE = 20  # points for each cell, of which the centers are means
+_COLUMNS = 64  # Of more, as many principal components are looked at.
+
+
+@dataclass(frozen=True)
+class NearCells:
+    """Points in the cells of their nearest centers."""
+
+    centers: Array  # (c, q)
+    order: Array  # (m,): the points, cell by cell
+    ends: Array  # (c + 1,): those of cell j are order[ends[j]:ends[j + 1]]
+    origin: Array | None  # (d,), and ...
+    axes: Array | None  # ... (d, q): components, where the columns are many
+    points: Array | None  # (m, q): the points along these
+
+    def of(self, kept: Array) -> NearCells:
+        """The same with some of the points."""
+        there = kept[self.order]
+        ends = np.r_[0, np.cumsum(there)][self.ends]
+        order = (np.cumsum(kept) - 1)[self.order[there]]
+        points = None if self.points is None else self.points[kept]
+        return replace(self, order=order, ends=ends, points=points)
+
+    def nearest(
+        self, points: Array, X: Array, r: int, n_threads: int, visits: Array | None = None
+    ) -> Array:
+        """The numbers (n, r) of the points nearest to the rows of X, the nearest one first; -1
+        where the cells near a row have fewer. `visits` are those cells, where X are the points."""
+        if visits is not None:
+            points = X = points if self.points is None else self.points
+        elif self.points is not None:
+            points, X = self.points, _along(X, self.origin, self.axes, n_threads)
+        if visits is None:
+            p = _VISITS if r > _FEW_NEIGHBOURS else _VISITS_FOR_FEW
+            visits = _visits(self.centers, X, p, n_threads)
+        return _found(points, self.centers, self.order, self.ends, X, visits, r, n_threads)
+
+
+def near_cells(
+    points: Array, k_means: Callable[[Array, Array], Array], n_threads: int
+) -> tuple[NearCells, Array]:
+    """Cells of points, around centers that `k_means` makes of a sample and of the first ones, and
+    those near each point."""
+    m, d = points.shape
+    c = m // _CELL_POINTS
+    some = points[np.sort(np.random.default_rng(0).choice(m, min(m, _SAMPLE * c), replace=False))]
+    origin = axes = None
+    if d > _COLUMNS:
+        origin, axes = _principal(some)
+        points, some = (_along(x, origin, axes, n_threads) for x in (points, some))
+    centers = k_means(some, some[np.linspace(0, len(some) - 1, c).astype(int)])
+    visits = _visits(centers, points, _VISITS, n_threads)
+    order = np.argsort(visits[:, 0], kind="stable")
+    ends = np.searchsorted(visits[order, 0], np.arange(c + 1))
+    own = None if axes is None else points
+    return NearCells(centers, order, ends, origin, axes, own), visits
+
+
+def _principal(x: Array) -> tuple[Array, Array]:
+    """The mean (d,) and the first components (d, q)."""
+    mean, d = x.mean(axis=0), x.shape[1]
+    scatter = ((x - mean).T @ (x - mean)).astype(np.float64)
+    return mean, eigh(scatter, subset_by_index=[d - _COLUMNS, d - 1])[1].astype(x.dtype)
+
+
+def _along(X: Array, origin: Any, axes: Any, n_threads: int) -> Array:
+    """Coordinates of rows, each with the same bits whatever other rows there are."""
+    return centered_product(X, origin, axes, n_threads)
+
+
+def _visits(centers: Array, X: Array, p: int, n_threads: int) -> Array:
+    """The p cells, or all, whose centers are nearest to each row, the nearest first."""
+    c = len(centers)
+    mean, all_alike = centers.mean(axis=0, keepdims=True), np.zeros((len(X), 1), dtype=np.int32)
+    return _found(centers, mean, np.arange(c), np.array([0, c]), X, all_alike, min(p, c), n_threads)
+
+
+def _found(
+    points: Array, centers: Array, order: Array, ends: Array, X: Array, visits: Array, r: int,
+    n_threads: int,
+) -> Array:  # fmt: skip
+    """The r nearest points of the cells that rows visit, in the precision of these."""
+    points, centers = (a.astype(X.dtype, copy=False) for a in (points, centers))
+    alike = np.argsort(visits[:, 0], kind="stable")
+    return _core.nearest_in_cells(
+        np.ascontiguousarray(X), centers, *_laid_out(points, centers, order, ends), visits, alike,
+        r, n_threads,
+    )  # fmt: skip
+
+
+def _laid_out(
+    points: Array, centers: Array, order: Array, ends: Array
+) -> tuple[Array, Array, Array, Array]:
+    """Points less the centers of their cells, as the core reads them: blocks of -2 times these,
+    their squares and numbers, and where the blocks of each cell end."""
+    size, d, counts = _core.CELL_BLOCK, points.shape[1], np.diff(ends)
+    blocks = np.r_[0, np.cumsum(-(-counts // size))]
+    place = np.arange(len(order)) + np.repeat(size * blocks[:-1] - ends[:-1], counts)
+    lines = np.zeros((size * blocks[-1], d), dtype=points.dtype)
+    lines[place] = points[order] - np.repeat(centers, counts, axis=0)
+    numbers = np.full(len(lines), -1, dtype=np.int32)
+    numbers[place] = order
+    norms = np.where(numbers < 0, np.inf, np.einsum("id,id->i", lines, lines))
+    squares = _aligned((blocks[-1], size), points.dtype)
+    squares[:] = norms.reshape(squares.shape)
+    packed = _aligned((blocks[-1], d, size), points.dtype)
+    np.multiply(lines.reshape(-1, size, d).transpose(0, 2, 1), -2, out=packed)
+    return packed, squares, numbers.reshape(-1, size), blocks
+
+
+def _aligned(shape: tuple[int, ...], dtype: Any) -> Array:
+    """Memory that begins a cache line."""
+    size = int(np.prod(shape)) * dtype.itemsize
+    memory = np.empty(size + 64, dtype=np.uint8)
+    first = -memory.__array_interface__["data"][0] % 64
+    return memory[first : first + size].view(dtype).reshape(shape)

@@ -1,0 +1,651 @@
+"""Rows as weights of their nearest landmarks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array, csr_matrix, diags
+from sklearn.metrics import euclidean_distances
+
+from rffpk import _core
+from rffpk._core import MOST_NEIGHBOURS
+from rffpk.rows import checks
+from rffpk.rows.arrays import LEAST_WEIGHT, Array, Landmarks
+from rffpk.rows.draws import MANY, Draws, as_rows, uneven
+from rffpk.rows.passes import (
+    LEAST_ORDERED,
+    in_parts,
+    make_rows,
+    one_pass,
+    parts_of,
+    unshifted,
+)
+from rffpk.rows.table import (
+    Columns,
+    SparseRows,
+    dense,
+    distinct_rows,
+    occupied_columns,
+    some_columns,
+    sparse_rows,
+    squared_norms,
+    unit_rows,
+)
+from rffpk.spaces.near_cells import MOST_SEEN, NearCells, near_cells
+from rffpk.system.linalg import in_range
+from rffpk.system.tiles import row_tiles, run_all
+
+# See bench/results/trials.md. Up to so many rows all are landmarks, and fewer where a
+# multiple of rows and squared clusters, as which the time of the eigenvectors grows, exceeds this.
+_MOST_ROWS = 200_000
+_MOST_SPARSE_ROWS = 30_000  # products of two sparse rows take a hundred times as long
+_MOST_WORK = 4e8
+# Landmarks of more rows: at least so many, so many for each cluster, and this times their root.
+_LEAST_LANDMARKS = 1000
+_LANDMARKS_A_CLUSTER = 5
+_LANDMARKS_A_ROOT = 5
+# From MANY clusters on small ones need landmarks of their own, which are drawn by k-means++: so
+# many for each cluster, and more of them while so many rows are left for each, and while distances
+# of all rows from all landmarks take so many multiply-adds at most.
+_OF_MANY, _MOST_OF_MANY, _ROWS_OF_MANY = 8, 40, 10
+_MOST_PRODUCTS = 5e10
+_NARROW = 0.25  # of the bandwidth: rows of clusters with few landmarks seldom step to others then
+# Distinct rows are looked for among so many times as many as may be landmarks.
+_SOUGHT = 1.1
+
+_NEIGHBOURS_A_LOGARITHM, _N_NEIGHBOURS = 2.5, 8
+
+# bench/results/trials.md: random rows as landmarks lose clusters in background noise, and more
+# than five passes of k-means gain nothing.
+_ROWS_A_LANDMARK, _PASSES = 20, 5
+_PASSES_OF_MANY = 2
+
+# Landmarks are put in order by small clusters of so many, and at most so many clusters.
+_CLUSTER_POINTS, _MOST_CLUSTERS = 24, 4000
+
+# Rows whose weights are summed, and how many of them at a time, for each landmark. Results of more
+# rows are no better (bench/results/trials.md).
+_SUMMED_ROWS, _SUMMED_AT_A_TIME = 100, 16
+
+_WEIGHED = 1 << 16  # weights in work at a time, which stay in a core's cache
+# Rows whose weights are made at a time where the pass does not combine them: some megabytes.
+_BLOCK_ROWS = 1 << 17
+
+# A term of a product of sparse matrices takes the time of so many terms of a product of full ones.
+# Full copies are made where they save some tenths of a second: so many of the latter. To take the
+# nearest of distances that are in memory takes the time of so many for each.
+_SPARSE_TERM, _WORTH, _TAKEN = 36, 1e10, 700
+_GROUPS = 4  # for each neighbour, of distances whose least ones bound those of the neighbours
+_FULL_NUMBERS = 1 << 22  # of sparse rows that are written out at a time
+
+# A k-d tree is faster than passes over all landmarks, 1.6 to 9 times, with so many landmarks and
+# with so few columns, for so many rows.
+_TREE_LANDMARKS, _TREE_COLUMNS, _TREE_ROWS = 20_000, 4, 1000
+
+# Of more columns so many rows and more look for their neighbours in the cells near them alone.
+_CELL_LANDMARKS = 20_000
+
+# Rows of so many columns and more, and so many landmarks, are compared in single precision first.
+_SINGLE_COLUMNS, _SINGLE_LANDMARKS = 32, 500
+# Its errors are some thousandths of squared distances above this part of the squared lengths, times
+# the root of the number of columns.
+_TOLD = 2.0**-11
+_UNDER = 2.0**-100  # of the largest squared length: squares of less underflow
+
+# Squared distances below this part of the squared lengths are rounding errors of inner products.
+_EQUAL = 4 * float(np.finfo(np.float64).eps)
+
+# A row far from all landmarks sees so many of them: with fewer, those between two groups of
+# many landmarks in few columns see one of these alone (bench/results/trials.md).
+_AROUND, _PART_AROUND = 256, 20  # and with this part of them at most
+_FAR_ROWS = 1 << 13  # at a time
+
+
+@dataclass(frozen=True)
+class NeighbourCount:
+    """How many neighbours a row has: a given number, or a multiple of the default number."""
+
+    given: int | None
+    times: float = 1
+    kept: int = 0  # nearest neighbours that need not be mutual
+
+    def of(self, default: int) -> int:
+        """Return the number of neighbours."""
+        return self.given or max(2, round(self.times * default))
+
+
+@dataclass(frozen=True, eq=False)
+class Shared:
+    """What graphs of the same rows share, by name. It is made when first wanted."""
+
+    times: float = 1  # the default number of neighbours, in a search
+    _made: dict[Any, Any] = field(default_factory=dict)
+
+    def __call__(self, name: Any, make: Callable[[], Any]) -> Any:
+        if name not in self._made:
+            self._made[name] = make()
+        return self._made[name]
+
+
+@dataclass(frozen=True)
+class Neighbourhoods:
+    """Rows as weights z_j(x) of the r nearest of m landmarks, proportional to exp(-||x - c_j||^2 /
+    (2 bandwidth)), of sum one; none beyond the radius of a landmark, except of the nearest one."""
+
+    landmarks: Columns  # (m, d), distinct, in the dtype of the rows, and sparse like those
+    r: int
+    bandwidth: float  # sigma^2; 0: all landmarks at the least distance weigh the same
+    n_threads: int
+    radii: Array | None = None  # (m,), squared
+    cells: NearCells | None = None  # in which the nearest are looked for; None: all are compared
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "r", min(self.r, len(self.landmarks)))
+
+    def of(self, kept: Array) -> Neighbourhoods:
+        """The same with some of the landmarks."""
+        radii = None if self.radii is None else self.radii[kept]
+        cells = None if self.cells is None else self.cells.of(kept)
+        return replace(self, landmarks=self.landmarks[kept], radii=radii, cells=cells)
+
+    def weights(self, X: Columns) -> csr_matrix:
+        """z of the rows of X, a sparse matrix (n, m) in their dtype. O(n m d) time."""
+        mapped = self.mapped(np.empty((len(self.landmarks), 0)), X)
+        if mapped is not None:
+            found = self._visit(X, mapped, ("neighbours", "neighbour_weights"))
+            index = found["neighbours"]
+            z = found["neighbour_weights"]
+            checks.check_overflow(float(z.max()), X.dtype)
+            return self._matrix(z, index)
+        return self._weighed(*self._nearest(X))
+
+    def _weighed(self, squares: Array, index: Array, kept: int = 0) -> csr_matrix:
+        """Compute z of rows from squared distances (n, r) to landmarks, and their indices.
+
+        A landmark counts within its radius. Besides, the nearest and the next `kept` landmarks
+        count at any distance."""
+        checks.check_overflow(float(squares.max()), squares.dtype)
+        last = min(kept, self.r - 1)
+
+        def weights(rows: slice) -> Array:
+            near = True if self.radii is None else squares[rows] <= self.radii[index[rows]]
+            if last:
+                near |= squares[rows] <= np.partition(squares[rows], last, axis=1)[:, [last]]
+            return _gaussian(squares[rows], self.bandwidth, near).astype(squares.dtype)
+
+        tiles = row_tiles(len(squares), self.r, _WEIGHED)
+        return self._matrix(np.concatenate(run_all(weights, tiles, self.n_threads)), index)
+
+    def _matrix(self, z: Array, index: Array) -> csr_matrix:
+        ends = np.arange(0, z.size + 1, self.r)
+        return csr_matrix((z.ravel(), index.ravel(), ends), shape=(len(z), len(self.landmarks)))
+
+    def combinations(self, X: Columns, matrix: Array, own: Array | None = None) -> Array:
+        """z(x) times a matrix (m, q), for all rows x of X: (n, q) in their dtype. Where landmarks
+        are all fitted rows, those that equal one have its line of `own` instead, and those beyond
+        the radii of all see more of them; of many the eight nearest say as much as all that the
+        walk may step to."""
+        mapped = self.mapped(matrix, X)
+        if mapped is not None:
+            features = unshifted(X, mapped, self.n_threads)
+            checks.check_overflow(float(features.sum(dtype=np.float64)), X.dtype)
+            return features
+        features = np.empty((len(X), matrix.shape[1]), dtype=X.dtype)
+        is_few = own is None or len(self.landmarks) < _CELL_LANDMARKS
+        some = self if is_few else replace(self, r=min(self.r, _N_NEIGHBOURS))
+        for block in row_tiles(len(X), 1, _BLOCK_ROWS):
+            squares, index = some._nearest(X[block])
+            z = some._weighed(squares, index)
+            part = _core.csr_product(z, matrix.astype(X.dtype, copy=False), self.n_threads)
+            if own is not None and self.radii is not None:  # landmarks are all fitted rows
+                equal, nearest = squares.min(axis=1) == 0, squares.argmin(axis=1)
+                part[equal] = own[index[equal, nearest[equal]]]
+                far = (squares > self.radii[index]).all(axis=1)
+                if far.any():
+                    part[far] = self._means_around(X[block][far], matrix)
+            features[block] = part
+        return features
+
+    def _means_around(self, X: Columns, matrix: Array) -> Array:
+        """Means of the lines of a matrix for rows that are far from all landmarks. They may lie
+        between several groups of these, so that more of them count, and the squared distance of a
+        row to the nearest is its bandwidth."""
+        r = max(self.r, min(_AROUND, len(self.landmarks) // _PART_AROUND))
+        more, means = replace(self, r=r), np.empty((len(X), matrix.shape[1]), dtype=X.dtype)
+        for tile in row_tiles(len(X), 1, _FAR_ROWS):
+            squares, index = more._nearest(X[tile])
+            z = _gaussian(squares / squares.min(axis=1, keepdims=True), 1.0, True)
+            means[tile] = more._matrix(z, index) @ matrix
+        return means
+
+    def mapped(self, matrix: Array, X: Columns) -> Landmarks | None:
+        """What makes the combinations in passes over X; None where those do not weigh so many
+        neighbors, neighbors of a bandwidth that is zero in this dtype, landmarks with radii, or
+        sparse rows."""
+        many = self.r > MOST_NEIGHBOURS or self.radii is not None
+        if many or self._sparse(X) or self.bandwidth < np.finfo(X.dtype).tiny:
+            return None
+        return self._landmarks(matrix, 1 / (2 * self.bandwidth), X.dtype)
+
+    def _sparse(self, X: Columns) -> bool:
+        return isinstance(X, SparseRows) or isinstance(self.landmarks, SparseRows)
+
+    def _landmarks(self, matrix: Array, scale: float, dtype: Any) -> Landmarks:
+        points, matrix = (np.ascontiguousarray(a, dtype=dtype) for a in (self.landmarks, matrix))
+        return Landmarks(points, self.r, scale, matrix)
+
+    def _visit(self, X: Columns, mapped: Landmarks, want: tuple[str, ...]) -> dict[str, Array]:
+        """What a pass returns of each row of X, without features."""
+        origin, parts = np.zeros((1, 0), dtype=X.dtype), parts_of(mapped, X)
+        types = {"neighbours": np.int32, "neighbour_weights": X.dtype}
+        found = {name: np.empty((len(X), self.r), types[name]) for name in want}
+        whole: Any = [(slice(None), slice(None), None)]
+        for tile, order, _ in whole if parts is None else in_parts(X, parts, self.n_threads):
+            some = X if parts is None else X[tile].take(order, axis=0)
+            rows = make_rows([some], [mapped], None, self.n_threads, [origin[0]])
+            for name, each in one_pass(rows, origin, -math.inf, want=want)[1].items():
+                found[name][tile][order] = each
+        return found
+
+    def sums(self, X: Columns, weight: Array | None, random: Any) -> tuple[Array, csr_matrix, int]:
+        """sum_i p_i z_i, (m,), and sum_i p_i z_i z_i', a sparse matrix (m, m), in float64: over 100
+        random rows a landmark, of weight one, if these are fewer than the rows that count. The
+        number of rows."""
+        m = len(self.landmarks)
+        index, p = drawn_rows(X, weight, _SUMMED_ROWS * m, random)
+        alone = replace(self, n_threads=1)
+
+        def products(block: slice) -> tuple[Array, csr_matrix]:
+            z = alone.weights(X[index[block]]).astype(np.float64)
+            weighted = z if p is None else diags(p[block]) @ z
+            return np.asarray(weighted.sum(axis=0)).ravel(), _products(z, weighted, self.r)
+
+        blocks = row_tiles(len(index), 1, _SUMMED_AT_A_TIME * m)
+        first, second = zip(*run_all(products, blocks, self.n_threads))
+        return np.sum(first, axis=0), sum(second[1:], second[0]), len(index)
+
+    def _nearest(self, X: Columns, visits: Array | None = None) -> tuple[Array, Array]:
+        """Squared distances (n, r) to the nearest landmarks, and the indices of these, rising.
+        `visits` are the cells near the rows, where these are the landmarks."""
+        if self._sparse(X):
+            columns = occupied_columns(self.landmarks)
+            if columns is not None and isinstance(X, SparseRows):
+                return self._nearest_of_occupied(X, columns)
+            full = not isinstance(self.landmarks, SparseRows) or _is_full(self.landmarks)
+            return self._nearest_of_full(X) if full else self._nearest_of_sparse(X)
+        index = np.sort(self.chosen(X, visits), axis=1)
+        points = self.landmarks.astype(X.dtype, copy=False)
+        return _core.squares_of_pairs(X, points, index, self.n_threads), index
+
+    def _nearest_of_occupied(self, X: SparseRows, columns: Array) -> tuple[Array, Array]:
+        """Compute what `_nearest` does for landmarks with entries in these columns alone.
+
+        The entries of a row in other columns add one number to all its distances."""
+        there = np.zeros(X.shape[1], dtype=bool)
+        there[columns] = True
+        rest = squared_norms(replace(X, data=np.where(there[X.indices], 0, X.data)))
+        occupied = replace(self, landmarks=some_columns(self.landmarks, columns))
+        squares, index = occupied._nearest(some_columns(X, columns))
+        return squares + rest[:, None].astype(X.dtype), index
+
+    def _nearest_of_sparse(self, X: Columns) -> tuple[Array, Array]:
+        """The same by the inner products of all rows with all landmarks, a tile at a time; of
+        landmarks equally far away those of smaller index."""
+        c, norms = _matrix(self.landmarks).T.tocsr(), squared_norms(self.landmarks)
+
+        def nearest(rows: slice) -> tuple[Array, Array]:
+            own, squares = squared_norms(X[rows])[:, None], (_matrix(X[rows]) @ c).toarray()
+            largest = float(own.max() + norms.max())
+            checks.check_overflow(largest, X.dtype)
+            squares *= -2
+            squares += own + norms
+            most = np.maximum(_above_least(squares, self.r), _EQUAL * (own + norms.max()))
+            row, point = np.nonzero(squares <= most)
+            counts = np.bincount(row)
+            place = np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts)
+            some = np.full((len(counts), counts.max()), np.inf)
+            numbers = np.zeros(some.shape, dtype=np.int32)
+            some[row, place], numbers[row, place] = squares[row, point], point
+            some[some < _EQUAL * (own + norms[numbers])] = 0
+            last = np.partition(some, self.r - 1, axis=1)[:, self.r - 1 : self.r]
+            ties, below = some == last, some < last
+            missing = self.r - below.sum(axis=1, keepdims=True)
+            kept = below | (ties & (ties.cumsum(axis=1) <= missing))
+            shape = len(some), self.r
+            return some[kept].reshape(shape).astype(X.dtype), numbers[kept].reshape(shape)
+
+        tiles = row_tiles(len(X), len(self.landmarks))
+        with np.errstate(over="ignore", invalid="ignore"):  # refused by name later
+            squares, index = zip(*run_all(nearest, tiles, self.n_threads))
+        return np.concatenate(squares), np.concatenate(index)
+
+    def _nearest_of_full(self, X: Columns) -> tuple[Array, Array]:
+        """The same of rows that are written out, a tile at a time."""
+        whole = replace(self, landmarks=dense(self.landmarks))
+        tiles = row_tiles(len(X), X.shape[1], _FULL_NUMBERS)
+        squares, index = zip(*(whole._nearest(dense(X[tile])) for tile in tiles))
+        return np.concatenate(squares), np.concatenate(index)
+
+    def chosen(self, X: Columns, visits: Array | None = None) -> Array:
+        """The indices (n, r) of the nearest landmarks."""
+        if self._sparse(X):
+            return self._nearest(X)[1]
+        if self.cells is not None:
+            return self._by_cells(X, self.cells, visits)
+        few = X.shape[1] <= _TREE_COLUMNS and len(X) >= _TREE_ROWS
+        if few and len(self.landmarks) >= _TREE_LANDMARKS:
+            return self._by_tree(X)
+        if self.r <= MOST_NEIGHBOURS:
+            nearest = self._landmarks(self.landmarks[:, :0], 0.0, X.dtype)
+            is_large = X.shape[1] >= _SINGLE_COLUMNS and len(self.landmarks) >= _SINGLE_LANDMARKS
+            if X.dtype == np.float64 and is_large:
+                return self._by_single(X, nearest)
+            return self._visit(X, nearest, ("neighbours",))["neighbours"]
+        tiles = row_tiles(len(X), max(len(self.landmarks), X.shape[1]))
+        return np.concatenate(run_all(lambda t: self._many(X[t]), tiles, self.n_threads))
+
+    @np.errstate(over="ignore", invalid="ignore")  # refused by name later
+    def _by_single(self, X: Array, nearest: Landmarks) -> Array:
+        """Nearly the same in single precision, in .55 to .8 of the time, but for rows that it does
+        not tell from their nearest landmarks, or that are far from all or from none."""
+        center = self.landmarks.mean(axis=0)
+        points = self.landmarks - center
+        largest = squared_norms(points).max()
+        unit = math.sqrt(largest) or 1.0
+        near = replace(self, landmarks=(points / unit).astype(np.float32))
+
+        def chosen(tile: slice) -> Array:
+            rows = X[tile] - center
+            squares, index = squared_norms(rows), near.chosen((rows / unit).astype(np.float32))
+            last = squared_norms(rows - points.take(index[:, -1], axis=0))
+            told = (last >= _TOLD * math.sqrt(X.shape[1]) * squares) & (squares <= 4 * largest)
+            told &= squares >= _UNDER * largest
+            if not told.all():
+                index[~told] = self._visit(X[tile][~told], nearest, ("neighbours",))["neighbours"]
+            return index
+
+        return np.concatenate([chosen(tile) for tile in row_tiles(len(X), X.shape[1])])
+
+    def _by_tree(self, X: Columns) -> Array:
+        """The same by a k-d tree."""
+        from scipy.spatial import KDTree
+
+        tree = KDTree(self.landmarks)
+        index = tree.query(X, np.arange(1, self.r + 1), workers=self.n_threads)[1]
+        # where squares overflow there is none; they are refused by name later
+        return np.minimum(index, len(self.landmarks) - 1).astype(np.int32)
+
+    def _by_cells(self, X: Columns, cells: NearCells, visits: Array | None) -> Array:
+        """Most of the same, by the cells near each row."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            index = cells.nearest(self.landmarks, X, self.r, self.n_threads, visits)
+        short = index[:, -1] < 0
+        if short.any():
+            index[short] = replace(self, cells=None).chosen(X[short])
+        return index
+
+    @np.errstate(over="ignore", invalid="ignore")
+    def _many(self, X: Columns) -> Array:
+        """The same for more neighbors than the pass keeps: by ||c||^2 - 2 x'c about the mean
+        landmark, some landmarks at a time."""
+        origin = self.landmarks.mean(axis=0, dtype=np.float64)
+        x, compared = X - origin, np.empty((len(X), len(self.landmarks)))
+        for some in row_tiles(*self.landmarks.shape):
+            c = self.landmarks[some] - origin
+            compared[:, some] = np.einsum("jd,jd->j", c, c) - 2 * x @ c.T
+        return np.argpartition(compared, self.r - 1, axis=1)[:, : self.r].astype(np.int32)
+
+
+def _above_least(squares: Array, r: int) -> Array:
+    """No less than the r-th least number of each line, (n, 1): the r-th of the least ones of some
+    groups, which are faster to find."""
+    n, m = squares.shape
+    size = m // (_GROUPS * r)
+    if size < 2:
+        return squares.max(axis=1, keepdims=True)
+    least = squares[:, : size * _GROUPS * r].reshape(n, size, -1).min(axis=1)
+    return np.partition(least, r - 1, axis=1)[:, r - 1 : r]
+
+
+def _mean(squares: Array, weight: Array | None) -> float:
+    """The mean over rows, by their weights."""
+    with np.errstate(over="ignore"):
+        mean = float(np.average(squares.mean(axis=1, dtype=np.float64), weights=weight))
+    checks.check_overflow(mean, squares.dtype)
+    return mean
+
+
+def _products(z: csr_matrix, weighted: csr_matrix, r: int) -> csr_matrix:
+    """z' weighted, for r entries in each row."""
+    n, m = z.shape
+    if n * (_SPARSE_TERM * r**2 - m**2) < _WORTH:
+        return z.T @ weighted
+    sums = np.zeros((m, m))
+    for part in row_tiles(n, m):
+        sums += z[part].toarray().T @ weighted[part].toarray()
+    return csr_matrix(sums)
+
+
+@np.errstate(invalid="ignore")  # of squares that overflow, which are refused by name
+def _gaussian(squares: Array, bandwidth: float, counted: Array | bool) -> Array:
+    """exp(-squares / (2 bandwidth)) of those that are counted, and of the least ones, scaled so
+    that rows sum to one; float64."""
+    excess = squares.astype(np.float64) - squares.min(axis=1, keepdims=True)
+    z = np.exp(-excess / (2 * bandwidth)) if bandwidth > 0 else 1.0 * (excess == 0)
+    z[(z < LEAST_WEIGHT) | ~(counted | (excess == 0))] = 0
+    return z / z.sum(axis=1, keepdims=True)
+
+
+def distinct_where_few(
+    X: Columns, weight: Array | None, numbers: tuple[int, int], random: Any
+) -> tuple[Columns, Array, Array] | None:
+    """The distinct rows of those that count, with their weights, and the number of the one that
+    each row of X equals, -1 of rows that do not count; None if they are more than the first of
+    these numbers. Of many rows a random sample is looked at, and the others have the number -1."""
+    most, m = numbers
+    size = max(_ROWS_A_LANDMARK * m, math.ceil(_SOUGHT * most))
+    index = np.arange(len(X)) if weight is None else np.flatnonzero(weight)
+    if len(index) > size:
+        generator = np.random.default_rng(random.randint(2**31 - 1))  # faster than a RandomState
+        index = np.sort(generator.choice(index, size, replace=False, shuffle=False))
+    some = X if len(index) == len(X) else X[index]  # a copy of all rows may be large
+    found, number = _distinct(some, most + 1, random)
+    if len(found) > most:
+        return None
+    node = np.full(len(X), -1)
+    node[index] = number
+    return found, np.bincount(number, None if weight is None else weight[index]), node
+
+
+def mutual_neighbours(
+    nodes: Columns,
+    mass: Array,
+    count: NeighbourCount,
+    n_threads: int,
+    shared: Shared | None = None,
+) -> tuple[Neighbourhoods, csr_matrix]:
+    """Neighbourhoods whose landmarks are all distinct rows, of these weights, and the weights z of
+    these rows. Neighbors are mutual: each row is among the r nearest of the other.
+
+    The radii are the squared distances of the landmarks to the last of their r nearest ones,
+    themselves the first; a little more, since distances are rounded.
+    """
+    shared = shared or Shared()
+    default = max(2, round(_NEIGHBOURS_A_LOGARITHM * math.log(len(nodes))))
+    r = count.of(default)
+    most = max(r, replace(count, times=shared.times).of(default))
+    cells, visits = shared("cells", lambda: _cells(nodes, most, n_threads))
+    found = Neighbourhoods(nodes, r, 0.0, n_threads, cells=cells)
+
+    def nearest() -> tuple[Array, Array]:
+        return replace(found, r=most)._nearest(nodes, visits)
+
+    # one graph needs no copy of the nearest, which take as much memory as the graph
+    squares, index = shared("nearest", nearest) if shared.times > 1 else nearest()
+    if found.r < index.shape[1]:  # the nearest of these, whose indices rise
+        first = np.sort(np.argpartition(squares, found.r - 1, axis=1)[:, : found.r], axis=1)
+        squares, index = (np.take_along_axis(each, first, 1) for each in (squares, index))
+    if found.r > 1:  # the nearest is the row itself
+        checks.check_underflow(float(squares.max()), [nodes])
+    radii = squares.max(axis=1) * (1 + 8 * np.finfo(squares.dtype).eps)
+    found = replace(found, radii=radii, bandwidth=_mean(squares, mass))
+    z = found._weighed(squares, index, count.kept).astype(np.float64)
+    z.eliminate_zeros()  # which keeps their memory
+    return found, z.copy()
+
+
+def _cells(nodes: Columns, r: int, n_threads: int) -> tuple[NearCells, Array] | tuple[None, None]:
+    """Cells of many rows, and those near each; none of others, where a tree is faster, and of so
+    many neighbours that most of them would be in other cells."""
+    if isinstance(nodes, SparseRows) or nodes.shape[1] <= _TREE_COLUMNS or r > MOST_SEEN:
+        return None, None
+    largest = np.finfo(nodes.dtype).max
+    if len(nodes) < _CELL_LANDMARKS or not 4 * squared_norms(nodes).max() < largest:
+        return None, None  # squares that overflow are refused by name later
+    return near_cells(nodes, lambda x, start: k_means(x, None, start, n_threads, 2), n_threads)
+
+
+def centroid_landmarks(
+    X: Columns,
+    weight: Array | None,
+    m: int,
+    k: int,
+    count: NeighbourCount,
+    spherical: bool,
+    random: Any,
+    n_threads: int,
+) -> tuple[Neighbourhoods, Columns, Array, Array]:
+    """Neighbourhoods with m landmarks, centroids of a few passes of k-means over a sample of 20 m
+    rows, scaled to length one if `spherical`; these rows, their weights, and the nearest landmark
+    of each. They are for k clusters."""
+    index, p = drawn_rows(X, weight, _ROWS_A_LANDMARK * m, random)
+    some, many = X[index], k >= MANY
+    if many:
+        seeds = some[Draws(as_rows(some, n_threads), some, p, m, random).chosen]
+    else:
+        seeds, _ = _distinct(some, m + 1, random)
+        seeds = seeds[random.choice(len(seeds), min(m, len(seeds)), replace=False)]
+    seeds = seeds[near_path(seeds, n_threads)]  # passes leave out what is far
+    landmarks = k_means(some, p, seeds, n_threads, _PASSES_OF_MANY if many else _PASSES)
+    landmarks = distinct_rows(unit_rows(landmarks) if spherical else landmarks)[0]
+    landmarks = landmarks[near_path(landmarks, n_threads)]
+    r = count.of(_N_NEIGHBOURS)
+    found = Neighbourhoods(landmarks, r, 0.0, n_threads)
+    squares, index = found._nearest(some)
+    nearest = index[np.arange(len(some)), squares.argmin(axis=1)]
+    p_some = np.ones(len(some)) if p is None else p
+    bandwidth = _mean(squares, p) * (_NARROW if many else 1)
+    return replace(found, bandwidth=bandwidth), some, p_some, nearest
+
+
+def near_path(points: Columns, n_threads: int) -> Array:
+    """An order in which points that follow each other are near each other: by small clusters, each
+    after the one that is nearest to the one before it of those that are left; the order that they
+    have where they are few or sparse."""
+    if isinstance(points, SparseRows) or len(points) < LEAST_ORDERED:
+        return np.arange(len(points))
+    step = max(_CLUSTER_POINTS, -(-len(points) // _MOST_CLUSTERS))
+    centers = k_means(points, None, points[::step], n_threads)
+    cluster = Neighbourhoods(centers, 1, 0.0, n_threads).chosen(points).ravel()
+    with np.errstate(over="ignore", invalid="ignore"):
+        apart = euclidean_distances(in_range(centers), squared=True)
+    place, here = np.zeros(len(centers), dtype=np.intp), 0
+    for number in range(1, len(centers)):
+        apart[:, here] = np.inf
+        here = int(apart[here].argmin())
+        place[here] = number
+    return np.argsort(place[cluster], kind="stable")
+
+
+def landmark_numbers(
+    wanted: Any, n: int, k: int, sparse: bool = False, d: int = 1
+) -> tuple[int, int]:
+    """The number of distinct rows up to which all are landmarks, for k clusters, and that of the
+    landmarks of n rows of d columns where they are more; the same number if one is wanted in place
+    of "auto"."""
+    if not isinstance(wanted, str):
+        return int(wanted), int(wanted)
+    root = round(_LANDMARKS_A_ROOT * math.sqrt(n))
+    m = max(_LEAST_LANDMARKS, _LANDMARKS_A_CLUSTER * k, root)
+    most = min(_MOST_SPARSE_ROWS if sparse else _MOST_ROWS, int(_MOST_WORK / k**2))
+    if k >= MANY:
+        more = min(_MOST_OF_MANY * k, n // _ROWS_OF_MANY, most, int(_MOST_PRODUCTS / (n * d)))
+        m = max(m, min(_OF_MANY * k, n // 2), more)
+    return max(most, m), m
+
+
+def map_rows(wanted: Any) -> int:
+    """The number of rows that a map learns from, at most, where so many landmarks are wanted."""
+    if isinstance(wanted, str):
+        return math.ceil(_SOUGHT * _MOST_ROWS)
+    return _SUMMED_ROWS * int(wanted)
+
+
+def drawn_rows(
+    X: Columns, weight: Array | None, size: int, random: Any
+) -> tuple[Array, Array | None]:
+    """The numbers, rising, of so many random rows, drawn in proportion to their weights; of all
+    that count, and their weights, where those are no more."""
+    index = np.arange(len(X)) if weight is None else np.flatnonzero(weight)
+    if len(index) <= size:
+        return index, None if weight is None else weight[index]
+    weight = uneven(weight)
+    share = None if weight is None else weight[index] / weight.sum()
+    repeated = weight is not None
+    generator = np.random.default_rng(random.randint(2**31 - 1))
+    drawn = generator.choice(index, size, replace=repeated, p=share, shuffle=False)
+    return np.sort(drawn), None
+
+
+def _distinct(X: Columns, least: int, random: Any) -> tuple[Columns, Array]:
+    """So many distinct rows or more, or all that there are and the number of the one that each row
+    equals."""
+    if len(X) > least:
+        drawn, number = distinct_rows(X[random.choice(len(X), least, replace=False)])
+        if len(drawn) == least:
+            return drawn, number
+    return distinct_rows(X)
+
+
+def k_means(
+    X: Columns, weight: Array | None, centroids: Columns, n_threads: int, passes: int = _PASSES
+) -> Columns:
+    """Centroids after a few passes over the rows of X; those of empty clusters stay."""
+    for _ in range(passes):
+        labels = Neighbourhoods(centroids, 1, 0.0, n_threads).chosen(X).ravel()
+        centroids = cluster_means(X, weight, labels, centroids)
+    return centroids
+
+
+def cluster_means(X: Columns, weight: Array | None, labels: Array, centroids: Columns) -> Columns:
+    """The means of the rows of X in each cluster; the centroids of empty clusters stay."""
+    weight = np.ones(len(X)) if weight is None else weight
+    ends = np.arange(len(X) + 1)
+    members = csr_matrix((weight, labels, ends), shape=(len(X), len(centroids)))
+    mass = np.bincount(labels, weight, len(centroids))[:, None]
+    if isinstance(X, SparseRows):
+        some = diags(np.divide(1, mass, out=np.zeros_like(mass), where=mass > 0)[:, 0])
+        rest = diags(1.0 * (mass == 0)[:, 0])
+        moved = some @ members.T @ X.matrix + rest @ centroids.matrix
+        return sparse_rows(moved.tocsr()).astype(X.dtype)
+    # some columns at a time, as the product copies rows of float32 in float64
+    columns = row_tiles(X.shape[1], len(X))
+    sums = np.hstack([members.T @ X[:, part] for part in columns])
+    means = np.divide(sums, mass, out=centroids.astype(np.float64), where=mass > 0)
+    return np.asarray(means.astype(X.dtype))
+
+
+def _is_full(x: SparseRows) -> bool:
+    """Whether the nearest of such rows are found faster where zeros are written out: those of few
+    columns, or with few zeros."""
+    n, d = x.shape
+    return _TAKEN + _SPARSE_TERM * (len(x.data) / n) ** 2 / d > d
+
+
+def _matrix(X: Columns) -> csr_array:
+    return (X.astype(np.float64, copy=False).matrix if isinstance(X, SparseRows)
+            else csr_array(X.astype(np.float64, copy=False)))  # fmt: skip

@@ -1,0 +1,730 @@
+"""The slow eigenpairs of a diffusion, and which of them count for how long."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.polynomial.chebyshev import chebinterpolate
+from scipy.linalg import cholesky, qr, solve_triangular
+from scipy.sparse import csr_matrix
+from scipy.sparse.csgraph import reverse_cuthill_mckee
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import euclidean_distances
+
+from rffpk import _core
+from rffpk.rows.arrays import Array
+from rffpk.rows.table import Columns, dense
+from rffpk.spaces.components import LARGE, Parts, divided, valley_of_rows
+from rffpk.spaces.neighbors import (
+    NeighbourCount,
+    Neighbourhoods,
+    Shared,
+    centroid_landmarks,
+    cluster_means,
+    distinct_where_few,
+    mutual_neighbours,
+)
+from rffpk.system.linalg import eigh, fixed_signs, in_range, leading_eigenvectors, svd
+from rffpk.system.report import warn
+from rffpk.system.tiles import row_tiles, run_all
+from rffpk.system.tree import groups, ward
+
+# bench/results/trials.md compares these constants with alternatives.
+_PER_CLUSTER = 2  # components a cluster, at most, ...
+_TWO_A_CLUSTER = 200  # ... and so many in all, or one a cluster where that is more
+# rows that a function covers which counts for any number of clusters, or those of a component
+_LEAST_FUNCTION = 20
+_LEAST_POWER = 0.01  # exp(-t (1 - mu)) of the last component
+_LARGEST_GAP = 0.99  # functions of faster pairs are divided by nearly zero
+_TIMES = 3  # relaxation times of the k-th pair
+_LARGEST_TIME = 1e6  # what is slower counts as disconnected
+
+# 1 - mu below this part of the largest that is considered is noise: 0.001 to 0.003 find 94 % of the
+# numbers of clusters of the sets in tests/test_diffusion.py.
+_RESOLVED = 0.002
+
+# Where no number of clusters is known, the time is that of the largest gap among so many.
+MAX_CLUSTERS = 20
+
+# Least number of eigenpairs: so many that the largest gap shows. If the number of clusters is
+# known, it is the second one: more than few clusters need, as some functions do not count.
+_PAIRS, _LEAST_PAIRS = 32, 12
+
+# Slow functions; random combinations of slow functions, for many clusters; slow functions if
+# components of the graph show clusters; or the columns as they are.
+UseOfGraph = Literal["always", "combined", "if shown", "never"]
+
+# Most multiply-adds of one filter on the graph of all rows. If a filter takes more, functions are
+# learned on few landmarks. With 40 vectors, 200 000 rows of two columns take 9e9.
+_MOST_FILTERED = 5e9
+
+_EXACT_NODES = 5000  # most nodes of a graph whose pairs are computed to rounding
+
+
+@dataclass(frozen=True)
+class Spectrum:
+    """Eigenvalues of a diffusion, without the constant function's one, slowest first."""
+
+    gaps: Array  # 1 - mu, (q,)
+    shares: Array  # (q,): participation, the share of the rows that a function covers
+    enough: float  # the share from which on it counts for any number of clusters
+    n_constant: int  # the first ones, which are constant on components
+
+    def able(self) -> Array:
+        """The numbers of the pairs that extend to other rows."""
+        return np.flatnonzero(self.gaps <= _LARGEST_GAP)
+
+    def slow(self, k: int) -> Array:
+        """The numbers of the pairs that k clusters may use: those that are constant on components
+        or cover enough rows, or the k - 1 that cover most where these are fewer."""
+        able = self.able()
+        enough = able[self._covers(k)[able]]
+        if len(enough) >= k - 1:
+            return enough
+        return np.sort(able[np.argsort(-self.shares[able], kind="stable")[: k - 1]])
+
+    def _covers(self, k: int) -> Array:
+        """Which pairs are constant on components or cover enough rows."""
+        covers = self.shares >= min(LARGE / k, self.enough)
+        return covers | (np.arange(len(covers)) < self.n_constant)
+
+    def separating_time(self, k: int) -> float:
+        """Three times the relaxation time 1 / (1 - mu) of the k-th slowest pair that covers enough
+        rows, the constant one counted; infinite times are cut."""
+        gaps = self.gaps[self.slow(k)]
+        if not len(gaps):
+            return 1.0
+        gap = gaps[min(max(k - 2, 0), len(gaps) - 1)]
+        return float(min(_TIMES / max(gap, 1 / _LARGEST_TIME), _LARGEST_TIME))
+
+    def components(self, k: int, time: float) -> Array:
+        """The numbers of the pairs whose power at a time is not small."""
+        slow = self.slow(k)
+        lasting = int((np.exp(-time * self.gaps[slow]) >= _LEAST_POWER).sum())
+        most = min(_PER_CLUSTER * k, max(_TWO_A_CLUSTER, k))
+        return slow[: max(k - 1, min(lasting, most))]
+
+    def unit_decay(self, index: Array, time: float) -> Array:
+        """exp(-time (1 - mu) / 2) of some pairs, scaled so that the squares have the sum one; none
+        underflows for all."""
+        if not len(index):
+            return np.zeros(0)
+        gaps = self.gaps[index]
+        decay = np.exp(-time * (gaps - gaps.min()) / 2)
+        return np.asarray(decay / np.linalg.norm(decay))
+
+
+class Wanted(NamedTuple):
+    """Which slow functions are wanted of a graph, for k clusters."""
+
+    k: int
+    pairs: int
+    # all pairs as accurate as the graph allows; else the first half is accurate, and components of
+    # the graph alone may serve as functions
+    exact: bool = False
+    use: UseOfGraph = "always"
+
+
+def wanted_pairs(k: int, rough: bool, functions: int = 0, use: UseOfGraph = "always") -> Wanted:
+    """Return the pairs for k clusters. `rough`: functions are only clustered. Else functions are
+    results themselves, and there are at least `functions`."""
+    pairs = min(_PER_CLUSTER * k, max(_TWO_A_CLUSTER, k + k // 2))
+    if use == "combined" and not (rough and k > _COMBINATIONS):
+        use = "always"
+    if rough:
+        return Wanted(k, max(_LEAST_PAIRS, pairs), use=use)
+    return Wanted(k, max(_PAIRS, pairs, functions), exact=True, use=use)
+
+
+def decompose(
+    walk: Callable[[], Walk], degrees: Array, labels: Array, wanted: Wanted, n_rows: int,
+    least_rows: float,
+) -> tuple[Spectrum, Array]:  # fmt: skip
+    """The slow eigenpairs of the random walk on a graph, D^-1 A f = mu f, sum_i d_i f_i^2 = sum_i
+    d_i, from the matrix D^-1/2 A D^-1/2 and its connected components; the functions f are (m, q).
+    The walk is that of so many rows, of which a component has some at least. `walk` makes the
+    matrix where it is needed: no other reference is left, so that a copy in order takes its place.
+
+    Functions that are constant on each component have the eigenvalue one, and are known; at all
+    nodes of a component they are the same to the last bit, which passes over rows make use of.
+    """
+    share = degrees / degrees.sum()
+    root = np.sqrt(share)
+    lengths = np.sqrt(np.bincount(labels, share))  # of components
+    basis, _ = np.linalg.qr(np.column_stack([lengths, np.eye(len(lengths))]))
+    known = (basis * np.where(basis[0] < 0, -1.0, 1.0) / lengths[:, None])[labels]
+    enough = max(_LEAST_FUNCTION, least_rows) / n_rows
+    if wanted.use == "combined":
+        return _combinations(walk(), share, known, wanted.k, enough)
+    constant, functions = root[:, None] * known, known[:, 1:]
+    count = min(wanted.pairs, len(degrees) - 1)
+    gaps = np.zeros(constant.shape[1] - 1)
+    if (more := count - len(gaps)) > 0:
+        if wanted.exact and len(degrees) <= _EXACT_NODES:
+            values, others = leading_eigenvectors(
+                partial(walk().without, constant), more, len(degrees)
+            )
+        else:
+            block = max(2 * more if wanted.exact else more, _BLOCK)
+            least = wanted.k - len(gaps) if wanted.k <= count else 0
+            values, others = slow_pairs(walk(), root, constant, block, least)
+        gaps = np.r_[gaps, np.clip(1 - values, 0, 1)]
+        functions = np.hstack([functions, fixed_signs(others) / root[:, None]])
+    functions = functions[:, :count]
+    squares = functions**2  # whose squares are faster than fourth powers
+    shares = 1 / (share @ squares**2)
+    return Spectrum(gaps[:count], shares, enough, constant.shape[1] - 1), functions
+
+
+def suggested_n_clusters(spectrum: Spectrum, largest: int) -> int:
+    """The number of clusters, from 2 on, after which the spectrum has its largest gap."""
+    gaps = spectrum.gaps[spectrum.slow(largest)][:largest]
+    if len(gaps) < 2:
+        return len(gaps) + 1
+    gaps = gaps + max(_RESOLVED * gaps[-1], 1 / _LARGEST_TIME)
+    return 2 + int(np.argmax(gaps[1:] / gaps[:-1]))
+
+
+def eigengaps(spectrum: Spectrum, largest: int) -> Array:
+    """log((1 - mu_(k+1)) / (1 - mu_k)) of the functions that cover enough rows for k clusters, at
+    the places k to `largest`; zeros where there are too few, and at 0 and 1."""
+    found = np.zeros(largest + 1)
+    for k in range(2, min(largest, len(spectrum.gaps)) + 1):
+        gaps = spectrum.gaps[spectrum.slow(k)]
+        if len(gaps) >= k:
+            least = max(_RESOLVED * gaps[min(k, MAX_CLUSTERS - 1, len(gaps) - 1)], 1e-6)
+            found[k] = math.log((gaps[k - 1] + least) / (gaps[k - 2] + least))
+    return found
+
+
+def slow_labels(functions: Array, k: int) -> Array:
+    """Clusters of nodes by their slow functions (m, q), slowest first: the rotation of the first
+    k - 1 of these, and of the constant one, that makes them indicators of the nodes that a QR
+    factorisation with pivots chooses. Damle, Minden, Ying: Simple, direct and efficient multi-way
+    spectral clustering. Information and Inference 2019, algorithm 1.
+    """
+    functions = np.column_stack([np.ones(len(functions)), functions[:, : k - 1]])
+    pivots = qr(functions.T, mode="r", pivoting=True)[1][: functions.shape[1]]
+    left, _, right = svd(functions[pivots].T)
+    return np.argmax(np.abs(functions @ (left @ right)), axis=1)
+
+
+# ---- the leading eigenpairs of large graphs -----------------------------------------------------
+
+# docs/math.md, section 17, has figures for these constants.
+_BLOCK = 8  # vectors, at least
+_DENSE, _DENSE_A_VECTOR = 100, 3  # nodes up to which all eigenpairs are computed at once
+_DENSER = 4  # products of entries, as a multiple of entries, above which factors are not multiplied
+_ORDERED = 30_000  # nodes from which on near nodes are put side by side: products gain most there
+_DEGREE = 20  # of filters
+_LARGEST_LOW = 0.97  # lower end of what filters amplify: this degree does little beyond it
+_AMPLIFIED = 1e4  # most amplification, of eigenvalue one: more drowns other pairs in rounding
+_ROUNDS = 60  # of filters on a graph, at most
+_WEAK = 0.25  # Edges weaker than this part of the strongest of a node do not merge nodes.
+_SETTLED = 0.005  # error of 1 - mu, as a part of it
+# Above this number of vectors most of the time goes into making them orthonormal. So Cholesky
+# factors do it, and filters are stronger, in fewer rounds. The lower end of filters is at least the
+# third number, as eigenvalues of merged nodes are too small.
+_MANY, _MORE_AMPLIFIED, _LEAST_LOW = 2 * _TWO_A_CLUSTER, 1e8, 0.1
+_TILE_NUMBERS = 1 << 17  # of vectors that are added at a time, which stay in a core's cache
+
+
+@dataclass(frozen=True)
+class Walk:
+    """The symmetric matrix of a walk, or two factors of it."""
+
+    there: csr_matrix
+    back: csr_matrix | None = None
+    n_threads: int = 1
+
+    def __matmul__(self, v: Array) -> Array:
+        once = _core.csr_product(self.there, v, self.n_threads)
+        return once if self.back is None else _core.csr_product(self.back, once, self.n_threads)
+
+    def steps(self, n: int) -> list[csr_matrix]:
+        """Return graphs whose edges join near nodes: n nodes step along one graph, or two."""
+        if self.back is None:
+            return [_strong(self.there)]
+        # one factor if it is square; else from groups to nodes and back
+        return [self.there] if self.there.shape[0] == n else [self.there, self.back]
+
+    def without(self, known: Array, v: Array) -> Array:
+        """Multiply vectors by the walk without its part along known orthonormal eigenvectors."""
+        found = self @ v
+        found -= known @ (known.T @ v)
+        return found
+
+    def ordered(self, order: Array) -> Walk:
+        """Return the walk with its nodes in another order. Entries of a node keep their order."""
+        place = np.empty(len(order), dtype=np.int32)
+        place[order] = np.arange(len(order))
+
+        def moved(graph: csr_matrix) -> csr_matrix:
+            rows = graph[order]
+            return csr_matrix((rows.data, place[rows.indices], rows.indptr), shape=graph.shape)
+
+        back = None if self.back is None else moved(self.back)
+        return Walk(moved(self.there), back, self.n_threads)
+
+    def merged(self, groups: csr_matrix) -> Walk:
+        """Return the walk between groups of nodes, the orthonormal columns of a matrix.
+
+        Two factors are multiplied only if steps along the product are faster than along both."""
+        once = self.there @ groups
+        if self.back is None:
+            return Walk(csr_matrix(groups.T @ once), n_threads=self.n_threads)
+        back = once.T.tocsr()
+        if (np.diff(once.indptr) ** 2).sum() > _DENSER * once.nnz:
+            return Walk(once, back, self.n_threads)
+        return Walk(back @ once, n_threads=self.n_threads)
+
+
+def slow_pairs(
+    walk: Walk, root: Array, constant: Array, block: int, least: int = 0
+) -> tuple[Array, Array]:
+    """Return the `block` largest eigenvalues of a walk, falling, and their eigenvectors.
+
+    The eigenvalues of the walk are from zero to one. The first half of the pairs, and at least the
+    first `least`, are as accurate as clusters need. `constant` are known orthonormal eigenvectors,
+    which are left out. They are multiples of `root` on each component."""
+    order = _order(walk, len(root), block)
+    if order is not None:
+        walk, root, constant = walk.ordered(order), root[order], constant[order]
+    values, vectors, error = _pairs_by_groups(walk, root, constant, block, least)
+    if error > _SETTLED:
+        warn(
+            f"The slow functions of the graph have not converged: 1 - eigenvalue may be too large "
+            f"by {error:.2g} of itself, more than {_SETTLED}. Choose fewer clusters, or weights of "
+            "edges that differ less.",
+            ConvergenceWarning,
+        )
+    if order is None:
+        return values, vectors
+    found = np.empty_like(vectors)
+    found[order] = vectors
+    return values, found
+
+
+def _order(walk: Walk, n: int, n_vectors: int) -> Array | None:
+    """Return an order of n nodes that puts near nodes side by side. None: it would take more time
+    than products with so many vectors gain."""
+    there = walk.there
+    sorting = (np.diff(there.indptr).astype(np.float64) ** 2).sum()  # work for all neighbours
+    if n < _ORDERED or there.shape[0] != n or sorting > _DEGREE * n_vectors * there.nnz:
+        return None
+    return np.asarray(reverse_cuthill_mckee(there, symmetric_mode=True))
+
+
+def _pairs_by_groups(
+    walk: Walk, root: Array, constant: Array, block: int, least: int
+) -> tuple[Array, Array, float]:
+    """Compute `slow_pairs` of nodes in the order given, and the error that is left.
+
+    Neighbors are merged, and so are their groups, until few groups are left. The eigenvectors of
+    each graph begin at the eigenvectors of the graph of its groups. A subspace iteration with
+    Chebyshev filters of a low degree then has to smooth the vectors within groups only."""
+    multiply, n = partial(walk.without, constant), len(root)
+    block = min(block, n)
+    accurate = max((block + 1) // 2, min(block, least))
+    if n <= max(_DENSE, _DENSE_A_VECTOR * block):
+        matrix, block = multiply(np.eye(n)), max(min(block, n - constant.shape[1]), 1)
+        values, vectors = eigh((matrix + matrix.T) / 2, subset_by_index=[n - block, n - 1])
+        return values[::-1], vectors[:, ::-1], 0.0
+    merging = _merging(walk, root)
+    values, vectors = np.empty(0), np.empty((merging.shape[1], 0))
+    if len(vectors) < n:  # else each node is its only neighbour
+        values, vectors, _ = _pairs_by_groups(
+            walk.merged(merging), merging.T @ root, merging.T @ constant, block, least
+        )
+    missing = block - len(values)  # there may be few groups: one node may be a neighbour of all
+    least_value = values[-1] if len(values) else 0.0
+    values = np.append(values, np.full(missing, least_value))
+    random = np.random.default_rng(0).standard_normal((n, missing))
+    vectors = np.hstack([merging @ vectors, random])
+    for _ in range(_ROUNDS):
+        _filter(walk, constant, vectors, values[-1])
+        values, products = _turn(multiply, vectors, accurate)
+        error = _error(values, vectors, products)
+        if error <= _SETTLED:
+            break
+        del products  # before the next round, which takes the most memory
+    return values, vectors, error
+
+
+def _turn(multiply: Callable[[Array], Array], v: Array, count: int) -> tuple[Array, Array]:
+    """Turn vectors, in place, into approximate eigenvectors of a matrix.
+
+    Return their eigenvalues, falling, and the products of the first `count` with the matrix."""
+    v[...] = orthonormal_basis(v) if v.shape[1] > _MANY else np.linalg.qr(v)[0]
+    products = multiply(v)
+    values, turned = eigh(v.T @ products)
+    turned = turned[:, ::-1]
+    v[...] = v @ turned
+    return values[::-1], products @ turned[:, :count]
+
+
+def _error(values: Array, vectors: Array, products: Array) -> float:
+    """Return a bound on the relative error of 1 - mu of the first pairs.
+
+    1 - mu is too large by at most the squared residual over the distance to the last eigenvalue.
+    `products` are the products of the walk with the first vectors. They are overwritten."""
+    accurate = products.shape[1]
+    first = values[:accurate]
+    products -= first * vectors[:, :accurate]
+    apart = np.maximum(1 - first, 1 / _LARGEST_TIME) * (first - values[-1])
+    # faster pairs are not used, and filters of many vectors do not amplify them
+    slow = first >= (_LEAST_LOW if vectors.shape[1] > _MANY else 1 - _LARGEST_GAP)
+    # residuals of rounding errors do not count, even if values are equal to the last one
+    ratios = (products**2).sum(axis=0) / np.maximum(apart, np.finfo(np.float64).eps)
+    return float(ratios[slow].max(initial=0))
+
+
+def _merging(walk: Walk, root: Array) -> csr_matrix:
+    """Group nodes, and return the groups as orthonormal columns, multiples of `root` on a group.
+
+    Each node draws a random number. Nodes with the same largest number among their neighbours are
+    a group. Nodes are not merged along weak edges, such as edges across the borders of an image:
+    the walk along weak edges is slow."""
+    n = len(root)
+    largest = np.random.default_rng(0).permutation(n).astype(np.int32)
+    for graph in walk.steps(n):
+        largest = np.maximum.reduceat(largest[graph.indices], graph.indptr[:-1])
+    _, first, group = np.unique(largest, return_index=True, return_inverse=True)
+    group = group.ravel()
+    if n >= _ORDERED:  # groups follow each other as their nodes do
+        group = np.argsort(np.argsort(first))[group]
+    lengths = np.sqrt(np.bincount(group, root**2))
+    return csr_matrix((root / lengths[group], group, np.arange(n + 1)), shape=(n, len(lengths)))
+
+
+def _strong(graph: csr_matrix) -> csr_matrix:
+    """Keep edges that are not much weaker than the strongest edge of at least one end.
+
+    The graph is symmetric. An edge from each node to itself is added."""
+    edges = graph.tocoo()
+    row, column, p = edges.row, edges.col, edges.data
+    least = np.zeros(len(graph.indptr) - 1)
+    np.maximum.at(least, row, _WEAK * np.where(row == column, 0, p))
+    kept = (p >= np.minimum(least[row], least[column])) | (row == column)
+    own = np.arange(len(least))
+    there = np.r_[row[kept], own], np.r_[column[kept], own]
+    return csr_matrix((np.ones(len(there[0])), there), shape=graph.shape)
+
+
+def orthonormal_basis(v: Array) -> Array:
+    """Return an orthonormal basis of many vectors.
+
+    The Cholesky factor of their products is divided out twice: after one division rounding errors
+    are multiplied by the square of the condition number. Dependent vectors have no such factor, and
+    are orthonormalised by QR."""
+    lengths = np.linalg.norm(v, axis=0)
+    found = v / np.where(lengths > 0, lengths, 1)
+    with suppress(np.linalg.LinAlgError):
+        for _ in range(2):
+            found = solve_triangular(cholesky(found.T @ found), found.T, trans="T").T
+        return np.asarray(found)
+    return np.linalg.qr(v)[0]
+
+
+def _filter(walk: Walk, known: Array, v: Array, low: float) -> None:
+    """Multiply vectors, in place, by a Chebyshev polynomial of a walk without known eigenvectors.
+
+    The polynomial is at most one from zero to `low`, an eigenvalue, or to a smaller number."""
+    before, now, low = v, walk.without(known, v), min(low, _LARGEST_LOW)
+    amplified = _AMPLIFIED
+    if v.shape[1] > _MANY:
+        low, amplified = max(low, _LEAST_LOW), _MORE_AMPLIFIED
+    if low <= 0:
+        v[...] = now
+        return
+    degree = min(_DEGREE, int(math.acosh(amplified) / math.acosh(2 / low - 1)))
+    now *= 2 / low
+    now -= v
+
+    def recur(rows: slice) -> None:  # overwrites the term before the last
+        here = after[rows]
+        here -= known[rows] @ part
+        here *= 4 / low
+        here -= 2 * now[rows]
+        np.subtract(here, before[rows], out=before[rows])
+
+    tiles = row_tiles(len(v), v.shape[1], _TILE_NUMBERS)
+    for _ in range(degree - 1):
+        after, part = walk @ now, known.T @ now
+        run_all(recur, tiles, walk.n_threads)
+        before, now = now, before
+    if now is not v:
+        v[...] = now
+
+
+# ---- combinations of the slow functions ---------------------------------------------------------
+
+# docs/math.md, section 17, has figures for these constants.
+_COMBINATIONS = 100  # clusters above which combinations are computed
+_PROBES, _PROBED_DEGREE = 16, 50  # random functions that tell how many eigenvalues are how large
+# The degree of a filter is the first number over the angle of the last eigenvalue that the filter
+# keeps, and at most the second number.
+_FILTER_DEGREE, _LARGEST_DEGREE = 30, 100
+
+
+def _combinations(
+    walk: Walk, share: Array, known: Array, k: int, enough: float
+) -> tuple[Spectrum, Array]:
+    """Return random combinations of slow functions, for many clusters, without eigenvectors.
+
+    The combinations are of the functions of `decompose`, each times its decay at the separating
+    time, so that distances between nodes hardly change. A polynomial of the walk makes them of
+    random functions. Functions of few rows stay, and place their nodes far from all other nodes.
+    So far nodes are moved near: no farther out than nodes of a cluster of half the mean size. Each
+    combination has the eigenvalue of the k-th function.
+
+    Tremblay, Puy, Gribonval, Vandergheynst: Compressive spectral clustering. ICML 2016.
+    """
+    order = _order(walk, len(share), _COMBINATIONS)
+    if order is not None:
+        walk, share, known = walk.ordered(order), share[order], known[order]
+    root, n_known, gap = np.sqrt(share), known.shape[1], 0.0
+    random = np.random.default_rng(0)
+    found = known[:, 1:] @ random.standard_normal((n_known - 1, _COMBINATIONS))
+    if n_known < k:
+        slow, gap = _low_pass(walk, root[:, None] * known, k, random)
+        slow /= root[:, None]
+        squares = (slow**2).mean(axis=1)
+        found += slow / np.sqrt(np.maximum(squares / (2 * k), 1))[:, None]
+    found -= share @ found
+    nodes = root[:, None] * found  # and rows have the variance of these after half a step
+    variance, most = np.vdot(nodes, walk @ nodes), np.vdot(nodes, nodes)
+    if variance <= (1 - _LARGEST_GAP) / 2 * most:  # no function lasts a step
+        return Spectrum(np.empty(0), np.empty(0), enough, 0), found[:, :0]
+    found *= np.sqrt((1 - gap) * _COMBINATIONS / variance)
+    if order is not None:
+        found[order] = found.copy()
+    ones = np.ones(_COMBINATIONS)
+    return Spectrum(gap * ones, ones, enough, 0), found
+
+
+def _low_pass(walk: Walk, known: Array, k: int, random: Any) -> tuple[Array, float]:
+    """Random vectors without known eigenvectors, and of the others what belongs to the k largest
+    eigenvalues, the known ones counted, times exp(-t (1 - mu) / 2) mu^(-1/2) at the separating time
+    t; and 1 - mu of the k-th."""
+    probes, vectors = (
+        (v := random.standard_normal((len(known), number))) - known @ (known.T @ v)
+        for number in (_PROBES, _COMBINATIONS)
+    )
+    # so many moments do not tell smaller angles apart
+    angle = max(_angle(walk, probes, k - known.shape[1]), math.pi / (2 * _PROBED_DEGREE))
+    gap = min((1 - math.cos(angle)) / 2, _LARGEST_GAP)
+    degree = min(math.ceil(_FILTER_DEGREE / angle), _LARGEST_DEGREE)
+
+    def passed(x: Any) -> Any:
+        mu = (1 + x) / 2
+        decay = np.exp(-_TIMES * (1 - mu) / (2 * gap)) / np.sqrt(np.maximum(mu, 1 - gap))
+        return np.where(np.arccos(x) <= angle, decay, 0)
+
+    factors = chebinterpolate(passed, 10 * _LARGEST_DEGREE)[: degree + 1] * _damping(degree)
+    found, tiles = factors[0] * vectors, row_tiles(len(vectors), _COMBINATIONS, _TILE_NUMBERS)
+
+    def add(factor: float, term: Array, rows: slice) -> None:
+        found[rows] += factor * term[rows]
+
+    for factor, (_, term) in zip(factors[1:], _chebyshev(walk, vectors)):
+        run_all(partial(add, factor, term), tiles, walk.n_threads)
+    return found, gap
+
+
+def _angle(walk: Walk, probes: Array, count: int) -> float:
+    """arccos(2 mu - 1) of the eigenvalue mu of a number, by the moments of the distribution of all:
+    sums of the Chebyshev polynomials of them, estimated from random vectors."""
+    pairs = itertools.islice(_chebyshev(walk, probes), _PROBED_DEGREE)
+    sums = [2 * np.vdot(each, now) for before, now in pairs for each in (before, now)]
+    moments = np.r_[np.vdot(probes, probes), sums] / probes.shape[1]
+    moments[1::2] -= moments[1] / 2  # 2 T_a T_b is T_(a + b) and T_(a - b)
+    moments[2::2] -= moments[0]
+    j, angles = np.arange(1, len(moments)), np.linspace(0, math.pi, 1000)
+    waves = np.sin(np.outer(angles, j)) @ (_damping(len(j))[1:] * moments[1:] / j)
+    return float(np.interp(count * math.pi, angles * moments[0] + 2 * waves, angles))
+
+
+def _chebyshev(walk: Walk, v: Array) -> Iterator[tuple[Array, Array]]:
+    """Vectors times the Chebyshev polynomials of 2 S - 1, S the matrix of a walk: those of degrees
+    zero and one, of one and two, and so on."""
+    before, now, tiles = v, 2 * (walk @ v) - v, row_tiles(len(v), v.shape[1], _TILE_NUMBERS)
+
+    def recur(rows: slice) -> None:
+        here = after[rows]
+        here *= 4
+        here -= 2 * now[rows]
+        here -= before[rows]
+
+    while True:
+        yield before, now
+        after = walk @ now
+        run_all(recur, tiles, walk.n_threads)
+        before, now = now, after
+
+
+def _damping(degree: int) -> Array:
+    """Jackson's factors of the terms of a Chebyshev series, without which a sum that is cut there
+    swings on both sides of a step."""
+    step, j = math.pi / (degree + 2), np.arange(degree + 1)
+    return (1 - j / (degree + 2)) * np.cos(step * j) + np.sin(step * j) / math.tan(step) / (
+        degree + 2
+    )
+
+
+# ---- graphs of landmarks and of rows -------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Graph:
+    """A walk over the landmarks that count."""
+
+    neighbourhoods: Neighbourhoods
+    weights: csr_matrix  # sums of p z z' over all rows, or the z of landmarks that are all rows
+    degrees: Array
+    mass: Array | None  # of landmarks that are all rows
+    node: Array | None  # (n,): the landmark that is each row, -1 where none is
+    parts: Parts
+    n_sampled: int
+    spectra: Shared = field(default_factory=Shared)  # and the functions
+
+
+@dataclass(frozen=True)
+class Diffusion:
+    """A diffusion over landmarks, and its slow functions.
+
+    Landmarks that dangle, and landmarks in components that do not count, are left out. The nearest
+    landmarks that count stand for them."""
+
+    neighbourhoods: Neighbourhoods
+    spectrum: Spectrum
+    extension: Array  # (m, q): the slow functions are f(x) = z(x) @ extension
+    weights: csr_matrix | None  # z of landmarks that are all rows
+    node: Array | None  # as in a graph
+    parts: Parts
+    is_used: bool  # False: the columns are the features, and no functions are computed
+
+
+def diffusion(graph: Graph, wanted: Wanted) -> Diffusion:
+    """Compute the slow functions of a walk.
+
+    Where functions are only clustered and k components count, functions that are constant on each
+    component are enough. Of more than k components the nearest are joined."""
+    parts, labels, enough = graph.parts, graph.parts.labels, max(wanted.k, 2)
+    is_combined = wanted.use == "combined"
+    is_shown = wanted.use == "if shown" and parts.show_clusters(wanted.k)
+    is_used = wanted.use == "always" or is_combined or is_shown
+    apart = is_used and not wanted.exact and parts.n_kept >= enough
+    if apart:
+        labels = _nearest_joined(graph, enough)
+    pairs = enough - 1 if apart else wanted.pairs if is_used else 0
+    wanted = wanted._replace(pairs=pairs, use="combined" if is_combined else "always")
+    spectrum, functions = graph.spectra(
+        wanted,
+        lambda: decompose(
+            partial(_walk, graph), graph.degrees, labels, wanted, graph.n_sampled, parts.least_rows
+        ),
+    )
+    mu = 1 - spectrum.gaps
+    extension = functions / np.sqrt(np.where(mu > 0, mu, np.inf))
+    weights = None if graph.mass is None else graph.weights
+    return Diffusion(graph.neighbourhoods, spectrum, extension, weights, graph.node, parts, is_used)
+
+
+def is_costly(graph: Graph, wanted: Wanted) -> bool:
+    """Return whether one filter takes too long on the graph of all rows.
+
+    Functions that are results themselves are always computed on all rows. Random combinations, and
+    as many components as clusters, need no filter."""
+    n_kept, is_shown = graph.parts.n_kept, wanted.use == "if shown"
+    is_filtered = wanted.use == "always" or (is_shown and graph.parts.show_clusters(wanted.k))
+    if graph.mass is None or wanted.exact or not is_filtered or n_kept >= max(wanted.k, 2):
+        return False
+    block = max(wanted.pairs - n_kept + 1, _BLOCK)
+    return 2 * _DEGREE * block * graph.weights.nnz > _MOST_FILTERED  # two factors of the walk
+
+
+def _nearest_joined(graph: Graph, k: int) -> Array:
+    """Return the component of each node, with components merged to k by Ward's method."""
+    labels, n = graph.parts.labels, graph.parts.n_kept
+    if n <= k:
+        return labels
+    landmarks, mass = graph.neighbourhoods.landmarks, np.bincount(labels, graph.degrees)
+    means = dense(cluster_means(landmarks, graph.degrees, labels, landmarks[:n]))
+    return groups(ward(euclidean_distances(in_range(means), squared=True), mass), k)[labels]
+
+
+def neighbour_graph(
+    X: Columns,
+    weight: Array | None,
+    numbers: tuple[int, int],
+    count: NeighbourCount,
+    k: int,
+    spherical: bool,
+    random: Any,
+    n_threads: int,
+    shared: Shared,
+) -> Graph:
+    """Return the walk of rows to their nearest landmarks, and from there to rows of the landmarks.
+
+    `numbers` are the numbers of `landmark_numbers`. k clusters decide which components count."""
+    mass = node = of_nodes = None
+    rows = shared("distinct", partial(distinct_where_few, X, weight, numbers, random))
+    if rows is None:
+        found, some, p, nearest = centroid_landmarks(
+            X, weight, numbers[1], k, count, spherical, random, n_threads
+        )
+        degrees, weights, n_rows = found.sums(X, weight, random)
+        held, n_sampled = weights.diagonal(), len(nearest)
+    else:
+        some, mass, node = rows
+        found, weights = mutual_neighbours(some, mass, count, n_threads, shared)
+        p, nearest, degrees = mass, np.arange(len(some)), weights.T @ mass
+        held, n_sampled = weights.power(2).T @ mass, int((node >= 0).sum())
+        n_rows, of_nodes = n_sampled, np.bincount(node[node >= 0], minlength=len(some))
+    valley = partial(valley_of_rows, some, p, nearest, n_threads)
+    # Of sparse rows whose distances are rounded to zero, some may be nobody's neighbours.
+    share = (degrees if mass is None else np.where(degrees > 0, mass, 0)) / degrees.sum()
+    parts = divided(weights, share, held, degrees, k, n_rows, valley, some.shape[1], of_nodes)
+    graph = Graph(found, weights, degrees, mass, node, parts, n_sampled)
+    return graph if parts.kept.all() else _of_kept(graph)
+
+
+def _of_kept(graph: Graph) -> Graph:
+    """The walk over the landmarks that count, with its degrees: no step leads to others."""
+    kept = graph.parts.kept
+    found, weights = graph.neighbourhoods.of(kept), graph.weights[kept][:, kept]
+    sums = np.asarray(weights.sum(axis=1)).ravel()
+    if graph.mass is None or graph.node is None:
+        return replace(graph, neighbourhoods=found, weights=weights, degrees=sums)
+    number = np.append(np.where(kept, np.cumsum(kept) - 1, -1), -1)
+    mass, weights = graph.mass[kept], _scaled(weights, 1 / sums)
+    return replace(
+        graph, neighbourhoods=found, weights=weights, degrees=weights.T @ mass,
+        mass=mass, node=number[graph.node],
+    )  # fmt: skip
+
+
+def _scaled(graph: csr_matrix, rows: Array, columns: Array | None = None) -> csr_matrix:
+    """A copy with rows and columns that are multiplied by numbers."""
+    data = graph.data * np.repeat(rows, np.diff(graph.indptr))
+    if columns is not None:
+        data *= columns[graph.indices]
+    return csr_matrix((data, graph.indices, graph.indptr), shape=graph.shape)
+
+
+def _walk(graph: Graph) -> Walk:
+    """The symmetric matrix of the walk over landmarks: from the sums of p z z' over all rows, or,
+    with the weights p of landmarks that are all rows, from their z."""
+    scale, n_threads = 1 / np.sqrt(graph.degrees), graph.neighbourhoods.n_threads
+    if graph.mass is None:
+        return Walk(_scaled(graph.weights, scale, scale), n_threads=n_threads)
+    there = _scaled(graph.weights, np.sqrt(graph.mass), scale)
+    return Walk(there, there.T.tocsr(), n_threads)

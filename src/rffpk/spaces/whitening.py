@@ -1,0 +1,196 @@
+"""Leading principal components, whitened wholly or in part."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from rffpk.rows import checks
+from rffpk.rows.arrays import Array
+from rffpk.rows.rows import has_view
+from rffpk.rows.sample import RowSample
+from rffpk.rows.table import (
+    Columns,
+    SparseRows,
+    occupied_columns,
+    rows_differ,
+    scaled_columns,
+    some_columns,
+    squared_norms,
+)
+from rffpk.spaces.neighbors import drawn_rows
+from rffpk.system.linalg import leading_eigenvectors
+from rffpk.system.tiles import centered_product, row_tiles
+
+# bench/results/trials.md has the alternatives to these.
+PER_CLUSTER = 2  # components for each cluster, at most
+_UNIT_COMPONENTS = 8  # From so many components on, rows are scaled to length one.
+
+# Components whose standard deviation is below this part of the largest are rounding errors.
+_RESOLVED = 1e-6
+
+_ROWS = 20_000  # that components are computed from, at most, ...
+_NUMBERS = 1 << 24  # ... and that these have, where they are not sparse: 128 MB.
+
+
+_TILE = 1 << 20  # numbers that are copied in float64 at a time
+
+
+@dataclass(frozen=True)
+class Whitening:
+    """Rows as leading principal components over a power of their standard deviations."""
+
+    mean: Array  # (d,)
+    matrix: Array  # (d, m)
+    unit: bool  # whether rows are scaled to length one
+    n_threads: int
+    columns: Array | None = None  # (d,), columns that components are made of; None: all
+
+    @np.errstate(over="ignore", invalid="ignore")  # refused by name
+    def __call__(self, X: Columns) -> Array:
+        """The components (n, m) of the rows of X, in their dtype: the same bits for a row whatever
+        other rows there are. O(n d m) time."""
+        if not len(X):
+            return np.empty((0, self.matrix.shape[1]), dtype=X.dtype)
+        X = X if self.columns is None else some_columns(X, self.columns)
+        found = centered_product(X, self.mean, self.matrix, self.n_threads, self._scaled)
+        sums = found.sum(axis=1, dtype=np.float64)  # NaN where rows lack the view
+        checks.check_overflow(float(sums[has_view(X)].sum()), X.dtype)
+        return found
+
+    def _scaled(self, found: Array) -> Array:
+        """Components, of length one if they are to be."""
+        if not self.unit:
+            return found
+        lengths = np.linalg.norm(found, axis=1, keepdims=True)
+        return np.divide(found, lengths, out=found, where=lengths > 0)
+
+    def _view(self, X: Columns) -> tuple[Array, None]:
+        """The features of rows, as passes take them; no map follows."""
+        return self(X), None
+
+
+@dataclass(frozen=True)
+class Components:
+    """The leading principal components of rows."""
+
+    mean: Array  # (d,)
+    deviations: Array  # (m,), falling, the first one
+    directions: Array  # (d, m), over the largest deviation
+    columns: Array | None = None  # (d,), which differ from zero; None: all may
+
+    def plain(self, n_threads: int) -> Whitening:
+        """Return the map to the components as they are."""
+        return Whitening(self.mean, self.directions, False, n_threads, self.columns)
+
+    def whitening(self, exponent: float, n_threads: int) -> Whitening:
+        """Each divided by s^e of its standard deviation s, in units of the largest of these."""
+        matrix = self.directions * self.deviations**-exponent
+        return replace(
+            self.plain(n_threads), matrix=matrix, unit=matrix.shape[1] >= _UNIT_COMPONENTS
+        )
+
+
+def fit_components(
+    X: Columns, weight: Array | None, k: int, random: Any, scales: Array | None = None
+) -> Components:
+    """At most 2 k components of rows that have been checked, whose columns are multiplied by
+    `scales` first.
+
+    O(n d min(n, d)) time for n rows, at most 20 000; O(n_entries k) for many sparse columns.
+    """
+    sparse = isinstance(X, SparseRows)
+    most = _ROWS if sparse else max(2 * PER_CLUSTER * k, min(_ROWS, _NUMBERS // X.shape[1]))
+    index, p = drawn_rows(X, weight, most, random)
+    x, columns = X if len(index) == len(X) else X[index], occupied_columns(X)
+    if columns is not None:
+        x, scales = some_columns(x, columns), None if scales is None else scales[columns]
+    x = x if scales is None else scaled_columns(x, scales)
+    checks.check_overflow(float(squared_norms(x).sum()), np.dtype(np.float64))
+    share = np.full(len(x), 1 / len(x)) if p is None else p / p.sum()
+    m, root = min(PER_CLUSTER * k, *x.shape), np.sqrt(share)[:, None]
+    if isinstance(x, SparseRows):
+        mean = np.asarray(share @ x.matrix, dtype=np.float64)
+        deviations, vectors = _of_sparse(x, mean, root, m)
+    else:
+        mean = np.asarray(sum(share[tile] @ x[tile] for tile in _tiles(x)))
+        deviations, vectors = _of_dense(x, mean, root, m)
+    largest = deviations[0]
+    if not rows_differ(x[share > 0]):
+        return Components(mean, np.ones(1), np.zeros((x.shape[1], 1)), columns)
+    checks.check_underflow(float(largest**2), [x])
+    kept = deviations >= _RESOLVED * largest
+    directions = vectors[:, kept] / largest
+    if scales is not None:
+        mean, directions = mean / scales, scales[:, None] * directions
+    return Components(mean, deviations[kept] / largest, directions, columns)
+
+
+@np.errstate(over="ignore", invalid="ignore")  # refused by name
+def _of_sparse(x: SparseRows, mean: Array, root: Array, m: int) -> tuple[Array, Array]:
+    """Compute m leading principal components of sparse rows whose shares have these roots.
+
+    Returns the standard deviations, falling, and the directions (d, m)."""
+    wide, matrix = x.shape[0] < x.shape[1], x.matrix.astype(np.float64)
+
+    def centered(v: Array) -> Array:  # the rows, times their roots, and columns
+        return root * (matrix @ v - mean @ v)
+
+    def transposed(u: Array) -> Array:
+        u = root * u
+        return matrix.T @ u - np.outer(mean, u.sum(axis=0))
+
+    def squares(v: Array) -> Array:
+        columns = v.reshape(len(v), -1)
+        products = centered(transposed(columns)) if wide else transposed(centered(columns))
+        return np.asarray(products.reshape(v.shape))
+
+    variances, vectors = leading_eigenvectors(squares, m, min(x.shape))
+    deviations = np.sqrt(np.maximum(variances, 0))
+    return deviations, _over(transposed(vectors), deviations) if wide else vectors
+
+
+@np.errstate(over="ignore", invalid="ignore")  # refused by name
+def _of_dense(x: Array, mean: Array, root: Array, m: int) -> tuple[Array, Array]:
+    """Compute m leading principal components of an array, as `_of_sparse` does."""
+
+    def weighed(tile: slice) -> Array:
+        part: Array = x[tile] - mean
+        part *= root[tile]
+        return part
+
+    if wide := x.shape[0] < x.shape[1]:
+        rows = weighed(slice(None))
+        gram = rows @ rows.T
+    else:  # a tile at a time: a copy of all rows in float64 has twice their memory
+        gram = np.asarray(sum(part.T @ part for part in map(weighed, _tiles(x))))
+    checks.check_overflow(float(np.trace(gram)), np.float64)
+    variances, vectors = leading_eigenvectors(gram, m, len(gram))
+    deviations = np.sqrt(np.maximum(variances, 0))
+    return deviations, _over(rows.T @ vectors, deviations) if wide else vectors
+
+
+def _tiles(x: Array) -> list[slice]:
+    return row_tiles(len(x), x.shape[1], _TILE)
+
+
+def _over(vectors: Array, deviations: Array) -> Array:
+    return np.asarray(vectors / np.where(deviations > 0, deviations, 1))
+
+
+def whitened_view(
+    whitening: float | None, sample: RowSample, view: int, context: Any,
+    scales: Array | None = None, unit_variance: bool = False,
+) -> Whitening | None:  # fmt: skip
+    """The map of the columns of a view, times `scales`, for a parameter `whitening`; None: they
+    stay as they are. With `unit_variance` rows have length one or a total variance of one."""
+    if whitening is None:
+        return None
+    found = fit_components(*sample.some_with(view), context.k, context.random, scales)
+    mapped = found.whitening(whitening, context.n_threads)
+    if mapped.unit or not unit_variance:
+        return mapped
+    spread = np.linalg.norm(found.deviations ** (1 - whitening))
+    return replace(mapped, matrix=mapped.matrix / spread)

@@ -1,0 +1,1 @@
+"""Threads, messages, linear algebra, files: what knows nothing of rows."""

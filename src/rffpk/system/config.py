@@ -1,0 +1,327 @@
+"""Configuration of the process: threads, backend, and a report of both."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import platform
+import re
+import threading
+from collections.abc import Iterator
+from functools import cache
+from importlib import import_module
+from importlib.metadata import distributions, requires, version
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import joblib
+import numpy as np
+import scipy
+import sklearn
+import threadpoolctl
+
+from rffpk import _core
+from rffpk.rows.checks import check_int
+
+__version__ = version("rffpk")
+
+_MOST_JOBS = 1024  # each thread has a workspace
+
+_LITTLE = 2**29  # available bytes: stored features of many rows do not fit in a quarter of these
+
+# A package that an extra of users needs, and the name of the extra.
+_OF_EXTRA = re.compile(r"([\w.-]+).*extra == .(?!docs|test)(\w+)")
+
+# Modules, which are imported where they are chosen: few processes need the twin.
+_BACKENDS = {"core": "rffpk._core", "numpy": "rffpk._reference"}
+
+
+def n_threads(n_jobs: Any) -> int:
+    """Threads for the parameter `n_jobs`, which is checked: None and -1 stand for the least of
+    `thread_limits()`, -2 for one less and so on; a positive number stands for itself."""
+    given = -1 if n_jobs is None else check_int(n_jobs, "n_jobs", -_MOST_JOBS, _MOST_JOBS)
+    if given == 0:
+        raise ValueError("n_jobs == 0, must be None, positive or negative.")
+    return given if given > 0 else max(1, min(thread_limits().values()) + 1 + given)
+
+
+def thread_limits() -> dict[str, int]:
+    """Limits of the number of threads, by their sources: the affinity mask; the CPUs of the
+    machine, the quota of a container or LOKY_MAX_CPU_COUNT; and the OpenMP runtimes that are
+    loaded, scikit-learn's for one, which follow OMP_NUM_THREADS and threadpoolctl. OMP_NUM_THREADS
+    itself, where there is none. Where the core is built with OpenMP, which binds threads to places,
+    its number of threads alone: the mask is then that of one place."""
+    if bound := _core.bound_threads():
+        return {"OpenMP places": bound}
+    limits = {}
+    if hasattr(os, "sched_getaffinity"):
+        limits["affinity"] = len(os.sched_getaffinity(0))
+    limits["quota"] = _quota(limits.get("affinity"), os.environ.get("LOKY_MAX_CPU_COUNT"))
+    if runtimes := _loaded("openmp").lib_controllers:
+        limits["OpenMP"] = min(runtime.num_threads for runtime in runtimes)
+    else:
+        first = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
+        if first.isdecimal() and int(first):
+            limits["OMP_NUM_THREADS"] = int(first)
+    return limits
+
+
+@cache
+def _quota(affinity: int | None, loky: str | None) -> int:
+    """The least of the CPUs and the quota, by joblib. It reads files, for 0.1 to 0.3 ms; besides
+    them the number depends on the arguments, which may change in a process."""
+    return joblib.cpu_count()
+
+
+@cache
+def _loaded(user_api: str) -> threadpoolctl.ThreadpoolController:
+    """The libraries with threads of their own, "blas" or "openmp", that are loaded by now."""
+    return threadpoolctl.ThreadpoolController().select(user_api=user_api)
+
+
+class _BlasLimit:
+    """The limit of one BLAS thread in this process, and the threads that hold it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._holders: list[int] = []  # the identity of a thread as often as it holds the limit
+        self._before: Any = None  # the limits to be restored
+
+    @contextlib.contextmanager
+    def held(self) -> Iterator[None]:
+        """Limit BLAS to one thread: its idle threads would spin and slow down those of the pass.
+
+        On two cores a fit of the digits takes 0.05 s with this and 0.2 s without.
+
+        The limit applies to the whole process. If several threads hold it at once, the first sets
+        it, and the last restores the limit that the first replaced. So a limit that other code sets
+        meanwhile is in force until the last one leaves, and is then replaced; and other code that
+        saves the limit meanwhile restores one thread later. While another thread is inside limits
+        of threadpoolctl (3.8 or later), those stay in force. A forked child has the limit only
+        while the thread that forked holds it.
+
+        NumPy's handling of floating-point errors is its default meanwhile: an underflow to zero is
+        what the passes count on, and must not end them where a caller makes it an error.
+        """
+        holder = threading.get_ident()
+        with self._lock:
+            self._holders.append(holder)
+        try:
+            with self._lock:
+                if self._before is None:
+                    blas = _loaded("blas")
+                    self._before = blas.limit(limits=None)  # first: the process may fork any time
+                    blas.limit(limits=1)
+                    # threadpoolctl 3.8 lets one thread at a time set limits; another may restore
+                    with blas.limit(limits=None):
+                        pass
+            with np.errstate(divide="warn", over="warn", under="ignore", invalid="warn"):
+                yield
+        finally:
+            with self._lock:
+                self._holders.remove(holder)
+                if not self._holders and self._before is not None:
+                    with self._before:
+                        pass  # leaving the context restores the limits
+                    self._before = None
+
+    def after_fork(self) -> None:
+        """In a child, which has only the forking thread: others may hold the limit or the lock."""
+        self._lock = threading.Lock()
+        alone = threading.get_ident()
+        self._holders = [holder for holder in self._holders if holder == alone]
+        if self._before is not None:
+            with self.held():
+                pass  # leaving it restores the limits, unless this thread holds it besides
+
+
+_blas_limit = _BlasLimit()
+one_blas_thread = _blas_limit.held
+
+
+@contextlib.contextmanager
+def one_openmp_thread() -> Iterator[None]:
+    """Limit the OpenMP of other libraries to one thread, in calls from this thread.
+
+    scikit-learn's clustering takes no number of threads, its bits depend on it, and GNU's OpenMP
+    hangs in a child that is forked after its threads were started, unless it uses one.
+    """
+    runtimes = _loaded("openmp").lib_controllers
+    before = [runtime.num_threads for runtime in runtimes]
+    try:
+        for runtime in runtimes:
+            runtime.set_num_threads(1)
+        yield
+    finally:
+        for runtime, number in zip(runtimes, before):
+            runtime.set_num_threads(number)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_blas_limit.after_fork)
+
+
+# Where Linux reports the memory limit and use of a container, and parts of these: cgroup v2, v1.
+_CGROUP = "/sys/fs/cgroup/"
+_CGROUP_1 = "/sys/fs/cgroup/memory/"
+_CGROUPS = (
+    (_CGROUP + "memory.max", _CGROUP + "memory.current", _CGROUP + "memory.stat"),
+    (
+        _CGROUP_1 + "memory.limit_in_bytes", _CGROUP_1 + "memory.usage_in_bytes",
+        _CGROUP_1 + "memory.stat",
+    ),
+)  # fmt: skip
+_UNKNOWN_MEMORY = 2**31  # if the system does not report it
+
+# So many bytes are always taken: the available memory is read from files, for half a millisecond.
+SMALL = 2**24
+
+
+def fits_memory(needed: float, parts: int = 1) -> bool:
+    """Whether `needed` bytes are few, or at most one of so many parts of the available memory."""
+    return needed <= SMALL or needed <= available_memory() // parts
+
+
+def available_memory() -> int:
+    """Bytes that this process may still allocate, by the machine, the container's limit and the
+    limit of its address space."""
+    found = [_machine_memory()]
+    for limit, used, parts in _CGROUPS:
+        with contextlib.suppress(OSError, ValueError):  # no such file, or "max"
+            left = int(Path(limit).read_text()) - int(Path(used).read_text())
+            found.append(left + _page_cache(Path(parts)))
+    with contextlib.suppress(
+        ImportError, OSError, ValueError
+    ):  # not on Windows; elsewhere no /proc
+        found.append(_address_space())
+    return max(0, min(found))
+
+
+def _page_cache(parts: Path) -> int:
+    """The pages of files in the memory that a container uses, such as those of a memory-mapped X:
+    the system drops them where memory is asked for."""
+    found = dict(line.split() for line in parts.read_text().splitlines()) if parts.exists() else {}
+    prefix = "total_" if "total_inactive_file" in found else ""  # v1, with groups inside
+    return sum(int(found.get(f"{prefix}{kind}_file", 0)) for kind in ("inactive", "active"))
+
+
+def _address_space() -> int:
+    """What `ulimit -v` leaves. Raises a ValueError if there is no limit."""
+    import resource
+
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if limit == resource.RLIM_INFINITY:
+        raise ValueError("unlimited")
+    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    return limit - pages * resource.getpagesize()
+
+
+def _machine_memory() -> int:
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/meminfo").read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                return 1024 * int(line.split()[1])
+    with contextlib.suppress(AttributeError, OSError, ValueError):
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
+    return _UNKNOWN_MEMORY
+
+
+def backend() -> ModuleType:
+    """The module whose `fused_pass` runs: that which RFFPK_BACKEND names, else the compiled core.
+
+    Raises
+    ------
+    ValueError
+        If the name is neither "core" nor "numpy".
+    """
+    name = os.environ.get("RFFPK_BACKEND") or "core"
+    if name not in _BACKENDS:
+        raise ValueError(f"RFFPK_BACKEND={name!r}, must be one of {sorted(_BACKENDS)}.")
+    return import_module(_BACKENDS[name])
+
+
+def get_include() -> str:
+    """The folder of the headers in C that packages need which are compiled with `rffpk.capi`.
+
+    Returns
+    -------
+    folder : str
+        An entry of the include directories of the compiler.
+
+    Examples
+    --------
+    >>> import os, rffpk
+    >>> os.path.exists(os.path.join(rffpk.get_include(), "contract.h"))
+    True
+    """
+    return str(Path(_core.__file__).parent)
+
+
+def show_config() -> dict[str, Any]:
+    """Report version, compiled core, threads and BLAS.
+
+    Returns
+    -------
+    config : dict
+        "version", "backend", "isa" (instruction set in use), "isa_levels" (all that this
+        processor runs, of those compiled), "threads_by" ("own", the threads of the package, or
+        "openmp", by the build), "threads" (what `n_jobs=None` gives), "thread_limits" (which it is
+        the least of: of the affinity mask, the quota of the container, also by LOKY_MAX_CPU_COUNT,
+        and the loaded OpenMP runtimes, which follow OMP_NUM_THREADS and threadpoolctl; where
+        "openmp" binds threads to places, of these alone), "blas" (of the loaded libraries),
+        "python", "numpy", "scipy", "scikit-learn", "platform", "missing" (optional packages that
+        are not installed), "slow" (what makes fits slower than they need be, with the remedy).
+
+    Examples
+    --------
+    >>> import rffpk
+    >>> rffpk.show_config()["backend"]
+    'core'
+    """
+    pools = threadpoolctl.threadpool_info()
+    blas = {
+        f"{p['internal_api']} {p['version']} ({p.get('architecture', '?')})"
+        for p in pools
+        if p["user_api"] == "blas"
+    }
+    return {
+        "version": __version__,
+        "backend": next(each for each, module in _BACKENDS.items() if module == backend().__name__),
+        "isa": _core.isa(),
+        "isa_levels": _core.isa_levels(),
+        "threads_by": _core.threads_by(),
+        "threads": n_threads(None),
+        "thread_limits": [f"{name} {limit}" for name, limit in thread_limits().items()],
+        "blas": sorted(blas),
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "scipy": scipy.__version__,
+        "scikit-learn": sklearn.__version__,
+        "platform": platform.platform(),
+        "missing": _missing(),
+        "slow": _slow(),
+    }
+
+
+def _missing() -> list[str]:
+    """The optional packages that are not installed, with the extras that bring them."""
+    found = [match for each in requires("rffpk") or [] if (match := _OF_EXTRA.match(each))]
+    installed = {each.metadata["Name"].lower() for each in distributions()}
+    return [f"{name} (rffpk[{extra}])" for name, extra in map(re.Match.groups, found)
+            if name.lower() not in installed]  # fmt: skip
+
+
+def _slow() -> list[str]:
+    """What makes fits slower on this machine than they need be, with the remedy."""
+    found, limits, widest = list[str](), thread_limits(), _core.isa_levels()[-1]
+    if backend().__name__ != _BACKENDS["core"]:
+        found.append("passes run in NumPy: unset RFFPK_BACKEND")
+    if _core.isa() != widest:
+        found.append(f"instructions of {_core.isa()}, where {widest} would run: unset RFFPK_ISA")
+    if min(limits.values()) == 1 < (os.cpu_count() or 1):
+        named = ", ".join(name for name, limit in limits.items() if limit == 1)
+        found.append(f"one thread on {os.cpu_count()} processors, by {named}: lift this limit")
+    if (left := available_memory()) < _LITTLE:
+        found.append(f"{left >> 20} MB of memory are left: free some, or features are not stored")
+    return found

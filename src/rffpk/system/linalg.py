@@ -1,0 +1,230 @@
+"""The few decompositions that exact kernels and their fusion need."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import math
+from collections.abc import Callable
+from ctypes import CFUNCTYPE, PYFUNCTYPE, c_char_p, c_void_p, py_object, pythonapi
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+from numpy.linalg import LinAlgError
+from scipy import LowLevelCallable
+from scipy.linalg import cython_lapack, qr
+from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
+
+from rffpk.rows.arrays import Array
+from rffpk.system.interrupts import LONG, interruptible
+
+# Up to this order a full decomposition is as fast as a partial one.
+DENSE = 300
+
+_NOISE = 1e-3  # relative size of the random part of a given initial vector
+
+_EIGH = 10.0  # multiply-adds of a decomposition of eigenvectors, over n^3
+_SVD = 6.0  # multiply-adds of a decomposition of singular values of (n, k), over n k^2
+
+# ARPACK computes the vectors at its end in one call that holds the interpreter's lock.
+_RITZ_VECTORS = 50.0  # its multiply-adds, over n k^2
+_DENSE_FACTOR = 10  # up to n = so many k a full decomposition takes no longer than ARPACK
+
+# The seed of the vectors from which ARPACK goes on after a space that the matrix maps into itself,
+# where SciPy takes one (from 1.17 on).
+RANDOM: dict[str, int] = {"rng": 0} if "rng" in inspect.signature(eigsh).parameters else {}
+
+# Lanczos' method sees one vector of each eigenvalue, and others by rounding.
+_CHECK_STEPS = 10  # from another vector, which tell whether a larger eigenvalue is left
+_APART = 1e-9  # the part of the largest eigenvalue by which that one is larger
+
+
+def eigh(matrix: Array, **options: Any) -> tuple[Array, Array]:
+    """`scipy.linalg.eigh` of one matrix, with its options `subset_by_index` and `driver`, or all
+    eigenpairs where this fails. SciPy's holds the interpreter's lock, so that Ctrl-C waits for it;
+    where that is long, NumPy's is used, which does not."""
+    n = len(matrix)
+    work = _EIGH * n**3
+    first, last = options.get("subset_by_index", (0, n - 1))
+    if work < LONG and n > 1:  # SciPy 1.11 asks for too little memory of order one
+        with contextlib.suppress(LinAlgError):  # of multiple eigenvalues a part may not be found
+            values, vectors = scipy.linalg.eigh(matrix, **options)
+            if len(values) == last - first + 1:
+                return values, vectors
+    values, vectors = interruptible(work, _all_eigenpairs, matrix)
+    return values[first : last + 1], vectors[:, first : last + 1]
+
+
+def _all_eigenpairs(matrix: Array) -> tuple[Array, Array]:
+    try:
+        values, vectors = np.linalg.eigh(matrix)  # by divide and conquer
+    except LinAlgError:
+        values, vectors = scipy.linalg.eigh(matrix, driver="ev")  # by QR steps, which are slower
+    return values, vectors
+
+
+def svd(matrix: Array) -> tuple[Array, Array, Array]:
+    """`scipy.linalg.svd` without the vectors of the value zero that a matrix that is not square
+    has; NumPy's where it takes long, as in `eigh`."""
+    work = _SVD * matrix.size * min(matrix.shape)
+    try:
+        if work < LONG:
+            left, values, right = scipy.linalg.svd(matrix, full_matrices=False)
+        else:
+            left, values, right = interruptible(work, np.linalg.svd, matrix, False)
+    except LinAlgError:
+        left, values, right = scipy.linalg.svd(matrix, False, lapack_driver="gesvd")
+    return left, values, right
+
+
+def basis_of(matrix: Array) -> tuple[Array, Array]:
+    """The factors Q (n, k) and R of a matrix (n, k), n >= k."""
+    work = 4.0 * matrix.size * min(matrix.shape)
+    Q, R = interruptible(work, lambda: qr(matrix, mode="economic"))
+    return Q, R
+
+
+def leading_eigenvectors(
+    matrix: Array | Callable[[Array], Array], k: int, n: int, start: Array | None = None
+) -> tuple[Array, Array]:
+    """The k largest eigenvalues of a symmetric matrix, falling, and their eigenvectors (n, k).
+
+    Above the order DENSE they are computed by Lanczos' method (ARPACK), from near the vector
+    `start` (n,) if it is given: the sum of the eigenvectors of a similar matrix saves steps.
+    `matrix` may be a function that multiplies (n,) and (n, m) arrays. Signs are fixed: the largest
+    entry of each vector is > 0.
+    """
+    slow = _RITZ_VECTORS * n * k**2 > LONG and n <= _DENSE_FACTOR * k
+    found = None
+    if n > max(DENSE, 2 * k + 1) and not slow:
+        with contextlib.suppress(ArpackError):
+            found = _by_lanczos(matrix if callable(matrix) else matrix.__matmul__, k, n, start)
+    if found is None:
+        dense = matrix(np.eye(n)) if callable(matrix) else matrix
+        found = eigh((dense + dense.T) / 2, subset_by_index=[n - k, n - 1])
+    values, vectors = found
+    order = np.argsort(-values, kind="stable")
+    return values[order], fixed_signs(vectors[:, order])
+
+
+def _by_lanczos(
+    multiply: Callable[[Array], Array], k: int, n: int, start: Array | None
+) -> tuple[Array, Array]:
+    """The k largest eigenvalues and their eigenvectors, by ARPACK."""
+    vector = np.random.default_rng(0).standard_normal(n)
+    if start is not None:  # without noise it could be orthogonal to a wanted eigenvector
+        vector = start + _NOISE * np.linalg.norm(start) / np.linalg.norm(vector) * vector
+    size = float(np.abs(multiply(vector)).max() / np.abs(vector).max())
+    if size == 0:  # ARPACK cannot start
+        return np.zeros(k), np.eye(n, k)
+    unit = 2.0 ** math.frexp(size)[1]  # ARPACK's tolerance is absolute for small values
+
+    def scaled(v: Array) -> Array:
+        return multiply(v) / unit
+
+    def rest(v: Array) -> Array:  # of the matrix whose eigenvalues found become the least of them
+        return scaled(v) - vectors @ ((values - values.min()) * (vectors.T @ v))
+
+    operator, others = (LinearOperator((n, n), matvec=f, dtype=np.float64) for f in (scaled, rest))
+    values, vectors = eigsh(operator, k=k, which="LA", v0=vector, **RANDOM)
+    for _ in range(k):
+        beyond = values.min() + _APART * np.abs(values).max()
+        if ritz_values(rest, n, _CHECK_STEPS, seed=1)[-1] <= beyond:
+            break
+        other = np.random.default_rng(1).normal(size=n)
+        more, missed = eigsh(others, k=k, which="LA", v0=other, **RANDOM)
+        values = np.r_[values, more[more > beyond]]
+        best = np.argsort(-values, kind="stable")[:k]
+        vectors = basis_of(np.hstack([vectors, missed[:, more > beyond]])[:, best])[0]
+        values = values[best]
+    return unit * values, vectors
+
+
+def pivoted_cholesky(M: Array, tol: float) -> tuple[Array, Array]:
+    """LAPACK's dpstrf, without the interpreter's lock that `scipy.linalg.lapack.dpstrf` holds: an
+    upper trapezoid R (r, n), what is below its diagonal arbitrary, and numbers p (n,) with R'R =
+    M[p][:, p] for a symmetric M, r the number of pivots above `tol`."""
+    n = len(M)
+    pivots, rank, info = np.zeros(n, np.intc), np.zeros(1, np.intc), np.zeros(1, np.intc)
+    order, tolerance, work = np.full(1, n, np.intc), np.full(1, tol), np.empty(2 * n)
+    routine = CFUNCTYPE(None, *[c_void_p] * 9)(_address("dpstrf"))
+
+    def decomposed() -> Array:  # it holds all arrays, however long it runs
+        triangle = np.array(M, dtype=np.float64, order="F")
+        upper = np.full(1, "U", "S1")
+        arrays = upper, order, triangle, order, pivots, rank, tolerance, work, info
+        routine(*(each.ctypes.data for each in arrays))
+        return triangle
+
+    triangle = interruptible(n**3 / 3, decomposed)
+    return triangle[: rank[0]], pivots - 1
+
+
+def _address(name: str) -> int:
+    """Of a routine of LAPACK."""
+    routine = LowLevelCallable.from_cython(cython_lapack, name)
+    pointer_of = PYFUNCTYPE(c_void_p, py_object, c_char_p)(("PyCapsule_GetPointer", pythonapi))
+    return int(pointer_of(routine.function, routine.signature.encode()))
+
+
+def ritz_values(
+    multiply: Callable[[Array], Array], n: int, steps: int = 30, seed: int = 0
+) -> Array:
+    """The Ritz values of some steps of Lanczos' method with full orthogonalisation, in rising
+    order, for a symmetric matrix of order n; the extreme ones approach its extreme eigenvalues from
+    within."""
+    basis = np.zeros((min(steps, n), n))
+    v = np.random.default_rng(seed).standard_normal(n)
+    projected = np.zeros((len(basis), len(basis)))
+    for step in range(len(basis)):
+        v = v - basis.T @ (basis @ v)
+        v = v - basis.T @ (basis @ v)  # twice is enough
+        norm = np.linalg.norm(v)
+        if not norm > 0:
+            return np.asarray(eigh(projected[:step, :step])[0])
+        basis[step] = v / norm
+        v = multiply(basis[step])
+        projected[step] = projected[:, step] = basis @ v
+    return np.asarray(eigh(projected)[0])
+
+
+def fixed_signs(vectors: Array, scale: Array | None = None) -> Array:
+    """The columns with signs such that the entry of largest absolute value is positive, or the one
+    that is largest after a division of the rows by `scale` > 0."""
+    sizes = np.abs(vectors if scale is None else vectors / scale[:, None])
+    largest = vectors[sizes.argmax(axis=0), np.arange(vectors.shape[1])]
+    return vectors * np.where(largest < 0, -1.0, 1.0)
+
+
+def over_eigenvalues(vectors: Array, values: Array) -> Array:
+    """Eigenvectors divided by their eigenvalues, which are in falling order; vectors whose
+    eigenvalue is zero up to rounding become zero."""
+    positive = values > np.finfo(values.dtype).eps * len(vectors) * max(values[0], 0)
+    return vectors * np.divide(1, values, out=np.zeros_like(values), where=positive)
+
+
+def procrustes(matrix: Array) -> Array:
+    """The matrix U with orthonormal columns that maximises Tr(U'V) for a given V (n, k): M N' from
+    V = M S N'. O(n k^2)."""
+    left, _, right = svd(matrix)
+    return left @ right
+
+
+def orthonormal(n: int, k: int, random: Any) -> Array:
+    """A random n x k matrix with orthonormal columns."""
+    return basis_of(random.standard_normal((n, k)))[0]
+
+
+def in_range(points: Any) -> Any:
+    """Points, scaled so that their squared distances do not overflow; sparse ones, too."""
+    return points / max(float(abs(points).max()), np.finfo(float).tiny)
+
+
+def gaps_of(gram: Array) -> Array:
+    """Squared distances between points with these inner products."""
+    squares = np.diagonal(gram)
+    gaps = squares + squares[:, None]
+    gaps -= gram  # in place: there may be a hundred megabytes
+    gaps -= gram.T
+    return np.maximum(gaps, 0, out=gaps)

@@ -1,0 +1,108 @@
+"""Nested partitions: Ward's merging of clusters of given masses, as a linkage matrix of SciPy."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rffpk.rows.arrays import Array
+from rffpk.system import config
+from rffpk.system.linalg import gaps_of
+
+# The distances between so many clusters take 128 MB. More of them are merged in blocks at first,
+_MOST = 4096
+_BLOCK = 1024  # of so many at most.
+_ITERATIONS = 5  # that find a direction
+
+_LEAST = 1e-30  # of all masses: an empty cluster has this part, and merges at height zero
+
+
+def _positive(masses: Array) -> Array:
+    """The masses, the least part of all of them instead of none."""
+    return np.maximum(masses, _LEAST * masses.sum())
+
+
+def ward(gaps: Array, masses: Array) -> NDArray[np.float64]:
+    """The linkage matrix (k-1, 4) of clusters with these squared distances (k, k) between their
+    centroids and these masses (k,): the merged ones, the height (2 a b/(a + b))^(1/2) times the
+    distance of their centroids, a and b their masses, and the number of clusters below.
+
+    O(k^2) time and memory.
+    """
+    # each merged cluster is named by one of those it consists of
+    merges, squares = config.backend().ward_mergers(gaps, _positive(masses))
+    heights = np.sqrt(np.maximum(squares, 0))
+    k, order = len(merges) + 1, np.argsort(heights, kind="stable")
+    parents, sizes, linkage = [*range(2 * k - 1)], [1] * k, list[tuple[float, ...]]()
+    for pair, height in zip(merges[order].tolist(), heights[order].tolist()):
+        i, j = sorted(root(parents, each) for each in pair)
+        parents[i] = parents[j] = len(sizes)
+        sizes.append(sizes[i] + sizes[j])
+        linkage.append((i, j, height, sizes[-1]))
+    return np.array(linkage, dtype=np.float64).reshape(k - 1, 4)
+
+
+def root(parents: list[int], node: int) -> int:
+    """The end of the way from a node to its parent and on. What is met on it is led past the next
+    node, so that long ways are walked once."""
+    while parents[node] != node:
+        parents[node] = parents[parents[node]]
+        node = parents[node]
+    return node
+
+
+def groups(linkage: Array, n: int) -> NDArray[np.int32]:
+    """The groups (k,) of the k clusters when n are left, numbered by their first cluster."""
+    k = len(linkage) + 1
+    roots, pairs = [*range(2 * k - n)], linkage[: k - n, :2].astype(np.intp).tolist()
+    for step in reversed(range(k - n)):
+        i, j = pairs[step]
+        roots[i] = roots[j] = roots[k + step]
+    _, first, group = np.unique(roots[:k], return_index=True, return_inverse=True)
+    return np.argsort(np.argsort(first))[group].astype(np.int32)
+
+
+def merged(points: Array, masses: Array, n: int) -> NDArray[np.int32]:
+    """The groups (k,) of k clusters with these centroids (k, F) when n of Ward's mergers are left.
+    Of very many clusters those are merged first that are near each other in blocks, until 4096 are
+    left. O(k^2 F) time, and O(k^2) memory for up to 4096 clusters."""
+    k, masses = len(masses), _positive(masses)
+    if k <= _MOST:
+        return groups(ward(gaps_of(points @ points.T), masses), n)
+    blocks = _blocks(points, np.arange(k))
+    trees = [ward(gaps_of(points[each] @ points[each].T), masses[each]) for each in blocks]
+    heights = np.concatenate([tree[:, 2] for tree in trees])
+    of_block = np.repeat(np.arange(len(trees)), [len(tree) for tree in trees])
+    left, group, count = max(n, _MOST), np.empty(k, dtype=np.int32), 0
+    lowest = np.argsort(heights, kind="stable")[: k - left]
+    mergers = np.bincount(of_block[lowest], minlength=len(trees))
+    for index, tree, here in zip(blocks, trees, [*map(len, blocks)] - mergers):
+        group[index] = count + groups(tree, here)
+        count += here
+    if count <= n:
+        return group
+    totals = np.bincount(group, masses)
+    return merged(means(points, masses, group), totals, n)[group]
+
+
+def means(points: Array, masses: Array, group: Array) -> Array:
+    """The weighted means of the points of each group."""
+    p = _positive(masses)
+    order = np.argsort(group, kind="stable")
+    first = np.flatnonzero(np.r_[True, np.diff(group[order]) > 0])
+    sums = np.add.reduceat(points[order] * p[order, None], first)
+    return np.asarray(sums / np.add.reduceat(p[order], first)[:, None])
+
+
+def _blocks(points: Array, index: Array) -> list[Array]:
+    """Blocks of some of the points that are near each other: halves along the direction in which
+    they spread most, as long as they are large."""
+    if len(index) <= _BLOCK:
+        return [index]
+    x = points[index] - points[index].mean(axis=0)
+    along = x[(x**2).sum(axis=1).argmax()]
+    for _ in range(_ITERATIONS):
+        along = x.T @ (x @ along)
+        along /= max(float(np.linalg.norm(along)), np.finfo(float).tiny)
+    first, second = np.array_split(np.argsort(x @ along, kind="stable"), 2)
+    return _blocks(points, index[first]) + _blocks(points, index[second])
