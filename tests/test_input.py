@@ -34,7 +34,7 @@ BAD_ROWS = {
     "ragged rows": ([[1.0], [1.0, 2.0]] * 9, ValueError, "vectors of 1 to 2 numbers. Make"),
     "no columns": (np.empty((20, 0)), ValueError, r"X .*0 feature\(s\)"),
     "one dimension": (GOOD[:, 0], ValueError, "X .*Expected 2D array"),
-    "three dimensions": (GOOD[:, :, None], ValueError, "X .*dim 3"),
+    "three dimensions": (GOOD[:, :, None], ValueError, "X.shape == .*two dimensions"),
     "strings": (np.array([["a", "b"]] * 20), ValueError, "X .*could not convert|X .*string"),
     "complex": (GOOD + 1j, ValueError, "X .*[Cc]omplex"),
 }

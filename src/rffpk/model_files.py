@@ -27,6 +27,7 @@ from rffpk.choose.selection import NClustersSelection
 from rffpk.estimators.base import Clusterer, VersionError, check_version
 from rffpk.fusion.operators import Exact, Finished, FourierFeatures, Nystroem
 from rffpk.rows.arrays import Array, Fourier, Structure
+from rffpk.rows.door import Shape
 from rffpk.rows.store import ScaledColumns, UnitRows
 from rffpk.rows.table import SparseRows, from_canonical
 from rffpk.spaces.graph import Nodes
@@ -65,7 +66,7 @@ RECORDS: dict[str, type[Any]] = {
     for cls in (
         Fourier, Structure, PowerMean, WeightedViews, RunningSums, Cells, Outliers,
         NClustersSelection, Spectrum, Neighbourhoods, NearCells, Nodes, Whitening, UnitRows,
-        ScaledColumns, SparseRows, FittedKernel, Exact, FourierFeatures, Nystroem, Finished,
+        ScaledColumns, Shape, SparseRows, FittedKernel, Exact, FourierFeatures, Nystroem, Finished,
     )
 }  # fmt: skip
 

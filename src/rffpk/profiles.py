@@ -163,7 +163,7 @@ def describe(
         raise TypeError("X is a source or a Dask collection, must be rows in memory.")
     n_resamples = checks.check_int(n_resamples, "n_resamples", 0)
     random = checks.check_random_state(random_state)
-    given = checks.pairs_of(last) is not None
+    given = last._schema().kind != "rows"
     if given and (n_resamples or table is None):
         raise ValueError(
             "With precomputed kernels or a graph, n_resamples must be 0 and table must be given."

@@ -12,7 +12,6 @@ from rffpk.estimators.multiview import RFFMultiKernelPowerKMeans
 from rffpk.rows import checks
 from rffpk.rows.containers import is_list_of_views
 from rffpk.rows.dask_collections import kind_of
-from rffpk.rows.door import check_views
 from rffpk.rows.sample import sample_arrays, sampling
 from rffpk.spaces.diffusion import DiffusionMetric
 from rffpk.system import config
@@ -73,8 +72,8 @@ def select_n_clusters(
     problem = model._problem()  # which checks the parameters
     random = checks.check_random_state(random_state)
     with config.one_blas_thread():
-        if checks.pairs_of(model) == "kernels":
-            xs = check_views(model, X, reset=True)
+        if model._schema().kind == "kernels":
+            xs = model._check_views(X, reset=True)
             weight = checks.check_sample_weight(sample_weight, len(xs[0]), X)
             sample = sample_arrays(xs, weight, sampling(model, random))
             find_number(model, sample, random, None)

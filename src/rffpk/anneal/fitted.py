@@ -267,7 +267,7 @@ def partial_fit(
     config.n_threads(model.n_jobs)
     if half_life is not None:
         half_life = checks.check_real(half_life, "half_life", 0, include="neither", also="None")
-    if checks.pairs_of(model) == "graph":
+    if model._schema().kind == "graph":
         raise ValueError("partial_fit takes rows, not parts of a graph: metric == 'precomputed'.")
     if isinstance(X, Iterator):
         if sample_weight is not None:

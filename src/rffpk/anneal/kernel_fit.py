@@ -34,7 +34,6 @@ from rffpk.estimators.base import reporting
 from rffpk.estimators.bases import with_callbacks
 from rffpk.rows import checks
 from rffpk.rows.arrays import Array
-from rffpk.rows.door import check_views
 from rffpk.rows.passes import one_pass
 from rffpk.rows.rows import Rows, weight_unit
 from rffpk.rows.sample import sample_arrays, sampling
@@ -117,10 +116,8 @@ def fit(self: M, X: Any, y: Any = None, sample_weight: Any = None) -> M:
     ):
         problem: KernelProblem = self._problem()
         random = checks.check_random_state(self.random_state)
-        xs = check_views(self, X, reset=True)
+        xs = self._check_views(X, reset=True)
         weight = checks.check_sample_weight(sample_weight, len(xs[0]), X)
-        if self._n_views and not problem.several:
-            raise ValueError(f"X is a list of {len(xs)} views, must be one array.")
         sample = sample_arrays(xs, weight, sampling(self, random))
         k = find_number(self, sample, random, progress)
         n_threads = config.n_threads(self.n_jobs)
@@ -152,7 +149,7 @@ def prepare(
     given = None if named else _given_weights(problem.init, context.k, len(xs[0]))
     if not checks.is_option(problem.kernels, PRECOMPUTED):
         xs = [x.copy() for x in xs]  # the kernels keep them, and the caller may change X
-    views, specs = matched(xs, problem.kernels, not model._n_views, weight)
+    views, specs = matched(xs, problem.kernels, not model._shape.has_views, weight)
     model._kernels = [
         FittedKernel(
             x, spec, weight=weight, shift=True, random=context.random, n_threads=context.n_threads,
@@ -406,7 +403,7 @@ def measure(
     check_is_fitted(model)
     if want == "gaps":
         return model._gaps, model._masses
-    xs = check_views(model, X, reset=False)
+    xs = model._check_views(X, reset=False)
     precomputed = any(kernel.precomputed for kernel in model._kernels)
     if want != "labels" and precomputed:
         raise ValueError(
@@ -437,7 +434,7 @@ def _distances(model: Any, xs: list[Array], whole: bool) -> Array:
     weights, kernels = unit_weights(model.dual_coef_), model._kernels
 
     def of_block(xs: list[Array]) -> Array:
-        views = xs if model._n_views else xs * len(kernels)
+        views = xs if model._shape.has_views else xs * len(kernels)
         blocks, diagonals = zip(*(kernel.cross(x) for kernel, x in zip(kernels, views)))
         products = [block @ weights.T for block in blocks]
         gaps = gaps_to_centroids(products, model._squares, model._alpha)

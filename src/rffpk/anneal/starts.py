@@ -106,7 +106,7 @@ def checked_centroids(
 
 def given_rows(model: Any, init: Any, k: int) -> list[Columns]:
     """Return the views of initial centroids that are k rows in the form of X."""
-    if not vars(model).get("_n_views") or model._view_columns is not None:
+    if not model._shape.listed:
         names = vars(model).get("feature_names_in_")
         init = checked_centroids(init, (k, model.n_features_in_), names)
     with checks.named("init"), without(UserWarning):  # arrays have no names of columns

@@ -44,7 +44,7 @@ def find_noise(model: Any, sample: RowSample, distinct: DistinctRows | None) -> 
         distinct = DistinctRows()
         distinct.add(0, sample.xs, sample.weight)
     noise, stream, weight = model.noise, sample.stream, sample.weight
-    n_views = getattr(model, "_n_views", 0) or 1  # the given views; kernels of X alone are no views
+    n_views = len(model._shape.widths)
     is_cosine = getattr(model, "metric", None) == "cosine"
     outliers, numbers = outliers_of(sample, distinct, n_views, is_cosine)
     squares = np.empty(sample.n, dtype=sample.xs[0].dtype)

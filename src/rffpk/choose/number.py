@@ -23,7 +23,7 @@ from rffpk.choose.witnesses import (
     rare_share,
 )
 from rffpk.rows.arrays import Array
-from rffpk.rows.checks import is_option, pairs_of
+from rffpk.rows.checks import is_option
 from rffpk.rows.passes import make_rows
 from rffpk.rows.sample import RowSample, column_moments
 from rffpk.rows.table import (
@@ -103,12 +103,12 @@ def select_number(
     """The number of clusters of rows that the model has checked: of the nodes of a graph of
     affinities with its metric "precomputed". Lines about what is done are passed to `say`."""
     say = say or (lambda text: None)
-    if pairs_of(model) == "graph":
+    if model._schema().kind == "graph":
         say("Looking for the number of clusters of the graph.")
         xs, weight = sample.some()
         found = _of_graph(xs[0], weight)
     else:
-        if pairs_of(model) == "kernels":
+        if model._schema().kind == "kernels":
             sample = _of_kernels(model, sample, n_threads)
         spherical = is_option(getattr(model, "metric", None), "cosine")
         sample = _without_copies(sample)
@@ -195,7 +195,7 @@ def _without_copies(sample: RowSample) -> RowSample:
 
 def _of_kernels(model: Any, sample: RowSample, n_threads: int) -> RowSample:
     """The rows by coordinates, from precomputed kernels between them."""
-    xs, specs = matched(sample.xs, PRECOMPUTED, not model._n_views)
+    xs, specs = matched(sample.xs, PRECOMPUTED, not model._shape.has_views)
     if any(x.shape[0] != x.shape[1] for x in xs):
         raise ValueError(
             f"n_clusters == {getattr(model, 'n_clusters', 'auto')!r} needs kernels between all "
@@ -211,7 +211,7 @@ def _of_kernels(model: Any, sample: RowSample, n_threads: int) -> RowSample:
 def _tables(model: Any, sample: RowSample, spherical: bool, n_threads: int) -> dict[str, Table]:
     """What takes the tables that are looked at from the views of some rows, and how messages call
     them: each view, and the columns of all, where each view has a total variance of one."""
-    n_views = len(vars(model).get("_widths", "1"))
+    n_views = len(model._shape.widths)
     if n_views == 1:
         return {"": lambda xs: unit_rows(xs[0]) if spherical else xs[0]}
     _, xs, weight = sample.numbered(_FIRST.tree)

@@ -28,8 +28,9 @@ from rffpk.estimators.bases import (
 )
 from rffpk.rows import checks
 from rffpk.rows.arrays import Array
-from rffpk.rows.checks import Auto, Level, pairs_of
+from rffpk.rows.checks import Auto, Level
 from rffpk.rows.dask_collections import by_partitions
+from rffpk.rows.door import Kind, Schema, Shape, check_views
 from rffpk.rows.table import Columns
 from rffpk.system.config import __version__
 from rffpk.system.report import LOGGER, Progress
@@ -84,10 +85,7 @@ class Estimator(
     # what a fit sets
     n_features_in_: int
     feature_names_in_: NDArray[np.object_]
-    _in_float64: bool
-    _n_views: int  # given ones; 0: X is one array
-    _widths: list[int]  # of the views, or of X
-    _view_columns: Any  # the parameter `views`, as it was in the fit
+    _shape: Shape
 
     # The names that scikit-learn's guide for developers gives for the HTML representation.
     _doc_link_module = "rffpk"
@@ -101,7 +99,7 @@ class Estimator(
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
-        tags.input_tags.pairwise = pairs_of(self) is not None
+        tags.input_tags.pairwise = self._schema().kind != "rows"
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
@@ -128,6 +126,25 @@ class Estimator(
             else:
                 self.__dict__.pop("_has_callbacks", None)
             return self
+
+    def _schema(self) -> Schema:
+        """Return what X may be."""
+        return Schema(type(self).__name__)
+
+    def _check_views(self, X: Any, reset: bool) -> list[Columns]:
+        """Check X as a fit (`reset`) or a fitted model takes it; return the rows of each view."""
+        fitted = None if reset else self._shape
+        views, shape = check_views(X, self._schema()._replace(fitted=fitted))
+        if reset:
+            self._remember(shape)
+        return views
+
+    def _remember(self, shape: Shape) -> None:
+        """Set what is known of X after a fit."""
+        self._shape, self.n_features_in_ = shape, shape.n_columns
+        vars(self).pop("feature_names_in_", None)
+        if not shape.listed and shape.names[0]:
+            self.feature_names_in_ = np.array(shape.names[0], dtype=object)
 
     def __sklearn_clone__(self) -> Any:
         new = super().__sklearn_clone__()
@@ -165,6 +182,12 @@ class Estimator(
         from rffpk.model_files import save
 
         save(self, path)
+
+
+def kernel_schema(estimator: Any, kernels: Any, several: bool = False, views: Any = None) -> Schema:
+    """Return what X may be for a class of kernels, by its parameters."""
+    kind: Kind = "kernels" if checks.is_option(kernels, "precomputed") else "rows"
+    return Schema(type(estimator).__name__, kind, several, views, warns_of_kernels=True)
 
 
 @contextlib.contextmanager
@@ -217,10 +240,6 @@ class Clusterer(Estimator, ClusterMixin, BaseEstimator):
         `membership_exponent_`, "distances", "medoids", or their weighted "cost"; of no rows "gaps",
         the squared distances between centroids and the masses of their clusters."""
         raise NotImplementedError
-
-    def _check_views(self, X: Any, reset: bool) -> list[Columns]:
-        """The checked views of X, of one dtype; a single array is one view."""
-        return [checks.check_rows(self, X, reset=reset)]
 
     @property
     def probabilities_(self) -> Array:

@@ -27,7 +27,8 @@ from rffpk.choose.graph_choice import (
 from rffpk.estimators.base import parameters
 from rffpk.estimators.power import AnnealedClusterer
 from rffpk.rows.arrays import Array
-from rffpk.rows.checks import Auto, pairs_of
+from rffpk.rows.checks import Auto, is_option
+from rffpk.rows.door import Schema
 from rffpk.rows.sample import RowSample
 from rffpk.rows.store import Cache, UnitRows, check_cache
 from rffpk.rows.table import (
@@ -165,17 +166,22 @@ class DiffusionPowerKMeans(AnnealedClusterer):
 
     partial_fit = fitted.partial_fit
 
+    def _schema(self) -> Schema:
+        given = is_option(self.metric, PRECOMPUTED)
+        return super()._schema()._replace(kind="graph" if given else "rows")
+
     def _problem(self) -> Problem:
         search = search_parameters(self)
         check_diffusion(self)
-        if pairs_of(self) == "graph" and self.noise is not None:
+        is_graph = self._schema().kind == "graph"
+        if is_graph and self.noise is not None:
             raise ValueError(
                 f"noise == {self.noise!r}, must be None with metric='precomputed': it needs "
                 "distances. Fit the rows that the graph was made of instead."
             )
         return Problem(
             search, maps=self._maps, cache=check_cache(self.cache),
-            n_map_rows=sys.maxsize if pairs_of(self) == "graph" else map_rows(self.n_landmarks),
+            n_map_rows=sys.maxsize if is_graph else map_rows(self.n_landmarks),
             rows_name="the diffusion map of X",
             published=self._published, least_exponent=_LEAST_EXPONENT,
         )  # fmt: skip
@@ -183,13 +189,13 @@ class DiffusionPowerKMeans(AnnealedClusterer):
     def _measure(self, X: Any, want: str, s: float | None = None, sample_weight: Any = None) -> Any:
         found = super()._measure(X, want, s, sample_weight)
         mapped = self.feature_map_
-        if want == "medoids" and pairs_of(self) == "graph":
+        if want == "medoids" and self._schema().kind == "graph":
             return _central_nodes(self, X, found)
         if want == "medoids" and mapped.time_:
             # rows of a component have equal features: the nearest row may lie at the edge
             rows = fitted.central_rows(self, X, self._measure(X, "labels"))
             return np.array([own if row is None else row for own, row in zip(found, rows)])
-        if want != "gaps" or not mapped.time_ or pairs_of(self) == "graph":
+        if want != "gaps" or not mapped.time_ or self._schema().kind == "graph":
             return found
         return _apart(mapped, self.cluster_centers_, found[0]), found[1]
 
@@ -264,7 +270,7 @@ def chosen_map(
     Parameters that are "auto" are chosen on a sample (`medoid`). With `or_columns` the map may have
     no walk: its features are the columns. If the graph of all rows has small components, which the
     sample may lack, the graph is kept."""
-    if weight is not None and not weight.all() and pairs_of(parameters) != "graph":
+    if weight is not None and not weight.all() and parameters._schema().kind != "graph":
         counted = np.flatnonzero(weight)  # rows of weight zero are no part of the map
         mapped = chosen_map(
             estimator, parameters, X[counted], weight[counted], context, unit_variance, or_columns

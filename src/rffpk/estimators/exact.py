@@ -19,9 +19,10 @@ from rffpk.anneal.plan import (
 )
 from rffpk.anneal.records import PowerMean, WeightedViews
 from rffpk.anneal.schedule import FitContext, Plan
-from rffpk.estimators.base import Clusterer, parameters
+from rffpk.estimators.base import Clusterer, kernel_schema, parameters
 from rffpk.rows import checks
 from rffpk.rows.arrays import Array, Numbers
+from rffpk.rows.door import Schema
 from rffpk.rows.store import Cache, check_cache
 from rffpk.spaces.fourier import Gamma
 from rffpk.spaces.kernels import (
@@ -120,6 +121,9 @@ class KernelKMeans(Clusterer):
     annealing: Any = field(default=None, init=False)  # a parameter of KernelPowerKMeans
 
     _annealed = False
+
+    def _schema(self) -> Schema:
+        return kernel_schema(self, self.kernel)
 
     def _problem(self) -> KernelProblem:
         kernel = one_kernel(self, PRECOMPUTED)
@@ -296,6 +300,9 @@ class MultiKernelPowerKMeans(Clusterer):
 
     fit, _measure = fit_by_kernels, measure
     _annealed, _paper = True, OF_KERNELS
+
+    def _schema(self) -> Schema:
+        return kernel_schema(self, self.kernels, several=True, views=self.views)
 
     def _problem(self) -> KernelProblem:
         check_kernels(self.kernels)

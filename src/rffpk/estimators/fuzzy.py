@@ -31,6 +31,7 @@ from rffpk.metrics import checked_memberships, partition_coefficient
 from rffpk.rows import checks
 from rffpk.rows.arrays import Array
 from rffpk.rows.checks import Auto, is_option
+from rffpk.rows.door import Schema
 from rffpk.rows.passes import centered, make_rows, one_pass, total_variance
 from rffpk.rows.rows import Rows
 from rffpk.rows.sums import power_constant
@@ -129,7 +130,10 @@ class FuzzyCMeans(Clusterer):
     n_buffered_: int = field(init=False)
 
     fit, partial_fit = fit_by_passes, fitted.partial_fit
-    _measure, _takes_narrow_rows = fitted.measure, True
+    _measure = fitted.measure
+
+    def _schema(self) -> Schema:
+        return super()._schema()._replace(narrow=True)
 
     def _problem(self) -> Problem:
         given, maps = search_parameters(self), maps_of(self.metric, self.whitening)

@@ -23,7 +23,7 @@ from rffpk.rows import checks
 from rffpk.rows.arrays import Array
 from rffpk.rows.checks import Auto, is_option
 from rffpk.rows.dask_collections import by_partitions
-from rffpk.rows.door import check_views
+from rffpk.rows.door import Schema
 from rffpk.rows.rows import Rows
 from rffpk.rows.sample import RowSample
 from rffpk.rows.store import Cache, ScaledColumns, check_cache
@@ -277,8 +277,14 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
         D: Any = self.n_frequencies
         return RandomFourierFeatures(D, kernel=kernel, gamma=gamma)
 
+    def _schema(self) -> Schema:
+        return super()._schema()._replace(
+            several=True, views=self.views, may_lack=bool(self.allow_missing_views),
+            warns_of_kernels=True,
+        )  # fmt: skip
+
     def _check_views(self, X: Any, reset: bool) -> list[Columns]:
-        tables = check_views(self, X, reset=reset)
+        tables = super()._check_views(X, reset)
         if reset:
             self._tables = self._tables_of_views(len(tables))
         if len(tables) in self._tables:
@@ -293,9 +299,9 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
             all_tables = [*range(n + self._are_joined(n))]
             return given + 2 * all_tables
         n_kernels = len(self._kernels_of_views(n))
-        if self._n_views and n_kernels != n:
+        if self._shape.has_views and n_kernels != n:
             raise ValueError(f"kernels has {n_kernels} entries for {n} views.")
-        bank = self.kernels is None and not self._n_views
+        bank = self.kernels is None and not self._shape.has_views
         return given * (len(_BANK) if bank else n_kernels // n)
 
     def _are_joined(self, n_views: int) -> bool:
@@ -305,8 +311,8 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
     # ---- fitting ---------------------------------------------------------------------------------
 
     def _maps(self, sample: RowSample, context: FitContext) -> list[Any]:
-        kernels = self._kernels_of_views(self._n_views or 1)
-        if self.kernels is None and not self._n_views:
+        kernels = self._kernels_of_views(len(self._shape.widths))
+        if self.kernels is None and not self._shape.has_views:
             mean = fourier.gamma_of_view(self, sample, 0, "rbf", "mean", context.random)
             kernels = [self._random_features("rbf", factor * mean) for factor in _BANK]
         return [self._fit_map(sample, i, kernel, context) for i, kernel in enumerate(kernels)]
@@ -317,7 +323,7 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
             X, weight = sample.some_with(view)
             if not is_option(self.kernels, "auto"):
                 return chosen_map(self, kernel, X, weight, context, unit_variance=True)
-            few, is_alone = None, scales is None and self._are_joined(self._n_views)
+            few, is_alone = None, scales is None and self._are_joined(len(self._shape.widths))
             if is_alone and len(X) > _ALL_ROWS and X.shape[1] <= _FEW_COLUMNS:
                 few = landmark_numbers(
                     "auto", len(X), context.k, isinstance(X, SparseRows), X.shape[1]
@@ -339,10 +345,10 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
     def _scales(self, sample: RowSample, view: int) -> Array | None:
         """What the columns of all views side by side are multiplied by, so that each view has a
         total variance of one there; None of a single view."""
-        if self._tables[view] < len(self._widths):
+        if self._tables[view] < len(self._shape.widths):
             return None
-        roots = [_spread(sample, i) for i in range(self._n_views)]
-        return np.repeat(1 / np.array(roots), self._widths)
+        roots = [_spread(sample, i) for i in range(len(self._shape.widths))]
+        return np.repeat(1 / np.array(roots), self._shape.widths)
 
     def _objective_of(self, rows: Rows, context: FitContext) -> WeightedViews:
         entropy = float(self.weight_entropy)
@@ -359,8 +365,8 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
         self.lambda_ = float(self.weight_entropy) * result.rows.total_weight
         for table, mapped in zip(self._tables, self.feature_maps_):
             if isinstance(mapped, DiffusionMap):
-                one = "" if len(self._widths) == 1 else f" of view {table}"
-                of = one if table < len(self._widths) else " of all views together"
+                one = "" if len(self._shape.widths) == 1 else f" of view {table}"
+                of = one if table < len(self._shape.widths) else " of all views together"
                 of += "" if mapped.whitening_ is None else ", whitened,"
                 diffusion.warn_of_graph(mapped, context.k, of)
 
@@ -408,7 +414,7 @@ def _check_kernel(kernel: _Kernel) -> None:
     """Check what defines the features of a view."""
     if isinstance(kernel, DiffusionMap):
         diffusion.check_diffusion(kernel)
-        if checks.pairs_of(kernel) == "graph":
+        if kernel._schema().kind == "graph":
             raise ValueError("metric == 'precomputed', which only DiffusionPowerKMeans takes.")
     elif isinstance(kernel, RandomFourierFeatures):
         fourier.check_n_frequencies(kernel.n_frequencies)

@@ -12,6 +12,7 @@ from rffpk.anneal.plan import OF_FEATURES, Annealing, Init, Word, search_paramet
 from rffpk.estimators.base import Clusterer, parameters
 from rffpk.rows.arrays import Array
 from rffpk.rows.checks import Auto
+from rffpk.rows.door import Schema
 
 
 @parameters
@@ -113,7 +114,9 @@ class PowerKMeans(AnnealedClusterer):
     n_buffered_: int = field(init=False)  # what `partial_fit` sets
 
     partial_fit = fitted.partial_fit
-    _takes_narrow_rows = True
+
+    def _schema(self) -> Schema:
+        return super()._schema()._replace(narrow=True)
 
     def _problem(self) -> Problem:
         search, maps = search_parameters(self), maps_of(self.metric, self.whitening)

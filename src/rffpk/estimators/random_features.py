@@ -10,6 +10,7 @@ from rffpk.anneal.fit import FitResult, Problem
 from rffpk.anneal.plan import search_parameters
 from rffpk.estimators.base import parameters
 from rffpk.estimators.power import AnnealedClusterer
+from rffpk.rows.door import Schema
 from rffpk.rows.sample import RowSample
 from rffpk.rows.store import Cache, check_cache
 from rffpk.spaces import fourier
@@ -115,7 +116,9 @@ class RFFKernelPowerKMeans(AnnealedClusterer):
     n_buffered_: int = field(init=False)
 
     partial_fit = fitted.partial_fit
-    _takes_narrow_rows = True
+
+    def _schema(self) -> Schema:
+        return super()._schema()._replace(narrow=True, warns_of_kernels=True)
 
     def _problem(self) -> Problem:
         given = search_parameters(self)

@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from rffpk.anneal.convergence_warnings import Cause, few_rows, low_rank
 from rffpk.anneal.fit import find_number, fit_model
-from rffpk.estimators.base import Clusterer, parameters, reporting
+from rffpk.estimators.base import Clusterer, kernel_schema, parameters, reporting
 from rffpk.estimators.bases import with_callbacks
 from rffpk.estimators.power import PowerKMeans
 from rffpk.fusion.spectral import Iteration, combined
@@ -27,7 +27,7 @@ from rffpk.rows import checks
 from rffpk.rows.arrays import Array
 from rffpk.rows.containers import check_row_labels
 from rffpk.rows.dask_collections import by_partitions
-from rffpk.rows.door import check_views
+from rffpk.rows.door import Schema
 from rffpk.rows.sample import sample_arrays, sampling
 from rffpk.rows.table import Columns, rows_differ
 from rffpk.spaces.kernels import (
@@ -220,8 +220,8 @@ class KernelFusion(Clusterer):
         """What leads from the kernels between rows and those learned on to the embedding."""
         return lambda Ks: combined(Ks, self.kernel_weights_) @ self._map
 
-    def _check_views(self, X: Any, reset: bool) -> list[Columns]:
-        return check_views(self, X, reset=reset)
+    def _schema(self) -> Schema:
+        return kernel_schema(self, self.kernels, several=True, views=self.views)
 
     def _scale_matters(self) -> bool:
         """Whether a common factor of all weights changes the result, as the number of rows does."""
@@ -322,7 +322,8 @@ class KernelFusion(Clusterer):
         self._columns = rows if precomputed else None
         if not precomputed:  # copies, as the kernels keep them and the caller may change X
             xs = [x.copy() if rows is None else x[rows] for x in xs]
-        xs, specs = matched(xs, self.kernels, not self._n_views, of_affinities=self._of_affinities)
+        single = not self._shape.has_views
+        xs, specs = matched(xs, self.kernels, single, of_affinities=self._of_affinities)
         if self._columns is not None:
             chosen = np.ix_(self._columns, self._columns)
             xs = [np.ascontiguousarray(x[chosen]) for x in xs]
@@ -330,7 +331,7 @@ class KernelFusion(Clusterer):
 
     def _view_of_each(self, xs: list[Columns], n_kernels: int) -> list[Columns]:
         """The view of each kernel; of precomputed ones the columns of the rows learned on."""
-        xs = xs if self._n_views else xs * n_kernels
+        xs = xs if self._shape.has_views else xs * n_kernels
         return xs if self._columns is None else [x[:, self._columns] for x in xs]
 
     def _embedded(self, xs: list[Columns]) -> Array:
@@ -366,7 +367,7 @@ class KernelFusion(Clusterer):
             return
         zero = [not (x.any() if precomputed else rows_differ(x)) for x in xs]
         if any(zero) and not all(zero):
-            name = "X" if self._view_columns is None else "views"
+            name = "views" if self._shape.columns else "X"
             what = "has equal rows, so that its centered kernel is zero"
             what = "is zero everywhere" if precomputed else what
             raise ValueError(f"{name}[{zero.index(True)}] {what}: leave it out.")

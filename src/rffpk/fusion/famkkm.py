@@ -143,7 +143,8 @@ class FAMKKM(KernelFusion):
 
     def _operators_of(self, rows: WeightedRows, k: int, random: Any) -> list[Operator]:
         xs, specs = self._matched(rows.xs, rows.counted)
-        prefix = "kernels" if isinstance(self.kernels, (list, tuple)) and not self._n_views else "X"
+        listed = isinstance(self.kernels, (list, tuple))
+        prefix = "kernels" if listed and not self._shape.has_views else "X"
         names = [f"{prefix}[{i}]" for i in range(len(xs))]
         found = Approximation(
             *self._word_and_size(), self.standardize, random,

@@ -16,6 +16,7 @@ from rffpk.fusion.base import cluster, measure, transform, weighted_rows
 from rffpk.fusion.operators import Nystroem, nystroem_features, with_gamma
 from rffpk.rows import checks
 from rffpk.rows.arrays import Array
+from rffpk.rows.door import Schema
 from rffpk.rows.table import Columns
 from rffpk.spaces.fourier import Gamma
 from rffpk.spaces.kernels import (
@@ -106,6 +107,9 @@ class NystroemKernelKMeans(Clusterer):
     _clusterer: Any = field(init=False)  # a PowerKMeans of the embedding
 
     _measure, transform = measure, transform
+
+    def _schema(self) -> Schema:
+        return super()._schema()._replace(warns_of_kernels=True)
 
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:

@@ -15,9 +15,10 @@ from rffpk.anneal.kernel_rows import KernelRows
 from rffpk.anneal.kernel_steps import KernelRun
 from rffpk.anneal.records import PowerMean
 from rffpk.anneal.schedule import FitContext, Plan, Schedule, given_starts
-from rffpk.estimators.base import Clusterer, parameters
+from rffpk.estimators.base import Clusterer, kernel_schema, parameters
 from rffpk.rows import checks
 from rffpk.rows.arrays import Array, Numbers
+from rffpk.rows.door import Schema
 from rffpk.rows.store import Cache, check_cache
 from rffpk.spaces.kernels import Kernels, check_kernels
 
@@ -164,6 +165,9 @@ class RMKKM(Clusterer):
     cache_: bool = field(init=False)
 
     fit, _measure = fit_by_kernels, measure
+
+    def _schema(self) -> Schema:
+        return kernel_schema(self, self.kernels, several=True, views=self.views)
 
     def _problem(self) -> KernelProblem:
         checks.check_search_parameters(self, get_args(Init), "an array")

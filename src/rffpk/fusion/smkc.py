@@ -220,7 +220,7 @@ class SMKC(KernelFusion):
             for i, x in enumerate(xs):
                 square = x.shape[0] == x.shape[1]
                 check = check_precomputed if square else check_no_distances
-                check(x, f"X[{i}]" if self._n_views else "X")
+                check(x, f"X[{i}]" if self._shape.has_views else "X")
             return None
         drawing = self._drawing(k)
         if drawing is None:
@@ -241,7 +241,7 @@ class SMKC(KernelFusion):
             return [FittedKernel(x[:0].copy(), Specification(PRECOMPUTED)) for x in xs]
         chosen = (x[self.anchors_] for x in xs)
         anchors = [x if isinstance(x, SparseRows) else np.array(x) for x in chosen]
-        anchors, specs = matched(anchors, self.kernels, not self._n_views)
+        anchors, specs = matched(anchors, self.kernels, not self._shape.has_views)
         n_threads = config.n_threads(self.n_jobs)
         return [
             self._fitted(rows, with_gamma(spec, x, weight, random, n_threads))

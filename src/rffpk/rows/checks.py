@@ -6,7 +6,7 @@ import contextlib
 import math
 import numbers
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -14,32 +14,20 @@ import sklearn.utils
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import check_array, check_scalar
-from sklearn.utils.validation import validate_data
 
 from rffpk.rows.arrays import Array
 from rffpk.rows.containers import (
     are_times,
     check_container,
-    check_labels_of_pairs,
     check_row_labels,
     is_arrow,
-    is_list_of_views,
-    refuse_labels,
     refuse_times,
 )
 from rffpk.rows.table import (
     Columns,
-    NarrowRows,
-    SparseRows,
-    as_type,
-    beyond_float32,
-    mean_square,
-    narrow_rows,
-    plain,
     rows_differ,
-    sparse_rows,
 )
-from rffpk.system.report import are_wanted, warn
+from rffpk.system.report import warn
 
 Auto = Literal["auto"]
 Level = Literal["coarse", "auto", "fine"]  # of the numbers of clusters that are found
@@ -324,27 +312,32 @@ def _columns_of(values: Any, name: str) -> list[tuple[Any, Any]]:
 
 
 def finite_array(
-    x: Any, name: str, dtype: Any = np.float64, *, estimator: Any = None, **options: Any
-) -> Array:
-    """scikit-learn's `check_array`, with `check_plain` and `check_finite`."""
+    x: Any, name: str, dtype: Any = np.float64, may_lack: bool = False,
+    remedy: Callable[[bool], str] = lambda missing: "must be finite", **options: Any,
+) -> Array:  # fmt: skip
+    """Return scikit-learn's `check_array`, with `check_plain` and `check_finite`."""
     if not sparse.issparse(x):
         check_plain(x, name)
     with np.errstate(over="ignore", invalid="ignore"), named(name, x):
-        found = check_array(x, dtype=dtype, input_name=name, ensure_all_finite=False, **options)
-    check_finite(found, name, x, estimator)
-    return found
+        checked = check_array(x, dtype=dtype, input_name=name, ensure_all_finite=False, **options)
+    check_finite(checked, name, x, may_lack, remedy)
+    return checked
 
 
-def check_finite(x: Any, name: str, given: Any, estimator: Any = None) -> None:
-    """Raise a ValueError that says where x, an array or a CSR matrix made of what was `given`,
-    has NaN or infinity first; rows that an estimator lets lack views may have NaN."""
+def check_finite(
+    x: Any, name: str, given: Any, may_lack: bool, remedy: Callable[[bool], str]
+) -> None:
+    """Raise a ValueError that says where x, made of what was `given`, first has NaN or infinity.
+
+    x is an array or a CSR matrix. Dense rows that `may_lack` views may have NaN. `remedy` returns
+    what to do about NaN (True) or infinity (False)."""
     values = x.data if sparse.issparse(x) else x  # its own sum would sum duplicates in place
     with np.errstate(over="ignore", invalid="ignore"):
         if sklearn.get_config()["assume_finite"] or np.isfinite(values.sum()):
             return
-    may_lack = not sparse.issparse(x) and getattr(estimator, "allow_missing_views", False)
     entries = sparse.coo_array(x)
-    missing = not may_lack and bool(np.isnan(entries.data).any())
+    allowed = may_lack and not sparse.issparse(x)
+    missing = not allowed and bool(np.isnan(entries.data).any())
     bad = np.isnan(entries.data) if missing else np.isinf(entries.data)
     rows, columns = entries.row[bad], entries.col[bad]
     if not len(rows):
@@ -353,33 +346,8 @@ def check_finite(x: Any, name: str, given: Any, estimator: Any = None) -> None:
     raise ValueError(
         f"{name} contains {'NaN' if missing else 'infinity'} in {len(np.unique(rows))} of "
         f"{x.shape[0]} rows, first in row {rows[0]}, column {names[columns[0]]!r}: "
-        f"{_instead_of_infinities(estimator, name, missing)}."
+        f"{remedy(missing)}."
     )
-
-
-def _instead_of_infinities(estimator: Any, name: str, missing: bool) -> str:
-    if not name.startswith("X") or pairs_of(estimator) == "kernels":
-        return "must be finite"
-    if not missing:
-        return "replace it, or drop these rows"
-    remedy = "fill it in, such as by rffpk.tables.TablePreprocessor, or drop these rows"
-    several = name != "X" or getattr(estimator, "views", None) is not None
-    if getattr(estimator, "allow_missing_views", False):
-        remedy += "; allow_missing_views=True is for dense views"
-    elif several and hasattr(estimator, "kernels"):
-        own = hasattr(estimator, "allow_missing_views")
-        taker = "allow_missing_views=True" + ("" if own else " of RFFMultiKernelPowerKMeans")
-        remedy += f"; {taker} takes rows that are NaN in all columns of a view"
-    return remedy
-
-
-def pairs_of(estimator: Any) -> Literal["kernels", "graph"] | None:
-    """What X has for pairs of rows: the values of kernels, or affinities, the graph of a diffusion;
-    None: X has rows."""
-    if is_option(getattr(estimator, "metric", None), "precomputed"):
-        return "graph"
-    kernel = getattr(estimator, "kernels", getattr(estimator, "kernel", None))
-    return "kernels" if is_option(kernel, "precomputed") else None
 
 
 def refuse_sparse(X: Any, name: str, taker: str) -> None:
@@ -388,110 +356,6 @@ def refuse_sparse(X: Any, name: str, taker: str) -> None:
         raise TypeError(
             f"{name} is sparse, and {taker} takes dense rows: convert them by toarray, if memory "
             "allows it. Estimators take sparse rows and views in memory."
-        )
-
-
-def check_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
-    """X as a C-ordered float32 or float64 array, finite, with at least one row and column; as
-    `SparseRows` if X is sparse and the class takes such; as `NarrowRows` if its numbers are small
-    and passes over the rows are all that the class makes.
-
-    Such an array is returned without a copy; other dtypes become float64, other layouts are copied
-    to C order. float32 becomes float64 where it does not hold the squares of the fitted rows: sets
-    `_in_float64` in fit.
-    """
-    small, pairs = None, pairs_of(estimator)
-    if pairs is not None and reset:
-        check_labels_of_pairs(X)
-    # of an array of float32 or float64 there is nothing to ask but whether its numbers are finite
-    if type(X) is not np.ndarray or X.dtype.char not in "fd":
-        X, small = _other_rows(estimator, X)
-    given = X
-    if pairs is not None and not reset:
-        _check_pairs(estimator, X)
-    with np.errstate(over="ignore", invalid="ignore"), named("X", given):
-        if small is not None:
-            validate_data(estimator, X, reset=reset, skip_check_array=True)
-            X = small
-        elif reset or not _is_plain(estimator, X):
-            X = validate_data(  # what is not finite is refused by name
-                estimator, X, reset=reset, dtype=[np.float64, np.float32], order="C",
-                ensure_all_finite=False, accept_sparse="csr",
-            )  # fmt: skip
-            X = sparse_rows(X) if sparse.issparse(X) else X
-        mean = mean_square(X)  # in one reading of all rows
-        if not math.isfinite(mean):
-            check_finite(X.matrix if isinstance(X, SparseRows) else plain(X), "X", given, estimator)
-    if reset and pairs == "graph" and X.shape[0] != X.shape[1]:
-        raise ValueError(
-            f"X.shape == {X.shape}, must be square: with metric='precomputed' it is a graph, the "
-            "affinities of all pairs of rows."
-        )
-    if reset:
-        estimator._in_float64 = beyond_float32(X, mean)
-        if X.shape[0] == X.shape[1]:
-            warn_if_kernel(estimator, X, "X")
-    return as_type(X, np.float64 if estimator._in_float64 else X.dtype)
-
-
-def _is_plain(estimator: Any, X: Any) -> bool:
-    """Return whether new rows are an array that scikit-learn would not change or refuse.
-
-    Its checks take some 200 calls."""
-    plain = type(X) is np.ndarray and X.dtype.char in "fd" and X.dtype.isnative and X.ndim == 2
-    known = plain and X.shape[1] == vars(estimator).get("n_features_in_")
-    # scikit-learn warns of columns without names
-    named_columns = "feature_names_in_" in vars(estimator) and are_wanted(UserWarning)
-    return known and len(X) > 0 and X.flags.c_contiguous and not named_columns
-
-
-def _check_pairs(estimator: Any, X: Any) -> None:
-    """Refuse the rows of which a graph or a kernel was made in place of their pairs."""
-    shape, n = np.shape(X), estimator.n_features_in_
-    if len(shape) == 2 and shape[1] != n:
-        graph = pairs_of(estimator) == "graph"
-        option, values = ("metric", "affinities") if graph else ("kernel", "values")
-        raise ValueError(
-            f"X.shape == {shape}, must be (n_new, {n}): with {option}='precomputed' it holds the "
-            f"{values} of new rows with the {n} fitted ones, not columns of the rows."
-        )
-
-
-def _other_rows(estimator: Any, X: Any) -> tuple[Any, NarrowRows | None]:
-    """X that is no plain array of float32 or float64, without what is not taken as numbers, and as
-    rows of small numbers where it is such."""
-    if not sparse.issparse(X):
-        check_plain(X, "X")
-    if is_list_of_views(X):
-        refuse_labels(X, several=False)
-        check_row_labels(X)
-        package = "scipy.sparse" if any(map(sparse.issparse, X)) else "numpy"
-        raise ValueError(
-            f"X is a list of {len(X)} views, must be one array for {type(estimator).__name__}: "
-            f"{package}.hstack(X) puts their columns side by side."
-        )
-    return X, narrow_rows(X) if hasattr(estimator, "_takes_narrow_rows") else None
-
-
-def warn_if_kernel(estimator: Any, x: Columns, name: str) -> None:
-    """Warn if the rows that a clusterer takes kernels of look like those of a kernel matrix."""
-    clusters = hasattr(estimator, "n_clusters")
-    kernels = hasattr(estimator, "kernels") or hasattr(estimator, "kernel")
-    if len(x) != x.shape[1] or not (clusters and kernels) or pairs_of(estimator) == "kernels":
-        return
-    from rffpk.rows.square import OF_AFFINITIES, OF_DISTANCES, looks_like_kernel
-
-    if looks_like_kernel(x):
-        kind, remedy = "kernel values or affinities", ""
-        if isinstance(x, SparseRows):
-            kind, remedy = "affinities", f" These are dense: {name}.toarray(). {OF_AFFINITIES}"
-        elif not np.diagonal(x).any():
-            kind, remedy = "distances or affinities", f" {OF_DISTANCES} {OF_AFFINITIES}"
-        warn(
-            f"{name} is symmetric like a matrix of {kind}, but its rows are taken as features. "
-            "Kernel values need 'precomputed' as the kernel, which KernelPowerKMeans and the "
-            f"fusions of several kernels take.{remedy}",
-            UserWarning,
         )
 
 

@@ -4,90 +4,240 @@ from __future__ import annotations
 
 import inspect
 import math
-from typing import Any
+from functools import cache, partial
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_array
+from sklearn.utils.validation import validate_data
 
 from rffpk.rows.arrays import Array
-from rffpk.rows.checks import (
-    check_rows,
-    finite_array,
-    is_option,
-    named,
-    pairs_of,
-    warn_if_kernel,
-)
+from rffpk.rows.checks import check_finite, check_plain, finite_array, named
 from rffpk.rows.containers import (
     check_container,
+    check_labels_of_pairs,
     check_row_labels,
     dimensions,
     is_list_of_views,
     refuse_labels,
 )
-from rffpk.rows.square import looks_like_kernel
+from rffpk.rows.square import OF_AFFINITIES, OF_DISTANCES, looks_like_kernel
 from rffpk.rows.table import (
     Columns,
+    NarrowRows,
     SparseRows,
     as_type,
     beyond_float32,
     mean_square,
+    narrow_rows,
+    plain,
     some_columns,
     sparse_rows,
 )
 from rffpk.system.config import fits_memory
-from rffpk.system.report import warn
+from rffpk.system.report import are_wanted, warn
+
+Kind = Literal["rows", "kernels", "graph"]
 
 
-def check_views(estimator: Any, X: Any, *, reset: bool) -> list[Columns]:
-    """The views of X as `check_rows` returns them, of equal dtypes; one array is one view, or has
-    those of the parameter `views`.
+class Shape(NamedTuple):
+    """What a fitted model remembers of X."""
 
-    Sets `_view_columns`, `_n_views` (0: one array) and `_widths` in fit, and compares new rows with
-    them. With the parameter `allow_missing_views` rows may lack views that are arrays, where they
-    are NaN then.
+    n_columns: int  # of all arrays of X
+    widths: tuple[int, ...]  # numbers of columns of the views
+    listed: bool = False  # whether X was a list of views
+    columns: tuple[slice | NDArray[np.intp], ...] = ()  # of each view in one array; (): all columns
+    names: tuple[tuple[str, ...], ...] = ((),)  # of the columns of each array; (): no names
+    in_float64: bool = False  # whether float32 does not hold squares of the fitted rows
+
+    @classmethod
+    def of_columns(cls, d: int, in_float64: bool) -> Shape:
+        """Return the shape of one array of d columns without names."""
+        return cls(d, (d,), in_float64=in_float64)
+
+    @property
+    def has_views(self) -> bool:
+        """Whether X was given as views, not as one array for all kernels."""
+        return self.listed or bool(self.columns)
+
+
+class Schema(NamedTuple):
+    """What an estimator takes as X."""
+
+    name: str  # of the class
+    kind: Kind = "rows"  # X holds rows, kernels between rows, or the affinities of a graph
+    several: bool = False  # whether X may be a list of views
+    views: Any = None  # the parameter `views`: columns of each view in one array
+    may_lack: bool | None = None  # whether rows may lack views; None: the class has no such option
+    narrow: bool = False  # whether rows of float16, bfloat16, int8 and uint8 stay as they are
+    warns_of_kernels: bool = False  # whether X that looks like a kernel matrix may be a mistake
+    fitted: Shape | None = None  # shape of the fitted rows; None: X is to be fitted
+
+
+def check_views(X: Any, schema: Schema) -> tuple[list[Columns], Shape]:
+    """Check X; return the rows of each view, of one dtype, and the shape of X.
+
+    Arrays of float32 and float64 in C order stay as they are. Other dtypes become float64, other
+    layouts are copied. float32 becomes float64 where it does not hold squares of the fitted rows.
+    A row that lacks a view has NaN in all columns of the view.
     """
-    table = type(X) is np.ndarray and X.ndim == 2 and X.dtype.kind in "fiub"
-    if not table:
-        X = _kernels_of_stack(estimator, X, reset)
-        _check_container(X, hasattr(estimator, "kernels"))
-    may_lack = getattr(estimator, "allow_missing_views", False)
-    if may_lack and isinstance(X, (list, tuple)):
+    listed = False
+    if type(X) is not np.ndarray or X.ndim != 2 or X.dtype.kind not in "fiub":
+        X = _kernels_of_stack(X, schema)
+        _check_container(X, schema.several)
+        listed = is_list_of_views(X)
+    if schema.may_lack and isinstance(X, (list, tuple)):
         X = [with_nan_rows(x, f"X[{i}]") for i, x in enumerate(X)]
-    if reset:
-        estimator._view_columns = getattr(estimator, "views", None)
-    listed, views = not table and is_list_of_views(X), estimator._view_columns
-    xs = (_check_list if listed else _check_table)(estimator, X, reset)
-    if may_lack:
-        name = "X[{}]" if listed else "X" if views is None else "views[{}]"
+    xs, shape = (_check_list if listed else _check_array)(X, schema)
+    if schema.may_lack:
+        name = "X[{}]" if listed else "views[{}]" if shape.columns else "X"
         check_missing(xs, [name.format(i) for i in range(len(xs))])
-    return xs
+    dtype = np.float64 if shape.in_float64 else np.result_type(*(x.dtype for x in xs))
+    return [as_type(x, dtype) for x in xs], shape
 
 
-def _check_table(estimator: Any, X: Any, reset: bool) -> list[Columns]:
-    """The views of one array."""
-    views = estimator._view_columns
-    if not reset and estimator._n_views and views is None:
-        raise ValueError(f"X is one array, but was a list of {estimator._n_views} in fit.")
-    if pairs_of(estimator) == "kernels":
+# ---- one array -----------------------------------------------------------------------------------
+
+
+def _check_array(X: Any, schema: Schema) -> tuple[list[Columns], Shape]:
+    """Check X that is one array; return its views and its shape."""
+    fitted = schema.fitted
+    if fitted is not None and fitted.listed:
+        raise ValueError(f"X is one array, but was a list of {len(fitted.widths)} in fit.")
+    x, names, mean = _read_array(X, schema)
+    d = x.shape[1]
+    if fitted is None:
+        if schema.kind == "graph" and len(x) != d:
+            raise ValueError(
+                f"X.shape == {x.shape}, must be square: with metric='precomputed' it is a graph, "
+                "the affinities of all pairs of rows."
+            )
+        if len(x) == d:
+            _warn_if_kernel(x, "X", schema)
+        columns = () if schema.views is None else _columns_of_views(schema, names, d)
+        fitted = Shape(d, (d,), False, columns, (names,), beyond_float32(x, mean))
+    xs = [some_columns(x, index) for index in fitted.columns] or [x]
+    return xs, fitted._replace(widths=tuple(x.shape[1] for x in xs))
+
+
+def _read_array(X: Any, schema: Schema) -> tuple[Columns, tuple[str, ...], float]:
+    """Return the checked numbers of one array, the names of the columns, and the mean square."""
+    fitted, names = schema.fitted, tuple[str, ...]()
+    if schema.kind != "rows" and fitted is None:
+        check_labels_of_pairs(X)
+    if schema.kind == "kernels":
         X = _written_out(X, "X")
-    X = check_rows(estimator, X, reset=reset)
-    xs = [X] if views is None else _columns_of_views(X, views, estimator)
-    if reset:
-        estimator._n_views = 0 if views is None else len(xs)
-        estimator._widths = [x.shape[1] for x in xs]
-    return xs
+    x = X
+    # of an array of float32 or float64 there is nothing to ask but whether its numbers are finite
+    if type(X) is not np.ndarray or X.dtype.char not in "fd":
+        if not sparse.issparse(X):
+            check_plain(X, "X")
+        small = narrow_rows(X) if schema.narrow else None
+        x = X if small is None else small
+    if schema.kind != "rows" and fitted is not None:
+        _check_pairs(X, schema.kind, fitted.n_columns)
+    with np.errstate(over="ignore", invalid="ignore"), named("X", X):
+        if fitted is None or not _is_plain(x, fitted):
+            if not isinstance(x, NarrowRows):
+                x = check_array(  # numbers that are not finite are refused by name
+                    x, dtype=[np.float64, np.float32], order="C", ensure_all_finite=False,
+                    accept_sparse="csr", input_name="X", estimator=schema.name,
+                )  # fmt: skip
+                x = sparse_rows(x) if sparse.issparse(x) else x
+            names = _check_columns(X, schema)
+        mean = mean_square(x)  # in one reading of all rows
+        if not math.isfinite(mean):
+            numbers = x.matrix if isinstance(x, SparseRows) else plain(x)
+            check_finite(numbers, "X", X, bool(schema.may_lack), partial(_remedy, schema, "X"))
+    return x, names, mean
 
 
-def _kernels_of_stack(estimator: Any, X: Any, reset: bool) -> Any:
-    """The list of the precomputed kernels that the first axis of one array counts; another X as it
-    is."""
-    if not (isinstance(X, np.ndarray) and X.ndim == 3 and pairs_of(estimator) == "kernels"):
+def _is_plain(x: Any, fitted: Shape) -> bool:
+    """Return whether new rows are an array that scikit-learn would not change or refuse.
+
+    Its checks take some 200 calls."""
+    plain = type(x) is np.ndarray and x.dtype.char in "fd" and x.dtype.isnative and x.ndim == 2
+    known = plain and x.shape[1] == fitted.n_columns
+    # scikit-learn warns of columns without names
+    named_columns = any(fitted.names) and are_wanted(UserWarning)
+    return known and len(x) > 0 and x.flags.c_contiguous and not named_columns
+
+
+def _check_columns(X: Any, schema: Schema) -> tuple[str, ...]:
+    """Compare number and names of the columns with the fitted rows; return the names.
+
+    scikit-learn's comparison reads and sets attributes of an estimator: of one that has no others.
+    """
+    memory: Any = _memory_of(schema.name)()
+    if schema.fitted is not None:
+        memory.n_features_in_ = schema.fitted.n_columns
+        if any(schema.fitted.names):
+            memory.feature_names_in_ = np.array(schema.fitted.names[0], dtype=object)
+    validate_data(memory, X, reset=schema.fitted is None, skip_check_array=True)
+    return tuple(vars(memory).get("feature_names_in_", ()))
+
+
+@cache
+def _memory_of(name: str) -> type[BaseEstimator]:
+    """Return a class of this name, by which scikit-learn's messages call an estimator."""
+    return type(name, (BaseEstimator,), {})
+
+
+def _check_pairs(X: Any, kind: Kind, n: int) -> None:
+    """Refuse the rows of which a graph or a kernel was made in place of their pairs."""
+    shape = np.shape(X)
+    if len(shape) == 2 and shape[1] != n:
+        option, values = ("metric", "affinities") if kind == "graph" else ("kernel", "values")
+        raise ValueError(
+            f"X.shape == {shape}, must be (n_new, {n}): with {option}='precomputed' it holds the "
+            f"{values} of new rows with the {n} fitted ones, not columns of the rows."
+        )
+
+
+def _remedy(schema: Schema, name: str, missing: bool) -> str:
+    """Return what to do about NaN (`missing`) or infinities in an array of X."""
+    if schema.kind == "kernels":
+        return "must be finite"
+    if not missing:
+        return "replace it, or drop these rows"
+    remedy = "fill it in, such as by rffpk.tables.TablePreprocessor, or drop these rows"
+    if schema.may_lack:
+        remedy += "; allow_missing_views=True is for dense views"
+    elif schema.several and (name != "X" or schema.views is not None):
+        own = "" if schema.may_lack is not None else " of RFFMultiKernelPowerKMeans"
+        remedy += (
+            f"; allow_missing_views=True{own} takes rows that are NaN in all columns of a view"
+        )
+    return remedy
+
+
+def _warn_if_kernel(x: Columns, name: str, schema: Schema) -> None:
+    """Warn if rows of which kernels are to be computed look like a kernel matrix."""
+    if len(x) != x.shape[1] or not schema.warns_of_kernels or schema.kind == "kernels":
+        return
+    if looks_like_kernel(x):
+        kind, remedy = "kernel values or affinities", ""
+        if isinstance(x, SparseRows):
+            kind, remedy = "affinities", f" These are dense: {name}.toarray(). {OF_AFFINITIES}"
+        elif not np.diagonal(x).any():
+            kind, remedy = "distances or affinities", f" {OF_DISTANCES} {OF_AFFINITIES}"
+        warn(
+            f"{name} is symmetric like a matrix of {kind}, but its rows are taken as features. "
+            "Kernel values need 'precomputed' as the kernel, which KernelPowerKMeans and the "
+            f"fusions of several kernels take.{remedy}",
+            UserWarning,
+        )
+
+
+def _kernels_of_stack(X: Any, schema: Schema) -> Any:
+    """Return the kernels that the first axis of an array counts; another X as it is."""
+    is_stack = isinstance(X, np.ndarray) and X.ndim == 3 and schema.kind == "kernels"
+    if not is_stack or not schema.several:
         return X
-    if not hasattr(estimator, "kernels") or (reset and X.shape[1] != X.shape[2]):
-        return X  # refused by what follows
-    return list(X)
+    return list(X) if schema.fitted or X.shape[1] == X.shape[2] else X
 
 
 def _check_container(X: Any, several: bool) -> None:
@@ -146,18 +296,16 @@ def _instead_of_stack(X: Array, several: bool) -> str:
     )
 
 
-def _columns_of_views(X: Columns, views: Any, estimator: Any) -> list[Columns]:
-    """The columns, in arrays or sparse rows of their own, for each entry of the parameter
-    `views`."""
+def _columns_of_views(
+    schema: Schema, names: tuple[str, ...], width: int
+) -> tuple[slice | NDArray[np.intp], ...]:
+    """Return the columns of each entry of the parameter `views` in an array of this width."""
+    views = schema.views
     if not isinstance(views, (list, tuple)) or not views:
         raise TypeError(f"views == {views!r}, must be a list with the columns of each view.")
-    if is_option(getattr(estimator, "kernels", None), "precomputed"):
+    if schema.kind == "kernels":
         raise ValueError("views needs columns, but kernels == 'precomputed'.")
-    names = list(getattr(estimator, "feature_names_in_", []))
-    return [
-        some_columns(X, _columns(view, f"views[{i}]", names, X.shape[1]))
-        for i, view in enumerate(views)
-    ]
+    return tuple(_columns(view, f"views[{i}]", [*names], width) for i, view in enumerate(views))
 
 
 def _columns(view: Any, name: str, names: list[str], width: int) -> slice | NDArray[np.intp]:
@@ -197,39 +345,49 @@ def _refuse_split_views() -> None:
         frame = frame.f_back
 
 
-def _check_list(estimator: Any, X: Any, reset: bool) -> list[Columns]:
-    if estimator._view_columns is not None:
+def _check_list(X: Any, schema: Schema) -> tuple[list[Columns], Shape]:
+    """Check X that is a list of views; return the views and the shape of X."""
+    if not schema.several:
+        package = "scipy.sparse" if any(map(sparse.issparse, X)) else "numpy"
+        raise ValueError(
+            f"X is a list of {len(X)} views, must be one array for {schema.name}: "
+            f"{package}.hstack(X) puts their columns side by side."
+        )
+    if schema.views is not None or (schema.fitted and schema.fitted.columns):
         raise ValueError("X is a list of views, must be one array if views is given.")
     _refuse_split_views()
-    names = [_column_names(x) for x in X]
-    xs = [_checked_view(estimator, x, f"X[{i}]") for i, x in enumerate(X)]
+    xs = [_checked_view(x, f"X[{i}]", schema) for i, x in enumerate(X)]
     for number, x in enumerate(xs):
         if len(x) != len(xs[0]):
             same = len({each.shape[1] for each in xs}) == 1
             remedy = " Rows are samples: pass the transposes." if same else ""
             raise ValueError(f"X[{number}] has {len(x)} rows, X[0] has {len(xs[0])}.{remedy}")
-    widths = [x.shape[1] for x in xs]
-    if reset:
-        _check_no_kernels(estimator, xs)
-        estimator._in_float64 = any(beyond_float32(x, mean_square(x)) for x in xs)
-        estimator._n_views, estimator._widths, estimator._view_names = len(xs), widths, names
-        estimator.n_features_in_ = sum(widths)
-    elif estimator._n_views != len(xs):
-        before = estimator._n_views or "one array, not a list"
-        raise ValueError(f"X has {len(xs)} views, in fit it had {before}.")
-    else:
-        for i, (d, fitted) in enumerate(zip(widths, estimator._widths)):
-            if d != fitted:
-                raise ValueError(f"X[{i}] has {d} columns, in fit it had {fitted}.")
-            _check_names(names[i], estimator._view_names[i], f"X[{i}]")
-    dtype = np.float64 if estimator._in_float64 else np.result_type(*(x.dtype for x in xs))
-    return [as_type(x, dtype) for x in xs]
+    widths, names = tuple(x.shape[1] for x in xs), tuple(map(_column_names, X))
+    if schema.fitted is None:
+        _check_no_kernels(xs, schema)
+        in_float64 = any(beyond_float32(x, mean_square(x)) for x in xs)
+        return xs, Shape(sum(widths), widths, True, (), names, in_float64)
+    _compare_views(widths, names, schema.fitted)
+    return xs, schema.fitted
 
 
-def _check_no_kernels(estimator: Any, xs: list[Columns]) -> None:
+def _compare_views(
+    widths: tuple[int, ...], names: tuple[tuple[str, ...], ...], fitted: Shape
+) -> None:
+    """Refuse a list of views in which other columns are than in the fitted rows."""
+    if not fitted.listed or len(fitted.widths) != len(widths):
+        before = len(fitted.widths) if fitted.has_views else "one array, not a list"
+        raise ValueError(f"X has {len(widths)} views, in fit it had {before}.")
+    for i, (d, width) in enumerate(zip(widths, fitted.widths)):
+        if d != width:
+            raise ValueError(f"X[{i}] has {d} columns, in fit it had {width}.")
+        _check_names(names[i], fitted.names[i], f"X[{i}]")
+
+
+def _check_no_kernels(xs: list[Columns], schema: Schema) -> None:
     """Raise a ValueError if all views of a list look like kernel matrices but are to be features;
     warn of some that do."""
-    if pairs_of(estimator) != "kernels" and all(map(looks_like_kernel, xs)):
+    if schema.kind != "kernels" and all(map(looks_like_kernel, xs)):
         raise ValueError(
             f"X is a list of {len(xs)} symmetric matrices, whose rows would be taken as features. "
             "If they are kernel matrices, pass kernels='precomputed' to a class of several "
@@ -237,21 +395,21 @@ def _check_no_kernels(estimator: Any, xs: list[Columns]) -> None:
             "parameter views."
         )
     for number, x in enumerate(xs):
-        warn_if_kernel(estimator, x, f"X[{number}]")
+        _warn_if_kernel(x, f"X[{number}]", schema)
 
 
-def _column_names(x: Any) -> list[str] | None:
-    """The names of the columns of a frame, if all are strings."""
-    names = list(getattr(x, "columns", []))
-    return names if names and all(isinstance(name, str) for name in names) else None
+def _column_names(x: Any) -> tuple[str, ...]:
+    """Return the names of the columns of a frame if all are strings."""
+    names = tuple(getattr(x, "columns", ()))
+    return names if all(isinstance(name, str) for name in names) else ()
 
 
-def _check_names(names: list[str] | None, fitted: list[str] | None, view: str) -> None:
-    """Compare the names of the columns of a view with those in fit, as scikit-learn does for X."""
+def _check_names(names: tuple[str, ...], fitted: tuple[str, ...], view: str) -> None:
+    """Compare names of columns of a view with the fitted ones, as scikit-learn does for X."""
     if names == fitted:
         return
-    if names is None or fitted is None:
-        which = ("has no", "had some") if names is None else ("has", "had none")
+    if not names or not fitted:
+        which = ("has", "had none") if names else ("has no", "had some")
         warn(f"{view} {which[0]} column names, but {which[1]} in fit.", UserWarning)
         return
     unseen, missing = ([n for n in a if n not in b] for a, b in ((names, fitted), (fitted, names)))
@@ -296,14 +454,16 @@ def check_missing(xs: list[Columns], names: list[str]) -> None:
         raise ValueError(f"X has no view of row {without[0]}, must have at least one: drop it.")
 
 
-def _checked_view(estimator: Any, x: Any, name: str) -> Columns:
-    """The view in an array, or as `SparseRows` if it is sparse."""
-    if pairs_of(estimator) == "kernels":
+def _checked_view(x: Any, name: str, schema: Schema) -> Columns:
+    """Check a view of a list; return an array, or `SparseRows` if the view is sparse."""
+    if schema.kind == "kernels":
         x = _written_out(x, name)
-    dtypes = [np.float64, np.float32]
     with named(name):
-        given = finite_array(x, name, dtypes, estimator=estimator, order="C", accept_sparse="csr")
-        return sparse_rows(given) if sparse.issparse(given) else given
+        checked = finite_array(
+            x, name, [np.float64, np.float32], bool(schema.may_lack),
+            partial(_remedy, schema, name), order="C", accept_sparse="csr",
+        )  # fmt: skip
+        return sparse_rows(checked) if sparse.issparse(checked) else checked
 
 
 def _written_out(K: Any, name: str) -> Any:

@@ -15,6 +15,7 @@ from rffpk.estimators.bases import with_callbacks
 from rffpk.rows import checks
 from rffpk.rows.arrays import Array, Map
 from rffpk.rows.checks import Auto, is_option
+from rffpk.rows.door import Shape
 from rffpk.rows.rows import has_view
 from rffpk.rows.table import Columns, SparseRows, column_means, squared_distances, unit_rows
 from rffpk.spaces.graph import PRECOMPUTED, GraphDiffusion, check_no_choice, graph_diffusion
@@ -214,7 +215,7 @@ class DiffusionMap(Estimator):
             checks.fit_of(self),
             config.one_blas_thread(),
         ):
-            rows = checks.check_rows(self, X, reset=True)
+            [rows] = self._check_views(X, reset=True)
             weight = checks.check_sample_weight(sample_weight, len(rows), X)
             n_threads = config.n_threads(self.n_jobs)
             self._draw(MapRows(rows, weight, MAX_CLUSTERS, n_threads, self, is_told=False))
@@ -407,7 +408,7 @@ class DiffusionMap(Estimator):
             X is sparse and `time_` is 0.
         """
         check_is_fitted(self)
-        X = checks.check_rows(self, X, reset=False)
+        [X] = self._check_views(X, reset=False)
         if not self.time_:
             X = unit_rows(X) if self._spherical else X
             return X.matrix.copy() if isinstance(X, SparseRows) else X.copy()
@@ -478,7 +479,7 @@ def fit_diffusion_map(
         n_jobs=estimator.n_jobs,
     )
     with checks.fit_of(mapped):
-        mapped.n_features_in_, mapped._in_float64 = inputs.X.shape[1], estimator._in_float64
+        mapped._remember(Shape.of_columns(inputs.X.shape[1], estimator._shape.in_float64))
         mapped._draw(inputs, unit_variance, times, use, unit)
     return mapped
 

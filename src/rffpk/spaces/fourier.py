@@ -18,6 +18,7 @@ from rffpk.estimators.bases import with_callbacks
 from rffpk.rows import checks
 from rffpk.rows.arrays import Array, Fourier, Structure
 from rffpk.rows.checks import Auto, is_option
+from rffpk.rows.door import Shape
 from rffpk.rows.draws import uneven
 from rffpk.rows.passes import unshifted
 from rffpk.rows.sample import Moments, RowSample, column_moments
@@ -221,7 +222,7 @@ class RandomFourierFeatures(Estimator):
         check_n_frequencies(self.n_frequencies, ("auto",))
         check_kernel(self.kernel, self.gamma, self.sampling)
         with reporting(self, X), checks.fit_of(self), config.one_blas_thread():
-            rows = checks.check_rows(self, X, reset=True)
+            [rows] = self._check_views(X, reset=True)
             weight = checks.check_sample_weight(sample_weight, len(rows), X)
             return self._draw(rows, weight)
 
@@ -311,7 +312,7 @@ class RandomFourierFeatures(Estimator):
             float32 for float32 input, else float64; rows of length one.
         """
         check_is_fitted(self)
-        X = checks.check_rows(self, X, reset=False)
+        [X] = self._check_views(X, reset=False)
         features = unshifted(*self._view(X), config.n_threads(self.n_jobs))
         checks.check_overflow(float(features.sum()), X.dtype)
         return features
@@ -372,7 +373,7 @@ def fit_map(
         D, kernel=given.kernel, gamma=given.gamma, sampling=sampling,
         random_state=random.randint(2**31 - 1), n_jobs=estimator.n_jobs,
     )  # fmt: skip
-    feature_map.n_features_in_, feature_map._in_float64 = x.shape[1], estimator._in_float64
+    feature_map._remember(Shape.of_columns(x.shape[1], estimator._shape.in_float64))
     rows = sample.xs[view]
     if isinstance(rows, SparseRows) and sample.weight is not None:
         rows = rows[np.flatnonzero(sample.weight)]
