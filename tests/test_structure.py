@@ -32,6 +32,7 @@ LAYERS = [
 CALLED = {("estimators.base", "model_files"), ("model_files", "__init__")}
 UPWARD = {
     "anneal.fit": {"estimators.base", "estimators.bases"},
+    "anneal.fitted": {"estimators.base"},
     "anneal.journal": {"estimators.bases"},
     "anneal.kernel_fit": {"estimators.base", "estimators.bases"},
     "anneal.plan": {"estimators.base", "estimators.bases"},

@@ -43,7 +43,7 @@ from rffpk.anneal.starts import (
 )
 from rffpk.anneal.steps import FeatureRun, count_distinct
 from rffpk.anneal.swaps import follow_with_swaps, improve, reach_far_rows
-from rffpk.estimators.base import reporting
+from rffpk.estimators.base import fit_of, reporting
 from rffpk.estimators.bases import with_callbacks
 from rffpk.rows import checks, passes
 from rffpk.rows.arrays import Array, Fourier, Numbers
@@ -229,7 +229,7 @@ def fit_model(
     if labels_to is not None:
         from rffpk.system.files import label_writer
     random = checks.check_random_state(model.random_state)
-    with checks.fit_of(model), config.one_blas_thread():
+    with fit_of(model), config.one_blas_thread():
         if checkpoint is not None:
             checkpoint.open(model, random)
             problem = replace(problem, cache=checkpoint.cache(problem.cache))
@@ -297,7 +297,8 @@ def open_rows(
     else:
         sample = sample_stream(stream, how, distinct)
     if is_sought:
-        noise = find_noise(model, sample, distinct)
+        n_views, is_cosine = len(model._shape.widths), model._is_cosine()
+        noise = find_noise(model.noise, sample, distinct, n_views, is_cosine)
         sample = sample.without(noise.rows)
     k = find_number(model, sample, random, progress)
     return sample, noise, k
@@ -375,11 +376,12 @@ def find_number(model: Any, sample: RowSample, random: Any, progress: Progress |
     """The number of clusters; found on a sample of the rows where it is not given. Sets it."""
     wanted = model.n_clusters
     if isinstance(wanted, str):
-        from rffpk.choose.number import select_number
+        from rffpk.choose.number import Question, select_number
 
         random = np.random.RandomState(random.randint(2**31 - 1))
         say = None if progress is None else progress.say
-        found = select_number(model, sample, random, config.n_threads(model.n_jobs), say)
+        question = Question(model._schema().kind, model._is_cosine(), model._shape)
+        found = select_number(question, sample, random, config.n_threads(model.n_jobs), say)
         model.selection_, wanted = found, found.number(wanted)
     k = checks.check_int(wanted, "n_clusters", 1)
     if k > sample.n:

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from rffpk.anneal.hard_pass import find_directions
 from rffpk.anneal.plan import SearchParameters
+from rffpk.estimators.base import fit_of
 from rffpk.rows import checks
 from rffpk.rows.arrays import Array, Map
 from rffpk.rows.passes import accurate_cost, make_rows, one_pass, pass_of_block
@@ -275,7 +276,7 @@ def partial_fit(
         for batch in X:
             model.partial_fit(batch, half_life=half_life)
         return self
-    with checks.fit_of(model, anew=False), config.one_blas_thread():
+    with fit_of(model, anew=False), config.one_blas_thread():
         fitted, buffered = "cluster_centers_" in vars(model), "n_buffered_" in vars(model)
         [x] = model._check_views(X, reset=not (fitted or buffered))
         weight = checks.check_sample_weight(sample_weight, len(x), X, zeros=True)

@@ -30,7 +30,7 @@ from rffpk.anneal.schedule import FitContext, History, Plan, Stage, StartEnd, fo
 from rffpk.anneal.starts import random_rows, seed_rows
 from rffpk.anneal.steps import FeatureRun
 from rffpk.anneal.swaps import improve
-from rffpk.estimators.base import reporting
+from rffpk.estimators.base import fit_of, reporting
 from rffpk.estimators.bases import with_callbacks
 from rffpk.rows import checks
 from rffpk.rows.arrays import Array
@@ -111,7 +111,7 @@ def fit(self: M, X: Any, y: Any = None, sample_weight: Any = None) -> M:
     """
     with (
         reporting(self, X) as progress,
-        checks.fit_of(self),
+        fit_of(self),
         config.one_blas_thread(),
     ):
         problem: KernelProblem = self._problem()

@@ -22,7 +22,8 @@ from rffpk.anneal.swaps import LARGEST
 from rffpk.estimators.base import parameters
 from rffpk.estimators.bases import BaseEstimator
 from rffpk.rows import checks
-from rffpk.rows.checks import MAX_S, Auto, is_option
+from rffpk.rows.checks import MAX_S, Auto, Level, is_option
+from rffpk.system.report import warn
 
 # The words of parameters, which annotations and checks share.
 Critical = Literal["critical"]
@@ -155,12 +156,52 @@ class SearchParameters:
         return swaps, k + k // LARGEST if swaps and context.many else k
 
 
+def check_search_parameters(
+    estimator: Any, inits: tuple[str, ...] | None = None, also: str = ""
+) -> int:
+    """The parameters of all clusterers: n_clusters and n_init, and `sample` and `noise` where there
+    are these; also init, max_iter and tol if `inits`, the names that init accepts, is given.
+    Returns the number of clusters, 1 where it is to be found."""
+    k = 1
+    if isinstance(estimator.n_clusters, str):
+        checks.check_choice(estimator.n_clusters, "n_clusters", get_args(Level), also="a number")
+    else:
+        k = checks.check_int(estimator.n_clusters, "n_clusters", 1)
+    if not is_option(estimator.n_init, "auto"):
+        checks.check_int(estimator.n_init, "n_init", 1)
+    if inits is not None:
+        if isinstance(estimator.init, str):
+            checks.check_choice(estimator.init, "init", inits, also=also)
+        elif isinstance(estimator.n_clusters, str):
+            raise ValueError(
+                f"n_clusters == {estimator.n_clusters!r} does not go with given centroids: set "
+                "init to the name of a method, or n_clusters to the number of centroids in init."
+            )
+        elif not is_option(estimator.n_init, "auto") and estimator.n_init > 1:
+            warn(
+                f"n_init={estimator.n_init}: has no effect, because there is one start from a "
+                "given init. Set n_init=1, or set init to the name of a method.",
+                UserWarning,
+            )
+        checks.check_int(estimator.max_iter, "max_iter", 1)
+        checks.check_real(estimator.tol, "tol", 0)
+    checks.check_bool(getattr(estimator, "store_memberships", False), "store_memberships")
+    sample, noise = (getattr(estimator, name, None) for name in ("sample", "noise"))
+    if sample is not None and not is_option(sample, "auto"):
+        checks.check_int(sample, "sample", k)
+    if noise is not None and not is_option(noise, "auto"):
+        checks.check_real(noise, "noise", 0, 1, include="neither", also="'auto' or None")
+    if noise is not None and getattr(estimator, "allow_missing_views", False):
+        raise ValueError("noise needs all views of all rows: pass allow_missing_views=False.")
+    return k
+
+
 def search_parameters(
     model: Any, inits: tuple[str, ...] = get_args(Init), also: str = "an array or a callable"
 ) -> SearchParameters:
     """What the parameters of a model say of its search, which are checked; `inits` are the names
     that `init` accepts, and `also` what else it does."""
-    k = checks.check_search_parameters(model, inits, also)
+    k = check_search_parameters(model, inits, also)
     given, init = getattr(model, "annealing", "auto"), model.init
     sample = getattr(model, "sample", None)
     if is_option(given, "paper"):

@@ -14,7 +14,7 @@ from rffpk.choose.outliers import (
     share_threshold,
 )
 from rffpk.rows.arrays import Array
-from rffpk.rows.checks import is_option
+from rffpk.rows.checks import Auto, is_option
 from rffpk.rows.distinct import DistinctRows
 from rffpk.rows.sample import RowSample
 from rffpk.system.report import warn
@@ -37,15 +37,17 @@ class Noise:
             attributes["memberships_"][self.rows] = 0
 
 
-def find_noise(model: Any, sample: RowSample, distinct: DistinctRows | None) -> Noise:
-    """Find noise among the rows by the parameter `noise`. Rows of a source, which `distinct` has
-    seen, are read once."""
+def find_noise(
+    noise: Auto | float, sample: RowSample, distinct: DistinctRows | None, n_views: int,
+    is_cosine: bool,
+) -> Noise:  # fmt: skip
+    """Find noise among the rows by the parameter `noise`, in their first `n_views` tables.
+
+    Rows of a source, which `distinct` has seen, are read once."""
     if distinct is None or sample.stream is None:  # all rows are in memory
         distinct = DistinctRows()
         distinct.add(0, sample.xs, sample.weight)
-    noise, stream, weight = model.noise, sample.stream, sample.weight
-    n_views = len(model._shape.widths)
-    is_cosine = getattr(model, "metric", None) == "cosine"
+    stream, weight = sample.stream, sample.weight
     outliers, numbers = outliers_of(sample, distinct, n_views, is_cosine)
     squares = np.empty(sample.n, dtype=sample.xs[0].dtype)
     parts = [(0, sample.xs)] if stream is None else ((p.begin, p.xs) for p in stream.blocks())

@@ -23,7 +23,7 @@ from rffpk.choose.witnesses import (
     rare_share,
 )
 from rffpk.rows.arrays import Array
-from rffpk.rows.checks import is_option
+from rffpk.rows.door import Kind, Shape
 from rffpk.rows.passes import make_rows
 from rffpk.rows.sample import RowSample, column_moments
 from rffpk.rows.table import (
@@ -97,22 +97,31 @@ class _Evidence(NamedTuple):
         return int(np.argmax(self.sums))
 
 
+class Question(NamedTuple):
+    """Of what the number of clusters is looked for."""
+
+    kind: Kind  # of X
+    spherical: bool  # whether rows are compared by their directions
+    shape: Shape  # of X
+
+
 def select_number(
-    model: Any, sample: RowSample, random: Any, n_threads: int, say: Say | None = None
+    question: Question, sample: RowSample, random: Any, n_threads: int, say: Say | None = None
 ) -> NClustersSelection:
-    """The number of clusters of rows that the model has checked: of the nodes of a graph of
-    affinities with its metric "precomputed". Lines about what is done are passed to `say`."""
+    """Find the number of clusters of checked rows, or of the nodes of a graph of affinities.
+
+    Lines about what is done are passed to `say`."""
     say = say or (lambda text: None)
-    if model._schema().kind == "graph":
+    if question.kind == "graph":
         say("Looking for the number of clusters of the graph.")
         xs, weight = sample.some()
         found = _of_graph(xs[0], weight)
     else:
-        if model._schema().kind == "kernels":
-            sample = _of_kernels(model, sample, n_threads)
-        spherical = is_option(getattr(model, "metric", None), "cosine")
+        if question.kind == "kernels":
+            sample = _of_kernels(question.shape, sample, n_threads)
+        spherical = question.spherical
         sample = _without_copies(sample)
-        seen, tables = [], _tables(model, sample, spherical, n_threads)
+        seen, tables = [], _tables(len(question.shape.widths), sample, spherical, n_threads)
         for name, table in tables.items():
             alone = len(tables) == 1
             look = partial(_of_rows, sample, table, alone, spherical, random, n_threads)
@@ -193,13 +202,13 @@ def _without_copies(sample: RowSample) -> RowSample:
     return replace(sample, weight=sums, counted=len(first), _moments={})
 
 
-def _of_kernels(model: Any, sample: RowSample, n_threads: int) -> RowSample:
+def _of_kernels(shape: Shape, sample: RowSample, n_threads: int) -> RowSample:
     """The rows by coordinates, from precomputed kernels between them."""
-    xs, specs = matched(sample.xs, PRECOMPUTED, not model._shape.has_views)
+    xs, specs = matched(sample.xs, PRECOMPUTED, not shape.has_views)
     if any(x.shape[0] != x.shape[1] for x in xs):
         raise ValueError(
-            f"n_clusters == {getattr(model, 'n_clusters', 'auto')!r} needs kernels between all "
-            "rows, must be a number with those of some rows."
+            "n_clusters: needs kernels between all rows where it is no number, and X has the "
+            f"shape {xs[0].shape}. Pass n_clusters as an integer."
         )
     kernels = [
         FittedKernel(x, spec, weight=sample.weight, n_threads=n_threads, shift=True)
@@ -208,10 +217,9 @@ def _of_kernels(model: Any, sample: RowSample, n_threads: int) -> RowSample:
     return replace(sample, xs=[*map(kernel_coordinates, kernels)])
 
 
-def _tables(model: Any, sample: RowSample, spherical: bool, n_threads: int) -> dict[str, Table]:
+def _tables(n_views: int, sample: RowSample, spherical: bool, n_threads: int) -> dict[str, Table]:
     """What takes the tables that are looked at from the views of some rows, and how messages call
     them: each view, and the columns of all, where each view has a total variance of one."""
-    n_views = len(model._shape.widths)
     if n_views == 1:
         return {"": lambda xs: unit_rows(xs[0]) if spherical else xs[0]}
     _, xs, weight = sample.numbered(_FIRST.tree)

@@ -131,6 +131,10 @@ class Estimator(
         """Return what X may be."""
         return Schema(type(self).__name__)
 
+    def _is_cosine(self) -> bool:
+        """Return whether rows are compared by their directions."""
+        return checks.is_option(vars(self).get("metric"), "cosine")
+
     def _check_views(self, X: Any, reset: bool) -> list[Columns]:
         """Check X as a fit (`reset`) or a fitted model takes it; return the rows of each view."""
         fitted = None if reset else self._shape
@@ -188,6 +192,27 @@ def kernel_schema(estimator: Any, kernels: Any, several: bool = False, views: An
     """Return what X may be for a class of kernels, by its parameters."""
     kind: Kind = "kernels" if checks.is_option(kernels, "precomputed") else "rows"
     return Schema(type(estimator).__name__, kind, several, views, warns_of_kernels=True)
+
+
+@contextlib.contextmanager
+def fit_of(estimator: Any, anew: bool = True) -> Iterator[None]:
+    """Run a fit; restore all attributes of the estimator if it ends with an exception.
+
+    A fit `anew` forgets what earlier fits have set."""
+    before = dict(vars(estimator))
+    try:
+        fitted = {*vars(estimator).get("_fitted_names", ())}
+        if anew:
+            for name in fitted | {"_fitted_names"}:
+                vars(estimator).pop(name, None)
+            fitted = set()
+        others = vars(estimator).keys() - fitted
+        yield
+        estimator._fitted_names = sorted(vars(estimator).keys() - others - {"_fitted_names"})
+    except BaseException:
+        vars(estimator).clear()
+        vars(estimator).update(before)
+        raise
 
 
 @contextlib.contextmanager

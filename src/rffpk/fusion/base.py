@@ -19,7 +19,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from rffpk.anneal.convergence_warnings import Cause, few_rows, low_rank
 from rffpk.anneal.fit import find_number, fit_model
-from rffpk.estimators.base import Clusterer, kernel_schema, parameters, reporting
+from rffpk.anneal.plan import check_search_parameters
+from rffpk.estimators.base import Clusterer, fit_of, kernel_schema, parameters, reporting
 from rffpk.estimators.bases import with_callbacks
 from rffpk.estimators.power import PowerKMeans
 from rffpk.fusion.spectral import Iteration, combined
@@ -193,7 +194,7 @@ class KernelFusion(Clusterer):
     _measure, transform = measure, transform
 
     def _check_parameters(self) -> None:
-        k = checks.check_search_parameters(self)
+        k = check_search_parameters(self)
         for name in ("standardize", "normalize_rows"):
             checks.check_bool(getattr(self, name), name)
         check_kernels(self.kernels)
@@ -274,7 +275,7 @@ class KernelFusion(Clusterer):
         random = checks.check_random_state(self.random_state)
         with (
             reporting(self, X) as progress,
-            checks.fit_of(self),
+            fit_of(self),
             config.one_blas_thread(),
         ):
             rows, k = weighted_rows(self, X, sample_weight, random, progress)

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rffpk.anneal.convergence_warnings import few_rows
-from rffpk.estimators.base import Clusterer, parameters, reporting
+from rffpk.anneal.plan import check_search_parameters
+from rffpk.estimators.base import Clusterer, fit_of, parameters, reporting
 from rffpk.estimators.bases import with_callbacks
 from rffpk.fusion.base import cluster, measure, transform, weighted_rows
 from rffpk.fusion.operators import Nystroem, nystroem_features, with_gamma
@@ -141,7 +142,7 @@ class NystroemKernelKMeans(Clusterer):
         ConvergenceWarning
             If clusters have no rows.
         """
-        checks.check_search_parameters(self)
+        check_search_parameters(self)
         spec = one_kernel(self)
         checks.check_int(self.n_anchors, "n_anchors", 1)
         if self.n_components is not None:
@@ -150,7 +151,7 @@ class NystroemKernelKMeans(Clusterer):
         n_threads = config.n_threads(self.n_jobs)
         with (
             reporting(self, X) as progress,
-            checks.fit_of(self),
+            fit_of(self),
             config.one_blas_thread(),
         ):
             rows, k = weighted_rows(self, X, sample_weight, random, progress)

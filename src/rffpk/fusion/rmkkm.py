@@ -13,6 +13,7 @@ from rffpk.anneal.kernel_fit import KernelProblem, measure
 from rffpk.anneal.kernel_fit import fit as fit_by_kernels
 from rffpk.anneal.kernel_rows import KernelRows
 from rffpk.anneal.kernel_steps import KernelRun
+from rffpk.anneal.plan import check_search_parameters
 from rffpk.anneal.records import PowerMean
 from rffpk.anneal.schedule import FitContext, Plan, Schedule, given_starts
 from rffpk.estimators.base import Clusterer, kernel_schema, parameters
@@ -170,7 +171,7 @@ class RMKKM(Clusterer):
         return kernel_schema(self, self.kernels, several=True, views=self.views)
 
     def _problem(self) -> KernelProblem:
-        checks.check_search_parameters(self, get_args(Init), "an array")
+        check_search_parameters(self, get_args(Init), "an array")
         check_kernels(self.kernels)
         checks.check_real(self.weight_norm, "weight_norm", 0.05, 0.95)
         return KernelProblem(

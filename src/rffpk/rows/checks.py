@@ -7,7 +7,7 @@ import math
 import numbers
 import re
 from collections.abc import Callable, Iterator
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 import sklearn.utils
@@ -27,7 +27,6 @@ from rffpk.rows.table import (
     Columns,
     rows_differ,
 )
-from rffpk.system.report import warn
 
 Auto = Literal["auto"]
 Level = Literal["coarse", "auto", "fine"]  # of the numbers of clusters that are found
@@ -136,26 +135,6 @@ def check_random_state(random_state: Any) -> np.random.RandomState:
         return sklearn.utils.check_random_state(random_state)
 
 
-@contextlib.contextmanager
-def fit_of(estimator: Any, anew: bool = True) -> Iterator[None]:
-    """A fit: it forgets what the fits before it have set, unless it goes on from them, and if it
-    ends with any exception, all attributes are what they were."""
-    before = dict(vars(estimator))
-    try:
-        fitted = {*vars(estimator).get("_fitted_names", ())}
-        if anew:
-            for name in fitted | {"_fitted_names"}:
-                vars(estimator).pop(name, None)
-            fitted = set()
-        others = vars(estimator).keys() - fitted
-        yield
-        estimator._fitted_names = sorted(vars(estimator).keys() - others - {"_fitted_names"})
-    except BaseException:
-        vars(estimator).clear()
-        vars(estimator).update(before)
-        raise
-
-
 def is_option(value: Any, option: str) -> bool:
     """Whether a parameter is this string; False for arrays, which `==` would compare by entry."""
     return isinstance(value, str) and value == option
@@ -202,46 +181,6 @@ def check_exponent(s: Any) -> float:
     if isinstance(s, (float, np.floating)) and s == -math.inf:
         return -math.inf
     return check_real(s, "s", high=MAX_S)
-
-
-def check_search_parameters(
-    estimator: Any, inits: tuple[str, ...] | None = None, also: str = ""
-) -> int:
-    """The parameters of all clusterers: n_clusters and n_init, and `sample` and `noise` where there
-    are these; also init, max_iter and tol if `inits`, the names that init accepts, is given.
-    Returns the number of clusters, 1 where it is to be found."""
-    k = 1
-    if isinstance(estimator.n_clusters, str):
-        check_choice(estimator.n_clusters, "n_clusters", get_args(Level), also="a number")
-    else:
-        k = check_int(estimator.n_clusters, "n_clusters", 1)
-    if not is_option(estimator.n_init, "auto"):
-        check_int(estimator.n_init, "n_init", 1)
-    if inits is not None:
-        if isinstance(estimator.init, str):
-            check_choice(estimator.init, "init", inits, also=also)
-        elif isinstance(estimator.n_clusters, str):
-            raise ValueError(
-                f"n_clusters == {estimator.n_clusters!r} does not go with given centroids: set "
-                "init to the name of a method, or n_clusters to the number of centroids in init."
-            )
-        elif not is_option(estimator.n_init, "auto") and estimator.n_init > 1:
-            warn(
-                f"n_init={estimator.n_init}: has no effect, because there is one start from a "
-                "given init. Set n_init=1, or set init to the name of a method.",
-                UserWarning,
-            )
-        check_int(estimator.max_iter, "max_iter", 1)
-        check_real(estimator.tol, "tol", 0)
-    check_bool(getattr(estimator, "store_memberships", False), "store_memberships")
-    sample, noise = (getattr(estimator, name, None) for name in ("sample", "noise"))
-    if sample is not None and not is_option(sample, "auto"):
-        check_int(sample, "sample", k)
-    if noise is not None and not is_option(noise, "auto"):
-        check_real(noise, "noise", 0, 1, include="neither", also="'auto' or None")
-    if noise is not None and getattr(estimator, "allow_missing_views", False):
-        raise ValueError("noise needs all views of all rows: pass allow_missing_views=False.")
-    return k
 
 
 def check_choice(value: Any, name: str, choices: tuple[str, ...], also: str = "") -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from rffpk.estimators.base import Estimator, parameters, reporting
+from rffpk.estimators.base import Estimator, fit_of, parameters, reporting
 from rffpk.estimators.bases import with_callbacks
 from rffpk.rows import checks
 from rffpk.rows.arrays import Array, Map
@@ -212,7 +212,7 @@ class DiffusionMap(Estimator):
         check_diffusion(self)
         with (
             reporting(self, X),
-            checks.fit_of(self),
+            fit_of(self),
             config.one_blas_thread(),
         ):
             [rows] = self._check_views(X, reset=True)
@@ -478,7 +478,7 @@ def fit_diffusion_map(
         random_state=random.randint(2**31 - 1),
         n_jobs=estimator.n_jobs,
     )
-    with checks.fit_of(mapped):
+    with fit_of(mapped):
         mapped._remember(Shape.of_columns(inputs.X.shape[1], estimator._shape.in_float64))
         mapped._draw(inputs, unit_variance, times, use, unit)
     return mapped

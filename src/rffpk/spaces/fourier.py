@@ -13,7 +13,7 @@ from scipy.spatial.distance import pdist
 from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS
 from sklearn.utils.validation import check_is_fitted
 
-from rffpk.estimators.base import Estimator, parameters, reporting
+from rffpk.estimators.base import Estimator, fit_of, parameters, reporting
 from rffpk.estimators.bases import with_callbacks
 from rffpk.rows import checks
 from rffpk.rows.arrays import Array, Fourier, Structure
@@ -221,7 +221,7 @@ class RandomFourierFeatures(Estimator):
         """
         check_n_frequencies(self.n_frequencies, ("auto",))
         check_kernel(self.kernel, self.gamma, self.sampling)
-        with reporting(self, X), checks.fit_of(self), config.one_blas_thread():
+        with reporting(self, X), fit_of(self), config.one_blas_thread():
             [rows] = self._check_views(X, reset=True)
             weight = checks.check_sample_weight(sample_weight, len(rows), X)
             return self._draw(rows, weight)
