@@ -65,11 +65,11 @@ def completed(page: str) -> str:
 
 
 def tests_of(path: Path) -> list[Test]:
-    """The tests of a file that have marks of promises, and the stage of CI that runs each."""
+    """Return the tests of a file that have marks of promises, with their stages of CI."""
     tree = ast.parse(path.read_text())
     everywhere = [ast.unparse(node) for node in tree.body if isinstance(node, ast.Assign)]
     left_out = [line for line in everywhere if "importorskip" in line or "exhaustive" in line]
-    found = []
+    tests = []
     for node in tree.body:
         if not isinstance(node, ast.FunctionDef):
             continue
@@ -78,36 +78,40 @@ def tests_of(path: Path) -> list[Test]:
         slow = "pytest.mark.exhaustive" in map(ast.unparse, node.decorator_list)
         stage = stage_of(path.name) if left_out else "exhaustive" if slow else "tests"
         if marks:
-            found.append(Test(path.name, node.name, stage, marks))
-    return found
+            tests.append(Test(path.name, node.name, stage, marks))
+    return tests
 
 
 def stage_of(file: str) -> str:
-    """The stage with the packages that the tests of a file need."""
+    """Return the stage with the packages that the tests of a file need."""
     text = (ROOT / ".ci" / "stages.sh").read_text()
     stages = re.findall(r"^stage_(\w+)\(\) \{\n(.*?)^\}", text, re.M | re.S)
     return next((name for name, body in stages if f"tests/{file}" in body), "exhaustive")
 
 
 def promises_of(tests: list[Test]) -> list[Promise]:
-    found: dict[str, Promise] = {}
-    others = []
+    promises: dict[str, Promise] = {}
+    references = []
     for test in tests:
         for mark in test.marks:
             words = [ast.literal_eval(word) for word in mark.args]
             if mark.keywords:
-                others.append((test, ast.literal_eval(mark.keywords[0].value)))
+                references.append((test, ast.literal_eval(mark.keywords[0].value)))
             elif len(words) != 2 or words[0] not in GROUPS:
-                raise ValueError(f"{test.file}::{test.name}: promise(group, sentence) or (like=)")
-            elif test.name in found:
-                raise ValueError(f"{test.file}::{test.name} is the name of two promises")
+                raise ValueError(
+                    f"{test.file}::{test.name}: use promise(group, sentence) or promise(like=)."
+                )
+            elif test.name in promises:
+                raise ValueError(
+                    f"{test.file}::{test.name} is the name of two promises. Rename one test."
+                )
             else:
-                found[test.name] = Promise(words[0], words[1], [test])
-    for test, like in others:
-        if like not in found:
-            raise ValueError(f"{test.file}::{test.name}: no promise stands at {like}")
-        found[like].holders.append(test)
-    return sorted(found.values(), key=lambda promise: GROUPS.index(promise.group))
+                promises[test.name] = Promise(words[0], words[1], [test])
+    for test, like in references:
+        if like not in promises:
+            raise ValueError(f"{test.file}::{test.name}: no promise stands at {like}.")
+        promises[like].holders.append(test)
+    return sorted(promises.values(), key=lambda promise: GROUPS.index(promise.group))
 
 
 # ---- tables --------------------------------------------------------------------------------------
@@ -134,7 +138,7 @@ def stages_table() -> str:
 
 
 def skips_table() -> str:
-    """Packages and abilities of the machine without which tests are skipped."""
+    """Return a table of the packages and abilities of the machine that tests need."""
     needs: dict[str, set[str]] = {}
     for path in sorted((ROOT / "tests").glob("*.py")):
         for node in ast.walk(ast.parse(path.read_text())):
@@ -146,7 +150,7 @@ def skips_table() -> str:
 
 
 def need_of(call: ast.Call) -> str:
-    """The reason that a call skips for, or nothing if it does not skip."""
+    """Return the reason that a call skips for, or nothing if it does not skip."""
     function = ast.unparse(call.func)
     if function == "pytest.importorskip" and isinstance(call.args[0], ast.Constant):
         return f"no `{ast.literal_eval(call.args[0])}`"

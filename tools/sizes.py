@@ -1,4 +1,4 @@
-"""Functions are short: `python tools/sizes.py` names those that are longer.
+"""Functions are short: `python tools/sizes.py` names the longer functions.
 
 Lines of code are counted, without docstrings, comments and blank lines.
 """
@@ -45,7 +45,7 @@ def main() -> int:
 
 
 def sizes(path: Path) -> Iterator[tuple[str, int]]:
-    """Each function of a module: the name, and the lines of code."""
+    """Yield each function of a module: the name, and the lines of code."""
     source, module = path.read_text(), path.relative_to(ROOT).as_posix()
     tree = ast.parse(source)
     code = lines_of_code(source, tree)
@@ -56,7 +56,7 @@ def sizes(path: Path) -> Iterator[tuple[str, int]]:
 
 
 def lines_of_code(source: str, tree: ast.Module) -> set[int]:
-    """The numbers of the lines with code."""
+    """Return the numbers of the lines with code."""
     code: set[int] = set()
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type not in _NO_CODE:
