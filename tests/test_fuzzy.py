@@ -142,13 +142,14 @@ def test_a_square_array_is_taken_as_centroids():
     assert model.history_[0]["objective"] == pytest.approx(expected)
 
 
-UNEVEN = make_blobs([2000, 100, 300], centers=[[0, 0], [12, 0], [0, 9]], random_state=0)
-MANY_GROUPS = make_blobs(2000, 10, centers=20, random_state=20)
+UNEVEN = {"n_samples": [2000, 100, 300], "centers": [[0, 0], [12, 0], [0, 9]], "random_state": 0}
+MANY_GROUPS = {"n_samples": 2000, "n_features": 10, "centers": 20, "random_state": 20}
 
 
 @pytest.mark.parametrize("m", [1.2, 2.0, "auto"])
-@pytest.mark.parametrize("rows, y", [UNEVEN, MANY_GROUPS], ids=["uneven", "many"])
-def test_a_search_finds_what_no_start_at_the_fuzzifier_is_below(rows, y, m):
+@pytest.mark.parametrize("groups", [UNEVEN, MANY_GROUPS], ids=["uneven", "many"])
+def test_a_search_finds_what_no_start_at_the_fuzzifier_is_below(groups, m):
+    rows, y = make_blobs(**groups)
     k = len({*y})
     found = [FuzzyCMeans(k, m=m, random_state=seed).fit(rows) for seed in range(4)]
     assert {adjusted_rand_score(y, model.labels_) for model in found} == {1.0}

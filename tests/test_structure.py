@@ -4,6 +4,7 @@ import ast
 import doctest
 import graphlib
 import importlib
+import math
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
@@ -133,6 +134,71 @@ def test_tests_import_private_modules_through_one_page():
             if isinstance(node, ast.ImportFrom) and node.level == 0:
                 private = node.module.startswith(("rffpk.anneal", "rffpk.rows", "rffpk.system"))
                 assert not private, f"{path.name} imports {node.module}"
+
+
+MOST_ENTRIES = 10_000
+FITS = {"fit", "fit_predict", "fit_transform", "partial_fit"}
+DECOMPOSITIONS = {"eig", "eigh", "eigsh", "eigvalsh", "inv", "lstsq", "pinv", "qr", "solve", "svd"}
+MAKERS = {"arange", "empty", "eye", "full", "make_blobs", "make_circles", "make_moons",
+          "normal", "ones", "permutation", "rand", "randn", "random", "standard_normal", "uniform",
+          "zeros"}  # fmt: skip
+LARGE = {"load_digits"}  # 1797 rows of 64 columns
+
+
+def calls_at_import(node):
+    """Yield the calls that an import makes: of decorators and defaults, not of bodies."""
+    if isinstance(node, ast.If) and "__main__" in ast.unparse(node.test):
+        return
+    if isinstance(node, ast.Call):
+        yield node
+    inner = [*ast.iter_child_nodes(node)]
+    if isinstance(node, ast.FunctionDef):
+        inner = [*node.decorator_list, *node.args.defaults]
+    for child in inner if not isinstance(node, ast.Lambda) else ():
+        yield from calls_at_import(child)
+
+
+def entries(call, numbers):
+    """Count the entries of an array that a call makes: the product of its literal sizes."""
+    values = [x for argument in call.args for x in getattr(argument, "elts", [argument])]
+    sizes = [numbers.get(getattr(x, "id", None), getattr(x, "value", 1)) for x in values]
+    return math.prod(size for size in sizes if type(size) is int and size > 0)
+
+
+def costs_of_import(source):
+    """Yield the calls that make the collection of tests slow."""
+    tree = ast.parse(source)
+    bound = [node for node in tree.body if isinstance(node, ast.Assign)]
+    pairs = [(node.targets[0], node.value) for node in bound]
+    pairs += [pair for a, b in pairs if isinstance(b, ast.Tuple) and isinstance(a, ast.Tuple)
+              for pair in zip(a.elts, b.elts)]  # fmt: skip
+    numbers = {a.id: b.value for a, b in pairs if hasattr(a, "id") and hasattr(b, "value")}
+    for call in calls_at_import(tree):
+        name = ast.unparse(call.func).rpartition(".")[2]
+        makes = (name in MAKERS and entries(call, numbers) > MOST_ENTRIES) or name in LARGE
+        if makes or name in FITS | DECOMPOSITIONS:
+            yield ast.unparse(call)
+
+
+@pytest.mark.parametrize(
+    "source, found",
+    [
+        ("X = np.ones((200, 51))", ["np.ones((200, 51))"]),
+        ("N, d = 10_001, 2\nX = rng.standard_normal((N, d))", ["rng.standard_normal((N, d))"]),
+        ("def f(x=np.linalg.qr(A)[0]): pass", ["np.linalg.qr(A)"]),
+        ("class T:\n    model = PowerKMeans(2).fit(X)", ["PowerKMeans(2).fit(X)"]),
+        ("def f(): return np.ones(10_001)\ng = lambda: model.fit(X)\nX = np.ones(9)", []),
+    ],
+)
+def test_calls_that_slow_an_import_are_seen(source, found):
+    assert [*costs_of_import(source)] == found
+
+
+def test_tests_compute_nothing_large_when_they_are_collected():
+    """Large arrays and fits belong into fixtures."""
+    paths = [path for path in Path(__file__).parent.glob("*.py") if path.stem != "typed_use"]
+    costs = {path.name: [*costs_of_import(path.read_text())] for path in paths}
+    assert not {name: calls for name, calls in costs.items() if calls}
 
 
 @pytest.mark.promise("Process-wide state", "`import rffpk` imports nothing that is optional.")
