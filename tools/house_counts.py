@@ -44,10 +44,9 @@ QUESTIONS = {  # lines that ask a question which one place should answer
 BANNED = {"found", "some", "few", "more", "each", "given", "others", "those"}
 INNER = re.compile(r"^[ ]+(?:from rffpk|import rffpk)", re.M)
 
-_INTERNAL = re.compile(
-    r"rffpk(\._|\.maps|\.fusion|\.spaces|\.anneal|\.choose|\.rows|\.system|$)"
-)  # modules
-_LIMIT = re.compile(r'"((?:_\w+|maps|diffusion|multiview)[\w.]*\.[_A-Z][_A-Z]+)"')
+_FOLDERS = r"_\w+|anneal|choose|estimators|fusion|maps|rows|spaces|system"
+_INTERNAL = re.compile(rf"rffpk(?:\.(?:{_FOLDERS})|$)")  # modules
+_LIMIT = re.compile(rf'"((?:{_FOLDERS}|diffusion|multiview)[\w.]*\.[_A-Z][_A-Z]+)"')
 _ATTRIBUTE = re.compile(
     r"\b(?:model|mapped|found|state|batches|module|given|spectrum|diffusion|config|stream|small"
     r"|alone|again|self|reported)\.(_[a-z]\w+)"
