@@ -15,7 +15,7 @@ from rffpk.rows.dask_workers import Partitions, make_partitions
 from rffpk.rows.passes import centered, make_rows, one_pass
 from rffpk.rows.rows import Rows
 from rffpk.rows.sums import power_weights, typicality
-from rffpk.rows.table import NarrowRows, sparse_rows
+from rffpk.rows.table import Narrow, sparse_rows
 
 __all__ = [
     "FitContext",
@@ -23,7 +23,7 @@ __all__ = [
     "KernelRows",
     "KernelRun",
     "Landmarks",
-    "NarrowRows",
+    "Narrow",
     "Partitions",
     "PowerMean",
     "Rows",

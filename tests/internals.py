@@ -91,7 +91,7 @@ from rffpk.rows.store import Storage
 # What a pass over the rows tells a start.
 from rffpk.rows.sums import Step
 from rffpk.rows.table import (
-    NarrowRows,
+    Narrow,
     distinct_rows,
     sparse_rows,
     squared_distances,
@@ -132,7 +132,7 @@ __all__ = [
     "Fourier",
     "KernelRows",
     "Landmarks",
-    "NarrowRows",
+    "Narrow",
     "Need",
     "Option",
     "PowerMean",

@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from internals import NarrowRows
+from internals import Narrow
 
 import rffpk
 from rffpk import Annealing, FuzzyCMeans, PowerKMeans, RFFKernelPowerKMeans, _core, _reference
@@ -22,10 +22,10 @@ def rows_of(dtype, shape, seed=0):
     x = rng.integers(0, 9, (len(range(shape[0])), 1)) * 12 + rng.normal(0, 4, shape)
     if dtype == "bfloat16":
         bits = x.astype(np.float32).view(np.uint32) >> 16
-        stored = NarrowRows(bits.astype(np.uint16))
+        stored = Narrow(bits.astype(np.uint16))
         return stored, stored.copy()
     x = x.clip(0, 127).astype(dtype)
-    return NarrowRows(x), x.astype(np.float32)
+    return Narrow(x), x.astype(np.float32)
 
 
 @pytest.mark.parametrize("dtype", TYPES)
@@ -52,7 +52,7 @@ def test_a_pass_over_small_numbers_has_the_bits_of_one_over_float32(isa, dtype, 
 def test_every_finite_number_is_widened_exactly(isa, kind):
     bits = np.arange(1 << 16, dtype=np.uint16)
     stored = bits.view(np.float16) if kind == "float16" else bits
-    x = NarrowRows(stored.reshape(-1, 32))
+    x = Narrow(stored.reshape(-1, 32))
     with np.errstate(invalid="ignore"):
         wide = x.copy()
     wide = np.where(np.isfinite(wide), wide, 0)
@@ -60,7 +60,7 @@ def test_every_finite_number_is_widened_exactly(isa, kind):
     features = np.empty_like(wide)
     shift, theta = np.zeros(32, np.float32), np.zeros((1, 32), np.float32)
     with np.errstate(all="ignore"):
-        _core.fused_pass([NarrowRows(stored)], [None], [shift], theta, np.ones(1), None, 1, -1.0,
+        _core.fused_pass([Narrow(stored)], [None], [shift], theta, np.ones(1), None, 1, -1.0,
                          1, features=features)  # fmt: skip
     assert np.array_equal(features, wide)
 

@@ -20,7 +20,7 @@ from sklearn.cluster import KMeans
 from threadpoolctl import threadpool_limits
 
 from bench import commands, tables, timing
-from bench.internals import NarrowRows, Unit, make_rows, one_pass
+from bench.internals import Narrow, Unit, make_rows, one_pass
 from bench.speed.clusters import topics
 from rffpk import PowerKMeans
 
@@ -52,9 +52,9 @@ def measure_passes(n: int, repeats: int) -> None:
     bits = (wide.view(np.uint32) >> 16).astype(np.uint16)
     kinds = {
         "float32": wide,
-        "float16": NarrowRows(wide.astype(np.float16)),
-        "bfloat16": NarrowRows(bits),
-        "int8": NarrowRows(x),
+        "float16": Narrow(wide.astype(np.float16)),
+        "bfloat16": Narrow(bits),
+        "int8": Narrow(x),
     }
     tables.print_heading("k", *kinds, *(f"{name}, cosine" for name in kinds))
     shift = [np.zeros(COLUMNS, dtype=np.float32)]

@@ -111,7 +111,7 @@ def fused_pass(
 
     Parameters
     ----------
-    xs : list of L arrays (n, d_l), or SparseRows
+    xs : list of L arrays (n, d_l), or Csr
         The views. Sparse rows have no landmarks.
     omegas : list of L arrays (d_l, D_l), or None
         Frequencies; None stands for identity features, the columns themselves, or for landmark

@@ -29,7 +29,7 @@ from rffpk.fusion.operators import Exact, Finished, FourierFeatures, Nystroem
 from rffpk.rows.arrays import Array, Fourier, Structure
 from rffpk.rows.door import Shape
 from rffpk.rows.store import ScaledColumns, UnitRows
-from rffpk.rows.table import SparseRows, from_canonical
+from rffpk.rows.table import Csr, from_canonical
 from rffpk.spaces.graph import Nodes
 from rffpk.spaces.kernels import FittedKernel
 from rffpk.spaces.near_cells import NearCells
@@ -66,7 +66,7 @@ RECORDS: dict[str, type[Any]] = {
     for cls in (
         Fourier, Structure, PowerMean, WeightedViews, RunningSums, Cells, Outliers,
         NClustersSelection, Spectrum, Neighbourhoods, NearCells, Nodes, Whitening, UnitRows,
-        ScaledColumns, Shape, SparseRows, FittedKernel, Exact, FourierFeatures, Nystroem, Finished,
+        ScaledColumns, Shape, Csr, FittedKernel, Exact, FourierFeatures, Nystroem, Finished,
     )
 }  # fmt: skip
 
@@ -397,8 +397,8 @@ class Decoder:
                 return array.T
             case "scalar", "" if array is not None and array.ndim == 0:
                 return array[()]
-            case "csr", {"SparseRows": rows} if len(content) == 1:
-                return self._record("SparseRows", rows, path).matrix
+            case "csr", {"Csr": rows} if len(content) == 1:
+                return self._record("Csr", rows, path).matrix
         if kind in ESTIMATORS:
             return self.estimator(kind, content, f"{path}.")
         return self._record(kind, content, path)
@@ -417,7 +417,7 @@ class Decoder:
             return cls(**values)
         made = object.__new__(cls)
         vars(made).update(values)
-        _require(not isinstance(made, SparseRows) or made.is_valid(), path)
+        _require(not isinstance(made, Csr) or made.is_valid(), path)
         return made
 
 

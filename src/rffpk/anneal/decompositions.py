@@ -23,7 +23,7 @@ from rffpk.rows.passes import one_pass, some_features
 from rffpk.rows.rows import Rows
 from rffpk.rows.store import Storage, has_maps, stored
 from rffpk.rows.sums import typicality
-from rffpk.rows.table import Columns, SparseRows, centered_products, dense
+from rffpk.rows.table import Columns, Csr, centered_products, dense
 from rffpk.system.linalg import DENSE, basis_of, eigh, leading_eigenvectors
 from rffpk.system.tiles import ROW_NUMBERS, row_tiles, run_all
 
@@ -80,14 +80,14 @@ def exponent_of_rows(rows: Rows) -> float:
     rows = rows.take(np.arange(0, rows.n, max(1, rows.n // most)))
     features, unit = some_features(rows), rows.unit_centroids
     p = np.ones(rows.n) if rows.weight is None else rows.weight.astype(np.float64)
-    if isinstance(features, SparseRows) and (unit or rows.eta is not None):
+    if isinstance(features, Csr) and (unit or rows.eta is not None):
         center = 0 * rows.shift if unit else rows.shift
         features = features_of(centered_products(features, center))
     elif unit:
         features = features.astype(np.float64) + rows.shift
     if unit:
         exponent = unit_critical_exponent(features, p)
-    elif isinstance(features, SparseRows):
+    elif isinstance(features, Csr):
         mean = (features.matrix.T @ p) / p.sum()
         # the Gram matrix of the directions has the same eigenvalues
         exponent = exponent_of_gram(centered_products(features, mean), p)

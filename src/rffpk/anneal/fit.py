@@ -60,7 +60,7 @@ from rffpk.rows.store import (
     has_maps,
 )
 from rffpk.rows.sums import Sums, empty_clusters, rounding_error
-from rffpk.rows.table import SparseRows, as_type, occupied_columns, spread_columns, unit_rows
+from rffpk.rows.table import Csr, as_type, occupied_columns, spread_columns, unit_rows
 from rffpk.system import config
 from rffpk.system.report import Progress, warn
 
@@ -469,7 +469,7 @@ def _begin(found: Prepared, rows: Rows, number: int) -> FeatureRun:
         merges = found.plan.starts[number].merges and pool.present is None
         some = seeding_rows(pool, MERGED * k if merges else k, context.random)
         features = passes.some_features(some)
-        is_sparse = isinstance(features, SparseRows)
+        is_sparse = isinstance(features, Csr)
         context.history.records.append({"stage": "seeding", "rows": some.n})
         if callable(init):
             given = features.matrix if is_sparse else features + pool.shift

@@ -23,7 +23,7 @@ from rffpk.rows.store import Storage, UnitRows, mapped_views
 from rffpk.rows.sums import Sums, onto_sphere
 from rffpk.rows.table import (
     Columns,
-    SparseRows,
+    Csr,
     column_means,
     concatenated,
     occupied_columns,
@@ -97,7 +97,7 @@ def _without_empty(
     neither rows nor centroids have a number."""
     occupied, edges = [], np.cumsum([len(shift) for shift in shifts])[:-1]
     for x, mapped, shift, part in zip(xs, maps, shifts, np.split(centers, edges, axis=1)):
-        own = mapped is None and isinstance(x, SparseRows)
+        own = mapped is None and isinstance(x, Csr)
         index = occupied_columns(x, (shift != 0) | part.any(axis=0)) if own else None
         if index is not None:
             x, shift, part = some_columns(x, index), shift[index], part[:, index]
@@ -328,9 +328,9 @@ def _collect(model: Any, X: Columns, weight: Array | None, given: SearchParamete
 
 def _check_squares(X: Columns) -> None:
     """Refuse rows that no fit takes: once they are kept, each later batch would be refused."""
-    entries = X.data if isinstance(X, SparseRows) else X
+    entries = X.data if isinstance(X, Csr) else X
     largest = float(np.abs(entries).max(initial=0))
-    checks.check_overflow(largest * largest * entries.size, np.float64)
+    checks.check_overflow(largest * largest * math.prod(entries.shape), np.float64)
 
 
 def _follow(model: Any, X: Array, weight: Array | None, half_life: float | None) -> Array:

@@ -39,7 +39,7 @@ from rffpk.rows.passes import SLOT_ROWS, one_pass, pass_of_block, shifted_featur
 from rffpk.rows.rows import Rows
 from rffpk.rows.store import pass_costs
 from rffpk.rows.sums import Sums
-from rffpk.rows.table import SparseRows, row_bytes
+from rffpk.rows.table import Csr, row_bytes
 from rffpk.system import config
 from rffpk.system.linalg import basis_of
 from rffpk.system.tiles import row_tiles
@@ -74,7 +74,7 @@ def hard_plan(rows: Rows, most: int, learns_weights: bool = False) -> HardPlan:
     bounded = most > 1 and rows.n >= LEAST_ROWS and pass_costs(rows, most)[0] >= _COST
     # of the columns of one dense view, or these scaled to length one
     plain = len(rows.xs) == 1 and isinstance(rows.maps[0], (Unit, type(None)))
-    if most < MANY or not plain or isinstance(rows.xs[0], SparseRows):
+    if most < MANY or not plain or isinstance(rows.xs[0], Csr):
         return HardPlan(bounded=bounded)
     work, wide = rows.n * most * len(rows.shift), len(rows.shift) >= _LEAST_COLUMNS
     directed = wide and work >= _DIRECTIONS_WORK and rows.alpha[0] == 1

@@ -17,7 +17,7 @@ from rffpk.rows.arrays import Array, Fourier
 from rffpk.rows.passes import some_features, view_variances
 from rffpk.rows.rows import Rows
 from rffpk.rows.sums import rounding_error, view_penalty, view_weights
-from rffpk.rows.table import Columns, SparseRows, squared_distances
+from rffpk.rows.table import Columns, Csr, squared_distances
 from rffpk.system.tiles import row_tiles
 
 Eta = Literal["mean", "median"]
@@ -92,7 +92,7 @@ def _median_distances(rows: Rows) -> NDArray[np.float64]:
 
 
 def _distances_from_median(features: Columns, weight: Array | None) -> Array:
-    if isinstance(features, SparseRows):
+    if isinstance(features, Csr):
         columns = features.matrix.tocsc()
         parts = (columns[:, b].toarray() for b in row_tiles(features.shape[1], len(features)))
         median = np.concatenate([_median(part, weight).copy() for part in parts])

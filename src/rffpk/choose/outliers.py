@@ -17,7 +17,7 @@ from rffpk.rows.distinct import DistinctRows
 from rffpk.rows.sample import RowSample, column_moments
 from rffpk.rows.table import (
     Columns,
-    SparseRows,
+    Csr,
     concatenated,
     dense,
     distinct_rows,
@@ -141,7 +141,7 @@ class Outliers:
                 pays = enough is not None and len(some) >= alone.r
                 for looked_at in [some, members] if pays else [members]:
                     near = replace(alone, landmarks=references[looked_at])
-                    x = X[rows] if isinstance(X, SparseRows) else X.take(rows, axis=0)  # faster
+                    x = X[rows] if isinstance(X, Csr) else X.take(rows, axis=0)  # faster
                     squares[rows] = found = _to_last(x, near)
                     rows = rows[np.sqrt(found, dtype=np.float64) > enough] if pays else rows
                     if not len(rows):
@@ -198,7 +198,7 @@ def numbers_beside_words(X: Columns, mass: Array) -> Array | None:
     A word is a column of two values whose difference is at most the root of the total variance of
     the columns with more values. With words, a row with a rare combination of words would be far
     from all rows, even with many near rows in the columns of numbers."""
-    if isinstance(X, SparseRows):
+    if isinstance(X, Csr):
         return None
     low, high = X.min(axis=0), X.max(axis=0)
     two = ((X == low) | (X == high)).all(axis=0)

@@ -33,7 +33,7 @@ from rffpk.rows.sample import RowSample
 from rffpk.rows.store import Cache, UnitRows, check_cache
 from rffpk.rows.table import (
     Columns,
-    SparseRows,
+    Csr,
     dense,
     occupied_columns,
     rows_differ,
@@ -280,7 +280,7 @@ def chosen_map(
     fit = partial(fit_diffusion_map, estimator, context.random, unit_variance)
     whole = MapRows(X, weight, context.k, context.n_threads, parameters)
     all_rows, n_landmarks = landmark_numbers(
-        parameters.n_landmarks, len(X), context.k, isinstance(X, SparseRows), X.shape[1]
+        parameters.n_landmarks, len(X), context.k, isinstance(X, Csr), X.shape[1]
     )
     options = _options(parameters, context, len(X) > all_rows, or_columns)
     if unit_variance:  # features of length one cannot also have this variance
@@ -297,7 +297,7 @@ def chosen_map(
         whole = sample  # its graphs are computed already
     use: UseOfGraph = "always" if best.neighbors else "never" if x is X else "if shown"
     option = best if best.neighbors else PLAIN
-    is_clear = are_apart and len(X) > _CLEAR and not isinstance(X, SparseRows)
+    is_clear = are_apart and len(X) > _CLEAR and not isinstance(X, Csr)
     mapped = fit(option, replace(whole, n_landmarks=n_landmarks) if is_clear else whole, use)
     if is_clear and mapped._n_kept < context.k:
         mapped = fit(option, whole, use)

@@ -20,7 +20,7 @@ from rffpk.fusion.smkc_solver import AnchorIteration, AnchorKernels, iterations
 from rffpk.fusion.spectral import matrix_of
 from rffpk.rows import checks
 from rffpk.rows.arrays import Array, Numbers
-from rffpk.rows.table import Columns, SparseRows, column_means, squared_distances
+from rffpk.rows.table import Columns, Csr, column_means, squared_distances
 from rffpk.spaces.kernels import (
     PRECOMPUTED,
     FittedKernel,
@@ -240,7 +240,7 @@ class SMKC(KernelFusion):
         if self.anchors_ is None:
             return [FittedKernel(x[:0].copy(), Specification(PRECOMPUTED)) for x in xs]
         chosen = (x[self.anchors_] for x in xs)
-        anchors = [x if isinstance(x, SparseRows) else np.array(x) for x in chosen]
+        anchors = [x if isinstance(x, Csr) else np.array(x) for x in chosen]
         anchors, specs = matched(anchors, self.kernels, not self._shape.has_views)
         n_threads = config.n_threads(self.n_jobs)
         return [
@@ -326,7 +326,7 @@ def _spread_rows(
 
 def _of_equal_variance(x: Columns) -> Any:
     """Rows over the root of their total squared distance from their mean; arrays less this."""
-    if isinstance(x, SparseRows):
+    if isinstance(x, Csr):
         norm = math.sqrt(squared_distances(x, column_means(x)).sum())
         return x.astype(np.float64, copy=False).matrix / (norm or 1.0)
     centered = x.astype(np.float64)

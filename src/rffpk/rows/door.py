@@ -27,8 +27,8 @@ from rffpk.rows.containers import (
 from rffpk.rows.square import OF_AFFINITIES, OF_DISTANCES, looks_like_kernel
 from rffpk.rows.table import (
     Columns,
-    NarrowRows,
-    SparseRows,
+    Csr,
+    Narrow,
     as_type,
     beyond_float32,
     mean_square,
@@ -141,7 +141,7 @@ def _read_array(X: Any, schema: Schema) -> tuple[Columns, tuple[str, ...], float
         _check_pairs(X, schema.kind, fitted.n_columns)
     with np.errstate(over="ignore", invalid="ignore"), named("X", X):
         if fitted is None or not _is_plain(x, fitted):
-            if not isinstance(x, NarrowRows):
+            if not isinstance(x, Narrow):
                 x = check_array(  # numbers that are not finite are refused by name
                     x, dtype=[np.float64, np.float32], order="C", ensure_all_finite=False,
                     accept_sparse="csr", input_name="X", estimator=schema.name,
@@ -150,7 +150,7 @@ def _read_array(X: Any, schema: Schema) -> tuple[Columns, tuple[str, ...], float
             names = _check_columns(X, schema)
         mean = mean_square(x)  # in one reading of all rows
         if not math.isfinite(mean):
-            numbers = x.matrix if isinstance(x, SparseRows) else plain(x)
+            numbers = x.matrix if isinstance(x, Csr) else plain(x)
             check_finite(numbers, "X", X, bool(schema.may_lack), partial(_remedy, schema, "X"))
     return x, names, mean
 
@@ -220,7 +220,7 @@ def _warn_if_kernel(x: Columns, name: str, schema: Schema) -> None:
         return
     if looks_like_kernel(x):
         kind, remedy = "kernel values or affinities", ""
-        if isinstance(x, SparseRows):
+        if isinstance(x, Csr):
             kind, remedy = "affinities", f" These are dense: {name}.toarray(). {OF_AFFINITIES}"
         elif not np.diagonal(x).any():
             kind, remedy = "distances or affinities", f" {OF_DISTANCES} {OF_AFFINITIES}"
@@ -438,7 +438,7 @@ def check_missing(xs: list[Columns], names: list[str]) -> None:
     """Raise a ValueError if a row has NaN in some columns of a view, or no view at all."""
     lacks = np.zeros((len(xs[0]), len(xs)), dtype=bool)
     for view, (x, name) in enumerate(zip(xs, names)):
-        if isinstance(x, SparseRows):  # which are finite
+        if isinstance(x, Csr):  # which are finite
             continue
         found = np.isnan(x).sum(axis=1)
         lacks[:, view] = found == x.shape[1]
@@ -455,7 +455,7 @@ def check_missing(xs: list[Columns], names: list[str]) -> None:
 
 
 def _checked_view(x: Any, name: str, schema: Schema) -> Columns:
-    """Check a view of a list; return an array, or `SparseRows` if the view is sparse."""
+    """Check a view of a list; return an array, or `Csr` if the view is sparse."""
     if schema.kind == "kernels":
         x = _written_out(x, name)
     with named(name):

@@ -27,7 +27,7 @@ from rffpk.rows.sums import (
     rounding_error,
     scaled_parts,
 )
-from rffpk.rows.table import Columns, SparseRows
+from rffpk.rows.table import Columns, Csr
 from rffpk.system import config
 from rffpk.system.tiles import row_tiles
 
@@ -84,7 +84,7 @@ def some_features(rows: Rows) -> Columns:
 def unshifted(x: Columns, each: Map, n_threads: int) -> Array:
     """Features (n, F) of the rows of a view, without a shift. Of many rows those near a part of the
     landmarks that all have the same coordinates get these without a search."""
-    is_sparse = isinstance(x, SparseRows)
+    is_sparse = isinstance(x, Csr)
     if not isinstance(each, Landmarks) or is_sparse or (parts := parts_of(each, x)) is None:
         return shifted_features(make_rows([x], [each], None, n_threads))
     found = np.empty((len(x), each.width), dtype=x.dtype)
@@ -213,7 +213,7 @@ def _exact_cost(theta: Array, block: Rows, before: float | None) -> float:
     """The cost of a block, by differences."""
     cost, scale, step = before or 0.0, np.repeat(block.alpha, block.widths), SLOT_ROWS
     views = zip(block.xs, block.maps)
-    if any(isinstance(x, SparseRows) and each is None for x, each in views):  # of many columns
+    if any(isinstance(x, Csr) and each is None for x, each in views):  # of many columns
         step = max(1, min(step, _EXACT_NUMBERS // len(scale)))
     for begin in range(0, block.n, step):
         part = block.take(slice(begin, begin + step))

@@ -24,7 +24,7 @@ from rffpk.rows.rows import coverage, rows_with, there_of, weight_unit
 from rffpk.rows.sums import Sums
 from rffpk.rows.table import (
     Columns,
-    NarrowRows,
+    Narrow,
     column_means,
     each,
     plain,
@@ -304,7 +304,7 @@ def sample_arrays(xs: list[Array], weight: Array | None, how: Sampling) -> RowSa
     found = RowSample(xs, weight, n, counted, how, None, odds=weight)
     first = how.size if how.first is None else how.first
     if counted <= min(first, how.size):
-        return replace(found, xs=each(xs, plain)) if isinstance(xs[0], NarrowRows) else found
+        return replace(found, xs=each(xs, plain)) if isinstance(xs[0], Narrow) else found
     return replace(found, sample=keyed_rows(n, weight, how.seed, how.reservoir(xs)))
 
 

@@ -21,7 +21,7 @@ import numpy as np
 from rffpk import _core
 from rffpk.rows.arrays import Array
 from rffpk.rows.checks import check_plain, check_sample_weight, refuse_sparse
-from rffpk.rows.table import SMALL, NarrowRows, as_type, distinct_tables, each
+from rffpk.rows.table import SMALL, Narrow, as_type, distinct_tables, each
 from rffpk.system.interrupts import Handover
 
 Source = Callable[[], Iterable[Any]]
@@ -202,7 +202,7 @@ def _blocks_of(source: Source, name: str) -> Iterator[Any]:
 
 def _stored(x: Any) -> Array:
     """The array of checked rows, which are cut and compared as they are."""
-    return x.stored if isinstance(x, NarrowRows) else x
+    return x.stored if isinstance(x, Narrow) else x
 
 
 def _copied(x: Any) -> Array:
@@ -211,7 +211,7 @@ def _copied(x: Any) -> Array:
 
 def _typed(x: Array, dtype: Any) -> Any:
     """Rows to visit of a type, from the stored ones."""
-    return as_type(NarrowRows(x) if x.dtype in SMALL else x, dtype)
+    return as_type(Narrow(x) if x.dtype in SMALL else x, dtype)
 
 
 def _plain(source: Source, name: str) -> Iterator[list[Array]]:

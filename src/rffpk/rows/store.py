@@ -18,7 +18,7 @@ from rffpk.rows.checks import Auto
 from rffpk.rows.passes import make_rows, mean_features, unshifted
 from rffpk.rows.rows import Rows, weight_unit
 from rffpk.rows.sample import RowSample
-from rffpk.rows.table import Columns, SparseRows, unit_rows
+from rffpk.rows.table import Columns, Csr, unit_rows
 from rffpk.system import config
 from rffpk.system.tiles import run_all
 
@@ -59,17 +59,17 @@ def pass_costs(rows: Rows, k: int) -> tuple[float, float]:
 
 def entries_a_row(x: Columns) -> float:
     """The mean number of entries of a row."""
-    return len(x.data) / max(len(x), 1) if isinstance(x, SparseRows) else x.shape[1]
+    return len(x.data) / max(len(x), 1) if isinstance(x, Csr) else x.shape[1]
 
 
-def _gathering(x: SparseRows, width: int) -> float:
+def _gathering(x: Csr, width: int) -> float:
     """Modelled cost of the product of a sparse row with a matrix of so many columns."""
     return entries_a_row(x) * (_MEET + _GATHER * width)
 
 
 def projection_cost(x: Columns, frequencies: Array | Structure) -> float:
     """Modelled cost of the product of a row with the frequencies."""
-    if isinstance(x, SparseRows) and not isinstance(frequencies, Structure):
+    if isinstance(x, Csr) and not isinstance(frequencies, Structure):
         return _gathering(x, frequencies.shape[1])
     if not isinstance(frequencies, Structure):
         return 2.0 * frequencies.size
@@ -93,7 +93,7 @@ def written_out(x: Columns, each: Fourier, n_threads: int) -> Fourier:
     faster than a transform of all columns, and it has at most _WRITTEN_BYTES: a limit that does not
     change with the memory that is available, as the two are rounded otherwise."""
     structure, d = each.frequencies, x.shape[1]
-    if not (isinstance(x, SparseRows) and isinstance(structure, Structure)):
+    if not (isinstance(x, Csr) and isinstance(structure, Structure)):
         return each
     needed = d * structure.n_frequencies * x.dtype.itemsize
     gathering = _gathering(x, structure.n_frequencies)
@@ -125,7 +125,7 @@ def _matrix(structure: Structure, d: int, dtype: Any, n_threads: int) -> Array:
 def stored_bytes(rows: Rows) -> int:
     """Bytes that the stored features of all rows take, without sparse columns."""
     views = zip(rows.xs, rows.maps, rows.widths)
-    width = sum(F for x, each, F in views if each or not isinstance(x, SparseRows))
+    width = sum(F for x, each, F in views if each or not isinstance(x, Csr))
     return rows.n * width * rows.dtype.itemsize
 
 
@@ -218,7 +218,7 @@ class UnitRows:
     """The map of rows to rows of length one; zeros stay. Dense rows are scaled in the pass."""
 
     def _view(self, X: Columns) -> View:
-        return (unit_rows(X), None) if isinstance(X, SparseRows) else (X, Unit(X.shape[1]))
+        return (unit_rows(X), None) if isinstance(X, Csr) else (X, Unit(X.shape[1]))
 
 
 @dataclass(frozen=True)
@@ -229,7 +229,7 @@ class ScaledColumns:
 
     def __call__(self, X: Columns) -> Columns:
         unit = X.dtype.type(self.unit)
-        return replace(X, data=X.data / unit) if isinstance(X, SparseRows) else X / unit
+        return replace(X, data=X.data / unit) if isinstance(X, Csr) else X / unit
 
     def _view(self, X: Columns) -> View:
         return self(X), None

@@ -30,7 +30,7 @@ _BLOCK = 1 << 20  # numbers that are looked at together
 
 
 @dataclass(frozen=True, eq=False)
-class NarrowRows:
+class Narrow:
     """Dense rows of float16, bfloat16, int8 or uint8, of which passes and copies get float32."""
 
     stored: NDArray[Any]  # (n, d), in C order; of bfloat16 the bits, as uint16
@@ -44,16 +44,12 @@ class NarrowRows:
         n, d = self.stored.shape
         return n, d
 
-    @property
-    def size(self) -> int:
-        return self.stored.size
-
     def __len__(self) -> int:
         return len(self.stored)
 
     def __getitem__(self, rows: Any) -> Any:
         if isinstance(rows, slice):
-            return NarrowRows(self.stored[rows])
+            return Narrow(self.stored[rows])
         return _widened(self.stored[rows])
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> NDArray[Any]:
@@ -72,27 +68,27 @@ def _widened(stored: NDArray[Any]) -> NDArray[np.float32]:
     return stored.astype(np.float32)
 
 
-def narrow_rows(x: Any) -> NarrowRows | None:
+def narrow_rows(x: Any) -> Narrow | None:
     """A table of small numbers as rows, in place if it is in C order; None for anything else."""
     kind = _TYPES.get(getattr(getattr(x, "dtype", None), "name", ""))
     if kind is None or not isinstance(x, np.ndarray) or x.ndim != 2 or not x.size:
         return None
     if not x.dtype.isnative:
         return None
-    return NarrowRows(np.require(np.asarray(x), requirements=["C", "A"]).view(kind))
+    return Narrow(np.require(np.asarray(x), requirements=["C", "A"]).view(kind))
 
 
 def as_type(x: Any, dtype: Any = None) -> Any:
     """Rows in a type, at addresses that their numbers need; small numbers stay as they are unless
     they are to be float64."""
-    if isinstance(x, (SparseRows, NarrowRows)):
+    if isinstance(x, (Csr, Narrow)):
         return x.astype(dtype or x.dtype, copy=False)
     return np.require(x, dtype, "A")
 
 
 def plain(x: Any) -> Any:
     """Small numbers as float32; anything else as it is."""
-    return x.copy() if isinstance(x, NarrowRows) else x
+    return x.copy() if isinstance(x, Narrow) else x
 
 
 _INT32 = np.iinfo(np.int32).max
@@ -102,7 +98,7 @@ _SQUARES = (1e-24, 1e28)
 
 
 @dataclass(frozen=True, eq=False)
-class SparseRows:
+class Csr:
     """Row i has the values data[indptr[i] : indptr[i + 1]] in the columns `indices`, which rise."""
 
     data: NDArray[Any]  # (n_entries,)
@@ -132,8 +128,8 @@ class SparseRows:
         return self.data.dtype
 
     @property
-    def size(self) -> int:
-        """The number of entries, zeros included."""
+    def n_cells(self) -> int:
+        """The number of numbers, zeros included."""
         return self.shape[0] * self.shape[1]
 
     @property
@@ -146,49 +142,49 @@ class SparseRows:
     def __len__(self) -> int:
         return self.shape[0]
 
-    def __getitem__(self, rows: Any) -> SparseRows:
+    def __getitem__(self, rows: Any) -> Csr:
         """Some rows, by a slice or an array of numbers or of booleans."""
         return from_canonical(self.matrix[rows])
 
-    def copy(self) -> SparseRows:
-        return SparseRows(self.data.copy(), self.indices.copy(), self.indptr.copy(), self.shape)
+    def copy(self) -> Csr:
+        return Csr(self.data.copy(), self.indices.copy(), self.indptr.copy(), self.shape)
 
-    def astype(self, dtype: Any, copy: bool = True) -> Self | SparseRows:
+    def astype(self, dtype: Any, copy: bool = True) -> Self | Csr:
         if self.dtype == dtype and not copy:
             return self
-        return SparseRows(self.data.astype(dtype), self.indices, self.indptr, self.shape)
+        return Csr(self.data.astype(dtype), self.indices, self.indptr, self.shape)
 
     def toarray(self) -> NDArray[Any]:
         """The rows with their zeros."""
         return np.asarray(self.matrix.toarray())
 
 
-# The columns of a view: an array (n, d), SparseRows or NarrowRows. Lists of each are passed to the
+# The columns of a view: an array (n, d), Csr or Narrow. Lists of each are passed to the
 # same functions, for which a union would not do.
 Columns = Any
 
 
 def dense(x: Columns) -> NDArray[Any]:
     """The rows as an array."""
-    return x.toarray() if isinstance(x, SparseRows) else np.asarray(x)
+    return x.toarray() if isinstance(x, Csr) else np.asarray(x)
 
 
 def concatenated(blocks: list[Columns]) -> Any:
     """The rows of all blocks: an array, or a sparse matrix if a block is sparse."""
-    if not any(isinstance(block, SparseRows) for block in blocks):
+    if not any(isinstance(block, Csr) for block in blocks):
         return np.concatenate(blocks)
-    given = [x.matrix if isinstance(x, SparseRows) else sparse.csr_array(x) for x in blocks]
+    given = [x.matrix if isinstance(x, Csr) else sparse.csr_array(x) for x in blocks]
     return sparse.vstack(given, format="csr")
 
 
 def arrays_of(x: Any) -> list[Any]:
     """The arrays that rows consist of."""
-    return [x.data, x.indices, x.indptr] if isinstance(x, SparseRows) else [x]
+    return [x.data, x.indices, x.indptr] if isinstance(x, Csr) else [x]
 
 
 def some_columns(x: Columns, index: slice | NDArray[np.intp]) -> Columns:
     """Some of the columns, in an array or sparse rows of their own."""
-    if isinstance(x, SparseRows):
+    if isinstance(x, Csr):
         return sparse_rows(x.matrix[:, index])
     return np.ascontiguousarray(x[:, index])
 
@@ -200,7 +196,7 @@ def occupied_columns(
 
     None: the rows are dense, or these columns are at least half of all columns, and a copy without
     the other columns is not worth its time."""
-    if not isinstance(x, SparseRows):
+    if not isinstance(x, Csr):
         return None
     there = np.zeros(x.shape[1], dtype=bool)
     there[x.indices] = True
@@ -223,7 +219,7 @@ def spread_columns(
 
 def scaled_columns(x: Columns, scales: NDArray[np.float64]) -> Columns:
     """The columns times these numbers, in their dtype."""
-    if isinstance(x, SparseRows):
+    if isinstance(x, Csr):
         return replace(x, data=x.data * scales.astype(x.dtype)[x.indices])
     return x * scales.astype(x.dtype)
 
@@ -232,21 +228,21 @@ def side_by_side(views: list[Columns]) -> Columns:
     """The columns of all views, which have one dtype; sparse rows if some are."""
     if len(views) == 1:
         return views[0]
-    if not any(isinstance(x, SparseRows) for x in views):
+    if not any(isinstance(x, Csr) for x in views):
         return np.hstack(views)
-    given = [x.matrix if isinstance(x, SparseRows) else sparse.csr_array(x) for x in views]
+    given = [x.matrix if isinstance(x, Csr) else sparse.csr_array(x) for x in views]
     return sparse_rows(sparse.hstack(given, format="csr"))
 
 
 def column_means(x: Columns) -> NDArray[np.float64]:
     """The means of the columns, (d,)."""
-    x = x.matrix if isinstance(x, SparseRows) else np.asarray(x)
+    x = x.matrix if isinstance(x, Csr) else np.asarray(x)
     return np.asarray(x.mean(axis=0, dtype=np.float64)).ravel()
 
 
 def pair_distances(x: Columns, metric: str) -> NDArray[np.float64]:
     """The distances "sqeuclidean" or "cityblock" of all pairs of rows, in the order of `pdist`."""
-    if not isinstance(x, SparseRows):
+    if not isinstance(x, Csr):
         return pdist(x.astype(np.float64), metric)
     matrix = x.astype(np.float64).matrix
     with np.errstate(over="ignore", invalid="ignore"):  # refused by name later
@@ -260,7 +256,7 @@ def pair_distances(x: Columns, metric: str) -> NDArray[np.float64]:
 @np.errstate(over="ignore", invalid="ignore")  # refused by name later
 def squared_distances(x: Columns, center: NDArray[Any]) -> NDArray[np.float64]:
     """||x_i - c||^2, (n,), in float64."""
-    if not isinstance(x, SparseRows):
+    if not isinstance(x, Csr):
         return _of_blocks(lambda block: ((block - center) ** 2).sum(axis=1), x)
     c, data = center.astype(np.float64), x.data.astype(np.float64)
     terms = x.astype(np.float64, copy=False).matrix.copy()
@@ -268,7 +264,7 @@ def squared_distances(x: Columns, center: NDArray[Any]) -> NDArray[np.float64]:
     return np.asarray(terms.sum(axis=1)).ravel() + c @ c
 
 
-def centered_products(x: SparseRows, center: NDArray[Any]) -> NDArray[np.float64]:
+def centered_products(x: Csr, center: NDArray[Any]) -> NDArray[np.float64]:
     """<x_i - c, x_j - c> of all pairs of rows, (n, n), in float64."""
     wide, c = x.astype(np.float64, copy=False).matrix, center.astype(np.float64)
     along = wide @ c
@@ -277,10 +273,10 @@ def centered_products(x: SparseRows, center: NDArray[Any]) -> NDArray[np.float64
 
 def rows_differ(x: Columns) -> bool:
     """Whether the rows are not all equal."""
-    if isinstance(x, SparseRows):
+    if isinstance(x, Csr):
         most, least = (of(axis=0).toarray() for of in (x.matrix.max, x.matrix.min))
         return bool((most != least).any())
-    table = x.stored if isinstance(x, NarrowRows) else x
+    table = x.stored if isinstance(x, Narrow) else x
     return bool((table != table[0]).any())
 
 
@@ -288,19 +284,19 @@ def rows_differ(x: Columns) -> bool:
 def mean_square(X: Columns) -> float:
     """The mean of the squares of the entries. It is finite only if all of these are, and infinite
     also where squares overflow."""
-    if isinstance(X, NarrowRows):
+    if isinstance(X, Narrow):
         step = max(1, _BLOCK // X.shape[1])
         blocks = (_widened(X.stored[i : i + step]) for i in range(0, len(X), step))
-        return sum(float(np.vdot(x, x)) for x in blocks) / X.size
-    flat = X.data if isinstance(X, SparseRows) else X.reshape(-1)
-    return float(flat @ flat) / X.size
+        return sum(float(np.vdot(x, x)) for x in blocks) / X.stored.size
+    flat = X.data if isinstance(X, Csr) else X.reshape(-1)
+    return float(flat @ flat) / math.prod(X.shape)
 
 
 def beyond_float32(X: Columns, mean: float) -> bool:
     """Whether float32 does not hold the squares of the entries, which have this `mean_square`."""
     if _SQUARES[0] <= mean <= _SQUARES[1]:
         return False
-    entries = X.data if isinstance(X, SparseRows) else plain(X)
+    entries = X.data if isinstance(X, Csr) else plain(X)
     if math.isnan(mean):  # of rows that lack views
         found = entries[~np.isnan(entries)]
         return bool(found.size) and beyond_float32(found, mean_square(found))
@@ -310,14 +306,14 @@ def beyond_float32(X: Columns, mean: float) -> bool:
 def row_bytes(xs: list[Columns]) -> int:
     """The mean number of bytes of a row of all views."""
     return sum(
-        -(-x.nbytes // max(len(x), 1)) if isinstance(x, SparseRows)
+        -(-x.nbytes // max(len(x), 1)) if isinstance(x, Csr)
         else x.shape[1] * x.dtype.itemsize for x in xs
     )  # fmt: skip
 
 
 def distinct_rows(x: Columns) -> tuple[Columns, NDArray[np.intp]]:
     """The distinct rows in lexicographic order, and the number of the one that each row equals."""
-    if not isinstance(x, SparseRows):
+    if not isinstance(x, Csr):
         number = _ranks(x)
         found = np.empty((number.max(initial=-1) + 1, x.shape[1]), dtype=x.dtype)
         found[number] = x
@@ -356,7 +352,7 @@ def _ranks(x: NDArray[Any]) -> NDArray[np.intp]:
 _WORD = np.dtype([("sign", np.uint8), ("column", ">u4"), ("value", ">u8")])
 
 
-def _ordered_words(x: SparseRows) -> bytes:
+def _ordered_words(x: Csr) -> bytes:
     words, positive = np.empty(len(x.data), dtype=_WORD), x.data > 0
     words["sign"] = 2 * positive
     words["column"] = np.where(positive, _INT32 - x.indices, x.indices)
@@ -365,16 +361,16 @@ def _ordered_words(x: SparseRows) -> bytes:
     return words.tobytes()
 
 
-def scaled_rows(x: SparseRows, scale: NDArray[Any]) -> SparseRows:
+def scaled_rows(x: Csr, scale: NDArray[Any]) -> Csr:
     """The rows, divided by numbers (n,) > 0."""
     data = (x.data / np.repeat(scale, np.diff(x.indptr))).astype(x.dtype, copy=False)
-    return SparseRows(data, x.indices, x.indptr, x.shape)
+    return Csr(data, x.indices, x.indptr, x.shape)
 
 
 @np.errstate(over="ignore", invalid="ignore")  # refused by name later
 def squared_norms(x: Columns) -> NDArray[np.float64]:
     """||x_i||^2, (n,), in float64."""
-    if isinstance(x, SparseRows):
+    if isinstance(x, Csr):
         return np.asarray(row_norms(x.astype(np.float64, copy=False).matrix, squared=True))
     return _of_blocks(lambda block: row_norms(block, squared=True), x)
 
@@ -386,13 +382,13 @@ def _of_blocks(function: Callable[[NDArray[Any]], Any], x: Columns) -> NDArray[n
     return np.concatenate([function(np.asarray(b).astype(np.float64, copy=False)) for b in blocks])
 
 
-def from_canonical(matrix: Any) -> SparseRows:
+def from_canonical(matrix: Any) -> Csr:
     """The rows of a CSR matrix of scipy whose indices rise, without explicit zeros."""
     indices = matrix.indices.astype(np.int32, copy=False)
-    return SparseRows(matrix.data, indices, matrix.indptr.astype(np.int64), matrix.shape)
+    return Csr(matrix.data, indices, matrix.indptr.astype(np.int64), matrix.shape)
 
 
-def sparse_rows(given: Any) -> SparseRows:
+def sparse_rows(given: Any) -> Csr:
     """The rows of a CSR matrix of scipy, which is not changed: duplicates are summed, indices
     sorted and explicit zeros left out in a copy, if there are any.
 
@@ -411,7 +407,7 @@ def sparse_rows(given: Any) -> SparseRows:
         matrix.eliminate_zeros()
     n_entries = int(matrix.indptr[-1])  # arrays may have room for more
     found = from_canonical(matrix)
-    return SparseRows(
+    return Csr(
         np.require(found.data[:n_entries], requirements=["C", "A"]),
         np.require(found.indices[:n_entries], requirements=["C", "A"]), found.indptr, given.shape,
     )  # fmt: skip
@@ -438,7 +434,7 @@ def distinct_tables(views: list[Any]) -> list[Any]:
 
 def unit_rows(X: Columns) -> Any:
     """The rows of X scaled to length one; zeros stay."""
-    if isinstance(X, SparseRows):
+    if isinstance(X, Csr):
         largest = abs(X.matrix).max(axis=1).toarray().ravel()
         X = scaled_rows(X, np.where(largest > 0, largest, 1))
         lengths = np.sqrt(squared_norms(X))

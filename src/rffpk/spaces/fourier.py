@@ -25,7 +25,7 @@ from rffpk.rows.sample import Moments, RowSample, column_moments
 from rffpk.rows.store import written_out
 from rffpk.rows.table import (
     Columns,
-    SparseRows,
+    Csr,
     dense,
     occupied_columns,
     pair_distances,
@@ -338,7 +338,7 @@ def _check_phases(X: Columns, kernel: str, gamma: float, origin: str, is_given: 
     some = X[:: max(1, len(X) // _PHASE_ROWS)].astype(np.float64)
     with np.errstate(over="ignore", invalid="ignore"):
         if kernel == "laplacian":  # phases follow Cauchy's distribution
-            entries = some.matrix if isinstance(some, SparseRows) else some
+            entries = some.matrix if isinstance(some, Csr) else some
             phases = gamma * np.asarray(abs(entries).sum(axis=1)).ravel()
         else:  # nearly normal
             phases = _NORMAL_MEDIAN * np.sqrt(2 * gamma) * np.sqrt(squared_norms(some))
@@ -375,7 +375,7 @@ def fit_map(
     )  # fmt: skip
     feature_map._remember(Shape.of_columns(x.shape[1], estimator._shape.in_float64))
     rows = sample.xs[view]
-    if isinstance(rows, SparseRows) and sample.weight is not None:
+    if isinstance(rows, Csr) and sample.weight is not None:
         rows = rows[np.flatnonzero(sample.weight)]
     moments = partial(sample.moments, view)
     return feature_map._draw(x, weight, moments, occupied_columns(rows))
@@ -445,7 +445,7 @@ def center_and_spread(X: Columns, weight: Array | None = None) -> tuple[Array, f
     counted = np.arange(len(X)) if weight is None else np.flatnonzero(weight)
     most = max(1, min(_SPREAD_ROWS, _SPREAD_NUMBERS // X.shape[1]))
     some = X[counted[:: len(counted) // most + 1]]
-    if isinstance(some, SparseRows):
+    if isinstance(some, Csr):
         center, squares = np.zeros(X.shape[1]), squared_norms(some)
     else:
         center = np.median(some, axis=0).astype(np.float64)

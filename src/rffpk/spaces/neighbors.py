@@ -26,7 +26,7 @@ from rffpk.rows.passes import (
 )
 from rffpk.rows.table import (
     Columns,
-    SparseRows,
+    Csr,
     dense,
     distinct_rows,
     occupied_columns,
@@ -232,7 +232,7 @@ class Neighbourhoods:
         return self._landmarks(matrix, 1 / (2 * self.bandwidth), X.dtype)
 
     def _sparse(self, X: Columns) -> bool:
-        return isinstance(X, SparseRows) or isinstance(self.landmarks, SparseRows)
+        return isinstance(X, Csr) or isinstance(self.landmarks, Csr)
 
     def _landmarks(self, matrix: Array, scale: float, dtype: Any) -> Landmarks:
         points, matrix = (np.ascontiguousarray(a, dtype=dtype) for a in (self.landmarks, matrix))
@@ -273,15 +273,15 @@ class Neighbourhoods:
         `visits` are the cells near the rows, where these are the landmarks."""
         if self._sparse(X):
             columns = occupied_columns(self.landmarks)
-            if columns is not None and isinstance(X, SparseRows):
+            if columns is not None and isinstance(X, Csr):
                 return self._nearest_of_occupied(X, columns)
-            full = not isinstance(self.landmarks, SparseRows) or _is_full(self.landmarks)
+            full = not isinstance(self.landmarks, Csr) or _is_full(self.landmarks)
             return self._nearest_of_full(X) if full else self._nearest_of_sparse(X)
         index = np.sort(self.chosen(X, visits), axis=1)
         points = self.landmarks.astype(X.dtype, copy=False)
         return _core.squares_of_pairs(X, points, index, self.n_threads), index
 
-    def _nearest_of_occupied(self, X: SparseRows, columns: Array) -> tuple[Array, Array]:
+    def _nearest_of_occupied(self, X: Csr, columns: Array) -> tuple[Array, Array]:
         """Compute what `_nearest` does for landmarks with entries in these columns alone.
 
         The entries of a row in other columns add one number to all its distances."""
@@ -501,7 +501,7 @@ def mutual_neighbours(
 def _cells(nodes: Columns, r: int, n_threads: int) -> tuple[NearCells, Array] | tuple[None, None]:
     """Cells of many rows, and those near each; none of others, where a tree is faster, and of so
     many neighbours that most of them would be in other cells."""
-    if isinstance(nodes, SparseRows) or nodes.shape[1] <= _TREE_COLUMNS or r > MOST_SEEN:
+    if isinstance(nodes, Csr) or nodes.shape[1] <= _TREE_COLUMNS or r > MOST_SEEN:
         return None, None
     largest = np.finfo(nodes.dtype).max
     if len(nodes) < _CELL_LANDMARKS or not 4 * squared_norms(nodes).max() < largest:
@@ -546,7 +546,7 @@ def near_path(points: Columns, n_threads: int) -> Array:
     """An order in which points that follow each other are near each other: by small clusters, each
     after the one that is nearest to the one before it of those that are left; the order that they
     have where they are few or sparse."""
-    if isinstance(points, SparseRows) or len(points) < LEAST_ORDERED:
+    if isinstance(points, Csr) or len(points) < LEAST_ORDERED:
         return np.arange(len(points))
     step = max(_CLUSTER_POINTS, -(-len(points) // _MOST_CLUSTERS))
     centers = k_means(points, None, points[::step], n_threads)
@@ -627,7 +627,7 @@ def cluster_means(X: Columns, weight: Array | None, labels: Array, centroids: Co
     ends = np.arange(len(X) + 1)
     members = csr_matrix((weight, labels, ends), shape=(len(X), len(centroids)))
     mass = np.bincount(labels, weight, len(centroids))[:, None]
-    if isinstance(X, SparseRows):
+    if isinstance(X, Csr):
         some = diags(np.divide(1, mass, out=np.zeros_like(mass), where=mass > 0)[:, 0])
         rest = diags(1.0 * (mass == 0)[:, 0])
         moved = some @ members.T @ X.matrix + rest @ centroids.matrix
@@ -639,7 +639,7 @@ def cluster_means(X: Columns, weight: Array | None, labels: Array, centroids: Co
     return np.asarray(means.astype(X.dtype))
 
 
-def _is_full(x: SparseRows) -> bool:
+def _is_full(x: Csr) -> bool:
     """Whether the nearest of such rows are found faster where zeros are written out: those of few
     columns, or with few zeros."""
     n, d = x.shape
@@ -647,5 +647,5 @@ def _is_full(x: SparseRows) -> bool:
 
 
 def _matrix(X: Columns) -> csr_array:
-    return (X.astype(np.float64, copy=False).matrix if isinstance(X, SparseRows)
+    return (X.astype(np.float64, copy=False).matrix if isinstance(X, Csr)
             else csr_array(X.astype(np.float64, copy=False)))  # fmt: skip

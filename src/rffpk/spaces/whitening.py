@@ -13,7 +13,7 @@ from rffpk.rows.rows import has_view
 from rffpk.rows.sample import RowSample
 from rffpk.rows.table import (
     Columns,
-    SparseRows,
+    Csr,
     occupied_columns,
     rows_differ,
     scaled_columns,
@@ -101,7 +101,7 @@ def fit_components(
 
     O(n d min(n, d)) time for n rows, at most 20 000; O(n_entries k) for many sparse columns.
     """
-    sparse = isinstance(X, SparseRows)
+    sparse = isinstance(X, Csr)
     most = _ROWS if sparse else max(2 * PER_CLUSTER * k, min(_ROWS, _NUMBERS // X.shape[1]))
     index, p = drawn_rows(X, weight, most, random)
     x, columns = X if len(index) == len(X) else X[index], occupied_columns(X)
@@ -111,7 +111,7 @@ def fit_components(
     checks.check_overflow(float(squared_norms(x).sum()), np.dtype(np.float64))
     share = np.full(len(x), 1 / len(x)) if p is None else p / p.sum()
     m, root = min(PER_CLUSTER * k, *x.shape), np.sqrt(share)[:, None]
-    if isinstance(x, SparseRows):
+    if isinstance(x, Csr):
         mean = np.asarray(share @ x.matrix, dtype=np.float64)
         deviations, vectors = _of_sparse(x, mean, root, m)
     else:
@@ -129,7 +129,7 @@ def fit_components(
 
 
 @np.errstate(over="ignore", invalid="ignore")  # refused by name
-def _of_sparse(x: SparseRows, mean: Array, root: Array, m: int) -> tuple[Array, Array]:
+def _of_sparse(x: Csr, mean: Array, root: Array, m: int) -> tuple[Array, Array]:
     """Compute m leading principal components of sparse rows whose shares have these roots.
 
     Returns the standard deviations, falling, and the directions (d, m)."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from rffpk import _core
 from rffpk.rows.arrays import Array
-from rffpk.rows.table import Columns, SparseRows
+from rffpk.rows.table import Columns, Csr
 
 # Numbers in a tile of rows, 8 MB in float64: a few tiles for each thread take little memory
 # compared with the rows, and products with them run at full rate.
@@ -79,7 +79,7 @@ def centered_product(
 
     def write(rows: slice) -> None:
         x = X[rows]
-        if isinstance(x, SparseRows):  # a line at a time
+        if isinstance(x, Csr):  # a line at a time
             found[rows] = finish(x.astype(np.float64).matrix @ matrix - origin @ matrix)
             return
         x = x - origin
