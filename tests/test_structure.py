@@ -40,11 +40,7 @@ UPWARD = {
     "spaces.diffusion": {"estimators.base", "estimators.bases"},
     "spaces.fourier": {"estimators.base", "estimators.bases"},
     "system.config": {"rows.checks"},
-    "system.files": {"rows.arrays", "rows.containers"},
-    "system.linalg": {"rows.arrays"},
-    "system.tensor_files": {"rows.arrays"},
-    "system.tiles": {"rows.arrays", "rows.table"},
-    "system.tree": {"rows.arrays"},
+    "system.files": {"rows.containers"},
 }
 
 RANK = {room: rank for rank, rooms in enumerate(LAYERS) for room in rooms}
@@ -199,6 +195,64 @@ def test_tests_compute_nothing_large_when_they_are_collected():
     paths = [path for path in Path(__file__).parent.glob("*.py") if path.stem != "typed_use"]
     costs = {path.name: [*costs_of_import(path.read_text())] for path in paths}
     assert not {name: calls for name, calls in costs.items() if calls}
+
+
+# Modules that may ask which form a table has: the operations on tables, and the arguments of the
+# core. At the door, callers' matrices are asked whether they are sparse.
+OF_FORMS = {"rows.table", "rows.passes"}
+OF_DOOR = {"rows.checks", "rows.containers", "rows.door", "rows.table"}
+FORMS = {"Csr", "Narrow", "csr_array", "csr_matrix", "issparse", "isspmatrix"}
+FIELDS = {"indptr", "indices", "stored", "toarray"}
+
+
+def names_in(nodes):
+    """The names and attributes in expressions."""
+    parts = [part for node in nodes for part in ast.walk(node)]
+    return {getattr(part, "id", getattr(part, "attr", None)) for part in parts}
+
+
+def questions(tree):
+    """The lines that ask which form a table has, and whether each asks for a sparse matrix."""
+    for node in ast.walk(tree):
+        asked, words = set(), set()
+        if isinstance(node, ast.Call):
+            function = names_in([node.func])
+            if {"isinstance", "issubclass"} & function:
+                asked = names_in(node.args[1:])
+            if {"hasattr", "getattr"} & function:
+                words = {getattr(argument, "value", None) for argument in node.args[1:]} & FIELDS
+            asked |= function & {"issparse", "isspmatrix"}
+            if "map" in function:
+                asked |= names_in(node.args[:1]) & {"issparse", "isspmatrix"}
+        elif isinstance(node, ast.Compare) and "type" in names_in([node]):
+            asked = names_in([node])
+        elif isinstance(node, ast.match_case):
+            asked = names_in([node.pattern])
+            classes = [part for part in ast.walk(node.pattern) if isinstance(part, ast.MatchClass)]
+            asked = names_in([part.cls for part in classes])
+        if (asked & FORMS) or words:
+            yield node, not words and asked & FORMS <= {"issparse", "isspmatrix"}
+
+
+def test_which_form_a_table_has_is_asked_where_tables_are_defined():
+    for path in PATHS:
+        module = module_of(path)
+        for node, of_matrix in questions(ast.parse(path.read_text())):
+            allowed = OF_FORMS | OF_DOOR if of_matrix else OF_FORMS
+            assert module in allowed, f"{module} asks: {ast.unparse(node)}"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "isinstance(x, Csr)", "isinstance(x, (Narrow, int))", "isinstance(x, table.Csr)",
+        "isinstance(x, Csr | None)", "type(x) is Csr", "hasattr(x, 'indptr')",
+        "getattr(x, 'stored', x)", "sparse.issparse(x)", "any(map(sparse.issparse, xs))",
+        "isinstance(x, sparse.csr_array)", "match x:\n    case Csr():\n        pass",
+    ],
+)  # fmt: skip
+def test_a_question_for_the_form_is_seen(line):
+    assert [*questions(ast.parse(line))]
 
 
 @pytest.mark.promise("Process-wide state", "`import rffpk` imports nothing that is optional.")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import os
+from collections.abc import Callable
 from inspect import signature
 from types import UnionType
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints, overload
@@ -69,6 +70,11 @@ RECORDS: dict[str, type[Any]] = {
         ScaledColumns, Shape, Csr, FittedKernel, Exact, FourierFeatures, Nystroem, Finished,
     )
 }  # fmt: skip
+
+_MATRICES = (sparse.csr_array, sparse.csr_matrix)  # which are written as records of rows
+
+# What decides whether the arrays of an instance fit together.
+_VALID: dict[type[Any], Callable[[Any], bool]] = {Csr: Csr.is_valid}
 
 
 def save(model: Any, path: str | os.PathLike[str]) -> None:
@@ -299,7 +305,7 @@ class Encoder:
             return self._array(value, path)
         if ESTIMATORS.get(type(value).__name__) is type(value):
             return {type(value).__name__: self.estimator(value, f"{path}.")}
-        if sparse.issparse(value) and value.format == "csr":
+        if type(value) in _MATRICES:
             return {"csr": self._object(from_canonical(value), path)}
         for kind, cls in RECORDS.items():
             if type(value) is cls:
@@ -417,7 +423,7 @@ class Decoder:
             return cls(**values)
         made = object.__new__(cls)
         vars(made).update(values)
-        _require(not isinstance(made, Csr) or made.is_valid(), path)
+        _require(cls not in _VALID or _VALID[cls](made), path)
         return made
 
 

@@ -11,7 +11,6 @@ from itertools import groupby
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 from scipy.cluster.hierarchy import dendrogram
 from sklearn.decomposition import PCA
 from sklearn.pipeline import Pipeline
@@ -20,12 +19,20 @@ from sklearn.utils.validation import check_is_fitted
 from rffpk.estimators.base import Clusterer
 from rffpk.estimators.diffusion import DiffusionPowerKMeans
 from rffpk.fusion.base import embedded_rows
-from rffpk.profiles import ClusterProfiles, rows_at
+from rffpk.profiles import ClusterProfiles
 from rffpk.rows import checks
 from rffpk.rows.arrays import Array
 from rffpk.rows.containers import is_list_of_views, length
-from rffpk.rows.door import with_nan_rows
-from rffpk.rows.table import rows_differ, sparse_rows
+from rffpk.rows.door import rows_as_given, rows_at, table_of
+from rffpk.rows.table import (
+    Columns,
+    dense,
+    nan_counts,
+    operand,
+    rows_differ,
+    side_by_side,
+    skip_zeros,
+)
 from rffpk.system.report import optional_module
 from rffpk.tables import TablePreprocessor
 
@@ -72,7 +79,7 @@ def _shown(X: Any) -> tuple[Array, list[Any], Any]:
     """Evenly spaced rows, at most _POINTS: their numbers, their views, and the rows as a model
     takes them."""
     listed = is_list_of_views(X)
-    views = [_table(x) for x in (X if listed else [X])]
+    views = [rows_as_given(x, "X") for x in (X if listed else [X])]
     n = length(views[0])
     if n == 0:
         raise ValueError("X has no rows. Pass at least one.")
@@ -83,36 +90,16 @@ def _shown(X: Any) -> tuple[Array, list[Any], Any]:
     return index, some, some if listed else some[0]
 
 
-def _table(x: Any) -> Any:
-    """Return a frame or a sparse matrix as it is, other rows as an array."""
-    if sparse.issparse(x) or hasattr(x, "dtypes"):
-        return x
-    x = with_nan_rows(x, "X")
-    checks.check_plain(x, "X")
-    with checks.named("X", x):
-        table = np.asarray(x)
-    if table.ndim != 2:
-        raise ValueError(f"X has {table.ndim} dimensions. Pass rows: (n_samples, n_features).")
-    return table
+def _columns(views: list[Any]) -> Columns:
+    """Join the columns of all views; rows that lack a view have its mean there."""
+    columns = side_by_side([_filled(table_of(x)) for x in views])
+    return dense(columns) if min(columns.shape) < 3 else columns
 
 
-def _side_by_side(views: list[Any]) -> Any:
-    """Their columns, in an array or, if some are sparse and they are many, in a sparse matrix;
-    where rows lack a view, its mean."""
-    views = [_filled(x) for x in views]
-    if not any(map(sparse.issparse, views)):
-        return np.hstack(views)
-    columns = sparse.hstack([sparse.csr_array(x) for x in views], format="csr")
-    return columns.toarray() if min(columns.shape) < 3 else columns
-
-
-def _filled(x: Any) -> Any:
-    """A view with its mean in the rows that lack it."""
-    if sparse.issparse(x):
-        return x
-    x = np.asarray(x)
-    lacks = np.isnan(x) if x.dtype.kind == "f" else np.zeros(x.shape, dtype=bool)
-    return np.where(lacks, x[~lacks.any(axis=1)].mean(axis=0), x) if lacks.any() else x
+def _filled(x: Columns) -> Columns:
+    """Write the mean of a view into the rows that lack it."""
+    lacks = nan_counts(x) > 0 if x.dtype.kind == "f" else np.zeros(len(x), dtype=bool)
+    return np.where(np.isnan(x), x[~lacks].mean(axis=0), x) if lacks.any() else x
 
 
 def clusters(model: Any, X: Any, *, places: Any = None, ax: Any = None) -> Any:
@@ -141,7 +128,7 @@ def clusters(model: Any, X: Any, *, places: Any = None, ax: Any = None) -> Any:
     if isinstance(model, Pipeline) and isinstance(model[0], TablePreprocessor):
         X, model = model[0].transform(X), model[1:] if len(model) > 2 else model[1]
     index, views, rows = _shown(X)
-    columns, labels, opacity = _side_by_side(views), model.predict(rows), _opacity(model, rows)
+    columns, labels, opacity = _columns(views), model.predict(rows), _opacity(model, rows)
     if places is None:
         points, names = _places(model, rows, columns)
     else:
@@ -203,13 +190,12 @@ def _places(model: Any, rows: Any, columns: Any) -> tuple[Array, tuple[str, str]
     return _components(columns), ("principal component 1", "principal component 2")
 
 
-def _components(columns: Any) -> Array:
-    """The first two principal components, zeros of equal rows."""
-    there = sparse_rows(columns) if sparse.issparse(columns) else columns
-    if not rows_differ(there):
+def _components(columns: Columns) -> Array:
+    """Return the first two principal components, zeros of equal rows."""
+    if not rows_differ(columns):
         return np.zeros((columns.shape[0], 2))
-    solver = "arpack" if sparse.issparse(columns) else "auto"  # the only one for sparse rows
-    return np.asarray(PCA(2, svd_solver=solver, random_state=0).fit_transform(columns))
+    solver = "arpack" if skip_zeros(columns) else "auto"  # the only one for sparse rows
+    return np.asarray(PCA(2, svd_solver=solver, random_state=0).fit_transform(operand(columns)))
 
 
 def _squared_distances(model: Any, rows: Any) -> Array | None:

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
-from sklearn.utils import check_array
 from sklearn.utils.random import sample_without_replacement
 from sklearn.utils.validation import check_is_fitted
 
@@ -21,7 +20,8 @@ from rffpk.rows import checks
 from rffpk.rows.arrays import Array
 from rffpk.rows.containers import check_row_labels, is_arrow, is_list_of_views
 from rffpk.rows.dask_collections import kind_of
-from rffpk.rows.door import with_nan_rows
+from rffpk.rows.door import numbers_of, rows_at
+from rffpk.rows.table import Columns, over_powers, side_by_side, skip_zeros, squared, weighted_sums
 from rffpk.system.report import without
 from rffpk.tables import described_columns
 
@@ -204,20 +204,6 @@ def _before(model: Any, X: Any) -> Any:
     return model[:-1].transform(X) if isinstance(model, Pipeline) else X
 
 
-# ---- rows of any kind ----------------------------------------------------------------------------
-
-
-def rows_at(x: Any, index: Array) -> Any:
-    """Some rows of an array, a frame or a sparse matrix."""
-    if sparse.issparse(x):
-        return x.tocsr()[index]
-    x = with_nan_rows(x, "X")
-    if hasattr(x, "dtypes"):
-        return x.iloc[index] if hasattr(x, "iloc") else x[index]
-    checks.check_plain(x, "X")
-    return np.asarray(x)[index]
-
-
 # ---- columns -------------------------------------------------------------------------------------
 
 
@@ -237,9 +223,8 @@ def _columns(X: Any, table: Any, n: int, model: Any) -> tuple[list[str], Any, li
     ]
     if len(views) == 1:
         return names[0], values[0], units[0]
-    packed = sparse.hstack if any(map(sparse.issparse, values)) else np.hstack
     named = [f"view {i}: {name}" for i, known in enumerate(names) for name in known]
-    return named, packed(values), [unit for known in units for unit in known]
+    return named, side_by_side(values), [unit for known in units for unit in known]
 
 
 def _of_table(x: Any, name: str) -> tuple[list[str], Any, list[str]]:
@@ -248,40 +233,31 @@ def _of_table(x: Any, name: str) -> tuple[list[str], Any, list[str]]:
     if hasattr(x, "columns") and hasattr(x, "dtypes"):
         with checks.named(name):
             return described_columns(x)
-    values = _numbers(x, name)
+    values = numbers_of(x, name)
     return [], values, ["number"] * values.shape[1]
 
 
-def _numbers(x: Any, name: str) -> Any:
-    """A table in float64; NaN is allowed, infinity is not."""
-    if sparse.issparse(x):
-        return sparse.csr_array(x, dtype=np.float64)
-    x = with_nan_rows(x, name)
-    checks.check_plain(x, name)
-    with checks.named(name, x):
-        return check_array(x, dtype=np.float64, input_name=name, ensure_all_finite="allow-nan")
-
-
-def _differences(members: Any, p: Array, values: Any) -> tuple[Array, Array]:
-    """Means in each cluster, and their differences from all other rows, over the standard
+def _differences(members: Any, p: Array, values: Columns) -> tuple[Array, Array]:
+    """Return the means in each cluster, and differences from all other rows, over the standard
     deviation within both."""
-    values, exponents = _scaled(values)
-    if sparse.issparse(values):
+    values, exponents = over_powers(values)
+    if skip_zeros(values):
         center, weights, all_weights = np.zeros(values.shape[1]), members.sum(axis=1), p.sum()
-        weights, x, squares = weights[:, None], values, values.multiply(values)
+        weights, x = weights[:, None], values
     else:
         there = ~np.isnan(values)
         filled = np.where(there, values, 0)
         all_weights, weights = p @ there, members @ there.astype(np.float64)
         center = p @ filled / np.where(all_weights > 0, all_weights, 1)
         x = np.where(there, values - center, 0)
-        squares = x**2
-    groups = [weights, _dense(members @ x), _dense(members @ squares)]
-    rest = [all_ - inside for all_, inside in zip((all_weights, p @ x, p @ squares), groups)]
+    squares, of_clusters = squared(x), members.T
+    totals = (all_weights, weighted_sums(x, p), weighted_sums(squares, p))
+    groups = [weights, weighted_sums(x, of_clusters), weighted_sums(squares, of_clusters)]
+    rest = [total - inside for total, inside in zip(totals, groups)]
     mean, spread = _moments(*groups)
     others, spread_of_others = _moments(*rest)
     seen = np.where(all_weights > 0, all_weights, 1)
-    within, total = (spread + spread_of_others) / seen, _dense(p @ squares) / seen
+    within, total = (spread + spread_of_others) / seen, totals[2] / seen
     within = np.where(within > _ROUNDING * total, within, 0)
     gaps = np.nan_to_num(mean - others)
     gaps = np.where(np.abs(gaps) > _ROUNDING * np.sqrt(total), gaps, 0)
@@ -290,22 +266,6 @@ def _differences(members: Any, p: Array, values: Any) -> tuple[Array, Array]:
     means = mean + center
     means[np.abs(means) <= _ROUNDING * np.abs(center)] = 0
     return np.ldexp(means, exponents), gaps
-
-
-def _scaled(values: Any) -> tuple[Any, Array]:
-    """Columns over powers of two, so that their squares neither overflow nor vanish, and the
-    exponents of these."""
-    if sparse.issparse(values):
-        values = sparse.csr_array(values)
-        exponents = np.frexp(abs(values).max(axis=0).toarray().ravel())[1]
-        data = np.ldexp(values.data, -exponents[values.indices])
-        return sparse.csr_array((data, values.indices, values.indptr), values.shape), exponents
-    exponents = np.frexp(np.fmax.reduce(np.abs(values), axis=0, initial=0.0))[1]
-    return np.ldexp(values, -exponents), exponents
-
-
-def _dense(x: Any) -> Array:
-    return x.toarray() if sparse.issparse(x) else np.asarray(x)
 
 
 def _moments(weights: Array, sums: Array, squares: Array) -> tuple[Array, Array]:

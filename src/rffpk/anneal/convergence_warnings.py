@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from rffpk.rows.arrays import Array
-from rffpk.rows.table import Columns, Csr, distinct_rows, distinct_tables
+from rffpk.rows.table import Columns, distinct_rows, distinct_tables
 from rffpk.system.linalg import eigh
 from rffpk.system.report import warn
 from rffpk.system.tiles import row_tiles
@@ -170,9 +170,8 @@ def low_rank(embedding: Array, xs: list[Columns], weighted: bool) -> Cause:
 
 
 def _n_distinct(xs: list[Columns]) -> int:
-    if any(isinstance(x, Csr) for x in xs):
-        xs = [distinct_rows(x)[1][:, None] for x in distinct_tables(xs)]
-    return len(distinct_rows(np.hstack(xs))[0])
+    indices = [distinct_rows(x)[1][:, None] for x in distinct_tables(xs)]
+    return len(distinct_rows(np.hstack(indices))[0])
 
 
 def warn_if_indefinite(name: str, values: Array) -> bool:

@@ -23,7 +23,7 @@ from rffpk.rows.passes import one_pass, some_features
 from rffpk.rows.rows import Rows
 from rffpk.rows.store import Storage, has_maps, stored
 from rffpk.rows.sums import typicality
-from rffpk.rows.table import Columns, Csr, centered_products, dense
+from rffpk.rows.table import Columns, dense, gram, operand, weighted_sums
 from rffpk.system.linalg import DENSE, basis_of, eigh, leading_eigenvectors
 from rffpk.system.tiles import ROW_NUMBERS, row_tiles, run_all
 
@@ -80,17 +80,18 @@ def exponent_of_rows(rows: Rows) -> float:
     rows = rows.take(np.arange(0, rows.n, max(1, rows.n // most)))
     features, unit = some_features(rows), rows.unit_centroids
     p = np.ones(rows.n) if rows.weight is None else rows.weight.astype(np.float64)
-    if isinstance(features, Csr) and (unit or rows.eta is not None):
+    is_sparse = rows.sparse_columns and not unit and rows.eta is None
+    if rows.sparse_columns and not is_sparse:
         center = 0 * rows.shift if unit else rows.shift
-        features = features_of(centered_products(features, center))
+        features = features_of(gram(features, center))
     elif unit:
         features = features.astype(np.float64) + rows.shift
     if unit:
         exponent = unit_critical_exponent(features, p)
-    elif isinstance(features, Csr):
-        mean = (features.matrix.T @ p) / p.sum()
+    elif is_sparse:
+        mean = weighted_sums(features, p) / p.sum()
         # the Gram matrix of the directions has the same eigenvalues
-        exponent = exponent_of_gram(centered_products(features, mean), p)
+        exponent = exponent_of_gram(gram(features, mean), p)
     else:
         z = rows.scaled(features.astype(np.float64))
         present = None if rows.present is None else rows.present_features()
@@ -279,9 +280,9 @@ def _sparse_residuals(rows: Rows, theta: Array, labels: Array) -> Array:
     """The inner products of sparse rows less their centroids, at most _FEATURE_ROWS rows."""
     found, index = np.unique(labels, return_inverse=True)
     centers, x, shift = theta[found], rows.xs[0], rows.shift.astype(np.float64)
-    cross = (x.matrix @ centers.T - centers @ shift)[:, index]
+    cross = (operand(x) @ centers.T - centers @ shift)[:, index]
     apart = (centers @ centers.T)[np.ix_(index, index)] - cross - cross.T
-    return np.asarray(centered_products(x, shift) + apart)
+    return np.asarray(gram(x, shift) + apart)
 
 
 def features_of(gram: Array) -> Array:

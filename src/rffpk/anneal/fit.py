@@ -60,7 +60,7 @@ from rffpk.rows.store import (
     has_maps,
 )
 from rffpk.rows.sums import Sums, empty_clusters, rounding_error
-from rffpk.rows.table import Csr, as_type, occupied_columns, spread_columns, unit_rows
+from rffpk.rows.table import as_type, occupied_columns, spread_columns, unit_rows
 from rffpk.system import config
 from rffpk.system.report import Progress, warn
 
@@ -468,19 +468,17 @@ def _begin(found: Prepared, rows: Rows, number: int) -> FeatureRun:
     else:
         merges = found.plan.starts[number].merges and pool.present is None
         some = seeding_rows(pool, MERGED * k if merges else k, context.random)
-        features = passes.some_features(some)
-        is_sparse = isinstance(features, Csr)
         context.history.records.append({"stage": "seeding", "rows": some.n})
         if callable(init):
-            given = features.matrix if is_sparse else features + pool.shift
+            given = passes.features_for_callers(some)
             drawn = init(given, k, random_state=context.random)
             theta = checked_centroids(drawn, (k, given.shape[1])) - pool.shift
         else:
+            features = passes.some_features(some)
             drawn = merged_centroids(some, features, k, context.random) if merges else None
             if drawn is None:
                 drawn = seed_centroids(some, features, k, init, context.random)
-            # features of sparse columns were not shifted
-            theta = drawn - pool.shift if is_sparse else drawn
+            theta = drawn - passes.shift_left(some)
     return FeatureRun(
         rows, pool.on_sphere(theta, theta), found.variance, found.objective, context, number,
         found.plan.most,

@@ -23,10 +23,11 @@ from rffpk.rows.store import Storage, UnitRows, mapped_views
 from rffpk.rows.sums import Sums, onto_sphere
 from rffpk.rows.table import (
     Columns,
-    Csr,
     column_means,
     concatenated,
+    entries,
     occupied_columns,
+    operand,
     some_columns,
     squared_distances,
     unit_rows,
@@ -97,7 +98,7 @@ def _without_empty(
     neither rows nor centroids have a number."""
     occupied, edges = [], np.cumsum([len(shift) for shift in shifts])[:-1]
     for x, mapped, shift, part in zip(xs, maps, shifts, np.split(centers, edges, axis=1)):
-        own = mapped is None and isinstance(x, Csr)
+        own = mapped is None
         index = occupied_columns(x, (shift != 0) | part.any(axis=0)) if own else None
         if index is not None:
             x, shift, part = some_columns(x, index), shift[index], part[:, index]
@@ -319,7 +320,7 @@ def _collect(model: Any, X: Columns, weight: Array | None, given: SearchParamete
     weighted = any(w is not None for _, w in parts)
     names = vars(model).get("feature_names_in_")
     model.fit(
-        concatenated([x for x, _ in parts]),
+        operand(concatenated([x for x, _ in parts])),
         sample_weight=np.concatenate(weights) if weighted else None,
     )
     if names is not None:
@@ -328,9 +329,9 @@ def _collect(model: Any, X: Columns, weight: Array | None, given: SearchParamete
 
 def _check_squares(X: Columns) -> None:
     """Refuse rows that no fit takes: once they are kept, each later batch would be refused."""
-    entries = X.data if isinstance(X, Csr) else X
-    largest = float(np.abs(entries).max(initial=0))
-    checks.check_overflow(largest * largest * math.prod(entries.shape), np.float64)
+    numbers = entries(X)
+    largest = float(np.abs(numbers).max(initial=0))
+    checks.check_overflow(largest * largest * numbers.size, np.float64)
 
 
 def _follow(model: Any, X: Array, weight: Array | None, half_life: float | None) -> Array:

@@ -39,7 +39,7 @@ from rffpk.rows.passes import SLOT_ROWS, one_pass, pass_of_block, shifted_featur
 from rffpk.rows.rows import Rows
 from rffpk.rows.store import pass_costs
 from rffpk.rows.sums import Sums
-from rffpk.rows.table import Csr, row_bytes
+from rffpk.rows.table import entry_counts, row_bytes
 from rffpk.system import config
 from rffpk.system.linalg import basis_of
 from rffpk.system.tiles import row_tiles
@@ -74,7 +74,7 @@ def hard_plan(rows: Rows, most: int, learns_weights: bool = False) -> HardPlan:
     bounded = most > 1 and rows.n >= LEAST_ROWS and pass_costs(rows, most)[0] >= _COST
     # of the columns of one dense view, or these scaled to length one
     plain = len(rows.xs) == 1 and isinstance(rows.maps[0], (Unit, type(None)))
-    if most < MANY or not plain or isinstance(rows.xs[0], Csr):
+    if most < MANY or not plain or rows.sparse_columns:
         return HardPlan(bounded=bounded)
     work, wide = rows.n * most * len(rows.shift), len(rows.shift) >= _LEAST_COLUMNS
     directed = wide and work >= _DIRECTIONS_WORK and rows.alpha[0] == 1
@@ -216,9 +216,9 @@ def rounding_errors(rows: Rows, theta: Array) -> Errors:
     """Bounds of the rounding errors of computed squared distances, for rows at most so far from one
     of the centroids: those of a sum of F products and two squared norms."""
     longest = math.sqrt((rows.scaled(theta.astype(np.float64)) ** 2).sum(axis=1).max())
-    terms, x = theta.shape[1], rows.xs[0]
+    terms = theta.shape[1]
     if rows.sparse_columns:  # whose products are those of the rows as they are
-        terms = int(np.diff(x.indptr).max())
+        terms = int(entry_counts(rows.xs[0]).max())
         longest += float(np.linalg.norm(rows.shift.astype(np.float64)))
     unit = (terms + 8) / 2 * float(np.finfo(rows.dtype).eps)
     return lambda distances: np.asarray((distances + 2 * longest) ** 2 * unit)

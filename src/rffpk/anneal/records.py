@@ -17,8 +17,7 @@ from rffpk.rows.arrays import Array, Fourier
 from rffpk.rows.passes import some_features, view_variances
 from rffpk.rows.rows import Rows
 from rffpk.rows.sums import rounding_error, view_penalty, view_weights
-from rffpk.rows.table import Columns, Csr, squared_distances
-from rffpk.system.tiles import row_tiles
+from rffpk.rows.table import Columns, column_blocks, squared_distances
 
 Eta = Literal["mean", "median"]
 ETA_RANGE = (1e-30, 1e30)  # so that float32 holds them too
@@ -92,14 +91,8 @@ def _median_distances(rows: Rows) -> NDArray[np.float64]:
 
 
 def _distances_from_median(features: Columns, weight: Array | None) -> Array:
-    if isinstance(features, Csr):
-        columns = features.matrix.tocsc()
-        parts = (columns[:, b].toarray() for b in row_tiles(features.shape[1], len(features)))
-        median = np.concatenate([_median(part, weight).copy() for part in parts])
-        return squared_distances(features, median)
-    features = features.astype(np.float64)
-    features -= _median(features, weight)
-    return np.asarray(np.einsum("if,if->i", features, features))
+    medians = [_median(part, weight).copy() for part in column_blocks(features)]
+    return squared_distances(features, np.concatenate(medians))
 
 
 def _median(values: Array, weight: Array | None) -> Array:

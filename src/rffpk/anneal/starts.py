@@ -9,16 +9,19 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from rffpk.anneal.hard_pass import Assignment, Need, add, hard_plan, step
 from rffpk.rows import checks
 from rffpk.rows.arrays import Array
 from rffpk.rows.draws import MANY, Draws, as_rows, uneven
 from rffpk.rows.passes import one_pass
-from rffpk.rows.rows import Rows, has_view, present_views
+from rffpk.rows.rows import Rows, present_views
 from rffpk.rows.sums import Sums
-from rffpk.rows.table import Columns, dense
+from rffpk.rows.table import (
+    Columns,
+    dense,
+    has_view,
+)
 from rffpk.system import config
 from rffpk.system.report import without
 
@@ -92,8 +95,7 @@ def checked_centroids(
         way = "init[list(X.columns)]" if {*columns} == {*names} else "the columns of X"
         raise ValueError(f"init: has the columns {columns}, and X has {[*names]}. Pass {way}.")
     with checks.named("init"):
-        numbers = centroids.toarray() if sparse.issparse(centroids) else centroids
-        centroids = np.array(numbers, dtype=np.float64, order="C")
+        centroids = np.array(checks.written_out(centroids), dtype=np.float64, order="C")
     if centroids.shape != expected:
         raise ValueError(
             f"init has shape {centroids.shape}, must be {expected}: (n_clusters, number of columns "

@@ -14,7 +14,7 @@ from rffpk.anneal.starts import seed_centroids
 from rffpk.anneal.steps import FeatureRun
 from rffpk.rows.arrays import Array, adjusted_rand_index
 from rffpk.rows.passes import make_rows, one_pass, total_variance
-from rffpk.rows.table import Columns, Csr
+from rffpk.rows.table import Columns, centered
 
 # bench/results/trials.md compares these constants with alternatives.
 _SAME, _ENOUGH = 0.98, 3  # _ENOUGH partitions with an index of at least _SAME end the trials
@@ -71,7 +71,7 @@ def medoid(options: Sequence[Option], clusters: Callable[[Option], Array]) -> Ch
 def searched_clusters(X: Columns, weight: Array | None, k: int, n_threads: int) -> Array:
     """Return k clusters of a few rows by k-means without swaps of centroids: swaps would take most
     of the time, and change few choices."""
-    x = X if isinstance(X, Csr) else np.ascontiguousarray(X - X.mean(axis=0))
+    x = centered(X, X.dtype)
     rows, random = make_rows([x], [None], weight, n_threads), np.random.RandomState(0)
     theta = seed_centroids(rows, x, k, "k-means++", random).astype(np.float64)
     inside = FitContext(random, n_threads=n_threads, k=k)

@@ -17,7 +17,7 @@ from rffpk.rows.distinct import DistinctRows
 from rffpk.rows.sample import RowSample, column_moments
 from rffpk.rows.table import (
     Columns,
-    Csr,
+    binary_columns,
     concatenated,
     dense,
     distinct_rows,
@@ -26,7 +26,6 @@ from rffpk.rows.table import (
     plain,
     scaled_columns,
     side_by_side,
-    sparse_rows,
     squared_norms,
     unit_rows,
 )
@@ -141,8 +140,7 @@ class Outliers:
                 pays = enough is not None and len(some) >= alone.r
                 for looked_at in [some, members] if pays else [members]:
                     near = replace(alone, landmarks=references[looked_at])
-                    x = X[rows] if isinstance(X, Csr) else X.take(rows, axis=0)  # faster
-                    squares[rows] = found = _to_last(x, near)
+                    squares[rows] = found = _to_last(X.take(rows, axis=0), near)
                     rows = rows[np.sqrt(found, dtype=np.float64) > enough] if pays else rows
                     if not len(rows):
                         break
@@ -198,11 +196,10 @@ def numbers_beside_words(X: Columns, mass: Array) -> Array | None:
     A word is a column of two values whose difference is at most the root of the total variance of
     the columns with more values. With words, a row with a rare combination of words would be far
     from all rows, even with many near rows in the columns of numbers."""
-    if isinstance(X, Csr):
+    two, step = binary_columns(X)
+    if not two.any():
         return None
-    low, high = X.min(axis=0), X.max(axis=0)
-    two = ((X == low) | (X == high)).all(axis=0)
-    step, variance = (high - low).astype(np.float64), 0.0
+    variance = 0.0
     if not two.all():
         variance = column_moments(np.ascontiguousarray(X[:, ~two]), mass, 1).variance
     words = two & (step**2 <= variance * _EQUAL)  # scaling may make both sides equal
@@ -229,7 +226,6 @@ def outliers_of(
         mass = np.r_[mass, np.full(len(more), mean) if weight is None else weight]
         numbers, least = np.r_[numbers, more], _COPIES * mean
         rows = concatenated([rows, joined_views(xs, scales, spherical, columns)])
-        rows = rows if isinstance(rows, np.ndarray) else sparse_rows(rows)
     references, index = _references(rows, mass, m, least)
     nearest = Neighbourhoods(references, _COPIES, 0.0, sample.how.n_threads)
     length = math.sqrt(float(np.median(squared_norms(references))))

@@ -33,10 +33,10 @@ from rffpk.rows.sample import RowSample
 from rffpk.rows.store import Cache, UnitRows, check_cache
 from rffpk.rows.table import (
     Columns,
-    Csr,
     dense,
     occupied_columns,
     rows_differ,
+    skip_zeros,
     some_columns,
 )
 from rffpk.spaces.diffusion import (
@@ -49,7 +49,7 @@ from rffpk.spaces.diffusion import (
     warn_of_graph,
 )
 from rffpk.spaces.graph import PRECOMPUTED, scaled
-from rffpk.spaces.neighbors import cluster_means, drawn_rows, landmark_numbers, map_rows
+from rffpk.spaces.neighbors import cluster_means, drawn_rows, landmark_numbers_of, map_rows
 from rffpk.spaces.spectrum import UseOfGraph
 from rffpk.spaces.whitening import PER_CLUSTER
 from rffpk.system.linalg import in_range
@@ -279,9 +279,7 @@ def chosen_map(
         return mapped
     fit = partial(fit_diffusion_map, estimator, context.random, unit_variance)
     whole = MapRows(X, weight, context.k, context.n_threads, parameters)
-    all_rows, n_landmarks = landmark_numbers(
-        parameters.n_landmarks, len(X), context.k, isinstance(X, Csr), X.shape[1]
-    )
+    all_rows, n_landmarks = landmark_numbers_of(X, parameters.n_landmarks, context.k)
     options = _options(parameters, context, len(X) > all_rows, or_columns)
     if unit_variance:  # features of length one cannot also have this variance
         options = [each for each in options if not each.unit]
@@ -297,7 +295,7 @@ def chosen_map(
         whole = sample  # its graphs are computed already
     use: UseOfGraph = "always" if best.neighbors else "never" if x is X else "if shown"
     option = best if best.neighbors else PLAIN
-    is_clear = are_apart and len(X) > _CLEAR and not isinstance(X, Csr)
+    is_clear = are_apart and len(X) > _CLEAR and not skip_zeros(X)
     mapped = fit(option, replace(whole, n_landmarks=n_landmarks) if is_clear else whole, use)
     if is_clear and mapped._n_kept < context.k:
         mapped = fit(option, whole, use)

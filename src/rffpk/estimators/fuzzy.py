@@ -35,7 +35,7 @@ from rffpk.rows.door import Schema
 from rffpk.rows.passes import centered, make_rows, one_pass, total_variance
 from rffpk.rows.rows import Rows
 from rffpk.rows.sums import power_constant
-from rffpk.rows.table import Columns, Csr, unit_rows
+from rffpk.rows.table import Columns, unit_rows, weighted_sums
 from rffpk.system import config
 from rffpk.system.report import warn
 
@@ -369,5 +369,4 @@ def _centroids(x: Columns, weights: Array) -> Array:
     """Weighted means of the rows, (k, d); of all rows where all weights (n, k) are zero."""
     totals = weights.sum(axis=0)
     weights = np.where(totals > 0, weights, 1.0)
-    sums = (x.matrix.T @ weights).T if isinstance(x, Csr) else weights.T @ x
-    return np.asarray(sums / weights.sum(axis=0)[:, None])
+    return np.asarray(weighted_sums(x, weights) / weights.sum(axis=0)[:, None])

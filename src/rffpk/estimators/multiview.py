@@ -28,11 +28,11 @@ from rffpk.rows.rows import Rows
 from rffpk.rows.sample import RowSample
 from rffpk.rows.store import Cache, ScaledColumns, check_cache
 from rffpk.rows.sums import typicality
-from rffpk.rows.table import Columns, Csr, side_by_side
+from rffpk.rows.table import Columns, side_by_side
 from rffpk.spaces import diffusion, fourier
 from rffpk.spaces.diffusion import DiffusionMap, MapRows, fit_diffusion_map
 from rffpk.spaces.fourier import RandomFourierFeatures
-from rffpk.spaces.neighbors import landmark_numbers, map_rows
+from rffpk.spaces.neighbors import landmark_numbers_of, map_rows
 from rffpk.spaces.whitening import whitened_view
 
 # Multiples of the "mean" gamma for a single array: bandwidths of one half, one and two times that
@@ -325,7 +325,7 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
                 return chosen_map(self, kernel, X, weight, context, unit_variance=True)
             few, is_alone = None, scales is None and self._are_joined(len(self._shape.widths))
             if is_alone and len(X) > _ALL_ROWS and X.shape[1] <= _FEW_COLUMNS:
-                few = landmark_numbers("auto", len(X), context.k, isinstance(X, Csr), X.shape[1])[1]
+                few = landmark_numbers_of(X, "auto", context.k)[1]
             rows = MapRows(
                 X, weight, context.k, context.n_threads, kernel, n_landmarks=few, scales=scales,
                 kept=KEPT,

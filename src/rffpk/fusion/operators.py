@@ -17,7 +17,7 @@ from rffpk.rows.arrays import Array, Fourier
 from rffpk.rows.checks import Auto
 from rffpk.rows.passes import unshifted
 from rffpk.rows.store import written_out
-from rffpk.rows.table import Columns, Csr
+from rffpk.rows.table import Columns, operand
 from rffpk.spaces.fourier import Kernel, RandomFourierFeatures, resolve_gamma
 from rffpk.spaces.kernels import PRECOMPUTED, FittedKernel, Specification
 from rffpk.system.linalg import eigh, leading_eigenvectors, ritz_values, svd
@@ -215,7 +215,7 @@ class Approximation:
             gamma=1 / x.shape[1] if gamma is None else gamma,
             random_state=self.random.randint(2**31 - 1),
             n_jobs=1,
-        ).fit(x.matrix if isinstance(x, Csr) else x, sample_weight=self.weight)
+        ).fit(operand(x), sample_weight=self.weight)
         # once, and not for each tile, and alike for new rows, whatever number of entries these have
         found = written_out(x.astype(np.float64, copy=False), fitted._fourier, self.n_threads)
         return FourierFeatures(Fourier(found.frequencies).astype(np.float64))

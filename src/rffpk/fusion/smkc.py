@@ -9,7 +9,6 @@ from typing import Any, Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 from scipy.linalg import solve_triangular
 from sklearn.cluster import kmeans_plusplus
 
@@ -20,7 +19,15 @@ from rffpk.fusion.smkc_solver import AnchorIteration, AnchorKernels, iterations
 from rffpk.fusion.spectral import matrix_of
 from rffpk.rows import checks
 from rffpk.rows.arrays import Array, Numbers
-from rffpk.rows.table import Columns, Csr, column_means, squared_distances
+from rffpk.rows.table import (
+    Columns,
+    centered,
+    column_means,
+    divided,
+    operand,
+    side_by_side,
+    squared_distances,
+)
 from rffpk.spaces.kernels import (
     PRECOMPUTED,
     FittedKernel,
@@ -239,8 +246,7 @@ class SMKC(KernelFusion):
         """Kernels fitted to the anchors, with gammas estimated from all rows."""
         if self.anchors_ is None:
             return [FittedKernel(x[:0].copy(), Specification(PRECOMPUTED)) for x in xs]
-        chosen = (x[self.anchors_] for x in xs)
-        anchors = [x if isinstance(x, Csr) else np.array(x) for x in chosen]
+        anchors = [x[self.anchors_] for x in xs]
         anchors, specs = matched(anchors, self.kernels, not self._shape.has_views)
         n_threads = config.n_threads(self.n_jobs)
         return [
@@ -312,23 +318,16 @@ def _check_anchors(anchors: Any, n: int, k: int) -> NDArray[np.intp]:
 def _spread_rows(
     xs: list[Columns], sample: NDArray[np.intp], s: int, random: Any
 ) -> NDArray[np.intp]:
-    """Rows chosen by k-means++ from a sample of them, with equal weight of all views."""
-    scaled = [_of_equal_variance(x[sample]) for x in xs]
-    if any(sparse.issparse(part) for part in scaled):
-        rows = sparse.hstack([sparse.csr_array(part) for part in scaled], format="csr")
-    else:
-        rows = np.hstack(scaled)
-    _, chosen = kmeans_plusplus(rows, s, random_state=random.randint(2**31 - 1))
+    """Choose rows by k-means++ from a sample of them, with equal weight of all views."""
+    rows = side_by_side([_of_equal_variance(x[sample]) for x in xs])
+    _, chosen = kmeans_plusplus(operand(rows), s, random_state=random.randint(2**31 - 1))
     chosen = np.unique(chosen)  # if rows are equal, an index may occur twice
     rest = random.permutation(np.setdiff1d(np.arange(len(sample)), chosen))
     return np.asarray(sample[np.concatenate([chosen, rest[: s - len(chosen)]])])
 
 
-def _of_equal_variance(x: Columns) -> Any:
-    """Rows over the root of their total squared distance from their mean; arrays less this."""
-    if isinstance(x, Csr):
-        norm = math.sqrt(squared_distances(x, column_means(x)).sum())
-        return x.astype(np.float64, copy=False).matrix / (norm or 1.0)
-    centered = x.astype(np.float64)
-    centered -= centered.mean(axis=0)
-    return centered / (np.linalg.norm(centered) or 1.0)
+def _of_equal_variance(x: Columns) -> Columns:
+    """Divide rows by the root of their total squared distance from their mean."""
+    moved = centered(x, np.float64)
+    norm = math.sqrt(squared_distances(moved, column_means(moved)).sum())
+    return divided(moved, norm or 1.0)

@@ -298,6 +298,11 @@ def refuse_sparse(X: Any, name: str, taker: str) -> None:
         )
 
 
+def written_out(values: Any) -> Any:
+    """Return a sparse matrix of a caller with its zeros, other values as they are."""
+    return values.toarray() if sparse.issparse(values) else values
+
+
 def check_sample_weight(
     sample_weight: Any, n: int, X: Any = None, zeros: bool = False
 ) -> NDArray[np.float64] | None:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rffpk.rows.arrays import Array
-from rffpk.rows.table import Columns, Csr, distinct_tables, plain, row_bytes
+from rffpk.rows.table import Columns, distinct_tables, hash_terms, row_bytes
 from rffpk.system.tiles import row_tiles
 
 _SIZE = 20_000  # of the sample: docs/noise.md
@@ -38,16 +38,7 @@ def row_hashes(xs: list[Columns]) -> NDArray[np.uint64]:
     dense rows."""
     sums = np.zeros(len(xs[0]), dtype=np.uint64)
     for number, x in enumerate(distinct_tables(xs)):
-        matrix = x.matrix if isinstance(x, Csr) else plain(x)
-        factors = _factors(number, x.shape[1])
-        numbers = (matrix.data if isinstance(x, Csr) else matrix) + matrix.dtype.type(0)
-        bits = numbers.view(f"u{numbers.itemsize}").astype(np.uint64)  # -0.0 became 0.0
-        if numbers.itemsize == 8:  # small whole numbers end with zeros
-            bits ^= bits >> np.uint64(32)
-        if isinstance(x, Csr):
-            sums += type(matrix)((bits, matrix.indices, matrix.indptr), shape=x.shape) @ factors
-        else:
-            sums += np.einsum("ij,j->i", bits, factors)
+        sums += hash_terms(x, _factors(number, x.shape[1]))
     for shift, factor in zip((30, 27), _MIX):
         sums = (sums ^ (sums >> np.uint64(shift))) * factor
     return np.asarray(sums ^ (sums >> np.uint64(31)))

@@ -27,13 +27,13 @@ from rffpk.rows.containers import (
 from rffpk.rows.square import OF_AFFINITIES, OF_DISTANCES, looks_like_kernel
 from rffpk.rows.table import (
     Columns,
-    Csr,
-    Narrow,
     as_type,
     beyond_float32,
     mean_square,
+    nan_counts,
     narrow_rows,
-    plain,
+    operand,
+    skip_zeros,
     some_columns,
     sparse_rows,
 )
@@ -130,7 +130,7 @@ def _read_array(X: Any, schema: Schema) -> tuple[Columns, tuple[str, ...], float
         check_labels_of_pairs(X)
     if schema.kind == "kernels":
         X = _written_out(X, "X")
-    x = X
+    x, small = X, None
     # of an array of float32 or float64 there is nothing to ask but whether its numbers are finite
     if type(X) is not np.ndarray or X.dtype.char not in "fd":
         if not sparse.issparse(X):
@@ -141,7 +141,7 @@ def _read_array(X: Any, schema: Schema) -> tuple[Columns, tuple[str, ...], float
         _check_pairs(X, schema.kind, fitted.n_columns)
     with np.errstate(over="ignore", invalid="ignore"), named("X", X):
         if fitted is None or not _is_plain(x, fitted):
-            if not isinstance(x, Narrow):
+            if small is None:
                 x = check_array(  # numbers that are not finite are refused by name
                     x, dtype=[np.float64, np.float32], order="C", ensure_all_finite=False,
                     accept_sparse="csr", input_name="X", estimator=schema.name,
@@ -150,8 +150,8 @@ def _read_array(X: Any, schema: Schema) -> tuple[Columns, tuple[str, ...], float
             names = _check_columns(X, schema)
         mean = mean_square(x)  # in one reading of all rows
         if not math.isfinite(mean):
-            numbers = x.matrix if isinstance(x, Csr) else plain(x)
-            check_finite(numbers, "X", X, bool(schema.may_lack), partial(_remedy, schema, "X"))
+            remedy = partial(_remedy, schema, "X")
+            check_finite(operand(x), "X", X, bool(schema.may_lack), remedy)
     return x, names, mean
 
 
@@ -220,7 +220,7 @@ def _warn_if_kernel(x: Columns, name: str, schema: Schema) -> None:
         return
     if looks_like_kernel(x):
         kind, remedy = "kernel values or affinities", ""
-        if isinstance(x, Csr):
+        if skip_zeros(x):
             kind, remedy = "affinities", f" These are dense: {name}.toarray(). {OF_AFFINITIES}"
         elif not np.diagonal(x).any():
             kind, remedy = "distances or affinities", f" {OF_DISTANCES} {OF_AFFINITIES}"
@@ -438,9 +438,7 @@ def check_missing(xs: list[Columns], names: list[str]) -> None:
     """Raise a ValueError if a row has NaN in some columns of a view, or no view at all."""
     lacks = np.zeros((len(xs[0]), len(xs)), dtype=bool)
     for view, (x, name) in enumerate(zip(xs, names)):
-        if isinstance(x, Csr):  # which are finite
-            continue
-        found = np.isnan(x).sum(axis=1)
+        found = nan_counts(x)
         lacks[:, view] = found == x.shape[1]
         parts = np.flatnonzero((found > 0) & ~lacks[:, view])
         if len(parts):
@@ -452,6 +450,53 @@ def check_missing(xs: list[Columns], names: list[str]) -> None:
     without = np.flatnonzero(lacks.all(axis=1))
     if len(without):
         raise ValueError(f"X has no view of row {without[0]}, must have at least one: drop it.")
+
+
+# ---- rows that a model takes as they are, and pictures and profiles look at ----------------------
+
+
+def rows_as_given(x: Any, name: str) -> Any:
+    """Return a frame or a sparse matrix as it is, other rows as an array."""
+    if sparse.issparse(x) or hasattr(x, "dtypes"):
+        return x
+    x = with_nan_rows(x, name)
+    check_plain(x, name)
+    with named(name, x):
+        table = np.asarray(x)
+    if table.ndim != 2:
+        raise ValueError(f"{name} has {table.ndim} dimensions. Pass rows: (n_samples, n_features).")
+    return table
+
+
+def rows_at(x: Any, index: Array) -> Any:
+    """Return the rows of an array, a frame or a sparse matrix at an index."""
+    if sparse.issparse(x):
+        return x.tocsr()[index]
+    x = with_nan_rows(x, "X")
+    if hasattr(x, "dtypes"):
+        return x.iloc[index] if hasattr(x, "iloc") else x[index]
+    check_plain(x, "X")
+    return np.asarray(x)[index]
+
+
+def table_of(x: Any, dtype: Any = None) -> Columns:
+    """Return the rows of a sparse matrix as sparse rows, other rows as an array."""
+    if sparse.issparse(x):
+        return sparse_rows(sparse.csr_array(x, dtype=dtype))
+    return np.asarray(x, dtype=dtype)
+
+
+def numbers_of(x: Any, name: str) -> Columns:
+    """Return a table in float64. NaN is allowed in dense rows, infinity is not."""
+    if sparse.issparse(x):
+        return table_of(x, np.float64)
+    x = with_nan_rows(x, name)
+    check_plain(x, name)
+    with named(name, x):
+        return check_array(x, dtype=np.float64, input_name=name, ensure_all_finite="allow-nan")
+
+
+# ---- views ---------------------------------------------------------------------------------------
 
 
 def _checked_view(x: Any, name: str, schema: Schema) -> Columns:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from rffpk.rows.arrays import Array
 from rffpk.rows.passes import make_rows, one_pass
 from rffpk.rows.rows import Rows
-from rffpk.rows.table import Columns, Csr, dense
+from rffpk.rows.table import Columns, dense, inner_products
 from rffpk.system.linalg import gaps_of
 
 _DRAWS = 4  # numbers that Philox has at one position of its counter
@@ -211,12 +211,9 @@ def as_rows(features: Columns, n_threads: int) -> Rows:
 
 
 def _accepted(candidates: Columns, least: Array, uniform: Array) -> Array:
-    """A mask of the candidates, in their order, that are accepted."""
-    wide: Any = candidates.astype(np.float64, copy=False)
-    wide = wide.matrix if isinstance(candidates, Csr) else wide
-    products = wide @ wide.T
-    gaps = gaps_of(products.toarray() if isinstance(candidates, Csr) else products)
-    gaps = gaps.astype(candidates.dtype)
+    """Return a mask of the candidates, in their order, that are accepted."""
+    wide: Columns = candidates.astype(np.float64, copy=False)
+    gaps = gaps_of(inner_products(wide, wide)).astype(candidates.dtype)
     remaining, mask = least.copy(), np.zeros(len(candidates), dtype=bool)
     for i in range(len(candidates)):
         if uniform[i] * least[i] < remaining[i]:

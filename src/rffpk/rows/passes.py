@@ -27,7 +27,7 @@ from rffpk.rows.sums import (
     rounding_error,
     scaled_parts,
 )
-from rffpk.rows.table import Columns, Csr
+from rffpk.rows.table import Columns, Csr, operand
 from rffpk.system import config
 from rffpk.system.tiles import row_tiles
 
@@ -79,6 +79,17 @@ def shifted_features(rows: Rows) -> Array:
 def some_features(rows: Rows) -> Columns:
     """The features of all these rows: shifted ones, but sparse columns as they are."""
     return rows.xs[0] if rows.sparse_columns else shifted_features(rows)
+
+
+def shift_left(rows: Rows) -> Array:
+    """Return the part of the shift that `some_features` leaves in the features, (F,)."""
+    return rows.shift if rows.sparse_columns else np.zeros_like(rows.shift)
+
+
+def features_for_callers(rows: Rows) -> Any:
+    """Return the features without a shift, as functions of callers take them: an array, or a CSR
+    array of SciPy."""
+    return operand(rows.xs[0]) if rows.sparse_columns else shifted_features(rows) + rows.shift
 
 
 def unshifted(x: Columns, each: Map, n_threads: int) -> Array:

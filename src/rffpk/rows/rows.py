@@ -21,7 +21,7 @@ from rffpk.rows.sums import (
     positive,
     typicality,
 )
-from rffpk.rows.table import Columns, Csr
+from rffpk.rows.table import Columns, has_view, skip_zeros
 
 if TYPE_CHECKING:
     from rffpk.rows.source import Part, Stream
@@ -69,7 +69,7 @@ class Rows:
             dtype=dtype,
             widths=tuple(map(len, self.shifts)),
             shift=np.concatenate(self.shifts),
-            sparse_columns=self.maps == [None] and isinstance(self.xs[0], Csr),
+            sparse_columns=self.maps == [None] and skip_zeros(self.xs[0]),
             least_length=64 * float(np.finfo(dtype).eps) if self.unit_centroids else 0.0,
         )
 
@@ -235,13 +235,6 @@ def weight_unit(weight: Array) -> float:
 
 
 # ---- which views rows have: one lacks a view where all of its numbers there are NaN --------------
-
-
-def has_view(x: Columns) -> NDArray[np.bool_]:
-    """A mask (n,) of the rows that have a view, whose rows have been checked."""
-    if isinstance(x, Csr):  # which are finite
-        return np.ones(len(x), dtype=bool)
-    return ~np.isnan(x[:, 0])
 
 
 def present_bits(xs: list[Columns], always: bool = False) -> NDArray[np.uint8] | None:

@@ -24,7 +24,6 @@ from rffpk.rows.rows import coverage, rows_with, there_of, weight_unit
 from rffpk.rows.sums import Sums
 from rffpk.rows.table import (
     Columns,
-    Narrow,
     column_means,
     each,
     plain,
@@ -160,7 +159,8 @@ def _first_mean(x: Columns, weight: Array | None) -> Array:
     some = x[: _core.SLOT_ROWS]  # those of a source, too
     if weight is not None:  # rows of weight zero may be far away
         some = some[np.flatnonzero(weight[: len(some)])]
-    some = some if len(some) else np.zeros_like(x[:1])  # of a view that the first rows lack
+    if not len(some):  # of a view that the first rows lack
+        return np.zeros(x.shape[1], x.dtype)
     return column_means(some).astype(x.dtype)
 
 
@@ -304,7 +304,7 @@ def sample_arrays(xs: list[Array], weight: Array | None, how: Sampling) -> RowSa
     found = RowSample(xs, weight, n, counted, how, None, odds=weight)
     first = how.size if how.first is None else how.first
     if counted <= min(first, how.size):
-        return replace(found, xs=each(xs, plain)) if isinstance(xs[0], Narrow) else found
+        return replace(found, xs=each(xs, plain))
     return replace(found, sample=keyed_rows(n, weight, how.seed, how.reservoir(xs)))
 
 

@@ -21,7 +21,7 @@ import numpy as np
 from rffpk import _core
 from rffpk.rows.arrays import Array
 from rffpk.rows.checks import check_plain, check_sample_weight, refuse_sparse
-from rffpk.rows.table import SMALL, Narrow, as_type, distinct_tables, each
+from rffpk.rows.table import distinct_tables, each, from_stored, stored
 from rffpk.system.interrupts import Handover
 
 Source = Callable[[], Iterable[Any]]
@@ -105,7 +105,7 @@ class Stream:
                 raise ValueError(
                     f"X gave blocks of {given} and then of {xs[0].dtype}, must give one dtype."
                 )
-            xs = each(xs, _typed, self.dtype)
+            xs = each(xs, from_stored, self.dtype)
             end = begin + len(xs[0])
             weight = (
                 None if self.weight is None else self.weight[begin:end].astype(float, copy=False)
@@ -113,7 +113,7 @@ class Stream:
             if self.n_weights is not None and self.n_weights < end:
                 self._refuse_weight(end)
             if self.digests is not None:
-                self._compare(number, begin, each(xs, _stored))
+                self._compare(number, begin, each(xs, stored))
             yield Part(self.prepare(xs), weight, begin)
             begin = end
         if self.n_weights is not None and begin < self.n_weights:
@@ -156,7 +156,7 @@ class Stream:
             if isinstance(block, list) or len(block):
                 with in_block(begin):
                     xs = self.check(block, first)
-                yield each(xs, _stored if fresh else _copied)
+                yield each(xs, stored if fresh else _copied)
                 first, begin = False, begin + len(xs[0])
 
 
@@ -200,18 +200,8 @@ def _blocks_of(source: Source, name: str) -> Iterator[Any]:
         yield block
 
 
-def _stored(x: Any) -> Array:
-    """The array of checked rows, which are cut and compared as they are."""
-    return x.stored if isinstance(x, Narrow) else x
-
-
 def _copied(x: Any) -> Array:
-    return _stored(x).copy()
-
-
-def _typed(x: Array, dtype: Any) -> Any:
-    """Rows to visit of a type, from the stored ones."""
-    return as_type(Narrow(x) if x.dtype in SMALL else x, dtype)
+    return stored(x).copy()
 
 
 def _plain(source: Source, name: str) -> Iterator[list[Array]]:

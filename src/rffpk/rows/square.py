@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
-from rffpk.rows.table import Columns, Csr, plain
+from rffpk.rows.table import Columns, operand
 
 # What makes kernel values of matrices whose diagonal is zero. A multiple of the identity adds the
 # same to the association of all partitions; this is the least that makes affinities semidefinite.
@@ -25,7 +25,7 @@ def looks_like_kernel(x: Columns) -> bool:
     n = len(x)
     if x.shape != (n, n) or n < _FEWEST_ROWS:
         return False
-    table = x.matrix if isinstance(x, Csr) else plain(x)
+    table = operand(x)
     with np.errstate(over="ignore", invalid="ignore"):
         close = _SYMMETRY * max(table.max(), -table.min())
         if abs(table[[0]] - table[:, [0]].T).max() > close or abs(table - table.T).max() > close:

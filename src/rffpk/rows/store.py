@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rffpk.rows import checks
-from rffpk.rows.arrays import SOME_COLUMNS, Array, Fourier, Landmarks, Structure, Unit, View
+from rffpk.rows.arrays import SOME_COLUMNS, Array, Fourier, Landmarks, Structure, View
 from rffpk.rows.checks import Auto
 from rffpk.rows.passes import make_rows, mean_features, unshifted
 from rffpk.rows.rows import Rows, weight_unit
 from rffpk.rows.sample import RowSample
-from rffpk.rows.table import Columns, Csr, unit_rows
+from rffpk.rows.table import Columns, divided, entries_a_row, product_cost, unit_view
 from rffpk.system import config
 from rffpk.system.tiles import run_all
 
@@ -27,7 +27,6 @@ Cache = Auto | bool | int
 # Costs in floating-point operations at the rate of a large matrix product. On Zen 4 and Zen 5, in
 # both precisions, measured costs were within a third of these, which suffices for the decision.
 _READ = 48.0  # one number of a row, read from memory
-_MEET, _GATHER = 1000.0, 16.0  # an entry of a sparse row with a line of numbers, and with each
 _SINCOS = 70.0  # one sine-cosine pair
 _STAGE = 3.0  # one number in one stage of a Walsh-Hadamard transform
 _SEARCH = 4.0  # one landmark, compared with the nearest ones of a row
@@ -52,27 +51,15 @@ def pass_costs(rows: Rows, k: int) -> tuple[float, float]:
             fused += _SINCOS * each.n_frequencies + projection_cost(x, each.frequencies)
     width = len(rows.shift)
     if rows.sparse_columns:
-        return fused + 2 * _gathering(rows.xs[0], k) + _WEIGHT * k, math.inf
+        return fused + 2 * product_cost(rows.xs[0], k) + _WEIGHT * k, math.inf
     common = 4.0 * width * k + _WEIGHT * k
     return fused + common, _READ * width + common
 
 
-def entries_a_row(x: Columns) -> float:
-    """The mean number of entries of a row."""
-    return len(x.data) / max(len(x), 1) if isinstance(x, Csr) else x.shape[1]
-
-
-def _gathering(x: Csr, width: int) -> float:
-    """Modelled cost of the product of a sparse row with a matrix of so many columns."""
-    return entries_a_row(x) * (_MEET + _GATHER * width)
-
-
 def projection_cost(x: Columns, frequencies: Array | Structure) -> float:
-    """Modelled cost of the product of a row with the frequencies."""
-    if isinstance(x, Csr) and not isinstance(frequencies, Structure):
-        return _gathering(x, frequencies.shape[1])
+    """Model the cost of the product of a row with the frequencies."""
     if not isinstance(frequencies, Structure):
-        return 2.0 * frequencies.size
+        return product_cost(x, frequencies.shape[1])
     blocks, _, p = frequencies.signs.shape
     return _STAGE * 3 * blocks * p * math.log2(p)
 
@@ -89,22 +76,24 @@ _written: WeakValueDictionary[tuple[int, str], _Written] = WeakValueDictionary()
 
 
 def written_out(x: Columns, each: Fourier, n_threads: int) -> Fourier:
-    """The frequencies as a matrix in the dtype of the rows, if these are sparse, so that it is
-    faster than a transform of all columns, and it has at most _WRITTEN_BYTES: a limit that does not
-    change with the memory that is available, as the two are rounded otherwise."""
+    """Return the frequencies as a matrix in the dtype of the rows, where rows skip zeros and the
+    product is faster than a transform of all columns.
+
+    The matrix has at most _WRITTEN_BYTES. The limit does not change with the memory that is
+    available, as products and transforms are rounded in different ways."""
     structure, d = each.frequencies, x.shape[1]
-    if not (isinstance(x, Csr) and isinstance(structure, Structure)):
+    if not isinstance(structure, Structure) or entries_a_row(x) >= d:
         return each
     needed = d * structure.n_frequencies * x.dtype.itemsize
-    gathering = _gathering(x, structure.n_frequencies)
-    if gathering >= projection_cost(x, structure) or needed > _WRITTEN_BYTES:
+    cost = product_cost(x, structure.n_frequencies)
+    if cost >= projection_cost(x, structure) or needed > _WRITTEN_BYTES:
         return each
     key = id(structure.signs), x.dtype.str
-    found = _written.get(key)
-    if found is None or found.origin is not structure.signs:
-        found = _Written(_matrix(structure, d, x.dtype, n_threads), structure.signs)
-        _written[key] = found
-    return found
+    written = _written.get(key)
+    if written is None or written.origin is not structure.signs:
+        written = _Written(_matrix(structure, d, x.dtype, n_threads), structure.signs)
+        _written[key] = written
+    return written
 
 
 def _matrix(structure: Structure, d: int, dtype: Any, n_threads: int) -> Array:
@@ -123,9 +112,8 @@ def _matrix(structure: Structure, d: int, dtype: Any, n_threads: int) -> Array:
 
 
 def stored_bytes(rows: Rows) -> int:
-    """Bytes that the stored features of all rows take, without sparse columns."""
-    views = zip(rows.xs, rows.maps, rows.widths)
-    width = sum(F for x, each, F in views if each or not isinstance(x, Csr))
+    """Return the bytes that the stored features of all rows take beside their columns."""
+    width = sum(F for mapped, F in zip(rows.maps, rows.widths) if mapped)
     return rows.n * width * rows.dtype.itemsize
 
 
@@ -218,7 +206,7 @@ class UnitRows:
     """The map of rows to rows of length one; zeros stay. Dense rows are scaled in the pass."""
 
     def _view(self, X: Columns) -> View:
-        return (unit_rows(X), None) if isinstance(X, Csr) else (X, Unit(X.shape[1]))
+        return unit_view(X)
 
 
 @dataclass(frozen=True)
@@ -228,8 +216,7 @@ class ScaledColumns:
     unit: float
 
     def __call__(self, X: Columns) -> Columns:
-        unit = X.dtype.type(self.unit)
-        return replace(X, data=X.data / unit) if isinstance(X, Csr) else X / unit
+        return divided(X, self.unit)
 
     def _view(self, X: Columns) -> View:
         return self(X), None

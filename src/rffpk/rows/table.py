@@ -1,11 +1,14 @@
-"""The columns of a view, with as much of the interface of an array as passes over rows use:
-compressed sparse rows, and small numbers, which a pass reads as they are and widens to float32 tile
-by tile."""
+"""Tables, the columns of a view, in three forms, and operations on tables of any form.
+
+A table is an array, compressed sparse rows, or small numbers. A pass reads small numbers as they
+are and widens them to float32 tile by tile. Modules above take tables of any form. Which form a
+table has is asked here, and where `rows.passes` fills the arguments of the core.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -15,6 +18,9 @@ from scipy import sparse
 from scipy.spatial.distance import pdist
 from sklearn.metrics.pairwise import euclidean_distances, manhattan_distances
 from sklearn.utils.extmath import row_norms
+
+from rffpk.rows.arrays import Map, Unit
+from rffpk.system.tiles import BLOCK_NUMBERS, block_rows, row_tiles, run_all
 
 # The names of the types, and the types of their numbers in memory.
 _TYPES: dict[str, np.dtype[Any]] = {
@@ -91,6 +97,16 @@ def plain(x: Any) -> Any:
     return x.copy() if isinstance(x, Narrow) else x
 
 
+def stored(x: Any) -> Any:
+    """Return the array that small numbers are stored in, and other rows as they are."""
+    return x.stored if isinstance(x, Narrow) else x
+
+
+def from_stored(x: NDArray[Any], dtype: Any) -> Any:
+    """Return rows of a type from the array that `stored` returned of checked rows."""
+    return as_type(Narrow(x) if x.dtype in SMALL else x, dtype)
+
+
 _INT32 = np.iinfo(np.int32).max
 
 # Mean squares of entries between which float32 holds squared distances and sums of them.
@@ -146,6 +162,10 @@ class Csr:
         """Some rows, by a slice or an array of numbers or of booleans."""
         return from_canonical(self.matrix[rows])
 
+    def take(self, rows: Any, axis: int = 0) -> Csr:
+        """Return the rows with these indices, as `take` of an array does."""
+        return self[rows]
+
     def copy(self) -> Csr:
         return Csr(self.data.copy(), self.indices.copy(), self.indptr.copy(), self.shape)
 
@@ -159,27 +179,70 @@ class Csr:
         return np.asarray(self.matrix.toarray())
 
 
-# The columns of a view: an array (n, d), Csr or Narrow. Lists of each are passed to the
-# same functions, for which a union would not do.
+# The columns of a view: an array (n, d), Csr or Narrow. Lists of each are passed to the same
+# functions, for which a union would not do.
 Columns = Any
 
 
+# ---- the numbers of a table ----------------------------------------------------------------------
+
+
 def dense(x: Columns) -> NDArray[Any]:
-    """The rows as an array."""
+    """Return the rows as an array, with zeros written out."""
     return x.toarray() if isinstance(x, Csr) else np.asarray(x)
 
 
-def concatenated(blocks: list[Columns]) -> Any:
-    """The rows of all blocks: an array, or a sparse matrix if a block is sparse."""
-    if not any(isinstance(block, Csr) for block in blocks):
+def operand(x: Columns) -> Any:
+    """Return the rows as NumPy and SciPy multiply them: a CSR array of SciPy for sparse rows."""
+    return x.matrix if isinstance(x, Csr) else plain(x)
+
+
+def skip_zeros(*tables: Columns) -> bool:
+    """Return whether one of the tables holds entries alone. Such tables are multiplied, not
+    searched, and no offset is added to such rows."""
+    return any(isinstance(x, Csr) for x in tables)
+
+
+def entries(x: Columns) -> NDArray[Any]:
+    """Return the numbers that a table holds, without the zeros that it skips."""
+    return x.data if isinstance(x, Csr) else plain(x)
+
+
+def entry_counts(x: Columns) -> NDArray[np.intp]:
+    """Return the number of entries of each row, (n,)."""
+    return np.diff(x.indptr) if isinstance(x, Csr) else np.full(len(x), x.shape[1])
+
+
+def entries_a_row(x: Columns) -> float:
+    """Return the mean number of entries of a row."""
+    return len(x.data) / max(len(x), 1) if isinstance(x, Csr) else x.shape[1]
+
+
+def has_view(x: Columns) -> NDArray[np.bool_]:
+    """Return a mask (n,) of the rows that have a view. The rows have been checked."""
+    if isinstance(x, Csr):  # which are finite
+        return np.ones(len(x), dtype=bool)
+    return ~np.isnan(x[:, 0])
+
+
+def nan_counts(x: Columns) -> NDArray[np.intp]:
+    """Return the number of NaN in each row, (n,). Sparse rows have been checked to have none."""
+    return np.zeros(len(x), np.intp) if isinstance(x, Csr) else np.isnan(x).sum(axis=1)
+
+
+def concatenated(blocks: list[Columns]) -> Columns:
+    """Return the rows of all blocks, sparse if a block is sparse."""
+    if not skip_zeros(*blocks):
         return np.concatenate(blocks)
-    given = [x.matrix if isinstance(x, Csr) else sparse.csr_array(x) for x in blocks]
-    return sparse.vstack(given, format="csr")
+    return sparse_rows(sparse.vstack([sparse.csr_array(operand(x)) for x in blocks], "csr"))
 
 
 def arrays_of(x: Any) -> list[Any]:
-    """The arrays that rows consist of."""
+    """Return the arrays that rows consist of."""
     return [x.data, x.indices, x.indptr] if isinstance(x, Csr) else [x]
+
+
+# ---- columns -------------------------------------------------------------------------------------
 
 
 def some_columns(x: Columns, index: slice | NDArray[np.intp]) -> Columns:
@@ -190,14 +253,15 @@ def some_columns(x: Columns, index: slice | NDArray[np.intp]) -> Columns:
 
 
 def occupied_columns(
-    x: Columns, besides: NDArray[np.bool_] | None = None
+    x: Columns, besides: NDArray[np.bool_] | None = None, weight: NDArray[Any] | None = None
 ) -> NDArray[np.intp] | None:
     """Return the columns of sparse rows that have entries, and the columns of a mask `besides`.
 
-    None: the rows are dense, or these columns are at least half of all columns, and a copy without
-    the other columns is not worth its time."""
+    Rows of weight zero do not count. None: the rows are dense, or these columns are at least half
+    of all columns, and a copy without the other columns is not worth its time."""
     if not isinstance(x, Csr):
         return None
+    x = x if weight is None else x[np.flatnonzero(weight)]
     there = np.zeros(x.shape[1], dtype=bool)
     there[x.indices] = True
     if besides is not None:
@@ -217,27 +281,155 @@ def spread_columns(
     return lines
 
 
-def scaled_columns(x: Columns, scales: NDArray[np.float64]) -> Columns:
-    """The columns times these numbers, in their dtype."""
+def scaled_columns(x: Columns, scales: NDArray[Any]) -> Columns:
+    """Multiply the columns by numbers (d,), in the dtype of the rows."""
     if isinstance(x, Csr):
         return replace(x, data=x.data * scales.astype(x.dtype)[x.indices])
     return x * scales.astype(x.dtype)
 
 
+def divided(x: Columns, number: Any) -> Columns:
+    """Divide the rows by a number, in their dtype."""
+    number = x.dtype.type(number)
+    return replace(x, data=x.data / number) if isinstance(x, Csr) else x / number
+
+
 def side_by_side(views: list[Columns]) -> Columns:
-    """The columns of all views, which have one dtype; sparse rows if some are."""
+    """Join the columns of all views, which have one dtype; sparse rows if a view is sparse."""
     if len(views) == 1:
         return views[0]
-    if not any(isinstance(x, Csr) for x in views):
+    if not skip_zeros(*views):
         return np.hstack(views)
-    given = [x.matrix if isinstance(x, Csr) else sparse.csr_array(x) for x in views]
-    return sparse_rows(sparse.hstack(given, format="csr"))
+    return sparse_rows(sparse.hstack([sparse.csr_array(operand(x)) for x in views], "csr"))
 
 
 def column_means(x: Columns) -> NDArray[np.float64]:
-    """The means of the columns, (d,)."""
-    x = x.matrix if isinstance(x, Csr) else np.asarray(x)
-    return np.asarray(x.mean(axis=0, dtype=np.float64)).ravel()
+    """Return the means of the columns, (d,)."""
+    return np.asarray(operand(x).mean(axis=0, dtype=np.float64)).ravel()
+
+
+def column_blocks(x: Columns) -> Iterator[NDArray[np.float64]]:
+    """Generate consecutive columns of the rows, some at a time, as arrays in float64."""
+    columns = x.matrix.tocsc() if isinstance(x, Csr) else x
+    for block in row_tiles(x.shape[1], len(x)):
+        part = columns[:, block]
+        yield (part.toarray() if sparse.issparse(part) else part).astype(np.float64)
+
+
+def binary_columns(x: Columns) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
+    """Return a mask (d,) of the columns of at most two values, and the ranges (d,) of the columns.
+
+    No column of sparse rows is in the mask: all are looked at as numbers."""
+    if isinstance(x, Csr):
+        return np.zeros(x.shape[1], dtype=bool), np.zeros(x.shape[1])
+    low, high = x.min(axis=0), x.max(axis=0)
+    return ((x == low) | (x == high)).all(axis=0), (high - low).astype(np.float64)
+
+
+def squared(x: Columns) -> Columns:
+    """Return the squares of the numbers."""
+    return replace(x, data=x.data**2) if isinstance(x, Csr) else x**2
+
+
+def over_powers(x: Columns) -> tuple[Columns, NDArray[np.intp]]:
+    """Divide columns by powers of two, so that squares neither overflow nor vanish. Return the
+    exponents of the powers, too."""
+    if isinstance(x, Csr):
+        exponents = np.frexp(abs(x.matrix).max(axis=0).toarray().ravel())[1]
+        return replace(x, data=np.ldexp(x.data, -exponents[x.indices])), exponents
+    exponents = np.frexp(np.fmax.reduce(np.abs(x), axis=0, initial=0.0))[1]
+    return np.ldexp(x, -exponents), exponents
+
+
+def centered(x: Columns, dtype: Any) -> Columns:
+    """Subtract the mean from the rows of an array, in a dtype. Sparse rows stay where they are."""
+    if isinstance(x, Csr):
+        return x.astype(dtype, copy=False)
+    return np.ascontiguousarray(x - x.mean(axis=0, dtype=dtype))
+
+
+def center_and_squares(x: Columns) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the median of each column, zero for sparse rows, and the squared distances from
+    there."""
+    if isinstance(x, Csr):
+        return np.zeros(x.shape[1]), squared_norms(x)
+    center = np.median(x, axis=0).astype(np.float64)
+    return center, ((x - center) ** 2).sum(axis=1)
+
+
+# ---- products and distances ----------------------------------------------------------------------
+
+# Costs in floating-point operations at the rate of a large matrix product, as in `rows.store`.
+_MEET, _GATHER = 1000.0, 16.0  # an entry of a sparse row with a line of numbers, and with each
+
+
+def product_cost(x: Columns, width: int) -> float:
+    """Model the cost of the product of a row with a matrix of so many columns."""
+    if isinstance(x, Csr):
+        return entries_a_row(x) * (_MEET + _GATHER * width)
+    return 2.0 * x.shape[1] * width
+
+
+def inner_products(x: Columns, y: Columns) -> NDArray[Any]:
+    """Return <x_i, y_j>, (n, m), of two tables of one form."""
+    products = operand(x) @ operand(y).T
+    return np.asarray(products.toarray() if sparse.issparse(products) else products)
+
+
+def gram(x: Columns, center: NDArray[Any]) -> NDArray[np.float64]:
+    """Return <x_i - c, x_j - c> of all pairs of rows, (n, n)."""
+    wide, c = x.astype(np.float64, copy=False), center.astype(np.float64)
+    along = operand(wide) @ c
+    return np.asarray(inner_products(wide, wide) - along - along[:, None] + c @ c)
+
+
+def weighted_sums(x: Columns, weights: Any) -> NDArray[Any]:
+    """Return sum_i w_ij x_i for weights (n, k), an array or a sparse matrix: (k, d)."""
+    sums = (x.matrix.T @ weights).T if isinstance(x, Csr) else weights.T @ x
+    return np.asarray(sums.toarray() if sparse.issparse(sums) else sums)
+
+
+def group_means(x: Columns, members: Any, mass: NDArray[Any], previous: Columns) -> Columns:
+    """Return the means of groups of rows, whose weights are a sparse matrix `members` (n, k) with
+    the sums `mass` (k, 1). A group without weight keeps its line of `previous`."""
+    if isinstance(x, Csr):
+        part = sparse.diags(np.divide(1, mass, out=np.zeros_like(mass), where=mass > 0)[:, 0])
+        rest = sparse.diags(1.0 * (mass == 0)[:, 0])
+        moved = part @ members.T @ x.matrix + rest @ previous.matrix
+        return sparse_rows(moved.tocsr()).astype(x.dtype)
+    # some columns at a time, as the product copies rows of float32 in float64
+    columns = row_tiles(x.shape[1], len(x))
+    sums = np.hstack([members.T @ x[:, part] for part in columns])
+    means = np.divide(sums, mass, out=previous.astype(np.float64), where=mass > 0)
+    return np.asarray(means.astype(x.dtype))
+
+
+def centered_product(
+    x: Columns, origin: NDArray[Any], matrix: NDArray[Any], n_threads: int,
+    finish: Callable[[NDArray[Any]], NDArray[Any]] = np.asarray,
+) -> NDArray[Any]:  # fmt: skip
+    """Return `finish` of the lines of (x - origin) @ matrix, in the dtype of the rows.
+
+    A line has the same bits whatever other rows there are: blocks have one shape, as in `by_blocks`
+    of `system.tiles`. Many blocks in one call are a stack of matrices, which BLAS multiplies one by
+    one."""
+    (n, d), size = x.shape, block_rows(x.shape[1])
+    result = np.empty((n, matrix.shape[1]), dtype=x.dtype)
+
+    def lines(part: Columns) -> NDArray[Any]:
+        if isinstance(part, Csr):  # a line at a time
+            return np.asarray(part.astype(np.float64).matrix @ matrix - origin @ matrix)
+        moved = part - origin
+        if len(moved) % size:  # of the last rows
+            moved = np.concatenate([moved, moved[-1:].repeat(-len(moved) % size, axis=0)])
+        return (moved.reshape(-1, size, d) @ matrix).reshape(len(moved), -1)[: len(part)]
+
+    def write(rows: slice) -> None:
+        with np.errstate(over="ignore", invalid="ignore"):  # of each thread; callers refuse these
+            result[rows] = finish(lines(x[rows]))
+
+    run_all(write, row_tiles(n, size * d, BLOCK_NUMBERS, size), n_threads)
+    return result
 
 
 def pair_distances(x: Columns, metric: str) -> NDArray[np.float64]:
@@ -255,56 +447,50 @@ def pair_distances(x: Columns, metric: str) -> NDArray[np.float64]:
 
 @np.errstate(over="ignore", invalid="ignore")  # refused by name later
 def squared_distances(x: Columns, center: NDArray[Any]) -> NDArray[np.float64]:
-    """||x_i - c||^2, (n,), in float64."""
+    """Return ||x_i - c||^2, (n,), in float64."""
     if not isinstance(x, Csr):
-        return _of_blocks(lambda block: ((block - center) ** 2).sum(axis=1), x)
+        return _of_blocks(lambda block: row_norms(block - center, squared=True), x)
     c, data = center.astype(np.float64), x.data.astype(np.float64)
     terms = x.astype(np.float64, copy=False).matrix.copy()
     terms.data = data * (data - 2 * c[x.indices])
     return np.asarray(terms.sum(axis=1)).ravel() + c @ c
 
 
-def centered_products(x: Csr, center: NDArray[Any]) -> NDArray[np.float64]:
-    """<x_i - c, x_j - c> of all pairs of rows, (n, n), in float64."""
-    wide, c = x.astype(np.float64, copy=False).matrix, center.astype(np.float64)
-    along = wide @ c
-    return np.asarray((wide @ wide.T).toarray() - along - along[:, None] + c @ c)
-
-
 def rows_differ(x: Columns) -> bool:
-    """Whether the rows are not all equal."""
+    """Return whether the rows are not all equal."""
     if isinstance(x, Csr):
-        most, least = (of(axis=0).toarray() for of in (x.matrix.max, x.matrix.min))
-        return bool((most != least).any())
-    table = x.stored if isinstance(x, Narrow) else x
+        highest, lowest = (of(axis=0).toarray() for of in (x.matrix.max, x.matrix.min))
+        return bool((highest != lowest).any())
+    table = stored(x)
     return bool((table != table[0]).any())
 
 
 @np.errstate(over="ignore", under="ignore", invalid="ignore")
-def mean_square(X: Columns) -> float:
-    """The mean of the squares of the entries. It is finite only if all of these are, and infinite
-    also where squares overflow."""
-    if isinstance(X, Narrow):
-        step = max(1, _BLOCK // X.shape[1])
-        blocks = (_widened(X.stored[i : i + step]) for i in range(0, len(X), step))
-        return sum(float(np.vdot(x, x)) for x in blocks) / X.stored.size
-    flat = X.data if isinstance(X, Csr) else X.reshape(-1)
-    return float(flat @ flat) / math.prod(X.shape)
+def mean_square(x: Columns) -> float:
+    """Return the mean of the squares of the numbers. It is finite only if all numbers are finite,
+    and infinite also where squares overflow."""
+    if isinstance(x, Narrow):
+        step = max(1, _BLOCK // x.shape[1])
+        blocks = (_widened(x.stored[i : i + step]) for i in range(0, len(x), step))
+        return sum(float(np.vdot(block, block)) for block in blocks) / x.stored.size
+    numbers = entries(x).reshape(-1)
+    return float(numbers @ numbers) / math.prod(x.shape)
 
 
-def beyond_float32(X: Columns, mean: float) -> bool:
-    """Whether float32 does not hold the squares of the entries, which have this `mean_square`."""
+def beyond_float32(x: Columns, mean: float) -> bool:
+    """Return whether float32 does not hold the squares of the numbers, whose `mean_square` this
+    is."""
     if _SQUARES[0] <= mean <= _SQUARES[1]:
         return False
-    entries = X.data if isinstance(X, Csr) else plain(X)
+    numbers = entries(x)
     if math.isnan(mean):  # of rows that lack views
-        found = entries[~np.isnan(entries)]
-        return bool(found.size) and beyond_float32(found, mean_square(found))
-    return mean > 0 or bool(entries.any())
+        known = numbers[~np.isnan(numbers)]
+        return bool(known.size) and beyond_float32(known, mean_square(known))
+    return mean > 0 or bool(numbers.any())
 
 
 def row_bytes(xs: list[Columns]) -> int:
-    """The mean number of bytes of a row of all views."""
+    """Return the mean number of bytes of a row of all views."""
     return sum(
         -(-x.nbytes // max(len(x), 1)) if isinstance(x, Csr)
         else x.shape[1] * x.dtype.itemsize for x in xs
@@ -312,12 +498,12 @@ def row_bytes(xs: list[Columns]) -> int:
 
 
 def distinct_rows(x: Columns) -> tuple[Columns, NDArray[np.intp]]:
-    """The distinct rows in lexicographic order, and the number of the one that each row equals."""
+    """Return the distinct rows in lexicographic order, and the index there of each row."""
     if not isinstance(x, Csr):
         number = _ranks(x)
-        found = np.empty((number.max(initial=-1) + 1, x.shape[1]), dtype=x.dtype)
-        found[number] = x
-        return found, number
+        distinct = np.empty((number.max(initial=-1) + 1, x.shape[1]), dtype=x.dtype)
+        distinct[number] = x
+        return distinct, number
     words, places = _ordered_words(x), _WORD.itemsize * x.indptr
     keys = [words[a:b] + b"\1" for a, b in zip(places, places[1:])]
     _, first, inverse = np.unique(
@@ -361,7 +547,21 @@ def _ordered_words(x: Csr) -> bytes:
     return words.tobytes()
 
 
-def scaled_rows(x: Csr, scale: NDArray[Any]) -> Csr:
+def hash_terms(x: Columns, factors: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Return the sum of the bits of the numbers of each row times factors (d,), modulo 2^64.
+
+    Zeros count for nothing, so that sparse rows have the sums of dense rows."""
+    values = entries(x)
+    values = values + values.dtype.type(0)  # -0.0 becomes 0.0
+    bits = values.view(f"u{values.itemsize}").astype(np.uint64)
+    if values.itemsize == 8:  # small whole numbers end with zeros
+        bits ^= bits >> np.uint64(32)
+    if isinstance(x, Csr):
+        return type(x.matrix)((bits, x.indices, x.indptr), shape=x.shape) @ factors
+    return np.einsum("ij,j->i", bits, factors)
+
+
+def _scaled_rows(x: Csr, scale: NDArray[Any]) -> Csr:
     """The rows, divided by numbers (n,) > 0."""
     data = (x.data / np.repeat(scale, np.diff(x.indptr))).astype(x.dtype, copy=False)
     return Csr(data, x.indices, x.indptr, x.shape)
@@ -369,7 +569,7 @@ def scaled_rows(x: Csr, scale: NDArray[Any]) -> Csr:
 
 @np.errstate(over="ignore", invalid="ignore")  # refused by name later
 def squared_norms(x: Columns) -> NDArray[np.float64]:
-    """||x_i||^2, (n,), in float64."""
+    """Return ||x_i||^2, (n,), in float64."""
     if isinstance(x, Csr):
         return np.asarray(row_norms(x.astype(np.float64, copy=False).matrix, squared=True))
     return _of_blocks(lambda block: row_norms(block, squared=True), x)
@@ -432,13 +632,19 @@ def distinct_tables(views: list[Any]) -> list[Any]:
     return [views[i] for i in dict.fromkeys(tables_of(views))]
 
 
+def unit_view(x: Columns) -> tuple[Columns, Map]:
+    """Return what a pass reads of rows scaled to length one: sparse rows are scaled before, and
+    dense rows in the pass."""
+    return (unit_rows(x), None) if isinstance(x, Csr) else (x, Unit(x.shape[1]))
+
+
 def unit_rows(X: Columns) -> Any:
     """The rows of X scaled to length one; zeros stay."""
     if isinstance(X, Csr):
         largest = abs(X.matrix).max(axis=1).toarray().ravel()
-        X = scaled_rows(X, np.where(largest > 0, largest, 1))
+        X = _scaled_rows(X, np.where(largest > 0, largest, 1))
         lengths = np.sqrt(squared_norms(X))
-        return scaled_rows(X, np.where(lengths > 0, lengths, 1))
+        return _scaled_rows(X, np.where(lengths > 0, lengths, 1))
     largest = np.abs(X).max(axis=1, keepdims=True)  # so that squares do not overflow
     X = np.divide(X, largest, out=np.zeros_like(X), where=largest > 0)
     lengths = np.linalg.norm(X, axis=1, keepdims=True)

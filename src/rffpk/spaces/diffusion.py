@@ -16,10 +16,9 @@ from rffpk.rows import checks
 from rffpk.rows.arrays import Array, Map
 from rffpk.rows.checks import Auto, is_option
 from rffpk.rows.door import Shape
-from rffpk.rows.rows import has_view
-from rffpk.rows.table import Columns, Csr, column_means, squared_distances, unit_rows
+from rffpk.rows.table import Columns, column_means, has_view, operand, squared_distances, unit_rows
 from rffpk.spaces.graph import PRECOMPUTED, GraphDiffusion, check_no_choice, graph_diffusion
-from rffpk.spaces.neighbors import NeighbourCount, Shared, landmark_numbers
+from rffpk.spaces.neighbors import NeighbourCount, Shared, landmark_numbers_of
 from rffpk.spaces.spectrum import (
     MAX_CLUSTERS,
     Diffusion,
@@ -86,8 +85,8 @@ class MapRows:
             rows = self.columns if prepare is None else prepare(self.columns)
             self._whitened[whitening] = rows, prepare, Shared(self.most_times)
         rows, prepare, shared = self._whitened[whitening]
-        (n, d), chosen, is_sparse = rows.shape, self.parameters, isinstance(rows, Csr)
-        numbers = landmark_numbers(self.n_landmarks or chosen.n_landmarks, n, self.k, is_sparse, d)
+        chosen = self.parameters
+        numbers = landmark_numbers_of(rows, self.n_landmarks or chosen.n_landmarks, self.k)
         r = None if isinstance(chosen.n_neighbors, str) else int(chosen.n_neighbors)
         count = NeighbourCount(r, times, self.kept)
         on_sphere = chosen.metric == "cosine" and prepare is None
@@ -250,7 +249,7 @@ class DiffusionMap(Estimator):
             random = checks.check_random_state(self.random_state)
             found, self._whitening, rows = inputs.diffusion(wanted, self.whitening_, times, random)
             landmarks = found.neighbourhoods.landmarks
-            self.landmarks_ = landmarks.matrix if isinstance(landmarks, Csr) else landmarks
+            self.landmarks_ = operand(landmarks)
             self.n_neighbors_ = found.neighbourhoods.r
             self.bandwidth_ = found.neighbourhoods.bandwidth
             squares = squared_distances(landmarks, column_means(landmarks))
@@ -411,7 +410,7 @@ class DiffusionMap(Estimator):
         [X] = self._check_views(X, reset=False)
         if not self.time_:
             X = unit_rows(X) if self._spherical else X
-            return X.matrix.copy() if isinstance(X, Csr) else X.copy()
+            return operand(X).copy()
         with config.one_blas_thread():
             return self._features(X)
 

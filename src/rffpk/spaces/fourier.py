@@ -25,9 +25,10 @@ from rffpk.rows.sample import Moments, RowSample, column_moments
 from rffpk.rows.store import written_out
 from rffpk.rows.table import (
     Columns,
-    Csr,
+    center_and_squares,
     dense,
     occupied_columns,
+    operand,
     pair_distances,
     rows_differ,
     some_columns,
@@ -338,8 +339,7 @@ def _check_phases(X: Columns, kernel: str, gamma: float, origin: str, is_given: 
     some = X[:: max(1, len(X) // _PHASE_ROWS)].astype(np.float64)
     with np.errstate(over="ignore", invalid="ignore"):
         if kernel == "laplacian":  # phases follow Cauchy's distribution
-            entries = some.matrix if isinstance(some, Csr) else some
-            phases = gamma * np.asarray(abs(entries).sum(axis=1)).ravel()
+            phases = gamma * np.asarray(abs(operand(some)).sum(axis=1)).ravel()
         else:  # nearly normal
             phases = _NORMAL_MEDIAN * np.sqrt(2 * gamma) * np.sqrt(squared_norms(some))
     phase = float(np.median(phases[phases > 0])) if phases.any() else 0.0
@@ -374,11 +374,9 @@ def fit_map(
         random_state=random.randint(2**31 - 1), n_jobs=estimator.n_jobs,
     )  # fmt: skip
     feature_map._remember(Shape.of_columns(x.shape[1], estimator._shape.in_float64))
-    rows = sample.xs[view]
-    if isinstance(rows, Csr) and sample.weight is not None:
-        rows = rows[np.flatnonzero(sample.weight)]
     moments = partial(sample.moments, view)
-    return feature_map._draw(x, weight, moments, occupied_columns(rows))
+    columns = occupied_columns(sample.xs[view], weight=sample.weight)
+    return feature_map._draw(x, weight, moments, columns)
 
 
 def gamma_of_view(
@@ -444,12 +442,7 @@ def center_and_spread(X: Columns, weight: Array | None = None) -> tuple[Array, f
     nearly all rows keep: what few rows are does not matter. Of the rows of positive weight."""
     counted = np.arange(len(X)) if weight is None else np.flatnonzero(weight)
     most = max(1, min(_SPREAD_ROWS, _SPREAD_NUMBERS // X.shape[1]))
-    some = X[counted[:: len(counted) // most + 1]]
-    if isinstance(some, Csr):
-        center, squares = np.zeros(X.shape[1]), squared_norms(some)
-    else:
-        center = np.median(some, axis=0).astype(np.float64)
-        squares = ((some - center) ** 2).sum(axis=1)
+    center, squares = center_and_squares(X[counted[:: len(counted) // most + 1]])
     return center, float(np.quantile(squares, _SHARE, method="lower"))
 
 

@@ -12,7 +12,7 @@ from scipy.sparse import csr_array, csr_matrix, diags, identity
 
 from rffpk.rows.arrays import Array
 from rffpk.rows.checks import is_option
-from rffpk.rows.table import Columns, Csr
+from rffpk.rows.table import Columns, dense, entries, operand
 from rffpk.spaces.components import INSIDE, Components, Parts, divided, quantile
 from rffpk.spaces.kernels import refuse_distances
 from rffpk.spaces.spectrum import Spectrum, Walk, Wanted, decompose
@@ -76,15 +76,13 @@ def check_no_choice(estimator: Any) -> None:
 def check_graph(X: Columns) -> None:
     """Refuse what is no square matrix of affinities, but may be one of distances."""
     check_affinities(X)
-    if not isinstance(X, Csr):
-        refuse_distances(X, "X")
-    elif len(X.data) == len(X) * (len(X) - 1):
-        refuse_distances(X.toarray(), "X")
+    if entries(X).size >= len(X) * (len(X) - 1):  # zero on the diagonal alone
+        refuse_distances(dense(X), "X")
 
 
 def check_affinities(X: Columns) -> None:
     """Refuse entries below zero."""
-    least = float((X.data if isinstance(X, Csr) else X).min(initial=0))
+    least = float(entries(X).min(initial=0))
     if least < 0:
         raise ValueError(
             f"X contains {least:.4g}, must be >= 0: with metric='precomputed' it holds affinities, "
@@ -95,7 +93,7 @@ def check_affinities(X: Columns) -> None:
 def scaled(X: Columns) -> csr_array:
     """Affinities as a sparse matrix of float64 with entries up to one, by a power of two, which
     rounds nothing."""
-    table = csr_array(X.matrix if isinstance(X, Csr) else X, dtype=np.float64)
+    table = csr_array(operand(X), dtype=np.float64)
     exponent = np.frexp(table.data.max(initial=0))[1]
     table.data = np.ldexp(table.data, -exponent)
     return table

@@ -9,12 +9,11 @@ from typing import Any, Literal, get_args
 import numpy as np
 from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
 from sklearn.utils import gen_batches
-from sklearn.utils.extmath import safe_sparse_dot
 
 from rffpk.rows import checks
 from rffpk.rows.arrays import Array
 from rffpk.rows.square import OF_AFFINITIES, OF_DISTANCES
-from rffpk.rows.table import Columns, Csr, dense, squared_norms
+from rffpk.rows.table import Columns, centered, dense, inner_products, skip_zeros, squared_norms
 from rffpk.spaces.fourier import (
     center_and_spread,
     check_gamma,
@@ -347,12 +346,11 @@ def du2015(x: Columns) -> list[Specification]:
 
 
 def _norms_and_largest_distance(x: Columns) -> tuple[Array, float]:
-    """The squared norms of rows, of arrays less their mean, and the largest squared distance."""
-    wide = x.astype(np.float64) if isinstance(x, Csr) else x - x.mean(axis=0, dtype="f8")
-    matrix: Any = wide.matrix if isinstance(wide, Csr) else wide
+    """Return the squared norms of the centered rows, and the largest squared distance."""
+    wide = centered(x, np.float64)
     norms = squared_norms(wide)
     tiles = row_tiles(len(x), len(x))
-    products = (safe_sparse_dot(matrix[b], matrix.T, dense_output=True) for b in tiles)
+    products = (inner_products(wide[b], wide) for b in tiles)
     distances = (norms[b, None] + norms - 2 * p for b, p in zip(tiles, products))
     return norms, max(float(each.max()) for each in distances)
 
@@ -363,7 +361,7 @@ _OF_SPARSE = ("rbf", "linear", "polynomial", "poly", "cosine", "sigmoid", "lapla
 
 def check_sparse(x: Columns, metric: Any, name: str) -> None:
     """Raise a TypeError for sparse rows, which a message calls `name`, if a kernel needs arrays."""
-    if isinstance(x, Csr) and metric not in _OF_SPARSE:
+    if skip_zeros(x) and metric not in _OF_SPARSE:
         taker = "callable kernels take" if callable(metric) else f"the kernel {metric!r} takes"
         taken = ", ".join(_OF_SPARSE)
         raise TypeError(f"{name} is sparse, and {taker} dense rows; {taken} take sparse ones.")
@@ -395,7 +393,7 @@ class FittedKernel:
         moved = center or (shift and not spec.normalize)
         by_differences = spec.metric == "rbf" or (spec.metric == "linear" and moved)
         # the expanded squares of rows far from zero would lose the digits in which these differ
-        if by_differences and not isinstance(x, Csr):
+        if by_differences and not skip_zeros(x):
             self._origin = _origin(x, weight)
         self.params = _resolved(spec, x, weight, random, n_threads)
         # of the rows in the mean feature, where they are not equal

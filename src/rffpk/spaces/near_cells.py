@@ -10,8 +10,8 @@ import numpy as np
 
 from rffpk import _core
 from rffpk.rows.arrays import Array
+from rffpk.rows.table import centered_product
 from rffpk.system.linalg import eigh
-from rffpk.system.tiles import centered_product
 
 # bench/results/trials.md has the figures behind these.
 _CELL_POINTS = 128  # of a cell, in the mean

@@ -26,12 +26,15 @@ from rffpk.rows.passes import (
 )
 from rffpk.rows.table import (
     Columns,
-    Csr,
     dense,
     distinct_rows,
+    entries_a_row,
+    group_means,
     occupied_columns,
+    operand,
+    scaled_columns,
+    skip_zeros,
     some_columns,
-    sparse_rows,
     squared_norms,
     unit_rows,
 )
@@ -227,12 +230,9 @@ class Neighbourhoods:
         neighbors, neighbors of a bandwidth that is zero in this dtype, landmarks with radii, or
         sparse rows."""
         many = self.r > MOST_NEIGHBOURS or self.radii is not None
-        if many or self._sparse(X) or self.bandwidth < np.finfo(X.dtype).tiny:
+        if many or skip_zeros(X, self.landmarks) or self.bandwidth < np.finfo(X.dtype).tiny:
             return None
         return self._landmarks(matrix, 1 / (2 * self.bandwidth), X.dtype)
-
-    def _sparse(self, X: Columns) -> bool:
-        return isinstance(X, Csr) or isinstance(self.landmarks, Csr)
 
     def _landmarks(self, matrix: Array, scale: float, dtype: Any) -> Landmarks:
         points, matrix = (np.ascontiguousarray(a, dtype=dtype) for a in (self.landmarks, matrix))
@@ -271,23 +271,23 @@ class Neighbourhoods:
     def _nearest(self, X: Columns, visits: Array | None = None) -> tuple[Array, Array]:
         """Squared distances (n, r) to the nearest landmarks, and the indices of these, rising.
         `visits` are the cells near the rows, where these are the landmarks."""
-        if self._sparse(X):
+        if skip_zeros(X, self.landmarks):
             columns = occupied_columns(self.landmarks)
-            if columns is not None and isinstance(X, Csr):
+            if columns is not None:
                 return self._nearest_of_occupied(X, columns)
-            full = not isinstance(self.landmarks, Csr) or _is_full(self.landmarks)
+            full = _is_full(self.landmarks)
             return self._nearest_of_full(X) if full else self._nearest_of_sparse(X)
         index = np.sort(self.chosen(X, visits), axis=1)
         points = self.landmarks.astype(X.dtype, copy=False)
         return _core.squares_of_pairs(X, points, index, self.n_threads), index
 
-    def _nearest_of_occupied(self, X: Csr, columns: Array) -> tuple[Array, Array]:
+    def _nearest_of_occupied(self, X: Columns, columns: Array) -> tuple[Array, Array]:
         """Compute what `_nearest` does for landmarks with entries in these columns alone.
 
         The entries of a row in other columns add one number to all its distances."""
-        there = np.zeros(X.shape[1], dtype=bool)
-        there[columns] = True
-        rest = squared_norms(replace(X, data=np.where(there[X.indices], 0, X.data)))
+        outside = np.ones(X.shape[1])
+        outside[columns] = 0
+        rest = squared_norms(scaled_columns(X, outside))
         occupied = replace(self, landmarks=some_columns(self.landmarks, columns))
         squares, index = occupied._nearest(some_columns(X, columns))
         return squares + rest[:, None].astype(X.dtype), index
@@ -332,7 +332,7 @@ class Neighbourhoods:
 
     def chosen(self, X: Columns, visits: Array | None = None) -> Array:
         """The indices (n, r) of the nearest landmarks."""
-        if self._sparse(X):
+        if skip_zeros(X, self.landmarks):
             return self._nearest(X)[1]
         if self.cells is not None:
             return self._by_cells(X, self.cells, visits)
@@ -501,7 +501,7 @@ def mutual_neighbours(
 def _cells(nodes: Columns, r: int, n_threads: int) -> tuple[NearCells, Array] | tuple[None, None]:
     """Cells of many rows, and those near each; none of others, where a tree is faster, and of so
     many neighbours that most of them would be in other cells."""
-    if isinstance(nodes, Csr) or nodes.shape[1] <= _TREE_COLUMNS or r > MOST_SEEN:
+    if skip_zeros(nodes) or nodes.shape[1] <= _TREE_COLUMNS or r > MOST_SEEN:
         return None, None
     largest = np.finfo(nodes.dtype).max
     if len(nodes) < _CELL_LANDMARKS or not 4 * squared_norms(nodes).max() < largest:
@@ -546,7 +546,7 @@ def near_path(points: Columns, n_threads: int) -> Array:
     """An order in which points that follow each other are near each other: by small clusters, each
     after the one that is nearest to the one before it of those that are left; the order that they
     have where they are few or sparse."""
-    if isinstance(points, Csr) or len(points) < LEAST_ORDERED:
+    if skip_zeros(points) or len(points) < LEAST_ORDERED:
         return np.arange(len(points))
     step = max(_CLUSTER_POINTS, -(-len(points) // _MOST_CLUSTERS))
     centers = k_means(points, None, points[::step], n_threads)
@@ -576,6 +576,11 @@ def landmark_numbers(
         more = min(_MOST_OF_MANY * k, n // _ROWS_OF_MANY, most, int(_MOST_PRODUCTS / (n * d)))
         m = max(m, min(_OF_MANY * k, n // 2), more)
     return max(most, m), m
+
+
+def landmark_numbers_of(X: Columns, wanted: Any, k: int) -> tuple[int, int]:
+    """Return `landmark_numbers` of rows."""
+    return landmark_numbers(wanted, len(X), k, skip_zeros(X), X.shape[1])
 
 
 def map_rows(wanted: Any) -> int:
@@ -622,30 +627,20 @@ def k_means(
 
 
 def cluster_means(X: Columns, weight: Array | None, labels: Array, centroids: Columns) -> Columns:
-    """The means of the rows of X in each cluster; the centroids of empty clusters stay."""
+    """Return the means of the rows of X in each cluster; the centroids of empty clusters stay."""
     weight = np.ones(len(X)) if weight is None else weight
     ends = np.arange(len(X) + 1)
     members = csr_matrix((weight, labels, ends), shape=(len(X), len(centroids)))
     mass = np.bincount(labels, weight, len(centroids))[:, None]
-    if isinstance(X, Csr):
-        some = diags(np.divide(1, mass, out=np.zeros_like(mass), where=mass > 0)[:, 0])
-        rest = diags(1.0 * (mass == 0)[:, 0])
-        moved = some @ members.T @ X.matrix + rest @ centroids.matrix
-        return sparse_rows(moved.tocsr()).astype(X.dtype)
-    # some columns at a time, as the product copies rows of float32 in float64
-    columns = row_tiles(X.shape[1], len(X))
-    sums = np.hstack([members.T @ X[:, part] for part in columns])
-    means = np.divide(sums, mass, out=centroids.astype(np.float64), where=mass > 0)
-    return np.asarray(means.astype(X.dtype))
+    return group_means(X, members, mass, centroids)
 
 
-def _is_full(x: Csr) -> bool:
-    """Whether the nearest of such rows are found faster where zeros are written out: those of few
-    columns, or with few zeros."""
-    n, d = x.shape
-    return _TAKEN + _SPARSE_TERM * (len(x.data) / n) ** 2 / d > d
+def _is_full(x: Columns) -> bool:
+    """Return whether a search among the rows is faster where zeros are written out, as it is with
+    a small number of columns or of zeros."""
+    d = x.shape[1]
+    return _TAKEN + _SPARSE_TERM * entries_a_row(x) ** 2 / d > d
 
 
 def _matrix(X: Columns) -> csr_array:
-    return (X.astype(np.float64, copy=False).matrix if isinstance(X, Csr)
-            else csr_array(X.astype(np.float64, copy=False)))  # fmt: skip
+    return csr_array(operand(X.astype(np.float64, copy=False)))

@@ -9,20 +9,23 @@ import numpy as np
 
 from rffpk.rows import checks
 from rffpk.rows.arrays import Array
-from rffpk.rows.rows import has_view
 from rffpk.rows.sample import RowSample
 from rffpk.rows.table import (
     Columns,
-    Csr,
+    centered_product,
+    entries_a_row,
+    has_view,
     occupied_columns,
+    operand,
     rows_differ,
     scaled_columns,
+    skip_zeros,
     some_columns,
     squared_norms,
 )
 from rffpk.spaces.neighbors import drawn_rows
 from rffpk.system.linalg import leading_eigenvectors
-from rffpk.system.tiles import centered_product, row_tiles
+from rffpk.system.tiles import row_tiles
 
 # bench/results/trials.md has the alternatives to these.
 PER_CLUSTER = 2  # components for each cluster, at most
@@ -32,7 +35,7 @@ _UNIT_COMPONENTS = 8  # From so many components on, rows are scaled to length on
 _RESOLVED = 1e-6
 
 _ROWS = 20_000  # that components are computed from, at most, ...
-_NUMBERS = 1 << 24  # ... and that these have, where they are not sparse: 128 MB.
+_NUMBERS = 1 << 24  # ... and the numbers of these rows: 128 MB.
 
 
 _TILE = 1 << 20  # numbers that are copied in float64 at a time
@@ -101,8 +104,8 @@ def fit_components(
 
     O(n d min(n, d)) time for n rows, at most 20 000; O(n_entries k) for many sparse columns.
     """
-    sparse = isinstance(X, Csr)
-    most = _ROWS if sparse else max(2 * PER_CLUSTER * k, min(_ROWS, _NUMBERS // X.shape[1]))
+    fitting = int(_NUMBERS / max(1, entries_a_row(X)))
+    most = max(2 * PER_CLUSTER * k, min(_ROWS, fitting))
     index, p = drawn_rows(X, weight, most, random)
     x, columns = X if len(index) == len(X) else X[index], occupied_columns(X)
     if columns is not None:
@@ -111,8 +114,8 @@ def fit_components(
     checks.check_overflow(float(squared_norms(x).sum()), np.dtype(np.float64))
     share = np.full(len(x), 1 / len(x)) if p is None else p / p.sum()
     m, root = min(PER_CLUSTER * k, *x.shape), np.sqrt(share)[:, None]
-    if isinstance(x, Csr):
-        mean = np.asarray(share @ x.matrix, dtype=np.float64)
+    if skip_zeros(x):
+        mean = np.asarray(share @ operand(x), dtype=np.float64)
         deviations, vectors = _of_sparse(x, mean, root, m)
     else:
         mean = np.asarray(sum(share[tile] @ x[tile] for tile in _tiles(x)))
@@ -129,11 +132,11 @@ def fit_components(
 
 
 @np.errstate(over="ignore", invalid="ignore")  # refused by name
-def _of_sparse(x: Csr, mean: Array, root: Array, m: int) -> tuple[Array, Array]:
+def _of_sparse(x: Columns, mean: Array, root: Array, m: int) -> tuple[Array, Array]:
     """Compute m leading principal components of sparse rows whose shares have these roots.
 
     Returns the standard deviations, falling, and the directions (d, m)."""
-    wide, matrix = x.shape[0] < x.shape[1], x.matrix.astype(np.float64)
+    wide, matrix = x.shape[0] < x.shape[1], operand(x).astype(np.float64)
 
     def centered(v: Array) -> Array:  # the rows, times their roots, and columns
         return root * (matrix @ v - mean @ v)

@@ -17,10 +17,12 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from rffpk.rows.arrays import Array
 from rffpk.rows.containers import are_numbers, are_times
 from rffpk.system.report import optional_module, warn
+
+Array = NDArray[Any]
 
 STANDARD = "-"  # standard input or output, as CSV
 _TEXT = (".csv", ".tsv", ".csv.gz", ".tsv.gz")

@@ -12,12 +12,14 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 from numpy.linalg import LinAlgError
+from numpy.typing import NDArray
 from scipy import LowLevelCallable
 from scipy.linalg import cython_lapack, qr
 from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
-from rffpk.rows.arrays import Array
 from rffpk.system.interrupts import LONG, interruptible
+
+Array = NDArray[Any]
 
 # Up to this order a full decomposition is as fast as a partial one.
 DENSE = 300

@@ -15,9 +15,11 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from rffpk.rows.arrays import Array
 from rffpk.system.files import whole_file
+
+Array = NDArray[Any]
 
 # A longer header is neither written nor read: what JSON is parsed to takes up to 70 times its
 # length.

@@ -7,17 +7,18 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rffpk import _core
-from rffpk.rows.arrays import Array
-from rffpk.rows.table import Columns, Csr
+
+Array = NDArray[Any]
 
 # Numbers in a tile of rows, 8 MB in float64: a few tiles for each thread take little memory
 # compared with the rows, and products with them run at full rate.
 ROW_NUMBERS = 1 << 20
 
 # A block of `by_blocks`: a single row costs as much as a block, about a millisecond.
-_BLOCK_NUMBERS = 1 << 17  # numbers in a block, at most
+BLOCK_NUMBERS = 1 << 17  # numbers in a block, at most
 _MOST_BLOCK_ROWS = 512  # rows in a block, at most
 _LEAST_BLOCK_ROWS = 32  # rows are a multiple of this, as are the parts into which BLAS cuts them
 
@@ -49,7 +50,7 @@ def run_all(function: Callable[[Any], Any], items: list[Any], n_threads: int) ->
 
 
 def by_blocks(
-    function: Callable[[list[Any]], Array], xs: list[Columns], width: int, n_threads: int
+    function: Callable[[list[Any]], Array], xs: list[Any], width: int, n_threads: int
 ) -> Array:
     """The results of `function`, one line for each row, for rows with views `xs` that it maps to
     matrices of about `width` columns.
@@ -58,7 +59,7 @@ def by_blocks(
     for different shapes, so all blocks have one shape, the last one filled with copies of its last
     row. It has not more rows than columns, as new rows may be few where fitted ones are.
     """
-    size = _block_rows(width)
+    size = block_rows(width)
 
     def lines(rows: slice) -> Array:
         index = np.minimum(np.arange(rows.start, rows.start + size), rows.stop - 1)
@@ -67,37 +68,8 @@ def by_blocks(
     return np.concatenate(run_all(lines, row_tiles(len(xs[0]), 1, size), n_threads))
 
 
-def centered_product(
-    X: Columns, origin: Array, matrix: Array, n_threads: int,
-    finish: Callable[[Array], Array] = np.asarray,
-) -> Array:  # fmt: skip
-    """`finish` of the lines of (X - origin) @ matrix, in the dtype of X, a line with the same bits
-    whatever other rows there are: blocks as in `by_blocks`, many in one call, are a stack of
-    matrices, which BLAS multiplies one by one."""
-    (n, d), size = X.shape, _block_rows(X.shape[1])
-    found = np.empty((n, matrix.shape[1]), dtype=X.dtype)
-
-    def write(rows: slice) -> None:
-        x = X[rows]
-        if isinstance(x, Csr):  # a line at a time
-            found[rows] = finish(x.astype(np.float64).matrix @ matrix - origin @ matrix)
-            return
-        x = x - origin
-        if len(x) % size:  # of the last rows
-            x = np.concatenate([x, x[-1:].repeat(-len(x) % size, axis=0)])
-        lines = (x.reshape(-1, size, d) @ matrix).reshape(len(x), -1)
-        found[rows] = finish(lines[: rows.stop - rows.start])
-
-    def quietly(rows: slice) -> None:
-        with np.errstate(over="ignore", invalid="ignore"):  # of each thread; callers refuse these
-            write(rows)
-
-    run_all(quietly, row_tiles(n, size * d, _BLOCK_NUMBERS, size), n_threads)
-    return found
-
-
-def _block_rows(width: int) -> int:
+def block_rows(width: int) -> int:
     """The number of rows of a block, for rows that are mapped to matrices of so many columns."""
     step, width = _LEAST_BLOCK_ROWS, max(1, width)
-    most = min(_BLOCK_NUMBERS // width, -(-width // step) * step, _MOST_BLOCK_ROWS)
+    most = min(BLOCK_NUMBERS // width, -(-width // step) * step, _MOST_BLOCK_ROWS)
     return max(most // step * step, step)

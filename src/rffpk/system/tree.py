@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
-from rffpk.rows.arrays import Array
 from rffpk.system import config
 from rffpk.system.linalg import gaps_of
+
+Array = NDArray[Any]
 
 # The distances between so many clusters take 128 MB. More of them are merged in blocks at first,
 _MOST = 4096
