@@ -206,13 +206,13 @@ FIELDS = {"indptr", "indices", "stored", "toarray"}
 
 
 def names_in(nodes):
-    """The names and attributes in expressions."""
+    """Return the names and attributes in expressions."""
     parts = [part for node in nodes for part in ast.walk(node)]
     return {getattr(part, "id", getattr(part, "attr", None)) for part in parts}
 
 
 def questions(tree):
-    """The lines that ask which form a table has, and whether each asks for a sparse matrix."""
+    """Generate what asks for the form of a table, and whether it asks for a sparse matrix."""
     for node in ast.walk(tree):
         asked, words = set(), set()
         if isinstance(node, ast.Call):

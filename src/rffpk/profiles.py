@@ -238,8 +238,9 @@ def _of_table(x: Any, name: str) -> tuple[list[str], Any, list[str]]:
 
 
 def _differences(members: Any, p: Array, values: Columns) -> tuple[Array, Array]:
-    """Return the means in each cluster, and differences from all other rows, over the standard
-    deviation within both."""
+    """Return the means in each cluster, and their differences from the means of all other rows.
+
+    Differences are in units of the standard deviation within both."""
     values, exponents = over_powers(values)
     if skip_zeros(values):
         center, weights, all_weights = np.zeros(values.shape[1]), members.sum(axis=1), p.sum()

@@ -57,7 +57,7 @@ def pass_costs(rows: Rows, k: int) -> tuple[float, float]:
 
 
 def projection_cost(x: Columns, frequencies: Array | Structure) -> float:
-    """Model the cost of the product of a row with the frequencies."""
+    """Estimate the cost of the product of a row with the frequencies."""
     if not isinstance(frequencies, Structure):
         return product_cost(x, frequencies.shape[1])
     blocks, _, p = frequencies.signs.shape
@@ -76,10 +76,9 @@ _written: WeakValueDictionary[tuple[int, str], _Written] = WeakValueDictionary()
 
 
 def written_out(x: Columns, each: Fourier, n_threads: int) -> Fourier:
-    """Return the frequencies as a matrix in the dtype of the rows, where rows skip zeros and the
-    product is faster than a transform of all columns.
+    """Return the frequencies as a matrix where a product is faster than a transform.
 
-    The matrix has at most _WRITTEN_BYTES. The limit does not change with the memory that is
+    That is so of rows that skip many zeros. The matrix has the dtype of the rows. It has at most _WRITTEN_BYTES. The limit does not change with the memory that is
     available, as products and transforms are rounded in different ways."""
     structure, d = each.frequencies, x.shape[1]
     if not isinstance(structure, Structure) or entries_a_row(x) >= d:

@@ -349,8 +349,9 @@ def centered(x: Columns, dtype: Any) -> Columns:
 
 
 def center_and_squares(x: Columns) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the median of each column, zero for sparse rows, and the squared distances from
-    there."""
+    """Return a center of the rows and the squared distances from there.
+
+    The center of an array has the medians of the columns, and of sparse rows it is zero."""
     if isinstance(x, Csr):
         return np.zeros(x.shape[1]), squared_norms(x)
     center = np.median(x, axis=0).astype(np.float64)
@@ -364,7 +365,7 @@ _MEET, _GATHER = 1000.0, 16.0  # an entry of a sparse row with a line of numbers
 
 
 def product_cost(x: Columns, width: int) -> float:
-    """Model the cost of the product of a row with a matrix of so many columns."""
+    """Estimate the cost of the product of a row with a matrix of so many columns."""
     if isinstance(x, Csr):
         return entries_a_row(x) * (_MEET + _GATHER * width)
     return 2.0 * x.shape[1] * width
@@ -390,8 +391,10 @@ def weighted_sums(x: Columns, weights: Any) -> NDArray[Any]:
 
 
 def group_means(x: Columns, members: Any, mass: NDArray[Any], previous: Columns) -> Columns:
-    """Return the means of groups of rows, whose weights are a sparse matrix `members` (n, k) with
-    the sums `mass` (k, 1). A group without weight keeps its line of `previous`."""
+    """Return the means of groups of rows, (k, d).
+
+    The weights of rows in the groups are a sparse matrix `members` (n, k) with the sums `mass`
+    (k, 1). A group without weight keeps its line of `previous`."""
     if isinstance(x, Csr):
         part = sparse.diags(np.divide(1, mass, out=np.zeros_like(mass), where=mass > 0)[:, 0])
         rest = sparse.diags(1.0 * (mass == 0)[:, 0])
@@ -425,7 +428,9 @@ def centered_product(
         return (moved.reshape(-1, size, d) @ matrix).reshape(len(moved), -1)[: len(part)]
 
     def write(rows: slice) -> None:
-        with np.errstate(over="ignore", invalid="ignore"):  # of each thread; callers refuse these
+        with np.errstate(
+            over="ignore", invalid="ignore"
+        ):  # of each thread; callers refuse infinities
             result[rows] = finish(lines(x[rows]))
 
     run_all(write, row_tiles(n, size * d, BLOCK_NUMBERS, size), n_threads)
@@ -478,8 +483,7 @@ def mean_square(x: Columns) -> float:
 
 
 def beyond_float32(x: Columns, mean: float) -> bool:
-    """Return whether float32 does not hold the squares of the numbers, whose `mean_square` this
-    is."""
+    """Return whether float32 does not hold the squares of numbers with this `mean_square`."""
     if _SQUARES[0] <= mean <= _SQUARES[1]:
         return False
     numbers = entries(x)

@@ -341,8 +341,7 @@ class DiffusionMap(Estimator):
     def _view(self, X: Columns) -> tuple[Array, Map]:
         """The columns and the map with which passes over the rows of X compute their features; NaN
         for rows that lack the view."""
-        if isinstance(X, np.ndarray) and np.isnan(X[:, 0]).any():
-            there = has_view(X)
+        if not (there := has_view(X)).all():
             found, mapped = self._view(X[there] if there.any() else np.zeros_like(X[:1]))
             spread = np.full((len(X), found.shape[1]), np.nan, dtype=X.dtype)
             spread[there] = found[: int(there.sum())]

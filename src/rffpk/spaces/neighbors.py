@@ -636,8 +636,9 @@ def cluster_means(X: Columns, weight: Array | None, labels: Array, centroids: Co
 
 
 def _is_full(x: Columns) -> bool:
-    """Return whether a search among the rows is faster where zeros are written out, as it is with
-    a small number of columns or of zeros."""
+    """Return whether a search among the rows is faster where zeros are written out.
+
+    It is with a small number of columns or of zeros."""
     d = x.shape[1]
     return _TAKEN + _SPARSE_TERM * entries_a_row(x) ** 2 / d > d
 
