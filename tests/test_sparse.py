@@ -38,7 +38,7 @@ from rffpk import (
     cmeans,
     load,
 )
-from rffpk._core import use_thread_work
+from rffpk._core import SLOT_ROWS, use_thread_work
 from rffpk.spaces.neighbors import Neighbourhoods
 
 CLUSTERERS = [PowerKMeans, FuzzyCMeans, RFFKernelPowerKMeans]
@@ -369,6 +369,25 @@ def test_the_critical_exponent_is_that_of_dense_rows(metric):
         )
         assert_allclose(found, expected, rtol=1e-9)
         assert found < -0.5
+
+
+def test_first_rows_of_weight_zero_change_no_label():
+    """The means from which sums are taken are then means of no row."""
+    X = sparse.random(SLOT_ROWS + 300, 12, 0.3, random_state=0, format="csr")
+    weight = np.r_[np.zeros(SLOT_ROWS), np.ones(300)]
+    labels, dense = (
+        PowerKMeans(3, random_state=0).fit(x, sample_weight=weight).labels_
+        for x in (X, X.toarray())
+    )
+    assert adjusted_rand_score(labels, dense) > 0.99
+
+
+def test_dense_rows_meet_sparse_landmarks_of_few_columns_as_sparse_rows_do():
+    X = sparse.random(300, 40, 0.1, random_state=0, format="lil")
+    X[:, 10:] = 0
+    mapped = DiffusionMap(time=1.0, random_state=0).fit(X.tocsr())
+    new = sparse.random(50, 40, 0.2, random_state=1, format="csr")
+    assert_allclose(mapped.transform(new.toarray()), mapped.transform(new), atol=1e-8)
 
 
 @pytest.mark.parametrize("weighted", [False, True])

@@ -78,8 +78,9 @@ _written: WeakValueDictionary[tuple[int, str], _Written] = WeakValueDictionary()
 def written_out(x: Columns, each: Fourier, n_threads: int) -> Fourier:
     """Return the frequencies as a matrix where a product is faster than a transform.
 
-    That is so of rows that skip many zeros. The matrix has the dtype of the rows. It has at most _WRITTEN_BYTES. The limit does not change with the memory that is
-    available, as products and transforms are rounded in different ways."""
+    That is so of rows that skip many zeros. The matrix has the dtype of the rows, and at most
+    _WRITTEN_BYTES. The limit does not change with the memory that is available, as products and
+    transforms are rounded in different ways."""
     structure, d = each.frequencies, x.shape[1]
     if not isinstance(structure, Structure) or entries_a_row(x) >= d:
         return each

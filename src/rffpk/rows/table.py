@@ -428,9 +428,7 @@ def centered_product(
         return (moved.reshape(-1, size, d) @ matrix).reshape(len(moved), -1)[: len(part)]
 
     def write(rows: slice) -> None:
-        with np.errstate(
-            over="ignore", invalid="ignore"
-        ):  # of each thread; callers refuse infinities
+        with np.errstate(over="ignore", invalid="ignore"):  # callers refuse them
             result[rows] = finish(lines(x[rows]))
 
     run_all(write, row_tiles(n, size * d, BLOCK_NUMBERS, size), n_threads)
