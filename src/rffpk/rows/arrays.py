@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
@@ -130,8 +131,9 @@ def label_order(labels: Array, n: int) -> NDArray[np.intp]:
 def adjusted_rand_index(a: Array, b: Array) -> float:
     """That of two sets of labels from 0 on. scikit-learn's function takes longer than the passes,
     and its warnings of many clusters could only be silenced in all threads."""
-    table = np.zeros((a.max() + 1, b.max() + 1))
-    np.add.at(table, (a, b), 1)
+    shape = int(a.max()) + 1, int(b.max()) + 1
+    numbers = np.ravel_multi_index((a, b), shape)
+    table = np.bincount(numbers, minlength=math.prod(shape)).reshape(shape).astype(np.float64)
     both, in_a, in_b, pairs = (
         float((counts * (counts - 1)).sum())
         for counts in (table, table.sum(axis=1), table.sum(axis=0), table.sum())
