@@ -288,7 +288,8 @@ def _two_nearest(run: FeatureRun) -> tuple[Array, Array, Array]:
 
 def _nearest_others(rows: Rows, theta: Array) -> Array:
     """The index of the centroid that is nearest to each one, apart from itself. O(k^2 F)."""
-    distances = euclidean_distances(rows.scaled(theta), squared=True)
+    scaled = rows.scaled(theta)
+    distances = (scaled**2).sum(axis=1) - 2 * (scaled @ scaled.T)  # without the own squared length
     np.fill_diagonal(distances, np.inf)
     return np.asarray(distances.argmin(axis=1))
 
