@@ -105,11 +105,11 @@ def test_features_of_length_one_have_the_constant_function():
 
 def test_clusters_of_a_trial_are_those_of_k_means():
     """In dense and sparse rows, with weights."""
-    y = np.arange(600) % 4
-    X = 9.0 * np.eye(4, 3)[y] + np.random.default_rng(0).standard_normal((600, 3))
-    assert adjusted_rand_score(y, searched_clusters(X, None, 4, 1)) == 1
-    assert adjusted_rand_score(y, searched_clusters(sparse_rows(csr_array(X)), None, 4, 1)) == 1
-    labels = searched_clusters(X, np.where(y == 0, 1e-6, 1.0), 3, 1)
+    y, random = np.arange(600) % 4, np.random.RandomState(0)
+    X = 9.0 * np.eye(4, 3)[y] + random.standard_normal((600, 3))
+    for rows in (X, sparse_rows(csr_array(X))):
+        assert adjusted_rand_score(y, searched_clusters(rows, None, 4, 1, random)) == 1
+    labels = searched_clusters(X, np.where(y == 0, 1e-6, 1.0), 3, 1, random)
     assert adjusted_rand_score(y[y > 0], labels[y > 0]) == 1
 
 

@@ -68,11 +68,16 @@ def medoid(options: Sequence[Option], clusters: Callable[[Option], Array]) -> Ch
     return Choice([*options[:n]], same[:n, :n] @ weights / weights.sum(), labels)
 
 
-def searched_clusters(X: Columns, weight: Array | None, k: int, n_threads: int) -> Array:
-    """Return k clusters of a few rows by k-means without swaps of centroids: swaps would take most
-    of the time, and change few choices."""
+def searched_clusters(
+    X: Columns, weight: Array | None, k: int, n_threads: int, random: np.random.RandomState
+) -> Array:
+    """Return k clusters of a few rows by k-means without swaps of centroids.
+
+    Swaps would take most of the time, and change few choices. `random` is seeded: that takes no
+    time, a new generator does."""
+    random.seed(0)
     x = centered(X, X.dtype)
-    rows, random = make_rows([x], [None], weight, n_threads), np.random.RandomState(0)
+    rows = make_rows([x], [None], weight, n_threads)
     theta = seed_centroids(rows, x, k, "k-means++", random).astype(np.float64)
     inside = FitContext(random, n_threads=n_threads, k=k)
     run = FeatureRun(rows, theta, total_variance(rows), PowerMean(), inside, most=k)

@@ -365,7 +365,7 @@ def _tried(sample: MapRows, options: list[Option], context: FitContext) -> tuple
     """Cluster a sample by several options. Return the choice, and whether each graph that was
     tried has k components that count."""
     k, n_threads = sample.k, sample.n_threads
-    random = np.random.RandomState(context.random.randint(2**31 - 1))
+    random, of_seeds = map(np.random.RandomState, (context.random.randint(2**31 - 1), 0))
     counts = list[int]()
     occupied = occupied_columns(sample.columns)
     columns = sample.columns if occupied is None else some_columns(sample.columns, occupied)
@@ -378,7 +378,7 @@ def _tried(sample: MapRows, options: list[Option], context: FitContext) -> tuple
         elif columns.shape[1] > PER_CLUSTER * k:  # many more than k clusters need
             components = sample.components(np.random.RandomState(0))
             features = components.plain(n_threads)(sample.columns)
-        return searched_clusters(features, sample.weight, k, n_threads)
+        return searched_clusters(features, sample.weight, k, n_threads, of_seeds)
 
     choice = medoid(options, clusters)
     return choice, {*counts} == {k}
