@@ -428,18 +428,16 @@ def _of_length_one(lines: Array) -> Array:
     return np.asarray(unit_rows(lines))
 
 
-def _of_fitted(
-    found: Diffusion | GraphDiffusion, X: Columns, functions: Array, own: Array | None
-) -> Array:
+def _of_fitted(found: Any, X: Columns, functions: Array, own: Array | None) -> Array:
     """Return the means of functions, (m, q), for the rows that a diffusion was made of.
 
     If all rows are landmarks, `own` has the means at the landmarks, and most rows need no search
     for neighbours."""
     if own is None or found.node is None:
-        return found.neighbourhoods.combinations(X, functions)
+        return np.asarray(found.neighbourhoods.combinations(X, functions))
     features, outside = own[found.node], found.node < 0
     if outside.any():
-        features[outside] = found.neighbourhoods.combinations(X[outside], functions, own)
+        features[outside] = found.outside(X[outside], functions, own)
     return features
 
 

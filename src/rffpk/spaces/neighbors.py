@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array, csr_matrix, diags
@@ -134,6 +134,24 @@ class Shared:
         return self._made[name]
 
 
+class Steps(NamedTuple):
+    """How rows step to landmarks: by z, or by lines of z with more neighbors."""
+
+    z: csr_matrix
+    equal: Array | None = None  # which rows equal a landmark ...
+    same: Array | None = None  # ... and which one; None: the landmarks are no rows
+    around: Iterable[tuple[Array, csr_matrix]] = ()  # rows far from all landmarks, and their z
+
+    def means(self, matrix: Array, own: Array | None, n_threads: int) -> Array:
+        """Return means of the lines of a matrix, as `Neighbourhoods.combinations` does."""
+        found = _core.csr_product(self.z, matrix.astype(self.z.dtype, copy=False), n_threads)
+        if own is not None and self.same is not None:
+            found[self.equal] = own[self.same]
+            for rows, z in self.around:
+                found[rows] = z @ matrix
+        return found
+
+
 @dataclass(frozen=True)
 class Neighbourhoods:
     """Rows as weights z_j(x) of the r nearest of m landmarks, proportional to exp(-||x - c_j||^2 /
@@ -198,32 +216,32 @@ class Neighbourhoods:
             checks.check_overflow(float(features.sum(dtype=np.float64)), X.dtype)
             return features
         features = np.empty((len(X), matrix.shape[1]), dtype=X.dtype)
-        is_few = own is None or len(self.landmarks) < _CELL_LANDMARKS
-        some = self if is_few else replace(self, r=min(self.r, _N_NEIGHBOURS))
         for block in row_tiles(len(X), 1, _BLOCK_ROWS):
-            squares, index = some._nearest(X[block])
-            z = some._weighed(squares, index)
-            part = _core.csr_product(z, matrix.astype(X.dtype, copy=False), self.n_threads)
-            if own is not None and self.radii is not None:  # landmarks are all fitted rows
-                equal, nearest = squares.min(axis=1) == 0, squares.argmin(axis=1)
-                part[equal] = own[index[equal, nearest[equal]]]
-                far = (squares > self.radii[index]).all(axis=1)
-                if far.any():
-                    part[far] = self._means_around(X[block][far], matrix)
-            features[block] = part
+            features[block] = self.steps(X[block]).means(matrix, own, self.n_threads)
         return features
 
-    def _means_around(self, X: Columns, matrix: Array) -> Array:
-        """Means of the lines of a matrix for rows that are far from all landmarks. They may lie
-        between several groups of these, so that more of them count, and the squared distance of a
-        row to the nearest is its bandwidth."""
-        r = max(self.r, min(_AROUND, len(self.landmarks) // _PART_AROUND))
-        more, means = replace(self, r=r), np.empty((len(X), matrix.shape[1]), dtype=X.dtype)
-        for tile in row_tiles(len(X), 1, _FAR_ROWS):
-            squares, index = more._nearest(X[tile])
-            z = _gaussian(squares / squares.min(axis=1, keepdims=True), 1.0, True)
-            means[tile] = more._matrix(z, index) @ matrix
-        return means
+    def steps(self, X: Columns) -> Steps:
+        """Return how the rows of X step to landmarks."""
+        is_few = self.radii is None or len(self.landmarks) < _CELL_LANDMARKS
+        some = self if is_few else replace(self, r=min(self.r, _N_NEIGHBOURS))
+        squares, index = some._nearest(X)
+        z = some._weighed(squares, index)
+        if self.radii is None:
+            return Steps(z)
+        equal, nearest = squares.min(axis=1) == 0, squares.argmin(axis=1)
+        same = index[equal, nearest[equal]]
+        far = np.flatnonzero((squares > self.radii[index]).all(axis=1))
+        tiles = (far[tile] for tile in row_tiles(len(far), 1, _FAR_ROWS))
+        return Steps(z, equal, same, ((tile, self._around(X[tile])) for tile in tiles))
+
+    def _around(self, X: Columns) -> csr_matrix:
+        """Compute z of rows that are far from all landmarks. They may lie between several groups of
+        these, so that more of them count, and the squared distance of a row to the nearest is its
+        bandwidth."""
+        more = replace(self, r=max(self.r, min(_AROUND, len(self.landmarks) // _PART_AROUND)))
+        squares, index = more._nearest(X)
+        z = _gaussian(squares / squares.min(axis=1, keepdims=True), 1.0, True)
+        return more._matrix(z, index)
 
     def mapped(self, matrix: Array, X: Columns) -> Landmarks | None:
         """What makes the combinations in passes over X; None where those do not weigh so many
@@ -493,7 +511,7 @@ def mutual_neighbours(
         checks.check_underflow(float(squares.max()), [nodes])
     radii = squares.max(axis=1) * (1 + 8 * np.finfo(squares.dtype).eps)
     found = replace(found, radii=radii, bandwidth=_mean(squares, mass))
-    z = found._weighed(squares, index, count.kept).astype(np.float64)
+    z = found._weighed(squares, index, count.kept).astype(np.float64, copy=False)
     z.eliminate_zeros()  # which keeps their memory
     return found, z.copy()
 

@@ -6,7 +6,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal, NamedTuple
 
@@ -16,7 +16,6 @@ from scipy.linalg import cholesky, qr, solve_triangular
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import euclidean_distances
 
 from rffpk import _core
 from rffpk.rows.arrays import Array
@@ -26,12 +25,13 @@ from rffpk.spaces.neighbors import (
     NeighbourCount,
     Neighbourhoods,
     Shared,
+    Steps,
     centroid_landmarks,
     cluster_means,
     distinct_where_few,
     mutual_neighbours,
 )
-from rffpk.system.linalg import eigh, fixed_signs, in_range, leading_eigenvectors, svd
+from rffpk.system.linalg import eigh, fixed_signs, gaps_of, in_range, leading_eigenvectors, svd
 from rffpk.system.report import warn
 from rffpk.system.tiles import row_tiles, run_all
 from rffpk.system.tree import groups, ward
@@ -593,7 +593,7 @@ class Graph:
     node: Array | None  # (n,): the landmark that is each row, -1 where none is
     parts: Parts
     n_sampled: int
-    spectra: Shared = field(default_factory=Shared)  # and the functions
+    shared: Shared  # by diffusions: spectra and functions, and steps of rows that are no nodes
 
 
 @dataclass(frozen=True)
@@ -610,6 +610,19 @@ class Diffusion:
     node: Array | None  # as in a graph
     parts: Parts
     is_used: bool  # False: the columns are the features, and no functions are computed
+    shared: Shared  # by diffusions on the same graph
+
+    def outside(self, X: Columns, matrix: Array, own: Array) -> Array:
+        """Return means of the lines of a matrix for the rows of X that are no nodes."""
+        near = self.neighbourhoods
+        if self.shared.times == 1:
+            return near.combinations(X, matrix, own)
+
+        def steps() -> Steps:
+            found = near.steps(X)
+            return found._replace(around=[*found.around])
+
+        return self.shared("steps", steps).means(matrix, own, near.n_threads)
 
 
 def diffusion(graph: Graph, wanted: Wanted) -> Diffusion:
@@ -626,7 +639,7 @@ def diffusion(graph: Graph, wanted: Wanted) -> Diffusion:
         labels = _nearest_joined(graph, enough)
     pairs = enough - 1 if apart else wanted.pairs if is_used else 0
     wanted = wanted._replace(pairs=pairs, use="combined" if is_combined else "always")
-    spectrum, functions = graph.spectra(
+    spectrum, functions = graph.shared(
         wanted,
         lambda: decompose(
             partial(_walk, graph), graph.degrees, labels, wanted, graph.n_sampled, parts.least_rows
@@ -635,7 +648,9 @@ def diffusion(graph: Graph, wanted: Wanted) -> Diffusion:
     mu = 1 - spectrum.gaps
     extension = functions / np.sqrt(np.where(mu > 0, mu, np.inf))
     weights = None if graph.mass is None else graph.weights
-    return Diffusion(graph.neighbourhoods, spectrum, extension, weights, graph.node, parts, is_used)
+    return Diffusion(
+        graph.neighbourhoods, spectrum, extension, weights, graph.node, parts, is_used, graph.shared
+    )
 
 
 def is_costly(graph: Graph, wanted: Wanted) -> bool:
@@ -658,7 +673,9 @@ def _nearest_joined(graph: Graph, k: int) -> Array:
         return labels
     landmarks, mass = graph.neighbourhoods.landmarks, np.bincount(labels, graph.degrees)
     means = dense(cluster_means(landmarks, graph.degrees, labels, landmarks[:n]))
-    return groups(ward(euclidean_distances(in_range(means), squared=True), mass), k)[labels]
+    means = in_range(means)
+    means -= means.mean(axis=0)
+    return groups(ward(gaps_of(means @ means.T), mass), k)[labels]
 
 
 def neighbour_graph(
@@ -693,7 +710,8 @@ def neighbour_graph(
     # Of sparse rows whose distances are rounded to zero, some may be nobody's neighbours.
     share = (degrees if mass is None else np.where(degrees > 0, mass, 0)) / degrees.sum()
     parts = divided(weights, share, held, degrees, k, n_rows, valley, some.shape[1], of_nodes)
-    graph = Graph(found, weights, degrees, mass, node, parts, n_sampled)
+    own = Shared(shared.times)
+    graph = Graph(found, weights, degrees, mass, node, parts, n_sampled, own)
     return graph if parts.kept.all() else _of_kept(graph)
 
 
