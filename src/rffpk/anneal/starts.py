@@ -139,8 +139,17 @@ def seed_rows(
     seeds = features if parts is None else parts
     if k >= MANY:
         return Draws(columns, seeds, weight, k, random).chosen
-    p = np.ones(rows.n) if weight is None else weight.astype(np.float64)
-    return k_means_plus_plus(columns, seeds, p, k, random)
+
+    def distances(drawn: Array) -> Array:
+        _, found = one_pass(columns, dense(seeds[drawn]), -math.inf, want=("distances",))
+        return found["distances"]
+
+    return k_means_plus_plus(distances, columns.dtype, weights_of(rows), k, random)
+
+
+def weights_of(rows: Rows) -> Array:
+    """Return the weights of rows in float64, ones where rows have none."""
+    return np.ones(rows.n) if rows.weight is None else rows.weight.astype(np.float64)
 
 
 def random_rows(weight: Array | None, n: int, k: int, random: Any) -> NDArray[np.intp]:
@@ -151,21 +160,23 @@ def random_rows(weight: Array | None, n: int, k: int, random: Any) -> NDArray[np
     return np.asarray(random.choice(index, k, replace=False, p=p if p is None else p / p.sum()))
 
 
-def k_means_plus_plus(rows: Rows, seeds: Any, p: Array, k: int, random: Any) -> NDArray[np.intp]:
+def k_means_plus_plus(
+    distances: Callable[[Array], Array], dtype: Any, p: Array, k: int, random: Any
+) -> NDArray[np.intp]:
     """Indices of k rows with weights p by greedy k-means++: of a few rows, drawn in proportion to
-    their costs, the one that lowers the cost most; at least k weights are positive. `seeds` has the
-    features of rows as centroids. O(n k log k) distances."""
-    chosen, nearest = np.zeros(0, dtype=np.intp), np.full(rows.n, np.inf, dtype=rows.dtype)
+    their costs, the one that lowers the cost most; at least k weights are positive. `distances`
+    returns the squared distances (n, r), of a dtype, from r rows. O(n k log k) distances."""
+    chosen, nearest = np.zeros(0, dtype=np.intp), np.full(len(p), np.inf, dtype=dtype)
     drawn, core = random.choice(len(p), 1, p=p / p.sum()), config.backend()
     while True:
-        new = one_pass(rows, dense(seeds[drawn]), -math.inf, want=("distances",))[1]["distances"]
+        new = distances(drawn)
         new[drawn, np.arange(len(drawn))] = 0  # whatever rounding makes of it
         best = int(core.costs_with(new, nearest, p).argmin())
         chosen, sums = np.append(chosen, drawn[best]), core.lowered(new, best, nearest, p)
         if len(chosen) == k:
             return np.asarray(chosen)
         if not sums[-1] > 0:  # no more distinct rows
-            sums = np.where(np.isin(np.arange(rows.n), chosen), 0, p).cumsum()
+            sums = np.where(np.isin(np.arange(len(p)), chosen), 0, p).cumsum()
         drawn = draw(sums, 2 + int(math.log(k)), random)
 
 

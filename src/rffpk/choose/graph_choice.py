@@ -8,13 +8,16 @@ from typing import NamedTuple
 
 import numpy as np
 
+from rffpk import _core
 from rffpk.anneal.records import PowerMean
 from rffpk.anneal.schedule import FitContext, Stage
-from rffpk.anneal.starts import seed_centroids
+from rffpk.anneal.starts import k_means_plus_plus, seed_centroids, weights_of
 from rffpk.anneal.steps import FeatureRun
 from rffpk.rows.arrays import Array, adjusted_rand_index
+from rffpk.rows.draws import MANY
 from rffpk.rows.passes import make_rows, one_pass, total_variance
-from rffpk.rows.table import Columns, centered
+from rffpk.rows.rows import Rows
+from rffpk.rows.table import Columns, centered, skip_zeros
 
 # bench/results/trials.md compares these constants with alternatives.
 _SAME, _ENOUGH = 0.98, 3  # _ENOUGH partitions with an index of at least _SAME end the trials
@@ -78,8 +81,21 @@ def searched_clusters(
     random.seed(0)
     x = centered(X, X.dtype)
     rows = make_rows([x], [None], weight, n_threads)
-    theta = seed_centroids(rows, x, k, "k-means++", random).astype(np.float64)
+    theta = _seeds(rows, x, k, random).astype(np.float64)
     inside = FitContext(random, n_threads=n_threads, k=k)
     run = FeatureRun(rows, theta, total_variance(rows), PowerMean(), inside, most=k)
     run.follow(Stage("hard", -math.inf, tol=_TOL, most=_PASSES))
     return one_pass(rows, run.theta, -math.inf, want=("labels",))[1]["labels"]
+
+
+def _seeds(rows: Rows, x: Columns, k: int, random: np.random.RandomState) -> Array:
+    """Return k rows by k-means++. Of few dense rows differences take less time than passes, which
+    also sum what centroids follow from."""
+    if k >= MANY or skip_zeros(x):
+        return seed_centroids(rows, x, k, "k-means++", random)
+
+    def distances(drawn: Array) -> Array:
+        each = np.tile(np.arange(len(drawn), dtype=np.int32), (len(x), 1))
+        return _core.squares_of_pairs(x, x[drawn], each, rows.n_threads)
+
+    return x[k_means_plus_plus(distances, x.dtype, weights_of(rows), k, random)]
