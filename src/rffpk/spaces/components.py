@@ -140,9 +140,8 @@ def valley_of_rows(
     near = Neighbourhoods(rows, INSIDE + 1, 0.0, n_threads)._nearest(rows)[0].max(axis=1)
     far = Neighbourhoods(X[others], 1, 0.0, n_threads)._nearest(rows)[0][:, 0]
     inside, around = quantile(near, p, 0.5), quantile(far, p, _AROUND)
-    if around <= 0:  # of sparse rows whose distances are rounded to zero
-        return -math.inf
-    return math.log(around / inside) / 2 if inside > 0 else math.inf
+    with np.errstate(divide="ignore", invalid="ignore"):  # distances may be rounded to zero
+        return float(np.log(np.divide(around, inside)) / 2)
 
 
 def quantile(values: Array, weight: Array, q: float) -> float:

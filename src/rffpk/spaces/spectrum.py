@@ -114,10 +114,8 @@ class Spectrum:
     def unit_decay(self, index: Array, time: float) -> Array:
         """exp(-time (1 - mu) / 2) of some pairs, scaled so that the squares have the sum one; none
         underflows for all."""
-        if not len(index):
-            return np.zeros(0)
         gaps = self.gaps[index]
-        decay = np.exp(-time * (gaps - gaps.min()) / 2)
+        decay = np.exp(-time * (gaps - gaps.min(initial=1)) / 2)
         return np.asarray(decay / np.linalg.norm(decay))
 
 
@@ -460,8 +458,7 @@ def _filter(walk: Walk, known: Array, v: Array, low: float) -> None:
         after, part = walk @ now, known.T @ now
         run_all(recur, tiles, walk.n_threads)
         before, now = now, before
-    if now is not v:
-        v[...] = now
+    v[...] = now
 
 
 # ---- combinations of the slow functions ---------------------------------------------------------

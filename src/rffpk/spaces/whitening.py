@@ -38,9 +38,6 @@ _ROWS = 20_000  # that components are computed from, at most, ...
 _NUMBERS = 1 << 24  # ... and the numbers of these rows: 128 MB.
 
 
-_TILE = 1 << 20  # numbers that are copied in float64 at a time
-
-
 @dataclass(frozen=True)
 class Whitening:
     """Rows as leading principal components over a power of their standard deviations."""
@@ -55,8 +52,6 @@ class Whitening:
     def __call__(self, X: Columns) -> Array:
         """The components (n, m) of the rows of X, in their dtype: the same bits for a row whatever
         other rows there are. O(n d m) time."""
-        if not len(X):
-            return np.empty((0, self.matrix.shape[1]), dtype=X.dtype)
         X = X if self.columns is None else some_columns(X, self.columns)
         found = centered_product(X, self.mean, self.matrix, self.n_threads, self._scaled)
         sums = found.sum(axis=1, dtype=np.float64)  # NaN where rows lack the view
@@ -118,7 +113,7 @@ def fit_components(
         mean = np.asarray(share @ operand(x), dtype=np.float64)
         deviations, vectors = _of_sparse(x, mean, root, m)
     else:
-        mean = np.asarray(sum(share[tile] @ x[tile] for tile in _tiles(x)))
+        mean = np.asarray(sum(share[tile] @ x[tile] for tile in row_tiles(*x.shape)))
         deviations, vectors = _of_dense(x, mean, root, m)
     largest = deviations[0]
     if not rows_differ(x[share > 0]):
@@ -168,15 +163,11 @@ def _of_dense(x: Array, mean: Array, root: Array, m: int) -> tuple[Array, Array]
         rows = weighed(slice(None))
         gram = rows @ rows.T
     else:  # a tile at a time: a copy of all rows in float64 has twice their memory
-        gram = np.asarray(sum(part.T @ part for part in map(weighed, _tiles(x))))
+        gram = np.asarray(sum(part.T @ part for part in map(weighed, row_tiles(*x.shape))))
     checks.check_overflow(float(np.trace(gram)), np.float64)
     variances, vectors = leading_eigenvectors(gram, m, len(gram))
     deviations = np.sqrt(np.maximum(variances, 0))
     return deviations, _over(rows.T @ vectors, deviations) if wide else vectors
-
-
-def _tiles(x: Array) -> list[slice]:
-    return row_tiles(len(x), x.shape[1], _TILE)
 
 
 def _over(vectors: Array, deviations: Array) -> Array:
