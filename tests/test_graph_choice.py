@@ -13,6 +13,7 @@ from sklearn.preprocessing import normalize
 
 from rffpk import DiffusionMap, DiffusionPowerKMeans
 from rffpk.estimators import diffusion
+from rffpk.spaces.spectrum import wanted_pairs
 
 
 def partitions(*counts):
@@ -170,3 +171,21 @@ def test_the_choice_is_said(spread, said, caplog):
     with caplog.at_level(logging.INFO, logger="rffpk"):
         DiffusionPowerKMeans(3, random_state=0, verbose=1).fit(X)
     assert said in caplog.text
+
+
+def test_rows_that_a_graph_leaves_out_step_alike_each_time():
+    """The steps are found once where several trials share a search, else each time."""
+    random = np.random.default_rng(0)
+    y = np.arange(300) % 3
+    X = 20.0 * np.eye(3, 2)[y] + random.standard_normal((300, 2))
+    X[:9] = 300 * random.standard_normal((9, 2))
+    wanted, found = wanted_pairs(3, True), []
+    for most_times in (1, 2):
+        given = diffusion.MapRows(X, None, 3, 1, DiffusionMap(), most_times=most_times)
+        fitted, _, rows = given.diffusion(wanted, None, 1, np.random.RandomState(0))
+        outside, own = rows[fitted.node < 0], fitted.weights @ fitted.extension
+        assert len(outside) >= 5
+        found += [fitted.outside(outside, fitted.extension, own) for _ in range(2)]
+    for each in found[1:]:
+        assert_array_equal(each, found[0])
+    assert np.abs(found[0]).max() > 0
