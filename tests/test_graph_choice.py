@@ -94,8 +94,7 @@ def test_features_of_length_one_have_the_constant_function():
     }
     for unit, mapped in options.items():
         fit = diffusion.fit_diffusion_map
-        given = diffusion.MapRows(X, None, 3, 1, mapped)
-        mapped._in_float64 = False
+        given = diffusion.MapRows(X, None, 3, 1, mapped.fit(X))
         options[unit] = fit(mapped, np.random.RandomState(0), False, Option(None, 1, unit), given)
     plain, unit = (options[each].landmark_features_ for each in (False, True))
     assert_allclose(unit, normalize(np.column_stack([plain, np.ones(len(X))])))
@@ -179,13 +178,13 @@ def test_rows_that_a_graph_leaves_out_step_alike_each_time():
     y = np.arange(300) % 3
     X = 20.0 * np.eye(3, 2)[y] + random.standard_normal((300, 2))
     X[:9] = 300 * random.standard_normal((9, 2))
-    wanted, found = wanted_pairs(3, True), []
+    wanted, steps = wanted_pairs(3, True), []
     for most_times in (1, 2):
         given = diffusion.MapRows(X, None, 3, 1, DiffusionMap(), most_times=most_times)
         fitted, _, rows = given.diffusion(wanted, None, 1, np.random.RandomState(0))
         outside, own = rows[fitted.node < 0], fitted.weights @ fitted.extension
         assert len(outside) >= 5
-        found += [fitted.outside(outside, fitted.extension, own) for _ in range(2)]
-    for each in found[1:]:
-        assert_array_equal(each, found[0])
-    assert np.abs(found[0]).max() > 0
+        steps += [fitted.outside(outside, fitted.extension, own) for _ in range(2)]
+    for again in steps[1:]:
+        assert_array_equal(again, steps[0])
+    assert np.abs(steps[0]).max() > 0
