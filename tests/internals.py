@@ -97,6 +97,7 @@ from rffpk.rows.table import (
     squared_distances,
     squared_norms,
 )
+from rffpk.rows.weights import ones
 
 # The limits of threads and memory of the process, which fits only follow.
 from rffpk.system import config, interrupts, linalg, report
@@ -213,8 +214,14 @@ __all__ = [
 ]
 
 
+def with_weight(given):
+    """Arguments of `make_rows` with weights of one for None."""
+    xs, maps, weight, *rest = given
+    return xs, maps, ones(len(xs[0])) if weight is None else weight, *rest
+
+
 def make_rows(*given):
     """Rows with equal view weights, whose features are shifted by their means unless shifts are
     given."""
-    rows = passes.make_rows(*given)
+    rows = passes.make_rows(*with_weight(given))
     return rows if len(given) == 5 and given[4] is not None else passes.centered(rows)

@@ -32,6 +32,7 @@ from rffpk import (
     RFFMultiKernelPowerKMeans,
     _reference,
 )
+from rffpk.rows.weights import ones
 from rffpk.spaces.kernels import FittedKernel, specification
 
 STORED = Storage("auto")
@@ -221,7 +222,11 @@ ONE = np.ones(1)  # the weight of one kernel
 
 
 def rows_with_kernels(X, names, weight, k):
-    kernels = [FittedKernel(X, specification(each, "kernel"), shift=True) for each in names]
+    kernels = [
+        FittedKernel(X, specification(each, "kernel"), shift=True, weight=ones(len(X)))
+        for each in names
+    ]
+    weight = ones(len(X)) if weight is None else weight
     return KernelRows(kernels, weight, PowerMean(), FitContext(None, k=k, storage=STORED))
 
 

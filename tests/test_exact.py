@@ -31,6 +31,7 @@ from rffpk import (
     _core,
     _reference,
 )
+from rffpk.rows.weights import ones
 from rffpk.spaces import kernels
 
 ONE_KERNEL = [KernelKMeans, KernelPowerKMeans]
@@ -512,12 +513,14 @@ def test_one_cluster_and_as_many_as_rows(blobs, k):
 def test_products_are_those_of_the_centered_kernel(n, m, seed):
     random = np.random.default_rng(seed)
     X = random.standard_normal((n, 3))
-    fitted = kernels.FittedKernel(X, kernels.specification(("rbf", 0.3), "kernel"), shift=True)
+    fitted = kernels.FittedKernel(
+        X, kernels.specification(("rbf", 0.3), "kernel"), shift=True, weight=ones(len(X))
+    )
     K, W = rbf_kernel(X, gamma=0.3), random.standard_normal((m, n))
     H = np.eye(n) - np.full((n, n), 1 / n)  # n is below the number of rows that are averaged
     for stored in (True, False):
         context = FitContext(random, n_threads=2, storage=Storage(stored))
-        rows = KernelRows([fitted], None, PowerMean(), context)
+        rows = KernelRows([fitted], ones(fitted.n), PowerMean(), context)
         assert_allclose(rows.multiply(W)[0], W @ H @ K @ H, atol=1e-12)
         assert_allclose(rows.diagonals[0], np.diag(H @ K @ H), atol=1e-12)
 
@@ -777,7 +780,9 @@ def test_the_kernels_of_a_bank_are_normalised_before_any_shift(cls):
     """Their cosines are those with the origin, not with the mean of the rows."""
     X = load_iris().data
     model = cls(3, kernels="du2015", random_state=0).fit(X)
-    matrices = [kernels.FittedKernel(X, spec).matrix() for spec in kernels.du2015(X)]
+    matrices = [
+        kernels.FittedKernel(X, spec, weight=ones(len(X))).matrix() for spec in kernels.du2015(X)
+    ]
     K = np.tensordot(model._alpha, matrices, 1)
     W = model.dual_coef_
     d = np.diag(K) - 2 * W @ K + np.einsum("ij,jk,ik->i", W, K, W)[:, None]

@@ -20,6 +20,7 @@ from rffpk import PowerKMeans, center_kernel, normalize_kernel
 from rffpk.fusion.famkkm import FAMKKM, Alternation
 from rffpk.fusion.nystroem import NystroemKernelKMeans
 from rffpk.fusion.operators import Approximation, DenseOperator, polar
+from rffpk.rows.weights import ones
 from rffpk.spaces.kernels import FittedKernel, Specification
 
 OPERATORS = [
@@ -46,7 +47,10 @@ def matrices(views):
 
 def dense(Ks):
     specification = Specification("precomputed")
-    return [DenseOperator(FittedKernel(K, specification), 1) for K in Ks]
+    return [
+        DenseOperator(FittedKernel(K, specification, weight=ones(len(K))), 1, ones(len(K)))
+        for K in Ks
+    ]
 
 
 def eq11(Ks, state, lambda1, lambda2):
@@ -202,7 +206,7 @@ def operators_of(xs, word, size=60, standardize=True, metric="rbf"):
     specs = [Specification(metric, {"gamma": 0.05} if metric == "rbf" else {})] * len(xs)
     names = [f"X[{i}]" for i in range(len(xs))]
     return Approximation(
-        word, size, standardize, np.random.RandomState(0), n_threads=1
+        word, size, standardize, np.random.RandomState(0), n_threads=1, weight=ones(len(xs[0]))
     ).operators(xs, specs, names)  # fmt: skip
 
 
@@ -247,7 +251,9 @@ def test_the_gamma_of_features_is_that_of_all_rows(views):
     exact = operators_of([x], None, metric="laplacian")[0]
     assert_allclose(anchors.times(np.eye(240)), exact.times(np.eye(240)), atol=1e-7)
     model = FAMKKM(4, approximation=("nystroem", 30), random_state=0).fit(x)
-    full = FittedKernel(x, Specification("rbf"), random=np.random.RandomState(0))
+    full = FittedKernel(
+        x, Specification("rbf"), random=np.random.RandomState(0), weight=ones(len(x))
+    )
     assert_allclose(model._features[0].raw.kernel.params["gamma"], full.params["gamma"])
 
 

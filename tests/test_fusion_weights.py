@@ -21,6 +21,7 @@ import rffpk
 from rffpk.fusion import famkkm
 from rffpk.fusion.baselines import least_values, least_values_of_mass, shares
 from rffpk.fusion.operators import DenseOperator
+from rffpk.rows.weights import ones
 from rffpk.spaces.kernels import FittedKernel, Specification
 
 N = 90
@@ -373,7 +374,7 @@ def test_neighbourhoods_of_weighted_rows_are_those_of_repeated_ones():
         found = part >= least_values_of_mass(part, p, mass)
         repeated = full >= least_values(full, mass)
         assert_array_equal(found, repeated[np.ix_(FIRST, FIRST)])
-        W = shares(repeated, repeated)
+        W = shares(repeated, repeated, ones(len(repeated)))
         assert_allclose(shares(found, found, p), W[np.ix_(FIRST, FIRST)], atol=1e-12)
 
 

@@ -14,6 +14,7 @@ from sklearn.preprocessing import normalize
 from rffpk import DiffusionMap, DiffusionPowerKMeans
 from rffpk.estimators import diffusion
 from rffpk.spaces.spectrum import wanted_pairs
+from rffpk.rows.weights import ones
 
 
 def partitions(*counts):
@@ -94,7 +95,7 @@ def test_features_of_length_one_have_the_constant_function():
     }
     for unit, mapped in options.items():
         fit = diffusion.fit_diffusion_map
-        given = diffusion.MapRows(X, None, 3, 1, mapped.fit(X))
+        given = diffusion.MapRows(X, ones(len(X)), 3, 1, mapped.fit(X))
         options[unit] = fit(mapped, np.random.RandomState(0), False, Option(None, 1, unit), given)
     plain, unit = (options[each].landmark_features_ for each in (False, True))
     assert_allclose(unit, normalize(np.column_stack([plain, np.ones(len(X))])))
@@ -108,7 +109,7 @@ def test_clusters_of_a_trial_are_those_of_k_means():
     y, random = np.arange(600) % 4, np.random.RandomState(0)
     X = 9.0 * np.eye(4, 3)[y] + random.standard_normal((600, 3))
     for rows in (X, sparse_rows(csr_array(X))):
-        assert adjusted_rand_score(y, searched_clusters(rows, None, 4, 1, random)) == 1
+        assert adjusted_rand_score(y, searched_clusters(rows, ones(600), 4, 1, random)) == 1
     labels = searched_clusters(X, np.where(y == 0, 1e-6, 1.0), 3, 1, random)
     assert adjusted_rand_score(y[y > 0], labels[y > 0]) == 1
 

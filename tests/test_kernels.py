@@ -17,6 +17,7 @@ from rffpk import (
     center_kernel,
     normalize_kernel,
 )
+from rffpk.rows.weights import ones
 from rffpk.spaces import kernels
 from rffpk.spaces.kernels import FittedKernel, Specification, du2015, specification, specifications
 
@@ -53,7 +54,9 @@ def blocks(request, limits):
 
 
 def fit(X, metric, **options):
-    return FittedKernel(X, Specification(metric), random=np.random.RandomState(0), **options)
+    return FittedKernel(
+        X, Specification(metric), random=np.random.RandomState(0), **options, weight=ones(len(X))
+    )
 
 
 def plain(K, center, normalize):
@@ -97,7 +100,9 @@ def test_new_rows_that_are_fitted_ones_get_their_blocks(rows, metric, center, no
 
 def test_new_rows_are_centered_as_by_scikit_learn(rows):
     new = np.random.default_rng(1).random((7, 5))
-    fitted = FittedKernel(rows, Specification("rbf", {"gamma": 0.7}), center=True)
+    fitted = FittedKernel(
+        rows, Specification("rbf", {"gamma": 0.7}), center=True, weight=ones(len(rows))
+    )
     peer = KernelCenterer().fit(pairwise_kernels(rows, metric="rbf", gamma=0.7))
     expected = peer.transform(pairwise_kernels(new, rows, metric="rbf", gamma=0.7))
     assert_allclose(fitted.cross(new)[0], expected, atol=1e-12)
@@ -107,10 +112,12 @@ def test_new_rows_of_the_linear_kernel_by_features(rows):
     """Centered features, and their cosines."""
     new = np.random.default_rng(1).random((7, 5))
     far, near = new - rows.mean(axis=0), rows - rows.mean(axis=0)
-    centered = FittedKernel(rows, Specification("linear"), center=True)
+    centered = FittedKernel(rows, Specification("linear"), center=True, weight=ones(len(rows)))
     assert_allclose(centered.cross(new)[0], far @ near.T, atol=1e-12)
     assert_allclose(centered.cross(new)[1], (far**2).sum(axis=1), atol=1e-12)
-    cosines = FittedKernel(rows, Specification("linear"), center=True, normalize=True)
+    cosines = FittedKernel(
+        rows, Specification("linear"), center=True, normalize=True, weight=ones(len(rows))
+    )
     far, near = (a / np.linalg.norm(a, axis=1, keepdims=True) for a in (far, near))
     assert_allclose(cosines.cross(new)[0], far @ near.T, atol=1e-12)
     assert_allclose(cosines.cross(new)[1], 1, atol=1e-12)
@@ -129,18 +136,20 @@ def test_public_centering_and_normalising(rows, dtype):
 
 
 def test_rescaling_is_to_the_unit_interval(rows, blocks):
-    fitted = FittedKernel(rows, Specification("linear", {}, True, True))
+    fitted = FittedKernel(rows, Specification("linear", {}, True, True), weight=ones(len(rows)))
     K = plain(rows @ rows.T, False, True)
     K = (K - K.min()) / (K.max() - K.min())
     assert_allclose(fitted.matrix(), K, atol=1e-12)
     assert_allclose(fitted.diagonal, np.diagonal(K), atol=1e-12)
     assert_allclose(fitted.cross(rows)[0], K, atol=1e-12)
-    constant = FittedKernel(np.ones((4, 2)), Specification("linear", {}, True, True))
+    constant = FittedKernel(
+        np.ones((4, 2)), Specification("linear", {}, True, True), weight=ones(4)
+    )
     assert_array_equal(constant.matrix(), np.zeros((4, 4)))
 
 
 def test_the_bank_of_du_2015(rows):
-    found = [FittedKernel(rows, spec).matrix() for spec in du2015(rows)]
+    found = [FittedKernel(rows, spec, weight=ones(len(rows))).matrix() for spec in du2015(rows)]
     distances = pairwise_distances(rows)
     products = rows @ rows.T
     sigmas = np.multiply((0.01, 0.05, 0.1, 1, 10, 50, 100), distances.max())
@@ -151,7 +160,10 @@ def test_the_bank_of_du_2015(rows):
         formula = plain(formula, False, True)
         formula = (formula - formula.min()) / (formula.max() - formula.min())
         assert_allclose(K, formula, atol=1e-7)
-    assert_allclose(FittedKernel(np.ones((3, 2)), du2015(np.ones((3, 2)))[0]).matrix(), 0)
+    assert_allclose(
+        FittedKernel(np.ones((3, 2)), du2015(np.ones((3, 2)))[0], weight=ones(3)).matrix(),
+        0,
+    )
 
 
 @pytest.mark.parametrize("metric, distance", [("rbf", "sqeuclidean"), ("laplacian", "cityblock")])
@@ -159,21 +171,28 @@ def test_the_gamma_of_the_mean_distance(rows, metric, distance):
     distances = pairwise_distances(rows, metric=distance)
     pairs = rows.shape[0] * (rows.shape[0] - (metric == "laplacian"))  # of distinct rows there
     assert_allclose(fit(rows, metric).params["gamma"], pairs / (2 * distances.sum()))
-    given = FittedKernel(rows, Specification(metric, {"gamma": 2.5}))
+    given = FittedKernel(rows, Specification(metric, {"gamma": 2.5}), weight=ones(len(rows)))
     assert_allclose(given.matrix(), pairwise_kernels(rows, metric=metric, gamma=2.5))
 
 
 def test_parameters_reach_the_kernel(rows):
     spec = specification(("polynomial", {"degree": 2, "coef0": 3.0, "gamma": 0.5}), "kernels[0]")
-    assert_allclose(FittedKernel(rows, spec).matrix(), (0.5 * rows @ rows.T + 3) ** 2)
+    assert_allclose(
+        FittedKernel(rows, spec, weight=ones(len(rows))).matrix(), (0.5 * rows @ rows.T + 3) ** 2
+    )
     assert specification(["rbf", 0.5], "k") == Specification("rbf", {"gamma": 0.5})
     assert specifications(None, 2) == [Specification("rbf")] * 2
 
 
 def test_narrow_rows_lose_nothing_but_their_own_rounding(rows):
     offset = (rows + 100).astype(np.float32)
-    narrow = FittedKernel(offset, Specification("linear"), center=True)
-    wide = FittedKernel(offset.astype(np.float64), Specification("linear"), center=True)
+    narrow = FittedKernel(offset, Specification("linear"), center=True, weight=ones(len(offset)))
+    wide = FittedKernel(
+        offset.astype(np.float64),
+        Specification("linear"),
+        center=True,
+        weight=ones(len(offset)),
+    )
     assert_array_equal(narrow.matrix(), wide.matrix())
     assert narrow.dtype == np.float32
     assert narrow.matrix(np.float32).dtype == np.float32
@@ -181,13 +200,18 @@ def test_narrow_rows_lose_nothing_but_their_own_rounding(rows):
 
 def test_the_same_bits_for_any_number_of_threads(rows, blocks):
     spec = Specification("rbf", {"gamma": 1.0}, rescale=True)
-    found = [FittedKernel(rows, spec, n_threads=t, center=True, normalize=True) for t in (1, 3)]
+    found = [
+        FittedKernel(rows, spec, n_threads=t, center=True, normalize=True, weight=ones(len(rows)))
+        for t in (1, 3)
+    ]
     assert_array_equal(found[0].matrix(), found[1].matrix())
 
 
 def test_precomputed_kernels_are_taken_as_they_are(rows):
     K = rows @ rows.T
-    fitted = FittedKernel(K, Specification("precomputed"), center=True, normalize=True)
+    fitted = FittedKernel(
+        K, Specification("precomputed"), center=True, normalize=True, weight=ones(len(K))
+    )
     assert_array_equal(fitted.matrix(), K)
     assert_array_equal(fitted.diagonal, np.diagonal(K))
     assert_array_equal(fitted.cross(K[:3])[0], K[:3])
@@ -276,7 +300,7 @@ def test_a_kernel_with_a_negative_diagonal_is_centered_but_not_normalised():
 def test_the_bank_of_constant_rows_is_constant(value):
     Z = np.full((100, 11), value)
     for spec in kernels.du2015(Z):
-        assert np.ptp(kernels.FittedKernel(Z, spec).matrix()) < 1e-10, spec
+        assert np.ptp(kernels.FittedKernel(Z, spec, weight=ones(len(Z))).matrix()) < 1e-10, spec
 
 
 def test_unknown_parameters_of_named_kernels_are_refused():
@@ -287,5 +311,7 @@ def test_unknown_parameters_of_named_kernels_are_refused():
 def test_no_gamma_is_the_default_of_the_kernel():
     X = np.abs(np.random.default_rng(0).standard_normal((9, 3)))
     for metric in ("chi2", "rbf", "polynomial"):
-        fitted = kernels.FittedKernel(X, kernels.specification((metric, None), "k"))
+        fitted = kernels.FittedKernel(
+            X, kernels.specification((metric, None), "k"), weight=ones(len(X))
+        )
         assert_allclose(fitted.matrix(), pairwise_kernels(X, metric=metric))

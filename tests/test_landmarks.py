@@ -13,6 +13,7 @@ from passes import make_rows, one_pass, shifted_features
 from test_pass import OUTPUTS, assert_close, assert_same_pass
 
 from rffpk import _core, _reference
+from rffpk.rows.weights import ones
 from rffpk.spaces.neighbors import Neighbourhoods, cluster_means, near_path
 
 NEAR = ("neighbours", "neighbour_weights")
@@ -407,7 +408,7 @@ def test_means_of_clusters_make_no_copy_of_rows_in_float64():
     random = np.random.default_rng(0)
     X, labels = random.standard_normal((20_000, 300)).astype(np.float32), np.arange(20_000) % 50
     tracemalloc.start()
-    means = cluster_means(X, None, labels, X[:50])
+    means = cluster_means(X, ones(len(X)), labels, X[:50])
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < X.nbytes  # twice that in float64

@@ -15,6 +15,7 @@ from test_mkkm import GAMMAS, gaussian, leading, prepared, projector, three_view
 
 from rffpk import LKAM, MKKMMR
 from rffpk.fusion.baselines import least_values, shares
+from rffpk.rows.weights import ones
 
 
 @parametrize_with_checks(
@@ -60,7 +61,7 @@ def test_the_shares_count_neighbourhoods(n, size, seed):
     found = np.zeros((n, n))
     for rows in neighbourhoods([mean], size):
         found[np.ix_(rows, rows)] += 1
-    assert_array_equal(shares(members, members), found / n)
+    assert_array_equal(shares(members, members, ones(n)), found / n)
 
 
 def test_equal_values_belong_to_the_same_neighbourhoods():

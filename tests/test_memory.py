@@ -21,6 +21,7 @@ from internals import Reservoir, row_keys, squared_distances, squared_norms
 from scipy import sparse
 
 import rffpk
+from rffpk.rows.weights import ones
 from rffpk.spaces import spectrum
 from rffpk.spaces.neighbors import Neighbourhoods
 from rffpk.spaces.spectrum import Walk, slow_pairs
@@ -352,7 +353,7 @@ def test_a_sample_of_a_source_keeps_no_row_twice():
         kept = Reservoir(size)
         for i in range(12):
             begin = i * len(block)
-            kept.add(begin, row_keys(0, begin, len(block)), [block])
+            kept.add(begin, row_keys(0, begin, len(block), ones(len(block))), [block])
         return kept.sample().first(size)
 
     assert peak_of(sample) < 1.8 * size * d * 4
@@ -402,7 +403,8 @@ def test_a_walk_in_another_order_takes_the_place_of_the_first_one(monkeypatch):
 
 def test_components_need_one_copy_of_their_rows_in_float64():
     X = np.random.default_rng(0).standard_normal((10_000, 200), dtype=np.float32)
-    assert peak_of(lambda: fit_components(X, None, 5, np.random.RandomState(0))) < 10 * X.size
+    weight, random = ones(len(X)), np.random.RandomState(0)
+    assert peak_of(lambda: fit_components(X, weight, 5, random)) < 10 * X.size
 
 
 def test_many_neighbors_need_no_copy_of_all_landmarks_in_float64():

@@ -15,6 +15,7 @@ from test_mkkm import GAMMAS, leading, prepared, projector, three_views
 
 from rffpk import MVCLFA, AverageMKKM
 from rffpk.fusion.baselines import LateFusion
+from rffpk.rows.weights import ones
 
 
 @parametrize_with_checks([MVCLFA()], expected_failed_checks=weight_and_sparse_failures)
@@ -97,7 +98,7 @@ def test_the_objective_never_falls_and_no_update_improves_its_end(kernels, weigh
 
 
 def test_every_iteration_is_linear_in_the_kernels(kernels):
-    state = LateFusion(kernels, 4, 0.7)
+    state = LateFusion(kernels, 4, 0.7, ones(len(kernels[0])))
     for _, last in zip(range(5), state.iterations()):
         found = sum(K @ B for K, B in zip(kernels, state.maps()))
         assert_allclose(found, last.vectors, atol=1e-11)

@@ -10,6 +10,7 @@ from sklearn.datasets import make_blobs
 
 import rffpk
 from rffpk import DiffusionMap, DiffusionPowerKMeans, _core, _reference
+from rffpk.rows.weights import ones
 from rffpk.spaces import neighbors as neighbours_module
 from rffpk.spaces.near_cells import MOST_SEEN, NearCells, _laid_out, near_cells
 from rffpk.spaces.neighbors import NeighbourCount, k_means, mutual_neighbours
@@ -24,7 +25,9 @@ def gaussians(n, d, k=10, apart=1.0, seed=0, dtype=np.float32):
 
 
 def cells_of(points, n_threads=1):
-    return near_cells(points, lambda x, start: k_means(x, None, start, n_threads, 2), n_threads)[0]
+    return near_cells(
+        points, lambda x, start: k_means(x, ones(len(x)), start, n_threads, 2), n_threads
+    )[0]
 
 
 def given(n, m, d, c, p, dtype, seed=0):

@@ -12,6 +12,7 @@ from scipy.stats import chi2
 
 import rffpk
 from rffpk import _core
+from rffpk.rows.weights import ones
 
 DRAWS = 1000
 STEP = np.array([0.7, -0.4, 0.2, 0.5])  # from one row to the other
@@ -164,7 +165,7 @@ def test_samples_are_uniform_and_those_with_weights_follow_them():
     X, weight = np.arange(float(n))[:, None], np.repeat([1.0, 3.0], n // 2)
     plain, first, estimates = np.zeros(n), np.zeros(n), np.zeros(n)
     for seed in range(draws):
-        (rows,), p = sample_arrays([X], None, Sampling(size, None, seed, 1)).some()
+        (rows,), p = sample_arrays([X], ones(len(X)), Sampling(size, None, seed, 1)).some()
         assert p is None
         plain[rows[:, 0].astype(int)] += 1
         heavy = sample_arrays([X], weight, Sampling(size, None, seed, 1))

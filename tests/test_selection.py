@@ -43,6 +43,7 @@ from rffpk import (
     select_n_clusters,
 )
 from rffpk.model_files import load
+from rffpk.rows.weights import ones
 from rffpk.spaces.kernels import FittedKernel, Specification
 from rffpk.spaces.spectrum import Spectrum, eigengaps
 
@@ -250,7 +251,7 @@ def test_weights_of_kernels():
 
 def test_coordinates_have_the_distances_of_a_kernel():
     for K in (X @ X.T, rbf_kernel(X[:100], gamma=0.5), np.ones((9, 9)), np.zeros((3, 3))):
-        kernel = FittedKernel(K, Specification("precomputed"), shift=True)
+        kernel = FittedKernel(K, Specification("precomputed"), shift=True, weight=ones(len(K)))
         found = kernel_coordinates(kernel)
         squares = np.diagonal(K)[:, None] + np.diagonal(K) - 2 * K
         largest = max(squares.max(), 1)

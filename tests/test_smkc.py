@@ -20,6 +20,7 @@ from sklearn.utils.estimator_checks import check_estimator
 from rffpk.fusion import smkc_solver
 from rffpk.fusion.base import WeightedRows
 from rffpk.fusion.smkc import SMKC
+from rffpk.rows.weights import ones
 
 EPS = np.finfo(np.float64).eps
 
@@ -345,7 +346,9 @@ def test_several_kernels_of_one_array(views, kernels):
 )  # fmt: skip
 def test_number_of_anchors(n, k, given, expected):
     model = Plain(k, anchors=given)
-    chosen = model._choose_anchors(WeightedRows([np.zeros((n, 1))]), k, np.random.RandomState(0))
+    chosen = model._choose_anchors(
+        WeightedRows([np.zeros((n, 1))], ones(n), None), k, np.random.RandomState(0)
+    )
     assert len(np.unique(chosen)) == len(chosen) == expected
     assert_array_equal(chosen, np.sort(chosen))
     assert chosen.min() >= 0 and chosen.max() < n
@@ -356,7 +359,9 @@ def test_uniform_anchors_are_uniform():
     random = np.random.RandomState(0)
     counts = np.zeros(50)
     for _ in range(500):
-        counts[model._choose_anchors(WeightedRows([np.zeros((50, 1))]), 2, random)] += 1
+        counts[
+            model._choose_anchors(WeightedRows([np.zeros((50, 1))], ones(50), None), 2, random)
+        ] += 1
     assert (np.abs(counts - 200) < 5 * np.sqrt(500 * 0.4 * 0.6)).all()
 
 
@@ -369,7 +374,7 @@ def test_spread_anchors_find_a_far_cluster_in_any_view():
     for anchors, seed in itertools.product(found, range(5)):
         model = Plain(3, anchors=(anchors, 50))
         chosen = model._choose_anchors(
-            WeightedRows([first, second]), 3, np.random.RandomState(seed)
+            WeightedRows([first, second], ones(len(first)), None), 3, np.random.RandomState(seed)
         )
         found[anchors] += {0, 1} <= set(chosen)
     assert found["k-means++"] == 5 and found["uniform"] < 5
@@ -377,7 +382,9 @@ def test_spread_anchors_find_a_far_cluster_in_any_view():
 
 def test_spread_anchors_of_equal_rows():
     model = Plain(2, anchors=("k-means++", 30))
-    chosen = model._choose_anchors(WeightedRows([np.ones((100, 2))]), 2, np.random.RandomState(0))
+    chosen = model._choose_anchors(
+        WeightedRows([np.ones((100, 2))], ones(100), None), 2, np.random.RandomState(0)
+    )
     assert len(np.unique(chosen)) == 30
 
 

@@ -30,6 +30,7 @@ from rffpk import (
     RFFKernelPowerKMeans,
     RFFMultiKernelPowerKMeans,
 )
+from rffpk.rows.weights import ones
 from rffpk.sources import from_array, from_arrow, from_dask, from_npy, from_parquet, spill
 
 N, D, K = 23_000, 5, 4
@@ -237,7 +238,7 @@ def test_samples_do_not_depend_on_blocks(small_blocks, sizes, seed, weighted):
 
 
 def test_smaller_samples_are_parts_of_larger_ones(rows):
-    row_sample = sample_arrays([rows], None, Sampling(500, 500, 3, 1))
+    row_sample = sample_arrays([rows], ones(len(rows)), Sampling(500, 500, 3, 1))
     (first,), _ = row_sample.some(500)
     (second,), _ = row_sample.some(4000)
     assert np.isin(first, second).all() and len(second) == 4000
@@ -251,7 +252,7 @@ def test_moments_are_those_of_numpy(dtype):
         np.sort(random.standard_normal((5000, 2)), axis=0),
     ):
         X = X.astype(dtype)
-        for weight in (None, random.uniform(0, 2, 5000)):
+        for weight in (ones(5000), random.uniform(0, 2, 5000)):
             found = column_moments(X, weight, 2)
             mean = np.average(X.astype(float), axis=0, weights=weight)
             gaps = ((X.astype(float) - mean) ** 2).sum(axis=1)
@@ -259,7 +260,9 @@ def test_moments_are_those_of_numpy(dtype):
             assert_allclose(found.mean, mean, rtol=tol, atol=tol)
             assert_allclose(found.variance, np.average(gaps, weights=weight), rtol=tol)
     far = np.r_[np.full((1024, 1), 1e6), random.standard_normal((100_000, 1))].astype(dtype)
-    assert_allclose(column_moments(far, None, 1).variance, far.astype(float).var(), rtol=1e-4)
+    assert_allclose(
+        column_moments(far, ones(len(far)), 1).variance, far.astype(float).var(), rtol=1e-4
+    )
 
 
 def test_rows_of_weight_zero_are_read_no_more_often(rows):

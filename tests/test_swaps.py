@@ -18,6 +18,7 @@ from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
 
 from rffpk import Annealing, FuzzyCMeans, PowerKMeans, RFFMultiKernelPowerKMeans
+from rffpk.rows.weights import ones
 
 LINE = 100.0 * np.arange(6)[:, None]
 
@@ -312,7 +313,7 @@ def test_of_equal_keys_those_of_the_first_rows_are_kept():
 @pytest.mark.parametrize("size", [1000, 10_000])
 def test_rows_that_another_process_kept_lie_in_read_only_arrays(size):
     """Which hold no room that no row has taken."""
-    keys = row_keys(0, 0, 4000)
+    keys = row_keys(0, 0, 4000, ones(4000))
     kept, buffers = module.Reservoir(size), list[pickle.PickleBuffer]()
     kept.add(0, keys, [keys])
     sent = pickle.dumps(kept, protocol=5, buffer_callback=buffers.append)

@@ -17,6 +17,7 @@ from sklearn.preprocessing import scale
 import rffpk
 from rffpk import DiffusionMap, DiffusionPowerKMeans, FuzzyCMeans, PowerKMeans
 from rffpk import RFFMultiKernelPowerKMeans as MultiView
+from rffpk.rows.weights import ones
 from rffpk.spaces.whitening import fit_components
 
 K = 3
@@ -40,6 +41,7 @@ def by_definition(X, p, exponent, m):
 
 
 def fitted(X, weight=None, exponent=0.5, k=K):
+    weight = ones(len(X)) if weight is None else weight
     return fit_components(X, weight, k, np.random.RandomState(0)).whitening(exponent, 1)
 
 
@@ -331,7 +333,7 @@ def test_sparse_rows_whose_squares_overflow_are_refused_by_name(whitening):
 def test_components_make_no_copy_of_rows_in_float64():
     X = np.random.default_rng(0).standard_normal((20_000, 200)).astype(np.float32)
     tracemalloc.start()
-    found = fit_components(X, None, 4, np.random.RandomState(0))
+    found = fit_components(X, ones(len(X)), 4, np.random.RandomState(0))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 1.3 * X.nbytes  # 32 MB in float64

@@ -18,6 +18,7 @@ from bench.papers import methods
 from bench.papers.published import PUBLISHED
 from bench.timing import timed
 from rffpk.metrics import scores_of_labels
+from rffpk.rows.weights import ones
 from rffpk.spaces.kernels import FittedKernel, du2015
 
 SINGLE = ["yale", "seeds", "lung_discrete", "coil20", "glioma"]
@@ -108,7 +109,10 @@ def prepared(cell: Cell, data: Path) -> tuple[list[np.ndarray], np.ndarray]:
         return views, y
     views = [datasets.prepare(cell.dataset, view) for view in views]
     if cell.experiment == "mkpk":
-        views = [FittedKernel(views[0], spec).matrix() for spec in du2015(views[0])]
+        views = [
+            FittedKernel(views[0], spec, weight=ones(len(views[0]))).matrix()
+            for spec in du2015(views[0])
+        ]
     return views, y
 
 

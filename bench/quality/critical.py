@@ -20,6 +20,7 @@ from bench import commands, tables
 from bench.internals import Rows, centered, critical_exponent, make_rows, one_pass
 from rffpk import Annealing, PowerKMeans
 from rffpk.rows.passes import shifted_features
+from rffpk.rows.weights import ones
 
 SIZE = 1e-7  # of the perturbation, relative to the data's standard deviation
 PASSES = 200
@@ -74,7 +75,7 @@ def main() -> None:
         "data", "s_c", "s", "predicted", "measured", "distinct: from merged", "from k-means++", "of"
     )
     for name, (X, k) in data_sets().items():
-        rows = centered(make_rows([X], [None], None, 2))
+        rows = centered(make_rows([X], [None], ones(len(X)), 2))
         critical = critical_exponent(shifted_features(rows), np.ones(rows.n))
         largest = 1 / (2 * (1 - critical))
         base = min(critical, -0.4)

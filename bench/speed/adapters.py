@@ -20,6 +20,7 @@ from bench.speed.problems import Problem
 from bench.timing import Measure, median, seconds, timed
 from rffpk import RandomFourierFeatures
 from rffpk.rows.passes import shifted_features
+from rffpk.rows.weights import ones
 
 
 class Setting:
@@ -33,7 +34,7 @@ class Setting:
         if problem.D:
             omega = random.standard_normal((problem.d, problem.D)) / np.sqrt(2 * problem.d)
             fourier = Fourier(omega.astype(dtype))
-        self.rows: Rows = centered(make_rows([X], [fourier], None, threads))
+        self.rows: Rows = centered(make_rows([X], [fourier], ones(len(X)), threads))
         chosen = np.sort(random.choice(problem.n, problem.k, replace=False))
         self.theta = shifted_features(self.rows.take(chosen)).astype(np.float64)
         self._stored: np.ndarray | None = None
@@ -86,7 +87,7 @@ def rffpk_structured(setting: Setting) -> Measure:
     mapped = RandomFourierFeatures(setting.problem.D, sampling="structured", random_state=0)
     mapped.fit(X[:1000])
     fourier = Fourier(mapped.structure_)
-    rows = centered(make_rows([X], [fourier], None, setting.threads))
+    rows = centered(make_rows([X], [fourier], ones(len(X)), setting.threads))
     theta = shifted_features(rows.take(np.arange(setting.problem.k)))
     return passes(rows, theta, -3.0)
 

@@ -31,6 +31,7 @@ from bench import commands, tables, timing
 from bench.datasets import around
 from bench.internals import Fourier, centered, make_rows, one_pass
 from rffpk import RFFKernelPowerKMeans, show_config
+from rffpk.rows.weights import ones
 
 PROBLEMS = {200: 8, 2_000: 20, 20_000: 20, 100_000: 20, 1_000_000: 50}  # rows: columns
 CLUSTERS = 10
@@ -89,7 +90,7 @@ def passes(repeats: int) -> None:
         random = np.random.default_rng(0)
         X = random.standard_normal((n, d), dtype=np.float32)
         maps = [Fourier(random.standard_normal((d, D), dtype=np.float32) / d) if D else None]
-        rows = centered(make_rows([X], maps, None, 1))
+        rows = centered(make_rows([X], maps, ones(len(X)), 1))
         theta = random.standard_normal((CLUSTERS, 2 * D or d), dtype=np.float32)
         runs = {
             name: partial(

@@ -41,6 +41,7 @@ from bench.datasets import around
 from bench.internals import Partitions, Rows, dask_workers, make_partitions, make_rows, one_pass
 from bench.timing import timed
 from rffpk import Annealing, PowerKMeans, RFFKernelPowerKMeans
+from rffpk.rows.weights import ones
 
 COLUMNS, CLUSTERS, D, FEW = 50, 10, 108, 100
 
@@ -83,7 +84,7 @@ def as_views(block: Any, first: bool) -> list[np.ndarray]:
 
 
 def rows_in(xs: list[np.ndarray]) -> Rows:
-    return make_rows(xs, [None], None, 1, [np.zeros(COLUMNS, dtype=np.float32)])
+    return make_rows(xs, [None], ones(len(xs[0])), 1, [np.zeros(COLUMNS, dtype=np.float32)])
 
 
 def seconds_of_passes(rows: Rows, theta: np.ndarray, repeats: int) -> list[float]:

@@ -25,6 +25,7 @@ from bench.speed.adapters import k_means, passes
 from bench.timing import median, pinned
 from rffpk import RandomFourierFeatures, show_config
 from rffpk.rows.passes import shifted_features
+from rffpk.rows.weights import ones
 
 OURS = ("iid", "orthogonal", "structured")
 FREQUENCIES = (32, 64, 128, 256, 512)
@@ -57,7 +58,7 @@ def ours(X: np.ndarray, gamma: float, sampling: str, D: int, repeats: int) -> tu
     fitted = mapped(0).fit(X[:ERROR_ROWS])
     threads = show_config()["threads"]
     rows = centered(
-        make_rows([X], [Fourier(fitted.structure_ or fitted.frequencies_)], None, threads)
+        make_rows([X], [Fourier(fitted.structure_ or fitted.frequencies_)], ones(len(X)), threads)
     )
     run = passes(rows, shifted_features(rows.take(np.arange(K))), -3.0)
     return error, median(partial(pinned, run, threads), repeats)

@@ -25,6 +25,7 @@ from bench.scores import kernel_objective
 from bench.speed.problems import Machine
 from bench.timing import seconds
 from rffpk import Annealing, KernelKMeans, KernelPowerKMeans
+from rffpk.rows.weights import ones
 from rffpk.spaces.kernels import FittedKernel, specification
 
 
@@ -37,10 +38,10 @@ def pass_seconds(n: int, k: int, dtype: str, threads: int, repeats: int) -> floa
     """Median seconds of a whole step on a stored kernel."""
     random = np.random.RandomState(0)
     spec = specification("rbf", "kernel")
-    kernel = FittedKernel(data(n, dtype), spec, n_threads=threads, shift=True)
+    kernel = FittedKernel(data(n, dtype), spec, n_threads=threads, shift=True, weight=ones(n))
     W = np.eye(n)[random.choice(n, k, replace=False)]
     context = FitContext(random, n_threads=threads)
-    rows = KernelRows([kernel], None, PowerMean(), context)
+    rows = KernelRows([kernel], ones(kernel.n), PowerMean(), context)
     run = KernelRun(rows, W, rows.equal)
     step = partial(run.follow, Stage("anneal", -3.0))
     step()

@@ -25,6 +25,7 @@ from bench.timing import clocks, peak_memory, seconds
 from rffpk import MKKM, AverageMKKM
 from rffpk.fusion import simplemkkm
 from rffpk.fusion.simplemkkm import Alignment, Point, SimpleMKKM, minimise
+from rffpk.rows.weights import ones
 from rffpk.spaces.kernels import FittedKernel, Specification
 
 
@@ -95,12 +96,17 @@ def speed(n: int, full: bool, k: int = 10) -> None:
         for strength, d in ((2, 10), (1, 50), (1.5, 20), (0.7, 100), (0.3, 30), (0, 5))
     ]
     spec = Specification("rbf")
-    Ks = np.array([FittedKernel(x, spec, center=True, normalize=True).matrix() for x in views])
+    Ks = np.array(
+        [
+            FittedKernel(x, spec, center=True, normalize=True, weight=ones(len(x))).matrix()
+            for x in views
+        ]
+    )
     equal = np.full(6, 1 / 6)
     whole, decomposed = Counted(Ks, k, n), Full(Ks, k, n)
     simplemkkm.Alignment = Counted  # type: ignore[misc]
     cases = {
-        "SimpleMKKM": lambda: list(minimise(Ks, k, 1e-5, 100))[-1],
+        "SimpleMKKM": lambda: list(minimise(Ks, k, 1e-5, 100, Ks.shape[1]))[-1],
         "published, partial eigenproblems": lambda: published(whole),
         "published, full eigenproblems": lambda: published(decomposed),
     }

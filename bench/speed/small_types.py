@@ -23,6 +23,7 @@ from bench import commands, tables, timing
 from bench.internals import Narrow, Unit, make_rows, one_pass
 from bench.speed.clusters import topics
 from rffpk import PowerKMeans
+from rffpk.rows.weights import ones
 
 COLUMNS = 128
 
@@ -62,7 +63,11 @@ def measure_passes(n: int, repeats: int) -> None:
         theta = rng.normal(0, 30, (k, COLUMNS)).astype(np.float32)
         measures = {
             (name, each): partial(
-                cpu_seconds, one_pass, make_rows([rows], [each], None, 1, shift), theta, -1.0
+                cpu_seconds,
+                one_pass,
+                make_rows([rows], [each], ones(len(rows)), 1, shift),
+                theta,
+                -1.0,
             )
             for each in (None, Unit(COLUMNS))
             for name, rows in kinds.items()

@@ -45,6 +45,7 @@ from rffpk import (
     PowerKMeans,
     RFFKernelPowerKMeans,
 )
+from rffpk.rows.weights import ones
 
 METHODS: dict[str, Callable[[int], Any]] = {
     "PowerKMeans": lambda k: PowerKMeans(k, random_state=0),
@@ -144,7 +145,9 @@ def densities(repeats: int) -> None:
             X = random.random((20_000, 1000), dtype=np.float32)
             X = np.where(random.random(X.shape, dtype=np.float32) < share, X, 0).astype(dtype)
             given = (sparse_rows(sparse.csr_array(X)), X)
-            kinds = {i: centered(make_rows([x], [None], None, 1)) for i, x in enumerate(given)}
+            kinds = {
+                i: centered(make_rows([x], [None], ones(len(x)), 1)) for i, x in enumerate(given)
+            }
             theta = X[:k] - kinds[1].shift
             measures = {i: partial(pass_seconds, rows, theta) for i, rows in kinds.items()}
             times = alternate(measures, repeats, warm_up=True)

@@ -21,6 +21,7 @@ from bench.speed.adapters import passes
 from bench.speed.problems import Machine, Problem
 from rffpk import RFFMultiKernelPowerKMeans, show_config
 from rffpk.rows.passes import shifted_features
+from rffpk.rows.weights import ones
 
 
 def make_views(n: int, widths: tuple[int, ...]) -> tuple[list[np.ndarray], list[Fourier]]:
@@ -38,9 +39,9 @@ def speed(n: int, widths: tuple[int, ...], k: int = 10) -> None:
     """Seconds of a pass over single views and over all, with the lower bounds of the machine."""
     threads = show_config()["threads"]
     xs, maps = make_views(n, widths)
-    every = centered(make_rows(xs, maps, None, threads))
+    every = centered(make_rows(xs, maps, ones(len(xs[0])), threads))
     cases = {
-        f"view {i}, d = {d}": centered(make_rows([x], [each], None, threads))
+        f"view {i}, d = {d}": centered(make_rows([x], [each], ones(len(x)), threads))
         for i, (d, x, each) in enumerate(zip(widths, xs, maps))
     }
     single = list(cases)

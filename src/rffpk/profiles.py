@@ -22,6 +22,7 @@ from rffpk.rows.containers import check_row_labels, is_arrow, is_list_of_views
 from rffpk.rows.dask_collections import kind_of
 from rffpk.rows.door import numbers_of, rows_at
 from rffpk.rows.table import Columns, over_powers, side_by_side, skip_zeros, squared, weighted_sums
+from rffpk.rows.weights import are_ones, weights_at
 from rffpk.system.report import without
 from rffpk.tables import described_columns
 
@@ -169,8 +170,7 @@ def describe(
             "With precomputed kernels or a graph, n_resamples must be 0 and table must be given."
         )
     labels, k = np.asarray(model.predict(X)), len(last.linkage_) + 1
-    weight = checks.check_sample_weight(sample_weight, len(labels), X)
-    p = np.ones(len(labels)) if weight is None else weight
+    p = checks.check_sample_weight(sample_weight, len(labels), X)
     inside = np.flatnonzero(labels >= 0)
     members = sparse.csr_array(
         (p[inside], (labels[inside], inside)), shape=(k, len(labels)), dtype=np.float64
@@ -180,7 +180,7 @@ def describe(
     medoids = None if given else np.asarray(last.medoids(_before(model, X)))
     stability = None
     if n_resamples:
-        stability = _stability(model, X, labels, weight, k, n_resamples, random)
+        stability = _stability(model, X, labels, p, k, n_resamples, random)
     return ClusterProfiles(
         np.bincount(labels[inside], minlength=k), members.sum(axis=1) / p.sum(), medoids,
         stability, columns, units, means, differences,
@@ -280,26 +280,26 @@ def _moments(weights: Array, sums: Array, squares: Array) -> tuple[Array, Array]
 
 
 def _stability(
-    model: Any, X: Any, labels: Array, weight: Array | None, k: int, n_resamples: int, random: Any
+    model: Any, X: Any, labels: Array, weight: Array, k: int, n_resamples: int, random: Any
 ) -> NDArray[np.float64]:
-    """The mean over refits of the largest Jaccard index of each cluster with those of a refit."""
-    counted = np.arange(len(labels)) if weight is None else np.flatnonzero(weight)
+    """Return the mean over refits of the largest Jaccard index of each cluster with a refit's."""
+    counted = np.flatnonzero(weight)
     n, total, seen = len(counted), np.zeros(k), np.zeros(k)
     for _ in range(n_resamples if n >= k else 0):  # else there is no such fit
         size = max(k, math.ceil(_RESAMPLE * n))
         index = counted[np.sort(sample_without_replacement(n, size, random_state=random))]
         part = [rows_at(x, index) for x in X] if is_list_of_views(X) else rows_at(X, index)
-        p = None if weight is None else weight[index]
+        p = weights_at(weight, index)
         again = _refit(model, part, p, k, random.randint(2**31 - 1))
-        indices = _jaccard(labels[index], again, np.ones(size) if p is None else p, k)
+        indices = _jaccard(labels[index], again, p, k)
         total += np.nan_to_num(indices)
         seen += ~np.isnan(indices)
     with np.errstate(invalid="ignore"):
         return total / seen
 
 
-def _refit(model: Any, X: Any, weight: Array | None, k: int, seed: int) -> Array:
-    """Labels of a fit with k clusters to some of the rows."""
+def _refit(model: Any, X: Any, weight: Array, k: int, seed: int) -> Array:
+    """Return labels of a fit with k clusters to some of the rows."""
     again, fitted = clone(model), _clusterer(model)
     last = again[-1] if isinstance(again, Pipeline) else again
     last.set_params(n_clusters=k, random_state=seed, store_memberships=False, verbose=0)
@@ -309,7 +309,7 @@ def _refit(model: Any, X: Any, weight: Array | None, k: int, seed: int) -> Array
         last.set_params(init=type(last)().init)  # it is of all rows
     name = f"{again.steps[-1][0]}__sample_weight" if again is not last else "sample_weight"
     with without(Warning):  # the fit has given them
-        again.fit(X, **({} if weight is None else {name: weight}))
+        again.fit(X, **({} if are_ones(weight) else {name: weight}))
     return np.asarray(last.labels_)
 
 

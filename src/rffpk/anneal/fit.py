@@ -61,6 +61,7 @@ from rffpk.rows.store import (
 )
 from rffpk.rows.sums import Sums, empty_clusters, rounding_error
 from rffpk.rows.table import as_type, occupied_columns, spread_columns, unit_rows
+from rffpk.rows.weights import ones
 from rffpk.system import config
 from rffpk.system.report import Progress, warn
 
@@ -359,7 +360,7 @@ def _checked_init(model: Any, problem: Problem, rows: Rows, mapping: Mapping, k:
         names = vars(model).get("feature_names_in_")
         return checked_centroids(init, (k, len(rows.shift)), names)
     xs = [as_type(x, rows.dtype) for x in given_rows(model, init, k)]
-    return passes.shifted_features(mapping(xs, None)).astype(np.float64)
+    return passes.shifted_features(mapping(xs, ones(k))).astype(np.float64)
 
 
 def _occupied(sample: RowSample, maps: list[Any], init: Any) -> list[Array | None]:

@@ -32,6 +32,7 @@ from rffpk.rows.table import (
     squared_distances,
     unit_rows,
 )
+from rffpk.rows.weights import ones, weights_at
 from rffpk.system import config
 from rffpk.system.linalg import gaps_of
 
@@ -48,7 +49,7 @@ _CENTRAL_ROWS = 2000  # of a cluster, among which one in the middle is looked fo
 
 @config.one_blas_thread()  # rows that are fitted have the features of the fit, to the bit
 def visit(
-    model: Any, xs: list[Array], weight: Array | None, s: float, want: tuple[str, ...] = (),
+    model: Any, xs: list[Array], weight: Array, s: float, want: tuple[str, ...] = (),
     typical: bool = False, whole: bool = False,
 ) -> Visit:  # fmt: skip
     """A pass at the fitted centroids over views and weights that have been checked, without
@@ -64,7 +65,7 @@ def visit(
     if (outliers := vars(model).get("_outliers")) is not None:
         noise = outliers.are_noise(xs)
         if not want:
-            weight = np.where(noise, 0.0, 1.0 if weight is None else weight)
+            weight = np.where(noise, 0.0, weight)
     may_lack = getattr(model, "allow_missing_views", False)
     present = present_bits([*columns]) if may_lack else None
     rows = make_rows([*columns], [*maps], weight, n_threads, shifts)
@@ -281,14 +282,14 @@ def partial_fit(
         fitted, buffered = "cluster_centers_" in vars(model), "n_buffered_" in vars(model)
         [x] = model._check_views(X, reset=not (fitted or buffered))
         weight = checks.check_sample_weight(sample_weight, len(x), X, zeros=True)
-        counted = np.ones(len(x), dtype=bool) if weight is None else weight > 0
+        counted = weight > 0
         if "_outliers" in vars(model):
             counted &= ~model._outliers.are_noise([x])
         labels = np.empty(len(x), dtype=np.int32)
         if fitted and not counted.all():
             labels[~counted] = _labels(model, x[~counted])
         some = x if counted.all() else x[counted]
-        weight = None if weight is None else weight[counted]
+        weight = weights_at(weight, counted)
         if not fitted:
             _collect(model, some, weight, given)
         elif len(some):
@@ -303,11 +304,11 @@ def partial_fit(
 
 def _labels(model: Any, X: Columns) -> Array:
     """What `predict` gives of rows that have been checked."""
-    labels: Array = visit(model, [X], None, -math.inf, ("labels",))[-1]["labels"]
+    labels: Array = visit(model, [X], ones(len(X)), -math.inf, ("labels",))[-1]["labels"]
     return labels
 
 
-def _collect(model: Any, X: Columns, weight: Array | None, given: SearchParameters) -> None:
+def _collect(model: Any, X: Columns, weight: Array, given: SearchParameters) -> None:
     """Keep the rows of a batch, and fit all that are kept if they are enough."""
     _check_squares(X)
     parts = [*vars(model).get("_buffer", []), *([(X.copy(), weight)] if len(X) else [])]
@@ -316,12 +317,10 @@ def _collect(model: Any, X: Columns, weight: Array | None, given: SearchParamete
     if n < first:  # with a new list, so that the one before it can be restored
         model._buffer, model.n_buffered_, model._n_first = parts, n, first
         return
-    weights = [np.ones(len(x)) if w is None else w for x, w in parts]
-    weighted = any(w is not None for _, w in parts)
     names = vars(model).get("feature_names_in_")
     model.fit(
         operand(concatenated([x for x, _ in parts])),
-        sample_weight=np.concatenate(weights) if weighted else None,
+        sample_weight=np.concatenate([weight for _, weight in parts]),
     )
     if names is not None:
         model.feature_names_in_ = names
@@ -334,7 +333,7 @@ def _check_squares(X: Columns) -> None:
     checks.check_overflow(largest * largest * numbers.size, np.float64)
 
 
-def _follow(model: Any, X: Array, weight: Array | None, half_life: float | None) -> Array:
+def _follow(model: Any, X: Array, weight: Array, half_life: float | None) -> Array:
     """Move the centroids by one pass over a batch; its labels in that pass."""
     n, k, discount = len(X), len(model.cluster_centers_), 1.0
     if not isinstance(model.n_clusters, str) and model.n_clusters != k:
@@ -345,7 +344,7 @@ def _follow(model: Any, X: Array, weight: Array | None, half_life: float | None)
     if half_life is not None:
         discount = 2.0 ** (-n / half_life)
         discounts = 2.0 ** (-np.arange(n)[::-1] / half_life)  # after the last row
-        weight = discounts if weight is None else weight * discounts
+        weight = weight * discounts
     shift = np.concatenate(model._shifts).astype(np.float64)
     theta = model.cluster_centers_.astype(np.float64) - shift
     before = vars(model).get("_running") or _sums_of_fit(model, theta, half_life)

@@ -40,6 +40,7 @@ from rffpk.rows.rows import Rows
 from rffpk.rows.store import pass_costs
 from rffpk.rows.sums import Sums
 from rffpk.rows.table import entry_counts, row_bytes
+from rffpk.rows.weights import for_core
 from rffpk.system import config
 from rffpk.system.linalg import basis_of
 from rffpk.system.tiles import row_tiles
@@ -529,10 +530,8 @@ def _cost(rows: Rows, sums: Sums, theta: Array) -> float:
 
 
 def _weighted(rows: Rows, costs: Array) -> float:
-    """The weighted sum of a number of each row."""
-    p, unit = rows.weight, rows.weight_unit
-    total = costs.sum(dtype=np.float64) if p is None else costs @ p.astype(np.float64)
-    return unit * float(total)
+    """Return the weighted sum of a number of each row."""
+    return rows.weight_unit * float(np.multiply(costs, rows.weight, dtype=np.float64).sum())
 
 
 def add(before: Assignment, count: int) -> Assignment:
@@ -595,8 +594,8 @@ def _visit(rows: Rows, at: Array, labels: Array, near: Array) -> tuple[Array, Ar
     the rows that stay."""
     order, ends = _by_label(labels, len(at))
     found: tuple[Array, Array, Array, Array] = config.backend().near_pass(
-        rows.xs[0], rows.maps[0] is not None, rows.shifts[0], rows.weight, at, near, order, ends,
-        rows.n_threads,
+        rows.xs[0], rows.maps[0] is not None, rows.shifts[0], for_core(rows.weight), at, near,
+        order, ends, rows.n_threads,
     )  # fmt: skip
     return found
 
@@ -607,8 +606,7 @@ def _add_rows(rows: Rows, N: Array, moved: Array, labels: Array, sign: float = 1
         index = moved[part]
         index = index[np.argsort(labels[index], kind="stable")]
         x = sign * shifted_features(rows.take(index)).astype(np.float64)
-        if rows.weight is not None:
-            x *= rows.weight[index][:, None]
+        x *= rows.weight[index][:, None]
         new = labels[index]
         first = np.flatnonzero(np.r_[True, new[1:] != new[:-1]])
         N[new[first]] += np.add.reduceat(x, first)

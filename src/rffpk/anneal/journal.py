@@ -23,6 +23,7 @@ from rffpk.rows.arrays import Array
 from rffpk.rows.sample import RowSample
 from rffpk.rows.store import Cache, automatic_limit
 from rffpk.rows.table import arrays_of, tables_of
+from rffpk.rows.weights import are_ones
 from rffpk.system.config import __version__
 from rffpk.system.files import output_of
 from rffpk.system.report import warn
@@ -172,12 +173,11 @@ def _of_rows(sample: RowSample, *computed: Any) -> dict[str, str]:
     from features of the rows: its bits depend on the processor and on libraries."""
     xs, _ = sample.some()
     views = [*dict.fromkeys(tables_of(sample.xs))]
-    weight = sample.weight if sample.stream is None else sample.stream.weight
     return {
         "number of rows": str(sample.n),
         "number of columns": str([x.shape[1] for x in xs]),
         "dtype of X": str(xs[0].dtype),
-        "digest of sample_weight": "None" if weight is None else _digest(weight),
+        "digest of sample_weight": "None" if are_ones(sample.weight) else _digest(sample.weight),
         "digest of some rows of X": _digest(*(xs[i] for i in views)),
         "digest of the column means of X": _digest(*(sample.moments(i).mean for i in views)),
         "digest of the features by this processor and these libraries": _digest(*computed),

@@ -35,10 +35,11 @@ from rffpk.estimators.bases import with_callbacks
 from rffpk.rows import checks
 from rffpk.rows.arrays import Array
 from rffpk.rows.passes import one_pass
-from rffpk.rows.rows import Rows, weight_unit
+from rffpk.rows.rows import Rows
 from rffpk.rows.sample import sample_arrays, sampling
 from rffpk.rows.store import Cache, Storage
 from rffpk.rows.sums import hard_weights, power_weights
+from rffpk.rows.weights import weight_unit
 from rffpk.spaces.kernels import PRECOMPUTED, FittedKernel, matched
 from rffpk.system import config
 from rffpk.system.linalg import gaps_of, ritz_values
@@ -141,7 +142,7 @@ def fit(self: M, X: Any, y: Any = None, sample_weight: Any = None) -> M:
 
 
 def prepare(
-    model: Any, problem: KernelProblem, xs: list[Array], weight: Array | None, context: FitContext
+    model: Any, problem: KernelProblem, xs: list[Array], weight: Array, context: FitContext
 ) -> tuple[KernelRows, Array | None]:
     """The rows with their kernels and what is minimised, and centroids that are given; sets the
     kernels of the model, and whether they are stored."""
@@ -157,10 +158,9 @@ def prepare(
         )
         for x, spec in zip(views, specs)
     ]  # fmt: skip
-    unit = 1.0 if weight is None else weight_unit(weight)
+    unit = weight_unit(weight)
     context.history.unit = unit  # weights are scaled to the range of float32
-    scaled = None if weight is None else weight / unit
-    rows = KernelRows(model._kernels, scaled, problem.objective, context)
+    rows = KernelRows(model._kernels, weight / unit, problem.objective, context)
     model.cache_ = rows.stored is not None
     for view, kernel in enumerate(model._kernels):
         if not kernel.definite:
@@ -288,7 +288,7 @@ def initial_weights(rows: KernelRows, components: Rows | None, init: str) -> Arr
     n, k, random = rows.n, rows.context.k, rows.context.random
     rows.context.history.records.append({"stage": "seeding", "rows": n})
     if components is None:
-        chosen = random_rows(rows.weight, n, k, random)
+        chosen = random_rows(rows.p, k, random)
     elif init == "spectral":
         return rows.means(_spectral(components, k, random), k)[0]
     else:
@@ -302,7 +302,7 @@ def _spectral(components: Rows, k: int, random: Any) -> Array:
     """The clusters (n,) that k-means finds in the rows of the k leading eigenvectors, scaled to
     length one, of the kernel with these principal components."""
     x, p = components.xs[0][:, :k], components.weight
-    lengths = np.linalg.norm(x if p is None else x * np.sqrt(p)[:, None], axis=0)
+    lengths = np.linalg.norm(x * np.sqrt(p)[:, None], axis=0)
     H = normalize(x / np.where(lengths > 0, lengths, 1))
     with config.one_openmp_thread():
         labels: Array = k_means(H, k, sample_weight=p, n_init=10, random_state=random)[1]
@@ -426,7 +426,7 @@ def measure(
         return squares.argmin(axis=0)
     least = squares.min(axis=1)
     weight = checks.check_sample_weight(sample_weight, len(least), X)
-    return float(least.sum() if weight is None else weight @ least)
+    return float((weight * least).sum())
 
 
 def _distances(model: Any, xs: list[Array], whole: bool) -> Array:

@@ -43,7 +43,7 @@ _MERGED_NUMBERS = 1 << 25  # ... with so many numbers at most.
 def seeding_rows(rows: Rows, k: int, random: Any) -> Rows:
     """The random rows that initial centroids are chosen from: all rows if there are few."""
     most = max(_ROWS_A_CENTROID * k, min(_SEED_ROWS, _SEED_NUMBERS // len(rows.shift)))
-    index = np.arange(rows.n) if rows.weight is None else np.flatnonzero(rows.weight)
+    index = np.flatnonzero(rows.weight)
     if len(index) == rows.n <= most:
         return rows
     if len(index) > most:
@@ -134,7 +134,7 @@ def seed_rows(
     batches; with `parts` where rows lack views."""
     weight = rows.weight
     if init == "random":
-        return random_rows(weight, rows.n, k, random)
+        return random_rows(weight, k, random)
     columns = as_rows(features, rows.n_threads) if parts is None else parts.rows
     seeds = features if parts is None else parts
     if k >= MANY:
@@ -144,20 +144,15 @@ def seed_rows(
         _, found = one_pass(columns, dense(seeds[drawn]), -math.inf, want=("distances",))
         return found["distances"]
 
-    return k_means_plus_plus(distances, columns.dtype, weights_of(rows), k, random)
+    return k_means_plus_plus(distances, columns.dtype, weight.astype(np.float64), k, random)
 
 
-def weights_of(rows: Rows) -> Array:
-    """Return the weights of rows in float64, ones where rows have none."""
-    return np.ones(rows.n) if rows.weight is None else rows.weight.astype(np.float64)
-
-
-def random_rows(weight: Array | None, n: int, k: int, random: Any) -> NDArray[np.intp]:
-    """The indices of k of n rows, drawn in proportion to their weights."""
-    index = np.arange(n) if weight is None else np.flatnonzero(weight)
-    weight = uneven(weight)
-    p = None if weight is None else weight[index].astype(np.float64)
-    return np.asarray(random.choice(index, k, replace=False, p=p if p is None else p / p.sum()))
+def random_rows(weight: Array, k: int, random: Any) -> NDArray[np.intp]:
+    """Return the indices of k rows, drawn in proportion to their weights."""
+    index = np.flatnonzero(weight)
+    weight = weight[index].astype(np.float64)
+    p = weight / weight.sum() if uneven(weight) else None
+    return np.asarray(random.choice(index, k, replace=False, p=p))
 
 
 def k_means_plus_plus(
@@ -244,12 +239,12 @@ def _visits(rows: Rows, drawn: Draws) -> Callable[[Array, int], tuple[Sums, Arra
 
 
 def _far_rows(
-    weight: Array | None, labels: Array, nearest: Array, count: int, random: Any
+    weight: Array, labels: Array, nearest: Array, count: int, random: Any
 ) -> NDArray[np.intp]:
     """At most `count` rows, drawn in proportion to the square of what the squared distance of each
     has above the mean of its cluster: in many columns the first draws miss small clusters, as rows
     of these are hardly farther from others than the rows of large ones. From means they are."""
-    p = np.ones(len(labels)) if weight is None else weight.astype(np.float64)
+    p = weight.astype(np.float64)
     masses = np.bincount(labels, p)
     mean = np.bincount(labels, p * nearest) / np.where(masses > 0, masses, 1)
     excess = np.where(p > 0, np.maximum(nearest - mean[labels], 0), 0)

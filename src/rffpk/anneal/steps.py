@@ -39,6 +39,7 @@ from rffpk.rows.passes import (
 )  # fmt: skip
 from rffpk.rows.rows import Rows
 from rffpk.rows.sums import Step, Sums, empty_clusters, is_hard
+from rffpk.rows.weights import for_core
 from rffpk.system import config
 
 T = TypeVar("T")
@@ -213,7 +214,7 @@ class FeatureRun:
 
         def totals(s: float) -> tuple[float, float]:
             weigh = config.backend().weigh_products
-            return weigh(*given, rows.weight, _core.POWER, s, rows.n_threads)[1:]
+            return weigh(*given, for_core(rows.weight), _core.POWER, s, rows.n_threads)[1:]
 
         return nearly_hard_exponent(totals, rows.dtype)
 
@@ -298,8 +299,8 @@ def features_at(rows: Rows, index: Array, theta: Array) -> Array:
     return np.where(some.present_features(), features, theta[nearest])
 
 
-def row_costs(nearest: Array, weight: Array | None, variance: float, dtype: Any) -> Array:
-    """Weighted squared distances of rows to their nearest centroids.
+def row_costs(nearest: Array, weight: Array, variance: float, dtype: Any) -> Array:
+    """Return weighted squared distances of rows to their nearest centroids.
 
     Those that are rounding errors are zero: if there are fewer distinct rows than centroids, the
     centroids of empty clusters stay where they were.
@@ -307,7 +308,7 @@ def row_costs(nearest: Array, weight: Array | None, variance: float, dtype: Any)
     least = 64 * float(np.finfo(dtype).eps) * variance
     nearest = nearest.astype(np.float64)
     nearest[nearest <= least] = 0
-    return nearest if weight is None else nearest * weight
+    return nearest * weight
 
 
 def costliest(costs: Array, count: int) -> Array:

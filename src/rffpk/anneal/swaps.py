@@ -23,7 +23,8 @@ from rffpk.anneal.steps import FeatureRun, costliest_rows, features_at, row_cost
 from rffpk.rows.arrays import Array
 from rffpk.rows.draws import Reservoir, row_keys
 from rffpk.rows.passes import one_pass
-from rffpk.rows.rows import Rows, weight_unit
+from rffpk.rows.rows import Rows
+from rffpk.rows.weights import weight_unit
 from rffpk.system import config
 
 _PASSES = 8  # After a swap at most so many passes follow. ...
@@ -180,7 +181,7 @@ def _improve_on_drawn(
 
     index, p = map(np.asarray, run.kept(drawn_rows))
     some = rows.take(index)
-    weight = (1 if some.weight is None else some.weight) / p
+    weight = some.weight / p
     unit = weight_unit(weight)
     weight, unit = (weight / unit).astype(rows.dtype), unit * rows.weight_unit
     run.go_on(run.context.storage.sample(replace(some, weight=weight, weight_unit=unit)))
@@ -198,8 +199,7 @@ def _keyed(
     found = one_pass(block, theta, -math.inf, want=("labels", "nearest"))[1]
     odds = of_cost * found["nearest"].astype(np.float64) + of_cluster[found["labels"]]
     odds *= block.weight_unit  # which float32 may not hold
-    if block.weight is not None:
-        odds *= block.weight
+    odds *= block.weight
     kept.add(block.begin, row_keys(seed, block.begin, block.n, odds), [odds])
     return kept
 
@@ -242,8 +242,7 @@ def _exchange(run: FeatureRun, nearest: Array, count: int) -> None:
     """Add `count` rows, drawn in proportion to their costs, as centroids, and remove as many
     centroids; passes follow both."""
     rows = run.rows
-    share = nearest.astype(np.float64)
-    share = share if rows.weight is None else share * rows.weight
+    share = nearest.astype(np.float64) * rows.weight
     count = min(count, int(np.count_nonzero(share)))
     places = run.context.random.choice(rows.n, count, replace=False, p=share / share.sum())
     run.theta = np.vstack([run.theta, features_at(rows, places, run.theta)])
@@ -261,8 +260,7 @@ def _without_cheapest(run: FeatureRun, count: int) -> Array:
     takes over most of the rows."""
     rows, theta = run.rows, run.theta
     labels, nearest, second = _two_nearest(run)
-    raised = second.astype(np.float64) - nearest
-    raised = raised if rows.weight is None else raised * rows.weight
+    raised = (second.astype(np.float64) - nearest) * rows.weight
     order = np.argsort(np.bincount(labels, raised, len(theta)), kind="stable")
     neighbour = _nearest_others(rows, theta)
     removed, kept = np.zeros((2, len(theta)), dtype=bool)
@@ -360,7 +358,7 @@ def _nearest(run: FeatureRun) -> _Nearest:
             run.drawn = np.sort(run.context.random.randint(rows.n, size=most))
         rows = rows.take(run.drawn)
     _, outputs = one_pass(rows, run.theta, -math.inf, want=("labels", "nearest", "second"))
-    weight = np.ones(rows.n) if rows.weight is None else rows.weight.astype(np.float64)
+    weight = rows.weight.astype(np.float64)
     labels, nearest, second = (outputs[name] for name in ("labels", "nearest", "second"))
     return _Nearest(rows, weight, labels, nearest, second, (weight * nearest).cumsum())
 

@@ -79,7 +79,7 @@ _FIRST, _MORE = _Size(3000, 3000, 500, 500), _Size(12_000, 20_000, 1000, 3300)
 
 Say = Callable[[str], None]
 Table = Callable[[list[Columns]], Columns]  # the columns of views that are looked at
-Part = tuple[Array, Columns, Array | None]  # the indices of some rows, the rows, and their weights
+Part = tuple[Array, Columns, Array]  # the indices of some rows, the rows, and their weights
 
 
 class _Evidence(NamedTuple):
@@ -191,7 +191,7 @@ def _without_copies(sample: RowSample) -> RowSample:
     many copies, which are clusters, or if there are so many rows that few copies are drawn."""
     if sample.sample is not None or sample.n > _MORE.tree:
         return sample
-    weight = np.ones(sample.n) if sample.weight is None else sample.weight
+    weight = sample.weight
     number = distinct_rows(side_by_side(sample.xs) if len(sample.xs) > 1 else sample.xs[0])[1]
     counted = np.flatnonzero(weight)
     first = counted[np.unique(number[counted], return_index=True)[1]]
@@ -204,7 +204,7 @@ def _without_copies(sample: RowSample) -> RowSample:
 
 def _of_kernels(shape: Shape, sample: RowSample, n_threads: int) -> RowSample:
     """The rows by coordinates, from precomputed kernels between them."""
-    xs, specs = matched(sample.xs, PRECOMPUTED, not shape.has_views)
+    xs, specs = matched(sample.xs, PRECOMPUTED, not shape.has_views, sample.weight)
     if any(x.shape[0] != x.shape[1] for x in xs):
         raise ValueError(
             "n_clusters: needs kernels between all rows where it is no number, and X has the "
@@ -231,7 +231,7 @@ def _tables(n_views: int, sample: RowSample, spherical: bool, n_threads: int) ->
     return alone | together
 
 
-def _of_graph(X: Columns, weight: Array | None) -> _Evidence:
+def _of_graph(X: Columns, weight: Array) -> _Evidence:
     """Return the evidence for numbers of clusters in the eigengaps of a graph of affinities."""
     found = graph_diffusion(X, weight, _WANTED)
     spectrum, none = found.spectrum, np.zeros(_PAIRS + 1)

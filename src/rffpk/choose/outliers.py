@@ -29,6 +29,7 @@ from rffpk.rows.table import (
     squared_norms,
     unit_rows,
 )
+from rffpk.rows.weights import are_ones, ones
 from rffpk.spaces.neighbors import Neighbourhoods, k_means, near_path
 from rffpk.system.tiles import row_tiles, run_all
 
@@ -88,7 +89,7 @@ def cells_of(references: Columns, n_threads: int) -> Cells:
     m = len(references)
     seeds = references[np.linspace(0, m - 1, round(_CELLS_A_ROOT * math.sqrt(m))).astype(int)]
     seeds = seeds[near_path(seeds, n_threads)]  # passes skip blocks of far centroids
-    centroids = k_means(references, None, seeds, n_threads)
+    centroids = k_means(references, ones(m), seeds, n_threads)
     cells = Neighbourhoods(centroids, _CELLS_A_ROW, 0.0, n_threads).chosen(references)
     near = Neighbourhoods(references, _LEAST_MEMBERS, 0.0, n_threads).chosen(centroids)
     order = np.lexsort(cells.T[1::-1])  # near members of a cell follow each other
@@ -222,8 +223,8 @@ def outliers_of(
     rows, m, least = rows if columns is None else rows.take(columns, axis=1), len(rows), 0.0
     if not are_all:  # a place of many rows may be missing
         more, xs, weight = sample.numbered(distinct.size)
-        mean = (sample.n if sample.weight is None else sample.weight.sum()) / len(more)
-        mass = np.r_[mass, np.full(len(more), mean) if weight is None else weight]
+        mean = sample.weight.sum() / len(more)
+        mass = np.r_[mass, np.full(len(more), mean) if are_ones(weight) else weight]
         numbers, least = np.r_[numbers, more], _COPIES * mean
         rows = concatenated([rows, joined_views(xs, scales, spherical, columns)])
     references, index = _references(rows, mass, m, least)
@@ -252,9 +253,7 @@ def _references(rows: Columns, mass: Array, m: int, least: float) -> tuple[Colum
     return distinct[index], first[index]
 
 
-def automatic_threshold(
-    outliers: Outliers, own: Array, squares: Array, weight: Array | None
-) -> float:
+def automatic_threshold(outliers: Outliers, own: Array, squares: Array, weight: Array) -> float:
     """Return the distance beyond which rows are noise. No row is beyond it if there is no noise.
 
     `own` are squared distances of the rows of the sample. `squares` are squared distances of all
@@ -264,7 +263,7 @@ def automatic_threshold(
     Rows beyond the threshold must not be a cluster. Up to `_NEIGHBOURS` distinct rows are not: some
     of their nearest other rows are far. More rows are noise if `_is_mixed` says so.
     """
-    counted, least = True if weight is None else weight > 0, np.sort(own)
+    counted, least = weight > 0, np.sort(own)
     least = least[np.searchsorted(np.sqrt(least, dtype=np.float64), outliers.rounding, "right") :]
     apart = np.sqrt(least, dtype=np.float64)
     most = int(min(_SHARES[1] * len(apart), _SHARES[0] * len(apart) + _SORTED))
@@ -342,17 +341,17 @@ def _is_mixed(noise: Outliers, own: Array) -> bool:
 
 
 def share_threshold(
-    outliers: Outliers, own: Array, squares: Array, weight: Array | None, share: float
+    outliers: Outliers, own: Array, squares: Array, weight: Array, share: float
 ) -> float:
     """Return a distance beyond which rows have as much weight as possible, up to this share.
 
     Rows with equal distances are all on one side of it."""
-    most = share * (len(squares) if weight is None else weight.sum()) * (1 + _SAME_MASS)
+    most = share * weight.sum() * (1 + _SAME_MASS)
     for part in (min(1.0, _MORE * share), 1.0):  # the sample says where the border may be
         least = np.quantile(own, 1 - part, method="lower") if part < 1 else 0.0
-        index = np.flatnonzero((squares >= least) & (True if weight is None else weight > 0))
+        index = np.flatnonzero((squares >= least) & (weight > 0))
         index = index[np.argsort(-squares[index], kind="stable")]
-        masses = np.cumsum(np.ones(len(index)) if weight is None else weight[index])
+        masses = np.cumsum(weight[index])
         if len(masses) and masses[-1] > most:
             break
     far = np.sqrt(squares[index], dtype=np.float64)

@@ -39,6 +39,7 @@ from rffpk.rows.table import (
     skip_zeros,
     some_columns,
 )
+from rffpk.rows.weights import ones
 from rffpk.spaces.diffusion import (
     DiffusionMap,
     DiffusionMetric,
@@ -248,7 +249,7 @@ def _apart(mapped: DiffusionMap, centers: Array, gaps: Array) -> Array:
     landmarks = neighbourhoods.landmarks
     labels = pairwise_distances_argmin(mapped.landmark_features_, centers)
     nearest = landmarks[pairwise_distances_argmin(centers, mapped.landmark_features_)]
-    means = dense(cluster_means(landmarks, None, labels, nearest))
+    means = dense(cluster_means(landmarks, ones(len(landmarks)), labels, nearest))
     near = euclidean_distances(in_range(means), squared=True)
     least = max(near[other].min(), float(np.finfo(float).eps * near.max()))  # means may coincide
     return np.where(other, gaps.max() * np.maximum(near / least, 1), gaps)
@@ -262,7 +263,7 @@ _CLEAR = 10_000  # rows up to which all are landmarks if each graph of a sample 
 
 
 def chosen_map(
-    estimator: Any, parameters: Any, X: Columns, weight: Array | None, context: FitContext,
+    estimator: Any, parameters: Any, X: Columns, weight: Array, context: FitContext,
     unit_variance: bool = False, or_columns: bool = False,
 ) -> DiffusionMap:  # fmt: skip
     """Return the map of checked rows, with `parameters` of a map or of the estimator itself.
@@ -270,7 +271,7 @@ def chosen_map(
     Parameters that are "auto" are chosen on a sample (`medoid`). With `or_columns` the map may have
     no walk: its features are the columns. If the graph of all rows has small components, which the
     sample may lack, the graph is kept."""
-    if weight is not None and not weight.all() and parameters._schema().kind != "graph":
+    if not weight.all() and parameters._schema().kind != "graph":
         counted = np.flatnonzero(weight)  # rows of weight zero are no part of the map
         mapped = chosen_map(
             estimator, parameters, X[counted], weight[counted], context, unit_variance, or_columns
@@ -384,13 +385,13 @@ def _tried(sample: MapRows, options: list[Option], context: FitContext) -> tuple
     return choice, {*counts} == {k}
 
 
-def _sampled(X: Columns, weight: Array | None, context: FitContext) -> tuple[Columns, Array | None]:
+def _sampled(X: Columns, weight: Array, context: FitContext) -> tuple[Columns, Array]:
     """Draw the rows on which options are tried, with weights.
 
     A row that is drawn several times is taken once, with the number of draws as weight: copies
     would be each other's neighbors."""
     size = max(_TRIED_ROWS, _TRIED_ROWS_A_CLUSTER * context.k)
-    index, p = drawn_rows(X, weight, size, context.random)
+    index, p = drawn_rows(weight, size, context.random)
     distinct, times = np.unique(index, return_counts=True)
     if len(distinct) < len(index):
         return X[distinct], times.astype(np.float64)

@@ -36,6 +36,7 @@ from rffpk.rows.passes import centered, make_rows, one_pass, total_variance
 from rffpk.rows.rows import Rows
 from rffpk.rows.sums import power_constant
 from rffpk.rows.table import Columns, unit_rows, weighted_sums
+from rffpk.rows.weights import ones
 from rffpk.system import config
 from rffpk.system.report import warn
 
@@ -154,9 +155,8 @@ class FuzzyCMeans(Clusterer):
         if shape != (rows.n, k) or of_centroids or rows.stream is not None:
             return None
         u = checked_memberships(init, "init") ** (2.0 if isinstance(self.m, str) else float(self.m))
-        weight = 1.0 if rows.weight is None else rows.weight[:, None]
         x = rows.xs[0].astype(np.float64)
-        return _centroids(unit_rows(x) if rows.unit_centroids else x, weight * u)
+        return _centroids(unit_rows(x) if rows.unit_centroids else x, rows.weight[:, None] * u)
 
     def _plan(
         self, given: SearchParameters, context: FitContext, critical: float, objective: PowerMean
@@ -307,7 +307,7 @@ def cmeans(
         seed = random.randint(2**31 - 1)
         m = FuzzyCMeans(c, m=m, random_state=seed, n_jobs=n_jobs).fit(X).m_
     with config.one_blas_thread():
-        rows = centered(make_rows([X], [None], None, config.n_threads(n_jobs)))
+        rows = centered(make_rows([X], [None], ones(len(X)), config.n_threads(n_jobs)))
         total_variance(rows)  # must neither underflow nor overflow
         found = _iterate(rows, u, float(m), error, maxiter)
     warn_of_merged(found, float(m), euclidean_distances)

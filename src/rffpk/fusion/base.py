@@ -29,8 +29,10 @@ from rffpk.rows.arrays import Array
 from rffpk.rows.containers import check_row_labels
 from rffpk.rows.dask_collections import by_partitions
 from rffpk.rows.door import Schema
+from rffpk.rows.draws import uneven
 from rffpk.rows.sample import sample_arrays, sampling
 from rffpk.rows.table import Columns, rows_differ
+from rffpk.rows.weights import ones, weights_at
 from rffpk.spaces.kernels import (
     PRECOMPUTED,
     FittedKernel,
@@ -59,16 +61,16 @@ class WeightedRows:
     """Rows that have been checked, with their weights."""
 
     xs: list[Columns]
-    weight: Array | None = None  # None: one each
-    counted: NDArray[np.intp] | None = None  # the rows of positive weight; None: all
+    weight: Array
+    counted: NDArray[np.intp] | None  # the rows of positive weight; None: all
 
     @property
     def n_counted(self) -> int:
         return len(self.xs[0]) if self.counted is None else len(self.counted)
 
-    def weight_of(self, rows: NDArray[np.intp] | None) -> Array | None:
-        """The weights of some rows; None: all of them."""
-        return self.weight if self.weight is None or rows is None else self.weight[rows]
+    def weight_of(self, rows: NDArray[np.intp] | None) -> Array:
+        """Return the weights of the rows at these indices; None: of all rows."""
+        return self.weight if rows is None else weights_at(self.weight, rows)
 
     def drawn(self, size: int, random: Any) -> NDArray[np.intp]:
         """Random rows of positive weight, without replacement, in rising order."""
@@ -79,10 +81,10 @@ class WeightedRows:
 def weighted_rows(
     model: Any, X: Any, sample_weight: Any, random: Any, progress: Progress | None
 ) -> tuple[WeightedRows, int]:
-    """The rows of a fit, which are checked, and the number of clusters."""
+    """Return the rows of a fit, which are checked, and the number of clusters."""
     xs = model._check_views(X, reset=True)
     weight = checks.check_sample_weight(sample_weight, len(xs[0]), X)
-    counted = None if weight is None or weight.all() else np.flatnonzero(weight)
+    counted = None if weight.all() else np.flatnonzero(weight)
     sample = sample_arrays(xs, weight, sampling(model, random))
     return WeightedRows(xs, weight, counted), find_number(model, sample, random, progress)
 
@@ -280,7 +282,7 @@ class KernelFusion(Clusterer):
         ):
             rows, k = weighted_rows(self, X, sample_weight, random, progress)
             self._check_number(k)
-            if rows.weight is not None and self._scale_matters():
+            if self._scale_matters():
                 self._warn_of_scale(rows.weight)
             some = rows.xs if rows.counted is None else [x[rows.counted] for x in rows.xs]
             self._check_no_zero_kernel(some)
@@ -288,11 +290,9 @@ class KernelFusion(Clusterer):
             self._progress, self._begun = progress, time.perf_counter()
             self._fuse(rows, k, random)
             del self._progress, self._begun
-            scaled, weight = self.embedding_, rows.weight
-            if weight is not None:  # its columns are orthonormal then
-                scaled = np.sqrt(weight)[:, None] * scaled
-            flaw = low_rank(scaled, some, weight is not None)
-            causes = [few_rows("X", rows.xs, weight), flaw]
+            scaled = np.sqrt(rows.weight)[:, None] * self.embedding_  # has orthonormal columns
+            flaw = low_rank(scaled, some, uneven(rows.weight))
+            causes = [few_rows("X", rows.xs, rows.weight), flaw]
             cluster(self, k, rows, random, causes, progress)
             if self._clusterer._masses.all() and (text := flaw(k)):
                 warn(text, ConvergenceWarning)
@@ -304,12 +304,11 @@ class KernelFusion(Clusterer):
         if self.n_landmarks is not None and self.n_landmarks < rows.n_counted:
             self.landmarks_ = rows.drawn(self.n_landmarks, random)
         learned = rows.counted if self.landmarks_ is None else self.landmarks_
-        self._weight = rows.weight_of(learned)
+        self._weight = np.ascontiguousarray(rows.weight_of(learned))
         xs, specs = self._matched(rows.xs, learned)
         self._kernels = [self._fitted(*pair, self._weight, random) for pair in zip(xs, specs)]
         self._learn(self._kernels, k)
-        if self._weight is not None:  # rows are embedded by K P^(1/2)
-            self._map = np.sqrt(self._weight)[:, None] * self._map
+        self._map = np.sqrt(self._weight)[:, None] * self._map  # rows are embedded by K P^(1/2)
         self.embedding_ = self._embedded(rows.xs)  # by the same products as in `transform`
         for kernel in self._kernels:
             kernel.drop_matrix()
@@ -323,8 +322,8 @@ class KernelFusion(Clusterer):
         self._columns = rows if precomputed else None
         if not precomputed:  # copies, as the kernels keep them and the caller may change X
             xs = [x.copy() if rows is None else x[rows] for x in xs]
-        single = not self._shape.has_views
-        xs, specs = matched(xs, self.kernels, single, of_affinities=self._of_affinities)
+        single, weight = not self._shape.has_views, ones(len(xs[0]))  # all have a positive weight
+        xs, specs = matched(xs, self.kernels, single, weight, self._of_affinities)
         if self._columns is not None:
             chosen = np.ix_(self._columns, self._columns)
             xs = [np.ascontiguousarray(x[chosen]) for x in xs]
@@ -353,7 +352,7 @@ class KernelFusion(Clusterer):
         return by_blocks(embed, xs, width, config.n_threads(self.n_jobs))
 
     def _fitted(
-        self, x: Columns, spec: Specification, weight: Array | None = None, random: Any = None
+        self, x: Columns, spec: Specification, weight: Array, random: Any = None
     ) -> FittedKernel:
         return FittedKernel(
             x, spec, weight=weight, random=random, n_threads=config.n_threads(self.n_jobs),

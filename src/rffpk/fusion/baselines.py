@@ -18,6 +18,7 @@ from rffpk.fusion.spectral import (
     diversity_penalty,
     inner_products,
     matrices,
+    matrix_of,
     mean_of,
     simplex_minimum,
     spectral_costs,
@@ -161,8 +162,8 @@ class CoregSC(KernelFusion):
         self._map = state.center_map if self.scheme == "centroid" else np.dstack(state.maps)
 
     def _degrees(self, K: Array) -> Array:
-        """Sums over the rows learned on, by their weights."""
-        return np.asarray(K.sum(axis=1) if self._weight is None else K @ self._weight)
+        """Return weighted sums over the rows learned on."""
+        return np.asarray(K @ self._weight)
 
     def _mapping(self) -> Callable[[list[Array]], Array]:
         total = by_matrices(self)
@@ -340,7 +341,7 @@ class LKAM(KernelFusion):
         return float(self.diversity) > 0 or not isinstance(self.n_neighbors, float)
 
     def _learn(self, kernels: list[FittedKernel], k: int) -> None:
-        Ks = matrices(kernels)
+        Ks = [matrix_of(kernel, number) for number, kernel in enumerate(kernels)]
         mean = mean_of(Ks)
         self._least = self._least_values(mean)
         members = mean >= self._least
@@ -353,19 +354,18 @@ class LKAM(KernelFusion):
         self._keep(self._converge(alternation(near, k, penalty), len(near[0])))
 
     def _least_values(self, mean: Array) -> Array:
-        """The value of the mean kernel from which on rows belong to the neighbourhood of each
-        row."""
+        """Return for each row the least value of the mean kernel in the row's neighborhood."""
         size, n, p = self.n_neighbors, len(mean), self._weight
-        most = n if p is None else float(p.sum())
+        most = float(p.sum())
         # small weights may be counts times a factor, which another warning names
-        rows = most if p is None else max(most, np.count_nonzero(p))
+        rows = max(most, np.count_nonzero(p))
         if not isinstance(size, float) and size > rows:
             warn(
                 f"n_neighbors={size}: exceeds the {rows:g} rows, so that each neighborhood has all "
                 "of them. Set n_neighbors to a smaller number, or to a share up to 1.0.",
                 UserWarning,
             )
-        if p is None:
+        if (p == 1).all():
             count = max(1, round(size * n)) if isinstance(size, float) else int(size)
             return least_values(mean, min(n, count))
         share = size if isinstance(size, float) else min(1.0, size / most)
@@ -374,7 +374,7 @@ class LKAM(KernelFusion):
     def _mapping(self) -> Callable[[list[Array]], Array]:
         n = len(self._least)
         members = np.unpackbits(self._members, axis=1, count=n)
-        members = members.astype(np.float32 if self._weight is None else np.float64)
+        members = members.astype(exact_dtype(self._weight))
 
         def embed(Ks: list[Array]) -> Array:
             W = shares(mean_of(Ks) >= self._least, members, self._weight)
@@ -404,14 +404,20 @@ def least_values_of_mass(mean: Array, weight: Array, mass: float) -> Array:
     return found - _EQUAL * np.abs(mean).max(axis=0)
 
 
-def shares(rows: Array, members: Array, weight: Array | None = None) -> Array:
-    """W: the shares of the neighbourhoods (columns of both) that rows and members belong to, by
-    the weights of the rows whose neighbourhoods they are. Counts are exact in float32."""
-    n, dtype = len(members), np.float32 if weight is None else np.float64
-    parts = rows.astype(dtype) if weight is None else rows * (weight / weight.sum())
-    work = float(len(rows)) * n**2
-    counts = interruptible(work, np.matmul, parts, members.T.astype(dtype, copy=False))
-    return np.asarray(counts.astype(np.float64) / n if weight is None else counts)
+def exact_dtype(weight: Array) -> Any:
+    """Return float32 if sums of weights are exact in it, as counts of rows are, else float64."""
+    exact = weight.sum() <= 1 << 24 and (weight == np.rint(weight)).all()
+    return np.float32 if exact else np.float64
+
+
+def shares(rows: Array, members: Array, weight: Array) -> Array:
+    """Return W: the shares of the neighborhoods (columns) to which rows and members both belong.
+
+    A neighborhood counts by the weight of its row."""
+    dtype = exact_dtype(weight)
+    work, parts = float(len(rows)) * len(members) ** 2, rows * weight.astype(dtype)
+    sums = interruptible(work, np.matmul, parts, members.T.astype(dtype, copy=False))
+    return np.asarray(sums.astype(np.float64) / weight.sum())
 
 
 # ---- LMKKM ---------------------------------------------------------------------------------------
@@ -501,7 +507,7 @@ class LMKKM(KernelFusion):
 
     def _learn(self, kernels: list[FittedKernel], k: int) -> None:
         check_memory(len(kernels), kernels[0].n)
-        Ks = matrices(kernels)
+        Ks = [matrix_of(kernel, number) for number, kernel in enumerate(kernels)]
         self._squares = mean_of(Ks).diagonal()
         Ks = [weighed(K, self._weight) for K in Ks]
         convex = [K if one.definite else semidefinite(K) for K, one in zip(Ks, kernels)]
@@ -664,8 +670,7 @@ class MVCLFA(KernelFusion):
 
     def _learn(self, kernels: list[FittedKernel], k: int) -> None:
         Ks = matrices(kernels, self._weight)
-        roots = None if self._weight is None else np.sqrt(self._weight)
-        state = LateFusion(Ks, k, float(self.mean_weight), roots)
+        state = LateFusion(Ks, k, float(self.mean_weight), np.sqrt(self._weight))
         self._converge(state.iterations(), len(Ks[0]), rising=True)
         self._map = state.maps()
 
@@ -673,7 +678,7 @@ class MVCLFA(KernelFusion):
 class LateFusion:
     """The variables of the objective, and their updates; `roots` are of the weights of rows."""
 
-    def __init__(self, Ks: list[Array], k: int, weight: float, roots: Array | None = None) -> None:
+    def __init__(self, Ks: list[Array], k: int, weight: float, roots: Array) -> None:
         self.weight, L, n = weight, len(Ks), len(Ks[0])
         pairs = [leading_eigenvectors(K, k, n) for K in [*Ks, mean_of(Ks)]]
         # the result depends on signs: they are those of the rows without roots

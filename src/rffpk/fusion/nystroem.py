@@ -166,17 +166,14 @@ class NystroemKernelKMeans(Clusterer):
         self.n_iter_, self.history_ = self._clusterer.n_iter_, self._clusterer.history_
         return self
 
-    def _restricted(
-        self, raw: Nystroem, x: Columns, weight: Array | None, n_threads: int
-    ) -> Nystroem:
+    def _restricted(self, raw: Nystroem, x: Columns, weight: Array, n_threads: int) -> Nystroem:
         """The features in the basis of the leading eigenvectors of their second moments."""
         if self.n_components is None:
             return raw
 
         def moments(tile: slice) -> Array:
             features = raw(x[tile])
-            if weight is not None:
-                features *= np.sqrt(weight[tile, None])
+            features *= np.sqrt(weight[tile, None])
             return features.T @ features
 
         rank = raw.root.shape[1]

@@ -18,6 +18,7 @@ from rffpk.rows.checks import Auto
 from rffpk.rows.passes import unshifted
 from rffpk.rows.store import written_out
 from rffpk.rows.table import Columns, operand
+from rffpk.rows.weights import ones
 from rffpk.spaces.fourier import Kernel, RandomFourierFeatures, resolve_gamma
 from rffpk.spaces.kernels import PRECOMPUTED, FittedKernel, Specification
 from rffpk.system.linalg import eigh, leading_eigenvectors, ritz_values, svd
@@ -66,47 +67,46 @@ class Operator:
     """A kernel over n fitted rows, or P^(1/2) K P^(1/2) with weights P, as inner products of F
     features. O(n F) memory, O(n F k) time a product with k columns."""
 
-    def __init__(
-        self, features: Features, stored: Array, n_threads: int, weight: Array | None = None
-    ) -> None:
+    def __init__(self, features: Features, stored: Array, n_threads: int, weight: Array) -> None:
         self.features, self._stored, self._n_threads = features, stored, n_threads
         self.n, self.n_features = stored.shape
-        self.roots = None if weight is None else np.sqrt(weight)
+        self.roots = np.sqrt(weight)
         self._tiles = row_tiles(*stored.shape)
 
     def _by_tiles(self, function: Callable[[slice], Any]) -> list[Any]:
         return run_all(function, self._tiles, self._n_threads)
 
     def _tile(self, tile: slice) -> Array:
-        """Some rows of P^(1/2) features(fitted rows)."""
-        stored = self._stored[tile].astype(np.float64, copy=False)
-        return stored if self.roots is None else self.roots[tile, None] * stored
+        """Return the features of a tile of the fitted rows."""
+        return self._stored[tile].astype(np.float64, copy=False)
+
+    def _weighed(self, tile: slice, V: Array) -> Array:
+        """Return P^(1/2) V, for the rows of a tile and a vector or columns V."""
+        return np.asarray((self.roots[tile] * V.T).T)
 
     def times(self, V: Array) -> Array:
         """K V, float64."""
         return self.values(self.coefficients(V))
 
     def coefficients(self, B: Array) -> Array:
-        """The C with features(x) @ C = k(x, fitted rows) P^(1/2) @ B; it may be B itself."""
-        parts = self._by_tiles(lambda tile: self._tile(tile).T @ B[tile])
+        """Return C with features(x) @ C = k(x, fitted rows) P^(1/2) @ B; it may be B itself."""
+        parts = self._by_tiles(lambda tile: self._tile(tile).T @ self._weighed(tile, B[tile]))
         return sum(parts[1:], parts[0])
 
     def values(self, coefficients: Array) -> Array:
-        """P^(1/2) features(fitted rows) @ coefficients."""
-        return np.concatenate(self._by_tiles(lambda tile: self._tile(tile) @ coefficients))
+        """Return P^(1/2) features(fitted rows) @ coefficients."""
+        return np.concatenate(
+            self._by_tiles(lambda tile: self._weighed(tile, self._tile(tile) @ coefficients))
+        )
 
 
 class DenseOperator(Operator):
     """The kernel matrix, taken from `kernel`: features of a row are the values of the kernel."""
 
-    def __init__(self, kernel: FittedKernel, n_threads: int, weight: Array | None = None) -> None:
+    def __init__(self, kernel: FittedKernel, n_threads: int, weight: Array) -> None:
         matrix = weighed(kernel.matrix(), weight)
         kernel.drop_matrix()
-        roots = None if weight is None else np.sqrt(weight)
-        super().__init__(Exact(kernel, roots), matrix, n_threads, weight)
-
-    def _tile(self, tile: slice) -> Array:
-        return self._stored[tile]
+        super().__init__(Exact(kernel, np.sqrt(weight)), matrix, n_threads, ones(len(weight)))
 
     def coefficients(self, B: Array) -> Array:
         return B
@@ -120,11 +120,12 @@ class Exact:
     """The values of a kernel between rows and the fitted ones, times the roots of their weights."""
 
     kernel: FittedKernel
-    roots: Array | None = None
+    roots: Array
 
     def __call__(self, x: Array) -> Array:
         values = self.kernel.values(x)
-        return values if self.roots is None else values * self.roots
+        values *= self.roots
+        return values
 
 
 @dataclass(frozen=True)
@@ -178,7 +179,7 @@ class Approximation:
     standardize: bool
     random: Any
     n_threads: int
-    weight: Array | None = None  # of the rows
+    weight: Array  # of the rows
 
     def operators(
         self, xs: list[Columns], specs: list[Specification], names: list[str]
@@ -227,8 +228,7 @@ class Approximation:
         tiles = row_tiles(len(x), width)
 
         def total(tile: slice) -> Array:
-            found = raw(x[tile])
-            return np.asarray(found.sum(axis=0) if weight is None else weight[tile] @ found)
+            return np.asarray((weight[tile, None] * raw(x[tile])).sum(axis=0))
 
         def fill(tile: slice) -> None:
             stored[tile] = features(x[tile])
@@ -236,8 +236,7 @@ class Approximation:
         mean = np.zeros(width)
         standardize = self.standardize and spec.metric != PRECOMPUTED
         if standardize:
-            n = len(x) if weight is None else weight.sum()
-            mean = np.sum(run_all(total, tiles, self.n_threads), axis=0) / n
+            mean = np.sum(run_all(total, tiles, self.n_threads), axis=0) / weight.sum()
         features = Finished(raw, mean, standardize)
         stored = np.empty((len(x), width), dtype=x.dtype)
         run_all(fill, tiles, self.n_threads)
@@ -253,10 +252,8 @@ def nystroem_features(
     precomputed kernel is accepted, and an indefinite W is an error.
     """
     precomputed = spec.metric == PRECOMPUTED
-    if precomputed:
-        kernel = FittedKernel(np.ascontiguousarray(x[np.ix_(anchors, anchors)]), spec)
-    else:
-        kernel = FittedKernel(x[anchors], spec)
+    among = np.ascontiguousarray(x[np.ix_(anchors, anchors)]) if precomputed else x[anchors]
+    kernel = FittedKernel(among, spec, weight=ones(len(anchors)))
     values, vectors = eigh(kernel.matrix())
     kernel.drop_matrix()
     if values[0] < -_ROUNDING * max(values[-1], 0):
@@ -270,7 +267,7 @@ def nystroem_features(
 
 
 def with_gamma(
-    spec: Specification, x: Columns, weight: Array | None, random: Any, n_threads: int
+    spec: Specification, x: Columns, weight: Array, random: Any, n_threads: int
 ) -> Specification:
     """The specification, for a kernel of distances with the number that the name of its gamma
     stands for, estimated from all rows."""

@@ -28,6 +28,7 @@ from rffpk.rows.table import (
     side_by_side,
     squared_distances,
 )
+from rffpk.rows.weights import ones
 from rffpk.spaces.kernels import (
     PRECOMPUTED,
     FittedKernel,
@@ -206,7 +207,7 @@ class SMKC(KernelFusion):
         for number, kernel in enumerate(self._kernels):
             if not (kernel.definite or kernel.precomputed):
                 matrix_of(kernel, number)  # warns if it is indefinite among the anchors
-        B = self._anchored(xs, None if weight is None else np.sqrt(weight))
+        B = self._anchored(xs, np.sqrt(weight))
         n_threads = config.n_threads(self.n_jobs)
         endless = iterations(B.coordinates(), len(self._kernels), k, n_threads)
         last = self._converge(endless, len(xs[0]))
@@ -240,21 +241,20 @@ class SMKC(KernelFusion):
         sample = rows.drawn(min(most, _SAMPLE * s), random)
         return np.sort(_spread_rows(xs, sample, s, random))
 
-    def _fit_kernels(
-        self, xs: list[Array], weight: Array | None, random: Any
-    ) -> list[FittedKernel]:
+    def _fit_kernels(self, xs: list[Array], weight: Array, random: Any) -> list[FittedKernel]:
         """Kernels fitted to the anchors, with gammas estimated from all rows."""
         if self.anchors_ is None:
-            return [FittedKernel(x[:0].copy(), Specification(PRECOMPUTED)) for x in xs]
-        anchors = [x[self.anchors_] for x in xs]
-        anchors, specs = matched(anchors, self.kernels, not self._shape.has_views)
+            spec = Specification(PRECOMPUTED)
+            return [FittedKernel(x[:0].copy(), spec, weight=ones(0)) for x in xs]
+        anchors, weights = [x[self.anchors_] for x in xs], ones(len(self.anchors_))
+        anchors, specs = matched(anchors, self.kernels, not self._shape.has_views, weights)
         n_threads = config.n_threads(self.n_jobs)
         return [
-            self._fitted(rows, with_gamma(spec, x, weight, random, n_threads))
+            self._fitted(rows, with_gamma(spec, x, weight, random, n_threads), weights)
             for x, rows, spec in zip(self._view_of_each(xs, len(specs)), anchors, specs)
         ]
 
-    def _anchored(self, xs: list[Array], roots: Array | None = None) -> AnchorKernels:
+    def _anchored(self, xs: list[Array], roots: Array) -> AnchorKernels:
         views = self._view_of_each(xs, len(self._kernels))
         s = xs[0].shape[1] if self.anchors_ is None else len(self.anchors_)
         return AnchorKernels(views, self._kernels, s, config.n_threads(self.n_jobs), roots)
@@ -265,7 +265,7 @@ class SMKC(KernelFusion):
         k, squares, resolved = len(last.fused.squares), last.fused.squares, last.fused.resolved
         L = last.coefficients[:, resolved] / np.sqrt(squares[resolved])
         Y = B.times(L)
-        roots = 1 if B.roots is None else B.roots[:, None]
+        roots = B.roots[:, None]
         Q, triangle = basis_of(roots * Y)
         apart = np.abs(triangle.diagonal()) > _DEPENDENT
         if not apart.all():  # a singular value of rounding alone that is not below all rounding
@@ -282,7 +282,7 @@ class SMKC(KernelFusion):
         return by_blocks(lambda parts: parts[0] @ self._right, [Y], len(self._right), 1)
 
     def _embedded(self, xs: list[Array]) -> Array:
-        return self._rotated(self._anchored(xs).times(self._left))
+        return self._rotated(self._anchored(xs, ones(len(xs[0]))).times(self._left))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

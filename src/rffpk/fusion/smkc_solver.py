@@ -31,7 +31,7 @@ class AnchorKernels:
     kernels: list[FittedKernel]
     s: int
     n_threads: int
-    roots: Array | None = None  # of the weights of the rows, which scale B in its coordinates
+    roots: Array  # of the weights of the rows, which scale B in its coordinates
 
     @property
     def width(self) -> int:
@@ -43,9 +43,8 @@ class AnchorKernels:
         return out
 
     def _weighed(self, B: Array, rows: slice = slice(None)) -> Array:
-        """Some rows of P^(1/2) B, in place of those of B, for the diagonal matrix P of weights."""
-        if self.roots is not None:
-            B *= self.roots[rows, None]
+        """Scale rows of B to rows of P^(1/2) B, in place, for the diagonal matrix P of weights."""
+        B *= self.roots[rows, None]
         return B
 
     def _by_blocks(self, function: Callable[[Array], Array]) -> Array:

@@ -59,11 +59,10 @@ def simplex_minimum(Q: Array) -> Array:
     return np.asarray(x / x.sum())
 
 
-def weighed(K: Array, weight: Array | None) -> Array:
-    """P^(1/2) K P^(1/2), in the place of K, for the diagonal matrix P of the weights of the rows;
-    None: K. Exactly symmetric as K is."""
-    if weight is None:
-        return K
+def weighed(K: Array, weight: Array) -> Array:
+    """Return P^(1/2) K P^(1/2) in the place of K, for the diagonal matrix P of the row weights.
+
+    The product is exactly symmetric if K is."""
     roots = np.sqrt(weight)
 
     def multiply() -> None:
@@ -130,8 +129,8 @@ def alternation(Ks: list[Array], k: int, penalty: Array | None = None) -> Iterat
             alpha = simplex_minimum(2 * np.diag(np.maximum(costs, 0)) + penalty)
 
 
-def matrices(kernels: list[FittedKernel], weight: Array | None = None) -> list[Array]:
-    """P^(1/2) K_l P^(1/2) of each kernel."""
+def matrices(kernels: list[FittedKernel], weight: Array) -> list[Array]:
+    """Return P^(1/2) K_l P^(1/2) of each kernel."""
     return [weighed(K, weight) for K in map(matrix_of, kernels, count())]
 
 

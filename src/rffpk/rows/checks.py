@@ -27,6 +27,7 @@ from rffpk.rows.table import (
     Columns,
     rows_differ,
 )
+from rffpk.rows.weights import ENDLESS, ones
 
 Auto = Literal["auto"]
 Level = Literal["coarse", "auto", "fine"]  # of the numbers of clusters that are found
@@ -304,13 +305,16 @@ def written_out(values: Any) -> Any:
 
 
 def check_sample_weight(
-    sample_weight: Any, n: int, X: Any = None, zeros: bool = False
-) -> NDArray[np.float64] | None:
-    """Row weights as a float64 array (n,), finite, >= 0, not all zero unless `zeros`, the largest
-    from 1e-275 to 1e100, with the index of the rows X if both have one. Weights that are all one
-    are None, as no weights are: nothing is drawn or summed in another way then."""
+    sample_weight: Any, n: int | None, X: Any = None, zeros: bool = False
+) -> NDArray[np.float64]:
+    """Return row weights as a float64 array (n,).
+
+    Refuse weights that are not finite or negative, whose largest is not from 1e-275 to 1e100, that
+    are all zero unless `zeros`, or that have another index than the rows X. Without weights, and
+    where all are one, return `ones`. n=None: a source has a number of rows that is not known yet.
+    """
     if sample_weight is None:
-        return None
+        return ones(ENDLESS if n is None else n)
     check_plain(sample_weight, "sample_weight")
     check_row_labels(X, sample_weight)
     with named("sample_weight"):
@@ -321,6 +325,9 @@ def check_sample_weight(
         weight = given.astype(np.float64)
     except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"sample_weight is not numeric: {error}") from error
+    if n is None and weight.ndim == 0:
+        raise TypeError("sample_weight is a number, must be an array where X is a source.")
+    n = len(weight) if n is None else n
     if weight.ndim == 0:
         weight = np.full(n, float(weight))
     if weight.shape != (n,):
@@ -332,7 +339,7 @@ def check_sample_weight(
     if (weight > MAX_WEIGHT).any():
         raise ValueError(f"sample_weight contains {weight.max()}, must be <= {MAX_WEIGHT}.")
     if (weight == 1).all():
-        return None
+        return ones(n)
     if not weight.any():
         if zeros:
             return weight

@@ -23,8 +23,9 @@ from sklearn.utils import gen_batches
 from rffpk.rows.arrays import Array
 from rffpk.rows.checks import check_sample_weight, refuse_sparse
 from rffpk.rows.dask_collections import check_columns, dask_module
-from rffpk.rows.source import Add, Part, Stream, Visit, in_block
+from rffpk.rows.source import Add, Part, Stream, Visit, computed, in_block
 from rffpk.rows.table import as_type, each
+from rffpk.rows.weights import are_ones
 from rffpk.system import config
 
 _HEAD_ROWS = 1024  # that the client checks before the workers check all
@@ -50,7 +51,7 @@ class Block(NamedTuple):
     """A partition, as a worker holds it."""
 
     xs: Any  # rows, or a list of those of each view
-    weight: Array | None
+    weight: Array  # one number, or those of the rows
     begin: int  # the number of the first row
 
 
@@ -84,7 +85,8 @@ class _Reader:
             xs = each(self.check(block.xs, False), as_type, self.dtype)
         # a worker visits as many partitions at once as it has threads
         n_threads = 1 if self.n_jobs is None else config.n_threads(self.n_jobs)
-        return Part(self.prepare(xs), block.weight, block.begin, n_threads)
+        weight = np.broadcast_to(block.weight, len(xs[0]))
+        return Part(self.prepare(xs), weight, block.begin, n_threads)
 
 
 def _visited(blocks: list[Block], reader: _Reader, visit: Visit, add: Add) -> Any:
@@ -205,13 +207,11 @@ def make_partitions(X: Any, sample_weight: Any, client: Any, n_jobs: int | None)
     *begins, n = accumulate(lengths, initial=0)
     if not n:
         raise ValueError("X gave no rows, must give at least one.")
-    weight = None
-    if sample_weight is not None:
-        weight = check_sample_weight(np.asarray(sample_weight), n)
+    weight = check_sample_weight(computed(sample_weight), n)
     futures = [
         client.submit(
-            Block, [*parts] if listed else parts[0],
-            None if weight is None else weight[begin : begin + m], begin, pure=False,
+            Block, [*parts] if listed else parts[0], _sent_weight(weight, begin, m), begin,
+            pure=False,
         )
         for begin, m, *parts in zip(begins, lengths, *views)
     ]  # fmt: skip
@@ -224,6 +224,11 @@ def make_partitions(X: Any, sample_weight: Any, client: Any, n_jobs: int | None)
     return Partitions(
         [], listed, _unchecked, weight, client=client, futures=futures, n_jobs=n_jobs, head=head
     )
+
+
+def _sent_weight(weight: Array, begin: int, m: int) -> Array:
+    """Return the weights of m rows to send: one number if all weights are one."""
+    return weight[:1] if are_ones(weight) else weight[begin : begin + m]
 
 
 def _unchecked(block: Any, first: bool) -> Views:

@@ -54,14 +54,13 @@ class DistinctRows:
         self._parts: list[list[Array]] = []  # hashes, weights and numbers of rows, and rows
         self._count, self._bound = 0, np.uint64(2**64 - 1)
 
-    def add(self, begin: int, xs: list[Columns], weight: Array | None) -> None:
+    def add(self, begin: int, xs: list[Columns], weight: Array) -> None:
         """Add the rows from index `begin` on."""
         for tile in row_tiles(len(xs[0]), row_bytes(xs), _TILE_BYTES):
-            some = [x[tile] for x in distinct_tables(xs)]
-            hashes, p = row_hashes(some), np.ones(tile.stop - tile.start)
-            p = p if weight is None else weight[tile].astype(np.float64, copy=False)
+            parts = [x[tile] for x in distinct_tables(xs)]
+            hashes, p = row_hashes(parts), weight[tile].astype(np.float64, copy=False)
             index = np.flatnonzero((hashes <= self._bound) & (p > 0))
-            rows = [x[index] for x in some] if self.keep else []
+            rows = [x[index] for x in parts] if self.keep else []
             self._parts.append([hashes[index], p[index], begin + tile.start + index, *rows])
             self._count += len(index)
             if self._count > 2 * self.size:

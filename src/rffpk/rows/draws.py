@@ -20,6 +20,7 @@ from rffpk.rows.arrays import Array
 from rffpk.rows.passes import make_rows, one_pass
 from rffpk.rows.rows import Rows
 from rffpk.rows.table import Columns, dense, inner_products
+from rffpk.rows.weights import ones
 from rffpk.system.linalg import gaps_of
 
 _DRAWS = 4  # numbers that Philox has at one position of its counter
@@ -32,22 +33,17 @@ _SPARE, _LEAST_STEP = 16, 1024  # a reservoir has room for size / _SPARE more ro
 _COPY_NUMBERS = 1 << 20  # numbers that are copied at a time when rows are put in order
 
 
-def row_keys(seed: int, begin: int, n: int, weight: Array | None = None) -> NDArray[np.float64]:
+def row_keys(seed: int, begin: int, n: int, weight: Array) -> NDArray[np.float64]:
     """Compute the keys of the rows begin, ..., begin + n - 1; infinite for rows of weight zero."""
     first = begin % _DRAWS
     generator = np.random.Generator(np.random.Philox(key=seed, counter=begin // _DRAWS))
     keys = -np.log1p(-generator.random(first + n)[first:])
-    if weight is None:
-        return np.asarray(keys)
     return np.divide(keys, weight, out=np.full(n, np.inf), where=weight > 0)
 
 
-def uneven(weight: Array | None) -> Array | None:
-    """Return the weights of rows; None if all positive weights are equal.
-
-    Rows of positive weight are then drawn without weights."""
-    counted = None if weight is None else weight[weight > 0]
-    return None if counted is None or (counted == counted[0]).all() else weight
+def uneven(weight: Array) -> bool:
+    """Return whether positive weights differ: draws by equal weights take other random numbers."""
+    return bool((weight != weight[:1]).any())
 
 
 @dataclass(frozen=True)
@@ -174,8 +170,8 @@ class Draws:
     Half as many as are chosen are drawn at once, in proportion to their costs, and some rejected,
     so that each is like a draw after those before it. O(n k F), in some tens of passes."""
 
-    def __init__(self, rows: Rows, seeds: Any, weight: Array | None, k: int, random: Any) -> None:
-        p = np.ones(rows.n) if weight is None else weight.astype(np.float64)
+    def __init__(self, rows: Rows, seeds: Any, weight: Array, k: int, random: Any) -> None:
+        p = weight.astype(np.float64)
         self.rows, self.seeds = rows, seeds
         self.chosen = self._added = random.choice(len(p), 1, p=p / p.sum())
         self.labels, self.nearest = np.zeros(len(p), np.int32), np.full(len(p), np.inf, rows.dtype)
@@ -206,8 +202,8 @@ class Draws:
 
 
 def as_rows(features: Columns, n_threads: int) -> Rows:
-    """The rows with the features as columns."""
-    return make_rows([features], [None], None, n_threads)
+    """Return rows with the features as columns, of weight one."""
+    return make_rows([features], [None], ones(len(features)), n_threads)
 
 
 def _accepted(candidates: Columns, least: Array, uniform: Array) -> Array:

@@ -17,7 +17,7 @@ from sklearn.metrics import euclidean_distances
 from rffpk import _core
 from rffpk.rows import checks
 from rffpk.rows.arrays import Array, Fourier, Landmarks, Map, Structure, Unit, label_order
-from rffpk.rows.rows import Rows, weight_unit
+from rffpk.rows.rows import Rows
 from rffpk.rows.sums import (
     EMPTY_SHARE,
     Step,
@@ -28,6 +28,7 @@ from rffpk.rows.sums import (
     scaled_parts,
 )
 from rffpk.rows.table import Columns, Csr, operand
+from rffpk.rows.weights import for_core, in_units, ones, weight_unit
 from rffpk.system import config
 from rffpk.system.tiles import row_tiles
 
@@ -40,16 +41,13 @@ LEAST_ORDERED = 3 * _TOGETHER + 1  # landmarks that have an order: they are in f
 def make_rows(
     xs: list[Columns],
     maps: list[Map],
-    weight: Array | None,
+    weight: Array,
     n_threads: int,
     shifts: list[Array] | None = None,
 ) -> Rows:
-    """Rows with equal view weights; the features are not shifted unless `shifts` are given."""
-    dtype = xs[0].dtype
-    unit = 1.0
-    if weight is not None:
-        unit = weight_unit(weight)
-        weight = np.ascontiguousarray(weight / unit, dtype=dtype)
+    """Return rows with equal view weights, whose features are shifted if `shifts` are given."""
+    dtype, unit = xs[0].dtype, weight_unit(weight)
+    weight = in_units(weight, unit, dtype)
     if shifts is None:
         widths = [x.shape[1] if each is None else each.width for x, each in zip(xs, maps)]
         shifts = [np.zeros(F, dtype=dtype) for F in widths]
@@ -97,7 +95,7 @@ def unshifted(x: Columns, each: Map, n_threads: int) -> Array:
     landmarks that all have the same coordinates get these without a search."""
     is_sparse = isinstance(x, Csr)
     if not isinstance(each, Landmarks) or is_sparse or (parts := parts_of(each, x)) is None:
-        return shifted_features(make_rows([x], [each], None, n_threads))
+        return shifted_features(make_rows([x], [each], ones(len(x)), n_threads))
     found = np.empty((len(x), each.width), dtype=x.dtype)
     reach = np.zeros(0) if parts.lines is None else _reach(each, parts)
     for tile, order, part in in_parts(x, parts, n_threads):
@@ -106,7 +104,7 @@ def unshifted(x: Columns, each: Map, n_threads: int) -> Array:
             squares = _core.squares_of_pairs(rows, parts.means, part[:, None], n_threads)[:, 0]
             order = order[~(squares < reach.take(part))[order]]
             np.take(parts.lines, part, axis=0, out=features, mode="clip")
-        others = make_rows([rows.take(order, axis=0)], [each], None, n_threads)
+        others = make_rows([rows.take(order, axis=0)], [each], ones(len(order)), n_threads)
         features[order] = shifted_features(others)
     return found
 
@@ -142,7 +140,7 @@ def in_parts(
     of the part whose mean is nearest to each."""
     mapped, origin = Landmarks(parts.means, 1, 0.0, parts.means[:, :0]), np.zeros((1, 0), x.dtype)
     for tile in row_tiles(len(x), x.shape[1], _ORDERED):
-        rows = make_rows([x[tile]], [mapped], None, n_threads, [origin[0]])
+        rows = make_rows([x[tile]], [mapped], ones(len(x[tile])), n_threads, [origin[0]])
         part = one_pass(rows, origin, -math.inf, want=("neighbours",))[1]["neighbours"][:, 0]
         yield tile, label_order(part, len(parts.means)), part
 
@@ -172,7 +170,7 @@ def _reach(each: Landmarks, parts: LandmarkParts) -> Array:
 
 
 def total_variance(rows: Rows) -> float:
-    """Weighted mean squared distance of the feature vectors from their mean.
+    """Return the weighted mean squared distance of the feature vectors from their mean.
 
     Raises
     ------
@@ -183,9 +181,10 @@ def total_variance(rows: Rows) -> float:
     resolved = rounding_error(rows.dtype)
     if rows.unit_centroids and cost <= resolved:
         return 0.0  # rows with one direction differ by rounding
-    if rows.weight is not None and any(isinstance(each, Fourier) for each in rows.maps):
-        counted = replace(rows.counted(), weight=None, weight_unit=1.0)
-        plain = float(rows.alpha @ view_variances(counted)) if cost < 1e3 * resolved else 0.0
+    if cost < 1e3 * resolved and any(isinstance(each, Fourier) for each in rows.maps):
+        counted = rows.counted()
+        counted = replace(counted, weight=ones(counted.n, rows.dtype), weight_unit=1.0)
+        plain = float(rows.alpha @ view_variances(counted))
         if plain > resolved:  # else all rows are equal up to rounding
             checks.check_weighted_variance(cost, plain, resolved, rows.dtype)
     if cost > 0:
@@ -221,7 +220,7 @@ def accurate_cost(rows: Rows, sums: Sums, theta: Array) -> float:
 
 
 def _exact_cost(theta: Array, block: Rows, before: float | None) -> float:
-    """The cost of a block, by differences."""
+    """Return the cost of a block and the blocks before it, from differences."""
     cost, scale, step = before or 0.0, np.repeat(block.alpha, block.widths), SLOT_ROWS
     views = zip(block.xs, block.maps)
     if any(isinstance(x, Csr) and each is None for x, each in views):  # of many columns
@@ -233,7 +232,7 @@ def _exact_cost(theta: Array, block: Rows, before: float | None) -> float:
         if part.present is not None:
             apart = np.where(part.present_features(), apart, 0)
         squared = apart**2 @ scale
-        cost += float(squared.sum() if part.weight is None else part.weight @ squared)
+        cost += float((part.weight * squared).sum())
     return cost
 
 
@@ -344,7 +343,7 @@ def _arguments(
         options |= {"eta": eta, "m": rows.m}
     if before is not None:
         options["carry"] = scaled_parts(1 / rows.weight_unit, before.parts())
-    weight = None if rows.weight is None else _aligned(rows.weight)
+    weight = for_core(_aligned(rows.weight))
     xs = [_aligned(x) if isinstance(x, np.ndarray) else x for x in rows.xs]
     shifts, alpha = [*map(_aligned, rows.shifts)], _aligned(rows.alpha)
     return (xs, omegas, shifts, theta, alpha, weight, rule, s, rows.n_threads), options

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import operator
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
@@ -22,6 +21,7 @@ from rffpk.rows.sums import (
     typicality,
 )
 from rffpk.rows.table import Columns, has_view, skip_zeros
+from rffpk.rows.weights import in_units, weights_at
 
 if TYPE_CHECKING:
     from rffpk.rows.source import Part, Stream
@@ -38,7 +38,7 @@ class Rows:
     maps: list[Map]  # L
     shifts: list[Array]  # L arrays (F_l,), the mean features
     alpha: NDArray[np.float64]  # (L,)
-    weight: Array | None  # (n,), to be multiplied by ...
+    weight: Array  # (n,), to be multiplied by ...
     weight_unit: float  # ... a power of two that keeps float32 sums in range
     n_threads: int
     # reference distances (L,), the same for all centroids; None: no typicality
@@ -75,17 +75,16 @@ class Rows:
 
     @cached_property
     def total_weight(self) -> float:
-        weight = self.weight
-        if self.stream is not None and (weight := self.stream.weight) is not None:
-            if weight.dtype == bool:
-                return float(np.count_nonzero(weight))
-            weight = self._in_units(weight)
-        if weight is None:
-            return float(self.n)
-        return self.weight_unit * float(weight.sum(dtype=np.float64))
+        """Return the sum of the weights of all rows."""
+        if self.stream is None:
+            return self.weight_unit * float(self.weight.sum(dtype=np.float64))
+        weight = self.stream.weight[: self.n]
+        if weight.dtype == bool:
+            return float(np.count_nonzero(weight))
+        return self.weight_unit * float(self._in_units(weight).sum(dtype=np.float64))
 
     def _in_units(self, weight: Array) -> Array:
-        return np.ascontiguousarray(weight / self.weight_unit, dtype=self.dtype)
+        return in_units(weight, self.weight_unit, self.dtype)
 
     def blocks(self) -> Iterator[Rows]:
         """The rows, in arrays: those of a stream block by block."""
@@ -108,8 +107,7 @@ class Rows:
         """Rows of the stream, with maps."""
         return replace(
             self, xs=part.xs, maps=maps, begin=part.begin, stream=None,
-            weight=None if part.weight is None else self._in_units(part.weight),
-            n_threads=part.n_threads or self.n_threads,
+            weight=self._in_units(part.weight), n_threads=part.n_threads or self.n_threads,
         ).with_present_views()  # fmt: skip
 
     def centroids(self, sums: Sums, previous: Array) -> Array:
@@ -164,8 +162,7 @@ class Rows:
         with view weights whose sum over the views of a row is one."""
         rows = replace(self, alpha=positive(self.alpha))
         total = rows.combined(np.ones(len(self.xs)))[:, 0]
-        weight = (1 if self.weight is None else self.weight) / total
-        return replace(rows, weight=np.ascontiguousarray(weight, dtype=self.dtype))
+        return replace(rows, weight=np.ascontiguousarray(self.weight / total, dtype=self.dtype))
 
     def present_features(self) -> Array:
         """A mask (n, F) of the features that rows have, of rows of which some lack views."""
@@ -176,21 +173,20 @@ class Rows:
         """The rows at `index`, in their order; those of a stream are read."""
         if self.stream is not None:
             return self._taken(np.asarray(index))
-        weight = None if self.weight is None else self.weight[index]
+        weight = weights_at(self.weight, index)
         present = None if self.present is None else self.present[index]
         return replace(self, xs=[x[index] for x in self.xs], weight=weight, present=present)
 
     def _taken(self, index: Array) -> Rows:
         order = np.argsort(index, kind="stable")
         parts = self.fold(partial(_picked, index[order]), operator.add)
-        xs = [np.concatenate(blocks) for blocks in zip(*(xs for xs, _ in parts))]
-        weights = [weight for _, weight in parts if weight is not None]
-        found = replace(
-            self, xs=xs, weight=np.concatenate(weights) if weights else None, stream=None
-        ).with_present_views()
+        xs = [np.concatenate(blocks) for blocks in zip(*parts)]
+        assert self.stream is not None
+        weight = self._in_units(weights_at(self.stream.weight[: self.n], index[order]))
+        rows = replace(self, xs=xs, weight=weight, stream=None).with_present_views()
         back = np.empty_like(order)
         back[order] = np.arange(len(order))
-        return found.take(back)
+        return rows.take(back)
 
     def view(self, i: int) -> Rows:
         """The rows that have a view, with this view alone, without typicality."""
@@ -203,13 +199,12 @@ class Rows:
         )  # fmt: skip
 
     def counted(self) -> Rows:
-        """The rows in arrays whose weight is not zero."""
-        return self if self.weight is None else self.take(self.counted_indices())
+        """Return the rows in arrays whose weight is not zero."""
+        return self if self.weight.all() else self.take(self.counted_indices())
 
     def counted_indices(self) -> Array:
-        """The indices of the rows whose weight is not zero."""
-        weight = self.weight if self.stream is None else self.stream.weight
-        return np.arange(self.n) if weight is None else np.flatnonzero(weight)
+        """Return the indices of the rows whose weight is not zero."""
+        return np.flatnonzero(self.weight if self.stream is None else self.stream.weight[: self.n])
 
 
 def _visit_part(
@@ -219,19 +214,14 @@ def _visit_part(
     return visit(rows._of(part, maps), before)
 
 
-_Picked = list[tuple[list[Array], Array | None]]
+_Picked = list[list[Array]]
 
 
 def _picked(numbers: Array, block: Rows, before: _Picked | None) -> _Picked:
-    """The rows of a block with these numbers, which rise."""
+    """Return the views of the rows of a block with these numbers, which rise."""
     first, last = np.searchsorted(numbers, [block.begin, block.begin + block.n])
-    part = block.take(numbers[first:last] - block.begin)
-    return [*(before or []), (part.xs, part.weight)]
-
-
-def weight_unit(weight: Array) -> float:
-    """The unit of row weights: the least power of two above all of them."""
-    return 2.0 ** math.frexp(float(weight.max()))[1]
+    index = numbers[first:last] - block.begin
+    return [*(before or []), [x[index] for x in block.xs]]
 
 
 # ---- which views rows have: one lacks a view where all of its numbers there are NaN --------------
@@ -249,12 +239,10 @@ def present_views(bits: Array, n_views: int) -> NDArray[np.bool_]:
     return np.unpackbits(bits, axis=1, count=n_views, bitorder="little").astype(bool)
 
 
-def rows_with(x: Columns, weight: Array | None) -> tuple[Any, Array | None]:
-    """The rows that have a view and their weights; the same arrays where all rows have it."""
+def rows_with(x: Columns, weight: Array) -> tuple[Any, Array]:
+    """Return the rows that have a view and their weights, the same arrays if all rows have it."""
     there = has_view(x)
-    if there.all():
-        return x, weight
-    return x[there], None if weight is None else weight[there]
+    return (x, weight) if there.all() else (x[there], weights_at(weight, there))
 
 
 def coverage(there: list[Array], total: float, least: int) -> NDArray[np.float64] | None:
@@ -272,8 +260,8 @@ def coverage(there: list[Array], total: float, least: int) -> NDArray[np.float64
     return np.asarray(weights / total)
 
 
-def there_of(x: Array, weight: Array | None) -> NDArray[np.float64]:
-    """How many rows lack a view, how many with a weight have it, and the weight of these."""
+def there_of(x: Array, weight: Array) -> NDArray[np.float64]:
+    """Return how many rows lack a view, how many with a weight have it, and their weight."""
     there = has_view(x)
-    p = there.astype(np.float64) if weight is None else np.where(there, weight, 0)
+    p = np.where(there, weight, 0)
     return np.array([len(x) - there.sum(), np.count_nonzero(p), p.sum()])

@@ -20,7 +20,7 @@ from rffpk.rows.checks import Auto
 from rffpk.rows.dask_collections import active_client, kind_of, source_of
 from rffpk.rows.draws import Reservoir, Sample, row_keys
 from rffpk.rows.passes import make_rows, pass_of_block
-from rffpk.rows.rows import coverage, rows_with, there_of, weight_unit
+from rffpk.rows.rows import coverage, rows_with, there_of
 from rffpk.rows.sums import Sums
 from rffpk.rows.table import (
     Columns,
@@ -31,6 +31,7 @@ from rffpk.rows.table import (
     some_columns,
     tables_of,
 )
+from rffpk.rows.weights import are_ones, in_units, of_positive_weight, ones, weight_unit, weights_at
 from rffpk.system import config
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ _KEYS = 1 << 18  # made at a time
 _SAMPLE_ROWS = 20_000
 _ROWS_A_CLUSTER = 50  # ... or of this many for each cluster if that is more.
 
-Some = tuple[list[Columns], Array | None]  # views of some rows, and their weights
+Some = tuple[list[Columns], Array]  # views of some rows, and their weights
 
 
 class Sampling(NamedTuple):
@@ -93,15 +94,15 @@ def sampling(model: Any, random: Any, given: Auto | int | None = None, least: in
 
 def opened(
     model: Any, X: Any, sample_weight: Any, *, reset: bool
-) -> tuple[list[Columns], NDArray[np.float64] | None, Stream | None]:
-    """The checked views and weights of rows in memory; or the stream of those of a source or of a
-    collection of Dask, which a fit (`reset`) visits on the workers of a cluster if there is one."""
+) -> tuple[list[Columns], NDArray[np.float64], Stream | None]:
+    """Return the checked views and weights of rows in memory, or a stream.
+
+    The stream has the rows of a source or of a collection of Dask. A fit (`reset`) visits the
+    collection on the workers of a cluster if there is one."""
     kind, check = kind_of(X), model._check_views
     if kind == "memory":
-        xs, weight = check(X, reset=reset), None
-        if sample_weight is not None:
-            weight = checks.check_sample_weight(sample_weight, len(xs[0]), X)
-        return xs, weight, None
+        xs = check(X, reset=reset)
+        return xs, checks.check_sample_weight(sample_weight, len(xs[0]), X), None
     from rffpk.rows.source import make_stream
 
     if kind == "dask":
@@ -111,9 +112,11 @@ def opened(
                 "blocks as a source, or noise=None."
             )
         if reset and (client := active_client()) is not None:
-            return [], None, _partitions(model, X, sample_weight, client)
+            stream = _partitions(model, X, sample_weight, client)
+            return [], stream.weight, stream
         X = source_of(X)
-    return [], None, make_stream(X, sample_weight, lambda x, new: check(x, reset=reset and new))
+    stream = make_stream(X, sample_weight, lambda x, new: check(x, reset=reset and new))
+    return [], stream.weight, stream
 
 
 def _partitions(model: Any, X: Any, sample_weight: Any, client: Any) -> Stream:
@@ -135,10 +138,8 @@ class Moments:
     variance: float
 
 
-def column_moments(
-    x: Array, weight: Array | None, n_threads: int, shift: Array | None = None
-) -> Moments:
-    """The moments of rows in an array.
+def column_moments(x: Array, weight: Array, n_threads: int, shift: Array | None = None) -> Moments:
+    """Return the moments of rows in an array.
 
     Raises
     ------
@@ -155,13 +156,12 @@ def column_moments(
 
 
 @np.errstate(over="ignore", invalid="ignore")  # what overflows is refused by name
-def _first_mean(x: Columns, weight: Array | None) -> Array:
-    some = x[: _core.SLOT_ROWS]  # those of a source, too
-    if weight is not None:  # rows of weight zero may be far away
-        some = some[np.flatnonzero(weight[: len(some)])]
-    if not len(some):  # of a view that the first rows lack
+def _first_mean(x: Columns, weight: Array) -> Array:
+    first = x[: _core.SLOT_ROWS]  # a source has them, too
+    first = of_positive_weight(first, weight[: len(first)])  # rows of weight zero may be far away
+    if not len(first):  # of a view that the first rows lack
         return np.zeros(x.shape[1], x.dtype)
-    return column_means(some).astype(x.dtype)
+    return column_means(first).astype(x.dtype)
 
 
 def _moments(sums: Sums, shift: Array) -> tuple[Moments, bool]:
@@ -178,15 +178,15 @@ class RowSample:
     """All rows, and a random sample of them."""
 
     xs: list[Array]  # the views; of a stream without rows
-    weight: Array | None  # of all rows
+    weight: Array  # of all rows
     n: int
     counted: int  # the number of rows whose weight is not zero
     how: Sampling
     sample: Sample | None  # None: all rows are in arrays, and no smaller sample is wanted
+    odds: Array  # of all rows, the weights that the sample was drawn by
     stream: Stream | None = None
     _moments: dict[int, Moments] = field(default_factory=dict)  # by the numbers of tables
     _there: list[Array] = field(default_factory=list)  # of a stream, of each view: `there_of`
-    odds: Array | None = None  # of all rows, the weights that the sample was drawn by
     left_out: bool = False  # whether rows have lost the weight that they were drawn by
     in_memory: bool = True  # whether X was rows in memory, whose labels are kept
 
@@ -195,10 +195,9 @@ class RowSample:
         the sample that are left, so that no others have an influence on them."""
         if not rows.any():
             return self
-        if self.weight is None:
-            weight = ~rows if self.stream is not None else 1.0 - rows  # a source may have many
-        else:
-            weight = np.where(rows, 0.0, self.weight)
+        weight = np.where(rows, 0.0, self.weight)
+        if self.stream is not None and are_ones(self.weight):
+            weight = ~rows  # a source may have many
         stream = None if self.stream is None else replace(self.stream, weight=weight)
         return replace(
             self, weight=weight, counted=int(np.count_nonzero(weight)), stream=stream,
@@ -229,10 +228,10 @@ class RowSample:
         """The share of the weight of the rows that have each view, (L,), None where all have all.
         Raises a ValueError if fewer than `least` rows have a view."""
         there = self._there or [there_of(x, self.weight) for x in self.xs]
-        return coverage(there, float(self.n if self.weight is None else self.weight.sum()), least)
+        return coverage(there, float(self.weight.sum()), least)
 
-    def some_with(self, view: int) -> tuple[Any, Array | None]:
-        """The rows of the sample that have a view, and their weights."""
+    def some_with(self, view: int) -> tuple[Any, Array]:
+        """Return the rows of the sample that have a view, and their weights."""
         xs, weight = self.some()
         return rows_with(xs[view], weight)
 
@@ -258,10 +257,8 @@ class RowSample:
             tables = tables_of(self.xs)
             found = dict(zip(dict.fromkeys(tables), arrays))
             xs = [found[table] for table in tables]
-        if self.weight is None:
-            return xs, None
-        left = self.weight[index].astype(np.float64)
-        if self.odds is None:
+        left = weights_at(self.weight, index).astype(np.float64, copy=False)
+        if are_ones(self.odds):
             return xs, left
         unit = weight_unit(self.odds)  # so that keys of rows do not overflow
         odds = (self.odds[index] / unit).astype(np.float64)
@@ -269,19 +266,19 @@ class RowSample:
         weight = unit * (odds / -np.expm1(-odds * threshold))
         return xs, np.where(left > 0, weight, 0)
 
-    def numbered(self, size: int) -> tuple[NDArray[np.intp], list[Columns], Array | None]:
-        """The indices, rising, the views and the weights of so many random rows that count, or of
-        all of them: the same rows, whatever sample there is. None for weights that are alike."""
+    def numbered(self, size: int) -> tuple[NDArray[np.intp], list[Columns], Array]:
+        """Return at most `size` random rows of positive weight: sorted indices, views, weights.
+
+        The choice does not depend on the stored sample. Weights that are alike are one."""
         if self.stream is None and self.counted <= size:
-            index = np.arange(self.n) if self.weight is None else np.flatnonzero(self.weight)
-            weight = None if self.weight is None else self.weight[index]
+            index = np.flatnonzero(self.weight)
+            weight = weights_at(self.weight, index)
             xs = self.xs if len(index) == self.n else each(self.xs, lambda x: x[index])
         else:
-            sample = self.sample or keyed_rows(self.n, self.weight, self.how.seed, Reservoir(size))
-            found = replace(self, sample=sample)
-            index, (xs, weight) = sample.first(size)[0], found._taken(size)
-        if weight is not None and weight.min() == weight.max():
-            weight = None
+            sample = self.sample or keyed_rows(self.weight, self.how.seed, Reservoir(size))
+            drawn = replace(self, sample=sample)
+            index, (xs, weight) = sample.first(size)[0], drawn._taken(size)
+        weight = ones(len(index)) if weight.min() == weight.max() else weight
         return index, each(xs, plain), weight
 
     def sizes_of_starts(self, given: Auto | int | None, k: int) -> list[int]:
@@ -297,23 +294,22 @@ class RowSample:
         return [m for m in sizes if m == first or 2 * m <= self.counted]
 
 
-def sample_arrays(xs: list[Array], weight: Array | None, how: Sampling) -> RowSample:
-    """Rows in arrays, with samples if there are more rows than the first has."""
-    n = len(xs[0])
-    counted = n if weight is None else int(np.count_nonzero(weight))
-    found = RowSample(xs, weight, n, counted, how, None, odds=weight)
+def sample_arrays(xs: list[Array], weight: Array, how: Sampling) -> RowSample:
+    """Return rows in arrays, with samples if there are more rows than the first has."""
+    n, counted = len(xs[0]), int(np.count_nonzero(weight))
+    rows = RowSample(xs, weight, n, counted, how, None, odds=weight)
     first = how.size if how.first is None else how.first
     if counted <= min(first, how.size):
-        return replace(found, xs=each(xs, plain))
-    return replace(found, sample=keyed_rows(n, weight, how.seed, how.reservoir(xs)))
+        return replace(rows, xs=each(xs, plain))
+    return replace(rows, sample=keyed_rows(weight, how.seed, how.reservoir(xs)))
 
 
-def keyed_rows(n: int, weight: Array | None, seed: int, reservoir: Reservoir) -> Sample:
-    """A sample of n rows with these weights, without their arrays."""
-    in_units = None if weight is None else weight / weight_unit(weight)
-    for begin in range(0, n, _KEYS):
-        part = None if in_units is None else in_units[begin : begin + _KEYS]
-        reservoir.add(begin, row_keys(seed, begin, min(_KEYS, n - begin), part), [])
+def keyed_rows(weight: Array, seed: int, reservoir: Reservoir) -> Sample:
+    """Return a sample of rows with these weights, without their arrays."""
+    unit = weight_unit(weight)
+    for begin in range(0, len(weight), _KEYS):
+        part = weight[begin : begin + _KEYS] / unit
+        reservoir.add(begin, row_keys(seed, begin, len(part), part), [])
     return reservoir.sample()
 
 
@@ -325,13 +321,13 @@ def sample_stream(stream: Stream, how: Sampling, distinct: DistinctRows | None =
 
     A stream of no more than `how.size` rows is kept in arrays."""
     stream, weight = replace(stream, digests=[]), stream.weight
-    reading = _Reading(how, 1.0 if weight is None else weight_unit(weight), distinct)
+    reading = _Reading(how, weight_unit(weight), distinct)
     known = None
     if stream.on_workers:
         head = stream.head
-        known = _Views.of(head, None if weight is None else weight[: len(head[0])])
+        known = _Views.of(head, weight[: len(head[0])])
     found = stream.fold(partial(reading.visit, known), _Found.followed_by)
-    views = found.views
+    views, weight = found.views, weight[: found.n]
     if found.n <= found.most:
         blocks = [xs for _, _, xs in found.waiting]
         found.waiting.clear()
@@ -345,10 +341,10 @@ def sample_stream(stream: Stream, how: Sampling, distinct: DistinctRows | None =
             shift = moments[i].mean.astype(views.empty[i].dtype)
             again = stream.fold(partial(reading.sums_about, i, shift), operator.add)
             moments[i], _ = _moments(again, shift)
-    counted = found.n if weight is None else int(np.count_nonzero(weight))
+    counted = int(np.count_nonzero(weight))
     return RowSample(
-        views.empty, weight, found.n, counted, how, found.reservoir.sample(), stream, moments,
-        [found.there[i] for i in views.same], weight, in_memory=False,
+        views.empty, weight, found.n, counted, how, found.reservoir.sample(), weight, stream,
+        moments, [found.there[i] for i in views.same], in_memory=False,
     )  # fmt: skip
 
 
@@ -360,7 +356,7 @@ class _Views(NamedTuple):
     shifts: list[Array]  # about which squares are summed
 
     @classmethod
-    def of(cls, xs: list[Array], weight: Array | None) -> _Views:
+    def of(cls, xs: list[Array], weight: Array) -> _Views:
         shifts = each(xs, lambda x: _first_mean(*rows_with(x, weight)))
         return cls(tables_of(xs), each(xs, lambda x: x[:0].copy()), shifts)
 
@@ -415,8 +411,7 @@ class _Reading(NamedTuple):
             views = known or _Views.of(xs, weight)
             before = _Found(views, self.how.reservoir(views.empty), self.how.size)
         found, views = before, before.views
-        in_units = None if weight is None else weight / self.unit
-        keys = row_keys(self.how.seed, begin, len(xs[0]), in_units)
+        keys = row_keys(self.how.seed, begin, len(xs[0]), weight / self.unit)
         distinct = {i: x for i, x in enumerate(xs) if views.same[i] == i}
         if self.to_distinct is not None:
             self.to_distinct.add(begin, [*distinct.values()], weight)
@@ -431,8 +426,7 @@ class _Reading(NamedTuple):
     ) -> Sums:
         """The sums of a view about a shift, with those of the rows before."""
         x, weight = rows_with(part.xs[view], part.weight)
-        rows = make_rows([x], [None], None, part.n_threads or self.how.n_threads, [shift])
-        if weight is not None:
-            weight = np.ascontiguousarray(weight / self.unit, dtype=x.dtype)
+        rows = make_rows([x], [None], weight, part.n_threads or self.how.n_threads, [shift])
+        weight = in_units(weight, self.unit, x.dtype)
         rows = replace(rows, weight=weight, weight_unit=self.unit)
         return pass_of_block(rows, np.zeros((1, x.shape[1])), -math.inf, before=before)[0]

@@ -22,6 +22,7 @@ from rffpk import _core
 from rffpk.rows.arrays import Array
 from rffpk.rows.checks import check_plain, check_sample_weight, refuse_sparse
 from rffpk.rows.table import distinct_tables, each, from_stored, stored
+from rffpk.rows.weights import ENDLESS
 from rffpk.system.interrupts import Handover
 
 Source = Callable[[], Iterable[Any]]
@@ -50,7 +51,7 @@ class Part(NamedTuple):
     """Consecutive rows of a stream, as they are visited."""
 
     xs: list[Array]
-    weight: Array | None
+    weight: Array
     begin: int  # the number of the first row
     n_threads: int | None = None  # on a worker of a cluster
 
@@ -67,8 +68,8 @@ class Stream:
     listed: bool  # whether X is a list of sources
     # the checked views of a block as `fit` (True) or `predict` takes them
     check: Callable[[Any, bool], list[Array]]
-    weight: Array | None = None  # (n,), or a mask; None of weights of one, too
-    n_weights: int | None = None  # that were given
+    weight: Array  # (n,), or a mask; ENDLESS weights of one for a source without weights
+    n_weights: int = ENDLESS  # that were given
     n: int | None = None  # known after the first read, like ...
     dtype: Any = None
     # what passes take in place of the views of a block
@@ -107,16 +108,14 @@ class Stream:
                 )
             xs = each(xs, from_stored, self.dtype)
             end = begin + len(xs[0])
-            weight = (
-                None if self.weight is None else self.weight[begin:end].astype(float, copy=False)
-            )
-            if self.n_weights is not None and self.n_weights < end:
+            weight = self.weight[begin:end].astype(float, copy=False)
+            if self.n_weights < end:
                 self._refuse_weight(end)
             if self.digests is not None:
                 self._compare(number, begin, each(xs, stored))
             yield Part(self.prepare(xs), weight, begin)
             begin = end
-        if self.n_weights is not None and begin < self.n_weights:
+        if begin < self.n_weights < ENDLESS:
             self._refuse_weight(begin)
         if self.n is not None and begin != self.n:
             raise ValueError(f"X gave {begin} rows, but {self.n} when it was read before.")
@@ -173,15 +172,15 @@ def in_block(begin: int) -> Iterator[None]:
 
 
 def make_stream(X: Any, sample_weight: Any, check: Callable[[Any, bool], list[Array]]) -> Stream:
-    """The rows of a source, or of a list of such, with checked weights."""
-    weight = np.asarray(sample_weight) if hasattr(sample_weight, "compute") else sample_weight
-    if weight is not None and np.ndim(weight) == 0:
-        raise TypeError("sample_weight is a number, must be an array where X is a source.")
-    n_weights = None if weight is None else len(weight)
-    if weight is not None:
-        weight = check_sample_weight(weight, len(weight))
+    """Return the rows of a source, or of a list of sources, with checked weights."""
+    weight = check_sample_weight(computed(sample_weight), None)
     listed = isinstance(X, (list, tuple))
-    return Stream([*X] if listed else [X], listed, check, weight, n_weights)
+    return Stream([*X] if listed else [X], listed, check, weight, len(weight))
+
+
+def computed(sample_weight: Any) -> Any:
+    """Return weights in memory, where they may be a collection of Dask."""
+    return np.asarray(sample_weight) if hasattr(sample_weight, "compute") else sample_weight
 
 
 def _blocks_of(source: Source, name: str) -> Iterator[Any]:

@@ -16,9 +16,10 @@ from rffpk.rows import checks
 from rffpk.rows.arrays import SOME_COLUMNS, Array, Fourier, Landmarks, Structure, View
 from rffpk.rows.checks import Auto
 from rffpk.rows.passes import make_rows, mean_features, unshifted
-from rffpk.rows.rows import Rows, weight_unit
+from rffpk.rows.rows import Rows
 from rffpk.rows.sample import RowSample
 from rffpk.rows.table import Columns, divided, entries_a_row, product_cost, unit_view
+from rffpk.rows.weights import weight_unit
 from rffpk.system import config
 from rffpk.system.tiles import run_all
 
@@ -242,10 +243,8 @@ class Mapping:
     coverage: NDArray[np.float64] | None  # the share of the rows that has each view; None: all
     unit_centroids: bool = False
 
-    def __call__(
-        self, xs: list[Array], weight: Array | None, shifts: list[Array] | None = None
-    ) -> Rows:
-        """Rows with these views and weights; without `shifts` with shifts of zero."""
+    def __call__(self, xs: list[Array], weight: Array, shifts: list[Array] | None = None) -> Rows:
+        """Return rows with these views and weights; without `shifts`, shifts are zero."""
         views = mapped_views(self.maps, xs)
         if any(self.maps):
             views = self.storage.landmark_views(views, self.n_threads)
@@ -276,11 +275,11 @@ class Mapping:
         """The rows of a stream, with the maps and shifts of some of them."""
         assert sample.stream is not None
         stream = replace(sample.stream, prepare=partial(_mapped_columns, self.maps))
-        unit = 1.0 if stream.weight is None else weight_unit(stream.weight)
         views = mapped_views(self.maps, [x[:1] for x in sample.some()[0]])
         return replace(
-            some, xs=[x[:0] for x, _ in views], maps=[each for _, each in views], weight=None,
-            weight_unit=unit, stream=stream, present=None,
+            some, xs=[x[:0] for x, _ in views], maps=[each for _, each in views],
+            weight=some.weight[:0], weight_unit=weight_unit(stream.weight), stream=stream,
+            present=None,
         )  # fmt: skip
 
 

@@ -45,7 +45,7 @@ class MapRows:
     """Rows that maps are fitted to, with graphs of their neighbours, which maps share."""
 
     X: Columns
-    weight: Array | None
+    weight: Array
     k: int  # clusters that graphs are made for
     n_threads: int
     parameters: Any  # of graphs: a `DiffusionMap`, or an estimator with the same parameters

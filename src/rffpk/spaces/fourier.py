@@ -35,6 +35,7 @@ from rffpk.rows.table import (
     spread_columns,
     squared_norms,
 )
+from rffpk.rows.weights import of_positive_weight, ones
 from rffpk.system import config
 from rffpk.system.report import warn
 
@@ -228,7 +229,7 @@ class RandomFourierFeatures(Estimator):
             return self._draw(rows, weight)
 
     def _draw(
-        self, X: Columns, weight: Array | None, moments: Callable[[], Moments] | None = None,
+        self, X: Columns, weight: Array, moments: Callable[[], Moments] | None = None,
         columns: Array | None = None,
     ) -> Self:  # fmt: skip
         """Fit the map to rows and parameters that have been checked.
@@ -237,9 +238,9 @@ class RandomFourierFeatures(Estimator):
         random = checks.check_random_state(self.random_state)
         n_threads = config.n_threads(self.n_jobs)
         self.gamma_ = resolve_gamma(X, self.kernel, self.gamma, weight, random, n_threads, moments)
-        weighted = weight is not None and isinstance(self.gamma, str)
+        weighted = uneven(weight) and isinstance(self.gamma, str)
         origin = " (from distances weighted by sample_weight)" if weighted else ""
-        counted = X if weight is None else X[np.flatnonzero(weight)]
+        counted = of_positive_weight(X, weight)
         is_given = not isinstance(self.gamma, str)
         _check_phases(counted, self.kernel, self.gamma_, origin, is_given)
         self._columns = columns
@@ -279,7 +280,7 @@ class RandomFourierFeatures(Estimator):
         with np.errstate(over="ignore"):  # a few of Cauchy may; their features are noise
             self._fourier = Fourier(np.ascontiguousarray(omega, dtype=X.dtype))
 
-    def _draw_enough(self, X: Columns, weight: Array | None, random: Any) -> None:
+    def _draw_enough(self, X: Columns, weight: Array, random: Any) -> None:
         """Frequencies whose kernel error is small, or as many as there may be."""
         rows = _sampled_rows(X, weight, random)
         exact = _kernel_of_pairs(self.kernel, self.gamma_, rows)
@@ -391,7 +392,7 @@ def gamma_of_view(
 
 
 def resolve_gamma(
-    X: Columns, kernel: str, gamma: str | float, weight: Array | None, random: Any, n_threads: int,
+    X: Columns, kernel: str, gamma: str | float, weight: Array, random: Any, n_threads: int,
     moments: Callable[[], Moments] | None = None,
 ) -> float:  # fmt: skip
     """The number that the parameter `gamma` stands for; see `RandomFourierFeatures`. The `moments`
@@ -403,12 +404,10 @@ def resolve_gamma(
     else:
         found = column_moments(X, weight, n_threads) if moments is None else moments()
         if found.variance <= 0:  # rows may differ that hardly count, or less than is resolved
-            some, eps = X, float(np.finfo(X.dtype).eps)
-            if weight is not None:
-                some = X[weight > 0]
-                plain = column_moments(some, None, n_threads).variance
-                checks.check_weighted_variance(found.variance, plain, eps**2, X.dtype)
-            checks.check_underflow(found.variance, [some])
+            counted, eps = of_positive_weight(X, weight), float(np.finfo(X.dtype).eps)
+            plain = column_moments(counted, ones(len(counted)), n_threads).variance
+            checks.check_weighted_variance(found.variance, plain, eps**2, X.dtype)
+            checks.check_underflow(found.variance, [counted])
         distance = 2 * found.variance  # the mean over all ordered pairs
         if gamma == "scale":  # X.var() = (total variance) / d + variance of the means
             distance = (found.variance + X.shape[1] * float(found.mean.var())) / 2
@@ -420,9 +419,7 @@ def resolve_gamma(
     return 1 / (2 * distance) if distance > 0 else 1.0
 
 
-def _warn_of_far_rows(
-    X: Columns, kernel: str, gamma: str, weight: Array | None, distance: float
-) -> None:
+def _warn_of_far_rows(X: Columns, kernel: str, gamma: str, weight: Array, distance: float) -> None:
     """Warn if a few rows make the mean distance so large that the others are equal beside it."""
     spread = center_and_spread(X, weight)[1]
     if kernel == "laplacian" and gamma != "scale":  # "scale" squares distances for all kernels
@@ -437,21 +434,18 @@ def _warn_of_far_rows(
 
 
 @np.errstate(over="ignore", under="ignore", invalid="ignore")  # overflow is refused by name
-def center_and_spread(X: Columns, weight: Array | None = None) -> tuple[Array, float]:
+def center_and_spread(X: Columns, weight: Array) -> tuple[Array, float]:
     """The median of each column, zero for sparse rows, and the squared distance from there that
     nearly all rows keep: what few rows are does not matter. Of the rows of positive weight."""
-    counted = np.arange(len(X)) if weight is None else np.flatnonzero(weight)
+    counted = np.flatnonzero(weight)
     most = max(1, min(_SPREAD_ROWS, _SPREAD_NUMBERS // X.shape[1]))
     center, squares = center_and_squares(X[counted[:: len(counted) // most + 1]])
     return center, float(np.quantile(squares, _SHARE, method="lower"))
 
 
-def _sampled_distance(
-    X: Columns, kernel: str, gamma: str, weight: Array | None, random: Any
-) -> float:
+def _sampled_distance(X: Columns, kernel: str, gamma: str, weight: Array, random: Any) -> float:
     """Mean or median distance between two rows of a sample drawn with the row weights."""
-    counted = np.arange(len(X)) if weight is None else np.flatnonzero(weight)
-    index = random.permutation(counted)[:_PAIR_ROWS]
+    index = random.permutation(np.flatnonzero(weight))[:_PAIR_ROWS]
     distances = pair_distances(X[np.sort(index)], _METRICS[kernel])
     if not distances.size:
         return 0.0
@@ -498,12 +492,11 @@ def _orthogonal_directions(d: int, D: int, random: Any) -> Array:
 # ---- the error of the kernel at pairs of rows ----------------------------------------------------
 
 
-def _sampled_rows(X: Columns, weight: Array | None, random: np.random.RandomState) -> Array:
+def _sampled_rows(X: Columns, weight: Array, random: np.random.RandomState) -> Array:
     """Rows drawn at random, in proportion to their weights, in float64."""
     m = int(np.clip((2 * _PAIR_NUMBERS / X.shape[1]) ** 0.5, _FEWEST_PAIRED, _MOST_PAIRED))
-    index = np.arange(len(X)) if weight is None else np.flatnonzero(weight)
-    weight = uneven(weight)
-    if weight is not None:
+    index = np.flatnonzero(weight)
+    if uneven(weight[index]):
         drawn = random.choice(len(X), m, p=weight / weight.sum())
     else:
         drawn = index if len(index) <= m else index[random.randint(len(index), size=m)]

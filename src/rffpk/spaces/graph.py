@@ -111,7 +111,7 @@ def symmetric(X: Columns, mass: Array) -> csr_array:
     return graph
 
 
-def graph_diffusion(X: Columns, weight: Array | None, wanted: Wanted) -> GraphDiffusion:
+def graph_diffusion(X: Columns, weight: Array, wanted: Wanted) -> GraphDiffusion:
     """The walk along the edges of a graph, in proportion to their affinities and to the weights of
     the rows where they end. Where enough components count for the clusters, the functions that are
     constant on each of them are all that there is.
@@ -121,7 +121,7 @@ def graph_diffusion(X: Columns, weight: Array | None, wanted: Wanted) -> GraphDi
     """
     check_graph(X)
     n = len(X)
-    mass = np.ones(n) if weight is None else weight / weight.max()
+    mass = weight / weight.max()
     graph = symmetric(X, mass)
     weighted = csr_array(diags(mass) @ graph @ diags(mass))
     degrees = np.asarray(weighted.sum(axis=1)).ravel()

@@ -14,6 +14,7 @@ from rffpk.rows import checks
 from rffpk.rows.arrays import Array
 from rffpk.rows.square import OF_AFFINITIES, OF_DISTANCES
 from rffpk.rows.table import Columns, centered, dense, inner_products, skip_zeros, squared_norms
+from rffpk.rows.weights import of_positive_weight, ones
 from rffpk.spaces.fourier import (
     center_and_spread,
     check_gamma,
@@ -295,7 +296,7 @@ def specifications(kernels: Any, n_views: int) -> list[Specification]:
 
 
 def matched(
-    xs: list[Columns], kernels: Any, one_array: bool, weight: Array | None = None,
+    xs: list[Columns], kernels: Any, one_array: bool, weight: Array,
     of_affinities: bool = False,
 ) -> tuple[list[Columns], list[Specification]]:  # fmt: skip
     """The view and the specification of each kernel, from the parameter `kernels`; precomputed
@@ -310,7 +311,7 @@ def matched(
     if isinstance(kernels, str):
         if not one_array:
             raise ValueError(f"kernels == {kernels!r} needs one array, not a list.")
-        specs = du2015(xs[0] if weight is None else xs[0][np.flatnonzero(weight)])
+        specs = du2015(of_positive_weight(xs[0], weight))
     else:
         specs = specifications(kernels, len(xs))
     if one_array:
@@ -379,7 +380,7 @@ class FittedKernel:
 
     @np.errstate(over="ignore", invalid="ignore")  # kernels that are not finite are refused later
     def __init__(
-        self, x: Columns, spec: Specification, *, weight: Array | None = None, random: Any = None,
+        self, x: Columns, spec: Specification, *, weight: Array, random: Any = None,
         n_threads: int = 1, center: bool = False, normalize: bool = False, shift: bool = False,
         unit_variance: bool = False,
     ) -> None:  # fmt: skip
@@ -388,7 +389,7 @@ class FittedKernel:
         self.definite = spec.is_definite()
         self.precomputed = spec.metric == PRECOMPUTED
         center = center and not self.precomputed
-        self.counted = np.arange(self.n) if weight is None else np.flatnonzero(weight)
+        self.counted = np.flatnonzero(weight)
         self._origin: Array | None = None
         moved = center or (shift and not spec.normalize)
         by_differences = spec.metric == "rbf" or (spec.metric == "linear" and moved)
@@ -396,8 +397,7 @@ class FittedKernel:
         if by_differences and not skip_zeros(x):
             self._origin = _origin(x, weight)
         self.params = _resolved(spec, x, weight, random, n_threads)
-        # of the rows in the mean feature, where they are not equal
-        self._shares = None if weight is None else weight / weight.sum()
+        self._shares = weight / weight.sum()  # of the rows in the mean feature
         self._columns: Array | None = None  # means, where the kernel is centered
         # <phi_i, c> and ||c||^2 with the mean feature c of some rows, where the kernel is shifted
         self._products: Array | None = None
@@ -512,10 +512,9 @@ class FittedKernel:
         return values.min(initial=np.inf), values.max(initial=-np.inf)
 
     def _means(self, values: Array) -> Array:
-        """The means over the rows that the kernel is centered at, the last axis, by their weights;
-        of equal numbers exactly these."""
-        if self._shares is None:
-            return np.asarray(values.mean(axis=-1))
+        """Return the weighted means over the fitted rows, the last axis.
+
+        Equal numbers have exactly their mean."""
         first = values[..., :1]
         return np.asarray(first[..., 0] + (values - first) @ self._shares)
 
@@ -592,7 +591,7 @@ def _centered_squares(diagonal: Array, means: Array, mean: float) -> Array:
 
 
 def _resolved(
-    spec: Specification, x: Columns, weight: Array | None, random: Any, n_threads: int
+    spec: Specification, x: Columns, weight: Array, random: Any, n_threads: int
 ) -> dict[str, Any]:
     """The parameters of a kernel with the number that gamma stands for."""
     params = dict(spec.params)
@@ -608,10 +607,11 @@ def _resolved(
 
 
 @np.errstate(over="ignore", invalid="ignore")  # kernels that are not finite are refused
-def _origin(x: Array, weight: Array | None) -> Array:
-    """The mean of the rows of positive weight; their median if the mean is far from nearly all of
-    them, whose squared distances would lose their digits about it."""
-    x = x if weight is None else x[np.flatnonzero(weight)]
+def _origin(x: Array, weight: Array) -> Array:
+    """Return the mean of the rows of positive weight; their median if nearly all rows are far away.
+
+    Squared distances about a mean that is far away would lose their digits."""
+    x = of_positive_weight(x, weight)
     mean = x.mean(axis=0, dtype=np.float64)
-    median, spread = center_and_spread(x)
+    median, spread = center_and_spread(x, ones(len(x)))
     return median if ((mean - median) ** 2).sum() > _FAR * spread else mean

@@ -38,6 +38,7 @@ from rffpk.rows.table import (
     squared_norms,
     unit_rows,
 )
+from rffpk.rows.weights import ones, weights_at
 from rffpk.spaces.near_cells import MOST_SEEN, NearCells, near_cells
 from rffpk.system.linalg import in_range
 from rffpk.system.tiles import row_tiles, run_all
@@ -264,22 +265,23 @@ class Neighbourhoods:
         whole: Any = [(slice(None), slice(None), None)]
         for tile, order, _ in whole if parts is None else in_parts(X, parts, self.n_threads):
             some = X if parts is None else X[tile].take(order, axis=0)
-            rows = make_rows([some], [mapped], None, self.n_threads, [origin[0]])
+            rows = make_rows([some], [mapped], ones(len(some)), self.n_threads, [origin[0]])
             for name, each in one_pass(rows, origin, -math.inf, want=want)[1].items():
                 found[name][tile][order] = each
         return found
 
-    def sums(self, X: Columns, weight: Array | None, random: Any) -> tuple[Array, csr_matrix, int]:
-        """sum_i p_i z_i, (m,), and sum_i p_i z_i z_i', a sparse matrix (m, m), in float64: over 100
-        random rows a landmark, of weight one, if these are fewer than the rows that count. The
-        number of rows."""
+    def sums(self, X: Columns, weight: Array, random: Any) -> tuple[Array, csr_matrix, int]:
+        """Return sum_i p_i z_i, (m,), sum_i p_i z_i z_i', sparse (m, m), and the number of rows.
+
+        The sums are in float64, over at most 100 random rows of positive weight a landmark."""
         m = len(self.landmarks)
-        index, p = drawn_rows(X, weight, _SUMMED_ROWS * m, random)
+        index, p = drawn_rows(weight, _SUMMED_ROWS * m, random)
         alone = replace(self, n_threads=1)
 
         def products(block: slice) -> tuple[Array, csr_matrix]:
             z = alone.weights(X[index[block]]).astype(np.float64)
-            weighted = z if p is None else diags(p[block]) @ z
+            data = z.data * np.repeat(p[block], np.diff(z.indptr))
+            weighted = csr_matrix((data, z.indices, z.indptr), z.shape)
             return np.asarray(weighted.sum(axis=0)).ravel(), _products(z, weighted, self.r)
 
         blocks = row_tiles(len(index), 1, _SUMMED_AT_A_TIME * m)
@@ -429,8 +431,8 @@ def _above_least(squares: Array, r: int) -> Array:
     return np.partition(least, r - 1, axis=1)[:, r - 1 : r]
 
 
-def _mean(squares: Array, weight: Array | None) -> float:
-    """The mean over rows, by their weights."""
+def _mean(squares: Array, weight: Array) -> float:
+    """Return the weighted mean over rows."""
     with np.errstate(over="ignore"):
         mean = float(np.average(squares.mean(axis=1, dtype=np.float64), weights=weight))
     checks.check_overflow(mean, squares.dtype)
@@ -459,14 +461,14 @@ def _gaussian(squares: Array, bandwidth: float, counted: Array | bool) -> Array:
 
 
 def distinct_where_few(
-    X: Columns, weight: Array | None, numbers: tuple[int, int], random: Any
+    X: Columns, weight: Array, numbers: tuple[int, int], random: Any
 ) -> tuple[Columns, Array, Array] | None:
     """The distinct rows of those that count, with their weights, and the number of the one that
     each row of X equals, -1 of rows that do not count; None if they are more than the first of
     these numbers. Of many rows a random sample is looked at, and the others have the number -1."""
     most, m = numbers
     size = max(_ROWS_A_LANDMARK * m, math.ceil(_SOUGHT * most))
-    index = np.arange(len(X)) if weight is None else np.flatnonzero(weight)
+    index = np.flatnonzero(weight)
     if len(index) > size:
         generator = np.random.default_rng(random.randint(2**31 - 1))  # faster than a RandomState
         index = np.sort(generator.choice(index, size, replace=False, shuffle=False))
@@ -476,7 +478,7 @@ def distinct_where_few(
         return None
     node = np.full(len(X), -1)
     node[index] = number
-    return found, np.bincount(number, None if weight is None else weight[index]), node
+    return found, np.bincount(number, weight[index]), node
 
 
 def mutual_neighbours(
@@ -524,12 +526,14 @@ def _cells(nodes: Columns, r: int, n_threads: int) -> tuple[NearCells, Array] | 
     largest = np.finfo(nodes.dtype).max
     if len(nodes) < _CELL_LANDMARKS or not 4 * squared_norms(nodes).max() < largest:
         return None, None  # squares that overflow are refused by name later
-    return near_cells(nodes, lambda x, start: k_means(x, None, start, n_threads, 2), n_threads)
+    return near_cells(
+        nodes, lambda x, start: k_means(x, ones(len(x)), start, n_threads, 2), n_threads
+    )
 
 
 def centroid_landmarks(
     X: Columns,
-    weight: Array | None,
+    weight: Array,
     m: int,
     k: int,
     count: NeighbourCount,
@@ -540,7 +544,7 @@ def centroid_landmarks(
     """Neighbourhoods with m landmarks, centroids of a few passes of k-means over a sample of 20 m
     rows, scaled to length one if `spherical`; these rows, their weights, and the nearest landmark
     of each. They are for k clusters."""
-    index, p = drawn_rows(X, weight, _ROWS_A_LANDMARK * m, random)
+    index, p = drawn_rows(weight, _ROWS_A_LANDMARK * m, random)
     some, many = X[index], k >= MANY
     if many:
         seeds = some[Draws(as_rows(some, n_threads), some, p, m, random).chosen]
@@ -555,9 +559,8 @@ def centroid_landmarks(
     found = Neighbourhoods(landmarks, r, 0.0, n_threads)
     squares, index = found._nearest(some)
     nearest = index[np.arange(len(some)), squares.argmin(axis=1)]
-    p_some = np.ones(len(some)) if p is None else p
     bandwidth = _mean(squares, p) * (_NARROW if many else 1)
-    return replace(found, bandwidth=bandwidth), some, p_some, nearest
+    return replace(found, bandwidth=bandwidth), some, p, nearest
 
 
 def near_path(points: Columns, n_threads: int) -> Array:
@@ -567,7 +570,7 @@ def near_path(points: Columns, n_threads: int) -> Array:
     if skip_zeros(points) or len(points) < LEAST_ORDERED:
         return np.arange(len(points))
     step = max(_CLUSTER_POINTS, -(-len(points) // _MOST_CLUSTERS))
-    centers = k_means(points, None, points[::step], n_threads)
+    centers = k_means(points, ones(len(points)), points[::step], n_threads)
     cluster = Neighbourhoods(centers, 1, 0.0, n_threads).chosen(points).ravel()
     with np.errstate(over="ignore", invalid="ignore"):
         apart = euclidean_distances(in_range(centers), squared=True)
@@ -608,20 +611,19 @@ def map_rows(wanted: Any) -> int:
     return _SUMMED_ROWS * int(wanted)
 
 
-def drawn_rows(
-    X: Columns, weight: Array | None, size: int, random: Any
-) -> tuple[Array, Array | None]:
-    """The numbers, rising, of so many random rows, drawn in proportion to their weights; of all
-    that count, and their weights, where those are no more."""
-    index = np.arange(len(X)) if weight is None else np.flatnonzero(weight)
+def drawn_rows(weight: Array, size: int, random: Any) -> tuple[Array, Array]:
+    """Return sorted indices of at most `size` rows of positive weight, and weights of the rows.
+
+    More rows than `size` are drawn in proportion to their weights, and have weight one then. Rows
+    of unequal weights may be drawn repeatedly."""
+    index = np.flatnonzero(weight)
     if len(index) <= size:
-        return index, None if weight is None else weight[index]
-    weight = uneven(weight)
-    share = None if weight is None else weight[index] / weight.sum()
-    repeated = weight is not None
+        return index, weights_at(weight, index)
+    repeated, total = uneven(weight[index]), weight.sum()
+    p = weight[index] / total if repeated else None
     generator = np.random.default_rng(random.randint(2**31 - 1))
-    drawn = generator.choice(index, size, replace=repeated, p=share, shuffle=False)
-    return np.sort(drawn), None
+    drawn = generator.choice(index, size, replace=repeated, p=p, shuffle=False)
+    return np.sort(drawn), ones(size)
 
 
 def _distinct(X: Columns, least: int, random: Any) -> tuple[Columns, Array]:
@@ -635,7 +637,7 @@ def _distinct(X: Columns, least: int, random: Any) -> tuple[Columns, Array]:
 
 
 def k_means(
-    X: Columns, weight: Array | None, centroids: Columns, n_threads: int, passes: int = _PASSES
+    X: Columns, weight: Array, centroids: Columns, n_threads: int, passes: int = _PASSES
 ) -> Columns:
     """Centroids after a few passes over the rows of X; those of empty clusters stay."""
     for _ in range(passes):
@@ -644,9 +646,8 @@ def k_means(
     return centroids
 
 
-def cluster_means(X: Columns, weight: Array | None, labels: Array, centroids: Columns) -> Columns:
+def cluster_means(X: Columns, weight: Array, labels: Array, centroids: Columns) -> Columns:
     """Return the means of the rows of X in each cluster; the centroids of empty clusters stay."""
-    weight = np.ones(len(X)) if weight is None else weight
     ends = np.arange(len(X) + 1)
     members = csr_matrix((weight, labels, ends), shape=(len(X), len(centroids)))
     mass = np.bincount(labels, weight, len(centroids))[:, None]

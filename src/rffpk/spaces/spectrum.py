@@ -677,7 +677,7 @@ def _nearest_joined(graph: Graph, k: int) -> Array:
 
 def neighbour_graph(
     X: Columns,
-    weight: Array | None,
+    weight: Array,
     numbers: tuple[int, int],
     count: NeighbourCount,
     k: int,

@@ -92,7 +92,7 @@ class Components:
 
 
 def fit_components(
-    X: Columns, weight: Array | None, k: int, random: Any, scales: Array | None = None
+    X: Columns, weight: Array, k: int, random: Any, scales: Array | None = None
 ) -> Components:
     """At most 2 k components of rows that have been checked, whose columns are multiplied by
     `scales` first.
@@ -101,13 +101,13 @@ def fit_components(
     """
     fitting = int(_NUMBERS / max(1, entries_a_row(X)))
     most = max(2 * PER_CLUSTER * k, min(_ROWS, fitting))
-    index, p = drawn_rows(X, weight, most, random)
+    index, p = drawn_rows(weight, most, random)
     x, columns = X if len(index) == len(X) else X[index], occupied_columns(X)
     if columns is not None:
         x, scales = some_columns(x, columns), None if scales is None else scales[columns]
     x = x if scales is None else scaled_columns(x, scales)
     checks.check_overflow(float(squared_norms(x).sum()), np.dtype(np.float64))
-    share = np.full(len(x), 1 / len(x)) if p is None else p / p.sum()
+    share = p / p.sum()
     m, root = min(PER_CLUSTER * k, *x.shape), np.sqrt(share)[:, None]
     if skip_zeros(x):
         mean = np.asarray(share @ operand(x), dtype=np.float64)

@@ -1,0 +1,57 @@
+"""Weights of rows: an array with a number >= 0 for each row.
+
+Weights that are all one take the memory of one number, whatever the number of rows is: the array
+repeats the number with a stride of zero. Samples and the core then need no weights.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from typing import Any
+
+import numpy as np
+
+from rffpk.rows.arrays import Array
+from rffpk.rows.table import Columns
+
+ENDLESS = sys.maxsize // 8  # weights of a source, whose number of rows is known after a reading
+
+
+def ones(n: int, dtype: Any = np.float64) -> Array:
+    """Return n weights of one, in the memory of one number."""
+    return np.broadcast_to(np.ones((), dtype), n)
+
+
+def are_ones(weight: Array) -> bool:
+    """Return whether weights are those of `ones`."""
+    return weight.strides == (0,)
+
+
+def weight_unit(weight: Array) -> float:
+    """Return the unit of weights: the least power of two above all weights; one if all are one."""
+    return 1.0 if are_ones(weight) else 2.0 ** math.frexp(float(weight.max()))[1]
+
+
+def in_units(weight: Array, unit: float, dtype: Any) -> Array:
+    """Return weights over a unit in a dtype. Weights of one, whose unit is one, stay `ones`."""
+    if are_ones(weight):
+        return ones(len(weight), dtype)
+    return np.ascontiguousarray(weight / unit, dtype=dtype)
+
+
+def weights_at(weight: Array, index: Array | slice) -> Array:
+    """Return the weights of the rows at an index or of a mask. Weights of one stay `ones`."""
+    if are_ones(weight):
+        return ones(len(np.broadcast_to(True, len(weight))[index]), weight.dtype)
+    return weight[index]
+
+
+def for_core(weight: Array) -> Array | None:
+    """Return the weights that the core takes: none if all are one."""
+    return None if are_ones(weight) else weight
+
+
+def of_positive_weight(x: Columns, weight: Array) -> Columns:
+    """Return the rows of positive weight; no copy if they are all rows."""
+    return x if weight.all() else x[np.flatnonzero(weight)]
