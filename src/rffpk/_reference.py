@@ -74,6 +74,11 @@ def _unit(x: Columns) -> Array:
     return x / np.where(lengths > 0, lengths, 1)
 
 
+def _masses(weight: Array | None, n: int) -> NDArray[np.float64]:
+    """Return the weights of n rows, by default one each."""
+    return np.ones(n) if weight is None else weight.astype(np.float64)
+
+
 def squared_distances(phi: Array, theta: Array) -> Array:
     """``||phi_i - theta_j||^2`` for all i and j, without cancellation. O(n k F)."""
     return np.stack([((phi - center) ** 2).sum(axis=1) for center in theta], axis=1)
@@ -192,7 +197,7 @@ def fused_pass(
             omegas = [*omegas[:i], structure.matrix(xs[i].shape[1]), *omegas[i + 1 :]]
     L = len(xs)
     N, G, Q, E = np.zeros(theta.shape), np.zeros((k, L)), np.zeros((k, L)), np.zeros((k, L))
-    soft = hard = 0.0
+    soft, hard, masses = 0.0, 0.0, _masses(weight, n)
     for begin in range(0, n, _BLOCK_ROWS):
         here = slice(begin, begin + _BLOCK_ROWS)
         phi = np.hstack(
@@ -218,7 +223,7 @@ def fused_pass(
         v, means, shares = weigh(effective)
         if rule == BOTH:
             v, _, shares = hard_weights(effective)
-        p = np.ones(len(d)) if weight is None else weight[here].astype(np.float64)
+        p = masses[here]
         g = p[:, None] * v * um
         E += (p[:, None] * v * wm).T @ has
         norms = np.stack([(phi[:, a:b] ** 2).sum(axis=1) for a, b in zip(edges, edges[1:])], axis=1)
@@ -454,7 +459,7 @@ def weigh_products(
     y = products.astype(np.float64)
     d = np.maximum(diagonal[:, None] + squares.astype(np.float64) - 2 * y.T, 0)
     v, means, _ = hard_weights(d) if rule == HARD else power_weights(d, s)
-    p = np.ones(len(d)) if weight is None else weight.astype(np.float64)
+    p = _masses(weight, len(d))
     weights = np.empty_like(products) if weights is None else weights
     weights[:] = (p[:, None] * v).T
     if labels is not None:
@@ -502,6 +507,7 @@ def near_pass(
         The weighted sums of the shifted rows whose cluster stays the same.
     """
     labels, stay = np.empty(len(x), dtype=np.int32), np.zeros(theta.shape)
+    masses = _masses(weight, len(x))
     least = np.full((2, len(x)), np.inf)
     for j in range(len(theta)):
         rows = order[ends[j] : ends[j + 1]]
@@ -509,7 +515,7 @@ def near_pass(
         d = squared_distances(phi, theta[near[j]].astype(np.float64))
         labels[rows] = near[j][d.argmin(axis=1)]
         least[: d.shape[1], rows] = np.sort(d, axis=1)[:, :2].T
-        p = np.ones(len(rows)) if weight is None else weight[rows].astype(np.float64)
+        p = masses[rows]
         stay[j] = (p * (labels[rows] == j)) @ phi
     nearest, second = least.astype(x.dtype)
     return labels, nearest, second, stay

@@ -113,7 +113,7 @@ def rows_of_clusters(labels: Array, k: int) -> Array:
 
 
 def few_rows(
-    name: str, xs: list[Columns], weight: Array | None = None, least: int = 0,
+    name: str, xs: list[Columns], weight: Array, least: int = 0,
     which: str = "of positive weight",
 ) -> Cause:  # fmt: skip
     """Fewer distinct rows than clusters, in the views `xs` that a message calls `name`; rows of
@@ -121,7 +121,7 @@ def few_rows(
     all rows where these are a sample."""
 
     def cause(k: int) -> str:
-        counted = None if weight is None or weight.all() else weight > 0
+        counted = None if weight.all() else weight > 0
         views = xs if counted is None else [x[counted] for x in xs]
         if _n_distinct([x[: 4 * k] for x in views]) >= k:  # most often, without a look at all
             return ""

@@ -24,6 +24,7 @@ from rffpk.rows.rows import Rows
 from rffpk.rows.store import Storage, has_maps, stored
 from rffpk.rows.sums import typicality
 from rffpk.rows.table import Columns, dense, gram, operand, weighted_sums
+from rffpk.rows.weights import in_units
 from rffpk.system.linalg import DENSE, basis_of, eigh, leading_eigenvectors
 from rffpk.system.tiles import ROW_NUMBERS, row_tiles, run_all
 
@@ -79,7 +80,7 @@ def exponent_of_rows(rows: Rows) -> float:
     most = _FEATURE_ROWS if rows.eta is None else _TYPICAL_ROWS
     rows = rows.take(np.arange(0, rows.n, max(1, rows.n // most)))
     features, unit = some_features(rows), rows.unit_centroids
-    p = np.ones(rows.n) if rows.weight is None else rows.weight.astype(np.float64)
+    p = rows.weight.astype(np.float64)
     is_sparse = rows.sparse_columns and not unit and rows.eta is None
     if rows.sparse_columns and not is_sparse:
         center = 0 * rows.shift if unit else rows.shift
@@ -260,7 +261,7 @@ def exponent_of_memberships(rows: Rows, theta: Array) -> float:
     most = max(_FEATURE_ROWS, min(_SHAPE_ROWS, _SHAPE_NUMBERS // theta.shape[1]))
     most = _FEATURE_ROWS if rows.sparse_columns else min(most, _WIDE_NUMBERS // theta.shape[1] + 1)
     rows = rows if rows.n <= most else rows.take(np.arange(0, rows.n, -(-rows.n // most)))
-    p = np.ones(rows.n) if rows.weight is None else rows.weight.astype(np.float64)
+    p = rows.weight.astype(np.float64)
     if rows.sparse_columns:
         labels = one_pass(rows, theta, -math.inf, want=("labels",))[1]["labels"]
         return exponent_of_gram(_sparse_residuals(rows, theta, labels), p) - BELOW
@@ -375,8 +376,7 @@ def _with_columns(rows: Rows, xs: list[Array], shifts: list[Array], dtype: Any) 
     """The rows with other columns and shifts, in this dtype."""
     xs = [np.ascontiguousarray(x, dtype=dtype) for x in xs]
     shifts = [shift.astype(dtype) for shift in shifts]
-    weight = None if rows.weight is None else rows.weight.astype(dtype, copy=False)
-    return replace(rows, xs=xs, shifts=shifts, weight=weight)
+    return replace(rows, xs=xs, shifts=shifts, weight=in_units(rows.weight, 1.0, dtype))
 
 
 def _with_direction(basis: Array, center: Array) -> Array:
@@ -389,13 +389,13 @@ def _with_direction(basis: Array, center: Array) -> Array:
 
 
 def total_squares(rows: Rows) -> float:
-    """sum_i p_i ||phi_i - c||^2 of all views, with their weights."""
+    """Return sum_i p_i ||phi_i - c||^2 of all views, with their weights."""
     total = 0.0
     for x, shift, alpha in zip(rows.xs, rows.shifts, rows.alpha):
         center = shift.astype(np.float64)
         parts = [((dense(x[t]) - center) ** 2).sum(axis=1) for t in row_tiles(*x.shape)]
         squares = np.concatenate(parts)
-        total += alpha * float(squares.sum() if rows.weight is None else rows.weight @ squares)
+        total += alpha * float((rows.weight * squares).sum())
     return float(rows.weight_unit * total)
 
 
@@ -409,8 +409,7 @@ def _components(rows: Rows, view: int, k: int, hard: bool) -> tuple[Array, Array
         return dense(x).astype(np.float64) - shift
 
     def weighted(tile: slice) -> Array:
-        z = centered(x[tile])
-        return z if weight is None else z * np.sqrt(weight[tile], dtype=np.float64)[:, None]
+        return centered(x[tile]) * np.sqrt(weight[tile], dtype=np.float64)[:, None]
 
     def products(tile: slice) -> Array:
         z = weighted(tile)
@@ -459,8 +458,7 @@ def _cost_of_draws(rows: Rows, view: int, k: int) -> float:
     seeds = dense(some_features(some))
     drawn = Draws(as_rows(seeds, rows.n_threads), seeds, some.weight, k, random)
     drawn.see_added()
-    costs = drawn.nearest if some.weight is None else some.weight * drawn.nearest
-    return float(costs.sum()) * n / len(index)
+    return float((some.weight * drawn.nearest).sum()) * n / len(index)
 
 
 def components_for_clusters(

@@ -40,12 +40,11 @@ class KernelRows:
     """The rows of a fit: weights, objective, and kernels K_l relative to a point near the rows."""
 
     def __init__(
-        self, kernels: list[FittedKernel], weight: Array | None, objective: PowerMean,
+        self, kernels: list[FittedKernel], weight: Array, objective: PowerMean,
         context: FitContext,
     ) -> None:  # fmt: skip
         self.kernels, self.objective, self.context = kernels, objective, context
-        self.weight = weight  # (n,), float64, in the range of float32
-        self.n, self.p = kernels[0].n, np.ones(kernels[0].n) if weight is None else weight
+        self.n, self.p = kernels[0].n, weight  # (n,), float64, in the range of float32
         self.dtype = np.result_type(*(kernel.dtype for kernel in kernels))
         self.diagonals = np.stack([kernel.diagonal for kernel in kernels])  # (L, n)
         self.definite = True  # whether no kernel is known to be indefinite
@@ -65,11 +64,10 @@ class KernelRows:
         self.equal = np.full(len(kernels), 1 / len(kernels))  # kernel weights
         self.total_weight = float(self.p.sum())
         # the total variance of the features, with equal kernel weights
-        self.variance = self.squares(self.equal) / self.total_weight
-        if weight is not None:
-            plain = self.squares(self.equal, 1.0 * self.counted) / len(index)
-            resolved = 1e3 * float(np.finfo(self.dtype).eps)
-            checks.check_weighted_variance(self.variance, plain, resolved, self.dtype)
+        self.variance = self.squares(self.equal, self.p) / self.total_weight
+        plain = self.squares(self.equal, 1.0 * self.counted) / len(index)
+        resolved = 1e3 * float(np.finfo(self.dtype).eps)
+        checks.check_weighted_variance(self.variance, plain, resolved, self.dtype)
 
     def _matrices(self) -> list[Array]:
         matrices = [_core.empty_matrix(self.n, self.n, self.dtype) for _ in self.kernels]
@@ -109,10 +107,8 @@ class KernelRows:
         """W sum_l alpha_l K_l, (m, n), for W (m, n)."""
         return np.tensordot(alpha, self.multiply(W).astype(np.float64), 1)
 
-    def squares(self, alpha: Array, p: Array | None = None) -> float:
-        """sum_i p_i ||phi_i - c||^2 with the weighted mean c, of the kernel sum_l alpha_l k_l; p
-        are the weights of the rows unless it is given."""
-        p = self.p if p is None else p
+    def squares(self, alpha: Array, p: Array) -> float:
+        """Return sum_i p_i ||phi_i - c||^2 with the mean c by p, of sum_l alpha_l k_l."""
         share = p / p.sum()
         mean = self.combined(share[None], alpha)[0]
         return max(float(p @ (alpha @ self.diagonals) - p.sum() * (share @ mean)), 0.0)
@@ -149,7 +145,7 @@ class KernelRows:
 
         O(L n^2 r) time for r components, O(L n^3) where few rows have more of them.
         """
-        n, storage, total = self.n, self.context.storage, self.squares(alpha)
+        n, storage, total = self.n, self.context.storage, self.squares(alpha, self.p)
         root, share = np.sqrt(self.p), self.p / self.total_weight
 
         def multiply(V: Array) -> Array:
@@ -167,7 +163,7 @@ class KernelRows:
         resolved = squares > n * float(np.finfo(self.dtype).eps) * squares[0]
         scale = np.divide(1, np.sqrt(squares), out=np.zeros_like(squares), where=resolved)
         x = np.ascontiguousarray(images * scale / np.where(root > 0, root, 1)[:, None])
-        rows = make_rows([x], [None], self.weight, self.context.n_threads)
+        rows = make_rows([x], [None], self.p, self.context.n_threads)
         return rows, max(total - total_squares(rows), 0.0)
 
 

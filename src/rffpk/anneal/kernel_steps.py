@@ -115,7 +115,7 @@ class KernelRun:
         gaps = squares[:, None] - 2 * Y
         gaps[empty] = np.inf
         nearest = gaps.min(axis=0) + diagonal.astype(np.float64)
-        costs = row_costs(nearest, self.rows.weight, self.rows.variance, Y.dtype)
+        costs = row_costs(nearest, self.rows.p, self.rows.variance, Y.dtype)
         chosen = costliest(costs, len(empty))
         places = empty[: len(chosen)]
         W[places] = 0
@@ -139,12 +139,11 @@ class KernelRun:
         return Y, diagonal.astype(dtype), (self.alpha @ self.squares).astype(dtype)
 
     def _weigh(self, s: float) -> tuple[Array, float, float]:
-        """Weights p_i v_ij (k, n) of the rows, sum p M' and the hard objective."""
-        dtype, weight = self.W.dtype, self.rows.weight
-        weight = None if weight is None else weight.astype(dtype)
+        """Return weights p_i v_ij (k, n) of the rows, sum p M' and the hard objective."""
+        dtype = self.W.dtype
         rule = _core.HARD if is_hard(s, dtype) else _core.POWER
         result: tuple[Array, float, float] = config.backend().weigh_products(
-            *self._combined(), weight, rule, s, self.rows.context.n_threads
+            *self._combined(), self.rows.p.astype(dtype), rule, s, self.rows.context.n_threads
         )
         return result
 

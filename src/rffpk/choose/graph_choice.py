@@ -11,7 +11,7 @@ import numpy as np
 from rffpk import _core
 from rffpk.anneal.records import PowerMean
 from rffpk.anneal.schedule import FitContext, Stage
-from rffpk.anneal.starts import k_means_plus_plus, seed_centroids, weights_of
+from rffpk.anneal.starts import k_means_plus_plus, seed_centroids
 from rffpk.anneal.steps import FeatureRun
 from rffpk.rows.arrays import Array, adjusted_rand_index
 from rffpk.rows.draws import MANY
@@ -72,7 +72,7 @@ def medoid(options: Sequence[Option], clusters: Callable[[Option], Array]) -> Ch
 
 
 def searched_clusters(
-    X: Columns, weight: Array | None, k: int, n_threads: int, random: np.random.RandomState
+    X: Columns, weight: Array, k: int, n_threads: int, random: np.random.RandomState
 ) -> Array:
     """Return k clusters of a few rows by k-means without swaps of centroids.
 
@@ -98,4 +98,4 @@ def _seeds(rows: Rows, x: Columns, k: int, random: np.random.RandomState) -> Arr
         each = np.tile(np.arange(len(drawn), dtype=np.int32), (len(x), 1))
         return _core.squares_of_pairs(x, x[drawn], each, rows.n_threads)
 
-    return x[k_means_plus_plus(distances, x.dtype, weights_of(rows), k, random)]
+    return x[k_means_plus_plus(distances, x.dtype, rows.weight.astype(np.float64), k, random)]

@@ -67,14 +67,14 @@ class RobustRun(KernelRun):
         self.alpha = rows.objective.equal(len(alpha))
 
     def _weigh(self, s: float) -> tuple[Array, float, float]:
-        """Weights (k, n) of the rows, and the sum of distances, twice."""
+        """Return weights (k, n) of the rows, and the sum of distances, twice."""
         weights = super()._weigh(-math.inf)[0]
         Y, diagonal, squares = self._combined()
         nearest = (squares[:, None] - 2 * Y).min(axis=0) + diagonal
-        p = self.rows.weight
+        p = self.rows.p
         least = _SMOOTHING * float(np.average(diagonal, weights=p))
         distances = np.sqrt(np.maximum(nearest.astype(np.float64), least))
-        total = float(distances.sum() if p is None else p @ distances)
+        total = float((p * distances).sum())
         if not least > 0:  # equal rows
             return weights, total, total
         return weights * (0.5 / distances).astype(weights.dtype), total, total

@@ -111,7 +111,7 @@ class SimpleMKKM(KernelFusion):
         for number, kernel in enumerate(kernels):
             K = weighed(matrix_of(kernel, number), self._weight)
             interruptible(A_NUMBER * n**2, np.copyto, Ks[number], K)
-        total = None if self._weight is None else float(self._weight.sum())
+        total = float(self._weight.sum())
         for point in minimise(Ks, k, float(self.tol), int(self.max_iter), total):
             self._record(point.alpha, point.objective, n, gap=point.gap)
         self._keep(point)
@@ -171,13 +171,12 @@ class Subspace:
         self.basis = np.hstack([V, new])
 
 
-def minimise(
-    Ks: Array, k: int, tol: float, max_iter: int, total: float | None = None
-) -> Iterator[Point]:
-    """Points of decreasing F for kernels (L, n, n), from equal weights to the minimum, of at most
-    `max_iter` evaluations; docs/fusion.md describes the method. `total` is the sum of the
-    weights of the rows, n by default."""
-    whole, subspace = Alignment(Ks, k, total or Ks.shape[1]), Subspace(Ks)
+def minimise(Ks: Array, k: int, tol: float, max_iter: int, total: float) -> Iterator[Point]:
+    """Return points of decreasing F for kernels (L, n, n), from equal weights to the minimum.
+
+    There are at most `max_iter` evaluations. `total` is the sum of the weights of the rows.
+    docs/fusion.md describes the method."""
+    whole, subspace = Alignment(Ks, k, total), Subspace(Ks)
     point = whole.at(np.full(len(Ks), 1 / len(Ks)))
     yield point
     subspace.add(point.vectors)
