@@ -16,6 +16,7 @@ from rffpk.rows.passes import centered, make_rows, one_pass
 from rffpk.rows.rows import Rows
 from rffpk.rows.sums import power_weights, typicality
 from rffpk.rows.table import Narrow, sparse_rows
+from rffpk.rows.weights import ones
 
 __all__ = [
     "FitContext",
@@ -38,6 +39,7 @@ __all__ = [
     "make_partitions",
     "make_rows",
     "one_pass",
+    "ones",
     "power_weights",
     "sparse_rows",
     "squared_distances",

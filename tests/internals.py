@@ -182,6 +182,7 @@ __all__ = [
     "merged_centroids",
     "mode_counts",
     "one_pass",
+    "ones",
     "outstanding_scores",
     "over_eigenvalues",
     "pass_of_block",

@@ -14,6 +14,7 @@ from internals import (
     Storage,
     compressed,
     make_rows,
+    ones,
     shifted_features,
 )
 from numpy.testing import assert_allclose, assert_array_equal
@@ -32,7 +33,6 @@ from rffpk import (
     RFFMultiKernelPowerKMeans,
     _reference,
 )
-from rffpk.rows.weights import ones
 from rffpk.spaces.kernels import FittedKernel, specification
 
 STORED = Storage("auto")

@@ -10,7 +10,7 @@ from conventions import weight_and_sparse_failures
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from internals import FitContext, KernelRows, PowerMean, Storage, ritz_values
+from internals import FitContext, KernelRows, PowerMean, Storage, ones, ritz_values
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.linalg import eigh
 from sklearn.base import clone
@@ -31,7 +31,6 @@ from rffpk import (
     _core,
     _reference,
 )
-from rffpk.rows.weights import ones
 from rffpk.spaces import kernels
 
 ONE_KERNEL = [KernelKMeans, KernelPowerKMeans]

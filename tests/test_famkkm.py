@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import pytest
 from conventions import weight_and_sparse_failures
+from internals import ones
 from numpy.testing import assert_allclose, assert_array_equal
 from oracles import procrustes
 from sklearn.base import clone
@@ -20,7 +21,6 @@ from rffpk import PowerKMeans, center_kernel, normalize_kernel
 from rffpk.fusion.famkkm import FAMKKM, Alternation
 from rffpk.fusion.nystroem import NystroemKernelKMeans
 from rffpk.fusion.operators import Approximation, DenseOperator, polar
-from rffpk.rows.weights import ones
 from rffpk.spaces.kernels import FittedKernel, Specification
 
 OPERATORS = [

@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
+from internals import ones
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.datasets import make_blobs
@@ -21,7 +22,6 @@ import rffpk
 from rffpk.fusion import famkkm
 from rffpk.fusion.baselines import least_values, least_values_of_mass, shares
 from rffpk.fusion.operators import DenseOperator
-from rffpk.rows.weights import ones
 from rffpk.spaces.kernels import FittedKernel, Specification
 
 N = 90

@@ -4,7 +4,7 @@ import logging
 
 import numpy as np
 import pytest
-from internals import COLUMNS, OPTIONS, Option, medoid, searched_clusters, sparse_rows
+from internals import COLUMNS, OPTIONS, Option, medoid, ones, searched_clusters, sparse_rows
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
 from sklearn.datasets import make_blobs, make_moons
@@ -14,7 +14,6 @@ from sklearn.preprocessing import normalize
 from rffpk import DiffusionMap, DiffusionPowerKMeans
 from rffpk.estimators import diffusion
 from rffpk.spaces.spectrum import wanted_pairs
-from rffpk.rows.weights import ones
 
 
 def partitions(*counts):

@@ -4,6 +4,7 @@ from typing import get_args
 
 import numpy as np
 import pytest
+from internals import ones
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import pairwise_distances
 from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels, rbf_kernel
@@ -17,7 +18,6 @@ from rffpk import (
     center_kernel,
     normalize_kernel,
 )
-from rffpk.rows.weights import ones
 from rffpk.spaces import kernels
 from rffpk.spaces.kernels import FittedKernel, Specification, du2015, specification, specifications
 

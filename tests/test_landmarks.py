@@ -7,13 +7,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from internals import Landmarks, passes, unshifted
+from internals import Landmarks, ones, passes, unshifted
 from numpy.testing import assert_allclose, assert_array_equal
 from passes import make_rows, one_pass, shifted_features
 from test_pass import OUTPUTS, assert_close, assert_same_pass
 
 from rffpk import _core, _reference
-from rffpk.rows.weights import ones
 from rffpk.spaces.neighbors import Neighbourhoods, cluster_means, near_path
 
 NEAR = ("neighbours", "neighbour_weights")

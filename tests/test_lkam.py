@@ -7,6 +7,7 @@ import pytest
 from conventions import weight_and_sparse_failures
 from hypothesis import given
 from hypothesis import strategies as st
+from internals import ones
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize
 from sklearn.metrics import adjusted_rand_score
@@ -15,7 +16,6 @@ from test_mkkm import GAMMAS, gaussian, leading, prepared, projector, three_view
 
 from rffpk import LKAM, MKKMMR
 from rffpk.fusion.baselines import least_values, shares
-from rffpk.rows.weights import ones
 
 
 @parametrize_with_checks(

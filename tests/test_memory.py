@@ -17,11 +17,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from internals import Reservoir, row_keys, squared_distances, squared_norms
+from internals import Reservoir, ones, row_keys, squared_distances, squared_norms
 from scipy import sparse
 
 import rffpk
-from rffpk.rows.weights import ones
 from rffpk.spaces import spectrum
 from rffpk.spaces.neighbors import Neighbourhoods
 from rffpk.spaces.spectrum import Walk, slow_pairs

@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pytest
 from conventions import weight_and_sparse_failures
+from internals import ones
 from numpy.testing import assert_allclose, assert_array_equal
 from oracles import procrustes
 from scipy.linalg import polar
@@ -15,7 +16,6 @@ from test_mkkm import GAMMAS, leading, prepared, projector, three_views
 
 from rffpk import MVCLFA, AverageMKKM
 from rffpk.fusion.baselines import LateFusion
-from rffpk.rows.weights import ones
 
 
 @parametrize_with_checks([MVCLFA()], expected_failed_checks=weight_and_sparse_failures)

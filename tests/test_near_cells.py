@@ -3,14 +3,13 @@ search that must not depend on others, and how many of the neighbours are found.
 
 import numpy as np
 import pytest
-from internals import sparse_rows
+from internals import ones, sparse_rows
 from numpy.testing import assert_array_equal
 from scipy.sparse import csr_array
 from sklearn.datasets import make_blobs
 
 import rffpk
 from rffpk import DiffusionMap, DiffusionPowerKMeans, _core, _reference
-from rffpk.rows.weights import ones
 from rffpk.spaces import neighbors as neighbours_module
 from rffpk.spaces.near_cells import MOST_SEEN, NearCells, _laid_out, near_cells
 from rffpk.spaces.neighbors import NeighbourCount, k_means, mutual_neighbours

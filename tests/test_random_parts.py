@@ -6,13 +6,12 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from internals import Sampling, make_rows, sample_arrays, seed_centroids, starts
+from internals import Sampling, make_rows, ones, sample_arrays, seed_centroids, starts
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import chi2
 
 import rffpk
 from rffpk import _core
-from rffpk.rows.weights import ones
 
 DRAWS = 1000
 STEP = np.array([0.7, -0.4, 0.2, 0.5])  # from one row to the other

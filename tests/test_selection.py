@@ -12,6 +12,7 @@ from internals import (
     intrinsic_dimension,
     kernel_coordinates,
     mode_counts,
+    ones,
     outstanding_scores,
     rare_share,
 )
@@ -43,7 +44,6 @@ from rffpk import (
     select_n_clusters,
 )
 from rffpk.model_files import load
-from rffpk.rows.weights import ones
 from rffpk.spaces.kernels import FittedKernel, Specification
 from rffpk.spaces.spectrum import Spectrum, eigengaps
 

@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 import pytest
 from conventions import weight_and_sparse_failures
+from internals import ones
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.linalg import svd
 from sklearn.base import clone
@@ -20,7 +21,6 @@ from sklearn.utils.estimator_checks import check_estimator
 from rffpk.fusion import smkc_solver
 from rffpk.fusion.base import WeightedRows
 from rffpk.fusion.smkc import SMKC
-from rffpk.rows.weights import ones
 
 EPS = np.finfo(np.float64).eps
 

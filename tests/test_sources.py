@@ -14,7 +14,7 @@ import pytest
 from conventions import ip_rff_mkpkm
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from internals import Sampling, column_moments, sample_arrays
+from internals import Sampling, column_moments, ones, sample_arrays
 from internals import source as streams
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
@@ -30,7 +30,6 @@ from rffpk import (
     RFFKernelPowerKMeans,
     RFFMultiKernelPowerKMeans,
 )
-from rffpk.rows.weights import ones
 from rffpk.sources import from_array, from_arrow, from_dask, from_npy, from_parquet, spill
 
 N, D, K = 23_000, 5, 4

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from internals import FeatureRun, FitContext, PowerMean, make_rows, row_keys, shifted_features
+from internals import FeatureRun, FitContext, PowerMean, make_rows, ones, row_keys, shifted_features
 from internals import swaps as module
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.spatial.distance import cdist
@@ -18,7 +18,6 @@ from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
 
 from rffpk import Annealing, FuzzyCMeans, PowerKMeans, RFFMultiKernelPowerKMeans
-from rffpk.rows.weights import ones
 
 LINE = 100.0 * np.arange(6)[:, None]
 

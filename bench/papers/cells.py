@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 
 from bench import datasets, records
+from bench.internals import ones
 from bench.papers import methods
 from bench.papers.published import PUBLISHED
 from bench.timing import timed
 from rffpk.metrics import scores_of_labels
-from rffpk.rows.weights import ones
 from rffpk.spaces.kernels import FittedKernel, du2015
 
 SINGLE = ["yale", "seeds", "lung_discrete", "coil20", "glioma"]

@@ -17,10 +17,9 @@ import numpy as np
 from sklearn.datasets import load_digits, load_iris, make_blobs
 
 from bench import commands, tables
-from bench.internals import Rows, centered, critical_exponent, make_rows, one_pass
+from bench.internals import Rows, centered, critical_exponent, make_rows, one_pass, ones
 from rffpk import Annealing, PowerKMeans
 from rffpk.rows.passes import shifted_features
-from rffpk.rows.weights import ones
 
 SIZE = 1e-7  # of the perturbation, relative to the data's standard deviation
 PASSES = 200

@@ -15,12 +15,11 @@ from typing import Any
 import numpy as np
 from sklearn.cluster import KMeans, MiniBatchKMeans
 
-from bench.internals import Fourier, Rows, _core, centered, make_rows, one_pass
+from bench.internals import Fourier, Rows, _core, centered, make_rows, one_pass, ones
 from bench.speed.problems import Problem
 from bench.timing import Measure, median, seconds, timed
 from rffpk import RandomFourierFeatures
 from rffpk.rows.passes import shifted_features
-from rffpk.rows.weights import ones
 
 
 class Setting:

@@ -29,9 +29,8 @@ from sklearn.cluster import KMeans
 
 from bench import commands, tables, timing
 from bench.datasets import around
-from bench.internals import Fourier, centered, make_rows, one_pass
+from bench.internals import Fourier, centered, make_rows, one_pass, ones
 from rffpk import RFFKernelPowerKMeans, show_config
-from rffpk.rows.weights import ones
 
 PROBLEMS = {200: 8, 2_000: 20, 20_000: 20, 100_000: 20, 1_000_000: 50}  # rows: columns
 CLUSTERS = 10

@@ -38,10 +38,17 @@ import numpy as np
 
 from bench import commands, tables
 from bench.datasets import around
-from bench.internals import Partitions, Rows, dask_workers, make_partitions, make_rows, one_pass
+from bench.internals import (
+    Partitions,
+    Rows,
+    dask_workers,
+    make_partitions,
+    make_rows,
+    one_pass,
+    ones,
+)
 from bench.timing import timed
 from rffpk import Annealing, PowerKMeans, RFFKernelPowerKMeans
-from rffpk.rows.weights import ones
 
 COLUMNS, CLUSTERS, D, FEW = 50, 10, 108, 100
 

@@ -20,12 +20,11 @@ from sklearn.kernel_approximation import RBFSampler
 from sklearn.metrics.pairwise import rbf_kernel
 
 from bench import commands, plots, tables
-from bench.internals import Fourier, centered, make_rows
+from bench.internals import Fourier, centered, make_rows, ones
 from bench.speed.adapters import k_means, passes
 from bench.timing import median, pinned
 from rffpk import RandomFourierFeatures, show_config
 from rffpk.rows.passes import shifted_features
-from rffpk.rows.weights import ones
 
 OURS = ("iid", "orthogonal", "structured")
 FREQUENCIES = (32, 64, 128, 256, 512)

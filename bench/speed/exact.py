@@ -20,12 +20,11 @@ from sklearn.metrics.pairwise import rbf_kernel
 from threadpoolctl import threadpool_limits
 
 from bench import commands, tables, timing
-from bench.internals import FitContext, KernelRows, KernelRun, PowerMean, Stage
+from bench.internals import FitContext, KernelRows, KernelRun, PowerMean, Stage, ones
 from bench.scores import kernel_objective
 from bench.speed.problems import Machine
 from bench.timing import seconds
 from rffpk import Annealing, KernelKMeans, KernelPowerKMeans
-from rffpk.rows.weights import ones
 from rffpk.spaces.kernels import FittedKernel, specification
 
 

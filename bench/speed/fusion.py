@@ -21,11 +21,11 @@ from sklearn.metrics import normalized_mutual_info_score
 
 from bench import commands, tables
 from bench.datasets import gaussian_views
+from bench.internals import ones
 from bench.timing import clocks, peak_memory, seconds
 from rffpk import MKKM, AverageMKKM
 from rffpk.fusion import simplemkkm
 from rffpk.fusion.simplemkkm import Alignment, Point, SimpleMKKM, minimise
-from rffpk.rows.weights import ones
 from rffpk.spaces.kernels import FittedKernel, Specification
 
 

@@ -20,10 +20,9 @@ from sklearn.cluster import KMeans
 from threadpoolctl import threadpool_limits
 
 from bench import commands, tables, timing
-from bench.internals import Narrow, Unit, make_rows, one_pass
+from bench.internals import Narrow, Unit, make_rows, one_pass, ones
 from bench.speed.clusters import topics
 from rffpk import PowerKMeans
-from rffpk.rows.weights import ones
 
 COLUMNS = 128
 

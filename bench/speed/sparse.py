@@ -35,7 +35,7 @@ from sklearn.metrics import adjusted_rand_score
 import rffpk
 from bench import commands, tables
 from bench.datasets import prepare, prepared_views, single_view
-from bench.internals import Rows, centered, make_rows, one_pass, sparse_rows
+from bench.internals import Rows, centered, make_rows, one_pass, ones, sparse_rows
 from bench.timing import alternate, in_own_process, peak_memory, timed
 from rffpk import (
     Annealing,
@@ -45,7 +45,6 @@ from rffpk import (
     PowerKMeans,
     RFFKernelPowerKMeans,
 )
-from rffpk.rows.weights import ones
 
 METHODS: dict[str, Callable[[int], Any]] = {
     "PowerKMeans": lambda k: PowerKMeans(k, random_state=0),

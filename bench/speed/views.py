@@ -16,12 +16,11 @@ from statistics import median
 import numpy as np
 
 from bench import commands, tables, timing
-from bench.internals import Fourier, centered, make_rows
+from bench.internals import Fourier, centered, make_rows, ones
 from bench.speed.adapters import passes
 from bench.speed.problems import Machine, Problem
 from rffpk import RFFMultiKernelPowerKMeans, show_config
 from rffpk.rows.passes import shifted_features
-from rffpk.rows.weights import ones
 
 
 def make_views(n: int, widths: tuple[int, ...]) -> tuple[list[np.ndarray], list[Fourier]]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.sparse import csr_array, csr_matrix, diags
+from scipy.sparse import csr_array, csr_matrix
 from sklearn.metrics import euclidean_distances
 
 from rffpk import _core
