@@ -64,7 +64,7 @@ from rffpk.choose.witnesses import (
 )
 
 # Threads and clocks of readings, and what overlapping calls send to workers.
-from rffpk.rows import dask_workers, passes, source
+from rffpk.rows import dask_workers, passes, source, weights
 
 # Arguments of the core and of its twin; an order of rows, which no answer shows.
 from rffpk.rows.arrays import Fourier, Landmarks, Structure, Unit, label_order
@@ -212,6 +212,7 @@ __all__ = [
     "swaps",
     "unshifted",
     "ward",
+    "weights",
 ]
 
 

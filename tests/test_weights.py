@@ -5,10 +5,12 @@ import warnings
 
 import numpy as np
 import pytest
+from internals import dask_workers, make_stream, weights
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import make_blobs
 
 import rffpk
+from rffpk import _core
 
 CLASSES = [
     each
@@ -145,3 +147,49 @@ def test_weights_below_the_range_of_numbers_are_refused(each, weight, message):
     parameters = {"n_clusters": 3} if "n_clusters" in inspect.signature(each).parameters else {}
     with pytest.raises(ValueError, match=f"^sample_weight {message}"):
         fit(each, parameters, given(each), weight)
+
+
+def weights_in_the_core(monkeypatch, fit):
+    """Return the weights that passes of a fit hand to the core."""
+    handed = []
+
+    def spied(function):
+        def call(*arguments, **options):
+            handed.append(arguments[5])
+            return function(*arguments, **options)
+
+        return call
+
+    for name in ("fused_pass", "take_steps"):
+        monkeypatch.setattr(_core, name, spied(getattr(_core, name)))
+    fit()
+    return handed
+
+
+@pytest.mark.parametrize("weight", [None, np.ones(2000)], ids=["none", "ones"])
+@pytest.mark.parametrize("is_source", [False, True])
+def test_the_core_gets_no_weights_of_one(monkeypatch, weight, is_source):
+    X = make_blobs(2000, 4, centers=3, random_state=0)[0]
+    rows = (lambda: iter([X[:900], X[900:]])) if is_source else X
+    model = rffpk.PowerKMeans(3, random_state=0, sample=500)
+    handed = weights_in_the_core(monkeypatch, lambda: model.fit(rows, sample_weight=weight))
+    # those of a sample of a source are all one, too
+    assert handed and all(each is None for each in handed)
+    with monkeypatch.context() as again:
+        weight = np.linspace(1, 2, 2000)
+        handed = weights_in_the_core(again, lambda: model.fit(rows, sample_weight=weight))
+    assert any(each is not None for each in handed)
+
+
+def test_weights_of_one_take_the_memory_of_one_number():
+    weight = weights.ones(10**15)
+    parts = [
+        weights.weights_at(weight, slice(7, 10**14)),
+        weights.weights_at(weight[:1000], np.arange(5)),
+        weights.in_units(weight, weights.weight_unit(weight), np.float32),
+        make_stream(lambda: iter([]), None, None).weight,
+    ]
+    assert all(weights.are_ones(part) for part in parts)
+    # what workers get of them
+    assert dask_workers._sent_weight(weight, 10, 10**6).shape == (1,)
+    assert_array_equal(dask_workers._sent_weight(np.arange(9.0), 3, 4), np.arange(3.0, 7.0))
