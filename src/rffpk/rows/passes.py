@@ -437,7 +437,7 @@ def _all_but_the_last(rows: Rows, theta: Array, s: float) -> tuple[Rows, Sums | 
     assert rows.stream is not None
     rows.stream.clock.lap()
     if rows.stream.on_workers:
-        none = replace(rows, stream=None).with_present_views()
+        none = replace(rows, stream=None, weight=rows.weight[:0]).with_present_views()
         return none, one_pass(rows, theta, s)[0]
     last: Rows | None = None
     sums: Sums | None = None

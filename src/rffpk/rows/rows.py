@@ -38,7 +38,7 @@ class Rows:
     maps: list[Map]  # L
     shifts: list[Array]  # L arrays (F_l,), the mean features
     alpha: NDArray[np.float64]  # (L,)
-    weight: Array  # (n,), to be multiplied by ...
+    weight: Array  # (n,), of all rows of a stream, too; to be multiplied by ...
     weight_unit: float  # ... a power of two that keeps float32 sums in range
     n_threads: int
     # reference distances (L,), the same for all centroids; None: no typicality
@@ -76,12 +76,7 @@ class Rows:
     @cached_property
     def total_weight(self) -> float:
         """Return the sum of the weights of all rows."""
-        if self.stream is None:
-            return self.weight_unit * float(self.weight.sum(dtype=np.float64))
-        weight = self.stream.weight[: self.n]
-        if weight.dtype == bool:
-            return float(np.count_nonzero(weight))
-        return self.weight_unit * float(self._in_units(weight).sum(dtype=np.float64))
+        return self.weight_unit * float(self.weight.sum(dtype=np.float64))
 
     def _in_units(self, weight: Array) -> Array:
         return in_units(weight, self.weight_unit, self.dtype)
@@ -99,7 +94,7 @@ class Rows:
         first. On workers of Dask each partition is a first block, and `add` joins the results."""
         if self.stream is None:
             return visit(self, None)
-        alone = replace(self, maps=[], stream=None)
+        alone = replace(self, maps=[], stream=None, weight=self.weight[:0])
         found: T = self.stream.fold(partial(_visit_part, alone, visit), add, self.maps)
         return found
 
@@ -181,8 +176,7 @@ class Rows:
         order = np.argsort(index, kind="stable")
         parts = self.fold(partial(_picked, index[order]), operator.add)
         xs = [np.concatenate(blocks) for blocks in zip(*parts)]
-        assert self.stream is not None
-        weight = self._in_units(weights_at(self.stream.weight[: self.n], index[order]))
+        weight = weights_at(self.weight, index[order])
         rows = replace(self, xs=xs, weight=weight, stream=None).with_present_views()
         back = np.empty_like(order)
         back[order] = np.arange(len(order))
@@ -199,12 +193,14 @@ class Rows:
         )  # fmt: skip
 
     def counted(self) -> Rows:
-        """Return the rows in arrays whose weight is not zero."""
-        return self if self.weight.all() else self.take(self.counted_indices())
+        """Return the rows in arrays whose weight is not zero; all rows of a stream."""
+        if self.stream is not None or self.weight.all():
+            return self
+        return self.take(self.counted_indices())
 
     def counted_indices(self) -> Array:
         """Return the indices of the rows whose weight is not zero."""
-        return np.flatnonzero(self.weight if self.stream is None else self.stream.weight[: self.n])
+        return np.flatnonzero(self.weight)
 
 
 def _visit_part(

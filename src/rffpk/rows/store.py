@@ -19,7 +19,7 @@ from rffpk.rows.passes import make_rows, mean_features, unshifted
 from rffpk.rows.rows import Rows
 from rffpk.rows.sample import RowSample
 from rffpk.rows.table import Columns, divided, entries_a_row, product_cost, unit_view
-from rffpk.rows.weights import weight_unit
+from rffpk.rows.weights import in_units, weight_unit
 from rffpk.system import config
 from rffpk.system.tiles import run_all
 
@@ -275,10 +275,11 @@ class Mapping:
         """The rows of a stream, with the maps and shifts of some of them."""
         assert sample.stream is not None
         stream = replace(sample.stream, prepare=partial(_mapped_columns, self.maps))
+        unit = weight_unit(sample.weight)
         views = mapped_views(self.maps, [x[:1] for x in sample.some()[0]])
         return replace(
             some, xs=[x[:0] for x, _ in views], maps=[each for _, each in views],
-            weight=some.weight[:0], weight_unit=weight_unit(stream.weight), stream=stream,
+            weight=in_units(sample.weight, unit, some.dtype), weight_unit=unit, stream=stream,
             present=None,
         )  # fmt: skip
 
