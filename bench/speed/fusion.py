@@ -96,13 +96,8 @@ def speed(n: int, full: bool, k: int = 10) -> None:
         for strength, d in ((2, 10), (1, 50), (1.5, 20), (0.7, 100), (0.3, 30), (0, 5))
     ]
     spec = Specification("rbf")
-    Ks = np.array(
-        [
-            FittedKernel(x, spec, center=True, normalize=True, weight=ones(len(x))).matrix()
-            for x in views
-        ]
-    )
-    equal = np.full(6, 1 / 6)
+    fitted = partial(FittedKernel, weight=ones(n), center=True, normalize=True)
+    Ks, equal = np.array([fitted(x, spec).matrix() for x in views]), np.full(6, 1 / 6)
     whole, decomposed = Counted(Ks, k, n), Full(Ks, k, n)
     simplemkkm.Alignment = Counted  # type: ignore[misc]
     cases = {

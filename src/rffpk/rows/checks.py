@@ -344,6 +344,12 @@ def check_sample_weight(
         if zeros:
             return weight
         raise ValueError("sample_weight is zero everywhere, must be positive somewhere.")
+    _check_small_weights(weight)
+    return weight
+
+
+def _check_small_weights(weight: Array) -> None:
+    """Refuse weights that are all too small, or whose positive weights are too far apart."""
     least, most = weight[weight > 0].min(), weight.max()
     if most < _MIN_WEIGHT:
         raise ValueError(f"sample_weight has the maximum {most}, must be >= {_MIN_WEIGHT}.")
@@ -352,7 +358,6 @@ def check_sample_weight(
             f"sample_weight contains {least} and {most}, but positive weights must be >= "
             f"{MIN_RATIO} times the largest."
         )
-    return weight
 
 
 def check_finite_kernel(values: Array) -> None:

@@ -24,7 +24,7 @@ def ones(n: int, dtype: Any = np.float64) -> Array:
 
 
 def are_ones(weight: Array) -> bool:
-    """Return whether weights are those of `ones`."""
+    """Return whether weights come from `ones`."""
     return weight.strides == (0,)
 
 
