@@ -189,7 +189,11 @@ Columns = Any
 
 def dense(x: Columns) -> NDArray[Any]:
     """Return the rows as an array, with zeros written out."""
-    return x.toarray() if isinstance(x, Csr) else np.asarray(x)
+    return _array(operand(x))
+
+
+def _array(matrix: Any) -> NDArray[Any]:
+    return np.asarray(matrix.toarray() if sparse.issparse(matrix) else matrix)
 
 
 def operand(x: Columns) -> Any:
@@ -200,12 +204,22 @@ def operand(x: Columns) -> Any:
 def skip_zeros(*tables: Columns) -> bool:
     """Return whether one of the tables holds entries alone. Such tables are multiplied, not
     searched, and no offset is added to such rows."""
-    return any(isinstance(x, Csr) for x in tables)
+    return Csr in map(type, tables)
 
 
 def entries(x: Columns) -> NDArray[Any]:
     """Return the numbers that a table holds, without the zeros that it skips."""
     return x.data if isinstance(x, Csr) else plain(x)
+
+
+def _with_entries(x: Columns, numbers: NDArray[Any]) -> Columns:
+    """Return the table with other numbers in place of its entries."""
+    return replace(x, data=numbers) if isinstance(x, Csr) else numbers
+
+
+def _of_columns(x: Columns, numbers: NDArray[Any]) -> NDArray[Any]:
+    """Return the numbers (d,) of columns as they meet the entries of rows."""
+    return numbers[x.indices] if isinstance(x, Csr) else numbers
 
 
 def entry_counts(x: Columns) -> NDArray[np.intp]:
@@ -283,15 +297,12 @@ def spread_columns(
 
 def scaled_columns(x: Columns, scales: NDArray[Any]) -> Columns:
     """Multiply the columns by numbers (d,), in the dtype of the rows."""
-    if isinstance(x, Csr):
-        return replace(x, data=x.data * scales.astype(x.dtype)[x.indices])
-    return x * scales.astype(x.dtype)
+    return _with_entries(x, entries(x) * _of_columns(x, scales.astype(x.dtype)))
 
 
 def divided(x: Columns, number: Any) -> Columns:
     """Divide the rows by a number, in their dtype."""
-    number = x.dtype.type(number)
-    return replace(x, data=x.data / number) if isinstance(x, Csr) else x / number
+    return _with_entries(x, entries(x) / x.dtype.type(number))
 
 
 def side_by_side(views: list[Columns]) -> Columns:
@@ -312,8 +323,7 @@ def column_blocks(x: Columns) -> Iterator[NDArray[np.float64]]:
     """Generate consecutive columns of the rows, some at a time, as arrays in float64."""
     columns = x.matrix.tocsc() if isinstance(x, Csr) else x
     for block in row_tiles(x.shape[1], len(x)):
-        part = columns[:, block]
-        yield (part.toarray() if sparse.issparse(part) else part).astype(np.float64)
+        yield _array(columns[:, block]).astype(np.float64)
 
 
 def binary_columns(x: Columns) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
@@ -328,17 +338,18 @@ def binary_columns(x: Columns) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
 
 def squared(x: Columns) -> Columns:
     """Return the squares of the numbers."""
-    return replace(x, data=x.data**2) if isinstance(x, Csr) else x**2
+    return _with_entries(x, entries(x) ** 2)
 
 
 def over_powers(x: Columns) -> tuple[Columns, NDArray[np.intp]]:
     """Divide columns by powers of two, so that squares neither overflow nor vanish. Return the
     exponents of the powers, too."""
     if isinstance(x, Csr):
-        exponents = np.frexp(abs(x.matrix).max(axis=0).toarray().ravel())[1]
-        return replace(x, data=np.ldexp(x.data, -exponents[x.indices])), exponents
-    exponents = np.frexp(np.fmax.reduce(np.abs(x), axis=0, initial=0.0))[1]
-    return np.ldexp(x, -exponents), exponents
+        largest = abs(x.matrix).max(axis=0).toarray().ravel()
+    else:
+        largest = np.fmax.reduce(np.abs(x), axis=0, initial=0.0)  # of numbers that are not NaN
+    exponents = np.frexp(largest)[1]
+    return _with_entries(x, np.ldexp(entries(x), -_of_columns(x, exponents))), exponents
 
 
 def centered(x: Columns, dtype: Any) -> Columns:
@@ -373,8 +384,7 @@ def product_cost(x: Columns, width: int) -> float:
 
 def inner_products(x: Columns, y: Columns) -> NDArray[Any]:
     """Return <x_i, y_j>, (n, m), of two tables of one form."""
-    products = operand(x) @ operand(y).T
-    return np.asarray(products.toarray() if sparse.issparse(products) else products)
+    return _array(operand(x) @ operand(y).T)
 
 
 def gram(x: Columns, center: NDArray[Any]) -> NDArray[np.float64]:
@@ -386,8 +396,7 @@ def gram(x: Columns, center: NDArray[Any]) -> NDArray[np.float64]:
 
 def weighted_sums(x: Columns, weights: Any) -> NDArray[Any]:
     """Return sum_i w_ij x_i for weights (n, k), an array or a sparse matrix: (k, d)."""
-    sums = (x.matrix.T @ weights).T if isinstance(x, Csr) else weights.T @ x
-    return np.asarray(sums.toarray() if sparse.issparse(sums) else sums)
+    return _array((x.matrix.T @ weights).T if isinstance(x, Csr) else weights.T @ x)
 
 
 def group_means(x: Columns, members: Any, mass: NDArray[Any], previous: Columns) -> Columns:
@@ -476,7 +485,7 @@ def mean_square(x: Columns) -> float:
         step = max(1, _BLOCK // x.shape[1])
         blocks = (_widened(x.stored[i : i + step]) for i in range(0, len(x), step))
         return sum(float(np.vdot(block, block)) for block in blocks) / x.stored.size
-    numbers = entries(x).reshape(-1)
+    numbers = x.data if isinstance(x, Csr) else x.reshape(-1)
     return float(numbers @ numbers) / math.prod(x.shape)
 
 
