@@ -28,6 +28,7 @@ from rffpk.rows.table import (
     entries,
     occupied_columns,
     operand,
+    skip_zeros,
     some_columns,
     squared_distances,
     unit_rows,
@@ -99,7 +100,7 @@ def _without_empty(
     neither rows nor centroids have a number."""
     occupied, edges = [], np.cumsum([len(shift) for shift in shifts])[:-1]
     for x, mapped, shift, part in zip(xs, maps, shifts, np.split(centers, edges, axis=1)):
-        own = mapped is None
+        own = mapped is None and skip_zeros(x)
         index = occupied_columns(x, (shift != 0) | part.any(axis=0)) if own else None
         if index is not None:
             x, shift, part = some_columns(x, index), shift[index], part[:, index]

@@ -56,8 +56,6 @@ class Rows:
     dtype: np.dtype[Any] = field(init=False)
     widths: tuple[int, ...] = field(init=False)  # the numbers of features F_l
     shift: Array = field(init=False)  # (F,)
-    # whether the features are the columns of sparse rows, of one view
-    sparse_columns: bool = field(init=False)
     # the length up to which centroids are rounding errors, and are not scaled to length one; 0 if
     # none is
     least_length: float = field(init=False)
@@ -69,9 +67,13 @@ class Rows:
             dtype=dtype,
             widths=tuple(map(len, self.shifts)),
             shift=np.concatenate(self.shifts),
-            sparse_columns=self.maps == [None] and skip_zeros(self.xs[0]),
             least_length=64 * float(np.finfo(dtype).eps) if self.unit_centroids else 0.0,
         )
+
+    @cached_property
+    def sparse_columns(self) -> bool:
+        """Whether the features are the columns of sparse rows, of one view."""
+        return self.maps == [None] and skip_zeros(self.xs[0])
 
     @cached_property
     def total_weight(self) -> float:

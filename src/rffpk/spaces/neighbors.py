@@ -231,7 +231,8 @@ class Neighbourhoods:
             return Steps(z)
         equal, nearest = squares.min(axis=1) == 0, squares.argmin(axis=1)
         same = index[equal, nearest[equal]]
-        far = np.flatnonzero((squares > self.radii[index]).all(axis=1))
+        beyond: Array = (squares > self.radii[index]).all(axis=1)
+        far = beyond.nonzero()[0]
         tiles = (far[tile] for tile in row_tiles(len(far), 1, _FAR_ROWS))
         return Steps(z, equal, same, ((tile, self._around(X[tile])) for tile in tiles))
 
@@ -297,7 +298,7 @@ class Neighbourhoods:
                 return self._nearest_of_occupied(X, columns)
             full = _is_full(self.landmarks)
             return self._nearest_of_full(X) if full else self._nearest_of_sparse(X)
-        index = np.sort(self.chosen(X, visits), axis=1)
+        index = np.sort(self._of_arrays(X, visits), axis=1)
         points = self.landmarks.astype(X.dtype, copy=False)
         return _core.squares_of_pairs(X, points, index, self.n_threads), index
 
@@ -351,9 +352,13 @@ class Neighbourhoods:
         return np.concatenate(squares), np.concatenate(index)
 
     def chosen(self, X: Columns, visits: Array | None = None) -> Array:
-        """The indices (n, r) of the nearest landmarks."""
+        """Return the indices (n, r) of the nearest landmarks."""
         if skip_zeros(X, self.landmarks):
             return self._nearest(X)[1]
+        return self._of_arrays(X, visits)
+
+    def _of_arrays(self, X: Array, visits: Array | None) -> Array:
+        """Return what `chosen` does, of rows and landmarks in arrays."""
         if self.cells is not None:
             return self._by_cells(X, self.cells, visits)
         few = X.shape[1] <= _TREE_COLUMNS and len(X) >= _TREE_ROWS
