@@ -10,9 +10,9 @@ from rffpk.anneal.records import PowerMean
 from rffpk.anneal.schedule import FitContext, Stage
 from rffpk.fusion import baselines
 from rffpk.rows import dask_workers
-from rffpk.rows.arrays import Fourier, Landmarks, Unit
+from rffpk.rows.arrays import Fourier, Identity, Landmarks, Unit
 from rffpk.rows.dask_workers import Partitions, make_partitions
-from rffpk.rows.passes import centered, make_rows, one_pass
+from rffpk.rows.passes import centered, column_rows, make_rows, one_pass
 from rffpk.rows.rows import Rows
 from rffpk.rows.sums import power_weights, typicality
 from rffpk.rows.table import Narrow, sparse_rows
@@ -21,6 +21,7 @@ from rffpk.rows.weights import ones
 __all__ = [
     "FitContext",
     "Fourier",
+    "Identity",
     "KernelRows",
     "KernelRun",
     "Landmarks",
@@ -33,6 +34,7 @@ __all__ = [
     "_core",
     "baselines",
     "centered",
+    "column_rows",
     "critical_exponent",
     "dask_workers",
     "hard_pass",

@@ -67,7 +67,7 @@ from rffpk.choose.witnesses import (
 from rffpk.rows import dask_workers, passes, source, weights
 
 # Arguments of the core and of its twin; an order of rows, which no answer shows.
-from rffpk.rows.arrays import Fourier, Landmarks, Structure, Unit, label_order
+from rffpk.rows.arrays import Fourier, Identity, Landmarks, Structure, Unit, label_order
 
 # The order of the rows in a sample of distinct rows, which no attribute has.
 from rffpk.rows.distinct import row_hashes
@@ -82,6 +82,9 @@ from rffpk.rows.passes import (
     shifted_features,
     unshifted,
 )
+
+# Several views whose features are columns.
+from rffpk.rows.rows import identities
 
 # The weights of sampled rows, and moments beside numbers that hide them.
 from rffpk.rows.sample import Sampling, column_moments, sample_arrays
@@ -131,6 +134,7 @@ __all__ = [
     "FeatureRun",
     "FitContext",
     "Fourier",
+    "Identity",
     "KernelRows",
     "Landmarks",
     "Narrow",
@@ -153,6 +157,7 @@ __all__ = [
     "basis_of",
     "besides_numbers",
     "column_moments",
+    "column_rows",
     "compressed",
     "config",
     "coordinates",
@@ -168,6 +173,7 @@ __all__ = [
     "groups",
     "hard_plan",
     "height_scores",
+    "identities",
     "interruptible",
     "interrupts",
     "intrinsic_dimension",
@@ -227,3 +233,9 @@ def make_rows(*given):
     given."""
     rows = passes.make_rows(*with_weight(given))
     return rows if len(given) == 5 and given[4] is not None else passes.centered(rows)
+
+
+def column_rows(x, weight, n_threads, shift=None):
+    """Return rows of one view whose features are its columns, as `make_rows` shifts them."""
+    rows = passes.column_rows(x, ones(len(x)) if weight is None else weight, n_threads, shift)
+    return passes.centered(rows) if shift is None else rows

@@ -83,7 +83,7 @@ PROMISES = [
     Mutant("narrow_rows.py::test_a_fit_has_the_bits_of_one_to_float32",
            "rows/door.py:_read_array", "if schema.narrow", "if False"),
     Mutant("narrow_rows.py::test_no_copy_of_small_numbers_or_of_unit_rows_is_made",
-           "rows/table.py:unit_view", "(x, Unit(x.shape[1]))", "(unit_rows(x), None)"),
+           "rows/table.py:unit_view", "(x, Unit(width))", "(unit_rows(x), Identity(width))"),
     Mutant("pass.py::test_input_is_read_in_place_and_left_unchanged",
            "rows/door.py:_read_array", "small = X, None", "small = X.copy(), None"),
     Mutant("sources.py::test_a_source_gives_the_bits_of_an_array",

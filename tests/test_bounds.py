@@ -8,7 +8,16 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from internals import Fourier, hard_plan, make_rows, one_pass, settling_pass, shifted_features
+from internals import (
+    Fourier,
+    Identity,
+    column_rows,
+    hard_plan,
+    make_rows,
+    one_pass,
+    settling_pass,
+    shifted_features,
+)
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
@@ -62,7 +71,7 @@ def test_labels_are_those_of_passes_over_all_rows(backend, n, k, d, weighted, sp
         X, random = mixture(n, k, d, dtype, seed, spread)
         X[random.integers(n, size=n // 3)] = X[0]  # ties
         weight = random.uniform(0, 2, n) + 1e-3 if weighted else None
-        rows = make_rows([X], [None], weight, 2)
+        rows = column_rows(X, weight, 2)
         theta = shifted_features(rows.take(random.integers(n, size=k))).astype(np.float64)
         assert_same_passes(rows, theta, 8)
 
@@ -75,7 +84,7 @@ def test_bounds_allow_for_the_rounding_of_distances(backend, dtype, limits):
     theta = before * (1 + 2.0**-12)
     X = theta.mean() + unit * np.random.default_rng(0).uniform(-1, 1, (4000, 1))
     X = np.vstack([X, np.repeat(before, 4000, axis=0)])  # so that no cluster shrinks to its half
-    rows = make_rows([X.astype(dtype)], [None], None, 1, [np.zeros(1, dtype)])
+    rows = column_rows(X.astype(dtype), None, 1, np.zeros(1, dtype))
     passes = Passes(rows)
     for at in (before, theta):
         passes.sums(at)
@@ -89,7 +98,7 @@ def test_maps_and_views(dtype, n_threads):
     """Random features beside columns, with unequal weights of the views."""
     X, random = mixture(5000, 12, 6, dtype, 0)
     omega = random.standard_normal((6, 40)).astype(dtype)
-    rows = make_rows([X, X[:, :4].copy()], [Fourier(omega), None], None, n_threads)
+    rows = make_rows([X, X[:, :4].copy()], [Fourier(omega), Identity(4)], None, n_threads)
     rows = replace(rows, alpha=np.array([0.8, 0.2]))
     theta = shifted_features(rows.take(np.arange(12))).astype(np.float64)
     bounded = assert_same_passes(rows, theta, 30)
@@ -98,7 +107,7 @@ def test_maps_and_views(dtype, n_threads):
 
 def test_a_centroid_that_moves_far_is_followed(dtype):
     X, random = mixture(3000, 8, 5, dtype, 1)
-    rows = make_rows([X], [None], None, 1)
+    rows = column_rows(X, None, 1)
     theta = shifted_features(rows.take(np.arange(8))).astype(np.float64)
     bounded = Passes(rows)
     for step in range(20):
@@ -117,7 +126,7 @@ def test_a_centroid_that_moves_far_is_followed(dtype):
 def test_memory_is_that_of_the_bounds_and_of_small_copies(dtype):
     """At most eight bytes more for a row where it is active, and four megabytes."""
     X, random = mixture(300_000, 10, 50, dtype, 3, 0.15)
-    rows = make_rows([X], [None], None, 1)
+    rows = column_rows(X, None, 1)
     theta = shifted_features(rows.take(np.arange(10))).astype(np.float64)
     bounded = Passes(rows)
     tracemalloc.start()
@@ -172,14 +181,14 @@ def test_bounds_and_near_centroids_are_not_used_where_they_do_not_hold(limits, k
 
 
 def test_bounds_are_for_many_rows_whose_passes_are_long():
-    rows = make_rows([np.random.default_rng(0).standard_normal((10**5, 50))], [None], None, 1)
+    rows = column_rows(np.random.default_rng(0).standard_normal((10**5, 50)), None, 1)
     assert hard_plan(rows, 99).bounded
     assert not hard_plan(rows, 10).bounded and not hard_plan(rows, 1).bounded
     assert not hard_plan(rows.take(np.arange(1000)), 99).bounded
 
 
 def test_near_centroids_are_for_many_centroids_and_long_passes():
-    rows = make_rows([np.zeros((30_000, 50), np.float32)], [None], None, 1)
+    rows = column_rows(np.zeros((30_000, 50), np.float32), None, 1)
     assert hard_plan(rows, 200).near and not hard_plan(rows, 99).near
     assert not hard_plan(rows.take(np.arange(20_000)), 200).near
     for n, is_near in ((2**31 - 1, True), (2**31, False)):  # row numbers are int32
@@ -190,7 +199,7 @@ def test_near_centroids_are_for_many_centroids_and_long_passes():
 
 
 def test_each_of_typicality_learned_weights_and_missing_views_excludes_both():
-    rows = make_rows([np.zeros((30_000, 50), np.float32)], [None], None, 1)
+    rows = column_rows(np.zeros((30_000, 50), np.float32), None, 1)
     assert hard_plan(rows, 200).near and hard_plan(rows, 200).bounded
     for each, learns_weights in (
         (replace(rows, eta=np.ones(1), m=2.0), False),
@@ -209,7 +218,7 @@ def test_a_cluster_that_nearly_vanishes_has_the_sums_of_what_is_left(dtype, weig
     weight = None if weights is None else random.uniform(*weights[:2], len(X))
     if weight is not None:
         weight[0] = weights[2]
-    rows = make_rows([X.astype(dtype)], [None], weight, 2)
+    rows = column_rows(X.astype(dtype), weight, 2)
     passes = Passes(rows)
     shift = rows.shift.astype(np.float64)
     far = np.stack([X[0], np.zeros(8), np.full(8, 1000.0)]) - shift  # takes the others step by step

@@ -13,6 +13,7 @@ from internals import (
     PowerMean,
     Storage,
     compressed,
+    identities,
     make_rows,
     ones,
     shifted_features,
@@ -41,7 +42,7 @@ STORED = Storage("auto")
 def wide_rows(dtype, weight=None, n=80, widths=(300, 500)):
     random = np.random.default_rng(0)
     xs = [(random.standard_normal((n, d)) + 5).astype(dtype) for d in widths]
-    return make_rows(xs, [None] * len(xs), weight, 1)
+    return make_rows(xs, identities(xs), weight, 1)
 
 
 @pytest.mark.few(2)
@@ -93,7 +94,7 @@ def test_maps_are_applied_first_if_features_may_be_stored():
     x, omega = random.standard_normal((60, 2)), random.standard_normal((2, 2000))
     rows = make_rows([x], [Fourier(omega)], None, 1)
     small = compressed(rows, 400, STORED)
-    assert small.bases[0].shape[0] == 4000 and small.rows.maps == [None]
+    assert small.bases[0].shape[0] == 4000 and not small.rows.computed
     assert compressed(rows, 400, Storage(1000)) is None
     assert compressed(rows, 400, Storage(False)) is None
 
@@ -178,7 +179,7 @@ def decaying(n, widths, k, power=1.0):
         scales = 1 / (1 + np.arange(d)) ** power
         centers = 3 * random.standard_normal((k, d))
         xs.append((centers[np.arange(n) % k] + random.standard_normal((n, d))) * scales)
-    return make_rows(xs, [None] * len(xs), None, 1)
+    return make_rows(xs, identities(xs), None, 1)
 
 
 @pytest.mark.parametrize("numbers", [1 << 24, 150_000])  # the second: those of 500 rows

@@ -11,7 +11,18 @@ from conftest import set_limits
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
-from internals import Assignment, Need, Unit, add, make_rows, one_pass, remove, settling_pass, step
+from internals import (
+    Assignment,
+    Identity,
+    Need,
+    Unit,
+    add,
+    make_rows,
+    one_pass,
+    remove,
+    settling_pass,
+    step,
+)
 from numpy.testing import assert_array_equal
 
 LEAST, MOST = 20, 60  # centroids
@@ -33,7 +44,7 @@ class HardPasses(RuleBasedStateMachine):
         X = (centers[random.integers(k, size=n)] + random.standard_normal((n, d))).astype(dtype)
         weight = random.choice([0, 0.5, 1, 2], n).astype(dtype) if weighted else None
         shifts = None if unit else [X.mean(axis=0)]
-        rows = make_rows([X], [Unit(d) if unit else None], weight, 1, shifts)
+        rows = make_rows([X], [Unit(d) if unit else Identity(d)], weight, 1, shifts)
         self.rows = replace(rows, unit_centroids=unit)
         self.x = one_pass(rows, np.zeros((1, d)), -math.inf, want=("features",))[1]["features"]
         self.x = self.x.astype(np.float64)

@@ -10,10 +10,12 @@ import pytest
 from internals import (
     Assignment,
     FeatureRun,
+    Identity,
     Need,
     Stage,
     Unit,
     add,
+    column_rows,
     make_rows,
     one_pass,
     remove,
@@ -102,8 +104,8 @@ def clustered(n=6000, d=48, k=120, seed=1, dtype=np.float32, apart=1.0):
 
 
 def rows_with(X, weight=None, unit=False):
-    """Rows as a fit makes them."""
-    each = Unit(X.shape[1]) if unit else None
+    """Return rows as a fit makes them."""
+    each = Unit(X.shape[1]) if unit else Identity(X.shape[1])
     rows = make_rows([X], [each], weight, 1, None if unit else [X.mean(axis=0)])
     return replace(rows, unit_centroids=unit)
 
@@ -197,12 +199,12 @@ def test_a_pass_gives_what_is_needed(every, bounds):
 
 def rows_of(rows):
     x = rows.xs[0].astype(np.float64)
-    return (x if rows.maps[0] is None else normalize(x)) - rows.shifts[0]
+    return (normalize(x) if rows.computed else x) - rows.shifts[0]
 
 
 def test_centroids_that_are_added_and_removed():
     X, k = clustered(), 120
-    rows = make_rows([X], [None], None, 1, [X.mean(axis=0)])
+    rows = column_rows(X, None, 1, X.mean(axis=0))
     theta = X[: k + 10] - X.mean(axis=0).astype(np.float64)
     before, found = step(rows, theta[:k], None, Need())
     sums, found = step(rows, theta, add(found, 10), Need())

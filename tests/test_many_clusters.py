@@ -10,7 +10,7 @@ from internals import (
     FeatureRun,
     FitContext,
     PowerMean,
-    make_rows,
+    column_rows,
     merged_centroids,
     one_pass,
     seed_centroids,
@@ -50,7 +50,7 @@ def test_initial_centroids_in_batches_are_as_good_as_one_by_one(weighted):
     k = MANY
     X = mixture(3000, k)
     weight = np.where(np.arange(3000) < 1500, 1.0, 0.0) if weighted else None
-    rows, costs = make_rows([X], [None], weight, 2), []
+    rows, costs = column_rows(X, weight, 2), []
     for seed in range(5):
         random = np.random.RandomState(seed)
         ours = seed_centroids(rows, X, k, "k-means++", random)
@@ -65,7 +65,7 @@ def test_initial_centroids_in_batches_are_as_good_as_one_by_one(weighted):
 
 def test_initial_centroids_from_fewer_distinct_rows():
     X = np.repeat(np.arange(30.0)[:, None], 10, axis=0)
-    rows = make_rows([X], [None], None, 1)
+    rows = column_rows(X, None, 1)
     chosen = seed_centroids(rows, X, MANY, "k-means++", np.random.RandomState(0))
     assert chosen.shape == (MANY, 1)
     assert len(np.unique(chosen)) == 30
@@ -107,7 +107,7 @@ def test_merged_centroids_are_those_of_the_clusters(weighted, sparse):
     weight = np.where(np.arange(len(X)) % 2, 1.0, 0.0) if weighted else None
     kept = slice(1, None, 2) if weighted else slice(None)
     given = sparse_rows(csr_array(X)) if sparse else X
-    rows = make_rows([given], [None], weight, 1).counted()
+    rows = column_rows(given, weight, 1).counted()
     found = merged_centroids(rows, rows.xs[0], 60, np.random.RandomState(0))
     present, labels = np.unique(y[kept]), cdist(X[kept], found).argmin(axis=1)
     assert found.shape == (60, 48)
@@ -124,7 +124,7 @@ def test_clusters_of_few_rows_in_many_columns_have_merged_centroids(least_work, 
         random = np.random.RandomState(seed)
         centers = normalize(random.standard_normal((40, 384)))
         X = (centers[y] + 0.0625 * random.standard_normal((len(y), 384))).astype(np.float32)
-        rows = make_rows([X], [None], None, 1, [np.zeros(384, dtype=np.float32)])
+        rows = column_rows(X, None, 1, np.zeros(384, dtype=np.float32))
         merged = merged_centroids(rows, X, 40, random)
         found += len(np.unique(cdist(merged, centers).argmin(axis=1)))
     assert found >= 195  # of 200; some 170 without the second draws
@@ -149,7 +149,7 @@ def test_clusters_of_two_rows_are_merged_from_all_rows(n, d, k, exponent):
 
 def test_rows_that_are_no_more_than_clusters_are_not_merged():
     X = mixture(100, 60)
-    rows = make_rows([X], [None], None, 1)
+    rows = column_rows(X, None, 1)
     assert merged_centroids(rows, X, 100, np.random.RandomState(0)) is None
     assert len(np.unique(PowerKMeans(100, random_state=0).fit(X).labels_)) == 100
 
@@ -272,7 +272,7 @@ def test_memberships_without_annealing_are_those_of_nearly_hard_power_means():
 @pytest.mark.parametrize("typical", [False, True])
 def test_the_last_exponent_is_the_first_at_which_power_means_are_nearly_hard(typical):
     X = np.random.default_rng(0).standard_normal((500, 3))
-    rows = make_rows([X], [None], np.arange(1.0, 501.0), 1)
+    rows = column_rows(X, np.arange(1.0, 501.0), 1)
     rows = replace(rows, eta=np.array([0.5]), m=2.0) if typical else rows
     s = FeatureRun(rows, X[:10], 1.0, PowerMean(), FitContext(None)).nearly_hard_exponent()
     soft, before, hard = (one_pass(rows, X[:10], each)[0] for each in (s, s / 1.2, -np.inf))

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from internals import Sampling, make_rows, ones, sample_arrays, seed_centroids, starts
+from internals import Sampling, column_rows, ones, sample_arrays, seed_centroids, starts
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import chi2
 
@@ -87,7 +87,7 @@ def uniform(counts, expected):
 def test_the_first_centroid_is_uniform_or_follows_the_weights(init):
     X, weight = np.arange(6.0)[:, None] ** 2, np.array([1.0, 2, 3, 1, 2, 3])
     for given in (None, weight):
-        rows = make_rows([X], [None], given, 1)
+        rows = column_rows(X, given, 1)
         share = np.ones(6) / 6 if given is None else weight / weight.sum()
         drawn = [
             int(np.sqrt(seed_centroids(rows, X, 1, init, np.random.RandomState(seed))[0, 0]) + 0.5)
@@ -113,7 +113,7 @@ def test_the_second_centroid_of_k_means_plus_plus_follows_the_squared_distances(
             expected[first, row] = (1 - reached) ** 2 - (1 - reached - share[row]) ** 2
             reached += share[row]
     expected *= DRAWS * 3 / 4
-    counts, rows = np.zeros((4, 4)), make_rows([X[:, None]], [None], None, 1)
+    counts, rows = np.zeros((4, 4)), column_rows(X[:, None], None, 1)
     for seed in range(3 * DRAWS):
         found = seed_centroids(rows, X[:, None], 2, "k-means++", np.random.RandomState(seed))
         counts[tuple(np.searchsorted(X, found[:, 0]))] += 1
@@ -137,7 +137,7 @@ def test_centroids_that_are_drawn_in_batches_have_the_distribution_of_single_dra
             probability *= left[row] / left.sum()
         chosen = tuple(sorted(order))
         expected[chosen] = expected.get(chosen, 0) + probability
-    counts, rows = dict.fromkeys(expected, 0), make_rows([X[:, None]], [None], None, 1)
+    counts, rows = dict.fromkeys(expected, 0), column_rows(X[:, None], None, 1)
     for seed in range(5 * DRAWS):
         found = seed_centroids(rows, X[:, None], 3, "k-means++", np.random.RandomState(seed))
         counts[tuple(sorted(np.searchsorted(X, found[:, 0])))] += 1

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 from internals import config
+from scipy.sparse import csr_array
 from sklearn.datasets import make_blobs
 
-from rffpk import RFFKernelPowerKMeans
+from rffpk import DiffusionPowerKMeans, RFFKernelPowerKMeans, RFFMultiKernelPowerKMeans
 
 
 def test_a_fit_with_stored_features_is_the_same_to_rounding(dtype):
@@ -49,6 +50,31 @@ def test_the_memory_limit_holds(memory):
     message = f"cache=True takes {needed} bytes.* more than the {needed - 1} "
     with pytest.raises(MemoryError, match=message):
         model.set_params(cache=True).fit(X)
+
+
+def test_columns_take_no_bytes_of_stored_features():
+    X = np.random.default_rng(0).standard_normal((50, 784))
+    kernels, needed = ["linear", "rbf"], 50 * 216 * 8
+    model = RFFMultiKernelPowerKMeans(
+        10, kernels=kernels, n_frequencies=108, max_iter=2, random_state=0
+    )
+    for cache in (needed, needed - 1):
+        assert model.set_params(cache=cache).fit([X, X]).cache_ is (cache == needed)
+    assert model.set_params(kernels="linear", cache=True).fit([X]).cache_ is False
+
+
+@pytest.mark.parametrize("cache", [True, False])
+def test_directions_that_are_clustered_may_be_stored(cache):
+    """The graph is not used, and passes scale rows to length one, or rows are scaled once."""
+    X = np.random.default_rng(0).standard_normal((300, 20))
+    X += 4 * np.eye(3, 20)[np.arange(300) % 3]
+    model = DiffusionPowerKMeans(3, metric="cosine", cache=cache, random_state=0).fit(X)
+    assert model.feature_map_.time_ == 0 and model.cache_ is cache
+    np.testing.assert_array_equal(model.predict(7 * X), model.labels_)
+    lengths = np.linalg.norm(model.feature_map_.transform(X), axis=1)
+    np.testing.assert_allclose(lengths, 1, rtol=1e-12)
+    rows = csr_array(X)
+    assert not np.shares_memory(model.feature_map_.transform(rows).indices, rows.indices)
 
 
 def test_a_sample_respects_the_limit_too():

@@ -10,7 +10,16 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from internals import FeatureRun, FitContext, PowerMean, make_rows, ones, row_keys, shifted_features
+from internals import (
+    FeatureRun,
+    FitContext,
+    PowerMean,
+    identities,
+    make_rows,
+    ones,
+    row_keys,
+    shifted_features,
+)
 from internals import swaps as module
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.spatial.distance import cdist
@@ -235,7 +244,7 @@ def test_batches_lower_the_objective_until_the_smallest_fail(views):
 def run_of(xs, k, weight=None, seed=0):
     """A run over rows whose centroids are some of them."""
     random = np.random.RandomState(seed)
-    rows = make_rows(xs, [None] * len(xs), weight, 1)
+    rows = make_rows(xs, identities(xs), weight, 1)
     theta = shifted_features(rows)[random.choice(len(xs[0]), k, replace=False)].astype(np.float64)
     return FeatureRun(rows, theta, 1.0, PowerMean(), FitContext(random))
 

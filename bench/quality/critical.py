@@ -17,7 +17,7 @@ import numpy as np
 from sklearn.datasets import load_digits, load_iris, make_blobs
 
 from bench import commands, tables
-from bench.internals import Rows, centered, critical_exponent, make_rows, one_pass, ones
+from bench.internals import Rows, centered, column_rows, critical_exponent, one_pass, ones
 from rffpk import Annealing, PowerKMeans
 from rffpk.rows.passes import shifted_features
 
@@ -74,7 +74,7 @@ def main() -> None:
         "data", "s_c", "s", "predicted", "measured", "distinct: from merged", "from k-means++", "of"
     )
     for name, (X, k) in data_sets().items():
-        rows = centered(make_rows([X], [None], ones(len(X)), 2))
+        rows = centered(column_rows(X, ones(len(X)), 2))
         critical = critical_exponent(shifted_features(rows), np.ones(rows.n))
         largest = 1 / (2 * (1 - critical))
         base = min(critical, -0.4)

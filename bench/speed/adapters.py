@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from sklearn.cluster import KMeans, MiniBatchKMeans
 
-from bench.internals import Fourier, Rows, _core, centered, make_rows, one_pass, ones
+from bench.internals import Fourier, Identity, Rows, _core, centered, make_rows, one_pass, ones
 from bench.speed.problems import Problem
 from bench.timing import Measure, median, seconds, timed
 from rffpk import RandomFourierFeatures
@@ -29,11 +29,11 @@ class Setting:
         self.problem, self.dtype, self.threads = problem, dtype, threads
         random = np.random.default_rng(1)
         X = problem.rows(dtype)
-        fourier = None
+        mapped: Fourier | Identity = Identity(problem.d)
         if problem.D:
             omega = random.standard_normal((problem.d, problem.D)) / np.sqrt(2 * problem.d)
-            fourier = Fourier(omega.astype(dtype))
-        self.rows: Rows = centered(make_rows([X], [fourier], ones(len(X)), threads))
+            mapped = Fourier(omega.astype(dtype))
+        self.rows: Rows = centered(make_rows([X], [mapped], ones(len(X)), threads))
         chosen = np.sort(random.choice(problem.n, problem.k, replace=False))
         self.theta = shifted_features(self.rows.take(chosen)).astype(np.float64)
         self._stored: np.ndarray | None = None
@@ -185,7 +185,7 @@ ADAPTERS: dict[str, Callable[[Setting], Measure]] = {
 def profile(setting: Setting, repeats: int = 5) -> dict[str, float]:
     """Nanoseconds a row of each part of the pass, each run alone on one thread."""
     rows, theta = setting.rows, setting.theta.astype(setting.dtype)
-    omegas = [each and each.frequencies for each in rows.maps]
+    omegas = [each.frequencies if isinstance(each, Fourier) else None for each in rows.maps]
 
     def run(stages: int) -> float:
         return seconds(

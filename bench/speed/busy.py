@@ -29,7 +29,7 @@ from sklearn.cluster import KMeans
 
 from bench import commands, tables, timing
 from bench.datasets import around
-from bench.internals import Fourier, centered, make_rows, one_pass, ones
+from bench.internals import Fourier, Identity, centered, make_rows, one_pass, ones
 from rffpk import RFFKernelPowerKMeans, show_config
 
 PROBLEMS = {200: 8, 2_000: 20, 20_000: 20, 100_000: 20, 1_000_000: 50}  # rows: columns
@@ -88,7 +88,8 @@ def passes(repeats: int) -> None:
     for n, d, D in ((4096, 20, 0), (2048, 20, 60), (2048, 50, 108), (20_000, 20, 108), MAIN):
         random = np.random.default_rng(0)
         X = random.standard_normal((n, d), dtype=np.float32)
-        maps = [Fourier(random.standard_normal((d, D), dtype=np.float32) / d) if D else None]
+        omega = random.standard_normal((d, D), dtype=np.float32) / d
+        maps = [Fourier(omega) if D else Identity(d)]
         rows = centered(make_rows([X], maps, ones(len(X)), 1))
         theta = random.standard_normal((CLUSTERS, 2 * D or d), dtype=np.float32)
         runs = {

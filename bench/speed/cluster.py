@@ -41,9 +41,9 @@ from bench.datasets import around
 from bench.internals import (
     Partitions,
     Rows,
+    column_rows,
     dask_workers,
     make_partitions,
-    make_rows,
     one_pass,
     ones,
 )
@@ -91,7 +91,7 @@ def as_views(block: Any, first: bool) -> list[np.ndarray]:
 
 
 def rows_in(xs: list[np.ndarray]) -> Rows:
-    return make_rows(xs, [None], ones(len(xs[0])), 1, [np.zeros(COLUMNS, dtype=np.float32)])
+    return column_rows(xs[0], ones(len(xs[0])), 1, np.zeros(COLUMNS, dtype=np.float32))
 
 
 def seconds_of_passes(rows: Rows, theta: np.ndarray, repeats: int) -> list[float]:

@@ -20,7 +20,7 @@ from sklearn.cluster import KMeans
 from threadpoolctl import threadpool_limits
 
 from bench import commands, tables, timing
-from bench.internals import Narrow, Unit, make_rows, one_pass, ones
+from bench.internals import Identity, Narrow, Unit, make_rows, one_pass, ones
 from bench.speed.clusters import topics
 from rffpk import PowerKMeans
 
@@ -68,7 +68,7 @@ def measure_passes(n: int, repeats: int) -> None:
                 theta,
                 -1.0,
             )
-            for each in (None, Unit(COLUMNS))
+            for each in (Identity(COLUMNS), Unit(COLUMNS))
             for name, rows in kinds.items()
         }
         least = [min(found) for found in timing.alternate(measures, repeats).values()]

@@ -35,7 +35,7 @@ from sklearn.metrics import adjusted_rand_score
 import rffpk
 from bench import commands, tables
 from bench.datasets import prepare, prepared_views, single_view
-from bench.internals import Rows, centered, make_rows, one_pass, ones, sparse_rows
+from bench.internals import Rows, centered, column_rows, one_pass, ones, sparse_rows
 from bench.timing import alternate, in_own_process, peak_memory, timed
 from rffpk import (
     Annealing,
@@ -144,9 +144,7 @@ def densities(repeats: int) -> None:
             X = random.random((20_000, 1000), dtype=np.float32)
             X = np.where(random.random(X.shape, dtype=np.float32) < share, X, 0).astype(dtype)
             given = (sparse_rows(sparse.csr_array(X)), X)
-            kinds = {
-                i: centered(make_rows([x], [None], ones(len(x)), 1)) for i, x in enumerate(given)
-            }
+            kinds = {i: centered(column_rows(x, ones(len(x)), 1)) for i, x in enumerate(given)}
             theta = X[:k] - kinds[1].shift
             measures = {i: partial(pass_seconds, rows, theta) for i, rows in kinds.items()}
             times = alternate(measures, repeats, warm_up=True)

@@ -27,7 +27,7 @@ from rffpk.choose.outliers import Cells, Outliers
 from rffpk.choose.selection import NClustersSelection
 from rffpk.estimators.base import Clusterer, VersionError, check_version
 from rffpk.fusion.operators import Exact, Finished, FourierFeatures, Nystroem
-from rffpk.rows.arrays import Array, Fourier, Structure
+from rffpk.rows.arrays import Array, Fourier, Identity, Structure
 from rffpk.rows.door import Shape
 from rffpk.rows.store import ScaledColumns, UnitRows
 from rffpk.rows.table import Csr, from_canonical
@@ -65,7 +65,7 @@ ESTIMATORS: dict[str, type[Any]] = {
 RECORDS: dict[str, type[Any]] = {
     cls.__name__: cls
     for cls in (
-        Fourier, Structure, PowerMean, WeightedViews, RunningSums, Cells, Outliers,
+        Fourier, Identity, Structure, PowerMean, WeightedViews, RunningSums, Cells, Outliers,
         NClustersSelection, Spectrum, Neighbourhoods, NearCells, Nodes, Whitening, UnitRows,
         ScaledColumns, Shape, Csr, FittedKernel, Exact, FourierFeatures, Nystroem, Finished,
     )

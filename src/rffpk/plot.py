@@ -21,7 +21,7 @@ from rffpk.estimators.diffusion import DiffusionPowerKMeans
 from rffpk.fusion.base import embedded_rows
 from rffpk.profiles import ClusterProfiles
 from rffpk.rows import checks
-from rffpk.rows.arrays import Array
+from rffpk.rows.arrays import Array, Identity
 from rffpk.rows.containers import is_list_of_views, length
 from rffpk.rows.door import rows_as_given, rows_at, table_of
 from rffpk.rows.table import (
@@ -33,6 +33,7 @@ from rffpk.rows.table import (
     side_by_side,
     skip_zeros,
 )
+from rffpk.spaces.diffusion import DiffusionMap
 from rffpk.system.report import optional_module
 from rffpk.tables import TablePreprocessor
 
@@ -155,10 +156,10 @@ def clusters(model: Any, X: Any, *, places: Any = None, ax: Any = None) -> Any:
 
 
 def _are_columns(model: Any) -> bool:
-    """Whether centroids are points in the space of the columns."""
+    """Return whether centroids are points in the space of the columns."""
     maps = getattr(model, "_feature_maps", [])
     known = isinstance(model, Clusterer) and not hasattr(model, "_clusterer")
-    return known and not any(maps)
+    return known and all(isinstance(each, Identity) for each in maps)
 
 
 def _checked_places(places: Any, n: int) -> Array:
@@ -175,8 +176,9 @@ def _style(label: int) -> dict[str, Any]:
 def _places(model: Any, rows: Any, columns: Any) -> tuple[Array, tuple[str, str]]:
     if isinstance(model, Pipeline):
         rows, model = model[:-1].transform(rows), model[-1]
-    if isinstance(model, DiffusionPowerKMeans) and model.feature_map_.time_:
-        features = model.feature_map_.transform(rows)
+    is_diffusion = isinstance(model, DiffusionPowerKMeans)
+    if is_diffusion and isinstance(space := model._feature_maps[0], DiffusionMap):
+        features = space.transform(rows)
         if features.shape[1] > 1:
             return features[:, :2], ("diffusion feature 1", "diffusion feature 2")
     views = is_list_of_views(rows) or getattr(model, "views", None) is not None

@@ -18,13 +18,13 @@ from scipy.sparse.linalg import aslinearoperator
 
 from rffpk.anneal.schedule import SOME
 from rffpk.rows.arrays import Array
-from rffpk.rows.draws import Draws, as_rows
-from rffpk.rows.passes import one_pass, some_features
+from rffpk.rows.draws import Draws
+from rffpk.rows.passes import column_rows, one_pass, some_features
 from rffpk.rows.rows import Rows
-from rffpk.rows.store import Storage, has_maps, stored
+from rffpk.rows.store import Storage, stored
 from rffpk.rows.sums import typicality
 from rffpk.rows.table import Columns, dense, gram, operand, weighted_sums
-from rffpk.rows.weights import in_units
+from rffpk.rows.weights import in_units, ones
 from rffpk.system.linalg import DENSE, basis_of, eigh, leading_eigenvectors
 from rffpk.system.tiles import ROW_NUMBERS, row_tiles, run_all
 
@@ -336,7 +336,7 @@ def compressed(
     if short or not ((pays := _pays(rows, k, hard)) or shorter):
         return None
     rows = stored(rows) if rows.unit_centroids else storage.sample(rows)
-    if has_maps(rows):  # features may not be stored
+    if rows.computed:  # features may not be stored
         return None
     pairs = [_components(rows, i, k, hard) for i in range(len(widths))] if pays else []
     xs, bases = [x for x, _ in pairs], [basis for _, basis in pairs]
@@ -373,10 +373,11 @@ def _pays(rows: Rows, k: int, hard: bool) -> bool:
 
 
 def _with_columns(rows: Rows, xs: list[Array], shifts: list[Array], dtype: Any) -> Rows:
-    """The rows with other columns and shifts, in this dtype."""
+    """Return the rows with other columns and shifts, in this dtype."""
     xs = [np.ascontiguousarray(x, dtype=dtype) for x in xs]
     shifts = [shift.astype(dtype) for shift in shifts]
-    return replace(rows, xs=xs, shifts=shifts, weight=in_units(rows.weight, 1.0, dtype))
+    weight = in_units(rows.weight, 1.0, dtype)
+    return replace(rows.with_columns(xs, shifts), weight=weight)
 
 
 def _with_direction(basis: Array, center: Array) -> Array:
@@ -456,7 +457,8 @@ def _cost_of_draws(rows: Rows, view: int, k: int) -> float:
         return 0.0
     some = rows.view(view).take(index)
     seeds = dense(some_features(some))
-    drawn = Draws(as_rows(seeds, rows.n_threads), seeds, some.weight, k, random)
+    columns = column_rows(seeds, ones(len(seeds)), rows.n_threads)
+    drawn = Draws(columns, seeds, some.weight, k, random)
     drawn.see_added()
     return float((some.weight * drawn.nearest).sum()) * n / len(index)
 

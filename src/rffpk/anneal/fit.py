@@ -46,8 +46,8 @@ from rffpk.anneal.swaps import follow_with_swaps, improve, reach_far_rows
 from rffpk.estimators.base import fit_of, reporting
 from rffpk.estimators.bases import with_callbacks
 from rffpk.rows import checks, passes
-from rffpk.rows.arrays import Array, Fourier, Numbers
-from rffpk.rows.rows import Rows
+from rffpk.rows.arrays import Array, Fourier, Identity, Numbers
+from rffpk.rows.rows import Rows, identities
 from rffpk.rows.sample import RowSample, opened, sample_arrays, sample_stream, sampling
 from rffpk.rows.store import (
     ALL_PASSES,
@@ -57,7 +57,6 @@ from rffpk.rows.store import (
     ScaledColumns,
     Storage,
     UnitRows,
-    has_maps,
 )
 from rffpk.rows.sums import Sums, empty_clusters, rounding_error
 from rffpk.rows.table import as_type, occupied_columns, spread_columns, unit_rows
@@ -74,7 +73,7 @@ M = TypeVar("M", bound=Any)
 GivenInit = Numbers | Callable[..., Any]  # besides words
 
 
-# Fits the maps of the views to rows; None: the features are the columns.
+# Fits the maps of the views to rows.
 Maps = Callable[[RowSample, FitContext], list[Any]]
 
 
@@ -85,7 +84,7 @@ class Problem:
     search: SearchParameters
     # of the critical exponent, among others
     plan: Callable[[SearchParameters, FitContext, float, PowerMean], Plan] = search_plan
-    maps: Maps = lambda sample, context: [None]
+    maps: Maps = lambda sample, context: [*identities(sample.xs)]
     objective: Callable[[Rows, FitContext], PowerMean] = lambda rows, context: PowerMean()
     n_map_rows: int = 0  # that maps are fitted on, beyond those of the starts
     cache: Cache = False
@@ -273,8 +272,9 @@ def maps_of(metric: Any, whitening: Any) -> Maps:
         from rffpk.spaces.whitening import whitened_view
 
         return lambda sample, context: [whitened_view(whitening, sample, 0, context)]
-    columns = [UnitRows() if metric == "cosine" else None]
-    return lambda sample, context: columns
+    if metric == "cosine":
+        return lambda sample, context: [UnitRows()]
+    return lambda sample, context: [*identities(sample.xs)]
 
 
 # ---- prepare: rows, maps, objective and plan -----------------------------------------------------
@@ -318,7 +318,7 @@ def prepare(
     packed = sample.with_columns(columns)
     mapping = Mapping(maps, storage, context.n_threads, context.coverage, problem.unit_centroids)
     some, rows = mapping.pair(packed)
-    variance, mapped = passes.total_variance(some), any(maps)
+    variance, mapped = passes.total_variance(some), bool(mapping.mapped)
     if mapped:
         storage.check(rows)
     init = _checked_init(model, problem, rows, mapping, k)
@@ -331,7 +331,7 @@ def prepare(
     base = rows
     if samples:
         base = samples[0] = storage.sample(samples[0])
-    elif mapped:
+    else:
         base = storage.all_rows(rows, k, ALL_PASSES)
     single = all(isinstance(mapped_by, Fourier) for mapped_by in rows.maps)
     components = compressed(base, k, storage, given.ends_hard, single) if given.differs else None
@@ -356,7 +356,7 @@ def _checked_init(model: Any, problem: Problem, rows: Rows, mapping: Mapping, k:
         return init
     if (meant := problem.given(rows, k)) is not None:
         return meant
-    if not any(mapping.maps):
+    if not mapping.mapped:
         names = vars(model).get("feature_names_in_")
         return checked_centroids(init, (k, len(rows.shift)), names)
     xs = [as_type(x, rows.dtype) for x in given_rows(model, init, k)]
@@ -368,7 +368,7 @@ def _occupied(sample: RowSample, maps: list[Any], init: Any) -> list[Array | Non
 
     Features must be columns. With given centroids all columns count, as centroids may have numbers
     in empty columns."""
-    kinds = UnitRows | ScaledColumns | None
+    kinds = UnitRows | ScaledColumns | Identity
     are_columns = [isinstance(init, str) and isinstance(mapped, kinds) for mapped in maps]
     return [occupied_columns(x) if own else None for x, own in zip(sample.xs, are_columns)]
 
@@ -399,16 +399,17 @@ def find_number(model: Any, sample: RowSample, random: Any, progress: Progress |
 def _samples(
     problem: Problem, sample: RowSample, rows: Rows, mapping: Mapping, k: int
 ) -> list[Rows]:
-    """Samples of growing size, the first for the starts; none: these run on all rows. Of views
-    whose features are columns of `rows` already they are cut from these, so that no map runs
-    twice."""
-    if any(mapping.maps) and rows.stream is None:
-        views = zip(rows.maps, rows.xs, sample.xs)
-        xs = [x if each is None else given for each, x, given in views]
-        left = [None if known is None else each for known, each in zip(rows.maps, mapping.maps)]
-        if not all(x is given for x, given in zip(xs, sample.xs)):  # else it may hold the rows
+    """Return samples of growing size, the first for the starts; none if these run on all rows.
+
+    Where features are columns of `rows` already, samples are cut from the columns, so that no map
+    runs twice."""
+    if rows.stream is None:
+        xs, maps = [*rows.xs], [*rows.maps]
+        for i in rows.computed:
+            xs[i], maps[i] = sample.xs[i], mapping.maps[i]
+        if not all(x is known for x, known in zip(xs, sample.xs)):  # else it may hold the rows
             sample = replace(sample, xs=xs)
-        mapping = replace(mapping, maps=left)
+        mapping = replace(mapping, maps=maps)
     sizes = sample.sizes_of_starts(problem.search.sample, k)
     return [mapping(*sample.some(size), rows.shifts) for size in sizes]
 
@@ -519,8 +520,8 @@ def finish(model: Any, found: Prepared, run: FeatureRun, end: StartEnd, write: A
     }
     if found.sample.in_memory:
         attributes["labels_"] = labels[0] if len(labels) == 1 else np.concatenate(labels)
-    if found.mapped and "cache" in vars(model):
-        attributes["cache_"] = not has_maps(whole)
+    if "cache" in vars(model):
+        attributes["cache_"] = found.mapped and not whole.computed
     if model.store_memberships:
         outputs = passes.one_pass(rows, theta, exponent, want=("memberships",))[1]
         attributes["memberships_"] = outputs["memberships"]
@@ -577,9 +578,7 @@ def _go_on_to_all_rows(run: FeatureRun, end: StartEnd, found: Prepared) -> Rows:
         run.theta, context.history.left_out = found.components.expand(run.theta), 0.0
         levels = [whole]
     if samples:
-        whole = found.rows
-        if found.mapped:
-            whole = context.storage.all_rows(whole, context.k, LAST_PASSES)
+        whole = context.storage.all_rows(found.rows, context.k, LAST_PASSES)
         levels = [*samples[1:], whole]
     name, s = ("hard", -math.inf) if schedule.ends_hard else ("settle", end.s)
     stage = Stage(name, s, tol=schedule.tol, most=schedule.max_iter, bounded=True)

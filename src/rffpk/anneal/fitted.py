@@ -4,7 +4,7 @@ from batches of them: the method `partial_fit`."""
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -15,7 +15,7 @@ from rffpk.anneal.hard_pass import find_directions
 from rffpk.anneal.plan import SearchParameters
 from rffpk.estimators.base import fit_of
 from rffpk.rows import checks
-from rffpk.rows.arrays import Array, Map
+from rffpk.rows.arrays import Array, Identity, Map
 from rffpk.rows.passes import accurate_cost, make_rows, one_pass, pass_of_block
 from rffpk.rows.rows import Rows, present_bits
 from rffpk.rows.sample import opened, sample_size
@@ -28,7 +28,6 @@ from rffpk.rows.table import (
     entries,
     occupied_columns,
     operand,
-    skip_zeros,
     some_columns,
     squared_distances,
     unit_rows,
@@ -59,17 +58,18 @@ def visit(
     shifts, centers = model._shifts, model.cluster_centers_
     n_threads, noise = config.n_threads(model.n_jobs), None
     views = mapped_views(model._feature_maps, xs)
-    columns, maps = zip(*Storage(getattr(model, "cache", "auto")).landmark_views(views, n_threads))
+    views = Storage(getattr(model, "cache", "auto")).landmark_views(views, n_threads)
+    columns, maps = map(list, zip(*views))
     if not whole:
-        columns, shifts, centers = _without_empty(columns, maps, shifts, centers)
+        columns, maps, shifts, centers = _without_empty(columns, maps, shifts, centers)
     shifts = [shift.astype(xs[0].dtype) for shift in shifts]
     if (outliers := vars(model).get("_outliers")) is not None:
         noise = outliers.are_noise(xs)
         if not want:
             weight = np.where(noise, 0.0, weight)
     may_lack = getattr(model, "allow_missing_views", False)
-    present = present_bits([*columns]) if may_lack else None
-    rows = make_rows([*columns], [*maps], weight, n_threads, shifts)
+    present = present_bits(columns) if may_lack else None
+    rows = make_rows(columns, maps, weight, n_threads, shifts)
     objective = model._objective
     rows = replace(
         rows, alpha=model._alpha, eta=objective.eta if typical else None, m=objective.m,
@@ -94,19 +94,21 @@ def visit(
 
 
 def _without_empty(
-    xs: Sequence[Columns], maps: Sequence[Map], shifts: list[Array], centers: Array
-) -> tuple[tuple[Columns, ...], list[Array], Array]:
-    """Return views, shifts and centroids without empty columns of sparse views: columns in which
-    neither rows nor centroids have a number."""
+    xs: list[Columns], maps: list[Map], shifts: list[Array], centers: Array
+) -> tuple[list[Columns], list[Map], list[Array], Array]:
+    """Return columns, maps, shifts and centroids without empty columns of sparse views.
+
+    In an empty column neither rows nor centroids have a number."""
     occupied, edges = [], np.cumsum([len(shift) for shift in shifts])[:-1]
     for x, mapped, shift, part in zip(xs, maps, shifts, np.split(centers, edges, axis=1)):
-        own = mapped is None and skip_zeros(x)
+        own = isinstance(mapped, Identity)
         index = occupied_columns(x, (shift != 0) | part.any(axis=0)) if own else None
         if index is not None:
             x, shift, part = some_columns(x, index), shift[index], part[:, index]
-        occupied.append((x, shift, part))
-    views, left, parts = zip(*occupied)
-    return views, [*left], parts[0] if len(parts) == 1 else np.hstack(parts)
+            mapped = Identity(len(index))
+        occupied.append((x, mapped, shift, part))
+    columns, left, shifts, parts = map(list, zip(*occupied))
+    return columns, left, shifts, parts[0] if len(parts) == 1 else np.hstack(parts)
 
 
 def visits(

@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from sklearn.utils import gen_batches
 
-from rffpk.rows.arrays import Array, Unit
+from rffpk.rows.arrays import Array, Identity, Unit
 from rffpk.rows.draws import MANY
 from rffpk.rows.passes import SLOT_ROWS, one_pass, pass_of_block, shifted_features
 from rffpk.rows.rows import Rows
@@ -74,7 +74,7 @@ def hard_plan(rows: Rows, most: int, learns_weights: bool = False) -> HardPlan:
         return HardPlan()
     bounded = most > 1 and rows.n >= LEAST_ROWS and pass_costs(rows, most)[0] >= _COST
     # of the columns of one dense view, or these scaled to length one
-    plain = len(rows.xs) == 1 and isinstance(rows.maps[0], (Unit, type(None)))
+    plain = len(rows.xs) == 1 and isinstance(rows.maps[0], Unit | Identity)
     if most < MANY or not plain or rows.sparse_columns:
         return HardPlan(bounded=bounded)
     work, wide = rows.n * most * len(rows.shift), len(rows.shift) >= _LEAST_COLUMNS
@@ -590,14 +590,13 @@ def _nearest_of_each(at: Array, others: Array, count: int, number: int) -> Array
 
 
 def _visit(rows: Rows, at: Array, labels: Array, near: Array) -> tuple[Array, Array, Array, Array]:
-    """A pass over some or all rows: the labels, the two least squared distances, and the sums of
-    the rows that stay."""
-    order, ends = _by_label(labels, len(at))
-    found: tuple[Array, Array, Array, Array] = config.backend().near_pass(
-        rows.xs[0], rows.maps[0] is not None, rows.shifts[0], for_core(rows.weight), at, near,
-        order, ends, rows.n_threads,
+    """Return the labels, the two least squared distances, and the sums of the rows that stay."""
+    (order, ends), is_unit = _by_label(labels, len(at)), isinstance(rows.maps[0], Unit)
+    result: tuple[Array, Array, Array, Array] = config.backend().near_pass(
+        rows.xs[0], is_unit, rows.shifts[0], for_core(rows.weight), at, near, order, ends,
+        rows.n_threads,
     )  # fmt: skip
-    return found
+    return result
 
 
 def _add_rows(rows: Rows, N: Array, moved: Array, labels: Array, sign: float = 1.0) -> None:

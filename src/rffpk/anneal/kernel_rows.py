@@ -21,7 +21,7 @@ from rffpk.anneal.records import PowerMean
 from rffpk.anneal.schedule import FitContext
 from rffpk.rows import checks
 from rffpk.rows.arrays import Array
-from rffpk.rows.passes import make_rows
+from rffpk.rows.passes import column_rows
 from rffpk.rows.rows import Rows
 from rffpk.spaces.kernels import FittedKernel
 from rffpk.system import config
@@ -163,7 +163,7 @@ class KernelRows:
         resolved = squares > n * float(np.finfo(self.dtype).eps) * squares[0]
         scale = np.divide(1, np.sqrt(squares), out=np.zeros_like(squares), where=resolved)
         x = np.ascontiguousarray(images * scale / np.where(root > 0, root, 1)[:, None])
-        rows = make_rows([x], [None], self.p, self.context.n_threads)
+        rows = column_rows(x, self.p, self.context.n_threads)
         return rows, max(total - total_squares(rows), 0.0)
 
 

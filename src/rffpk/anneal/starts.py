@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from rffpk.anneal.hard_pass import Assignment, Need, add, hard_plan, step
 from rffpk.rows import checks
 from rffpk.rows.arrays import Array
-from rffpk.rows.draws import MANY, Draws, as_rows, uneven
-from rffpk.rows.passes import one_pass
+from rffpk.rows.draws import MANY, Draws, uneven
+from rffpk.rows.passes import column_rows, one_pass
 from rffpk.rows.rows import Rows, present_views
 from rffpk.rows.sums import Sums
 from rffpk.rows.table import (
@@ -22,6 +22,7 @@ from rffpk.rows.table import (
     dense,
     has_view,
 )
+from rffpk.rows.weights import ones
 from rffpk.system import config
 from rffpk.system.report import without
 
@@ -61,7 +62,7 @@ class Parts:
         self.views = np.split(np.arange(features.shape[1]), np.cumsum(rows.widths)[:-1])
         xs = [np.ascontiguousarray(features[:, view]) for view in self.views]
         shifts = [np.zeros_like(shift) for shift in rows.shifts]
-        self.rows = replace(rows, xs=xs, maps=[None] * len(xs), shifts=shifts, eta=None)
+        self.rows = replace(rows.with_columns(xs, shifts), eta=None)
 
     def __getitem__(self, index: Array) -> Array:
         """The seeds at these rows."""
@@ -135,7 +136,8 @@ def seed_rows(
     weight = rows.weight
     if init == "random":
         return random_rows(weight, k, random)
-    columns = as_rows(features, rows.n_threads) if parts is None else parts.rows
+    unweighted = ones(len(features))
+    columns = column_rows(features, unweighted, rows.n_threads) if parts is None else parts.rows
     seeds = features if parts is None else parts
     if k >= MANY:
         return Draws(columns, seeds, weight, k, random).chosen
@@ -193,7 +195,7 @@ def merged_centroids(rows: Rows, features: Columns, k: int, random: Any) -> Arra
         return None
     from rffpk.system.tree import means, merged
 
-    columns = replace(as_rows(features, rows.n_threads), weight=rows.weight)
+    columns = replace(column_rows(features, ones(rows.n), rows.n_threads), weight=rows.weight)
     drawn = Draws(columns, features, rows.weight, m, random)
     # one at a far row for each cluster, and one in place of four that are not drawn
     theta, labels = _moved(columns, drawn, k + (MERGED * k - wanted) // 4, random)

@@ -15,7 +15,7 @@ from rffpk.anneal.starts import k_means_plus_plus, seed_centroids
 from rffpk.anneal.steps import FeatureRun
 from rffpk.rows.arrays import Array, adjusted_rand_index
 from rffpk.rows.draws import MANY
-from rffpk.rows.passes import make_rows, one_pass, total_variance
+from rffpk.rows.passes import column_rows, one_pass, total_variance
 from rffpk.rows.rows import Rows
 from rffpk.rows.table import Columns, centered, skip_zeros
 
@@ -80,7 +80,7 @@ def searched_clusters(
     time, a new generator does."""
     random.seed(0)
     x = centered(X, X.dtype)
-    rows = make_rows([x], [None], weight, n_threads)
+    rows = column_rows(x, weight, n_threads)
     theta = _seeds(rows, x, k, random).astype(np.float64)
     inside = FitContext(random, n_threads=n_threads, k=k)
     run = FeatureRun(rows, theta, total_variance(rows), PowerMean(), inside, most=k)

@@ -24,7 +24,7 @@ from rffpk.choose.witnesses import (
 )
 from rffpk.rows.arrays import Array
 from rffpk.rows.door import Kind, Shape
-from rffpk.rows.passes import make_rows
+from rffpk.rows.passes import column_rows
 from rffpk.rows.sample import RowSample, column_moments
 from rffpk.rows.table import (
     Columns,
@@ -331,7 +331,7 @@ def _tree(some: Part, wanted: int, random: Any, n_threads: int) -> tuple[Array, 
     m = max(1, min(wanted, len(x) // _ROWS_A_CENTROID))
     centroids, leaf = distinct_rows(x)
     if len(centroids) > m:
-        rows = make_rows([x], [None], weight, n_threads)
+        rows = column_rows(x, weight, n_threads)
         seeds = distinct_rows(x[seed_rows(rows, x, m, "k-means++", random)])[0]
         centroids = k_means(x, weight, seeds, n_threads, _PASSES)
         leaf = Neighbourhoods(centroids, 1, 0.0, n_threads).chosen(x).ravel()

@@ -30,7 +30,7 @@ from rffpk.rows.arrays import Array
 from rffpk.rows.checks import Auto, is_option
 from rffpk.rows.door import Schema
 from rffpk.rows.sample import RowSample
-from rffpk.rows.store import Cache, UnitRows, check_cache
+from rffpk.rows.store import Cache, check_cache
 from rffpk.rows.table import (
     Columns,
     dense,
@@ -188,32 +188,28 @@ class DiffusionPowerKMeans(AnnealedClusterer):
         )  # fmt: skip
 
     def _measure(self, X: Any, want: str, s: float | None = None, sample_weight: Any = None) -> Any:
-        found = super()._measure(X, want, s, sample_weight)
-        mapped = self.feature_map_
-        if want == "medoids" and self._schema().kind == "graph":
-            return _central_nodes(self, X, found)
-        if want == "medoids" and mapped.time_:
-            # rows of a component have equal features: the nearest row may lie at the edge
-            rows = fitted.central_rows(self, X, self._measure(X, "labels"))
-            return np.array([own if row is None else row for own, row in zip(found, rows)])
-        if want != "gaps" or not mapped.time_ or self._schema().kind == "graph":
-            return found
-        return _apart(mapped, self.cluster_centers_, found[0]), found[1]
+        result, [space] = super()._measure(X, want, s, sample_weight), self._feature_maps
+        if want not in ("gaps", "medoids") or not isinstance(space, DiffusionMap):
+            return result
+        if self._schema().kind == "graph":
+            return _central_nodes(self, X, result) if want == "medoids" else result
+        if want == "gaps":
+            return _apart(space, self.cluster_centers_, result[0]), result[1]
+        # rows of a component have equal features: the nearest row may lie at the edge
+        rows = fitted.central_rows(self, X, self._measure(X, "labels"))
+        return np.array([own if row is None else row for own, row in zip(result, rows)])
 
     def _maps(self, sample: RowSample, context: FitContext) -> list[Any]:
         xs, weight = sample.some()
         # where nothing is asked of the map, none may be taken
         asked = {self.n_components, self.n_landmarks, self.time} != {"auto"}
-        mapped = chosen_map(self, self, xs[0], weight, context, or_columns=not asked)
-        self.feature_map_ = mapped
-        columns = UnitRows() if self.metric == "cosine" else None
-        return [mapped if mapped.time_ else columns]
+        self.feature_map_ = chosen_map(self, self, xs[0], weight, context, or_columns=not asked)
+        return [self.feature_map_._space]
 
     def _published(self, result: FitResult) -> None:
-        if self.feature_map_.time_:
-            warn_of_graph(self.feature_map_, result.prepared.context.k)
-        else:
-            self.cache_ = False
+        for space in self._feature_maps:
+            if isinstance(space, DiffusionMap):
+                warn_of_graph(space, result.prepared.context.k)
 
 
 def _central_nodes(model: Any, X: Any, nearest: Array) -> Array:
@@ -313,9 +309,9 @@ def _use_of_piles(mapped: DiffusionMap, X: Columns, k: int) -> UseOfGraph | None
     are clustered. With the cosine metric, fewer directions than clusters need the graph: its nodes
     are the directions, while the columns of rows of one direction differ by rounding."""
     n_nodes, is_cosine = len(mapped.landmark_features_), mapped.metric == "cosine"
-    if is_cosine and not mapped.time_:
-        return None if n_nodes >= k else "always"
-    if not mapped.time_ or k == 1 or mapped.metric == PRECOMPUTED:
+    if not isinstance(mapped._space, DiffusionMap):
+        return "always" if is_cosine and n_nodes < k else None
+    if k == 1 or mapped.metric == PRECOMPUTED:
         return None
     has_few = n_nodes <= k or not len(mapped._spectrum.able())
     differ = n_nodes >= k if is_cosine else rows_differ(X)
@@ -339,7 +335,8 @@ def _reason(choice: Choice, mapped: DiffusionMap) -> str:
             f"the graph with whitening={option.whitening} and {option.neighbors:g} times the "
             f"default number of neighbors{', features of length one,' * option.unit} agree"
         )
-    missed = "" if option.neighbors or not mapped.time_ else ", but miss components of the graph"
+    is_kept = not option.neighbors and isinstance(mapped._space, DiffusionMap)
+    missed = ", but miss components of the graph" if is_kept else ""
     return (
         f"Of {len(choice.options)} graphs and columns the clusters of {said} most with the others, "
         f"mean adjusted Rand index {agreement:.3f}{missed}."

@@ -32,7 +32,7 @@ from rffpk.rows import checks
 from rffpk.rows.arrays import Array
 from rffpk.rows.checks import Auto, is_option
 from rffpk.rows.door import Schema
-from rffpk.rows.passes import centered, make_rows, one_pass, total_variance
+from rffpk.rows.passes import centered, column_rows, one_pass, total_variance
 from rffpk.rows.rows import Rows
 from rffpk.rows.sums import power_constant
 from rffpk.rows.table import Columns, unit_rows, weighted_sums
@@ -307,7 +307,7 @@ def cmeans(
         seed = random.randint(2**31 - 1)
         m = FuzzyCMeans(c, m=m, random_state=seed, n_jobs=n_jobs).fit(X).m_
     with config.one_blas_thread():
-        rows = centered(make_rows([X], [None], ones(len(X)), config.n_threads(n_jobs)))
+        rows = centered(column_rows(X, ones(len(X)), config.n_threads(n_jobs)))
         total_variance(rows)  # must neither underflow nor overflow
         found = _iterate(rows, u, float(m), error, maxiter)
     warn_of_merged(found, float(m), euclidean_distances)

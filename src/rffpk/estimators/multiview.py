@@ -20,7 +20,7 @@ from rffpk.estimators.bases import BaseEstimator
 from rffpk.estimators.diffusion import chosen_map
 from rffpk.estimators.power import AnnealedClusterer
 from rffpk.rows import checks
-from rffpk.rows.arrays import Array
+from rffpk.rows.arrays import Array, Identity
 from rffpk.rows.checks import Auto, is_option
 from rffpk.rows.dask_collections import by_partitions
 from rffpk.rows.door import Schema
@@ -336,7 +336,9 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
         if isinstance(kernel, RandomFourierFeatures):
             return fourier.fit_map(self, sample, view, kernel, context.random)
         if kernel is None:
-            return ScaledColumns(_spread(sample, view)) if len(self._tables) > 1 else None
+            if len(self._tables) > 1:
+                return ScaledColumns(_spread(sample, view))
+            return Identity(sample.xs[view].shape[1])
         unit_variance = len(self._tables) > 1 and not is_option(self.kernels, "auto")
         return whitened_view(kernel, sample, view, context, scales, unit_variance)
 
@@ -358,7 +360,8 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
 
     def _published(self, result: FitResult) -> None:
         alpha, context = result.rows.alpha, result.prepared.context
-        self.feature_maps_, self.eta_ = self._feature_maps, result.prepared.objective.eta
+        self.eta_, maps = result.prepared.objective.eta, self._feature_maps
+        self.feature_maps_ = [None if isinstance(each, Identity) else each for each in maps]
         self.kernel_weights_ = alpha if context.coverage is None else alpha / alpha.sum()
         self.lambda_ = float(self.weight_entropy) * result.rows.total_weight
         for table, mapped in zip(self._tables, self.feature_maps_):

@@ -116,8 +116,24 @@ class Unit:
     width: int  # the number of features, and of columns
 
 
-# What a pass applies to the columns of a view; None: the features are the columns themselves.
-Map = Fourier | Landmarks | Unit | None
+@dataclass(frozen=True)
+class Identity:
+    """The map of rows to their columns. A fitted model has it where the features are the columns
+    of X, and a pass where the features are in memory."""
+
+    width: int  # the number of features, and of columns
+
+    def _view(self, X: Any) -> tuple[Any, Identity]:
+        """Return the rows and their map, which has fewer columns where empty ones are left out."""
+        return X, Identity(X.shape[1])
+
+    def _features(self, X: Any) -> Any:
+        """Return a copy of the rows."""
+        return X.copy()
+
+
+# What a pass applies to the columns of a view.
+Map = Fourier | Landmarks | Unit | Identity
 
 View = tuple[Array, Map]  # the columns (n, d) of a view and its map
 

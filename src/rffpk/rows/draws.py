@@ -17,10 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rffpk.rows.arrays import Array
-from rffpk.rows.passes import make_rows, one_pass
+from rffpk.rows.passes import one_pass
 from rffpk.rows.rows import Rows
 from rffpk.rows.table import Columns, dense, inner_products
-from rffpk.rows.weights import ones
 from rffpk.system.linalg import gaps_of
 
 _DRAWS = 4  # numbers that Philox has at one position of its counter
@@ -199,11 +198,6 @@ class Draws:
         self.labels[nearer] = first + found["labels"][nearer]
         self.nearest = np.minimum(self.nearest, found["nearest"])
         self.nearest[added] = 0
-
-
-def as_rows(features: Columns, n_threads: int) -> Rows:
-    """Return rows with the features as columns, of weight one."""
-    return make_rows([features], [None], ones(len(features)), n_threads)
 
 
 def _accepted(candidates: Columns, least: Array, uniform: Array) -> Array:

@@ -17,7 +17,7 @@ from sklearn.metrics import euclidean_distances
 from rffpk import _core
 from rffpk.rows import checks
 from rffpk.rows.arrays import Array, Fourier, Landmarks, Map, Structure, Unit, label_order
-from rffpk.rows.rows import Rows
+from rffpk.rows.rows import Rows, identities
 from rffpk.rows.sums import (
     EMPTY_SHARE,
     Step,
@@ -27,7 +27,7 @@ from rffpk.rows.sums import (
     rounding_error,
     scaled_parts,
 )
-from rffpk.rows.table import Columns, Csr, operand
+from rffpk.rows.table import Columns, Csr, operand, skip_zeros
 from rffpk.rows.weights import for_core, in_units, ones, weight_unit
 from rffpk.system import config
 from rffpk.system.tiles import row_tiles
@@ -45,14 +45,18 @@ def make_rows(
     n_threads: int,
     shifts: list[Array] | None = None,
 ) -> Rows:
-    """Return rows with equal view weights, whose features are shifted if `shifts` are given."""
+    """Return rows with equal view weights, whose features are shifted by `shifts` only."""
     dtype, unit = xs[0].dtype, weight_unit(weight)
     weight = in_units(weight, unit, dtype)
     if shifts is None:
-        widths = [x.shape[1] if each is None else each.width for x, each in zip(xs, maps)]
-        shifts = [np.zeros(F, dtype=dtype) for F in widths]
+        shifts = [np.zeros(each.width, dtype=dtype) for each in maps]
     alpha = np.full(len(xs), 1.0 / len(xs))
     return Rows(xs, maps, shifts, alpha, weight, unit, n_threads)
+
+
+def column_rows(x: Columns, weight: Array, n_threads: int, shift: Array | None = None) -> Rows:
+    """Return rows of one view whose features are its columns."""
+    return make_rows([x], identities([x]), weight, n_threads, None if shift is None else [shift])
 
 
 def mean_features(rows: Rows) -> list[Array]:
@@ -222,8 +226,8 @@ def accurate_cost(rows: Rows, sums: Sums, theta: Array) -> float:
 def _exact_cost(theta: Array, block: Rows, before: float | None) -> float:
     """Return the cost of a block and the blocks before it, from differences."""
     cost, scale, step = before or 0.0, np.repeat(block.alpha, block.widths), SLOT_ROWS
-    views = zip(block.xs, block.maps)
-    if any(isinstance(x, Csr) and each is None for x, each in views):  # of many columns
+    columns = [x for i, x in enumerate(block.xs) if i not in block.computed]
+    if skip_zeros(*columns):  # of many columns
         step = max(1, min(step, _EXACT_NUMBERS // len(scale)))
     for begin in range(0, block.n, step):
         part = block.take(slice(begin, begin + step))
@@ -321,10 +325,10 @@ def pass_of_block(
 def _arguments(
     rows: Rows, theta: Array, s: float, before: Sums | None, hard: bool = False
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """The arguments of a pass, without the results of rows."""
+    """Return the arguments of a pass, without the results of rows."""
     s = -math.inf if is_hard(s, rows.dtype) else s
     rule = _core.HARD if math.isinf(s) else _core.BOTH if hard else _core.POWER
-    maps = [None if each is None else _aligned_map(each) for each in rows.maps]
+    maps = [*map(_aligned_map, rows.maps)]
     frequencies = [each.frequencies if isinstance(each, Fourier) else None for each in maps]
     omegas = [None if isinstance(each, Structure) else each for each in frequencies]
     options: dict[str, Any] = {
@@ -355,14 +359,14 @@ def _aligned(array: Array) -> Array:
     return array if array.flags.aligned else array.copy()
 
 
-def _aligned_map(each: Fourier | Landmarks | Unit) -> Fourier | Landmarks | Unit:
-    """A map whose arrays are at addresses that their numbers need."""
-    if isinstance(each, Landmarks):
-        points, coordinates = _aligned(each.points), _aligned(each.coordinates)
-        return replace(each, points=points, coordinates=coordinates)
-    if isinstance(each, Fourier) and not isinstance(each.frequencies, Structure):
-        return Fourier(_aligned(each.frequencies))
-    return each
+def _aligned_map(mapped: Map) -> Map:
+    """Return a map whose arrays are at addresses that their numbers need."""
+    if isinstance(mapped, Landmarks):
+        points, coordinates = _aligned(mapped.points), _aligned(mapped.coordinates)
+        return replace(mapped, points=points, coordinates=coordinates)
+    if isinstance(mapped, Fourier) and not isinstance(mapped.frequencies, Structure):
+        return Fourier(_aligned(mapped.frequencies))
+    return mapped
 
 
 # Steps end if the objective exceeds its goal by more than so many times the gain of the last one.

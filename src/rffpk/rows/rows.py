@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from rffpk.rows.arrays import Array, Map
+from rffpk.rows.arrays import Array, Identity, Map
 from rffpk.rows.sums import (
     EMPTY_SHARE,
     Sums,
@@ -56,24 +56,27 @@ class Rows:
     dtype: np.dtype[Any] = field(init=False)
     widths: tuple[int, ...] = field(init=False)  # the numbers of features F_l
     shift: Array = field(init=False)  # (F,)
+    computed: tuple[int, ...] = field(init=False)  # views whose features are not their columns
     # the length up to which centroids are rounding errors, and are not scaled to length one; 0 if
     # none is
     least_length: float = field(init=False)
 
     def __post_init__(self) -> None:
-        dtype = self.xs[0].dtype
+        dtype, maps = self.xs[0].dtype, enumerate(self.maps)
+        computed = tuple(i for i, each in maps if not isinstance(each, Identity))
         vars(self).update(
             n=len(self.xs[0]) if self.stream is None else self.stream.n,
             dtype=dtype,
             widths=tuple(map(len, self.shifts)),
             shift=np.concatenate(self.shifts),
+            computed=computed,
             least_length=64 * float(np.finfo(dtype).eps) if self.unit_centroids else 0.0,
         )
 
     @cached_property
     def sparse_columns(self) -> bool:
         """Whether the features are the columns of sparse rows, of one view."""
-        return self.maps == [None] and skip_zeros(self.xs[0])
+        return len(self.xs) == 1 and not self.computed and skip_zeros(self.xs[0])
 
     @cached_property
     def total_weight(self) -> float:
@@ -140,6 +143,10 @@ class Rows:
         eta = self.combined(self.eta).astype(distances.dtype)
         u = typicality(distances, eta, self.m)
         return np.asarray(u**self.m * distances + (1 - u) ** self.m * eta)
+
+    def with_columns(self, xs: list[Columns], shifts: list[Array]) -> Rows:
+        """Return the rows with these columns as features."""
+        return replace(self, xs=xs, maps=identities(xs), shifts=shifts)
 
     def with_present_views(self) -> Rows:
         """The rows, with the views that they have if some rows of the fit lack some."""
@@ -220,6 +227,11 @@ def _picked(numbers: Array, block: Rows, before: _Picked | None) -> _Picked:
     first, last = np.searchsorted(numbers, [block.begin, block.begin + block.n])
     index = numbers[first:last] - block.begin
     return [*(before or []), [x[index] for x in block.xs]]
+
+
+def identities(xs: list[Columns]) -> list[Map]:
+    """Return the maps of views whose features are their columns."""
+    return [Identity(x.shape[1]) for x in xs]
 
 
 # ---- which views rows have: one lacks a view where all of its numbers there are NaN --------------

@@ -19,7 +19,7 @@ from rffpk.rows.arrays import Array
 from rffpk.rows.checks import Auto
 from rffpk.rows.dask_collections import active_client, kind_of, source_of
 from rffpk.rows.draws import Reservoir, Sample, row_keys
-from rffpk.rows.passes import make_rows, pass_of_block
+from rffpk.rows.passes import column_rows, pass_of_block
 from rffpk.rows.rows import coverage, rows_with, there_of
 from rffpk.rows.sums import Sums
 from rffpk.rows.table import (
@@ -147,7 +147,7 @@ def column_moments(x: Array, weight: Array, n_threads: int, shift: Array | None 
         If squared distances overflow the dtype of the rows.
     """
     about = _first_mean(x, weight) if shift is None else shift
-    rows = make_rows([x], [None], weight, n_threads, [about])
+    rows = column_rows(x, weight, n_threads, about)
     sums, _ = pass_of_block(rows, np.zeros((1, x.shape[1])), -math.inf)
     moments, exact = _moments(sums, about)
     if exact or shift is not None:
@@ -426,7 +426,7 @@ class _Reading(NamedTuple):
     ) -> Sums:
         """The sums of a view about a shift, with those of the rows before."""
         x, weight = rows_with(part.xs[view], part.weight)
-        rows = make_rows([x], [None], weight, part.n_threads or self.how.n_threads, [shift])
+        rows = column_rows(x, weight, part.n_threads or self.how.n_threads, shift)
         weight = in_units(weight, self.unit, x.dtype)
         rows = replace(rows, weight=weight, weight_unit=self.unit)
         return pass_of_block(rows, np.zeros((1, x.shape[1])), -math.inf, before=before)[0]

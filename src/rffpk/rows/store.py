@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rffpk.rows import checks
-from rffpk.rows.arrays import SOME_COLUMNS, Array, Fourier, Landmarks, Structure, View
+from rffpk.rows.arrays import SOME_COLUMNS, Array, Fourier, Identity, Landmarks, Structure, View
 from rffpk.rows.checks import Auto
 from rffpk.rows.passes import make_rows, mean_features, unshifted
 from rffpk.rows.rows import Rows
 from rffpk.rows.sample import RowSample
-from rffpk.rows.table import Columns, divided, entries_a_row, product_cost, unit_view
+from rffpk.rows.table import Columns, divided, entries_a_row, product_cost, unit_rows, unit_view
 from rffpk.rows.weights import in_units, weight_unit
 from rffpk.system import config
 from rffpk.system.tiles import run_all
@@ -113,16 +113,16 @@ def _matrix(structure: Structure, d: int, dtype: Any, n_threads: int) -> Array:
 
 
 def stored_bytes(rows: Rows) -> int:
-    """Return the bytes that the stored features of all rows take beside their columns."""
-    width = sum(F for mapped, F in zip(rows.maps, rows.widths) if mapped)
-    return rows.n * width * rows.dtype.itemsize
+    """Return the bytes of the features that a pass over all rows computes."""
+    return rows.n * sum(rows.widths[i] for i in rows.computed) * rows.dtype.itemsize
 
 
 def stored(rows: Rows) -> Rows:
-    """The rows with their stored features as columns, so that no map is applied in the pass."""
-    views = zip(rows.xs, rows.maps)
-    xs = [x if each is None else unshifted(x, each, rows.n_threads) for x, each in views]
-    return replace(rows, xs=xs, maps=[None] * len(xs))
+    """Return the rows with their features as columns, so that a pass applies no map."""
+    xs = [*rows.xs]
+    for i in rows.computed:
+        xs[i] = unshifted(xs[i], rows.maps[i], rows.n_threads)
+    return rows.with_columns(xs, rows.shifts)
 
 
 def check_cache(cache: Any) -> Cache:
@@ -164,29 +164,33 @@ class Storage:
         return fits and bool(self.cache)
 
     def check(self, rows: Rows) -> bool:
-        """Whether the features of the rows may be stored. Raises a MemoryError if `cache` is True
-        and they do not fit, a ValueError if rows are read."""
+        """Return whether the features of the rows may be stored.
+
+        Raises a MemoryError if `cache` is True and features do not fit, a ValueError if `cache` is
+        True and rows are read."""
         if rows.stream is None:
-            return has_maps(rows) and self.check_fits(stored_bytes(rows))
+            return bool(rows.computed) and self.check_fits(stored_bytes(rows))
         if self.cache is True:
             raise ValueError("cache=True needs all rows in memory, but X is a source.")
         return False
 
     def landmark_views(self, views: list[View], n_threads: int) -> list[View]:
-        """The views, with the features from landmarks as columns if they may be stored: a visit of
-        all landmarks costs a row so much that storing pays before the first pass."""
-        marked = [(x, each) for x, each in views if isinstance(each, Landmarks)]
-        numbers = sum(len(x) * each.width for x, each in marked)
+        """Return the views, with features from landmarks as columns if they may be stored.
+
+        A visit of all landmarks is so costly that storing pays before the first pass."""
+        numbers = sum(len(x) * mapped.width for x, mapped in views if isinstance(mapped, Landmarks))
         if not numbers or not self.check_fits(numbers * views[0][0].dtype.itemsize):
             return views
         return [
-            (unshifted(x, each, n_threads), None) if isinstance(each, Landmarks) else (x, each)
-            for x, each in views
+            (unshifted(x, mapped, n_threads), Identity(mapped.width))
+            if isinstance(mapped, Landmarks)
+            else (x, mapped)
+            for x, mapped in views
         ]
 
     def all_rows(self, rows: Rows, k: int, passes: int = ALL_PASSES) -> Rows:
-        """All rows for this many passes, with stored features if that pays."""
-        if not self.check(rows):
+        """Return all rows for this many passes, with stored features if that pays."""
+        if rows.stream is not None or not self.check(rows):
             return rows
         if self.cache is not True:
             fused, stored_pass = pass_costs(rows, k)
@@ -196,10 +200,8 @@ class Storage:
         return stored(rows)
 
     def sample(self, rows: Rows) -> Rows:
-        """A sample, for hundreds of passes, with stored features if `cache` and memory allow it."""
-        if not has_maps(rows) or not self.cache:
-            return rows
-        return stored(rows) if self.fits(stored_bytes(rows)) else rows
+        """Return a sample, with stored features if `cache` and memory allow it."""
+        return stored(rows) if self.cache and self.fits(stored_bytes(rows)) else rows
 
 
 @dataclass(frozen=True)
@@ -208,6 +210,10 @@ class UnitRows:
 
     def _view(self, X: Columns) -> View:
         return unit_view(X)
+
+    def _features(self, X: Columns) -> Columns:
+        """Return the rows with length one, in arrays of their own."""
+        return unit_rows(X).copy()
 
 
 @dataclass(frozen=True)
@@ -220,13 +226,12 @@ class ScaledColumns:
         return divided(X, self.unit)
 
     def _view(self, X: Columns) -> View:
-        return self(X), None
+        return self(X), Identity(X.shape[1])
 
 
 def mapped_views(maps: list[Any], xs: list[Array]) -> list[View]:
-    """The columns and the map of each view, as passes take them, from fitted maps; None: the
-    features are the columns."""
-    return [(x, None) if fitted is None else fitted._view(x) for x, fitted in zip(xs, maps)]
+    """Return the columns and the map of each view, as passes take them, from fitted maps."""
+    return [fitted._view(x) for x, fitted in zip(xs, maps)]
 
 
 def _mapped_columns(maps: list[Any], xs: list[Array]) -> list[Array]:
@@ -243,11 +248,14 @@ class Mapping:
     coverage: NDArray[np.float64] | None  # the share of the rows that has each view; None: all
     unit_centroids: bool = False
 
+    @cached_property
+    def mapped(self) -> set[int]:
+        """The views whose features are not the columns of X."""
+        return {i for i, each in enumerate(self.maps) if not isinstance(each, Identity)}
+
     def __call__(self, xs: list[Array], weight: Array, shifts: list[Array] | None = None) -> Rows:
-        """Return rows with these views and weights; without `shifts`, shifts are zero."""
-        views = mapped_views(self.maps, xs)
-        if any(self.maps):
-            views = self.storage.landmark_views(views, self.n_threads)
+        """Return rows with these views and weights, and shifts of zero by default."""
+        views = self.storage.landmark_views(mapped_views(self.maps, xs), self.n_threads)
         columns, maps = map(list, zip(*views))
         rows = make_rows(columns, maps, weight, self.n_threads, shifts)
         rows = replace(rows, unit_centroids=self.unit_centroids)
@@ -257,13 +265,13 @@ class Mapping:
         return replace(rows, coverage=self.coverage, alpha=alpha).with_present_views()
 
     def pair(self, sample: RowSample) -> tuple[Rows, Rows]:
-        """Some of the rows, and all of them, with mean features as shifts: of all rows if these are
-        columns, else of some."""
+        """Return a sample of the rows, and all rows. Their shifts are mean features: of all rows
+        where features are columns of X, else of the sample."""
         rows = self(*sample.some())
-        means = mean_features(rows) if any(self.maps) else []
+        means = mean_features(rows) if self.mapped else []
         shifts = [
-            means[i] if mapped else sample.moments(i).mean.astype(rows.dtype)
-            for i, mapped in enumerate(self.maps)
+            means[i] if i in self.mapped else sample.moments(i).mean.astype(rows.dtype)
+            for i in range(len(self.maps))
         ]
         some = replace(rows, shifts=shifts)
         if sample.stream is not None:
@@ -282,8 +290,3 @@ class Mapping:
             weight=in_units(sample.weight, unit, some.dtype), weight_unit=unit, stream=stream,
             present=None,
         )  # fmt: skip
-
-
-def has_maps(rows: Rows) -> bool:
-    """Whether the features of any view differ from its columns."""
-    return any(each is not None for each in rows.maps)

@@ -19,7 +19,7 @@ from scipy.spatial.distance import pdist
 from sklearn.metrics.pairwise import euclidean_distances, manhattan_distances
 from sklearn.utils.extmath import row_norms
 
-from rffpk.rows.arrays import Map, Unit
+from rffpk.rows.arrays import Identity, Map, Unit
 from rffpk.system.tiles import BLOCK_NUMBERS, block_rows, row_tiles, run_all
 
 # The names of the types, and the types of their numbers in memory.
@@ -646,7 +646,8 @@ def distinct_tables(views: list[Any]) -> list[Any]:
 def unit_view(x: Columns) -> tuple[Columns, Map]:
     """Return what a pass reads of rows scaled to length one: sparse rows are scaled before, and
     dense rows in the pass."""
-    return (unit_rows(x), None) if isinstance(x, Csr) else (x, Unit(x.shape[1]))
+    width = x.shape[1]
+    return (unit_rows(x), Identity(width)) if isinstance(x, Csr) else (x, Unit(width))
 
 
 def unit_rows(X: Columns) -> Any:

@@ -13,9 +13,10 @@ from sklearn.utils.validation import check_is_fitted
 from rffpk.estimators.base import Estimator, fit_of, parameters, reporting
 from rffpk.estimators.bases import with_callbacks
 from rffpk.rows import checks
-from rffpk.rows.arrays import Array, Map
+from rffpk.rows.arrays import Array, Identity, Map
 from rffpk.rows.checks import Auto, is_option
 from rffpk.rows.door import Shape
+from rffpk.rows.store import UnitRows
 from rffpk.rows.table import Columns, column_means, has_view, operand, squared_distances, unit_rows
 from rffpk.spaces.graph import PRECOMPUTED, GraphDiffusion, check_no_choice, graph_diffusion
 from rffpk.spaces.neighbors import NeighbourCount, Shared, landmark_numbers_of
@@ -274,7 +275,8 @@ class DiffusionMap(Estimator):
         self._n_left_out = round(len(X) * left_out / parts.n_rows)
         self._loses_rows = parts.lose_rows(inputs.k)
         k = inputs.k if inputs.is_told else None
-        index, scale = self._chosen(k, unit_variance and not unit, len(found.extension))
+        time, index, scale = self._chosen(k, unit_variance and not unit, len(found.extension))
+        self.time_ = time if found.is_used else 0.0
         lines = _scaled(found.extension, index, scale)
         lines, self._is_unit = _of_length_one(lines) if unit else lines, unit
         self.landmark_features_, self._own_features = lines.astype(X.dtype), None
@@ -285,7 +287,8 @@ class DiffusionMap(Estimator):
             self._own_features = (found.weights @ lines).astype(X.dtype)
         self.n_components_ = self.landmark_features_.shape[1]
         if not found.is_used:
-            self.time_, self.n_components_ = 0.0, self.n_features_in_
+            self._columns = UnitRows() if self._spherical else Identity(self.n_features_in_)
+            self.n_components_ = self.n_features_in_
         elif self._own_features is not None:
             functions = self.landmark_features_, self._own_features
             self._fitted = X, partial(_of_fitted, found, rows, *functions)
@@ -302,18 +305,18 @@ class DiffusionMap(Estimator):
 
     def _chosen(
         self, n_clusters: int | None, unit_variance: bool, n_nodes: int
-    ) -> tuple[Array, Array]:
-        """Sets `time_`; the numbers of the functions to keep, and what they are multiplied by."""
+    ) -> tuple[float, Array, Array]:
+        """Return the time of the walk, the indices of the functions to keep, and their scales."""
         spectrum = self._spectrum
         k = n_clusters or suggested_n_clusters(self._spectrum, MAX_CLUSTERS)
         automatic = isinstance(self.time, str)
-        self.time_ = spectrum.separating_time(k) if automatic else float(self.time)
+        time = spectrum.separating_time(k) if automatic else float(self.time)
         if isinstance(self.n_components, str):
-            index = spectrum.components(k, self.time_)
+            index = spectrum.components(k, time)
         else:
             able = spectrum.able()
             slow = spectrum.slow(k) if n_clusters else able
-            # those that cover few rows count where too few others are there
+            # functions that cover few rows count only if slow functions are too few
             index = np.sort(np.r_[slow, np.setdiff1d(able, slow)][: self.n_components])
             if max(1, len(index)) < self.n_components:
                 raise ValueError(
@@ -321,15 +324,15 @@ class DiffusionMap(Estimator):
                     f"functions on its {n_nodes} nodes."
                 )
         if unit_variance:
-            return index, spectrum.unit_decay(index, self.time_)
-        scale = np.exp(-self.time_ * spectrum.gaps[index] / 2)
+            return time, index, spectrum.unit_decay(index, time)
+        scale = np.exp(-time * spectrum.gaps[index] / 2)
         if len(index) and scale @ scale < _LEAST_VARIANCE:
             raise ValueError(
-                f"time == {self.time_:.4g} is too long: the features have the variance "
+                f"time == {time:.4g} is too long: the features have the variance "
                 f"{scale @ scale:.2g}, as the slowest function decays in "
                 f"{1 / spectrum.gaps[index].min():.4g} steps."
             )
-        return index, scale
+        return time, index, scale
 
     def _constant(self, features: Array) -> Array:
         """Return the values of the functions that are constant on components, with length one.
@@ -339,8 +342,9 @@ class DiffusionMap(Estimator):
         return unit_rows(np.hstack([features[:, :n], ones]).astype(np.float64))
 
     def _view(self, X: Columns) -> tuple[Array, Map]:
-        """The columns and the map with which passes over the rows of X compute their features; NaN
-        for rows that lack the view."""
+        """Return the columns and the map with which passes compute features of the rows of X.
+
+        Rows that lack the view have NaN."""
         if not (there := has_view(X)).all():
             found, mapped = self._view(X[there] if there.any() else np.zeros_like(X[:1]))
             spread = np.full((len(X), found.shape[1]), np.nan, dtype=X.dtype)
@@ -348,10 +352,16 @@ class DiffusionMap(Estimator):
             return spread, mapped
         if self._own_features is None:
             rows = self._prepared(X)
-            mapped = self._neighbourhoods.mapped(self.landmark_features_, rows)
-            if mapped is not None:
-                return rows, mapped
-        return self._features(X), None
+            landmarks = self._neighbourhoods.mapped(self.landmark_features_, rows)
+            if landmarks is not None:
+                return rows, landmarks
+        return self._features(X), Identity(self.n_components_)
+
+    @property
+    def _space(self) -> DiffusionMap | UnitRows | Identity:
+        """The map of rows to features: this map, or a map of the columns if they are clustered."""
+        space: DiffusionMap | UnitRows | Identity = vars(self).get("_columns", self)
+        return space
 
     def _prepared(self, X: Columns) -> Columns:
         """The rows among which neighbours are found."""
@@ -407,11 +417,9 @@ class DiffusionMap(Estimator):
         """
         check_is_fitted(self)
         [X] = self._check_views(X, reset=False)
-        if not self.time_:
-            X = unit_rows(X) if self._spherical else X
-            return operand(X).copy()
         with config.one_blas_thread():
-            return self._features(X)
+            features = self._space._features(X)
+        return operand(features)
 
 
 def _scaled(functions: Array, index: Array, scale: Array) -> Array:

@@ -15,9 +15,10 @@ from rffpk import _core
 from rffpk._core import MOST_NEIGHBOURS
 from rffpk.rows import checks
 from rffpk.rows.arrays import LEAST_WEIGHT, Array, Landmarks
-from rffpk.rows.draws import MANY, Draws, as_rows, uneven
+from rffpk.rows.draws import MANY, Draws, uneven
 from rffpk.rows.passes import (
     LEAST_ORDERED,
+    column_rows,
     in_parts,
     make_rows,
     one_pass,
@@ -229,7 +230,7 @@ class Neighbourhoods:
         z = some._weighed(squares, index)
         if self.radii is None:
             return Steps(z)
-        equal, nearest = squares.min(axis=1) == 0, squares.argmin(axis=1)
+        equal, nearest = np.asarray(squares.min(axis=1) == 0), squares.argmin(axis=1)
         same = index[equal, nearest[equal]]
         beyond: Array = (squares > self.radii[index]).all(axis=1)
         far = beyond.nonzero()[0]
@@ -552,7 +553,8 @@ def centroid_landmarks(
     index, p = drawn_rows(weight, _ROWS_A_LANDMARK * m, random)
     some, many = X[index], k >= MANY
     if many:
-        seeds = some[Draws(as_rows(some, n_threads), some, p, m, random).chosen]
+        columns = column_rows(some, ones(len(some)), n_threads)
+        seeds = some[Draws(columns, some, p, m, random).chosen]
     else:
         seeds, _ = _distinct(some, m + 1, random)
         seeds = seeds[random.choice(len(seeds), min(m, len(seeds)), replace=False)]

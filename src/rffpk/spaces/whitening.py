@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from rffpk.rows import checks
-from rffpk.rows.arrays import Array
+from rffpk.rows.arrays import Array, Identity
 from rffpk.rows.sample import RowSample
 from rffpk.rows.table import (
     Columns,
@@ -65,9 +65,9 @@ class Whitening:
         lengths = np.linalg.norm(found, axis=1, keepdims=True)
         return np.divide(found, lengths, out=found, where=lengths > 0)
 
-    def _view(self, X: Columns) -> tuple[Array, None]:
-        """The features of rows, as passes take them; no map follows."""
-        return self(X), None
+    def _view(self, X: Columns) -> tuple[Array, Identity]:
+        """Return the features of rows as columns, as passes take them."""
+        return self(X), Identity(self.matrix.shape[1])
 
 
 @dataclass(frozen=True)
@@ -175,13 +175,11 @@ def _over(vectors: Array, deviations: Array) -> Array:
 
 
 def whitened_view(
-    whitening: float | None, sample: RowSample, view: int, context: Any,
+    whitening: float, sample: RowSample, view: int, context: Any,
     scales: Array | None = None, unit_variance: bool = False,
-) -> Whitening | None:  # fmt: skip
-    """The map of the columns of a view, times `scales`, for a parameter `whitening`; None: they
-    stay as they are. With `unit_variance` rows have length one or a total variance of one."""
-    if whitening is None:
-        return None
+) -> Whitening:  # fmt: skip
+    """Return the map of the columns of a view, times `scales`, for a parameter `whitening`. With
+    `unit_variance` rows have length one or a total variance of one."""
     found = fit_components(*sample.some_with(view), context.k, context.random, scales)
     mapped = found.whitening(whitening, context.n_threads)
     if mapped.unit or not unit_variance:
