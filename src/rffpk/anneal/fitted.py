@@ -320,13 +320,12 @@ def _collect(model: Any, X: Columns, weight: Array, given: SearchParameters) -> 
     if n < first:  # with a new list, so that the one before it can be restored
         model._buffer, model.n_buffered_, model._n_first = parts, n, first
         return
-    names = vars(model).get("feature_names_in_")
+    names = model._shape.names
     model.fit(
         operand(concatenated([x for x, _ in parts])),
         sample_weight=np.concatenate([weight for _, weight in parts]),
     )
-    if names is not None:
-        model.feature_names_in_ = names
+    model._remember(model._shape._replace(names=names))
 
 
 def _check_squares(X: Columns) -> None:

@@ -88,9 +88,9 @@ def check_views(X: Any, schema: Schema) -> tuple[list[Columns], Shape]:
     if type(X) is not np.ndarray or X.ndim != 2 or X.dtype.kind not in "fiub":
         X = _kernels_of_stack(X, schema)
         _check_container(X, schema.several)
+        if schema.may_lack and isinstance(X, (list, tuple)):
+            X = [with_nan_rows(x, f"X[{i}]") for i, x in enumerate(X)]
         listed = is_list_of_views(X)
-    if schema.may_lack and isinstance(X, (list, tuple)):
-        X = [with_nan_rows(x, f"X[{i}]") for i, x in enumerate(X)]
     xs, shape = (_check_list if listed else _check_array)(X, schema)
     if schema.may_lack:
         name = "X[{}]" if listed else "views[{}]" if shape.columns else "X"
@@ -119,7 +119,9 @@ def _check_array(X: Any, schema: Schema) -> tuple[list[Columns], Shape]:
             _warn_if_kernel(x, "X", schema)
         columns = () if schema.views is None else _columns_of_views(schema, names, d)
         fitted = Shape(d, (d,), False, columns, (names,), beyond_float32(x, mean))
-    xs = [some_columns(x, index) for index in fitted.columns] or [x]
+    if not fitted.columns:
+        return [x], fitted
+    xs = [some_columns(x, index) for index in fitted.columns]
     return xs, fitted._replace(widths=tuple(x.shape[1] for x in xs))
 
 

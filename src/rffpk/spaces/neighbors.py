@@ -230,9 +230,9 @@ class Neighbourhoods:
         z = some._weighed(squares, index)
         if self.radii is None:
             return Steps(z)
-        equal, nearest = np.asarray(squares.min(axis=1) == 0), squares.argmin(axis=1)
+        equal, nearest = squares.min(axis=1) == 0, squares.argmin(axis=1)
         same = index[equal, nearest[equal]]
-        beyond: Array = (squares > self.radii[index]).all(axis=1)
+        beyond = np.asarray((squares > self.radii[index]).all(axis=1))
         far = beyond.nonzero()[0]
         tiles = (far[tile] for tile in row_tiles(len(far), 1, _FAR_ROWS))
         return Steps(z, equal, same, ((tile, self._around(X[tile])) for tile in tiles))
