@@ -18,38 +18,46 @@ from rffpk.rows.table import Columns
 ENDLESS = sys.maxsize // 8  # weights of a source, whose number of rows is known after a reading
 
 
+_REPEATED = (0,)  # strides of `ones`
+_ONE = np.ones(1)
+_ONE.flags.writeable = False
+
+
 def ones(n: int, dtype: Any = np.float64) -> Array:
     """Return n weights of one, in the memory of one number."""
-    return np.broadcast_to(np.ones((), dtype), n)
+    one = _ONE.astype(dtype, copy=False)
+    one.flags.writeable = False
+    # `numpy.broadcast_to` takes ten times as long, which a prediction of one row would notice
+    return np.ndarray((n,), dtype, buffer=one, strides=(0,))
 
 
 def are_ones(weight: Array) -> bool:
     """Return whether weights come from `ones`."""
-    return weight.strides == (0,)
+    return weight.strides == _REPEATED
 
 
 def weight_unit(weight: Array) -> float:
     """Return the unit of weights: the least power of two above all weights; one if all are one."""
-    return 1.0 if are_ones(weight) else 2.0 ** math.frexp(float(weight.max()))[1]
+    return 1.0 if weight.strides == _REPEATED else 2.0 ** math.frexp(float(weight.max()))[1]
 
 
 def in_units(weight: Array, unit: float, dtype: Any) -> Array:
     """Return weights over a unit in a dtype. Weights of one, whose unit is one, stay `ones`."""
-    if are_ones(weight):
-        return ones(len(weight), dtype)
+    if weight.strides == _REPEATED:
+        return weight if weight.dtype == dtype else ones(len(weight), dtype)
     return np.ascontiguousarray(weight / unit, dtype=dtype)
 
 
 def weights_at(weight: Array, index: Array | slice) -> Array:
     """Return the weights of the rows at an index or of a mask. Weights of one stay `ones`."""
-    if are_ones(weight):
-        return ones(len(np.broadcast_to(True, len(weight))[index]), weight.dtype)
-    return weight[index]
+    if isinstance(index, slice) or not are_ones(weight):
+        return weight[index]
+    return ones(np.count_nonzero(index) if index.dtype == bool else len(index), weight.dtype)
 
 
 def for_core(weight: Array) -> Array | None:
     """Return the weights that the core takes: none if all are one."""
-    return None if are_ones(weight) else weight
+    return None if weight.strides == _REPEATED else weight
 
 
 def of_positive_weight(x: Columns, weight: Array) -> Columns:
