@@ -87,7 +87,7 @@ from rffpk.rows.passes import (
 from rffpk.rows.rows import identities
 
 # The weights of sampled rows, and moments beside numbers that hide them.
-from rffpk.rows.sample import Sampling, column_moments, sample_arrays
+from rffpk.rows.sample import Sampling, column_moments, sample_tables
 from rffpk.rows.source import make_stream
 from rffpk.rows.store import Storage
 
@@ -202,7 +202,7 @@ __all__ = [
     "row_hashes",
     "row_keys",
     "rows_of_clusters",
-    "sample_arrays",
+    "sample_tables",
     "search_parameters",
     "searched_clusters",
     "seed_centroids",

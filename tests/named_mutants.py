@@ -227,7 +227,7 @@ RULES = [
     Mutant("random_parts.py::test_far_rows_of_merged_starts_follow_their_weights",
            "anneal/starts.py:_far_rows", "p * nearest", "nearest"),
     Mutant("random_parts.py::test_samples_are_uniform_and_those_with_weights_follow_them",
-           "rows/sample.py:RowSample._taken", "unit * (odds / -np.expm1(-odds * threshold))",
+           "rows/sample.py:Opened._taken", "unit * (odds / -np.expm1(-odds * threshold))",
            "unit * odds"),
     Mutant("bounds.py::test_bounds_allow_for_the_rounding_of_distances",
            "anneal/hard_pass.py:bounds_of", "2 * errors(np.sqrt(nearest[part]))", "0.0"),

@@ -9,7 +9,7 @@ import pytest
 from conventions import ip_rff_mkpkm, weight_and_sparse_failures
 from hypothesis import given
 from hypothesis import strategies as st
-from internals import Sampling, sample_arrays
+from internals import Sampling, sample_tables
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.cluster import KMeans
@@ -360,7 +360,7 @@ def test_a_sample_finds_a_few_heavy_rows():
     X = np.random.default_rng(0).standard_normal((20_000, 2))
     weight = np.ones(20_000)
     weight[:10] = 2000
-    row_sample = sample_arrays([X], weight, Sampling(200, 200, 0, 1))
+    row_sample = sample_tables([X], weight, Sampling(200, 200, 0, 1))
     assert row_sample.sizes_of_starts(200, 1)[:2] == [200, 1600]
     for size in (200, 1600):
         (rows,), p = row_sample.some(size)

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from internals import Sampling, column_rows, ones, sample_arrays, seed_centroids, starts
+from internals import Sampling, column_rows, ones, sample_tables, seed_centroids, starts
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import chi2
 
@@ -164,10 +164,10 @@ def test_samples_are_uniform_and_those_with_weights_follow_them():
     X, weight = np.arange(float(n))[:, None], np.repeat([1.0, 3.0], n // 2)
     plain, first, estimates = np.zeros(n), np.zeros(n), np.zeros(n)
     for seed in range(draws):
-        (rows,), p = sample_arrays([X], ones(len(X)), Sampling(size, None, seed, 1)).some()
+        (rows,), p = sample_tables([X], ones(len(X)), Sampling(size, None, seed, 1)).some()
         assert p is None
         plain[rows[:, 0].astype(int)] += 1
-        heavy = sample_arrays([X], weight, Sampling(size, None, seed, 1))
+        heavy = sample_tables([X], weight, Sampling(size, None, seed, 1))
         first[heavy.sample.first(1)[0]] += 1
         (rows,), p = heavy.some()
         estimates[rows[:, 0].astype(int)] += p

@@ -14,7 +14,7 @@ import pytest
 from conventions import ip_rff_mkpkm
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from internals import Sampling, column_moments, ones, sample_arrays
+from internals import Sampling, column_moments, ones, sample_tables
 from internals import source as streams
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
@@ -237,7 +237,7 @@ def test_samples_do_not_depend_on_blocks(small_blocks, sizes, seed, weighted):
 
 
 def test_smaller_samples_are_parts_of_larger_ones(rows):
-    row_sample = sample_arrays([rows], ones(len(rows)), Sampling(500, 500, 3, 1))
+    row_sample = sample_tables([rows], ones(len(rows)), Sampling(500, 500, 3, 1))
     (first,), _ = row_sample.some(500)
     (second,), _ = row_sample.some(4000)
     assert np.isin(first, second).all() and len(second) == 4000
@@ -286,11 +286,11 @@ def test_swaps_of_many_clusters_respect_weights(rows):
 
 def test_tiny_weights_are_sampled(rows):
     for unit in (1.0, 2.0**-1070):
-        row_sample = sample_arrays([rows], np.full(N, unit), Sampling(500, None, 0, 1))
+        row_sample = sample_tables([rows], np.full(N, unit), Sampling(500, None, 0, 1))
         (found,), weight = row_sample.some()
         assert len(found) == 500 and (weight > 0).all()
         assert_array_equal(
-            found, sample_arrays([rows], np.ones(N), Sampling(500, None, 0, 1)).some()[0][0]
+            found, sample_tables([rows], np.ones(N), Sampling(500, None, 0, 1)).some()[0][0]
         )
 
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from rffpk.anneal.fit import find_number, open_rows
+from rffpk.anneal.fit import opened_rows
 from rffpk.choose.selection import NClustersSelection
 from rffpk.estimators.diffusion import DiffusionPowerKMeans
 from rffpk.estimators.exact import MultiKernelPowerKMeans
 from rffpk.estimators.multiview import RFFMultiKernelPowerKMeans
+from rffpk.fusion.base import weighted_rows
 from rffpk.rows import checks
 from rffpk.rows.containers import is_list_of_views
 from rffpk.rows.dask_collections import kind_of
-from rffpk.rows.sample import sample_arrays, sampling
 from rffpk.spaces.diffusion import DiffusionMetric
 from rffpk.system import config
 
@@ -73,12 +73,9 @@ def select_n_clusters(
     random = checks.check_random_state(random_state)
     with config.one_blas_thread():
         if model._schema().kind == "kernels":
-            xs = model._check_views(X, reset=True)
-            weight = checks.check_sample_weight(sample_weight, len(xs[0]), X)
-            sample = sample_arrays(xs, weight, sampling(model, random))
-            find_number(model, sample, random, None)
+            weighted_rows(model, X, sample_weight, random, None)
         else:
-            open_rows(model, problem, X, sample_weight, random, None)
+            opened_rows(model, problem, X, sample_weight, random, None)
     return model.selection_
 
 

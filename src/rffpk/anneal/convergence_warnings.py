@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from rffpk.rows.arrays import Array
-from rffpk.rows.table import Columns, distinct_rows, distinct_tables
+from rffpk.rows.table import Columns, distinct_rows
 from rffpk.system.linalg import eigh
 from rffpk.system.report import warn
 from rffpk.system.tiles import row_tiles
@@ -170,7 +170,7 @@ def low_rank(embedding: Array, xs: list[Columns], weighted: bool) -> Cause:
 
 
 def _n_distinct(xs: list[Columns]) -> int:
-    indices = [distinct_rows(x)[1][:, None] for x in distinct_tables(xs)]
+    indices = [distinct_rows(x)[1][:, None] for x in xs]
     return len(distinct_rows(np.hstack(indices))[0])
 
 

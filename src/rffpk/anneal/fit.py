@@ -47,8 +47,9 @@ from rffpk.estimators.base import fit_of, reporting
 from rffpk.estimators.bases import with_callbacks
 from rffpk.rows import checks, passes
 from rffpk.rows.arrays import Array, Fourier, Identity, Numbers
+from rffpk.rows.dask_collections import kind_of
 from rffpk.rows.rows import Rows, identities
-from rffpk.rows.sample import RowSample, opened, sample_arrays, sample_stream, sampling
+from rffpk.rows.sample import Opened, open_rows, sampling
 from rffpk.rows.store import (
     ALL_PASSES,
     LAST_PASSES,
@@ -74,7 +75,7 @@ GivenInit = Numbers | Callable[..., Any]  # besides words
 
 
 # Fits the maps of the views to rows.
-Maps = Callable[[RowSample, FitContext], list[Any]]
+Maps = Callable[[Opened, FitContext], list[Any]]
 
 
 @dataclass(frozen=True)
@@ -103,7 +104,7 @@ class Prepared:
 
     problem: Problem
     context: FitContext
-    sample: RowSample  # all rows as they are given, noise without weight
+    sample: Opened  # all rows as they are given, noise without weight
     noise: Noise | None  # the rows that get the label -1
     mapped: bool  # whether the features of some view differ from its columns
     rows: Rows  # all
@@ -233,7 +234,7 @@ def fit_model(
         if checkpoint is not None:
             checkpoint.open(model, random)
             problem = replace(problem, cache=checkpoint.cache(problem.cache))
-        sample, noise, k = open_rows(model, problem, X, sample_weight, random, progress)
+        sample, noise, k = opened_rows(model, problem, X, sample_weight, random, progress)
         context = FitContext(
             random, History(progress=progress), config.n_threads(model.n_jobs), k,
             Storage(problem.cache), checkpoint, [*causes], rows_name or problem.rows_name,
@@ -280,33 +281,32 @@ def maps_of(metric: Any, whitening: Any) -> Maps:
 # ---- prepare: rows, maps, objective and plan -----------------------------------------------------
 
 
-def open_rows(
+def opened_rows(
     model: Any, problem: Problem, X: Any, sample_weight: Any, random: Any, progress: Progress | None
-) -> tuple[RowSample, Noise | None, int]:
-    """All rows, those of a source read once, noise without weight; the rows that get the label -1;
-    and the number of clusters."""
-    noise, how = None, sampling(model, random, problem.search.sample, problem.n_map_rows)
-    xs, weight, stream = opened(model, X, sample_weight, reset=True)
-    distinct = None
-    if is_sought := getattr(model, "noise", None) is not None:
-        from rffpk.choose.noise import find_noise
+) -> tuple[Opened, Noise | None, int]:
+    """Return all rows, of which noise has no weight, the noise, and the number of clusters.
+
+    Rows of a source are read once."""
+    noise, distinct, is_sought = None, None, getattr(model, "noise", None) is not None
+    given = problem.search.sample
+    how = sampling(model.n_clusters, model.n_jobs, random, given, problem.n_map_rows)
+    if is_sought:
+        from rffpk.choose.noise import check_no_dask, find_noise
         from rffpk.rows.distinct import DistinctRows
 
-        distinct = DistinctRows(keep=stream is not None)
-    if stream is None:
-        sample = sample_arrays(xs, weight, how)
-    else:
-        sample = sample_stream(stream, how, distinct)
+        check_no_dask(X)
+        distinct = DistinctRows(keep=kind_of(X) != "memory")
+    rows = open_rows(X, sample_weight, model._schema(), how, model.n_jobs, distinct)
+    model._remember(rows.shape)
     if is_sought:
-        n_views, is_cosine = len(model._shape.widths), model._is_cosine()
-        noise = find_noise(model.noise, sample, distinct, n_views, is_cosine)
-        sample = sample.without(noise.rows)
-    k = find_number(model, sample, random, progress)
-    return sample, noise, k
+        n_views, is_cosine = len(rows.shape.widths), model._is_cosine()
+        noise = find_noise(model.noise, rows, distinct, n_views, is_cosine)
+        rows = rows.without(noise.rows)
+    return rows, noise, find_number(model, rows, random, progress)
 
 
 def prepare(
-    model: Any, problem: Problem, sample: RowSample, noise: Noise | None, context: FitContext
+    model: Any, problem: Problem, sample: Opened, noise: Noise | None, context: FitContext
 ) -> Prepared:
     """Return the rows with their features, what is minimised, and the starts. Set the feature maps
     of the model."""
@@ -316,7 +316,10 @@ def prepare(
     model._feature_maps = maps
     columns = _occupied(sample, maps, given.init)
     packed = sample.with_columns(columns)
-    mapping = Mapping(maps, storage, context.n_threads, context.coverage, problem.unit_centroids)
+    mapping = Mapping(
+        maps, packed.shape.views, storage, context.n_threads, context.coverage,
+        problem.unit_centroids,
+    )  # fmt: skip
     some, rows = mapping.pair(packed)
     variance, mapped = passes.total_variance(some), bool(mapping.mapped)
     if mapped:
@@ -363,7 +366,7 @@ def _checked_init(model: Any, problem: Problem, rows: Rows, mapping: Mapping, k:
     return passes.shifted_features(mapping(xs, ones(k))).astype(np.float64)
 
 
-def _occupied(sample: RowSample, maps: list[Any], init: Any) -> list[Array | None]:
+def _occupied(sample: Opened, maps: list[Any], init: Any) -> list[Array | None]:
     """Return the columns of each sparse view with entries; None: all columns.
 
     Features must be columns. With given centroids all columns count, as centroids may have numbers
@@ -373,7 +376,7 @@ def _occupied(sample: RowSample, maps: list[Any], init: Any) -> list[Array | Non
     return [occupied_columns(x) if own else None for x, own in zip(sample.xs, are_columns)]
 
 
-def find_number(model: Any, sample: RowSample, random: Any, progress: Progress | None) -> int:
+def find_number(model: Any, sample: Opened, random: Any, progress: Progress | None) -> int:
     """The number of clusters; found on a sample of the rows where it is not given. Sets it."""
     wanted = model.n_clusters
     if isinstance(wanted, str):
@@ -396,20 +399,17 @@ def find_number(model: Any, sample: RowSample, random: Any, progress: Progress |
     return k
 
 
-def _samples(
-    problem: Problem, sample: RowSample, rows: Rows, mapping: Mapping, k: int
-) -> list[Rows]:
+def _samples(problem: Problem, sample: Opened, rows: Rows, mapping: Mapping, k: int) -> list[Rows]:
     """Return samples of growing size, the first for the starts; none if these run on all rows.
 
     Where features are columns of `rows` already, samples are cut from the columns, so that no map
     runs twice."""
-    if rows.stream is None:
+    if rows.stream is None and len(rows.computed) < len(mapping.mapped):  # else it may hold rows
         xs, maps = [*rows.xs], [*rows.maps]
         for i in rows.computed:
             xs[i], maps[i] = sample.xs[i], mapping.maps[i]
-        if not all(x is known for x, known in zip(xs, sample.xs)):  # else it may hold the rows
-            sample = replace(sample, xs=xs)
-        mapping = replace(mapping, maps=maps)
+        sample = sample.with_tables(xs, tuple(range(len(xs))))
+        mapping = replace(mapping, maps=maps, views=sample.shape.views)
     sizes = sample.sizes_of_starts(problem.search.sample, k)
     return [mapping(*sample.some(size), rows.shifts) for size in sizes]
 

@@ -18,7 +18,7 @@ from rffpk.rows import checks
 from rffpk.rows.arrays import Array, Identity, Map
 from rffpk.rows.passes import accurate_cost, make_rows, one_pass, pass_of_block
 from rffpk.rows.rows import Rows, present_bits
-from rffpk.rows.sample import opened, sample_size
+from rffpk.rows.sample import parts_of, sample_size
 from rffpk.rows.store import Storage, UnitRows, mapped_views
 from rffpk.rows.sums import Sums, onto_sphere
 from rffpk.rows.table import (
@@ -57,7 +57,7 @@ def visit(
     that are no noise. Empty columns of sparse rows are left out unless `whole`."""
     shifts, centers = model._shifts, model.cluster_centers_
     n_threads, noise = config.n_threads(model.n_jobs), None
-    views = mapped_views(model._feature_maps, xs)
+    views = mapped_views(model._feature_maps, model._shape.views, xs)
     views = Storage(getattr(model, "cache", "auto")).landmark_views(views, n_threads)
     columns, maps = map(list, zip(*views))
     if not whole:
@@ -115,12 +115,8 @@ def visits(
     model: Any, X: Any, s: float, want: tuple[str, ...], weight: Any = None, typical: bool = False
 ) -> Iterator[Visit]:
     """Passes over new rows: one over rows in memory, one for each block of a source."""
-    xs, weight, stream = opened(model, X, weight, reset=False)
-    if stream is None:
-        yield visit(model, xs, weight, s, want, typical)
-        return
-    for part in stream.blocks():
-        yield visit(model, part.xs, part.weight, s, want, typical)
+    for part in parts_of(X, weight, model._schema().of_new_rows(model._shape)):
+        yield visit(model, part.tables, part.weight, s, want, typical)
 
 
 def joined(parts: Iterator[Array]) -> Array:
@@ -163,12 +159,9 @@ def central_rows(model: Any, X: Any, labels: Array) -> list[int | None]:
     members = [np.flatnonzero(labels == j) for j in range(len(model.cluster_centers_))]
     looked_at = [index[:: max(1, -(-len(index) // _CENTRAL_ROWS))] for index in members]
     chosen = np.sort(np.concatenate(looked_at))
-    xs, _, stream = opened(model, X, None, reset=False)
-    if stream is None:
-        rows = xs[0][chosen]
-    else:
-        parts = ((part.xs[0], chosen - part.begin) for part in stream.blocks())
-        rows = concatenated([x[at[(at >= 0) & (at < len(x))]] for x, at in parts])
+    new = parts_of(X, None, model._schema().of_new_rows(model._shape))
+    parts = ((part.tables[0], chosen - part.begin) for part in new)
+    rows = concatenated([x[at[(at >= 0) & (at < len(x))]] for x, at in parts])
     if getattr(model, "metric", "") == "cosine":
         rows = unit_rows(rows)
     places = [np.searchsorted(chosen, index) for index in looked_at]

@@ -20,9 +20,9 @@ import numpy as np
 
 from rffpk.estimators.bases import BaseEstimator
 from rffpk.rows.arrays import Array
-from rffpk.rows.sample import RowSample
+from rffpk.rows.sample import Opened
 from rffpk.rows.store import Cache, automatic_limit
-from rffpk.rows.table import arrays_of, tables_of
+from rffpk.rows.table import arrays_of
 from rffpk.rows.weights import are_ones
 from rffpk.system.config import __version__
 from rffpk.system.files import output_of
@@ -73,7 +73,7 @@ class Checkpoint:
         self._fit[_LIMIT] = (self._kept or {}).get(_LIMIT) or str(automatic_limit())
         return int(self._fit[_LIMIT])
 
-    def begin(self, sample: RowSample, *found: Any) -> None:
+    def begin(self, sample: Opened, *found: Any) -> None:
         """Before the first step: compare what distinguishes the rows."""
         self._add(_of_rows(sample, *found))
         if self._kept is None:  # resume=False
@@ -168,18 +168,18 @@ _LIMIT = "memory limit where none is given"  # of all fits with the same file
 # ---- what distinguishes fits ---------------------------------------------------------------------
 
 
-def _of_rows(sample: RowSample, *computed: Any) -> dict[str, str]:
+def _of_rows(sample: Opened, *computed: Any) -> dict[str, str]:
     """Return what distinguishes the rows of a fit, at the cost of a pass at most. `computed` is
     from features of the rows: its bits depend on the processor and on libraries."""
     xs, _ = sample.some()
-    views = [*dict.fromkeys(tables_of(sample.xs))]
+    first = [sample.shape.views.index(i) for i in range(len(xs))]  # the views of the tables
     return {
         "number of rows": str(sample.n),
         "number of columns": str([x.shape[1] for x in xs]),
         "dtype of X": str(xs[0].dtype),
         "digest of sample_weight": "None" if are_ones(sample.weight) else _digest(sample.weight),
-        "digest of some rows of X": _digest(*(xs[i] for i in views)),
-        "digest of the column means of X": _digest(*(sample.moments(i).mean for i in views)),
+        "digest of some rows of X": _digest(*xs),
+        "digest of the column means of X": _digest(*(sample.moments(i).mean for i in first)),
         "digest of the features by this processor and these libraries": _digest(*computed),
     }
 

@@ -36,7 +36,7 @@ from rffpk.rows import checks
 from rffpk.rows.arrays import Array
 from rffpk.rows.passes import one_pass
 from rffpk.rows.rows import Rows
-from rffpk.rows.sample import sample_arrays, sampling
+from rffpk.rows.sample import open_memory, sampling
 from rffpk.rows.store import Cache, Storage
 from rffpk.rows.sums import hard_weights, power_weights
 from rffpk.rows.weights import weight_unit
@@ -117,10 +117,11 @@ def fit(self: M, X: Any, y: Any = None, sample_weight: Any = None) -> M:
     ):
         problem: KernelProblem = self._problem()
         random = checks.check_random_state(self.random_state)
-        xs = self._check_views(X, reset=True)
-        weight = checks.check_sample_weight(sample_weight, len(xs[0]), X)
-        sample = sample_arrays(xs, weight, sampling(self, random))
-        k = find_number(self, sample, random, progress)
+        how = sampling(self.n_clusters, self.n_jobs, random)
+        opened = open_memory(X, sample_weight, self._schema(), how)
+        self._remember(opened.shape)
+        k = find_number(self, opened, random, progress)
+        xs, weight = opened.tables, opened.weight
         n_threads = config.n_threads(self.n_jobs)
         context = FitContext(
             random, History(progress=progress), n_threads, k, Storage(problem.cache)

@@ -15,8 +15,9 @@ from rffpk.choose.outliers import (
 )
 from rffpk.rows.arrays import Array
 from rffpk.rows.checks import Auto, is_option
+from rffpk.rows.dask_collections import kind_of
 from rffpk.rows.distinct import DistinctRows
-from rffpk.rows.sample import RowSample
+from rffpk.rows.sample import Opened
 from rffpk.system.report import warn
 
 
@@ -37,8 +38,17 @@ class Noise:
             attributes["memberships_"][self.rows] = 0
 
 
+def check_no_dask(X: Any) -> None:
+    """Refuse a collection of Dask, whose rows are not compared."""
+    if kind_of(X) == "dask":
+        raise TypeError(
+            "X is a Dask collection, but noise needs rows in memory or a source: pass its blocks "
+            "as a source, or noise=None."
+        )
+
+
 def find_noise(
-    noise: Auto | float, sample: RowSample, distinct: DistinctRows | None, n_views: int,
+    noise: Auto | float, sample: Opened, distinct: DistinctRows | None, n_views: int,
     is_cosine: bool,
 ) -> Noise:  # fmt: skip
     """Find noise among the rows by the parameter `noise`, in their first `n_views` tables.
@@ -46,11 +56,13 @@ def find_noise(
     Rows of a source, which `distinct` has seen, are read once."""
     if distinct is None or sample.stream is None:  # all rows are in memory
         distinct = DistinctRows()
-        distinct.add(0, sample.xs, sample.weight)
+        distinct.add(0, sample.tables, sample.weight)
     stream, weight = sample.stream, sample.weight
     outliers, numbers = outliers_of(sample, distinct, n_views, is_cosine)
-    squares = np.empty(sample.n, dtype=sample.xs[0].dtype)
-    parts = [(0, sample.xs)] if stream is None else ((p.begin, p.xs) for p in stream.blocks())
+    squares = np.empty(sample.n, dtype=sample.tables[0].dtype)
+    parts = (
+        [(0, sample.tables)] if stream is None else ((p.begin, p.tables) for p in stream.blocks())
+    )
     for begin, xs in parts:
         squares[begin : begin + len(xs[0])] = outliers.squares(xs)
     own = squares[numbers]

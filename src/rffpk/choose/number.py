@@ -25,7 +25,7 @@ from rffpk.choose.witnesses import (
 from rffpk.rows.arrays import Array
 from rffpk.rows.door import Kind, Shape
 from rffpk.rows.passes import column_rows
-from rffpk.rows.sample import RowSample, column_moments
+from rffpk.rows.sample import Opened, column_moments
 from rffpk.rows.table import (
     Columns,
     dense,
@@ -106,7 +106,7 @@ class Question(NamedTuple):
 
 
 def select_number(
-    question: Question, sample: RowSample, random: Any, n_threads: int, say: Say | None = None
+    question: Question, sample: Opened, random: Any, n_threads: int, say: Say | None = None
 ) -> NClustersSelection:
     """Find the number of clusters of checked rows, or of the nodes of a graph of affinities.
 
@@ -184,7 +184,7 @@ def _finest(seen: list[_Evidence]) -> _Evidence:
     return max(seen, key=lambda each: (each.sums.max() >= least, each.best, each.sums.max()))
 
 
-def _without_copies(sample: RowSample) -> RowSample:
+def _without_copies(sample: Opened) -> Opened:
     """Return a sample with copies as weights: the first of equal rows has the weight of all.
 
     So densities and neighbors are of distinct rows. The sample is returned as it is if rows have
@@ -192,7 +192,7 @@ def _without_copies(sample: RowSample) -> RowSample:
     if sample.sample is not None or sample.n > _MORE.tree:
         return sample
     weight = sample.weight
-    number = distinct_rows(side_by_side(sample.xs) if len(sample.xs) > 1 else sample.xs[0])[1]
+    number = distinct_rows(side_by_side(sample.tables))[1]
     counted = np.flatnonzero(weight)
     first = counted[np.unique(number[counted], return_index=True)[1]]
     if len(first) == len(counted) or len(counted) > _ROWS_A_CENTROID * len(first):
@@ -202,9 +202,9 @@ def _without_copies(sample: RowSample) -> RowSample:
     return replace(sample, weight=sums, counted=len(first), _moments={})
 
 
-def _of_kernels(shape: Shape, sample: RowSample, n_threads: int) -> RowSample:
+def _of_kernels(shape: Shape, sample: Opened, n_threads: int) -> Opened:
     """The rows by coordinates, from precomputed kernels between them."""
-    xs, specs = matched(sample.xs, PRECOMPUTED, not shape.has_views, sample.weight)
+    xs, specs = matched(sample.tables, PRECOMPUTED, not shape.has_views, sample.weight)
     if any(x.shape[0] != x.shape[1] for x in xs):
         raise ValueError(
             "n_clusters: needs kernels between all rows where it is no number, and X has the "
@@ -214,10 +214,11 @@ def _of_kernels(shape: Shape, sample: RowSample, n_threads: int) -> RowSample:
         FittedKernel(x, spec, weight=sample.weight, n_threads=n_threads, shift=True)
         for x, spec in zip(xs, specs)
     ]
-    return replace(sample, xs=[*map(kernel_coordinates, kernels)])
+    tables = [*map(kernel_coordinates, kernels)]
+    return sample.with_tables(tables, tuple(range(len(tables))))
 
 
-def _tables(n_views: int, sample: RowSample, spherical: bool, n_threads: int) -> dict[str, Table]:
+def _tables(n_views: int, sample: Opened, spherical: bool, n_threads: int) -> dict[str, Table]:
     """What takes the tables that are looked at from the views of some rows, and how messages call
     them: each view, and the columns of all, where each view has a total variance of one."""
     if n_views == 1:
@@ -244,7 +245,7 @@ def _of_graph(X: Columns, weight: Array) -> _Evidence:
 
 
 def _of_rows(
-    sample: RowSample, table: Table, alone: bool, spherical: bool, random: Any, n_threads: int,
+    sample: Opened, table: Table, alone: bool, spherical: bool, random: Any, n_threads: int,
     before: _Evidence | None = None,
 ) -> _Evidence:  # fmt: skip
     """What all three witnesses say of a table of rows: of a few, or of more after these. `alone`:
@@ -308,13 +309,13 @@ def _gaps_of_graphs(
     return gaps
 
 
-def _part(sample: RowSample, n: int, table: Table) -> Part:
+def _part(sample: Opened, n: int, table: Table) -> Part:
     """At most n of the rows that count."""
     rows, xs, weight = sample.numbered(n)
     return rows, table(xs), weight
 
 
-def _leading(sample: RowSample, table: Table, random: Any, n_threads: int) -> Table:
+def _leading(sample: Opened, table: Table, random: Any, n_threads: int) -> Table:
     """What takes the leading principal components of a table of more columns: in many columns the
     noise of a row is longer than clusters are apart, and densities hardly fall between these."""
     _, x, weight = _part(sample, _FIRST.tree, table)

@@ -14,15 +14,13 @@ from scipy.sparse.csgraph import connected_components
 from rffpk.rows import checks
 from rffpk.rows.arrays import Array, label_order
 from rffpk.rows.distinct import DistinctRows
-from rffpk.rows.sample import RowSample, column_moments
+from rffpk.rows.sample import Opened, column_moments
 from rffpk.rows.table import (
     Columns,
     binary_columns,
     concatenated,
     dense,
     distinct_rows,
-    distinct_tables,
-    each,
     plain,
     scaled_columns,
     side_by_side,
@@ -123,7 +121,7 @@ class Outliers:
         most `enough`."""
         found = np.empty(len(xs[0]), dtype=xs[0].dtype)
         for rows in row_tiles(len(found), sum(x.shape[1] for x in xs), _TILE_NUMBERS):
-            part = each(xs, lambda x, rows=rows: plain(x[rows]))
+            part = [plain(x[rows]) for x in xs]
             joined = joined_views(part, self.scales, self.spherical, self.columns)
             found[rows] = self._squares_of(joined, enough)
         return found
@@ -181,9 +179,10 @@ def _to_last(X: Columns, nearest: Neighbourhoods) -> Array:
 def joined_views(
     xs: list[Columns], scales: tuple[float, ...], spherical: bool, columns: Array | None = None
 ) -> Columns:
-    """Join the columns of the first distinct views, each view times its scale. `columns` selects
-    columns of the joined views."""
-    views = distinct_tables(xs)[: len(scales)]
+    """Join the columns of the first tables, each times its scale.
+
+    `columns` selects columns of the joined tables."""
+    views = xs[: len(scales)]
     if len(views) > 1:
         repeated = [np.full(x.shape[1], scale) for x, scale in zip(views, scales)]
         views = [side_by_side([*map(scaled_columns, views, repeated)])]
@@ -208,14 +207,14 @@ def numbers_beside_words(X: Columns, mass: Array) -> Array | None:
 
 
 def outliers_of(
-    sample: RowSample, distinct: DistinctRows, n_views: int, spherical: bool
+    sample: Opened, distinct: DistinctRows, n_views: int, spherical: bool
 ) -> tuple[Outliers, Array]:
     """Return distances to a sample of distinct rows, and the numbers of its rows.
 
     There is no threshold yet. The distances are in the first views. They depend on the columns and
     the weights alone."""
     numbers, xs, mass, are_all = distinct.sample()
-    views = each(xs or [x[numbers] for x in distinct_tables(sample.xs)], plain)[:n_views]
+    views = [plain(x) for x in (xs or [x[numbers] for x in sample.tables])[:n_views]]
     variances = [column_moments(x, mass, 1).variance for x in views]
     scales = tuple(1 / math.sqrt(v) if v > 0 else 1.0 for v in variances)
     rows = joined_views(views, scales, spherical)

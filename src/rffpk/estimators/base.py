@@ -136,7 +136,7 @@ class Estimator(
         return checks.is_option(vars(self).get("metric"), "cosine")
 
     def _check_views(self, X: Any, reset: bool) -> list[Columns]:
-        """Check X as a fit (`reset`) or a fitted model takes it; return the rows of each view."""
+        """Check X as a fit (`reset`) or a fitted model takes it; return the distinct tables."""
         fitted = None if reset else self._shape
         views, shape = check_views(X, self._schema()._replace(fitted=fitted))
         if reset:

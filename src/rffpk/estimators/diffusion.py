@@ -29,7 +29,7 @@ from rffpk.estimators.power import AnnealedClusterer
 from rffpk.rows.arrays import Array
 from rffpk.rows.checks import Auto, is_option
 from rffpk.rows.door import Schema
-from rffpk.rows.sample import RowSample
+from rffpk.rows.sample import Opened
 from rffpk.rows.store import Cache, check_cache
 from rffpk.rows.table import (
     Columns,
@@ -199,7 +199,7 @@ class DiffusionPowerKMeans(AnnealedClusterer):
         rows = fitted.central_rows(self, X, self._measure(X, "labels"))
         return np.array([own if row is None else row for own, row in zip(result, rows)])
 
-    def _maps(self, sample: RowSample, context: FitContext) -> list[Any]:
+    def _maps(self, sample: Opened, context: FitContext) -> list[Any]:
         xs, weight = sample.some()
         # where nothing is asked of the map, none may be taken
         asked = {self.n_components, self.n_landmarks, self.time} != {"auto"}

@@ -23,12 +23,11 @@ from rffpk.rows import checks
 from rffpk.rows.arrays import Array, Identity
 from rffpk.rows.checks import Auto, is_option
 from rffpk.rows.dask_collections import by_partitions
-from rffpk.rows.door import Schema
+from rffpk.rows.door import Schema, Shape
 from rffpk.rows.rows import Rows
-from rffpk.rows.sample import RowSample
+from rffpk.rows.sample import Opened
 from rffpk.rows.store import Cache, ScaledColumns, check_cache
 from rffpk.rows.sums import typicality
-from rffpk.rows.table import Columns, side_by_side
 from rffpk.spaces import diffusion, fourier
 from rffpk.spaces.diffusion import DiffusionMap, MapRows, fit_diffusion_map
 from rffpk.spaces.fourier import RandomFourierFeatures
@@ -280,29 +279,20 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
     def _schema(self) -> Schema:
         return super()._schema()._replace(
             several=True, views=self.views, may_lack=bool(self.allow_missing_views),
-            warns_of_kernels=True,
+            warns_of_kernels=True, arrange=self._views_of,
         )  # fmt: skip
 
-    def _check_views(self, X: Any, reset: bool) -> list[Columns]:
-        tables = super()._check_views(X, reset)
-        if reset:
-            self._tables = self._tables_of_views(len(tables))
-        if len(tables) in self._tables:
-            tables = [*tables, side_by_side(tables)]
-        return [tables[i] for i in self._tables]
-
-    def _tables_of_views(self, n: int) -> list[int]:
-        """Of each view the number of the table, of n that are given, that it has the columns of; n
-        is that of all of them side by side."""
+    def _views_of(self, shape: Shape) -> tuple[int, ...]:
+        """Return the number of the table of each view of the fit; the last is of all columns."""
+        n = len(shape.widths)
         given = [*range(n)]
         if is_option(self.kernels, "auto"):
-            all_tables = [*range(n + self._are_joined(n))]
-            return given + 2 * all_tables
+            return (*given, *2 * [*range(n + self._are_joined(n))])
         n_kernels = len(self._kernels_of_views(n))
-        if self._shape.has_views and n_kernels != n:
+        if shape.has_views and n_kernels != n:
             raise ValueError(f"kernels has {n_kernels} entries for {n} views.")
-        bank = self.kernels is None and not self._shape.has_views
-        return given * (len(_BANK) if bank else n_kernels // n)
+        bank = self.kernels is None and not shape.has_views
+        return (*given * (len(_BANK) if bank else n_kernels // n),)
 
     def _are_joined(self, n_views: int) -> bool:
         """Whether all views side by side are another one, with ``kernels="auto"``."""
@@ -310,14 +300,14 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
 
     # ---- fitting ---------------------------------------------------------------------------------
 
-    def _maps(self, sample: RowSample, context: FitContext) -> list[Any]:
+    def _maps(self, sample: Opened, context: FitContext) -> list[Any]:
         kernels = self._kernels_of_views(len(self._shape.widths))
         if self.kernels is None and not self._shape.has_views:
             mean = fourier.gamma_of_view(self, sample, 0, "rbf", "mean", context.random)
             kernels = [self._random_features("rbf", factor * mean) for factor in _BANK]
         return [self._fit_map(sample, i, kernel, context) for i, kernel in enumerate(kernels)]
 
-    def _fit_map(self, sample: RowSample, view: int, kernel: _Kernel, context: FitContext) -> Any:
+    def _fit_map(self, sample: Opened, view: int, kernel: _Kernel, context: FitContext) -> Any:
         scales = self._scales(sample, view)
         if isinstance(kernel, DiffusionMap):
             X, weight = sample.some_with(view)
@@ -336,16 +326,16 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
         if isinstance(kernel, RandomFourierFeatures):
             return fourier.fit_map(self, sample, view, kernel, context.random)
         if kernel is None:
-            if len(self._tables) > 1:
+            if len(self._shape.views) > 1:
                 return ScaledColumns(_spread(sample, view))
             return Identity(sample.xs[view].shape[1])
-        unit_variance = len(self._tables) > 1 and not is_option(self.kernels, "auto")
+        unit_variance = len(self._shape.views) > 1 and not is_option(self.kernels, "auto")
         return whitened_view(kernel, sample, view, context, scales, unit_variance)
 
-    def _scales(self, sample: RowSample, view: int) -> Array | None:
+    def _scales(self, sample: Opened, view: int) -> Array | None:
         """What the columns of all views side by side are multiplied by, so that each view has a
         total variance of one there; None of a single view."""
-        if self._tables[view] < len(self._shape.widths):
+        if self._shape.views[view] < len(self._shape.widths):
             return None
         roots = [_spread(sample, i) for i in range(len(self._shape.widths))]
         return np.repeat(1 / np.array(roots), self._shape.widths)
@@ -364,7 +354,7 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
         self.feature_maps_ = [None if isinstance(each, Identity) else each for each in maps]
         self.kernel_weights_ = alpha if context.coverage is None else alpha / alpha.sum()
         self.lambda_ = float(self.weight_entropy) * result.rows.total_weight
-        for table, mapped in zip(self._tables, self.feature_maps_):
+        for table, mapped in zip(self._shape.views, self.feature_maps_):
             if isinstance(mapped, DiffusionMap):
                 one = "" if len(self._shape.widths) == 1 else f" of view {table}"
                 of = one if table < len(self._shape.widths) else " of all views together"
@@ -406,7 +396,7 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
         return np.concatenate(parts)
 
 
-def _spread(sample: RowSample, view: int) -> float:
+def _spread(sample: Opened, view: int) -> float:
     """Return the root of the total variance of a view, which a common scale divides by."""
     return math.sqrt(sample.moments(view).variance) or 1.0
 

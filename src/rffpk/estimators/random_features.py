@@ -11,7 +11,7 @@ from rffpk.anneal.plan import search_parameters
 from rffpk.estimators.base import parameters
 from rffpk.estimators.power import AnnealedClusterer
 from rffpk.rows.door import Schema
-from rffpk.rows.sample import RowSample
+from rffpk.rows.sample import Opened
 from rffpk.rows.store import Cache, check_cache
 from rffpk.spaces import fourier
 
@@ -128,7 +128,7 @@ class RFFKernelPowerKMeans(AnnealedClusterer):
             given, maps=self._maps, published=self._published, cache=check_cache(self.cache)
         )
 
-    def _maps(self, sample: RowSample, context: schedule.FitContext) -> list[Any]:
+    def _maps(self, sample: Opened, context: schedule.FitContext) -> list[Any]:
         given = fourier.RandomFourierFeatures(
             self.n_frequencies,  # type: ignore[arg-type]  # `fit_map` knows "paper" too
             kernel=self.kernel,

@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import islice
 from typing import Any, Self, TypeVar
 
@@ -30,9 +30,9 @@ from rffpk.rows.containers import check_row_labels
 from rffpk.rows.dask_collections import by_partitions
 from rffpk.rows.door import Schema
 from rffpk.rows.draws import uneven
-from rffpk.rows.sample import sample_arrays, sampling
+from rffpk.rows.sample import Opened, open_memory, sampling
 from rffpk.rows.table import Columns, rows_differ
-from rffpk.rows.weights import ones, weights_at
+from rffpk.rows.weights import ones
 from rffpk.spaces.kernels import (
     PRECOMPUTED,
     FittedKernel,
@@ -56,44 +56,21 @@ _OF_PASSES = {"start": 0, "kept": True, **dict.fromkeys(("s", "shift", "distinct
 Iterated = TypeVar("Iterated", bound="Iteration")
 
 
-@dataclass(frozen=True)
-class WeightedRows:
-    """Rows that have been checked, with their weights."""
-
-    xs: list[Columns]
-    weight: Array
-    counted: NDArray[np.intp] | None  # the rows of positive weight; None: all
-
-    @property
-    def n_counted(self) -> int:
-        return len(self.xs[0]) if self.counted is None else len(self.counted)
-
-    def weight_of(self, rows: NDArray[np.intp] | None) -> Array:
-        """Return the weights of the rows at these indices; None: of all rows."""
-        return self.weight if rows is None else weights_at(self.weight, rows)
-
-    def drawn(self, size: int, random: Any) -> NDArray[np.intp]:
-        """Random rows of positive weight, without replacement, in rising order."""
-        chosen = np.sort(random.choice(self.n_counted, size, replace=False))
-        return chosen if self.counted is None else np.asarray(self.counted[chosen])
-
-
 def weighted_rows(
     model: Any, X: Any, sample_weight: Any, random: Any, progress: Progress | None
-) -> tuple[WeightedRows, int]:
-    """Return the rows of a fit, which are checked, and the number of clusters."""
-    xs = model._check_views(X, reset=True)
-    weight = checks.check_sample_weight(sample_weight, len(xs[0]), X)
-    counted = None if weight.all() else np.flatnonzero(weight)
-    sample = sample_arrays(xs, weight, sampling(model, random))
-    return WeightedRows(xs, weight, counted), find_number(model, sample, random, progress)
+) -> tuple[Opened, int]:
+    """Return the checked rows of a fit, and the number of clusters."""
+    how = sampling(model.n_clusters, model.n_jobs, random)
+    rows = open_memory(X, sample_weight, model._schema(), how)
+    model._remember(rows.shape)
+    return rows, find_number(model, rows, random, progress)
 
 
 # ---- k-means on an embedding ---------------------------------------------------------------------
 
 
 def cluster(
-    model: Any, k: int, weighted: WeightedRows, random: Any, causes: list[Cause],
+    model: Any, k: int, weighted: Opened, random: Any, causes: list[Cause],
     progress: Progress | None,
 ) -> None:  # fmt: skip
     """Annealed k-means with restarts on `embedding_` of some rows; `causes` of missing clusters
@@ -109,7 +86,7 @@ def cluster(
     model._n_features_out = model.embedding_.shape[1]
     if model.store_memberships:
         memberships = model._clusterer.predict_proba(rows)
-        model.memberships_ = memberships.astype(weighted.xs[0].dtype, copy=False)
+        model.memberships_ = memberships.astype(weighted.tables[0].dtype, copy=False)
 
 
 @by_partitions
@@ -284,7 +261,7 @@ class KernelFusion(Clusterer):
             self._check_number(k)
             if self._scale_matters():
                 self._warn_of_scale(rows.weight)
-            some = rows.xs if rows.counted is None else [x[rows.counted] for x in rows.xs]
+            some = rows.tables if rows.positive is None else [x[rows.positive] for x in rows.tables]
             self._check_no_zero_kernel(some)
             self.history_: list[dict[str, Any]] = []
             self._progress, self._begun = progress, time.perf_counter()
@@ -292,24 +269,24 @@ class KernelFusion(Clusterer):
             del self._progress, self._begun
             scaled = np.sqrt(rows.weight)[:, None] * self.embedding_  # has orthonormal columns
             flaw = low_rank(scaled, some, uneven(rows.weight))
-            causes = [few_rows("X", rows.xs, rows.weight), flaw]
+            causes = [few_rows("X", rows.tables, rows.weight), flaw]
             cluster(self, k, rows, random, causes, progress)
             if self._clusterer._masses.all() and (text := flaw(k)):
                 warn(text, ConvergenceWarning)
         return self
 
-    def _fuse(self, rows: WeightedRows, k: int, random: Any) -> None:
+    def _fuse(self, rows: Opened, k: int, random: Any) -> None:
         """Set the fitted attributes except those of k-means; append to `history_`."""
         self.landmarks_ = None
-        if self.n_landmarks is not None and self.n_landmarks < rows.n_counted:
+        if self.n_landmarks is not None and self.n_landmarks < rows.counted:
             self.landmarks_ = rows.drawn(self.n_landmarks, random)
-        learned = rows.counted if self.landmarks_ is None else self.landmarks_
-        self._weight = np.ascontiguousarray(rows.weight_of(learned))
-        xs, specs = self._matched(rows.xs, learned)
+        learned = rows.positive if self.landmarks_ is None else self.landmarks_
+        self._weight = np.ascontiguousarray(rows.weights_of(learned))
+        xs, specs = self._matched(rows.tables, learned)
         self._kernels = [self._fitted(*pair, self._weight, random) for pair in zip(xs, specs)]
         self._learn(self._kernels, k)
         self._map = np.sqrt(self._weight)[:, None] * self._map  # rows are embedded by K P^(1/2)
-        self.embedding_ = self._embedded(rows.xs)  # by the same products as in `transform`
+        self.embedding_ = self._embedded(rows.tables)  # by the same products as in `transform`
         for kernel in self._kernels:
             kernel.drop_matrix()
 

@@ -9,12 +9,13 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from rffpk.estimators.base import parameters
-from rffpk.fusion.base import KernelFusion, WeightedRows, by_matrices
+from rffpk.fusion.base import KernelFusion, by_matrices
 from rffpk.fusion.operators import Approximation, Operator, check_definite, polar
 from rffpk.fusion.spectral import Iteration
 from rffpk.rows import checks
 from rffpk.rows.arrays import Array
 from rffpk.rows.checks import Auto
+from rffpk.rows.sample import Opened
 from rffpk.rows.table import Columns
 from rffpk.spaces.kernels import BANKS
 from rffpk.system import config
@@ -131,7 +132,7 @@ class FAMKKM(KernelFusion):
     def _scale_matters(self) -> bool:
         return True
 
-    def _fuse(self, rows: WeightedRows, k: int, random: Any) -> None:
+    def _fuse(self, rows: Opened, k: int, random: Any) -> None:
         kernels = self._operators_of(rows, k, random)
         state = Alternation(
             kernels, k, float(self.lambda1), float(self.lambda2), random,
@@ -139,16 +140,16 @@ class FAMKKM(KernelFusion):
         )  # fmt: skip
         self._converge(state.iterations(), kernels[0].n, rising=True)
         self._features, self._map = [one.features for one in kernels], state.maps()
-        self.embedding_ = self._embedded(rows.xs)  # by the same products as in `transform`
+        self.embedding_ = self._embedded(rows.tables)  # by the same products as in `transform`
 
-    def _operators_of(self, rows: WeightedRows, k: int, random: Any) -> list[Operator]:
-        xs, specs = self._matched(rows.xs, rows.counted)
+    def _operators_of(self, rows: Opened, k: int, random: Any) -> list[Operator]:
+        xs, specs = self._matched(rows.tables, rows.positive)
         listed = isinstance(self.kernels, (list, tuple))
         prefix = "kernels" if listed and not self._shape.has_views else "X"
         names = [f"{prefix}[{i}]" for i in range(len(xs))]
         found = Approximation(
             *self._word_and_size(), self.standardize, random,
-            config.n_threads(self.n_jobs), rows.weight_of(rows.counted),
+            config.n_threads(self.n_jobs), rows.weights_of(rows.positive),
         ).operators(xs, specs, names)  # fmt: skip
         if self.approximation is None:
             for one, spec, name in zip(found, specs, names):

@@ -155,9 +155,9 @@ class NystroemKernelKMeans(Clusterer):
             config.one_blas_thread(),
         ):
             rows, k = weighted_rows(self, X, sample_weight, random, progress)
-            (x,), weight = rows.xs, rows.weight
+            (x,), weight = rows.tables, rows.weight
             check_sparse(x, spec.metric, "X")
-            self.anchors_ = rows.drawn(min(self.n_anchors, rows.n_counted), random)
+            self.anchors_ = rows.drawn(min(self.n_anchors, rows.counted), random)
             spec = with_gamma(spec, x, weight, random, n_threads)
             raw = nystroem_features(x, spec, "kernel", self.anchors_)
             self._features = self._restricted(raw, x, weight, n_threads)

@@ -13,12 +13,13 @@ from scipy.linalg import solve_triangular
 from sklearn.cluster import kmeans_plusplus
 
 from rffpk.estimators.base import parameters
-from rffpk.fusion.base import KernelFusion, WeightedRows
+from rffpk.fusion.base import KernelFusion
 from rffpk.fusion.operators import with_gamma
 from rffpk.fusion.smkc_solver import AnchorIteration, AnchorKernels, iterations
 from rffpk.fusion.spectral import matrix_of
 from rffpk.rows import checks
 from rffpk.rows.arrays import Array, Numbers
+from rffpk.rows.sample import Opened
 from rffpk.rows.table import (
     Columns,
     centered,
@@ -199,9 +200,9 @@ class SMKC(KernelFusion):
         """
         return super().fit(X, y, sample_weight)
 
-    def _fuse(self, rows: WeightedRows, k: int, random: Any) -> None:
+    def _fuse(self, rows: Opened, k: int, random: Any) -> None:
         self._columns = None
-        xs, weight = rows.xs, rows.weight
+        xs, weight = rows.tables, rows.weight
         self.anchors_ = self._choose_anchors(rows, k, random)
         self._kernels = self._fit_kernels(xs, weight, random)
         for number, kernel in enumerate(self._kernels):
@@ -221,8 +222,8 @@ class SMKC(KernelFusion):
         self.singular_values_ = np.sqrt(last.fused.squares)
         self._finish(B, last)
 
-    def _choose_anchors(self, rows: WeightedRows, k: int, random: Any) -> NDArray[np.intp] | None:
-        xs, n, most = rows.xs, len(rows.xs[0]), rows.n_counted
+    def _choose_anchors(self, rows: Opened, k: int, random: Any) -> NDArray[np.intp] | None:
+        xs, n, most = rows.tables, len(rows.tables[0]), rows.counted
         if checks.is_option(self.kernels, PRECOMPUTED):
             _check_widths([x.shape[1] for x in xs], k)
             for i, x in enumerate(xs):

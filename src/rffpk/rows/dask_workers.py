@@ -23,8 +23,9 @@ from sklearn.utils import gen_batches
 from rffpk.rows.arrays import Array
 from rffpk.rows.checks import check_sample_weight, refuse_sparse
 from rffpk.rows.dask_collections import check_columns, dask_module
+from rffpk.rows.door import Schema, check_views
 from rffpk.rows.source import Add, Part, Stream, Visit, computed, in_block
-from rffpk.rows.table import as_type, each
+from rffpk.rows.table import as_type
 from rffpk.rows.weights import are_ones
 from rffpk.system import config
 
@@ -68,7 +69,7 @@ class Refusal(NamedTuple):
 class _Reader:
     """How a worker makes what tasks take out of a partition; the same in all passes."""
 
-    check: Callable[[Any, bool], Views]
+    schema: Schema
     prepare: Callable[[Views], Views]
     shared: Any
     checked: bool
@@ -82,11 +83,12 @@ class _Reader:
         if not len(block.xs[0] if isinstance(block.xs, list) else block.xs):
             return None
         with config_context(assume_finite=self.checked), in_block(block.begin):
-            xs = each(self.check(block.xs, False), as_type, self.dtype)
+            tables, shape = check_views(block.xs, self.schema)
+            tables = [as_type(x, self.dtype) for x in tables]
         # a worker visits as many partitions at once as it has threads
         n_threads = 1 if self.n_jobs is None else config.n_threads(self.n_jobs)
-        weight = np.broadcast_to(block.weight, len(xs[0]))
-        return Part(self.prepare(xs), weight, block.begin, n_threads)
+        weight = np.broadcast_to(block.weight, len(tables[0]))
+        return Part(self.prepare(tables), weight, block.begin, shape, n_threads)
 
 
 def _visited(blocks: list[Block], reader: _Reader, visit: Visit, add: Add) -> Any:
@@ -158,7 +160,7 @@ class Partitions(Stream):
 
     def _reader(self, shared: Any) -> Any:
         checked, sent = self.n is not None, self.sent
-        source = (self.check, self.prepare, shared, checked)
+        source = (self.schema, self.prepare, shared, checked)
         if sent.future is None or any(a is not b for a, b in zip(sent.source, source)):
             sent.source = source
             sent.future = self._send(_Reader(*source, self.dtype, self.n_jobs))
@@ -198,8 +200,12 @@ def result_of(client: Any, future: Any) -> Any:
             ) from error
 
 
-def make_partitions(X: Any, sample_weight: Any, client: Any, n_jobs: int | None) -> Partitions:
-    """The rows of a collection, or of one for each view, which the workers compute and hold."""
+def make_partitions(
+    X: Any, sample_weight: Any, client: Any, n_jobs: int | None, schema: Schema
+) -> Partitions:
+    """Return the rows of a collection, or of one for each view, which the workers compute and hold.
+
+    The first rows are checked here."""
     listed = isinstance(X, (list, tuple))
     wait_for_workers(client)
     views = [_futures(check_columns(x).persist()) for x in (X if listed else [X])]
@@ -221,18 +227,16 @@ def make_partitions(X: Any, sample_weight: Any, client: Any, n_jobs: int | None)
     numbers = n * sum(np.shape(x)[1] for x in (head if listed else [head])) / len(lengths)
     at_once = gen_batches(len(lengths), 1 if few or numbers > _SMALL else _GROUP)
     futures = [client.submit(list, futures[group], pure=False) for group in at_once]
+    tables, shape = check_views(head, schema)
     return Partitions(
-        [], listed, _unchecked, weight, client=client, futures=futures, n_jobs=n_jobs, head=head
-    )
+        [], listed, schema.of_new_rows(shape), weight, dtype=tables[0].dtype, client=client,
+        futures=futures, n_jobs=n_jobs, head=tables,
+    )  # fmt: skip
 
 
 def _sent_weight(weight: Array, begin: int, m: int) -> Array:
     """Return the weights of m rows to send: one number if all weights are one."""
     return weight[:1] if are_ones(weight) else weight[begin : begin + m]
-
-
-def _unchecked(block: Any, first: bool) -> Views:
-    raise NotImplementedError  # replaced as soon as the first rows are known
 
 
 def _futures(X: Any) -> list[Any]:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rffpk.rows.arrays import Array
-from rffpk.rows.table import Columns, distinct_tables, hash_terms, row_bytes
+from rffpk.rows.table import Columns, hash_terms, row_bytes
 from rffpk.system.tiles import row_tiles
 
 _SIZE = 20_000  # of the sample: docs/noise.md
@@ -37,7 +37,7 @@ def row_hashes(xs: list[Columns]) -> NDArray[np.uint64]:
     Equal rows have equal hashes. Zeros count for nothing, so that sparse rows have the hashes of
     dense rows."""
     sums = np.zeros(len(xs[0]), dtype=np.uint64)
-    for number, x in enumerate(distinct_tables(xs)):
+    for number, x in enumerate(xs):
         sums += hash_terms(x, _factors(number, x.shape[1]))
     for shift, factor in zip((30, 27), _MIX):
         sums = (sums ^ (sums >> np.uint64(shift))) * factor
@@ -57,7 +57,7 @@ class DistinctRows:
     def add(self, begin: int, xs: list[Columns], weight: Array) -> None:
         """Add the rows from index `begin` on."""
         for tile in row_tiles(len(xs[0]), row_bytes(xs), _TILE_BYTES):
-            parts = [x[tile] for x in distinct_tables(xs)]
+            parts = [x[tile] for x in xs]
             hashes, p = row_hashes(parts), weight[tile].astype(np.float64, copy=False)
             index = np.flatnonzero((hashes <= self._bound) & (p > 0))
             rows = [x[index] for x in parts] if self.keep else []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
+from collections.abc import Callable
 from functools import cache, partial
 from typing import Any, Literal, NamedTuple
 
@@ -33,6 +34,7 @@ from rffpk.rows.table import (
     nan_counts,
     narrow_rows,
     operand,
+    side_by_side,
     skip_zeros,
     some_columns,
     sparse_rows,
@@ -52,16 +54,29 @@ class Shape(NamedTuple):
     columns: tuple[slice | NDArray[np.intp], ...] = ()  # of each view in one array; (): all columns
     names: tuple[tuple[str, ...], ...] = ((),)  # of the columns of each array; (): no names
     in_float64: bool = False  # whether float32 does not hold squares of the fitted rows
+    # of each view of the fit the number of its table; that after the given views is all of them
+    views: tuple[int, ...] = (0,)
 
     @classmethod
     def of_columns(cls, d: int, in_float64: bool) -> Shape:
         """Return the shape of one array of d columns without names."""
         return cls(d, (d,), in_float64=in_float64)
 
+    @classmethod
+    def of_tables(cls, tables: list[Columns]) -> Shape:
+        """Return the shape of a list of views."""
+        widths = tuple(x.shape[1] for x in tables)
+        return cls(sum(widths), widths, listed=True, views=tuple(range(len(tables))))
+
     @property
     def has_views(self) -> bool:
         """Whether X was given as views, not as one array for all kernels."""
         return self.listed or bool(self.columns)
+
+
+def one_of_each(shape: Shape) -> tuple[int, ...]:
+    """Return the numbers of the tables of views that are the given views."""
+    return tuple(range(len(shape.widths)))
 
 
 class Schema(NamedTuple):
@@ -74,11 +89,17 @@ class Schema(NamedTuple):
     may_lack: bool | None = None  # whether rows may lack views; None: the class has no such option
     narrow: bool = False  # whether rows of float16, bfloat16, int8 and uint8 stay as they are
     warns_of_kernels: bool = False  # whether X that looks like a kernel matrix may be a mistake
+    # numbers of the tables of a fit's views, which may repeat tables
+    arrange: Callable[[Shape], tuple[int, ...]] = one_of_each
     fitted: Shape | None = None  # shape of the fitted rows; None: X is to be fitted
+
+    def of_new_rows(self, fitted: Shape) -> Schema:
+        """Return what a model that was fitted takes."""
+        return self._replace(fitted=fitted, arrange=one_of_each)
 
 
 def check_views(X: Any, schema: Schema) -> tuple[list[Columns], Shape]:
-    """Check X; return the rows of each view, of one dtype, and the shape of X.
+    """Check X; return the distinct tables of its views, of one dtype, and the shape of X.
 
     Arrays of float32 and float64 in C order stay as they are. Other dtypes become float64, other
     layouts are copied. float32 becomes float64 where it does not hold squares of the fitted rows.
@@ -96,7 +117,11 @@ def check_views(X: Any, schema: Schema) -> tuple[list[Columns], Shape]:
         name = "X[{}]" if listed else "views[{}]" if shape.columns else "X"
         check_missing(xs, [name.format(i) for i in range(len(xs))])
     dtype = np.float64 if shape.in_float64 else np.result_type(*(x.dtype for x in xs))
-    return [as_type(x, dtype) for x in xs], shape
+    if schema.fitted is None:
+        shape = shape._replace(views=schema.arrange(shape))
+    tables = [as_type(x, dtype) for x in xs]
+    joined = [side_by_side(tables)] if len(tables) in shape.views else []
+    return tables + joined, shape
 
 
 # ---- one array -----------------------------------------------------------------------------------

@@ -106,7 +106,7 @@ class Rows:
     def _of(self, part: Part, maps: list[Map]) -> Rows:
         """Rows of the stream, with maps."""
         return replace(
-            self, xs=part.xs, maps=maps, begin=part.begin, stream=None,
+            self, xs=part.tables, maps=maps, begin=part.begin, stream=None,
             weight=self._in_units(part.weight), n_threads=part.n_threads or self.n_threads,
         ).with_present_views()  # fmt: skip
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 import operator
+from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -16,27 +17,26 @@ from numpy.typing import NDArray
 from rffpk import _core
 from rffpk.rows import checks
 from rffpk.rows.arrays import Array
-from rffpk.rows.checks import Auto
+from rffpk.rows.checks import Auto, Level
 from rffpk.rows.dask_collections import active_client, kind_of, source_of
+from rffpk.rows.door import Schema, Shape, check_views
 from rffpk.rows.draws import Reservoir, Sample, row_keys
 from rffpk.rows.passes import column_rows, pass_of_block
 from rffpk.rows.rows import coverage, rows_with, there_of
+from rffpk.rows.source import Part, Stream, make_stream
 from rffpk.rows.sums import Sums
 from rffpk.rows.table import (
     Columns,
     column_means,
-    each,
     plain,
     row_bytes,
     some_columns,
-    tables_of,
 )
 from rffpk.rows.weights import are_ones, in_units, of_positive_weight, ones, weight_unit, weights_at
 from rffpk.system import config
 
 if TYPE_CHECKING:
     from rffpk.rows.distinct import DistinctRows
-    from rffpk.rows.source import Part, Stream
 
 _GROWTH = 8  # A sample after the first is so many times as large as the one before it, ...
 # ... as long as it has at most half of the rows and its copy takes at most so many bytes.
@@ -52,7 +52,7 @@ _KEYS = 1 << 18  # made at a time
 _SAMPLE_ROWS = 20_000
 _ROWS_A_CLUSTER = 50  # ... or of this many for each cluster if that is more.
 
-Some = tuple[list[Columns], Array]  # views of some rows, and their weights
+Some = tuple[list[Columns], Array]  # tables of some rows, and their weights
 
 
 class Sampling(NamedTuple):
@@ -82,52 +82,59 @@ def sample_size(k: int, given: Auto | int = "auto") -> int:
     return most if isinstance(given, str) else max(int(given), k)
 
 
-def sampling(model: Any, random: Any, given: Auto | int | None = None, least: int = 0) -> Sampling:
-    """How the rows of a model are sampled: for starts, if `given` is its parameter `sample`, and at
-    least so many."""
-    k = 1 if isinstance(model.n_clusters, str) else int(model.n_clusters)
+def sampling(
+    n_clusters: Level | int, n_jobs: int | None, random: Any, given: Auto | int | None = None,
+    least: int = 0,
+) -> Sampling:  # fmt: skip
+    """Return how rows are sampled: for starts if `given` is the parameter `sample`.
+
+    There are at least so many rows."""
+    k = 1 if isinstance(n_clusters, str) else int(n_clusters)
     first = None if given is None else sample_size(k, given)
     seed = int(deepcopy(random).randint(2**31 - 1))  # small fits do not depend on samples
     size = max(sample_size(k), least, first or 0)
-    return Sampling(size, first, seed, config.n_threads(model.n_jobs))
+    return Sampling(size, first, seed, config.n_threads(n_jobs))
 
 
-def opened(
-    model: Any, X: Any, sample_weight: Any, *, reset: bool
-) -> tuple[list[Columns], NDArray[np.float64], Stream | None]:
-    """Return the checked views and weights of rows in memory, or a stream.
+def open_rows(
+    X: Any, sample_weight: Any, schema: Schema, how: Sampling, n_jobs: int | None = None,
+    distinct: DistinctRows | None = None,
+) -> Opened:  # fmt: skip
+    """Check X and its weights; return the rows with what a fit needs to know of all of them.
 
-    The stream has the rows of a source or of a collection of Dask. A fit (`reset`) visits the
-    collection on the workers of a cluster if there is one."""
-    kind, check = kind_of(X), model._check_views
-    if kind == "memory":
-        xs = check(X, reset=reset)
-        return xs, checks.check_sample_weight(sample_weight, len(xs[0]), X), None
-    from rffpk.rows.source import make_stream
+    Rows of a source are read once, and added to `distinct`. The workers of a cluster, if there is
+    one, visit a collection of Dask, with `n_jobs` threads each."""
+    if kind_of(X) == "memory":
+        return open_memory(X, sample_weight, schema, how)
+    if kind_of(X) == "dask" and (client := active_client()) is not None:
+        from rffpk.rows.dask_workers import make_partitions
 
-    if kind == "dask":
-        if reset and getattr(model, "noise", None) is not None:
-            raise TypeError(
-                "X is a Dask collection, but noise needs rows in memory or a source: pass its "
-                "blocks as a source, or noise=None."
-            )
-        if reset and (client := active_client()) is not None:
-            stream = _partitions(model, X, sample_weight, client)
-            return [], stream.weight, stream
-        X = source_of(X)
-    stream = make_stream(X, sample_weight, lambda x, new: check(x, reset=reset and new))
-    return [], stream.weight, stream
+        stream: Stream = make_partitions(X, sample_weight, client, n_jobs, schema)
+    else:
+        stream = _stream_of(X, sample_weight, schema)
+    return sample_stream(stream, how, distinct)
 
 
-def _partitions(model: Any, X: Any, sample_weight: Any, client: Any) -> Stream:
-    """The rows of a collection of Dask on the workers of a cluster."""
-    from rffpk.rows.dask_workers import make_partitions
+def open_memory(X: Any, sample_weight: Any, schema: Schema, how: Sampling) -> Opened:
+    """Check rows in memory and their weights; return them with a sample."""
+    tables, shape = check_views(X, schema)
+    weight = checks.check_sample_weight(sample_weight, len(tables[0]), X)
+    return sample_tables(tables, weight, how, shape)
 
-    stream = make_partitions(X, sample_weight, client, model.n_jobs)
-    head = model._check_views(stream.head, reset=True)
-    reader = type(model)(**model.get_params(deep=False))  # without callbacks
-    reader._check_views(stream.head, reset=True)
-    return replace(stream, head=head, dtype=head[0].dtype, check=reader._check_views)
+
+def parts_of(X: Any, sample_weight: Any, schema: Schema) -> Iterator[Part]:
+    """Check new rows and their weights; yield them, the rows of a source block by block."""
+    if kind_of(X) != "memory":
+        yield from _stream_of(X, sample_weight, schema).blocks()
+        return
+    tables, shape = check_views(X, schema)
+    weight = checks.check_sample_weight(sample_weight, len(tables[0]), X)
+    yield Part(tables, weight, 0, shape)
+
+
+def _stream_of(X: Any, sample_weight: Any, schema: Schema) -> Stream:
+    """Return the rows of a source, or of a collection of Dask that is computed here."""
+    return make_stream(source_of(X) if kind_of(X) == "dask" else X, sample_weight, schema)
 
 
 @dataclass(frozen=True)
@@ -174,10 +181,11 @@ def _moments(sums: Sums, shift: Array) -> tuple[Moments, bool]:
 
 
 @dataclass(frozen=True)
-class RowSample:
-    """All rows, and a random sample of them."""
+class Opened:
+    """All rows, checked, and a random sample of them."""
 
-    xs: list[Array]  # the views; of a stream without rows
+    tables: list[Columns]  # distinct ones; of a stream without rows
+    shape: Shape  # whose `views` are the numbers of the tables of the views
     weight: Array  # of all rows
     n: int
     counted: int  # the number of rows whose weight is not zero
@@ -186,11 +194,30 @@ class RowSample:
     odds: Array  # of all rows, the weights that the sample was drawn by
     stream: Stream | None = None
     _moments: dict[int, Moments] = field(default_factory=dict)  # by the numbers of tables
-    _there: list[Array] = field(default_factory=list)  # of a stream, of each view: `there_of`
+    _there: list[Array] = field(default_factory=list)  # of a stream, of each table: `there_of`
     left_out: bool = False  # whether rows have lost the weight that they were drawn by
     in_memory: bool = True  # whether X was rows in memory, whose labels are kept
 
-    def without(self, rows: NDArray[np.bool_]) -> RowSample:
+    @property
+    def xs(self) -> list[Columns]:
+        """The table of each view."""
+        return [self.tables[i] for i in self.shape.views]
+
+    @property
+    def positive(self) -> NDArray[np.intp] | None:
+        """Indices of the rows of positive weight; None: all rows."""
+        return None if self.counted == self.n else np.flatnonzero(self.weight)
+
+    def weights_of(self, index: NDArray[np.intp] | None) -> Array:
+        """Return the weights of the rows at these indices; None: of all rows."""
+        return self.weight if index is None else weights_at(self.weight, index)
+
+    def drawn(self, size: int, random: Any) -> NDArray[np.intp]:
+        """Draw rows of positive weight without replacement; return sorted indices."""
+        chosen, positive = np.sort(random.choice(self.counted, size, replace=False)), self.positive
+        return chosen if positive is None else np.asarray(positive[chosen])
+
+    def without(self, rows: NDArray[np.bool_]) -> Opened:
         """The same where the rows of this mask have no weight. The moments are those of the rows of
         the sample that are left, so that no others have an influence on them."""
         if not rows.any():
@@ -204,42 +231,48 @@ class RowSample:
             left_out=True, _moments={},
         )  # fmt: skip
 
-    def with_columns(self, columns: list[NDArray[np.intp] | None]) -> RowSample:
-        """Return the sample with these columns of each view; None: with all of them."""
+    def with_columns(self, columns: list[NDArray[np.intp] | None]) -> Opened:
+        """Return the rows with these columns of each view; None: with all of them."""
         if all(index is None for index in columns):
             return self
-        tables = {
-            (id(x), index is None): x if index is None else some_columns(x, index)
-            for x, index in zip(self.xs, columns)
-        }
-        xs = [tables[id(x), index is None] for x, index in zip(self.xs, columns)]
-        return replace(self, xs=xs, _moments={})
+        cut: dict[tuple[int, bool], Columns] = {}  # tables by number and whether columns are chosen
+        keys = [(i, index is None) for i, index in zip(self.shape.views, columns)]
+        for key, x, index in zip(keys, self.xs, columns):
+            if key not in cut:
+                cut[key] = x if index is None else some_columns(x, index)
+        views = tuple([*cut].index(key) for key in keys)
+        return self.with_tables([*cut.values()], views)
+
+    def with_tables(self, tables: list[Columns], views: tuple[int, ...]) -> Opened:
+        """Return the rows with other tables, and their numbers of each view."""
+        return replace(self, tables=tables, shape=self.shape._replace(views=views), _moments={})
 
     def moments(self, view: int) -> Moments:
-        """The moments of the columns of a view."""
-        table = tables_of(self.xs)[view]
+        """Return the moments of the columns of a view."""
+        table = self.shape.views[view]
         if table not in self._moments:
-            xs, weight = self.some() if self.left_out else (self.xs, self.weight)
-            there = rows_with(xs[view], weight)
+            xs, weight = self.some() if self.left_out else (self.tables, self.weight)
+            there = rows_with(xs[table], weight)
             self._moments[table] = column_moments(*there, self.how.n_threads)
         return self._moments[table]
 
     def coverage(self, least: int) -> NDArray[np.float64] | None:
         """The share of the weight of the rows that have each view, (L,), None where all have all.
         Raises a ValueError if fewer than `least` rows have a view."""
-        there = self._there or [there_of(x, self.weight) for x in self.xs]
-        return coverage(there, float(self.weight.sum()), least)
+        there = self._there or [there_of(x, self.weight) for x in self.tables]
+        return coverage([there[i] for i in self.shape.views], float(self.weight.sum()), least)
 
     def some_with(self, view: int) -> tuple[Any, Array]:
         """Return the rows of the sample that have a view, and their weights."""
-        xs, weight = self.some()
-        return rows_with(xs[view], weight)
+        tables, weight = self.some()
+        return rows_with(tables[self.shape.views[view]], weight)
 
     def some(self, size: int | None = None) -> Some:
-        """The views and weights of the sample, or of the first `size` rows in it, in the order of
-        the rows; of all rows if there are no more."""
+        """Return the tables and weights of the sample, or of the first `size` rows in it.
+
+        They are in the order of the rows, and are all rows if there are no more."""
         if self.sample is None:
-            return self.xs, self.weight
+            return self.tables, self.weight
         return self._first if size in (None, self.how.size) else self._taken(size)
 
     @cached_property
@@ -249,37 +282,34 @@ class RowSample:
     def _taken(self, size: int) -> Some:
         assert self.sample is not None
         if self.stream is None and self.counted <= size:
-            return self.xs, self.weight
-        index, arrays, threshold = self.sample.first(size)
+            return self.tables, self.weight
+        index, tables, threshold = self.sample.first(size)
         if self.stream is None:
-            xs = each(self.xs, lambda x: x[index])
-        else:
-            tables = tables_of(self.xs)
-            found = dict(zip(dict.fromkeys(tables), arrays))
-            xs = [found[table] for table in tables]
+            tables = [x[index] for x in self.tables]
         left = weights_at(self.weight, index).astype(np.float64, copy=False)
         if are_ones(self.odds):
-            return xs, left
+            return tables, left
         unit = weight_unit(self.odds)  # so that keys of rows do not overflow
         odds = (self.odds[index] / unit).astype(np.float64)
         # over the probability of a row, so that sums have the expectation of those over all rows
         weight = unit * (odds / -np.expm1(-odds * threshold))
-        return xs, np.where(left > 0, weight, 0)
+        return tables, np.where(left > 0, weight, 0)
 
     def numbered(self, size: int) -> tuple[NDArray[np.intp], list[Columns], Array]:
-        """Return at most `size` random rows of positive weight: sorted indices, views, weights.
+        """Return at most `size` random rows of positive weight: sorted indices, tables, weights.
 
         The choice does not depend on the stored sample. Weights that are alike are one."""
         if self.stream is None and self.counted <= size:
             index = np.flatnonzero(self.weight)
             weight = weights_at(self.weight, index)
-            xs = self.xs if len(index) == self.n else each(self.xs, lambda x: x[index])
+            are_all = len(index) == self.n
+            tables = self.tables if are_all else [x[index] for x in self.tables]
         else:
             sample = self.sample or keyed_rows(self.weight, self.how.seed, Reservoir(size))
             drawn = replace(self, sample=sample)
-            index, (xs, weight) = sample.first(size)[0], drawn._taken(size)
+            index, (tables, weight) = sample.first(size)[0], drawn._taken(size)
         weight = ones(len(index)) if weight.min() == weight.max() else weight
-        return index, each(xs, plain), weight
+        return index, [*map(plain, tables)], weight
 
     def sizes_of_starts(self, given: Auto | int | None, k: int) -> list[int]:
         """The sizes of growing samples for the parameter `sample` and k clusters, the first for the
@@ -290,18 +320,21 @@ class RowSample:
         if first >= self.counted:
             # of a stream that has many rows of weight zero the rows that are kept
             return [] if self.stream is None else [self.how.size]
-        sizes = self.how._replace(first=first).sizes(self.xs)
+        sizes = self.how._replace(first=first).sizes(self.tables)
         return [m for m in sizes if m == first or 2 * m <= self.counted]
 
 
-def sample_arrays(xs: list[Array], weight: Array, how: Sampling) -> RowSample:
-    """Return rows in arrays, with samples if there are more rows than the first has."""
-    n, counted = len(xs[0]), int(np.count_nonzero(weight))
-    rows = RowSample(xs, weight, n, counted, how, None, odds=weight)
+def sample_tables(
+    tables: list[Columns], weight: Array, how: Sampling, shape: Shape | None = None
+) -> Opened:
+    """Return rows in memory, with samples if there are more rows than the first has."""
+    shape = Shape.of_tables(tables) if shape is None else shape
+    n, counted = len(tables[0]), int(np.count_nonzero(weight))
+    rows = Opened(tables, shape, weight, n, counted, how, None, odds=weight)
     first = how.size if how.first is None else how.first
     if counted <= min(first, how.size):
-        return replace(rows, xs=each(xs, plain))
-    return replace(rows, sample=keyed_rows(weight, how.seed, how.reservoir(xs)))
+        return replace(rows, tables=[*map(plain, tables)])
+    return replace(rows, sample=keyed_rows(weight, how.seed, how.reservoir(tables)))
 
 
 def keyed_rows(weight: Array, seed: int, reservoir: Reservoir) -> Sample:
@@ -316,82 +349,80 @@ def keyed_rows(weight: Array, seed: int, reservoir: Reservoir) -> Sample:
 # ---- rows that are read --------------------------------------------------------------------------
 
 
-def sample_stream(stream: Stream, how: Sampling, distinct: DistinctRows | None = None) -> RowSample:
+def sample_stream(stream: Stream, how: Sampling, distinct: DistinctRows | None = None) -> Opened:
     """Read a stream once, add its rows to `distinct`, and return a sample of them.
 
     A stream of no more than `how.size` rows is kept in arrays."""
     stream, weight = replace(stream, digests=[]), stream.weight
     reading = _Reading(how, weight_unit(weight), distinct)
-    known = None
-    if stream.on_workers:
-        head = stream.head
-        known = _Views.of(head, weight[: len(head[0])])
+    known, shape = None, stream.schema.fitted
+    if stream.on_workers and shape is not None:
+        known = _First.of(stream.head, weight[: len(stream.head[0])], shape)
     found = stream.fold(partial(reading.visit, known), _Found.followed_by)
-    views, weight = found.views, weight[: found.n]
+    first, weight = found.first, weight[: found.n]
     if found.n <= found.most:
-        blocks = [xs for _, _, xs in found.waiting]
+        blocks = [tables for _, _, tables in found.waiting]
         found.waiting.clear()
-        kept = [np.concatenate(views) for views in zip(*blocks)]
-        return replace(sample_arrays([kept[i] for i in views.same], weight, how), in_memory=False)
-    stream = replace(stream, n=found.n, dtype=views.empty[0].dtype)
+        kept = [np.concatenate(parts) for parts in zip(*blocks)]
+        return replace(sample_tables(kept, weight, how, first.shape), in_memory=False)
+    schema = stream.schema.of_new_rows(first.shape)
+    stream = replace(stream, n=found.n, dtype=first.empty[0].dtype, schema=schema)
     moments = {}
-    for i, sums in found.sums.items():
-        moments[i], exact = _moments(sums, views.shifts[i])
+    for i, sums in enumerate(found.sums):
+        moments[i], exact = _moments(sums, first.shifts[i])
         if not exact:  # another reading about the mean
-            shift = moments[i].mean.astype(views.empty[i].dtype)
+            shift = moments[i].mean.astype(first.empty[i].dtype)
             again = stream.fold(partial(reading.sums_about, i, shift), operator.add)
             moments[i], _ = _moments(again, shift)
     counted = int(np.count_nonzero(weight))
-    return RowSample(
-        views.empty, weight, found.n, counted, how, found.reservoir.sample(), weight, stream,
-        moments, [found.there[i] for i in views.same], in_memory=False,
+    return Opened(
+        first.empty, first.shape, weight, found.n, counted, how, found.reservoir.sample(), weight,
+        stream, moments, found.there, in_memory=False,
     )  # fmt: skip
 
 
-class _Views(NamedTuple):
-    """What the first rows tell of the views of all."""
+class _First(NamedTuple):
+    """What the first rows tell of the tables of all rows."""
 
-    same: list[int]  # of each view the number of the first with the same columns
+    shape: Shape
     empty: list[Array]  # without rows
     shifts: list[Array]  # about which squares are summed
 
     @classmethod
-    def of(cls, xs: list[Array], weight: Array) -> _Views:
-        shifts = each(xs, lambda x: _first_mean(*rows_with(x, weight)))
-        return cls(tables_of(xs), each(xs, lambda x: x[:0].copy()), shifts)
+    def of(cls, tables: list[Array], weight: Array, shape: Shape) -> _First:
+        shifts = [_first_mean(*rows_with(x, weight)) for x in tables]
+        return cls(shape, [x[:0].copy() for x in tables], shifts)
 
 
 @dataclass
 class _Found:
     """What is known of rows that have been read."""
 
-    views: _Views
+    first: _First
     reservoir: Reservoir
     most: int  # rows that are kept
     n: int = 0
-    # of all rows, while they are few, the first index, keys and views of each block
+    # of all rows, while they are few, the first index, keys and tables of each block
     waiting: list[tuple[int, Array, list[Array]]] = field(default_factory=list)
-    # of the views that differ, by their numbers
-    sums: dict[int, Sums] = field(default_factory=dict)
-    there: dict[int, Array] = field(default_factory=dict)
+    # of each table
+    sums: list[Sums] = field(default_factory=list)
+    there: list[Array] = field(default_factory=list)
 
     def add(self, n: int, blocks: list[tuple[int, Array, list[Array]]]) -> None:
         """Keep n more rows: all rows, or a sample if they are too many. No row is kept twice."""
         self.n += n
         self.waiting += blocks
         while self.n > self.most and self.waiting:
-            begin, keys, xs = self.waiting.pop(0)
-            self.reservoir.add(
-                begin, keys, [x for i, x in enumerate(xs) if self.views.same[i] == i]
-            )
+            self.reservoir.add(*self.waiting.pop(0))
 
     def followed_by(self, other: _Found) -> _Found:
+        """Return what is known of these rows and of the rows after them."""
         both = replace(
             self, reservoir=self.reservoir.joined(other.reservoir), waiting=[*self.waiting]
         )
         both.add(other.n, other.waiting)
-        both.sums = {i: part + other.sums[i] for i, part in self.sums.items()}
-        both.there = {i: part + other.there[i] for i, part in self.there.items()}
+        both.sums = [*map(operator.add, self.sums, other.sums)]
+        both.there = [*map(operator.add, self.there, other.there)]
         return both
 
 
@@ -403,29 +434,31 @@ class _Reading(NamedTuple):
     to_distinct: DistinctRows | None = None
 
     def visit(
-        self, known: _Views | None, part: Part, shared: None, before: _Found | None
+        self, known: _First | None, part: Part, shared: None, before: _Found | None
     ) -> _Found:
-        """What is known of a block and those before."""
-        xs, weight, begin, _ = part
+        """Return what is known of a block and the blocks before it."""
+        tables, weight, begin, shape, _ = part
         if before is None:
-            views = known or _Views.of(xs, weight)
-            before = _Found(views, self.how.reservoir(views.empty), self.how.size)
-        found, views = before, before.views
-        keys = row_keys(self.how.seed, begin, len(xs[0]), weight / self.unit)
-        distinct = {i: x for i, x in enumerate(xs) if views.same[i] == i}
+            first = known or _First.of(tables, weight, shape)
+            before = _Found(first, self.how.reservoir(first.empty), self.how.size)
+        keys = row_keys(self.how.seed, begin, len(tables[0]), weight / self.unit)
         if self.to_distinct is not None:
-            self.to_distinct.add(begin, [*distinct.values()], weight)
-        for i, x in distinct.items():
-            found.sums[i] = self.sums_about(i, views.shifts[i], part, None, found.sums.get(i))
-            found.there[i] = found.there.get(i, 0) + there_of(x, weight)
-        found.add(len(xs[0]), [(begin, keys, xs)])
-        return found
+            self.to_distinct.add(begin, tables, weight)
+        sums: Sequence[Sums | None] = before.sums or [None] * len(tables)
+        before.sums = [
+            self.sums_about(i, shift, part, None, own)
+            for i, (shift, own) in enumerate(zip(before.first.shifts, sums))
+        ]
+        there = [there_of(x, weight) for x in tables]
+        before.there = [*map(operator.add, before.there, there)] if before.there else there
+        before.add(len(tables[0]), [(begin, keys, tables)])
+        return before
 
     def sums_about(
-        self, view: int, shift: Array, part: Part, shared: None, before: Sums | None
+        self, table: int, shift: Array, part: Part, shared: None, before: Sums | None
     ) -> Sums:
-        """The sums of a view about a shift, with those of the rows before."""
-        x, weight = rows_with(part.xs[view], part.weight)
+        """Return the sums of a table about a shift, with the sums of the rows before."""
+        x, weight = rows_with(part.tables[table], part.weight)
         rows = column_rows(x, weight, part.n_threads or self.how.n_threads, shift)
         weight = in_units(weight, self.unit, x.dtype)
         rows = replace(rows, weight=weight, weight_unit=self.unit)

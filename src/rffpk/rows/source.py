@@ -12,7 +12,6 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from operator import getitem
 from queue import SimpleQueue
 from typing import Any, NamedTuple, NoReturn, TypeVar
 
@@ -21,7 +20,8 @@ import numpy as np
 from rffpk import _core
 from rffpk.rows.arrays import Array
 from rffpk.rows.checks import check_plain, check_sample_weight, refuse_sparse
-from rffpk.rows.table import distinct_tables, each, from_stored, stored
+from rffpk.rows.door import Schema, Shape, check_views
+from rffpk.rows.table import from_stored, stored
 from rffpk.rows.weights import ENDLESS
 from rffpk.system.interrupts import Handover
 
@@ -48,11 +48,12 @@ class Clock:
 
 
 class Part(NamedTuple):
-    """Consecutive rows of a stream, as they are visited."""
+    """Consecutive rows, as they are visited."""
 
-    xs: list[Array]
+    tables: list[Array]  # distinct tables, or what passes take in their place
     weight: Array
     begin: int  # the number of the first row
+    shape: Shape
     n_threads: int | None = None  # on a worker of a cluster
 
 
@@ -62,17 +63,16 @@ Add = Callable[[Any, Any], Any]
 
 @dataclass(frozen=True)
 class Stream:
-    """The rows of a source, or of one for each view, as checked views of one dtype."""
+    """The rows of a source, or of one for each view, as checked tables of one dtype."""
 
     sources: list[Source]
     listed: bool  # whether X is a list of sources
-    # the checked views of a block as `fit` (True) or `predict` takes them
-    check: Callable[[Any, bool], list[Array]]
+    schema: Schema  # what blocks may be
     weight: Array  # (n,), or a mask; ENDLESS weights of one for a source without weights
     n_weights: int = ENDLESS  # that were given
     n: int | None = None  # known after the first read, like ...
     dtype: Any = None
-    # what passes take in place of the views of a block
+    # what passes take in place of the tables of a block
     prepare: Callable[[list[Array]], list[Array]] = field(default=lambda xs: xs)
     clock: Clock = field(default_factory=Clock)
     # the numbers of rows and the digests of the blocks at the first read, with which those of later
@@ -99,21 +99,21 @@ class Stream:
         return found
 
     def _checked(self) -> Iterator[Part]:
-        begin, given = 0, None
-        for number, xs in enumerate(self._cut()):
-            given = given or xs[0].dtype
-            if xs[0].dtype != given and self.dtype is None:
+        begin, first, shapes = 0, None, list[Shape]()
+        for number, tables in enumerate(self._cut(shapes)):
+            first = first or tables[0].dtype
+            if tables[0].dtype != first and self.dtype is None:
                 raise ValueError(
-                    f"X gave blocks of {given} and then of {xs[0].dtype}, must give one dtype."
+                    f"X gave blocks of {first} and then of {tables[0].dtype}, must give one dtype."
                 )
-            xs = each(xs, from_stored, self.dtype)
-            end = begin + len(xs[0])
+            tables = [from_stored(x, self.dtype) for x in tables]
+            end = begin + len(tables[0])
             weight = self.weight[begin:end].astype(float, copy=False)
             if self.n_weights < end:
                 self._refuse_weight(end)
             if self.digests is not None:
-                self._compare(number, begin, each(xs, stored))
-            yield Part(self.prepare(xs), weight, begin)
+                self._compare(number, begin, [*map(stored, tables)])
+            yield Part(self.prepare(tables), weight, begin, shapes[0])
             begin = end
         if begin < self.n_weights < ENDLESS:
             self._refuse_weight(begin)
@@ -142,21 +142,25 @@ class Stream:
                 "them to a file once."
             )
 
-    def _cut(self) -> Iterator[list[Array]]:
+    def _cut(self, shapes: list[Shape]) -> Iterator[list[Array]]:
+        """Yield checked tables, cut anew; append the shape of X to `shapes`."""
         if not self.listed:
-            return recut(self._views(_blocks_of(self.sources[0], "X")))
+            return recut(self._tables(_blocks_of(self.sources[0], "X"), shapes))
         views = [recut(_plain(source, f"X[{i}]")) for i, source in enumerate(self.sources)]
-        return recut(self._views(_together(views)))
+        return recut(self._tables(_together(views), shapes))
 
-    def _views(self, blocks: Iterable[Any]) -> Iterator[list[Array]]:
-        first, begin = self.n is None, 0
+    def _tables(self, blocks: Iterable[Any], shapes: list[Shape]) -> Iterator[list[Array]]:
+        begin, schema = 0, self.schema
         fresh = self.listed or hasattr(self.sources[0], "fresh")  # other blocks may change later
         for block in blocks:
             if isinstance(block, list) or len(block):
                 with in_block(begin):
-                    xs = self.check(block, first)
-                yield each(xs, stored if fresh else _copied)
-                first, begin = False, begin + len(xs[0])
+                    tables, shape = check_views(block, schema)
+                if not shapes:
+                    shapes.append(shape)
+                    schema = schema.of_new_rows(shape)
+                yield [*map(stored if fresh else _copied, tables)]
+                begin += len(tables[0])
 
 
 @contextmanager
@@ -171,11 +175,11 @@ def in_block(begin: int) -> Iterator[None]:
         raise kind(f"{error} The block begins at row {begin} of X.") from error
 
 
-def make_stream(X: Any, sample_weight: Any, check: Callable[[Any, bool], list[Array]]) -> Stream:
+def make_stream(X: Any, sample_weight: Any, schema: Schema) -> Stream:
     """Return the rows of a source, or of a list of sources, with checked weights."""
     weight = check_sample_weight(computed(sample_weight), None)
     listed = isinstance(X, (list, tuple))
-    return Stream([*X] if listed else [X], listed, check, weight, len(weight))
+    return Stream([*X] if listed else [X], listed, schema, weight, len(weight))
 
 
 def computed(sample_weight: Any) -> Any:
@@ -236,7 +240,7 @@ def digest(arrays: list[Array]) -> int:
     """A number that differs where the bytes of arrays or their order do: that of the sums of every
     1021st word. It takes as long as half a copy of them."""
     found = 0
-    for x in distinct_tables(arrays):
+    for x in arrays:
         words = x.reshape(-1).view(np.uint8)
         # rows of as many words as there are sums might change places
         lanes = _LANES[x.strides[0] % (8 * _LANES[0]) == 0]
@@ -255,8 +259,8 @@ def recut(blocks: Iterable[list[Array]]) -> Iterator[list[Array]]:
         size = size or block_rows(arrays)
         while len(arrays[0]):
             m = min(size - waiting, len(arrays[0]))
-            parts.append(each(arrays, getitem, slice(m)))
-            arrays, waiting = each(arrays, getitem, slice(m, None)), waiting + m
+            parts.append([x[:m] for x in arrays])
+            arrays, waiting = [x[m:] for x in arrays], waiting + m
             if waiting == size:
                 yield _joined(parts)
                 parts, waiting = [], 0
@@ -266,7 +270,7 @@ def recut(blocks: Iterable[list[Array]]) -> Iterator[list[Array]]:
 
 def block_rows(arrays: list[Array]) -> int:
     """The number of rows of a block."""
-    row_bytes = sum(x.dtype.itemsize * x.shape[1] for x in distinct_tables(arrays))
+    row_bytes = sum(x.dtype.itemsize * x.shape[1] for x in arrays)
     slots = _BLOCK_BYTES // (_core.SLOT_ROWS * max(1, row_bytes))
     return int(_core.SLOT_ROWS * max(1, slots))
 
@@ -274,9 +278,7 @@ def block_rows(arrays: list[Array]) -> int:
 def _joined(parts: list[list[Array]]) -> list[Array]:
     if len(parts) == 1:
         return parts[0]
-    keys = [tuple(map(id, column)) for column in zip(*parts)]
-    joined = {key: np.concatenate(column) for key, column in zip(keys, zip(*parts))}
-    return [joined[key] for key in keys]
+    return [np.concatenate(column) for column in zip(*parts)]
 
 
 def prefetched(make: Callable[[], Iterator[T]], clock: Clock) -> Iterator[T]:

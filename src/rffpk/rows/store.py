@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
@@ -17,7 +18,7 @@ from rffpk.rows.arrays import SOME_COLUMNS, Array, Fourier, Identity, Landmarks,
 from rffpk.rows.checks import Auto
 from rffpk.rows.passes import make_rows, mean_features, unshifted
 from rffpk.rows.rows import Rows
-from rffpk.rows.sample import RowSample
+from rffpk.rows.sample import Opened
 from rffpk.rows.table import Columns, divided, entries_a_row, product_cost, unit_rows, unit_view
 from rffpk.rows.weights import in_units, weight_unit
 from rffpk.system import config
@@ -229,13 +230,15 @@ class ScaledColumns:
         return self(X), Identity(X.shape[1])
 
 
-def mapped_views(maps: list[Any], xs: list[Array]) -> list[View]:
-    """Return the columns and the map of each view, as passes take them, from fitted maps."""
-    return [fitted._view(x) for x, fitted in zip(xs, maps)]
+def mapped_views(maps: list[Any], views: tuple[int, ...], tables: Sequence[Columns]) -> list[View]:
+    """Return the columns and the map of each view, as passes take them, from fitted maps.
+
+    `views` are the numbers of the tables."""
+    return [fitted._view(tables[i]) for i, fitted in zip(views, maps)]
 
 
-def _mapped_columns(maps: list[Any], xs: list[Array]) -> list[Array]:
-    return [x for x, _ in mapped_views(maps, xs)]
+def _mapped_columns(maps: list[Any], views: tuple[int, ...], tables: list[Array]) -> list[Columns]:
+    return [x for x, _ in mapped_views(maps, views, tables)]
 
 
 @dataclass(frozen=True)
@@ -243,6 +246,7 @@ class Mapping:
     """How the views of a fit become rows of features: by fitted maps, one for each view."""
 
     maps: list[Any]
+    views: tuple[int, ...]  # the numbers of the tables of the views
     storage: Storage
     n_threads: int
     coverage: NDArray[np.float64] | None  # the share of the rows that has each view; None: all
@@ -253,9 +257,12 @@ class Mapping:
         """The views whose features are not the columns of X."""
         return {i for i, each in enumerate(self.maps) if not isinstance(each, Identity)}
 
-    def __call__(self, xs: list[Array], weight: Array, shifts: list[Array] | None = None) -> Rows:
-        """Return rows with these views and weights, and shifts of zero by default."""
-        views = self.storage.landmark_views(mapped_views(self.maps, xs), self.n_threads)
+    def __call__(
+        self, tables: list[Array], weight: Array, shifts: list[Array] | None = None
+    ) -> Rows:
+        """Return rows with these tables and weights, and shifts of zero by default."""
+        views = mapped_views(self.maps, self.views, tables)
+        views = self.storage.landmark_views(views, self.n_threads)
         columns, maps = map(list, zip(*views))
         rows = make_rows(columns, maps, weight, self.n_threads, shifts)
         rows = replace(rows, unit_centroids=self.unit_centroids)
@@ -264,7 +271,7 @@ class Mapping:
         alpha = np.full(len(columns), 1 / self.coverage.sum())  # equal weights
         return replace(rows, coverage=self.coverage, alpha=alpha).with_present_views()
 
-    def pair(self, sample: RowSample) -> tuple[Rows, Rows]:
+    def pair(self, sample: Opened) -> tuple[Rows, Rows]:
         """Return a sample of the rows, and all rows. Their shifts are mean features: of all rows
         where features are columns of X, else of the sample."""
         rows = self(*sample.some())
@@ -276,15 +283,15 @@ class Mapping:
         some = replace(rows, shifts=shifts)
         if sample.stream is not None:
             return some, self._read(sample, some)
-        whole = len(sample.xs[0]) == some.n
-        return some, some if whole else self(sample.xs, sample.weight, shifts)
+        whole = len(sample.tables[0]) == some.n
+        return some, some if whole else self(sample.tables, sample.weight, shifts)
 
-    def _read(self, sample: RowSample, some: Rows) -> Rows:
+    def _read(self, sample: Opened, some: Rows) -> Rows:
         """The rows of a stream, with the maps and shifts of some of them."""
         assert sample.stream is not None
-        stream = replace(sample.stream, prepare=partial(_mapped_columns, self.maps))
+        stream = replace(sample.stream, prepare=partial(_mapped_columns, self.maps, self.views))
         unit = weight_unit(sample.weight)
-        views = mapped_views(self.maps, [x[:1] for x in sample.some()[0]])
+        views = mapped_views(self.maps, self.views, [x[:1] for x in sample.some()[0]])
         return replace(
             some, xs=[x[:0] for x, _ in views], maps=[each for _, each in views],
             weight=in_units(sample.weight, unit, some.dtype), weight_unit=unit, stream=stream,

@@ -624,25 +624,6 @@ def sparse_rows(given: Any) -> Csr:
     )  # fmt: skip
 
 
-def each(arrays: list[Any], function: Callable[..., Any], *more: Any) -> list[Any]:
-    """The values of a function of arrays, and of more arguments; one value for views that are the
-    same array."""
-    tables = tables_of(arrays)
-    values = {i: function(arrays[i], *more) for i in dict.fromkeys(tables)}
-    return [values[i] for i in tables]
-
-
-def tables_of(views: list[Any]) -> list[int]:
-    """Of each view the number of its table: that of the first view that is the same array."""
-    numbers: dict[int, int] = {}
-    return [numbers.setdefault(id(x), i) for i, x in enumerate(views)]
-
-
-def distinct_tables(views: list[Any]) -> list[Any]:
-    """The views without those that are the same array as one before."""
-    return [views[i] for i in dict.fromkeys(tables_of(views))]
-
-
 def unit_view(x: Columns) -> tuple[Columns, Map]:
     """Return what a pass reads of rows scaled to length one: sparse rows are scaled before, and
     dense rows in the pass."""

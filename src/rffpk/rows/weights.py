@@ -52,7 +52,7 @@ def weights_at(weight: Array, index: Array | slice) -> Array:
     """Return the weights of the rows at an index or of a mask. Weights of one stay `ones`."""
     if isinstance(index, slice) or not are_ones(weight):
         return weight[index]
-    return ones(np.count_nonzero(index) if index.dtype == bool else len(index), weight.dtype)
+    return ones(int(index.sum()) if index.dtype == bool else len(index), weight.dtype)
 
 
 def for_core(weight: Array) -> Array | None:

@@ -21,7 +21,7 @@ from rffpk.rows.checks import Auto, is_option
 from rffpk.rows.door import Shape
 from rffpk.rows.draws import uneven
 from rffpk.rows.passes import unshifted
-from rffpk.rows.sample import Moments, RowSample, column_moments
+from rffpk.rows.sample import Moments, Opened, column_moments
 from rffpk.rows.store import written_out
 from rffpk.rows.table import (
     Columns,
@@ -357,7 +357,7 @@ def _check_phases(X: Columns, kernel: str, gamma: float, origin: str, is_given: 
 
 
 def fit_map(
-    estimator: Any, sample: RowSample, view: int, given: RandomFourierFeatures, random: Any
+    estimator: Any, sample: Opened, view: int, given: RandomFourierFeatures, random: Any
 ) -> RandomFourierFeatures:
     """The feature map of a view of an estimator, with the parameters of another, fitted on a sample
     of the rows; "paper" as the number of frequencies are independent ones, as in the paper. Sparse
@@ -381,7 +381,7 @@ def fit_map(
 
 
 def gamma_of_view(
-    estimator: Any, sample: RowSample, view: int, kernel: Kernel, gamma: Gamma, random: Any
+    estimator: Any, sample: Opened, view: int, kernel: Kernel, gamma: Gamma, random: Any
 ) -> float:
     """The `gamma_` of the feature map that `fit_map` fits."""
     x, weight = sample.some_with(view)

@@ -9,7 +9,7 @@ import numpy as np
 
 from rffpk.rows import checks
 from rffpk.rows.arrays import Array, Identity
-from rffpk.rows.sample import RowSample
+from rffpk.rows.sample import Opened
 from rffpk.rows.table import (
     Columns,
     centered_product,
@@ -175,7 +175,7 @@ def _over(vectors: Array, deviations: Array) -> Array:
 
 
 def whitened_view(
-    whitening: float, sample: RowSample, view: int, context: Any,
+    whitening: float, sample: Opened, view: int, context: Any,
     scales: Array | None = None, unit_variance: bool = False,
 ) -> Whitening:  # fmt: skip
     """Return the map of the columns of a view, times `scales`, for a parameter `whitening`. With
