@@ -64,7 +64,7 @@ from rffpk.choose.witnesses import (
 )
 
 # Threads and clocks of readings, and what overlapping calls send to workers.
-from rffpk.rows import dask_workers, passes, source, weights
+from rffpk.rows import dask_workers, passes, sample, source, weights
 
 # Arguments of the core and of its twin; an order of rows, which no answer shows.
 from rffpk.rows.arrays import Fourier, Identity, Landmarks, Structure, Unit, label_order
@@ -202,6 +202,7 @@ __all__ = [
     "row_hashes",
     "row_keys",
     "rows_of_clusters",
+    "sample",
     "sample_tables",
     "search_parameters",
     "searched_clusters",

@@ -7,7 +7,6 @@ import signal
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -254,8 +253,8 @@ def test_results_for_rows_are_lazy(rows, model, more):
 def test_a_task_has_one_thread_or_n_jobs(rows):
     with workers(1, threads=3) as client:
         for n_jobs, expected in ((None, 1), (2, 2)):
-            found = dask_workers.make_partitions(divided(rows), None, client, n_jobs)
-            found = replace(found, check=lambda block, first: [block], dtype=rows.dtype)
+            schema = PowerKMeans()._schema()
+            found = dask_workers.make_partitions(divided(rows), None, client, n_jobs, schema)
             threads = found.fold(lambda part, *_: [part.n_threads], lambda a, b: a + b)
             assert threads == [expected] * 4
 
@@ -379,7 +378,7 @@ def test_calls_that_overlap_leave_the_configuration_of_dask():
                 second.set()
                 assert ended.wait(60)
 
-    given = dask_workers.Partitions([], False, dask_workers._unchecked, client=Client())
+    given = dask_workers.Partitions([], False, PowerKMeans()._schema(), np.ones(1), client=Client())
     with ThreadPoolExecutor(2) as pool:
         one = pool.submit(given._send, 1)
         assert first.wait(60)
@@ -392,7 +391,7 @@ def test_calls_that_overlap_leave_the_configuration_of_dask():
 
 def test_computed_partitions_are_not_copied(rows):
     source = from_dask(array.from_array(rows, chunks=(6000, D)))
-    stream = make_stream(source, None, lambda block, first: [block])
+    stream = make_stream(source, None, PowerKMeans()._schema())
     computed = []
 
     def blocks():
@@ -400,5 +399,5 @@ def test_computed_partitions_are_not_copied(rows):
             computed.append(block)
             yield block
 
-    given = stream._views(blocks())
+    given = stream._tables(blocks(), [])
     assert all(x is computed[-1] for [x] in given) and len(computed) == 4

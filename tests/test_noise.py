@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from conventions import ip_rff_mkpkm
 from internals import row_hashes, sparse_rows
+from internals import sample as sample_module
 from numpy.testing import assert_array_equal
 from scipy.sparse import csr_array
 from sklearn.base import clone
@@ -382,14 +383,14 @@ def test_a_source_that_changes_is_refused(small_sample, noise):
 
 def test_X_is_opened_once(small_sample, monkeypatch):
     checks: list = []
-    check = PowerKMeans._check_views
+    check = sample_module.check_views
     monkeypatch.setattr(
-        PowerKMeans, "_check_views",
-        lambda self, X, reset: checks.append(reset) or check(self, X, reset),
+        sample_module, "check_views",
+        lambda X, schema: checks.append(schema.fitted) or check(X, schema),
     )  # fmt: skip
     PowerKMeans(4, noise="auto", random_state=0).fit(X)
     PowerKMeans(4, noise="auto", random_state=0).fit(noisy_rows(6000)[0])
-    assert checks == [True, True]
+    assert checks == [None, None]
     with pytest.warns(UserWarning) as found:
         RFFKernelPowerKMeans(2, noise="auto", random_state=0, **FEW).fit(
             rbf_kernel(X[:60], gamma=0.01)

@@ -193,3 +193,4 @@ def test_weights_of_one_take_the_memory_of_one_number():
     # what workers get of them
     assert dask_workers._sent_weight(weight, 10, 10**6).shape == (1,)
     assert_array_equal(dask_workers._sent_weight(np.arange(9.0), 3, 4), np.arange(3.0, 7.0))
+    assert not weights.are_ones(np.broadcast_to(2.0, 1))  # a heavy row alone

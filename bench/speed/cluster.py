@@ -81,13 +81,9 @@ def collection(rows: int, count: int) -> Any:
 
 def rows_of(X: Any, client: Any) -> Rows:
     """All rows, as a fit passes over them."""
-    stream = make_partitions(X, None, client, None)
-    stream = replace(stream, check=as_views, dtype=np.dtype(np.float32), n=X.shape[0])
-    return replace(rows_in([stream.head[:0]]), stream=stream)
-
-
-def as_views(block: Any, first: bool) -> list[np.ndarray]:
-    return [block]
+    stream = make_partitions(X, None, client, None, PowerKMeans()._schema())
+    stream = replace(stream, n=X.shape[0])
+    return replace(rows_in([stream.head[0][:0]]), stream=stream)
 
 
 def rows_in(xs: list[np.ndarray]) -> Rows:

@@ -17,8 +17,6 @@ from rffpk.rows.table import Columns
 
 ENDLESS = sys.maxsize // 8  # weights of a source, whose number of rows is known after a reading
 
-
-_REPEATED = (0,)  # strides of `ones`
 _ONE = np.ones(1)
 _ONE.flags.writeable = False
 
@@ -32,18 +30,18 @@ def ones(n: int, dtype: Any = np.float64) -> Array:
 
 
 def are_ones(weight: Array) -> bool:
-    """Return whether weights come from `ones`."""
-    return weight.strides == _REPEATED
+    """Return whether weights are those of `ones`. One row may have a stride of zero, too."""
+    return weight.strides == (0,) and bool(not len(weight) or weight[0] == 1)
 
 
 def weight_unit(weight: Array) -> float:
     """Return the unit of weights: the least power of two above all weights; one if all are one."""
-    return 1.0 if weight.strides == _REPEATED else 2.0 ** math.frexp(float(weight.max()))[1]
+    return 1.0 if are_ones(weight) else 2.0 ** math.frexp(float(weight.max()))[1]
 
 
 def in_units(weight: Array, unit: float, dtype: Any) -> Array:
     """Return weights over a unit in a dtype. Weights of one, whose unit is one, stay `ones`."""
-    if weight.strides == _REPEATED:
+    if are_ones(weight):
         return weight if weight.dtype == dtype else ones(len(weight), dtype)
     return np.ascontiguousarray(weight / unit, dtype=dtype)
 
@@ -57,7 +55,7 @@ def weights_at(weight: Array, index: Array | slice) -> Array:
 
 def for_core(weight: Array) -> Array | None:
     """Return the weights that the core takes: none if all are one."""
-    return None if weight.strides == _REPEATED else weight
+    return None if are_ones(weight) else weight
 
 
 def of_positive_weight(x: Columns, weight: Array) -> Columns:
