@@ -43,11 +43,11 @@ def calls(function):
 @pytest.mark.parametrize(
     "cls, most, inside",
     [
-        (PowerKMeans, 260, 85),
-        (FuzzyCMeans, 260, 85),
-        (RFFKernelPowerKMeans, 280, 100),
-        (DiffusionPowerKMeans, 420, 190),
-        (RFFMultiKernelPowerKMeans, 600, 240),
+        (PowerKMeans, 252, 86),
+        (FuzzyCMeans, 252, 86),
+        (RFFKernelPowerKMeans, 266, 96),
+        (DiffusionPowerKMeans, 428, 172),
+        (RFFMultiKernelPowerKMeans, 616, 258),
     ],
 )
 def test_a_prediction_of_one_row_enters_few_functions(cls, most, inside):

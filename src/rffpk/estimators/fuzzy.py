@@ -134,7 +134,7 @@ class FuzzyCMeans(Clusterer):
     _measure = fitted.measure
 
     def _schema(self) -> Schema:
-        return super()._schema()._replace(narrow=True)
+        return Schema(type(self).__name__, narrow=True)
 
     def _problem(self) -> Problem:
         given, maps = search_parameters(self), maps_of(self.metric, self.whitening)

@@ -116,7 +116,7 @@ class PowerKMeans(AnnealedClusterer):
     partial_fit = fitted.partial_fit
 
     def _schema(self) -> Schema:
-        return super()._schema()._replace(narrow=True)
+        return Schema(type(self).__name__, narrow=True)
 
     def _problem(self) -> Problem:
         search, maps = search_parameters(self), maps_of(self.metric, self.whitening)

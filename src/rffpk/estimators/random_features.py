@@ -118,7 +118,7 @@ class RFFKernelPowerKMeans(AnnealedClusterer):
     partial_fit = fitted.partial_fit
 
     def _schema(self) -> Schema:
-        return super()._schema()._replace(narrow=True, warns_of_kernels=True)
+        return Schema(type(self).__name__, narrow=True, warns_of_kernels=True)
 
     def _problem(self) -> Problem:
         given = search_parameters(self)

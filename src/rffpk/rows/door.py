@@ -116,7 +116,7 @@ def check_views(X: Any, schema: Schema) -> tuple[list[Columns], Shape]:
     if schema.may_lack:
         name = "X[{}]" if listed else "views[{}]" if shape.columns else "X"
         check_missing(xs, [name.format(i) for i in range(len(xs))])
-    dtype = np.float64 if shape.in_float64 else np.result_type(*(x.dtype for x in xs))
+    dtype = np.float64 if shape.in_float64 else np.result_type(*[x.dtype for x in xs])
     if schema.fitted is None:
         shape = shape._replace(views=schema.arrange(shape))
     tables = [as_type(x, dtype) for x in xs]
@@ -196,7 +196,7 @@ def _is_plain(x: Any, fitted: Shape) -> bool:
 def _check_columns(X: Any, schema: Schema) -> tuple[str, ...]:
     """Compare number and names of the columns with the fitted rows; return the names.
 
-    scikit-learn's comparison reads and sets attributes of an estimator: of one that has no others.
+    scikit-learn compares by attributes of an estimator, which has no other attributes here.
     """
     memory: Any = _memory_of(schema.name)()
     if schema.fitted is not None:
@@ -214,7 +214,7 @@ def _memory_of(name: str) -> type[BaseEstimator]:
 
 
 def _check_pairs(X: Any, kind: Kind, n: int) -> None:
-    """Refuse the rows of which a graph or a kernel was made in place of their pairs."""
+    """Refuse rows in the place of kernels or affinities between the rows."""
     shape = np.shape(X)
     if len(shape) == 2 and shape[1] != n:
         option, values = ("metric", "affinities") if kind == "graph" else ("kernel", "values")
@@ -336,7 +336,7 @@ def _columns_of_views(
 
 
 def _columns(view: Any, name: str, names: list[str], width: int) -> slice | NDArray[np.intp]:
-    """The indices of the columns that an entry of `views` names."""
+    """Return the indices of the columns that an entry of `views` names."""
     if isinstance(view, slice):
         with named(name):
             chosen = range(*view.indices(width))
@@ -539,7 +539,7 @@ def _checked_view(x: Any, name: str, schema: Schema) -> Columns:
 
 
 def _written_out(K: Any, name: str) -> Any:
-    """A sparse kernel matrix with its zeros, another one as it is."""
+    """Return a sparse kernel matrix with its zeros, another kernel matrix as it is."""
     if not sparse.issparse(K):
         return K
     needed = math.prod(K.shape) * 8

@@ -28,7 +28,7 @@ from rffpk.rows.sums import (
     scaled_parts,
 )
 from rffpk.rows.table import Columns, Csr, operand, skip_zeros
-from rffpk.rows.weights import for_core, in_units, ones, weight_unit
+from rffpk.rows.weights import for_core, ones, with_unit
 from rffpk.system import config
 from rffpk.system.tiles import row_tiles
 
@@ -46,8 +46,8 @@ def make_rows(
     shifts: list[Array] | None = None,
 ) -> Rows:
     """Return rows with equal view weights, whose features are shifted by `shifts` only."""
-    dtype, unit = xs[0].dtype, weight_unit(weight)
-    weight = in_units(weight, unit, dtype)
+    dtype = xs[0].dtype
+    weight, unit = with_unit(weight, dtype)
     if shifts is None:
         shifts = [np.zeros(each.width, dtype=dtype) for each in maps]
     alpha = np.full(len(xs), 1.0 / len(xs))

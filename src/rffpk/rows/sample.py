@@ -1,5 +1,7 @@
-"""What a fit needs to know of all rows before its passes, found in one reading: how many there are,
-the means and variances of their columns, and a random sample."""
+"""The opening of X: rows are checked, counted and sampled in one reading.
+
+Means and variances of columns are found in the same reading.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,7 @@ from rffpk.system import config
 if TYPE_CHECKING:
     from rffpk.rows.distinct import DistinctRows
 
-_GROWTH = 8  # A sample after the first is so many times as large as the one before it, ...
+_GROWTH = 8  # A sample after the first is so many times as large as the sample before it, ...
 # ... as long as it has at most half of the rows and its copy takes at most so many bytes.
 _COPY_BYTES = 32 << 20
 
@@ -64,33 +66,30 @@ class Sampling(NamedTuple):
     n_threads: int
 
     def sizes(self, xs: list[Array]) -> list[int]:
-        """The sizes of growing samples of many rows with such views."""
+        """Return the sizes of growing samples of many rows with such tables."""
         sizes = [self.size if self.first is None else self.first]
         while self.first is not None and _GROWTH * sizes[-1] * row_bytes(xs) <= _COPY_BYTES:
             sizes.append(_GROWTH * sizes[-1])
         return sizes
 
     def reservoir(self, xs: list[Array]) -> Reservoir:
-        """What holds the largest sample."""
+        """Return a reservoir that holds the largest sample."""
         return Reservoir(max(self.size, self.sizes(xs)[-1]))
 
 
-def sample_size(k: int, given: Auto | int = "auto") -> int:
-    """The number of rows that starts for k clusters run on, where there are as many, for the
-    parameter `sample`."""
+def sample_size(k: int, sample: Auto | int = "auto") -> int:
+    """Return the number of rows on which starts for k clusters run, by the parameter `sample`."""
     most = max(_SAMPLE_ROWS, _ROWS_A_CLUSTER * k)
-    return most if isinstance(given, str) else max(int(given), k)
+    return most if isinstance(sample, str) else max(int(sample), k)
 
 
 def sampling(
-    n_clusters: Level | int, n_jobs: int | None, random: Any, given: Auto | int | None = None,
+    n_clusters: Level | int, n_jobs: int | None, random: Any, sample: Auto | int | None = None,
     least: int = 0,
 ) -> Sampling:  # fmt: skip
-    """Return how rows are sampled: for starts if `given` is the parameter `sample`.
-
-    There are at least so many rows."""
+    """Return how rows are sampled: at least `least` rows, for starts by the parameter `sample`."""
     k = 1 if isinstance(n_clusters, str) else int(n_clusters)
-    first = None if given is None else sample_size(k, given)
+    first = None if sample is None else sample_size(k, sample)
     seed = int(deepcopy(random).randint(2**31 - 1))  # small fits do not depend on samples
     size = max(sample_size(k), least, first or 0)
     return Sampling(size, first, seed, config.n_threads(n_jobs))
@@ -172,7 +171,7 @@ def _first_mean(x: Columns, weight: Array) -> Array:
 
 
 def _moments(sums: Sums, shift: Array) -> tuple[Moments, bool]:
-    """The moments from sums about a shift, and whether they are precise."""
+    """Return the moments from sums about a shift, and whether they are precise."""
     checks.check_overflow(sums.hard, shift.dtype)
     offset = sums.N[0] / sums.G[0]
     variance = max(float(sums.view_costs()[0, 0] / sums.G[0]), 0.0)
@@ -218,8 +217,9 @@ class Opened:
         return chosen if positive is None else np.asarray(positive[chosen])
 
     def without(self, rows: NDArray[np.bool_]) -> Opened:
-        """The same where the rows of this mask have no weight. The moments are those of the rows of
-        the sample that are left, so that no others have an influence on them."""
+        """Take the weight of the rows of a mask; return the rows.
+
+        Moments are of the other rows of the sample, so that the mask has no influence."""
         if not rows.any():
             return self
         weight = np.where(rows, 0.0, self.weight)
@@ -257,8 +257,9 @@ class Opened:
         return self._moments[table]
 
     def coverage(self, least: int) -> NDArray[np.float64] | None:
-        """The share of the weight of the rows that have each view, (L,), None where all have all.
-        Raises a ValueError if fewer than `least` rows have a view."""
+        """Return the share of the weight of the rows that have each view, (L,).
+
+        None: all rows have all views. A ValueError says that fewer than `least` rows have one."""
         there = self._there or [there_of(x, self.weight) for x in self.tables]
         return coverage([there[i] for i in self.shape.views], float(self.weight.sum()), least)
 
@@ -311,14 +312,15 @@ class Opened:
         weight = ones(len(index)) if weight.min() == weight.max() else weight
         return index, [*map(plain, tables)], weight
 
-    def sizes_of_starts(self, given: Auto | int | None, k: int) -> list[int]:
-        """The sizes of growing samples for the parameter `sample` and k clusters, the first for the
-        starts; none if these run on all rows."""
-        if given is None:
+    def sizes_of_starts(self, sample: Auto | int | None, k: int) -> list[int]:
+        """Return the sizes of growing samples for k clusters, by the parameter `sample`.
+
+        The first is of the starts. Without sizes, starts run on all rows."""
+        if sample is None:
             return []
-        first = sample_size(k, given)
+        first = sample_size(k, sample)
         if first >= self.counted:
-            # of a stream that has many rows of weight zero the rows that are kept
+            # a stream with many rows of weight zero has no other rows in arrays
             return [] if self.stream is None else [self.how.size]
         sizes = self.how._replace(first=first).sizes(self.tables)
         return [m for m in sizes if m == first or 2 * m <= self.counted]
@@ -355,20 +357,20 @@ def sample_stream(stream: Stream, how: Sampling, distinct: DistinctRows | None =
     A stream of no more than `how.size` rows is kept in arrays."""
     stream, weight = replace(stream, digests=[]), stream.weight
     reading = _Reading(how, weight_unit(weight), distinct)
-    known, shape = None, stream.schema.fitted
+    head, shape = None, stream.schema.fitted
     if stream.on_workers and shape is not None:
-        known = _First.of(stream.head, weight[: len(stream.head[0])], shape)
-    found = stream.fold(partial(reading.visit, known), _Found.followed_by)
-    first, weight = found.first, weight[: found.n]
-    if found.n <= found.most:
-        blocks = [tables for _, _, tables in found.waiting]
-        found.waiting.clear()
+        head = _First.of(stream.head, weight[: len(stream.head[0])], shape)
+    known = stream.fold(partial(reading.visit, head), _Known.followed_by)
+    first, weight = known.first, weight[: known.n]
+    if known.n <= known.most:
+        blocks = [tables for _, _, tables in known.waiting]
+        known.waiting.clear()
         kept = [np.concatenate(parts) for parts in zip(*blocks)]
         return replace(sample_tables(kept, weight, how, first.shape), in_memory=False)
     schema = stream.schema.of_new_rows(first.shape)
-    stream = replace(stream, n=found.n, dtype=first.empty[0].dtype, schema=schema)
+    stream = replace(stream, n=known.n, dtype=first.empty[0].dtype, schema=schema)
     moments = {}
-    for i, sums in enumerate(found.sums):
+    for i, sums in enumerate(known.sums):
         moments[i], exact = _moments(sums, first.shifts[i])
         if not exact:  # another reading about the mean
             shift = moments[i].mean.astype(first.empty[i].dtype)
@@ -376,8 +378,8 @@ def sample_stream(stream: Stream, how: Sampling, distinct: DistinctRows | None =
             moments[i], _ = _moments(again, shift)
     counted = int(np.count_nonzero(weight))
     return Opened(
-        first.empty, first.shape, weight, found.n, counted, how, found.reservoir.sample(), weight,
-        stream, moments, found.there, in_memory=False,
+        first.empty, first.shape, weight, known.n, counted, how, known.reservoir.sample(), weight,
+        stream, moments, known.there, in_memory=False,
     )  # fmt: skip
 
 
@@ -395,7 +397,7 @@ class _First(NamedTuple):
 
 
 @dataclass
-class _Found:
+class _Known:
     """What is known of rows that have been read."""
 
     first: _First
@@ -409,13 +411,13 @@ class _Found:
     there: list[Array] = field(default_factory=list)
 
     def add(self, n: int, blocks: list[tuple[int, Array, list[Array]]]) -> None:
-        """Keep n more rows: all rows, or a sample if they are too many. No row is kept twice."""
+        """Keep n more rows: all rows, or a sample of too many rows. No row is kept twice."""
         self.n += n
         self.waiting += blocks
         while self.n > self.most and self.waiting:
             self.reservoir.add(*self.waiting.pop(0))
 
-    def followed_by(self, other: _Found) -> _Found:
+    def followed_by(self, other: _Known) -> _Known:
         """Return what is known of these rows and of the rows after them."""
         both = replace(
             self, reservoir=self.reservoir.joined(other.reservoir), waiting=[*self.waiting]
@@ -433,14 +435,12 @@ class _Reading(NamedTuple):
     unit: float  # of weights
     to_distinct: DistinctRows | None = None
 
-    def visit(
-        self, known: _First | None, part: Part, shared: None, before: _Found | None
-    ) -> _Found:
+    def visit(self, head: _First | None, part: Part, shared: None, before: _Known | None) -> _Known:
         """Return what is known of a block and the blocks before it."""
         tables, weight, begin, shape, _ = part
         if before is None:
-            first = known or _First.of(tables, weight, shape)
-            before = _Found(first, self.how.reservoir(first.empty), self.how.size)
+            first = _First.of(tables, weight, shape) if head is None else head
+            before = _Known(first, self.how.reservoir(first.empty), self.how.size)
         keys = row_keys(self.how.seed, begin, len(tables[0]), weight / self.unit)
         if self.to_distinct is not None:
             self.to_distinct.add(begin, tables, weight)

@@ -20,7 +20,7 @@ from rffpk.rows.passes import make_rows, mean_features, unshifted
 from rffpk.rows.rows import Rows
 from rffpk.rows.sample import Opened
 from rffpk.rows.table import Columns, divided, entries_a_row, product_cost, unit_rows, unit_view
-from rffpk.rows.weights import in_units, weight_unit
+from rffpk.rows.weights import with_unit
 from rffpk.system import config
 from rffpk.system.tiles import run_all
 
@@ -287,13 +287,12 @@ class Mapping:
         return some, some if whole else self(sample.tables, sample.weight, shifts)
 
     def _read(self, sample: Opened, some: Rows) -> Rows:
-        """The rows of a stream, with the maps and shifts of some of them."""
+        """Return the rows of a stream, with the maps and shifts of rows of its sample."""
         assert sample.stream is not None
         stream = replace(sample.stream, prepare=partial(_mapped_columns, self.maps, self.views))
-        unit = weight_unit(sample.weight)
+        weight, unit = with_unit(sample.weight, some.dtype)
         views = mapped_views(self.maps, self.views, [x[:1] for x in sample.some()[0]])
         return replace(
             some, xs=[x[:0] for x, _ in views], maps=[each for _, each in views],
-            weight=in_units(sample.weight, unit, some.dtype), weight_unit=unit, stream=stream,
-            present=None,
+            weight=weight, weight_unit=unit, stream=stream, present=None,
         )  # fmt: skip

@@ -39,6 +39,14 @@ def weight_unit(weight: Array) -> float:
     return 1.0 if are_ones(weight) else 2.0 ** math.frexp(float(weight.max()))[1]
 
 
+def with_unit(weight: Array, dtype: Any) -> tuple[Array, float]:
+    """Return weights over their unit in a dtype, and the unit."""
+    if are_ones(weight):
+        return weight if weight.dtype == dtype else ones(len(weight), dtype), 1.0
+    unit = weight_unit(weight)
+    return in_units(weight, unit, dtype), unit
+
+
 def in_units(weight: Array, unit: float, dtype: Any) -> Array:
     """Return weights over a unit in a dtype. Weights of one, whose unit is one, stay `ones`."""
     if are_ones(weight):
