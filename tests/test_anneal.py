@@ -416,7 +416,7 @@ def test_an_array_of_initial_centroids_has_rows(name, options):
     for order in ([0, 1, 2], [2, 0, 1]):
         model = getattr(rffpk, name)(3, init=X[::20][order], random_state=0, **options)
         assert_array_equal(np.array(order)[model.fit(X).labels_], y)
-    with pytest.raises(ValueError, match=r"^init has shape \(3, 1\).*number of columns of X"):
+    with pytest.raises(ValueError, match=r"^init.shape=\(3, 1\): .*n_features"):
         model.set_params(init=X[:3, :1]).fit(X)
 
 
@@ -426,9 +426,9 @@ def test_initial_centroids_of_views_and_graphs_have_the_form_of_x():
     views, order = [X, X[:, :2]], [21, 1, 11]
     model = rffpk.RFFMultiKernelPowerKMeans(3, init=[x[order] for x in views], random_state=0)
     assert_array_equal(y[order][model.fit(views).labels_], y)
-    with pytest.raises(ValueError, match="^init is not acceptable: X is one array, but was a list"):
+    with pytest.raises(ValueError, match="^init: X: is one array, but was a list"):
         model.set_params(init=X[:3]).fit(views)
-    with pytest.raises(ValueError, match="^init has 2 rows, must have 3: one for each cluster"):
+    with pytest.raises(ValueError, match="^init: has 2 rows. Pass 3, one for each cluster"):
         model.set_params(init=[x[:2] for x in views]).fit(views)
     affinities = np.exp(-((X[:, None] - X) ** 2).sum(axis=2) * 4)
     graph = rffpk.DiffusionPowerKMeans(3, metric="precomputed", init=affinities[order])

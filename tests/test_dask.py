@@ -267,7 +267,7 @@ def test_bad_collections(rows, client):
     for bad, message in (
         (X.rechunk({1: 2}), "all columns in one chunk"),
         (array.zeros((0, 3)), "X gave no rows"),
-        (array.where(X > 40, np.nan, X), "X contains NaN"),
+        (array.where(X > 40, np.nan, X), "X: contains NaN"),
     ):
         model = PowerKMeans(K)
         with pytest.raises(ValueError, match=message):

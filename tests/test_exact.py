@@ -360,7 +360,7 @@ def test_precomputed_kernels_give_what_rows_give(blobs):
     with pytest.raises(ValueError, match=r"score needs k\(x, x\).* score is -inertia_"):
         model.score(K)
     assert_allclose(rows.score(X), -model.inertia_)
-    with pytest.raises(ValueError, match=rf"must be \(n_new, {len(K)}\).* values of new rows with"):
+    with pytest.raises(ValueError, match=r"^X.shape=.* values .* of rows with the fitted"):
         model.predict(X[:3])
     multi = MultiKernelPowerKMeans(5, kernels="precomputed", random_state=0).fit([K, K])
     rows = MultiKernelPowerKMeans(5, kernels=[("rbf", 0.05)] * 2, random_state=0).fit([X, X])
@@ -546,7 +546,7 @@ SKEW[0, 1] = 0.5
 @pytest.mark.parametrize(
     "K, message",
     [
-        (NAN, "X contains NaN"),
+        (NAN, "X: contains NaN"),
         (np.ones((4, 3)), r"X.shape == \(4, 3\), must be square"),
         (SKEW, "X is not symmetric: entries differ from the transposed ones by 0.5"),
         (-np.eye(4), "X has -1.0 on its diagonal, must be >= 0"),
@@ -603,12 +603,12 @@ def test_the_inertia_with_an_indefinite_kernel_is_that_of_the_formula():
         ({"kernel_params": {"coef0": "x"}}, "kernel_params: coef0 == 'x', must be a number"),
         ({"kernel_params": 3}, "kernel_params == 3, must be a dict"),
         ({"init": "magic"}, "init == 'magic', must be one of"),
-        ({"init": np.ones((3, 3))}, r"init has shape \(3, 3\), must be labels of shape \(300,\)"),
-        ({"init": np.zeros(300, int)}, "init must contain each label from 0 to 4"),
-        ({"init": np.arange(300) % 4}, "init must contain each label from 0 to 4"),
-        ({"init": np.arange(300) % 6}, "init must contain each label from 0 to 4"),
+        ({"init": np.ones((3, 3))}, r"^init.shape=\(3, 3\): must be \(300,\) or"),
+        ({"init": np.zeros(300, int)}, "^init: .* labels than 0 to 4"),
+        ({"init": np.arange(300) % 4}, "^init: .* labels than 0 to 4"),
+        ({"init": np.arange(300) % 6}, "^init: .* labels than 0 to 4"),
         ({"kernel_params": {"gama": 3}}, r"kernel_params has parameters \['gama'\], must be among"),
-        ({"init": np.zeros((5, 300))}, "its rows must not sum to zero"),
+        ({"init": np.zeros((5, 300))}, "^init: .* sum to zero"),
         ({"n_init": 0}, "n_init == 0, must be >= 1"),
         ({"cache": "no"}, "cache == 'no', must be one of"),
         ({"cache": -1}, "cache == -1, must be >= 0"),
@@ -661,7 +661,7 @@ def test_callables_and_their_parameters(blobs):
 @pytest.mark.parametrize("estimator", ONE_KERNEL)
 def test_one_kernel_takes_one_array(blobs, estimator):
     for kernel, X in (("rbf", blobs[0]), ("precomputed", np.eye(6))):
-        with pytest.raises(ValueError, match="X is a list of 2 views, must be one array"):
+        with pytest.raises(ValueError, match="^X: is a list of views.* takes one array"):
             estimator(2, kernel=kernel).fit([X, X])
 
 

@@ -70,7 +70,7 @@ def test_a_power_of_two_changes_no_bit_of_the_labels(model, exponent):
 @pytest.mark.parametrize("scale", [1e-170, 1e160])
 @pytest.mark.parametrize("model", ALL, ids=str)
 def test_beyond_the_range_of_float64_is_refused_by_name(model, scale):
-    with pytest.raises(ValueError, match="^X (has|differs by) .*(over|under)flow"):
+    with pytest.raises(ValueError, match="^X: .*(over|under)flow"):
         fitted(model, BLOBS * scale)
 
 
@@ -179,9 +179,9 @@ def test_weights_of_extreme_ratios(model, dtype):
     rounding = len(X) * (100 * float(np.finfo(dtype).eps)) ** 2  # of rows that are their centroids
     assert_allclose(large.inertia_, 1e70 * found.inertia_, rtol=1e-4, atol=1e70 * rounding)
     wide = 10.0 ** np.linspace(-150, 150, 120)
-    with pytest.raises(ValueError, match="^sample_weight contains .*, must be"):
+    with pytest.raises(ValueError, match="^sample_weight: contains .* above 1e100. Divide"):
         fitted(model, X, sample_weight=wide)
-    with pytest.raises(ValueError, match="^sample_weight contains .* 1e-30 times the largest"):
+    with pytest.raises(ValueError, match="^sample_weight: contains .* below 1e-30. Pass zero"):
         fitted(model, X, sample_weight=np.minimum(wide, 1.0))
 
 
@@ -252,7 +252,7 @@ def test_noise_among_tight_groups_is_that_of_double_precision(noise):
 def test_new_rows_whose_kernel_overflows_are_refused(method):
     X = np.random.default_rng(0).standard_normal((60, 3))
     model = rffpk.KernelPowerKMeans(2, random_state=0).fit(X)
-    with pytest.raises(ValueError, match="^X has values with which a kernel is NaN or overflows"):
+    with pytest.raises(ValueError, match="^X: has kernel values that are NaN or overflow"):
         getattr(model, method)(np.full((1, 3), 1e308))
 
 

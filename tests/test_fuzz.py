@@ -27,7 +27,7 @@ import rffpk
 EXAMPLES = int(os.environ.get("RFFPK_FUZZ", "60"))
 
 EXPECTED = (
-    r"X(\[\d\])? is symmetric like|kernel .* is indefinite|sigma_1 / sigma_k|"
+    r"X(\[\d\])?: is symmetric like|kernel .* is indefinite|sigma_1 / sigma_k|"
     "n_frequencies='auto' ends|X has rows so far from the others|"
     "gamma == .* gives phases|n_neighbors=.* the graph has"
 )

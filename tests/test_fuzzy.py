@@ -80,11 +80,11 @@ def test_function_draws_memberships_and_leaves_its_arguments():
         ({"error": -1.0}, "error == -1.0"),
         ({"maxiter": 0}, "maxiter == 0"),
         ({"n_jobs": 0}, "n_jobs == 0"),
-        ({"init": np.ones((150, 3))}, r"init has shape \(150, 3\), must be \(3, 150\)"),
-        ({"init": -np.ones((3, 150))}, "init must be >= 0"),
-        ({"init": np.zeros((3, 150))}, "init must be >= 0"),
-        ({"init": np.full((3, 150), np.nan)}, "init contains NaN"),
-        ({"X": np.full((4, 2), np.inf)}, "X contains infinity"),
+        ({"init": np.ones((150, 3))}, r"^init.shape=\(150, 3\): must be \(3, 150\)"),
+        ({"init": -np.ones((3, 150))}, "^init: has negative numbers or columns of zeros"),
+        ({"init": np.zeros((3, 150))}, "^init: has negative numbers or columns of zeros"),
+        ({"init": np.full((3, 150), np.nan)}, "init: contains NaN"),
+        ({"X": np.full((4, 2), np.inf)}, "X: contains infinity"),
     ],
 )
 def test_bad_arguments_are_named(arguments, message):
@@ -124,8 +124,8 @@ def test_weights_count_in_the_centroids_of_given_memberships():
 def test_initial_values_that_are_neither_centroids_nor_memberships_are_refused():
     for init, message in [
         (np.full((150, 3), 0.5), "init must be >= 0 with rows that sum to one"),
-        (np.ones((3, 5)), "init has shape"),
-        (np.full((150, 3), np.nan), "init contains NaN"),
+        (np.ones((3, 5)), r"^init.shape=\(3, 5\)"),
+        (np.full((150, 3), np.nan), "init: contains NaN"),
     ]:
         with pytest.raises(ValueError, match=message):
             FuzzyCMeans(3, init=init).fit(X)

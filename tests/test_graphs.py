@@ -120,7 +120,7 @@ def test_new_rows_are_given_by_their_affinities(fitted):
     assert_array_equal(fitted.predict(csr_array(new)), fitted.predict(new))
     assert_array_equal(fitted.predict(new.astype(np.float32)[:9]), fitted.predict(new)[:9])
     assert_array_equal(fitted.feature_map_.transform(np.zeros((1, 300))), 0)
-    with pytest.raises(ValueError, match=r"X.shape == \(200, 9\), must be \(n_new, 300\)"):
+    with pytest.raises(ValueError, match=r"^X.shape=\(200, 9\): .* each fitted row.* affinities"):
         fitted.predict(new[:, :9])
 
 
@@ -187,11 +187,11 @@ def test_cross_validation_splits_rows_and_columns():
 
 D = pairwise_distances(MOONS)
 REFUSED = [
-    (GRAPH[:, :20], {}, r"X.shape == \(300, 20\), must be square"),
+    (GRAPH[:, :20], {}, r"^X.shape=\(300, 20\): .* affinities"),
     (-GRAPH, {}, "X contains -1, must be >= 0: .*affinities"),
     (D, {}, "X looks like a matrix of distances"),
     (csr_array(D**2), {}, "X looks like a matrix of distances"),
-    (GRAPH * np.nan, {}, "X contains NaN"),
+    (GRAPH * np.nan, {}, "X: contains NaN"),
     (GRAPH, {"n_neighbors": 9}, "n_neighbors == 9, must have its default"),
     (GRAPH, {"n_landmarks": 99}, "n_landmarks == 99, must have its default"),
     (GRAPH, {"whitening": 0.5}, "whitening == 0.5, must have its default"),
@@ -211,16 +211,14 @@ def test_what_needs_rows_is_refused(fitted):
     with pytest.raises(ValueError, match="partial_fit takes rows"):
         model().partial_fit(GRAPH)
     halves = GRAPH.toarray().reshape(2, 150, 300)
-    with pytest.raises(ValueError, match=r"X.shape == \(150, 300\), must be square"):
+    with pytest.raises(ValueError, match=r"^X.shape=\(150, 300\): .* affinities"):
         model().fit(lambda: iter(halves))
     with pytest.raises(ValueError, match="n_resamples must be 0 and table must be given"):
         rffpk.describe(fitted, GRAPH)
     profiles = rffpk.describe(fitted, GRAPH, table=MOONS, n_resamples=0)
     assert sorted(profiles.sizes) == [150, 150]
     views = ip_rff_mkpkm(2, kernels=[DiffusionMap(metric="precomputed")] * 2)
-    with pytest.raises(
-        ValueError, match=r"kernels\[0\] is not .* metric == 'precomputed', which only"
-    ):
+    with pytest.raises(ValueError, match=r"kernels\[0\]: .* metric == 'precomputed', which only"):
         views.fit([MOONS, MOONS])
     with pytest.raises(ValueError, match="X contains -1"):
         fitted.predict(-GRAPH[:4])
@@ -251,7 +249,7 @@ def test_sparse_kernels_are_written_out(memory):
     expected = clone(fused).fit([K.toarray(), K.toarray()]).labels_
     assert_array_equal(fused.fit([K, K.toarray()]).labels_, expected)
     memory(0)
-    with pytest.raises(MemoryError, match="X is a sparse kernel .*DiffusionPowerKMeans"):
+    with pytest.raises(MemoryError, match="^X: is a sparse kernel .*DiffusionPowerKMeans"):
         exact.fit(K)
 
 

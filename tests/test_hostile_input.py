@@ -62,7 +62,7 @@ HALVES = np.full((2, 2), 0.5)
     ],
 )
 def test_infinities_of_both_signs_are_refused_by_name_without_a_warning(function, name):
-    with pytest.raises(ValueError, match=f"^{name} contains infinity in 1 of 2 rows, first in"):
+    with pytest.raises(ValueError, match=f"^{name}: contains infinity in 1 of 2 rows, first in"):
         function(np.array([[np.inf, -np.inf], [0, 1]], np.float32))
 
 
@@ -226,7 +226,7 @@ REFUSED = {
     "structured": (
         np.zeros(40, dtype=[("a", float), ("b", float)]), r"a structured array .*\['a', 'b'\]"
     ),
-    "objects": (np.full((40, 2), {}, dtype=object), "acceptable"),
+    "objects": (np.full((40, 2), {}, dtype=object), "dict"),
 }  # fmt: skip
 
 
@@ -235,26 +235,26 @@ REFUSED = {
 def test_what_is_no_array_of_numbers_is_refused_by_name(estimator, kind):
     X, message = REFUSED[kind]
     model = estimator()
-    with pytest.raises(TypeError, match=rf"^X .*({message})"):
+    with pytest.raises(TypeError, match=rf"^X(: .*)?.*({message})"):
         model.fit(X)
     assert not [name for name in vars(model) if name.endswith("_")]
     if estimator in VIEWS and kind != "structured":
-        with pytest.raises(TypeError, match=rf"^X\[1\] .*({message})"):
+        with pytest.raises(TypeError, match=rf"^X\[1\].*: .*({message})"):
             model.fit([ROWS, X])
 
 
 @pytest.mark.parametrize("kind", ["dates", "masked"])
 def test_weights_centroids_and_kernels_are_numbers_too(kind):
     bad, message = REFUSED[kind]
-    with pytest.raises(TypeError, match=f"^sample_weight has .*{message}"):
+    with pytest.raises(TypeError, match=f"^sample_weight: has .*{message}"):
         rffpk.PowerKMeans(2).fit(ROWS, sample_weight=bad[:, 0])
-    with pytest.raises(TypeError, match=f"^init has .*{message}"):
+    with pytest.raises(TypeError, match=f"^init: has .*{message}"):
         rffpk.PowerKMeans(40, init=bad).fit(ROWS)
-    with pytest.raises(TypeError, match=f"^init has .*{message}"):
+    with pytest.raises(TypeError, match=f"^init: has .*{message}"):
         rffpk.KernelKMeans(3, init=bad[:, 0]).fit(ROWS)
-    with pytest.raises(TypeError, match=f"^kernel_weights has .*{message}"):
+    with pytest.raises(TypeError, match=f"^kernel_weights: has .*{message}"):
         rffpk.AverageMKKM(2, kernel_weights=bad[:, 0]).fit([ROWS] * 40)
-    with pytest.raises(TypeError, match=f"^K has .*{message}"):
+    with pytest.raises(TypeError, match=f"^K: has .*{message}"):
         rffpk.center_kernel(bad)
 
 
@@ -272,15 +272,15 @@ def test_columns_of_views_have_the_names_and_the_order_of_the_fit(estimator):
         model = estimator(3, random_state=0).fit(frames)
     assert_array_equal(model.predict(frames), model.labels_)
     turned = [frames[0][["b", "a", "c"]], frames[1]]
-    with pytest.raises(ValueError, match=r"X\[0\] must have the columns .*: their order differs"):
+    with pytest.raises(ValueError, match=r"^X\[0\]: .*order. Pass X\[0\]\[\['a', 'b', 'c'\]\]"):
         model.predict(turned)
     renamed = [frames[0].rename(columns={"a": "x"}), frames[1]]
-    with pytest.raises(ValueError, match=r"X\[0\] .*: \['x'\] are new, \['a'\] are missing"):
+    with pytest.raises(ValueError, match=r"^X\[0\]: .* \['x'\] are new, \['a'\] are missing"):
         model.transform(renamed)
-    with pytest.warns(UserWarning, match=r"X\[0\] has no column names, but had some in fit"):
+    with pytest.warns(UserWarning, match=r"^X\[0\]: has no column names, but had some in fit"):
         model.predict([ROWS, frames[1]])
     named_now = [frames[0], frames[1].set_axis(["d", "e"], axis=1)]
-    with pytest.warns(UserWarning, match=r"X\[1\] has column names, but had none in fit"):
+    with pytest.warns(UserWarning, match=r"^X\[1\]: has column names, but had none in fit"):
         model.predict(named_now)
 
 
@@ -413,10 +413,10 @@ def test_numbers_above_that_of_the_rows_are_named(model, message):
 )
 def test_distances_are_no_kernel(model, metric):
     D = pairwise_distances(ROWS, metric=metric)
-    with pytest.raises(ValueError, match="^X looks like a matrix of distances"):
+    with pytest.raises(ValueError, match="^X: looks like a matrix of distances"):
         clone(model).fit(D)
     if isinstance(model, rffpk.SMKC):
-        with pytest.raises(ValueError, match=r"^X\[1\] looks like a matrix of distances"):
+        with pytest.raises(ValueError, match=r"^X\[1\]: looks like a matrix of distances"):
             clone(model).fit([np.exp(-D[:, :9]), D[:, :9]])
 
 
@@ -445,7 +445,7 @@ def test_booleans_are_those_of_python_and_numpy(estimator):
 def test_integers_beyond_float64_are_refused_by_name(views):
     large = [[10**400, 1], [2, 3], [4, 5]]
     X, name = ([large, np.ones((3, 1))], r"X\[0\]") if views else (large, "X")
-    with pytest.raises(ValueError, match=f"^{name} has numbers that float64 cannot hold"):
+    with pytest.raises(ValueError, match=f"^{name}: has numbers beyond float64"):
         ip_rff_mkpkm(2).fit(X)
 
 
@@ -459,9 +459,7 @@ def test_a_column_of_words_is_named(as_frame):
         (given, rffpk.MKKM(2), "X"),
         ([frame[["size"]], given], rffpk.MKKM(2), r"X\[1\]"),
     ]:
-        with pytest.raises(
-            ValueError, match=f"^{name} is not .*'Rome' in column {column}; replace"
-        ):
+        with pytest.raises(ValueError, match=f"^{name}: .*'Rome' in column {column}. Replace"):
             model.fit(X)
 
 

@@ -172,7 +172,7 @@ def test_memberships_of_a_fitted_model_are_accepted(n, k):
     [
         (lambda: partition_coefficient([[0.5, 0.2]]), "memberships must be >= 0"),
         (lambda: partition_entropy([[1.5, -0.5]]), "memberships must be >= 0"),
-        (lambda: partition_entropy([[np.nan, 1.0]]), "memberships contains NaN"),
+        (lambda: partition_entropy([[np.nan, 1.0]]), "memberships: contains NaN"),
         (lambda: xie_beni_index(np.ones((2, 1)), np.eye(2), [[1.0]]), "minimum of 2"),
         (lambda: xie_beni_index(np.ones((2, 1)), np.eye(2), np.ones((2, 2))), "centers has shape"),
         (lambda: xie_beni_index(np.ones((3, 1)), np.eye(2), np.eye(2)), "memberships has 2 rows"),

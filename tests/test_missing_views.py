@@ -374,7 +374,7 @@ def test_entries_that_are_none_are_missing(views):
     for array, rows in zip(objects, listed):
         array[:] = rows
     expected = model_of().fit(views)
-    for xs in (listed, objects):
+    for xs in (listed, objects, [objects[0], *views[1:]]):
         model = model_of().fit(xs)
         assert_array_equal(model.labels_, expected.labels_)
         assert_array_equal(model.predict(xs), expected.labels_)
@@ -456,7 +456,7 @@ def test_what_is_refused(complete):
     xs = complete[0]
     broken = [x.copy() for x in xs]
     broken[1][7, 2] = np.nan
-    refused(broken, r"X\[1\] has NaN in 1 of the 6 columns of row 7, .* Fill")
+    refused(broken, r"^X\[1\]: has NaN in 1 of the 6 columns of row 7\. Fill")
     broken[1][7, 2] = np.inf
     refused(broken, "infinity")
     nowhere = without(xs, np.arange(N)[:, None] == np.full(3, 5))
@@ -465,12 +465,12 @@ def test_what_is_refused(complete):
     refused(rare, r"X has view 0 of 3 rows .* n_clusters == 4")
     unseen = without(xs, np.c_[np.zeros((N, 2), dtype=bool), np.ones(N, dtype=bool)])
     refused(unseen, "X has view 2 of 0 rows")
-    refused([xs[0], [None] * N], r"X\[1\] is None in all rows")
+    refused([xs[0], [None] * N], r"^X\[1\]: is None in all rows\. Pass numpy\.full")
     refused(xs, "allow_missing_views == 1, must be True or False", allowed=1)
     refused(np.where(np.arange(N)[:, None] == 3, np.nan, xs[0]), "no view of row 3")
     table = np.hstack(xs)
     table[4, 1] = np.nan
-    refused(table, r"views\[0\] has NaN in 1 of the 3 columns of row 4",
+    refused(table, r"^views\[0\]: has NaN in 1 of the 3 columns of row 4",
             views=[[0, 1, 2], slice(3, None)])  # fmt: skip
 
 
@@ -481,14 +481,14 @@ def test_without_the_parameter_a_missing_view_is_refused_with_a_hint(views):
         (rffpk.MKKM, " of RFFMultiKernelPowerKMeans"),
     ):
         hint = (
-            rf"^X\[0\] contains NaN in .*; allow_missing_views=True{taker} takes rows that are NaN"
+            rf"^X\[0\]: contains NaN in .*\. allow_missing_views=True{taker} takes dense rows that"
         )
         with pytest.raises(ValueError, match=hint):
             cls(K).fit(views)
-    with pytest.raises(ValueError, match="X contains NaN") as error:
+    with pytest.raises(ValueError, match="X: contains NaN") as error:
         rffpk.PowerKMeans(K).fit(views[0])
     assert "allow_missing_views" not in str(error.value)
-    refused([*map(csr_array, views)], r"X\[0\] .*; allow_missing_views=True is for dense views")
+    refused([*map(csr_array, views)], r"^X\[0\]: .* allow_missing_views=True takes dense rows")
 
 
 def test_weights_of_zero_do_not_count(complete):

@@ -36,7 +36,7 @@ def test_annotated_cells_keep_their_clusters_in_files(tmp_path):
         assert (again.obs[key] == adata.obs[key]).all()
         assert_array_equal(again.obsm[f"{key}_memberships"], adata.obsm[f"{key}_memberships"])
         assert again.uns[key]["params"]["n_clusters"] == 3
-    with pytest.raises(TypeError, match="X is of type AnnData, .*obsm"):
+    with pytest.raises(TypeError, match="^X: is of type AnnData. .*obsm"):
         PowerKMeans(3).fit(adata)
 
 

@@ -216,7 +216,7 @@ def test_a_stream_goes_on_after_a_fit_of_a_source(model):
     assert_allclose(fitted.cluster_centers_, whole.cluster_centers_, rtol=1e-6, atol=1e-9)
     with pytest.raises(AttributeError, match="of the rows of a source are not kept"):
         clone(model).fit(source).labels_  # noqa: B018
-    with pytest.raises(TypeError, match="partial_fit their blocks"):
+    with pytest.raises(TypeError, match="blocks for partial_fit"):
         fitted.partial_fit(source)
 
 
@@ -296,7 +296,7 @@ def test_a_refused_batch_changes_nothing(model, first):
     with pytest.raises(ValueError, match="n_jobs == 0"):
         clone(model).set_params(n_jobs=0).partial_fit(X[:3])
     if not hasattr(model, "feature_map_"):
-        with pytest.raises(ValueError, match="X has values so large"):
+        with pytest.raises(ValueError, match="^X: .* overflow"):
             model.partial_fit(np.full((2, 4), 1e300))
         assert state(model) == before
     assert all(vars(model)[name] is value for name, value in values.items())
@@ -305,7 +305,7 @@ def test_a_refused_batch_changes_nothing(model, first):
 def test_a_first_fit_that_is_refused_keeps_the_rows_before_it():
     model = PowerKMeans(3, sample=60, init=np.zeros((2, 4)))
     before = state(model.partial_fit(rows_of(9)[:50]))
-    with pytest.raises(ValueError, match="init has shape"):
+    with pytest.raises(ValueError, match=r"^init.shape=\(2, 4\)"):
         model.partial_fit(rows_of(9)[:50])
     assert state(model) == before
     assert model.set_params(init="k-means++").partial_fit(rows_of(9)[50:]).n_buffered_ == 0

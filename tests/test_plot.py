@@ -165,7 +165,7 @@ def test_models_without_what_is_drawn_are_refused(ax):
     for draw, name in [(plot.clusters, "predict"), (plot.memberships, "predict_proba")]:
         with pytest.raises(ValueError, match=f"^model: StandardScaler has no {name}. Pass"):
             draw(make_pipeline(StandardScaler()).fit(X), X)
-        with pytest.raises(TypeError, match="^model is not acceptable: None"):
+        with pytest.raises(TypeError, match="^model: None"):
             draw(None, X)
         with pytest.raises(ValueError, match="^model: is a pipeline without steps. Pass one"):
             draw(Pipeline([]), X)
@@ -175,7 +175,7 @@ def test_models_without_what_is_drawn_are_refused(ax):
 
 BAD = [
     ("x", "X has 0 dimensions"), (None, "X has 0 dimensions"), ([1.0, 2.0], "X has 1 dimensions"),
-    ([[1.0], [1.0, 2.0]], "X is not acceptable: .* vectors of 1 to 2"), (lambda: iter([X]), "X is"),
+    ([[1.0], [1.0, 2.0]], "X: .* vectors of 1 to 2"), (lambda: iter([X]), "X: is"),
     ([X, X[:5]], r"X: its views have \[300, 5\] rows"),
 ]  # fmt: skip
 

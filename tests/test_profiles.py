@@ -200,7 +200,7 @@ def test_dates_with_a_time_zone_are_described_without_a_word():
 
 def test_times_of_the_day_are_refused_by_their_column():
     table = pd.DataFrame({"opens": [datetime.time(8)] * 150})
-    with pytest.raises(ValueError, match="table is not acceptable: column 'opens'"):
+    with pytest.raises(ValueError, match="table: column 'opens'"):
         describe(fitted(), X, table=table, **ALONE)
 
 
@@ -257,13 +257,13 @@ def test_what_is_refused():
         describe(KMeans(3).fit(X), X)
     with pytest.raises(NotFittedError):
         describe(rffpk.PowerKMeans(3), X)
-    with pytest.raises(TypeError, match="X is a source"):
+    with pytest.raises(TypeError, match="^X.* is a source"):
         describe(fitted(), lambda: iter([X]))
     with pytest.raises(ValueError, match="table has 149 rows, must have 150 like X"):
         describe(fitted(), X, table=X[1:], **ALONE)
     with pytest.raises(ValueError, match="n_resamples == -1"):
         describe(fitted(), X, n_resamples=-1)
-    with pytest.raises(ValueError, match="table is not acceptable: X has infinity in column 'a'"):
+    with pytest.raises(ValueError, match="table: X has infinity in column 'a'"):
         describe(fitted(), X, table=pd.DataFrame({"a": [np.inf] * 150}), **ALONE)
     with pytest.raises(ValueError, match="table"):
         describe(fitted(), X, table=[["x"]] * 150, **ALONE)

@@ -191,7 +191,7 @@ def test_columns_that_do_not_exist_are_refused(indices):
     X = sparse.csr_array((2, 5))
     X.data, X.indices = np.ones(2), np.array(indices, dtype=np.int32)
     X.indptr = np.array([0, 1, 2], dtype=np.int32)
-    with pytest.raises(ValueError, match="X is not acceptable.*ind(ex|ices)"):
+    with pytest.raises(ValueError, match="X.*ind(ex|ices)"):
         PowerKMeans(1).fit(X)
 
 
@@ -200,7 +200,7 @@ def test_values_that_are_not_finite_are_refused(value):
     X = messy(30, 5, 0.5, 0)
     X.data[3] = value
     for estimator in (PowerKMeans(2), RandomFourierFeatures(4)):
-        with pytest.raises(ValueError, match="X contains"):
+        with pytest.raises(ValueError, match="^X: contains"):
             estimator.fit(X)
 
 
@@ -331,7 +331,7 @@ def test_equal_rows_and_rows_of_zeros():
 def test_a_kernel_matrix_is_warned_of():
     X = topics(40, 20, 2)[0]
     K = sparse.csr_array(X @ X.T)
-    with pytest.warns(UserWarning, match="X is symmetric like"):
+    with pytest.warns(UserWarning, match="^X: is symmetric like"):
         RFFKernelPowerKMeans(2, random_state=0).fit(K)
     with warnings.catch_warnings():
         warnings.simplefilter("error", UserWarning)
@@ -474,11 +474,11 @@ def test_what_does_not_take_sparse_rows_says_so():
         KernelKMeans(2, kernel=lambda x, y: float(x @ y)),
         NystroemKernelKMeans(2, kernel="chi2"),
     ):
-        with pytest.raises(TypeError, match="X is sparse, and .* dense"):
+        with pytest.raises(TypeError, match="^X.* is sparse, .* dense"):
             model.fit(X)
     with pytest.raises(TypeError, match="X, but dense"):
         cmeans(X, 2)
-    with pytest.raises(TypeError, match="X gave a block that is sparse"):
+    with pytest.raises(TypeError, match="^X: is sparse, but a source takes dense"):
         PowerKMeans(2).fit(lambda: iter([X]))
 
 

@@ -200,7 +200,7 @@ def test_tests_compute_nothing_large_when_they_are_collected():
 # Modules that may ask which form a table has: the operations on tables, and the arguments of the
 # core. At the door, callers' matrices are asked whether they are sparse.
 OF_FORMS = {"rows.table", "rows.passes"}
-OF_DOOR = {"rows.checks", "rows.containers", "rows.door", "rows.table"}
+OF_DOOR = {"rows.advice", "rows.checks", "rows.containers", "rows.door", "rows.table"}
 FORMS = {"Csr", "Narrow", "csr_array", "csr_matrix", "issparse", "isspmatrix"}
 FIELDS = {"indptr", "indices", "stored", "toarray"}
 

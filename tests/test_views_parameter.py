@@ -98,15 +98,16 @@ def test_views_that_are_set_after_a_fit_count_from_the_next():
 @pytest.mark.parametrize(
     "views, message",
     [
-        ("ab", "views == 'ab', must be a list with the columns of each view"),
-        ([], r"views == \[\], must be a list"),
-        ([[0], []], r"views\[1\] == \[\], must be a slice, or a list"),
-        ([[0], [4]], r"views\[1\] == \[4\], must have indices of the 4 columns"),
-        ([["a"], ["e"]], r"views\[1\] has \['e'\], must have names of columns"),
-        ([[0.5]], r"views\[0\] == \[0.5\], must have indices"),
-        ([slice(4, None)], r"views\[0\] == slice.* has none of the 4 columns"),
-        ([[[0]]], r"views\[0\] == \[\[0\]\], must be a slice"),
-        ([[True, False]], r"views\[0\] == \[True, False\], must have indices"),
+        ("ab", "^views='ab': is no list. Pass a list"),
+        ([], r"^views=\[\]: is no list"),
+        ([[0], []], r"^views\[1\]=\[\]: .*columns of X. Pass a slice"),
+        ([[0], [4]], r"^views\[1\]=\[4\]: .* 4 columns of X"),
+        ([["a"], ["e"]], r"^views\[1\]=\['e'\]: X has no columns \['e'\]. Pass names"),
+        ([[[0], [1, 2]]], r"^views\[0\]: .*inhomogeneous"),
+        ([[0.5]], r"^views\[0\]=\[0.5\]: .* indices"),
+        ([slice(4, None)], r"^views\[0\]=slice.*: .* 4 columns"),
+        ([[[0]]], r"^views\[0\]=\[\[0\]\]: .* Pass a slice"),
+        ([[True, False]], r"^views\[0\]=\[True, False\]: .* 4 columns"),
     ],
 )
 def test_columns_that_are_not_there_are_named(cls, views, message):
@@ -118,12 +119,12 @@ def test_columns_that_are_not_there_are_named(cls, views, message):
 
 @pytest.mark.parametrize("cls", CLASSES)
 def test_views_of_a_list_are_not_given_twice(cls):
-    with pytest.raises(ValueError, match="X is a list of views, must be one array"):
+    with pytest.raises(ValueError, match="^X: is a list of views.* Pass one array"):
         cls(3, views=[[0], [1]]).fit([X, X])
 
 
 def test_kernel_matrices_have_no_columns_to_choose():
-    with pytest.raises(ValueError, match="views needs columns, but kernels == 'precomputed'"):
+    with pytest.raises(ValueError, match="^views=.*: kernels='precomputed' has no columns"):
         MKKM(3, views=[[0]], kernels="precomputed").fit(X @ X.T)
 
 
@@ -132,11 +133,11 @@ def test_other_containers_of_views_are_named(cls):
     cells = np.empty((1, 2), dtype=object)
     cells[0, 0], cells[0, 1] = X, X[:, :2]
     for given, message in [
-        ({"first": X, "second": X}, "X is a dict of 2 views, .*: pass|X is of type dict"),
-        (np.dstack([X @ X.T] * 3), r"X.shape == \(75, 75, 3\), a stack of kernel matrices: pass"),
-        (cells, r"such as a cell array: pass \[\*X.ravel\(\)\]"),
-        ([X.T, X[:50].T, X.T[:2]], r"X\[2\] has 2 rows"),
-        ([X.T, X.T[:3]], r"X\[1\] has 3 rows, X\[0\] has 4. Rows are samples: pass the trans"),
+        ({"first": X, "second": X}, r"^X: .*dict of tables\. Pass \[\*X.values\(\)\] as views"),
+        (np.dstack([X @ X.T] * 3), r"^X.shape=\(75, 75, 3\): .*Pass .*X\[:, :, "),
+        (cells, r"^X: .* cell array. Pass \[\*X.ravel\(\)\]"),
+        ([X.T, X[:50].T, X.T[:2]], r"^X\[2\]: has 2 rows"),
+        ([X.T, X.T[:3]], r"^X\[1\]: has 3 rows, and X\[0\] has 4. Pass .* transposes"),
     ]:
         with pytest.raises((ValueError, TypeError), match=message):
             cls(3).fit(given)
@@ -201,11 +202,11 @@ LIKE = "symmetric like a matrix of (kernel values|distances) or affinities"
     "K", [rbf_kernel(ROWS), ROWS @ ROWS.T, euclidean_distances(ROWS)], ids=["rbf", "linear", "far"]
 )
 def test_a_matrix_that_looks_like_a_kernel_is_named(cls, K):
-    with pytest.warns(UserWarning, match=f"^X is {LIKE}") as caught:
+    with pytest.warns(UserWarning, match=f"^X: is {LIKE}") as caught:
         cls(2, random_state=0).fit(K)
     assert len([each for each in caught if re.search(LIKE, str(each.message))]) == 1
     if cls in CLASSES:
-        with pytest.warns(UserWarning, match=rf"^X\[1\] is {LIKE}"):
+        with pytest.warns(UserWarning, match=rf"^X\[1\]: is {LIKE}"):
             cls(2, random_state=0).fit([ROWS, K])
 
 

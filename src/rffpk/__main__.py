@@ -22,7 +22,8 @@ from sklearn.preprocessing import StandardScaler
 
 import rffpk
 from rffpk.model_files import save
-from rffpk.rows.checks import Level, converts
+from rffpk.rows.checks import Level
+from rffpk.rows.containers import converts
 from rffpk.system import files
 from rffpk.system.files import STANDARD, TableError
 from rffpk.system.report import warn

@@ -19,7 +19,6 @@ from sklearn.utils.validation import column_or_1d
 from rffpk.rows import checks
 from rffpk.rows.arrays import Array
 from rffpk.rows.containers import (
-    check_container,
     dimensions,
     gaps_in,
     is_list_of_views,
@@ -29,7 +28,7 @@ from rffpk.rows.containers import (
 
 def _classes(labels: Any, name: str) -> Array:
     """Return the labels as an array (n,). Refuse missing labels, which are no class."""
-    check_container(labels, name)
+    checks.check_container(labels, name)
     try:
         classes = np.asarray(column_or_1d(labels))
         vectors = classes.dtype.kind == "O" and any(

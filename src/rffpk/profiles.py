@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from rffpk.estimators.base import Clusterer
 from rffpk.rows import checks
 from rffpk.rows.arrays import Array
-from rffpk.rows.containers import check_row_labels, is_arrow, is_list_of_views
+from rffpk.rows.containers import is_arrow, is_list_of_views
 from rffpk.rows.dask_collections import kind_of
 from rffpk.rows.door import numbers_of, rows_at
 from rffpk.rows.table import Columns, over_powers, side_by_side, skip_zeros, squared, weighted_sums
@@ -209,7 +209,7 @@ def _before(model: Any, X: Any) -> Any:
 
 def _columns(X: Any, table: Any, n: int, model: Any) -> tuple[list[str], Any, list[str]]:
     """The names of the columns, these, an array or a sparse matrix, and their units."""
-    check_row_labels(X, table=table)
+    checks.check_row_labels(X, table=table)
     views = X if table is None and is_list_of_views(X) else [X if table is None else table]
     found = [_of_table(x, "X" if table is None else "table") for x in views]
     names, values, units = map(list, zip(*found))

@@ -13,15 +13,14 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from rffpk.estimators.base import Estimator
-from rffpk.rows import checks
+from rffpk.rows import advice, checks
 from rffpk.rows.arrays import Array
 from rffpk.rows.containers import (
     are_times,
-    check_container,
+    converts,
     gaps_in,
     is_arrow,
     kinds_of,
-    refuse_times,
 )
 from rffpk.system.report import warn
 
@@ -258,7 +257,7 @@ def _warn_of_names(columns: list[_Column], categories: list[Any]) -> None:
             known = [word for word in _words_in(column) if word is not None]
             words = sorted({*known})
             # commas are decimal ones, or between thousands
-            others = [w for w in words if not checks.converts(w.replace(",", ""), float)]
+            others = [w for w in words if not converts(w.replace(",", ""), float)]
             remedy = "Leave it out if it names rows."
             if len(others) < len(words) / 2:
                 these = f" but {others[:3]}, which may be gaps" if others else ""
@@ -325,7 +324,7 @@ def _days(column: Any) -> tuple[Array, bool]:
 
 def _columns_of(X: Any, names: list[str] | None = None) -> list[_Column]:
     """The columns of a table; those of `names`, if given."""
-    check_container(X, "X")
+    checks.check_container(X, "X")
     X = X.to_pandas() if is_arrow(X) else X
     framed = hasattr(X, "columns") and hasattr(X, "__getitem__")
     if not framed:
@@ -351,8 +350,7 @@ def _columns_of(X: Any, names: list[str] | None = None) -> list[_Column]:
 
 def _column_of(column: Any, name: str) -> _Column:
     """A column, after a look at each of its values."""
-    if are_times(column):
-        refuse_times("X", name)
+    advice.give(advice.TIMES, "X", [(name, column)])
     given = column.astype(object) if hasattr(column, "astype") else column.to_list()
     values = np.fromiter(given, object, len(given))
     gaps = gaps_in(values)
@@ -364,7 +362,7 @@ def _column_of(column: Any, name: str) -> _Column:
             "booleans: convert them, or leave the column out."
         )
     are_numbers = {*kinds.values()} <= {"number", "boolean"} and {*kinds.values()} != {"boolean"}
-    nominal = str(column.dtype).startswith(checks.NOMINAL) or not are_numbers
+    nominal = str(column.dtype).startswith(advice.NOMINAL) or not are_numbers
     return _Column(name, values, nominal)
 
 

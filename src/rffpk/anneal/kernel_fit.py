@@ -185,17 +185,17 @@ def _given_weights(init: Any, k: int, n: int) -> Array:
         init = np.asarray(init)
     if init.shape == (n,) and np.issubdtype(init.dtype, np.integer):
         if not np.array_equal(np.unique(init), np.arange(k)):
-            raise ValueError(f"init must contain each label from 0 to {k - 1}, and no other.")
+            raise ValueError(f"init: has other labels than 0 to {k - 1}, or not all. Pass each.")
         W = (np.arange(k)[:, None] == init).astype(np.float64)
     elif init.shape == (k, n):
         with checks.named("init"):
             W = init.astype(np.float64)
         if not np.isfinite(W).all() or (W.sum(axis=1) == 0).any():
-            raise ValueError("init must be finite, and its rows must not sum to zero.")
+            raise ValueError("init: has rows that are not finite or sum to zero. Pass weights.")
     else:
         raise ValueError(
-            f"init has shape {init.shape}, must be labels of shape ({n},), integers, or "
-            f"weights of the rows of shape ({k}, {n})."
+            f"init.shape={init.shape}: must be ({n},) or ({k}, {n}). Pass integer labels of "
+            "the rows, or weights of the rows for each cluster."
         )
     return np.asarray(W / W.sum(axis=1, keepdims=True))
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rffpk.anneal.hard_pass import Assignment, Need, add, hard_plan, step
-from rffpk.rows import checks
+from rffpk.rows import advice, checks
 from rffpk.rows.arrays import Array
 from rffpk.rows.draws import MANY, Draws, uneven
 from rffpk.rows.passes import column_rows, one_pass
@@ -92,18 +92,17 @@ def checked_centroids(
     checks.check_plain(centroids, "init")
     columns = list(getattr(centroids, "columns", []))
     named = columns and all(isinstance(column, str) for column in columns)
-    if names is not None and named and columns != [*names]:
-        way = "init[list(X.columns)]" if {*columns} == {*names} else "the columns of X"
-        raise ValueError(f"init: has the columns {columns}, and X has {[*names]}. Pass {way}.")
+    if names is not None and named:
+        advice.give(advice.NAMES, "init", tuple(columns), fitted=tuple(names))
     with checks.named("init"):
         centroids = np.array(checks.written_out(centroids), dtype=np.float64, order="C")
     if centroids.shape != expected:
         raise ValueError(
-            f"init has shape {centroids.shape}, must be {expected}: (n_clusters, number of columns "
-            "of X) for an array, or centroids among the features for what a function returns."
+            f"init.shape={centroids.shape}: must be {expected}. Pass an array of shape "
+            "(n_clusters, n_features), or a function that returns centroids among the features."
         )
     if not np.isfinite(centroids).all():
-        raise ValueError("init contains NaN or infinity, must be finite.")
+        raise ValueError("init: contains NaN or infinity. Pass finite numbers.")
     return centroids
 
 
@@ -115,9 +114,9 @@ def given_rows(model: Any, init: Any, k: int) -> list[Columns]:
     with checks.named("init"), without(UserWarning):  # arrays have no names of columns
         xs = model._check_views(init, reset=False)
     if len(xs[0]) != k:
-        raise ValueError(f"init has {len(xs[0])} rows, must have {k}: one for each cluster.")
+        raise ValueError(f"init: has {len(xs[0])} rows. Pass {k}, one for each cluster.")
     if not all(has_view(x).all() for x in xs):
-        raise ValueError("init contains NaN, must have all views of each row.")
+        raise ValueError("init: contains NaN. Pass all views of each row.")
     return xs
 
 

@@ -298,9 +298,9 @@ def cmeans(
     else:
         u = checks.finite_array(init, "init", copy=True).T
         if u.shape != (len(X), c):
-            raise ValueError(f"init has shape {u.T.shape}, must be {(c, len(X))}: (c, n_samples).")
+            raise ValueError(f"init.shape={u.T.shape}: must be {(c, len(X))}. Pass (c, n_samples).")
         if (u < 0).any() or not u.any(axis=1).all():
-            raise ValueError("init must be >= 0, with columns that are not zero.")
+            raise ValueError("init: has negative numbers or columns of zeros. Pass memberships.")
     u /= u.max(axis=1, keepdims=True)  # sums of the largest numbers overflow
     u /= u.sum(axis=1, keepdims=True)
     if isinstance(m, str):

@@ -26,7 +26,6 @@ from rffpk.estimators.power import PowerKMeans
 from rffpk.fusion.spectral import Iteration, combined
 from rffpk.rows import checks
 from rffpk.rows.arrays import Array
-from rffpk.rows.containers import check_row_labels
 from rffpk.rows.dask_collections import by_partitions
 from rffpk.rows.door import Schema
 from rffpk.rows.draws import uneven
@@ -124,7 +123,7 @@ def measure(
     if want == "gaps":
         return model._clusterer._measure(X, want)
     embedding, dtype = _embedded(model, X)
-    check_row_labels(X, sample_weight)
+    checks.check_row_labels(X, sample_weight)
     found = model._clusterer._measure(_prepared(model, embedding), want, s, sample_weight)
     return found.astype(dtype, copy=False) if want == "memberships" else found
 

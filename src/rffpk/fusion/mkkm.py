@@ -278,7 +278,7 @@ def _given_weights(given: Any, n_kernels: int) -> Array:
     with checks.named("kernel_weights"):
         alpha = np.asarray(given, dtype=np.float64)
     if alpha.shape != (n_kernels,):
-        raise ValueError(f"kernel_weights.shape == {alpha.shape}, must be ({n_kernels},).")
+        raise ValueError(f"kernel_weights: has shape {alpha.shape}. Pass {n_kernels} weights.")
     if not (np.isfinite(alpha).all() and (alpha >= 0).all() and alpha.any()):
-        raise ValueError(f"kernel_weights == {given}, must be >= 0, finite and not all zero.")
+        raise ValueError(f"kernel_weights={given}: must be finite, >= 0, not all 0. Pass shares.")
     return alpha / alpha.sum()

@@ -33,7 +33,7 @@ def kind_of(X: Any) -> Kind:
     for part in parts:
         if isinstance(part, Iterator):
             raise TypeError(
-                f"X is of type {type(part).__name__}, which can be read only once, but a fit "
+                f"X: is of type {type(part).__name__}, which can be read only once, but a fit "
                 "reads it several times: pass a function that returns a new iterator, such as "
                 "lambda: blocks()."
             )

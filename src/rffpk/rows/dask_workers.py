@@ -79,7 +79,7 @@ class _Reader:
     def read(self, block: Block) -> Part | None:
         """The rows of a partition, which are checked unless they have been; None if there are
         none."""
-        refuse_sparse(block.xs, "X gave a partition that", "a collection of Dask")
+        refuse_sparse(block.xs, "X", "a collection of Dask")
         if not len(block.xs[0] if isinstance(block.xs, list) else block.xs):
             return None
         with config_context(assume_finite=self.checked), in_block(block.begin):

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 from collections.abc import Callable
-from functools import cache, partial
+from functools import cache
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -15,17 +14,9 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
+from rffpk.rows import advice, checks
 from rffpk.rows.arrays import Array
-from rffpk.rows.checks import check_finite, check_plain, finite_array, named
-from rffpk.rows.containers import (
-    check_container,
-    check_labels_of_pairs,
-    check_row_labels,
-    dimensions,
-    is_list_of_views,
-    refuse_labels,
-)
-from rffpk.rows.square import OF_AFFINITIES, OF_DISTANCES, looks_like_kernel
+from rffpk.rows.containers import dimensions, is_list_of_views
 from rffpk.rows.table import (
     Columns,
     as_type,
@@ -35,12 +26,11 @@ from rffpk.rows.table import (
     narrow_rows,
     operand,
     side_by_side,
-    skip_zeros,
     some_columns,
     sparse_rows,
 )
 from rffpk.system.config import fits_memory
-from rffpk.system.report import are_wanted, warn
+from rffpk.system.report import are_wanted
 
 Kind = Literal["rows", "kernels", "graph"]
 
@@ -108,10 +98,14 @@ def check_views(X: Any, schema: Schema) -> tuple[list[Columns], Shape]:
     listed = False
     if type(X) is not np.ndarray or X.ndim != 2 or X.dtype.kind not in "fiub":
         X = _kernels_of_stack(X, schema)
-        _check_container(X, schema.several)
+        checks.check_container(X, "X")
         if schema.may_lack and isinstance(X, (list, tuple)):
             X = [with_nan_rows(x, f"X[{i}]") for i, x in enumerate(X)]
+        advice.give(advice.CONTAINERS, "X", X, several=schema.several)
+        checks.check_row_labels(X)
         listed = is_list_of_views(X)
+    if listed or (schema.fitted and schema.fitted.listed):
+        advice.give(advice.LISTS, "X", X, schema=schema)
     xs, shape = (_check_list if listed else _check_array)(X, schema)
     if schema.may_lack:
         name = "X[{}]" if listed else "views[{}]" if shape.columns else "X"
@@ -130,16 +124,9 @@ def check_views(X: Any, schema: Schema) -> tuple[list[Columns], Shape]:
 def _check_array(X: Any, schema: Schema) -> tuple[list[Columns], Shape]:
     """Check X that is one array; return its views and its shape."""
     fitted = schema.fitted
-    if fitted is not None and fitted.listed:
-        raise ValueError(f"X is one array, but was a list of {len(fitted.widths)} in fit.")
     x, names, mean = _read_array(X, schema)
     d = x.shape[1]
     if fitted is None:
-        if schema.kind == "graph" and len(x) != d:
-            raise ValueError(
-                f"X.shape == {x.shape}, must be square: with metric='precomputed' it is a graph, "
-                "the affinities of all pairs of rows."
-            )
         if len(x) == d:
             _warn_if_kernel(x, "X", schema)
         columns = () if schema.views is None else _columns_of_views(schema, names, d)
@@ -153,20 +140,18 @@ def _check_array(X: Any, schema: Schema) -> tuple[list[Columns], Shape]:
 def _read_array(X: Any, schema: Schema) -> tuple[Columns, tuple[str, ...], float]:
     """Return the checked numbers of one array, the names of the columns, and the mean square."""
     fitted, names = schema.fitted, tuple[str, ...]()
-    if schema.kind != "rows" and fitted is None:
-        check_labels_of_pairs(X)
     if schema.kind == "kernels":
         X = _written_out(X, "X")
     x, small = X, None
     # of an array of float32 or float64 there is nothing to ask but whether its numbers are finite
     if type(X) is not np.ndarray or X.dtype.char not in "fd":
         if not sparse.issparse(X):
-            check_plain(X, "X")
+            checks.check_plain(X, "X")
         small = narrow_rows(X) if schema.narrow else None
         x = X if small is None else small
-    if schema.kind != "rows" and fitted is not None:
-        _check_pairs(X, schema.kind, fitted.n_columns)
-    with np.errstate(over="ignore", invalid="ignore"), named("X", X):
+    with np.errstate(over="ignore", invalid="ignore"), checks.named("X", X):
+        if schema.kind != "rows":
+            advice.give(advice.PAIRS, "X", X, schema=schema)
         if fitted is None or not _is_plain(x, fitted):
             if small is None:
                 x = check_array(  # numbers that are not finite are refused by name
@@ -177,8 +162,7 @@ def _read_array(X: Any, schema: Schema) -> tuple[Columns, tuple[str, ...], float
             names = _check_columns(X, schema)
         mean = mean_square(x)  # in one reading of all rows
         if not math.isfinite(mean):
-            remedy = partial(_remedy, schema, "X")
-            check_finite(operand(x), "X", X, bool(schema.may_lack), remedy)
+            checks.check_finite(operand(x), "X", X, schema)
     return x, names, mean
 
 
@@ -213,50 +197,10 @@ def _memory_of(name: str) -> type[BaseEstimator]:
     return type(name, (BaseEstimator,), {})
 
 
-def _check_pairs(X: Any, kind: Kind, n: int) -> None:
-    """Refuse rows in the place of kernels or affinities between the rows."""
-    shape = np.shape(X)
-    if len(shape) == 2 and shape[1] != n:
-        option, values = ("metric", "affinities") if kind == "graph" else ("kernel", "values")
-        raise ValueError(
-            f"X.shape == {shape}, must be (n_new, {n}): with {option}='precomputed' it holds the "
-            f"{values} of new rows with the {n} fitted ones, not columns of the rows."
-        )
-
-
-def _remedy(schema: Schema, name: str, missing: bool) -> str:
-    """Return what to do about NaN (`missing`) or infinities in an array of X."""
-    if schema.kind == "kernels":
-        return "must be finite"
-    if not missing:
-        return "replace it, or drop these rows"
-    remedy = "fill it in, such as by rffpk.tables.TablePreprocessor, or drop these rows"
-    if schema.may_lack:
-        remedy += "; allow_missing_views=True is for dense views"
-    elif schema.several and (name != "X" or schema.views is not None):
-        own = "" if schema.may_lack is not None else " of RFFMultiKernelPowerKMeans"
-        remedy += (
-            f"; allow_missing_views=True{own} takes rows that are NaN in all columns of a view"
-        )
-    return remedy
-
-
 def _warn_if_kernel(x: Columns, name: str, schema: Schema) -> None:
     """Warn if rows of which kernels are to be computed look like a kernel matrix."""
-    if len(x) != x.shape[1] or not schema.warns_of_kernels or schema.kind == "kernels":
-        return
-    if looks_like_kernel(x):
-        kind, remedy = "kernel values or affinities", ""
-        if skip_zeros(x):
-            kind, remedy = "affinities", f" These are dense: {name}.toarray(). {OF_AFFINITIES}"
-        elif not np.diagonal(x).any():
-            kind, remedy = "distances or affinities", f" {OF_DISTANCES} {OF_AFFINITIES}"
-        warn(
-            f"{name} is symmetric like a matrix of {kind}, but its rows are taken as features. "
-            "Kernel values need 'precomputed' as the kernel, which KernelPowerKMeans and the "
-            f"fusions of several kernels take.{remedy}",
-            UserWarning,
-        )
+    if schema.warns_of_kernels and schema.kind != "kernels":
+        advice.give(advice.FEATURES, name, advice.likeness(x))
 
 
 def _kernels_of_stack(X: Any, schema: Schema) -> Any:
@@ -267,162 +211,45 @@ def _kernels_of_stack(X: Any, schema: Schema) -> Any:
     return list(X) if schema.fitted or X.shape[1] == X.shape[2] else X
 
 
-def _check_container(X: Any, several: bool) -> None:
-    """Say how to pass views that come in other containers than a list, to a class of several
-    kernels or of one."""
-    tables = isinstance(X, dict) and all(len(getattr(x, "shape", ())) == 2 for x in X.values())
-    if tables and several:
-        raise TypeError(f"X is a dict of {len(X)} views, must be a list: pass [*X.values()].")
-    check_container(X, "X")
-    if several and isinstance(X, (list, tuple)) and X and all(map(_is_column, X)):
-        raise ValueError(
-            f"X: a list of {len(X)} one-dimensional arrays is no list of views. Pass "
-            "[numpy.reshape(x, (-1, 1)) for x in X] for views of one column, or numpy.array(X) for "
-            "a table whose rows they are."
-        )
-    if isinstance(X, np.ndarray) and X.ndim == 3:
-        raise ValueError(f"X.shape == {X.shape}, {_instead_of_stack(X, several)}.")
-    cells = X.ravel() if isinstance(X, np.ndarray) and X.dtype == object else ()
-    if any(dimensions(x) == 2 for x in cells):
-        raise TypeError("X is an array of arrays, such as a cell array: pass [*X.ravel()].")
-    if is_list_of_views(X):
-        refuse_labels(X, several)
-    check_row_labels(X)
-
-
-def _is_column(x: Any) -> bool:
-    """Return whether x is an array or a series of numbers; of objects it may be a view of rows."""
-    kind = getattr(getattr(x, "dtype", None), "kind", "")
-    return getattr(x, "ndim", 0) == 1 and kind != "O"
-
-
-def _instead_of_stack(X: Array, several: bool) -> str:
-    """What to pass in place of a stack of kernel matrices, of views, or of tables that are a row
-    each."""
-    first, last = "list(X)", "[X[:, :, i] for i in range(X.shape[2])]"
-    kernels = [
-        way
-        for way, stack in ((first, X), (last, np.moveaxis(X, 2, 0)))
-        if stack.shape[1] == stack.shape[2] and np.allclose(stack, stack.transpose(0, 2, 1))
-    ]
-    if kernels and not several:
-        one = "X[0]" if kernels[0] == first else "X[:, :, 0]"
-        return (
-            f"a stack of kernel matrices: pass one, such as {one} with kernel='precomputed', or "
-            "all to a class of several kernels"
-        )
-    if kernels:
-        ways = " or, if the last axis counts them, ".join(kernels)
-        return f"a stack of kernel matrices: pass {ways} with kernels='precomputed'"
-    table = "X.reshape(len(X), -1) if the first axis counts samples"
-    if not several:
-        return f"must have two dimensions: pass {table}"
-    return (
-        "must have two dimensions or be a list of views: "
-        f"pass {first} if the first axis counts views, {last} if the last one does, or {table}"
-    )
-
-
 def _columns_of_views(
     schema: Schema, names: tuple[str, ...], width: int
 ) -> tuple[slice | NDArray[np.intp], ...]:
     """Return the columns of each entry of the parameter `views` in an array of this width."""
     views = schema.views
     if not isinstance(views, (list, tuple)) or not views:
-        raise TypeError(f"views == {views!r}, must be a list with the columns of each view.")
+        raise TypeError(f"views={views!r}: is no list. Pass a list of the columns of each view.")
     if schema.kind == "kernels":
-        raise ValueError("views needs columns, but kernels == 'precomputed'.")
+        raise ValueError(f"views={views!r}: kernels='precomputed' has no columns. Pass None.")
     return tuple(_columns(view, f"views[{i}]", [*names], width) for i, view in enumerate(views))
 
 
 def _columns(view: Any, name: str, names: list[str], width: int) -> slice | NDArray[np.intp]:
     """Return the indices of the columns that an entry of `views` names."""
+    with checks.named(name):
+        index = np.arange(width)[view] if isinstance(view, slice) else np.asarray(view)
+    advice.give(advice.CHOICES, name, view, index=index, names=names, width=width)
     if isinstance(view, slice):
-        with named(name):
-            chosen = range(*view.indices(width))
-        if not chosen:
-            raise ValueError(f"{name} == {view!r} has none of the {width} columns of X.")
         return view
-    given = np.asarray(view)
-    if given.ndim != 1 or not given.size:
-        raise ValueError(f"{name} == {view!r}, must be a slice, or a list of columns.")
-    if given.dtype.kind == "b" and len(given) == width and given.any():
-        return np.flatnonzero(given)
-    if given.dtype.kind in "UO":
-        unknown = [column for column in given.tolist() if column not in names]
-        if unknown:
-            raise ValueError(f"{name} has {unknown}, must have names of columns of X, or indices.")
-        return np.array([names.index(column) for column in given])
-    if given.dtype.kind not in "iu" or not ((-width <= given) & (given < width)).all():
-        raise ValueError(f"{name} == {view!r}, must have indices of the {width} columns of X.")
-    return given.astype(np.intp)
-
-
-def _refuse_split_views() -> None:
-    """Raise a ValueError inside a cross-validation of scikit-learn that is given a list of views:
-    the parts of the list that it fits and scores are some of the views, of all rows."""
-    frame = inspect.currentframe()
-    while frame is not None:
-        inside = frame.f_globals.get("__name__", "").startswith("sklearn.model_selection")
-        if inside and is_list_of_views(frame.f_locals.get("X")):
-            raise ValueError(
-                "X is a list of views, and cross-validation would split the list, not the rows: "
-                "pass one table, and the columns of each view by the parameter views."
-            )
-        frame = frame.f_back
+    if index.dtype.kind == "b":
+        return np.flatnonzero(index)
+    if index.dtype.kind in "UO":
+        return np.array([names.index(column) for column in index])
+    return index.astype(np.intp)
 
 
 def _check_list(X: Any, schema: Schema) -> tuple[list[Columns], Shape]:
     """Check X that is a list of views; return the views and the shape of X."""
-    if not schema.several:
-        package = "scipy.sparse" if any(map(sparse.issparse, X)) else "numpy"
-        raise ValueError(
-            f"X is a list of {len(X)} views, must be one array for {schema.name}: "
-            f"{package}.hstack(X) puts their columns side by side."
-        )
-    if schema.views is not None or (schema.fitted and schema.fitted.columns):
-        raise ValueError("X is a list of views, must be one array if views is given.")
-    _refuse_split_views()
     xs = [_checked_view(x, f"X[{i}]", schema) for i, x in enumerate(X)]
-    for number, x in enumerate(xs):
-        if len(x) != len(xs[0]):
-            same = len({each.shape[1] for each in xs}) == 1
-            remedy = " Rows are samples: pass the transposes." if same else ""
-            raise ValueError(f"X[{number}] has {len(x)} rows, X[0] has {len(xs[0])}.{remedy}")
+    advice.give(advice.VIEWS, "X", xs, fitted=schema.fitted, kind=schema.kind)
     widths, names = tuple(x.shape[1] for x in xs), tuple(map(_column_names, X))
     if schema.fitted is None:
-        _check_no_kernels(xs, schema)
+        for i, x in enumerate(xs):
+            _warn_if_kernel(x, f"X[{i}]", schema)
         in_float64 = any(beyond_float32(x, mean_square(x)) for x in xs)
         return xs, Shape(sum(widths), widths, True, (), names, in_float64)
-    _compare_views(widths, names, schema.fitted)
+    for i, own in enumerate(names):
+        advice.give(advice.NAMES, f"X[{i}]", own, fitted=schema.fitted.names[i])
     return xs, schema.fitted
-
-
-def _compare_views(
-    widths: tuple[int, ...], names: tuple[tuple[str, ...], ...], fitted: Shape
-) -> None:
-    """Refuse a list of views in which other columns are than in the fitted rows."""
-    if not fitted.listed or len(fitted.widths) != len(widths):
-        before = len(fitted.widths) if fitted.has_views else "one array, not a list"
-        raise ValueError(f"X has {len(widths)} views, in fit it had {before}.")
-    for i, (d, width) in enumerate(zip(widths, fitted.widths)):
-        if d != width:
-            raise ValueError(f"X[{i}] has {d} columns, in fit it had {width}.")
-        _check_names(names[i], fitted.names[i], f"X[{i}]")
-
-
-def _check_no_kernels(xs: list[Columns], schema: Schema) -> None:
-    """Raise a ValueError if all views of a list look like kernel matrices but are to be features;
-    warn of some that do."""
-    if schema.kind != "kernels" and all(map(looks_like_kernel, xs)):
-        raise ValueError(
-            f"X is a list of {len(xs)} symmetric matrices, whose rows would be taken as features. "
-            "If they are kernel matrices, pass kernels='precomputed' to a class of several "
-            "kernels. If they are features, pass one table, and the columns of each view by the "
-            "parameter views."
-        )
-    for number, x in enumerate(xs):
-        _warn_if_kernel(x, f"X[{number}]", schema)
 
 
 def _column_names(x: Any) -> tuple[str, ...]:
@@ -431,33 +258,19 @@ def _column_names(x: Any) -> tuple[str, ...]:
     return names if all(isinstance(name, str) for name in names) else ()
 
 
-def _check_names(names: tuple[str, ...], fitted: tuple[str, ...], view: str) -> None:
-    """Compare names of columns of a view with the fitted ones, as scikit-learn does for X."""
-    if names == fitted:
-        return
-    if not names or not fitted:
-        which = ("has", "had none") if names else ("has no", "had some")
-        warn(f"{view} {which[0]} column names, but {which[1]} in fit.", UserWarning)
-        return
-    unseen, missing = ([n for n in a if n not in b] for a, b in ((names, fitted), (fitted, names)))
-    how = f"{unseen} are new, {missing} are missing" if unseen or missing else "their order differs"
-    raise ValueError(f"{view} must have the columns that it had in fit, in their order: {how}.")
-
-
 def with_nan_rows(x: Any, name: str) -> Any:
-    """A view, with rows of NaN in place of the entries None of a list of rows."""
+    """Return a view, with rows of NaN in place of the entries None of a list of rows."""
     if not isinstance(x, (list, tuple)) and getattr(x, "ndim", 2) != 1:
         return x
     rows = list(x)
-    given = [row for row in rows if row is not None]
-    if len(given) == len(rows) or any(dimensions(row) != 1 for row in given):
+    known = [row for row in rows if row is not None]
+    if len(known) == len(rows) or any(dimensions(row) != 1 for row in known):
         return x
-    if not given:
+    if not known:
         raise ValueError(
-            f"{name} is None in all rows: pass numpy.full((n_samples, n_columns), numpy.nan), with "
-            "the number of its columns."
+            f"{name}: is None in all rows. Pass numpy.full((n_samples, n_columns), numpy.nan)."
         )
-    none = np.full(len(given[0]), np.nan, dtype=np.asarray(given[0]).dtype.type(0).dtype)
+    none = np.full(len(known[0]), np.nan, dtype=np.asarray(known[0]).dtype.type(0).dtype)
     return np.array([none if row is None else row for row in rows])
 
 
@@ -470,13 +283,13 @@ def check_missing(xs: list[Columns], names: list[str]) -> None:
         parts = np.flatnonzero((found > 0) & ~lacks[:, view])
         if len(parts):
             raise ValueError(
-                f"{name} has NaN in {found[parts[0]]} of the {x.shape[1]} columns of row "
-                f"{parts[0]}, must have it in none or in all of them. Fill in the numbers, such as "
-                "by sklearn.impute.SimpleImputer, or set all columns of the row to NaN."
+                f"{name}: has NaN in {found[parts[0]]} of the {x.shape[1]} columns of row "
+                f"{parts[0]}. Fill in numbers, such as by sklearn.impute.SimpleImputer, or set all "
+                "columns of the row to NaN."
             )
     without = np.flatnonzero(lacks.all(axis=1))
     if len(without):
-        raise ValueError(f"X has no view of row {without[0]}, must have at least one: drop it.")
+        raise ValueError(f"X: has no view of row {without[0]}. Drop the row.")
 
 
 # ---- rows that a model takes as they are, and pictures and profiles look at ----------------------
@@ -487,8 +300,8 @@ def rows_as_given(x: Any, name: str) -> Any:
     if sparse.issparse(x) or hasattr(x, "dtypes"):
         return x
     x = with_nan_rows(x, name)
-    check_plain(x, name)
-    with named(name, x):
+    checks.check_plain(x, name)
+    with checks.named(name, x):
         table = np.asarray(x)
     if table.ndim != 2:
         raise ValueError(f"{name} has {table.ndim} dimensions. Pass rows: (n_samples, n_features).")
@@ -502,7 +315,7 @@ def rows_at(x: Any, index: Array) -> Any:
     x = with_nan_rows(x, "X")
     if hasattr(x, "dtypes"):
         return x.iloc[index] if hasattr(x, "iloc") else x[index]
-    check_plain(x, "X")
+    checks.check_plain(x, "X")
     return np.asarray(x)[index]
 
 
@@ -518,8 +331,8 @@ def numbers_of(x: Any, name: str) -> Columns:
     if sparse.issparse(x):
         return table_of(x, np.float64)
     x = with_nan_rows(x, name)
-    check_plain(x, name)
-    with named(name, x):
+    checks.check_plain(x, name)
+    with checks.named(name, x):
         return check_array(x, dtype=np.float64, input_name=name, ensure_all_finite="allow-nan")
 
 
@@ -530,11 +343,10 @@ def _checked_view(x: Any, name: str, schema: Schema) -> Columns:
     """Check a view of a list; return an array, or `Csr` if the view is sparse."""
     if schema.kind == "kernels":
         x = _written_out(x, name)
-    with named(name):
-        checked = finite_array(
-            x, name, [np.float64, np.float32], bool(schema.may_lack),
-            partial(_remedy, schema, name), order="C", accept_sparse="csr",
-        )  # fmt: skip
+    with checks.named(name):
+        checked = checks.finite_array(
+            x, name, [np.float64, np.float32], schema, order="C", accept_sparse="csr"
+        )
         return sparse_rows(checked) if sparse.issparse(checked) else checked
 
 
@@ -545,10 +357,8 @@ def _written_out(K: Any, name: str) -> Any:
     needed = math.prod(K.shape) * 8
     if not fits_memory(needed):
         raise MemoryError(
-            f"{name} is a sparse kernel that takes {needed:.2g} bytes with its zeros: pass it as a "
-            "graph to DiffusionPowerKMeans with metric='precomputed', which stays sparse."
+            f"{name}: is a sparse kernel that takes {needed:.2g} bytes with its zeros. Pass it as "
+            "a graph to DiffusionPowerKMeans with metric='precomputed', which stays sparse."
         )
-    try:
+    with checks.named(name):
         return sparse_rows(K.tocsr()).toarray()
-    except ValueError as error:
-        raise ValueError(f"{name} is not acceptable: {error}") from error

@@ -196,7 +196,7 @@ def _blocks_of(source: Source, name: str) -> Iterator[Any]:
             "of blocks, which are 2-dimensional arrays: return iter([block]) for a single one."
         )
     for block in blocks:
-        refuse_sparse(block, f"{name} gave a block that", "a source")
+        refuse_sparse(block, name, "a source")
         if not hasattr(block, "__len__"):
             kind = type(block).__name__
             raise TypeError(f"{name} gave a block of type {kind}, must be an array.")

@@ -10,9 +10,8 @@ import numpy as np
 from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
 from sklearn.utils import gen_batches
 
-from rffpk.rows import checks
+from rffpk.rows import advice, checks
 from rffpk.rows.arrays import Array
-from rffpk.rows.square import OF_AFFINITIES, OF_DISTANCES
 from rffpk.rows.table import Columns, centered, dense, inner_products, skip_zeros, squared_norms
 from rffpk.rows.weights import of_positive_weight, ones
 from rffpk.spaces.fourier import (
@@ -158,11 +157,7 @@ def check_no_distances(K: Array, name: str) -> None:
         found = K.shape[1] > 1 and bool((np.count_nonzero(K, axis=0) == len(K) - 1).all())
     if found:
         kind = "distances or affinities" if have_triangles(K) else "affinities"
-        remedy = f" {OF_AFFINITIES}" if square else ""
-        raise ValueError(
-            f"{name} looks like a matrix of {kind}, must be one of kernel values. "
-            f"{OF_DISTANCES}{remedy}"
-        )
+        advice.give(advice.DISTANCES, name, kind, square=square)
 
 
 def refuse_distances(K: Array, name: str) -> None:
