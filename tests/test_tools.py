@@ -1,5 +1,6 @@
 """The tools that keep the source in order: they pass here, and find what they look for."""
 
+import ast
 import re
 import shutil
 import subprocess
@@ -89,6 +90,27 @@ def test_faults_of_prose_may_only_become_fewer(tmp_path, lines, allowed, fault):
     done = run("prose_lint.py", "--allow", "allowed.txt", ".", cwd=tmp_path)
     assert fault in done.stdout and done.returncode == bool(fault) and not done.stderr
     assert bool(done.stdout) == bool(fault)
+
+
+@pytest.mark.parametrize(
+    "sentence", ['"{name} == {x}, must be 1. Pass 1."', 'MANY + "words."', '"{name}: is wrong"']
+)
+def test_sentences_of_advice_are_messages(tmp_path, sentence):
+    many = f"MANY = {46 * 'a '!r}\n"
+    (tmp_path / "a.py").write_text(f"{many}RULES = (Advice(ValueError, test, {sentence}),)\n")
+    done = run("prose_lint.py", "a.py", cwd=tmp_path)
+    assert done.stdout.startswith("a.py:2: message: ") and done.returncode == 1, done
+
+
+def test_sentences_of_advice_begin_with_the_argument():
+    calls = [
+        node
+        for node in ast.walk(ast.parse((ROOT / "src/rffpk/rows/advice.py").read_text()))
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "Advice"
+    ]
+    begins = r"""['"]{name}\S*: """
+    assert len(calls) > 40
+    assert not [x for x in calls if not re.match(begins, ast.unparse(x.args[-1]).lstrip("("))]
 
 
 def test_long_functions_are_named(copy):

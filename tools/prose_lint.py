@@ -84,7 +84,7 @@ _NO_HEAD = re.compile(
     re.I,
 )
 _SECTION = re.compile(r"^[A-Z][A-Za-z ]+$")
-_RAISERS = {"warn"}
+_RAISERS = {"warn", "Advice"}
 _SILENT = {"AssertionError", "NotImplementedError", "KeyError", "StopIteration"}
 _C_COMMENT = re.compile(r"/\*(.*?)\*/|//([^\n]*)", re.S)
 
@@ -169,19 +169,25 @@ def summary_fault(node: ast.AST, text: str) -> str | None:
 
 
 def messages(tree: ast.Module) -> Iterator[tuple[int, str]]:
-    """Yield the texts of errors that are raised and of warnings."""
+    """Yield the texts of errors that are raised, of warnings, and of rules of advice."""
+    named = [node for node in tree.body if isinstance(node, ast.Assign)]
+    constants = {ast.unparse(node.targets[0]): template(node.value, {}) for node in named}
     for node in ast.walk(tree):
         if not isinstance(node, ast.Call) or not node.args:
             continue
         name = getattr(node.func, "id", getattr(node.func, "attr", ""))
         if name in _RAISERS or (name.endswith("Error") and name not in _SILENT):
-            text = template(node.args[0])
+            text = template(node.args[-1 if name == "Advice" else 0], constants)
             if " " in text:
                 yield node.lineno, text
 
 
-def template(node: ast.expr) -> str:
-    """Return the text of a string or f-string, with {} for what is filled in."""
+def template(node: ast.expr, constants: dict[str, str]) -> str:
+    """Return the text of a string, an f-string or a sum, with {x} for what is filled in."""
+    if isinstance(node, ast.BinOp):
+        return template(node.left, constants) + template(node.right, constants)
+    if isinstance(node, ast.Name):
+        return constants.get(node.id, "")
     if isinstance(node, ast.Constant):
         return node.value if isinstance(node.value, str) else ""
     parts = node.values if isinstance(node, ast.JoinedStr) else []
