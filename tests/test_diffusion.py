@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import pytest
 from conventions import sparse_failures
+from internals import ones
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.linalg import expm
 from scipy.sparse import csr_array, csr_matrix
@@ -294,7 +295,7 @@ def test_sums_over_many_neighbours_are_products_of_full_matrices(rows, monkeypat
     limits(sparse_products=0)
     monkeypatch.setattr("scipy.sparse.csr_matrix.__matmul__", None)
     monkeypatch.setattr("scipy.sparse.csc_matrix.__matmul__", None)
-    full = walk_of(model).sums(rows, None, random)[1]
+    full = walk_of(model).sums(rows, ones(len(rows)), random)[1]
     Z = weights_by_definition(rows, model.landmarks_, 20, model.bandwidth_)
     assert_allclose(full.toarray(), Z.T @ Z, atol=1e-5)
     assert_allclose(sparse, Z.T @ (p[:, None] * Z), atol=1e-5)
@@ -326,7 +327,14 @@ def test_each_of_many_clusters_has_a_landmark():
     X = 100 * random.standard_normal((100, 5))[y] + random.standard_normal((len(y), 5))
     found = [
         centroid_landmarks(
-            X, None, 400, 100, NeighbourCount(None), False, np.random.RandomState(0), n_threads
+            X,
+            ones(len(X)),
+            400,
+            100,
+            NeighbourCount(None),
+            False,
+            np.random.RandomState(0),
+            n_threads,
         )
         for n_threads in (1, 2)
     ]
@@ -1191,7 +1199,15 @@ def test_each_row_keeps_its_three_nearest_neighbors_where_nothing_is_compared():
 def test_slow_functions_that_cost_too_much_are_learned_on_few_landmarks(monkeypatch, is_within):
     X, filtered = np.random.default_rng(0).random((2500, 2)), []
     graph = neighbour_graph(
-        X, None, (2500, 1000), NeighbourCount(None), 5, False, np.random.RandomState(0), 1, Shared()
+        X,
+        ones(2500),
+        (2500, 1000),
+        NeighbourCount(None),
+        5,
+        False,
+        np.random.RandomState(0),
+        1,
+        Shared(),
     )
     wanted = wanted_pairs(5, True)
     assert graph.parts.n_kept == 1
@@ -1201,7 +1217,7 @@ def test_slow_functions_that_cost_too_much_are_learned_on_few_landmarks(monkeypa
     assert not is_costly(graph, wanted._replace(exact=True))
     assert not is_costly(graph, wanted._replace(use="never"))
     apart = neighbour_graph(
-        np.r_[X, X + 100], None, (5000, 1000), NeighbourCount(None), 2, False,
+        np.r_[X, X + 100], ones(5000), (5000, 1000), NeighbourCount(None), 2, False,
         np.random.RandomState(0), 1, Shared(),
     )  # fmt: skip
     assert apart.parts.n_kept == 2

@@ -187,7 +187,7 @@ def test_the_fuzzifier_follows_from_the_rows(d):
 
 
 def test_an_automatic_fuzzifier_goes_with_all_that_a_number_does():
-    rows = MANY_GROUPS[0].astype(np.float32)
+    rows = make_blobs(**MANY_GROUPS)[0].astype(np.float32)
     options = {"m": "auto", "random_state": 0}
     model = FuzzyCMeans(20, **options).fit(rows)
     weighted = FuzzyCMeans(20, **options).fit(rows, sample_weight=np.full(len(rows), 3.0))
@@ -218,7 +218,7 @@ def test_warnings_name_the_automatic_fuzzifier(m, hint):
 
 
 def test_the_function_takes_an_automatic_fuzzifier():
-    rows, y = MANY_GROUPS
+    rows, y = make_blobs(**MANY_GROUPS)
     m = FuzzyCMeans(20, m="auto", random_state=0).fit(rows).m_
     found = cmeans(rows, 20, "auto", random_state=0)
     near = cmeans(rows, 20, m, random_state=0)

@@ -180,7 +180,7 @@ def test_rows_that_a_graph_leaves_out_step_alike_each_time():
     X[:9] = 300 * random.standard_normal((9, 2))
     wanted, steps = wanted_pairs(3, True), []
     for most_times in (1, 2):
-        given = diffusion.MapRows(X, None, 3, 1, DiffusionMap(), most_times=most_times)
+        given = diffusion.MapRows(X, ones(len(X)), 3, 1, DiffusionMap(), most_times=most_times)
         fitted, _, rows = given.diffusion(wanted, None, 1, np.random.RandomState(0))
         outside, own = rows[fitted.node < 0], fitted.weights @ fitted.extension
         assert len(outside) >= 5

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 import pytest
 from conventions import weight_and_sparse_failures
-from internals import ones
+from internals import Sampling, ones, sample_tables
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.linalg import svd
 from sklearn.base import clone
@@ -19,7 +19,6 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.utils.estimator_checks import check_estimator
 
 from rffpk.fusion import smkc_solver
-from rffpk.fusion.base import WeightedRows
 from rffpk.fusion.smkc import SMKC
 
 EPS = np.finfo(np.float64).eps
@@ -338,6 +337,11 @@ def test_several_kernels_of_one_array(views, kernels):
     assert_array_equal(model.predict(x), model.labels_)
 
 
+def opened(xs):
+    """Return rows without weights, as a fit opens them."""
+    return sample_tables(xs, ones(len(xs[0])), Sampling(len(xs[0]), None, 0, 1))
+
+
 @pytest.mark.parametrize(
     ("n", "k", "given", "expected"),
     [(200, 3, "uniform", 200), (1500, 3, "uniform", 1000), (20_000, 3, "uniform", 1000),
@@ -346,9 +350,7 @@ def test_several_kernels_of_one_array(views, kernels):
 )  # fmt: skip
 def test_number_of_anchors(n, k, given, expected):
     model = Plain(k, anchors=given)
-    chosen = model._choose_anchors(
-        WeightedRows([np.zeros((n, 1))], ones(n), None), k, np.random.RandomState(0)
-    )
+    chosen = model._choose_anchors(opened([np.zeros((n, 1))]), k, np.random.RandomState(0))
     assert len(np.unique(chosen)) == len(chosen) == expected
     assert_array_equal(chosen, np.sort(chosen))
     assert chosen.min() >= 0 and chosen.max() < n
@@ -359,9 +361,7 @@ def test_uniform_anchors_are_uniform():
     random = np.random.RandomState(0)
     counts = np.zeros(50)
     for _ in range(500):
-        counts[
-            model._choose_anchors(WeightedRows([np.zeros((50, 1))], ones(50), None), 2, random)
-        ] += 1
+        counts[model._choose_anchors(opened([np.zeros((50, 1))]), 2, random)] += 1
     assert (np.abs(counts - 200) < 5 * np.sqrt(500 * 0.4 * 0.6)).all()
 
 
@@ -373,18 +373,14 @@ def test_spread_anchors_find_a_far_cluster_in_any_view():
     found = {"uniform": 0, "k-means++": 0}
     for anchors, seed in itertools.product(found, range(5)):
         model = Plain(3, anchors=(anchors, 50))
-        chosen = model._choose_anchors(
-            WeightedRows([first, second], ones(len(first)), None), 3, np.random.RandomState(seed)
-        )
+        chosen = model._choose_anchors(opened([first, second]), 3, np.random.RandomState(seed))
         found[anchors] += {0, 1} <= set(chosen)
     assert found["k-means++"] == 5 and found["uniform"] < 5
 
 
 def test_spread_anchors_of_equal_rows():
     model = Plain(2, anchors=("k-means++", 30))
-    chosen = model._choose_anchors(
-        WeightedRows([np.ones((100, 2))], ones(100), None), 2, np.random.RandomState(0)
-    )
+    chosen = model._choose_anchors(opened([np.ones((100, 2))]), 2, np.random.RandomState(0))
     assert len(np.unique(chosen)) == 30
 
 

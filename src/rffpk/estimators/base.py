@@ -194,6 +194,12 @@ def kernel_schema(estimator: Any, kernels: Any, several: bool = False, views: An
     return Schema(type(estimator).__name__, kind, several, views, warns_of_kernels=True)
 
 
+def graph_schema(estimator: Any, metric: Any) -> Schema:
+    """Return what X may be for a class of diffusion maps, by its parameter `metric`."""
+    kind: Kind = "graph" if checks.is_option(metric, "precomputed") else "rows"
+    return Schema(type(estimator).__name__, kind)
+
+
 @contextlib.contextmanager
 def fit_of(estimator: Any, anew: bool = True) -> Iterator[None]:
     """Run a fit; restore all attributes of the estimator if it ends with an exception.

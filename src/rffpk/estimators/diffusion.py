@@ -24,10 +24,10 @@ from rffpk.choose.graph_choice import (
     medoid,
     searched_clusters,
 )
-from rffpk.estimators.base import parameters
+from rffpk.estimators.base import graph_schema, parameters
 from rffpk.estimators.power import AnnealedClusterer
 from rffpk.rows.arrays import Array
-from rffpk.rows.checks import Auto, is_option
+from rffpk.rows.checks import Auto
 from rffpk.rows.door import Schema
 from rffpk.rows.sample import Opened
 from rffpk.rows.store import Cache, check_cache
@@ -168,8 +168,7 @@ class DiffusionPowerKMeans(AnnealedClusterer):
     partial_fit = fitted.partial_fit
 
     def _schema(self) -> Schema:
-        given = is_option(self.metric, PRECOMPUTED)
-        return super()._schema()._replace(kind="graph" if given else "rows")
+        return graph_schema(self, self.metric)
 
     def _problem(self) -> Problem:
         search = search_parameters(self)

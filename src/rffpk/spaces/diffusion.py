@@ -10,12 +10,12 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from rffpk.estimators.base import Estimator, fit_of, parameters, reporting
+from rffpk.estimators.base import Estimator, fit_of, graph_schema, parameters, reporting
 from rffpk.estimators.bases import with_callbacks
 from rffpk.rows import checks
 from rffpk.rows.arrays import Array, Identity, Map
 from rffpk.rows.checks import Auto, is_option
-from rffpk.rows.door import Shape
+from rffpk.rows.door import Schema, Shape
 from rffpk.rows.store import UnitRows
 from rffpk.rows.table import Columns, column_means, has_view, operand, squared_distances, unit_rows
 from rffpk.spaces.graph import PRECOMPUTED, GraphDiffusion, check_no_choice, graph_diffusion
@@ -186,6 +186,9 @@ class DiffusionMap(Estimator):
     n_jobs: int | None = None
 
     @with_callbacks
+    def _schema(self) -> Schema:
+        return graph_schema(self, self.metric)
+
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find landmarks and the slow functions of the walk.
 
