@@ -99,7 +99,7 @@ def test_new_cells_of_a_graph_are_affinities():
     adata = cells()
     adata.uns["neighbors"], adata.obsp = {}, {"connectivities": kneighbors_graph(adata.X, 12)}
     model = cluster(adata, 3, neighbors_key="neighbors")
-    message = r"X.shape == \(5, 4\), must be \(n_new, 120\):.* affinities of new rows with the 120"
+    message = r"^X.shape=\(5, 4\): must be \(n_new, 120\)..* affinities of new rows with the"
     for rows in (adata.X[:5], adata.X[:5].tolist(), pd.DataFrame(adata.X[:5])):
         with pytest.raises(ValueError, match=message):
             model.predict(rows)

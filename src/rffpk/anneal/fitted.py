@@ -28,6 +28,7 @@ from rffpk.rows.table import (
     entries,
     occupied_columns,
     operand,
+    skip_zeros,
     some_columns,
     squared_distances,
     unit_rows,
@@ -98,7 +99,9 @@ def _without_empty(
 ) -> tuple[list[Columns], list[Map], list[Array], Array]:
     """Return columns, maps, shifts and centroids without empty columns of sparse views.
 
-    In an empty column neither rows nor centroids have a number."""
+    In an empty column neither rows nor centroids have a number. Only sparse views have such."""
+    if not skip_zeros(*xs):
+        return xs, maps, shifts, centers
     occupied, edges = [], np.cumsum([len(shift) for shift in shifts])[:-1]
     for x, mapped, shift, part in zip(xs, maps, shifts, np.split(centers, edges, axis=1)):
         own = isinstance(mapped, Identity)

@@ -406,12 +406,10 @@ def _is_disordered(x: Any) -> bool:
     return rows != columns and numbers not in (rows, columns) and {*rows} == {*columns}
 
 
-def _other_pairs(x: Any, schema: Any) -> tuple[int, ...]:
-    """Return the shape of x if it has no column for each fitted row, or each row of a graph."""
+def _other_width(x: Any, n: int | None) -> tuple[int, ...]:
+    """Return the shape of x if it has two dimensions and not n columns; None: as many as rows."""
     shape = np.shape(x)
-    if len(shape) != 2 or not (schema.fitted or schema.kind == "graph"):
-        return ()
-    return () if shape[1] == (schema.fitted.n_columns if schema.fitted else shape[0]) else shape
+    return shape if len(shape) == 2 and shape[1] != (shape[0] if n is None else n) else ()
 
 
 # Rules about X that is a graph or a kernel matrix.
@@ -419,9 +417,14 @@ PAIRS = (
     Advice(ValueError, lambda x, schema: not schema.fitted and _is_disordered(x),
            "{name}: has columns in another order than the index. Pass "
            "{name}.loc[:, {name}.index]."),
-    Advice(ValueError, _other_pairs,
-           "{name}.shape={found}: must have a column for each fitted row. With 'precomputed' pass "
-           "the kernel values or affinities of rows with the fitted rows."),
+    Advice(ValueError,
+           lambda x, schema: not schema.fitted and schema.kind == "graph" and _other_width(x, None),
+           "{name}.shape={found}: must be square. With metric='precomputed' pass the affinities of "
+           "all pairs of rows."),
+    Advice(ValueError,
+           lambda x, schema: schema.fitted and _other_width(x, schema.fitted.n_columns),
+           "{name}.shape={found}: must be (n_new, {schema.fitted.n_columns}). With 'precomputed' "
+           "pass the kernel values or affinities of new rows with the fitted rows."),
 )  # fmt: skip
 
 # What makes kernel values of matrices whose diagonal is zero. A multiple of the identity adds the

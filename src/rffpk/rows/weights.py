@@ -17,16 +17,14 @@ from rffpk.rows.table import Columns
 
 ENDLESS = sys.maxsize // 8  # weights of a source, whose number of rows is known after a reading
 
-_ONE = np.ones(1)
-_ONE.flags.writeable = False
+# Read-only, as `ones` returns views.
+_ONE = {np.dtype(t): np.frombuffer(np.ones(1, t).tobytes(), t) for t in (np.float32, np.float64)}
 
 
 def ones(n: int, dtype: Any = np.float64) -> Array:
     """Return n weights of one, in the memory of one number."""
-    one = _ONE.astype(dtype, copy=False)
-    one.flags.writeable = False
-    # `numpy.broadcast_to` takes ten times as long, which a prediction of one row would notice
-    return np.ndarray((n,), dtype, buffer=one, strides=(0,))
+    # `numpy.broadcast_to` takes five times as long, which a prediction of one row would notice
+    return np.ndarray((n,), dtype, buffer=_ONE[np.dtype(dtype)], strides=(0,))
 
 
 def are_ones(weight: Array) -> bool:
