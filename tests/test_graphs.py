@@ -189,8 +189,8 @@ D = pairwise_distances(MOONS)
 REFUSED = [
     (GRAPH[:, :20], {}, r"^X.shape=\(300, 20\): .* affinities"),
     (-GRAPH, {}, "X contains -1, must be >= 0: .*affinities"),
-    (D, {}, "X looks like a matrix of distances"),
-    (csr_array(D**2), {}, "X looks like a matrix of distances"),
+    (D, {}, "X: looks like a matrix of distances"),
+    (csr_array(D**2), {}, "X: looks like a matrix of distances"),
     (GRAPH * np.nan, {}, "X: contains NaN"),
     (GRAPH, {"n_neighbors": 9}, "n_neighbors == 9, must have its default"),
     (GRAPH, {"n_landmarks": 99}, "n_landmarks == 99, must have its default"),

@@ -167,10 +167,9 @@ def refuse_distances(K: Array, name: str) -> None:
         return
     if have_triangles(K):
         raise ValueError(
-            f"{name} looks like a matrix of distances: zero on the diagonal alone, with the "
-            "triangle inequality. Pass affinities, such as numpy.exp(-D**2 / (2 * s**2)) for "
-            f"distances D, where s is the distance of near rows. If {name} has affinities, set its "
-            "diagonal above zero."
+            f"{name}: looks like a matrix of distances, with zeros on the diagonal alone. Pass "
+            "affinities, such as numpy.exp(-D**2 / (2 * s**2)) for distances D and the distance s "
+            f"of near rows. If {name} has affinities, set the diagonal above zero."
         )
 
 
