@@ -282,7 +282,7 @@ def test_missing_numbers_are_found_on_workers_without_a_log(rows, client, caplog
     X = rows.copy()
     X[11_003, 2] = np.nan
     logging.getLogger("distributed.worker").addHandler(caplog.handler)
-    message = "first in row 5003, column 2: .* The block begins at row 6000 of X"
+    message = r"first in row 5003, column 2\. .* The block begins at row 6000 of X"
     with pytest.raises(ValueError, match=message):
         PowerKMeans(K).fit(divided(X, (6000, 6000, 11_000)))
     logging.getLogger("distributed.worker").removeHandler(caplog.handler)

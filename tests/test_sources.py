@@ -732,7 +732,7 @@ def test_the_digest_of_a_block_sees_the_order_of_its_rows(columns):
 def test_a_refusal_says_where_its_block_is(rows, small_blocks):
     X = rows.copy()
     X[7003, 2] = np.nan
-    message = "first in row 3, column 2: .* The block begins at row 7000 of X"
+    message = "first in row 3, column 2. .* The block begins at row 7000 of X"
     for model in (PowerKMeans(K), ip_rff_mkpkm(K)):
         with pytest.raises(ValueError, match=message):
             model.fit(source(X))
