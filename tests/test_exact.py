@@ -360,7 +360,7 @@ def test_precomputed_kernels_give_what_rows_give(blobs):
     with pytest.raises(ValueError, match=r"score needs k\(x, x\).* score is -inertia_"):
         model.score(K)
     assert_allclose(rows.score(X), -model.inertia_)
-    with pytest.raises(ValueError, match=r"^X.shape=.* values .* of rows with the fitted"):
+    with pytest.raises(ValueError, match=r"^X.shape=.* values .* of new rows with the fitted"):
         model.predict(X[:3])
     multi = MultiKernelPowerKMeans(5, kernels="precomputed", random_state=0).fit([K, K])
     rows = MultiKernelPowerKMeans(5, kernels=[("rbf", 0.05)] * 2, random_state=0).fit([X, X])
