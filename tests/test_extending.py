@@ -31,7 +31,7 @@ pytestmark = pytest.mark.skipif(
 HERE = "sys.meta_path[:] = [f for f in sys.meta_path if 'editable' not in type(f).__module__]"
 
 USES = {
-    "src/rffpk/harmonic.py": """
+    "src/rffpk/estimators/harmonic.py": """
         X, _ = make_blobs(500, centers=5, random_state=2)
         model = rffpk.HarmonicKMeans(5, random_state=0).fit(X)
         same = rffpk.FuzzyCMeans(5, m=2.0, n_init=1, sample=None, random_state=0).fit(X)

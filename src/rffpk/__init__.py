@@ -54,9 +54,12 @@ if TYPE_CHECKING:
 # The public names by their modules, which are imported when a name of theirs is asked for.
 _HOMES = {
     "anneal.plan": ["Annealing"],
-    "system.config": ["__version__", "get_include", "show_config"],
     "estimators.diffusion": ["DiffusionPowerKMeans"],
     "estimators.exact": ["KernelKMeans", "KernelPowerKMeans", "MultiKernelPowerKMeans"],
+    "estimators.fuzzy": ["FuzzyCMeans", "cmeans"],
+    "estimators.multiview": ["RFFMultiKernelPowerKMeans", "Typicality"],
+    "estimators.power": ["PowerKMeans"],
+    "estimators.random_features": ["RFFKernelPowerKMeans"],
     "fusion.baselines": ["CoregSC", "LKAM", "LMKKM", "MVCLFA", "ONKC"],
     "fusion.famkkm": ["FAMKKM"],
     "fusion.mkkm": ["MKKM", "MKKMMR", "AverageMKKM"],
@@ -64,10 +67,6 @@ _HOMES = {
     "fusion.rmkkm": ["RMKKM"],
     "fusion.simplemkkm": ["SimpleMKKM"],
     "fusion.smkc": ["SMKC"],
-    "estimators.fuzzy": ["FuzzyCMeans", "cmeans"],
-    "spaces.diffusion": ["DiffusionMap"],
-    "spaces.fourier": ["RandomFourierFeatures"],
-    "spaces.kernels": ["center_kernel", "normalize_kernel"],
     "metrics": [
         "clustering_accuracy",
         "fuzzy_silhouette",
@@ -78,11 +77,12 @@ _HOMES = {
         "xie_beni_index",
     ],
     "model_files": ["load", "save"],
-    "estimators.multiview": ["RFFMultiKernelPowerKMeans", "Typicality"],
-    "estimators.power": ["PowerKMeans"],
     "profiles": ["describe"],
-    "estimators.random_features": ["RFFKernelPowerKMeans"],
     "selection": ["select_n_clusters"],
+    "spaces.diffusion": ["DiffusionMap"],
+    "spaces.fourier": ["RandomFourierFeatures"],
+    "spaces.kernels": ["center_kernel", "normalize_kernel"],
+    "system.config": ["__version__", "get_include", "show_config"],
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 
