@@ -20,6 +20,7 @@ from rffpk.rows.arrays import Array
 from rffpk.rows.passes import one_pass
 from rffpk.rows.rows import Rows
 from rffpk.rows.table import Columns, dense, inner_products
+from rffpk.rows.weights import are_ones
 from rffpk.system.linalg import gaps_of
 
 _DRAWS = 4  # numbers that Philox has at one position of its counter
@@ -37,6 +38,8 @@ def row_keys(seed: int, begin: int, n: int, weight: Array) -> NDArray[np.float64
     first = begin % _DRAWS
     generator = np.random.Generator(np.random.Philox(key=seed, counter=begin // _DRAWS))
     keys = -np.log1p(-generator.random(first + n)[first:])
+    if are_ones(weight):
+        return np.asarray(keys)
     return np.divide(keys, weight, out=np.full(n, np.inf), where=weight > 0)
 
 

@@ -343,7 +343,7 @@ def keyed_rows(weight: Array, seed: int, reservoir: Reservoir) -> Sample:
     """Return a sample of rows with these weights, without their arrays."""
     unit = weight_unit(weight)
     for begin in range(0, len(weight), _KEYS):
-        part = weight[begin : begin + _KEYS] / unit
+        part = in_units(weight[begin : begin + _KEYS], unit, np.float64)
         reservoir.add(begin, row_keys(seed, begin, len(part), part), [])
     return reservoir.sample()
 
@@ -441,7 +441,9 @@ class _Reading(NamedTuple):
         if before is None:
             first = _First.of(tables, weight, shape) if head is None else head
             before = _Known(first, self.how.reservoir(first.empty), self.how.size)
-        keys = row_keys(self.how.seed, begin, len(tables[0]), weight / self.unit)
+        keys = row_keys(
+            self.how.seed, begin, len(tables[0]), in_units(weight, self.unit, np.float64)
+        )
         if self.to_distinct is not None:
             self.to_distinct.add(begin, tables, weight)
         sums: Sequence[Sums | None] = before.sums or [None] * len(tables)
