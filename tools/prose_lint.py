@@ -88,6 +88,8 @@ _RAISERS = {"warn", "Advice"}
 _SILENT = {"AssertionError", "NotImplementedError", "KeyError", "StopIteration"}
 _C_COMMENT = re.compile(r"/\*(.*?)\*/|//([^\n]*)", re.S)
 
+_WRITTEN = {"auto_gallery", "generated"}  # folders that the build of the pages writes
+
 
 def sentences(text: str) -> Iterator[str]:
     """Split prose into sentences, without code, quotations and citations."""
@@ -326,6 +328,7 @@ def faults_by_rule(roots: list[Path]) -> dict[tuple[str, str], list[str]]:
     """Collect the faults of all files, by file and rule."""
     kinds = {".py", *READERS}
     files = (file for root in roots for file in (root.rglob("*") if root.is_dir() else [root]))
+    files = (file for file in files if not _WRITTEN & {*file.parts})
     lines = dict[tuple[str, str], list[str]]()
     for path in sorted({file for file in files if file.suffix in kinds}):
         for line, rule, text in sorted(faults(path)):
