@@ -43,8 +43,8 @@ def calls(function):
 @pytest.mark.parametrize(
     "cls, most, inside",
     [
-        (PowerKMeans, 252, 86),
-        (FuzzyCMeans, 252, 86),
+        (PowerKMeans, 252, 85),
+        (FuzzyCMeans, 252, 85),
         (RFFKernelPowerKMeans, 266, 96),
         (DiffusionPowerKMeans, 428, 172),
         (RFFMultiKernelPowerKMeans, 616, 258),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import cache
+from operator import attrgetter
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -43,8 +44,8 @@ class Shape(NamedTuple):
     listed: bool = False  # whether X was a list of views
     columns: tuple[slice | NDArray[np.intp], ...] = ()  # of each view in one array; (): all columns
     names: tuple[tuple[str, ...], ...] = ((),)  # of the columns of each array; (): no names
-    in_float64: bool = False  # whether float32 does not hold squares of the fitted rows
-    # of each view of the fit the number of its table; that after the given views is all of them
+    in_float64: bool = False  # whether float32 does not hold squares of fitted rows
+    # index of the table of each fitted view; index len(widths) is the table of all columns
     views: tuple[int, ...] = (0,)
 
     @classmethod
@@ -65,7 +66,7 @@ class Shape(NamedTuple):
 
 
 def one_of_each(shape: Shape) -> tuple[int, ...]:
-    """Return the numbers of the tables of views that are the given views."""
+    """Return the index of a table of its own for each view."""
     return tuple(range(len(shape.widths)))
 
 
@@ -79,7 +80,7 @@ class Schema(NamedTuple):
     may_lack: bool | None = None  # whether rows may lack views; None: the class has no such option
     narrow: bool = False  # whether rows of float16, bfloat16, int8 and uint8 stay as they are
     warns_of_kernels: bool = False  # whether X that looks like a kernel matrix may be a mistake
-    # numbers of the tables of a fit's views, which may repeat tables
+    # returns `Shape.views` from the widths of X: a table may be the table of several views
     arrange: Callable[[Shape], tuple[int, ...]] = one_of_each
     fitted: Shape | None = None  # shape of the fitted rows; None: X is to be fitted
 
@@ -110,7 +111,7 @@ def check_views(X: Any, schema: Schema) -> tuple[list[Columns], Shape]:
     if schema.may_lack:
         name = "X[{}]" if listed else "views[{}]" if shape.columns else "X"
         check_missing(xs, [name.format(i) for i in range(len(xs))])
-    dtype = np.float64 if shape.in_float64 else np.result_type(*[x.dtype for x in xs])
+    dtype = np.float64 if shape.in_float64 else np.result_type(*map(attrgetter("dtype"), xs))
     if schema.fitted is None:
         shape = shape._replace(views=schema.arrange(shape))
     tables = [as_type(x, dtype) for x in xs]

@@ -183,14 +183,14 @@ def _moments(sums: Sums, shift: Array) -> tuple[Moments, bool]:
 class Opened:
     """All rows, checked, and a random sample of them."""
 
-    tables: list[Columns]  # distinct ones; of a stream without rows
-    shape: Shape  # whose `views` are the numbers of the tables of the views
+    tables: list[Columns]  # distinct tables; without rows where a stream has the rows
+    shape: Shape  # `shape.views` are indices of tables
     weight: Array  # of all rows
     n: int
     counted: int  # the number of rows whose weight is not zero
     how: Sampling
     sample: Sample | None  # None: all rows are in arrays, and no smaller sample is wanted
-    odds: Array  # of all rows, the weights that the sample was drawn by
+    odds: Array  # sampling weights of all rows
     stream: Stream | None = None
     _moments: dict[int, Moments] = field(default_factory=dict)  # by the numbers of tables
     _there: list[Array] = field(default_factory=list)  # of a stream, of each table: `there_of`
