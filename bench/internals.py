@@ -5,7 +5,7 @@ from rffpk._reference import squared_distances
 from rffpk.anneal import hard_pass, steps
 from rffpk.anneal.decompositions import critical_exponent
 from rffpk.anneal.kernel_rows import KernelRows
-from rffpk.anneal.kernel_steps import KernelRun
+from rffpk.anneal.kernel_steps import KernelLevel
 from rffpk.anneal.records import PowerMean
 from rffpk.anneal.schedule import FitContext, Stage
 from rffpk.fusion import baselines
@@ -22,8 +22,8 @@ __all__ = [
     "FitContext",
     "Fourier",
     "Identity",
+    "KernelLevel",
     "KernelRows",
-    "KernelRun",
     "Landmarks",
     "Narrow",
     "Partitions",

@@ -62,7 +62,7 @@ LIMITS = {
     "sparse_block": "rows.table._BLOCK",
     "tree_clusters": "system.tree._MOST",
     "tree_block": "system.tree._BLOCK",
-    "checkpoint_version": "anneal.journal.__version__",
+    "checkpoint_version": "estimators.fitting.__version__",
     "header_bytes": "system.tensor_files.MAX_HEADER",
     "written_bytes": "rows.store._WRITTEN_BYTES",
     "dask_group": "rows.dask_workers._GROUP",

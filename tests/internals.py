@@ -29,26 +29,27 @@ from rffpk.anneal.hard_pass import (
     settling_pass,
     step,
 )
+from rffpk.anneal.journal import arrays_of_record, record_of
 from rffpk.anneal.kernel_rows import KernelRows, kernel_coordinates
 
 # The starts of given parameters, and the stages that follow from given ends of those before, which
 # rows give as they please.
 from rffpk.anneal.plan import search_parameters
-from rffpk.anneal.records import PowerMean
+from rffpk.anneal.records import PowerMean, State
 from rffpk.anneal.schedule import (
     FitContext,
     Schedule,
     Stage,
     StageEnd,
     Start,
-    follow,
+    anneal,
     from_merged_centroids,
 )
 
 # The distributions of initial centroids, which passes move before anything is published, and the
 # ends of what rows are drawn from.
 from rffpk.anneal.starts import draw, merged_centroids, seed_centroids
-from rffpk.anneal.steps import FeatureRun
+from rffpk.anneal.steps import FeatureLevel
 
 # The rule that chooses among graphs, for partitions that no graph has.
 from rffpk.choose.graph_choice import COLUMNS, OPTIONS, Option, medoid, searched_clusters
@@ -131,7 +132,7 @@ __all__ = [
     "Assignment",
     "Choice",
     "Ending",
-    "FeatureRun",
+    "FeatureLevel",
     "FitContext",
     "Fourier",
     "Identity",
@@ -147,6 +148,7 @@ __all__ = [
     "Stage",
     "StageEnd",
     "Start",
+    "State",
     "Step",
     "Storage",
     "Structure",
@@ -154,6 +156,8 @@ __all__ = [
     "Unit",
     "add",
     "along",
+    "anneal",
+    "arrays_of_record",
     "basis_of",
     "besides_numbers",
     "column_moments",
@@ -168,7 +172,6 @@ __all__ = [
     "eigh",
     "find_directions",
     "fixed_signs",
-    "follow",
     "from_merged_centroids",
     "groups",
     "hard_plan",
@@ -196,6 +199,7 @@ __all__ = [
     "pivoted_cholesky",
     "rare_share",
     "read_table",
+    "record_of",
     "remove",
     "report",
     "ritz_values",

@@ -37,7 +37,7 @@ TESTS = {
     "anneal/swaps.py": ("swaps", ""),
     "anneal/starts.py": ("random_parts many_clusters", "centroid and not passes or samples"),
     "anneal/hard_pass.py": ("bounds", "not f64"),
-    "anneal/fit.py": ("anneal", "inertia or papers or best_of or max_iter"),
+    "anneal/feature_fit.py": ("anneal", "inertia or papers or best_of or max_iter"),
     "rows/sums.py": ("pass", "numpy and (rule or weights or extreme or fuzzy)"),
     "system/linalg.py": (
         "decompositions rare_cases exact famkkm smkc",

@@ -15,10 +15,14 @@ from numpy.testing import assert_array_equal
 from sklearn.datasets import make_blobs
 
 from rffpk import (
+    RMKKM,
     Annealing,
     DiffusionMap,
     DiffusionPowerKMeans,
     FuzzyCMeans,
+    KernelKMeans,
+    KernelPowerKMeans,
+    MultiKernelPowerKMeans,
     PowerKMeans,
     RFFKernelPowerKMeans,
     RFFMultiKernelPowerKMeans,
@@ -195,6 +199,36 @@ def test_a_fit_of_views_goes_on(X, path, monkeypatch):
     assert parts > 3
     assert_same(found, whole)
     assert_array_equal(found.kernel_weights_, whole.kernel_weights_)
+
+
+KERNEL_FITS = {
+    "components": (KernelPowerKMeans, {}),
+    "paper": (KernelPowerKMeans, {"annealing": "paper", "n_init": 2, "max_iter": 30}),
+    "soft": (KernelPowerKMeans, {"annealing": Annealing(end=-4.0), "n_init": 2}),
+    "labels": (KernelKMeans, {"init": np.arange(150) % 4}),
+    "weights": (MultiKernelPowerKMeans, {"kernels": ["rbf", "linear"]}),
+    "robust": (RMKKM, {"kernels": ["rbf", "linear"], "n_init": 2}),
+}
+
+
+@pytest.mark.few(3)
+@pytest.mark.parametrize("name", KERNEL_FITS)
+def test_a_fit_of_exact_kernels_goes_on(X, path, monkeypatch, name):
+    cls, parameters = KERNEL_FITS[name]
+
+    def fit(**arguments):
+        return model(cls, **parameters).fit(X[:150], **arguments)
+
+    whole = fit()
+    interrupted(monkeypatch)
+    resumed, parts = fit_in_parts(fit, path)
+    assert parts >= sum("shift" in each and each["stage"] != "swap" for each in whole.history_)
+    for name in ("dual_coef_", "labels_", "inertia_", "objective_", "s_", "n_iter_"):
+        assert_array_equal(getattr(resumed, name), getattr(whole, name))
+    assert records(resumed.history_) == records(whole.history_)
+    if hasattr(whole, "kernel_weights_"):
+        assert_array_equal(resumed.kernel_weights_, whole.kernel_weights_)
+    assert not path.exists()
 
 
 @pytest.mark.few(1)
@@ -559,10 +593,11 @@ def test_a_checkpoint_is_data(kept):
     content = kept.read_bytes()
     data = 8 + int.from_bytes(content[:8], "little")
     arrays = json.loads(content[8:data])
-    begin, end = arrays.pop("state")["data_offsets"]
-    state = json.loads(content[data + begin : data + end])
-    assert {*state} == {"results", "history", "random"}
-    assert {*arrays} - {"__metadata__"} == {"0.theta", "0.alpha", "0.passes"}
+    begin, end = arrays.pop("rest")["data_offsets"]
+    rest = json.loads(content[data + begin : data + end])
+    assert {*rest} == {"numbers", "history", "random"}
+    state = {"theta", "alpha", "start", "passes", "hard"}
+    assert {*arrays} - {"__metadata__"} == state
 
 
 def test_an_interrupt_leaves_the_estimator_and_the_last_checkpoint(X, path, monkeypatch):

@@ -41,7 +41,7 @@ USES = {
     "src/rffpk/spaces/sketch.py": """
         from rffpk.spaces.sketch import CountSketch
         from rffpk.anneal.plan import search_parameters
-        from rffpk.anneal.fit import Problem
+        from rffpk.anneal.feature_fit import Problem
         from rffpk.estimators.power import AnnealedClusterer
 
         class SketchKMeans(AnnealedClusterer):

@@ -462,7 +462,7 @@ def test_rows_of_single_precision_and_weights_of_any_type(model):
         (10.0 ** np.linspace(-150, 150, N), "^sample_weight: contains .* above 1e100"),
         (10.0 ** np.linspace(-50, 0, N), "^sample_weight: contains .* below 1e-30"),
         (np.full(N, 1e-280), "^sample_weight: has the maximum 1e-280, which is below 1e-275"),
-        (np.eye(N)[0], "n_clusters == 4, must be <= 1, the number of rows with a positive"),
+        (np.eye(N)[0], "^n_clusters=4: must not exceed .* positive sample_weight .1"),
         (np.zeros(N), "^sample_weight: is zero everywhere"),
     ],
     ids=["shape", "negative", "nan", "large", "wide", "small", "few", "zero"],

@@ -17,8 +17,10 @@ from internals import (
     Need,
     Unit,
     add,
+    arrays_of_record,
     make_rows,
     one_pass,
+    record_of,
     remove,
     settling_pass,
     step,
@@ -133,7 +135,7 @@ class HardPasses(RuleBasedStateMachine):
     @precondition(lambda self: self.found is not None)
     @rule()
     def saved_and_loaded(self):
-        before, self.found = self.found, Assignment.of_state(self.found.state())
+        before, self.found = self.found, record_of(Assignment, arrays_of_record(self.found))
         assert vars(self.found).keys() == vars(before).keys()
 
     @precondition(lambda self: self.found is not None)

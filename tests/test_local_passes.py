@@ -9,15 +9,17 @@ import numpy as np
 import pytest
 from internals import (
     Assignment,
-    FeatureRun,
+    FeatureLevel,
     Identity,
     Need,
     Stage,
     Unit,
     add,
+    arrays_of_record,
     column_rows,
     make_rows,
     one_pass,
+    record_of,
     remove,
     step,
 )
@@ -172,9 +174,10 @@ def test_a_pass_leaves_what_it_begins_with_as_it_was():
         sums, found = step(rows, theta, before, need)
         theta = rows.centroids(sums, theta)
         assert kept is None or all(
-            np.array_equal(each, kept.state()[name]) for name, each in before.state().items()
+            np.array_equal(each, arrays_of_record(kept)[name])
+            for name, each in arrays_of_record(before).items()
         )
-    again = Assignment.of_state(found.state())
+    again = record_of(Assignment, arrays_of_record(found))
     np.testing.assert_array_equal(
         step(rows, theta, again, need)[0].N, step(rows, theta, found, need)[0].N
     )
@@ -278,16 +281,16 @@ def always(limits):
 
 def test_missed_rows_are_looked_for_in_the_second_pass_of_a_stage(always, monkeypatch):
     """Of starts and of swaps. At the end of a fit passes over all centroids count them."""
-    stages, passes = list[tuple[Stage, list[bool]]](), FeatureRun._passes
+    stages, passes = list[tuple[Stage, list[bool]]](), FeatureLevel._passes
 
-    def watched(run, stage, most, bounded, need):
+    def watched(level, state, stage, most, bounded, need):
         if not (stages and stages[-1][0] is stage):
             stages.append((stage, []))
         if need is not None:
             stages[-1][1].append(need.missed)
-        return passes(run, stage, most, bounded, need)
+        return passes(level, state, stage, most, bounded, need)
 
-    monkeypatch.setattr(FeatureRun, "_passes", watched)
+    monkeypatch.setattr(FeatureLevel, "_passes", watched)
     PowerKMeans(120, random_state=0).fit(clustered(apart=0.3))
     assert {"hard", "swap"} == {stage.name for stage, missed in stages if any(missed)}
     for stage, missed in stages:

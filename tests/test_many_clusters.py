@@ -7,9 +7,10 @@ import pytest
 from conventions import ip_rff_mkpkm
 from default_fits import fit
 from internals import (
-    FeatureRun,
+    FeatureLevel,
     FitContext,
     PowerMean,
+    State,
     column_rows,
     merged_centroids,
     one_pass,
@@ -274,7 +275,8 @@ def test_the_last_exponent_is_the_first_at_which_power_means_are_nearly_hard(typ
     X = np.random.default_rng(0).standard_normal((500, 3))
     rows = column_rows(X, np.arange(1.0, 501.0), 1)
     rows = replace(rows, eta=np.array([0.5]), m=2.0) if typical else rows
-    s = FeatureRun(rows, X[:10], 1.0, PowerMean(), FitContext(None)).nearly_hard_exponent()
+    level = FeatureLevel(rows, 1.0, PowerMean(), FitContext(None), 10)
+    _, s = level.nearly_hard_exponent(State(X[:10], rows.alpha))
     soft, before, hard = (one_pass(rows, X[:10], each)[0] for each in (s, s / 1.2, -np.inf))
     assert before.soft < 0.999 * hard.hard <= soft.soft
 

@@ -275,7 +275,7 @@ def test_a_refused_fit_ends_its_callbacks_and_leaves_the_model_as_it_was(cls):
     recorder = Recorder()
     model = cls(3, random_state=0).set_callbacks(recorder).fit(X)
     before = {**vars(model)}
-    with pytest.raises(ValueError, match="n_clusters == 3"):
+    with pytest.raises(ValueError, match="n_clusters=3"):
         model.fit(X[:2])
     assert recorder.torn_down == 2 and vars(model).keys() == before.keys()
     assert vars(model)["labels_"] is before["labels_"]

@@ -4,6 +4,7 @@ it (docs/annealing.md)."""
 import itertools
 import math
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from internals import (
     StageEnd,
     Start,
     Step,
-    follow,
+    anneal,
     from_merged_centroids,
     search_parameters,
 )
@@ -237,12 +238,13 @@ SOFT = Step(0.5, 1.0, 1.0, 0.0, 0.0, 2, False, 0.0)
 class Given:
     """What makes no steps: its stages end as they are given, the first first."""
 
-    def __init__(self, ends):
+    def __init__(self, ends, dtype):
         self.ends, self.stages = [*reversed(ends)], []
+        self.rows = SimpleNamespace(dtype=dtype)
 
-    def follow(self, stage):
+    def follow(self, state, stage):
         self.stages.append(stage)
-        return StageEnd(*self.ends.pop())
+        return state, StageEnd(*self.ends.pop())
 
 
 def run(start, ends, best=math.inf, dtype=np.float64):
@@ -250,9 +252,9 @@ def run(start, ends, best=math.inf, dtype=np.float64):
     is a result and a number of steps. None if the start goes on after the last."""
     if isinstance(start, Schedule):
         start = Start("given", start)
-    given = Given(ends)
+    given = Given(ends, dtype)
     try:
-        return given.stages, follow(given, start, dtype, best)
+        return given.stages, anneal(given, None, start, best)[1]
     except IndexError:
         return given.stages, None
 

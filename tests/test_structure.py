@@ -32,10 +32,7 @@ LAYERS = [
 # loaded when it is called, names them all. The list of the rest may only shrink.
 CALLED = {("estimators.base", "model_files"), ("model_files", "__init__")}
 UPWARD = {
-    "anneal.fit": {"estimators.base", "estimators.bases"},
     "anneal.fitted": {"estimators.base"},
-    "anneal.journal": {"estimators.bases"},
-    "anneal.kernel_fit": {"estimators.base", "estimators.bases"},
     "anneal.plan": {"estimators.base", "estimators.bases"},
     "spaces.diffusion": {"estimators.base", "estimators.bases"},
     "spaces.fourier": {"estimators.base", "estimators.bases"},

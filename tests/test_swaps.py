@@ -11,9 +11,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from internals import (
-    FeatureRun,
+    FeatureLevel,
     FitContext,
     PowerMean,
+    State,
     identities,
     make_rows,
     ones,
@@ -70,10 +71,10 @@ def test_from_20_clusters_on_fewer_failures_end_single_swaps(k, swaps, least, mo
     init = PowerKMeans(k, random_state=0).fit(X).cluster_centers_
     failed, swap_one = [False], module._swap_one
 
-    def swap(run, known, cost):
-        new = swap_one(run, known, cost)
+    def swap(state, level, estimate, cost):
+        state, new = swap_one(state, level, estimate, cost)
         failed.append(new >= (1 - module._GAIN) * cost)
-        return new
+        return state, new
 
     monkeypatch.setattr(module, "_swap_one", swap)
     fit(X, init, swaps)
@@ -242,11 +243,11 @@ def test_batches_lower_the_objective_until_the_smallest_fail(views):
 
 
 def run_of(xs, k, weight=None, seed=0):
-    """A run over rows whose centroids are some of them."""
+    """Rows, and a state whose centroids are some of them."""
     random = np.random.RandomState(seed)
     rows = make_rows(xs, identities(xs), weight, 1)
     theta = shifted_features(rows)[random.choice(len(xs[0]), k, replace=False)].astype(np.float64)
-    return FeatureRun(rows, theta, 1.0, PowerMean(), FitContext(random))
+    return FeatureLevel(rows, 1.0, PowerMean(), FitContext(random), k), State(theta, rows.alpha)
 
 
 def data(seed=0):
@@ -262,9 +263,9 @@ def hard_cost(X, weight, centers):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_the_nearest_other_centroid_is_that_of_the_combined_distance(dtype):
     X = data()[0].astype(dtype)
-    run = run_of([X, X[:, :1] * 9], 6)
-    found = module._nearest_others(run.rows, run.theta)
-    scaled = run.theta * np.sqrt([0.5] * 4)
+    level, state = run_of([X, X[:, :1] * 9], 6)
+    found = module._nearest_others(level.rows, state.theta)
+    scaled = state.theta * np.sqrt([0.5] * 4)
     apart = cdist(scaled, scaled)
     np.fill_diagonal(apart, np.inf)
     assert_array_equal(found, apart.argmin(axis=1))
@@ -277,30 +278,31 @@ def test_a_swap_removes_the_centroid_whose_loss_is_least(weighted, seed):
     """The moved centroid is the one whose place costs least with the candidate among the others."""
     X, weight = data(seed)
     weight = weight if weighted else np.ones(300)
-    run = run_of([X], 6, weight if weighted else None, seed)
-    before = run.theta.copy()
-    assert module._swap(run, module._nearest(run))
-    [moved] = np.flatnonzero((run.theta != before).any(axis=1))
+    level, state = run_of([X], 6, weight, seed)
+    before = state.theta.copy()
+    theta = module._swap(level, *module._nearest(level, state))
+    assert_array_equal(state.theta, before)
+    [moved] = np.flatnonzero((theta != before).any(axis=1))
     shifted, costs = X - np.average(X, axis=0, weights=weight), []
     for j in range(6):
         tried = before.copy()
-        tried[j] = run.theta[moved]
+        tried[j] = theta[moved]
         costs.append(hard_cost(shifted, weight, tried))
     assert moved == np.argmin(costs)
 
 
 def test_of_the_drawn_rows_the_best_becomes_a_centroid():
     X, weight = data()
-    run = run_of([X], 6, weight)
-    before, known = run.theta, module._nearest(run)
-    run.context = FitContext(SimpleNamespace(uniform=lambda size: np.linspace(0, 1, 20)))
-    assert module._swap(run, known)
+    level, state = run_of([X], 6, weight)
+    before, (_, known) = state.theta, module._nearest(level, state)
+    random = SimpleNamespace(uniform=lambda size: np.linspace(0, 1, 20))
+    theta = module._swap(replace(level, context=FitContext(random)), state, known)
     shifted = X - np.average(X, axis=0, weights=weight)
-    drawn = shifted[module.draw(known.sums, 20, run.context.random)]
+    drawn = shifted[module.draw(known.sums, 20, random)]
     costs = [hard_cost(shifted, weight, np.vstack([before, row])) for row in drawn]
-    [moved] = np.flatnonzero((run.theta != before).any(axis=1))
+    [moved] = np.flatnonzero((theta != before).any(axis=1))
     assert np.argmin(costs) > 0
-    assert_allclose(run.theta[moved], drawn[np.argmin(costs)], rtol=1e-6)
+    assert_allclose(theta[moved], drawn[np.argmin(costs)], rtol=1e-6)
 
 
 def test_of_equal_keys_those_of_the_first_rows_are_kept():
@@ -335,13 +337,13 @@ def test_rows_are_drawn_by_cost_and_cluster_whatever_the_blocks(weighted):
     """Sums over drawn rows have the expectation of those over all; the farthest is always drawn."""
     X, weight = data()
     X[7] = 50
-    run = run_of([X], 6, weight if weighted else None)
-    rows, drawn, totals = run.rows, [], []
-    expected, of_cluster = module._expected(rows, run)
+    level, state = run_of([X], 6, weight if weighted else None)
+    rows, drawn, totals = level.rows, [], []
+    _, (expected, of_cluster) = module._expected(state, rows, level)
     p = weight if weighted else np.ones(300)
-    assert expected == pytest.approx(hard_cost(shifted_features(rows), p, run.theta))
+    assert expected == pytest.approx(hard_cost(shifted_features(rows), p, state.theta))
     for seed in range(200):
-        visit = partial(module._keyed, run.theta, 1 / expected, of_cluster, seed, 60)
+        visit = partial(module._keyed, state.theta, 1 / expected, of_cluster, seed, 60)
         index, [odds], threshold = visit(rows, None).sample().first(60)
         kept = None
         for part in (slice(0, 101), slice(101, 300)):
@@ -351,7 +353,7 @@ def test_rows_are_drawn_by_cost_and_cluster_whatever_the_blocks(weighted):
         p = -np.expm1(-odds * threshold)
         totals.append(((1 if rows.weight is None else rows.weight[index]) / p).sum())
     assert all(drawn) and len(index) == 60
-    _, found = module.one_pass(rows, run.theta, -np.inf, want=("labels", "nearest"))
+    _, found = module.one_pass(rows, state.theta, -np.inf, want=("labels", "nearest"))
     share = found["nearest"] / expected + np.asarray(of_cluster)[found["labels"]]
     assert_allclose(odds, (share * (weight if weighted else 1))[index])
     whole = 300 if rows.weight is None else rows.weight.sum()
@@ -366,12 +368,11 @@ def test_centroids_are_removed_where_their_rows_have_another_one_near(weighted, 
     random = np.random.default_rng(1)
     X = np.repeat([0.0, 100.0, 200.0], 100)[:, None] + random.standard_normal((300, 1))
     weight = np.repeat([1.0, 50.0, 5.0], 100) if weighted else None
-    run = run_of([X], 2, weight)
+    level, state = run_of([X], 2, weight)
     mean = np.average(X, axis=0, weights=weight)
     gaps = [2.0, 1.0, 3.0]  # light rows raise the cost least, else a small gap does
-    run.theta = np.array([[100.0 * i + side * gaps[i] / 2] for i in range(3) for side in (-1, 1)])
-    run.theta -= mean
-    kept = module._without_cheapest(run, count) + mean
+    theta = np.array([[100.0 * i + side * gaps[i] / 2] for i in range(3) for side in (-1, 1)])
+    kept = module._without_cheapest(level, replace(state, theta=theta - mean), count).theta + mean
     assert len(kept) == 6 - count
     order = [0, 2, 1] if weighted else [1, 0, 2]
     left = [int(((kept > at - 50) & (kept < at + 50)).sum()) for at in (0, 100, 200)]
@@ -380,75 +381,84 @@ def test_centroids_are_removed_where_their_rows_have_another_one_near(weighted, 
 
 def test_more_centroids_are_removed_than_have_a_neighbour_that_stays():
     X = np.repeat([0.0, 1.0, 100.0, 101.0], 5)[:, None]
-    run = run_of([X], 4)
-    run.theta = np.unique(shifted_features(run.rows), axis=0).astype(np.float64)
-    assert [len(module._without_cheapest(run, count)) for count in (1, 2, 3)] == [3, 2, 1]
+    level, state = run_of([X], 4)
+    theta = np.unique(shifted_features(level.rows), axis=0).astype(np.float64)
+    state = replace(state, theta=theta)
+    left = [len(module._without_cheapest(level, state, count).theta) for count in (1, 2, 3)]
+    assert left == [3, 2, 1]
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_rows_become_centroids_in_proportion_to_their_costs(weighted):
+def test_rows_become_centroids_in_proportion_to_their_costs(weighted, monkeypatch):
     """And no row that costs nothing. Passes follow before as many are removed, and after."""
     X, weight = data()
-    run = run_of([X], 40, weight if weighted else None)
+    level, state = run_of([X], 40, weight if weighted else None)
     nearest, drawn, followed = np.where(np.arange(300) < 7, np.arange(300.0), 0), [], []
-    run.context = FitContext(SimpleNamespace(choice=lambda *given, **how: drawn.append((given, how))
-                                             or np.arange(1, 7)))  # fmt: skip
-    run.follow = lambda stage: followed.append((len(run.theta), stage.second))
-    module._exchange(run, nearest, 13)
+    random = SimpleNamespace(choice=lambda *given, **how: drawn.append((given, how))
+                             or np.arange(1, 7))  # fmt: skip
+
+    def follow(level, state, stage):
+        followed.append((len(state.theta), stage.second))
+        return state, None
+
+    monkeypatch.setattr(FeatureLevel, "follow", follow)
+    level = replace(level, context=FitContext(random))
+    state = module._exchange(level, state, nearest, 13)
     [((n, count), how)] = drawn
     cost = nearest * (weight if weighted else 1)
     assert (n, count, how["replace"]) == (300, 6, False)
     assert_allclose(how["p"], cost / cost.sum(), rtol=1e-6)
-    assert followed == [(46, True), (40, False)] and len(run.theta) == 40
+    assert followed == [(46, True), (40, False)] and len(state.theta) == 40
 
 
 @pytest.mark.parametrize("is_known", [False, True])
 def test_centroids_of_empty_clusters_move_to_the_rows_of_the_largest_weighted_costs(is_known):
     """Also where a pass over near centroids knows the distances of the rows."""
     X, weight = np.array([[0.0], [1.0], [3.0], [5.0]]), np.array([2.0, 1.0, 10.0, 1.0])
-    run = run_of([X], 3, weight)
-    theta = np.array([[0.0], [99.0], [99.0]]) - run.rows.shift
+    level, state = run_of([X], 3, weight)
+    theta = np.array([[0.0], [99.0], [99.0]]) - level.rows.shift
     if is_known:
-        run.assigned = SimpleNamespace(own=X[:, 0] ** 2)
-    assert run._relocate(theta, np.array([False, True, True])) == 2
-    assert_allclose(theta[:, 0] + run.rows.shift, [0, 3, 5])
+        state = replace(state, assigned=SimpleNamespace(own=X[:, 0] ** 2))
+    assert level._relocate(state, theta, np.array([False, True, True])) == 2
+    assert_allclose(theta[:, 0] + level.rows.shift, [0, 3, 5])
 
 
 def test_a_batch_that_raises_the_cost_leaves_no_trace(monkeypatch):
     """Neither in the centroids nor in what is known of the rows; one that lowers it stays."""
-    run = run_of([data()[0]], 40)
-    batches = module._Batches(run)
-    cost = batches.cost()
+    level, state = run_of([data()[0]], 40)
+    batches = module.Batches(level)
+    state, cost = batches.cost(state)
     for move, stays in ((9.0, False), (0.0, False), (-1e-3, True)):
-        before = run.theta, run.rows, run.assigned, batches._nearest
+        before = state.theta, state.alpha, state.assigned, batches._nearest
         new = SimpleNamespace(cost=[], own=np.full(300, move))
 
-        def exchange(run, nearest, count, before=before, new=new):
+        def exchange(level, state, nearest, count, before=before, new=new):
             assert nearest is before[3] and count == 5
-            run.theta, run.assigned = before[0] + 1, new
+            return replace(state, theta=before[0] + 1, alpha=before[1] + 1, assigned=new)
 
-        def changed(self, move=move, new=new):
+        def changed(self, state, move=move, new=new):
             self._nearest = new.own
-            return cost + move
+            return state, cost + move
 
         monkeypatch.setattr(module, "_exchange", exchange)
-        monkeypatch.setattr(module._Batches, "cost", changed)
-        assert batches.swap(5, cost) == cost + move
-        after = run.theta, run.rows, run.assigned, batches._nearest
+        monkeypatch.setattr(module.Batches, "cost", changed)
+        state, found = batches.swap(state, 5, cost)
+        assert found == cost + move
+        after = state.theta, state.alpha, state.assigned, batches._nearest
         assert all(a is b for a, b in zip(before, after)) != stays
 
 
 def test_batches_are_halved_after_a_failure_until_the_smallest_have_failed(monkeypatch):
-    run, tried = run_of([data()[0]], 40), []
+    (level, state), tried = run_of([data()[0]], 40), []
     costs = iter([8.0, 9.0, 9.0, 9.0, 7.0, 7.0, 7.0 * (1 - 1e-6), 1.0])
 
-    def swap(self, count, cost):
+    def swap(self, state, count, cost):
         tried.append((count, cost))
-        return next(costs)
+        return state, next(costs)
 
-    monkeypatch.setattr(module._Batches, "cost", lambda self: 10.0)
-    monkeypatch.setattr(module._Batches, "swap", swap)
-    module._improve_in_batches(run, 15)
+    monkeypatch.setattr(module.Batches, "cost", lambda self, state: (state, 10.0))
+    monkeypatch.setattr(module.Batches, "swap", swap)
+    module._improve_in_batches(level, state, 15)
     costs = [10.0, 8.0, 8.0, 8.0, 8.0, 7.0, 7.0]
     assert tried == [*zip([13, 13, 6, 3, 2, 2, 2], costs)]
 

@@ -20,7 +20,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from threadpoolctl import threadpool_limits
 
 from bench import commands, tables, timing
-from bench.internals import FitContext, KernelRows, KernelRun, PowerMean, Stage, ones
+from bench.internals import FitContext, KernelLevel, KernelRows, PowerMean, Stage, ones
 from bench.scores import kernel_objective
 from bench.speed.problems import Machine
 from bench.timing import seconds
@@ -41,8 +41,8 @@ def pass_seconds(n: int, k: int, dtype: str, threads: int, repeats: int) -> floa
     W = np.eye(n)[random.choice(n, k, replace=False)]
     context = FitContext(random, n_threads=threads)
     rows = KernelRows([kernel], ones(kernel.n), PowerMean(), context)
-    run = KernelRun(rows, W, rows.equal)
-    step = partial(run.follow, Stage("anneal", -3.0))
+    level = KernelLevel(rows, context)
+    step = partial(level.follow, level.first(W, rows.equal), Stage("anneal", -3.0))
     step()
     return timing.median(partial(seconds, step), repeats)
 

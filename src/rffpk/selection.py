@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from rffpk.anneal.fit import opened_rows
 from rffpk.choose.selection import NClustersSelection
 from rffpk.estimators.diffusion import DiffusionPowerKMeans
 from rffpk.estimators.exact import MultiKernelPowerKMeans
+from rffpk.estimators.fitting import find_number, opened_rows
 from rffpk.estimators.multiview import RFFMultiKernelPowerKMeans
 from rffpk.fusion.base import weighted_rows
 from rffpk.rows import checks
@@ -75,7 +75,8 @@ def select_n_clusters(
         if model._schema().kind == "kernels":
             weighted_rows(model, X, sample_weight, random, None)
         else:
-            opened_rows(model, problem, X, sample_weight, random, None)
+            opened, _ = opened_rows(model, problem, X, sample_weight, random)
+            find_number(model, opened, random, None)
     return model.selection_
 
 

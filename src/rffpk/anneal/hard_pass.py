@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -97,9 +97,11 @@ _SHRUNKEN = 0.5
 Errors = Callable[[Array], Array]
 
 
-@dataclass
+@dataclass(frozen=True)
 class Settling:
-    """What passes with bounds have found of the rows. Memory: a label and two numbers for each."""
+    """What a pass with bounds has found of the rows. Memory: a label and two numbers for each row.
+
+    The next pass takes over its arrays, as copies of them would double the memory."""
 
     at: Array  # (k, F), the centroids of the last pass, in the dtype of the rows
     # its sums; they are those of a visit of all rows and of what has changed since
@@ -110,52 +112,35 @@ class Settling:
     largest: Array  # (k,), the largest weights of the clusters since the last visit of all rows
     visited: int  # the number of rows that the last pass visited
 
-    def state(self) -> dict[str, Array]:
-        """All of it as arrays: with the sums of a new visit of all rows, which are rounded
-        otherwise, the next pass would give other bits."""
-        found = {name: each for name, each in vars(self).items() if name != "sums"}
-        found = found | {name: getattr(self.sums, name) for name in _SUMS}
-        return {name: np.asarray(each) for name, each in found.items()}
 
-    @classmethod
-    def of_state(cls, state: dict[str, Array], widths: tuple[int, ...]) -> Settling | None:
-        """That with this `state`, which may be among other arrays; None if there is none."""
-        if "largest" not in state:
-            return None
-        sums = Sums(**{name: state[name] for name in _SUMS}, soft=0.0, hard=0.0, widths=widths)
-        names = ("at", "labels", "upper", "lower", "largest")
-        given: dict[str, Any] = {name: state[name] for name in names}
-        return cls(sums=sums, visited=int(state["visited"]), **given)
-
-
-_SUMS = ("N", "G", "Q", "E")
 _WANTED = ("labels", "nearest", "second")
 
 
 def settling_pass(rows: Rows, theta: Array, before: Settling | None) -> Settling:
-    """A pass at the centroids theta (k, F) that leaves out the rows that bounds decide; what was
-    known `before` is changed in place. The objective of its sums is precise to their rounding
-    errors."""
+    """Make a pass at the centroids theta (k, F) over the rows that bounds do not decide.
+
+    The arrays of the pass `before` are overwritten. The objective is precise to the rounding errors
+    of sums."""
     theta = np.ascontiguousarray(theta, dtype=rows.dtype)
-    found = None if before is None else _without_decided(rows, theta, before)
-    if found is None:
-        if before is not None:  # which is not held beside what is found
-            before.labels = before.upper = before.lower = np.empty(0)
-        sums, outputs = one_pass(rows, theta, -math.inf, want=_WANTED)
+    result = None if before is None else _without_decided(rows, theta, before)
+    if result is None:
+        known = {}
+        if before is not None:
+            known = dict(zip(_WANTED, (before.labels, before.upper, before.lower)))
+        sums, outputs = pass_of_block(rows, theta, -math.inf, want=_WANTED, into=known)
         bounds = bounds_of(outputs["nearest"], outputs["second"], rounding_errors(rows, theta))
-        found = Settling(theta, sums, outputs["labels"], *bounds, sums.G.copy(), rows.n)
-    hard = found.sums.cost_at(theta, rows.alpha)
-    found.sums = replace(found.sums, soft=hard, hard=hard)
-    return found
+        result = Settling(theta, sums, outputs["labels"], *bounds, sums.G.copy(), rows.n)
+    hard = result.sums.cost_at(theta, rows.alpha)
+    return replace(result, sums=replace(result.sums, soft=hard, hard=hard))
 
 
 def _without_decided(rows: Rows, theta: Array, found: Settling) -> Settling | None:
-    """A pass over the rows that the bounds do not decide; None where all are to be visited."""
+    """Make a pass over the rows that bounds do not decide; None if all rows need a visit."""
     shifts = shifts_of(rows, found.at, theta)
     farthest = int(shifts.argmax())
     others = np.full_like(shifts, shifts[farthest])
     others[farthest] = np.delete(shifts, farthest).max()
-    errors = rounding_errors(rows, theta)
+    errors, sums = rounding_errors(rows, theta), found.sums
     mask = undecided(found.labels, (found.upper, found.lower), shifts, others)
     if np.count_nonzero(mask) > MOST_ACTIVE * rows.n:
         return None
@@ -172,17 +157,16 @@ def _without_decided(rows: Rows, theta: Array, found: Settling) -> Settling | No
         if len(changed):
             moved = rows.take(changed)
             left, joined = (one_pass(moved, at, -math.inf)[0] for at in (found.at, theta))
-            found.sums = replace(
-                found.sums,
-                N=found.sums.N + (joined.N - left.N),
-                G=found.sums.G + (joined.G - left.G),
-                Q=found.sums.Q + (joined.Q - left.Q),
+            sums = replace(
+                sums,
+                N=sums.N + (joined.N - left.N),
+                G=sums.G + (joined.G - left.G),
+                Q=sums.Q + (joined.Q - left.Q),
             )
-    if (found.sums.G < _SHRUNKEN * found.largest).any():
+    if (sums.G < _SHRUNKEN * found.largest).any():
         return None
-    np.maximum(found.largest, found.sums.G, out=found.largest)
-    found.at, found.visited = theta, len(active)
-    return found
+    largest = np.maximum(found.largest, sums.G)
+    return replace(found, at=theta, sums=sums, largest=largest, visited=len(active))
 
 
 def shifts_of(rows: Rows, before: Array, theta: Array) -> Array:
@@ -362,24 +346,6 @@ class Assignment:
     few: bool = True  # whether near centroids are enough for the next passes
     bounds: Bounds | None = None
     directions: Array | None = None  # for passes over all centroids, where they pay
-
-    def state(self) -> dict[str, Array]:
-        """All of it as arrays."""
-        found = {} if self.bounds is None else vars(self.bounds)
-        found = found | {name: each for name, each in vars(self).items() if name != "bounds"}
-        return {name: np.asarray(each) for name, each in found.items() if each is not None}
-
-    @classmethod
-    def of_state(cls, state: dict[str, Array]) -> Assignment | None:
-        """That with this `state`, which may be among other arrays; None if there is none."""
-        if "squares" not in state:
-            return None
-        values: dict[str, Any] = {n: x if x.ndim else x.item() for n, x in state.items()}
-        own, bounds = ({each.name for each in fields(kind)} for kind in (cls, Bounds))
-        given = {name: values[name] for name in own & values.keys()}
-        if bounds <= values.keys():
-            given["bounds"] = Bounds(**{name: values[name] for name in bounds})
-        return cls(**given)
 
 
 def step(

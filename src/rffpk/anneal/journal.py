@@ -1,9 +1,10 @@
 """Checkpoints: files from which a fit goes on after it was interrupted or killed.
 
 A fit is deterministic, given its rows, its parameters and its random numbers. So a checkpoint holds
-no place in the program, but the results that decide its course, those of passes and swaps in their
-order, and the centroids, random numbers and history after the last of them. A fit that goes on does
-everything in between again, and takes those results from the file.
+no place in the program. It holds the numbers that the calls of the fit have returned, in their
+order, and the state, the random numbers and the history after the last call. A fit that goes on
+does everything between the calls again, on a state that is out of date, takes the numbers from the
+file, and has the right state after the last of these calls.
 """
 
 from __future__ import annotations
@@ -14,51 +15,51 @@ import os
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
+from dataclasses import fields, is_dataclass
+from typing import Any, TypeVar
 
 import numpy as np
 
-from rffpk.estimators.bases import BaseEstimator
+from rffpk.anneal.hard_pass import Assignment, Bounds, Settling
+from rffpk.anneal.records import Journal, State
+from rffpk.anneal.schedule import History
 from rffpk.rows.arrays import Array
 from rffpk.rows.sample import Opened
 from rffpk.rows.store import Cache, automatic_limit
+from rffpk.rows.sums import Sums
 from rffpk.rows.table import arrays_of
 from rffpk.rows.weights import are_ones
-from rffpk.system.config import __version__
 from rffpk.system.files import output_of
 from rffpk.system.report import warn
 from rffpk.system.tensor_files import ModelFileError, read_tensors, write_tensors
 
+T = TypeVar("T")
+
 _FORMAT = "checkpoint of rffpk"
 _START = 128  # bytes, which contain the format of a file of tensors
 
-# Parameters on which the result of a fit does not depend.
-_FREE = {"n_jobs", "verbose"}
 
+class FileJournal(Journal):
+    """The calls of a fit with their numbers, in a file that a call replaces after `seconds` or
+    more."""
 
-class Checkpoint:
-    """The steps of a fit, kept in a file that a step replaces after `seconds` or more. The `state`
-    of a run over features is what steps change, and `restore` sets it."""
+    keeps = True
 
     def __init__(self, path: Any, seconds: float, resume: bool) -> None:
-        self.path, self.seconds, self.resume = (
-            output_of(path, "checkpoint", "a path"),
-            seconds,
-            resume,
-        )
+        self.path = output_of(path, "checkpoint", "a path")
+        self.seconds, self.resume = seconds, resume
         self._fit: dict[str, str] = {}  # what distinguishes this fit
         self._kept: dict[str, str] | None = None  # the same, of the fit in the file
-        self._state: dict[str, Any] = {}  # after the last step in the file, with ...
-        self._arrays: dict[str, Array] = {}  # ... what the runs had changed
-        self._results: list[Any] = []
-        self._taken = 0  # number of results that are known in this fit
-        self._runs: dict[int, Any] = {}  # by number
-        self._inside = False  # of a step
+        self._numbers: list[Any] = []  # of the calls
+        self._made = 0  # number of calls of this fit
+        self._stored: dict[str, Array] = {}  # the state after the last call in the file, ...
+        self._rest: dict[str, Any] = {}  # ... with random numbers and history
+        self._inside = False  # of a call, whose own calls are parts of it
         self._saved = time.monotonic()
+        self._history, self._random = History(), np.random.RandomState(0)
 
-    def open(self, model: BaseEstimator, random: Any) -> None:
-        """Before a fit: read what was kept of one with the same parameters."""
-        fit = _of_model(model, random)
+    def open(self, fit: dict[str, str]) -> None:
+        """Read the file of an interrupted fit, if it is there; `fit` has the parameters."""
         if os.path.exists(self.path) and not _is_checkpoint(self.path):
             raise ModelFileError(f"checkpoint={self.path!r}: is no checkpoint. Name another file.")
         if self.resume and os.path.exists(self.path):
@@ -66,70 +67,70 @@ class Checkpoint:
         self._add(fit)
 
     def cache(self, given: Cache) -> Cache:
-        """The parameter, with the limit of stored features if it is automatic: whether they are
-        stored changes their last bits."""
+        """Return the parameter, with the limit of stored features if it is automatic: whether they
+        are stored changes their last bits."""
         if given != "auto":
             return given
         self._fit[_LIMIT] = (self._kept or {}).get(_LIMIT) or str(automatic_limit())
         return int(self._fit[_LIMIT])
 
-    def begin(self, sample: Opened, *found: Any) -> None:
-        """Before the first step: compare what distinguishes the rows."""
-        self._add(_of_rows(sample, *found))
+    def begin(self, history: History, random: Any, rows: Opened, *computed: Any) -> None:
+        """Compare what distinguishes the rows, before the first call."""
+        self._history, self._random = history, random
+        self._add(_of_rows(rows, *computed))
         if self._kept is None:  # resume=False
             with suppress(FileNotFoundError):
                 os.unlink(os.path.realpath(self.path))
 
-    def result(self, run: Any, step: Callable[[], Any]) -> Any:
-        """The result of a step, which consists of numbers, None and lists of these, and may change
-        the state of the run and nothing else. A step inside of a step is a part of it."""
+    def run(
+        self, call: Callable[..., tuple[State, T]], state: State, *arguments: Any
+    ) -> tuple[State, T]:
+        """Make a call, or take its numbers from the file; the last one there gives the state."""
         if self._inside:
-            return step()
-        self._runs[run.number] = run
-        self._taken += 1
-        if self._taken <= len(self._results):
-            if self._taken == len(self._results):
-                self._restore(run)
-            return self._results[self._taken - 1]
+            return call(state, *arguments)
+        self._made += 1
+        if self._made <= len(self._numbers):
+            if self._made == len(self._numbers):
+                state = self._restored()
+            return state, self._numbers[self._made - 1]
         self._inside = True
-        self._results.append(step())
+        state, numbers = call(state, *arguments)
         self._inside = False
+        self._numbers.append(numbers)
         if time.monotonic() - self._saved >= self.seconds:
-            self.save(run)
+            self._write(state)
             self._saved = time.monotonic()
-        return self._results[-1]
+        return state, numbers
 
-    def save(self, run: Any) -> None:
-        """Replace the file; `run` made the last step."""
-        state = {
-            "results": self._results,
-            "history": run.context.history.records,
-            "random": run.context.random.get_state(legacy=False),
+    def _write(self, state: State) -> None:
+        """Replace the file after a call that returned this state."""
+        rest = {
+            "numbers": self._numbers,
+            "history": self._history.records,
+            "random": self._random.get_state(legacy=False),
         }
-        arrays = {"state": _bytes(state)}
-        for number, each in self._runs.items():
-            arrays |= {f"{number}.{name}": array for name, array in each.state().items()}
+        arrays = {"rest": json_bytes(rest), **arrays_of_record(state)}
         try:
             write_tensors(self.path, {"format": _FORMAT, "fit": json.dumps(self._fit)}, arrays)
         except OSError as error:
             warn(f"the fit goes on without a new checkpoint: {error}.", UserWarning)
 
     def remove(self) -> None:
-        """After a fit."""
+        """Remove the file after a fit."""
         with suppress(OSError):  # a file that stays does no harm: it is of the same fit
             os.unlink(os.path.realpath(self.path))  # a link stays, and the next fit writes there
 
     def _read(self) -> None:
         try:
-            metadata, self._arrays = read_tensors(self.path)
+            metadata, self._stored = read_tensors(self.path)
         except ModelFileError as error:
             raise ModelFileError(f"checkpoint {self.path}: {error} {_REMEDY}") from error
         self._kept = json.loads(metadata["fit"])
-        self._state = json.loads(self._arrays.pop("state").tobytes())
-        self._results = self._state["results"]
+        self._rest = json.loads(self._stored.pop("rest").tobytes())
+        self._numbers = self._rest["numbers"]
 
     def _add(self, fit: dict[str, str]) -> None:
-        """Add to what distinguishes this fit, or raise an error if the file is of another one."""
+        """Add to what distinguishes this fit, or raise an error if the file is of another fit."""
         for name, given in fit.items():
             if self._kept is not None and (kept := self._kept.get(name)) != given:
                 raise ValueError(
@@ -138,19 +139,47 @@ class Checkpoint:
                 )
         self._fit |= fit
 
-    def _restore(self, run: Any) -> None:
-        """Set what the last step in the file left, of which `run` made the last one."""
-        history = run.context.history
-        history.restore(self._state["history"])
-        run.context.random.set_state(self._state["random"])
-        for number, each in self._runs.items():
-            parts = (name.partition(".") for name in self._arrays)
-            each.restore(
-                {name: self._arrays[f"{n}.{name}"] for n, _, name in parts if n == str(number)}
+    def _restored(self) -> State:
+        """Return the state after the last call in the file; restore history and random numbers."""
+        self._history.restore(self._rest["history"])
+        self._random.set_state(self._rest["random"])
+        state: State = record_of(State, self._stored)
+        self._stored, self._rest = {}, {}
+        if self._history.progress is not None:
+            self._history.progress.say(
+                f"The fit goes on from {self.path}, after {self._made} steps."
             )
-        self._state, self._arrays = {}, {}
-        if history.progress is not None:
-            history.progress.say(f"The fit goes on from {self.path}, after {self._taken} steps.")
+        return state
+
+
+# ---- records as arrays ---------------------------------------------------------------------------
+
+_RECORDS = {
+    "best": State, "assigned": Assignment, "bounds": Bounds, "settling": Settling, "sums": Sums
+}  # fmt: skip
+
+
+def arrays_of_record(record: Any, prefix: str = "") -> dict[str, Array]:
+    """Return the fields of a record, and of the records in it, as arrays by name."""
+    arrays = dict[str, Array]()
+    for name in (field.name for field in fields(record)):
+        value = getattr(record, name)
+        if is_dataclass(value):
+            arrays |= arrays_of_record(value, f"{prefix}{name}.")
+        elif value is not None:
+            arrays[prefix + name] = np.asarray(value)
+    return arrays
+
+
+def record_of(cls: type[Any], arrays: dict[str, Array]) -> Any:
+    """Return the record whose fields have these arrays."""
+    values = {n: x if x.ndim else x.item() for n, x in arrays.items() if "." not in n}
+    for name in {name.partition(".")[0] for name in arrays.keys() - values.keys()}:
+        parts = {
+            n.removeprefix(f"{name}."): x for n, x in arrays.items() if n.startswith(f"{name}.")
+        }
+        values[name] = record_of(_RECORDS[name], parts)
+    return cls(**values)
 
 
 def _is_checkpoint(path: str) -> bool:
@@ -177,62 +206,24 @@ def _of_rows(sample: Opened, *computed: Any) -> dict[str, str]:
         "number of rows": str(sample.n),
         "number of columns": str([x.shape[1] for x in xs]),
         "dtype of X": str(xs[0].dtype),
-        "digest of sample_weight": "None" if are_ones(sample.weight) else _digest(sample.weight),
-        "digest of some rows of X": _digest(*xs),
-        "digest of the column means of X": _digest(*(sample.moments(i).mean for i in first)),
-        "digest of the features by this processor and these libraries": _digest(*computed),
+        "digest of sample_weight": "None" if are_ones(sample.weight) else digest(sample.weight),
+        "digest of some rows of X": digest(*xs),
+        "digest of the column means of X": digest(*(sample.moments(i).mean for i in first)),
+        "digest of the features by this processor and these libraries": digest(*computed),
     }
 
 
-def _of_model(model: BaseEstimator, random: Any) -> dict[str, str]:
-    """The version, the class and the parameters. Raises a ValueError if the random numbers of a fit
-    cannot be drawn again."""
-    parameters = model.get_params(deep=False)
-    seed = parameters["random_state"]
-    if seed is None:
-        raise ValueError(
-            "checkpoint needs a random_state: a fit that goes on must draw the same random numbers."
-        )
-    if isinstance(seed, np.random.RandomState):
-        parameters["random_state"] = _bytes(random.get_state(legacy=False))
-    return {"rffpk version": __version__, "class": type(model).__name__, **_texts(parameters)}
-
-
-def _texts(parameters: dict[str, Any]) -> dict[str, str]:
-    """What distinguishes the values of the parameters that results depend on."""
-    return {name: _text(value) for name, value in parameters.items() if name not in _FREE}
-
-
-def _text(value: Any) -> str:
-    """What distinguishes the value of a parameter."""
-    if isinstance(value, BaseEstimator):
-        return f"{type(value).__name__}({_text(value.get_params(deep=False))})"
-    if isinstance(value, dict):
-        return ", ".join(f"{name}={each}" for name, each in _texts(value).items())
-    if isinstance(value, (list, tuple)):
-        return f"[{', '.join(map(_text, value))}]"
-    if hasattr(value, "__array__") and np.ndim(value):
-        array = np.asarray(value)
-        return f"an array {_digest(array)}" if array.dtype.kind in "biuf" else repr(array.tolist())
-    if callable(value):
-        raise ValueError(
-            "checkpoint cannot compare functions: set init to an array of centroids, or to the "
-            "name of a method."
-        )
-    return repr(value)
-
-
-def _bytes(value: Any) -> Array:
-    """Numbers, arrays, and dicts and lists of these as JSON, in an array of bytes."""
+def json_bytes(value: Any) -> Array:
+    """Return numbers, arrays, and dicts and lists of numbers as JSON, in an array of bytes."""
     text = json.dumps(value, default=lambda array: array.tolist())
     return np.frombuffer(text.encode(), np.uint8)
 
 
-def _digest(*values: Any) -> str:
-    """A checksum of numbers and arrays."""
-    digest = hashlib.blake2b(digest_size=8)
+def digest(*values: Any) -> str:
+    """Return a checksum of numbers and arrays."""
+    checksum = hashlib.blake2b(digest_size=8)
     for part in (part for value in values for part in arrays_of(value)):
         array = np.ascontiguousarray(part)
-        digest.update(f"{array.dtype} {array.shape}".encode())
-        digest.update(array.data)
-    return digest.hexdigest()
+        checksum.update(f"{array.dtype} {array.shape}".encode())
+        checksum.update(array.data)
+    return checksum.hexdigest()

@@ -1,13 +1,12 @@
-"""The fit of centroids that are weights of the rows, with exact kernels, in three steps: prepare,
-search, finish."""
+"""A fit of exact kernels: its rows, on whose components starts run, and what is evaluated."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 import numpy as np
 from sklearn.cluster import k_means
@@ -16,36 +15,30 @@ from sklearn.utils.validation import check_is_fitted
 
 from rffpk.anneal import decompositions
 from rffpk.anneal.convergence_warnings import (
+    Cause,
     Ending,
     few_rows,
     rows_of_clusters,
     warn_if_indefinite,
-    warn_of_ending,
 )
-from rffpk.anneal.fit import find_number, publish_end
 from rffpk.anneal.kernel_rows import KernelRows
-from rffpk.anneal.kernel_steps import KernelRun, squared_norms
-from rffpk.anneal.records import PowerMean
-from rffpk.anneal.schedule import FitContext, History, Plan, Stage, StartEnd, follow, search
+from rffpk.anneal.kernel_steps import KernelLevel, squared_norms
+from rffpk.anneal.records import PowerMean, State
+from rffpk.anneal.schedule import FitContext, Plan, Result, StartEnd, anneal
 from rffpk.anneal.starts import random_rows, seed_rows
-from rffpk.anneal.steps import FeatureRun
-from rffpk.anneal.swaps import improve
-from rffpk.estimators.base import fit_of, reporting
-from rffpk.estimators.bases import with_callbacks
+from rffpk.anneal.steps import FeatureLevel
 from rffpk.rows import checks
 from rffpk.rows.arrays import Array
 from rffpk.rows.passes import one_pass
 from rffpk.rows.rows import Rows
-from rffpk.rows.sample import open_memory, sampling
-from rffpk.rows.store import Cache, Storage
+from rffpk.rows.sample import Opened
+from rffpk.rows.store import Cache
 from rffpk.rows.sums import hard_weights, power_weights
 from rffpk.rows.weights import weight_unit
 from rffpk.spaces.kernels import PRECOMPUTED, FittedKernel, matched
 from rffpk.system import config
 from rffpk.system.linalg import gaps_of, ritz_values
 from rffpk.system.tiles import by_blocks
-
-M = TypeVar("M", bound=Any)
 
 # Distances have errors of this part of the numbers that they are differences of.
 _ROUNDING = 1e-12
@@ -66,93 +59,166 @@ class KernelProblem:
     annealed: bool = False  # whether starts may have soft steps
     # whether all steps of the starts are made with the kernels, none on components of them
     exact: bool = False
-    run: type[KernelRun] = KernelRun
+    level: type[KernelLevel] = KernelLevel
     smoothing: float = 0.0  # part of the mean squared norm that is added to squared distances
+    stores_memberships: bool = False  # what a fit adds
+
+    def prepare(self, opened: Opened, context: FitContext) -> KernelData:
+        """Return the rows with their kernels, what is minimized, and the starts.
+
+        Components are of several kernels with the weights at the end of one start, which begins
+        with equal weights."""
+        xs, named = opened.tables, isinstance(self.init, str)
+        given = None if named else _given_weights(self.init, context.k, len(xs[0]))
+        rows = _kernel_rows(self, opened, context)
+        kernels, alpha = self.level(rows, context), rows.equal
+        if context.journal.keeps:
+            computed = rows.variance, rows.diagonals
+            context.journal.begin(context.history, context.random, opened, *computed)
+        data = partial(KernelData, self, opened, kernels)
+        if self.exact or given is not None:
+            is_random = given is not None or self.init == "random"
+            components = None if is_random else rows.components(alpha)[0]
+            critical = rows.exponent(rows.gram(alpha)) if self.annealed else 0.0
+            plan = self.plan(context, critical)
+            context.history.begin(replace(plan, unit=context.history.unit), 0.0, [])
+            return data(alpha, given, components, kernels, plan)
+        found = data(alpha, None, *_search_of_components(self, kernels, alpha))
+        if rows.objective.learns_weights and len(alpha) > 1:
+            alpha = _weights_after_one_start(found)
+            found = data(alpha, None, *_search_of_components(self, kernels, alpha))
+        return found
 
 
-@with_callbacks
-def fit(self: M, X: Any, y: Any = None, sample_weight: Any = None) -> M:
-    """Cluster the rows of X.
+@dataclass(frozen=True)
+class ComponentLevel(FeatureLevel):
+    """Rows whose features are principal components of a weighted sum of kernels."""
 
-    Parameters
-    ----------
-    X : {array-like, sparse matrix} of shape (n_samples, n_features), or a list of views
-        Finite numbers; with precomputed kernels a kernel matrix of shape (n_samples,
-        n_samples). A list of views, arrays of shape (n_samples, n_features_l) with the same
-        rows, some or all of them sparse, or of kernel matrices, is for classes with the
-        parameter `kernels` only. Sparse rows are for the kernels "rbf", "linear", "polynomial",
-        "cosine", "sigmoid" and "laplacian".
-    y : Ignored
-        Present for scikit-learn's conventions.
-    sample_weight : array-like of shape (n_samples,), optional
-        Weights >= 0 of the rows, by default one each. A weight of two minimises the same as a
-        repeated row, but draws differ where rows are repeated, so that another optimum may be
-        found. Costs are precise to eps times the largest weight.
+    kernels: KernelLevel | None = None
+    of: Array | None = None  # (L,), the weights of the kernels
 
-    Returns
-    -------
-    self : object
-        The fitted estimator.
+    def leave(self, state: State) -> State:
+        """Return the state with the clusters as centroids, which are weights of the rows."""
+        assert self.kernels is not None and self.of is not None
+        self.context.history.left_out = 0.0
+        x, rows = self.rows.xs[0], self.kernels.rows
+        labels = one_pass(self.rows, state.theta, -math.inf, want=("labels",))[1]["labels"]
+        W, masses = rows.means(labels, len(state.theta))
+        for j in np.flatnonzero(masses == 0):  # empty clusters: at the nearest row, as seeds are
+            gaps = np.where(rows.counted, ((x - state.theta[j]) ** 2).sum(axis=1), math.inf)
+            W[j, gaps.argmin()] = 1.0
+        return self.kernels.moved(replace(state, alpha=self.of, assigned=None), W)
 
-    Raises
-    ------
-    ValueError, TypeError
-        If a parameter, X or sample_weight is not as described; nothing is changed then.
-    MemoryError
-        If ``cache=True`` and the kernels take more than a quarter of the available memory.
 
-    Warns
-    -----
-    ConvergenceWarning
-        If `max_iter` ended the best start before it converged, if clusters have no rows, or if
-        memberships at a finite exponent do not tell some of them apart.
-    UserWarning
-        If a kernel has a clearly negative eigenvalue: negative squared distances then count as
-        0 while fitting.
-    """
-    with (
-        reporting(self, X) as progress,
-        fit_of(self),
-        config.one_blas_thread(),
-    ):
-        problem: KernelProblem = self._problem()
-        random = checks.check_random_state(self.random_state)
-        how = sampling(self.n_clusters, self.n_jobs, random)
-        opened = open_memory(X, sample_weight, self._schema(), how)
-        self._remember(opened.shape)
-        k = find_number(self, opened, random, progress)
-        xs, weight = opened.tables, opened.weight
-        n_threads = config.n_threads(self.n_jobs)
-        context = FitContext(
-            random, History(progress=progress), n_threads, k, Storage(problem.cache)
-        )
-        rows, given = prepare(self, problem, xs, weight, context)
-        if problem.exact or given is not None:
-            run, end, plan = search_kernels(problem, rows, given)
-        else:
-            run, end, plan = search_components(problem, rows)
-        ending = finish(self, problem, run, end, plan)
-        if ending.found < ending.k and rows.definite:  # else that warning names it
-            warn_of_ending(ending, [few_rows("X", xs, weight)])
+@dataclass(frozen=True)
+class KernelData:
+    """The rows of a fit with their kernels, or with principal components of these."""
+
+    problem: KernelProblem
+    opened: Opened
+    kernels: KernelLevel
+    alpha: Array  # (L,), the weights of the kernels that components are of
+    given: Array | None  # (k, n), initial centroids
+    components: Rows | None  # that initial centroids are chosen from, if not at random
+    search: Any  # level of the starts: components, or the kernels
+    plan: Plan
+    patience: int = 0  # for swaps on larger samples, which are none
+
+    def first(self, start: int) -> State:
+        """Return the state of a start at its initial centroids."""
+        if self.given is not None:
+            return self.kernels.first(self.given, self.alpha)
+        W = initial_weights(self.kernels.rows, self.components, self.problem.init)
+        if isinstance(self.search, KernelLevel):
+            return self.kernels.first(W, self.alpha)
+        x = self.search.rows.xs[0]
+        return State(W @ x, self.search.rows.alpha)
+
+    def settled(self, state: State, end: StartEnd) -> tuple[State, StartEnd]:
+        """Leave the last passes to the kernels."""
+        return state, end
+
+    def softened(self, state: State, end: StartEnd) -> tuple[KernelData, State, StartEnd]:
+        """Make no passes at another exponent: starts end at the exponent of memberships."""
+        return self, state, end
+
+    def later(self) -> list[KernelLevel]:
+        """Return the level of the kernels, if starts ran on components."""
+        return [] if self.search is self.kernels else [self.kernels]
+
+    def sample_of_far_rows(self, level: Any) -> Rows | None:
+        """Return None: starts have seen all rows."""
+        return None
+
+    def result(
+        self, level: KernelLevel, state: State, end: StartEnd, write: Callable[..., Any] | None
+    ) -> Result:
+        """Evaluate the centroids on all rows."""
+        problem, rows, plan = self.problem, level.rows, self.plan
+        history, journal = level.context.history, level.context.journal
+        if problem.annealed and math.isinf(end.s):  # no start was
+            state, s = journal.run(level.nearly_hard_exponent, state)
+            end = end._replace(s=s)
+        if level is not self.search and not plan.swaps:  # the start that was kept ends here
+            state, cost = journal.run(level.cost, state, -math.inf)
+            kept = next(r for r in reversed(history.records) if r.get("outcome") == "kept")
+            kept["objective"] = history.unit * cost
+        state, objective = journal.run(level.cost, state, end.s)
+        attributes, d = _evaluated(problem, rows, state, plan.schedule.ends_hard, end.s)
+        attributes["objective_"] = history.unit * objective
+        if problem.stores_memberships:
+            exponent = attributes["membership_exponent_"]
+            attributes["memberships_"] = _memberships(d, exponent, rows.dtype)
         for kernel in rows.kernels:
             kernel.drop_matrix()
-    return self
+        ending = _ending(rows, attributes, d, -math.inf if plan.schedule.ends_hard else end.s, plan)
+        if not rows.definite:  # the warning of an indefinite kernel says more
+            ending = replace(ending, found=ending.k)
+        causes = list[Cause]()
+        if ending.found < ending.k:
+            causes = [few_rows("X", self.opened.tables, self.opened.weight)]
+        return Result(attributes, end, ending, causes, self, rows)
 
 
 # ---- prepare: rows, kernels and objective --------------------------------------------------------
 
 
-def prepare(
-    model: Any, problem: KernelProblem, xs: list[Array], weight: Array, context: FitContext
-) -> tuple[KernelRows, Array | None]:
-    """The rows with their kernels and what is minimised, and centroids that are given; sets the
-    kernels of the model, and whether they are stored."""
-    named = isinstance(problem.init, str)
-    given = None if named else _given_weights(problem.init, context.k, len(xs[0]))
+def _search_of_components(
+    problem: KernelProblem, kernels: KernelLevel, alpha: Array
+) -> tuple[Rows, ComponentLevel, Plan]:
+    """Return principal components, their level, and the plan of the starts on them."""
+    rows, context = kernels.rows, kernels.context
+    components, left_out = rows.components(alpha)
+    left_out += rows.objective.penalty(alpha, rows.total_weight)
+    x = components.xs[0][rows.some]
+    critical = rows.exponent(x @ x.T) if problem.annealed else 0.0
+    plan = problem.plan(context, critical)
+    context.history.begin(replace(plan, unit=context.history.unit), left_out, [])
+    level = ComponentLevel(
+        components, rows.variance, PowerMean(), context, plan.most, kernels=kernels, of=alpha
+    )
+    return components, level, plan
+
+
+def _weights_after_one_start(data: KernelData) -> Array:
+    """Return the weights of the kernels that one start learns."""
+    level, kernels, plan = data.search, data.kernels, data.plan
+    state, end = anneal(level, replace(data.first(-1), start=-1), plan.starts[-1])
+    state = level.leave(state)
+    state, _ = kernels.follow(state, kernels.last_stage(plan.last(end.s), state))
+    # numbers, as components are made of them
+    return np.array(
+        kernels.context.journal.run(lambda state: (state, state.alpha.tolist()), state)[1]
+    )
+
+
+def _kernel_rows(problem: KernelProblem, opened: Opened, context: FitContext) -> KernelRows:
+    """Return the rows with their kernels, scaled weights and the objective."""
+    xs, weight = opened.tables, opened.weight
     if not checks.is_option(problem.kernels, PRECOMPUTED):
         xs = [x.copy() for x in xs]  # the kernels keep them, and the caller may change X
-    views, specs = matched(xs, problem.kernels, not model._shape.has_views, weight)
-    model._kernels = [
+    views, specs = matched(xs, problem.kernels, not opened.shape.has_views, weight)
+    kernels = [
         FittedKernel(
             x, spec, weight=weight, shift=True, random=context.random, n_threads=context.n_threads,
             unit_variance=len(specs) > 1,
@@ -161,16 +227,15 @@ def prepare(
     ]  # fmt: skip
     unit = weight_unit(weight)
     context.history.unit = unit  # weights are scaled to the range of float32
-    rows = KernelRows(model._kernels, weight / unit, problem.objective, context)
-    model.cache_ = rows.stored is not None
-    for view, kernel in enumerate(model._kernels):
+    rows = KernelRows(kernels, weight / unit, problem.objective, context)
+    for view, kernel in enumerate(kernels):
         if not kernel.definite:
             values = ritz_values(partial(_product, rows, view), rows.n)
             rows.definite &= not warn_if_indefinite(f"kernel {view}", values)
     if problem.smoothing:
         means = np.average(rows.diagonals, axis=1, weights=weight, keepdims=True)
         rows.diagonals = rows.diagonals + problem.smoothing * means
-    return rows, given
+    return rows
 
 
 def _product(rows: KernelRows, view: int, v: Array) -> Array:
@@ -200,89 +265,6 @@ def _given_weights(init: Any, k: int, n: int) -> Array:
     return np.asarray(W / W.sum(axis=1, keepdims=True))
 
 
-# ---- search --------------------------------------------------------------------------------------
-
-
-def search_components(problem: KernelProblem, rows: KernelRows) -> tuple[KernelRun, StartEnd, Plan]:
-    """The best of all starts over the principal components of the kernels, improved by swaps, which
-    ends with the hard rule and the kernels themselves; its end, and the plan of the starts.
-
-    The weights of several kernels are those at the end of one start with equal weights.
-    """
-    context, alpha = rows.context, rows.equal
-    history, first = context.history, rows.objective.learns_weights and len(alpha) > 1
-    while True:
-        components, left_out = rows.components(alpha)
-        history.left_out = left_out + rows.objective.penalty(alpha, rows.total_weight)
-        x = components.xs[0][rows.some]
-        plan = problem.plan(context, rows.exponent(x @ x.T) if problem.annealed else 0.0)
-        begin = partial(_begin, rows, components, problem.init, plan.most)
-        if first:
-            if history.progress is not None:
-                history.progress.n_starts = len(plan.starts)
-            best = begin(-1)
-            end = follow(best, plan.starts[-1], components.dtype)
-        else:
-            best, end, cost = search(begin, plan.starts, history, components.n, components.dtype)
-            if plan.swaps:
-                improve(best, cost, plan.swaps)
-        history.left_out = 0.0
-        run = _go_on_with_kernels(problem, rows, best, alpha, end, plan)
-        if not first:
-            if not plan.swaps:  # the start that was kept ends here
-                kept = next(r for r in reversed(history.records) if r.get("outcome") == "kept")
-                kept["objective"] = history.unit * run.cost(-math.inf)
-            return run, end, plan
-        alpha, first = run.alpha, False
-
-
-def _begin(rows: KernelRows, components: Rows, init: str, most: int, number: int) -> FeatureRun:
-    """The run of a start over components."""
-    theta = initial_weights(rows, components, init) @ components.xs[0]
-    return FeatureRun(components, theta, rows.variance, PowerMean(), rows.context, number, most)
-
-
-def _go_on_with_kernels(
-    problem: KernelProblem, rows: KernelRows, best: FeatureRun, alpha: Array, end: StartEnd,
-    plan: Plan,
-) -> KernelRun:  # fmt: skip
-    """The run with the kernels themselves that goes on from the clusters of one over components, to
-    the end by the hard rule."""
-    x, schedule = best.rows.xs[0], plan.schedule
-    labels = one_pass(best.rows, best.theta, -math.inf, want=("labels",))[1]["labels"]
-    W, masses = rows.means(labels, len(best.theta))
-    for j in np.flatnonzero(masses == 0):  # empty clusters: at the nearest row, as seeds are
-        gaps = np.where(rows.counted, ((x - best.theta[j]) ** 2).sum(axis=1), math.inf)
-        W[j, gaps.argmin()] = 1.0
-    run = problem.run(rows, W, alpha, best.number, best.passes)
-    left = max(schedule.max_iter - best.passes, 1)
-    last = run.follow(Stage("hard", -math.inf, 0.0, schedule.tol, left)).last
-    end.converged = end.converged and last.shift <= schedule.tol
-    if problem.annealed and math.isinf(end.s):  # no start was
-        end.s = run.nearly_hard_exponent()
-    return run
-
-
-def search_kernels(
-    problem: KernelProblem, rows: KernelRows, given: Array | None
-) -> tuple[KernelRun, StartEnd, Plan]:
-    """The best of all starts whose steps are made with the kernels, its end, and the plan."""
-    context, init, components = rows.context, problem.init, None
-    if given is None and init != "random":
-        components = rows.components(rows.equal)[0]
-
-    def begin(number: int) -> KernelRun:
-        W = initial_weights(rows, components, init) if given is None else given
-        return problem.run(rows, W, rows.equal, number)
-
-    critical = rows.exponent(rows.gram(rows.equal)) if problem.annealed else 0.0
-    plan = problem.plan(context, critical)
-    run, end, _ = search(begin, plan.starts, context.history, rows.n, rows.dtype)
-    if problem.annealed and math.isinf(end.s):  # it began at given centroids
-        end.s = run.nearly_hard_exponent()
-    return run, end, plan
-
-
 def initial_weights(rows: KernelRows, components: Rows | None, init: str) -> Array:
     """Initial centroids of a start, (k, n): rows, or means of clusters of rows. Components of the
     kernels are needed unless rows are chosen at random."""
@@ -310,45 +292,44 @@ def _spectral(components: Rows, k: int, random: Any) -> Array:
     return labels
 
 
-# ---- finish --------------------------------------------------------------------------------------
+# ---- evaluate ------------------------------------------------------------------------------------
 
 
-def finish(model: Any, problem: KernelProblem, run: KernelRun, end: StartEnd, plan: Plan) -> Ending:
-    """Set the fitted attributes; how the run ended."""
-    rows, k, unit = run.rows, len(run.W), run.rows.context.history.unit
-    ends_hard = plan.schedule.ends_hard
-    weights = unit_weights(run.W)
+def _evaluated(
+    problem: KernelProblem, rows: KernelRows, state: State, ends_hard: bool, s: float
+) -> tuple[dict[str, Any], Array]:
+    """Return attributes of the fitted model, and squared distances (n, k) from the centroids."""
+    W, alpha, unit = state.theta, state.alpha, rows.context.history.unit
+    weights = unit_weights(W)
     Y = rows.multiply(weights, precise=True)
     squares = squared_norms(weights, Y)
-    gaps = gaps_to_centroids(Y.swapaxes(1, 2), squares, run.alpha)
+    gaps = gaps_to_centroids(Y.swapaxes(1, 2), squares, alpha)
     labels = gaps.argmin(axis=1).astype(np.int32)
     diagonals = np.stack([kernel.diagonal for kernel in rows.kernels])  # without smoothing
     # of indefinite kernels negative ones too
-    d = gaps + (run.alpha @ diagonals)[:, None]
+    d = gaps + (alpha @ diagonals)[:, None]
     inertia = float(rows.p @ d[np.arange(rows.n), labels])
     d = np.maximum(d, 0)
-    inside = rows.exponent(rows.gram(run.alpha), labels) if ends_hard else -math.inf
-    exponent = inside - decompositions.BELOW if math.isfinite(inside) else end.s
+    inside = rows.exponent(rows.gram(alpha), labels) if ends_hard else -math.inf
+    exponent = inside - decompositions.BELOW if math.isfinite(inside) else s
     attributes = {
         "labels_": labels,
-        "dual_coef_": run.W,
-        "objective_": unit * run.cost(end.s),
+        "dual_coef_": W,
         "inertia_": unit * max(inertia, 0.0),
-        "n_iter_": run.passes,
+        "n_iter_": state.passes,
         "membership_exponent_": exponent,
-        "_alpha": run.alpha,
+        "cache_": rows.stored is not None,
+        "_kernels": rows.kernels,
+        "_alpha": alpha,
         "_squares": squares,
-        "_gaps": gaps_of(np.einsum("l,in,ljn->ij", run.alpha, weights, Y)),
-        "_masses": unit * np.bincount(labels, rows.p, k),
+        "_gaps": gaps_of(np.einsum("l,in,ljn->ij", alpha, weights, Y)),
+        "_masses": unit * np.bincount(labels, rows.p, len(W)),
     }
     if problem.several:
-        attributes["kernel_weights_"] = run.alpha
+        attributes["kernel_weights_"] = alpha
     if rows.objective.weight_entropy:
         attributes["lambda_"] = rows.objective.weight_entropy * rows.total_weight * unit
-    if model.store_memberships:
-        attributes["memberships_"] = _memberships(d, exponent, rows.dtype)
-    publish_end(model, attributes, end, rows.context)
-    return _ending(rows, attributes, d, -math.inf if ends_hard else end.s, plan)
+    return attributes, d
 
 
 def _ending(rows: KernelRows, fitted: dict[str, Any], d: Array, s: float, plan: Plan) -> Ending:

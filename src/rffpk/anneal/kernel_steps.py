@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import math
 import time
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rffpk import _core
 from rffpk.anneal.kernel_rows import KernelRows
-from rffpk.anneal.schedule import Stage, StageEnd, nearly_hard_exponent
+from rffpk.anneal.records import State
+from rffpk.anneal.schedule import FitContext, Stage, StageEnd, nearly_hard_exponent
 from rffpk.anneal.steps import COINCIDENT, costliest, row_costs
 from rffpk.rows.arrays import Array
 from rffpk.rows.passes import made_step
@@ -31,69 +33,81 @@ def squared_norms(W: Array, Y: Array) -> NDArray[np.float64]:
     return np.einsum("kn,lkn->lk", W, Y, dtype=np.float64)
 
 
-class KernelRun:
-    """One start: centroids W (k, n), products Y = W K_l (L, k, n), squared norms, and alpha."""
+@dataclass(frozen=True)
+class KernelLevel:
+    """Rows with their kernels, on which centroids W (k, n) of a state move.
 
-    def __init__(
-        self, rows: KernelRows, W: Array, alpha: Array, number: int = 0, passes: int = 0
-    ) -> None:
-        self.rows, self.alpha, self.number, self.passes = rows, alpha, number, passes
-        self._move_to(W)
+    The state holds their products Y = W K_l (L, k, n), too."""
 
-    def _move_to(self, W: Array) -> None:
-        self.W = np.asarray(W, dtype=self.rows.dtype)
-        self.Y = self.rows.multiply(self.W)
-        self.squares = squared_norms(self.W, self.Y)
+    rows: KernelRows
+    context: FitContext
 
-    def follow(self, stage: Stage) -> StageEnd:
-        """The steps of a stage. It goes on while kernel weights change, which may move rows after a
-        step in which none moved."""
-        if stage.noise:
-            self._disturb(stage.noise)
+    def last_stage(self, stage: Stage, state: State) -> Stage:
+        """Return the stage that ends a fit, with the passes that are left."""
+        return stage._replace(most=max(stage.most - state.passes, 1))
+
+    def first(self, W: Array, alpha: Array) -> State:
+        """Return the state of a start with these centroids."""
+        return self.moved(State(W, alpha), W)
+
+    def moved(self, state: State, W: Array) -> State:
+        """Return the state at other centroids, which are weights of the rows."""
+        W = np.asarray(W, dtype=self.rows.dtype)
+        return replace(state, theta=W, products=self.rows.multiply(W))
+
+    def follow(self, state: State, stage: Stage) -> tuple[State, StageEnd]:
+        """Make the steps of a stage.
+
+        It goes on while kernel weights change, which may move rows after a step in which none
+        moved."""
+        state = self._disturbed(state, stage.noise) if stage.noise else state
         steps, over = 0, False
         while not over:
-            alpha, last, steps = self.alpha, self._step(stage), steps + 1
-            change = float(np.abs(self.alpha - alpha).max())
+            state, (result, change) = self.context.journal.run(self._step, state, stage)
+            state = replace(state, passes=state.passes + 1)
+            last, steps = Step(*result), steps + 1
             settled = change <= (stage.tol if last.shift else _EXACT)
             over = steps >= stage.most or (settled and last.shift <= stage.tol)
-        return StageEnd(last, steps)
+        return state, StageEnd(last, steps)
 
-    def _step(self, stage: Stage) -> Step:
+    def _step(self, state: State, stage: Stage) -> tuple[State, tuple[Step, float]]:
         """Move to the means of the rows with their weights at an exponent, and update the kernel
-        weights from the costs there."""
+        weights from the costs there. Return the result, and the largest change of these weights."""
         started, rows, objective = time.perf_counter(), self.rows, self.rows.objective
-        k, before = len(self.W), (self.W, self.Y, self.squares)
-        weights, soft, hard = self._weigh(stage.s)
+        k, alpha = len(state.theta), state.alpha
+        weights, soft, hard = self._weigh(state, stage.s)
         G = weights.sum(axis=1, dtype=np.float64)
-        W, repairs = self._means(weights, G)
-        self._move_to(W)
-        penalty = objective.penalty(self.alpha, rows.total_weight)
-        shift, distinct = self._shift(*before), self.count_distinct(hard)
+        W, repairs = self._means(state, weights, G)
+        new = self.moved(state, W)
+        penalty = objective.penalty(alpha, rows.total_weight)
+        shift, distinct = self._shift(state, new), self.count_distinct(new, hard)
         seconds = time.perf_counter() - started
         step = made_step(stage.s, k, soft, hard, penalty, shift, distinct, seconds)
         step = step._replace(repairs=repairs)
-        rows.context.history.add_step(stage, step, self.number, rows.n, self.alpha)
+        self.context.history.add_step(stage, step, state.start, rows.n, alpha)
         if objective.learns_weights:
-            costs = rows.diagonals @ (G @ self.W) - self.squares @ G
-            self.alpha = objective.reweigh(costs, power_constant(k, stage.s), rows.total_weight)
-        self.passes += 1
-        return step
+            squares = squared_norms(new.theta, new.products)
+            costs = rows.diagonals @ (G @ new.theta) - squares @ G
+            alpha = objective.reweigh(costs, power_constant(k, stage.s), rows.total_weight)
+        return replace(new, alpha=alpha), (step, float(np.abs(alpha - state.alpha).max()))
 
-    def cost(self, s: float) -> float:
-        """The objective at the current centroids."""
-        penalty = self.rows.objective.penalty(self.alpha, self.rows.total_weight)
-        return power_constant(len(self.W), s) * self._weigh(s)[1] + penalty
+    def cost(self, state: State, s: float) -> tuple[State, float]:
+        """Return the objective at the centroids of a state."""
+        penalty = self.rows.objective.penalty(state.alpha, self.rows.total_weight)
+        soft = self._weigh(state, s)[1]
+        return state, float(power_constant(len(state.theta), s) * soft + penalty)
 
-    def nearly_hard_exponent(self) -> float:
-        """The exponent at which annealing would end at these centroids."""
-        return nearly_hard_exponent(lambda s: self._weigh(s)[1:], self.W.dtype)
+    def nearly_hard_exponent(self, state: State) -> tuple[State, float]:
+        """Return the exponent at which annealing would end at the centroids of a state."""
+        s = nearly_hard_exponent(lambda s: self._weigh(state, s)[1:], self.rows.dtype)
+        return state, float(s)
 
-    def count_distinct(self, hard: float) -> int:
-        """The number of distinct centroids; the tolerance is relative to a hard objective."""
-        mixed = self.Y @ self.W.T
-        gram = np.einsum("l,lij->ij", self.alpha, mixed, dtype=np.float64)
+    def count_distinct(self, state: State, hard: float) -> int:
+        """Count distinct centroids; the tolerance is relative to a hard objective."""
+        mixed = state.products @ state.theta.T
+        gram = np.einsum("l,lij->ij", state.alpha, mixed, dtype=np.float64)
         squares = gram.diagonal()
-        eps = float(np.finfo(self.W.dtype).eps)
+        eps = float(np.finfo(self.rows.dtype).eps)
         rounding = max((8 * eps) ** 2 * self.rows.variance, 64 * eps * float(squares.max()))
         close = max(COINCIDENT * hard / self.rows.total_weight, rounding)
         near = np.tril(squares[:, None] + squares - gram - gram.T <= close, -1)
@@ -102,16 +116,17 @@ class KernelRun:
             distinct[j] = not (near[j] & distinct).any()
         return int(distinct.sum())
 
-    def _means(self, weights: Array, G: Array) -> tuple[Array, int]:
-        """The means of rows with these weights (k, n), of the sums G. Centroids of empty clusters
-        move to the costliest rows; how many did so is returned too."""
+    def _means(self, state: State, weights: Array, G: Array) -> tuple[Array, int]:
+        """Return the means of rows with these weights (k, n), of the sums G.
+
+        Centroids of empty clusters move to the costliest rows; their number is returned, too."""
         stays = empty_clusters(G, weights.dtype)
         W = weights / np.where(stays, 1, G)[:, None].astype(weights.dtype)
         empty = np.flatnonzero(stays)
         if not len(empty):
             return W, 0
-        W[empty] = self.W[empty]
-        Y, diagonal, squares = self._combined()
+        W[empty] = state.theta[empty]
+        Y, diagonal, squares = self._combined(state)
         gaps = squares[:, None] - 2 * Y
         gaps[empty] = np.inf
         nearest = gaps.min(axis=0) + diagonal.astype(np.float64)
@@ -122,34 +137,37 @@ class KernelRun:
         W[places, chosen] = 1
         return W, len(chosen)
 
-    def _shift(self, W: Array, Y: Array, squares: Array) -> float:
-        """How far the centroids have moved from W, of these products and squared norms."""
-        if np.array_equal(W, self.W):
+    def _shift(self, before: State, after: State) -> float:
+        """Return how far the centroids have moved, in standard deviations of the features."""
+        W, Y = before.theta, before.products
+        if np.array_equal(W, after.theta):
             return 0.0
         k, variance = len(W), self.rows.variance
-        mixed = np.einsum("kn,lkn->l", self.W, Y, dtype=np.float64)
-        moved = self.alpha @ (squares.sum(axis=1) + self.squares.sum(axis=1) - 2 * mixed) / k
+        mixed = np.einsum("kn,lkn->l", after.theta, Y, dtype=np.float64)
+        new = squared_norms(after.theta, after.products)
+        squares = squared_norms(W, Y).sum(axis=1) + new.sum(axis=1)
+        moved = before.alpha @ (squares - 2 * mixed) / k
         return math.sqrt(max(moved, 0.0) / variance) if variance > 0 else 0.0
 
-    def _combined(self) -> tuple[Array, Array, Array]:
-        """Products, and squared norms of rows and of centroids, summed with the kernel weights."""
-        dtype = self.W.dtype
-        Y = np.einsum("l,lkn->kn", self.alpha.astype(dtype), self.Y)
-        diagonal = self.alpha @ self.rows.diagonals
-        return Y, diagonal.astype(dtype), (self.alpha @ self.squares).astype(dtype)
+    def _combined(self, state: State) -> tuple[Array, Array, Array]:
+        """Sum products, and squared norms of rows and of centroids, with the kernel weights."""
+        dtype, alpha, products = self.rows.dtype, state.alpha, state.products
+        Y = np.einsum("l,lkn->kn", alpha.astype(dtype), products)
+        squares = alpha @ squared_norms(state.theta, products)
+        return Y, (alpha @ self.rows.diagonals).astype(dtype), squares.astype(dtype)
 
-    def _weigh(self, s: float) -> tuple[Array, float, float]:
+    def _weigh(self, state: State, s: float) -> tuple[Array, float, float]:
         """Return weights p_i v_ij (k, n) of the rows, sum p M' and the hard objective."""
-        dtype = self.W.dtype
-        rule = _core.HARD if is_hard(s, dtype) else _core.POWER
+        rule = _core.HARD if is_hard(s, self.rows.dtype) else _core.POWER
+        weight, n_threads = self.rows.p.astype(self.rows.dtype), self.context.n_threads
         result: tuple[Array, float, float] = config.backend().weigh_products(
-            *self._combined(), self.rows.p.astype(dtype), rule, s, self.rows.context.n_threads
+            *self._combined(state), weight, rule, s, n_threads
         )
         return result
 
-    def _disturb(self, size: float) -> None:
+    def _disturbed(self, state: State, size: float) -> State:
         """Move every centroid at random, by `size` of the features' standard deviation."""
         counted = self.rows.counted
-        noise = self.rows.context.random.standard_normal(self.W.shape) * counted
+        noise = self.context.random.standard_normal(state.theta.shape) * counted
         noise -= noise.sum(axis=1, keepdims=True) / counted.sum() * counted
-        self._move_to(self.W + noise * (size / math.sqrt(counted.sum())))
+        return self.moved(state, state.theta + noise * (size / math.sqrt(counted.sum())))

@@ -1,18 +1,20 @@
-"""The objectives that annealing minimises over the centroids and the view weights.
+"""The records of a fit: the objective, and the state that passes change.
 
-Steps over features and steps with exact kernels use the same objective. It holds no state of a run:
-the rows or the run hold the view weights alpha and the total weight of the rows, sum_i p_i, of a
-sample or of all rows.
+Passes over features and passes with exact kernels use the same objective, which has no state. The
+view weights alpha are in the state. Rows have their total weight, sum_i p_i.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rffpk.anneal.hard_pass import Assignment, Settling
 from rffpk.rows.arrays import Array, Fourier
 from rffpk.rows.passes import some_features, view_variances
 from rffpk.rows.rows import Rows
@@ -20,10 +22,45 @@ from rffpk.rows.sums import rounding_error, view_penalty, view_weights
 from rffpk.rows.table import Columns, column_blocks, squared_distances
 from rffpk.rows.weights import are_ones
 
+T = TypeVar("T")
+
 Eta = Literal["mean", "median"]
 ETA_RANGE = (1e-30, 1e30)  # so that float32 holds them too
 
 _MEDIAN_ROWS = 5000  # that the median of distances is taken from: its error is then about 1 %
+
+
+@dataclass(frozen=True)
+class State:
+    """What a fit carries from pass to pass."""
+
+    theta: Array  # (k, F), centroids less the shift; with exact kernels (k, n), weights of rows
+    alpha: Array  # (L,), view weights
+    start: int = 0  # index of the start
+    passes: int = 0  # of the start, and of all that follows the best start
+    hard: float = math.inf  # hard objective in the last pass
+    assigned: Assignment | None = None  # by the last pass, while rows see few of many centroids
+    settling: Settling | None = None  # by the last pass, while bounds decide labels
+    drawn: Array | None = None  # indices of the rows on which swaps are estimated
+    products: Any = None  # (L, k, n), of theta with exact kernels
+    best: State | None = None  # best of the starts before
+
+
+class Journal:
+    """Makes the calls of a fit. That of a checkpoint keeps their numbers in a file, too."""
+
+    keeps = False
+
+    def begin(self, history: Any, random: Any, rows: Any, *computed: Any) -> None:
+        """Compare what distinguishes the rows, before the first call. For journals that keep."""
+
+    def run(
+        self, call: Callable[..., tuple[State, T]], state: State, *arguments: Any
+    ) -> tuple[State, T]:
+        """Return the state after a call, and the numbers that the call returns.
+
+        JSON can hold the numbers. A fit decides by numbers, never by the state."""
+        return call(state, *arguments)
 
 
 class PowerMean:
@@ -73,7 +110,7 @@ def reference_distances(rows: Rows, eta: Eta | float) -> NDArray[np.float64]:
         return np.full(len(rows.xs), float(eta))
     distances, equal = view_variances(rows), rounding_error(rows.dtype)
     if eta == "median":
-        # zero up to rounding if most rows of a view are equal, as those of a component of a graph
+        # zero up to rounding if most rows of a view are equal, as in a component of a graph
         medians = _median_distances(rows.counted())
         distances = np.where(medians > equal * distances, medians, distances)
     least = [equal * isinstance(each, Fourier) for each in rows.maps]

@@ -1,12 +1,6 @@
-"""The search over starts: which run, which exponent each step of one takes, when it ends, and which
-result is kept. What the steps of a fit share, its history among that.
+"""How a start is annealed: which exponent each stage takes, and when a start ends.
 
-A start is one run of the algorithm from its own initial centroids. A step computes weights and
-moves the centroids once; a stage is a sequence of steps at one exponent. The run makes the steps of
-a stage, so that passes over features and products with exact kernels follow the same rules.
-
-No single start is best on all data: annealing from the critical exponent is best on most data sets
-and poor on skewed ones, where k-means++ is good. So several are run, and the best result is kept.
+The records that plan a fit are here, too, and what the passes of a fit share.
 """
 
 from __future__ import annotations
@@ -15,21 +9,19 @@ import math
 from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeVar
+from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rffpk.anneal.convergence_warnings import Cause
+from rffpk.anneal.convergence_warnings import Cause, Ending
+from rffpk.anneal.records import Journal, State
 from rffpk.rows.arrays import Array
 from rffpk.rows.checks import is_option
 from rffpk.rows.draws import MANY
 from rffpk.rows.store import Storage
 from rffpk.rows.sums import Step, is_hard
 from rffpk.system.report import Progress
-
-if TYPE_CHECKING:
-    from rffpk.anneal.journal import Checkpoint
 
 Until = Literal["settled", "objective"]
 
@@ -121,8 +113,7 @@ class StageEnd(NamedTuple):
     steps: int
 
 
-@dataclass
-class StartEnd:
+class StartEnd(NamedTuple):
     """The end of a start."""
 
     s: float  # the last soft exponent
@@ -163,6 +154,34 @@ class History:
         if self.progress is not None:
             self.progress.passed(record)
 
+    def begin(self, plan: Plan, left_out: float, later: list[int]) -> None:
+        """Set what objectives of a plan lack, its starts, and the numbers of rows after them."""
+        self.unit, self.left_out = plan.unit, left_out
+        if self.progress is not None:
+            self.progress.n_starts, self.progress.later = len(plan.starts), later
+
+    def add_starts(
+        self, starts: list[Start], costs: list[float], passes: list[int], n: int
+    ) -> None:
+        """Record the ends of all starts over n rows; the first of the least cost is kept."""
+        kept = costs.index(min(costs))
+        for record in self.records:
+            if "kept" in record:
+                record["kept"] = record["start"] == kept
+        for number, (start, cost) in enumerate(zip(starts, costs)):
+            lost = "dropped" if math.isinf(cost) else "lost"
+            self.records.append(
+                {
+                    "stage": "start",
+                    "start": number,
+                    "kind": start.kind,
+                    "rows": n,
+                    "passes": passes[number],
+                    "objective": self.unit * (cost + self.left_out),
+                    "outcome": "kept" if number == kept else lost,
+                }
+            )
+
     def restore(self, records: list[dict[str, Any]]) -> None:
         """Set records that were written as JSON."""
         self.records[:] = records
@@ -180,10 +199,7 @@ class FitContext:
     n_threads: int = 1
     k: int = 0  # the number of clusters
     storage: Storage = field(default_factory=lambda: Storage("auto"))  # of features
-    checkpoint: Checkpoint | None = None
-    # why clusters of the rows may be missing, and what a warning calls the rows
-    causes: list[Cause] = field(default_factory=list)
-    rows_name: str = "the map of X"
+    journal: Journal = field(default_factory=Journal)
     # (L,), the share of the rows that has each view; None: all have all
     coverage: NDArray[np.float64] | None = None
 
@@ -193,132 +209,120 @@ class FitContext:
         return self.k >= MANY
 
 
-class Run(Protocol):
-    """The state of one start."""
+class Level(Protocol):
+    """Rows on which the centroids of a state move."""
 
-    number: int
-    passes: int
+    @property
+    def rows(self) -> Any: ...
+    @property
+    def context(self) -> FitContext: ...
 
-    def follow(self, stage: Stage) -> StageEnd:
-        """The steps of a stage."""
+    def follow(self, state: State, stage: Stage) -> tuple[State, StageEnd]:
+        """Make the passes of a stage."""
 
-    def cost(self, s: float) -> float:
-        """The objective at the current centroids."""
-
-
-R = TypeVar("R", bound=Run)
-
-
-def search(
-    begin: Callable[[int], R], starts: list[Start], history: History, n: int, dtype: Any
-) -> tuple[R, StartEnd, float]:
-    """Run all starts over n rows to their ends, which are recorded, with weights in a dtype: the
-    best run, the first of equals, its end, and its cost. `begin` makes the run of the start with a
-    number, at its first centroids."""
-    if history.progress is not None:
-        history.progress.n_starts = len(starts)
-    runs, ends, costs = list[R](), list[StartEnd](), list[float]()
-    for number, start in enumerate(starts):
-        runs.append(begin(number))
-        ends.append(follow(runs[-1], start, dtype, min(costs, default=math.inf)))
-        # by the objective at one exponent: the final one, or the hard limit if each start may end
-        # at a different exponent
-        s = start.schedule.end if start.schedule.until == "settled" else -math.inf
-        costs.append(math.inf if ends[-1].dropped else runs[-1].cost(s))
-        if history.progress is not None:
-            history.progress.start_ended()
-    kept = min(range(len(starts)), key=costs.__getitem__)
-    for record in history.records:
-        if "kept" in record:
-            record["kept"] = record["start"] == kept
-    for number, (start, cost) in enumerate(zip(starts, costs)):
-        lost = "dropped" if math.isinf(cost) else "lost"
-        history.records.append(
-            {
-                "stage": "start",
-                "start": number,
-                "kind": start.kind,
-                "rows": n,
-                "passes": runs[number].passes,
-                "objective": history.unit * (cost + history.left_out),
-                "outcome": "kept" if number == kept else lost,
-            }
-        )
-    if math.isinf(ends[kept].s):  # plain k-means: the exponent of the last start, as far as it came
-        ends[kept].s = ends[-1].s
-    return runs[kept], ends[kept], costs[kept]
+    def cost(self, state: State, s: float) -> tuple[State, float]:
+        """Return the objective at the centroids of a state."""
 
 
-def follow(run: Run, start: Start, dtype: Any, best: float = math.inf) -> StartEnd:
-    """The stages of a start, and its end; `best` is the least cost at which another one ended."""
+def cost_of_start(level: Level, state: State, start: Start, end: StartEnd) -> tuple[State, float]:
+    """Return the cost by which starts are compared; infinite if the start was dropped.
+
+    It is the objective at the final exponent, or in the hard limit if each start may end at a
+    different exponent."""
+    schedule, context, cost = start.schedule, level.context, math.inf
+    if not end.dropped:
+        s = schedule.end if schedule.until == "settled" else -math.inf
+        state, cost = context.journal.run(level.cost, state, s)
+    if context.history.progress is not None:
+        context.history.progress.start_ended()
+    return state, cost
+
+
+def anneal(
+    level: Level, state: State, start: Start, best: float = math.inf
+) -> tuple[State, StartEnd]:
+    """Make the stages of a start; `best` is the least cost at which another start ended."""
     schedule = start.schedule
     tol = schedule.tol if schedule.exact else max(schedule.tol, _COARSE_TOL)
     most, exact = schedule.max_iter, schedule.exact
     if start.k_means_first:
-        converge(run, Stage("k-means", -math.inf, tol=schedule.tol, most=most))
+        first = Stage("k-means", -math.inf, tol=schedule.tol, most=most)
+        state = converge(level, state, first)[0]
     if math.isfinite(schedule.start):
-        end, left = _lower(run, schedule, best, dtype)
+        state, end, left = _lower(level, state, schedule, best)
         if schedule.until == "settled" and end.converged:
             name, s = ("hard", -math.inf) if schedule.ends_hard else ("settle", end.s)
-            end.converged, _ = converge(run, Stage(name, s, tol=tol, most=left, exact=exact))
-        return end
-    converged, left = converge(run, Stage("hard", -math.inf, tol=tol, most=most, exact=exact))
+            last = Stage(name, s, tol=tol, most=left, exact=exact)
+            state, converged, _ = converge(level, state, last)
+            end = end._replace(converged=converged)
+        return state, end
+    last = Stage("hard", -math.inf, tol=tol, most=most, exact=exact)
+    state, converged, left = converge(level, state, last)
     if math.isfinite(schedule.end) and converged:
-        converged, _ = converge(run, Stage("settle", schedule.end, tol=schedule.tol, most=left))
-    return StartEnd(schedule.end, converged)
+        last = Stage("settle", schedule.end, tol=schedule.tol, most=left)
+        state, converged, _ = converge(level, state, last)
+    return state, StartEnd(schedule.end, converged)
 
 
-def converge(run: Run, stage: Stage) -> tuple[bool, int]:
-    """The steps of a stage: whether they converged, and how many of them are left."""
+def converge(level: Level, state: State, stage: Stage) -> tuple[State, bool, int]:
+    """Make the passes of a stage; return whether they converged, and how many passes are left."""
     if stage.most <= 0:
-        return False, 0
-    last, steps = run.follow(stage)
-    return last.shift <= stage.tol, stage.most - steps
+        return state, False, 0
+    state, (last, steps) = level.follow(state, stage)
+    return state, last.shift <= stage.tol, stage.most - steps
 
 
-def _lower(run: Run, schedule: Schedule, best: float, dtype: Any) -> tuple[StartEnd, int]:
-    """The soft steps, while s is lowered by the schedule; returns their end, and how many steps are
-    left."""
+def _lower(
+    level: Level, state: State, schedule: Schedule, best: float
+) -> tuple[State, StartEnd, int]:
+    """Make soft passes while s is lowered by the schedule.
+
+    Return their end, and how many passes are left."""
     s, left, objective, noise = schedule.start, schedule.max_iter, math.inf, schedule.noise
     factor = _FIRST_FACTOR if schedule.factor is None else schedule.factor
     while True:
         most, settled = min(left, schedule.passes or _STAGE_PASSES), False
+        stage = Stage("anneal", s, noise, most=most)
         if schedule.until == "settled":
             tol = _STAGE_TOL if schedule.passes is None else -1.0
-            result, steps = run.follow(Stage("anneal", s, noise, tol, most))
+            state, (result, steps) = level.follow(state, stage._replace(tol=tol))
         else:
-            result, steps, settled = _until_objective(run, schedule, s, most, objective, noise)
+            state, (result, steps), settled = _until_objective(
+                level, state, stage, schedule.tol, objective
+            )
         left, objective = left - steps, result.objective
         noise = max(schedule.noise, _SEPARATION if result.merged else 0.0)
         hard = math.isinf(schedule.end) and result.soft >= (1 - HARDNESS) * result.hard
         if settled or (schedule.until == "settled" and (hard or s <= schedule.end)):
-            return StartEnd(s, True), left
+            return state, StartEnd(s, True), left
         nearly = schedule.ends_hard and result.soft >= _NEARLY_HARD * result.hard
         if nearly and result.hard + result.penalty > _HOPELESS * best:
-            return StartEnd(s, False, dropped=True), left
+            return state, StartEnd(s, False, dropped=True), left
         if left <= 0:
-            return StartEnd(s, False), 0
+            return state, StartEnd(s, False), 0
         if schedule.factor is None and steps <= _QUICK:
             factor = min(_MOST_FACTOR, factor**1.3)
         elif schedule.factor is None and steps >= _SLOW:
             factor = max(_LEAST_FACTOR, factor**0.6)
         lower = max(factor * s, schedule.end)
-        if is_hard(lower, dtype):
-            return StartEnd(s, True), left
+        if is_hard(lower, level.rows.dtype):
+            return state, StartEnd(s, True), left
         s = lower
 
 
 def _until_objective(
-    run: Run, schedule: Schedule, s: float, most: int, previous: float, noise: float
-) -> tuple[Step, int, bool]:
-    """The steps of a stage of the papers, each of them alone; returns the result of the last, how
-    many there were, and whether the objective converged and thereby ends the start."""
-    for steps in range(1, most + 1):
-        result, _ = run.follow(Stage("anneal", s, noise if steps == 1 else 0.0))
-        if abs(previous - result.objective) <= schedule.tol * result.objective:
-            return result, steps, True
+    level: Level, state: State, stage: Stage, tol: float, previous: float
+) -> tuple[State, StageEnd, bool]:
+    """Make the passes of a stage of the papers, one by one.
+
+    Return its end, and whether the objective converged and thereby ends the start."""
+    for steps in range(1, stage.most + 1):
+        alone = stage._replace(noise=stage.noise if steps == 1 else 0.0, most=1)
+        state, (result, _) = level.follow(state, alone)
+        if abs(previous - result.objective) <= tol * result.objective:
+            return state, StageEnd(result, steps), True
         previous = result.objective
-    return result, steps, False
+    return state, StageEnd(result, steps), False
 
 
 def from_merged_centroids(starts: list[Start], alone: bool, many: bool) -> list[Start]:
@@ -369,8 +373,33 @@ class Plan:
 
     @property
     def schedule(self) -> Schedule:
-        """That of the last start; all end alike."""
+        """Return the schedule of the last start; all starts end alike."""
         return self.starts[-1].schedule
+
+    def last(self, s: float) -> Stage:
+        """Return the stage that ends a fit, at the exponent s if memberships stay soft."""
+        schedule = self.schedule
+        name, s = ("hard", -math.inf) if schedule.ends_hard else ("settle", s)
+        return Stage(name, s, tol=schedule.tol, most=schedule.max_iter, bounded=True)
+
+    def ended(self, end: StartEnd, converged: bool) -> StartEnd:
+        """Return the end of a fit whose last passes have converged, or have not.
+
+        These passes do not lower s, so a final exponent that was not reached stays so."""
+        reached = self.schedule.ends_hard or end.converged
+        return end._replace(converged=converged and reached)
+
+
+@dataclass(frozen=True)
+class Result:
+    """A fit, evaluated on all rows."""
+
+    attributes: dict[str, Any]  # of the fitted model
+    end: StartEnd
+    ending: Ending  # which clusters have rows, and can be told apart
+    causes: list[Cause]  # why clusters may be missing
+    data: Any  # the rows with their features or kernels, and the objective
+    rows: Any  # all rows, with the learned view weights
 
 
 def given_starts(schedule: Schedule, init: Any, n_init: Any, automatic: int = 1) -> list[Start]:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from rffpk.anneal.hard_pass import Assignment, Need, add, hard_plan, step
 from rffpk.rows import advice, checks
 from rffpk.rows.arrays import Array
+from rffpk.rows.door import Schema, Shape, check_views
 from rffpk.rows.draws import MANY, Draws, uneven
 from rffpk.rows.passes import column_rows, one_pass
 from rffpk.rows.rows import Rows, present_views
@@ -106,18 +107,25 @@ def checked_centroids(
     return centroids
 
 
-def given_rows(model: Any, init: Any, k: int) -> list[Columns]:
-    """Return the views of initial centroids that are k rows in the form of X."""
-    if not model._shape.listed:
-        names = vars(model).get("feature_names_in_")
-        init = checked_centroids(init, (k, model.n_features_in_), names)
+def given_rows(schema: Schema, init: Any, k: int) -> list[Columns]:
+    """Return the views of initial centroids that are k rows in the form of the fitted X."""
+    shape = schema.fitted
+    assert shape is not None
+    if not shape.listed:
+        init = checked_centroids(init, (k, shape.n_columns), column_names(shape))
     with checks.named("init"), without(UserWarning):  # arrays have no names of columns
-        xs = model._check_views(init, reset=False)
+        xs, _ = check_views(init, schema)
     if len(xs[0]) != k:
         raise ValueError(f"init: has {len(xs[0])} rows. Pass {k}, one for each cluster.")
     if not all(has_view(x).all() for x in xs):
         raise ValueError("init: contains NaN. Pass all views of each row.")
     return xs
+
+
+def column_names(shape: Shape) -> NDArray[np.object_] | None:
+    """Return the names of the columns of one frame; None if there are none."""
+    names = () if shape.listed else shape.names[0]
+    return np.array(names, dtype=object) if names else None
 
 
 def seed_centroids(rows: Rows, features: Columns, k: int, init: str, random: Any) -> Array:

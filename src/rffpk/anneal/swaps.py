@@ -17,9 +17,10 @@ import numpy as np
 from sklearn.metrics import euclidean_distances
 
 from rffpk.anneal.hard_pass import Need, add, hard_plan, remove, step
+from rffpk.anneal.records import State
 from rffpk.anneal.schedule import SOME, Stage, StageEnd
 from rffpk.anneal.starts import draw
-from rffpk.anneal.steps import FeatureRun, costliest_rows, features_at, row_costs
+from rffpk.anneal.steps import FeatureLevel, costliest_rows, features_at, row_costs
 from rffpk.rows.arrays import Array
 from rffpk.rows.draws import Reservoir, row_keys
 from rffpk.rows.passes import one_pass
@@ -68,125 +69,151 @@ _UNLIKE = 1.05
 _ENOUGH_ROWS = 250
 
 
-def improve(run: FeatureRun, cost: float, patience: int, later: bool = False) -> None:
+def improve(
+    level: FeatureLevel, state: State, cost: float, patience: int, later: bool = False
+) -> State:
     """Swap centroids until `patience` swaps in a row have not lowered the hard objective `cost`, or
     no row is away from the centroids. `later`: many have been swapped on a sample before."""
-    if run.context.k >= SOME and run.rows.stream is None:  # batches need a number of each row
-        cost = _improve_in_batches(run, patience, later)
-        patience = max(1, patience * SOME // run.context.k)  # which take as long as with SOME
-    if run.context.many:
-        return
-    failed, known, run.drawn = 0, list[_Nearest](), None
-    for _ in range(patience + _TRIALS * len(run.theta)):
+    k, journal = level.context.k, level.context.journal
+    if k >= SOME and level.rows.stream is None:  # batches need a number of each row
+        state, cost = _improve_in_batches(level, state, patience, later)
+        patience = max(1, patience * SOME // k)  # which take as long as with SOME
+    if level.context.many:
+        return state
+    failed, state = 0, replace(state, drawn=None)
+    estimate = Estimate()
+    for _ in range(patience + _TRIALS * len(state.theta)):
         if failed == patience:
             break
-        new = run.kept(partial(_swap_one, run, known, cost))
+        state, new = journal.run(_swap_one, state, level, estimate, cost)
         if new is None:
             break
         cost, failed = (new, 0) if new < (1 - _GAIN) * cost else (cost, failed + 1)
-    run.drawn = None
+    return replace(state, drawn=None)
 
 
-def _swap_one(run: FeatureRun, known: list[_Nearest], cost: float) -> float | None:
-    """Swap a centroid, and make passes; undo that if the cost is not lower than `cost`. Returns the
-    cost, infinite if the passes were given up, and None if no row is away from the centroids.
-    `known`: the rows that the change of the cost is estimated on, once they are, until centroids
-    move."""
-    if not known:
-        known.append(_nearest(run))
-    before = run.theta, run.rows
-    if not _swap(run, known[0]):
-        return None
-    last, steps = run.follow(Stage("swap", -math.inf, 0.0, _TOL, _PASSES, cost))
+class Estimate:
+    """The rows on which the change of the cost is estimated, once they are known."""
+
+    known: _Nearest | None = None  # until centroids move
+
+
+def _swap_one(
+    state: State, level: FeatureLevel, estimate: Estimate, cost: float
+) -> tuple[State, float | None]:
+    """Swap a centroid, and make passes; undo that if the cost is not lower than `cost`.
+
+    Return the cost, infinite if the passes were given up, and None if no row is away from the
+    centroids."""
+    if estimate.known is None:
+        state, estimate.known = _nearest(level, state)
+    swapped = _swap(level, state, estimate.known)
+    if swapped is None:
+        return state, None
+    stage = Stage("swap", -math.inf, 0.0, _TOL, _PASSES, cost)
+    after, (last, steps) = level.follow(replace(state, theta=swapped), stage)
     # passes that ended before they converged left no hope
-    new = math.inf if steps < _PASSES and last.shift > _TOL else run.cost(-math.inf)
+    new = math.inf
+    if steps == _PASSES or last.shift <= _TOL:
+        after, new = level.cost(after, -math.inf)
     if new < (1 - _GAIN) * cost:
-        run.drawn = None
-        known.clear()
-    else:
-        run.theta, run.rows = before
-    return new
+        estimate.known = None
+        return replace(after, drawn=None), new
+    return replace(after, theta=state.theta, alpha=state.alpha), new
 
 
-def _improve_in_batches(run: FeatureRun, patience: int, later: bool = False) -> float:
-    """Swap batches of centroids until some of the smallest batches have failed in a row; returns
-    the hard objective."""
-    k = len(run.theta)
-    small = run.rows.n * run.theta.size <= _SMALL
+def _improve_in_batches(
+    level: FeatureLevel, state: State, patience: int, later: bool = False
+) -> tuple[State, float]:
+    """Swap batches of centroids until a few of the smallest batches have failed in a row.
+
+    Return the hard objective, too."""
+    k, journal = len(state.theta), level.context.journal
+    small = level.rows.n * state.theta.size <= _SMALL
     least_gain = _LEAST_GAIN_SMALL if small else _LEAST_GAIN
     count, smallest, failed = k // (_LARGEST_LATER if later else LARGEST), k // _SMALLEST, 0
-    batches = _Batches(run)
-    cost = run.kept(batches.cost)
+    batches = Batches(level)
+    state, cost = journal.run(batches.cost, state)
     while failed * _FAILURES < patience and cost > 0:
-        new = run.kept(partial(batches.swap, count, cost))
+        state, new = journal.run(batches.swap, state, count, cost)
         lower = new < (1 - least_gain) * cost
         cost = min(new, cost)
         failed = 0 if lower else failed + (count == smallest)
         if not lower:
             count = max(smallest, count // 2)
-    return cost
+    return state, cost
 
 
-def follow_with_swaps(run: FeatureRun, stage: Stage, known: Rows, patience: int) -> StageEnd:
-    """Make the passes of a stage, at centroids that were found on the rows `known`.
+def follow_with_swaps(
+    level: FeatureLevel, state: State, stage: Stage, known: FeatureLevel, patience: int
+) -> tuple[State, StageEnd]:
+    """Make the passes of a stage, at centroids that were found on the level `known`.
 
     With a `patience` for swaps, centroids may be swapped on drawn rows before these passes. They
-    are swapped if the first pass shows that the sample `known` misjudges the tail of the rows, or
+    are swapped if the first pass shows that the sample misjudges the tail of the rows, or
     if the sample is too small for MANY clusters.
     """
     if not patience:
-        return run.follow(stage)
-    enough = _ENOUGH_ROWS * run.context.k
-    expected, of_cluster = run.kept(partial(_expected, known, run))
-    if not run.context.many or len(known.counted_indices()) >= enough:
+        return level.follow(state, stage)
+    before = known.rows if known.whole is None else known.whole
+    journal, enough = level.context.journal, _ENOUGH_ROWS * level.context.k
+    state, (expected, of_cluster) = journal.run(_expected, state, before, level)
+    if not level.context.many or len(before.counted_indices()) >= enough:
         usual = expected / _UNLIKE, expected * _UNLIKE
-        end = run.follow(stage._replace(usual=usual))
+        state, end = level.follow(state, stage._replace(usual=usual))
         if end.steps > 1 or end.steps == stage.most or usual[0] <= end.last.hard <= usual[1]:
-            return end
+            return state, end
         stage = stage._replace(most=stage.most - end.steps)
-    if run.variance > 0:  # else rows are equal
-        _improve_on_drawn(run, expected, np.asarray(of_cluster), enough, patience)
-    return run.follow(stage)
+    if level.variance > 0:  # else rows are equal
+        shares = np.asarray(of_cluster)
+        state = _improve_on_drawn(level, state, expected, shares, enough, patience)
+    return level.follow(state, stage)
 
 
-def _expected(known: Rows, run: FeatureRun) -> list[Any]:
-    """Estimate on the rows `known` what holds of all rows of a run.
+def _expected(state: State, known: Rows, level: FeatureLevel) -> tuple[State, list[Any]]:
+    """Estimate on the rows `known` what holds of all rows of a level.
 
-    Returns the hard objective at its centroids, and for each cluster the inverse of its weight
+    Return the hard objective at the centroids, and for each cluster the inverse of its weight
     times the number of clusters."""
-    at, k = replace(known, alpha=run.rows.alpha), len(run.theta)
-    sums, found = one_pass(at, run.theta, -math.inf, want=("labels",))
-    scale = run.rows.total_weight / known.total_weight
+    at, k = replace(known, alpha=state.alpha), len(state.theta)
+    sums, found = one_pass(at, state.theta, -math.inf, want=("labels",))
+    scale = level.rows.total_weight / known.total_weight
     masses = scale * known.weight_unit * np.bincount(found["labels"], known.weight, k)
     parts = masses * np.count_nonzero(masses)
-    return [scale * sums.hard, np.divide(1, parts, out=np.zeros(k), where=parts > 0)]
+    return state, [scale * sums.hard, np.divide(1, parts, out=np.zeros(k), where=parts > 0)]
 
 
 def _improve_on_drawn(
-    run: FeatureRun, expected: float, of_cluster: Array, count: int, patience: int
-) -> None:
-    """Swap centroids on so many rows that are drawn. A row is drawn by its part of the cost and its
-    part of its cluster, and has the inverse of the probability as a weight. Of as many rows drawn
-    uniformly next to none are far from others or of a small cluster, so that centroids fit those
-    few alone."""
-    rows, seed = run.rows, run.context.random.randint(2**31 - 1)
-    rounding = float(np.finfo(rows.dtype).eps) * run.variance * rows.total_weight
+    level: FeatureLevel, state: State, expected: float, of_cluster: Array, count: int,
+    patience: int,
+) -> State:  # fmt: skip
+    """Swap centroids on so many rows that are drawn.
+
+    A row is drawn by its part of the cost and its part of its cluster, and has the inverse of the
+    probability as a weight. Of as many rows drawn uniformly next to none are far from all centroids
+    or of a small cluster, so that centroids fit those few alone."""
+    context, rows = level.context, level.at(state)
+    seed = context.random.randint(2**31 - 1)
+    rounding = float(np.finfo(rows.dtype).eps) * level.variance * rows.total_weight
     of_cost = 1 / max(expected, rounding, float(np.finfo(np.float64).tiny))
 
-    def drawn_rows() -> list[Array]:
-        """Rows and their probabilities."""
-        visit = partial(_keyed, run.theta, of_cost, of_cluster, seed, count)
-        index, [odds], threshold = rows.fold(visit, Reservoir.joined).sample().first(count)
-        return [index, -np.expm1(-odds * threshold)]
+    def drawn_rows(state: State) -> tuple[State, list[Array]]:
+        """Return rows and their probabilities."""
+        visit = partial(_keyed, state.theta, of_cost, of_cluster, seed, count)
+        kept = level.at(state).fold(visit, Reservoir.joined)
+        index, [odds], threshold = kept.sample().first(count)
+        return state, [index, -np.expm1(-odds * threshold)]
 
-    index, p = map(np.asarray, run.kept(drawn_rows))
-    some = rows.take(index)
-    weight = some.weight / p
+    state, drawn = context.journal.run(drawn_rows, state)
+    index, p = map(np.asarray, drawn)
+    sample = rows.take(index)
+    weight = sample.weight / p
     unit = weight_unit(weight)
     weight, unit = (weight / unit).astype(rows.dtype), unit * rows.weight_unit
-    run.go_on(run.context.storage.sample(replace(some, weight=weight, weight_unit=unit)))
-    improve(run, math.inf, patience, later=True)
-    run.go_on(rows)
+    sample = context.storage.sample(replace(sample, weight=weight, weight_unit=unit))
+    drawn_level = replace(level, rows=sample)
+    state = improve(drawn_level, replace(state, assigned=None), math.inf, patience, later=True)
+    return replace(state, assigned=None)
 
 
 def _keyed(
@@ -204,141 +231,151 @@ def _keyed(
     return kept
 
 
-class _Batches:
+class Batches:
     """Swaps of batches of centroids."""
 
-    def __init__(self, run: FeatureRun) -> None:
-        self.run = run
+    def __init__(self, level: FeatureLevel) -> None:
+        self.level = level
         self._nearest: Array | None = None  # (n,): the cost of each row without its weight
 
-    def cost(self) -> float:
-        """The hard objective."""
-        run = self.run
-        if hard_plan(run.rows, run.most, run.objective.learns_weights).near:
-            if run.assigned is None or run.assigned.cost is None:
-                _, run.assigned = step(run.rows, run.theta, None, Need())
-            self._nearest = run.assigned.own
-            return run.cost(-math.inf)
-        sums, outputs = one_pass(run.rows, run.theta, -math.inf, want=("nearest",))
+    def cost(self, state: State) -> tuple[State, float]:
+        """Return the hard objective."""
+        level, rows = self.level, self.level.at(state)
+        if hard_plan(rows, level.most, level.objective.learns_weights).near:
+            if state.assigned is None or state.assigned.cost is None:
+                assigned = step(rows, state.theta, None, Need())[1]
+                state = replace(state, assigned=assigned)
+            assert state.assigned is not None
+            self._nearest = state.assigned.own
+            return level.cost(state, -math.inf)
+        sums, outputs = one_pass(rows, state.theta, -math.inf, want=("nearest",))
         self._nearest = outputs["nearest"]
-        return sums.hard + run.objective.penalty(run.rows.alpha, run.rows.total_weight)
+        return state, sums.hard + level.objective.penalty(state.alpha, rows.total_weight)
 
-    def swap(self, count: int, cost: float) -> float:
-        """Swap `count` centroids; undo that if the cost is not lower than `cost`. Returns the
-        cost."""
-        run = self.run
+    def swap(self, state: State, count: int, cost: float) -> tuple[State, float]:
+        """Swap `count` centroids; undo that if the cost is not lower than `cost`."""
         if self._nearest is None:  # where a checkpoint knew the cost
-            self.cost()
+            state, _ = self.cost(state)
         assert self._nearest is not None
-        before = run.theta, run.rows, run.assigned, self._nearest
-        _exchange(run, self._nearest, count)
-        new = self.cost()
+        before = self._nearest
+        after, new = self.cost(_exchange(self.level, state, before, count))
         if not new < cost:
-            run.theta, run.rows, run.assigned, self._nearest = before
-        return new
+            self._nearest = before
+            after = replace(after, theta=state.theta, alpha=state.alpha, assigned=state.assigned)
+        return after, new
 
 
-def _exchange(run: FeatureRun, nearest: Array, count: int) -> None:
+def _exchange(level: FeatureLevel, state: State, nearest: Array, count: int) -> State:
     """Add `count` rows, drawn in proportion to their costs, as centroids, and remove as many
     centroids; passes follow both."""
-    rows = run.rows
+    rows = level.at(state)
     share = nearest.astype(np.float64) * rows.weight
     count = min(count, int(np.count_nonzero(share)))
-    places = run.context.random.choice(rows.n, count, replace=False, p=share / share.sum())
-    run.theta = np.vstack([run.theta, features_at(rows, places, run.theta)])
-    if run.assigned is not None:
-        run.assigned = add(run.assigned, count)
+    places = level.context.random.choice(rows.n, count, replace=False, p=share / share.sum())
+    theta = np.vstack([state.theta, features_at(rows, places, state.theta)])
+    assigned = None if state.assigned is None else add(state.assigned, count)
     added = Stage("swap", -math.inf, 0.0, _BATCH_TOL, _PASSES_ADDED, exact=False, second=True)
-    run.follow(added)
-    run.theta = _without_cheapest(run, count)
-    run.follow(Stage("swap", -math.inf, 0.0, _BATCH_TOL, _PASSES_REMOVED, exact=False))
+    state = level.follow(replace(state, theta=theta, assigned=assigned), added)[0]
+    state = _without_cheapest(level, state, count)
+    removed = Stage("swap", -math.inf, 0.0, _BATCH_TOL, _PASSES_REMOVED, exact=False)
+    return level.follow(state, removed)[0]
 
 
-def _without_cheapest(run: FeatureRun, count: int) -> Array:
-    """The centroids without those `count` whose removal raises the objective least, if each row
-    goes to its second nearest centroid. The one nearest to a removed one is kept if possible: it
-    takes over most of the rows."""
-    rows, theta = run.rows, run.theta
-    labels, nearest, second = _two_nearest(run)
+def _without_cheapest(level: FeatureLevel, state: State, count: int) -> State:
+    """Remove those `count` centroids whose removal raises the objective least, if each row goes to
+    its second nearest centroid. The one nearest to a removed one is kept if possible: it takes over
+    most of the rows."""
+    rows, theta, assigned = level.at(state), state.theta, state.assigned
+    labels, nearest, second = _two_nearest(rows, state)
     raised = (second.astype(np.float64) - nearest) * rows.weight
     order = np.argsort(np.bincount(labels, raised, len(theta)), kind="stable")
-    neighbour = _nearest_others(rows, theta)
+    neighbor = _nearest_others(rows, theta)
     removed, kept = np.zeros((2, len(theta)), dtype=bool)
     left = count
     for j in order:
         if left and not kept[j]:
-            removed[j] = kept[neighbour[j]] = True
+            removed[j] = kept[neighbor[j]] = True
             left -= 1
     removed[order[~removed[order]][:left]] = True
-    if run.assigned is not None:
-        run.assigned = remove(rows, theta, run.assigned, removed)
-    return np.asarray(theta[~removed])
+    if assigned is not None:
+        assigned = remove(rows, theta, assigned, removed)
+    return replace(state, theta=theta[~removed], assigned=assigned)
 
 
-def _two_nearest(run: FeatureRun) -> tuple[Array, Array, Array]:
-    """The labels of the rows, and the squared distances from the two nearest centroids."""
-    found = run.assigned
+def _two_nearest(rows: Rows, state: State) -> tuple[Array, Array, Array]:
+    """Return labels of rows, and squared distances from the two nearest centroids."""
+    found = state.assigned
     if found is not None and found.own is not None and found.other is not None:
         return found.labels, found.own, found.other
-    _, outputs = one_pass(run.rows, run.theta, -math.inf, want=("labels", "nearest", "second"))
+    _, outputs = one_pass(rows, state.theta, -math.inf, want=("labels", "nearest", "second"))
     return outputs["labels"], outputs["nearest"], outputs["second"]
 
 
 def _nearest_others(rows: Rows, theta: Array) -> Array:
-    """The index of the centroid that is nearest to each one, apart from itself. O(k^2 F)."""
+    """Return the index of the centroid nearest to each centroid, apart from itself. O(k^2 F)."""
     scaled = rows.scaled(theta)
     distances = (scaled**2).sum(axis=1) - 2 * (scaled @ scaled.T)  # without the own squared length
     np.fill_diagonal(distances, np.inf)
     return np.asarray(distances.argmin(axis=1))
 
 
-def reach_far_rows(run: FeatureRun, stage: Stage, seen: Rows, converged: bool) -> bool:
-    """Give rows that are far from all centroids centroids of their own where few rows cost much,
-    more than the others of a sample that starts have `seen`. Passes of a stage follow. Returns
-    whether the last ones that count have converged; those before did if `converged`."""
+def reach_far_rows(
+    level: FeatureLevel, state: State, stage: Stage, seen: Rows
+) -> tuple[State, bool | None]:
+    """Give rows that are far from all centroids centroids of their own.
 
-    def without_costliest() -> float:
-        some = replace(seen, alpha=run.rows.alpha)
-        nearest = one_pass(some, run.theta, -math.inf, want=("nearest",))[1]["nearest"]
-        costs = np.sort(row_costs(nearest, some.weight, run.variance, some.dtype))
-        return some.weight_unit * float(costs[:-_COSTLIEST].sum()) / some.total_weight
+    That is done where few rows cost much, more than the rows of a sample that starts have `seen`.
+    Passes of a stage follow. Return whether the last passes that count have converged; None if
+    there are none."""
 
-    assert run.last is not None
-    if run.last.hard <= _LACKED * run.kept(without_costliest) * run.rows.total_weight:
-        return converged
-    cost = run.cost(stage.s)
+    def without_costliest(state: State) -> tuple[State, float]:
+        sample = replace(seen, alpha=state.alpha)
+        nearest = one_pass(sample, state.theta, -math.inf, want=("nearest",))[1]["nearest"]
+        costs = np.sort(row_costs(nearest, sample.weight, level.variance, sample.dtype))
+        cost = sample.weight_unit * float(costs[:-_COSTLIEST].sum()) / sample.total_weight
+        return state, cost
+
+    journal, converged = level.context.journal, None
+    state, mean = journal.run(without_costliest, state)
+    if state.hard <= _LACKED * mean * level.rows.total_weight:
+        return state, converged
+    state, cost = journal.run(level.cost, state, stage.s)
     while True:
-        before, (new, shift) = cost, run.kept(partial(_reach, run, stage, cost))
+        before = cost
+        state, (new, shift) = journal.run(_reach, state, level, stage, cost)
         if new < before:
             cost, converged = new, shift <= stage.tol
         if not new < (1 - _LEAST_REACHED) * before:
-            return converged
+            return state, converged
 
 
-def _reach(run: FeatureRun, stage: Stage, cost: float) -> list[float]:
+def _reach(
+    state: State, level: FeatureLevel, stage: Stage, cost: float
+) -> tuple[State, list[float]]:
     """Merge the centroids and up to as many of the costliest rows by Ward's method, and make
-    passes; undo that if the cost is not lower than `cost`. Returns the cost and the last shift."""
+    passes; undo that if the cost is not lower than `cost`. Return the cost and the last shift."""
     from rffpk.system.tree import means, merged
 
-    rows, theta, before = run.rows, run.theta, (run.theta, run.rows)
+    rows, theta = level.at(state), state.theta
     masses = one_pass(rows, theta, -math.inf)[0].G
-    costs, far = costliest_rows(rows, theta, len(theta), run.variance)
+    costs, far = costliest_rows(rows, theta, len(theta), level.variance)
     if not len(far):
-        return [cost, 0.0]
+        return state, [cost, 0.0]
     squares = euclidean_distances(rows.scaled(far), rows.scaled(theta), squared=True).min(axis=1)
     weight = np.divide(costs, squares, out=np.zeros_like(squares), where=squares > 0)
     masses = np.concatenate([masses, rows.weight_unit * weight])
     theta = np.vstack([theta, far])
-    run.theta = means(theta, masses, merged(rows.scaled(theta), masses, len(run.theta)))
-    last, new = run.follow(stage._replace(name="swap")).last, run.cost(stage.s)
+    theta = means(theta, masses, merged(rows.scaled(theta), masses, len(state.theta)))
+    after, (last, _) = level.follow(replace(state, theta=theta), stage._replace(name="swap"))
+    after, new = level.cost(after, stage.s)
     if not new < cost:
-        run.theta, run.rows = before
-    return [new, last.shift]
+        after = replace(after, theta=state.theta, alpha=state.alpha)
+    return after, [new, last.shift]
 
 
 @dataclass(frozen=True)
 class _Nearest:
-    """Rows, and which centroids of a run are nearest to them."""
+    """Rows, and which centroids are nearest to them."""
 
     rows: Rows
     weight: Array  # (n,), float64
@@ -348,30 +385,31 @@ class _Nearest:
     sums: Array  # (n,), the cumulative sums of the costs
 
 
-def _nearest(run: FeatureRun) -> _Nearest:
-    """The nearest centroids of some random rows, on which changes of the cost are estimated: O(k)
-    memory for each."""
-    rows, k = run.rows, len(run.theta)
+def _nearest(level: FeatureLevel, state: State) -> tuple[State, _Nearest]:
+    """Return the nearest centroids of random rows, on which changes of the cost are estimated.
+
+    O(k) memory for each row."""
+    rows, k = level.at(state), len(state.theta)
     most = max(2 * k, min(_ROWS, _DISTANCES // k))
     if rows.n > most:
-        if run.drawn is None:
-            run.drawn = np.sort(run.context.random.randint(rows.n, size=most))
-        rows = rows.take(run.drawn)
-    _, outputs = one_pass(rows, run.theta, -math.inf, want=("labels", "nearest", "second"))
+        if state.drawn is None:
+            drawn = np.sort(level.context.random.randint(rows.n, size=most))
+            state = replace(state, drawn=drawn)
+        rows = rows.take(np.asarray(state.drawn))
+    _, outputs = one_pass(rows, state.theta, -math.inf, want=("labels", "nearest", "second"))
     weight = rows.weight.astype(np.float64)
     labels, nearest, second = (outputs[name] for name in ("labels", "nearest", "second"))
-    return _Nearest(rows, weight, labels, nearest, second, (weight * nearest).cumsum())
+    return state, _Nearest(rows, weight, labels, nearest, second, (weight * nearest).cumsum())
 
 
-def _swap(run: FeatureRun, known: _Nearest) -> bool:
+def _swap(level: FeatureLevel, state: State, known: _Nearest) -> Array | None:
     """Move the centroid whose removal raises the objective least to the one of a few rows, drawn as
-    k-means++ draws them, that lowers it most. Returns False if no row is away from the
-    centroids."""
+    k-means++ draws them, that lowers it most. Return None if no row is away from the centroids."""
     rows, weight = known.rows, known.weight
     if not known.sums[-1] > 0:
-        return False
-    places = draw(known.sums, _CANDIDATES, run.context.random)
-    candidates = features_at(rows, places, run.theta)
+        return None
+    places = draw(known.sums, _CANDIDATES, level.context.random)
+    candidates = features_at(rows, places, state.theta)
     distances = one_pass(rows, candidates, -math.inf, want=("distances",))[1]["distances"]
     if rows.eta is not None:
         distances = rows.effective_distances(distances)
@@ -379,8 +417,7 @@ def _swap(run: FeatureRun, known: _Nearest) -> bool:
     chosen = int(config.backend().costs_with(distances, known.nearest, weight).argmin())
     new = distances[:, chosen]
     raised = weight * (np.minimum(known.second, new) - np.minimum(known.nearest, new))
-    costs = np.bincount(known.labels, raised, minlength=len(run.theta))
-    theta = np.array(run.theta, dtype=np.float64)
+    costs = np.bincount(known.labels, raised, minlength=len(state.theta))
+    theta = np.array(state.theta, dtype=np.float64)
     theta[int(costs.argmin())] = candidates[chosen]
-    run.theta = theta
-    return True
+    return theta

@@ -9,10 +9,10 @@ from typing import NamedTuple
 import numpy as np
 
 from rffpk import _core
-from rffpk.anneal.records import PowerMean
+from rffpk.anneal.records import PowerMean, State
 from rffpk.anneal.schedule import FitContext, Stage
 from rffpk.anneal.starts import k_means_plus_plus, seed_centroids
-from rffpk.anneal.steps import FeatureRun
+from rffpk.anneal.steps import FeatureLevel
 from rffpk.rows.arrays import Array, adjusted_rand_index
 from rffpk.rows.draws import MANY
 from rffpk.rows.passes import column_rows, one_pass, total_variance
@@ -83,9 +83,10 @@ def searched_clusters(
     rows = column_rows(x, weight, n_threads)
     theta = _seeds(rows, x, k, random).astype(np.float64)
     inside = FitContext(random, n_threads=n_threads, k=k)
-    run = FeatureRun(rows, theta, total_variance(rows), PowerMean(), inside, most=k)
-    run.follow(Stage("hard", -math.inf, tol=_TOL, most=_PASSES))
-    return one_pass(rows, run.theta, -math.inf, want=("labels",))[1]["labels"]
+    level = FeatureLevel(rows, total_variance(rows), PowerMean(), inside, most=k)
+    stage = Stage("hard", -math.inf, tol=_TOL, most=_PASSES)
+    state, _ = level.follow(State(theta, rows.alpha), stage)
+    return one_pass(rows, state.theta, -math.inf, want=("labels",))[1]["labels"]
 
 
 def _seeds(rows: Rows, x: Columns, k: int, random: np.random.RandomState) -> Array:

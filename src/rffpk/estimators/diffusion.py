@@ -12,9 +12,9 @@ from scipy.sparse import csr_array
 from sklearn.metrics import euclidean_distances, pairwise_distances_argmin
 
 from rffpk.anneal import fitted
-from rffpk.anneal.fit import FitResult, Problem
+from rffpk.anneal.feature_fit import Problem
 from rffpk.anneal.plan import search_parameters
-from rffpk.anneal.schedule import FitContext
+from rffpk.anneal.schedule import FitContext, Result
 from rffpk.choose.graph_choice import (
     KEPT,
     OPTIONS,
@@ -205,10 +205,10 @@ class DiffusionPowerKMeans(AnnealedClusterer):
         self.feature_map_ = chosen_map(self, self, xs[0], weight, context, or_columns=not asked)
         return [self.feature_map_._space]
 
-    def _published(self, result: FitResult) -> None:
+    def _published(self, result: Result) -> None:
         for space in self._feature_maps:
             if isinstance(space, DiffusionMap):
-                warn_of_graph(space, result.prepared.context.k)
+                warn_of_graph(space, result.data.context.k)
 
 
 def _central_nodes(model: Any, X: Any, nearest: Array) -> Array:

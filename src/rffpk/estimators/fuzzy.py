@@ -15,18 +15,12 @@ from sklearn.metrics import euclidean_distances
 
 from rffpk.anneal import fitted
 from rffpk.anneal.convergence_warnings import Ending, rows_of_clusters
-from rffpk.anneal.fit import (
-    FitResult,
-    GivenInit,
-    Metric,
-    Problem,
-    maps_of,
-)
-from rffpk.anneal.fit import fit as fit_by_passes
+from rffpk.anneal.feature_fit import GivenInit, Metric, Problem, maps_of
 from rffpk.anneal.plan import Init, SearchParameters, search_parameters, search_plan
 from rffpk.anneal.records import PowerMean
-from rffpk.anneal.schedule import FitContext, Plan, Schedule, given_starts
+from rffpk.anneal.schedule import FitContext, Plan, Result, Schedule, given_starts
 from rffpk.estimators.base import Clusterer, parameters
+from rffpk.estimators.fitting import fit_features
 from rffpk.metrics import checked_memberships, partition_coefficient
 from rffpk.rows import checks
 from rffpk.rows.arrays import Array
@@ -130,7 +124,7 @@ class FuzzyCMeans(Clusterer):
     sample_size_: int = field(init=False)
     n_buffered_: int = field(init=False)
 
-    fit, partial_fit = fit_by_passes, fitted.partial_fit
+    fit, partial_fit = fit_features, fitted.partial_fit
     _measure = fitted.measure
 
     def _schema(self) -> Schema:
@@ -185,7 +179,7 @@ class FuzzyCMeans(Clusterer):
             starts, k, unit=unit, critical=critical, lowered_by="m='auto'" if automatic else "m"
         )
 
-    def _published(self, result: FitResult) -> None:
+    def _published(self, result: Result) -> None:
         self.m_ = 1 - 1 / self.s_
 
 

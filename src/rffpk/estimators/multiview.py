@@ -9,11 +9,11 @@ from typing import Any, Literal, get_args
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from rffpk.anneal.fit import FitResult, Problem
+from rffpk.anneal.feature_fit import Problem
 from rffpk.anneal.fitted import visits
 from rffpk.anneal.plan import OF_VIEWS, search_parameters
 from rffpk.anneal.records import ETA_RANGE, Eta, WeightedViews, reference_distances
-from rffpk.anneal.schedule import FitContext
+from rffpk.anneal.schedule import FitContext, Result
 from rffpk.choose.graph_choice import KEPT, Option
 from rffpk.estimators.base import parameters
 from rffpk.estimators.bases import BaseEstimator
@@ -348,9 +348,9 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
         eta = reference_distances(rows, given.eta)
         return WeightedViews(entropy, eta, float(given.m), rows.coverage)
 
-    def _published(self, result: FitResult) -> None:
-        alpha, context = result.rows.alpha, result.prepared.context
-        self.eta_, maps = result.prepared.objective.eta, self._feature_maps
+    def _published(self, result: Result) -> None:
+        alpha, context = result.rows.alpha, result.data.context
+        self.eta_, maps = result.data.objective.eta, self._feature_maps
         self.feature_maps_ = [None if isinstance(each, Identity) else each for each in maps]
         self.kernel_weights_ = alpha if context.coverage is None else alpha / alpha.sum()
         self.lambda_ = float(self.weight_entropy) * result.rows.total_weight

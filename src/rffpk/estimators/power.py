@@ -6,10 +6,10 @@ from dataclasses import field
 from typing import Any
 
 from rffpk.anneal import fitted
-from rffpk.anneal.fit import GivenInit, Metric, Problem, maps_of
-from rffpk.anneal.fit import fit as fit_by_passes
+from rffpk.anneal.feature_fit import GivenInit, Metric, Problem, maps_of
 from rffpk.anneal.plan import OF_FEATURES, Annealing, Init, Word, search_parameters
 from rffpk.estimators.base import Clusterer, parameters
+from rffpk.estimators.fitting import fit_features
 from rffpk.rows.arrays import Array
 from rffpk.rows.checks import Auto
 from rffpk.rows.door import Schema
@@ -32,7 +32,7 @@ class AnnealedClusterer(Clusterer):
     _feature_maps: Any = field(init=False)
     _objective: Any = field(init=False)
 
-    fit = fit_by_passes
+    fit = fit_features
     _measure, _paper = fitted.measure, OF_FEATURES
 
 

@@ -6,8 +6,9 @@ from dataclasses import field
 from typing import Any
 
 from rffpk.anneal import fitted, schedule
-from rffpk.anneal.fit import FitResult, Problem
+from rffpk.anneal.feature_fit import Problem
 from rffpk.anneal.plan import search_parameters
+from rffpk.anneal.schedule import Result
 from rffpk.estimators.base import parameters
 from rffpk.estimators.power import AnnealedClusterer
 from rffpk.rows.door import Schema
@@ -137,5 +138,5 @@ class RFFKernelPowerKMeans(AnnealedClusterer):
         )
         return [fourier.fit_map(self, sample, 0, given, context.random)]
 
-    def _published(self, result: FitResult) -> None:
+    def _published(self, result: Result) -> None:
         self.feature_map_ = self._feature_maps[0]

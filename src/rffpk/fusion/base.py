@@ -18,10 +18,10 @@ from sklearn.preprocessing import normalize
 from sklearn.utils.validation import check_is_fitted
 
 from rffpk.anneal.convergence_warnings import Cause, few_rows, low_rank
-from rffpk.anneal.fit import find_number, fit_model
 from rffpk.anneal.plan import check_search_parameters
 from rffpk.estimators.base import Clusterer, fit_of, kernel_schema, parameters, reporting
 from rffpk.estimators.bases import with_callbacks
+from rffpk.estimators.fitting import find_number, fit_model, rows_in_memory
 from rffpk.estimators.power import PowerKMeans
 from rffpk.fusion.spectral import Iteration, combined
 from rffpk.rows import checks
@@ -29,7 +29,7 @@ from rffpk.rows.arrays import Array
 from rffpk.rows.dask_collections import by_partitions
 from rffpk.rows.door import Schema
 from rffpk.rows.draws import uneven
-from rffpk.rows.sample import Opened, open_memory, sampling
+from rffpk.rows.sample import Opened
 from rffpk.rows.table import Columns, rows_differ
 from rffpk.rows.weights import ones
 from rffpk.spaces.kernels import (
@@ -59,9 +59,7 @@ def weighted_rows(
     model: Any, X: Any, sample_weight: Any, random: Any, progress: Progress | None
 ) -> tuple[Opened, int]:
     """Return the checked rows of a fit, and the number of clusters."""
-    how = sampling(model.n_clusters, model.n_jobs, random)
-    rows = open_memory(X, sample_weight, model._schema(), how)
-    model._remember(rows.shape)
+    rows = rows_in_memory(model, X, sample_weight, random)
     return rows, find_number(model, rows, random, progress)
 
 

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
 import numpy as np
 from scipy.special import logsumexp
 
 from rffpk.anneal.kernel_fit import KernelProblem, measure
-from rffpk.anneal.kernel_fit import fit as fit_by_kernels
-from rffpk.anneal.kernel_rows import KernelRows
-from rffpk.anneal.kernel_steps import KernelRun
+from rffpk.anneal.kernel_steps import KernelLevel
 from rffpk.anneal.plan import check_search_parameters
-from rffpk.anneal.records import PowerMean
+from rffpk.anneal.records import PowerMean, State
 from rffpk.anneal.schedule import FitContext, Plan, Schedule, given_starts
 from rffpk.estimators.base import Clusterer, kernel_schema, parameters
+from rffpk.estimators.fitting import fit_kernels
 from rffpk.rows import checks
 from rffpk.rows.arrays import Array, Numbers
 from rffpk.rows.door import Schema
@@ -55,21 +54,24 @@ class NormedWeights(PowerMean):
         return np.asarray(np.exp(logs - logsumexp(self.gamma * logs) / self.gamma))
 
 
-class RobustRun(KernelRun):
-    """A start from the means of the first clusters; rows have the weights p_i / (2 distance_i)."""
+class RobustLevel(KernelLevel):
+    """Rows with their kernels and the weights p_i / (2 distance_i).
 
-    def __init__(self, rows: KernelRows, W: Array, alpha: Array, number: int = 0) -> None:
-        super().__init__(rows, W, alpha, number)
-        members = super()._weigh(-math.inf)[0].astype(np.float64)
+    A start begins at the means of its first clusters."""
+
+    def first(self, W: Array, alpha: Array) -> State:
+        """Return the state of a start with the means of the clusters of these centroids."""
+        assert isinstance(self.rows.objective, NormedWeights)
+        state = super().first(W, alpha)
+        members = super()._weigh(state, -math.inf)[0].astype(np.float64)
         masses = members.sum(axis=1, keepdims=True)
-        self._move_to(np.where(masses > 0, members / np.where(masses > 0, masses, 1), self.W))
-        assert isinstance(rows.objective, NormedWeights)
-        self.alpha = rows.objective.equal(len(alpha))
+        means = np.where(masses > 0, members / np.where(masses > 0, masses, 1), state.theta)
+        return replace(self.moved(state, means), alpha=self.rows.objective.equal(len(alpha)))
 
-    def _weigh(self, s: float) -> tuple[Array, float, float]:
+    def _weigh(self, state: State, s: float) -> tuple[Array, float, float]:
         """Return weights (k, n) of the rows, and the sum of distances, twice."""
-        weights = super()._weigh(-math.inf)[0]
-        Y, diagonal, squares = self._combined()
+        weights = super()._weigh(state, -math.inf)[0]
+        Y, diagonal, squares = self._combined(state)
         nearest = (squares[:, None] - 2 * Y).min(axis=0) + diagonal
         p = self.rows.p
         least = _SMOOTHING * float(np.average(diagonal, weights=p))
@@ -79,9 +81,9 @@ class RobustRun(KernelRun):
             return weights, total, total
         return weights * (0.5 / distances).astype(weights.dtype), total, total
 
-    def count_distinct(self, hard: float) -> int:
-        """`hard` is a sum of distances, the tolerance relative to one of squares."""
-        return super().count_distinct(hard**2 / self.rows.total_weight)
+    def count_distinct(self, state: State, hard: float) -> int:
+        """Count distinct centroids; `hard` is a sum of distances, not of squares."""
+        return super().count_distinct(state, hard**2 / self.rows.total_weight)
 
 
 @parameters
@@ -165,7 +167,7 @@ class RMKKM(Clusterer):
     kernel_weights_: Array = field(init=False)
     cache_: bool = field(init=False)
 
-    fit, _measure = fit_by_kernels, measure
+    fit, _measure = fit_kernels, measure
 
     def _schema(self) -> Schema:
         return kernel_schema(self, self.kernels, several=True, views=self.views)
@@ -176,7 +178,7 @@ class RMKKM(Clusterer):
         checks.check_real(self.weight_norm, "weight_norm", 0.05, 0.95)
         return KernelProblem(
             self.kernels, self._plan, self.init, check_cache(self.cache),
-            NormedWeights(float(self.weight_norm)), several=True, exact=True, run=RobustRun,
+            NormedWeights(float(self.weight_norm)), several=True, exact=True, level=RobustLevel,
             smoothing=_SMOOTHING,
         )  # fmt: skip
 

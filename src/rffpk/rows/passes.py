@@ -302,15 +302,17 @@ def pass_of_block(
     before: Sums | None = None,
     hard: bool = False,
     directions: tuple[Array, Array, float] | None = None,
+    into: dict[str, Array] | None = None,
 ) -> tuple[Sums, dict[str, Array]]:
     """One pass over rows in arrays; `before` are the sums of the rows before these, whose number is
     a multiple of SLOT_ROWS. `hard`: all but the soft total is that of the hard rule. `directions`,
-    coordinates of theta and a ratio of distances bound those that need not be computed."""
+    coordinates of theta and a ratio of distances bound those that need not be computed. Results are
+    written into the arrays of `into`."""
     theta = _aligned(np.ascontiguousarray(theta, dtype=rows.dtype))
     k, near = len(theta), sum(x.n_neighbours for x in rows.maps if isinstance(x, Landmarks))
     columns = {"memberships": k, "distances": k, "features": len(rows.shift)}
     columns |= {"neighbours": near, "neighbour_weights": near}
-    outputs = {
+    outputs = into or {
         name: np.empty(
             (rows.n, columns[name]) if name in columns else (rows.n,),
             dtype=np.int32 if name in ("labels", "neighbours") else rows.dtype,

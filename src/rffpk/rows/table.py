@@ -189,7 +189,8 @@ Columns = Any
 
 def dense(x: Columns) -> NDArray[Any]:
     """Return the rows as an array, with zeros written out."""
-    return _array(operand(x))
+    matrix = operand(x)
+    return np.asarray(matrix.toarray() if sparse.issparse(matrix) else matrix)
 
 
 def _array(matrix: Any) -> NDArray[Any]:

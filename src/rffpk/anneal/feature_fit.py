@@ -1,0 +1,474 @@
+"""A fit of features: its rows and its objective, and what is evaluated at its end.
+
+`rows` are all rows. Means and variances are of the rows of `pilot`. `samples` are of growing size,
+and `base` is the first sample, or all rows. Starts run on `base` or on its principal components, at
+initial centroids that are chosen from the rows of `pool`. docs/math.md, section 21, has the terms.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+import numpy as np
+from sklearn.metrics import euclidean_distances
+
+from rffpk.anneal import decompositions
+from rffpk.anneal.convergence_warnings import (
+    Cause,
+    Ending,
+    equal_centroids,
+    few_rows,
+    rows_of_clusters,
+)
+from rffpk.anneal.decompositions import Compressed, compressed
+from rffpk.anneal.hard_pass import Along, find_directions
+from rffpk.anneal.plan import SearchParameters, search_plan
+from rffpk.anneal.records import PowerMean, State
+from rffpk.anneal.schedule import FitContext, Plan, Result, Stage, StartEnd, converge
+from rffpk.anneal.starts import (
+    MERGED,
+    checked_centroids,
+    column_names,
+    given_rows,
+    merged_centroids,
+    seed_centroids,
+    seeding_rows,
+)
+from rffpk.anneal.steps import FeatureLevel, count_distinct
+from rffpk.rows import checks, passes
+from rffpk.rows.arrays import Array, Fourier, Identity, Numbers
+from rffpk.rows.door import Schema
+from rffpk.rows.rows import Rows, identities
+from rffpk.rows.sample import Opened
+from rffpk.rows.store import (
+    ALL_PASSES,
+    LAST_PASSES,
+    Cache,
+    Mapping,
+    ScaledColumns,
+    UnitRows,
+)
+from rffpk.rows.sums import Sums, empty_clusters, rounding_error
+from rffpk.rows.table import as_type, occupied_columns, spread_columns, unit_rows
+from rffpk.rows.weights import ones
+
+if TYPE_CHECKING:
+    from rffpk.choose.noise import Noise
+
+GivenInit = Numbers | Callable[..., Any]  # besides words
+
+
+# Fits the maps of the views to rows.
+Maps = Callable[[Opened, FitContext], list[Any]]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What parameters say: how rows become features, what is minimised, which starts run."""
+
+    search: SearchParameters
+    # of the critical exponent, among other arguments
+    plan: Callable[[SearchParameters, FitContext, float, PowerMean], Plan] = search_plan
+    maps: Maps = lambda sample, context: [*identities(sample.xs)]
+    objective: Callable[[Rows, FitContext], PowerMean] = lambda rows, context: PowerMean()
+    n_map_rows: int = 0  # that maps are fitted on, beyond the rows of the starts
+    cache: Cache = False
+    # the centroids that an array `init` stands for besides centroids
+    given: Callable[[Rows, int], Array | None] = lambda rows, k: None
+    unit_centroids: bool = False  # whether centroids are scaled to length one
+    rows_name: str = "the map of X"  # what a warning calls the columns of the features
+    least_exponent: float = -math.inf  # of memberships after a hard end, where there are maps
+    # sets what else is fitted, after the rest
+    published: Callable[[Result], None] = lambda result: None
+    # what a fit adds
+    schema: Schema = field(default_factory=lambda: Schema(""))
+    noise: Noise | None = None  # the rows that get the label -1
+    causes: tuple[Cause, ...] = ()  # why clusters of the rows may be missing
+    stores_memberships: bool = False
+
+    def prepare(self, sample: Opened, context: FitContext) -> FeatureData:
+        """Return the rows with their features, what is minimised, and the starts."""
+        params, k, storage, history = self.search, context.k, context.storage, context.history
+        # the features of all rows, and of a pilot sample
+        maps = self.maps(sample, context)
+        columns = _occupied(sample, maps, params.init)
+        cut = sample.with_columns(columns)
+        mapping = Mapping(
+            maps, cut.shape.views, storage, context.n_threads, context.coverage, self.unit_centroids
+        )
+        pilot, rows = mapping.pair(cut)
+        variance = passes.total_variance(pilot)
+        if mapping.mapped:
+            storage.check(rows)
+        init = _checked_init(self, sample, rows, mapping, k)
+        # what is minimised, of which rows have a part
+        objective = self.objective(pilot, context)
+        typical = partial(replace, eta=objective.eta, m=objective.m)
+        pilot, rows = typical(pilot), typical(rows)
+        # starts run on rows or on components; initial centroids are from the pool
+        samples = [typical(part) for part in _samples(self, cut, rows, mapping, k)]
+        if samples:
+            base = samples[0] = storage.sample(samples[0])
+        else:
+            base = storage.all_rows(rows, k, ALL_PASSES)
+        hard, single = params.ends_hard, all(isinstance(view, Fourier) for view in rows.maps)
+        components = compressed(base, k, storage, hard, single) if params.differs else None
+        pool = components.rows if components is not None else base if samples else pilot
+        # The starts, by the critical exponent. Rows are drawn for it in any case, so that later
+        # random numbers do not depend on whether it is used.
+        exponent, seeds = 0.0, seeding_rows(pool, k, context.random)
+        if params.start != -math.inf or not params.ends_hard:  # else no exponent is seen
+            exponent = decompositions.exponent_of_rows(seeds)
+        if context.journal.keeps:
+            context.journal.begin(history, context.random, sample, exponent, variance, rows.shift)
+        plan = self.plan(params, context, exponent, objective)
+        later = [*(part.n for part in samples[1:]), rows.n] if samples else []
+        history.begin(plan, 0.0 if components is None else components.left_out, later)
+        search, whole = (base, None) if components is None else (components.rows, base)
+        level = FeatureLevel(search, variance, objective, context, plan.most, components, whole)
+        return FeatureData(
+            self, context, sample, maps, bool(mapping.mapped), rows, level, pilot, samples, base,
+            components, pool, variance, init, objective, plan, columns,
+            plan.swaps if samples else 0,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class FeatureData:
+    """The rows of a fit with their features, the objective and the starts."""
+
+    problem: Problem
+    context: FitContext
+    opened: Opened  # all rows with the columns of X, noise without weight
+    maps: list[Any]  # fitted, of the views
+    mapped: bool  # whether the features of some view differ from its columns
+    rows: Rows  # all
+    search: FeatureLevel  # level of the starts
+    pilot: Rows  # for statistics
+    samples: list[Rows]  # of growing size, the first for the starts; none: all rows are
+    base: Rows  # the first sample, or all rows, with stored features where that pays
+    components: Compressed | None  # principal components that the starts run on
+    pool: Rows  # of which initial centroids are chosen
+    variance: float  # total variance of the features
+    init: Any  # the name of a method, a callable, or centroids
+    objective: PowerMean
+    plan: Plan
+    # of each view, the columns that are its features; None: all columns, or mapped features
+    columns: list[Array | None]
+    patience: int  # failures in a row that end swaps on larger samples
+
+    def first(self, start: int) -> State:
+        """Return the state of a start at its initial centroids.
+
+        They are chosen from rows of the pool unless they are given."""
+        init, pool, k, random = self.init, self.pool, self.context.k, self.context.random
+        if not isinstance(init, str) and not callable(init):
+            theta = np.asarray(init - pool.shift)
+        else:
+            merges = self.plan.starts[start].merges and pool.present is None
+            rows = seeding_rows(pool, MERGED * k if merges else k, random)
+            self.context.history.records.append({"stage": "seeding", "rows": rows.n})
+            if callable(init):
+                given = passes.features_for_callers(rows)
+                drawn = init(given, k, random_state=random)
+                theta = checked_centroids(drawn, (k, given.shape[1])) - pool.shift
+            else:
+                features = passes.some_features(rows)
+                drawn = merged_centroids(rows, features, k, random) if merges else None
+                if drawn is None:
+                    drawn = seed_centroids(rows, features, k, init, random)
+                theta = drawn - passes.shift_left(rows)
+        return State(pool.on_sphere(theta, theta), self.search.rows.alpha)
+
+    def settled(self, state: State, end: StartEnd) -> tuple[State, StartEnd]:
+        """Make the last passes of the search, which starts and swaps leave out.
+
+        Find its exponent, if no start was annealed."""
+        level, schedule = self.search, self.plan.schedule
+        if self.plan.swaps or not schedule.exact:  # centroids have not converged
+            are_last = not (self.samples or self.components)  # no other passes follow
+            stage = Stage("hard", -math.inf, tol=schedule.tol, most=schedule.max_iter, bounded=True)
+            state, converged, _ = converge(level, state, stage._replace(exact=are_last))
+            end = end._replace(converged=converged)
+        if math.isinf(end.s):
+            state, s = self.context.journal.run(level.nearly_hard_exponent, state)
+            end = end._replace(s=s)
+        return state, end
+
+    def softened(self, state: State, end: StartEnd) -> tuple[FeatureData, State, StartEnd]:
+        """Make passes at a finite exponent after a search with a hard end."""
+        context, state = self.context, self.search.leave(state)
+
+        def exponents(state: State) -> tuple[State, list[float]]:
+            critical = self.plan.critical
+            if self.components is not None:  # that of the plan is of these components
+                rows = seeding_rows(self.pilot, context.k, context.random)
+                critical = decompositions.exponent_of_rows(rows)
+            of_clusters = decompositions.exponent_of_memberships(self.pilot, state.theta)
+            return state, [critical, float(of_clusters)]
+
+        assert self.plan.soft_end is not None
+        state, numbers = context.journal.run(exponents, state)
+        plan = replace(self.plan.soft_end(*numbers), most=self.plan.most)
+        context.history.unit, s = plan.unit, plan.schedule.end
+        level = replace(self.search, rows=self.base, components=None)
+        data = replace(self, plan=plan, components=None, search=level, patience=0)
+        state, converged, _ = converge(data.search, state, plan.last(s))
+        return data, state, StartEnd(s, converged)
+
+    def later(self) -> list[FeatureLevel]:
+        """Return the levels after the search: all features, growing samples, and all rows, with
+        stored features where that pays."""
+        level = replace(self.search, components=None)
+        if not self.samples:
+            return [] if self.components is None else [replace(level, rows=self.base)]
+        k, growing = self.context.k, self.samples[1:]
+        whole = self.context.storage.all_rows(self.rows, k, LAST_PASSES)
+        parts = [(rows, 0.1 * math.sqrt(k / rows.n)) for rows in growing]
+        return [replace(level, rows=rows, coarse=coarse) for rows, coarse in [*parts, (whole, 0.0)]]
+
+    def sample_of_far_rows(self, level: FeatureLevel) -> Rows | None:
+        """Return the rows that starts have seen; None if no row of a level can be far from them.
+
+        No row is far from all rows with typicality, on spheres, and for random features."""
+        is_near = level.rows.eta is not None or self.rows.unit_centroids
+        is_near |= any(isinstance(mapped, Fourier) for mapped in self.rows.maps)
+        if not isinstance(self.init, str) or level.rows.present is not None or is_near:
+            return None
+        seen = self.base if self.samples else self.pilot
+        if self.components is not None:
+            of = decompositions.rows_of_components(self.base, 0)
+            seen = min(seen, of, key=lambda rows: rows.n)
+        return seen if seen.n < level.rows.n else None
+
+    def result(
+        self, level: FeatureLevel, state: State, end: StartEnd, write: Callable[..., Any] | None
+    ) -> Result:
+        """Evaluate the centroids on all rows. `write`, unless it is None, gets the labels."""
+        problem, plan = self.problem, self.plan
+        rows, hard_end = replace(self.rows, alpha=state.alpha), plan.schedule.ends_hard
+        centers = (state.theta + rows.shift).astype(rows.dtype)
+        centers = _without_rounding(centers) if rows.unit_centroids else centers
+        theta = centers.astype(np.float64) - rows.shift
+        soft, hard, inertia, labels = _evaluated(self, rows, theta, end.s, write)
+        s, last = (-math.inf, hard) if hard_end else (end.s, soft)
+        exponent = _soft_exponent(self, rows, theta, end.s) if hard_end else end.s
+        penalty = self.objective.penalty(rows.alpha, level.rows.total_weight)
+        parts = self.spread(np.split(centers, np.cumsum(rows.widths)[:-1], axis=1))
+        attributes = {
+            "cluster_centers_": parts[0] if len(parts) == 1 else np.hstack(parts),
+            "inertia_": inertia,
+            "objective_": plan.unit * (soft.objective(end.s) + penalty),
+            "n_iter_": state.passes,
+            "sample_size_": self.base.n,
+            "membership_exponent_": exponent,
+            "cache_": self.mapped and not level.rows.computed,
+            "_feature_maps": self.maps,
+            "_alpha": rows.alpha,
+            "_objective": self.objective,
+            "_shifts": self.spread(rows.shifts),
+            "_cluster_weights": rows.weights_of_centroids(last),
+            "_masses": hard.G.copy(),
+            "_n_counted": self.opened.counted,
+            "_s_of_batches": s,
+        }
+        if self.opened.in_memory:
+            attributes["labels_"] = labels[0] if len(labels) == 1 else np.concatenate(labels)
+        if problem.stores_memberships:
+            outputs = passes.one_pass(rows, theta, exponent, want=("memberships",))[1]
+            attributes["memberships_"] = outputs["memberships"]
+        if problem.noise is not None:
+            problem.noise.add_to(attributes)
+        ending = _ending(self, rows, theta, hard, s)
+        causes = [] if ending.found == ending.k else _causes(self, rows, ending)
+        return Result(attributes, end, ending, causes, self, rows)
+
+    def spread(self, lines: list[Array]) -> list[Array]:
+        """Return lines of features of each view with a place for each column of the view."""
+        views = zip(lines, self.columns, self.opened.xs)
+        return [spread_columns(line, index, x.shape[1]) for line, index, x in views]
+
+
+Metric = Literal["euclidean", "cosine"]
+
+
+def maps_of(metric: Any, whitening: Any) -> Maps:
+    """Check the parameters `metric` and `whitening`; return the maps of a model of one view."""
+    checks.check_choice(metric, "metric", get_args(Metric))
+    if whitening is not None:
+        checks.check_real(whitening, "whitening", 0, 1, also="None")
+        if metric == "cosine":
+            raise ValueError(
+                f"whitening={whitening}: whitened columns have other angles than metric='cosine' "
+                "compares. Pass whitening=None."
+            )
+        from rffpk.spaces.whitening import whitened_view
+
+        return lambda sample, context: [whitened_view(whitening, sample, 0, context)]
+    if metric == "cosine":
+        return lambda sample, context: [UnitRows()]
+    return lambda sample, context: [*identities(sample.xs)]
+
+
+# ---- prepare: rows, maps, objective and plan -----------------------------------------------------
+
+
+def _checked_init(problem: Problem, opened: Opened, rows: Rows, mapping: Mapping, k: int) -> Any:
+    """Return the word or the function that makes initial centroids, or their array (k, F)."""
+    init = problem.search.init
+    if isinstance(init, str) or callable(init):
+        return init
+    if (meant := problem.given(rows, k)) is not None:
+        return meant
+    if not mapping.mapped:
+        return checked_centroids(init, (k, len(rows.shift)), column_names(opened.shape))
+    xs = given_rows(problem.schema.of_new_rows(opened.shape), init, k)
+    xs = [as_type(x, rows.dtype) for x in xs]
+    return passes.shifted_features(mapping(xs, ones(k))).astype(np.float64)
+
+
+def _occupied(sample: Opened, maps: list[Any], init: Any) -> list[Array | None]:
+    """Return the columns of each sparse view with entries; None: all columns.
+
+    Features must be columns. With given centroids all columns count, as centroids may have numbers
+    in empty columns."""
+    kinds = UnitRows | ScaledColumns | Identity
+    are_columns = [isinstance(init, str) and isinstance(mapped, kinds) for mapped in maps]
+    return [occupied_columns(x) if own else None for x, own in zip(sample.xs, are_columns)]
+
+
+def _samples(problem: Problem, sample: Opened, rows: Rows, mapping: Mapping, k: int) -> list[Rows]:
+    """Return samples of growing size, the first for the starts; none if these run on all rows.
+
+    Where features are columns of `rows` already, samples are cut from the columns, so that no map
+    runs twice."""
+    if rows.stream is None and len(rows.computed) < len(mapping.mapped):  # else it may hold rows
+        xs, maps = [*rows.xs], [*rows.maps]
+        for i in rows.computed:
+            xs[i], maps[i] = sample.xs[i], mapping.maps[i]
+        sample = sample.with_tables(xs, tuple(range(len(xs))))
+        mapping = replace(mapping, maps=maps, views=sample.shape.views)
+    sizes = sample.sizes_of_starts(problem.search.sample, k)
+    return [mapping(*sample.some(size), rows.shifts) for size in sizes]
+
+
+# ---- evaluate ------------------------------------------------------------------------------------
+
+
+def _soft_exponent(data: FeatureData, rows: Rows, theta: Array, s: float) -> float:
+    """Return the exponent of memberships after a hard end, or s where the rows suggest none."""
+    calibrated = decompositions.exponent_of_memberships(
+        replace(data.pilot, alpha=rows.alpha), theta
+    )
+    least = data.problem.least_exponent if data.mapped else -math.inf
+    return max(calibrated, least) if math.isfinite(calibrated) else s
+
+
+def _without_rounding(centers: Array) -> Array:
+    """Replace each centroid of length one by the first centroid that is equal up to rounding.
+
+    Rows with one direction differ by rounding, and have one label then. O(k^2 F) time if centroids
+    are replaced."""
+    close, exact = rounding_error(centers.dtype), centers.astype(np.float64)
+    if count_distinct(exact, close) == len(exact):
+        return centers
+    return centers[[(((exact - x) ** 2).sum(axis=1) <= close).argmax() for x in exact]]
+
+
+def _ending(data: FeatureData, rows: Rows, theta: Array, hard: Sums, s: float) -> Ending:
+    """Return how the run ended: which clusters have rows, and can be told apart at an exponent."""
+    k, plan = len(theta), data.plan
+    used = k - int(empty_clusters(hard.G, rows.dtype).sum())
+    ending = Ending(k, used, s, plan.critical, plan.lowered_by)
+    if math.isinf(s):
+        return ending
+    some = replace(data.pilot, alpha=rows.alpha).counted()
+    plain = replace(some, eta=None)
+    labels = passes.one_pass(plain, theta, -math.inf, want=("labels",))[1]["labels"]
+    index = rows_of_clusters(labels, k)
+    outputs = passes.one_pass(some.take(index), theta, s, want=("memberships", "distances"))[1]
+    scaled = rows.scaled(theta)
+    return ending.of_memberships(
+        outputs["memberships"], labels[index], outputs["distances"],
+        lambda part: euclidean_distances(scaled[part], scaled, squared=True),
+    )  # fmt: skip
+
+
+_Pair = tuple[Sums, Sums]  # at an exponent, and in the hard limit
+
+
+def _evaluated(
+    data: FeatureData, rows: Rows, theta: Array, s: float, write: Callable[[Array], Any] | None
+) -> tuple[Sums, Sums, float, list[Array]]:
+    """Return the sums of all rows at the last soft exponent and in the hard limit, and their cost.
+
+    One reading gives both, and the labels: they are returned for rows in memory, and written."""
+    elsewhere = rows.stream is not None and rows.stream.on_workers
+    blocks = list[Array]()
+
+    def take(begin: int, labels: Array) -> None:
+        if data.problem.noise is not None:
+            noise = data.problem.noise.rows[begin : begin + len(labels)]
+            labels = np.where(noise, np.int32(-1), labels)
+        if data.opened.in_memory:
+            blocks.append(labels)
+        if write is not None:
+            write(labels)
+
+    ends_hard = data.plan.schedule.ends_hard
+    directions = find_directions(rows, theta, s) if ends_hard else None
+    visit = partial(_both_sums, theta, s, None if elsewhere else take, ends_hard, directions)
+    soft, hard = rows.fold(visit, passes.added)
+    plain = replace(rows, eta=None)
+    inertia = passes.accurate_cost(plain, hard, theta)
+    if elsewhere and write is not None:
+        take(0, passes.one_pass(plain, theta, -math.inf, want=("labels",))[1]["labels"])
+    return soft, hard, inertia, blocks
+
+
+def _both_sums(
+    theta: Array, s: float, take: Callable[[int, Array], None] | None, ends_hard: bool,
+    directions: Along | None, block: Rows, before: _Pair | None,
+) -> _Pair:  # fmt: skip
+    """Return the sums of a block at an exponent and in the hard limit.
+
+    One pass gives both if the fit ends hard and has no typicality, as only the objective at the
+    exponent is needed then; else two passes do. `take` is given the number of the first row and the
+    labels."""
+    soft, hard = before or (None, None)
+    one = ends_hard and block.eta is None
+    plain, at, wanted = replace(block, eta=None), s if one else -math.inf, ("labels",) * bool(take)
+    hard, outputs = passes.pass_of_block(
+        plain, theta, at, want=wanted, before=hard, hard=True, directions=directions
+    )
+    if one:  # without the large array N
+        N = np.empty((len(theta), 0))
+        soft = replace(hard, N=N, G=hard.G.copy(), Q=hard.Q.copy(), E=hard.E.copy())
+    else:
+        soft = passes.pass_of_block(block, theta, s, before=soft)[0]
+    if take is not None:
+        take(block.begin, outputs["labels"])
+    return soft, hard
+
+
+# ---- why clusters may be missing -----------------------------------------------------------------
+
+
+def _causes(data: FeatureData, rows: Rows, ending: Ending) -> list[Cause]:
+    """Return why clusters may be missing: few distinct rows, of X or of what it was computed from,
+    and then of what it is mapped to."""
+    problem, sample, count = data.problem, data.pilot, ending.found
+    xs, weight = data.opened.some()
+    name = "X" if rows.n == sample.n else "a sample of X"
+    if sample.unit_centroids:  # rows with one direction differ by rounding
+        xs = [unit_rows(x.astype("float64")).astype(np.float32) for x in xs]
+        name = f"{name} scaled to length one"
+    left_out = problem.noise is not None and problem.noise.rows.any()
+    which = "that are not noise" if left_out else "of positive weight"
+    causes = [*problem.causes] or [few_rows(name, xs, weight, count, which)]
+    causes.append(few_rows(problem.rows_name, sample.xs, sample.weight, count, which))
+    return [*causes, equal_centroids(data.init)] if isinstance(data.init, np.ndarray) else causes
