@@ -17,6 +17,7 @@ from rffpk.anneal.decompositions import compressed
 
 # What is kept between hard passes, whose states a machine visits in any order; which of the things
 # that make them faster are used, and directions, which change no label.
+from rffpk.anneal.fit import fit
 from rffpk.anneal.hard_pass import (
     Assignment,
     Need,
@@ -171,6 +172,7 @@ __all__ = [
     "eigengap_scores",
     "eigh",
     "find_directions",
+    "fit",
     "fixed_signs",
     "from_merged_centroids",
     "groups",

@@ -211,7 +211,7 @@ RULES = [
     Mutant("swaps.py::test_rows_are_drawn_by_cost_and_cluster_whatever_the_blocks",
            "anneal/swaps.py:_keyed", "row_keys(seed, block.begin,", "row_keys(seed, 0,"),
     Mutant("partial_fit.py::test_centroids_are_the_discounted_sums_of_all_batches",
-           "anneal/fitted.py:_sums_of_fit", "math.expm1(-rate)", "-math.expm1(-rate)"),
+           "estimators/partial.py:_sums_of_fit", "math.expm1(-rate)", "-math.expm1(-rate)"),
     Mutant("memberships.py", "anneal/decompositions.py:exponent_of_memberships",
            "rows.weight.astype(np.float64)", "np.ones(rows.n)"),
     Mutant("rare_cases.py::test_the_time_is_that_of_the_slowest_function_that_separates",

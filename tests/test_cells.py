@@ -113,7 +113,7 @@ def test_new_cells_of_a_graph_are_affinities():
         ({"use_rep": None}, "use_rep=None: names nothing"),
         ({"use_rep": [np.eye(2)]}, "(?s)use_rep == array.*must be 'X' or in "),
         ({"use_rep": "X_umap"}, "use_rep == 'X_umap', must be 'X' or in .*X_pca.*protein"),
-        ({"n_clusters": 121}, "n_clusters == 121"),
+        ({"n_clusters": 121}, "n_clusters=121"),
         ({"key_added": 3}, "key_added == 3, must be a string"),
         ({"resolution": 1.0}, "resolution == 1.0 is no parameter: n_clusters .* 'fine'"),
     ],

@@ -218,7 +218,7 @@ def bad_files(folder):
             "--header is for .csv, .tsv",
         ),
         (["cluster", "ok.parquet", "-k", "3", "--header"], "--header is for .csv, .tsv"),
-        (["cluster", "ok.csv", "-k", "151"], "n_clusters == 151"),
+        (["cluster", "ok.csv", "-k", "151"], "n_clusters=151"),
         (["cluster", "ok.csv", "-k", "3", "--out", "labels.txt"], "must end in .csv or .npy"),
         (["predict", "model", "ok.csv"], "model: is not a model"),
         (["predict", "other", "ok.csv"], "other: is not a model"),

@@ -43,11 +43,11 @@ def calls(function):
 @pytest.mark.parametrize(
     "cls, most, inside",
     [
-        (PowerKMeans, 252, 85),
-        (FuzzyCMeans, 252, 85),
-        (RFFKernelPowerKMeans, 266, 96),
-        (DiffusionPowerKMeans, 428, 172),
-        (RFFMultiKernelPowerKMeans, 616, 258),
+        (PowerKMeans, 219, 83),
+        (FuzzyCMeans, 219, 83),
+        (RFFKernelPowerKMeans, 234, 93),
+        (DiffusionPowerKMeans, 387, 164),
+        (RFFMultiKernelPowerKMeans, 565, 253),
     ],
 )
 def test_a_prediction_of_one_row_enters_few_functions(cls, most, inside):

@@ -48,6 +48,16 @@ def test_blocks_of_python_run(path, logger_as_it_was):
         exec(compile(block, str(path), "exec"), names)
 
 
+def test_the_listing_of_a_fit_is_the_source():
+    from internals import anneal, fit
+
+    listing = re.findall(r"^```py\n(.*?)^```$", (DOCS / "fit.md").read_text(), re.M | re.S)
+    *parts, of_start = listing
+    assert "\n".join(part.rstrip() for part in parts) == inspect.getsource(fit).rstrip()
+    assert of_start == inspect.getsource(anneal)
+    assert len(inspect.getsource(fit).split("\n")) <= 62
+
+
 def test_towns_and_roads_are_found_in_positions():
     path = DOCS / "for" / "positions.md"
     if not path.exists():

@@ -32,7 +32,6 @@ LAYERS = [
 # loaded when it is called, names them all. The list of the rest may only shrink.
 CALLED = {("estimators.base", "model_files"), ("model_files", "__init__")}
 UPWARD = {
-    "anneal.fitted": {"estimators.base"},
     "anneal.plan": {"estimators.base", "estimators.bases"},
     "spaces.diffusion": {"estimators.base", "estimators.bases"},
     "spaces.fourier": {"estimators.base", "estimators.bases"},

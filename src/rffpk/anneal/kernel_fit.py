@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal
@@ -11,7 +11,6 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.cluster import k_means
 from sklearn.preprocessing import normalize
-from sklearn.utils.validation import check_is_fitted
 
 from rffpk.anneal import decompositions
 from rffpk.anneal.convergence_warnings import (
@@ -21,6 +20,7 @@ from rffpk.anneal.convergence_warnings import (
     rows_of_clusters,
     warn_if_indefinite,
 )
+from rffpk.anneal.kernel_model import gaps_to_centroids, memberships_at, unit_weights
 from rffpk.anneal.kernel_rows import KernelRows
 from rffpk.anneal.kernel_steps import KernelLevel, squared_norms
 from rffpk.anneal.records import PowerMean, State
@@ -33,15 +33,11 @@ from rffpk.rows.passes import one_pass
 from rffpk.rows.rows import Rows
 from rffpk.rows.sample import Opened
 from rffpk.rows.store import Cache
-from rffpk.rows.sums import hard_weights, power_weights
+from rffpk.rows.sums import power_weights
 from rffpk.rows.weights import weight_unit
 from rffpk.spaces.kernels import PRECOMPUTED, FittedKernel, matched
 from rffpk.system import config
 from rffpk.system.linalg import gaps_of, ritz_values
-from rffpk.system.tiles import by_blocks
-
-# Distances have errors of this part of the numbers that they are differences of.
-_ROUNDING = 1e-12
 
 KernelInit = Literal["k-means++", "random", "k-means", "spectral"]
 
@@ -80,7 +76,7 @@ class KernelProblem:
             is_random = given is not None or self.init == "random"
             components = None if is_random else rows.components(alpha)[0]
             critical = rows.exponent(rows.gram(alpha)) if self.annealed else 0.0
-            plan = self.plan(context, critical)
+            plan = replace(self.plan(context, critical), fresh=False)
             context.history.begin(replace(plan, unit=context.history.unit), 0.0, [])
             return data(alpha, given, components, kernels, plan)
         found = data(alpha, None, *_search_of_components(self, kernels, alpha))
@@ -168,7 +164,7 @@ class KernelData:
         attributes["objective_"] = history.unit * objective
         if problem.stores_memberships:
             exponent = attributes["membership_exponent_"]
-            attributes["memberships_"] = _memberships(d, exponent, rows.dtype)
+            attributes["memberships_"] = memberships_at(d, exponent, rows.dtype)
         for kernel in rows.kernels:
             kernel.drop_matrix()
         ending = _ending(rows, attributes, d, -math.inf if plan.schedule.ends_hard else end.s, plan)
@@ -192,7 +188,7 @@ def _search_of_components(
     left_out += rows.objective.penalty(alpha, rows.total_weight)
     x = components.xs[0][rows.some]
     critical = rows.exponent(x @ x.T) if problem.annealed else 0.0
-    plan = problem.plan(context, critical)
+    plan = replace(problem.plan(context, critical), fresh=False)
     context.history.begin(replace(plan, unit=context.history.unit), left_out, [])
     level = ComponentLevel(
         components, rows.variance, PowerMean(), context, plan.most, kernels=kernels, of=alpha
@@ -322,7 +318,7 @@ def _evaluated(
         "_kernels": rows.kernels,
         "_alpha": alpha,
         "_squares": squares,
-        "_gaps": gaps_of(np.einsum("l,in,ljn->ij", alpha, weights, Y)),
+        "_gaps_of_fit": gaps_of(np.einsum("l,in,ljn->ij", alpha, weights, Y)),
         "_masses": unit * np.bincount(labels, rows.p, len(W)),
     }
     if problem.several:
@@ -342,90 +338,6 @@ def _ending(rows: KernelRows, fitted: dict[str, Any], d: Array, s: float, plan: 
     counted = np.flatnonzero(rows.counted)
     index = counted[rows_of_clusters(labels[counted], k)]
     u = power_weights(d[index], s)[2]
-    return ending.of_memberships(u, labels[index], d[index], lambda part: fitted["_gaps"][part])
-
-
-def unit_weights(coef: Array) -> Array:
-    """Weights of the rows (k, n) in double precision and of sum one: centroids that are far from
-    the origin of the kernel would move with their sum."""
-    coef = coef.astype(np.float64)
-    sums = coef.sum(axis=1, keepdims=True)
-    return np.asarray(coef / np.where(sums != 0, sums, 1))
-
-
-def gaps_to_centroids(products: Iterable[Array], squares: Array, alpha: Array) -> Array:
-    """Squared distances (n, k), less the squared norms of the rows, from the products (n, k) of
-    rows with centroids in each kernel and the squared norms (L, k) of these. Those that exceed the
-    least by rounding errors are equal to it, so that labels do not depend on the order of sums."""
-    gaps, sizes = alpha @ squares, alpha @ np.abs(squares)
-    for weight, product in zip(alpha, products):
-        gaps = gaps - 2 * weight * product
-        sizes = sizes + 2 * weight * np.abs(product)
-    at = gaps.argmin(axis=1)[:, None]
-    least = np.take_along_axis(gaps, at, 1)
-    error = _ROUNDING * (sizes + np.take_along_axis(sizes, at, 1))
-    return np.where(gaps - least <= error, least, gaps)
-
-
-# ---- what a fitted model says of rows ------------------------------------------------------------
-
-# The methods that need k(x, x).
-_CALLERS = {
-    "memberships": "predict_proba",
-    "distances": "transform",
-    "medoids": "medoids",
-    "cost": "score",
-}
-
-
-def measure(
-    model: Any, X: Any, want: str, s: float | None = None, sample_weight: Any = None
-) -> Any:
-    """What `want` names of rows; see `Clusterer._measure`."""
-    check_is_fitted(model)
-    if want == "gaps":
-        return model._gaps, model._masses
-    xs = model._check_views(X, reset=False)
-    precomputed = any(kernel.precomputed for kernel in model._kernels)
-    if want != "labels" and precomputed:
-        raise ValueError(
-            f"{_CALLERS[want]} needs k(x, x), which precomputed kernels of new rows do not "
-            "contain. For the fitted rows, the score is -inertia_, and "
-            "store_memberships=True keeps the memberships."
-        )
-    # without k(x, x) where labels are wanted, as it does not change the order of distances
-    with config.one_blas_thread():
-        squares = _distances(model, xs, whole=want != "labels")
-    if want == "labels":
-        return squares.argmin(axis=1).astype(np.int32)  # the first of equals
-    squares = np.maximum(squares, 0)
-    if want == "memberships":
-        s = model.membership_exponent_ if s is None else s
-        return _memberships(squares, s, xs[0].dtype)
-    if want == "distances":
-        return np.sqrt(squares).astype(xs[0].dtype, copy=False)
-    if want == "medoids":
-        return squares.argmin(axis=0)
-    least = squares.min(axis=1)
-    weight = checks.check_sample_weight(sample_weight, len(least), X)
-    return float((weight * least).sum())
-
-
-def _distances(model: Any, xs: list[Array], whole: bool) -> Array:
-    """Squared distances (n, k) of rows from the centroids; `whole`: with k(x, x)."""
-    weights, kernels = unit_weights(model.dual_coef_), model._kernels
-
-    def of_block(xs: list[Array]) -> Array:
-        views = xs if model._shape.has_views else xs * len(kernels)
-        blocks, diagonals = zip(*(kernel.cross(x) for kernel, x in zip(kernels, views)))
-        products = [block @ weights.T for block in blocks]
-        gaps = gaps_to_centroids(products, model._squares, model._alpha)
-        return gaps + (model._alpha @ np.stack(diagonals))[:, None] if whole else gaps
-
-    return by_blocks(of_block, xs, kernels[0].n, config.n_threads(model.n_jobs))
-
-
-def _memberships(squares: Array, s: float, dtype: Any) -> Array:
-    """Memberships of rows with these squared distances, at an exponent."""
-    shares = hard_weights(squares) if math.isinf(s) else power_weights(squares, s)
-    return shares[2].astype(dtype, copy=False)
+    return ending.of_memberships(
+        u, labels[index], d[index], lambda part: fitted["_gaps_of_fit"][part]
+    )

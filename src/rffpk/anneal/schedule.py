@@ -366,6 +366,7 @@ class Plan:
     swaps: int = 0  # swaps end after this many failures in a row; 0: no swaps
     unit: float = 1.0  # objectives are multiplied by it when they are reported
     critical: float = 0.0  # the critical exponent
+    fresh: bool = True  # whether passes after the search have `max_iter` passes of their own
     lowered_by: str = "annealing.end"  # the parameter that lowers the last exponent
     # After a search with a hard end passes at a finite exponent may follow: the plan of these, from
     # the critical exponent and that of memberships of the clusters.
@@ -386,7 +387,7 @@ class Plan:
         """Return the end of a fit whose last passes have converged, or have not.
 
         These passes do not lower s, so a final exponent that was not reached stays so."""
-        reached = self.schedule.ends_hard or end.converged
+        reached = (self.fresh and self.schedule.ends_hard) or end.converged
         return end._replace(converged=converged and reached)
 
 

@@ -246,7 +246,7 @@ def reporting(estimator: Any, X: Any) -> Iterator[Progress | None]:
 
 @parameters
 class Clusterer(Estimator, ClusterMixin, BaseEstimator):
-    """Base of the clusterers; a subclass has `fit`, and `_measure` of a fitted one."""
+    """Base of the clusterers; a subclass has `fit` and `_fitted_model`."""
 
     n_clusters: Level | int = field(default=8, kw_only=False)
     n_init: Auto | int = "auto"
@@ -266,11 +266,19 @@ class Clusterer(Estimator, ClusterMixin, BaseEstimator):
     history_: list[dict[str, Any]] = field(init=False)
     memberships_: Array = field(init=False)
 
-    def _measure(self, X: Any, want: str, s: float | None = None, sample_weight: Any = None) -> Any:
-        """What `want` names of rows: "labels", "memberships" at an exponent, None:
-        `membership_exponent_`, "distances", "medoids", or their weighted "cost"; of no rows "gaps",
-        the squared distances between centroids and the masses of their clusters."""
+    def _fitted_model(self) -> Any:
+        """Return the fitted model: a `CentroidModel`, a `KernelModel` or an `EmbeddingModel`."""
         raise NotImplementedError
+
+    def _gaps(self) -> tuple[Array, Array]:
+        """Return squared distances between centroids, and the masses of their clusters."""
+        gaps: tuple[Array, Array] = self._fitted_model().gaps()
+        return gaps
+
+    def _nearest_rows(self, X: Any) -> NDArray[np.intp]:
+        """Return an example row of each cluster."""
+        rows: NDArray[np.intp] = self._fitted_model().nearest_rows(X)
+        return rows
 
     @property
     def probabilities_(self) -> Array:
@@ -327,7 +335,8 @@ class Clusterer(Estimator, ClusterMixin, BaseEstimator):
         labels : ndarray of int32, shape (n_samples,)
             Indices of the clusters. For collections of Dask a Dask array.
         """
-        return self._measure(X, "labels")
+        labels: NDArray[np.int32] = self._fitted_model().labels(X)
+        return labels
 
     @by_partitions
     def predict_proba(self, X: Any, *, s: float | None = None) -> Array:
@@ -358,7 +367,8 @@ class Clusterer(Estimator, ClusterMixin, BaseEstimator):
         ValueError
             If k(x, x) of the rows is not known, as kernels are precomputed.
         """
-        return self._measure(X, "memberships", None if s is None else checks.check_exponent(s))
+        s = None if s is None else checks.check_exponent(s)
+        return self._fitted_model().memberships(X, s)
 
     @by_partitions
     def transform(self, X: Any) -> Array:
@@ -381,7 +391,7 @@ class Clusterer(Estimator, ClusterMixin, BaseEstimator):
         ValueError
             If k(x, x) of the rows is not known, as kernels are precomputed.
         """
-        return self._measure(X, "distances")
+        return self._fitted_model().distances(X)
 
     def fit_predict(self, X: Any, y: Any = None, **options: Any) -> NDArray[np.int32]:
         """Fit, and return the labels of the rows.
@@ -427,7 +437,7 @@ class Clusterer(Estimator, ClusterMixin, BaseEstimator):
         ValueError
             If k(x, x) of the rows is not known, as kernels are precomputed.
         """
-        return self._measure(X, "medoids")
+        return self._nearest_rows(X)
 
     @property
     def linkage_(self) -> NDArray[np.float64]:
@@ -443,7 +453,7 @@ class Clusterer(Estimator, ClusterMixin, BaseEstimator):
             raise AttributeError
         from rffpk.system.tree import ward
 
-        return ward(*self._measure(None, "gaps"))
+        return ward(*self._gaps())
 
     def cut(self, n_clusters: int, X: Any = None) -> NDArray[np.int32]:
         """Labels with fewer clusters, which are unions of the fitted ones.
@@ -507,4 +517,4 @@ class Clusterer(Estimator, ClusterMixin, BaseEstimator):
         ValueError
             If k(x, x) of the rows is not known, as kernels are precomputed.
         """
-        return -self._measure(X, "cost", sample_weight=sample_weight)
+        return -float(self._fitted_model().cost(X, sample_weight))

@@ -8,10 +8,10 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from sklearn.metrics import euclidean_distances, pairwise_distances_argmin
 
-from rffpk.anneal import fitted
 from rffpk.anneal.feature_fit import Problem
 from rffpk.anneal.plan import search_parameters
 from rffpk.anneal.schedule import FitContext, Result
@@ -25,6 +25,7 @@ from rffpk.choose.graph_choice import (
     searched_clusters,
 )
 from rffpk.estimators.base import graph_schema, parameters
+from rffpk.estimators.partial import partial_fit
 from rffpk.estimators.power import AnnealedClusterer
 from rffpk.rows.arrays import Array
 from rffpk.rows.checks import Auto
@@ -165,7 +166,7 @@ class DiffusionPowerKMeans(AnnealedClusterer):
     cache: Cache = "auto"
     n_buffered_: int = field(init=False)  # what `partial_fit` sets
 
-    partial_fit = fitted.partial_fit
+    partial_fit = partial_fit
 
     def _schema(self) -> Schema:
         return graph_schema(self, self.metric)
@@ -186,17 +187,23 @@ class DiffusionPowerKMeans(AnnealedClusterer):
             published=self._published, least_exponent=_LEAST_EXPONENT,
         )  # fmt: skip
 
-    def _measure(self, X: Any, want: str, s: float | None = None, sample_weight: Any = None) -> Any:
-        result, [space] = super()._measure(X, want, s, sample_weight), self._feature_maps
-        if want not in ("gaps", "medoids") or not isinstance(space, DiffusionMap):
-            return result
+    def _gaps(self) -> tuple[Array, Array]:
+        gaps, masses = super()._gaps()
+        [space] = self._feature_maps
+        if isinstance(space, DiffusionMap) and self._schema().kind != "graph":
+            gaps = _apart(space, self.cluster_centers_, gaps)
+        return gaps, masses
+
+    def _nearest_rows(self, X: Any) -> NDArray[np.intp]:
+        nearest, [space] = super()._nearest_rows(X), self._feature_maps
+        if not isinstance(space, DiffusionMap):
+            return nearest
         if self._schema().kind == "graph":
-            return _central_nodes(self, X, result) if want == "medoids" else result
-        if want == "gaps":
-            return _apart(space, self.cluster_centers_, result[0]), result[1]
+            return _central_nodes(self, X, nearest)
         # rows of a component have equal features: the nearest row may lie at the edge
-        rows = fitted.central_rows(self, X, self._measure(X, "labels"))
-        return np.array([own if row is None else row for own, row in zip(result, rows)])
+        model = self._fitted_model()
+        rows = model.central_rows(X, model.labels(X), self._is_cosine())
+        return np.array([own if row is None else row for own, row in zip(nearest, rows)])
 
     def _maps(self, sample: Opened, context: FitContext) -> list[Any]:
         xs, weight = sample.some()
@@ -216,7 +223,8 @@ def _central_nodes(model: Any, X: Any, nearest: Array) -> Array:
 
     Among the half of the cluster that is nearest to the centroid it has the largest affinities to
     the fitted nodes of the cluster. A cluster without nodes keeps its node of `nearest`."""
-    distances, labels = (model._measure(X, want) for want in ("distances", "labels"))
+    fitted = model._fitted_model()
+    distances, labels = fitted.distances(X), fitted.labels(X)
     [x] = model._check_views(X, reset=False)
     graph, mass = scaled(x), model.feature_map_._neighbourhoods.mass
     if graph.shape[0] == graph.shape[1]:  # X is the graph: a fit counts edges in both directions

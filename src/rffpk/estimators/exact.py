@@ -8,7 +8,7 @@ from dataclasses import field, replace
 from functools import partial
 from typing import Any, get_args
 
-from rffpk.anneal.kernel_fit import KernelInit, KernelProblem, measure
+from rffpk.anneal.kernel_fit import KernelInit, KernelProblem
 from rffpk.anneal.plan import (
     OF_KERNELS,
     Annealing,
@@ -19,7 +19,7 @@ from rffpk.anneal.plan import (
 from rffpk.anneal.records import PowerMean, WeightedViews
 from rffpk.anneal.schedule import FitContext, Plan
 from rffpk.estimators.base import Clusterer, kernel_schema, parameters
-from rffpk.estimators.fitting import fit_kernels
+from rffpk.estimators.fitting import fit_kernels, kernel_model
 from rffpk.rows import checks
 from rffpk.rows.arrays import Array, Numbers
 from rffpk.rows.door import Schema
@@ -116,7 +116,7 @@ class KernelKMeans(Clusterer):
     dual_coef_: Array = field(init=False)
     cache_: bool = field(init=False)
 
-    fit, _measure = fit_kernels, measure
+    fit, _fitted_model = fit_kernels, kernel_model
 
     annealing: Any = field(default=None, init=False)  # a parameter of KernelPowerKMeans
 
@@ -298,7 +298,7 @@ class MultiKernelPowerKMeans(Clusterer):
     lambda_: float = field(init=False)
     cache_: bool = field(init=False)
 
-    fit, _measure = fit_kernels, measure
+    fit, _fitted_model = fit_kernels, kernel_model
     _annealed, _paper = True, OF_KERNELS
 
     def _schema(self) -> Schema:

@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
 
 from rffpk.anneal.convergence_warnings import Cause, warn_of_ending
 from rffpk.anneal.feature_fit import Problem
 from rffpk.anneal.fit import fit
+from rffpk.anneal.fitted import CentroidModel
 from rffpk.anneal.records import Journal
 from rffpk.anneal.schedule import FitContext, History, Result
 from rffpk.estimators.base import fit_of, reporting
@@ -31,6 +33,7 @@ from rffpk.system.report import Progress, warn
 
 if TYPE_CHECKING:
     from rffpk.anneal.journal import FileJournal
+    from rffpk.anneal.kernel_model import KernelModel
     from rffpk.choose.noise import Noise
 
 M = TypeVar("M", bound=Any)
@@ -243,6 +246,35 @@ def _publish(model: Any, result: Result, context: FitContext) -> None:
         )
     if result.ending.found < result.ending.k:
         warn_of_ending(result.ending, result.causes)
+
+
+def kernel_model(model: Any) -> KernelModel:
+    """Return the centroids of a fitted model of kernels."""
+    from rffpk.anneal.kernel_model import KernelModel
+
+    check_is_fitted(model)
+    return KernelModel(
+        model._schema().of_new_rows(model._shape), model._shape.has_views, model._kernels,
+        model.dual_coef_,
+        model._squares, model._alpha, model._gaps_of_fit, model._masses,
+        model.membership_exponent_, config.n_threads(model.n_jobs),
+    )  # fmt: skip
+
+
+def centroid_model(model: Any) -> CentroidModel:
+    """Return the centroids of a fitted model in a feature space."""
+    if "s_" not in vars(model):
+        check_is_fitted(
+            model, msg=model._of_buffer("This") if "n_buffered_" in vars(model) else None
+        )
+    running = vars(model).get("_running")
+    return CentroidModel(
+        model._schema().of_new_rows(model._shape), model._feature_maps, model._shape.views,
+        model._shifts, model.cluster_centers_, model._alpha, model._objective,
+        model._masses if running is None else running.G, model.membership_exponent_,
+        vars(model).get("_outliers"), Storage(getattr(model, "cache", "auto")),
+        config.n_threads(model.n_jobs),
+    )  # fmt: skip
 
 
 # ---- rows and the number of clusters -------------------------------------------------------------

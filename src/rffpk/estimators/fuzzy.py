@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import euclidean_distances
 
-from rffpk.anneal import fitted
 from rffpk.anneal.convergence_warnings import Ending, rows_of_clusters
 from rffpk.anneal.feature_fit import GivenInit, Metric, Problem, maps_of
 from rffpk.anneal.plan import Init, SearchParameters, search_parameters, search_plan
 from rffpk.anneal.records import PowerMean
 from rffpk.anneal.schedule import FitContext, Plan, Result, Schedule, given_starts
 from rffpk.estimators.base import Clusterer, parameters
-from rffpk.estimators.fitting import fit_features
+from rffpk.estimators.fitting import centroid_model, fit_features
+from rffpk.estimators.partial import partial_fit
 from rffpk.metrics import checked_memberships, partition_coefficient
 from rffpk.rows import checks
 from rffpk.rows.arrays import Array
@@ -124,8 +124,7 @@ class FuzzyCMeans(Clusterer):
     sample_size_: int = field(init=False)
     n_buffered_: int = field(init=False)
 
-    fit, partial_fit = fit_features, fitted.partial_fit
-    _measure = fitted.measure
+    fit, partial_fit, _fitted_model = fit_features, partial_fit, centroid_model
 
     def _schema(self) -> Schema:
         return Schema(type(self).__name__, narrow=True)

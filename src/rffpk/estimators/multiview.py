@@ -10,7 +10,6 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from rffpk.anneal.feature_fit import Problem
-from rffpk.anneal.fitted import visits
 from rffpk.anneal.plan import OF_VIEWS, search_parameters
 from rffpk.anneal.records import ETA_RANGE, Eta, WeightedViews, reference_distances
 from rffpk.anneal.schedule import FitContext, Result
@@ -389,9 +388,9 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
         if self.eta_ is None:
             raise ValueError("predict_typicality needs typicality in the fit, but it was None.")
         parts, m = list[Array](), self._objective.m
-        for rows, *_, outputs in visits(self, X, -math.inf, ("distances",)):
-            distances = outputs["distances"]
-            eta = rows.combined(self.eta_).astype(distances.dtype)
+        for visit in self._fitted_model().passes(X, -math.inf, ("distances",)):
+            distances = visit.outputs["distances"]
+            eta = visit.rows.combined(self.eta_).astype(distances.dtype)
             parts.append(typicality(distances, eta, m))
         return np.concatenate(parts)
 

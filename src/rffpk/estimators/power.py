@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import field
 from typing import Any
 
-from rffpk.anneal import fitted
 from rffpk.anneal.feature_fit import GivenInit, Metric, Problem, maps_of
 from rffpk.anneal.plan import OF_FEATURES, Annealing, Init, Word, search_parameters
 from rffpk.estimators.base import Clusterer, parameters
-from rffpk.estimators.fitting import fit_features
+from rffpk.estimators.fitting import centroid_model, fit_features
+from rffpk.estimators.partial import partial_fit
 from rffpk.rows.arrays import Array
 from rffpk.rows.checks import Auto
 from rffpk.rows.door import Schema
@@ -33,7 +33,7 @@ class AnnealedClusterer(Clusterer):
     _objective: Any = field(init=False)
 
     fit = fit_features
-    _measure, _paper = fitted.measure, OF_FEATURES
+    _fitted_model, _paper = centroid_model, OF_FEATURES
 
 
 @parameters
@@ -113,7 +113,7 @@ class PowerKMeans(AnnealedClusterer):
     whitening: float | None = None
     n_buffered_: int = field(init=False)  # what `partial_fit` sets
 
-    partial_fit = fitted.partial_fit
+    partial_fit = partial_fit
 
     def _schema(self) -> Schema:
         return Schema(type(self).__name__, narrow=True)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import field
 from typing import Any
 
-from rffpk.anneal import fitted, schedule
+from rffpk.anneal import schedule
 from rffpk.anneal.feature_fit import Problem
 from rffpk.anneal.plan import search_parameters
 from rffpk.anneal.schedule import Result
 from rffpk.estimators.base import parameters
+from rffpk.estimators.partial import partial_fit
 from rffpk.estimators.power import AnnealedClusterer
 from rffpk.rows.door import Schema
 from rffpk.rows.sample import Opened
@@ -116,7 +117,7 @@ class RFFKernelPowerKMeans(AnnealedClusterer):
     cache_: bool = field(init=False)
     n_buffered_: int = field(init=False)
 
-    partial_fit = fitted.partial_fit
+    partial_fit = partial_fit
 
     def _schema(self) -> Schema:
         return Schema(type(self).__name__, narrow=True, warns_of_kernels=True)

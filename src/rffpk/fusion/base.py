@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import field
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Self, TypeVar
 
@@ -18,10 +18,11 @@ from sklearn.preprocessing import normalize
 from sklearn.utils.validation import check_is_fitted
 
 from rffpk.anneal.convergence_warnings import Cause, few_rows, low_rank
+from rffpk.anneal.fitted import CentroidModel
 from rffpk.anneal.plan import check_search_parameters
 from rffpk.estimators.base import Clusterer, fit_of, kernel_schema, parameters, reporting
 from rffpk.estimators.bases import with_callbacks
-from rffpk.estimators.fitting import find_number, fit_model, rows_in_memory
+from rffpk.estimators.fitting import centroid_model, find_number, fit_model, rows_in_memory
 from rffpk.estimators.power import PowerKMeans
 from rffpk.fusion.spectral import Iteration, combined
 from rffpk.rows import checks
@@ -114,16 +115,46 @@ def _embedded(model: Any, X: Any) -> tuple[Array, Any]:
         return model._embedded(xs), xs[0].dtype
 
 
-def measure(
-    model: Any, X: Any, want: str, s: float | None = None, sample_weight: Any = None
-) -> Any:
-    """What `want` names of rows; see `Clusterer._measure`."""
-    if want == "gaps":
-        return model._clusterer._measure(X, want)
-    embedding, dtype = _embedded(model, X)
-    checks.check_row_labels(X, sample_weight)
-    found = model._clusterer._measure(_prepared(model, embedding), want, s, sample_weight)
-    return found.astype(dtype, copy=False) if want == "memberships" else found
+@dataclass(frozen=True)
+class EmbeddingModel:
+    """Centroids in an embedding, with the map of new rows."""
+
+    model: Any  # which embeds rows
+    clusters: CentroidModel
+
+    def labels(self, X: Any) -> Array:
+        """Return the nearest centroid of each row."""
+        return self.clusters.labels(embedded_rows(self.model, X))
+
+    def memberships(self, X: Any, s: float | None) -> Array:
+        """Return memberships (n, k) at an exponent; None: the exponent of the fit."""
+        embedding, dtype = _embedded(self.model, X)
+        found = self.clusters.memberships(_prepared(self.model, embedding), s)
+        return found.astype(dtype, copy=False)
+
+    def distances(self, X: Any) -> Array:
+        """Return distances (n, k) from the centroids."""
+        return self.clusters.distances(embedded_rows(self.model, X))
+
+    def nearest_rows(self, X: Any) -> Array:
+        """Return the row that is nearest to each centroid, (k,)."""
+        return self.clusters.nearest_rows(embedded_rows(self.model, X))
+
+    def cost(self, X: Any, weight: Any) -> float:
+        """Return the weighted sum of squared distances from the nearest centroids."""
+        rows = embedded_rows(self.model, X)
+        checks.check_row_labels(X, weight)
+        return self.clusters.cost(rows, weight)
+
+    def gaps(self) -> tuple[Array, Array]:
+        """Return squared distances (k, k) between centroids, and the masses (k,) of clusters."""
+        return self.clusters.gaps()
+
+
+def embedding_model(model: Any) -> EmbeddingModel:
+    """Return the centroids of a fitted model in its embedding."""
+    check_is_fitted(model)
+    return EmbeddingModel(model, centroid_model(model._clusterer))
 
 
 def embedded_rows(model: Any, X: Any) -> Array:
@@ -167,7 +198,7 @@ class KernelFusion(Clusterer):
     _columns: NDArray[np.intp] | None = field(init=False)
     _clusterer: Any = field(init=False)  # a PowerKMeans of the embedding
 
-    _measure, transform = measure, transform
+    _fitted_model, transform = embedding_model, transform
 
     def _check_parameters(self) -> None:
         k = check_search_parameters(self)

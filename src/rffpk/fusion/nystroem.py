@@ -13,7 +13,7 @@ from rffpk.anneal.convergence_warnings import few_rows
 from rffpk.anneal.plan import check_search_parameters
 from rffpk.estimators.base import Clusterer, fit_of, parameters, reporting
 from rffpk.estimators.bases import with_callbacks
-from rffpk.fusion.base import cluster, measure, transform, weighted_rows
+from rffpk.fusion.base import cluster, embedding_model, transform, weighted_rows
 from rffpk.fusion.operators import Nystroem, nystroem_features, with_gamma
 from rffpk.rows import checks
 from rffpk.rows.arrays import Array
@@ -107,7 +107,7 @@ class NystroemKernelKMeans(Clusterer):
     cluster_centers_: Array = field(init=False)
     _clusterer: Any = field(init=False)  # a PowerKMeans of the embedding
 
-    _measure, transform = measure, transform
+    _fitted_model, transform = embedding_model, transform
 
     def _schema(self) -> Schema:
         return super()._schema()._replace(warns_of_kernels=True)

@@ -9,13 +9,13 @@ from typing import Any, Literal, get_args
 import numpy as np
 from scipy.special import logsumexp
 
-from rffpk.anneal.kernel_fit import KernelProblem, measure
+from rffpk.anneal.kernel_fit import KernelProblem
 from rffpk.anneal.kernel_steps import KernelLevel
 from rffpk.anneal.plan import check_search_parameters
 from rffpk.anneal.records import PowerMean, State
 from rffpk.anneal.schedule import FitContext, Plan, Schedule, given_starts
 from rffpk.estimators.base import Clusterer, kernel_schema, parameters
-from rffpk.estimators.fitting import fit_kernels
+from rffpk.estimators.fitting import fit_kernels, kernel_model
 from rffpk.rows import checks
 from rffpk.rows.arrays import Array, Numbers
 from rffpk.rows.door import Schema
@@ -167,7 +167,7 @@ class RMKKM(Clusterer):
     kernel_weights_: Array = field(init=False)
     cache_: bool = field(init=False)
 
-    fit, _measure = fit_kernels, measure
+    fit, _fitted_model = fit_kernels, kernel_model
 
     def _schema(self) -> Schema:
         return kernel_schema(self, self.kernels, several=True, views=self.views)

@@ -1,0 +1,170 @@
+"""The method `partial_fit`: estimators of features learn from batches of rows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any, TypeVar
+
+import numpy as np
+
+from rffpk.anneal.fitted import RunningSums
+from rffpk.anneal.plan import SearchParameters
+from rffpk.estimators.base import fit_of
+from rffpk.estimators.fitting import centroid_model
+from rffpk.rows import checks
+from rffpk.rows.arrays import Array
+from rffpk.rows.sample import sample_size
+from rffpk.rows.table import Columns, concatenated, entries, operand
+from rffpk.rows.weights import ones, weights_at
+from rffpk.system import config
+
+M = TypeVar("M")
+
+# What a fit says of its rows, which are not the rows of a stream of batches.
+_OF_ROWS = ("labels_", "inertia_", "objective_", "memberships_", "outlier_scores_")
+
+
+def partial_fit(
+    self: M, X: Any, y: Any = None, sample_weight: Any = None, *, half_life: float | None = None
+) -> M:
+    """Cluster a stream of rows, batch by batch.
+
+    The first rows are kept until they are as many as `sample` says, 20 000 or 50 for each
+    cluster if that is more for "auto" or None; `fit` then clusters them. Each later batch moves
+    the centroids by one pass, at the exponent at which that fit ended. A centroid is the mean of
+    all rows so far, with the weights that they had for it in their pass, discounted by
+    `half_life`. The feature map stays. After `fit` the stream goes on from there. The result is
+    near the result of `fit` on all rows, unless rows drift.
+
+    Parameters
+    ----------
+    X : {array-like, sparse matrix} of shape (n_samples, n_features), or iterator
+        A batch of one row or more, as in `fit`; or an iterator of batches, such as a
+        generator, which is read to its end, without sample_weight.
+    y : Ignored
+        Present for scikit-learn's conventions.
+    sample_weight : array-like of shape (n_samples,), optional
+        Weights >= 0 of the rows, by default one each. A row of weight zero has no influence.
+    half_life : float, optional
+        Number > 0 of later rows, of weight above zero, after which a row has half its weight.
+        Pass one number for all batches. By default rows keep their weights.
+
+    Returns
+    -------
+    self : object
+        The estimator. It is fitted when no rows are kept (`n_buffered_` is 0). `labels_` are
+        then of this batch: the nearest centroids before the batch moved them, or after the first
+        fit where that took the batch. Attributes that describe rows, such as `inertia_`, are not
+        set. All attributes but `cluster_centers_` are of the fit of the first rows.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If a parameter, X or sample_weight is not as described; nothing is changed then, except
+        by the batches of an iterator before.
+
+    Warns
+    -----
+    ConvergenceWarning
+        As `fit` does, once, for the first rows.
+    """
+    model: Any = self
+    search: SearchParameters = model._problem().search
+    config.n_threads(model.n_jobs)
+    if half_life is not None:
+        half_life = checks.check_real(half_life, "half_life", 0, include="neither", also="None")
+    if model._schema().kind == "graph":
+        raise ValueError(
+            "metric='precomputed': partial_fit takes rows, not parts of a graph. Call fit."
+        )
+    if isinstance(X, Iterator):
+        if sample_weight is not None:
+            raise ValueError("sample_weight is given for an iterator: pass batches one by one.")
+        for batch in X:
+            model.partial_fit(batch, half_life=half_life)
+        return self
+    with fit_of(model, anew=False), config.one_blas_thread():
+        fitted, buffered = "cluster_centers_" in vars(model), "n_buffered_" in vars(model)
+        [x] = model._check_views(X, reset=not (fitted or buffered))
+        weight = checks.check_sample_weight(sample_weight, len(x), X, zeros=True)
+        counted = weight > 0
+        if "_outliers" in vars(model):
+            counted &= ~model._outliers.are_noise([x])
+        labels = np.empty(len(x), dtype=np.int32)
+        if fitted and not counted.all():
+            labels[~counted] = _labels(model, x[~counted])
+        some = x if counted.all() else x[counted]
+        weight = weights_at(weight, counted)
+        if not fitted:
+            _collect(model, some, weight, search)
+        elif len(some):
+            labels[counted] = _follow(model, some, weight, half_life)
+        if "cluster_centers_" in vars(model):
+            model.n_buffered_ = 0
+            for name in _OF_ROWS:
+                vars(model).pop(name, None)
+            model.labels_ = labels if fitted else _labels(model, x)
+    return self
+
+
+def _labels(model: Any, X: Columns) -> Array:
+    """Return what `predict` gives of rows that have been checked."""
+    visit = centroid_model(model).one_pass([X], ones(len(X)), -math.inf, ("labels",))
+    return visit.outputs["labels"]
+
+
+def _collect(model: Any, X: Columns, weight: Array, search: SearchParameters) -> None:
+    """Keep the rows of a batch, and fit all that are kept if they are enough."""
+    _check_squares(X)
+    parts = [*vars(model).get("_buffer", []), *([(X.copy(), weight)] if len(X) else [])]
+    n = vars(model).get("n_buffered_", 0) + len(X)
+    first = sample_size(search.k, "auto" if search.sample is None else search.sample)
+    if n < first:  # with a new list, so that the earlier list can be restored
+        model._buffer, model.n_buffered_, model._n_first = parts, n, first
+        return
+    names = model._shape.names
+    model.fit(
+        operand(concatenated([x for x, _ in parts])),
+        sample_weight=np.concatenate([weight for _, weight in parts]),
+    )
+    model._remember(model._shape._replace(names=names))
+
+
+def _check_squares(X: Columns) -> None:
+    """Refuse rows that no fit takes: once they are kept, each later batch would be refused."""
+    numbers = entries(X)
+    largest = float(np.abs(numbers).max(initial=0))
+    checks.check_overflow(largest * largest * numbers.size, np.float64)
+
+
+def _follow(model: Any, X: Array, weight: Array, half_life: float | None) -> Array:
+    """Move the centroids by one pass over a batch; its labels in that pass."""
+    n, k, discount = len(X), len(model.cluster_centers_), 1.0
+    if not isinstance(model.n_clusters, str) and model.n_clusters != k:
+        raise ValueError(
+            f"n_clusters={model.n_clusters}: earlier rows have {k} centroids, which partial_fit "
+            f"moves. Pass {k}, or call fit."
+        )
+    if half_life is not None:
+        discount = 2.0 ** (-n / half_life)
+        discounts = 2.0 ** (-np.arange(n)[::-1] / half_life)  # after the last row
+        weight = weight * discounts
+    fitted = centroid_model(model)
+    before = vars(model).get("_running") or _sums_of_fit(model, half_life)
+    model.cluster_centers_, model._running, labels = fitted.updated(before, X, weight, discount)
+    return labels
+
+
+def _sums_of_fit(model: Any, half_life: float | None) -> RunningSums:
+    """Return the sums of the fitted rows at their centroids.
+
+    The mean discount of n rows, with the discount d of one row, is (1 - d^n) / (n (1 - d))."""
+    n, mean = model._n_counted, 1.0
+    if half_life is not None:
+        rate = math.log(2) / half_life
+        mean = math.expm1(-n * rate) / (n * math.expm1(-rate))
+    G = mean * model._cluster_weights
+    shift = np.concatenate(model._shifts).astype(np.float64)
+    theta = model.cluster_centers_.astype(np.float64) - shift
+    return RunningSums(G[:, None] * theta, G, model._s_of_batches)
