@@ -28,7 +28,7 @@ from rffpk.rows import checks
 from rffpk.rows.arrays import Array
 from rffpk.spaces.kernels import FittedKernel
 from rffpk.system import config
-from rffpk.system.interrupts import A_NUMBER, interruptible
+from rffpk.system.interrupts import interruptible
 from rffpk.system.linalg import (
     DENSE,
     eigh,
@@ -41,6 +41,7 @@ from rffpk.system.linalg import (
 )
 from rffpk.system.report import optional_module, warn
 from rffpk.system.tiles import row_tiles
+from rffpk.system.tuning import TUNING
 
 Scheme = Literal["pairwise", "centroid"]
 
@@ -854,7 +855,7 @@ class NearKernel:
             np.fill_diagonal(B, B.diagonal() - 1 / self.rho)
             return B
 
-        B = interruptible(A_NUMBER * self.K.size, difference)
+        B = interruptible(TUNING.linalg.written_work * self.K.size, difference)
         values, vectors = positive_eigenpairs(B, self._found)
         n_positive = int(np.count_nonzero(values > 0))
         self._found = vectors[:, -max(n_positive, self.k) :]

@@ -15,9 +15,10 @@ from rffpk.fusion.spectral import Iteration, matrix_of, weighed
 from rffpk.rows import checks
 from rffpk.rows.arrays import Array
 from rffpk.spaces.kernels import FittedKernel
-from rffpk.system.interrupts import A_NUMBER, interruptible
+from rffpk.system.interrupts import interruptible
 from rffpk.system.linalg import basis_of, leading_eigenvectors, svd
 from rffpk.system.report import warn
+from rffpk.system.tuning import TUNING
 
 # The tolerance in the subspace, relative to the tolerance of the fit.
 _INNER = 0.01
@@ -110,7 +111,7 @@ class SimpleMKKM(KernelFusion):
         Ks = np.empty((len(kernels), n, n))
         for number, kernel in enumerate(kernels):
             K = weighed(matrix_of(kernel, number), self._weight)
-            interruptible(A_NUMBER * n**2, np.copyto, Ks[number], K)
+            interruptible(TUNING.linalg.written_work * n**2, np.copyto, Ks[number], K)
         total = float(self._weight.sum())
         for point in minimise(Ks, k, float(self.tol), int(self.max_iter), total):
             self._record(point.alpha, point.objective, n, gap=point.gap)
@@ -140,7 +141,7 @@ class Alignment:
     def at(self, alpha: Array) -> Point:
         """F and its gradient dF/dalpha_l = 2 alpha_l Tr(K_l HH') / n, from one eigenproblem."""
         L, size, _ = self.Ks.shape
-        work = A_NUMBER * size**2
+        work = TUNING.linalg.written_work * size**2
         K = interruptible(work, np.matmul, alpha**2, self.Ks.reshape(L, -1)).reshape(size, size)
         values, H = leading_eigenvectors(K, self.k, size, self._start)
         self._start = H.sum(axis=1)
