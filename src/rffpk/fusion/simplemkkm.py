@@ -20,13 +20,6 @@ from rffpk.system.linalg import basis_of, leading_eigenvectors, svd
 from rffpk.system.report import warn
 from rffpk.system.tuning import TUNING
 
-# The tolerance in the subspace, relative to the tolerance of the fit.
-_INNER = 0.01
-_INNER_ITERATIONS = 1000
-# Components of new eigenvectors outside the subspace that are smaller than this are left out: they
-# change F by their square only.
-_NEW = 1e-6
-
 
 @parameters
 class SimpleMKKM(KernelFusion):
@@ -161,7 +154,7 @@ class Subspace:
         """Extend the basis by orthonormal vectors (n, k). O(L n^2 k)."""
         V = self.basis
         left, sizes, _ = svd(H - V @ (V.T @ H))
-        new = left[:, sizes > _NEW]
+        new = left[:, sizes > TUNING.fusion.simplemkkm_component]
         new = basis_of(new - V @ (V.T @ new))[0]
         work = float(self.whole.size * new.shape[1])
         products = interruptible(work, np.matmul, self.whole, new)
@@ -185,7 +178,8 @@ def minimise(Ks: Array, k: int, tol: float, max_iter: int, total: float) -> Iter
         if point.gap <= tol:
             return
         bound = Alignment(subspace.Ks, k, whole.n)
-        alpha = least_alignment(bound, bound.at(point.alpha), _INNER * tol).alpha
+        inner = TUNING.fusion.simplemkkm_tol * tol
+        alpha = least_alignment(bound, bound.at(point.alpha), inner).alpha
         candidate = whole.at(alpha)
         subspace.add(candidate.vectors)
         moved = np.abs(alpha - point.alpha).max()
@@ -210,6 +204,6 @@ def least_alignment(F: Alignment, start: Point, tol: float) -> Point:
     minimize(
         scaled, start.alpha, jac=True, method="SLSQP", bounds=[(0, 1)] * len(start.alpha),
         constraints={"type": "eq", "fun": lambda a: a.sum() - 1, "jac": np.ones_like},
-        options={"ftol": tol**2, "maxiter": _INNER_ITERATIONS},
+        options={"ftol": tol**2, "maxiter": TUNING.fusion.simplemkkm_iterations},
     )  # fmt: skip
     return min(evaluated, key=lambda point: point.objective)

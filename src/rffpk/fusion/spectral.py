@@ -20,8 +20,6 @@ from rffpk.system.tuning import TUNING
 # Of equal minima the one of least norm is taken, by a multiple of the identity of this size.
 _RIDGE = 1e-12
 
-_STEPS = 100  # of the active sets, for each unknown
-
 
 @dataclass(frozen=True)
 class Iteration:
@@ -56,7 +54,7 @@ def simplex_minimum(Q: Array) -> Array:
     values, vectors = eigh(Q / size)
     root = np.sqrt(np.maximum(values, 0) + _RIDGE)[:, None] * vectors.T
     rows = np.vstack([root, np.ones(len(Q))])
-    x, _ = nnls(rows, np.append(np.zeros(len(Q)), 1.0), maxiter=_STEPS * len(Q))
+    x, _ = nnls(rows, np.append(np.zeros(len(Q)), 1.0), maxiter=100 * len(Q))  # of active sets
     return np.asarray(x / x.sum())
 
 

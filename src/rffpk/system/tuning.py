@@ -123,6 +123,25 @@ class Tiles:
     keys: int = 1 << 18
     # Numbers of sparse rows that are written out at a time (no record).
     sparse_numbers: int = 1 << 20
+    # Numbers of rows whose distances to a sample are computed together (no record).
+    noise_numbers: int = 1 << 23
+    # Distances of rows to centroids that indices of partitions hold at a time (no record).
+    distance_numbers: int = 1 << 22
+    # Rows in a block that Arrow reads (no record).
+    arrow_rows: int = 1 << 17
+    # Rows with gaps whose distances to reference rows are held at a time (no record).
+    filled_rows: int = 256
+    # Rows of a tile of a polar decomposition: ten columns stay in a cache (no record).
+    polar_rows: int = 8192
+    # Numbers in a tile of SMKC's matrix B, 64 MB: B'B is read and written few times
+    # (bench.speed.smkc).
+    smkc_numbers: int = 1 << 23
+    # Numbers in the part of this tile that one call fills (bench.speed.smkc).
+    smkc_chunk_numbers: int = 1 << 18
+    # Columns of the block of B'B that one call adds to (bench.speed.smkc).
+    smkc_columns: int = 512
+    # Numbers of a view in a tile whose products with all columns are one call (bench.speed.smkc).
+    smkc_gram_numbers: int = 1 << 21
 
 
 @dataclass(frozen=True)
@@ -168,6 +187,46 @@ class Noise:
 
     # Distinct rows of the sample that distances are taken to: time grows with it (docs/noise.md).
     sample_rows: int = 20_000
+    # The distance of a row is the distance to this nearest other row. More neighbors see larger
+    # groups as noise (docs/noise.md).
+    neighbors: int = 5
+    # Bins of the histogram of the logarithms of distances (docs/noise.md).
+    bins: int = 512
+    # Least number of distances in the histogram: of 20 rows in three Gaussians a tenth was noise
+    # (docs/noise.md).
+    least_seen: int = 50
+    # Depth of a valley of the histogram, below the lower of its sides: a smaller depth finds noise
+    # where there is none (docs/noise.md).
+    least_depth: float = 0.25
+    # Least share of noise beyond a valley (docs/noise.md).
+    least_share: float = 0.005
+    # Largest share of noise beyond a valley: more is a cluster (docs/noise.md).
+    most_share: float = 0.35
+    # A gap of the largest distances is noise if Cauchy's tail has it once in this many samples. It
+    # was not tuned (docs/noise.md).
+    tail_samples: float = 1000.0
+    # Least ratio of the ends of such a gap. It was not tuned (docs/noise.md).
+    least_ratio: float = 3.0
+    # Largest distances that may hold a gap, besides the least share (no record).
+    gap_rows: int = 1000
+    # Rows of the sample among which groups of far rows are sought. In more rows background noise
+    # has fewer near neighbors below the threshold (docs/noise.md).
+    group_rows: int = 5000
+    # Share of other rows among the neighbors of a group from which the group is noise, and no
+    # sparse cluster (docs/noise.md).
+    least_mixed: float = 0.05
+    # Share of the far rows that must be in groups of noise (docs/noise.md).
+    mixed_part: float = 0.5
+    # A share of noise times this is sorted first, and all rows only if that is too little.
+    border_part: float = 1.2
+    # Number of k-means cells of m rows, over the root of m (docs/noise.md, Many rows).
+    cells_a_root: int = 2
+    # Cells that a row is in: more cells find nearer rows, in more time (docs/noise.md, Many rows).
+    cells_a_row: int = 3
+    # Least number of rows in a cell (docs/noise.md, Many rows).
+    cell_rows: int = 32
+    # Every this many members of a cell are compared first if only a threshold matters (no record).
+    member_step: int = 4
 
 
 @dataclass(frozen=True)
@@ -178,6 +237,162 @@ class Fourier:
     columns_together: int = 32
     # Order of Hadamard matrices whose products make larger Hadamard matrices (no record).
     hadamard_order: int = 64
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The choice among candidate graphs (bench/results/trials.md, Which graph)."""
+
+    # Adjusted Rand index of two partitions that count as equal. At 0.95 the trials take 0.93 of the
+    # time and lose 0.016 on generated sets (bench/results/trials.md, The end of the trials).
+    same_index: float = 0.98
+    # Number of equal partitions that ends the trials (as same_index).
+    same_partitions: int = 3
+    # Weight of the partition of a whitened graph in the vote: four may be copies of each other
+    # (bench/results/trials.md, Variants).
+    whitened_weight: float = 0.75
+    # Most passes of k-means for the clusters of a graph (no record).
+    passes: int = 100
+    # Move of the centroids that ends k-means, over their spread (no record).
+    tol: float = 1e-3
+
+
+@dataclass(frozen=True)
+class Number:
+    """The number of clusters (docs/clusters_number.md; the formulas: docs/math.md, section 22)."""
+
+    # Score of one cluster, which chance gives to numbers of clusters of rows without clusters. A
+    # larger score finds fewer clusters (docs/clusters_number.md).
+    one_cluster: float = 0.3
+    # Numbers with a smaller ratio are alike, and only the best is reported (no record).
+    alike_ratio: float = 1.25
+    # Numbers that are reported, at most (docs/clusters_number.md).
+    most_numbers: int = 5
+    # Eigenpairs of each graph: no more clusters are seen in eigengaps, and time grows with them
+    # (bench/results/trials.md, Which graph: 64 pairs give the same numbers).
+    pairs: int = 40
+    # Number of clusters that the least size of a component of a graph stands for (no record).
+    most_clusters: int = 60
+    # Rows of the graphs: time grows with them (docs/clusters_number.md).
+    graph_rows: int = 1200
+    # Graphs in the order of asking: exponent of the whitening (None: the columns), and neighbors as
+    # a multiple of the default (bench/results/trials.md, Which graph).
+    graphs: tuple[tuple[float | None, int], ...] = (None, 1), (1.0, 1), (None, 2), (0.5, 1)
+    # Clusters for which components are whitened; twice as many components are looked at in place of
+    # more columns (bench/results/trials.md, Components of many columns).
+    whitened_for: int = 20
+    # Most clusters for which the graphs are asked: of more, they have too few rows (no record).
+    graph_clusters: int = 32
+    # Work of the distances of a closer look, at most (no record).
+    distance_work: float = 4e9
+    # Rows for each centroid of the tree: more rows mean less noise, and fewer clusters that the
+    # tree can show (docs/clusters_number.md).
+    rows_a_centroid: int = 6
+    # Centroids for each cluster of a closer look (no record).
+    centroids_a_cluster: int = 6
+    # Passes of k-means for the centroids of the tree (no record).
+    passes: int = 2
+    # Rows of a first and of a closer look for modes, at most (docs/clusters_number.md).
+    mode_rows: tuple[int, int] = (3000, 12_000)
+    # Rows of a first and of a closer look for the tree: 100 000 rows find no more clusters
+    # (bench/results/trials.md, More views).
+    tree_rows: tuple[int, int] = (3000, 20_000)
+    # Least centroids of the tree in a first and in a closer look (as tree_rows).
+    least_centroids: tuple[int, int] = (500, 1000)
+    # Most centroids of the tree in a first and in a closer look (as tree_rows).
+    most_centroids: tuple[int, int] = (500, 3300)
+    # Clusters from which a closer look is taken (docs/math.md, section 22).
+    many: int = 16
+    # Share of rows in clusters of few rows from which a closer look is taken (as many).
+    rare: float = 0.02
+    # Share of rows in clusters of few rows from which graphs say nothing (as many).
+    too_rare: float = 0.1
+    # Share of rows in clusters of few rows from which densities say nothing (as many).
+    most_rare: float = 0.5
+    # A view tells its number if its score is this part of the largest score of views with one
+    # cluster (docs/math.md, section 22).
+    clear_one: float = 0.8
+    # The same part of the largest score of views with more clusters (docs/math.md, section 22).
+    clear_more: float = 0.3
+    # Logarithm of an eigengap with the score one (docs/math.md, section 22).
+    largest_gap: float = 4.0
+    # Logarithm of the ratio of two heights of the tree with the score one (as largest_gap).
+    largest_height: float = 3.0
+    # Eigengap that chance has in a given graph (docs/clusters_number.md, Graphs).
+    chance_gap: float = 0.03
+    # Logarithm of the ratio of an eigengap to the next ones with the score one (as chance_gap).
+    largest_outstanding: float = 5.0
+    # Part of what gaps and heights fall from k to 2k that is subtracted: a line of even density
+    # would have clusters otherwise (docs/math.md, section 22).
+    usual_part: float = 0.5
+    # Neighbors of the densities whose modes are counted (docs/math.md, section 22).
+    neighbors: tuple[int, ...] = (10, 15, 25)
+    # Deviations by which modes stand out, for the count at each (docs/math.md, section 22).
+    significances: tuple[float, ...] = (2.0, 2.5, 3.0, 3.5, 4.0, 5.0, 6.0)
+    # Modes from which numbers that differ by one in this many count in part (as significances).
+    exact_modes: int = 20
+    # Logarithm of a jump of distances that is no chance, exp(-12) (docs/math.md, section 22).
+    jump: float = 12.0
+    # Neighbors of a row before such a jump, at least (docs/math.md, section 22).
+    jump_neighbors: int = 2
+
+
+@dataclass(frozen=True)
+class Fuzzy:
+    """Fuzzy c-means."""
+
+    # Tolerance of the search that passes at the fuzzifier begin with: they go on from its clusters,
+    # so that a smaller tolerance costs time alone (no record).
+    search_tol: float = 1e-3
+    # With m="auto" the exponent is this times the critical exponent, at most: nearer to it all
+    # centroids converge to the mean (docs/math.md, section 8).
+    below_critical: float = 3.0
+
+
+@dataclass(frozen=True)
+class Fusion:
+    """Fusions of kernels (docs/fusion.md)."""
+
+    # Bytes of LMKKM's quadratic program, over L n^2: measured for L = 1 to 6 and n = 300 to 1000.
+    lmkkm_bytes: int = 125
+    # Work of this program, over (L n)^3; it decides whether a call can be interrupted (no record).
+    lmkkm_work: int = 10
+    # Part of all eigenvectors up to which Lanczos' method is faster than a full decomposition, of
+    # orders 550 to 2100 (bench.speed.onkc).
+    lanczos_part: float = 0.125
+    # Eigenvectors that are sought beyond the number of the last iteration (bench.speed.onkc).
+    lanczos_spare: int = 8
+    # Anchors of FAMKKM: the error falls and time grows with them (docs/fusion.md, FAMKKM).
+    famkkm_anchors: int = 256
+    # Part of the mean squared norm that RMKKM adds to squared distances, so that a row on a
+    # centroid does not hold it there alone (no record).
+    rmkkm_smoothing: float = 1e-8
+    # Starts of RMKKM (no record).
+    rmkkm_starts: int = 10
+    # Tolerance of SimpleMKKM in the subspace, over the tolerance of the fit (no record).
+    simplemkkm_tol: float = 0.01
+    # Most iterations of SimpleMKKM in the subspace (no record).
+    simplemkkm_iterations: int = 1000
+    # Size of components outside the subspace that are left out: the objective changes by its square
+    # (no record).
+    simplemkkm_component: float = 1e-6
+    # Anchors of SMKC up to `smkc_rows` rows, as in the paper (docs/fusion.md, Anchors).
+    smkc_anchors: int = 1000
+    # Rows from which SMKC takes three times their root as anchors (docs/fusion.md, Anchors).
+    smkc_rows: int = 20_000
+    # Rows for each anchor that k-means++ chooses from (docs/fusion.md, Anchors).
+    smkc_sample: int = 4
+
+
+@dataclass(frozen=True)
+class Tables:
+    """Tables of words and numbers."""
+
+    # Rows whose values fill gaps, at most 512, which the index of a reference can count: more rows
+    # fill better and take longer (no record).
+    references: int = 500
+    # Reference rows whose mean fills a gap (no record).
+    neighbors: int = 10
 
 
 @dataclass
@@ -193,6 +408,11 @@ class Tuning:
     tree: Tree = Tree()
     noise: Noise = Noise()
     fourier: Fourier = Fourier()
+    choice: Choice = Choice()
+    number: Number = Number()
+    fuzzy: Fuzzy = Fuzzy()
+    fusion: Fusion = Fusion()
+    tables: Tables = Tables()
 
 
 TUNING = Tuning()
