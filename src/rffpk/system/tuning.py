@@ -123,6 +123,16 @@ class Tiles:
     keys: int = 1 << 18
     # Numbers of sparse rows that are written out at a time (no record).
     sparse_numbers: int = 1 << 20
+    # Weights of landmarks that one call computes: they stay in a cache (no record).
+    weighed_numbers: int = 1 << 16
+    # Rows whose weights of landmarks are held at a time: some megabytes (no record).
+    landmark_rows: int = 1 << 17
+    # Numbers of sparse rows that a search for landmarks writes out at a time (no record).
+    full_numbers: int = 1 << 22
+    # Rows far from all landmarks that are looked at together (no record).
+    far_rows: int = 1 << 13
+    # Numbers of vectors that a filter adds at a time: they stay in a cache (no record).
+    vector_numbers: int = 1 << 17
     # Numbers of rows whose distances to a sample are computed together (no record).
     noise_numbers: int = 1 << 23
     # Distances of rows to centroids that indices of partitions hold at a time (no record).
@@ -237,6 +247,228 @@ class Fourier:
     columns_together: int = 32
     # Order of Hadamard matrices whose products make larger Hadamard matrices (no record).
     hadamard_order: int = 64
+
+
+@dataclass(frozen=True)
+class Landmarks:
+    """How many landmarks a diffusion map has, and how they are chosen.
+
+    Figures are in bench/results/trials.md, Diffusion features, unless a field names a page."""
+
+    # Distinct rows up to which all are landmarks: more find smaller clusters, in more time and
+    # memory (docs/scale.md, In memory; bench/results/trials.md, Diffusion features).
+    most_rows: int = 200_000
+    # Limit of sparse rows: a product of two takes a hundred times as long (docs/scale.md).
+    most_sparse_rows: int = 30_000
+    # All rows are landmarks up to this number of rows times squared clusters, as the time of the
+    # eigenvectors grows with it (bench/results/trials.md: 50 clusters need all rows, 100 do not).
+    most_work: float = 4e8
+    # Least number of landmarks of more rows: 500 lose .07 NMI on shapes and in noise, 2000 lose .10
+    # in noise (bench/results/trials.md, Landmarks that are centroids).
+    least: int = 1000
+    # Least number of landmarks for each cluster (no record).
+    a_cluster: int = 5
+    # Least number of landmarks over the root of the number of rows (no record).
+    a_root: int = 5
+    # Landmarks for each of hundreds of clusters: small clusters need landmarks of their own
+    # (bench/results/trials.md, Random rows as landmarks).
+    of_many: int = 8
+    # The largest number of landmarks for each of hundreds of clusters, while rows and work allow it
+    # (as of_many).
+    most_of_many: int = 40
+    # Rows that must be left for each of them: 25 lose moons, ARI .82 for 1.00
+    # (bench/results/trials.md, 25 rows for each landmark).
+    rows_of_many: int = 10
+    # Work of the distances of all rows from all of them, at most (no record).
+    most_products: float = 5e10
+    # Factor of the bandwidth with hundreds of clusters: with 1 rows step to other clusters, ARI .95
+    # for .99 (bench/results/trials.md, Random rows as landmarks).
+    narrow: float = 0.25
+    # Distinct rows are sought among this many times the landmarks that all rows may be. More rows
+    # find copies more surely (no record).
+    sought: float = 1.1
+    # Rows in the sample for each landmark (bench/results/trials.md, as passes).
+    sampled_rows: int = 20
+    # Passes of k-means that choose landmarks: random rows lose clusters in noise, and 20 passes
+    # gain nothing (bench/results/trials.md, Landmarks that are centroids).
+    passes: int = 5
+    # Passes of k-means with hundreds of clusters, whose landmarks k-means++ draws (no record).
+    passes_of_many: int = 2
+    # Points of a small cluster when near points are put side by side (no record).
+    path_points: int = 24
+    # Number of such clusters, at most: the time grows with its square (no record).
+    path_clusters: int = 4000
+    # Rows for each landmark over which weights are summed, in time that grows with them. 50 and 200
+    # change two sets of many (bench/results/trials.md, Other numbers of summed rows).
+    summed_rows: int = 100
+    # Rows for each landmark that are summed at a time (no record).
+    summed_at_once: int = 16
+
+
+@dataclass(frozen=True)
+class Search:
+    """The search for the landmarks nearest to a row."""
+
+    # Landmarks from which a k-d tree is faster than a pass over all, 1.6 to 9 times (no record).
+    tree_landmarks: int = 20_000
+    # Most columns for the tree (as tree_landmarks).
+    tree_columns: int = 4
+    # Least number of rows for the tree (as tree_landmarks).
+    tree_rows: int = 1000
+    # Landmarks from which rows look in near cells alone: some neighbors are missed
+    # (bench/results/trials.md, Neighbors in cells).
+    cell_landmarks: int = 20_000
+    # Mean number of points in a cell: with 64 the choice of cells takes longer, with 256 blobs that
+    # touch have more right neighbors (bench/results/trials.md, Neighbors in cells).
+    cell_points: int = 128
+    # Cells that a row looks in (as cell_points).
+    cell_visits: int = 16
+    # Most neighbors that a new row seeks in `few_visits` cells alone (as cell_points).
+    few_neighbors: int = 8
+    # Cells that a new row looks in for few neighbors (as cell_points).
+    few_visits: int = 8
+    # Sampled points for each cell, whose means are the centers (no record).
+    cell_sample: int = 20
+    # Principal components that cells are made of where columns are more (as cell_points).
+    cell_columns: int = 64
+    # Columns from which rows are compared in single precision first, in .55 to .8 of the time
+    # (bench/results/trials.md, The search among landmarks).
+    single_columns: int = 32
+    # Landmarks from which rows are compared in single precision first (as single_columns).
+    single_landmarks: int = 500
+    # Time of a term in a product of sparse matrices, over a term of full ones (no record).
+    sparse_term: int = 36
+    # Work that full copies of sparse weights must save: some tenths of a second (no record).
+    sparse_work: float = 1e10
+    # Time of taking the nearest of distances in memory, in terms of full products (no record).
+    taken: int = 700
+    # Groups of distances for each neighbor, whose least ones bound the neighbors (no record).
+    groups: int = 4
+
+
+@dataclass(frozen=True)
+class Graph:
+    """Graphs of neighbors, and their connected components (docs/math.md, section 17)."""
+
+    # Neighbors where all rows are landmarks, over the logarithm of their number. 2 gains .05 NMI in
+    # noise and loses .006 on shapes (bench/results/trials.md, Diffusion features).
+    neighbors_a_logarithm: float = 2.5
+    # Neighbors among other landmarks: 7 and 10 lose in noise (bench/results/trials.md).
+    neighbors: int = 8
+    # Landmarks that a row far from all of them sees, at most: with fewer a row between two groups
+    # sees one group alone (bench/results/trials.md, Far rows, and gaps that landmarks blur).
+    around: int = 256
+    # Such a row sees at most 1 / this part of all landmarks (as around).
+    around_part: int = 20
+    # Share of the rows, over 1 / k, from which a component is one of k clusters: .1 loses .05 NMI
+    # in noise, .3 is alike (bench/results/trials.md, Landmarks that are centroids).
+    large: float = 0.2
+    # Rows of smaller components that count, at least (bench/results/trials.md, Which small
+    # components count).
+    least_rows: int = 10
+    # Such rows over the root of the rows of a mean cluster, at least: clumps of noise grow with the
+    # number of rows (as least_rows).
+    rows_of_root: float = 1 / 3
+    # Logarithm of the densities inside a small component over the densities around it, at least: a
+    # larger one loses clusters in many columns, a smaller one counts noise (as least_rows).
+    denser: float = 1.5
+    # The logarithm of distances in place of densities: .7 has ARI .958 for 1.000 (as least_rows).
+    valley: float = 0.1
+    # Quantile of the distances around a component in this comparison (docs/math.md, (17.8)).
+    around_quantile: float = 0.1
+    # Neighbor whose distances are the distances inside (docs/math.md, (17.8)).
+    inside: int = 5
+    # A node is left out if the walk leaves it with this part of the median probability
+    # (docs/math.md, Dangling nodes).
+    dangling: float = 0.1
+
+
+@dataclass(frozen=True)
+class Spectrum:
+    """Slow eigenpairs of a diffusion (docs/math.md, section 17)."""
+
+    # Components for each cluster, at most: 3 gain .003 to .007 NMI on real sets and take 1.2 times
+    # the time (bench/results/trials.md, What is cheaper in the trials).
+    a_cluster: int = 2
+    # Components up to which each cluster has two, and one beyond: with one for each of 100 clusters
+    # NMI falls by .001 to .003 (bench/results/trials.md, Features of hundreds of clusters).
+    two_a_cluster: int = 200
+    # Rows that a function must cover to count for any number of clusters (bench/results/trials.md,
+    # Components, and functions of few rows).
+    least_rows: int = 20
+    # Power exp(-t (1 - mu)) of the last component; smaller ones hardly move a row (no record).
+    least_power: float = 0.01
+    # Pairs with a larger 1 - mu are left out: their extension divides by nearly zero (no record).
+    largest_gap: float = 0.99
+    # The diffusion time over the relaxation time of the k-th pair: 2 loses .02 NMI in noise, 4 and
+    # 8 change at most .01 (bench/results/trials.md, Diffusion features).
+    times: float = 3
+    # Longest time in steps: what is slower is disconnected. 30 loses .15 NMI in noise and 300 loses
+    # .05 (bench/results/trials.md, Landmarks that are centroids).
+    largest_time: float = 1e6
+    # 1 - mu below this part of the largest 1 - mu is noise: 0.001 to 0.003 find 94 % of the numbers
+    # of clusters of the sets in tests/test_diffusion.py.
+    resolved: float = 0.002
+    # Eigenpairs of a map that is a result itself, at least: 64 give the same labels and take longer
+    # (bench/results/trials.md, 64 eigenpairs at least).
+    pairs: int = 32
+    # Eigenpairs of functions that are clustered, at least: as some do not count, few clusters need
+    # more than their number (no record).
+    least_pairs: int = 12
+    # Work of a filter on the graph of all rows, at most; else functions are learned on landmarks.
+    # With 40 vectors 200 000 rows of two columns take 9e9 (docs/scale.md, In memory).
+    most_filtered: float = 5e9
+    # Nodes of a graph up to which pairs are computed to rounding (no record).
+    exact_nodes: int = 5000
+    # Vectors of a filter, at least (docs/math.md, section 17).
+    block: int = 8
+    # Nodes up to which all eigenpairs are computed at once (docs/math.md, section 17).
+    full_nodes: int = 100
+    # Nodes for each vector up to which all eigenpairs are computed at once (as full_nodes).
+    full_a_vector: int = 3
+    # Factors of a walk are multiplied if their product has at most this many times the entries
+    # (docs/math.md, section 17).
+    product_entries: int = 4
+    # Nodes from which near nodes are put side by side: products gain most there (docs/math.md,
+    # section 17).
+    ordered_nodes: int = 30_000
+    # Degree of a filter: a larger degree needs fewer rounds of more products (docs/math.md,
+    # section 17).
+    degree: int = 20
+    # Lower end of the eigenvalues that filters amplify, at most: `degree` does little beyond it
+    # (docs/math.md, section 17).
+    largest_low: float = 0.97
+    # Largest amplification, of eigenvalue one: more drowns other pairs in rounding (docs/math.md,
+    # section 17).
+    amplified: float = 1e4
+    # Rounds of filters on a graph, at most: a warning follows (no record).
+    rounds: int = 60
+    # Edges weaker than this part of the strongest edge of a node do not merge nodes (docs/math.md,
+    # section 17).
+    weak: float = 0.25
+    # Relative error of 1 - mu that ends the rounds: of merged nodes a tenth saves nothing
+    # (bench/results/trials.md, Which graph).
+    settled: float = 0.005
+    # Vectors from which Cholesky factors make them orthonormal and filters are stronger
+    # (docs/math.md, section 17).
+    many_vectors: int = 400
+    # Largest amplification of more vectors (docs/math.md, section 17).
+    more_amplified: float = 1e8
+    # Lower end of the filters of more vectors, at least: eigenvalues of merged nodes are too small
+    # (docs/math.md, section 17).
+    least_low: float = 0.1
+    # Clusters from which random combinations take the place of functions, and number of the
+    # combinations (bench/results/trials.md, Combinations of functions).
+    combinations: int = 100
+    # Random functions that count eigenvalues: more count better (docs/math.md, section 17).
+    probes: int = 16
+    # Degree of the polynomials that count eigenvalues (docs/math.md, section 17).
+    probed_degree: int = 50
+    # Degree of the filter of combinations, times the angle of the last eigenvalue that it keeps
+    # (docs/math.md, section 17).
+    filter_degree: int = 30
+    # Degree of this filter, at most (docs/math.md, section 17).
+    largest_degree: int = 100
 
 
 @dataclass(frozen=True)
@@ -408,6 +640,10 @@ class Tuning:
     tree: Tree = Tree()
     noise: Noise = Noise()
     fourier: Fourier = Fourier()
+    landmarks: Landmarks = Landmarks()
+    search: Search = Search()
+    graph: Graph = Graph()
+    spectrum: Spectrum = Spectrum()
     choice: Choice = Choice()
     number: Number = Number()
     fuzzy: Fuzzy = Fuzzy()
