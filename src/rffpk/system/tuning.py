@@ -1,9 +1,9 @@
 """The numbers that trade time, memory or quality: `TUNING`, in groups of fields.
 
 Code reads a field where it is used, as `TUNING.sampling.rows`, so that a test or a benchmark can
-replace it. `python -m bench.quality.tuning` varies fields and prints what changes. A comment names
-the page with the measurements; "no record" means that no page has any. Costs and work count
-multiply-adds at the rate of a large product of matrices.
+replace it. `python -m bench.quality.tuning` varies fields and prints what changes. The comment of a
+field names the page with its measurements; where it names none, no page has any. Costs and work
+count multiply-adds at the rate of a large product of matrices.
 
 Bounds of rounding errors, formats of files and limits of machines stay where they are derived.
 """
@@ -23,15 +23,14 @@ class Sampling:
     # Least number of sampled rows for each cluster. 100 rows lower the objective by 0.05 % and
     # nearly double the memory (bench/results/trials.md, Search).
     rows_a_cluster: int = 50
-    # Factor between the sizes of growing samples: larger steps copy less often and learn more
-    # slowly from a few rows (no record).
+    # Factor between the sizes of growing samples: a larger factor makes fewer samples.
     growth: int = 8
-    # Bytes of the largest copy of a growing sample (no record).
+    # Bytes of the largest copy of a growing sample.
     copy_bytes: int = 32 << 20
     # A reservoir has room for 1 / this part of its rows besides: more room means fewer, larger
-    # rearrangements (no record).
+    # rearrangements.
     reservoir_part: int = 16
-    # Rows of this room, at least (no record).
+    # Rows of this room, at least.
     reservoir_rows: int = 1024
 
 
@@ -40,11 +39,11 @@ class Passes:
     """Passes over the rows."""
 
     # Steps end early if the objective is above its goal by this many times the last gain. A smaller
-    # number saves steps, and abandons starts that would have won (no record).
+    # number saves steps, and may abandon starts that would have won.
     hope: float = 4.0
-    # Rows from which a pass over landmarks puts rows in order: a copy takes time, too (no record).
+    # Rows from which a pass over landmarks puts rows in order: a copy takes time, too.
     ordered_rows: int = 1000
-    # Most columns of rows that a pass over landmarks puts in order (no record).
+    # Most columns of rows that a pass over landmarks puts in order.
     ordered_columns: int = 128
 
 
@@ -52,8 +51,8 @@ class Passes:
 class Storage:
     """Features that are stored, or computed in each pass. Costs are of one row."""
 
-    # Cost of reading a number from memory. The five costs were within a third of measured ones on
-    # Zen 4 and Zen 5 in both precisions (docs/benchmarks.md).
+    # Cost of reading a number from memory. On Zen 4 and Zen 5, in both precisions, measured costs
+    # were within a third of the first five costs here.
     read_cost: float = 48.0
     # Cost of one sine and cosine (as read_cost).
     sincos_cost: float = 70.0
@@ -71,7 +70,7 @@ class Storage:
     memory_part: int = 4
     # Bytes that are taken unseen: reading the available memory takes half a millisecond.
     unseen_bytes: int = 2**24
-    # Bytes of structured frequencies that are written out for sparse rows, at most (no record).
+    # Bytes of structured frequencies that are written out for sparse rows, at most.
     written_bytes: int = 1 << 28
     # Bytes of a block of a source. Smaller blocks save memory; larger ones hide what is done once
     # for each block (bench.speed.streams).
@@ -82,7 +81,7 @@ class Storage:
 class Workers:
     """Partitions on the workers of Dask (bench.speed.cluster)."""
 
-    # First rows that the client checks before all workers check theirs (no record).
+    # First rows that the client checks before all workers check theirs.
     head_rows: int = 1024
     # Results that one task joins, and small partitions that one task visits. A larger group saves
     # tasks, of some milliseconds each, and leaves workers idle (bench.speed.cluster).
@@ -91,11 +90,11 @@ class Workers:
     small_numbers: int = 1 << 20
     # Tasks that each thread keeps where partitions are visited in groups (bench.speed.cluster).
     tasks_a_thread: int = 4
-    # Seconds between looks at the workers during a wait (no record).
+    # Seconds between looks at the workers during a wait.
     look_seconds: float = 2.0
-    # Seconds until a cluster without workers is given up (no record).
+    # Seconds until a cluster without workers is given up.
     workerless_seconds: float = 20.0
-    # Seconds for the transfer of a result (no record).
+    # Seconds for the transfer of a result.
     transfer_seconds: float = 30.0
 
 
@@ -103,45 +102,45 @@ class Workers:
 class Tiles:
     """Work at a time. Smaller tiles stay in a cache and save memory; larger tiles save calls."""
 
-    # Numbers in a block of rows: a single row takes as long as a block, a millisecond (no record).
+    # Numbers in a block of rows: a single row takes as long as a block, a millisecond.
     block_numbers: int = 1 << 17
-    # Rows in such a block, at most (no record).
+    # Rows in such a block, at most.
     block_rows: int = 512
-    # Rows of a tile of a kernel that is recomputed: 2 MB, which stay in a cache (no record).
+    # Rows of a tile of a kernel that is recomputed: 2 MB, which stay in a cache.
     kernel_rows: int = 256
-    # Columns of this tile (no record).
+    # Columns of this tile.
     kernel_columns: int = 1024
-    # Bytes of rows that are hashed together (no record).
+    # Bytes of rows that are hashed together.
     hashed_bytes: int = 1 << 20
-    # Numbers that are copied at a time when drawn rows are put in order (no record).
+    # Numbers that are copied at a time when drawn rows are put in order.
     copied_numbers: int = 1 << 20
-    # Numbers of rows that a pass over landmarks puts in order at a time (no record).
+    # Numbers of rows that a pass over landmarks puts in order at a time.
     ordered_numbers: int = 1 << 22
-    # Numbers of differences from sparse rows that are held at a time (no record).
+    # Numbers of differences from sparse rows that are held at a time.
     exact_numbers: int = 1 << 20
-    # Keys of a draw that are made at a time (no record).
+    # Keys of a draw that are made at a time.
     keys: int = 1 << 18
-    # Numbers of sparse rows that are written out at a time (no record).
+    # Numbers of sparse rows that are written out at a time.
     sparse_numbers: int = 1 << 20
-    # Weights of landmarks that one call computes: they stay in a cache (no record).
+    # Weights of landmarks that one call computes: they stay in a cache.
     weighed_numbers: int = 1 << 16
-    # Rows whose weights of landmarks are held at a time: some megabytes (no record).
+    # Rows whose weights of landmarks are held at a time: some megabytes.
     landmark_rows: int = 1 << 17
-    # Numbers of sparse rows that a search for landmarks writes out at a time (no record).
+    # Numbers of sparse rows that a search for landmarks writes out at a time.
     full_numbers: int = 1 << 22
-    # Rows far from all landmarks that are looked at together (no record).
+    # Rows far from all landmarks that are looked at together.
     far_rows: int = 1 << 13
-    # Numbers of vectors that a filter adds at a time: they stay in a cache (no record).
+    # Numbers of vectors that a filter adds at a time: they stay in a cache.
     vector_numbers: int = 1 << 17
-    # Numbers of rows whose distances to a sample are computed together (no record).
+    # Numbers of rows whose distances to a sample are computed together.
     noise_numbers: int = 1 << 23
-    # Distances of rows to centroids that indices of partitions hold at a time (no record).
+    # Distances of rows to centroids that indices of partitions hold at a time.
     distance_numbers: int = 1 << 22
-    # Rows in a block that Arrow reads (no record).
+    # Rows in a block that Arrow reads.
     arrow_rows: int = 1 << 17
-    # Rows with gaps whose distances to reference rows are held at a time (no record).
+    # Rows with gaps whose distances to reference rows are held at a time.
     filled_rows: int = 256
-    # Rows of a tile of a polar decomposition: ten columns stay in a cache (no record).
+    # Rows of a tile of a polar decomposition: ten columns stay in a cache.
     polar_rows: int = 8192
     # Numbers in a tile of SMKC's matrix B, 64 MB: B'B is read and written few times
     # (bench.speed.smkc).
@@ -159,21 +158,21 @@ class Linalg:
     """Decompositions, and calls that Ctrl-C interrupts."""
 
     # Size of the random part of an initial vector, relative to the vector: none may miss an
-    # eigenvector, much of it costs iterations (no record).
+    # eigenvector, much of it costs iterations.
     start_noise: float = 1e-3
-    # Work of all eigenvectors, over n^3; it decides whether a call can be interrupted (no record).
+    # Work of all eigenvectors, over n^3; it decides whether a call can be interrupted.
     eigh_work: float = 10.0
     # Work of the singular vectors of (n, k), over n k^2 (as eigh_work).
     svd_work: float = 6.0
-    # Work of the last call of ARPACK, which holds the interpreter's lock, over n k^2 (no record).
+    # Work of the last call of ARPACK, which holds the interpreter's lock, over n k^2.
     ritz_work: float = 50.0
-    # Order, over the number of eigenvectors, up to which all are as fast as ARPACK (no record).
+    # Order, over the number of eigenvectors, up to which all are as fast as ARPACK.
     full_order: int = 10
-    # Steps of Lanczos' method that look for a larger eigenvalue at the end (no record).
+    # Steps of Lanczos' method that look for a larger eigenvalue at the end.
     check_steps: int = 10
-    # Work of a quarter of a second: longer calls run in a thread that Ctrl-C leaves (no record).
+    # Work of a quarter of a second: longer calls run in a thread that Ctrl-C leaves.
     long_work: float = 1e10
-    # Work of a number that is written to new memory (no record).
+    # Work of a number that is written to new memory.
     written_work: float = 300.0
     # Seconds after which a wait ends by itself: on some systems signals do not end it.
     wake_seconds: float = 0.1
@@ -183,11 +182,11 @@ class Linalg:
 class Tree:
     """Ward's tree of centroids (bench/results/trials.md, Search)."""
 
-    # Centroids whose distances are held, 128 MB; more are merged in blocks at first (no record).
+    # Centroids whose distances are held, 128 MB; more are merged in blocks at first.
     whole: int = 4096
-    # Centroids of such a block, at most (no record).
+    # Centroids of such a block, at most.
     block: int = 1024
-    # Power iterations for the direction that cuts a block (no record).
+    # Power iterations for the direction that cuts a block.
     iterations: int = 5
 
 
@@ -217,7 +216,7 @@ class Noise:
     tail_samples: float = 1000.0
     # Least ratio of the ends of such a gap. It was not tuned (docs/noise.md).
     least_ratio: float = 3.0
-    # Largest distances that may hold a gap, besides the least share (no record).
+    # Largest distances that may hold a gap, besides the least share.
     gap_rows: int = 1000
     # Rows of the sample among which groups of far rows are sought. In more rows background noise
     # has fewer near neighbors below the threshold (docs/noise.md).
@@ -235,7 +234,7 @@ class Noise:
     cells_a_row: int = 3
     # Least number of rows in a cell (docs/noise.md, Many rows).
     cell_rows: int = 32
-    # Every this many members of a cell are compared first if only a threshold matters (no record).
+    # Every this many members of a cell are compared first if only a threshold matters.
     member_step: int = 4
 
 
@@ -243,9 +242,9 @@ class Noise:
 class Fourier:
     """Random Fourier features."""
 
-    # Structured frequencies that are computed together (no record).
+    # Structured frequencies that are computed together.
     columns_together: int = 32
-    # Order of Hadamard matrices whose products make larger Hadamard matrices (no record).
+    # Order of Hadamard matrices whose products make larger Hadamard matrices.
     hadamard_order: int = 64
 
 
@@ -266,9 +265,9 @@ class Landmarks:
     # Least number of landmarks of more rows: 500 lose .07 NMI on shapes and in noise, 2000 lose .10
     # in noise (bench/results/trials.md, Landmarks that are centroids).
     least: int = 1000
-    # Least number of landmarks for each cluster (no record).
+    # Least number of landmarks for each cluster.
     a_cluster: int = 5
-    # Least number of landmarks over the root of the number of rows (no record).
+    # Least number of landmarks over the root of the number of rows.
     a_root: int = 5
     # Landmarks for each of hundreds of clusters: small clusters need landmarks of their own
     # (bench/results/trials.md, Random rows as landmarks).
@@ -279,29 +278,29 @@ class Landmarks:
     # Rows that must be left for each of them: 25 lose moons, ARI .82 for 1.00
     # (bench/results/trials.md, 25 rows for each landmark).
     rows_of_many: int = 10
-    # Work of the distances of all rows from all of them, at most (no record).
+    # Work of the distances of all rows from all of them, at most.
     most_products: float = 5e10
     # Factor of the bandwidth with hundreds of clusters: with 1 rows step to other clusters, ARI .95
     # for .99 (bench/results/trials.md, Random rows as landmarks).
     narrow: float = 0.25
     # Distinct rows are sought among this many times the landmarks that all rows may be. More rows
-    # find copies more surely (no record).
+    # find copies more surely.
     sought: float = 1.1
     # Rows in the sample for each landmark (bench/results/trials.md, as passes).
     sampled_rows: int = 20
     # Passes of k-means that choose landmarks: random rows lose clusters in noise, and 20 passes
     # gain nothing (bench/results/trials.md, Landmarks that are centroids).
     passes: int = 5
-    # Passes of k-means with hundreds of clusters, whose landmarks k-means++ draws (no record).
+    # Passes of k-means with hundreds of clusters, whose landmarks k-means++ draws.
     passes_of_many: int = 2
-    # Points of a small cluster when near points are put side by side (no record).
+    # Points of a small cluster when near points are put side by side.
     path_points: int = 24
-    # Number of such clusters, at most: the time grows with its square (no record).
+    # Number of such clusters, at most: the time grows with its square.
     path_clusters: int = 4000
     # Rows for each landmark over which weights are summed, in time that grows with them. 50 and 200
     # change two sets of many (bench/results/trials.md, Other numbers of summed rows).
     summed_rows: int = 100
-    # Rows for each landmark that are summed at a time (no record).
+    # Rows for each landmark that are summed at a time.
     summed_at_once: int = 16
 
 
@@ -309,7 +308,7 @@ class Landmarks:
 class Search:
     """The search for the landmarks nearest to a row."""
 
-    # Landmarks from which a k-d tree is faster than a pass over all, 1.6 to 9 times (no record).
+    # Landmarks from which a k-d tree is faster than a pass over all, 1.6 to 9 times.
     tree_landmarks: int = 20_000
     # Most columns for the tree (as tree_landmarks).
     tree_columns: int = 4
@@ -327,7 +326,7 @@ class Search:
     few_neighbors: int = 8
     # Cells that a new row looks in for few neighbors (as cell_points).
     few_visits: int = 8
-    # Sampled points for each cell, whose means are the centers (no record).
+    # Sampled points for each cell, whose means are the centers.
     cell_sample: int = 20
     # Principal components that cells are made of where columns are more (as cell_points).
     cell_columns: int = 64
@@ -336,13 +335,13 @@ class Search:
     single_columns: int = 32
     # Landmarks from which rows are compared in single precision first (as single_columns).
     single_landmarks: int = 500
-    # Time of a term in a product of sparse matrices, over a term of full ones (no record).
+    # Time of a term in a product of sparse matrices, over a term of full ones.
     sparse_term: int = 36
-    # Work that full copies of sparse weights must save: some tenths of a second (no record).
+    # Work that full copies of sparse weights must save: some tenths of a second.
     sparse_work: float = 1e10
-    # Time of taking the nearest of distances in memory, in terms of full products (no record).
+    # Time of taking the nearest of distances in memory, in terms of full products.
     taken: int = 700
-    # Groups of distances for each neighbor, whose least ones bound the neighbors (no record).
+    # Groups of distances for each neighbor, whose least ones bound the neighbors.
     groups: int = 4
 
 
@@ -396,9 +395,9 @@ class Spectrum:
     # Rows that a function must cover to count for any number of clusters (bench/results/trials.md,
     # Components, and functions of few rows).
     least_rows: int = 20
-    # Power exp(-t (1 - mu)) of the last component; smaller ones hardly move a row (no record).
+    # Power exp(-t (1 - mu)) of the last component; smaller ones hardly move a row.
     least_power: float = 0.01
-    # Pairs with a larger 1 - mu are left out: their extension divides by nearly zero (no record).
+    # Pairs with a larger 1 - mu are left out: their extension divides by nearly zero.
     largest_gap: float = 0.99
     # The diffusion time over the relaxation time of the k-th pair: 2 loses .02 NMI in noise, 4 and
     # 8 change at most .01 (bench/results/trials.md, Diffusion features).
@@ -413,12 +412,12 @@ class Spectrum:
     # (bench/results/trials.md, 64 eigenpairs at least).
     pairs: int = 32
     # Eigenpairs of functions that are clustered, at least: as some do not count, few clusters need
-    # more than their number (no record).
+    # more than their number.
     least_pairs: int = 12
     # Work of a filter on the graph of all rows, at most; else functions are learned on landmarks.
     # With 40 vectors 200 000 rows of two columns take 9e9 (docs/scale.md, In memory).
     most_filtered: float = 5e9
-    # Nodes of a graph up to which pairs are computed to rounding (no record).
+    # Nodes of a graph up to which pairs are computed to rounding.
     exact_nodes: int = 5000
     # Vectors of a filter, at least (docs/math.md, section 17).
     block: int = 8
@@ -441,7 +440,7 @@ class Spectrum:
     # Largest amplification, of eigenvalue one: more drowns other pairs in rounding (docs/math.md,
     # section 17).
     amplified: float = 1e4
-    # Rounds of filters on a graph, at most: a warning follows (no record).
+    # Rounds of filters on a graph, at most: a warning follows.
     rounds: int = 60
     # Edges weaker than this part of the strongest edge of a node do not merge nodes (docs/math.md,
     # section 17).
@@ -483,9 +482,9 @@ class Choice:
     # Weight of the partition of a whitened graph in the vote: four may be copies of each other
     # (bench/results/trials.md, Variants).
     whitened_weight: float = 0.75
-    # Most passes of k-means for the clusters of a graph (no record).
+    # Most passes of k-means for the clusters of a graph.
     passes: int = 100
-    # Move of the centroids that ends k-means, over their spread (no record).
+    # Move of the centroids that ends k-means, over their spread.
     tol: float = 1e-3
 
 
@@ -496,14 +495,14 @@ class Number:
     # Score of one cluster, which chance gives to numbers of clusters of rows without clusters. A
     # larger score finds fewer clusters (docs/clusters_number.md).
     one_cluster: float = 0.3
-    # Numbers with a smaller ratio are alike, and only the best is reported (no record).
+    # Numbers with a smaller ratio are alike, and only the best is reported.
     alike_ratio: float = 1.25
     # Numbers that are reported, at most (docs/clusters_number.md).
     most_numbers: int = 5
     # Eigenpairs of each graph: no more clusters are seen in eigengaps, and time grows with them
     # (bench/results/trials.md, Which graph: 64 pairs give the same numbers).
     pairs: int = 40
-    # Number of clusters that the least size of a component of a graph stands for (no record).
+    # Number of clusters that the least size of a component of a graph stands for.
     most_clusters: int = 60
     # Rows of the graphs: time grows with them (docs/clusters_number.md).
     graph_rows: int = 1200
@@ -513,16 +512,16 @@ class Number:
     # Clusters for which components are whitened; twice as many components are looked at in place of
     # more columns (bench/results/trials.md, Components of many columns).
     whitened_for: int = 20
-    # Most clusters for which the graphs are asked: of more, they have too few rows (no record).
+    # Most clusters for which the graphs are asked: of more, they have too few rows.
     graph_clusters: int = 32
-    # Work of the distances of a closer look, at most (no record).
+    # Work of the distances of a closer look, at most.
     distance_work: float = 4e9
     # Rows for each centroid of the tree: more rows mean less noise, and fewer clusters that the
     # tree can show (docs/clusters_number.md).
     rows_a_centroid: int = 6
-    # Centroids for each cluster of a closer look (no record).
+    # Centroids for each cluster of a closer look.
     centroids_a_cluster: int = 6
-    # Passes of k-means for the centroids of the tree (no record).
+    # Passes of k-means for the centroids of the tree.
     passes: int = 2
     # Rows of a first and of a closer look for modes, at most (docs/clusters_number.md).
     mode_rows: tuple[int, int] = (3000, 12_000)
@@ -574,7 +573,7 @@ class Fuzzy:
     """Fuzzy c-means."""
 
     # Tolerance of the search that passes at the fuzzifier begin with: they go on from its clusters,
-    # so that a smaller tolerance costs time alone (no record).
+    # so that a smaller tolerance costs time alone.
     search_tol: float = 1e-3
     # With m="auto" the exponent is this times the critical exponent, at most: nearer to it all
     # centroids converge to the mean (docs/math.md, section 8).
@@ -587,7 +586,7 @@ class Fusion:
 
     # Bytes of LMKKM's quadratic program, over L n^2: measured for L = 1 to 6 and n = 300 to 1000.
     lmkkm_bytes: int = 125
-    # Work of this program, over (L n)^3; it decides whether a call can be interrupted (no record).
+    # Work of this program, over (L n)^3; it decides whether a call can be interrupted.
     lmkkm_work: int = 10
     # Part of all eigenvectors up to which Lanczos' method is faster than a full decomposition, of
     # orders 550 to 2100 (bench.speed.onkc).
@@ -597,16 +596,16 @@ class Fusion:
     # Anchors of FAMKKM: the error falls and time grows with them (docs/fusion.md, FAMKKM).
     famkkm_anchors: int = 256
     # Part of the mean squared norm that RMKKM adds to squared distances, so that a row on a
-    # centroid does not hold it there alone (no record).
+    # centroid does not hold it there alone.
     rmkkm_smoothing: float = 1e-8
-    # Starts of RMKKM (no record).
+    # Starts of RMKKM.
     rmkkm_starts: int = 10
-    # Tolerance of SimpleMKKM in the subspace, over the tolerance of the fit (no record).
+    # Tolerance of SimpleMKKM in the subspace, over the tolerance of the fit.
     simplemkkm_tol: float = 0.01
-    # Most iterations of SimpleMKKM in the subspace (no record).
+    # Most iterations of SimpleMKKM in the subspace.
     simplemkkm_iterations: int = 1000
-    # Size of components outside the subspace that are left out: the objective changes by its square
-    # (no record).
+    # Size of components outside the subspace that are left out: the objective changes by its
+    # square.
     simplemkkm_component: float = 1e-6
     # Anchors of SMKC up to `smkc_rows` rows, as in the paper (docs/fusion.md, Anchors).
     smkc_anchors: int = 1000
@@ -620,10 +619,10 @@ class Fusion:
 class Tables:
     """Tables of words and numbers."""
 
-    # Rows whose values fill gaps, at most 512, which the index of a reference can count: more rows
-    # fill better and take longer (no record).
+    # Rows whose values fill gaps, at most 512, which the index of a reference can count: time grows
+    # with them.
     references: int = 500
-    # Reference rows whose mean fills a gap (no record).
+    # Reference rows whose mean fills a gap.
     neighbors: int = 10
 
 
