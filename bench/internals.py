@@ -17,8 +17,10 @@ from rffpk.rows.rows import Rows
 from rffpk.rows.sums import power_weights, typicality
 from rffpk.rows.table import Narrow, sparse_rows
 from rffpk.rows.weights import ones
+from rffpk.system.tuning import TUNING
 
 __all__ = [
+    "TUNING",
     "FitContext",
     "Fourier",
     "Identity",

@@ -2,6 +2,7 @@ import os
 import subprocess
 import sys
 from collections import defaultdict
+from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
@@ -14,6 +15,7 @@ import default_run
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
+from internals import TUNING
 from sklearn.datasets import load_digits
 
 from rffpk import _core
@@ -34,11 +36,6 @@ LIMITS = {
     "directions_columns": "anneal.hard_pass._LEAST_COLUMNS",
     "many_clusters": "rows.draws.MANY",
     "some_clusters": "anneal.schedule.SOME",
-    "sample_rows": "rows.sample._SAMPLE_ROWS",
-    "noise_rows": "rows.distinct._SIZE",
-    "sample_rows_a_cluster": "rows.sample._ROWS_A_CLUSTER",
-    "sample_growth": "rows.sample._GROWTH",
-    "source_block": "rows.source._BLOCK_BYTES",
     "seeding_rows": "anneal.starts._SEED_ROWS",
     "seeding_numbers": "anneal.starts._SEED_NUMBERS",
     "seeding_rows_a_centroid": "anneal.starts._ROWS_A_CENTROID",
@@ -47,7 +44,6 @@ LIMITS = {
     "swap_distances": "anneal.swaps._DISTANCES",
     "exponent_rows": "anneal.steps._EXPONENT_ROWS",
     "exponent_distances": "anneal.steps._EXPONENT_DISTANCES",
-    "exact_numbers": "rows.passes._EXACT_NUMBERS",
     "component_rows": "anneal.decompositions._FEATURE_ROWS",
     "component_numbers": "anneal.decompositions._NUMBERS",
     "component_features": "anneal.decompositions._FEWEST",
@@ -58,36 +54,12 @@ LIMITS = {
     "median_rows": "anneal.records._MEDIAN_ROWS",
     "dense_matrix": "system.linalg.DENSE",
     "tile_numbers": "system.tiles.ROW_NUMBERS",
-    "many_vectors": "spaces.spectrum._MANY",
-    "sparse_block": "rows.table._BLOCK",
-    "tree_clusters": "system.tree._MOST",
-    "tree_block": "system.tree._BLOCK",
     "checkpoint_version": "estimators.fitting.__version__",
     "header_bytes": "system.tensor_files.MAX_HEADER",
-    "written_bytes": "rows.store._WRITTEN_BYTES",
-    "dask_group": "rows.dask_workers._GROUP",
-    "dask_small": "rows.dask_workers._SMALL",
-    "dask_seconds": "rows.dask_workers._WITHOUT_WORKERS",
-    "graph_nodes": "spaces.spectrum._EXACT_NODES",
-    "factor_density": "spaces.spectrum._DENSER",
-    "ordered_nodes": "spaces.spectrum._ORDERED",
-    "vector_tile": "spaces.spectrum._TILE_NUMBERS",
     "view_rows": "estimators.multiview._ALL_ROWS",
-    "landmark_rows": "spaces.neighbors._MOST_ROWS",
-    "landmarks": "spaces.neighbors._LEAST_LANDMARKS",
-    "landmark_block": "spaces.neighbors._BLOCK_ROWS",
-    "landmark_sums": "spaces.neighbors._SUMMED_ROWS",
-    "landmark_sums_block": "spaces.neighbors._SUMMED_AT_A_TIME",
-    "landmark_cells": "spaces.neighbors._CELL_LANDMARKS",
     "clear_rows": "estimators.diffusion._CLEAR",
     "far_cost": "anneal.swaps._LACKED",
     "unlike_cost": "anneal.swaps._UNLIKE",
-    "landmark_tree": "spaces.neighbors._TREE_LANDMARKS",
-    "sparse_products": "spaces.neighbors._WORTH",
-    "cell_visits": "spaces.near_cells._VISITS",
-    "outlier_rows": "choose.outliers._MIXED_ROWS",
-    "outlier_block": "choose.outliers._TILE_NUMBERS",
-    "outlier_members": "choose.outliers._LEAST_MEMBERS",
     "whitening_components": "spaces.whitening._UNIT_COMPONENTS",
     "whitening_rows": "spaces.whitening._ROWS",
     "whitening_numbers": "spaces.whitening._NUMBERS",
@@ -178,12 +150,24 @@ def limits(monkeypatch):
 
 
 @pytest.fixture
-def memory(monkeypatch):
+def tuning(monkeypatch):
+    """Replace fields of `TUNING`, by names such as `sampling__rows`."""
+
+    def replace_fields(**values):
+        for name, value in values.items():
+            group, field = name.split("__")
+            monkeypatch.setattr(TUNING, group, replace(getattr(TUNING, group), **{field: value}))
+
+    return replace_fields
+
+
+@pytest.fixture
+def memory(monkeypatch, tuning):
     """Let so many bytes be available, of which few are not taken unseen."""
 
     def available(left):
         monkeypatch.setattr("rffpk.system.config.available_memory", lambda: left)
-        monkeypatch.setattr("rffpk.system.config.SMALL", 0)
+        tuning(storage__unseen_bytes=0)
 
     return available
 

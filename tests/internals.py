@@ -105,13 +105,13 @@ from rffpk.rows.table import (
 from rffpk.rows.weights import ones
 
 # The limits of threads and memory of the process, which fits only follow.
-from rffpk.system import config, interrupts, linalg, report
+from rffpk.system import config, linalg, report
 
 # Damaged files by the hundred, without a fit of each that is read.
 from rffpk.system.files import Choice, TableError, besides_numbers, read_table
 
 # Long calls, and decompositions whose drivers fail: matrices at which they do are not known.
-from rffpk.system.interrupts import LONG, interruptible
+from rffpk.system.interrupts import interruptible
 from rffpk.system.linalg import (
     basis_of,
     eigh,
@@ -126,10 +126,13 @@ from rffpk.system.linalg import (
 # Ward's trees of clusters without rows, and of more of them than a fit has.
 from rffpk.system.tree import groups, merged, ward
 
+# The fields that tests replace by the fixture `tuning`.
+from rffpk.system.tuning import TUNING
+
 __all__ = [
     "COLUMNS",
-    "LONG",
     "OPTIONS",
+    "TUNING",
     "Assignment",
     "Choice",
     "Ending",
@@ -180,7 +183,6 @@ __all__ = [
     "height_scores",
     "identities",
     "interruptible",
-    "interrupts",
     "intrinsic_dimension",
     "kernel_coordinates",
     "label_order",

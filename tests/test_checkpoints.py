@@ -237,8 +237,8 @@ def test_a_fit_of_exact_kernels_goes_on(X, path, monkeypatch, name):
     [{"sample": None, "n_init": 1, "annealing": Annealing(swaps=2)}, {"sample": 150, "n_init": 2}],
     ids=["all rows", "sample"],
 )
-def test_a_fit_of_a_source_goes_on(X, path, monkeypatch, parameters, limits):
-    limits(source_block=1, sample_rows=150, sample_rows_a_cluster=1)
+def test_a_fit_of_a_source_goes_on(X, path, monkeypatch, parameters, tuning):
+    tuning(storage__block_bytes=1, sampling__rows=150, sampling__rows_a_cluster=1)
 
     def fit(**arguments):
         found = []
@@ -484,8 +484,8 @@ def test_another_fit_is_refused(X, kept, parameters, change, text):
     assert not hasattr(again, "cluster_centers_")
 
 
-def test_a_number_that_is_not_in_the_sample_is_noticed(X, path, monkeypatch, limits):
-    limits(sample_rows=100, sample_rows_a_cluster=1)
+def test_a_number_that_is_not_in_the_sample_is_noticed(X, path, monkeypatch, tuning):
+    tuning(sampling__rows=100, sampling__rows_a_cluster=1)
     with monkeypatch.context() as patch:
         interrupted(patch, 5)
         with pytest.raises(Stop):

@@ -153,14 +153,14 @@ def test_float32_keeps_its_type(rows, client):
     "The bits of a fit of Dask collections depend neither on the number of workers nor on "
     "which worker visits which partition.",
 )
-def test_the_bits_do_not_depend_on_the_workers(rows, limits):
+def test_the_bits_do_not_depend_on_the_workers(rows, tuning):
     # results are joined in several steps; one worker visits two partitions in a task, more do not
-    limits(dask_group=2)
+    tuning(workers__group=2)
     X, models = divided(rows, (2000,) * 11 + (1000,)), []
     for n in (1, 2, 3):
         with workers(n):
             models.append(RFFKernelPowerKMeans(K, n_frequencies=16, random_state=0).fit(X))
-    limits(dask_small=0)  # none is small, and each is visited alone
+    tuning(workers__small_numbers=0)  # none is small, and each is visited alone
     with workers(1):
         models.append(RFFKernelPowerKMeans(K, n_frequencies=16, random_state=0).fit(X))
     for model in models[1:]:
@@ -298,15 +298,15 @@ def test_without_dask_a_message_says_what_is_missing(rows, monkeypatch):
         PowerKMeans(K).fit(X)
 
 
-def test_a_cluster_without_workers_is_given_up(rows, limits):
-    limits(dask_seconds=1.0)
+def test_a_cluster_without_workers_is_given_up(rows, tuning):
+    tuning(workers__workerless_seconds=1.0)
     with workers(0), pytest.raises(RuntimeError, match="the cluster has had no worker"):
         PowerKMeans(K).fit(divided(rows))
 
 
 @pytest.mark.promise(like="test_a_killed_worker_changes_nothing")
-def test_a_fit_ends_when_the_last_worker_has_left(rows, limits):
-    limits(dask_seconds=1.0)
+def test_a_fit_ends_when_the_last_worker_has_left(rows, tuning):
+    tuning(workers__workerless_seconds=1.0)
     model = PowerKMeans(
         K, sample=None, annealing=Annealing(swaps=0), n_init=1, max_iter=1000, tol=0, random_state=0
     )

@@ -6,7 +6,7 @@ import warnings
 import numpy as np
 import pytest
 from conventions import sparse_failures
-from internals import ones
+from internals import TUNING, ones
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.linalg import expm
 from scipy.sparse import csr_array, csr_matrix
@@ -222,16 +222,16 @@ def test_same_bits_for_any_number_of_jobs(digits, dtype):
 
 
 @pytest.fixture
-def sampled(limits):
+def sampled(tuning):
     """The sums of fits with 20 landmarks are those of 200 rows."""
-    limits(landmark_sums=10)
+    tuning(landmarks__summed_rows=10)
     return DiffusionMap(4, n_landmarks=20, time=T, random_state=0)
 
 
-def test_sums_over_a_sample_are_near_those_over_all_rows(sampled, limits, dtype):
+def test_sums_over_a_sample_are_near_those_over_all_rows(sampled, tuning, dtype):
     X = np.random.default_rng(9).standard_normal((20_000, 2)).astype(dtype)
     some = clone(sampled).fit(X)
-    limits(landmark_sums=1000)
+    tuning(landmarks__summed_rows=1000)
     every = clone(sampled).fit(X)
     assert_array_equal(some.landmarks_, every.landmarks_)
     difference = abs(some.eigenvalues_ - every.eigenvalues_)
@@ -258,17 +258,17 @@ def test_sums_over_a_sample_follow_the_weights(sampled):
     assert_allclose(mass[model.landmarks_[:, 0] > 2].sum() / 200, 0.9, atol=0.1)
 
 
-def test_landmarks_without_rows_of_the_sample_are_no_components(limits):
+def test_landmarks_without_rows_of_the_sample_are_no_components(tuning):
     """One row a landmark leaves some landmarks without any; no warning names these."""
-    limits(landmark_sums=1)
+    tuning(landmarks__summed_rows=1)
     X = np.random.default_rng(13).standard_normal((5000, 40))
     model = DiffusionMap(n_landmarks=200, n_neighbors=3, random_state=0).fit(X)
     assert len(model.landmarks_) < 200
     assert (model.component_shares_ > 0).all()
 
 
-def test_same_bits_of_sampled_sums_for_any_number_of_jobs(sampled, limits, dtype):
-    limits(landmark_sums_block=2)  # five blocks
+def test_same_bits_of_sampled_sums_for_any_number_of_jobs(sampled, tuning, dtype):
+    tuning(landmarks__summed_at_once=2)  # five blocks
     X = np.random.default_rng(11).standard_normal((3000, 3)).astype(dtype)
     models = [clone(sampled).set_params(n_jobs=n).fit(X) for n in (1, 2, 5)]
     for other in models[1:]:
@@ -287,12 +287,12 @@ def test_sums_are_those_of_the_weights(rows, n_neighbors):
     assert_allclose(products.toarray(), Z.T @ (p[:, None] * Z), atol=1e-5)
 
 
-def test_sums_over_many_neighbours_are_products_of_full_matrices(rows, monkeypatch, limits):
+def test_sums_over_many_neighbours_are_products_of_full_matrices(rows, monkeypatch, tuning):
     """Those of sparse ones with as many entries take several times as long."""
     model = DiffusionMap(1, n_neighbors=20, n_landmarks=25, random_state=0).fit(rows)
     p, random = np.random.default_rng(12).uniform(0, 2, 80), np.random.RandomState(0)
     sparse = walk_of(model).sums(rows, p, random)[1].toarray()
-    limits(sparse_products=0)
+    tuning(search__sparse_work=0)
     monkeypatch.setattr("scipy.sparse.csr_matrix.__matmul__", None)
     monkeypatch.setattr("scipy.sparse.csc_matrix.__matmul__", None)
     full = walk_of(model).sums(rows, ones(len(rows)), random)[1]
@@ -796,9 +796,9 @@ MATRICES = {
 @pytest.mark.parametrize("name", [name for name in MATRICES if name != "apart"])
 @pytest.mark.parametrize("k", [1, 5, 12])
 @pytest.mark.parametrize("ordered_nodes", [0, np.inf], ids=["ordered", "as they are"])
-def test_slow_pairs_are_those_of_a_full_decomposition(name, k, ordered_nodes, limits):
+def test_slow_pairs_are_those_of_a_full_decomposition(name, k, ordered_nodes, tuning):
     """As accurate as said, of graphs with an entry for each two nodes and of sparse ones."""
-    limits(ordered_nodes=ordered_nodes)
+    tuning(spectrum__ordered_nodes=ordered_nodes)
     matrix = MATRICES[name]()
     n = len(matrix)
     graph = csr_matrix(np.where(np.abs(matrix) > 1e-12, matrix, 0) + 0.0)
@@ -813,9 +813,9 @@ def test_slow_pairs_are_those_of_a_full_decomposition(name, k, ordered_nodes, li
 
 @pytest.mark.parametrize("many", [50, 49])
 @pytest.mark.parametrize("name", ["double", "apart"])
-def test_slow_pairs_of_many_vectors_are_those_of_a_full_decomposition(name, many, limits):
+def test_slow_pairs_of_many_vectors_are_those_of_a_full_decomposition(name, many, tuning):
     """As many as `least` says are accurate."""
-    limits(many_vectors=many)
+    tuning(spectrum__many_vectors=many)
     matrix = MATRICES[name]()
     n = len(matrix)
     walk = Walk(csr_matrix(np.where(np.abs(matrix) > 1e-12, matrix, 0)))
@@ -847,9 +847,9 @@ def test_many_vectors_are_made_orthonormal_whatever_their_condition(condition):
     assert_allclose(basis @ (basis.T @ v), v, atol=1e-8)
 
 
-def test_slow_pairs_of_many_vectors_that_a_filter_maps_to_zero(limits):
+def test_slow_pairs_of_many_vectors_that_a_filter_maps_to_zero(tuning):
     """Where all nodes are neighbors, what is left without the constant vector is zero."""
-    limits(many_vectors=7)
+    tuning(spectrum__many_vectors=7)
     root = np.full((300, 1), 300**-0.5)
     values, vectors = slow_pairs(Walk(csr_matrix(root @ root.T)), root[:, 0], root, 90)
     assert_allclose(values, 0, atol=1e-12)
@@ -857,8 +857,8 @@ def test_slow_pairs_of_many_vectors_that_a_filter_maps_to_zero(limits):
 
 
 @pytest.mark.parametrize("many, amplified, at_low", [(3, 1e4, True), (2, 1e8, False)])
-def test_filters_of_many_vectors_are_stronger_and_begin_higher(many, amplified, at_low, limits):
-    limits(many_vectors=many)
+def test_filters_of_many_vectors_are_stronger_and_begin_higher(many, amplified, at_low, tuning):
+    tuning(spectrum__many_vectors=many)
     walk = Walk(csr_matrix(np.diag([1.0, 0.09, 0.02])))
     vectors = np.eye(3)
     spectrum._filter(walk, np.zeros((3, 0)), vectors, 0.02)
@@ -892,9 +892,9 @@ def test_slow_pairs_of_nodes_that_have_no_neighbours():
 
 @pytest.mark.parametrize("ordered_nodes", [0, np.inf], ids=["ordered", "as they are"])
 @pytest.mark.parametrize("denser", [0, np.inf], ids=["two factors", "one matrix"])
-def test_slow_pairs_of_two_factors_are_those_of_their_product(denser, ordered_nodes, limits):
+def test_slow_pairs_of_two_factors_are_those_of_their_product(denser, ordered_nodes, tuning):
     """Whether groups of nodes have two factors, too, or one matrix."""
-    limits(factor_density=denser, ordered_nodes=ordered_nodes)
+    tuning(spectrum__product_entries=denser, spectrum__ordered_nodes=ordered_nodes)
     n = 400
     mixed = np.random.default_rng(3).permutation(n)  # so that another order is seen
     there = csr_matrix(sum(np.roll(np.eye(n), i, axis=1) for i in range(9))[mixed][:, mixed] / 9)
@@ -931,10 +931,10 @@ def combined(matrix, degrees, k, labels=None, n_threads=1):
 
 @pytest.mark.parametrize("least_ordered", [100, 10_000])
 @pytest.mark.parametrize("k", [101, 150])
-def test_combinations_have_the_distances_of_decayed_functions(k, least_ordered, monkeypatch):
+def test_combinations_have_the_distances_of_decayed_functions(k, least_ordered, tuning):
     """To the tenth that a hundred random directions leave, and the variance one at the rows; also
     where nodes are put in order before."""
-    monkeypatch.setattr("rffpk.spaces.spectrum._ORDERED", least_ordered)
+    tuning(spectrum__ordered_nodes=least_ordered)
     matrix, degrees, label = cliques(np.arange(k) % 8 + 5, joined=1.0)
     spectrum, functions = combined(matrix, degrees, k)
     mu = 1 - spectrum.gaps[0]
@@ -1051,9 +1051,9 @@ def test_two_functions_a_cluster_are_computed_and_fewer_of_many():
     assert pairs == [198, 200, 200, 200, 201, 300]
 
 
-def test_nodes_of_graphs_with_hubs_keep_their_order(limits, monkeypatch):
+def test_nodes_of_graphs_with_hubs_keep_their_order(tuning, monkeypatch):
     """To sort the neighbours of a hub takes longer than what an order of the nodes saves."""
-    limits(ordered_nodes=0)
+    tuning(spectrum__ordered_nodes=0)
     asked, order = [], spectrum.reverse_cuthill_mckee
     monkeypatch.setattr(
         spectrum, "reverse_cuthill_mckee", lambda *a, **b: asked.append(0) or order(*a, **b)
@@ -1066,8 +1066,8 @@ def test_nodes_of_graphs_with_hubs_keep_their_order(limits, monkeypatch):
         assert asked == expected
 
 
-def test_slow_pairs_have_the_same_bits_for_any_number_of_threads(limits):
-    limits(ordered_nodes=0, vector_tile=64)
+def test_slow_pairs_have_the_same_bits_for_any_number_of_threads(tuning):
+    tuning(spectrum__ordered_nodes=0, tiles__vector_numbers=64)
     graph, known = csr_matrix(np.kron(np.eye(2), lattice(350))), np.kron(np.eye(2), np.ones(350)).T
     root = np.full(700, 700**-0.5)
     one, three = (
@@ -1196,7 +1196,9 @@ def test_each_row_keeps_its_three_nearest_neighbors_where_nothing_is_compared():
 
 
 @pytest.mark.parametrize("is_within", [True, False])
-def test_slow_functions_that_cost_too_much_are_learned_on_few_landmarks(monkeypatch, is_within):
+def test_slow_functions_that_cost_too_much_are_learned_on_few_landmarks(
+    monkeypatch, tuning, is_within
+):
     X, filtered = np.random.default_rng(0).random((2500, 2)), []
     graph = neighbour_graph(
         X,
@@ -1211,8 +1213,8 @@ def test_slow_functions_that_cost_too_much_are_learned_on_few_landmarks(monkeypa
     )
     wanted = wanted_pairs(5, True)
     assert graph.parts.n_kept == 1
-    work = 2 * spectrum._DEGREE * wanted.pairs * graph.weights.nnz
-    monkeypatch.setattr(spectrum, "_MOST_FILTERED", work if is_within else work - 1)
+    work = 2 * TUNING.spectrum.degree * wanted.pairs * graph.weights.nnz
+    tuning(spectrum__most_filtered=work if is_within else work - 1)
     assert is_costly(graph, wanted) != is_within
     assert not is_costly(graph, wanted._replace(exact=True))
     assert not is_costly(graph, wanted._replace(use="never"))

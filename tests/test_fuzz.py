@@ -423,21 +423,22 @@ def test_memberships_of_fuzzy_c_means_are_refused_by_name_or_valid(X, c, m, zero
 
 # Limits that choose among paths, and values with which small fits take both sides of each.
 SWITCHES = {
-    "sample_rows": (30, 150), "sample_rows_a_cluster": (2, 9), "sample_growth": (2,),
+    "sampling__rows": (30, 150), "sampling__rows_a_cluster": (2, 9), "sampling__growth": (2,),
     "bounds_rows": (1, 100), "near_work": (1, 50_000), "bounds_cost": (0.0, 500.0),
     "some_clusters": (2, 4), "many_clusters": (3, 5), "seeding_rows": (30,),
     "seeding_numbers": (64,), "seeding_rows_a_centroid": (2,), "merged_numbers": (100,),
-    "tree_clusters": (2, 5), "tree_block": (2,), "directions_work": (1,),
+    "tree__whole": (2, 5), "tree__block": (2,), "directions_work": (1,),
     "directions_columns": (16,), "bounds_active": (0.1, 1.0), "bounds_block": (7,),
-    "bounds_copied": (100,), "source_block": (64, 1000), "swap_rows": (20,),
-    "swap_distances": (50,), "landmark_rows": (30, 100), "landmarks": (20,),
-    "landmark_block": (16,), "sparse_products": (0.0,), "outlier_rows": (50,),
-    "outlier_block": (50,), "outlier_members": (4,), "whitening_components": (2, 4),
+    "bounds_copied": (100,), "storage__block_bytes": (64, 1000), "swap_rows": (20,),
+    "swap_distances": (50,), "landmarks__most_rows": (30, 100), "landmarks__least": (20,),
+    "tiles__landmark_rows": (16,), "search__sparse_work": (0.0,), "noise__group_rows": (50,),
+    "tiles__noise_numbers": (50,), "noise__cell_rows": (4,), "whitening_components": (2, 4),
     "whitening_rows": (30,), "whitening_numbers": (100,), "structured_from": (1,),
     "frequency_rows": (30,), "frequency_spread_rows": (20,), "component_rows": (20,),
     "component_numbers": (100,), "component_features": (2,), "component_margin": (0.0,),
-    "median_rows": (20,), "dense_matrix": (3,), "exact_numbers": (8,), "exponent_rows": (10,),
-    "exponent_distances": (20,), "tile_numbers": (40,), "sparse_block": (16,),
+    "median_rows": (20,), "dense_matrix": (3,), "tiles__exact_numbers": (8,),
+    "exponent_rows": (10,), "exponent_distances": (20,), "tile_numbers": (40,),
+    "tiles__sparse_numbers": (16,),
 }  # fmt: skip
 SWITCHED = {
     rffpk.PowerKMeans: {"metric": ["euclidean", "cosine"], "noise": [None, 0.05, "auto"],
@@ -449,24 +450,24 @@ SWITCHED = {
 }  # fmt: skip
 
 
-def switch(random, limits):
-    """Set a random share of the limits."""
+def switch(random, limits, tuning):
+    """Set a random share of the limits and of the fields of TUNING."""
     share = random.choice([0.1, 0.3, 0.9])
     limits(near_centroids=2, near_new=1)  # fewer than "many" clusters
     for name, values in SWITCHES.items():
         new = values[random.integers(len(values))]
         if random.random() < share:
-            limits(**{name: new})
+            (tuning if "__" in name else limits)(**{name: new})
 
 
 @pytest.mark.filterwarnings("ignore:noise=0.05. marks no row")
 @pytest.mark.few(12)
 @pytest.mark.parametrize("seed", range(200))
-def test_the_paths_that_constants_choose_change_no_promise(seed, limits, tmp_path):
+def test_the_paths_that_constants_choose_change_no_promise(seed, limits, tuning, tmp_path):
     """Threads, weights of one, checkpoints and files change no bit, predictions are the labels,
     which are those of the nearest centroids, and a source has those of groups that are found."""
     random = np.random.default_rng(seed)
-    switch(random, limits)
+    switch(random, limits, tuning)
     cls = [*SWITCHED][random.integers(len(SWITCHED))]
     options = {name: values[random.integers(len(values))] for name, values in SWITCHED[cls].items()}
     k, d, apart = random.choice([2, 5, 9]), random.choice([1, 3, 33]), random.choice([1.0, 30.0])

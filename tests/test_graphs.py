@@ -53,11 +53,11 @@ def test_the_walk_is_that_of_its_definition():
 
 
 @pytest.mark.parametrize("nodes, error", [(300, 1e-9), (200, 0.05)])
-def test_pairs_are_exact_up_to_a_number_of_nodes_and_near_beyond(limits, nodes, error):
+def test_pairs_are_exact_up_to_a_number_of_nodes_and_near_beyond(tuning, nodes, error):
     A = GRAPH.toarray()
     degrees = A.sum(axis=1)
     gaps = 1 - np.linalg.eigvalsh(A / np.sqrt(np.outer(degrees, degrees)))[::-1][1:21]
-    limits(graph_nodes=nodes)
+    tuning(spectrum__exact_nodes=nodes)
     found = 1 - DiffusionMap(5, metric="precomputed", time=5.0).fit(GRAPH).eigenvalues_[:20]
     assert_allclose(found, gaps, rtol=error, atol=1e-9)
 
@@ -322,9 +322,9 @@ def test_eigenpairs_of_an_image_converge():
     assert 1 - found.feature_map_.eigenvalues_[0] < 1e-6
 
 
-def test_eigenpairs_that_do_not_converge_are_named(monkeypatch):
+def test_eigenpairs_that_do_not_converge_are_named(tuning):
     graph, _ = squares_of_an_image(96)
-    monkeypatch.setattr(spectrum, "_ROUNDS", 1)
+    tuning(spectrum__rounds=1)
     with pytest.warns(ConvergenceWarning, match="slow functions of the graph have not converged"):
         model(n_clusters=3).fit(graph)
 

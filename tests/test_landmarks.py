@@ -173,19 +173,19 @@ def test_tight_clusters_far_apart_keep_their_weights(implementation):
 
 
 @pytest.mark.parametrize("n_threads", [1, 3])
-def test_a_tree_finds_the_neighbours_of_passes(dtype, monkeypatch, n_threads, limits):
+def test_a_tree_finds_the_neighbours_of_passes(dtype, monkeypatch, n_threads, tuning):
     points, x = (np.random.default_rng(i).standard_normal((900, 3)).astype(dtype) for i in (0, 1))
     for r in (1, 5, 80):
         found = Neighbourhoods(points, r, 0.0, n_threads)
         expected = found._nearest(x)
-        limits(landmark_tree=900)
+        tuning(search__tree_landmarks=900)
         for value, known in zip(found._nearest(x), expected):
             assert_array_equal(value, known)
         monkeypatch.undo()
 
 
-def test_distances_that_overflow_are_named_behind_a_tree_too(limits):
-    limits(landmark_tree=1)
+def test_distances_that_overflow_are_named_behind_a_tree_too(tuning):
+    tuning(search__tree_landmarks=1)
     X = 1e160 * np.random.default_rng(0).standard_normal((300, 2))
     with pytest.raises(ValueError, match="overflow"):
         Neighbourhoods(X, 5, 1.0, 1).weights(X)

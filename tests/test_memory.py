@@ -376,7 +376,7 @@ def test_lengths_of_rows_need_no_copy_in_float64():
     assert peak_of(lambda: squared_norms(X)) < 40e6
 
 
-def test_a_walk_in_another_order_takes_the_place_of_the_first_one(monkeypatch):
+def test_a_walk_in_another_order_takes_the_place_of_the_first_one(monkeypatch, tuning):
     """No function keeps the first walk while vectors are multiplied."""
     n, made, left = 2000, [], []
     around = np.arange(n)
@@ -393,7 +393,7 @@ def test_a_walk_in_another_order_takes_the_place_of_the_first_one(monkeypatch):
         left.append(made[0]())
         return np.ones(given[3]), np.ones((n, given[3])), 0.0
 
-    monkeypatch.setattr(spectrum, "_ORDERED", n)
+    tuning(spectrum__ordered_nodes=n)
     monkeypatch.setattr(spectrum, "_pairs_by_groups", pairs)
     wanted = spectrum.Wanted(10, 20)
     spectrum.decompose(walk, np.ones(n), np.zeros(n, dtype=int), wanted, n, 1.0)

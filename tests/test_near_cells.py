@@ -3,7 +3,7 @@ search that must not depend on others, and how many of the neighbours are found.
 
 import numpy as np
 import pytest
-from internals import ones, sparse_rows
+from internals import TUNING, ones, sparse_rows
 from numpy.testing import assert_array_equal
 from scipy.sparse import csr_array
 from sklearn.datasets import make_blobs
@@ -11,7 +11,7 @@ from sklearn.datasets import make_blobs
 import rffpk
 from rffpk import DiffusionMap, DiffusionPowerKMeans, _core, _reference
 from rffpk.spaces import neighbors as neighbours_module
-from rffpk.spaces.near_cells import MOST_SEEN, NearCells, _laid_out, near_cells
+from rffpk.spaces.near_cells import NearCells, _laid_out, near_cells
 from rffpk.spaces.neighbors import NeighbourCount, k_means, mutual_neighbours
 
 COUNT = NeighbourCount(None)
@@ -146,20 +146,21 @@ def test_few_rows_are_all_compared_and_of_many_most_neighbours_are_found(n, d, a
     assert recall(index, nodes, rows) >= (1 - 1e-9 if n < 20_000 else least)
 
 
-def test_sparse_rows_few_columns_and_many_neighbours_have_no_cells(limits):
-    limits(landmark_cells=500)
+def test_sparse_rows_few_columns_and_many_neighbours_have_no_cells(tuning):
+    tuning(search__cell_landmarks=500)
     few, many = gaussians(600, 4), gaussians(600, 5)
     for nodes, there in ((few, False), (many, True), (sparse_rows(csr_array(many)), False)):
-        found = mutual_neighbours(nodes, np.ones(600), COUNT, 1)[0]
-        assert isinstance(found.cells, NearCells) == there
+        cells = mutual_neighbours(nodes, np.ones(600), COUNT, 1)[0].cells
+        assert isinstance(cells, NearCells) == there
     nodes = gaussians(2000, 5)
-    for r, there in ((MOST_SEEN, True), (MOST_SEEN + 1, False)):
-        found = mutual_neighbours(nodes, np.ones(2000), NeighbourCount(r), 1)[0]
-        assert isinstance(found.cells, NearCells) == there
+    most = TUNING.search.cell_visits * TUNING.search.cell_points // 4
+    for r, there in ((most, True), (most + 1, False)):
+        cells = mutual_neighbours(nodes, np.ones(2000), NeighbourCount(r), 1)[0].cells
+        assert isinstance(cells, NearCells) == there
 
 
-def test_rows_whose_cells_have_too_few_points_are_compared_with_all(limits):
-    limits(landmark_cells=500, cell_visits=1)
+def test_rows_whose_cells_have_too_few_points_are_compared_with_all(tuning):
+    tuning(search__cell_landmarks=500, search__cell_visits=1)
     nodes = gaussians(3000, 6)
     found = mutual_neighbours(nodes, np.ones(3000), NeighbourCount(700), 1)[0]
     exact = neighbours_module.replace(found, cells=None)
@@ -167,8 +168,8 @@ def test_rows_whose_cells_have_too_few_points_are_compared_with_all(limits):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_fits_with_cells_find_the_clusters_and_predict_their_labels(limits, tmp_path, dtype):
-    limits(landmark_cells=3000)
+def test_fits_with_cells_find_the_clusters_and_predict_their_labels(tuning, tmp_path, dtype):
+    tuning(search__cell_landmarks=3000)
     X, y = make_blobs(4000, 12, centers=5, random_state=0)
     X = X.astype(dtype)
     models = [DiffusionPowerKMeans(5, random_state=0, n_jobs=jobs).fit(X) for jobs in (1, 3)]
@@ -183,8 +184,8 @@ def test_fits_with_cells_find_the_clusters_and_predict_their_labels(limits, tmp_
     assert_array_equal(loaded.transform(new), models[1].transform(new))
 
 
-def test_maps_have_the_same_bits_for_any_number_of_threads(limits):
-    limits(landmark_cells=3000)
+def test_maps_have_the_same_bits_for_any_number_of_threads(tuning):
+    tuning(search__cell_landmarks=3000)
     X = gaussians(3500, 70, apart=0.5)
     first, other = (DiffusionMap(3, random_state=0, n_jobs=jobs) for jobs in (1, 3))
     assert_array_equal(first.fit_transform(X), other.fit_transform(X))
@@ -192,8 +193,8 @@ def test_maps_have_the_same_bits_for_any_number_of_threads(limits):
     assert_array_equal(first.transform(X[:7]), other.transform(X)[:7])
 
 
-def test_distances_that_overflow_or_underflow_are_named(limits):
-    limits(landmark_cells=500)
+def test_distances_that_overflow_or_underflow_are_named(tuning):
+    tuning(search__cell_landmarks=500)
     X = gaussians(3000, 6)
     for scale, word in ((1e160, "overflow"), (1e-170, "underflow")):
         with pytest.raises(ValueError, match=word):
@@ -210,8 +211,8 @@ def test_neighbours_far_from_the_origin_are_found(d):
 
 @pytest.mark.parametrize("d", [6, 100])
 @pytest.mark.parametrize(("fitted", "new"), [(np.float32, np.float64), (np.float64, np.float32)])
-def test_rows_of_the_other_precision_have_the_same_features(limits, d, fitted, new):
-    limits(landmark_cells=2000)
+def test_rows_of_the_other_precision_have_the_same_features(tuning, d, fitted, new):
+    tuning(search__cell_landmarks=2000)
     X, x = gaussians(2500, d, apart=2.0), gaussians(200, d, apart=2.0, seed=1)
     model = DiffusionMap(3, time=10.0, random_state=0).fit(X.astype(fitted))
     features = model.transform(x.astype(new))

@@ -288,8 +288,8 @@ def as_source(rows, pieces=7):
 
 
 @pytest.fixture
-def small_sample(limits):
-    limits(sample_rows=1000, noise_rows=1000)
+def small_sample(tuning):
+    tuning(sampling__rows=1000, noise__sample_rows=1000)
 
 
 @pytest.mark.parametrize("noise", ["auto", 0.1])
@@ -605,8 +605,8 @@ def test_noise_is_found_among_any_number_of_rows(n):
     assert (labels[y == 5] == -1).mean() > 0.75 and (labels[y < 5] == -1).mean() < 0.02
 
 
-def test_a_place_of_many_rows_that_the_sample_lacks_is_no_noise(limits):
-    limits(noise_rows=200)
+def test_a_place_of_many_rows_that_the_sample_lacks_is_no_noise(tuning):
+    tuning(noise__sample_rows=200)
     rows, _ = many_noisy_rows(3000)
     rows = np.vstack([rows, np.full((400, 2), 1e3)])
     hashes = row_hashes([rows])

@@ -157,11 +157,11 @@ def test_an_eigenvalue_that_lanczos_method_misses_is_noticed(monkeypatch):
 @pytest.mark.few(1)
 @pytest.mark.parametrize("rho", [2.0**-6, 0.25, 1.0])
 @pytest.mark.parametrize("diversity", [0.01, 1.0])
-def test_few_eigenvectors_change_no_result(rho, diversity, monkeypatch):
+def test_few_eigenvectors_change_no_result(rho, diversity, tuning):
     Ks = prepared(three_views(400)[0])
     parameters = {"rho": rho, "diversity": diversity, "max_iter": 10, "tol": 0.0}
     few = fit(Ks, **parameters)
-    monkeypatch.setattr(baselines, "_LANCZOS_SHARE", 0)
+    tuning(fusion__lanczos_part=0)
     every = fit(Ks, **parameters)
     for one, other in zip(few.history_, every.history_, strict=True):
         assert_allclose(one["objective"], other["objective"], rtol=1e-10)

@@ -461,8 +461,8 @@ def test_memory_does_not_grow_with_the_rows():
     "Memory",
     "C-ordered float32 and float64 arrays are read in place, and no input is changed.",
 )
-def test_input_is_read_in_place_and_left_unchanged(tmp_path, dtype, limits):
-    limits(sample_rows=500)
+def test_input_is_read_in_place_and_left_unchanged(tmp_path, dtype, tuning):
+    tuning(sampling__rows=500)
     X = np.random.default_rng(0).standard_normal((40_000, 64)).astype(dtype)
     np.save(tmp_path / "X.npy", X)
     mapped, kept, models = np.load(tmp_path / "X.npy", mmap_mode="r"), X.copy(), []

@@ -38,11 +38,11 @@ def views():
 
 
 @pytest.fixture
-def small_tiles(monkeypatch):
+def small_tiles(tuning):
     """Many tiles, chunks and blocks of columns, the last ones partial."""
-    monkeypatch.setattr(smkc_solver, "_TILE_NUMBERS", 100 * 180)
-    monkeypatch.setattr(smkc_solver, "_CHUNK_NUMBERS", 30 * 180)
-    monkeypatch.setattr(smkc_solver, "_COLUMNS", 50)
+    tuning(
+        tiles__smkc_numbers=100 * 180, tiles__smkc_chunk_numbers=30 * 180, tiles__smkc_columns=50
+    )
 
 
 def rank_part(A, k):
@@ -240,12 +240,11 @@ def test_bits_do_not_depend_on_threads(views, small_tiles, rows):
 
 
 @pytest.mark.exhaustive
-def test_tiles_do_not_matter(views, monkeypatch):
+def test_tiles_do_not_matter(views, tuning):
     model = Plain(4, anchors=60, random_state=0)
     whole = clone(model).fit(views[0])
-    monkeypatch.setattr(smkc_solver, "_TILE_NUMBERS", 9 * 180)
-    monkeypatch.setattr(smkc_solver, "_CHUNK_NUMBERS", 1)  # a row each
-    monkeypatch.setattr(smkc_solver, "_COLUMNS", 7)
+    tuning(tiles__smkc_numbers=9 * 180, tiles__smkc_columns=7)
+    tuning(tiles__smkc_chunk_numbers=1)  # a row each
     rows = clone(model).fit(views[0])
     assert_allclose(rows.embedding_, whole.embedding_, atol=1e-10)
 

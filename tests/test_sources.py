@@ -42,9 +42,9 @@ def rows():
 
 
 @pytest.fixture
-def small_blocks(limits):
+def small_blocks(tuning):
     """Blocks of one slot of rows."""
-    limits(source_block=1)
+    tuning(storage__block_bytes=1)
 
 
 def source(X, size=1000):
@@ -559,8 +559,8 @@ def test_no_file_of_labels_without_a_fit(rows, tmp_path):
     assert not [*tmp_path.iterdir()]
 
 
-def test_npy_files(rows, tmp_path, limits):
-    limits(source_block=1)
+def test_npy_files(rows, tmp_path, tuning):
+    tuning(storage__block_bytes=1)
     paths = [tmp_path / "a.npy", tmp_path / "b.npy"]
     np.save(paths[0], rows[:10_000])
     np.save(paths[1], rows[10_000:])

@@ -432,7 +432,7 @@ def test_distances_of_tight_groups_have_digits(isa, dtype):
 
 @pytest.mark.parametrize("entries", ["few", "all"])
 def test_structured_frequencies_are_written_out_where_rows_have_few_entries(
-    entries, memory, limits
+    entries, memory, tuning
 ):
     """Which does not depend on the memory that is left, as features are rounded otherwise then."""
     X = topics(100, 2000, 2, length=5)[0]
@@ -448,7 +448,7 @@ def test_structured_frequencies_are_written_out_where_rows_have_few_entries(
     assert_allclose(found, mapped.transform(dense), atol=1e-15)
     memory(2000 * 70 * 8 // 2)
     assert_array_equal(features(), found)
-    limits(written_bytes=2000 * 70 * 8 - 1)
+    tuning(storage__written_bytes=2000 * 70 * 8 - 1)
     assert_allclose(features(), found, atol=1e-15)
     assert np.array_equal(features(), found) is (entries == "all")
 

@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from internals import TUNING
 
 import rffpk
 
@@ -105,6 +106,25 @@ def test_few_classes_lie_between_an_estimator_and_that_of_scikit_learn(cls):
     own = [base for base in cls.__mro__ if base.__module__.startswith("rffpk.")]
     own = [base for base in own if base.__name__ != "CallbackSupportMixin"]  # of older versions
     assert len(own) - 1 <= 3
+
+
+def test_fields_of_tuning_have_comments_and_are_read():
+    """The comment of a field stands above it. Functions read it when they are called."""
+    path = PACKAGE / "system" / "tuning.py"
+    lines, code = path.read_text().splitlines(), "".join(p.read_text() for p in PATHS if p != path)
+    for group in ast.parse(path.read_text()).body:
+        if isinstance(group, ast.ClassDef) and group.name != "Tuning":
+            assert hasattr(TUNING, group.name.lower())
+            for field in filter(lambda node: isinstance(node, ast.AnnAssign), group.body):
+                assert lines[field.lineno - 2].startswith("    # "), field.target.id
+                assert f".{field.target.id}" in code, field.target.id
+    for path in PATHS:
+        nodes = [*ast.walk(ast.parse(path.read_text()))]
+        bodies = [node.body for node in nodes if isinstance(node, ast.FunctionDef)]
+        inside = {node for body in bodies for line in body for node in ast.walk(line)}
+        for node in nodes:
+            is_read = isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
+            assert not (is_read and node.id == "TUNING") or node in inside, path
 
 
 def test_only_public_names_of_other_packages_are_imported():

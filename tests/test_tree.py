@@ -97,10 +97,10 @@ def test_merged_clusters_are_those_of_a_cut():
 
 @pytest.mark.parametrize("n", [1, 5, 40, 90, 199])
 @pytest.mark.parametrize("equal", [False, True])
-def test_very_many_clusters_are_merged_in_blocks(n, equal, limits):
+def test_very_many_clusters_are_merged_in_blocks(n, equal, tuning):
     """As many groups are left as are asked for, none of which has parts of two that are far apart;
     no distances between more clusters than the limit are computed."""
-    limits(tree_clusters=64, tree_block=16)
+    tuning(tree__whole=64, tree__block=16)
     random = np.random.RandomState(0)
     y = np.arange(200) % 40
     points = np.zeros((200, 3)) if equal else 9 * random.randn(40, 3)[y] + random.randn(200, 3) / 99
@@ -114,9 +114,9 @@ def test_very_many_clusters_are_merged_in_blocks(n, equal, limits):
         assert len({*zip(group, y)}) == 40
 
 
-def test_blocks_of_clusters_without_rows_are_merged(limits):
+def test_blocks_of_clusters_without_rows_are_merged(tuning):
     """Where few rows are distinct, most centroids equal one that has all of their rows."""
-    limits(tree_clusters=64, tree_block=16)
+    tuning(tree__whole=64, tree__block=16)
     points = np.zeros((200, 3))
     points[:40] = 9 * np.random.RandomState(0).standard_normal((40, 3))
     points[0], masses = 0, np.r_[np.ones(40), np.zeros(160)]

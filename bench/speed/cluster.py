@@ -39,6 +39,7 @@ import numpy as np
 from bench import commands, tables
 from bench.datasets import around
 from bench.internals import (
+    TUNING,
     Partitions,
     Rows,
     column_rows,
@@ -218,9 +219,10 @@ def model(rate: float, link: float, task: float) -> None:
             computing = 2 * n * k * F / (machines * rate * 1e9)
             size = 8 * k * (F + 3)
             # sixteen partitions on each machine, whose sums are mostly joined elsewhere
-            steps = math.ceil(math.log(16 * machines, dask_workers._GROUP))
-            transfer = steps * dask_workers._GROUP * size / (link * 1e9)
-            tasks = 16 * machines * dask_workers._GROUP / (dask_workers._GROUP - 1)
+            group = TUNING.workers.group
+            steps = math.ceil(math.log(16 * machines, group))
+            transfer = steps * group * size / (link * 1e9)
+            tasks = 16 * machines * group / (group - 1)
             tables.print_row(
                 f"{n:.0e}", F, k, machines, f"{computing:.3g}", f"{size / 1e6:.3g}",
                 f"{transfer:.3g}", f"{tasks * task:.3g}",

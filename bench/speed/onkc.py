@@ -12,12 +12,13 @@ views of 2000 rows about ten centers.
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 
 from bench import commands, tables, timing
 from bench.datasets import MULTI_VIEW, gaussian_views, prepared_views
-from bench.internals import baselines
+from bench.internals import TUNING, baselines
 
 RHOS = (2.0**-6, 0.25, 1.0)
 SETS = ("prokaryotic", "proteinfold", "leaves100", "mfeat", "landuse21")
@@ -25,7 +26,7 @@ SETS = ("prokaryotic", "proteinfold", "leaves100", "mfeat", "landuse21")
 
 def fit(views: list[np.ndarray], k: int, rho: float, few: float, iterations: int) -> tuple:
     """CPU seconds, objectives, and the number of positive eigenvalues of the last B."""
-    before, baselines._LANCZOS_SHARE = baselines._LANCZOS_SHARE, few
+    before, TUNING.fusion = TUNING.fusion, replace(TUNING.fusion, lanczos_part=few)
     counts = []
     part = baselines.positive_part
 
@@ -40,7 +41,7 @@ def fit(views: list[np.ndarray], k: int, rho: float, few: float, iterations: int
         model.fit(views)
         took = timing.clocks() - started
     finally:
-        baselines._LANCZOS_SHARE, baselines.positive_part = before, part
+        TUNING.fusion, baselines.positive_part = before, part
     return took[1], np.array([record["objective"] for record in model.history_]), counts[-1]
 
 
@@ -55,9 +56,10 @@ def main() -> None:
     for name in args.sets if args.data else ["generated"]:
         views, y = prepared_views(args.data, name) if args.data else gaussian_views(2000, (20, 30))
         k = len(np.unique(y))
+        share = TUNING.fusion.lanczos_part
         for rho in RHOS:
             every, expected, _ = fit(views, k, rho, 0.0, args.iterations)
-            few, found, positive = fit(views, k, rho, baselines._LANCZOS_SHARE, args.iterations)
+            few, found, positive = fit(views, k, rho, share, args.iterations)
             tables.print_row(
                 f"{name} ({len(y)}, {k})", f"{rho:g}", positive, f"{every:.2f}", f"{few:.2f}",
                 f"{every / few:.1f}", f"{np.abs(found / expected - 1).max():.0e}",

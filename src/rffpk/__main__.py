@@ -35,7 +35,6 @@ METHODS = {
     "rff": rffpk.RFFKernelPowerKMeans,
     "diffusion": rffpk.DiffusionPowerKMeans,
 }
-_FAILED = 2  # the exit code after an error
 
 
 # ---- commands -----------------------------------------------------------------------------------
@@ -325,7 +324,7 @@ def main(argv: list[str] | None = None) -> None:
         raise SystemExit(130) from None
     except (OSError, ValueError, TypeError, ImportError, MemoryError) as error:
         print("rffpk:", *(str(error).split() or [type(error).__name__]), file=sys.stderr)
-        raise SystemExit(_FAILED) from None
+        raise SystemExit(2) from None
 
 
 if __name__ == "__main__":

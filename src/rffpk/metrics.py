@@ -24,6 +24,7 @@ from rffpk.rows.containers import (
     is_list_of_views,
     length,
 )
+from rffpk.system.tuning import TUNING
 
 
 def _classes(labels: Any, name: str) -> Array:
@@ -232,9 +233,6 @@ def _check_classes(labels_true: Any, X: Any) -> None:
 
 # ---- memberships ---------------------------------------------------------------------------------
 
-_SUM_ERROR = 1e-3  # of the memberships of a row, which may be float32 and rounded for storage
-_BATCH_NUMBERS = 1 << 22  # distances of rows to centroids at once
-
 
 def _check_rows(X: Array, u: Array) -> None:
     if len(X) != len(u):
@@ -255,7 +253,7 @@ def checked_memberships(memberships: Any, name: str = "memberships") -> Array:
             f"{name}: {n_zeros} rows are zero, as the memberships of noise are. Leave noise out: "
             "pass the rows with labels >= 0."
         )
-    if (u < 0).any() or np.abs(u.sum(axis=1) - 1).max() > _SUM_ERROR:
+    if (u < 0).any() or np.abs(u.sum(axis=1) - 1).max() > 1e-3:  # float32, rounded for storage
         raise ValueError(f"{name} must be >= 0 with rows that sum to one, a row for each sample.")
     return u
 
@@ -384,7 +382,7 @@ def xie_beni_index(X: Any, memberships: Any, centers: Any, *, m: float = 2.0) ->
         )
     X, centers = _in_range(X, centers)
     separation = float(pdist(centers, "sqeuclidean").min())
-    batches = gen_batches(len(X), max(1, _BATCH_NUMBERS // len(centers)))
+    batches = gen_batches(len(X), max(1, TUNING.tiles.distance_numbers // len(centers)))
     cost = sum(
         float(np.einsum("ij,ij->", u[b] ** m, cdist(X[b], centers, "sqeuclidean"))) for b in batches
     )

@@ -43,11 +43,6 @@ _COLORS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#0
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 _NOISE = "#999999"
 
-_POINTS = 5000  # that a picture of rows shows
-_NAMED = 10  # clusters that a legend lists at most
-_APART = 3.0  # the standardised difference with the darkest color
-_LEAVES = 50  # that a picture of a tree shows
-_FAINTEST = 0.15  # opacity of a row that belongs to no cluster more than to any other
 _NO_STEPS = ("k-means", "swap")  # stages of passes before a start and of trials after it
 
 
@@ -77,7 +72,7 @@ def _having(model: Any, attribute: str) -> Any:
 
 
 def _shown(X: Any) -> tuple[Array, list[Any], Any]:
-    """Evenly spaced rows, at most _POINTS: their numbers, their views, and the rows as a model
+    """Evenly spaced rows, at most 5000: their numbers, their views, and the rows as a model
     takes them."""
     listed = is_list_of_views(X)
     views = [rows_as_given(x, "X") for x in (X if listed else [X])]
@@ -86,7 +81,7 @@ def _shown(X: Any) -> tuple[Array, list[Any], Any]:
         raise ValueError("X has no rows. Pass at least one.")
     if any(length(x) != n for x in views):
         raise ValueError(f"X: its views have {[*map(length, views)]} rows. Pass the same rows.")
-    index = np.arange(0, n, -(-n // _POINTS))
+    index = np.arange(0, n, -(-n // 5000))
     some = [rows_at(x, index) for x in views]
     return index, some, some if listed else some[0]
 
@@ -150,7 +145,7 @@ def clusters(model: Any, X: Any, *, places: Any = None, ax: Any = None) -> Any:
         ax.scatter(*np.asarray(centers).T, s=130, label="centroid", **plus)
     n_clusters = len(np.unique(labels[labels >= 0]))
     ax.set(xlabel=names[0], ylabel=names[1], title=f"{n_clusters} clusters")
-    if n_clusters <= _NAMED:
+    if n_clusters <= 10:
         ax.legend(fontsize="small")
     return ax
 
@@ -213,15 +208,15 @@ def _squared_distances(model: Any, rows: Any) -> Array | None:
 
 
 def _opacity(model: Any, rows: Any) -> Array:
-    """From _FAINTEST, where all memberships are equal, to one."""
+    """From a faint point, where all memberships are equal, to one."""
     try:
         u = model.predict_proba(rows)
     except (AttributeError, ValueError):  # precomputed kernels have none
         return np.ones(length(rows[0] if is_list_of_views(rows) else rows))
     if u.shape[1] < 2:
         return np.ones(len(u))
-    least, largest = 1 / u.shape[1], u.max(axis=1)
-    return np.clip(_FAINTEST + (1 - _FAINTEST) * (largest - least) / (1 - least), 0, 1)
+    least, largest, faintest = 1 / u.shape[1], u.max(axis=1), 0.15
+    return np.clip(faintest + (1 - faintest) * (largest - least) / (1 - least), 0, 1)
 
 
 def convergence(model: Any, ax: Any = None) -> Any:
@@ -313,7 +308,7 @@ def tree(model: Any, ax: Any = None) -> Any:
     if flat := not linkage[-1, 2]:
         linkage[-1, 2] = np.finfo(float).eps  # matplotlib has no axis of the length zero
     dendrogram(
-        linkage, p=_LEAVES, truncate_mode="lastp", ax=ax, color_threshold=0,
+        linkage, p=50, truncate_mode="lastp", ax=ax, color_threshold=0,
         above_threshold_color=_COLORS[0],
     )  # fmt: skip
     if flat:
@@ -348,9 +343,7 @@ def profile(profiles: ClusterProfiles, *, n_columns: int = 20, ax: Any = None) -
     differences, ax = profiles.differences, _axes(ax)
     largest = np.abs(differences).max(axis=0)
     chosen = np.sort(np.argsort(-largest, kind="stable")[:n_columns])
-    image = ax.imshow(
-        differences[:, chosen], cmap="RdBu_r", vmin=-_APART, vmax=_APART, aspect="auto"
-    )
+    image = ax.imshow(differences[:, chosen], cmap="RdBu_r", vmin=-3.0, vmax=3.0, aspect="auto")
     ax.figure.colorbar(image, ax=ax, label="standardised difference", extend="both")
     names = [f"{j}: {size} rows" for j, size in enumerate(profiles.sizes)]
     if profiles.stability is not None:

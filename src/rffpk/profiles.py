@@ -26,8 +26,6 @@ from rffpk.rows.weights import are_ones, weights_at
 from rffpk.system.report import without
 from rffpk.tables import described_columns
 
-_RESAMPLE = 0.7  # the part of the rows that a refit sees
-_SHOWN = 4  # columns of a cluster in the text
 _ROUNDING = 1e-12  # the part of a sum that is nothing
 
 
@@ -88,7 +86,7 @@ class ClusterProfiles:
     def _text(self, cluster: int) -> str:
         """The columns that set a cluster apart most."""
         means, gaps = self.means[cluster], self.differences[cluster]
-        order = np.argsort(-np.abs(gaps), kind="stable")[:_SHOWN]
+        order = np.argsort(-np.abs(gaps), kind="stable")[:4]
         first = [j for j in order if round(gaps[j], 1)]  # others would be shown as zero
         return ", ".join(
             f"{self.columns[j]} {_written(means[j], self.units[j])} ({gaps[j]:+.1f})" for j in first
@@ -286,7 +284,7 @@ def _stability(
     counted = np.flatnonzero(weight)
     n, total, seen = len(counted), np.zeros(k), np.zeros(k)
     for _ in range(n_resamples if n >= k else 0):  # else there is no such fit
-        size = max(k, math.ceil(_RESAMPLE * n))
+        size = max(k, math.ceil(0.7 * n))
         index = counted[np.sort(sample_without_replacement(n, size, random_state=random))]
         part = [rows_at(x, index) for x in X] if is_list_of_views(X) else rows_at(X, index)
         p = weights_at(weight, index)

@@ -20,14 +20,13 @@ from rffpk.rows.containers import are_numbers
 from rffpk.rows.dask_collections import source_of
 from rffpk.rows.source import Source, block_rows
 from rffpk.system.files import arrow_module, files_of, path_of, whole_file, write_header
+from rffpk.system.tuning import TUNING
 
 __all__ = ["from_array", "from_arrow", "from_dask", "from_npy", "from_parquet", "spill"]
 
 T = TypeVar("T")
 
 _Paths: TypeAlias = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
-
-_ARROW_ROWS = 1 << 17  # in a block that Arrow reads
 
 
 def from_array(X: Any, *, block_rows: int = 1 << 16) -> Callable[[], Iterator[Any]]:
@@ -235,7 +234,7 @@ def from_arrow(
 
 def _batches(arrow: Any, data: Any, names: list[str] | None) -> Any:
     if hasattr(data, "scanner"):  # a dataset
-        return data.to_batches(columns=names, batch_size=_ARROW_ROWS)
+        return data.to_batches(columns=names, batch_size=TUNING.tiles.arrow_rows)
     return arrow.RecordBatchReader.from_stream(data)
 
 

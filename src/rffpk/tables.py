@@ -23,19 +23,16 @@ from rffpk.rows.containers import (
     kinds_of,
 )
 from rffpk.system.report import warn
+from rffpk.system.tuning import TUNING
 
 _OF_WORDS = math.sqrt(2)  # the distance of the indicators of two categories
 _MOST = 50  # categories of a column that have columns of their own; the others share one
 _OTHERS = "(others)"
-_FEWEST_WARNED = 10  # rows that warnings of columns without a known value need
-_REFERENCES = 500  # rows, at most, whose values fill gaps
-_NEIGHBOURS = 10  # of a row with gaps, whose mean fills them
 _DIGITS = 9  # of shares of words, of which equal ones differ by rounding
 _ALIKE = 1e-7  # of the squares of a row: in single precision errors of products are nothing to it
 _LARGEST = 1e150  # numbers whose squares do not overflow
 _INDEX = 511  # the last bits of a distance, which hold the index of a reference
 _FAR = np.float64(np.inf).view(np.int64)
-_BLOCK = 256  # rows whose distances to the references are in the cache
 
 
 @dataclass(eq=False, repr=False)
@@ -123,7 +120,7 @@ class TablePreprocessor(Estimator):
         self.feature_names_in_ = np.array([column.name for column in columns], dtype=object)
         self.n_features_in_ = len(columns)
         self.categories_, self.means_, self.scales_ = categories, means, np.array(scales)
-        step = -(-len(X) // _REFERENCES)
+        step = -(-len(X) // TUNING.tables.references)
         self.references_ = self._scaled(columns)[::step]
         return self
 
@@ -145,7 +142,7 @@ class TablePreprocessor(Estimator):
         found = self._scaled(columns)
         self._warn_of_unknown(found)
         gaps = np.flatnonzero(np.isnan(found).any(axis=1))
-        for some in np.array_split(gaps, len(gaps) // _BLOCK + 1):
+        for some in np.array_split(gaps, len(gaps) // TUNING.tiles.filled_rows + 1):
             found[some] = self._filled(found[some])
         return found
 
@@ -165,7 +162,7 @@ class TablePreprocessor(Estimator):
         # not differ by rounding; the first of equal ones is less
         distances = np.where(shared > 0, distances, np.inf).astype(np.float32).astype(np.float64)
         keys = distances.view(np.int64) | np.arange(len(known))
-        most = min(_NEIGHBOURS, len(known))
+        most = min(TUNING.tables.neighbors, len(known))
         for _, own, mean, scale, part in self._parts():
             lacking = np.flatnonzero(lacks[:, part.start])
             near = keys[lacking]
@@ -183,7 +180,7 @@ class TablePreprocessor(Estimator):
     def _warn_of_unknown(self, found: Array) -> None:
         """Warn of columns that tell nothing of any row, as after a change of their words."""
         unknown = [str(name) for name, *_, part in self._parts() if np.isnan(found[:, part]).all()]
-        if unknown and len(found) >= _FEWEST_WARNED:
+        if unknown and len(found) >= 10:
             warn(
                 f"X has no value in the columns {unknown} that is known from fit, in any row: they "
                 "are all missing, or other words. The rows are placed by the other columns.",

@@ -18,12 +18,9 @@ from rffpk.rows.draws import MANY
 from rffpk.rows.passes import column_rows, one_pass, total_variance
 from rffpk.rows.rows import Rows
 from rffpk.rows.table import Columns, centered, skip_zeros
+from rffpk.system.tuning import TUNING
 
-# bench/results/trials.md compares these constants with alternatives.
-_SAME, _ENOUGH = 0.98, 3  # _ENOUGH partitions with an index of at least _SAME end the trials
 KEPT = 3  # nearest neighbors that each row keeps where no graphs are compared
-_OF_WHITENED = 0.75  # weight of the partition of a whitened graph: four may be copies of each other
-_PASSES, _TOL = 100, 1e-3  # most passes of k-means; the move of the centroids that ends k-means
 
 
 class Option(NamedTuple):
@@ -60,14 +57,14 @@ def medoid(options: Sequence[Option], clusters: Callable[[Option], Array]) -> Ch
 
     A cluster that a single scale, whitening or scaling of the features finds is an artefact of
     this option. The trials end early if one partition is nearly equal to two other partitions."""
-    same, labels = np.eye(len(options)), list[Array]()
+    same, labels, tuning = np.eye(len(options)), list[Array](), TUNING.choice
     for i, option in enumerate(options):
         labels.append(clusters(option))
         same[i, :i] = same[:i, i] = [adjusted_rand_index(each, labels[i]) for each in labels[:i]]
-        if (same >= _SAME).sum(axis=0).max() >= _ENOUGH:
+        if (same >= tuning.same_index).sum(axis=0).max() >= tuning.same_partitions:
             break
-    n = len(labels)
-    weights = np.array([1.0 if each.whitening is None else _OF_WHITENED for each in options[:n]])
+    n, weight = len(labels), tuning.whitened_weight
+    weights = np.array([1.0 if each.whitening is None else weight for each in options[:n]])
     return Choice([*options[:n]], same[:n, :n] @ weights / weights.sum(), labels)
 
 
@@ -84,7 +81,7 @@ def searched_clusters(
     theta = _seeds(rows, x, k, random).astype(np.float64)
     inside = FitContext(random, n_threads=n_threads, k=k)
     level = FeatureLevel(rows, total_variance(rows), PowerMean(), inside, most=k)
-    stage = Stage("hard", -math.inf, tol=_TOL, most=_PASSES)
+    stage = Stage("hard", -math.inf, tol=TUNING.choice.tol, most=TUNING.choice.passes)
     state, _ = level.follow(State(theta, rows.alpha), stage)
     return one_pass(rows, state.theta, -math.inf, want=("labels",))[1]["labels"]
 

@@ -15,7 +15,6 @@ from rffpk.anneal.kernel_rows import kernel_coordinates
 from rffpk.anneal.starts import seed_rows
 from rffpk.choose.selection import NClustersSelection
 from rffpk.choose.witnesses import (
-    MOST_NEIGHBOURS,
     eigengap_scores,
     height_scores,
     mode_scores,
@@ -42,40 +41,7 @@ from rffpk.spaces.spectrum import Wanted, eigengaps, slow_labels
 from rffpk.spaces.whitening import PER_CLUSTER, fit_components
 from rffpk.system.linalg import gaps_of
 from rffpk.system.tree import groups, ward
-
-# docs/clusters_number.md has the trials behind these.
-_ONE = 0.3  # what one cluster begins with
-_ALIKE = 1.25  # of numbers whose ratio is smaller only the best is given
-_NUMBERS = 5  # that are given, at most
-_PAIRS = 40  # eigenpairs of each graph
-# components of which must be large enough for so many clusters
-_WANTED = Wanted(k=60, pairs=_PAIRS)
-_GRAPH_ROWS = 1200  # whose graphs are made
-# of the columns, or of components whitened so much for so many clusters, and of so many times the
-# default number of neighbours, in the order in which they are asked
-_GRAPHS: tuple[tuple[float | None, int], ...] = (None, 1), (1.0, 1), (None, 2), (0.5, 1)
-_WHITENED = 20
-_GRAPH_CLUSTERS = 32  # where the others see more, the graphs have too few rows of each
-_PRODUCTS = 4e9  # for the distances of more rows, at most
-_ROWS_A_CENTROID = 6  # of the tree
-_CENTROIDS_A_CLUSTER = 6
-_PASSES = 2  # of k-means
-# More rows are looked at where so many clusters are found, or where such a share of the rows is in
-# clusters that have few of them. Of larger ones graphs tell nothing, and then densities.
-_MANY, _RARE, _TOO_RARE, _MOST_RARE = 16, 0.02, 0.1, 0.5
-_CLEAR = 0.8, 0.3  # of the largest sums of views with one cluster, and with more
-
-
-class _Size(NamedTuple):
-    """How many rows are looked at."""
-
-    modes: int
-    tree: int
-    least: int  # centroids of the tree
-    most: int
-
-
-_FIRST, _MORE = _Size(3000, 3000, 500, 500), _Size(12_000, 20_000, 1000, 3300)
+from rffpk.system.tuning import TUNING
 
 Say = Callable[[str], None]
 Table = Callable[[list[Columns]], Columns]  # the columns of views that are looked at
@@ -125,11 +91,12 @@ def select_number(
         for name, table in tables.items():
             alone = len(tables) == 1
             look = partial(_of_rows, sample, table, alone, spherical, random, n_threads)
-            rows = min(_FIRST.tree, sample.counted)
+            tuning = TUNING.number
+            rows = min(tuning.tree_rows[0], sample.counted)
             say(f"Looking for the number of clusters in {rows} rows{name}.")
             found = look()
-            if rows < sample.counted and (found.best > _MANY or found.rare > _RARE):
-                rows = min(_MORE.tree, sample.counted)
+            if rows < sample.counted and (found.best > tuning.many or found.rare > tuning.rare):
+                rows = min(tuning.tree_rows[1], sample.counted)
                 say(f"There may be many clusters, or some with few rows: looking at {rows} rows.")
                 found = look(found)
             seen.append(found)
@@ -144,11 +111,11 @@ def select_number(
 
 def _selection(found: _Evidence) -> NClustersSelection:
     """The good numbers and their partitions."""
-    sums, numbers = found.sums, list[int]()
+    sums, numbers, tuning = found.sums, list[int](), TUNING.number
     order = np.argsort(-sums, kind="stable")
     for k in order[sums[order] > 0].tolist():
-        apart = all(max(k, other) > _ALIKE * min(k, other) for other in numbers)
-        if len(numbers) < _NUMBERS and apart and (k > 1 or not numbers):
+        apart = all(max(k, other) > tuning.alike_ratio * min(k, other) for other in numbers)
+        if len(numbers) < tuning.most_numbers and apart and (k > 1 or not numbers):
             numbers.append(k)
     one = [np.zeros(len(found.rows))] if numbers[0] == 1 else []
     labels = np.array([*one, *found.labels(numbers[len(one) :])], dtype=np.int32)
@@ -170,7 +137,7 @@ def _selection(found: _Evidence) -> NClustersSelection:
 def _total(*scores: Array) -> Array:
     """The sum of what several witnesses say of each number."""
     total = np.sum(scores, axis=0)
-    total[:2] += -math.inf, _ONE
+    total[:2] += -math.inf, TUNING.number.one_cluster
     return np.asarray(total)
 
 
@@ -180,7 +147,7 @@ def _finest(seen: list[_Evidence]) -> _Evidence:
     most = [0.0, 0.0]  # of tables with one cluster, and with more
     for each in seen:
         most[each.best > 1] = max(most[each.best > 1], each.sums.max())
-    least = max(clear * each for clear, each in zip(_CLEAR, most))
+    least = max(TUNING.number.clear_one * most[0], TUNING.number.clear_more * most[1])
     return max(seen, key=lambda each: (each.sums.max() >= least, each.best, each.sums.max()))
 
 
@@ -189,13 +156,13 @@ def _without_copies(sample: Opened) -> Opened:
 
     So densities and neighbors are of distinct rows. The sample is returned as it is if rows have
     many copies, which are clusters, or if there are so many rows that few copies are drawn."""
-    if sample.sample is not None or sample.n > _MORE.tree:
+    if sample.sample is not None or sample.n > TUNING.number.tree_rows[1]:
         return sample
     weight = sample.weight
     number = distinct_rows(side_by_side(sample.tables))[1]
     counted = np.flatnonzero(weight)
     first = counted[np.unique(number[counted], return_index=True)[1]]
-    if len(first) == len(counted) or len(counted) > _ROWS_A_CENTROID * len(first):
+    if len(first) == len(counted) or len(counted) > TUNING.number.rows_a_centroid * len(first):
         return sample
     sums = np.zeros(sample.n)
     sums[first] = np.bincount(number, weight)[number[first]]
@@ -223,7 +190,7 @@ def _tables(n_views: int, sample: Opened, spherical: bool, n_threads: int) -> di
     them: each view, and the columns of all, where each view has a total variance of one."""
     if n_views == 1:
         return {"": lambda xs: unit_rows(xs[0]) if spherical else xs[0]}
-    _, xs, weight = sample.numbered(_FIRST.tree)
+    _, xs, weight = sample.numbered(TUNING.number.tree_rows[0])
     variances = [column_moments(x, weight, n_threads).variance for x in xs[:n_views]]
     scales = [1 / math.sqrt(each) if each > 0 else 1.0 for each in variances]
     columns = np.repeat(scales, [x.shape[1] for x in xs[:n_views]])
@@ -234,13 +201,13 @@ def _tables(n_views: int, sample: Opened, spherical: bool, n_threads: int) -> di
 
 def _of_graph(X: Columns, weight: Array) -> _Evidence:
     """Return the evidence for numbers of clusters in the eigengaps of a graph of affinities."""
-    found = graph_diffusion(X, weight, _WANTED)
-    spectrum, none = found.spectrum, np.zeros(_PAIRS + 1)
+    found = graph_diffusion(X, weight, _wanted())
+    spectrum, none = found.spectrum, np.zeros(TUNING.number.pairs + 1)
 
     def labels(numbers: list[int]) -> list[Array]:
         return [slow_labels(found.extension[:, spectrum.slow(k)], k) for k in numbers]
 
-    scores = outstanding_scores(eigengaps(spectrum, _PAIRS)), none, none
+    scores = outstanding_scores(eigengaps(spectrum, TUNING.number.pairs)), none, none
     return _Evidence(np.arange(X.shape[0]), _total(*scores), scores, labels)
 
 
@@ -250,36 +217,39 @@ def _of_rows(
 ) -> _Evidence:  # fmt: skip
     """What all three witnesses say of a table of rows: of a few, or of more after these. `alone`:
     there is no other table whose sums are compared with those of this one."""
-    size = _FIRST if before is None else _MORE
+    tuning, look = TUNING.number, int(before is not None)
     if before is None:
         table = _leading(sample, table, random, n_threads)
-    few = _part(sample, _GRAPH_ROWS, table)
-    m = max(_FIRST.modes, min(size.modes, round((_PRODUCTS / few[1].shape[1]) ** 0.5)))
-    more, some = _part(sample, size.tree, table), _part(sample, m, table)[1]
+    few = _part(sample, tuning.graph_rows, table)
+    m = round((tuning.distance_work / few[1].shape[1]) ** 0.5)
+    m = max(tuning.mode_rows[0], min(tuning.mode_rows[look], m))
+    more, some = _part(sample, tuning.tree_rows[look], table), _part(sample, m, table)[1]
     # heights
-    wanted = size.least
+    wanted, most = tuning.least_centroids[look], tuning.most_centroids[look]
     if before is not None:
-        many = size.most if before.rare > _RARE else _CENTROIDS_A_CLUSTER * before.best
-        wanted = max(size.least, min(size.most, many))
+        many = most if before.rare > tuning.rare else tuning.centroids_a_cluster * before.best
+        wanted = max(wanted, min(most, many))
     tree = _tree(more, wanted, random, n_threads)
-    largest = max(_PAIRS, len(tree[0]) + 2)
+    largest = max(tuning.pairs, len(tree[0]) + 2)
     heights = height_scores(tree[0], largest)
     # modes
-    squares, index = Neighbourhoods(some, MOST_NEIGHBOURS + 1, 0.0, n_threads)._nearest(some)
+    r = max(tuning.neighbors) + 1
+    squares, index = Neighbourhoods(some, r, 0.0, n_threads)._nearest(some)
     order = np.argsort(squares, axis=1, kind="stable")
     distances = np.sqrt(np.take_along_axis(squares, order, axis=1).astype(np.float64))
     rare, modes = rare_share(distances), np.zeros(largest + 1)
-    if rare <= _MOST_RARE:
+    if rare <= tuning.most_rare:
         modes = mode_scores(distances, np.take_along_axis(index, order, axis=1), largest)
     # eigengaps
-    gaps, most = np.zeros(largest + 1), max(times for _, times in _GRAPHS)
+    gaps, times = np.zeros(largest + 1), max(times for _, times in tuning.graphs)
     graphs = MapRows(
-        *few[1:], _WANTED.k, n_threads, DiffusionMap(), most_times=most, whitened_for=_WHITENED
-    )
+        *few[1:], tuning.most_clusters, n_threads, DiffusionMap(), most_times=times,
+        whitened_for=tuning.whitened_for,
+    )  # fmt: skip
     seen = 0.0 if len(few[0]) == len(more[0]) else rare if before is None else before.rare
-    if seen <= _TOO_RARE and np.argmax(_total(heights, modes)) <= _GRAPH_CLUSTERS:
+    if seen <= tuning.too_rare and np.argmax(_total(heights, modes)) <= tuning.graph_clusters:
         # rows on a sphere are not whitened
-        options = [each for each in _GRAPHS if not (spherical and each[0])]
+        options = [each for each in tuning.graphs if not (spherical and each[0])]
         gaps = _gaps_of_graphs(graphs, options, heights, modes, alone, random)
     scores = gaps, heights, modes
     labels = partial(_partitions, few[0], more, graphs, random, tree, gaps, heights)
@@ -295,18 +265,23 @@ def _gaps_of_graphs(
     from two on, and no number is a level only if they say the same."""
     logs = list[Array]()
     for option in options:
-        found = graphs.diffusion(_WANTED, *option, random)[0]
+        found = graphs.diffusion(_wanted(), *option, random)[0]
         logs.append(eigengaps(found.spectrum, len(modes) - 1))
         share, likely = len(logs) / len(options), eigengap_scores(logs)
         gaps = share * likely  # those that are not asked say nothing
         least, likely = _total(gaps, heights, modes), _total(likely, heights, modes)
         best, most = int(np.argmax(least)), least.copy()
-        most[2 : _PAIRS + 1] += 1 - share
+        most[2 : TUNING.number.pairs + 1] += 1 - share
         most[best] = -math.inf
         are_levels = (least > least[1]) == (likely > likely[1])
         if alone and least[best] > most.max() and are_levels.all():
             break
     return gaps
+
+
+def _wanted() -> Wanted:
+    """Return what is wanted of the graphs of all tables."""
+    return Wanted(k=TUNING.number.most_clusters, pairs=TUNING.number.pairs)
 
 
 def _part(sample: Opened, n: int, table: Table) -> Part:
@@ -318,10 +293,10 @@ def _part(sample: Opened, n: int, table: Table) -> Part:
 def _leading(sample: Opened, table: Table, random: Any, n_threads: int) -> Table:
     """What takes the leading principal components of a table of more columns: in many columns the
     noise of a row is longer than clusters are apart, and densities hardly fall between these."""
-    _, x, weight = _part(sample, _FIRST.tree, table)
-    if x.shape[1] <= PER_CLUSTER * _WHITENED:
+    _, x, weight = _part(sample, TUNING.number.tree_rows[0], table)
+    if x.shape[1] <= PER_CLUSTER * TUNING.number.whitened_for:
         return table
-    reduced = fit_components(x, weight, _WHITENED, random).plain(n_threads)
+    reduced = fit_components(x, weight, TUNING.number.whitened_for, random).plain(n_threads)
     return lambda xs: reduced(table(xs))
 
 
@@ -329,12 +304,12 @@ def _tree(some: Part, wanted: int, random: Any, n_threads: int) -> tuple[Array, 
     """Ward's tree of the centroids of so many small clusters, if there are enough rows of each, and
     the centroid of each row."""
     _, x, weight = some
-    m = max(1, min(wanted, len(x) // _ROWS_A_CENTROID))
+    m = max(1, min(wanted, len(x) // TUNING.number.rows_a_centroid))
     centroids, leaf = distinct_rows(x)
     if len(centroids) > m:
         rows = column_rows(x, weight, n_threads)
         seeds = distinct_rows(x[seed_rows(rows, x, m, "k-means++", random)])[0]
-        centroids = k_means(x, weight, seeds, n_threads, _PASSES)
+        centroids = k_means(x, weight, seeds, n_threads, TUNING.number.passes)
         leaf = Neighbourhoods(centroids, 1, 0.0, n_threads).chosen(x).ravel()
         there, leaf = np.unique(leaf, return_inverse=True)
         centroids = centroids[there]
@@ -351,10 +326,11 @@ def _partitions(
     """Partitions of more rows by the witness who says most for each number: cuts of the tree, or
     slow functions of the graph of a few of them, where others are with the nearest of these."""
     linkage, leaf = tree
-    slow = [k <= _PAIRS and (gaps[k] >= heights[k] or k > len(linkage) + 1) for k in numbers]
+    most = TUNING.number.pairs
+    slow = [k <= most and (gaps[k] >= heights[k] or k > len(linkage) + 1) for k in numbers]
     if not any(slow):
         return [groups(linkage, k)[leaf] for k in numbers]
-    found, (rows, x, _) = graphs.diffusion(_WANTED, *_GRAPHS[0], random)[0], more
+    found, (rows, x, _) = graphs.diffusion(_wanted(), *TUNING.number.graphs[0], random)[0], more
     functions = found.weights @ found.extension  # all rows are landmarks
     nearest = np.full(len(rows), -1)
     nearest[np.searchsorted(rows, few)] = found.node

@@ -30,32 +30,11 @@ from rffpk.rows.table import (
 from rffpk.rows.weights import are_ones, ones
 from rffpk.spaces.neighbors import Neighbourhoods, k_means, near_path
 from rffpk.system.tiles import row_tiles, run_all
-
-# docs/noise.md has the trials of these constants.
-_NEIGHBOURS = 5  # the distance of a row is the distance to this nearest other row of a sample
-_COPIES = _NEIGHBOURS + 1  # copies of a row that make its distance zero
-_BINS = 512  # of the histogram of the logarithms of distances
-_LEAST_SEEN = 50  # distances in the histogram: of 20 rows in three Gaussians a tenth was flagged
-_LEAST_DEPTH = 0.25  # of a valley of the histogram, below the lower of its two sides
-_SHARES = (0.005, 0.35)  # least and largest share of noise beyond a valley
-_RARE, _LEAST_RATIO = 1000, 3.0  # of a gap: one tail in so many has it; ratio of its ends
-_SORTED = 1000  # largest distances among which a gap is looked for, besides the least share
-_RESOLVED = 1e-3  # Logarithms of distances that differ by less are equal.
-_MIXED_ROWS = 5000  # in a larger sample, less of the background noise has other rows beside it
-_LEAST_MIXED = 0.05  # share of other rows among the neighbours of a group of far rows: it is noise
-_LEAST_OF_MIXED = 0.5  # share of the far rows that are in such groups
+from rffpk.system.tuning import TUNING
 
 _SAME_MASS = 1e-9  # relative rounding of sums of weights
-_MORE = 1.2  # a share of noise times this is the part of the rows that is sorted first
 _EQUAL = 1 + 1e-5  # ratio of equal variances, with rounding
 _ROUNDING = 2  # relative errors of the coordinates of a row that change a distance
-# The k-means cells of m rows:
-_CELLS_A_ROOT = 2  # number of cells, as a multiple of the root of m
-_CELLS_A_ROW = 3  # cells that a row is in
-_LEAST_MEMBERS = 32  # rows in each cell
-_PART = 4  # every fourth member of a cell is tried first if only a threshold matters
-
-_TILE_NUMBERS = 1 << 23  # of rows that are looked at together
 
 
 @dataclass(frozen=True)
@@ -85,11 +64,12 @@ def cells_of(references: Columns, n_threads: int) -> Cells:
     A row is in the cells with the nearest centroids. The rows nearest to the centroid of a cell are
     in the cell, too."""
     m = len(references)
-    seeds = references[np.linspace(0, m - 1, round(_CELLS_A_ROOT * math.sqrt(m))).astype(int)]
+    n_cells = round(TUNING.noise.cells_a_root * math.sqrt(m))
+    seeds = references[np.linspace(0, m - 1, n_cells).astype(int)]
     seeds = seeds[near_path(seeds, n_threads)]  # passes skip blocks of far centroids
     centroids = k_means(references, ones(m), seeds, n_threads)
-    cells = Neighbourhoods(centroids, _CELLS_A_ROW, 0.0, n_threads).chosen(references)
-    near = Neighbourhoods(references, _LEAST_MEMBERS, 0.0, n_threads).chosen(centroids)
+    cells = Neighbourhoods(centroids, TUNING.noise.cells_a_row, 0.0, n_threads).chosen(references)
+    near = Neighbourhoods(references, TUNING.noise.cell_rows, 0.0, n_threads).chosen(centroids)
     order = np.lexsort(cells.T[1::-1])  # near members of a cell follow each other
     place = np.argsort(order)
     places = np.concatenate([
@@ -119,12 +99,13 @@ class Outliers:
 
         The dtype is the dtype of the rows. A distance up to `enough` may be too large, but stays at
         most `enough`."""
-        found = np.empty(len(xs[0]), dtype=xs[0].dtype)
-        for rows in row_tiles(len(found), sum(x.shape[1] for x in xs), _TILE_NUMBERS):
+        squares = np.empty(len(xs[0]), dtype=xs[0].dtype)
+        width = sum(x.shape[1] for x in xs)
+        for rows in row_tiles(len(squares), width, TUNING.tiles.noise_numbers):
             part = [plain(x[rows]) for x in xs]
             joined = joined_views(part, self.scales, self.spherical, self.columns)
-            found[rows] = self._squares_of(joined, enough)
-        return found
+            squares[rows] = self._squares_of(joined, enough)
+        return squares
 
     def _squares_of(self, X: Columns, enough: float | None) -> Array:
         """Return `squares` of rows of joined views."""
@@ -135,7 +116,8 @@ class Outliers:
             references, alone = self.nearest.landmarks, replace(self.nearest, n_threads=1)
 
             def visit(rows: Array, members: Array) -> None:
-                some = members[::_PART]  # distances among some members are no shorter
+                # distances among a part of the members are no shorter
+                some = members[:: TUNING.noise.member_step]
                 pays = enough is not None and len(some) >= alone.r
                 for looked_at in [some, members] if pays else [members]:
                     near = replace(alone, landmarks=references[looked_at])
@@ -220,14 +202,15 @@ def outliers_of(
     rows = joined_views(views, scales, spherical)
     columns = None if spherical else numbers_beside_words(rows, mass)
     rows, m, least = rows if columns is None else rows.take(columns, axis=1), len(rows), 0.0
+    copies = TUNING.noise.neighbors + 1
     if not are_all:  # a place of many rows may be missing
         more, xs, weight = sample.numbered(distinct.size)
         mean = sample.weight.sum() / len(more)
         mass = np.r_[mass, np.full(len(more), mean) if are_ones(weight) else weight]
-        numbers, least = np.r_[numbers, more], _COPIES * mean
+        numbers, least = np.r_[numbers, more], copies * mean
         rows = concatenated([rows, joined_views(xs, scales, spherical, columns)])
     references, index = _references(rows, mass, m, least)
-    nearest = Neighbourhoods(references, _COPIES, 0.0, sample.how.n_threads)
+    nearest = Neighbourhoods(references, copies, 0.0, sample.how.n_threads)
     length = math.sqrt(float(np.median(squared_norms(references))))
     rounding = _ROUNDING * float(np.finfo(references.dtype).eps) * length
     cells = None if are_all else cells_of(references, sample.how.n_threads)
@@ -238,17 +221,18 @@ def outliers_of(
 def _references(rows: Columns, mass: Array, m: int, least: float) -> tuple[Columns, Array]:
     """Return distinct rows in lexicographic order, with copies of heavy rows, and their numbers.
 
-    One of the first m rows is heavy if its mass is at least `_COPIES` times their median. Another
+    One of the first m rows is heavy if its mass is at least `copies` times their median. Another
     row is heavy from the mass `least` on, and is left out otherwise. Heavy rows are copied so
     often that their distance is zero: they are never noise."""
+    copies = TUNING.noise.neighbors + 1
     distinct, number = distinct_rows(rows)
     n = len(distinct)
     first = np.unique(number, return_index=True)[1]
     own, rest = (np.bincount(number[part], mass[part], n) for part in (slice(m), slice(m, None)))
     is_own = own > 0
-    is_place = own * (1 + _SAME_MASS) >= _COPIES * np.median(own[is_own])
+    is_place = own * (1 + _SAME_MASS) >= copies * np.median(own[is_own])
     is_place |= ~is_own & (rest >= least)
-    index = np.repeat(np.arange(n), np.where(is_place, _COPIES, is_own))
+    index = np.repeat(np.arange(n), np.where(is_place, copies, is_own))
     return distinct[index], first[index]
 
 
@@ -259,19 +243,20 @@ def automatic_threshold(outliers: Outliers, own: Array, squares: Array, weight: 
     rows, which may have weights. The threshold is a valley of the histogram of the logarithms of
     distances in the sample, beyond its mode, or a wide gap before the largest distances.
 
-    Rows beyond the threshold must not be a cluster. Up to `_NEIGHBOURS` distinct rows are not: some
-    of their nearest other rows are far. More rows are noise if `_is_mixed` says so.
+    Rows beyond the threshold must not be a cluster. A few distinct rows are not: at least one of
+    their nearest other rows is far. More rows are noise if `_is_mixed` says so.
     """
     counted, least = weight > 0, np.sort(own)
     least = least[np.searchsorted(np.sqrt(least, dtype=np.float64), outliers.rounding, "right") :]
     apart = np.sqrt(least, dtype=np.float64)
-    most = int(min(_SHARES[1] * len(apart), _SHARES[0] * len(apart) + _SORTED))
+    tuning, n = TUNING.noise, len(apart)
+    most = int(min(tuning.most_share * n, tuning.least_share * n + tuning.gap_rows))
     tail = squares[(squares >= least[-1 - most]) & counted] if most else squares[:0]
     far = np.sqrt(np.unique(tail)[::-1], dtype=np.float64)  # copies of a row count once
     for border, some in ((_valley(np.log(apart), outliers.rounding), apart), (_gap(far), far)):
         if border is None:
             continue
-        few = len(np.unique(some[some > border])) <= _NEIGHBOURS
+        few = len(np.unique(some[some > border])) <= tuning.neighbors
         if few or _is_mixed(replace(outliers, threshold=border), own):
             return border
     return math.sqrt(float(np.max(squares, initial=0, where=counted))) + outliers.rounding
@@ -282,26 +267,27 @@ def _valley(logs: Array, rounding: float) -> float | None:
 
     `logs` are logarithms of distances. If many distances are equal, the kernel of the density is as
     wide as the steps between distinct distances."""
-    if len(logs) < _LEAST_SEEN:
+    tuning = TUNING.noise
+    if len(logs) < tuning.least_seen:
         return None
     lower, upper = np.quantile(logs, [0.25, 0.75])
-    unit = max(_RESOLVED, rounding / math.exp(lower))
+    unit = max(1e-3, rounding / math.exp(lower))  # logarithms that differ by less are equal
     values, counts = np.unique(np.round(logs / unit), return_counts=True)
     if len(values) < 2:
         return None
     step = unit * float(np.median(np.repeat(np.diff(values), counts[:-1])))
     spread = min(float(logs.std()), float(upper - lower) / 1.34) or float(logs.std())
     width = max(0.9 * spread * len(logs) ** -0.2, step)
-    edges = np.linspace(logs.min() - 3 * width, logs.max() + 3 * width, _BINS + 1)
+    edges = np.linspace(logs.min() - 3 * width, logs.max() + 3 * width, tuning.bins + 1)
     counts, _ = np.histogram(logs, edges)
     bin_width = float(edges[1] - edges[0])
     smooth = gaussian_filter1d(1.0 * counts, width / bin_width, mode="constant")
     beyond = 1 - np.cumsum(counts) / len(logs)
     after = np.maximum.accumulate(smooth[::-1])[::-1]
     depth = np.where(after > 0, 1 - smooth / np.where(after > 0, after, 1), 0)
-    depth[(beyond < _SHARES[0]) | (beyond > _SHARES[1])] = 0
+    depth[(beyond < tuning.least_share) | (beyond > tuning.most_share)] = 0
     depth[: smooth.argmax() + 1] = 0
-    if depth.max() < _LEAST_DEPTH:
+    if depth.max() < tuning.least_depth:
         return None
     deepest = np.flatnonzero(depth >= depth.max() - 1e-12)
     return math.exp(float(edges[deepest[len(deepest) // 2]] + bin_width / 2))
@@ -313,8 +299,8 @@ def _gap(far: Array) -> float | None:
     A gap is rare if even a tail as heavy as that of Cauchy's distribution seldom has it. In such a
     tail, the j largest distances are more than r times all other distances once in r^j samples."""
     ratios = far[:-1] / far[1:]
-    rare = np.arange(1, len(far)) * np.log(ratios) >= math.log(_RARE)
-    wide = np.flatnonzero(rare & (ratios >= _LEAST_RATIO))
+    rare = np.arange(1, len(far)) * np.log(ratios) >= math.log(TUNING.noise.tail_samples)
+    wide = np.flatnonzero(rare & (ratios >= TUNING.noise.least_ratio))
     return None if not len(wide) else math.sqrt(far[wide[-1]] * far[wide[-1] + 1])
 
 
@@ -324,7 +310,7 @@ def _is_mixed(noise: Outliers, own: Array) -> bool:
     Rows beyond the threshold form groups, linked by nearest neighbors. Noise lies among other rows,
     which are neighbors of a group. A sparse cluster far from all other rows is a group without such
     neighbors. Most of the rows must be in groups of noise."""
-    some = slice(None, None, -(-len(own) // _MIXED_ROWS))
+    some = slice(None, None, -(-len(own) // TUNING.noise.group_rows))
     references = noise.nearest.landmarks[some]
     beyond = noise.are_beyond(own[some])
     if not beyond.any():
@@ -335,8 +321,8 @@ def _is_mixed(noise: Outliers, own: Array) -> bool:
     row, place = np.nonzero(~others)
     links = coo_array((np.ones(len(row)), (row, number[index[row, place]])), shape=[len(index)] * 2)
     group = connected_components(links, directed=False)[1]
-    mixed = np.bincount(group, others.mean(axis=1)) >= _LEAST_MIXED * np.bincount(group)
-    return bool(mixed[group].mean() >= _LEAST_OF_MIXED)
+    mixed = np.bincount(group, others.mean(axis=1)) >= TUNING.noise.least_mixed * np.bincount(group)
+    return bool(mixed[group].mean() >= TUNING.noise.mixed_part)
 
 
 def share_threshold(
@@ -346,7 +332,8 @@ def share_threshold(
 
     Rows with equal distances are all on one side of it."""
     most = share * weight.sum() * (1 + _SAME_MASS)
-    for part in (min(1.0, _MORE * share), 1.0):  # the sample says where the border may be
+    first = min(1.0, TUNING.noise.border_part * share)  # the sample says where the border may be
+    for part in (first, 1.0):
         least = np.quantile(own, 1 - part, method="lower") if part < 1 else 0.0
         index = np.flatnonzero((squares >= least) & (weight > 0))
         index = index[np.argsort(-squares[index], kind="stable")]

@@ -14,20 +14,9 @@ from scipy.sparse import csr_array
 
 from rffpk.rows.arrays import Array
 from rffpk.system.tree import root
+from rffpk.system.tuning import TUNING
 
-# docs/clusters_number.md has the trials behind these.
-_LARGEST_GAP = 4.0  # logarithm of an eigengap that is worth the score one
-_LARGEST_RATIO = 3.0  # the same of two heights
-# an eigengap that chance has in a graph, and the logarithm of a ratio that is worth the score one
-_OF_CHANCE, _LARGEST_LOGARITHM = 0.03, 5.0
-_USUAL = 0.5  # Of both, this part of what they change from there to twice as many is subtracted.
 _ROUNDING = 1e-12  # of the largest cost
-_SCALES = (10, 15, 25)  # neighbours that densities are taken of, ...
-_SIGNIFICANCES = (2.0, 2.5, 3.0, 3.5, 4.0, 5.0, 6.0)  # ... and how far modes must stand out
-_EXACT = 20  # From so many modes on, numbers that differ by one in so many are alike in part.
-_OF_LOGARITHM = 3.0  # (2 log(n/r))^(1/2) of a thousand rows and ten neighbours
-_FEWEST, _JUMP = 2, 12.0  # neighbours within a cluster, and what is no chance: exp(-12) each
-MOST_NEIGHBOURS = max(_SCALES)
 
 
 def eigengap_scores(eigengaps: list[Array]) -> Array:
@@ -36,8 +25,8 @@ def eigengap_scores(eigengaps: list[Array]) -> Array:
     gaps = np.array(eigengaps)
     sums, k = np.cumsum(np.maximum(gaps, 0), axis=1), np.arange(gaps.shape[1])
     usual = sums[:, np.clip(2 * k - 1, 0, k[-1])] - sums
-    found = np.clip(gaps - _USUAL * usual, 0, _LARGEST_GAP)
-    return np.asarray(found.mean(axis=0)) / _LARGEST_GAP
+    most = TUNING.number.largest_gap
+    return np.asarray(np.clip(gaps - TUNING.number.usual_part * usual, 0, most).mean(axis=0)) / most
 
 
 def outstanding_scores(eigengaps: Array) -> Array:
@@ -47,23 +36,23 @@ def outstanding_scores(eigengaps: Array) -> Array:
     scores = np.zeros(len(eigengaps))
     for k in range(2, len(eigengaps) - 1):
         next_ones = eigengaps[k + 1 : 2 * k + 3].max()
-        scores[k] = eigengaps[k] / max(next_ones, _OF_CHANCE)
-    return np.clip(np.log(np.maximum(scores, 1)) / _LARGEST_LOGARITHM, 0, 1)
+        scores[k] = eigengaps[k] / max(next_ones, TUNING.number.chance_gap)
+    return np.clip(np.log(np.maximum(scores, 1)) / TUNING.number.largest_outstanding, 0, 1)
 
 
 def height_scores(linkage: Array, largest: int) -> Array:
     """How much more the merger of k clusters costs than the one before it in Ward's tree, less part
     of what the costs fall from there to 2 k + 1 clusters."""
-    scores = np.zeros(largest + 1)
+    scores, most = np.zeros(largest + 1), TUNING.number.largest_height
     costs = linkage[::-1, 2] ** 2  # twice those of the mergers of 2, 3, ... clusters
     if len(costs) == 0 or not costs[0] > 0:
         return scores
     logs = np.log(np.maximum(costs, _ROUNDING * costs[0]))
     place = np.arange(len(logs) - 1)
-    usual = logs[1:] - logs[np.minimum(2 * place + 3, len(logs) - 1)]
-    scores[2 : len(logs) + 1] = np.clip(logs[:-1] - logs[1:] - _USUAL * usual, 0, _LARGEST_RATIO)
+    usual = TUNING.number.usual_part * (logs[1:] - logs[np.minimum(2 * place + 3, len(logs) - 1)])
+    scores[2 : len(logs) + 1] = np.clip(logs[:-1] - logs[1:] - usual, 0, most)
     scores[len(logs) // 2 + 2 :] = 0  # of clusters of single leaves
-    return scores / _LARGEST_RATIO
+    return scores / most
 
 
 def mode_scores(distances: Array, index: Array, largest: int) -> Array:
@@ -71,9 +60,9 @@ def mode_scores(distances: Array, index: Array, largest: int) -> Array:
     distances of rows to their nearest ones, rising, themselves the first, and their indices."""
     if distances.shape[1] == 1:  # a single row
         return shares_of_counts(np.ones(1, dtype=np.intp), largest)
-    dimension = intrinsic_dimension(distances, 0, _SCALES[0])
+    dimension = intrinsic_dimension(distances, 0, TUNING.number.neighbors[0])
     found = []
-    for r in sorted({min(r, distances.shape[1] - 1) for r in _SCALES}):
+    for r in sorted({min(r, distances.shape[1] - 1) for r in TUNING.number.neighbors}):
         far = distances[:, r]
         least = far[far > 0].min(initial=math.inf)
         # on a line the way between two modes passes the lowest row between them, and not around it,
@@ -90,7 +79,7 @@ def mode_scores(distances: Array, index: Array, largest: int) -> Array:
 def shares_of_counts(counts: Array, largest: int) -> Array:
     """The share of these counts that equal k; of many, those near it count in part."""
     k = np.arange(largest + 1)
-    apart = np.abs(counts[:, None] - k) / (1 + k // _EXACT)
+    apart = np.abs(counts[:, None] - k) / (1 + k // TUNING.number.exact_modes)
     return np.asarray(np.maximum(1 - apart, 0).mean(axis=0))
 
 
@@ -102,8 +91,10 @@ def mode_counts(density: Array, edges: csr_array, r: float) -> NDArray[np.intp]:
     Oudot, Skraba: Persistence-based clustering in Riemannian manifolds. JACM 2013.
     """
     found = _prominences(density, edges)
-    deviation = math.sqrt(2 * math.log(max(len(density) / r, 2)) / r) / _OF_LOGARITHM
-    return np.array([np.count_nonzero(found >= each * deviation) for each in _SIGNIFICANCES])
+    # divided by (2 log(n/r))^(1/2) of a thousand rows and ten neighbors
+    deviation = math.sqrt(2 * math.log(max(len(density) / r, 2)) / r) / 3.0
+    significances = np.multiply(TUNING.number.significances, deviation)
+    return np.array([np.count_nonzero(found >= least) for least in significances])
 
 
 def _prominences(density: Array, edges: csr_array) -> Array:
@@ -141,15 +132,14 @@ def rare_share(distances: Array) -> float:
     In a cloud of even density in d dimensions j d log(T_(j+1) / T_j) of the distances to the j-th
     neighbours is exponential, with mean one.
     """
-    last = distances.shape[1] - 1
-    if last <= _FEWEST:
+    last, tuning = distances.shape[1] - 1, TUNING.number
+    first, middle = tuning.jump_neighbors, tuning.neighbors[0]
+    if last <= first:
         return 0.0
-    scales = (
-        intrinsic_dimension(distances, *ring) for ring in ((0, _SCALES[0]), (_SCALES[0], last))
-    )
+    scales = [intrinsic_dimension(distances, *ring) for ring in ((0, middle), (middle, last))]
     far = np.maximum(distances, distances[distances > 0].min(initial=1.0))
-    jumps = np.log(far[:, _FEWEST + 1 :] / far[:, _FEWEST:-1]) * np.arange(_FEWEST, last)
-    return float((max(scales) * jumps.max(axis=1) > _JUMP).mean())
+    jumps = np.log(far[:, first + 1 :] / far[:, first:-1]) * np.arange(first, last)
+    return float((max(scales) * jumps.max(axis=1) > tuning.jump).mean())
 
 
 def intrinsic_dimension(distances: Array, first: int, last: int) -> float:

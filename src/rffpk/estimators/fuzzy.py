@@ -33,12 +33,9 @@ from rffpk.rows.table import Columns, unit_rows, weighted_sums
 from rffpk.rows.weights import ones
 from rffpk.system import config
 from rffpk.system.report import warn
+from rffpk.system.tuning import TUNING
 
 MAX_M = 6.0  # the fuzzifier at s = MAX_S
-_SEARCH_TOL = 1e-3  # of the search whose clusters passes at the fuzzifier begin with
-_LEAST_S = -1e6  # with m="auto", where rows are equal or have one direction, up to rounding
-_BELOW_CRITICAL = 3.0  # times the critical exponent is the largest with m="auto"
-_WIDE = 4  # columns for each row, above which `cmeans` says that rows are samples
 
 
 @parameters
@@ -158,7 +155,7 @@ class FuzzyCMeans(Clusterer):
         it follow."""
         if not given.ends_hard:
             return self._fixed(context.k, critical)
-        coarse = replace(given, tol=max(given.tol, _SEARCH_TOL))
+        coarse = replace(given, tol=max(given.tol, TUNING.fuzzy.search_tol))
         plan = search_plan(coarse, context, critical, objective)
         return replace(plan, soft_end=partial(self._fixed, context.k))
 
@@ -169,7 +166,8 @@ class FuzzyCMeans(Clusterer):
         if not automatic:
             s = -1 / (float(self.m) - 1)
         elif math.isfinite(exponent):
-            s = max(min(exponent, _BELOW_CRITICAL * critical), _LEAST_S)
+            # -1e6 where rows are equal or have one direction, up to rounding
+            s = max(min(exponent, TUNING.fuzzy.below_critical * critical), -1e6)
         tol = float(self.tol)
         schedule = Schedule(start=s, end=s, passes=1, max_iter=int(self.max_iter), tol=tol)
         starts = given_starts(schedule, self.init, self.n_init)
@@ -315,7 +313,7 @@ def _check_orientation(X: Array, c: Any, init: Any) -> None:
         raise ValueError(f"init has shape {(c, d)}, must be {(c, n)}; {remedy}")
     if isinstance(c, int) and n < c <= d:
         raise ValueError(f"c == {c}, must be <= {n}, the number of rows; {remedy}")
-    if init is None and d > _WIDE * n:
+    if init is None and d > 4 * n:
         if isinstance(c, int) and 1 < c <= n < 2 * c:
             raise ValueError(f"X has {n} rows, too few for c == {c}, and {d} columns; {remedy}")
         warn(f"X has {n} rows and {d} columns; {remedy}", UserWarning)

@@ -46,10 +46,6 @@ from rffpk.system.linalg import over_eigenvalues
 from rffpk.system.report import Progress, warn
 from rffpk.system.tiles import by_blocks
 
-# Means of weights, which are not scaled: integer weights are repeated rows, and terms of different
-# degrees in the kernels grow differently with these.
-_SCALE = (0.1, 10.0)
-
 # What records of passes have besides, of iterations.
 _OF_PASSES = {"start": 0, "kept": True, **dict.fromkeys(("s", "shift", "distinct", "repairs"))}
 
@@ -381,7 +377,7 @@ class KernelFusion(Clusterer):
         """Warn of weights whose scale looks accidental: those that are no counts and whose mean is
         far from one."""
         mean = weight[weight > 0].mean()
-        if not _SCALE[0] <= mean <= _SCALE[1] and (weight != np.rint(weight)).any():
+        if not 0.1 <= mean <= 10.0 and (weight != np.rint(weight)).any():
             warn(
                 f"sample_weight has the mean {mean:.3g}, which changes the balance of the terms "
                 f"that {type(self).__name__} minimises: pass sample_weight / {mean:.6g}, or scale "

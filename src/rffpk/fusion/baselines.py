@@ -28,7 +28,7 @@ from rffpk.rows import checks
 from rffpk.rows.arrays import Array
 from rffpk.spaces.kernels import FittedKernel
 from rffpk.system import config
-from rffpk.system.interrupts import A_NUMBER, interruptible
+from rffpk.system.interrupts import interruptible
 from rffpk.system.linalg import (
     DENSE,
     eigh,
@@ -41,22 +41,13 @@ from rffpk.system.linalg import (
 )
 from rffpk.system.report import optional_module, warn
 from rffpk.system.tiles import row_tiles
+from rffpk.system.tuning import TUNING
 
 Scheme = Literal["pairwise", "centroid"]
 
 # Values of the mean kernel that differ by this fraction of the largest are equal: rounding must not
 # decide whether a row belongs to a neighbourhood.
 _EQUAL = 1e-9
-
-# Bytes of the programme and of its factors, over L n^2: measured for L = 1 to 6, n = 300 to 1000.
-_PROGRAMME_BYTES = 125
-
-# Multiply-adds of the programme, over (L n)^3: some ten steps, each with a factorisation.
-_PROGRAMME_WORK = 10
-
-# Up to this fraction of all eigenvectors Lanczos' method is faster than a full decomposition
-# (orders 550 to 2100). It looks for this many more than there were in the iteration before.
-_LANCZOS_SHARE, _SPARE = 0.125, 8
 
 
 # ---- CoregSC -------------------------------------------------------------------------------------
@@ -565,7 +556,7 @@ def row_weights(Ks: list[Array], H: Array) -> Array:
     settings = clarabel.DefaultSettings()
     settings.verbose = False
     found = interruptible(
-        _PROGRAMME_WORK * (n * L) ** 3,
+        TUNING.fusion.lmkkm_work * (n * L) ** 3,
         lambda: clarabel.DefaultSolver(P, np.zeros(n * L), A, b, cones, settings).solve(),
     )
     theta = np.maximum(np.reshape(found.x, (L, n)).T, 0)
@@ -573,7 +564,7 @@ def row_weights(Ks: list[Array], H: Array) -> Array:
 
 
 def check_memory(L: int, n: int) -> None:
-    needed = _PROGRAMME_BYTES * L * n**2
+    needed = TUNING.fusion.lmkkm_bytes * L * n**2
     if not config.fits_memory(needed):
         raise MemoryError(
             f"X has {n} rows to learn on: the quadratic programme of LMKKM takes about "
@@ -854,7 +845,7 @@ class NearKernel:
             np.fill_diagonal(B, B.diagonal() - 1 / self.rho)
             return B
 
-        B = interruptible(A_NUMBER * self.K.size, difference)
+        B = interruptible(TUNING.linalg.written_work * self.K.size, difference)
         values, vectors = positive_eigenpairs(B, self._found)
         n_positive = int(np.count_nonzero(values > 0))
         self._found = vectors[:, -max(n_positive, self.k) :]
@@ -880,8 +871,8 @@ def positive_eigenpairs(B: Array, similar: Array) -> tuple[Array, Array]:
     as many as the columns of `similar`, which are those of a similar matrix, by Lanczos' method if
     these are few; else all."""
     n, known = similar.shape
-    wanted = known + max(_SPARE, known // 8)
-    if n > DENSE and wanted <= _LANCZOS_SHARE * n:
+    wanted = known + max(TUNING.fusion.lanczos_spare, known // 8)
+    if n > DENSE and wanted <= TUNING.fusion.lanczos_part * n:
         values, vectors = leading_eigenvectors(B, wanted, n, similar.sum(axis=1))
         rounding = n * np.finfo(np.float64).eps * np.abs(values).max()
 

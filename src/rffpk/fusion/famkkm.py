@@ -20,10 +20,9 @@ from rffpk.rows.table import Columns
 from rffpk.spaces.kernels import BANKS
 from rffpk.system import config
 from rffpk.system.linalg import orthonormal, procrustes
+from rffpk.system.tuning import TUNING
 
 Features = Literal["rff", "nystroem"]
-
-_SIZES: dict[str, Auto | int] = {"rff": "auto", "nystroem": 256}  # frequencies, anchors
 
 
 @parameters
@@ -125,7 +124,9 @@ class FAMKKM(KernelFusion):
             return None, 0
         words = get_args(Features)
         word, size = checks.word_and_size(self.approximation, "approximation", words, 1, "None")
-        return word, _SIZES[word] if size is None else size
+        if size is not None:
+            return word, size
+        return word, "auto" if word == "rff" else TUNING.fusion.famkkm_anchors
 
     # ---- fitting ---------------------------------------------------------------------------------
 

@@ -23,10 +23,10 @@ from rffpk.spaces.fourier import Kernel, RandomFourierFeatures, resolve_gamma
 from rffpk.spaces.kernels import PRECOMPUTED, FittedKernel, Specification
 from rffpk.system.linalg import eigh, leading_eigenvectors, ritz_values, svd
 from rffpk.system.tiles import row_tiles, run_all
+from rffpk.system.tuning import TUNING
 
 Features = Callable[[Columns], Array]
 
-_POLAR_ROWS = 8192  # a tile of this many rows and ten columns stays in a core's cache
 
 _ROUNDING = 1e-6  # of the largest eigenvalue; eigenvalues above minus this count as zero
 _RANK = 1e-9  # singular values below this fraction of the largest count as zero
@@ -40,7 +40,7 @@ def polar(V: Callable[[slice], Array], out: Array, n_threads: int) -> Array:
     of the value zero are left out of U, which therefore depends on V alone. O(n k^2), as stable as
     a decomposition of V.
     """
-    tiles = list(gen_batches(len(out), _POLAR_ROWS))
+    tiles = list(gen_batches(len(out), TUNING.tiles.polar_rows))
 
     def triangle(tile: slice) -> Array:
         Q, R = np.linalg.qr(V(tile))  # NumPy's releases the GIL

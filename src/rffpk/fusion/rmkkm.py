@@ -21,14 +21,9 @@ from rffpk.rows.arrays import Array, Numbers
 from rffpk.rows.door import Schema
 from rffpk.rows.store import Cache, check_cache
 from rffpk.spaces.kernels import Kernels, check_kernels
+from rffpk.system.tuning import TUNING
 
 Init = Literal["k-means++", "random", "spectral"]
-
-# Squared distances have this fraction of the mean squared norm added, so that a row on a centroid
-# does not hold it there alone.
-_SMOOTHING = 1e-8
-
-_AUTO_STARTS = 10
 
 
 @dataclass(frozen=True)
@@ -74,7 +69,7 @@ class RobustLevel(KernelLevel):
         Y, diagonal, squares = self._combined(state)
         nearest = (squares[:, None] - 2 * Y).min(axis=0) + diagonal
         p = self.rows.p
-        least = _SMOOTHING * float(np.average(diagonal, weights=p))
+        least = TUNING.fusion.rmkkm_smoothing * float(np.average(diagonal, weights=p))
         distances = np.sqrt(np.maximum(nearest.astype(np.float64), least))
         total = float((p * distances).sum())
         if not least > 0:  # equal rows
@@ -179,9 +174,10 @@ class RMKKM(Clusterer):
         return KernelProblem(
             self.kernels, self._plan, self.init, check_cache(self.cache),
             NormedWeights(float(self.weight_norm)), several=True, exact=True, level=RobustLevel,
-            smoothing=_SMOOTHING,
+            smoothing=TUNING.fusion.rmkkm_smoothing,
         )  # fmt: skip
 
     def _plan(self, context: FitContext, critical: float) -> Plan:
         schedule = Schedule(-math.inf, -math.inf, int(self.max_iter), float(self.tol))
-        return Plan(given_starts(schedule, self.init, self.n_init, _AUTO_STARTS), context.k)
+        starts = given_starts(schedule, self.init, self.n_init, TUNING.fusion.rmkkm_starts)
+        return Plan(starts, context.k)

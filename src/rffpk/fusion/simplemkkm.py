@@ -15,16 +15,10 @@ from rffpk.fusion.spectral import Iteration, matrix_of, weighed
 from rffpk.rows import checks
 from rffpk.rows.arrays import Array
 from rffpk.spaces.kernels import FittedKernel
-from rffpk.system.interrupts import A_NUMBER, interruptible
+from rffpk.system.interrupts import interruptible
 from rffpk.system.linalg import basis_of, leading_eigenvectors, svd
 from rffpk.system.report import warn
-
-# The tolerance in the subspace, relative to the tolerance of the fit.
-_INNER = 0.01
-_INNER_ITERATIONS = 1000
-# Components of new eigenvectors outside the subspace that are smaller than this are left out: they
-# change F by their square only.
-_NEW = 1e-6
+from rffpk.system.tuning import TUNING
 
 
 @parameters
@@ -110,7 +104,7 @@ class SimpleMKKM(KernelFusion):
         Ks = np.empty((len(kernels), n, n))
         for number, kernel in enumerate(kernels):
             K = weighed(matrix_of(kernel, number), self._weight)
-            interruptible(A_NUMBER * n**2, np.copyto, Ks[number], K)
+            interruptible(TUNING.linalg.written_work * n**2, np.copyto, Ks[number], K)
         total = float(self._weight.sum())
         for point in minimise(Ks, k, float(self.tol), int(self.max_iter), total):
             self._record(point.alpha, point.objective, n, gap=point.gap)
@@ -140,7 +134,7 @@ class Alignment:
     def at(self, alpha: Array) -> Point:
         """F and its gradient dF/dalpha_l = 2 alpha_l Tr(K_l HH') / n, from one eigenproblem."""
         L, size, _ = self.Ks.shape
-        work = A_NUMBER * size**2
+        work = TUNING.linalg.written_work * size**2
         K = interruptible(work, np.matmul, alpha**2, self.Ks.reshape(L, -1)).reshape(size, size)
         values, H = leading_eigenvectors(K, self.k, size, self._start)
         self._start = H.sum(axis=1)
@@ -160,7 +154,7 @@ class Subspace:
         """Extend the basis by orthonormal vectors (n, k). O(L n^2 k)."""
         V = self.basis
         left, sizes, _ = svd(H - V @ (V.T @ H))
-        new = left[:, sizes > _NEW]
+        new = left[:, sizes > TUNING.fusion.simplemkkm_component]
         new = basis_of(new - V @ (V.T @ new))[0]
         work = float(self.whole.size * new.shape[1])
         products = interruptible(work, np.matmul, self.whole, new)
@@ -184,7 +178,8 @@ def minimise(Ks: Array, k: int, tol: float, max_iter: int, total: float) -> Iter
         if point.gap <= tol:
             return
         bound = Alignment(subspace.Ks, k, whole.n)
-        alpha = least_alignment(bound, bound.at(point.alpha), _INNER * tol).alpha
+        inner = TUNING.fusion.simplemkkm_tol * tol
+        alpha = least_alignment(bound, bound.at(point.alpha), inner).alpha
         candidate = whole.at(alpha)
         subspace.add(candidate.vectors)
         moved = np.abs(alpha - point.alpha).max()
@@ -209,6 +204,6 @@ def least_alignment(F: Alignment, start: Point, tol: float) -> Point:
     minimize(
         scaled, start.alpha, jac=True, method="SLSQP", bounds=[(0, 1)] * len(start.alpha),
         constraints={"type": "eq", "fun": lambda a: a.sum() - 1, "jac": np.ones_like},
-        options={"ftol": tol**2, "maxiter": _INNER_ITERATIONS},
+        options={"ftol": tol**2, "maxiter": TUNING.fusion.simplemkkm_iterations},
     )  # fmt: skip
     return min(evaluated, key=lambda point: point.objective)

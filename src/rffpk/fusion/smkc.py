@@ -42,12 +42,10 @@ from rffpk.system import config
 from rffpk.system.linalg import basis_of, fixed_signs
 from rffpk.system.report import warn
 from rffpk.system.tiles import by_blocks
+from rffpk.system.tuning import TUNING
 
 Anchors = Literal["uniform", "k-means++"]
 
-# The paper takes 1000 anchors on its sets of up to 10 800 rows, 3 sqrt(n) from 30 475 rows on.
-_FEW_ANCHORS, _LARGE = 1000, 20_000
-_SAMPLE = 4  # k-means++ chooses the anchors from this many rows for each
 
 _DEPENDENT = 1e-8  # of columns of length one; what is left of one beside those before it
 
@@ -234,12 +232,13 @@ class SMKC(KernelFusion):
         drawing = self._drawing(k)
         if drawing is None:
             return _check_anchors(self.anchors, n, k)
-        auto = _FEW_ANCHORS if n <= _LARGE else math.ceil(3 * math.sqrt(n))
+        tuning = TUNING.fusion
+        auto = tuning.smkc_anchors if n <= tuning.smkc_rows else math.ceil(3 * math.sqrt(n))
         how, size = drawing
         s = min(most, max(auto, k) if size is None else size)
         if how == "uniform":
             return rows.drawn(s, random)
-        sample = rows.drawn(min(most, _SAMPLE * s), random)
+        sample = rows.drawn(min(most, tuning.smkc_sample * s), random)
         return np.sort(_spread_rows(xs, sample, s, random))
 
     def _fit_kernels(self, xs: list[Array], weight: Array, random: Any) -> list[FittedKernel]:

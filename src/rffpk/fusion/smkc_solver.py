@@ -15,11 +15,7 @@ from rffpk.rows.arrays import Array
 from rffpk.spaces.kernels import FittedKernel
 from rffpk.system.linalg import basis_of, leading_eigenvectors, pivoted_cholesky
 from rffpk.system.tiles import by_blocks, row_tiles, run_all
-
-_TILE_NUMBERS = 1 << 23  # in a tile of B: 64 MB, so that B'B is read and written few times
-_CHUNK_NUMBERS = 1 << 18  # in the part of a tile that one call fills: about a core's cache
-_COLUMNS = 512  # of the block of B'B that one call adds to
-_GRAM_NUMBERS = 1 << 21  # of a view, in a tile whose products with all columns are one call
+from rffpk.system.tuning import TUNING
 
 
 @dataclass(frozen=True)
@@ -72,9 +68,9 @@ class AnchorKernels:
         """B'P B, tile after tile; threads fill the rows of a tile and then add to the blocks of
         B'P B."""
         M = np.zeros((self.width, self.width))
-        columns = list(gen_batches(self.width, _COLUMNS))
+        columns = list(gen_batches(self.width, TUNING.tiles.smkc_columns))
         upper = [(a, b) for i, a in enumerate(columns) for b in columns[i:]]
-        tiles = row_tiles(len(self.xs[0]), self.width, _TILE_NUMBERS)
+        tiles = row_tiles(len(self.xs[0]), self.width, TUNING.tiles.smkc_numbers)
         store = np.empty((tiles[0].stop, self.width))
         for tile in tiles:
             B = store[: tile.stop - tile.start]
@@ -86,7 +82,8 @@ class AnchorKernels:
             def add(pair: tuple[slice, slice], B: Array = B) -> None:
                 M[pair] += B[:, pair[0]].T @ B[:, pair[1]]
 
-            run_all(fill, row_tiles(len(B), self.width, _CHUNK_NUMBERS), self.n_threads)
+            chunks = row_tiles(len(B), self.width, TUNING.tiles.smkc_chunk_numbers)
+            run_all(fill, chunks, self.n_threads)
             run_all(add, upper, self.n_threads)
         for a, b in upper:
             M[b, a] = M[a, b].T
@@ -162,7 +159,7 @@ def iterations(B: Array, V: int, k: int, n_threads: int) -> Iterator[AnchorItera
 
 def _gram(G: Array, n_threads: int) -> Array:
     """G'G, (s, s), in tiles of its rows where it is large."""
-    tiles = row_tiles(G.shape[1], len(G), _GRAM_NUMBERS)
+    tiles = row_tiles(G.shape[1], len(G), TUNING.tiles.smkc_gram_numbers)
     return np.vstack(run_all(lambda tile: G[:, tile].T @ G, tiles, n_threads))
 
 

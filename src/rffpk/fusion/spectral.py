@@ -12,14 +12,13 @@ from scipy.optimize import nnls
 from rffpk.anneal.convergence_warnings import warn_if_indefinite
 from rffpk.rows.arrays import Array
 from rffpk.spaces.kernels import FittedKernel
-from rffpk.system.interrupts import A_NUMBER, interruptible
+from rffpk.system.interrupts import interruptible
 from rffpk.system.linalg import eigh, leading_eigenvectors, ritz_values
 from rffpk.system.tiles import row_tiles
+from rffpk.system.tuning import TUNING
 
 # Of equal minima the one of least norm is taken, by a multiple of the identity of this size.
 _RIDGE = 1e-12
-
-_STEPS = 100  # of the active sets, for each unknown
 
 
 @dataclass(frozen=True)
@@ -55,7 +54,7 @@ def simplex_minimum(Q: Array) -> Array:
     values, vectors = eigh(Q / size)
     root = np.sqrt(np.maximum(values, 0) + _RIDGE)[:, None] * vectors.T
     rows = np.vstack([root, np.ones(len(Q))])
-    x, _ = nnls(rows, np.append(np.zeros(len(Q)), 1.0), maxiter=_STEPS * len(Q))
+    x, _ = nnls(rows, np.append(np.zeros(len(Q)), 1.0), maxiter=100 * len(Q))  # of active sets
     return np.asarray(x / x.sum())
 
 
@@ -70,7 +69,7 @@ def weighed(K: Array, weight: Array) -> Array:
             for rows in row_tiles(*K.shape):
                 K[rows] *= roots[rows, None] * roots
 
-    interruptible(A_NUMBER * K.size, multiply)
+    interruptible(TUNING.linalg.written_work * K.size, multiply)
     if not np.isfinite(K).all():
         raise ValueError(
             "sample_weight is so large that weighted kernels overflow: scale it, or normalize the "
@@ -104,7 +103,7 @@ def combined(Ks: list[Array], alpha: Array) -> Array:
             found += weight**2 * K
         return found
 
-    return interruptible(A_NUMBER * len(Ks) * Ks[0].size, total)
+    return interruptible(TUNING.linalg.written_work * len(Ks) * Ks[0].size, total)
 
 
 def mean_of(Ks: list[Array]) -> Array:

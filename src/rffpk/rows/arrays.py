@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import hadamard
 
+from rffpk.system.tuning import TUNING
+
 Array = NDArray[Any]
 
 
@@ -25,9 +27,6 @@ Numbers = HasArray | list[Any] | tuple[Any, ...]  # an argument besides words, w
 # Weights of landmarks below this part of the largest of a row are zero: they would connect, by an
 # amount that nothing resolves, what is disconnected.
 LEAST_WEIGHT = 1e-7
-
-SOME_COLUMNS = 32  # of structured frequencies, which are computed together
-_ORDER = 64  # of the Walsh-Hadamard matrices whose products make those of larger order
 
 
 class Structure(NamedTuple):
@@ -46,7 +45,8 @@ class Structure(NamedTuple):
     def some_columns(self, d: int, begin: int) -> Array:
         """Some of its columns from `begin` on, all of one block."""
         p, D = self.signs.shape[-1], self.n_frequencies
-        return self._columns(d, begin, min(SOME_COLUMNS, D - begin, p - begin % p))
+        together = TUNING.fourier.columns_together
+        return self._columns(d, begin, min(together, D - begin, p - begin % p))
 
     def _columns(self, d: int, begin: int, m: int) -> Array:
         p = self.signs.shape[-1]
@@ -62,7 +62,7 @@ def _hadamard(lines: Array) -> Array:
     p, m = lines.shape
     h = 1
     while h < p:
-        order = min(_ORDER, p // h)
+        order = min(TUNING.fourier.hadamard_order, p // h)
         lines = hadamard(order, np.float64) @ lines.reshape(-1, order, h * m)
         h *= order
         lines = lines.reshape(p, m)

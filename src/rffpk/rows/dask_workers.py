@@ -28,18 +28,7 @@ from rffpk.rows.source import Add, Part, Stream, Visit, computed, in_block
 from rffpk.rows.table import as_type
 from rffpk.rows.weights import are_ones
 from rffpk.system import config
-
-_HEAD_ROWS = 1024  # that the client checks before the workers check all
-
-_GROUP = 16  # results that one task joins
-
-# The scheduler takes some milliseconds for a task. Partitions with fewer numbers on the average are
-# visited sixteen at a time, as long as that leaves each thread of the workers so many tasks.
-_SMALL, _TASKS = 1 << 20, 4
-
-# Seconds between looks at the workers, until a cluster without any is given up, and for the
-# transfer of a result.
-_LOOK, _WITHOUT_WORKERS, _TRANSFER = 2.0, 20.0, 30.0
+from rffpk.system.tuning import TUNING
 
 # From how many bytes on Dask warns of arguments; centroids may take more.
 _LARGE = "distributed.admin.large-graph-warning-threshold"
@@ -113,8 +102,8 @@ def _joined(results: list[Any], add: Add) -> Any:
 
 def _head(block: Block) -> Any:
     if isinstance(block.xs, list):
-        return [view[:_HEAD_ROWS] for view in block.xs]
-    return block.xs[:_HEAD_ROWS]
+        return [view[: TUNING.workers.head_rows] for view in block.xs]
+    return block.xs[: TUNING.workers.head_rows]
 
 
 def _itself(value: Any) -> Any:
@@ -150,7 +139,7 @@ class Partitions(Stream):
             reader=self._reader(shared), visit=self._send(visit), add=add,
         )  # fmt: skip
         while len(results) > 1:
-            groups = [results[group] for group in gen_batches(len(results), _GROUP)]
+            groups = [results[group] for group in gen_batches(len(results), TUNING.workers.group)]
             results = self.client.map(_joined, groups, add=add, pure=False)
         found = result_of(self.client, results[0])
         self.clock.computing += time.perf_counter() - started
@@ -175,10 +164,11 @@ class Partitions(Stream):
 
 def wait_for_workers(client: Any) -> None:
     """Return as soon as there are workers."""
-    deadline = time.monotonic() + _WITHOUT_WORKERS
+    seconds = TUNING.workers.workerless_seconds
+    deadline = time.monotonic() + seconds
     while not client.nthreads():
         if time.monotonic() > deadline:
-            raise RuntimeError(f"the cluster has had no worker for {_WITHOUT_WORKERS:.0f} seconds.")
+            raise RuntimeError(f"the cluster has had no worker for {seconds:.0f} seconds.")
         time.sleep(0.2)
 
 
@@ -188,8 +178,8 @@ def result_of(client: Any, future: Any) -> Any:
     wait = dask_module("distributed").wait
     while True:
         try:
-            wait(future, timeout=_LOOK)
-            return future.result(timeout=_TRANSFER)
+            wait(future, timeout=TUNING.workers.look_seconds)
+            return future.result(timeout=TUNING.workers.transfer_seconds)
         except TimeoutError:
             if future.status == "error":  # a task raised it
                 raise
@@ -223,9 +213,11 @@ def make_partitions(
     ]  # fmt: skip
     first = next(i for i, m in enumerate(lengths) if m)
     head = result_of(client, client.submit(_head, futures[first], pure=False))
-    few = len(lengths) < _GROUP * _TASKS * sum(client.nthreads().values())
+    tuning, threads = TUNING.workers, sum(client.nthreads().values())
+    few = len(lengths) < tuning.group * tuning.tasks_a_thread * threads
     numbers = n * sum(np.shape(x)[1] for x in (head if listed else [head])) / len(lengths)
-    at_once = gen_batches(len(lengths), 1 if few or numbers > _SMALL else _GROUP)
+    alone = few or numbers > tuning.small_numbers
+    at_once = gen_batches(len(lengths), 1 if alone else tuning.group)
     futures = [client.submit(list, futures[group], pure=False) for group in at_once]
     tables, shape = check_views(head, schema)
     return Partitions(

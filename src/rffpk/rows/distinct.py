@@ -17,10 +17,8 @@ from numpy.typing import NDArray
 from rffpk.rows.arrays import Array
 from rffpk.rows.table import Columns, hash_terms, row_bytes
 from rffpk.system.tiles import row_tiles
+from rffpk.system.tuning import TUNING
 
-_SIZE = 20_000  # of the sample: docs/noise.md
-
-_TILE_BYTES = 1 << 20  # of rows that are hashed together, which stay in a core's cache
 _MIX = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))  # of splitmix64
 
 
@@ -50,13 +48,13 @@ class DistinctRows:
     Each has the weight of all rows that equal it. With `keep` there are copies of the rows."""
 
     def __init__(self, *, keep: bool = False) -> None:
-        self.size, self.keep = _SIZE, keep
+        self.size, self.keep = TUNING.noise.sample_rows, keep
         self._parts: list[list[Array]] = []  # hashes, weights and numbers of rows, and rows
         self._count, self._bound = 0, np.uint64(2**64 - 1)
 
     def add(self, begin: int, xs: list[Columns], weight: Array) -> None:
         """Add the rows from index `begin` on."""
-        for tile in row_tiles(len(xs[0]), row_bytes(xs), _TILE_BYTES):
+        for tile in row_tiles(len(xs[0]), row_bytes(xs), TUNING.tiles.hashed_bytes):
             parts = [x[tile] for x in xs]
             hashes, p = row_hashes(parts), weight[tile].astype(np.float64, copy=False)
             index = np.flatnonzero((hashes <= self._bound) & (p > 0))

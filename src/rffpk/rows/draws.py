@@ -22,15 +22,13 @@ from rffpk.rows.rows import Rows
 from rffpk.rows.table import Columns, dense, inner_products
 from rffpk.rows.weights import are_ones
 from rffpk.system.linalg import gaps_of
+from rffpk.system.tuning import TUNING
 
 _DRAWS = 4  # numbers that Philox has at one position of its counter
 
 # From this number of clusters on the cost of a fit is proportional to the number: initial centroids
 # are drawn, and centroids are moved, in batches. docs/annealing.md has the measurements.
 MANY = 100
-
-_SPARE, _LEAST_STEP = 16, 1024  # a reservoir has room for size / _SPARE more rows, or _LEAST_STEP
-_COPY_NUMBERS = 1 << 20  # numbers that are copied at a time when rows are put in order
 
 
 def row_keys(seed: int, begin: int, n: int, weight: Array) -> NDArray[np.float64]:
@@ -80,7 +78,8 @@ class Reservoir:
     The arrays have room for a few more rows."""
 
     def __init__(self, size: int) -> None:
-        self.size, self._step = size, max(size // _SPARE, _LEAST_STEP)
+        self.size, tuning = size, TUNING.sampling
+        self._step = max(size // tuning.reservoir_part, tuning.reservoir_rows)
         self._arrays: list[Array] = []  # keys, indices, and what is kept of the rows
         self._count, self._bound = 0, math.inf
 
@@ -158,7 +157,7 @@ class Reservoir:
 def _put_in_order(x: Array, order: Array) -> None:
     """Put the rows of an array in an order, a few columns at a time: without a copy of all."""
     columns = x.reshape(len(x), -1)
-    step = max(1, _COPY_NUMBERS // max(1, len(x)))
+    step = max(1, TUNING.tiles.copied_numbers // max(1, len(x)))
     for begin in range(0, columns.shape[1], step):
         part = slice(begin, begin + step)
         columns[:, part] = columns[order, part]

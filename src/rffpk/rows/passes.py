@@ -31,9 +31,8 @@ from rffpk.rows.table import Columns, Csr, operand, skip_zeros
 from rffpk.rows.weights import for_core, ones, with_unit
 from rffpk.system import config
 from rffpk.system.tiles import row_tiles
+from rffpk.system.tuning import TUNING
 
-_ORDERED = 1 << 22  # numbers of rows that are put in order at a time, in a copy
-_LEAST_ROWS, _MOST_COLUMNS = 1000, 128  # of rows that are put in order: a copy takes time, too
 _TOGETHER = 96  # landmarks that the core meets or leaves out together
 LEAST_ORDERED = 3 * _TOGETHER + 1  # landmarks that have an order: they are in four parts
 
@@ -124,8 +123,8 @@ class LandmarkParts(NamedTuple):
 def parts_of(each: Landmarks, x: Array) -> LandmarkParts | None:
     """The parts that the core meets together, cut where coordinates change if that is seldom; None
     where the order of rows saves no time, as they or landmarks are few or columns are many."""
-    m = len(each.points)
-    if m < LEAST_ORDERED or len(x) < _LEAST_ROWS or x.shape[1] > _MOST_COLUMNS:
+    m, tuning = len(each.points), TUNING.passes
+    if m < LEAST_ORDERED or len(x) < tuning.ordered_rows or x.shape[1] > tuning.ordered_columns:
         return None
     first = np.arange(0, m, _TOGETHER)
     changes = 1 + np.flatnonzero((each.coordinates[1:] != each.coordinates[:-1]).any(axis=1))
@@ -143,7 +142,7 @@ def in_parts(
     """Tiles of rows, the order in which those near the same part follow each other, and the number
     of the part whose mean is nearest to each."""
     mapped, origin = Landmarks(parts.means, 1, 0.0, parts.means[:, :0]), np.zeros((1, 0), x.dtype)
-    for tile in row_tiles(len(x), x.shape[1], _ORDERED):
+    for tile in row_tiles(len(x), x.shape[1], TUNING.tiles.ordered_numbers):
         rows = make_rows([x[tile]], [mapped], ones(len(x[tile])), n_threads, [origin[0]])
         part = one_pass(rows, origin, -math.inf, want=("neighbours",))[1]["neighbours"][:, 0]
         yield tile, label_order(part, len(parts.means)), part
@@ -212,8 +211,6 @@ SLOT_ROWS = _core.SLOT_ROWS
 # a cost, the cost is summed again from differences.
 _IMPRECISE = 1e-5
 
-_EXACT_NUMBERS = 1 << 20  # of the differences from sparse rows that are held at a time
-
 
 def accurate_cost(rows: Rows, sums: Sums, theta: Array) -> float:
     """sum_i p_i min_j ||phi_i - theta_j||^2: that of a pass if it is precise, else of another."""
@@ -228,7 +225,7 @@ def _exact_cost(theta: Array, block: Rows, before: float | None) -> float:
     cost, scale, step = before or 0.0, np.repeat(block.alpha, block.widths), SLOT_ROWS
     columns = [x for i, x in enumerate(block.xs) if i not in block.computed]
     if skip_zeros(*columns):  # of many columns
-        step = max(1, min(step, _EXACT_NUMBERS // len(scale)))
+        step = max(1, min(step, TUNING.tiles.exact_numbers // len(scale)))
     for begin in range(0, block.n, step):
         part = block.take(slice(begin, begin + step))
         outputs = one_pass(part, theta, -math.inf, want=("labels", "features"))[1]
@@ -371,10 +368,6 @@ def _aligned_map(mapped: Map) -> Map:
     return mapped
 
 
-# Steps end if the objective exceeds its goal by more than so many times the gain of the last one.
-_HOPE = 4.0
-
-
 @dataclass(frozen=True)
 class Moved:
     """The result of steps at one exponent."""
@@ -417,7 +410,7 @@ def take_steps(
     arguments, options = _arguments(rows, theta, s, before)
     records, alphas, new, old, n_empty, hopeless, parts = config.backend().take_steps(
         *arguments, **options, view_eta=rows.eta, unit=rows.weight_unit, variance=variance,
-        entropy=entropy, tol=tol, most=most, goal=goal, hope=_HOPE,
+        entropy=entropy, tol=tol, most=most, goal=goal, hope=TUNING.passes.hope,
         least_share=EMPTY_SHARE[rows.dtype], close=close, coverage=rows.coverage,
         least_length=rows.least_length,
     )  # fmt: skip

@@ -36,23 +36,16 @@ from rffpk.rows.table import (
 )
 from rffpk.rows.weights import are_ones, in_units, of_positive_weight, ones, weight_unit, weights_at
 from rffpk.system import config
+from rffpk.system.tuning import TUNING
 
 if TYPE_CHECKING:
     from rffpk.rows.distinct import DistinctRows
 
-_GROWTH = 8  # A sample after the first is so many times as large as the sample before it, ...
-# ... as long as it has at most half of the rows and its copy takes at most so many bytes.
-_COPY_BYTES = 32 << 20
 
 # Variances are taken from squares about the mean of the first rows. If that is so far from the mean
 # of all that rounding errors are more than this part of the variance, they are taken again.
 _IMPRECISE = 1e-6
 
-_KEYS = 1 << 18  # made at a time
-
-# Starts run on a sample of this many rows, ...
-_SAMPLE_ROWS = 20_000
-_ROWS_A_CLUSTER = 50  # ... or of this many for each cluster if that is more.
 
 Some = tuple[list[Columns], Array]  # tables of some rows, and their weights
 
@@ -68,8 +61,9 @@ class Sampling(NamedTuple):
     def sizes(self, xs: list[Array]) -> list[int]:
         """Return the sizes of growing samples of many rows with such tables."""
         sizes = [self.size if self.first is None else self.first]
-        while self.first is not None and _GROWTH * sizes[-1] * row_bytes(xs) <= _COPY_BYTES:
-            sizes.append(_GROWTH * sizes[-1])
+        growth, copied = TUNING.sampling.growth, TUNING.sampling.copy_bytes
+        while self.first is not None and growth * sizes[-1] * row_bytes(xs) <= copied:
+            sizes.append(growth * sizes[-1])
         return sizes
 
     def reservoir(self, xs: list[Array]) -> Reservoir:
@@ -79,7 +73,7 @@ class Sampling(NamedTuple):
 
 def sample_size(k: int, sample: Auto | int = "auto") -> int:
     """Return the number of rows on which starts for k clusters run, by the parameter `sample`."""
-    most = max(_SAMPLE_ROWS, _ROWS_A_CLUSTER * k)
+    most = max(TUNING.sampling.rows, TUNING.sampling.rows_a_cluster * k)
     return most if isinstance(sample, str) else max(int(sample), k)
 
 
@@ -342,8 +336,8 @@ def sample_tables(
 def keyed_rows(weight: Array, seed: int, reservoir: Reservoir) -> Sample:
     """Return a sample of rows with these weights, without their arrays."""
     unit = weight_unit(weight)
-    for begin in range(0, len(weight), _KEYS):
-        part = in_units(weight[begin : begin + _KEYS], unit, np.float64)
+    for begin in range(0, len(weight), TUNING.tiles.keys):
+        part = in_units(weight[begin : begin + TUNING.tiles.keys], unit, np.float64)
         reservoir.add(begin, row_keys(seed, begin, len(part), part), [])
     return reservoir.sample()
 

@@ -24,13 +24,10 @@ from rffpk.rows.door import Schema, Shape, check_views
 from rffpk.rows.table import from_stored, stored
 from rffpk.rows.weights import ENDLESS
 from rffpk.system.interrupts import Handover
+from rffpk.system.tuning import TUNING
 
 Source = Callable[[], Iterable[Any]]
 T = TypeVar("T")
-
-# Blocks have about so many bytes: a pass over them takes some milliseconds, against which what is
-# done once for each block is nothing.
-_BLOCK_BYTES = 16 << 20
 
 
 @dataclass
@@ -271,7 +268,7 @@ def recut(blocks: Iterable[list[Array]]) -> Iterator[list[Array]]:
 def block_rows(arrays: list[Array]) -> int:
     """The number of rows of a block."""
     row_bytes = sum(x.dtype.itemsize * x.shape[1] for x in arrays)
-    slots = _BLOCK_BYTES // (_core.SLOT_ROWS * max(1, row_bytes))
+    slots = TUNING.storage.block_bytes // (_core.SLOT_ROWS * max(1, row_bytes))
     return int(_core.SLOT_ROWS * max(1, slots))
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rffpk.rows import checks
-from rffpk.rows.arrays import SOME_COLUMNS, Array, Fourier, Identity, Landmarks, Structure, View
+from rffpk.rows.arrays import Array, Fourier, Identity, Landmarks, Structure, View
 from rffpk.rows.checks import Auto
 from rffpk.rows.passes import make_rows, mean_features, unshifted
 from rffpk.rows.rows import Rows
@@ -23,39 +23,31 @@ from rffpk.rows.table import Columns, divided, entries_a_row, product_cost, unit
 from rffpk.rows.weights import with_unit
 from rffpk.system import config
 from rffpk.system.tiles import run_all
+from rffpk.system.tuning import TUNING
 
 Cache = Auto | bool | int
 
-# Costs in floating-point operations at the rate of a large matrix product. On Zen 4 and Zen 5, in
-# both precisions, measured costs were within a third of these, which suffices for the decision.
-_READ = 48.0  # one number of a row, read from memory
-_SINCOS = 70.0  # one sine-cosine pair
-_STAGE = 3.0  # one number in one stage of a Walsh-Hadamard transform
-_SEARCH = 4.0  # one landmark, compared with the nearest ones of a row
-_WEIGHT = 200.0  # one weight: of one centroid for one row
 
 # Features are stored if that halves the time of this many passes: those of annealing on all rows,
 # and those over all rows that follow annealing on a sample.
 ALL_PASSES, LAST_PASSES = 30, 5
 
-_PARTS = 4  # one of so many parts of the available memory may be taken by default
-_WRITTEN_BYTES = 1 << 28  # of structured frequencies for sparse rows
-
 
 def pass_costs(rows: Rows, k: int) -> tuple[float, float]:
     """Modelled costs of a row in a fused pass and in a pass over stored features."""
-    fused = 0.0
-    for x, each in zip(rows.xs, rows.maps):
-        fused += _READ * entries_a_row(x)
-        if isinstance(each, Landmarks):
-            fused += 2.0 * each.points.size + _SEARCH * len(each.points)
-        if isinstance(each, Fourier):
-            fused += _SINCOS * each.n_frequencies + projection_cost(x, each.frequencies)
+    fused, tuning = 0.0, TUNING.storage
+    for x, mapped in zip(rows.xs, rows.maps):
+        fused += tuning.read_cost * entries_a_row(x)
+        if isinstance(mapped, Landmarks):
+            fused += 2.0 * mapped.points.size + tuning.search_cost * len(mapped.points)
+        if isinstance(mapped, Fourier):
+            sincos = tuning.sincos_cost * mapped.n_frequencies
+            fused += sincos + projection_cost(x, mapped.frequencies)
     width = len(rows.shift)
     if rows.sparse_columns:
-        return fused + 2 * product_cost(rows.xs[0], k) + _WEIGHT * k, math.inf
-    common = 4.0 * width * k + _WEIGHT * k
-    return fused + common, _READ * width + common
+        return fused + 2 * product_cost(rows.xs[0], k) + tuning.weight_cost * k, math.inf
+    common = 4.0 * width * k + tuning.weight_cost * k
+    return fused + common, tuning.read_cost * width + common
 
 
 def projection_cost(x: Columns, frequencies: Array | Structure) -> float:
@@ -63,7 +55,7 @@ def projection_cost(x: Columns, frequencies: Array | Structure) -> float:
     if not isinstance(frequencies, Structure):
         return product_cost(x, frequencies.shape[1])
     blocks, _, p = frequencies.signs.shape
-    return _STAGE * 3 * blocks * p * math.log2(p)
+    return TUNING.storage.stage_cost * 3 * blocks * p * math.log2(p)
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,15 +72,15 @@ _written: WeakValueDictionary[tuple[int, str], _Written] = WeakValueDictionary()
 def written_out(x: Columns, each: Fourier, n_threads: int) -> Fourier:
     """Return the frequencies as a matrix where a product is faster than a transform.
 
-    That is so of rows that skip many zeros. The matrix has the dtype of the rows, and at most
-    _WRITTEN_BYTES. The limit does not change with the memory that is available, as products and
-    transforms are rounded in different ways."""
+    That is so of rows that skip many zeros. The matrix has the dtype of the rows. The limit of its
+    bytes does not change with the memory that is available, as products and transforms are rounded
+    in different ways."""
     structure, d = each.frequencies, x.shape[1]
     if not isinstance(structure, Structure) or entries_a_row(x) >= d:
         return each
     needed = d * structure.n_frequencies * x.dtype.itemsize
     cost = product_cost(x, structure.n_frequencies)
-    if cost >= projection_cost(x, structure) or needed > _WRITTEN_BYTES:
+    if cost >= projection_cost(x, structure) or needed > TUNING.storage.written_bytes:
         return each
     key = id(structure.signs), x.dtype.str
     written = _written.get(key)
@@ -106,8 +98,8 @@ def _matrix(structure: Structure, d: int, dtype: Any, n_threads: int) -> Array:
         columns = structure.some_columns(d, begin)
         omega[:, begin : begin + columns.shape[1]] = columns
 
-    p, D = structure.signs.shape[-1], structure.n_frequencies
-    begins = [b for first in range(0, D, p) for b in range(first, min(first + p, D), SOME_COLUMNS)]
+    p, D, step = structure.signs.shape[-1], structure.n_frequencies, TUNING.fourier.columns_together
+    begins = [b for first in range(0, D, p) for b in range(first, min(first + p, D), step)]
     with config.one_blas_thread():
         run_all(fill, begins, n_threads)
     return omega
@@ -138,7 +130,7 @@ def check_cache(cache: Any) -> Cache:
 
 def automatic_limit() -> int:
     """The number of bytes that are stored at most at present, unless a number is given."""
-    return max(config.SMALL, config.available_memory() // _PARTS)
+    return max(TUNING.storage.unseen_bytes, config.available_memory() // TUNING.storage.memory_part)
 
 
 @dataclass(frozen=True)
@@ -150,7 +142,7 @@ class Storage:
     def fits(self, needed: int) -> bool:
         """Whether so many bytes are within the limit."""
         if isinstance(self.cache, (bool, str)):
-            return config.fits_memory(needed, _PARTS)
+            return config.fits_memory(needed, TUNING.storage.memory_part)
         return needed <= self.cache
 
     def check_fits(self, needed: int, what: str = "the features of all rows") -> bool:
@@ -195,7 +187,7 @@ class Storage:
             return rows
         if self.cache is not True:
             fused, stored_pass = pass_costs(rows, k)
-            storing = fused + 4 * _READ * len(rows.shift)
+            storing = fused + 4 * TUNING.storage.read_cost * len(rows.shift)
             if 2 * (passes * stored_pass + storing) > passes * fused:
                 return rows
         return stored(rows)

@@ -20,7 +20,8 @@ from sklearn.metrics.pairwise import euclidean_distances, manhattan_distances
 from sklearn.utils.extmath import row_norms
 
 from rffpk.rows.arrays import Identity, Map, Unit
-from rffpk.system.tiles import BLOCK_NUMBERS, block_rows, row_tiles, run_all
+from rffpk.system.tiles import block_rows, row_tiles, run_all
+from rffpk.system.tuning import TUNING
 
 # The names of the types, and the types of their numbers in memory.
 _TYPES: dict[str, np.dtype[Any]] = {
@@ -31,8 +32,6 @@ _TYPES: dict[str, np.dtype[Any]] = {
 }
 
 SMALL = set(_TYPES.values())
-
-_BLOCK = 1 << 20  # numbers that are looked at together
 
 
 @dataclass(frozen=True, eq=False)
@@ -372,14 +371,11 @@ def center_and_squares(x: Columns) -> tuple[NDArray[np.float64], NDArray[np.floa
 
 # ---- products and distances ----------------------------------------------------------------------
 
-# Costs in floating-point operations at the rate of a large matrix product, as in `rows.store`.
-_MEET, _GATHER = 1000.0, 16.0  # an entry of a sparse row with a line of numbers, and with each
-
 
 def product_cost(x: Columns, width: int) -> float:
     """Estimate the cost of the product of a row with a matrix of so many columns."""
     if isinstance(x, Csr):
-        return entries_a_row(x) * (_MEET + _GATHER * width)
+        return entries_a_row(x) * (TUNING.storage.entry_cost + TUNING.storage.gather_cost * width)
     return 2.0 * x.shape[1] * width
 
 
@@ -441,7 +437,7 @@ def centered_product(
         with np.errstate(over="ignore", invalid="ignore"):  # callers refuse them
             result[rows] = finish(lines(x[rows]))
 
-    run_all(write, row_tiles(n, size * d, BLOCK_NUMBERS, size), n_threads)
+    run_all(write, row_tiles(n, size * d, TUNING.tiles.block_numbers, size), n_threads)
     return result
 
 
@@ -483,7 +479,7 @@ def mean_square(x: Columns) -> float:
     """Return the mean of the squares of the numbers. It is finite only if all numbers are finite,
     and infinite also where squares overflow."""
     if isinstance(x, Narrow):
-        step = max(1, _BLOCK // x.shape[1])
+        step = max(1, TUNING.tiles.sparse_numbers // x.shape[1])
         blocks = (_widened(x.stored[i : i + step]) for i in range(0, len(x), step))
         return sum(float(np.vdot(block, block)) for block in blocks) / x.stored.size
     numbers = x.data if isinstance(x, Csr) else x.reshape(-1)
@@ -589,7 +585,7 @@ def squared_norms(x: Columns) -> NDArray[np.float64]:
 
 def _of_blocks(function: Callable[[NDArray[Any]], Any], x: Columns) -> NDArray[np.float64]:
     """Return the numbers (n,) of rows by a function of rows in float64, a block at a time."""
-    step = max(1, _BLOCK // max(1, x.shape[1]))
+    step = max(1, TUNING.tiles.sparse_numbers // max(1, x.shape[1]))
     blocks = (x[i : i + step] for i in range(0, max(len(x), 1), step))
     return np.concatenate([function(np.asarray(b).astype(np.float64, copy=False)) for b in blocks])
 

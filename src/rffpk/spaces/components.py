@@ -13,16 +13,7 @@ from scipy.sparse.csgraph import connected_components
 from rffpk.rows.arrays import Array
 from rffpk.rows.table import Columns
 from rffpk.spaces.neighbors import Neighbourhoods
-
-# bench/results/trials.md has the alternatives to these.
-LARGE = 0.2  # of the k-th part of the weight: components of k clusters that need no other evidence
-LEAST_ROWS = 10  # of other components that count, and of many rows this part of ...
-_OF_ROOT = 1 / 3  # ... the root of those of a mean cluster, as clumps of noise grow with them, ...
-# ... and the least logarithm of densities inside over those around them, which is that of distances
-# times the number of columns, and the least one of distances.
-_DENSER, _VALLEY = 1.5, 0.1
-_AROUND, INSIDE = 0.1, 5  # quantile of the former, neighbour of the latter
-_DANGLES = 0.1  # of the median probability of leaving a node: of one that dangles it is less
+from rffpk.system.tuning import TUNING
 
 
 @dataclass(frozen=True)
@@ -59,18 +50,18 @@ class Parts:
         with a valley around them, or all together have those of a large component. The few rows
         that most graphs leave out on their fringe are none."""
         rows = self.components.evidence
-        if rows[self.left_out].sum() >= max(LARGE / k * self.n_rows, self.least_rows):
+        if rows[self.left_out].sum() >= max(TUNING.graph.large / k * self.n_rows, self.least_rows):
             return True
         return any(
             self.components.enough[each]
             or self.valley(self.components, int(each)) >= self.least_valley
-            for each in np.flatnonzero(self.left_out & (rows >= INSIDE - 1e-9))
+            for each in np.flatnonzero(self.left_out & (rows >= TUNING.graph.inside - 1e-9))
         )
 
     def show_clusters(self, k: int) -> bool:
         """Whether those that count are k clusters, or some are small ones, which other methods may
         lose."""
-        small = self.components.shares[self.counted] < LARGE / k
+        small = self.components.shares[self.counted] < TUNING.graph.large / k
         return self.n_kept >= k or bool(small.any())
 
 
@@ -82,14 +73,15 @@ def divided(
     so many rows, and these numbers of `rows` where they do not follow from the shares; `held` are
     the parts of their degrees that stay where they are in a step of the walk."""
     rows = n_rows * share if rows is None else rows
-    least_rows = max(LEAST_ROWS, _OF_ROOT * math.sqrt(n_rows / k))
-    least_valley = max(_VALLEY, _DENSER / n_columns)
+    tuning = TUNING.graph
+    least_rows = max(tuning.least_rows, tuning.rows_of_root * math.sqrt(n_rows / k))
+    least_valley = max(tuning.valley, tuning.denser / n_columns)
     # Nodes dangle that the walk hardly leaves. On the fringe of the rows there are some, whose
     # functions are as slow as those that separate clusters; one with the share of a component does
     # not dangle.
     leave = 1 - np.divide(held, degrees, out=np.ones(len(share)), where=degrees > 0)
-    dangle = leave < _DANGLES * quantile(leave, share, 0.5)
-    there = (share > 0) & ~(dangle & (share < min(LARGE / k, least_rows / n_rows)))
+    dangle = leave < tuning.dangling * quantile(leave, share, 0.5)
+    there = (share > 0) & ~(dangle & (share < min(tuning.large / k, least_rows / n_rows)))
     labels = np.full(len(share), -1)
     some = graph if there.all() else graph[there][:, there]
     labels[there] = connected_components(some, directed=False)[1]
@@ -115,7 +107,7 @@ def _counted(components: Components, k: int, valley: Valley, least_valley: float
     largest of those around which there is a valley; where these have less than half of the rows,
     all that have enough; all, if none does."""
     shares, enough = components.shares, components.enough
-    counted = shares >= LARGE / k
+    counted = shares >= TUNING.graph.large / k
     for number in np.flatnonzero(enough & ~counted):
         if counted.sum() >= k:
             break
@@ -137,9 +129,10 @@ def valley_of_rows(
     if not others.any():
         return math.inf
     rows, p = X[own], mass[own]
-    near = Neighbourhoods(rows, INSIDE + 1, 0.0, n_threads)._nearest(rows)[0].max(axis=1)
+    r = TUNING.graph.inside + 1
+    near = Neighbourhoods(rows, r, 0.0, n_threads)._nearest(rows)[0].max(axis=1)
     far = Neighbourhoods(X[others], 1, 0.0, n_threads)._nearest(rows)[0][:, 0]
-    inside, around = quantile(near, p, 0.5), quantile(far, p, _AROUND)
+    inside, around = quantile(near, p, 0.5), quantile(far, p, TUNING.graph.around_quantile)
     with np.errstate(divide="ignore", invalid="ignore"):  # distances may be rounded to zero
         return float(np.log(np.divide(around, inside)) / 2)
 

@@ -13,9 +13,10 @@ from scipy.sparse import csr_array, csr_matrix, diags, identity
 from rffpk.rows.arrays import Array
 from rffpk.rows.checks import is_option
 from rffpk.rows.table import Columns, dense, entries, operand
-from rffpk.spaces.components import INSIDE, Components, Parts, divided, quantile
+from rffpk.spaces.components import Components, Parts, divided, quantile
 from rffpk.spaces.kernels import refuse_distances
 from rffpk.spaces.spectrum import Spectrum, Walk, Wanted, decompose
+from rffpk.system.tuning import TUNING
 
 PRECOMPUTED = "precomputed"
 
@@ -153,5 +154,5 @@ def _valley(neighbours: Array, mass: Array, components: Components, number: int)
     """Affinities across the border of a component are zero: there is a valley around it if most
     of its rows have so many neighbours inside that this says something."""
     own = components.labels == number
-    enough = quantile(neighbours[own], mass[own], 0.5) >= INSIDE
+    enough = quantile(neighbours[own], mass[own], 0.5) >= TUNING.graph.inside
     return math.inf if enough else -math.inf

@@ -12,14 +12,7 @@ from rffpk import _core
 from rffpk.rows.arrays import Array
 from rffpk.rows.table import centered_product
 from rffpk.system.linalg import eigh
-
-# bench/results/trials.md has the figures behind these.
-_CELL_POINTS = 128  # of a cell, in the mean
-_VISITS = 16  # cells in which a row looks, ...
-_FEW_NEIGHBOURS, _VISITS_FOR_FEW = 8, 8  # ... and in which it does for so few points at most
-MOST_SEEN = _VISITS * _CELL_POINTS // 4  # neighbours that may be looked for
-_SAMPLE = 20  # points for each cell, of which the centers are means
-_COLUMNS = 64  # Of more, as many principal components are looked at.
+from rffpk.system.tuning import TUNING
 
 
 @dataclass(frozen=True)
@@ -51,7 +44,8 @@ class NearCells:
         elif self.points is not None:
             points, X = self.points, _along(X, self.origin, self.axes, n_threads)
         if visits is None:
-            p = _VISITS if r > _FEW_NEIGHBOURS else _VISITS_FOR_FEW
+            tuning = TUNING.search
+            p = tuning.cell_visits if r > tuning.few_neighbors else tuning.few_visits
             visits = _visits(self.centers, X, p, n_threads)
         return _found(points, self.centers, self.order, self.ends, X, visits, r, n_threads)
 
@@ -61,15 +55,16 @@ def near_cells(
 ) -> tuple[NearCells, Array]:
     """Cells of points, around centers that `k_means` makes of a sample and of the first ones, and
     those near each point."""
-    m, d = points.shape
-    c = m // _CELL_POINTS
-    some = points[np.sort(np.random.default_rng(0).choice(m, min(m, _SAMPLE * c), replace=False))]
+    (m, d), tuning = points.shape, TUNING.search
+    c = m // tuning.cell_points
+    size = min(m, tuning.cell_sample * c)
+    some = points[np.sort(np.random.default_rng(0).choice(m, size, replace=False))]
     origin = axes = None
-    if d > _COLUMNS:
+    if d > tuning.cell_columns:
         origin, axes = _principal(some)
         points, some = (_along(x, origin, axes, n_threads) for x in (points, some))
     centers = k_means(some, some[np.linspace(0, len(some) - 1, c).astype(int)])
-    visits = _visits(centers, points, _VISITS, n_threads)
+    visits = _visits(centers, points, tuning.cell_visits, n_threads)
     order = np.argsort(visits[:, 0], kind="stable")
     ends = np.searchsorted(visits[order, 0], np.arange(c + 1))
     own = None if axes is None else points
@@ -80,7 +75,8 @@ def _principal(x: Array) -> tuple[Array, Array]:
     """The mean (d,) and the first components (d, q)."""
     mean, d = x.mean(axis=0), x.shape[1]
     scatter = ((x - mean).T @ (x - mean)).astype(np.float64)
-    return mean, eigh(scatter, subset_by_index=[d - _COLUMNS, d - 1])[1].astype(x.dtype)
+    last = [d - TUNING.search.cell_columns, d - 1]
+    return mean, eigh(scatter, subset_by_index=last)[1].astype(x.dtype)
 
 
 def _along(X: Array, origin: Any, axes: Any, n_threads: int) -> Array:

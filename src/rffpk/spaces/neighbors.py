@@ -40,62 +40,11 @@ from rffpk.rows.table import (
     unit_rows,
 )
 from rffpk.rows.weights import ones, weights_at
-from rffpk.spaces.near_cells import MOST_SEEN, NearCells, near_cells
+from rffpk.spaces.near_cells import NearCells, near_cells
 from rffpk.system.linalg import in_range
 from rffpk.system.tiles import row_tiles, run_all
+from rffpk.system.tuning import TUNING
 
-# See bench/results/trials.md. Up to so many rows all are landmarks, and fewer where a
-# multiple of rows and squared clusters, as which the time of the eigenvectors grows, exceeds this.
-_MOST_ROWS = 200_000
-_MOST_SPARSE_ROWS = 30_000  # products of two sparse rows take a hundred times as long
-_MOST_WORK = 4e8
-# Landmarks of more rows: at least so many, so many for each cluster, and this times their root.
-_LEAST_LANDMARKS = 1000
-_LANDMARKS_A_CLUSTER = 5
-_LANDMARKS_A_ROOT = 5
-# From MANY clusters on small ones need landmarks of their own, which are drawn by k-means++: so
-# many for each cluster, and more of them while so many rows are left for each, and while distances
-# of all rows from all landmarks take so many multiply-adds at most.
-_OF_MANY, _MOST_OF_MANY, _ROWS_OF_MANY = 8, 40, 10
-_MOST_PRODUCTS = 5e10
-_NARROW = 0.25  # of the bandwidth: rows of clusters with few landmarks seldom step to others then
-# Distinct rows are looked for among so many times as many as may be landmarks.
-_SOUGHT = 1.1
-
-_NEIGHBOURS_A_LOGARITHM, _N_NEIGHBOURS = 2.5, 8
-
-# bench/results/trials.md: random rows as landmarks lose clusters in background noise, and more
-# than five passes of k-means gain nothing.
-_ROWS_A_LANDMARK, _PASSES = 20, 5
-_PASSES_OF_MANY = 2
-
-# Landmarks are put in order by small clusters of so many, and at most so many clusters.
-_CLUSTER_POINTS, _MOST_CLUSTERS = 24, 4000
-
-# Rows whose weights are summed, and how many of them at a time, for each landmark. Results of more
-# rows are no better (bench/results/trials.md).
-_SUMMED_ROWS, _SUMMED_AT_A_TIME = 100, 16
-
-_WEIGHED = 1 << 16  # weights in work at a time, which stay in a core's cache
-# Rows whose weights are made at a time where the pass does not combine them: some megabytes.
-_BLOCK_ROWS = 1 << 17
-
-# A term of a product of sparse matrices takes the time of so many terms of a product of full ones.
-# Full copies are made where they save some tenths of a second: so many of the latter. To take the
-# nearest of distances that are in memory takes the time of so many for each.
-_SPARSE_TERM, _WORTH, _TAKEN = 36, 1e10, 700
-_GROUPS = 4  # for each neighbour, of distances whose least ones bound those of the neighbours
-_FULL_NUMBERS = 1 << 22  # of sparse rows that are written out at a time
-
-# A k-d tree is faster than passes over all landmarks, 1.6 to 9 times, with so many landmarks and
-# with so few columns, for so many rows.
-_TREE_LANDMARKS, _TREE_COLUMNS, _TREE_ROWS = 20_000, 4, 1000
-
-# Of more columns so many rows and more look for their neighbours in the cells near them alone.
-_CELL_LANDMARKS = 20_000
-
-# Rows of so many columns and more, and so many landmarks, are compared in single precision first.
-_SINGLE_COLUMNS, _SINGLE_LANDMARKS = 32, 500
 # Its errors are some thousandths of squared distances above this part of the squared lengths, times
 # the root of the number of columns.
 _TOLD = 2.0**-11
@@ -103,11 +52,6 @@ _UNDER = 2.0**-100  # of the largest squared length: squares of less underflow
 
 # Squared distances below this part of the squared lengths are rounding errors of inner products.
 _EQUAL = 4 * float(np.finfo(np.float64).eps)
-
-# A row far from all landmarks sees so many of them: with fewer, those between two groups of
-# many landmarks in few columns see one of these alone (bench/results/trials.md).
-_AROUND, _PART_AROUND = 256, 20  # and with this part of them at most
-_FAR_ROWS = 1 << 13  # at a time
 
 
 @dataclass(frozen=True)
@@ -200,7 +144,7 @@ class Neighbourhoods:
                 near |= squares[rows] <= np.partition(squares[rows], last, axis=1)[:, [last]]
             return _gaussian(squares[rows], self.bandwidth, near).astype(squares.dtype)
 
-        tiles = row_tiles(len(squares), self.r, _WEIGHED)
+        tiles = row_tiles(len(squares), self.r, TUNING.tiles.weighed_numbers)
         return self._matrix(np.concatenate(run_all(weights, tiles, self.n_threads)), index)
 
     def _matrix(self, z: Array, index: Array) -> csr_matrix:
@@ -218,14 +162,14 @@ class Neighbourhoods:
             checks.check_overflow(float(features.sum(dtype=np.float64)), X.dtype)
             return features
         features = np.empty((len(X), matrix.shape[1]), dtype=X.dtype)
-        for block in row_tiles(len(X), 1, _BLOCK_ROWS):
+        for block in row_tiles(len(X), 1, TUNING.tiles.landmark_rows):
             features[block] = self.steps(X[block]).means(matrix, own, self.n_threads)
         return features
 
     def steps(self, X: Columns) -> Steps:
         """Return how the rows of X step to landmarks."""
-        is_few = self.radii is None or len(self.landmarks) < _CELL_LANDMARKS
-        some = self if is_few else replace(self, r=min(self.r, _N_NEIGHBOURS))
+        is_few = self.radii is None or len(self.landmarks) < TUNING.search.cell_landmarks
+        some = self if is_few else replace(self, r=min(self.r, TUNING.graph.neighbors))
         squares, index = some._nearest(X)
         z = some._weighed(squares, index)
         if self.radii is None:
@@ -234,14 +178,15 @@ class Neighbourhoods:
         same = index[equal, nearest[equal]]
         beyond = np.asarray((squares > self.radii[index]).all(axis=1))
         far = beyond.nonzero()[0]
-        tiles = (far[tile] for tile in row_tiles(len(far), 1, _FAR_ROWS))
+        tiles = (far[tile] for tile in row_tiles(len(far), 1, TUNING.tiles.far_rows))
         return Steps(z, equal, same, ((tile, self._around(X[tile])) for tile in tiles))
 
     def _around(self, X: Columns) -> csr_matrix:
         """Compute z of rows that are far from all landmarks. They may lie between several groups of
         these, so that more of them count, and the squared distance of a row to the nearest is its
         bandwidth."""
-        more = replace(self, r=max(self.r, min(_AROUND, len(self.landmarks) // _PART_AROUND)))
+        part = len(self.landmarks) // TUNING.graph.around_part
+        more = replace(self, r=max(self.r, min(TUNING.graph.around, part)))
         squares, index = more._nearest(X)
         z = _gaussian(squares / squares.min(axis=1, keepdims=True), 1.0, True)
         return more._matrix(z, index)
@@ -277,7 +222,7 @@ class Neighbourhoods:
 
         The sums are in float64, over at most 100 random rows of positive weight a landmark."""
         m = len(self.landmarks)
-        index, p = drawn_rows(weight, _SUMMED_ROWS * m, random)
+        index, p = drawn_rows(weight, TUNING.landmarks.summed_rows * m, random)
         alone = replace(self, n_threads=1)
 
         def products(block: slice) -> tuple[Array, csr_matrix]:
@@ -286,7 +231,7 @@ class Neighbourhoods:
             weighted = csr_matrix((data, z.indices, z.indptr), z.shape)
             return np.asarray(weighted.sum(axis=0)).ravel(), _products(z, weighted, self.r)
 
-        blocks = row_tiles(len(index), 1, _SUMMED_AT_A_TIME * m)
+        blocks = row_tiles(len(index), 1, TUNING.landmarks.summed_at_once * m)
         first, second = zip(*run_all(products, blocks, self.n_threads))
         return np.sum(first, axis=0), sum(second[1:], second[0]), len(index)
 
@@ -348,7 +293,7 @@ class Neighbourhoods:
     def _nearest_of_full(self, X: Columns) -> tuple[Array, Array]:
         """The same of rows that are written out, a tile at a time."""
         whole = replace(self, landmarks=dense(self.landmarks))
-        tiles = row_tiles(len(X), X.shape[1], _FULL_NUMBERS)
+        tiles = row_tiles(len(X), X.shape[1], TUNING.tiles.full_numbers)
         squares, index = zip(*(whole._nearest(dense(X[tile])) for tile in tiles))
         return np.concatenate(squares), np.concatenate(index)
 
@@ -362,16 +307,16 @@ class Neighbourhoods:
         """Return what `chosen` does, of rows and landmarks in arrays."""
         if self.cells is not None:
             return self._by_cells(X, self.cells, visits)
-        few = X.shape[1] <= _TREE_COLUMNS and len(X) >= _TREE_ROWS
-        if few and len(self.landmarks) >= _TREE_LANDMARKS:
+        tuning, m, (n, d) = TUNING.search, len(self.landmarks), X.shape
+        if d <= tuning.tree_columns and n >= tuning.tree_rows and m >= tuning.tree_landmarks:
             return self._by_tree(X)
         if self.r <= MOST_NEIGHBOURS:
             nearest = self._landmarks(self.landmarks[:, :0], 0.0, X.dtype)
-            is_large = X.shape[1] >= _SINGLE_COLUMNS and len(self.landmarks) >= _SINGLE_LANDMARKS
+            is_large = d >= tuning.single_columns and m >= tuning.single_landmarks
             if X.dtype == np.float64 and is_large:
                 return self._by_single(X, nearest)
             return self._visit(X, nearest, ("neighbours",))["neighbours"]
-        tiles = row_tiles(len(X), max(len(self.landmarks), X.shape[1]))
+        tiles = row_tiles(n, max(m, d))
         return np.concatenate(run_all(lambda t: self._many(X[t]), tiles, self.n_threads))
 
     @np.errstate(over="ignore", invalid="ignore")  # refused by name later
@@ -429,11 +374,11 @@ class Neighbourhoods:
 def _above_least(squares: Array, r: int) -> Array:
     """No less than the r-th least number of each line, (n, 1): the r-th of the least ones of some
     groups, which are faster to find."""
-    n, m = squares.shape
-    size = m // (_GROUPS * r)
+    (n, m), groups = squares.shape, TUNING.search.groups
+    size = m // (groups * r)
     if size < 2:
         return squares.max(axis=1, keepdims=True)
-    least = squares[:, : size * _GROUPS * r].reshape(n, size, -1).min(axis=1)
+    least = squares[:, : size * groups * r].reshape(n, size, -1).min(axis=1)
     return np.partition(least, r - 1, axis=1)[:, r - 1 : r]
 
 
@@ -448,7 +393,7 @@ def _mean(squares: Array, weight: Array) -> float:
 def _products(z: csr_matrix, weighted: csr_matrix, r: int) -> csr_matrix:
     """z' weighted, for r entries in each row."""
     n, m = z.shape
-    if n * (_SPARSE_TERM * r**2 - m**2) < _WORTH:
+    if n * (TUNING.search.sparse_term * r**2 - m**2) < TUNING.search.sparse_work:
         return z.T @ weighted
     sums = np.zeros((m, m))
     for part in row_tiles(n, m):
@@ -473,7 +418,7 @@ def distinct_where_few(
     each row of X equals, -1 of rows that do not count; None if they are more than the first of
     these numbers. Of many rows a random sample is looked at, and the others have the number -1."""
     most, m = numbers
-    size = max(_ROWS_A_LANDMARK * m, math.ceil(_SOUGHT * most))
+    size = max(TUNING.landmarks.sampled_rows * m, math.ceil(TUNING.landmarks.sought * most))
     index = np.flatnonzero(weight)
     if len(index) > size:
         generator = np.random.default_rng(random.randint(2**31 - 1))  # faster than a RandomState
@@ -501,7 +446,7 @@ def mutual_neighbours(
     themselves the first; a little more, since distances are rounded.
     """
     shared = shared or Shared()
-    default = max(2, round(_NEIGHBOURS_A_LOGARITHM * math.log(len(nodes))))
+    default = max(2, round(TUNING.graph.neighbors_a_logarithm * math.log(len(nodes))))
     r = count.of(default)
     most = max(r, replace(count, times=shared.times).of(default))
     cells, visits = shared("cells", lambda: _cells(nodes, most, n_threads))
@@ -527,10 +472,12 @@ def mutual_neighbours(
 def _cells(nodes: Columns, r: int, n_threads: int) -> tuple[NearCells, Array] | tuple[None, None]:
     """Cells of many rows, and those near each; none of others, where a tree is faster, and of so
     many neighbours that most of them would be in other cells."""
-    if skip_zeros(nodes) or nodes.shape[1] <= _TREE_COLUMNS or r > MOST_SEEN:
+    tuning = TUNING.search
+    most = tuning.cell_visits * tuning.cell_points // 4
+    if skip_zeros(nodes) or nodes.shape[1] <= tuning.tree_columns or r > most:
         return None, None
     largest = np.finfo(nodes.dtype).max
-    if len(nodes) < _CELL_LANDMARKS or not 4 * squared_norms(nodes).max() < largest:
+    if len(nodes) < tuning.cell_landmarks or not 4 * squared_norms(nodes).max() < largest:
         return None, None  # squares that overflow are refused by name later
     return near_cells(
         nodes, lambda x, start: k_means(x, ones(len(x)), start, n_threads, 2), n_threads
@@ -550,7 +497,8 @@ def centroid_landmarks(
     """Neighbourhoods with m landmarks, centroids of a few passes of k-means over a sample of 20 m
     rows, scaled to length one if `spherical`; these rows, their weights, and the nearest landmark
     of each. They are for k clusters."""
-    index, p = drawn_rows(weight, _ROWS_A_LANDMARK * m, random)
+    tuning = TUNING.landmarks
+    index, p = drawn_rows(weight, tuning.sampled_rows * m, random)
     some, many = X[index], k >= MANY
     if many:
         columns = column_rows(some, ones(len(some)), n_threads)
@@ -559,14 +507,15 @@ def centroid_landmarks(
         seeds, _ = _distinct(some, m + 1, random)
         seeds = seeds[random.choice(len(seeds), min(m, len(seeds)), replace=False)]
     seeds = seeds[near_path(seeds, n_threads)]  # passes leave out what is far
-    landmarks = k_means(some, p, seeds, n_threads, _PASSES_OF_MANY if many else _PASSES)
+    passes = tuning.passes_of_many if many else tuning.passes
+    landmarks = k_means(some, p, seeds, n_threads, passes)
     landmarks = distinct_rows(unit_rows(landmarks) if spherical else landmarks)[0]
     landmarks = landmarks[near_path(landmarks, n_threads)]
-    r = count.of(_N_NEIGHBOURS)
+    r = count.of(TUNING.graph.neighbors)
     found = Neighbourhoods(landmarks, r, 0.0, n_threads)
     squares, index = found._nearest(some)
     nearest = index[np.arange(len(some)), squares.argmin(axis=1)]
-    bandwidth = _mean(squares, p) * (_NARROW if many else 1)
+    bandwidth = _mean(squares, p) * (tuning.narrow if many else 1)
     return replace(found, bandwidth=bandwidth), some, p, nearest
 
 
@@ -576,7 +525,7 @@ def near_path(points: Columns, n_threads: int) -> Array:
     have where they are few or sparse."""
     if skip_zeros(points) or len(points) < LEAST_ORDERED:
         return np.arange(len(points))
-    step = max(_CLUSTER_POINTS, -(-len(points) // _MOST_CLUSTERS))
+    step = max(TUNING.landmarks.path_points, -(-len(points) // TUNING.landmarks.path_clusters))
     centers = k_means(points, ones(len(points)), points[::step], n_threads)
     cluster = Neighbourhoods(centers, 1, 0.0, n_threads).chosen(points).ravel()
     with np.errstate(over="ignore", invalid="ignore"):
@@ -597,12 +546,14 @@ def landmark_numbers(
     of "auto"."""
     if not isinstance(wanted, str):
         return int(wanted), int(wanted)
-    root = round(_LANDMARKS_A_ROOT * math.sqrt(n))
-    m = max(_LEAST_LANDMARKS, _LANDMARKS_A_CLUSTER * k, root)
-    most = min(_MOST_SPARSE_ROWS if sparse else _MOST_ROWS, int(_MOST_WORK / k**2))
+    tuning = TUNING.landmarks
+    m = max(tuning.least, tuning.a_cluster * k, round(tuning.a_root * math.sqrt(n)))
+    most = tuning.most_sparse_rows if sparse else tuning.most_rows
+    most = min(most, int(tuning.most_work / k**2))
     if k >= MANY:
-        more = min(_MOST_OF_MANY * k, n // _ROWS_OF_MANY, most, int(_MOST_PRODUCTS / (n * d)))
-        m = max(m, min(_OF_MANY * k, n // 2), more)
+        worth = int(tuning.most_products / (n * d))
+        more = min(tuning.most_of_many * k, n // tuning.rows_of_many, most, worth)
+        m = max(m, min(tuning.of_many * k, n // 2), more)
     return max(most, m), m
 
 
@@ -614,8 +565,8 @@ def landmark_numbers_of(X: Columns, wanted: Any, k: int) -> tuple[int, int]:
 def map_rows(wanted: Any) -> int:
     """The number of rows that a map learns from, at most, where so many landmarks are wanted."""
     if isinstance(wanted, str):
-        return math.ceil(_SOUGHT * _MOST_ROWS)
-    return _SUMMED_ROWS * int(wanted)
+        return math.ceil(TUNING.landmarks.sought * TUNING.landmarks.most_rows)
+    return TUNING.landmarks.summed_rows * int(wanted)
 
 
 def drawn_rows(weight: Array, size: int, random: Any) -> tuple[Array, Array]:
@@ -644,10 +595,12 @@ def _distinct(X: Columns, least: int, random: Any) -> tuple[Columns, Array]:
 
 
 def k_means(
-    X: Columns, weight: Array, centroids: Columns, n_threads: int, passes: int = _PASSES
+    X: Columns, weight: Array, centroids: Columns, n_threads: int, passes: int | None = None
 ) -> Columns:
-    """Centroids after a few passes over the rows of X; those of empty clusters stay."""
-    for _ in range(passes):
+    """Return centroids after a few passes over the rows of X; empty clusters keep theirs.
+
+    Without a number of passes it is the number for landmarks."""
+    for _ in range(TUNING.landmarks.passes if passes is None else passes):
         labels = Neighbourhoods(centroids, 1, 0.0, n_threads).chosen(X).ravel()
         centroids = cluster_means(X, weight, labels, centroids)
     return centroids
@@ -666,7 +619,7 @@ def _is_full(x: Columns) -> bool:
 
     It is with a small number of columns or of zeros."""
     d = x.shape[1]
-    return _TAKEN + _SPARSE_TERM * entries_a_row(x) ** 2 / d > d
+    return TUNING.search.taken + TUNING.search.sparse_term * entries_a_row(x) ** 2 / d > d
 
 
 def _matrix(X: Columns) -> csr_array:

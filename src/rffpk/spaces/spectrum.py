@@ -20,7 +20,7 @@ from sklearn.exceptions import ConvergenceWarning
 from rffpk import _core
 from rffpk.rows.arrays import Array
 from rffpk.rows.table import Columns, dense
-from rffpk.spaces.components import LARGE, Parts, divided, valley_of_rows
+from rffpk.spaces.components import Parts, divided, valley_of_rows
 from rffpk.spaces.neighbors import (
     NeighbourCount,
     Neighbourhoods,
@@ -35,37 +35,15 @@ from rffpk.system.linalg import eigh, fixed_signs, gaps_of, in_range, leading_ei
 from rffpk.system.report import warn
 from rffpk.system.tiles import row_tiles, run_all
 from rffpk.system.tree import groups, ward
-
-# bench/results/trials.md compares these constants with alternatives.
-_PER_CLUSTER = 2  # components a cluster, at most, ...
-_TWO_A_CLUSTER = 200  # ... and so many in all, or one a cluster where that is more
-# rows that a function covers which counts for any number of clusters, or those of a component
-_LEAST_FUNCTION = 20
-_LEAST_POWER = 0.01  # exp(-t (1 - mu)) of the last component
-_LARGEST_GAP = 0.99  # functions of faster pairs are divided by nearly zero
-_TIMES = 3  # relaxation times of the k-th pair
-_LARGEST_TIME = 1e6  # what is slower counts as disconnected
-
-# 1 - mu below this part of the largest that is considered is noise: 0.001 to 0.003 find 94 % of the
-# numbers of clusters of the sets in tests/test_diffusion.py.
-_RESOLVED = 0.002
+from rffpk.system.tuning import TUNING
 
 # Where no number of clusters is known, the time is that of the largest gap among so many.
 MAX_CLUSTERS = 20
 
-# Least number of eigenpairs: so many that the largest gap shows. If the number of clusters is
-# known, it is the second one: more than few clusters need, as some functions do not count.
-_PAIRS, _LEAST_PAIRS = 32, 12
 
 # Slow functions; random combinations of slow functions, for many clusters; slow functions if
 # components of the graph show clusters; or the columns as they are.
 UseOfGraph = Literal["always", "combined", "if shown", "never"]
-
-# Most multiply-adds of one filter on the graph of all rows. If a filter takes more, functions are
-# learned on few landmarks. With 40 vectors, 200 000 rows of two columns take 9e9.
-_MOST_FILTERED = 5e9
-
-_EXACT_NODES = 5000  # most nodes of a graph whose pairs are computed to rounding
 
 
 @dataclass(frozen=True)
@@ -79,7 +57,7 @@ class Spectrum:
 
     def able(self) -> Array:
         """The numbers of the pairs that extend to other rows."""
-        return np.flatnonzero(self.gaps <= _LARGEST_GAP)
+        return np.flatnonzero(self.gaps <= TUNING.spectrum.largest_gap)
 
     def slow(self, k: int) -> Array:
         """The numbers of the pairs that k clusters may use: those that are constant on components
@@ -92,7 +70,7 @@ class Spectrum:
 
     def _covers(self, k: int) -> Array:
         """Which pairs are constant on components or cover enough rows."""
-        covers = self.shares >= min(LARGE / k, self.enough)
+        covers = self.shares >= min(TUNING.graph.large / k, self.enough)
         return covers | (np.arange(len(covers)) < self.n_constant)
 
     def separating_time(self, k: int) -> float:
@@ -102,13 +80,14 @@ class Spectrum:
         if not len(gaps):
             return 1.0
         gap = gaps[min(max(k - 2, 0), len(gaps) - 1)]
-        return float(min(_TIMES / max(gap, 1 / _LARGEST_TIME), _LARGEST_TIME))
+        longest = TUNING.spectrum.largest_time
+        return float(min(TUNING.spectrum.times / max(gap, 1 / longest), longest))
 
     def components(self, k: int, time: float) -> Array:
         """The numbers of the pairs whose power at a time is not small."""
         slow = self.slow(k)
-        lasting = int((np.exp(-time * self.gaps[slow]) >= _LEAST_POWER).sum())
-        most = min(_PER_CLUSTER * k, max(_TWO_A_CLUSTER, k))
+        lasting = int((np.exp(-time * self.gaps[slow]) >= TUNING.spectrum.least_power).sum())
+        most = min(TUNING.spectrum.a_cluster * k, max(TUNING.spectrum.two_a_cluster, k))
         return slow[: max(k - 1, min(lasting, most))]
 
     def unit_decay(self, index: Array, time: float) -> Array:
@@ -133,12 +112,13 @@ class Wanted(NamedTuple):
 def wanted_pairs(k: int, rough: bool, functions: int = 0, use: UseOfGraph = "always") -> Wanted:
     """Return the pairs for k clusters. `rough`: functions are only clustered. Else functions are
     results themselves, and there are at least `functions`."""
-    pairs = min(_PER_CLUSTER * k, max(_TWO_A_CLUSTER, k + k // 2))
-    if use == "combined" and not (rough and k > _COMBINATIONS):
+    tuning = TUNING.spectrum
+    pairs = min(tuning.a_cluster * k, max(tuning.two_a_cluster, k + k // 2))
+    if use == "combined" and not (rough and k > tuning.combinations):
         use = "always"
     if rough:
-        return Wanted(k, max(_LEAST_PAIRS, pairs), use=use)
-    return Wanted(k, max(_PAIRS, pairs, functions), exact=True, use=use)
+        return Wanted(k, max(tuning.least_pairs, pairs), use=use)
+    return Wanted(k, max(tuning.pairs, pairs, functions), exact=True, use=use)
 
 
 def decompose(
@@ -158,19 +138,19 @@ def decompose(
     lengths = np.sqrt(np.bincount(labels, share))  # of components
     basis, _ = np.linalg.qr(np.column_stack([lengths, np.eye(len(lengths))]))
     known = (basis * np.where(basis[0] < 0, -1.0, 1.0) / lengths[:, None])[labels]
-    enough = max(_LEAST_FUNCTION, least_rows) / n_rows
+    enough = max(TUNING.spectrum.least_rows, least_rows) / n_rows
     if wanted.use == "combined":
         return _combinations(walk(), share, known, wanted.k, enough)
     constant, functions = root[:, None] * known, known[:, 1:]
     count = min(wanted.pairs, len(degrees) - 1)
     gaps = np.zeros(constant.shape[1] - 1)
     if (more := count - len(gaps)) > 0:
-        if wanted.exact and len(degrees) <= _EXACT_NODES:
+        if wanted.exact and len(degrees) <= TUNING.spectrum.exact_nodes:
             values, others = leading_eigenvectors(
                 partial(walk().without, constant), more, len(degrees)
             )
         else:
-            block = max(2 * more if wanted.exact else more, _BLOCK)
+            block = max(2 * more if wanted.exact else more, TUNING.spectrum.block)
             least = wanted.k - len(gaps) if wanted.k <= count else 0
             values, others = slow_pairs(walk(), root, constant, block, least)
         gaps = np.r_[gaps, np.clip(1 - values, 0, 1)]
@@ -186,7 +166,7 @@ def suggested_n_clusters(spectrum: Spectrum, largest: int) -> int:
     gaps = spectrum.gaps[spectrum.slow(largest)][:largest]
     if len(gaps) < 2:
         return len(gaps) + 1
-    gaps = gaps + max(_RESOLVED * gaps[-1], 1 / _LARGEST_TIME)
+    gaps = gaps + max(TUNING.spectrum.resolved * gaps[-1], 1 / TUNING.spectrum.largest_time)
     return 2 + int(np.argmax(gaps[1:] / gaps[:-1]))
 
 
@@ -197,7 +177,8 @@ def eigengaps(spectrum: Spectrum, largest: int) -> Array:
     for k in range(2, min(largest, len(spectrum.gaps)) + 1):
         gaps = spectrum.gaps[spectrum.slow(k)]
         if len(gaps) >= k:
-            least = max(_RESOLVED * gaps[min(k, MAX_CLUSTERS - 1, len(gaps) - 1)], 1e-6)
+            considered = gaps[min(k, MAX_CLUSTERS - 1, len(gaps) - 1)]
+            least = max(TUNING.spectrum.resolved * considered, 1e-6)
             found[k] = math.log((gaps[k - 1] + least) / (gaps[k - 2] + least))
     return found
 
@@ -215,23 +196,6 @@ def slow_labels(functions: Array, k: int) -> Array:
 
 
 # ---- the leading eigenpairs of large graphs -----------------------------------------------------
-
-# docs/math.md, section 17, has figures for these constants.
-_BLOCK = 8  # vectors, at least
-_DENSE, _DENSE_A_VECTOR = 100, 3  # nodes up to which all eigenpairs are computed at once
-_DENSER = 4  # products of entries, as a multiple of entries, above which factors are not multiplied
-_ORDERED = 30_000  # nodes from which on near nodes are put side by side: products gain most there
-_DEGREE = 20  # of filters
-_LARGEST_LOW = 0.97  # lower end of what filters amplify: this degree does little beyond it
-_AMPLIFIED = 1e4  # most amplification, of eigenvalue one: more drowns other pairs in rounding
-_ROUNDS = 60  # of filters on a graph, at most
-_WEAK = 0.25  # Edges weaker than this part of the strongest of a node do not merge nodes.
-_SETTLED = 0.005  # error of 1 - mu, as a part of it
-# Above this number of vectors most of the time goes into making them orthonormal. So Cholesky
-# factors do it, and filters are stronger, in fewer rounds. The lower end of filters is at least the
-# third number, as eigenvalues of merged nodes are too small.
-_MANY, _MORE_AMPLIFIED, _LEAST_LOW = 2 * _TWO_A_CLUSTER, 1e8, 0.1
-_TILE_NUMBERS = 1 << 17  # of vectors that are added at a time, which stay in a core's cache
 
 
 @dataclass(frozen=True)
@@ -279,7 +243,7 @@ class Walk:
         if self.back is None:
             return Walk(csr_matrix(groups.T @ once), n_threads=self.n_threads)
         back = once.T.tocsr()
-        if (np.diff(once.indptr) ** 2).sum() > _DENSER * once.nnz:
+        if (np.diff(once.indptr) ** 2).sum() > TUNING.spectrum.product_entries * once.nnz:
             return Walk(once, back, self.n_threads)
         return Walk(back @ once, n_threads=self.n_threads)
 
@@ -296,11 +260,11 @@ def slow_pairs(
     if order is not None:
         walk, root, constant = walk.ordered(order), root[order], constant[order]
     values, vectors, error = _pairs_by_groups(walk, root, constant, block, least)
-    if error > _SETTLED:
+    if error > TUNING.spectrum.settled:
         warn(
-            f"The slow functions of the graph have not converged: 1 - eigenvalue may be too large "
-            f"by {error:.2g} of itself, more than {_SETTLED}. Choose fewer clusters, or weights of "
-            "edges that differ less.",
+            "The slow functions of the graph have not converged: 1 - eigenvalue may be too large "
+            f"by {error:.2g} of itself, more than {TUNING.spectrum.settled}. Choose fewer "
+            "clusters, or weights of edges that differ less.",
             ConvergenceWarning,
         )
     if order is None:
@@ -315,7 +279,8 @@ def _order(walk: Walk, n: int, n_vectors: int) -> Array | None:
     than products with so many vectors gain."""
     there = walk.there
     sorting = (np.diff(there.indptr).astype(np.float64) ** 2).sum()  # work for all neighbours
-    if n < _ORDERED or there.shape[0] != n or sorting > _DEGREE * n_vectors * there.nnz:
+    gained = TUNING.spectrum.degree * n_vectors * there.nnz
+    if n < TUNING.spectrum.ordered_nodes or there.shape[0] != n or sorting > gained:
         return None
     return np.asarray(reverse_cuthill_mckee(there, symmetric_mode=True))
 
@@ -331,7 +296,7 @@ def _pairs_by_groups(
     multiply, n = partial(walk.without, constant), len(root)
     block = min(block, n)
     accurate = max((block + 1) // 2, min(block, least))
-    if n <= max(_DENSE, _DENSE_A_VECTOR * block):
+    if n <= max(TUNING.spectrum.full_nodes, TUNING.spectrum.full_a_vector * block):
         matrix, block = multiply(np.eye(n)), max(min(block, n - constant.shape[1]), 1)
         values, vectors = eigh((matrix + matrix.T) / 2, subset_by_index=[n - block, n - 1])
         return values[::-1], vectors[:, ::-1], 0.0
@@ -346,11 +311,11 @@ def _pairs_by_groups(
     values = np.append(values, np.full(missing, least_value))
     random = np.random.default_rng(0).standard_normal((n, missing))
     vectors = np.hstack([merging @ vectors, random])
-    for _ in range(_ROUNDS):
+    for _ in range(TUNING.spectrum.rounds):
         _filter(walk, constant, vectors, values[-1])
         values, products = _turn(multiply, vectors, accurate)
         error = _error(values, vectors, products)
-        if error <= _SETTLED:
+        if error <= TUNING.spectrum.settled:
             break
         del products  # before the next round, which takes the most memory
     return values, vectors, error
@@ -360,7 +325,8 @@ def _turn(multiply: Callable[[Array], Array], v: Array, count: int) -> tuple[Arr
     """Turn vectors, in place, into approximate eigenvectors of a matrix.
 
     Return their eigenvalues, falling, and the products of the first `count` with the matrix."""
-    v[...] = orthonormal_basis(v) if v.shape[1] > _MANY else np.linalg.qr(v)[0]
+    many = v.shape[1] > TUNING.spectrum.many_vectors
+    v[...] = orthonormal_basis(v) if many else np.linalg.qr(v)[0]
     products = multiply(v)
     values, turned = eigh(v.T @ products)
     turned = turned[:, ::-1]
@@ -373,12 +339,13 @@ def _error(values: Array, vectors: Array, products: Array) -> float:
 
     1 - mu is too large by at most the squared residual over the distance to the last eigenvalue.
     `products` are the products of the walk with the first vectors. They are overwritten."""
-    accurate = products.shape[1]
+    accurate, tuning = products.shape[1], TUNING.spectrum
     first = values[:accurate]
     products -= first * vectors[:, :accurate]
-    apart = np.maximum(1 - first, 1 / _LARGEST_TIME) * (first - values[-1])
+    apart = np.maximum(1 - first, 1 / tuning.largest_time) * (first - values[-1])
     # faster pairs are not used, and filters of many vectors do not amplify them
-    slow = first >= (_LEAST_LOW if vectors.shape[1] > _MANY else 1 - _LARGEST_GAP)
+    many = vectors.shape[1] > tuning.many_vectors
+    slow = first >= (tuning.least_low if many else 1 - tuning.largest_gap)
     # residuals of rounding errors do not count, even if values are equal to the last one
     ratios = (products**2).sum(axis=0) / np.maximum(apart, np.finfo(np.float64).eps)
     return float(ratios[slow].max(initial=0))
@@ -396,7 +363,7 @@ def _merging(walk: Walk, root: Array) -> csr_matrix:
         largest = np.maximum.reduceat(largest[graph.indices], graph.indptr[:-1])
     _, first, group = np.unique(largest, return_index=True, return_inverse=True)
     group = group.ravel()
-    if n >= _ORDERED:  # groups follow each other as their nodes do
+    if n >= TUNING.spectrum.ordered_nodes:  # groups follow each other as their nodes do
         group = np.argsort(np.argsort(first))[group]
     lengths = np.sqrt(np.bincount(group, root**2))
     return csr_matrix((root / lengths[group], group, np.arange(n + 1)), shape=(n, len(lengths)))
@@ -409,7 +376,7 @@ def _strong(graph: csr_matrix) -> csr_matrix:
     edges = graph.tocoo()
     row, column, p = edges.row, edges.col, edges.data
     least = np.zeros(len(graph.indptr) - 1)
-    np.maximum.at(least, row, _WEAK * np.where(row == column, 0, p))
+    np.maximum.at(least, row, TUNING.spectrum.weak * np.where(row == column, 0, p))
     kept = (p >= np.minimum(least[row], least[column])) | (row == column)
     own = np.arange(len(least))
     there = np.r_[row[kept], own], np.r_[column[kept], own]
@@ -435,14 +402,14 @@ def _filter(walk: Walk, known: Array, v: Array, low: float) -> None:
     """Multiply vectors, in place, by a Chebyshev polynomial of a walk without known eigenvectors.
 
     The polynomial is at most one from zero to `low`, an eigenvalue, or to a smaller number."""
-    before, now, low = v, walk.without(known, v), min(low, _LARGEST_LOW)
-    amplified = _AMPLIFIED
-    if v.shape[1] > _MANY:
-        low, amplified = max(low, _LEAST_LOW), _MORE_AMPLIFIED
+    before, now, tuning = v, walk.without(known, v), TUNING.spectrum
+    low, amplified = min(low, tuning.largest_low), tuning.amplified
+    if v.shape[1] > tuning.many_vectors:
+        low, amplified = max(low, tuning.least_low), tuning.more_amplified
     if low <= 0:
         v[...] = now
         return
-    degree = min(_DEGREE, int(math.acosh(amplified) / math.acosh(2 / low - 1)))
+    degree = min(tuning.degree, int(math.acosh(amplified) / math.acosh(2 / low - 1)))
     now *= 2 / low
     now -= v
 
@@ -453,7 +420,7 @@ def _filter(walk: Walk, known: Array, v: Array, low: float) -> None:
         here -= 2 * now[rows]
         np.subtract(here, before[rows], out=before[rows])
 
-    tiles = row_tiles(len(v), v.shape[1], _TILE_NUMBERS)
+    tiles = row_tiles(len(v), v.shape[1], TUNING.tiles.vector_numbers)
     for _ in range(degree - 1):
         after, part = walk @ now, known.T @ now
         run_all(recur, tiles, walk.n_threads)
@@ -462,13 +429,6 @@ def _filter(walk: Walk, known: Array, v: Array, low: float) -> None:
 
 
 # ---- combinations of the slow functions ---------------------------------------------------------
-
-# docs/math.md, section 17, has figures for these constants.
-_COMBINATIONS = 100  # clusters above which combinations are computed
-_PROBES, _PROBED_DEGREE = 16, 50  # random functions that tell how many eigenvalues are how large
-# The degree of a filter is the first number over the angle of the last eigenvalue that the filter
-# keeps, and at most the second number.
-_FILTER_DEGREE, _LARGEST_DEGREE = 30, 100
 
 
 def _combinations(
@@ -484,12 +444,13 @@ def _combinations(
 
     Tremblay, Puy, Gribonval, Vandergheynst: Compressive spectral clustering. ICML 2016.
     """
-    order = _order(walk, len(share), _COMBINATIONS)
+    count = TUNING.spectrum.combinations
+    order = _order(walk, len(share), count)
     if order is not None:
         walk, share, known = walk.ordered(order), share[order], known[order]
     root, n_known, gap = np.sqrt(share), known.shape[1], 0.0
     random = np.random.default_rng(0)
-    found = known[:, 1:] @ random.standard_normal((n_known - 1, _COMBINATIONS))
+    found = known[:, 1:] @ random.standard_normal((n_known - 1, count))
     if n_known < k:
         slow, gap = _low_pass(walk, root[:, None] * known, k, random)
         slow /= root[:, None]
@@ -498,12 +459,12 @@ def _combinations(
     found -= share @ found
     nodes = root[:, None] * found  # and rows have the variance of these after half a step
     variance, most = np.vdot(nodes, walk @ nodes), np.vdot(nodes, nodes)
-    if variance <= (1 - _LARGEST_GAP) / 2 * most:  # no function lasts a step
+    if variance <= (1 - TUNING.spectrum.largest_gap) / 2 * most:  # no function lasts a step
         return Spectrum(np.empty(0), np.empty(0), enough, 0), found[:, :0]
-    found *= np.sqrt((1 - gap) * _COMBINATIONS / variance)
+    found *= np.sqrt((1 - gap) * count / variance)
     if order is not None:
         found[order] = found.copy()
-    ones = np.ones(_COMBINATIONS)
+    ones = np.ones(count)
     return Spectrum(gap * ones, ones, enough, 0), found
 
 
@@ -511,22 +472,24 @@ def _low_pass(walk: Walk, known: Array, k: int, random: Any) -> tuple[Array, flo
     """Random vectors without known eigenvectors, and of the others what belongs to the k largest
     eigenvalues, the known ones counted, times exp(-t (1 - mu) / 2) mu^(-1/2) at the separating time
     t; and 1 - mu of the k-th."""
+    tuning = TUNING.spectrum
     probes, vectors = (
         (v := random.standard_normal((len(known), number))) - known @ (known.T @ v)
-        for number in (_PROBES, _COMBINATIONS)
+        for number in (tuning.probes, tuning.combinations)
     )
     # so many moments do not tell smaller angles apart
-    angle = max(_angle(walk, probes, k - known.shape[1]), math.pi / (2 * _PROBED_DEGREE))
-    gap = min((1 - math.cos(angle)) / 2, _LARGEST_GAP)
-    degree = min(math.ceil(_FILTER_DEGREE / angle), _LARGEST_DEGREE)
+    angle = max(_angle(walk, probes, k - known.shape[1]), math.pi / (2 * tuning.probed_degree))
+    gap = min((1 - math.cos(angle)) / 2, tuning.largest_gap)
+    degree = min(math.ceil(tuning.filter_degree / angle), tuning.largest_degree)
 
     def passed(x: Any) -> Any:
         mu = (1 + x) / 2
-        decay = np.exp(-_TIMES * (1 - mu) / (2 * gap)) / np.sqrt(np.maximum(mu, 1 - gap))
+        decay = np.exp(-tuning.times * (1 - mu) / (2 * gap)) / np.sqrt(np.maximum(mu, 1 - gap))
         return np.where(np.arccos(x) <= angle, decay, 0)
 
-    factors = chebinterpolate(passed, 10 * _LARGEST_DEGREE)[: degree + 1] * _damping(degree)
-    found, tiles = factors[0] * vectors, row_tiles(len(vectors), _COMBINATIONS, _TILE_NUMBERS)
+    factors = chebinterpolate(passed, 10 * tuning.largest_degree)[: degree + 1] * _damping(degree)
+    tiles = row_tiles(len(vectors), vectors.shape[1], TUNING.tiles.vector_numbers)
+    found = factors[0] * vectors
 
     def add(factor: float, term: Array, rows: slice) -> None:
         found[rows] += factor * term[rows]
@@ -539,7 +502,7 @@ def _low_pass(walk: Walk, known: Array, k: int, random: Any) -> tuple[Array, flo
 def _angle(walk: Walk, probes: Array, count: int) -> float:
     """arccos(2 mu - 1) of the eigenvalue mu of a number, by the moments of the distribution of all:
     sums of the Chebyshev polynomials of them, estimated from random vectors."""
-    pairs = itertools.islice(_chebyshev(walk, probes), _PROBED_DEGREE)
+    pairs = itertools.islice(_chebyshev(walk, probes), TUNING.spectrum.probed_degree)
     sums = [2 * np.vdot(each, now) for before, now in pairs for each in (before, now)]
     moments = np.r_[np.vdot(probes, probes), sums] / probes.shape[1]
     moments[1::2] -= moments[1] / 2  # 2 T_a T_b is T_(a + b) and T_(a - b)
@@ -552,7 +515,8 @@ def _angle(walk: Walk, probes: Array, count: int) -> float:
 def _chebyshev(walk: Walk, v: Array) -> Iterator[tuple[Array, Array]]:
     """Vectors times the Chebyshev polynomials of 2 S - 1, S the matrix of a walk: those of degrees
     zero and one, of one and two, and so on."""
-    before, now, tiles = v, 2 * (walk @ v) - v, row_tiles(len(v), v.shape[1], _TILE_NUMBERS)
+    before, now = v, 2 * (walk @ v) - v
+    tiles = row_tiles(len(v), v.shape[1], TUNING.tiles.vector_numbers)
 
     def recur(rows: slice) -> None:
         here = after[rows]
@@ -659,8 +623,10 @@ def is_costly(graph: Graph, wanted: Wanted) -> bool:
     is_filtered = wanted.use == "always" or (is_shown and graph.parts.show_clusters(wanted.k))
     if graph.mass is None or wanted.exact or not is_filtered or n_kept >= max(wanted.k, 2):
         return False
-    block = max(wanted.pairs - n_kept + 1, _BLOCK)
-    return 2 * _DEGREE * block * graph.weights.nnz > _MOST_FILTERED  # two factors of the walk
+    tuning = TUNING.spectrum
+    block = max(wanted.pairs - n_kept + 1, tuning.block)
+    work = 2 * tuning.degree * block * graph.weights.nnz  # of two factors of the walk
+    return work > tuning.most_filtered
 
 
 def _nearest_joined(graph: Graph, k: int) -> Array:

@@ -23,12 +23,12 @@ import threadpoolctl
 
 from rffpk import _core
 from rffpk.rows.checks import check_int
+from rffpk.system.tuning import TUNING
 
 __version__ = version("rffpk")
 
 _MOST_JOBS = 1024  # each thread has a workspace
 
-_LITTLE = 2**29  # available bytes: stored features of many rows do not fit in a quarter of these
 
 # A package that an extra of users needs, and the name of the extra.
 _OF_EXTRA = re.compile(r"([\w.-]+).*extra == .(?!docs|test)(\w+)")
@@ -172,15 +172,11 @@ _CGROUPS = (
         _CGROUP_1 + "memory.stat",
     ),
 )  # fmt: skip
-_UNKNOWN_MEMORY = 2**31  # if the system does not report it
-
-# So many bytes are always taken: the available memory is read from files, for half a millisecond.
-SMALL = 2**24
 
 
 def fits_memory(needed: float, parts: int = 1) -> bool:
     """Whether `needed` bytes are few, or at most one of so many parts of the available memory."""
-    return needed <= SMALL or needed <= available_memory() // parts
+    return needed <= TUNING.storage.unseen_bytes or needed <= available_memory() // parts
 
 
 def available_memory() -> int:
@@ -224,7 +220,7 @@ def _machine_memory() -> int:
                 return 1024 * int(line.split()[1])
     with contextlib.suppress(AttributeError, OSError, ValueError):
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
-    return _UNKNOWN_MEMORY
+    return 2**31  # a guess: the system does not say
 
 
 def backend() -> ModuleType:
@@ -322,6 +318,6 @@ def _slow() -> list[str]:
     if min(limits.values()) == 1 < (os.cpu_count() or 1):
         named = ", ".join(name for name, limit in limits.items() if limit == 1)
         found.append(f"one thread on {os.cpu_count()} processors, by {named}: lift this limit")
-    if (left := available_memory()) < _LITTLE:
+    if (left := available_memory()) < 2**29:  # a quarter holds no features of many rows
         found.append(f"{left >> 20} MB of memory are left: free some, or features are not stored")
     return found

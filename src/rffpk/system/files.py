@@ -39,7 +39,6 @@ _TIMES = re.compile(
     r"|\d\d?:\d\d:\d\d(?!:)|-?\d+ days?(,? |$)"
 )
 _UNNAMED = "Unnamed: "  # how pandas calls a column without a name, before its position
-_BLOCK = 1 << 20  # bytes of text that are looked at together
 RESULTS = (".csv", ".npy")  # that labels and memberships are written in
 
 
@@ -226,7 +225,7 @@ def _refuse_nul(path: str, file: BinaryIO, kind: str) -> None:
     """Raise an error for the character NUL, at which pandas would cut a field."""
     text: Any = gzip.GzipFile(fileobj=file) if kind.endswith(".gz") else file
     line = 1
-    for block in iter(partial(text.read, _BLOCK), b""):
+    for block in iter(partial(text.read, 1 << 20), b""):
         before, nul, _ = block.partition(b"\0")
         line += before.count(b"\n")
         if nul:

@@ -13,15 +13,9 @@ from contextvars import copy_context
 from functools import partial
 from typing import Generic, TypeVar, cast
 
+from rffpk.system.tuning import TUNING
+
 Result = TypeVar("Result")
-
-# Multiply-adds that take a quarter of a second or more, and how many take the time of a number that
-# is written to new memory.
-LONG = 1e10
-A_NUMBER = 300.0
-
-# How often a wait ends by itself: on some systems signals do not end it.
-_SECONDS = 0.1
 
 
 def interruptible(work: float, function: Callable[..., Result], *arguments: object) -> Result:
@@ -34,7 +28,7 @@ def interruptible(work: float, function: Callable[..., Result], *arguments: obje
     itself, and its result is dropped. `function` must release the interpreter's lock, and nobody
     else may write to its arguments, or read what it writes to.
     """
-    if work < LONG or threading.get_ident() != threading.main_thread().ident:
+    if work < TUNING.linalg.long_work or threading.get_ident() != threading.main_thread().ident:
         return function(*arguments)
     found: Handover[tuple[Result, None] | tuple[None, BaseException]] = Handover()
     context = copy_context()
@@ -89,7 +83,7 @@ class Handover(Generic[Result]):
         RuntimeError
             If this is a forked process, without the thread.
         """
-        while not self._empty.acquire(timeout=_SECONDS):
+        while not self._empty.acquire(timeout=TUNING.linalg.wake_seconds):
             if os.getpid() != self._process:
                 raise RuntimeError(
                     "a signal handler forked the process inside a call: the child lacks its thread"

@@ -17,29 +17,21 @@ from scipy import LowLevelCallable
 from scipy.linalg import cython_lapack, qr
 from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
-from rffpk.system.interrupts import LONG, interruptible
+from rffpk.system.interrupts import interruptible
+from rffpk.system.tuning import TUNING
 
 Array = NDArray[Any]
 
 # Up to this order a full decomposition is as fast as a partial one.
 DENSE = 300
 
-_NOISE = 1e-3  # relative size of the random part of a given initial vector
-
-_EIGH = 10.0  # multiply-adds of a decomposition of eigenvectors, over n^3
-_SVD = 6.0  # multiply-adds of a decomposition of singular values of (n, k), over n k^2
-
-# ARPACK computes the vectors at its end in one call that holds the interpreter's lock.
-_RITZ_VECTORS = 50.0  # its multiply-adds, over n k^2
-_DENSE_FACTOR = 10  # up to n = so many k a full decomposition takes no longer than ARPACK
-
 # The seed of the vectors from which ARPACK goes on after a space that the matrix maps into itself,
 # where SciPy takes one (from 1.17 on).
 RANDOM: dict[str, int] = {"rng": 0} if "rng" in inspect.signature(eigsh).parameters else {}
 
-# Lanczos' method sees one vector of each eigenvalue, and others by rounding.
-_CHECK_STEPS = 10  # from another vector, which tell whether a larger eigenvalue is left
-_APART = 1e-9  # the part of the largest eigenvalue by which that one is larger
+# Lanczos' method sees one vector of each eigenvalue, and more by rounding. An eigenvalue was missed
+# if it is above the least by this part of the largest.
+_APART = 1e-9
 
 
 def eigh(matrix: Array, **options: Any) -> tuple[Array, Array]:
@@ -47,9 +39,10 @@ def eigh(matrix: Array, **options: Any) -> tuple[Array, Array]:
     eigenpairs where this fails. SciPy's holds the interpreter's lock, so that Ctrl-C waits for it;
     where that is long, NumPy's is used, which does not."""
     n = len(matrix)
-    work = _EIGH * n**3
+    work = TUNING.linalg.eigh_work * n**3
     first, last = options.get("subset_by_index", (0, n - 1))
-    if work < LONG and n > 1:  # SciPy 1.11 asks for too little memory of order one
+    # SciPy 1.11 asks for too little memory of order one
+    if work < TUNING.linalg.long_work and n > 1:
         with contextlib.suppress(LinAlgError):  # of multiple eigenvalues a part may not be found
             values, vectors = scipy.linalg.eigh(matrix, **options)
             if len(values) == last - first + 1:
@@ -69,9 +62,9 @@ def _all_eigenpairs(matrix: Array) -> tuple[Array, Array]:
 def svd(matrix: Array) -> tuple[Array, Array, Array]:
     """`scipy.linalg.svd` without the vectors of the value zero that a matrix that is not square
     has; NumPy's where it takes long, as in `eigh`."""
-    work = _SVD * matrix.size * min(matrix.shape)
+    work = TUNING.linalg.svd_work * matrix.size * min(matrix.shape)
     try:
-        if work < LONG:
+        if work < TUNING.linalg.long_work:
             left, values, right = scipy.linalg.svd(matrix, full_matrices=False)
         else:
             left, values, right = interruptible(work, np.linalg.svd, matrix, False)
@@ -97,8 +90,8 @@ def leading_eigenvectors(
     `matrix` may be a function that multiplies (n,) and (n, m) arrays. Signs are fixed: the largest
     entry of each vector is > 0.
     """
-    slow = _RITZ_VECTORS * n * k**2 > LONG and n <= _DENSE_FACTOR * k
-    found = None
+    found, tuning = None, TUNING.linalg
+    slow = tuning.ritz_work * n * k**2 > tuning.long_work and n <= tuning.full_order * k
     if n > max(DENSE, 2 * k + 1) and not slow:
         with contextlib.suppress(ArpackError):
             found = _by_lanczos(matrix if callable(matrix) else matrix.__matmul__, k, n, start)
@@ -116,7 +109,8 @@ def _by_lanczos(
     """The k largest eigenvalues and their eigenvectors, by ARPACK."""
     vector = np.random.default_rng(0).standard_normal(n)
     if start is not None:  # without noise it could be orthogonal to a wanted eigenvector
-        vector = start + _NOISE * np.linalg.norm(start) / np.linalg.norm(vector) * vector
+        noise = TUNING.linalg.start_noise * np.linalg.norm(start)
+        vector = start + noise / np.linalg.norm(vector) * vector
     size = float(np.abs(multiply(vector)).max() / np.abs(vector).max())
     if size == 0:  # ARPACK cannot start
         return np.zeros(k), np.eye(n, k)
@@ -132,7 +126,7 @@ def _by_lanczos(
     values, vectors = eigsh(operator, k=k, which="LA", v0=vector, **RANDOM)
     for _ in range(k):
         beyond = values.min() + _APART * np.abs(values).max()
-        if ritz_values(rest, n, _CHECK_STEPS, seed=1)[-1] <= beyond:
+        if ritz_values(rest, n, TUNING.linalg.check_steps, seed=1)[-1] <= beyond:
             break
         other = np.random.default_rng(1).normal(size=n)
         more, missed = eigsh(others, k=k, which="LA", v0=other, **RANDOM)

@@ -65,11 +65,6 @@ def optional_module(name: str, why: str) -> Any:
 LOGGER = logging.getLogger("rffpk")
 LOGGER.addHandler(logging.NullHandler())
 
-# Passes that are expected on each larger sample and on all rows, for the time that is left.
-_LAST_PASSES = 5
-
-_PAUSE = 5.0  # seconds, at least, between the lines of verbose=1
-
 
 class Progress:
     """Reports the passes or iterations of a fit, as the parameter `verbose` of a model says."""
@@ -141,7 +136,7 @@ class Progress:
         later = [n for n in self.later if n > rows or self._ended < self.n_starts]
         mean = (self._last_end - self._begun) / self._ended
         starts = mean * (self.n_starts - self._ended) - (now - self._last_end)
-        return max(starts, 0.0) + _LAST_PASSES * sum(later) / rate
+        return max(starts, 0.0) + 5 * sum(later) / rate  # some five passes over each of them follow
 
     def _show(self, record: dict[str, Any]) -> None:
         """A line for a pass, or nothing yet, with verbose=1."""
@@ -151,7 +146,7 @@ class Progress:
         if self._bar is not None:
             self._bar.set_description_str(self._line(record), refresh=False)
             self._bar.update()
-        elif self._verbose > 1 or now - self._last_shown >= _PAUSE:
+        elif self._verbose > 1 or now - self._last_shown >= 5.0:  # seconds
             print(self._line(record))
             self._last_shown, self._unshown = now, None
         else:

@@ -10,22 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rffpk import _core
+from rffpk.system.tuning import TUNING
 
 Array = NDArray[Any]
 
 # Numbers in a tile of rows, 8 MB in float64: a few tiles for each thread take little memory
 # compared with the rows, and products with them run at full rate.
 ROW_NUMBERS = 1 << 20
-
-# A block of `by_blocks`: a single row costs as much as a block, about a millisecond.
-BLOCK_NUMBERS = 1 << 17  # numbers in a block, at most
-_MOST_BLOCK_ROWS = 512  # rows in a block, at most
-_LEAST_BLOCK_ROWS = 32  # rows are a multiple of this, as are the parts into which BLAS cuts them
-
-# Tiles of a kernel that is recomputed: terms of single rows and columns cost little compared with
-# the tile itself, and its 2 MB stay in a core's cache.
-_ROWS = 256  # of a tile
-_COLUMNS = 1024  # of a tile
 
 
 def row_tiles(n: int, width: int, numbers: int | None = None, step: int = 1) -> list[slice]:
@@ -38,8 +29,8 @@ def row_tiles(n: int, width: int, numbers: int | None = None, step: int = 1) -> 
 
 def tiles(n: int, n_columns: int) -> list[tuple[slice, slice]]:
     """(rows, columns) of the tiles of a matrix, ordered by rows and then by columns."""
-    columns = row_tiles(n_columns, 1, _COLUMNS)
-    return [(rows, part) for rows in row_tiles(n, 1, _ROWS) for part in columns]
+    columns = row_tiles(n_columns, 1, TUNING.tiles.kernel_columns)
+    return [(rows, part) for rows in row_tiles(n, 1, TUNING.tiles.kernel_rows) for part in columns]
 
 
 def run_all(function: Callable[[Any], Any], items: list[Any], n_threads: int) -> list[Any]:
@@ -70,6 +61,6 @@ def by_blocks(
 
 def block_rows(width: int) -> int:
     """The number of rows of a block, for rows that are mapped to matrices of so many columns."""
-    step, width = _LEAST_BLOCK_ROWS, max(1, width)
-    most = min(BLOCK_NUMBERS // width, -(-width // step) * step, _MOST_BLOCK_ROWS)
+    step, width, tuning = 32, max(1, width), TUNING.tiles  # BLAS cuts rows into parts of 32
+    most = min(tuning.block_numbers // width, -(-width // step) * step, tuning.block_rows)
     return max(most // step * step, step)

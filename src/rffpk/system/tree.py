@@ -9,13 +9,9 @@ from numpy.typing import NDArray
 
 from rffpk.system import config
 from rffpk.system.linalg import gaps_of
+from rffpk.system.tuning import TUNING
 
 Array = NDArray[Any]
-
-# The distances between so many clusters take 128 MB. More of them are merged in blocks at first,
-_MOST = 4096
-_BLOCK = 1024  # of so many at most.
-_ITERATIONS = 5  # that find a direction
 
 _LEAST = 1e-30  # of all masses: an empty cluster has this part, and merges at height zero
 
@@ -70,13 +66,13 @@ def merged(points: Array, masses: Array, n: int) -> NDArray[np.int32]:
     Of very many clusters those are merged first that are near each other in blocks, until 4096 are
     left. O(k^2 F) time, and O(k^2) memory for up to 4096 clusters."""
     k, masses = len(masses), _positive(masses)
-    if k <= _MOST:
+    if k <= TUNING.tree.whole:
         return groups(ward(gaps_of(points @ points.T), masses), n)
     blocks = _blocks(points, np.arange(k))
     trees = [ward(gaps_of(points[each] @ points[each].T), masses[each]) for each in blocks]
     heights = np.concatenate([tree[:, 2] for tree in trees])
     of_block = np.repeat(np.arange(len(trees)), [len(tree) for tree in trees])
-    left, group, count = max(n, _MOST), np.empty(k, dtype=np.int32), 0
+    left, group, count = max(n, TUNING.tree.whole), np.empty(k, dtype=np.int32), 0
     lowest = np.argsort(heights, kind="stable")[: k - left]
     mergers = np.bincount(of_block[lowest], minlength=len(trees))
     for index, tree, here in zip(blocks, trees, [*map(len, blocks)] - mergers):
@@ -100,11 +96,11 @@ def means(points: Array, masses: Array, group: Array) -> Array:
 def _blocks(points: Array, index: Array) -> list[Array]:
     """Blocks of some of the points that are near each other: halves along the direction in which
     they spread most, as long as they are large."""
-    if len(index) <= _BLOCK:
+    if len(index) <= TUNING.tree.block:
         return [index]
     x = points[index] - points[index].mean(axis=0)
     along = x[(x**2).sum(axis=1).argmax()]
-    for _ in range(_ITERATIONS):
+    for _ in range(TUNING.tree.iterations):
         along = x.T @ (x @ along)
         along /= max(float(np.linalg.norm(along)), np.finfo(float).tiny)
     first, second = np.array_split(np.argsort(x @ along, kind="stable"), 2)

@@ -1,0 +1,112 @@
+"""What the tuning constants of `rffpk.system.tuning` do: labels and time at half and twice each.
+
+    python -m bench.quality.tuning [GROUP...] [--models NAME...] [--rows N]
+
+Fits the models to the small data sets of scikit-learn and to a draw of each generated family of
+`bench.quality.families`. Each field of the groups has its value, half of it and twice it in turn.
+Prints the change of the mean ARI with the classes, the number of fits with other labels, and the
+CPU time over the CPU time at the value. Names of models and groups are in the help.
+
+A field whose fits all keep their labels is flat on these sets. Fields that act on many rows are
+flat on small sets: --rows N adds a mixture of N rows.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine, make_blobs
+from sklearn.preprocessing import scale
+
+import rffpk
+from bench import commands, tables, timing
+from bench.internals import TUNING
+from bench.quality.families import draws, score
+
+MODELS: dict[str, Callable[[int], Any]] = {
+    "plain": lambda k: rffpk.PowerKMeans(k, random_state=0),
+    "fourier": lambda k: rffpk.RFFKernelPowerKMeans(k, random_state=0),
+    "diffusion": lambda k: rffpk.DiffusionPowerKMeans(k, random_state=0),
+    "auto": lambda k: rffpk.DiffusionPowerKMeans("auto", noise="auto", random_state=0),
+    "smkc": lambda k: rffpk.SMKC(k, random_state=0),
+}
+
+Set = tuple[np.ndarray, np.ndarray]  # rows and classes
+
+
+def data_sets(n: int) -> Iterator[Set]:
+    """Yield rows and classes: real and generated sets, and a mixture of n rows if n is positive."""
+    for load in (load_iris, load_wine, load_breast_cancer, load_digits):
+        X, y = load(return_X_y=True)
+        yield scale(X) if load is not load_digits else X, y
+    for _, _, X, y in draws(1):
+        yield X, y
+    if n:
+        yield make_blobs(n, 10, centers=15, cluster_std=2.5, random_state=0)
+
+
+def scaled(value: Any, factor: float) -> Any:
+    """Return a number, or the numbers in a tuple, times a factor; whole numbers stay whole."""
+    if isinstance(value, tuple):
+        return tuple(scaled(part, factor) for part in value)
+    if isinstance(value, int):
+        return max(1, round(factor * value))
+    return value if value is None else factor * value
+
+
+def fits(names: list[str], sets: list[Set]) -> tuple[list[np.ndarray], float, float]:
+    """Return the labels of all fits, their mean ARI and the CPU seconds."""
+    labels, aris, begin = [], [], timing.clocks()[1]
+    for X, y in sets:
+        for name in names:
+            labels.append(MODELS[name](len(np.unique(y[y >= 0]))).fit(X).labels_)
+            aris.append(score(y, labels[-1]))
+    return labels, float(np.mean(aris)), float(timing.clocks()[1] - begin)
+
+
+def compared(names: list[str], sets: list[Set], base: tuple[list[np.ndarray], float, float]) -> Any:
+    """Return the cells of a row: change of the ARI, fits with other labels, ratio of the time."""
+    try:
+        labels, ari, seconds = fits(names, sets)
+    except (ValueError, ArithmeticError, LookupError) as error:
+        return type(error).__name__, "", ""
+    other = sum(not np.array_equal(*pair) for pair in zip(labels, base[0]))
+    return f"{ari - base[1]:+.4f}", f"{other} of {len(labels)}", f"{seconds / base[2]:.2f}"
+
+
+def main() -> None:
+    groups = [*vars(TUNING)]
+    parser = commands.parser(__doc__)
+    parser.add_argument("groups", nargs="*", metavar="GROUP", help=", ".join(groups))
+    parser.add_argument("--models", nargs="+", choices=MODELS, default=["plain", "diffusion"])
+    parser.add_argument("--rows", type=int, default=0, help="rows of one more mixture")
+    args = parser.parse_args()
+    if unknown := {*args.groups}.difference(groups):
+        parser.error(f"no such groups: {', '.join(sorted(unknown))}")
+    warnings.simplefilter("ignore")
+    sets = [*data_sets(args.rows)]
+    fits(args.models, sets[:4])  # imports what fits need
+    base = fits(args.models, sets)
+    print(f"{len(base[0])} fits, mean ARI {base[1]:.4f}, {base[2]:.1f} CPU seconds\n")
+    cells = "change of the ARI", "other labels", "time"
+    tables.print_heading(
+        "field", "value", *(f"{x}: {cell}" for x in ("half", "twice") for cell in cells)
+    )
+    for name in args.groups or groups:
+        before = getattr(TUNING, name)
+        for field, value in dataclasses.asdict(before).items():
+            row = []
+            for factor in (0.5, 2.0):
+                changed = dataclasses.replace(before, **{field: scaled(value, factor)})
+                setattr(TUNING, name, changed)
+                row += compared(args.models, sets, base)
+            setattr(TUNING, name, before)
+            tables.print_row(f"{name}.{field}", value, *row)
+
+
+if __name__ == "__main__":
+    main()

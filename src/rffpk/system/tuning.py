@@ -1,0 +1,653 @@
+"""The numbers that trade time, memory or quality: `TUNING`, in groups of fields.
+
+Code reads a field where it is used, as `TUNING.sampling.rows`, so that a test or a benchmark can
+replace it. `python -m bench.quality.tuning` varies fields and prints what changes. The comment of a
+field names the page with its measurements; where it names none, no page has any. Costs and work
+count multiply-adds at the rate of a large product of matrices.
+
+Bounds of rounding errors, formats of files and limits of machines stay where they are derived.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """Samples of the rows."""
+
+    # Rows that starts run on. Fewer rows save time; on kddcup99 5000 rows end 1.3 % higher
+    # (bench/results/trials.md, Search).
+    rows: int = 20_000
+    # Least number of sampled rows for each cluster. 100 rows lower the objective by 0.05 % and
+    # nearly double the memory (bench/results/trials.md, Search).
+    rows_a_cluster: int = 50
+    # Factor between the sizes of growing samples: a larger factor makes fewer samples.
+    growth: int = 8
+    # Bytes of the largest copy of a growing sample.
+    copy_bytes: int = 32 << 20
+    # A reservoir has room for 1 / this part of its rows besides: more room means fewer, larger
+    # rearrangements.
+    reservoir_part: int = 16
+    # Rows of this room, at least.
+    reservoir_rows: int = 1024
+
+
+@dataclass(frozen=True)
+class Passes:
+    """Passes over the rows."""
+
+    # Steps end early if the objective is above its goal by this many times the last gain. A smaller
+    # number saves steps, and may abandon starts that would have won.
+    hope: float = 4.0
+    # Rows from which a pass over landmarks puts rows in order: a copy takes time, too.
+    ordered_rows: int = 1000
+    # Most columns of rows that a pass over landmarks puts in order.
+    ordered_columns: int = 128
+
+
+@dataclass(frozen=True)
+class Storage:
+    """Features that are stored, or computed in each pass. Costs are of one row."""
+
+    # Cost of reading a number from memory. On Zen 4 and Zen 5, in both precisions, measured costs
+    # were within a third of the first five costs here.
+    read_cost: float = 48.0
+    # Cost of one sine and cosine (as read_cost).
+    sincos_cost: float = 70.0
+    # Cost of a number in one stage of a Walsh-Hadamard transform (as read_cost).
+    stage_cost: float = 3.0
+    # Cost of comparing a landmark with the nearest landmarks of a row (as read_cost).
+    search_cost: float = 4.0
+    # Cost of the weight of one centroid (as read_cost).
+    weight_cost: float = 200.0
+    # Cost of an entry of a sparse row that meets a line of numbers (bench.speed.sparse).
+    entry_cost: float = 1000.0
+    # Cost of each number in this line (bench.speed.sparse).
+    gather_cost: float = 16.0
+    # Stored features take 1 / this part of the available memory, at most (docs/scale.md, Memory).
+    memory_part: int = 4
+    # Bytes that are taken unseen: reading the available memory takes half a millisecond.
+    unseen_bytes: int = 2**24
+    # Bytes of structured frequencies that are written out for sparse rows, at most.
+    written_bytes: int = 1 << 28
+    # Bytes of a block of a source. Smaller blocks save memory; larger ones hide what is done once
+    # for each block (bench.speed.streams).
+    block_bytes: int = 16 << 20
+
+
+@dataclass(frozen=True)
+class Workers:
+    """Partitions on the workers of Dask (bench.speed.cluster)."""
+
+    # First rows that the client checks before all workers check theirs.
+    head_rows: int = 1024
+    # Results that one task joins, and small partitions that one task visits. A larger group saves
+    # tasks, of some milliseconds each, and leaves workers idle (bench.speed.cluster).
+    group: int = 16
+    # Mean numbers of small partitions, which one task visits in a group (bench.speed.cluster).
+    small_numbers: int = 1 << 20
+    # Tasks that each thread keeps where partitions are visited in groups (bench.speed.cluster).
+    tasks_a_thread: int = 4
+    # Seconds between looks at the workers during a wait.
+    look_seconds: float = 2.0
+    # Seconds until a cluster without workers is given up.
+    workerless_seconds: float = 20.0
+    # Seconds for the transfer of a result.
+    transfer_seconds: float = 30.0
+
+
+@dataclass(frozen=True)
+class Tiles:
+    """Work at a time. Smaller tiles stay in a cache and save memory; larger tiles save calls."""
+
+    # Numbers in a block of rows: a single row takes as long as a block, a millisecond.
+    block_numbers: int = 1 << 17
+    # Rows in such a block, at most.
+    block_rows: int = 512
+    # Rows of a tile of a kernel that is recomputed: 2 MB, which stay in a cache.
+    kernel_rows: int = 256
+    # Columns of this tile.
+    kernel_columns: int = 1024
+    # Bytes of rows that are hashed together.
+    hashed_bytes: int = 1 << 20
+    # Numbers that are copied at a time when drawn rows are put in order.
+    copied_numbers: int = 1 << 20
+    # Numbers of rows that a pass over landmarks puts in order at a time.
+    ordered_numbers: int = 1 << 22
+    # Numbers of differences from sparse rows that are held at a time.
+    exact_numbers: int = 1 << 20
+    # Keys of a draw that are made at a time.
+    keys: int = 1 << 18
+    # Numbers of sparse rows that are written out at a time.
+    sparse_numbers: int = 1 << 20
+    # Weights of landmarks that one call computes: they stay in a cache.
+    weighed_numbers: int = 1 << 16
+    # Rows whose weights of landmarks are held at a time: some megabytes.
+    landmark_rows: int = 1 << 17
+    # Numbers of sparse rows that a search for landmarks writes out at a time.
+    full_numbers: int = 1 << 22
+    # Rows far from all landmarks that are looked at together.
+    far_rows: int = 1 << 13
+    # Numbers of vectors that a filter adds at a time: they stay in a cache.
+    vector_numbers: int = 1 << 17
+    # Numbers of rows whose distances to a sample are computed together.
+    noise_numbers: int = 1 << 23
+    # Distances of rows to centroids that indices of partitions hold at a time.
+    distance_numbers: int = 1 << 22
+    # Rows in a block that Arrow reads.
+    arrow_rows: int = 1 << 17
+    # Rows with gaps whose distances to reference rows are held at a time.
+    filled_rows: int = 256
+    # Rows of a tile of a polar decomposition: ten columns stay in a cache.
+    polar_rows: int = 8192
+    # Numbers in a tile of SMKC's matrix B, 64 MB: B'B is read and written few times
+    # (bench.speed.smkc).
+    smkc_numbers: int = 1 << 23
+    # Numbers in the part of this tile that one call fills (bench.speed.smkc).
+    smkc_chunk_numbers: int = 1 << 18
+    # Columns of the block of B'B that one call adds to (bench.speed.smkc).
+    smkc_columns: int = 512
+    # Numbers of a view in a tile whose products with all columns are one call (bench.speed.smkc).
+    smkc_gram_numbers: int = 1 << 21
+
+
+@dataclass(frozen=True)
+class Linalg:
+    """Decompositions, and calls that Ctrl-C interrupts."""
+
+    # Size of the random part of an initial vector, relative to the vector: none may miss an
+    # eigenvector, much of it costs iterations.
+    start_noise: float = 1e-3
+    # Work of all eigenvectors, over n^3; it decides whether a call can be interrupted.
+    eigh_work: float = 10.0
+    # Work of the singular vectors of (n, k), over n k^2 (as eigh_work).
+    svd_work: float = 6.0
+    # Work of the last call of ARPACK, which holds the interpreter's lock, over n k^2.
+    ritz_work: float = 50.0
+    # Order, over the number of eigenvectors, up to which all are as fast as ARPACK.
+    full_order: int = 10
+    # Steps of Lanczos' method that look for a larger eigenvalue at the end.
+    check_steps: int = 10
+    # Work of a quarter of a second: longer calls run in a thread that Ctrl-C leaves.
+    long_work: float = 1e10
+    # Work of a number that is written to new memory.
+    written_work: float = 300.0
+    # Seconds after which a wait ends by itself: on some systems signals do not end it.
+    wake_seconds: float = 0.1
+
+
+@dataclass(frozen=True)
+class Tree:
+    """Ward's tree of centroids (bench/results/trials.md, Search)."""
+
+    # Centroids whose distances are held, 128 MB; more are merged in blocks at first.
+    whole: int = 4096
+    # Centroids of such a block, at most.
+    block: int = 1024
+    # Power iterations for the direction that cuts a block.
+    iterations: int = 5
+
+
+@dataclass(frozen=True)
+class Noise:
+    """Rows that are far from others (docs/noise.md)."""
+
+    # Distinct rows of the sample that distances are taken to: time grows with it (docs/noise.md).
+    sample_rows: int = 20_000
+    # The distance of a row is the distance to this nearest other row. More neighbors see larger
+    # groups as noise (docs/noise.md).
+    neighbors: int = 5
+    # Bins of the histogram of the logarithms of distances (docs/noise.md).
+    bins: int = 512
+    # Least number of distances in the histogram: of 20 rows in three Gaussians a tenth was noise
+    # (docs/noise.md).
+    least_seen: int = 50
+    # Depth of a valley of the histogram, below the lower of its sides: a smaller depth finds noise
+    # where there is none (docs/noise.md).
+    least_depth: float = 0.25
+    # Least share of noise beyond a valley (docs/noise.md).
+    least_share: float = 0.005
+    # Largest share of noise beyond a valley: more is a cluster (docs/noise.md).
+    most_share: float = 0.35
+    # A gap of the largest distances is noise if Cauchy's tail has it once in this many samples. It
+    # was not tuned (docs/noise.md).
+    tail_samples: float = 1000.0
+    # Least ratio of the ends of such a gap. It was not tuned (docs/noise.md).
+    least_ratio: float = 3.0
+    # Largest distances that may hold a gap, besides the least share.
+    gap_rows: int = 1000
+    # Rows of the sample among which groups of far rows are sought. In more rows background noise
+    # has fewer near neighbors below the threshold (docs/noise.md).
+    group_rows: int = 5000
+    # Share of other rows among the neighbors of a group from which the group is noise, and no
+    # sparse cluster (docs/noise.md).
+    least_mixed: float = 0.05
+    # Share of the far rows that must be in groups of noise (docs/noise.md).
+    mixed_part: float = 0.5
+    # A share of noise times this is sorted first, and all rows only if that is too little.
+    border_part: float = 1.2
+    # Number of k-means cells of m rows, over the root of m (docs/noise.md, Many rows).
+    cells_a_root: int = 2
+    # Cells that a row is in: more cells find nearer rows, in more time (docs/noise.md, Many rows).
+    cells_a_row: int = 3
+    # Least number of rows in a cell (docs/noise.md, Many rows).
+    cell_rows: int = 32
+    # Every this many members of a cell are compared first if only a threshold matters.
+    member_step: int = 4
+
+
+@dataclass(frozen=True)
+class Fourier:
+    """Random Fourier features."""
+
+    # Structured frequencies that are computed together.
+    columns_together: int = 32
+    # Order of Hadamard matrices whose products make larger Hadamard matrices.
+    hadamard_order: int = 64
+
+
+@dataclass(frozen=True)
+class Landmarks:
+    """How many landmarks a diffusion map has, and how they are chosen.
+
+    Figures are in bench/results/trials.md, Diffusion features, unless a field names a page."""
+
+    # Distinct rows up to which all are landmarks: more find smaller clusters, in more time and
+    # memory (docs/scale.md, In memory; bench/results/trials.md, Diffusion features).
+    most_rows: int = 200_000
+    # Limit of sparse rows: a product of two takes a hundred times as long (docs/scale.md).
+    most_sparse_rows: int = 30_000
+    # All rows are landmarks up to this number of rows times squared clusters, as the time of the
+    # eigenvectors grows with it (bench/results/trials.md: 50 clusters need all rows, 100 do not).
+    most_work: float = 4e8
+    # Least number of landmarks of more rows: 500 lose .07 NMI on shapes and in noise, 2000 lose .10
+    # in noise (bench/results/trials.md, Landmarks that are centroids).
+    least: int = 1000
+    # Least number of landmarks for each cluster.
+    a_cluster: int = 5
+    # Least number of landmarks over the root of the number of rows.
+    a_root: int = 5
+    # Landmarks for each of hundreds of clusters: small clusters need landmarks of their own
+    # (bench/results/trials.md, Random rows as landmarks).
+    of_many: int = 8
+    # The largest number of landmarks for each of hundreds of clusters, while rows and work allow it
+    # (as of_many).
+    most_of_many: int = 40
+    # Rows that must be left for each of them: 25 lose moons, ARI .82 for 1.00
+    # (bench/results/trials.md, 25 rows for each landmark).
+    rows_of_many: int = 10
+    # Work of the distances of all rows from all of them, at most.
+    most_products: float = 5e10
+    # Factor of the bandwidth with hundreds of clusters: with 1 rows step to other clusters, ARI .95
+    # for .99 (bench/results/trials.md, Random rows as landmarks).
+    narrow: float = 0.25
+    # Distinct rows are sought among this many times the landmarks that all rows may be. More rows
+    # find copies more surely.
+    sought: float = 1.1
+    # Rows in the sample for each landmark (bench/results/trials.md, as passes).
+    sampled_rows: int = 20
+    # Passes of k-means that choose landmarks: random rows lose clusters in noise, and 20 passes
+    # gain nothing (bench/results/trials.md, Landmarks that are centroids).
+    passes: int = 5
+    # Passes of k-means with hundreds of clusters, whose landmarks k-means++ draws.
+    passes_of_many: int = 2
+    # Points of a small cluster when near points are put side by side.
+    path_points: int = 24
+    # Number of such clusters, at most: the time grows with its square.
+    path_clusters: int = 4000
+    # Rows for each landmark over which weights are summed, in time that grows with them. 50 and 200
+    # change two sets of many (bench/results/trials.md, Other numbers of summed rows).
+    summed_rows: int = 100
+    # Rows for each landmark that are summed at a time.
+    summed_at_once: int = 16
+
+
+@dataclass(frozen=True)
+class Search:
+    """The search for the landmarks nearest to a row."""
+
+    # Landmarks from which a k-d tree is faster than a pass over all, 1.6 to 9 times.
+    tree_landmarks: int = 20_000
+    # Most columns for the tree (as tree_landmarks).
+    tree_columns: int = 4
+    # Least number of rows for the tree (as tree_landmarks).
+    tree_rows: int = 1000
+    # Landmarks from which rows look in near cells alone: some neighbors are missed
+    # (bench/results/trials.md, Neighbors in cells).
+    cell_landmarks: int = 20_000
+    # Mean number of points in a cell: with 64 the choice of cells takes longer, with 256 blobs that
+    # touch have more right neighbors (bench/results/trials.md, Neighbors in cells).
+    cell_points: int = 128
+    # Cells that a row looks in (as cell_points).
+    cell_visits: int = 16
+    # Most neighbors that a new row seeks in `few_visits` cells alone (as cell_points).
+    few_neighbors: int = 8
+    # Cells that a new row looks in for few neighbors (as cell_points).
+    few_visits: int = 8
+    # Sampled points for each cell, whose means are the centers.
+    cell_sample: int = 20
+    # Principal components that cells are made of where columns are more (as cell_points).
+    cell_columns: int = 64
+    # Columns from which rows are compared in single precision first, in .55 to .8 of the time
+    # (bench/results/trials.md, The search among landmarks).
+    single_columns: int = 32
+    # Landmarks from which rows are compared in single precision first (as single_columns).
+    single_landmarks: int = 500
+    # Time of a term in a product of sparse matrices, over a term of full ones.
+    sparse_term: int = 36
+    # Work that full copies of sparse weights must save: some tenths of a second.
+    sparse_work: float = 1e10
+    # Time of taking the nearest of distances in memory, in terms of full products.
+    taken: int = 700
+    # Groups of distances for each neighbor, whose least ones bound the neighbors.
+    groups: int = 4
+
+
+@dataclass(frozen=True)
+class Graph:
+    """Graphs of neighbors, and their connected components (docs/math.md, section 17)."""
+
+    # Neighbors where all rows are landmarks, over the logarithm of their number. 2 gains .05 NMI in
+    # noise and loses .006 on shapes (bench/results/trials.md, Diffusion features).
+    neighbors_a_logarithm: float = 2.5
+    # Neighbors among other landmarks: 7 and 10 lose in noise (bench/results/trials.md).
+    neighbors: int = 8
+    # Landmarks that a row far from all of them sees, at most: with fewer a row between two groups
+    # sees one group alone (bench/results/trials.md, Far rows, and gaps that landmarks blur).
+    around: int = 256
+    # Such a row sees at most 1 / this part of all landmarks (as around).
+    around_part: int = 20
+    # Share of the rows, over 1 / k, from which a component is one of k clusters: .1 loses .05 NMI
+    # in noise, .3 is alike (bench/results/trials.md, Landmarks that are centroids).
+    large: float = 0.2
+    # Rows of smaller components that count, at least (bench/results/trials.md, Which small
+    # components count).
+    least_rows: int = 10
+    # Such rows over the root of the rows of a mean cluster, at least: clumps of noise grow with the
+    # number of rows (as least_rows).
+    rows_of_root: float = 1 / 3
+    # Logarithm of the densities inside a small component over the densities around it, at least: a
+    # larger one loses clusters in many columns, a smaller one counts noise (as least_rows).
+    denser: float = 1.5
+    # The logarithm of distances in place of densities: .7 has ARI .958 for 1.000 (as least_rows).
+    valley: float = 0.1
+    # Quantile of the distances around a component in this comparison (docs/math.md, (17.8)).
+    around_quantile: float = 0.1
+    # Neighbor whose distances are the distances inside (docs/math.md, (17.8)).
+    inside: int = 5
+    # A node is left out if the walk leaves it with this part of the median probability
+    # (docs/math.md, Dangling nodes).
+    dangling: float = 0.1
+
+
+@dataclass(frozen=True)
+class Spectrum:
+    """Slow eigenpairs of a diffusion (docs/math.md, section 17)."""
+
+    # Components for each cluster, at most: 3 gain .003 to .007 NMI on real sets and take 1.2 times
+    # the time (bench/results/trials.md, What is cheaper in the trials).
+    a_cluster: int = 2
+    # Components up to which each cluster has two, and one beyond: with one for each of 100 clusters
+    # NMI falls by .001 to .003 (bench/results/trials.md, Features of hundreds of clusters).
+    two_a_cluster: int = 200
+    # Rows that a function must cover to count for any number of clusters (bench/results/trials.md,
+    # Components, and functions of few rows).
+    least_rows: int = 20
+    # Power exp(-t (1 - mu)) of the last component; smaller ones hardly move a row.
+    least_power: float = 0.01
+    # Pairs with a larger 1 - mu are left out: their extension divides by nearly zero.
+    largest_gap: float = 0.99
+    # The diffusion time over the relaxation time of the k-th pair: 2 loses .02 NMI in noise, 4 and
+    # 8 change at most .01 (bench/results/trials.md, Diffusion features).
+    times: float = 3
+    # Longest time in steps: what is slower is disconnected. 30 loses .15 NMI in noise and 300 loses
+    # .05 (bench/results/trials.md, Landmarks that are centroids).
+    largest_time: float = 1e6
+    # 1 - mu below this part of the largest 1 - mu is noise: 0.001 to 0.003 find 94 % of the numbers
+    # of clusters of the sets in tests/test_diffusion.py.
+    resolved: float = 0.002
+    # Eigenpairs of a map that is a result itself, at least: 64 give the same labels and take longer
+    # (bench/results/trials.md, 64 eigenpairs at least).
+    pairs: int = 32
+    # Eigenpairs of functions that are clustered, at least: as some do not count, few clusters need
+    # more than their number.
+    least_pairs: int = 12
+    # Work of a filter on the graph of all rows, at most; else functions are learned on landmarks.
+    # With 40 vectors 200 000 rows of two columns take 9e9 (docs/scale.md, In memory).
+    most_filtered: float = 5e9
+    # Nodes of a graph up to which pairs are computed to rounding.
+    exact_nodes: int = 5000
+    # Vectors of a filter, at least (docs/math.md, section 17).
+    block: int = 8
+    # Nodes up to which all eigenpairs are computed at once (docs/math.md, section 17).
+    full_nodes: int = 100
+    # Nodes for each vector up to which all eigenpairs are computed at once (as full_nodes).
+    full_a_vector: int = 3
+    # Factors of a walk are multiplied if their product has at most this many times the entries
+    # (docs/math.md, section 17).
+    product_entries: int = 4
+    # Nodes from which near nodes are put side by side: products gain most there (docs/math.md,
+    # section 17).
+    ordered_nodes: int = 30_000
+    # Degree of a filter: a larger degree needs fewer rounds of more products (docs/math.md,
+    # section 17).
+    degree: int = 20
+    # Lower end of the eigenvalues that filters amplify, at most: `degree` does little beyond it
+    # (docs/math.md, section 17).
+    largest_low: float = 0.97
+    # Largest amplification, of eigenvalue one: more drowns other pairs in rounding (docs/math.md,
+    # section 17).
+    amplified: float = 1e4
+    # Rounds of filters on a graph, at most: a warning follows.
+    rounds: int = 60
+    # Edges weaker than this part of the strongest edge of a node do not merge nodes (docs/math.md,
+    # section 17).
+    weak: float = 0.25
+    # Relative error of 1 - mu that ends the rounds: of merged nodes a tenth saves nothing
+    # (bench/results/trials.md, Which graph).
+    settled: float = 0.005
+    # Vectors from which Cholesky factors make them orthonormal and filters are stronger
+    # (docs/math.md, section 17).
+    many_vectors: int = 400
+    # Largest amplification of more vectors (docs/math.md, section 17).
+    more_amplified: float = 1e8
+    # Lower end of the filters of more vectors, at least: eigenvalues of merged nodes are too small
+    # (docs/math.md, section 17).
+    least_low: float = 0.1
+    # Clusters from which random combinations take the place of functions, and number of the
+    # combinations (bench/results/trials.md, Combinations of functions).
+    combinations: int = 100
+    # Random functions that count eigenvalues: more count better (docs/math.md, section 17).
+    probes: int = 16
+    # Degree of the polynomials that count eigenvalues (docs/math.md, section 17).
+    probed_degree: int = 50
+    # Degree of the filter of combinations, times the angle of the last eigenvalue that it keeps
+    # (docs/math.md, section 17).
+    filter_degree: int = 30
+    # Degree of this filter, at most (docs/math.md, section 17).
+    largest_degree: int = 100
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The choice among candidate graphs (bench/results/trials.md, Which graph)."""
+
+    # Adjusted Rand index of two partitions that count as equal. At 0.95 the trials take 0.93 of the
+    # time and lose 0.016 on generated sets (bench/results/trials.md, The end of the trials).
+    same_index: float = 0.98
+    # Number of equal partitions that ends the trials (as same_index).
+    same_partitions: int = 3
+    # Weight of the partition of a whitened graph in the vote: four may be copies of each other
+    # (bench/results/trials.md, Variants).
+    whitened_weight: float = 0.75
+    # Most passes of k-means for the clusters of a graph.
+    passes: int = 100
+    # Move of the centroids that ends k-means, over their spread.
+    tol: float = 1e-3
+
+
+@dataclass(frozen=True)
+class Number:
+    """The number of clusters (docs/clusters_number.md; the formulas: docs/math.md, section 22)."""
+
+    # Score of one cluster, which chance gives to numbers of clusters of rows without clusters. A
+    # larger score finds fewer clusters (docs/clusters_number.md).
+    one_cluster: float = 0.3
+    # Numbers with a smaller ratio are alike, and only the best is reported.
+    alike_ratio: float = 1.25
+    # Numbers that are reported, at most (docs/clusters_number.md).
+    most_numbers: int = 5
+    # Eigenpairs of each graph: no more clusters are seen in eigengaps, and time grows with them
+    # (bench/results/trials.md, Which graph: 64 pairs give the same numbers).
+    pairs: int = 40
+    # Number of clusters that the least size of a component of a graph stands for.
+    most_clusters: int = 60
+    # Rows of the graphs: time grows with them (docs/clusters_number.md).
+    graph_rows: int = 1200
+    # Graphs in the order of asking: exponent of the whitening (None: the columns), and neighbors as
+    # a multiple of the default (bench/results/trials.md, Which graph).
+    graphs: tuple[tuple[float | None, int], ...] = (None, 1), (1.0, 1), (None, 2), (0.5, 1)
+    # Clusters for which components are whitened; twice as many components are looked at in place of
+    # more columns (bench/results/trials.md, Components of many columns).
+    whitened_for: int = 20
+    # Most clusters for which the graphs are asked: of more, they have too few rows.
+    graph_clusters: int = 32
+    # Work of the distances of a closer look, at most.
+    distance_work: float = 4e9
+    # Rows for each centroid of the tree: more rows mean less noise, and fewer clusters that the
+    # tree can show (docs/clusters_number.md).
+    rows_a_centroid: int = 6
+    # Centroids for each cluster of a closer look.
+    centroids_a_cluster: int = 6
+    # Passes of k-means for the centroids of the tree.
+    passes: int = 2
+    # Rows of a first and of a closer look for modes, at most (docs/clusters_number.md).
+    mode_rows: tuple[int, int] = (3000, 12_000)
+    # Rows of a first and of a closer look for the tree: 100 000 rows find no more clusters
+    # (bench/results/trials.md, More views).
+    tree_rows: tuple[int, int] = (3000, 20_000)
+    # Least centroids of the tree in a first and in a closer look (as tree_rows).
+    least_centroids: tuple[int, int] = (500, 1000)
+    # Most centroids of the tree in a first and in a closer look (as tree_rows).
+    most_centroids: tuple[int, int] = (500, 3300)
+    # Clusters from which a closer look is taken (docs/math.md, section 22).
+    many: int = 16
+    # Share of rows in clusters of few rows from which a closer look is taken (as many).
+    rare: float = 0.02
+    # Share of rows in clusters of few rows from which graphs say nothing (as many).
+    too_rare: float = 0.1
+    # Share of rows in clusters of few rows from which densities say nothing (as many).
+    most_rare: float = 0.5
+    # A view tells its number if its score is this part of the largest score of views with one
+    # cluster (docs/math.md, section 22).
+    clear_one: float = 0.8
+    # The same part of the largest score of views with more clusters (docs/math.md, section 22).
+    clear_more: float = 0.3
+    # Logarithm of an eigengap with the score one (docs/math.md, section 22).
+    largest_gap: float = 4.0
+    # Logarithm of the ratio of two heights of the tree with the score one (as largest_gap).
+    largest_height: float = 3.0
+    # Eigengap that chance has in a given graph (docs/clusters_number.md, Graphs).
+    chance_gap: float = 0.03
+    # Logarithm of the ratio of an eigengap to the next ones with the score one (as chance_gap).
+    largest_outstanding: float = 5.0
+    # Part of what gaps and heights fall from k to 2k that is subtracted: a line of even density
+    # would have clusters otherwise (docs/math.md, section 22).
+    usual_part: float = 0.5
+    # Neighbors of the densities whose modes are counted (docs/math.md, section 22).
+    neighbors: tuple[int, ...] = (10, 15, 25)
+    # Deviations by which modes stand out, for the count at each (docs/math.md, section 22).
+    significances: tuple[float, ...] = (2.0, 2.5, 3.0, 3.5, 4.0, 5.0, 6.0)
+    # Modes from which numbers that differ by one in this many count in part (as significances).
+    exact_modes: int = 20
+    # Logarithm of a jump of distances that is no chance, exp(-12) (docs/math.md, section 22).
+    jump: float = 12.0
+    # Neighbors of a row before such a jump, at least (docs/math.md, section 22).
+    jump_neighbors: int = 2
+
+
+@dataclass(frozen=True)
+class Fuzzy:
+    """Fuzzy c-means."""
+
+    # Tolerance of the search that passes at the fuzzifier begin with: they go on from its clusters,
+    # so that a smaller tolerance costs time alone.
+    search_tol: float = 1e-3
+    # With m="auto" the exponent is this times the critical exponent, at most: nearer to it all
+    # centroids converge to the mean (docs/math.md, section 8).
+    below_critical: float = 3.0
+
+
+@dataclass(frozen=True)
+class Fusion:
+    """Fusions of kernels (docs/fusion.md)."""
+
+    # Bytes of LMKKM's quadratic program, over L n^2: measured for L = 1 to 6 and n = 300 to 1000.
+    lmkkm_bytes: int = 125
+    # Work of this program, over (L n)^3; it decides whether a call can be interrupted.
+    lmkkm_work: int = 10
+    # Part of all eigenvectors up to which Lanczos' method is faster than a full decomposition, of
+    # orders 550 to 2100 (bench.speed.onkc).
+    lanczos_part: float = 0.125
+    # Eigenvectors that are sought beyond the number of the last iteration (bench.speed.onkc).
+    lanczos_spare: int = 8
+    # Anchors of FAMKKM: the error falls and time grows with them (docs/fusion.md, FAMKKM).
+    famkkm_anchors: int = 256
+    # Part of the mean squared norm that RMKKM adds to squared distances, so that a row on a
+    # centroid does not hold it there alone.
+    rmkkm_smoothing: float = 1e-8
+    # Starts of RMKKM.
+    rmkkm_starts: int = 10
+    # Tolerance of SimpleMKKM in the subspace, over the tolerance of the fit.
+    simplemkkm_tol: float = 0.01
+    # Most iterations of SimpleMKKM in the subspace.
+    simplemkkm_iterations: int = 1000
+    # Size of components outside the subspace that are left out: the objective changes by its
+    # square.
+    simplemkkm_component: float = 1e-6
+    # Anchors of SMKC up to `smkc_rows` rows, as in the paper (docs/fusion.md, Anchors).
+    smkc_anchors: int = 1000
+    # Rows from which SMKC takes three times their root as anchors (docs/fusion.md, Anchors).
+    smkc_rows: int = 20_000
+    # Rows for each anchor that k-means++ chooses from (docs/fusion.md, Anchors).
+    smkc_sample: int = 4
+
+
+@dataclass(frozen=True)
+class Tables:
+    """Tables of words and numbers."""
+
+    # Rows whose values fill gaps, at most 512, which the index of a reference can count: time grows
+    # with them.
+    references: int = 500
+    # Reference rows whose mean fills a gap.
+    neighbors: int = 10
+
+
+@dataclass
+class Tuning:
+    """All groups. A test or a benchmark replaces a whole group."""
+
+    sampling: Sampling = Sampling()
+    passes: Passes = Passes()
+    storage: Storage = Storage()
+    workers: Workers = Workers()
+    tiles: Tiles = Tiles()
+    linalg: Linalg = Linalg()
+    tree: Tree = Tree()
+    noise: Noise = Noise()
+    fourier: Fourier = Fourier()
+    landmarks: Landmarks = Landmarks()
+    search: Search = Search()
+    graph: Graph = Graph()
+    spectrum: Spectrum = Spectrum()
+    choice: Choice = Choice()
+    number: Number = Number()
+    fuzzy: Fuzzy = Fuzzy()
+    fusion: Fusion = Fusion()
+    tables: Tables = Tables()
+
+
+TUNING = Tuning()
