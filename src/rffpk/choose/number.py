@@ -201,13 +201,14 @@ def _tables(n_views: int, sample: Opened, spherical: bool, n_threads: int) -> di
 
 def _of_graph(X: Columns, weight: Array) -> _Evidence:
     """Return the evidence for numbers of clusters in the eigengaps of a graph of affinities."""
-    found = graph_diffusion(X, weight, _wanted())
-    spectrum, none = found.spectrum, np.zeros(TUNING.number.pairs + 1)
+    pairs = TUNING.number.pairs
+    found = graph_diffusion(X, weight, Wanted(TUNING.number.most_clusters, pairs))
+    spectrum, none = found.spectrum, np.zeros(pairs + 1)
 
     def labels(numbers: list[int]) -> list[Array]:
         return [slow_labels(found.extension[:, spectrum.slow(k)], k) for k in numbers]
 
-    scores = outstanding_scores(eigengaps(spectrum, TUNING.number.pairs)), none, none
+    scores = outstanding_scores(eigengaps(spectrum, pairs)), none, none
     return _Evidence(np.arange(X.shape[0]), _total(*scores), scores, labels)
 
 
@@ -263,25 +264,20 @@ def _gaps_of_graphs(
     """The scores by eigengaps. If the table is alone, graphs are asked only until the number with
     the largest sum stays it, whatever the others say, which add at most their share to each number
     from two on, and no number is a level only if they say the same."""
-    logs = list[Array]()
+    logs, wanted = list[Array](), Wanted(TUNING.number.most_clusters, TUNING.number.pairs)
     for option in options:
-        found = graphs.diffusion(_wanted(), *option, random)[0]
+        found = graphs.diffusion(wanted, *option, random)[0]
         logs.append(eigengaps(found.spectrum, len(modes) - 1))
         share, likely = len(logs) / len(options), eigengap_scores(logs)
         gaps = share * likely  # those that are not asked say nothing
         least, likely = _total(gaps, heights, modes), _total(likely, heights, modes)
         best, most = int(np.argmax(least)), least.copy()
-        most[2 : TUNING.number.pairs + 1] += 1 - share
+        most[2 : wanted.pairs + 1] += 1 - share
         most[best] = -math.inf
         are_levels = (least > least[1]) == (likely > likely[1])
         if alone and least[best] > most.max() and are_levels.all():
             break
     return gaps
-
-
-def _wanted() -> Wanted:
-    """Return what is wanted of the graphs of all tables."""
-    return Wanted(k=TUNING.number.most_clusters, pairs=TUNING.number.pairs)
 
 
 def _part(sample: Opened, n: int, table: Table) -> Part:
@@ -326,11 +322,11 @@ def _partitions(
     """Partitions of more rows by the witness who says most for each number: cuts of the tree, or
     slow functions of the graph of a few of them, where others are with the nearest of these."""
     linkage, leaf = tree
-    most = TUNING.number.pairs
-    slow = [k <= most and (gaps[k] >= heights[k] or k > len(linkage) + 1) for k in numbers]
+    wanted = Wanted(TUNING.number.most_clusters, TUNING.number.pairs)
+    slow = [k <= wanted.pairs and (gaps[k] >= heights[k] or k > len(linkage) + 1) for k in numbers]
     if not any(slow):
         return [groups(linkage, k)[leaf] for k in numbers]
-    found, (rows, x, _) = graphs.diffusion(_wanted(), *TUNING.number.graphs[0], random)[0], more
+    found, (rows, x, _) = graphs.diffusion(wanted, *TUNING.number.graphs[0], random)[0], more
     functions = found.weights @ found.extension  # all rows are landmarks
     nearest = np.full(len(rows), -1)
     nearest[np.searchsorted(rows, few)] = found.node
