@@ -38,7 +38,6 @@ UPWARD = {
     "anneal.kernel_fit": {"estimators.base", "estimators.bases"},
     "anneal.plan": {"estimators.base", "estimators.bases"},
     "spaces.diffusion": {"estimators.base", "estimators.bases"},
-    "spaces.fourier": {"estimators.base", "estimators.bases"},
     "system.config": {"rows.checks"},
     "system.files": {"rows.containers"},
 }

@@ -50,7 +50,7 @@ def test_the_source_passes(command):
 # How many functions of the package each fit may enter: lower a number when it falls.
 MOST = {
     "PowerKMeans": 162,
-    "RFFKernelPowerKMeans": 233,
+    "RFFKernelPowerKMeans": 232,
     "DiffusionPowerKMeans": 363,
     "KernelPowerKMeans": 198,
     "FuzzyCMeans": 170,

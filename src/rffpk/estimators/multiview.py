@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import field
+from functools import partial
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -19,6 +20,7 @@ from rffpk.estimators.base import parameters
 from rffpk.estimators.bases import BaseEstimator
 from rffpk.estimators.diffusion import chosen_map
 from rffpk.estimators.power import AnnealedClusterer
+from rffpk.estimators.transformers import RandomFourierFeatures, fit_fourier
 from rffpk.rows import checks
 from rffpk.rows.arrays import Array, Identity
 from rffpk.rows.checks import Auto, is_option
@@ -30,7 +32,6 @@ from rffpk.rows.store import Cache, ScaledColumns, check_cache
 from rffpk.rows.sums import typicality
 from rffpk.spaces import diffusion, fourier
 from rffpk.spaces.diffusion import DiffusionMap, MapRows, fit_diffusion_map
-from rffpk.spaces.fourier import RandomFourierFeatures
 from rffpk.spaces.neighbors import landmark_numbers_of, map_rows
 from rffpk.spaces.whitening import whitened_view
 
@@ -270,11 +271,10 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
             raise ValueError(f"kernels contains {kernel!r}, must have for each view {_ENTRIES}.")
         parameter: Any = None if kernel == "linear" else "mean"
         name, parameter = kernel if pair else (kernel, parameter)
-        return parameter if is_option(name, "linear") else self._random_features(name, parameter)
-
-    def _random_features(self, kernel: Any, gamma: Any) -> RandomFourierFeatures:
+        if is_option(name, "linear"):
+            return parameter
         D: Any = self.n_frequencies
-        return RandomFourierFeatures(D, kernel=kernel, gamma=gamma)
+        return RandomFourierFeatures(D, kernel=name, gamma=parameter)
 
     def _schema(self) -> Schema:
         return super()._schema()._replace(
@@ -303,9 +303,16 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
     def _maps(self, sample: Opened, context: FitContext) -> list[Any]:
         kernels = self._kernels_of_views(len(self._shape.widths))
         if self.kernels is None and not self._shape.has_views:
-            mean = fourier.gamma_of_view(self, sample, 0, "rbf", "mean", context.random)
-            kernels = [self._random_features("rbf", factor * mean) for factor in _BANK]
-        return [self._fit_map(sample, i, kernel, context) for i, kernel in enumerate(kernels)]
+            x, weight = sample.some_with(0)
+            random = np.random.RandomState(context.random.randint(2**31 - 1))
+            mean = fourier.resolve_gamma(
+                x, "rbf", "mean", weight, random, context.n_threads, partial(sample.moments, 0)
+            )
+            D: Any = self.n_frequencies
+            kernels = [RandomFourierFeatures(D, gamma=factor * mean) for factor in _BANK]
+        maps = [self._fit_map(sample, i, kernel, context) for i, kernel in enumerate(kernels)]
+        self.feature_maps_ = [None if isinstance(each, Identity) else each for each in maps]
+        return [getattr(each, "_space", each) for each in maps]
 
     def _fit_map(self, sample: Opened, view: int, kernel: _Kernel, context: FitContext) -> Any:
         scales = self._scales(sample, view)
@@ -324,7 +331,7 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
             option = Option(whitening, 1, unit=True)
             return fit_diffusion_map(self, context.random, True, option, rows, use="combined")
         if isinstance(kernel, RandomFourierFeatures):
-            return fourier.fit_map(self, sample, view, kernel, context.random)
+            return fit_fourier(self, kernel, sample, view, context.k, context.random)
         if kernel is None:
             if len(self._shape.views) > 1:
                 return ScaledColumns(_spread(sample, view))
@@ -350,8 +357,7 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
 
     def _published(self, result: FitResult) -> None:
         alpha, context = result.rows.alpha, result.prepared.context
-        self.eta_, maps = result.prepared.objective.eta, self._feature_maps
-        self.feature_maps_ = [None if isinstance(each, Identity) else each for each in maps]
+        self.eta_ = result.prepared.objective.eta
         self.kernel_weights_ = alpha if context.coverage is None else alpha / alpha.sum()
         self.lambda_ = float(self.weight_entropy) * result.rows.total_weight
         for table, mapped in zip(self._shape.views, self.feature_maps_):
