@@ -33,7 +33,7 @@ from rffpk.rows.sums import typicality
 from rffpk.spaces import diffusion, fourier
 from rffpk.spaces.diffusion import DiffusionMap, MapRows, fit_diffusion_map
 from rffpk.spaces.neighbors import landmark_numbers_of, map_rows
-from rffpk.spaces.whitening import whitened_view
+from rffpk.spaces.whitening import WhiteningSpec
 
 # Multiples of the "mean" gamma for a single array: bandwidths of one half, one and two times that
 # of the mean.
@@ -312,7 +312,7 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
             kernels = [RandomFourierFeatures(D, gamma=factor * mean) for factor in _BANK]
         maps = [self._fit_map(sample, i, kernel, context) for i, kernel in enumerate(kernels)]
         self.feature_maps_ = [None if isinstance(each, Identity) else each for each in maps]
-        return [getattr(each, "_space", each) for each in maps]
+        return [each._space if isinstance(each, RandomFourierFeatures) else each for each in maps]
 
     def _fit_map(self, sample: Opened, view: int, kernel: _Kernel, context: FitContext) -> Any:
         scales = self._scales(sample, view)
@@ -337,7 +337,8 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
                 return ScaledColumns(_spread(sample, view))
             return Identity(sample.xs[view].shape[1])
         unit_variance = len(self._shape.views) > 1 and not is_option(self.kernels, "auto")
-        return whitened_view(kernel, sample, view, context, scales, unit_variance)
+        spec = WhiteningSpec(kernel, scales, unit_variance)
+        return spec.fit(sample, view, context.k, context.random, context.n_threads)
 
     def _scales(self, sample: Opened, view: int) -> Array | None:
         """What the columns of all views side by side are multiplied by, so that each view has a

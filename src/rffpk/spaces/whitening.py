@@ -174,15 +174,21 @@ def _over(vectors: Array, deviations: Array) -> Array:
     return np.asarray(vectors / np.where(deviations > 0, deviations, 1))
 
 
-def whitened_view(
-    whitening: float, sample: Opened, view: int, context: Any,
-    scales: Array | None = None, unit_variance: bool = False,
-) -> Whitening:  # fmt: skip
-    """Return the map of the columns of a view, times `scales`, for a parameter `whitening`. With
-    `unit_variance` rows have length one or a total variance of one."""
-    found = fit_components(*sample.some_with(view), context.k, context.random, scales)
-    mapped = found.whitening(whitening, context.n_threads)
-    if mapped.unit or not unit_variance:
-        return mapped
-    spread = np.linalg.norm(found.deviations ** (1 - whitening))
-    return replace(mapped, matrix=mapped.matrix / spread)
+@dataclass(frozen=True)
+class WhiteningSpec:
+    """How the columns of a view become whitened components: checked parameters."""
+
+    exponent: float  # the power of standard deviations that components are divided by
+    scales: Array | None = None  # (d,), of the columns before; None: ones
+    unit_variance: bool = False  # whether the total variance is one where rows keep their length
+
+    def fit(
+        self, sample: Opened, view: int, k: int, random: np.random.RandomState, n_threads: int
+    ) -> Whitening:
+        """Return the map of a view for k clusters, by a sample of the rows."""
+        components = fit_components(*sample.some_with(view), k, random, self.scales)
+        mapped = components.whitening(self.exponent, n_threads)
+        if mapped.unit or not self.unit_variance:
+            return mapped
+        spread = np.linalg.norm(components.deviations ** (1 - self.exponent))
+        return replace(mapped, matrix=mapped.matrix / spread)
