@@ -79,7 +79,7 @@ LIMITS = {
     "landmark_sums": "spaces.neighbors._SUMMED_ROWS",
     "landmark_sums_block": "spaces.neighbors._SUMMED_AT_A_TIME",
     "landmark_cells": "spaces.neighbors._CELL_LANDMARKS",
-    "clear_rows": "estimators.diffusion._CLEAR",
+    "clear_rows": "choose.graph_choice._CLEAR",
     "far_cost": "anneal.swaps._LACKED",
     "unlike_cost": "anneal.swaps._UNLIKE",
     "landmark_tree": "spaces.neighbors._TREE_LANDMARKS",

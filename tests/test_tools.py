@@ -51,7 +51,7 @@ def test_the_source_passes(command):
 MOST = {
     "PowerKMeans": 162,
     "RFFKernelPowerKMeans": 232,
-    "DiffusionPowerKMeans": 363,
+    "DiffusionPowerKMeans": 362,
     "KernelPowerKMeans": 198,
     "FuzzyCMeans": 170,
     "RFFMultiKernelPowerKMeans": 329,

@@ -34,7 +34,7 @@ from rffpk.rows.table import (
     side_by_side,
     unit_rows,
 )
-from rffpk.spaces.diffusion import DiffusionMap, MapRows
+from rffpk.spaces.diffusion import DiffusionSpec, MapRows
 from rffpk.spaces.graph import graph_diffusion
 from rffpk.spaces.kernels import PRECOMPUTED, FittedKernel, matched
 from rffpk.spaces.neighbors import Neighbourhoods, k_means
@@ -274,7 +274,7 @@ def _of_rows(
     # eigengaps
     gaps, most = np.zeros(largest + 1), max(times for _, times in _GRAPHS)
     graphs = MapRows(
-        *few[1:], _WANTED.k, n_threads, DiffusionMap(), most_times=most, whitened_for=_WHITENED
+        *few[1:], _WANTED.k, n_threads, DiffusionSpec(), most_times=most, whitened_for=_WHITENED
     )
     seen = 0.0 if len(few[0]) == len(more[0]) else rare if before is None else before.rare
     if seen <= _TOO_RARE and np.argmax(_total(heights, modes)) <= _GRAPH_CLUSTERS:
@@ -321,7 +321,7 @@ def _leading(sample: Opened, table: Table, random: Any, n_threads: int) -> Table
     _, x, weight = _part(sample, _FIRST.tree, table)
     if x.shape[1] <= PER_CLUSTER * _WHITENED:
         return table
-    reduced = fit_components(x, weight, _WHITENED, random).plain(n_threads)
+    reduced = fit_components(x, weight, _WHITENED, random).whitening(None, n_threads)
     return lambda xs: reduced(table(xs))
 
 

@@ -15,10 +15,9 @@ from rffpk.anneal.fitted import visits
 from rffpk.anneal.plan import OF_VIEWS, search_parameters
 from rffpk.anneal.records import ETA_RANGE, Eta, WeightedViews, reference_distances
 from rffpk.anneal.schedule import FitContext
-from rffpk.choose.graph_choice import KEPT, Option
+from rffpk.choose.graph_choice import KEPT, Option, chosen_map
 from rffpk.estimators.base import parameters
 from rffpk.estimators.bases import BaseEstimator
-from rffpk.estimators.diffusion import chosen_map
 from rffpk.estimators.power import AnnealedClusterer
 from rffpk.estimators.transformers import RandomFourierFeatures, fit_fourier
 from rffpk.rows import checks
@@ -31,7 +30,7 @@ from rffpk.rows.sample import Opened
 from rffpk.rows.store import Cache, ScaledColumns, check_cache
 from rffpk.rows.sums import typicality
 from rffpk.spaces import diffusion, fourier
-from rffpk.spaces.diffusion import DiffusionMap, MapRows, fit_diffusion_map
+from rffpk.spaces.diffusion import DiffusionMap, MapRows, fit_diffusion_map, spec_of
 from rffpk.spaces.neighbors import landmark_numbers_of, map_rows
 from rffpk.spaces.whitening import WhiteningSpec
 
@@ -319,13 +318,17 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
         if isinstance(kernel, DiffusionMap):
             X, weight = sample.some_with(view)
             if not is_option(self.kernels, "auto"):
-                return chosen_map(self, kernel, X, weight, context, unit_variance=True)
+                fit = partial(fit_diffusion_map, self, context.random, True)
+                spec = spec_of(kernel)  # features of length one cannot have a variance of one
+                return chosen_map(
+                    fit, spec, X, weight, context.k, context.random, context.n_threads, unit=False
+                )[0]
             few, is_alone = None, scales is None and self._are_joined(len(self._shape.widths))
             if is_alone and len(X) > _ALL_ROWS and X.shape[1] <= _FEW_COLUMNS:
                 few = landmark_numbers_of(X, "auto", context.k)[1]
             rows = MapRows(
-                X, weight, context.k, context.n_threads, kernel, n_landmarks=few, scales=scales,
-                kept=KEPT,
+                X, weight, context.k, context.n_threads, spec_of(kernel), n_landmarks=few,
+                scales=scales, kept=KEPT,
             )  # fmt: skip
             whitening = None if kernel.whitening is None else _WHITENING
             option = Option(whitening, 1, unit=True)
@@ -337,8 +340,8 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
                 return ScaledColumns(_spread(sample, view))
             return Identity(sample.xs[view].shape[1])
         unit_variance = len(self._shape.views) > 1 and not is_option(self.kernels, "auto")
-        spec = WhiteningSpec(kernel, scales, unit_variance)
-        return spec.fit(sample, view, context.k, context.random, context.n_threads)
+        powers = WhiteningSpec(kernel, scales, unit_variance)
+        return powers.fit(sample, view, context.k, context.random, context.n_threads)
 
     def _scales(self, sample: Opened, view: int) -> Array | None:
         """What the columns of all views side by side are multiplied by, so that each view has a
@@ -411,7 +414,7 @@ def _spread(sample: Opened, view: int) -> float:
 def _check_kernel(kernel: _Kernel) -> None:
     """Check what defines the features of a view."""
     if isinstance(kernel, DiffusionMap):
-        diffusion.check_diffusion(kernel)
+        diffusion.check_diffusion(spec_of(kernel))
         if kernel._schema().kind == "graph":
             raise ValueError("metric == 'precomputed', which only DiffusionPowerKMeans takes.")
     elif isinstance(kernel, RandomFourierFeatures):

@@ -79,16 +79,15 @@ class Components:
     directions: Array  # (d, m), over the largest deviation
     columns: Array | None = None  # (d,), which differ from zero; None: all may
 
-    def plain(self, n_threads: int) -> Whitening:
-        """Return the map to the components as they are."""
-        return Whitening(self.mean, self.directions, False, n_threads, self.columns)
+    def whitening(self, exponent: float | None, n_threads: int) -> Whitening:
+        """Return the map to components over a power of their deviations; None: as they are.
 
-    def whitening(self, exponent: float, n_threads: int) -> Whitening:
-        """Each divided by s^e of its standard deviation s, in units of the largest of these."""
-        matrix = self.directions * self.deviations**-exponent
-        return replace(
-            self.plain(n_threads), matrix=matrix, unit=matrix.shape[1] >= _UNIT_COMPONENTS
-        )
+        The unit of the standard deviations is the largest of them."""
+        matrix, unit = self.directions, False
+        if exponent is not None:
+            matrix = matrix * self.deviations**-exponent
+            unit = matrix.shape[1] >= _UNIT_COMPONENTS
+        return Whitening(self.mean, matrix, unit, n_threads, self.columns)
 
 
 def fit_components(
