@@ -12,7 +12,8 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.preprocessing import normalize
 
 from rffpk import DiffusionMap, DiffusionPowerKMeans
-from rffpk.estimators import diffusion
+from rffpk.choose import graph_choice
+from rffpk.spaces import diffusion
 from rffpk.spaces.spectrum import wanted_pairs
 
 
@@ -72,7 +73,7 @@ def test_the_option_that_agrees_most_is_taken(i, monkeypatch):
     def chosen(options, clusters):
         return medoid([options[i]], clusters)
 
-    monkeypatch.setattr(diffusion, "medoid", chosen)
+    monkeypatch.setattr(graph_choice, "medoid", chosen)
     X, _ = make_blobs(200, 5, centers=3, random_state=0)
     mapped = DiffusionPowerKMeans(3, random_state=0).fit(X).feature_map_
     option = OPTIONS[i]
@@ -94,7 +95,7 @@ def test_features_of_length_one_have_the_constant_function():
     }
     for unit, mapped in options.items():
         fit = diffusion.fit_diffusion_map
-        given = diffusion.MapRows(X, ones(len(X)), 3, 1, mapped.fit(X))
+        given = diffusion.MapRows(X, ones(len(X)), 3, 1, diffusion.spec_of(mapped.fit(X)))
         options[unit] = fit(mapped, np.random.RandomState(0), False, Option(None, 1, unit), given)
     plain, unit = (options[each].landmark_features_ for each in (False, True))
     assert_allclose(unit, normalize(np.column_stack([plain, np.ones(len(X))])))
@@ -135,7 +136,7 @@ def test_directions_of_the_columns_are_clustered(neighbors, monkeypatch):
     def chosen(options, clusters):
         return medoid([options[neighbors]], clusters)
 
-    monkeypatch.setattr(diffusion, "medoid", chosen)
+    monkeypatch.setattr(graph_choice, "medoid", chosen)
     random = np.random.default_rng(0)
     y = np.arange(300) % 3
     X = (4 * np.eye(3, 6)[y] + random.standard_normal((300, 6)) / 2) * random.uniform(
@@ -152,7 +153,7 @@ def test_directions_of_the_columns_are_clustered(neighbors, monkeypatch):
 def test_a_small_component_beside_clusters_that_touch_keeps_the_graph(monkeypatch):
     """Of rows that the sample does not show, with a valley around it."""
     monkeypatch.setattr(
-        diffusion, "medoid", lambda options, clusters: medoid(options[:1], clusters)
+        graph_choice, "medoid", lambda options, clusters: medoid(options[:1], clusters)
     )
     random = np.random.default_rng(1)
     X = random.uniform(size=(2600, 2)) * [8, 4]
@@ -180,7 +181,9 @@ def test_rows_that_a_graph_leaves_out_step_alike_each_time():
     X[:9] = 300 * random.standard_normal((9, 2))
     wanted, steps = wanted_pairs(3, True), []
     for most_times in (1, 2):
-        given = diffusion.MapRows(X, ones(len(X)), 3, 1, DiffusionMap(), most_times=most_times)
+        given = diffusion.MapRows(
+            X, ones(len(X)), 3, 1, diffusion.DiffusionSpec(), most_times=most_times
+        )
         fitted, _, rows = given.diffusion(wanted, None, 1, np.random.RandomState(0))
         outside, own = rows[fitted.node < 0], fitted.weights @ fitted.extension
         assert len(outside) >= 5

@@ -29,6 +29,7 @@ from rffpk import (
     Typicality,
     _reference,
 )
+from rffpk.spaces.fourier import FourierSpec
 
 PLAIN = {"sample": None, "n_frequencies": 64, "random_state": 0}
 
@@ -333,17 +334,17 @@ def test_one_array_gets_a_bank_of_bandwidths(views):
 
 
 def test_a_bank_fits_no_map_besides_its_own(views, monkeypatch):
-    X, drawn, draw = views[0][0], [], RandomFourierFeatures._draw
+    X, drawn, draw = views[0][0], [], FourierSpec.draw
     gamma = RandomFourierFeatures(2, random_state=0).fit(X).gamma_
 
     def counted(self, *arguments):
-        drawn.append(self)
-        return draw(self, *arguments)
+        drawn.append(draw(self, *arguments))
+        return drawn[-1]
 
-    monkeypatch.setattr(RandomFourierFeatures, "_draw", counted)
+    monkeypatch.setattr(FourierSpec, "draw", counted)
     model = ip_rff_mkpkm(3, random_state=0).fit(X)
-    assert drawn == model.feature_maps_
-    assert_allclose([each.gamma_ for each in drawn], gamma * np.array([4, 1, 0.25]))
+    assert drawn == model._feature_maps
+    assert_allclose([each.gamma_ for each in model.feature_maps_], gamma * np.array([4, 1, 0.25]))
 
 
 def test_views_of_any_type_and_layout(views):

@@ -306,9 +306,12 @@ def maps_of(metric: Any, whitening: Any) -> Maps:
                 f"whitening={whitening}: whitened columns have other angles than metric='cosine' "
                 "compares. Pass whitening=None."
             )
-        from rffpk.spaces.whitening import whitened_view
+        from rffpk.spaces.whitening import WhiteningSpec
 
-        return lambda sample, context: [whitened_view(whitening, sample, 0, context)]
+        spec = WhiteningSpec(whitening)
+        return lambda sample, context: [
+            spec.fit(sample, 0, context.k, context.random, context.n_threads)
+        ]
     if metric == "cosine":
         return lambda sample, context: [UnitRows()]
     return lambda sample, context: [*identities(sample.xs)]

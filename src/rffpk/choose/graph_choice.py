@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,7 +18,19 @@ from rffpk.rows.arrays import Array, adjusted_rand_index
 from rffpk.rows.draws import MANY
 from rffpk.rows.passes import column_rows, one_pass, total_variance
 from rffpk.rows.rows import Rows
-from rffpk.rows.table import Columns, centered, skip_zeros
+from rffpk.rows.table import (
+    Columns,
+    centered,
+    occupied_columns,
+    rows_differ,
+    skip_zeros,
+    some_columns,
+)
+from rffpk.spaces.diffusion import DiffusionMap, DiffusionSpec, MapRows, features_of_graph
+from rffpk.spaces.graph import PRECOMPUTED
+from rffpk.spaces.neighbors import drawn_rows, landmark_numbers_of
+from rffpk.spaces.spectrum import UseOfGraph
+from rffpk.spaces.whitening import PER_CLUSTER
 from rffpk.system.tuning import TUNING
 
 KEPT = 3  # nearest neighbors that each row keeps where no graphs are compared
@@ -97,3 +110,140 @@ def _seeds(rows: Rows, x: Columns, k: int, random: np.random.RandomState) -> Arr
         return _core.squares_of_pairs(x, x[drawn], each, rows.n_threads)
 
     return x[k_means_plus_plus(distances, x.dtype, rows.weight.astype(np.float64), k, random)]
+
+
+# ---- which map: the option whose partition of a sample has the highest agreement -----------------
+
+# bench/results/trials.md compares these constants with alternatives.
+_TRIED_ROWS, _TRIED_ROWS_A_CLUSTER = 2000, 20  # most rows of the sample: the larger of both limits
+_CLEAR = 10_000  # rows up to which all are landmarks if each graph of a sample has k components
+
+# Fits the map of an option to rows.
+FitMap = Callable[[Option, MapRows, UseOfGraph], DiffusionMap]
+
+
+def chosen_map(
+    fit: FitMap, spec: DiffusionSpec, X: Columns, weight: Array, k: int,
+    random: np.random.RandomState, n_threads: int, or_columns: bool = False, unit: bool = True,
+) -> tuple[DiffusionMap, Choice | None]:  # fmt: skip
+    """Return the map of checked rows, and the choice if several options were tried.
+
+    Parameters that are "auto" are chosen on a sample (`medoid`). With `or_columns` the map may have
+    no walk: its features are the columns. With `unit` features may have length one. If the graph of
+    all rows has small components, which the sample may lack, the graph is kept."""
+    if not weight.all() and spec.metric != PRECOMPUTED:
+        counted = np.flatnonzero(weight)  # rows of weight zero are no part of the map
+        mapped, choice = chosen_map(
+            fit, spec, X[counted], weight[counted], k, random, n_threads, or_columns, unit
+        )
+        mapped._know(X, counted)
+        return mapped, choice
+    whole = MapRows(X, weight, k, n_threads, spec)
+    all_rows, n_landmarks = landmark_numbers_of(X, spec.n_landmarks, k)
+    options = _options(spec, k, len(X) > all_rows, or_columns)
+    if not unit:
+        options = [option for option in options if not option.unit]
+    if len(options) == 1:
+        mapped = fit(options[0], replace(whole, kept=KEPT), "always")
+        other = _use_of_piles(mapped, X, k) if or_columns else None
+        return fit(options[0], whole, other) if other else mapped, None
+    x, p = _sampled(X, weight, k, random)
+    sample = replace(whole, X=x, weight=p, most_times=max(each.neighbors for each in options))
+    choice, are_apart = _tried(sample, options, random)
+    best = choice.options[choice.best]
+    if x is X and isinstance(spec.n_landmarks, str):
+        whole = sample  # its graphs are computed already
+    use: UseOfGraph = "always" if best.neighbors else "never" if x is X else "if shown"
+    option = best if best.neighbors else PLAIN
+    is_clear = are_apart and len(X) > _CLEAR and not skip_zeros(X)
+    mapped = fit(option, replace(whole, n_landmarks=n_landmarks) if is_clear else whole, use)
+    if is_clear and mapped._n_kept < k:
+        mapped = fit(option, whole, use)
+    if or_columns and (other := _use_of_piles(mapped, X, k)):
+        mapped = fit(PLAIN, whole, other)
+    pairs = zip(choice.options, choice.agreements)
+    mapped.choices_ = [{**tried._asdict(), "agreement": float(mean)} for tried, mean in pairs]
+    return mapped, choice
+
+
+def _use_of_piles(mapped: DiffusionMap, X: Columns, k: int) -> UseOfGraph | None:
+    """Return a different use of the graph if many rows are equal, else None.
+
+    Equal rows are one node, and a graph of few nodes has too few slow functions: then the columns
+    are clustered. With the cosine metric, fewer directions than clusters need the graph: its nodes
+    are the directions, while the columns of rows of one direction differ by rounding."""
+    n_nodes, is_cosine = len(mapped.landmark_features_), mapped.metric == "cosine"
+    if not isinstance(mapped._space, DiffusionMap):
+        return "always" if is_cosine and n_nodes < k else None
+    if k == 1 or mapped.metric == PRECOMPUTED:
+        return None
+    has_few = n_nodes <= k or not len(mapped._spectrum.able())
+    differ = n_nodes >= k if is_cosine else rows_differ(X)
+    return "never" if has_few and differ else None
+
+
+def reason(choice: Choice, mapped: DiffusionMap) -> str:
+    """Return the sentence that says why a map was chosen."""
+    option, agreement = choice.options[choice.best], choice.agreements[choice.best]
+    said = "the columns agree"
+    if option.neighbors:
+        said = (
+            f"the graph with whitening={option.whitening} and {option.neighbors:g} times the "
+            f"default number of neighbors{', features of length one,' * option.unit} agree"
+        )
+    is_kept = not option.neighbors and isinstance(mapped._space, DiffusionMap)
+    missed = ", but miss components of the graph" if is_kept else ""
+    return (
+        f"Of {len(choice.options)} graphs and columns the clusters of {said} most with the others, "
+        f"mean adjusted Rand index {agreement:.3f}{missed}."
+    )
+
+
+def _options(parameters: DiffusionSpec, k: int, is_large: bool, or_columns: bool) -> list[Option]:
+    """Return the options that the parameters leave.
+
+    A single option is left if a sample has too few rows of each cluster to compare options: X
+    `is_large`, and there are many clusters."""
+    given = parameters.whitening, parameters.n_neighbors
+    if parameters.metric == PRECOMPUTED:
+        return [Option(None, 1, unit=True)]
+    if not isinstance(given[0], str) or k == 1 or (k >= MANY and is_large):
+        return [Option(None if isinstance(given[0], str) else given[0], 1)]
+    numbers = (0, 0.5, 1, 2) if isinstance(given[1], str) else (0, 1)
+    return [each for each in OPTIONS[not or_columns :] if each.neighbors in numbers]
+
+
+def _tried(sample: MapRows, options: list[Option], random: Any) -> tuple[Choice, bool]:
+    """Cluster a sample by several options. Return the choice, and whether each graph that was
+    tried has k components that count."""
+    k, n_threads = sample.k, sample.n_threads
+    random, of_seeds = map(np.random.RandomState, (random.randint(2**31 - 1), 0))
+    counts = list[int]()
+    occupied = occupied_columns(sample.columns)
+    columns = sample.columns if occupied is None else some_columns(sample.columns, occupied)
+
+    def clusters(option: Option) -> Array:
+        features: Columns = columns
+        if option.neighbors:
+            features, count = features_of_graph(sample, *option, random)
+            counts.append(count)
+        elif columns.shape[1] > PER_CLUSTER * k:  # many more than k clusters need
+            components = sample.components(np.random.RandomState(0))
+            features = components.whitening(None, n_threads)(sample.columns)
+        return searched_clusters(features, sample.weight, k, n_threads, of_seeds)
+
+    choice = medoid(options, clusters)
+    return choice, {*counts} == {k}
+
+
+def _sampled(X: Columns, weight: Array, k: int, random: Any) -> tuple[Columns, Array]:
+    """Draw the rows on which options are tried, with weights.
+
+    A row that is drawn several times is taken once, with the number of draws as weight: copies
+    would be each other's neighbors."""
+    size = max(_TRIED_ROWS, _TRIED_ROWS_A_CLUSTER * k)
+    index, p = drawn_rows(weight, size, random)
+    distinct, times = np.unique(index, return_counts=True)
+    if len(distinct) < len(index):
+        return X[distinct], times.astype(np.float64)
+    return X if len(index) == len(X) else X[index], p

@@ -33,7 +33,7 @@ from rffpk.rows.table import (
     side_by_side,
     unit_rows,
 )
-from rffpk.spaces.diffusion import DiffusionMap, MapRows
+from rffpk.spaces.diffusion import DiffusionSpec, MapRows
 from rffpk.spaces.graph import graph_diffusion
 from rffpk.spaces.kernels import PRECOMPUTED, FittedKernel, matched
 from rffpk.spaces.neighbors import Neighbourhoods, k_means
@@ -244,7 +244,7 @@ def _of_rows(
     # eigengaps
     gaps, times = np.zeros(largest + 1), max(times for _, times in tuning.graphs)
     graphs = MapRows(
-        *few[1:], tuning.most_clusters, n_threads, DiffusionMap(), most_times=times,
+        *few[1:], tuning.most_clusters, n_threads, DiffusionSpec(), most_times=times,
         whitened_for=tuning.whitened_for,
     )  # fmt: skip
     seen = 0.0 if len(few[0]) == len(more[0]) else rare if before is None else before.rare
@@ -292,7 +292,9 @@ def _leading(sample: Opened, table: Table, random: Any, n_threads: int) -> Table
     _, x, weight = _part(sample, TUNING.number.tree_rows[0], table)
     if x.shape[1] <= PER_CLUSTER * TUNING.number.whitened_for:
         return table
-    reduced = fit_components(x, weight, TUNING.number.whitened_for, random).plain(n_threads)
+    reduced = fit_components(x, weight, TUNING.number.whitened_for, random).whitening(
+        None, n_threads
+    )
     return lambda xs: reduced(table(xs))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import field, replace
+from dataclasses import field
 from functools import partial
 from typing import Any
 
@@ -15,15 +15,7 @@ from sklearn.metrics import euclidean_distances, pairwise_distances_argmin
 from rffpk.anneal.feature_fit import Problem
 from rffpk.anneal.plan import search_parameters
 from rffpk.anneal.schedule import FitContext, Result
-from rffpk.choose.graph_choice import (
-    KEPT,
-    OPTIONS,
-    PLAIN,
-    Choice,
-    Option,
-    medoid,
-    searched_clusters,
-)
+from rffpk.choose.graph_choice import chosen_map, reason
 from rffpk.estimators.base import graph_schema, parameters
 from rffpk.estimators.partial import partial_fit
 from rffpk.estimators.power import AnnealedClusterer
@@ -33,27 +25,19 @@ from rffpk.rows.door import Schema
 from rffpk.rows.sample import Opened
 from rffpk.rows.store import Cache, check_cache
 from rffpk.rows.table import (
-    Columns,
     dense,
-    occupied_columns,
-    rows_differ,
-    skip_zeros,
-    some_columns,
 )
 from rffpk.rows.weights import ones
 from rffpk.spaces.diffusion import (
     DiffusionMap,
     DiffusionMetric,
-    MapRows,
     check_diffusion,
-    features_of_graph,
     fit_diffusion_map,
+    spec_of,
     warn_of_graph,
 )
-from rffpk.spaces.graph import PRECOMPUTED, scaled
-from rffpk.spaces.neighbors import cluster_means, drawn_rows, landmark_numbers_of, map_rows
-from rffpk.spaces.spectrum import UseOfGraph
-from rffpk.spaces.whitening import PER_CLUSTER
+from rffpk.spaces.graph import scaled
+from rffpk.spaces.neighbors import cluster_means, map_rows
 from rffpk.system.linalg import in_range
 
 # Of memberships: centroids of diffusion features stand in corners, and rows between clusters on the
@@ -173,7 +157,7 @@ class DiffusionPowerKMeans(AnnealedClusterer):
 
     def _problem(self) -> Problem:
         search = search_parameters(self)
-        check_diffusion(self)
+        check_diffusion(spec_of(self))
         is_graph = self._schema().kind == "graph"
         if is_graph and self.noise is not None:
             raise ValueError(
@@ -209,7 +193,13 @@ class DiffusionPowerKMeans(AnnealedClusterer):
         xs, weight = sample.some()
         # where nothing is asked of the map, none may be taken
         asked = {self.n_components, self.n_landmarks, self.time} != {"auto"}
-        self.feature_map_ = chosen_map(self, self, xs[0], weight, context, or_columns=not asked)
+        fit = partial(fit_diffusion_map, self, context.random, False)
+        self.feature_map_, choice = chosen_map(
+            fit, spec_of(self), xs[0], weight, context.k, context.random, context.n_threads,
+            or_columns=not asked,
+        )  # fmt: skip
+        if choice is not None and context.history.progress is not None:
+            context.history.progress.say(reason(choice, self.feature_map_))
         return [self.feature_map_._space]
 
     def _published(self, result: Result) -> None:
@@ -256,147 +246,3 @@ def _apart(mapped: DiffusionMap, centers: Array, gaps: Array) -> Array:
     near = euclidean_distances(in_range(means), squared=True)
     least = max(near[other].min(), float(np.finfo(float).eps * near.max()))  # means may coincide
     return np.where(other, gaps.max() * np.maximum(near / least, 1), gaps)
-
-
-# ---- which map: the option whose partition of a sample has the highest agreement -----------------
-
-# bench/results/trials.md compares these constants with alternatives.
-_TRIED_ROWS, _TRIED_ROWS_A_CLUSTER = 2000, 20  # most rows of the sample: the larger of both limits
-_CLEAR = 10_000  # rows up to which all are landmarks if each graph of a sample has k components
-
-
-def chosen_map(
-    estimator: Any, parameters: Any, X: Columns, weight: Array, context: FitContext,
-    unit_variance: bool = False, or_columns: bool = False,
-) -> DiffusionMap:  # fmt: skip
-    """Return the map of checked rows, with `parameters` of a map or of the estimator itself.
-
-    Parameters that are "auto" are chosen on a sample (`medoid`). With `or_columns` the map may have
-    no walk: its features are the columns. If the graph of all rows has small components, which the
-    sample may lack, the graph is kept."""
-    if not weight.all() and parameters._schema().kind != "graph":
-        counted = np.flatnonzero(weight)  # rows of weight zero are no part of the map
-        mapped = chosen_map(
-            estimator, parameters, X[counted], weight[counted], context, unit_variance, or_columns
-        )
-        mapped._know(X, counted)
-        return mapped
-    fit = partial(fit_diffusion_map, estimator, context.random, unit_variance)
-    whole = MapRows(X, weight, context.k, context.n_threads, parameters)
-    all_rows, n_landmarks = landmark_numbers_of(X, parameters.n_landmarks, context.k)
-    options = _options(parameters, context, len(X) > all_rows, or_columns)
-    if unit_variance:  # features of length one cannot also have this variance
-        options = [each for each in options if not each.unit]
-    if len(options) == 1:
-        mapped = fit(options[0], replace(whole, kept=KEPT))
-        other = _use_of_piles(mapped, X, context.k) if or_columns else None
-        return fit(options[0], whole, other) if other else mapped
-    x, p = _sampled(X, weight, context)
-    sample = replace(whole, X=x, weight=p, most_times=max(each.neighbors for each in options))
-    choice, are_apart = _tried(sample, options, context)
-    best = choice.options[choice.best]
-    if x is X and isinstance(parameters.n_landmarks, str):
-        whole = sample  # its graphs are computed already
-    use: UseOfGraph = "always" if best.neighbors else "never" if x is X else "if shown"
-    option = best if best.neighbors else PLAIN
-    is_clear = are_apart and len(X) > _CLEAR and not skip_zeros(X)
-    mapped = fit(option, replace(whole, n_landmarks=n_landmarks) if is_clear else whole, use)
-    if is_clear and mapped._n_kept < context.k:
-        mapped = fit(option, whole, use)
-    if or_columns and (other := _use_of_piles(mapped, X, context.k)):
-        mapped = fit(PLAIN, whole, other)
-    _publish_choice(mapped, choice, context)
-    return mapped
-
-
-def _use_of_piles(mapped: DiffusionMap, X: Columns, k: int) -> UseOfGraph | None:
-    """Return a different use of the graph if many rows are equal, else None.
-
-    Equal rows are one node, and a graph of few nodes has too few slow functions: then the columns
-    are clustered. With the cosine metric, fewer directions than clusters need the graph: its nodes
-    are the directions, while the columns of rows of one direction differ by rounding."""
-    n_nodes, is_cosine = len(mapped.landmark_features_), mapped.metric == "cosine"
-    if not isinstance(mapped._space, DiffusionMap):
-        return "always" if is_cosine and n_nodes < k else None
-    if k == 1 or mapped.metric == PRECOMPUTED:
-        return None
-    has_few = n_nodes <= k or not len(mapped._spectrum.able())
-    differ = n_nodes >= k if is_cosine else rows_differ(X)
-    return "never" if has_few and differ else None
-
-
-def _publish_choice(mapped: DiffusionMap, choice: Choice, context: FitContext) -> None:
-    mapped.choices_ = [
-        {**each._asdict(), "agreement": float(agreement)}
-        for each, agreement in zip(choice.options, choice.agreements)
-    ]
-    if context.history.progress is not None:
-        context.history.progress.say(_reason(choice, mapped))
-
-
-def _reason(choice: Choice, mapped: DiffusionMap) -> str:
-    option, agreement = choice.options[choice.best], choice.agreements[choice.best]
-    said = "the columns agree"
-    if option.neighbors:
-        said = (
-            f"the graph with whitening={option.whitening} and {option.neighbors:g} times the "
-            f"default number of neighbors{', features of length one,' * option.unit} agree"
-        )
-    is_kept = not option.neighbors and isinstance(mapped._space, DiffusionMap)
-    missed = ", but miss components of the graph" if is_kept else ""
-    return (
-        f"Of {len(choice.options)} graphs and columns the clusters of {said} most with the others, "
-        f"mean adjusted Rand index {agreement:.3f}{missed}."
-    )
-
-
-def _options(
-    parameters: Any, context: FitContext, is_large: bool, or_columns: bool
-) -> list[Option]:
-    """Return the options that the parameters leave.
-
-    A single option is left if a sample has too few rows of each cluster to compare options: X
-    `is_large`, and there are many clusters."""
-    given = parameters.whitening, parameters.n_neighbors
-    if parameters.metric == PRECOMPUTED:
-        return [Option(None, 1, unit=True)]
-    if not isinstance(given[0], str) or context.k == 1 or (context.many and is_large):
-        return [Option(None if isinstance(given[0], str) else given[0], 1)]
-    numbers = (0, 0.5, 1, 2) if isinstance(given[1], str) else (0, 1)
-    return [each for each in OPTIONS[not or_columns :] if each.neighbors in numbers]
-
-
-def _tried(sample: MapRows, options: list[Option], context: FitContext) -> tuple[Choice, bool]:
-    """Cluster a sample by several options. Return the choice, and whether each graph that was
-    tried has k components that count."""
-    k, n_threads = sample.k, sample.n_threads
-    random, of_seeds = map(np.random.RandomState, (context.random.randint(2**31 - 1), 0))
-    counts = list[int]()
-    occupied = occupied_columns(sample.columns)
-    columns = sample.columns if occupied is None else some_columns(sample.columns, occupied)
-
-    def clusters(option: Option) -> Array:
-        features: Columns = columns
-        if option.neighbors:
-            features, count = features_of_graph(sample, *option, random)
-            counts.append(count)
-        elif columns.shape[1] > PER_CLUSTER * k:  # many more than k clusters need
-            components = sample.components(np.random.RandomState(0))
-            features = components.plain(n_threads)(sample.columns)
-        return searched_clusters(features, sample.weight, k, n_threads, of_seeds)
-
-    choice = medoid(options, clusters)
-    return choice, {*counts} == {k}
-
-
-def _sampled(X: Columns, weight: Array, context: FitContext) -> tuple[Columns, Array]:
-    """Draw the rows on which options are tried, with weights.
-
-    A row that is drawn several times is taken once, with the number of draws as weight: copies
-    would be each other's neighbors."""
-    size = max(_TRIED_ROWS, _TRIED_ROWS_A_CLUSTER * context.k)
-    index, p = drawn_rows(weight, size, context.random)
-    distinct, times = np.unique(index, return_counts=True)
-    if len(distinct) < len(index):
-        return X[distinct], times.astype(np.float64)
-    return X if len(index) == len(X) else X[index], p

@@ -126,7 +126,7 @@ class KernelKMeans(Clusterer):
         return kernel_schema(self, self.kernel)
 
     def _problem(self) -> KernelProblem:
-        kernel = one_kernel(self, PRECOMPUTED)
+        kernel = one_kernel(self.kernel, self.gamma, self.kernel_params, PRECOMPUTED)
         given = PRECOMPUTED if kernel.metric == PRECOMPUTED else [kernel]
         return _problem_of(self, given, PowerMean())
 

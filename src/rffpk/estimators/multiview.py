@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import field
+from functools import partial
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -13,11 +14,11 @@ from rffpk.anneal.feature_fit import Problem
 from rffpk.anneal.plan import OF_VIEWS, search_parameters
 from rffpk.anneal.records import ETA_RANGE, Eta, WeightedViews, reference_distances
 from rffpk.anneal.schedule import FitContext, Result
-from rffpk.choose.graph_choice import KEPT, Option
+from rffpk.choose.graph_choice import KEPT, Option, chosen_map
 from rffpk.estimators.base import parameters
 from rffpk.estimators.bases import BaseEstimator
-from rffpk.estimators.diffusion import chosen_map
 from rffpk.estimators.power import AnnealedClusterer
+from rffpk.estimators.transformers import RandomFourierFeatures, fit_fourier
 from rffpk.rows import checks
 from rffpk.rows.arrays import Array, Identity
 from rffpk.rows.checks import Auto, is_option
@@ -28,10 +29,9 @@ from rffpk.rows.sample import Opened
 from rffpk.rows.store import Cache, ScaledColumns, check_cache
 from rffpk.rows.sums import typicality
 from rffpk.spaces import diffusion, fourier
-from rffpk.spaces.diffusion import DiffusionMap, MapRows, fit_diffusion_map
-from rffpk.spaces.fourier import RandomFourierFeatures
+from rffpk.spaces.diffusion import DiffusionMap, MapRows, fit_diffusion_map, spec_of
 from rffpk.spaces.neighbors import landmark_numbers_of, map_rows
-from rffpk.spaces.whitening import whitened_view
+from rffpk.spaces.whitening import WhiteningSpec
 
 # Multiples of the "mean" gamma for a single array: bandwidths of one half, one and two times that
 # of the mean.
@@ -269,11 +269,10 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
             raise ValueError(f"kernels contains {kernel!r}, must have for each view {_ENTRIES}.")
         parameter: Any = None if kernel == "linear" else "mean"
         name, parameter = kernel if pair else (kernel, parameter)
-        return parameter if is_option(name, "linear") else self._random_features(name, parameter)
-
-    def _random_features(self, kernel: Any, gamma: Any) -> RandomFourierFeatures:
+        if is_option(name, "linear"):
+            return parameter
         D: Any = self.n_frequencies
-        return RandomFourierFeatures(D, kernel=kernel, gamma=gamma)
+        return RandomFourierFeatures(D, kernel=name, gamma=parameter)
 
     def _schema(self) -> Schema:
         return super()._schema()._replace(
@@ -302,34 +301,46 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
     def _maps(self, sample: Opened, context: FitContext) -> list[Any]:
         kernels = self._kernels_of_views(len(self._shape.widths))
         if self.kernels is None and not self._shape.has_views:
-            mean = fourier.gamma_of_view(self, sample, 0, "rbf", "mean", context.random)
-            kernels = [self._random_features("rbf", factor * mean) for factor in _BANK]
-        return [self._fit_map(sample, i, kernel, context) for i, kernel in enumerate(kernels)]
+            x, weight = sample.some_with(0)
+            random = np.random.RandomState(context.random.randint(2**31 - 1))
+            mean = fourier.resolve_gamma(
+                x, "rbf", "mean", weight, random, context.n_threads, partial(sample.moments, 0)
+            )
+            D: Any = self.n_frequencies
+            kernels = [RandomFourierFeatures(D, gamma=factor * mean) for factor in _BANK]
+        maps = [self._fit_map(sample, i, kernel, context) for i, kernel in enumerate(kernels)]
+        self.feature_maps_ = [None if isinstance(each, Identity) else each for each in maps]
+        return [each._space if isinstance(each, RandomFourierFeatures) else each for each in maps]
 
     def _fit_map(self, sample: Opened, view: int, kernel: _Kernel, context: FitContext) -> Any:
         scales = self._scales(sample, view)
         if isinstance(kernel, DiffusionMap):
             X, weight = sample.some_with(view)
             if not is_option(self.kernels, "auto"):
-                return chosen_map(self, kernel, X, weight, context, unit_variance=True)
+                fit = partial(fit_diffusion_map, self, context.random, True)
+                spec = spec_of(kernel)  # features of length one cannot have a variance of one
+                return chosen_map(
+                    fit, spec, X, weight, context.k, context.random, context.n_threads, unit=False
+                )[0]
             few, is_alone = None, scales is None and self._are_joined(len(self._shape.widths))
             if is_alone and len(X) > _ALL_ROWS and X.shape[1] <= _FEW_COLUMNS:
                 few = landmark_numbers_of(X, "auto", context.k)[1]
             rows = MapRows(
-                X, weight, context.k, context.n_threads, kernel, n_landmarks=few, scales=scales,
-                kept=KEPT,
+                X, weight, context.k, context.n_threads, spec_of(kernel), n_landmarks=few,
+                scales=scales, kept=KEPT,
             )  # fmt: skip
             whitening = None if kernel.whitening is None else _WHITENING
             option = Option(whitening, 1, unit=True)
             return fit_diffusion_map(self, context.random, True, option, rows, use="combined")
         if isinstance(kernel, RandomFourierFeatures):
-            return fourier.fit_map(self, sample, view, kernel, context.random)
+            return fit_fourier(self, kernel, sample, view, context.k, context.random)
         if kernel is None:
             if len(self._shape.views) > 1:
                 return ScaledColumns(_spread(sample, view))
             return Identity(sample.xs[view].shape[1])
         unit_variance = len(self._shape.views) > 1 and not is_option(self.kernels, "auto")
-        return whitened_view(kernel, sample, view, context, scales, unit_variance)
+        powers = WhiteningSpec(kernel, scales, unit_variance)
+        return powers.fit(sample, view, context.k, context.random, context.n_threads)
 
     def _scales(self, sample: Opened, view: int) -> Array | None:
         """What the columns of all views side by side are multiplied by, so that each view has a
@@ -349,8 +360,7 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
 
     def _published(self, result: Result) -> None:
         alpha, context = result.rows.alpha, result.data.context
-        self.eta_, maps = result.data.objective.eta, self._feature_maps
-        self.feature_maps_ = [None if isinstance(each, Identity) else each for each in maps]
+        self.eta_ = result.data.objective.eta
         self.kernel_weights_ = alpha if context.coverage is None else alpha / alpha.sum()
         self.lambda_ = float(self.weight_entropy) * result.rows.total_weight
         for table, mapped in zip(self._shape.views, self.feature_maps_):
@@ -403,7 +413,7 @@ def _spread(sample: Opened, view: int) -> float:
 def _check_kernel(kernel: _Kernel) -> None:
     """Check what defines the features of a view."""
     if isinstance(kernel, DiffusionMap):
-        diffusion.check_diffusion(kernel)
+        diffusion.check_diffusion(spec_of(kernel))
         if kernel._schema().kind == "graph":
             raise ValueError("metric == 'precomputed', which only DiffusionPowerKMeans takes.")
     elif isinstance(kernel, RandomFourierFeatures):

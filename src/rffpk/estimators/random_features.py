@@ -8,10 +8,10 @@ from typing import Any
 from rffpk.anneal import schedule
 from rffpk.anneal.feature_fit import Problem
 from rffpk.anneal.plan import search_parameters
-from rffpk.anneal.schedule import Result
 from rffpk.estimators.base import parameters
 from rffpk.estimators.partial import partial_fit
 from rffpk.estimators.power import AnnealedClusterer
+from rffpk.estimators.transformers import fit_fourier
 from rffpk.rows.door import Schema
 from rffpk.rows.sample import Opened
 from rffpk.rows.store import Cache, check_cache
@@ -126,18 +126,8 @@ class RFFKernelPowerKMeans(AnnealedClusterer):
         given = search_parameters(self)
         fourier.check_n_frequencies(self.n_frequencies)
         fourier.check_kernel(self.kernel, self.gamma, self.sampling)
-        return Problem(
-            given, maps=self._maps, published=self._published, cache=check_cache(self.cache)
-        )
+        return Problem(given, maps=self._maps, cache=check_cache(self.cache))
 
     def _maps(self, sample: Opened, context: schedule.FitContext) -> list[Any]:
-        given = fourier.RandomFourierFeatures(
-            self.n_frequencies,  # type: ignore[arg-type]  # `fit_map` knows "paper" too
-            kernel=self.kernel,
-            gamma=self.gamma,
-            sampling=self.sampling,
-        )
-        return [fourier.fit_map(self, sample, 0, given, context.random)]
-
-    def _published(self, result: Result) -> None:
-        self.feature_map_ = self._feature_maps[0]
+        self.feature_map_ = fit_fourier(self, self, sample, 0, context.k, context.random)
+        return [self.feature_map_._space]

@@ -143,7 +143,7 @@ class NystroemKernelKMeans(Clusterer):
             If clusters have no rows.
         """
         check_search_parameters(self)
-        spec = one_kernel(self)
+        spec = one_kernel(self.kernel, self.gamma, self.kernel_params)
         checks.check_int(self.n_anchors, "n_anchors", 1)
         if self.n_components is not None:
             checks.check_int(self.n_components, "n_components", 1, self.n_anchors)

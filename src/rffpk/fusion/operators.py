@@ -17,9 +17,9 @@ from rffpk.rows.arrays import Array, Fourier
 from rffpk.rows.checks import Auto
 from rffpk.rows.passes import unshifted
 from rffpk.rows.store import written_out
-from rffpk.rows.table import Columns, operand
+from rffpk.rows.table import Columns
 from rffpk.rows.weights import ones
-from rffpk.spaces.fourier import Kernel, RandomFourierFeatures, resolve_gamma
+from rffpk.spaces.fourier import FourierSpec, Kernel, resolve_gamma
 from rffpk.spaces.kernels import PRECOMPUTED, FittedKernel, Specification
 from rffpk.system.linalg import eigh, leading_eigenvectors, ritz_values, svd
 from rffpk.system.tiles import row_tiles, run_all
@@ -210,15 +210,12 @@ class Approximation:
         if spec.metric not in ("rbf", "laplacian"):
             raise ValueError(f"{name} is {spec.metric!r}, but 'rff' needs 'rbf' or 'laplacian'.")
         gamma = spec.params["gamma"]
-        fitted = RandomFourierFeatures(
-            self.size,
-            kernel=cast(Kernel, spec.metric),
-            gamma=1 / x.shape[1] if gamma is None else gamma,
-            random_state=self.random.randint(2**31 - 1),
-            n_jobs=1,
-        ).fit(operand(x), sample_weight=self.weight)
+        gamma = 1 / x.shape[1] if gamma is None else gamma
+        random = np.random.RandomState(self.random.randint(2**31 - 1))
+        drawn = FourierSpec(self.size, cast(Kernel, spec.metric), gamma)
+        space = drawn.draw(x, self.weight, random, 1)
         # once, and not for each tile, and alike for new rows, whatever number of entries these have
-        found = written_out(x.astype(np.float64, copy=False), fitted._fourier, self.n_threads)
+        found = written_out(x.astype(np.float64, copy=False), space.fourier, self.n_threads)
         return FourierFeatures(Fourier(found.frequencies).astype(np.float64))
 
     def _of_features(self, x: Columns, spec: Specification, raw: Features) -> Operator:

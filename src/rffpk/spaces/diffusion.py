@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property, partial
 from typing import Any, Literal, Self, get_args
 
@@ -41,6 +41,23 @@ DiffusionMetric = Literal["euclidean", "cosine", "precomputed"]
 _LEAST_VARIANCE = 1e-30  # of features, so that float32 holds their squared distances
 
 
+@dataclass(frozen=True)
+class DiffusionSpec:
+    """How a diffusion map is fitted: parameters of `DiffusionMap`."""
+
+    n_components: Auto | int = "auto"
+    n_neighbors: Auto | int = "auto"
+    n_landmarks: Auto | int = "auto"
+    time: Auto | float = "auto"
+    metric: DiffusionMetric = "euclidean"
+    whitening: Auto | float | None = "auto"
+
+
+def spec_of(parameters: Any) -> DiffusionSpec:
+    """Return the specification by the parameters of an estimator."""
+    return DiffusionSpec(*(getattr(parameters, each.name) for each in fields(DiffusionSpec)))
+
+
 @dataclass(eq=False)
 class MapRows:
     """Rows that maps are fitted to, with graphs of their neighbours, which maps share."""
@@ -49,7 +66,7 @@ class MapRows:
     weight: Array
     k: int  # clusters that graphs are made for
     n_threads: int
-    parameters: Any  # of graphs: a `DiffusionMap`, or an estimator with the same parameters
+    spec: DiffusionSpec  # of graphs
     is_told: bool = True  # whether k is the number of clusters; else the spectrum suggests one
     n_landmarks: int | None = None  # in place of the parameter
     most_times: float = 1  # times the default number of neighbours: one search is for so many
@@ -65,7 +82,7 @@ class MapRows:
     @cached_property
     def columns(self) -> Columns:
         """The rows, of length one if the metric says so."""
-        return unit_rows(self.X) if self.parameters.metric == "cosine" else self.X
+        return unit_rows(self.X) if self.spec.metric == "cosine" else self.X
 
     def components(self, random: Any) -> Components:
         """The leading principal components."""
@@ -86,7 +103,7 @@ class MapRows:
             rows = self.columns if prepare is None else prepare(self.columns)
             self._whitened[whitening] = rows, prepare, Shared(self.most_times)
         rows, prepare, shared = self._whitened[whitening]
-        chosen = self.parameters
+        chosen = self.spec
         numbers = landmark_numbers_of(rows, self.n_landmarks or chosen.n_landmarks, self.k)
         r = None if isinstance(chosen.n_neighbors, str) else int(chosen.n_neighbors)
         count = NeighbourCount(r, times, self.kept)
@@ -212,7 +229,8 @@ class DiffusionMap(Estimator):
 
     def _fit(self, X: Any, sample_weight: Any) -> Columns:
         """`fit`; returns the rows, whose features `_features` then knows."""
-        check_diffusion(self)
+        spec = spec_of(self)
+        check_diffusion(spec)
         with (
             reporting(self, X),
             fit_of(self),
@@ -221,7 +239,7 @@ class DiffusionMap(Estimator):
             [rows] = self._check_views(X, reset=True)
             weight = checks.check_sample_weight(sample_weight, len(rows), X)
             n_threads = config.n_threads(self.n_jobs)
-            self._draw(MapRows(rows, weight, MAX_CLUSTERS, n_threads, self, is_told=False))
+            self._draw(MapRows(rows, weight, MAX_CLUSTERS, n_threads, spec, is_told=False))
         warn_of_graph(self, 1)
         return rows
 
@@ -452,18 +470,18 @@ def _of_fitted(found: Any, X: Columns, functions: Array, own: Array | None) -> A
     return features
 
 
-def check_diffusion(estimator: Any) -> None:
-    """The parameters that `DiffusionMap` and `DiffusionPowerKMeans` share."""
+def check_diffusion(spec: DiffusionSpec) -> None:
+    """Check the parameters that `DiffusionMap` and `DiffusionPowerKMeans` share."""
     for name in ("n_components", "n_neighbors", "n_landmarks"):
-        if not is_option(getattr(estimator, name), "auto"):
-            checks.check_int(getattr(estimator, name), name, 1)
-    if not is_option(estimator.time, "auto"):
-        checks.check_real(estimator.time, "time", 0, include="neither", also="'auto'")
-    checks.check_choice(estimator.metric, "metric", get_args(DiffusionMetric))
-    if is_option(estimator.metric, PRECOMPUTED):
-        check_no_choice(estimator)
-    if estimator.whitening is not None and not is_option(estimator.whitening, "auto"):
-        checks.check_real(estimator.whitening, "whitening", 0, 1, also="None")
+        if not is_option(getattr(spec, name), "auto"):
+            checks.check_int(getattr(spec, name), name, 1)
+    if not is_option(spec.time, "auto"):
+        checks.check_real(spec.time, "time", 0, include="neither", also="'auto'")
+    checks.check_choice(spec.metric, "metric", get_args(DiffusionMetric))
+    if is_option(spec.metric, PRECOMPUTED):
+        check_no_choice(spec)
+    if spec.whitening is not None and not is_option(spec.whitening, "auto"):
+        checks.check_real(spec.whitening, "whitening", 0, 1, also="None")
 
 
 def fit_diffusion_map(
@@ -474,7 +492,7 @@ def fit_diffusion_map(
 
     `option` has the whitening, the multiple of the default number of neighbours, and `unit`.
     `DiffusionMap._draw` describes the other parameters."""
-    parameters, (whitening, times, unit) = inputs.parameters, option
+    parameters, (whitening, times, unit) = inputs.spec, option
     mapped = DiffusionMap(
         parameters.n_components,
         n_neighbors=parameters.n_neighbors,

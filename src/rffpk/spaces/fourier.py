@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import field
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal, Self, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from scipy.spatial.distance import pdist
 from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS
-from sklearn.utils.validation import check_is_fitted
 
-from rffpk.estimators.base import Estimator, fit_of, parameters, reporting
-from rffpk.estimators.bases import with_callbacks
 from rffpk.rows import checks
 from rffpk.rows.arrays import Array, Fourier, Structure
-from rffpk.rows.checks import Auto, is_option
-from rffpk.rows.door import Shape
+from rffpk.rows.checks import Auto
 from rffpk.rows.draws import uneven
 from rffpk.rows.passes import unshifted
 from rffpk.rows.sample import Moments, Opened, column_moments
@@ -98,13 +94,6 @@ def check_n_frequencies(value: Any, words: tuple[str, ...] = get_args(Frequencie
         checks.check_int(value, "n_frequencies", 1)
 
 
-def n_frequencies(value: Frequencies | int, n_clusters: int) -> Auto | int:
-    """`n_frequencies` of a map for that of an estimator."""
-    if isinstance(value, str):
-        return default_n_frequencies(n_clusters) if value == "paper" else value
-    return int(value)
-
-
 def check_gamma(gamma: Any, also: str = "") -> None:
     """Check the parameter `gamma` of a kernel; a message says what else it may be."""
     if isinstance(gamma, str):
@@ -142,187 +131,103 @@ def check_kernel(kernel: Any, gamma: Any, sampling: Any) -> None:
         )
 
 
-@parameters
-class RandomFourierFeatures(Estimator):
-    """Random Fourier features: map rows x to D^(-1/2) [sin(x Omega), cos(x Omega)].
+@dataclass(frozen=True)
+class FourierSpace:
+    """Random Fourier features, as they were drawn."""
 
-    The inner product of two mapped rows, of length one, is an unbiased estimate of a
-    shift-invariant kernel (Rahimi, Recht: Random features for large-scale kernel machines. NeurIPS
-    2007, algorithm 1; ``docs/math.md``, section 9). For n rows of d columns `fit` costs O(n d + d^2
-    D), `transform` O(n d D), with structured frequencies (Yu et al.: Orthogonal random features.
-    NeurIPS 2016) O(n D log d), and of sparse rows with m entries O(n m D).
+    fourier: Fourier
+    gamma: float
+    error: float | None  # mean squared error of the kernel over its variance; None: not measured
+    columns: Array | None  # that are mapped; None: all
+    dtype: np.dtype[Any]  # of the fitted rows
+    n_threads: int
 
-    Parameters
-    ----------
-    n_frequencies : "auto" or int, default="auto"
-        Number of frequencies D, at least 1, of two features each. "auto": the least of 128, 256,
-        ..., 8192 with a `kernel_error_` of at most 0.02, or a UserWarning.
-    kernel : {"rbf", "laplacian", "cauchy"}, default="rbf"
-        Kernel: exp(-gamma ||x-y||^2), exp(-gamma ||x-y||_1), or prod_i 1 / (1 + gamma (x_i-y_i)^2).
-    gamma : {"mean", "median", "scale"} or float, default="mean"
-        Bandwidth > 0. "mean", "median": 1 / (2 mean or median distance) of rows, squared or, for
-        "laplacian", absolute; "scale": 1 / (n_features X.var()).
-    sampling : {"auto", "orthogonal", "structured", "iid"}, default="auto"
-        How frequencies are drawn; "orthogonal" and "structured" are for "rbf". "auto": for "rbf"
-        "structured" from 32 columns on, "orthogonal" below; else "iid", independent.
-    random_state : int, RandomState instance or None, default=None
-        Source of all random draws. An int gives the same result in each call.
-    n_jobs : int or None, default=None
-        Number of threads, -1024 to 1024 except 0; None and -1: all allowed, -2: all except one.
+    def _view(self, X: Columns) -> tuple[Columns, Fourier]:
+        """Return the columns and the map with which passes compute the features of rows."""
+        X = X if self.columns is None else some_columns(X, self.columns)
+        return X, written_out(X, self.fourier.astype(X.dtype), self.n_threads)
 
-    Attributes
-    ----------
-    frequencies_ : ndarray of shape (n_features_in_, n_frequencies_)
-        Omega, in the dtype of X; structured frequencies are written out when this is read.
-    structure_ : tuple (ndarray of int8, float, int), or None
-        Signs, shape (n_blocks, 3, p), scale and number of structured frequencies; None: others.
-    n_frequencies_, gamma_ : int and float
-        The numbers that `n_frequencies`, D, and `gamma` stand for.
-    kernel_error_ : float
-        Mean squared error over pairs of at most 256 rows, over the variance; set with "auto".
-    n_features_in_, feature_names_in_ : int and ndarray of str, shape (n_features_in_,)
-        Number of columns of X in `fit`; their names, set if all of them are strings.
+    def frequencies(self, d: int) -> Array:
+        """Return Omega, (d, D), for rows of d columns."""
+        omega = self.fourier.frequencies
+        if isinstance(omega, Structure):
+            omega = omega.matrix(d if self.columns is None else len(self.columns))
+        omega = spread_columns(omega.T, self.columns, d).T
+        return np.ascontiguousarray(omega, dtype=self.dtype)
 
-    Examples
-    --------
-    >>> from rffpk import RandomFourierFeatures
-    >>> RandomFourierFeatures(200, random_state=0).fit_transform([[0.0], [0.2], [5.0]]).shape
-    (3, 400)
-    """
 
-    n_frequencies: Auto | int = field(default="auto", kw_only=False)
+@dataclass(frozen=True)
+class FourierSpec:
+    """How random Fourier features are drawn: checked parameters of `RandomFourierFeatures`."""
+
+    n_frequencies: Auto | int = "auto"
     kernel: Kernel = "rbf"
     gamma: Gamma | float = "mean"
     sampling: Sampling = "auto"
-    random_state: Any = None
-    n_jobs: int | None = None
 
-    @with_callbacks
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Choose gamma and draw the frequencies.
+    def fit(
+        self, sample: Opened, view: int, k: int, random: np.random.RandomState, n_threads: int
+    ) -> FourierSpace:
+        """Draw the features of a view for k clusters, by a sample of the rows.
 
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Finite numbers. Their values matter only if `gamma` is a str; float32 gives float32
-            `frequencies_`, anything else float64.
-        y : Ignored
-            Present for scikit-learn's conventions.
-        sample_weight : array-like of shape (n_samples,), optional
-            Weights >= 0 of the rows in mean distances and variances, by default one each.
+        Sparse columns without an entry are not mapped."""
+        x, weight = sample.some_with(view)
+        if not isinstance(D := self.n_frequencies, str):
+            # the features of the seeding rows, and sums of the clusters, once for each thread
+            check_memory(16 * D * (min(sample.n, _SEEDING_ROWS * k) + 4 * k), D)
+        columns = occupied_columns(sample.xs[view], weight=sample.weight)
+        moments = partial(sample.moments, view)
+        return self.draw(x, weight, random, n_threads, moments, columns)
 
-        Returns
-        -------
-        self : object
-            The fitted transformer.
-
-        Raises
-        ------
-        ValueError, TypeError
-            If a parameter, X or sample_weight is not as described; nothing is changed then.
-        """
-        check_n_frequencies(self.n_frequencies, ("auto",))
-        check_kernel(self.kernel, self.gamma, self.sampling)
-        with reporting(self, X), fit_of(self), config.one_blas_thread():
-            [rows] = self._check_views(X, reset=True)
-            weight = checks.check_sample_weight(sample_weight, len(rows), X)
-            return self._draw(rows, weight)
-
-    def _draw(
-        self, X: Columns, weight: Array, moments: Callable[[], Moments] | None = None,
-        columns: Array | None = None,
-    ) -> Self:  # fmt: skip
-        """Fit the map to rows and parameters that have been checked.
+    def draw(
+        self, X: Columns, weight: Array, random: np.random.RandomState, n_threads: int,
+        moments: Callable[[], Moments] | None = None, columns: Array | None = None,
+    ) -> FourierSpace:  # fmt: skip
+        """Choose gamma and draw the frequencies for checked rows.
 
         `moments` are of all rows, if X is a part of them. Only `columns` are mapped; None: all."""
-        random = checks.check_random_state(self.random_state)
-        n_threads = config.n_threads(self.n_jobs)
-        self.gamma_ = resolve_gamma(X, self.kernel, self.gamma, weight, random, n_threads, moments)
-        weighted = uneven(weight) and isinstance(self.gamma, str)
-        origin = " (from distances weighted by sample_weight)" if weighted else ""
-        counted = of_positive_weight(X, weight)
+        gamma = resolve_gamma(X, self.kernel, self.gamma, weight, random, n_threads, moments)
         is_given = not isinstance(self.gamma, str)
-        _check_phases(counted, self.kernel, self.gamma_, origin, is_given)
-        self._columns = columns
-        X = self._mapped_columns(X)
-        self.__dict__.pop("kernel_error_", None)  # of a fit before
+        weighted = uneven(weight) and not is_given
+        origin = " (from distances weighted by sample_weight)" if weighted else ""
+        _check_phases(of_positive_weight(X, weight), self.kernel, gamma, origin, is_given)
+        X, dtype = X if columns is None else some_columns(X, columns), X.dtype
         if isinstance(self.n_frequencies, str):
-            self._draw_enough(X, weight, random)
+            fourier, error = self._draw_enough(gamma, X, weight, random)
         else:
-            self._draw_frequencies(int(self.n_frequencies), X, random)
-        self.n_frequencies_ = self._fourier.n_frequencies
-        self._n_features_out = self._fourier.width
-        return self
+            fourier, error = self._draw(int(self.n_frequencies), gamma, X, random), None
+        return FourierSpace(fourier, gamma, error, columns, dtype, n_threads)
 
-    @property
-    def frequencies_(self) -> Array:
-        """Omega, of shape (n_features_in_, n_frequencies_)."""
-        check_is_fitted(self)
-        given = self._fourier.frequencies
-        if isinstance(given, Structure):
-            d = self.n_features_in_ if self._columns is None else len(self._columns)
-            given = given.matrix(d)
-        given = spread_columns(given.T, self._columns, self.n_features_in_).T
-        return np.ascontiguousarray(given, dtype=self._dtype)
-
-    def _mapped_columns(self, X: Columns) -> Columns:
-        return X if self._columns is None else some_columns(X, self._columns)
-
-    def _draw_frequencies(self, D: int, X: Columns, random: Any) -> None:
-        d, self._dtype, self.structure_ = X.shape[1], X.dtype, None
+    def _draw(self, D: int, gamma: float, X: Columns, random: np.random.RandomState) -> Fourier:
+        d = X.shape[1]
         automatic = self.sampling == "auto" and self.kernel == "rbf" and d >= STRUCTURED_FROM
         if self.sampling == "structured" or automatic:
-            self.structure_ = _draw_structure(self.gamma_, d, D, random)
-            self._fourier = Fourier(self.structure_)
-            return
+            return Fourier(_draw_structure(gamma, d, D, random))
         check_memory(_DRAWING * 8 * d * D, D)
-        omega = _draw_matrix(self.kernel, self.gamma_, self.sampling, d, D, random)
+        omega = _draw_matrix(self.kernel, gamma, self.sampling, d, D, random)
         with np.errstate(over="ignore"):  # a few of Cauchy may; their features are noise
-            self._fourier = Fourier(np.ascontiguousarray(omega, dtype=X.dtype))
+            return Fourier(np.ascontiguousarray(omega, dtype=X.dtype))
 
-    def _draw_enough(self, X: Columns, weight: Array, random: Any) -> None:
-        """Frequencies whose kernel error is small, or as many as there may be."""
+    def _draw_enough(
+        self, gamma: float, X: Columns, weight: Array, random: np.random.RandomState
+    ) -> tuple[Fourier, float]:
+        """Draw frequencies whose kernel error is small, or the largest number; return the error."""
         rows = _sampled_rows(X, weight, random)
-        exact = _kernel_of_pairs(self.kernel, self.gamma_, rows)
+        exact = _kernel_of_pairs(self.kernel, gamma, rows)
         D, most = _FEWEST, min(_MOST, _MOST_NUMBERS // (2 * min(len(X), _ROWS)))
-        self._draw_frequencies(D, X, random)
-        self.kernel_error_ = _relative_error(self._fourier, rows, exact)
-        while self.kernel_error_ > _ERROR and 2 * D <= most:
+        fourier = self._draw(D, gamma, X, random)
+        while (error := _relative_error(fourier, rows, exact)) > _ERROR and 2 * D <= most:
             D *= 2
-            self._draw_frequencies(D, X, random)
-            self.kernel_error_ = _relative_error(self._fourier, rows, exact)
-        if self.kernel_error_ > _ERROR:  # NaN, where squares overflow, is an error later
+            fourier = self._draw(D, gamma, X, random)
+        if error > _ERROR:  # NaN, where squares overflow, is an error later
             warn(
                 f"n_frequencies='auto' ends at its largest number, {D}. The mean squared error of "
-                f"the kernel is {self.kernel_error_:.2g} of its variance over pairs of rows, and "
-                f"{_ERROR} was wanted. The rows are nearly equally far apart: take exact kernels "
-                "or Nystroem features.",
+                f"the kernel is {error:.2g} of its variance over pairs of rows, and {_ERROR} was "
+                "wanted. The rows are nearly equally far apart: take exact kernels or Nystroem "
+                "features.",
                 UserWarning,
             )
-
-    def transform(self, X: Any) -> Array:
-        """Map rows to their features.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Finite numbers, with as many columns as in `fit`.
-
-        Returns
-        -------
-        features : ndarray of shape (n_samples, 2 * n_frequencies)
-            float32 for float32 input, else float64; rows of length one.
-        """
-        check_is_fitted(self)
-        [X] = self._check_views(X, reset=False)
-        features = unshifted(*self._view(X), config.n_threads(self.n_jobs))
-        checks.check_overflow(float(features.sum()), X.dtype)
-        return features
-
-    def _view(self, X: Columns) -> tuple[Columns, Fourier]:
-        """The columns and the map with which passes over the rows of X compute their features."""
-        fourier, X = self._fourier.astype(X.dtype), self._mapped_columns(X)
-        return X, written_out(X, fourier, config.n_threads(self.n_jobs))
+        return fourier, error
 
 
 def check_memory(needed: int, n_frequencies: int) -> None:
@@ -354,41 +259,6 @@ def _check_phases(X: Columns, kernel: str, gamma: float, origin: str, is_given: 
         if is_given:
             raise ValueError(text)
         warn(text, UserWarning)
-
-
-def fit_map(
-    estimator: Any, sample: Opened, view: int, given: RandomFourierFeatures, random: Any
-) -> RandomFourierFeatures:
-    """The feature map of a view of an estimator, with the parameters of another, fitted on a sample
-    of the rows; "paper" as the number of frequencies are independent ones, as in the paper. Sparse
-    columns without an entry are not mapped."""
-    x, weight = sample.some_with(view)
-    k = int(getattr(estimator, "n_clusters_", estimator.n_clusters))
-    D, sampling = n_frequencies(given.n_frequencies, k), given.sampling
-    if is_option(given.n_frequencies, "paper") and sampling == "auto":
-        sampling = "iid"
-    if not isinstance(D, str):
-        # the features of the seeding rows, and sums of the clusters, at least once for each thread
-        check_memory(16 * D * (min(sample.n, _SEEDING_ROWS * k) + 4 * k), D)
-    feature_map = RandomFourierFeatures(
-        D, kernel=given.kernel, gamma=given.gamma, sampling=sampling,
-        random_state=random.randint(2**31 - 1), n_jobs=estimator.n_jobs,
-    )  # fmt: skip
-    feature_map._remember(Shape.of_columns(x.shape[1], estimator._shape.in_float64))
-    moments = partial(sample.moments, view)
-    columns = occupied_columns(sample.xs[view], weight=sample.weight)
-    return feature_map._draw(x, weight, moments, columns)
-
-
-def gamma_of_view(
-    estimator: Any, sample: Opened, view: int, kernel: Kernel, gamma: Gamma, random: Any
-) -> float:
-    """The `gamma_` of the feature map that `fit_map` fits."""
-    x, weight = sample.some_with(view)
-    random = checks.check_random_state(random.randint(2**31 - 1))
-    n_threads = config.n_threads(estimator.n_jobs)
-    moments = partial(sample.moments, view)
-    return resolve_gamma(x, kernel, gamma, weight, random, n_threads, moments)
 
 
 def resolve_gamma(

@@ -63,10 +63,10 @@ class GraphDiffusion:
         return np.arange(len(self.extension))
 
 
-def check_no_choice(estimator: Any) -> None:
+def check_no_choice(spec: Any) -> None:
     """Refuse the parameters that choose a graph where one is given."""
     for name, values in _OF_GRAPHS.items():
-        value = getattr(estimator, name)
+        value = getattr(spec, name)
         if not (value is None and None in values) and not is_option(value, "auto"):
             raise ValueError(
                 f"{name} == {value!r}, must have its default: with metric='precomputed' X is the "

@@ -249,13 +249,13 @@ def _check_word(word: Any, name: str, known: tuple[str, ...], also: str) -> None
     checks.check_choice(word, name, known, also=also)
 
 
-def one_kernel(estimator: Any, *more: str) -> Specification:
-    """The kernel of the parameters `kernel`, `gamma` and `kernel_params`, which are checked; `more`
-    names further kernels."""
-    metric, extra = estimator.kernel, estimator.kernel_params
+def one_kernel(metric: Any, gamma: Any, extra: Any, *more: str) -> Specification:
+    """Return the kernel of the parameters `kernel`, `gamma` and `kernel_params`, which are checked.
+
+    The words `more` name further kernels."""
     if not isinstance(extra, (dict, type(None))):
         raise TypeError(f"kernel_params == {extra!r}, must be a dict or None.")
-    params = {"gamma": estimator.gamma} | (extra or {})
+    params = {"gamma": gamma} | (extra or {})
     check_metric(metric, "kernel", params, *more)
     return Specification(metric, (extra or {}) if callable(metric) else params)
 

@@ -79,16 +79,15 @@ class Components:
     directions: Array  # (d, m), over the largest deviation
     columns: Array | None = None  # (d,), which differ from zero; None: all may
 
-    def plain(self, n_threads: int) -> Whitening:
-        """Return the map to the components as they are."""
-        return Whitening(self.mean, self.directions, False, n_threads, self.columns)
+    def whitening(self, exponent: float | None, n_threads: int) -> Whitening:
+        """Return the map to components over a power of their deviations; None: as they are.
 
-    def whitening(self, exponent: float, n_threads: int) -> Whitening:
-        """Each divided by s^e of its standard deviation s, in units of the largest of these."""
-        matrix = self.directions * self.deviations**-exponent
-        return replace(
-            self.plain(n_threads), matrix=matrix, unit=matrix.shape[1] >= _UNIT_COMPONENTS
-        )
+        The unit of the standard deviations is the largest of them."""
+        matrix, unit = self.directions, False
+        if exponent is not None:
+            matrix = matrix * self.deviations**-exponent
+            unit = matrix.shape[1] >= _UNIT_COMPONENTS
+        return Whitening(self.mean, matrix, unit, n_threads, self.columns)
 
 
 def fit_components(
@@ -174,15 +173,21 @@ def _over(vectors: Array, deviations: Array) -> Array:
     return np.asarray(vectors / np.where(deviations > 0, deviations, 1))
 
 
-def whitened_view(
-    whitening: float, sample: Opened, view: int, context: Any,
-    scales: Array | None = None, unit_variance: bool = False,
-) -> Whitening:  # fmt: skip
-    """Return the map of the columns of a view, times `scales`, for a parameter `whitening`. With
-    `unit_variance` rows have length one or a total variance of one."""
-    found = fit_components(*sample.some_with(view), context.k, context.random, scales)
-    mapped = found.whitening(whitening, context.n_threads)
-    if mapped.unit or not unit_variance:
-        return mapped
-    spread = np.linalg.norm(found.deviations ** (1 - whitening))
-    return replace(mapped, matrix=mapped.matrix / spread)
+@dataclass(frozen=True)
+class WhiteningSpec:
+    """How the columns of a view become whitened components: checked parameters."""
+
+    exponent: float  # the power of standard deviations that components are divided by
+    scales: Array | None = None  # (d,), of the columns before; None: ones
+    unit_variance: bool = False  # whether the total variance is one where rows keep their length
+
+    def fit(
+        self, sample: Opened, view: int, k: int, random: np.random.RandomState, n_threads: int
+    ) -> Whitening:
+        """Return the map of a view for k clusters, by a sample of the rows."""
+        components = fit_components(*sample.some_with(view), k, random, self.scales)
+        mapped = components.whitening(self.exponent, n_threads)
+        if mapped.unit or not self.unit_variance:
+            return mapped
+        spread = np.linalg.norm(components.deviations ** (1 - self.exponent))
+        return replace(mapped, matrix=mapped.matrix / spread)
