@@ -121,7 +121,7 @@ PROMISES = [
     Mutant("noise.py::test_a_source_that_changes_is_refused",
            "rows/source.py:Stream._compare", "before[1] != found", "False"),
     Mutant("noise.py::test_the_score_of_the_fitted_rows_is_that_of_the_fit",
-           "estimators/base.py:Clusterer.score", ', sample_weight=sample_weight)', ")"),
+           "estimators/base.py:Clusterer.score", "cost(X, sample_weight)", "cost(X, None)"),
     Mutant("containers.py::test_views_in_another_order_are_refused",
            "rows/checks.py:_compare", "if a.equals(b)", "if True"),
     Mutant("containers.py::test_what_is_no_array_is_refused_with_what_to_pass",
