@@ -372,7 +372,7 @@ def test_centroids_are_removed_where_their_rows_have_another_one_near(weighted, 
     mean = np.average(X, axis=0, weights=weight)
     gaps = [2.0, 1.0, 3.0]  # light rows raise the cost least, else a small gap does
     theta = np.array([[100.0 * i + side * gaps[i] / 2] for i in range(3) for side in (-1, 1)])
-    kept = module._without_cheapest(level, replace(state, theta=theta - mean), count).theta + mean
+    kept = module._without_cheapest(level, state._replace(theta=theta - mean), count).theta + mean
     assert len(kept) == 6 - count
     order = [0, 2, 1] if weighted else [1, 0, 2]
     left = [int(((kept > at - 50) & (kept < at + 50)).sum()) for at in (0, 100, 200)]
@@ -383,7 +383,7 @@ def test_more_centroids_are_removed_than_have_a_neighbour_that_stays():
     X = np.repeat([0.0, 1.0, 100.0, 101.0], 5)[:, None]
     level, state = run_of([X], 4)
     theta = np.unique(shifted_features(level.rows), axis=0).astype(np.float64)
-    state = replace(state, theta=theta)
+    state = state._replace(theta=theta)
     left = [len(module._without_cheapest(level, state, count).theta) for count in (1, 2, 3)]
     assert left == [3, 2, 1]
 
@@ -418,7 +418,7 @@ def test_centroids_of_empty_clusters_move_to_the_rows_of_the_largest_weighted_co
     level, state = run_of([X], 3, weight)
     theta = np.array([[0.0], [99.0], [99.0]]) - level.rows.shift
     if is_known:
-        state = replace(state, assigned=SimpleNamespace(own=X[:, 0] ** 2))
+        state = state._replace(assigned=SimpleNamespace(own=X[:, 0] ** 2))
     assert level._relocate(state, theta, np.array([False, True, True])) == 2
     assert_allclose(theta[:, 0] + level.rows.shift, [0, 3, 5])
 
@@ -434,7 +434,7 @@ def test_a_batch_that_raises_the_cost_leaves_no_trace(monkeypatch):
 
         def exchange(level, state, nearest, count, before=before, new=new):
             assert nearest is before[3] and count == 5
-            return replace(state, theta=before[0] + 1, alpha=before[1] + 1, assigned=new)
+            return state._replace(theta=before[0] + 1, alpha=before[1] + 1, assigned=new)
 
         def changed(self, state, move=move, new=new):
             self._nearest = new.own

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, Protocol
 
 from rffpk.anneal.records import State
@@ -73,10 +72,10 @@ def fit(
     ends, costs, passes = list[StartEnd](), list[float](), list[int]()
     for number, start in enumerate(plan.starts):
         least = min(costs, default=math.inf)
-        state = replace(data.first(number), start=number, best=best)
+        state = data.first(number)._replace(start=number, best=best)
         state, end = anneal(level, state, start, least)
         state, cost = cost_of_start(level, state, start, end)
-        best = replace(state, best=None) if cost < least or best is None else state.best
+        best = state._replace(best=None) if cost < least or best is None else state.best
         ends, costs, passes = [*ends, end], [*costs, cost], [*passes, state.passes]
     assert best is not None
     context.history.add_starts(plan.starts, costs, passes, level.rows.n)

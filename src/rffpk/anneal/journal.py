@@ -13,9 +13,8 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import fields, is_dataclass
 from typing import Any, TypeVar
 
 import numpy as np
@@ -162,13 +161,18 @@ _RECORDS = {
 def arrays_of_record(record: Any, prefix: str = "") -> dict[str, Array]:
     """Return the fields of a record, and of the records in it, as arrays by name."""
     arrays = dict[str, Array]()
-    for name in (field.name for field in fields(record)):
+    for name in _names(record):
         value = getattr(record, name)
-        if is_dataclass(value):
+        if name in _RECORDS and value is not None:
             arrays |= arrays_of_record(value, f"{prefix}{name}.")
         elif value is not None:
             arrays[prefix + name] = np.asarray(value)
     return arrays
+
+
+def _names(record: Any) -> Iterable[str]:
+    """Return the names of the fields of a record."""
+    return record._fields if isinstance(record, State) else vars(record)
 
 
 def record_of(cls: type[Any], arrays: dict[str, Array]) -> Any:

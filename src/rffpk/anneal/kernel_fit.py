@@ -103,7 +103,7 @@ class ComponentLevel(FeatureLevel):
         for j in np.flatnonzero(masses == 0):  # empty clusters: at the nearest row, as seeds are
             gaps = np.where(rows.counted, ((x - state.theta[j]) ** 2).sum(axis=1), math.inf)
             W[j, gaps.argmin()] = 1.0
-        return self.kernels.moved(replace(state, alpha=self.of, assigned=None), W)
+        return self.kernels.moved(state._replace(alpha=self.of, assigned=None), W)
 
 
 @dataclass(frozen=True)
@@ -199,7 +199,7 @@ def _search_of_components(
 def _weights_after_one_start(data: KernelData) -> Array:
     """Return the weights of the kernels that one start learns."""
     level, kernels, plan = data.search, data.kernels, data.plan
-    state, end = anneal(level, replace(data.first(-1), start=-1), plan.starts[-1])
+    state, end = anneal(level, data.first(-1)._replace(start=-1), plan.starts[-1])
     state = level.leave(state)
     state, _ = kernels.follow(state, kernels.last_stage(plan.last(end.s), state))
     # numbers, as components are made of them

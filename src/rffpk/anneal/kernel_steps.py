@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,7 +53,7 @@ class KernelLevel:
     def moved(self, state: State, W: Array) -> State:
         """Return the state at other centroids, which are weights of the rows."""
         W = np.asarray(W, dtype=self.rows.dtype)
-        return replace(state, theta=W, products=self.rows.multiply(W))
+        return state._replace(theta=W, products=self.rows.multiply(W))
 
     def follow(self, state: State, stage: Stage) -> tuple[State, StageEnd]:
         """Make the steps of a stage.
@@ -64,7 +64,7 @@ class KernelLevel:
         steps, over = 0, False
         while not over:
             state, (result, change) = self.context.journal.run(self._step, state, stage)
-            state = replace(state, passes=state.passes + 1)
+            state = state._replace(passes=state.passes + 1)
             last, steps = Step(*result), steps + 1
             settled = change <= (stage.tol if last.shift else _EXACT)
             over = steps >= stage.most or (settled and last.shift <= stage.tol)
@@ -89,7 +89,7 @@ class KernelLevel:
             squares = squared_norms(new.theta, new.products)
             costs = rows.diagonals @ (G @ new.theta) - squares @ G
             alpha = objective.reweigh(costs, power_constant(k, stage.s), rows.total_weight)
-        return replace(new, alpha=alpha), (step, float(np.abs(alpha - state.alpha).max()))
+        return new._replace(alpha=alpha), (step, float(np.abs(alpha - state.alpha).max()))
 
     def cost(self, state: State, s: float) -> tuple[State, float]:
         """Return the objective at the centroids of a state."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,8 +30,7 @@ ETA_RANGE = (1e-30, 1e30)  # so that float32 holds them too
 _MEDIAN_ROWS = 5000  # that the median of distances is taken from: its error is then about 1 %
 
 
-@dataclass(frozen=True)
-class State:
+class State(NamedTuple):
     """What a fit carries from pass to pass."""
 
     theta: Array  # (k, F), centroids less the shift; with exact kernels (k, n), weights of rows

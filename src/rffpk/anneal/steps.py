@@ -60,9 +60,9 @@ class FeatureLevel:
     def leave(self, state: State) -> State:
         """Return the state in the space of all features; labels of other rows are not known."""
         if self.components is None:
-            return replace(state, assigned=None)
+            return state._replace(assigned=None)
         self.context.history.left_out = 0.0
-        return replace(state, theta=self.components.expand(state.theta), assigned=None)
+        return state._replace(theta=self.components.expand(state.theta), assigned=None)
 
     def last_stage(self, stage: Stage, state: State) -> Stage:
         """Return the stage that ends a fit, as far as it goes on these rows."""
@@ -96,7 +96,7 @@ class FeatureLevel:
         if plan.near and not among_all:
             need = Need(second=stage.second, bounded=stage.exact and plan.bounded)
         else:
-            state = replace(state, assigned=None)
+            state = state._replace(assigned=None)
         by_bounds = need is None and stage.bounded and plan.bounded
         # A journal keeps each pass alone, but not with a goal: whether this is out of reach
         # depends on the gain of the pass before.
@@ -108,7 +108,7 @@ class FeatureLevel:
             state, numbers = journal.run(self._passes, state, stage, most, by_bounds, need)
             results, hopeless, every = numbers
             steps, last = steps + len(results), Step(*results[-1])
-            state = replace(state, passes=state.passes + len(results), hard=last.hard)
+            state = state._replace(passes=state.passes + len(results), hard=last.hard)
             converged = last.shift <= stage.tol
             over = hopeless or steps >= stage.most or (converged and (every or not stage.exact))
             over |= steps == 1 and not stage.usual[0] <= last.hard <= stage.usual[1]
@@ -116,7 +116,7 @@ class FeatureLevel:
                 is_last = stage.exact and (converged or steps == stage.most - 1)
                 need = need._replace(every=is_last, missed=steps == 1 and not need.bounded)
         kept = None if need is None or stage.exact else state.assigned
-        return replace(state, settling=None, assigned=kept), StageEnd(last, steps)
+        return state._replace(settling=None, assigned=kept), StageEnd(last, steps)
 
     def _passes(
         self, state: State, stage: Stage, most: int, by_bounds: bool, need: Need | None
@@ -129,11 +129,11 @@ class FeatureLevel:
         rows, theta, every, started = self.at(state), state.theta, True, time.perf_counter()
         if need is not None:
             sums, assigned = step(rows, theta, state.assigned, need)
-            state, every = replace(state, assigned=assigned), assigned.every
+            state, every = state._replace(assigned=assigned), assigned.every
             moved = self._single_step(state, sums, every and stage.exact, started)
         elif by_bounds:
             settling = settling_pass(rows, theta, state.settling)
-            state = replace(state, settling=settling)
+            state = state._replace(settling=settling)
             moved = self._single_step(state, settling.sums, True, started)
         else:
             moved = take_steps(
@@ -144,11 +144,11 @@ class FeatureLevel:
         results = moved.steps
         *alphas, last = moved.alphas
         if moved.n_empty:
-            results[-1] = self._repaired(replace(state, alpha=alphas[-1]), results[-1], moved)
+            results[-1] = self._repaired(state._replace(alpha=alphas[-1]), results[-1], moved)
         for result, alpha in zip(results, alphas):
             parts = None if rows.stream is None else rows.stream.clock.lap()
             self.context.history.add_step(stage, result, state.start, rows.n, alpha, parts)
-        return replace(state, theta=moved.theta, alpha=last), (results, moved.hopeless, every)
+        return state._replace(theta=moved.theta, alpha=last), (results, moved.hopeless, every)
 
     def _single_step(self, state: State, sums: Sums, repair: bool, started: float) -> Moved:
         """Make a step of the hard rule with the sums of a pass that `started` then.
@@ -212,7 +212,7 @@ class FeatureLevel:
         width = float((rows.scaled(np.ones(theta.shape[1])) ** 2).sum())
         spread = size * math.sqrt(self.variance / width)
         noise = self.context.random.standard_normal(theta.shape)
-        return replace(state, theta=rows.on_sphere(theta + spread * noise, theta))
+        return state._replace(theta=rows.on_sphere(theta + spread * noise, theta))
 
     def _relocate(self, state: State, theta: Array, empty: Array) -> int:
         """Move the centroids of empty clusters, in place, to the costliest rows; count them."""

@@ -80,7 +80,7 @@ def improve(
         patience = max(1, patience * SOME // k)  # which take as long as with SOME
     if level.context.many:
         return state
-    failed, state = 0, replace(state, drawn=None)
+    failed, state = 0, state._replace(drawn=None)
     estimate = Estimate()
     for _ in range(patience + _TRIALS * len(state.theta)):
         if failed == patience:
@@ -89,7 +89,7 @@ def improve(
         if new is None:
             break
         cost, failed = (new, 0) if new < (1 - _GAIN) * cost else (cost, failed + 1)
-    return replace(state, drawn=None)
+    return state._replace(drawn=None)
 
 
 class Estimate:
@@ -111,15 +111,15 @@ def _swap_one(
     if swapped is None:
         return state, None
     stage = Stage("swap", -math.inf, 0.0, _TOL, _PASSES, cost)
-    after, (last, steps) = level.follow(replace(state, theta=swapped), stage)
+    after, (last, steps) = level.follow(state._replace(theta=swapped), stage)
     # passes that ended before they converged left no hope
     new = math.inf
     if steps == _PASSES or last.shift <= _TOL:
         after, new = level.cost(after, -math.inf)
     if new < (1 - _GAIN) * cost:
         estimate.known = None
-        return replace(after, drawn=None), new
-    return replace(after, theta=state.theta, alpha=state.alpha), new
+        return after._replace(drawn=None), new
+    return after._replace(theta=state.theta, alpha=state.alpha), new
 
 
 def _improve_in_batches(
@@ -212,8 +212,8 @@ def _improve_on_drawn(
     weight, unit = (weight / unit).astype(rows.dtype), unit * rows.weight_unit
     sample = context.storage.sample(replace(sample, weight=weight, weight_unit=unit))
     drawn_level = replace(level, rows=sample)
-    state = improve(drawn_level, replace(state, assigned=None), math.inf, patience, later=True)
-    return replace(state, assigned=None)
+    state = improve(drawn_level, state._replace(assigned=None), math.inf, patience, later=True)
+    return state._replace(assigned=None)
 
 
 def _keyed(
@@ -244,7 +244,7 @@ class Batches:
         if hard_plan(rows, level.most, level.objective.learns_weights).near:
             if state.assigned is None or state.assigned.cost is None:
                 assigned = step(rows, state.theta, None, Need())[1]
-                state = replace(state, assigned=assigned)
+                state = state._replace(assigned=assigned)
             assert state.assigned is not None
             self._nearest = state.assigned.own
             return level.cost(state, -math.inf)
@@ -261,7 +261,7 @@ class Batches:
         after, new = self.cost(_exchange(self.level, state, before, count))
         if not new < cost:
             self._nearest = before
-            after = replace(after, theta=state.theta, alpha=state.alpha, assigned=state.assigned)
+            after = after._replace(theta=state.theta, alpha=state.alpha, assigned=state.assigned)
         return after, new
 
 
@@ -275,7 +275,7 @@ def _exchange(level: FeatureLevel, state: State, nearest: Array, count: int) -> 
     theta = np.vstack([state.theta, features_at(rows, places, state.theta)])
     assigned = None if state.assigned is None else add(state.assigned, count)
     added = Stage("swap", -math.inf, 0.0, _BATCH_TOL, _PASSES_ADDED, exact=False, second=True)
-    state = level.follow(replace(state, theta=theta, assigned=assigned), added)[0]
+    state = level.follow(state._replace(theta=theta, assigned=assigned), added)[0]
     state = _without_cheapest(level, state, count)
     removed = Stage("swap", -math.inf, 0.0, _BATCH_TOL, _PASSES_REMOVED, exact=False)
     return level.follow(state, removed)[0]
@@ -299,7 +299,7 @@ def _without_cheapest(level: FeatureLevel, state: State, count: int) -> State:
     removed[order[~removed[order]][:left]] = True
     if assigned is not None:
         assigned = remove(rows, theta, assigned, removed)
-    return replace(state, theta=theta[~removed], assigned=assigned)
+    return state._replace(theta=theta[~removed], assigned=assigned)
 
 
 def _two_nearest(rows: Rows, state: State) -> tuple[Array, Array, Array]:
@@ -366,10 +366,10 @@ def _reach(
     masses = np.concatenate([masses, rows.weight_unit * weight])
     theta = np.vstack([theta, far])
     theta = means(theta, masses, merged(rows.scaled(theta), masses, len(state.theta)))
-    after, (last, _) = level.follow(replace(state, theta=theta), stage._replace(name="swap"))
+    after, (last, _) = level.follow(state._replace(theta=theta), stage._replace(name="swap"))
     after, new = level.cost(after, stage.s)
     if not new < cost:
-        after = replace(after, theta=state.theta, alpha=state.alpha)
+        after = after._replace(theta=state.theta, alpha=state.alpha)
     return after, [new, last.shift]
 
 
@@ -394,7 +394,7 @@ def _nearest(level: FeatureLevel, state: State) -> tuple[State, _Nearest]:
     if rows.n > most:
         if state.drawn is None:
             drawn = np.sort(level.context.random.randint(rows.n, size=most))
-            state = replace(state, drawn=drawn)
+            state = state._replace(drawn=drawn)
         rows = rows.take(np.asarray(state.drawn))
     _, outputs = one_pass(rows, state.theta, -math.inf, want=("labels", "nearest", "second"))
     weight = rows.weight.astype(np.float64)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -61,7 +61,7 @@ class RobustLevel(KernelLevel):
         members = super()._weigh(state, -math.inf)[0].astype(np.float64)
         masses = members.sum(axis=1, keepdims=True)
         means = np.where(masses > 0, members / np.where(masses > 0, masses, 1), state.theta)
-        return replace(self.moved(state, means), alpha=self.rows.objective.equal(len(alpha)))
+        return self.moved(state, means)._replace(alpha=self.rows.objective.equal(len(alpha)))
 
     def _weigh(self, state: State, s: float) -> tuple[Array, float, float]:
         """Return weights (k, n) of the rows, and the sum of distances, twice."""
