@@ -463,6 +463,25 @@ def test_batches_are_halved_after_a_failure_until_the_smallest_have_failed(monke
     assert tried == [*zip([13, 13, 6, 3, 2, 2, 2], costs)]
 
 
+def test_a_level_is_compared_with_the_level_before_it(monkeypatch, tuning, limits):
+    """Also after a search on components of the first sample, whose rows have all features."""
+    tuning(sampling__rows=200, sampling__rows_a_cluster=1, sampling__growth=2)
+    limits(component_margin=0.0)
+    X = make_blobs(2000, 80, centers=4, cluster_std=4.0, random_state=0)[0]
+    X *= np.geomspace(1, 1e-3, 80)
+    known, expected = [], module._expected
+
+    def noted(state, rows, level):
+        known.append((rows.n, len(rows.shift), level.rows.n))
+        return expected(state, rows, level)
+
+    monkeypatch.setattr(module, "_expected", noted)
+    PowerKMeans(4, random_state=0).fit(X)
+    assert len(known) > 1 and {width for _, width, _ in known} == {80}
+    assert known[0][0] == 200
+    assert [n for n, _, _ in known[1:]] == [n for _, _, n in known[:-1]]
+
+
 def test_heavy_tails_beyond_the_sample_do_not_make_the_objective_depend_on_the_seed():
     """Samples of 2000 of 6000 Zipf counts have none to all of the largest counts. Without swaps on
     drawn rows the largest objective is 1.2 times the least, or more."""

@@ -68,7 +68,7 @@ Maps = Callable[[Opened, FitContext], list[Any]]
 
 @dataclass(frozen=True)
 class Problem:
-    """What parameters say: how rows become features, what is minimised, which starts run."""
+    """What parameters say: how rows become features, what is minimized, which starts run."""
 
     search: SearchParameters
     # of the critical exponent, among other arguments
@@ -91,7 +91,7 @@ class Problem:
     stores_memberships: bool = False
 
     def prepare(self, sample: Opened, context: FitContext) -> FeatureData:
-        """Return the rows with their features, what is minimised, and the starts."""
+        """Return the rows with their features, what is minimized, and the starts."""
         params, k, storage, history = self.search, context.k, context.storage, context.history
         # the features of all rows, and of a pilot sample
         maps = self.maps(sample, context)
@@ -105,7 +105,7 @@ class Problem:
         if mapping.mapped:
             storage.check(rows)
         init = _checked_init(self, sample, rows, mapping, k)
-        # what is minimised, of which rows have a part
+        # what is minimized, of which rows have a part
         objective = self.objective(pilot, context)
         typical = partial(replace, eta=objective.eta, m=objective.m)
         pilot, rows = typical(pilot), typical(rows)
@@ -132,7 +132,7 @@ class Problem:
         level = FeatureLevel(search, variance, objective, context, plan.most, components, whole)
         return FeatureData(
             self, context, sample, maps, bool(mapping.mapped), rows, level, pilot, samples, base,
-            components, pool, variance, init, objective, plan, columns,
+            components, pool, init, objective, plan, columns,
             plan.swaps if samples else 0,
         )  # fmt: skip
 
@@ -153,7 +153,6 @@ class FeatureData:
     base: Rows  # the first sample, or all rows, with stored features where that pays
     components: Compressed | None  # principal components that the starts run on
     pool: Rows  # of which initial centroids are chosen
-    variance: float  # total variance of the features
     init: Any  # the name of a method, a callable, or centroids
     objective: PowerMean
     plan: Plan
@@ -215,7 +214,7 @@ class FeatureData:
         state, numbers = context.journal.run(exponents, state)
         plan = replace(self.plan.soft_end(*numbers), most=self.plan.most)
         context.history.unit, s = plan.unit, plan.schedule.end
-        level = replace(self.search, rows=self.base, components=None)
+        level = replace(self.search, rows=self.base, components=None, whole=None)
         data = replace(self, plan=plan, components=None, search=level, patience=0)
         state, converged, _ = converge(data.search, state, plan.last(s))
         return data, state, StartEnd(s, converged)
@@ -223,7 +222,7 @@ class FeatureData:
     def later(self) -> list[FeatureLevel]:
         """Return the levels after the search: all features, growing samples, and all rows, with
         stored features where that pays."""
-        level = replace(self.search, components=None)
+        level = replace(self.search, components=None, whole=None)
         if not self.samples:
             return [] if self.components is None else [replace(level, rows=self.base)]
         k, growing = self.context.k, self.samples[1:]
