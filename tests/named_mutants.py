@@ -206,6 +206,13 @@ PROMISES = [
 RULES = [
     Mutant("swaps.py::test_centroids_are_removed_where_their_rows_have_another_one_near",
            "anneal/swaps.py:_without_cheapest", " - nearest) * rows.weight", " - nearest)"),
+    Mutant("swaps.py::test_a_level_is_compared_with_the_level_before_it",
+           "anneal/feature_fit.py:FeatureData.later", "components=None, whole=None",
+           "components=None"),
+    Mutant("checkpoints.py::test_a_fit_of_exact_kernels_goes_on",
+           "anneal/kernel_fit.py:_weights_after_one_start",
+           "kernels.context.journal.run(lambda state: (state, state.alpha.tolist()), state)[1]",
+           "state.alpha"),
     Mutant("swaps.py::test_a_swap_removes_the_centroid_whose_loss_is_least",
            "anneal/swaps.py:_swap", "raised = weight * (", "raised = ("),
     Mutant("swaps.py::test_rows_are_drawn_by_cost_and_cluster_whatever_the_blocks",

@@ -202,11 +202,11 @@ def test_a_fit_of_views_goes_on(X, path, monkeypatch):
 
 
 KERNEL_FITS = {
+    "weights": (MultiKernelPowerKMeans, {"kernels": ["rbf", "linear"]}),
     "components": (KernelPowerKMeans, {}),
     "paper": (KernelPowerKMeans, {"annealing": "paper", "n_init": 2, "max_iter": 30}),
     "soft": (KernelPowerKMeans, {"annealing": Annealing(end=-4.0), "n_init": 2}),
     "labels": (KernelKMeans, {"init": np.arange(150) % 4}),
-    "weights": (MultiKernelPowerKMeans, {"kernels": ["rbf", "linear"]}),
     "robust": (RMKKM, {"kernels": ["rbf", "linear"], "n_init": 2}),
 }
 

@@ -127,7 +127,8 @@ class Problem:
             context.journal.begin(history, context.random, sample, exponent, variance, rows.shift)
         plan = self.plan(params, context, exponent, objective)
         later = [*(part.n for part in samples[1:]), rows.n] if samples else []
-        history.begin(plan, 0.0 if components is None else components.left_out, later)
+        left_out = 0.0 if components is None else components.left_out
+        history.begin(len(plan.starts), plan.unit, left_out, later)
         search, whole = (base, None) if components is None else (components.rows, base)
         level = FeatureLevel(search, variance, objective, context, plan.most, components, whole)
         return FeatureData(

@@ -77,7 +77,7 @@ class KernelProblem:
             components = None if is_random else rows.components(alpha)[0]
             critical = rows.exponent(rows.gram(alpha)) if self.annealed else 0.0
             plan = replace(self.plan(context, critical), fresh=False)
-            context.history.begin(replace(plan, unit=context.history.unit), 0.0, [])
+            context.history.begin(len(plan.starts), context.history.unit, 0.0, [])
             return data(alpha, given, components, kernels, plan)
         found = data(alpha, None, *_search_of_components(self, kernels, alpha))
         if rows.objective.learns_weights and len(alpha) > 1:
@@ -189,7 +189,7 @@ def _search_of_components(
     x = components.xs[0][rows.some]
     critical = rows.exponent(x @ x.T) if problem.annealed else 0.0
     plan = replace(problem.plan(context, critical), fresh=False)
-    context.history.begin(replace(plan, unit=context.history.unit), left_out, [])
+    context.history.begin(len(plan.starts), context.history.unit, left_out, [])
     level = ComponentLevel(
         components, rows.variance, PowerMean(), context, plan.most, kernels=kernels, of=alpha
     )

@@ -51,7 +51,7 @@ class Journal:
     keeps = False
 
     def begin(self, history: Any, random: Any, rows: Any, *computed: Any) -> None:
-        """Compare what distinguishes the rows, before the first call. For journals that keep."""
+        """Compare the rows with the rows of a checkpoint, before the first call."""
 
     def run(
         self, call: Callable[..., tuple[State, T]], state: State, *arguments: Any

@@ -154,11 +154,11 @@ class History:
         if self.progress is not None:
             self.progress.passed(record)
 
-    def begin(self, plan: Plan, left_out: float, later: list[int]) -> None:
-        """Set what objectives of a plan lack, its starts, and the numbers of rows after them."""
-        self.unit, self.left_out = plan.unit, left_out
+    def begin(self, n_starts: int, unit: float, left_out: float, later: list[int]) -> None:
+        """Set the scale of objectives, and for the progress the sizes of the levels `later`."""
+        self.unit, self.left_out = unit, left_out
         if self.progress is not None:
-            self.progress.n_starts, self.progress.later = len(plan.starts), later
+            self.progress.n_starts, self.progress.later = n_starts, later
 
     def add_starts(
         self, starts: list[Start], costs: list[float], passes: list[int], n: int

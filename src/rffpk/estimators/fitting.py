@@ -255,8 +255,7 @@ def kernel_model(model: Any) -> KernelModel:
     check_is_fitted(model)
     return KernelModel(
         model._schema().of_new_rows(model._shape), model._shape.has_views, model._kernels,
-        model.dual_coef_,
-        model._squares, model._alpha, model._gaps_of_fit, model._masses,
+        model.dual_coef_, model._squares, model._alpha, model._gaps_of_fit, model._masses,
         model.membership_exponent_, config.n_threads(model.n_jobs),
     )  # fmt: skip
 
