@@ -4,16 +4,23 @@
 
 Workers are processes with one thread.
 
-passes: "added" is the time of a pass over a few rows, nearly all of which is Dask's: the arguments
-    go to the workers, one task for each partition runs, and the joined sums come back. "Pass" are
-    passes over all rows at fixed centroids, and "one thread" the same pass over an array. Bytes are
-    those of pickles: of the arguments of a pass, which each worker gets, and of the sums.
-fits: default fits beside KMeans of dask-ml (left out if it is missing), with the mean squared
-    distance of the rows to the nearest center, computed alike for both.
-kills: fits during which a worker is killed at a random moment, and whether they have the bits of an
-    undisturbed one.
-model: the seconds of a pass over many rows on many machines (bench/results/full_tables.md),
-    with the --rate of a machine, its --link, and the seconds of a --task.
+passes: "added" is the time of a pass over a few rows. Dask takes nearly all of this time: the
+    arguments go to the workers, one task for each partition runs, and the merged sums come back.
+
+    "Pass" is the time of a pass over all rows at fixed centroids, "one thread" the time over an
+    array. Bytes are of pickles: of the arguments of a pass for one worker, and of the sums.
+
+fits: default fits beside KMeans of dask-ml, which is left out if it is missing.
+
+    The mean squared distance of rows to the nearest center is computed alike for both.
+
+kills: fits during which a worker is killed at a random moment.
+
+    Whether they have the bits of an undisturbed fit is printed.
+
+model: the seconds of a pass over many rows on many machines (bench/results/full_tables.md).
+
+    Options are the --rate of a machine, its --link, and the seconds of a --task.
 """
 
 from __future__ import annotations
@@ -66,7 +73,7 @@ def cluster(n: int) -> Iterator[Any]:
 
 
 def collection(rows: int, count: int) -> Any:
-    """Rows about random centers, made by the workers."""
+    """Make rows about random centers on the workers."""
     import dask.array
 
     generator = np.random.default_rng(0)
@@ -81,7 +88,7 @@ def collection(rows: int, count: int) -> Any:
 
 
 def rows_of(X: Any, client: Any) -> Rows:
-    """All rows, as a fit passes over them."""
+    """Return all rows as a fit passes over them."""
     stream = make_partitions(X, None, client, None, PowerKMeans()._schema())
     stream = replace(stream, n=X.shape[0])
     return replace(rows_in([stream.head[0][:0]]), stream=stream)
@@ -120,7 +127,7 @@ def passes(workers: list[int], rows: int, count: int, repeats: int) -> None:
 
 
 def bytes_of(rows: Rows, theta: np.ndarray) -> tuple[int, int]:
-    """Bytes of the arguments of a pass and of the sums that come back."""
+    """Return the bytes of the arguments of a pass, and of the sums that come back."""
     sent, received, result_of = [], [], dask_workers.result_of
     send = Partitions._send
 
@@ -155,7 +162,7 @@ def fits(workers: list[int], rows: int, count: int) -> None:
 
 
 def methods() -> dict[str, Any]:
-    found: dict[str, Any] = {
+    models: dict[str, Any] = {
         "PowerKMeans": lambda: PowerKMeans(CLUSTERS, random_state=0),
         "RFFKernelPowerKMeans": lambda: RFFKernelPowerKMeans(
             CLUSTERS, n_frequencies=D, random_state=0
@@ -164,12 +171,12 @@ def methods() -> dict[str, Any]:
     if find_spec("dask_ml"):
         from dask_ml.cluster import KMeans
 
-        found["dask-ml KMeans"] = lambda: KMeans(CLUSTERS, random_state=0)
-    return found
+        models["dask-ml KMeans"] = lambda: KMeans(CLUSTERS, random_state=0)
+    return models
 
 
 def mean_cost(X: Any, centers: np.ndarray) -> float:
-    """The mean squared distance of rows to the nearest center."""
+    """Return the mean squared distance of rows to the nearest center."""
 
     def costs(block: np.ndarray) -> np.ndarray:
         block = block.astype(np.float64)
