@@ -212,14 +212,30 @@ def take_steps(
     rows, theta, s, *, variance, tol, most, close, goal=math.inf, entropy=0.0, backend=None,
     least_length=0.0,
 ):  # fmt: skip
-    """Steps at one exponent, and what they return by name."""
+    """Make steps at one exponent; return their results by name."""
     arguments, options = arguments_of(rows, theta, s)
     records, alphas, new, old, n_empty, hopeless, parts = module_of(backend).take_steps(
-        *arguments, **options, view_eta=rows.eta, unit=1.0, variance=variance, entropy=entropy,
-        tol=tol, most=most, goal=goal, hope=4.0, least_share=EMPTY[rows.dtype], close=close,
-        coverage=rows.coverage, least_length=least_length,
+        *arguments, **options, tol=tol, most=most, goal=goal, hope=4.0,
+        **options_of_moves(rows, variance, close, entropy, least_length),
     )  # fmt: skip
     return SimpleNamespace(
         steps=[Step(*record) for record in records], alphas=alphas, theta=new, previous=old,
         n_empty=n_empty, hopeless=hopeless, sums=Sums(*parts),
     )  # fmt: skip
+
+
+def move(rows, theta, sums, s, *, variance, close, entropy=0.0, backend=None, least_length=0.0):
+    """Make the move after a pass that returned `sums`; return its results by name."""
+    record, alpha, new, n_empty = module_of(backend).move(
+        tuple(sums), rows.shifts, theta, rows.alpha, s,
+        **options_of_moves(rows, variance, close, entropy, least_length),
+    )  # fmt: skip
+    return SimpleNamespace(record=record, alpha=alpha, theta=new, n_empty=n_empty)
+
+
+def options_of_moves(rows, variance, close, entropy, least_length):
+    return {
+        "view_eta": rows.eta, "unit": 1.0, "variance": variance, "entropy": entropy,
+        "least_share": EMPTY[rows.dtype], "close": close, "coverage": rows.coverage,
+        "least_length": least_length,
+    }  # fmt: skip

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from passes import make_rows, one_pass, shifted_features, take_steps
+from passes import make_rows, move, one_pass, shifted_features, take_steps
 
 from rffpk import Annealing, PowerKMeans, _core, _reference
 
@@ -73,6 +73,29 @@ def test_a_step_is_a_pass_and_a_division(kind, backend, dtype):
         assert_allclose(record.shift, np.sqrt((gaps**2).sum() / len(theta) / variance), rtol=1e-12)
     assert_array_equal(moved.theta, theta)
     assert_array_equal(moved.previous, before)
+
+
+@pytest.mark.parametrize("entropy", [0.0, 200.0])
+@pytest.mark.parametrize("kind", ["one view", "two views", "typical"])
+def test_a_step_is_a_pass_and_a_move(kind, entropy, backend, dtype):
+    """Streams and passes of the hard rule make the move apart."""
+    rows, theta, variance = given = problem(kind, dtype)
+    options = {"variance": variance, "close": CLOSE, "entropy": entropy, "backend": backend}
+    sums, start = one_pass(rows, theta, -3.0, backend=backend)[0], theta.copy()
+    found, step = move(rows, theta, sums, -3.0, **options), steps(given, -3.0, most=1, **options)
+    assert found.record == step.steps[0][:5] and found.n_empty == step.n_empty
+    assert_array_equal(found.alpha, step.alphas[-1])
+    assert_array_equal(found.theta, step.theta)
+    assert_array_equal(theta, start)
+
+
+def test_centroids_of_empty_clusters_stay_in_a_move(backend, dtype):
+    rows, theta, variance = problem("one view", dtype)
+    theta[2] = 1e3
+    sums = one_pass(rows, theta, -np.inf, backend=backend)[0]
+    found = move(rows, theta, sums, -np.inf, variance=variance, close=CLOSE, backend=backend)
+    assert found.n_empty == 1
+    assert_array_equal((found.theta == theta).all(axis=1), np.arange(len(theta)) == 2)
 
 
 @pytest.mark.parametrize("s", [-0.7, -np.inf])

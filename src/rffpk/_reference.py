@@ -280,14 +280,15 @@ def take_steps(
     list[tuple[float, float, float, float, int, float]],
     list[Array], Array, Array, int, bool, tuple[Any, ...],
 ]:  # fmt: skip
-    """Steps at one exponent: passes that move the centroids to theta = N / G, and then the view
-    weights if these are learned, until the shift is at most `tol`, the hard objective will not fall
-    to `goal`, a cluster is empty, or `most` passes are made, at least one.
+    """Make steps at one exponent: passes, each of which a move follows.
+
+    They end if the shift is at most `tol`, if the hard objective will not fall to `goal`, if a
+    cluster is empty, or after `most` passes, at least one.
 
     Parameters
     ----------
     xs, omegas, shifts, theta, alpha, weight, rule, s, n_threads, **options
-        Those of `fused_pass`; `theta` has any type, and is not changed.
+        Parameters of `fused_pass`; `theta` has any type, and is not changed.
     view_eta : float64 array (L,), or None
         The reference distances of the views, whose mean with the weights alpha is `eta`; where
         views are missing they are `eta`.
@@ -329,38 +330,85 @@ def take_steps(
     sums : tuple
         What `fused_pass` returned last.
     """
-    widths, k = [len(shift) for shift in shifts], len(theta)
-    factor, objective = unit * math.exp(-math.log(k) / s), math.inf
-    new, alphas = np.array(theta, dtype=np.float64), [alpha]
+    objective, alphas = math.inf, [alpha]
+    new = np.array(theta, dtype=np.float64)
     records: list[tuple[float, float, float, float, int, float]] = []
     for _ in range(most):
         started, old, alpha = time.perf_counter(), new, alphas[-1]
-        scales, cast = np.repeat(alpha, widths), old.astype(shifts[0].dtype)
         if view_eta is not None:
-            options["eta"] = np.full(k, view_eta @ alpha) if coverage is None else view_eta
+            options["eta"] = np.full(len(new), view_eta @ alpha) if coverage is None else view_eta
+        cast = old.astype(shifts[0].dtype)
         sums = fused_pass(xs, omegas, shifts, cast, alpha, weight, rule, s, **options)
-        N, G, Q, E, soft, hard = sums
-        new, empty = divided(N, G, old, widths, least_share)
-        if least_length > 0:
-            new = onto_sphere(new, old, np.concatenate(shifts), least_length)
-        squares = float((scales * (new - old) ** 2).sum()) / len(new)
-        shift = float(np.sqrt(squares / variance)) if variance > 0 else 0.0
-        near = max(close[0] * unit * hard, close[1])
-        distinct = count_distinct(new * np.sqrt(scales), near)
-        penalty = view_penalty(alpha, entropy, coverage)
-        if entropy > 0:
-            costs = Sums(*sums, tuple(widths)).view_costs().sum(axis=0)
-            if view_eta is not None:
-                costs += (E.sum() if coverage is None else E) * view_eta
-            alpha = view_weights(costs, factor, entropy, coverage)
+        record, alpha, new, n_empty = move(
+            sums, shifts, old, alpha, s, view_eta=view_eta, unit=unit, variance=variance,
+            entropy=entropy, least_share=least_share, close=close, coverage=coverage,
+            least_length=least_length,
+        )  # fmt: skip
         alphas.append(alpha)
-        seconds = time.perf_counter() - started
-        records.append((unit * soft, unit * hard, penalty, shift, distinct, seconds))
-        before, objective = objective, unit * hard + penalty
+        records.append((*record, time.perf_counter() - started))
+        _, hard, penalty, shift, _ = record
+        before, objective = objective, hard + penalty
         hopeless = objective - goal > hope * (before - objective)
-        if empty.any() or shift <= tol or hopeless:
+        if n_empty or shift <= tol or hopeless:
             break
-    return records, alphas, new, old, int(empty.sum()), hopeless, sums
+    return records, alphas, new, old, n_empty, hopeless, sums
+
+
+def move(
+    sums: tuple[Array, Array, Array, Array, float, float],
+    shifts: list[Array],
+    theta: Array,
+    alpha: Array,
+    s: float,
+    *,
+    view_eta: Array | None = None,
+    unit: float,
+    variance: float,
+    entropy: float,
+    least_share: float,
+    close: tuple[float, float],
+    coverage: Array | None = None,
+    least_length: float = 0.0,
+) -> tuple[tuple[float, float, float, float, int], Array, Array, int]:
+    """Move centroids after a pass, and then the weights of the views if they are learned.
+
+    Parameters
+    ----------
+    sums : tuple
+        What `fused_pass` returned at `theta`.
+    theta : float64 array (k, F)
+        The centroids of the pass; they are not changed.
+    shifts, alpha, s, **options
+        Parameters of `take_steps`.
+
+    Returns
+    -------
+    record : tuple
+        That of the step, as `take_steps` returns it, without the seconds.
+    alpha : float64 array (L,)
+        The weights of the views.
+    theta : float64 array (k, F)
+        The centroids theta = N / G.
+    n_empty : int
+        The number of empty clusters, whose centroids stay.
+    """
+    N, G, Q, E, soft, hard = sums
+    widths = [len(shift) for shift in shifts]
+    new, empty = divided(N, G, theta, widths, least_share)
+    if least_length > 0:
+        new = onto_sphere(new, theta, np.concatenate(shifts), least_length)
+    scales = np.repeat(alpha, widths)
+    squares = float((scales * (new - theta) ** 2).sum()) / len(new)
+    shift = float(np.sqrt(squares / variance)) if variance > 0 else 0.0
+    distinct = count_distinct(new * np.sqrt(scales), max(close[0] * unit * hard, close[1]))
+    penalty = view_penalty(alpha, entropy, coverage)
+    if entropy > 0:
+        costs = Sums(*sums, tuple(widths)).view_costs().sum(axis=0)
+        if view_eta is not None:
+            costs += (E.sum() if coverage is None else E) * view_eta
+        factor = unit * math.exp(-math.log(len(theta)) / s)
+        alpha = view_weights(costs, factor, entropy, coverage)
+    return (unit * soft, unit * hard, penalty, shift, distinct), alpha, new, int(empty.sum())
 
 
 def count_distinct(theta: Array, close: float) -> int:

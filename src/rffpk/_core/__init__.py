@@ -26,6 +26,7 @@ from rffpk._core._steps import CELL_BLOCK as CELL_BLOCK
 from rffpk._core._steps import costs_with as costs_with
 from rffpk._core._steps import count_distinct as count_distinct
 from rffpk._core._steps import lowered as lowered
+from rffpk._core._steps import move as move
 from rffpk._core._steps import near_pass as near_pass
 from rffpk._core._steps import nearest_in_cells as nearest_in_cells
 from rffpk._core._steps import squares_of_pairs as squares_of_pairs

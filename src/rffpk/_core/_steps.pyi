@@ -33,7 +33,6 @@ def take_steps(
     hope: float,
     least_share: float,
     close: tuple[float, float],
-    carry: tuple[Array, Array, Array, Array, float, float] | None = None,
 ) -> tuple[
     list[tuple[float, float, float, float, int, float]],
     list[NDArray[np.float64]],
@@ -43,6 +42,22 @@ def take_steps(
     bool,
     tuple[Array, Array, Array, Array, float, float],
 ]: ...
+def move(
+    sums: tuple[Array, Array, Array, Array, float, float],
+    shifts: list[Array],
+    theta: Array,
+    alpha: NDArray[np.float64],
+    s: float,
+    *,
+    view_eta: NDArray[np.float64] | None = None,
+    unit: float,
+    variance: float,
+    entropy: float,
+    least_share: float,
+    close: tuple[float, float],
+    coverage: NDArray[np.float64] | None = None,
+    least_length: float = 0,
+) -> tuple[tuple[float, float, float, float, int], NDArray[np.float64], Array, int]: ...
 def count_distinct(theta: Array, close: float) -> int: ...
 def costs_with(
     distances: Array, nearest: Array, weight: NDArray[np.float64]

@@ -156,32 +156,73 @@ cdef class Views:
             self.alpha[i] = scale * self.alpha[i] if self.alpha[i] > 0 else LEAST_WEIGHT
 
 
+cdef class Move:
+    """The move of centroids, and of the weights of the views, after a pass."""
+    cdef size_t k, F, n_counts, empty
+    cdef double variance, entropy, relative, absolute, least_share, least_length
+    cdef double *after
+    cdef double *before
+    cdef const double *center
+    cdef unsigned char *marks
+    cdef Views views
+    cdef object theta, previous, alpha, arrays
+
+    def __init__(self, shifts, theta, alpha, Views views, double variance, double entropy, close,
+                 double least_share, double least_length, coverage):
+        cdef size_t k = theta.shape[0], F = theta.shape[1]
+        self.k, self.F, self.views, self.alpha, self.empty = k, F, views, alpha, 0
+        self.n_counts = 1 if coverage is None else views.L
+        self.variance, self.entropy, self.least_share = variance, entropy, least_share
+        self.relative, self.absolute = close
+        self.least_length = least_length
+        self.theta, self.previous = np.array(theta, dtype=np.float64, order="C"), np.empty((k, F))
+        marks, shift = np.empty(k, dtype=np.uint8), np.concatenate(shifts).astype(np.float64)
+        self.after = <double *>filled(self.theta, "theta", np.float64, (k, F))
+        self.before = <double *>filled(self.previous, "theta", np.float64, (k, F))
+        self.center = <const double *>data(shift, "shift", np.float64, (F,))
+        self.marks = <unsigned char *>filled(marks, "marks", np.uint8, (k,))
+        self.arrays = marks, shift
+
+    cdef tuple make(self, const double *moments, const double *excess, double soft, double hard):
+        """Move to theta = N / G; return what a record of the step begins with."""
+        cdef Views views = self.views
+        cdef double penalty = views.penalty(), change = 0, near
+        cdef size_t distinct
+        memcpy(self.before, self.after, self.k * self.F * sizeof(double))
+        self.empty = divide(moments, self.after, self.k, views.widths, views.L, self.n_counts,
+                            self.least_share)
+        if self.least_length > 0:
+            onto_sphere(self.after, self.before, self.center, self.k, self.F, self.least_length)
+        near = max(self.relative * hard, self.absolute)
+        distinct = n_distinct(self.after, views.scales, self.k, self.F, near, self.marks)
+        if self.variance > 0:
+            change = moved(self.after, self.before, views.scales, self.k, self.F)
+            change = sqrt(change / self.k / self.variance)
+        if self.entropy > 0:
+            views.learn(moments, excess)
+            self.alpha = views.weights.copy()
+        return soft, hard, penalty, change, distinct
+
+
 def take_steps(xs, omegas, shifts, theta, alpha, weight, rule, double s, int n_threads, *,
                structures=None, landmarks=None, eta=None, double m=0, view_eta=None, double unit,
                double variance, double entropy, double tol, Py_ssize_t most, double goal,
-               double hope, double least_share, close, carry=None, present=None, coverage=None,
-               units=None, double least_length=0):
+               double hope, double least_share, close, present=None, coverage=None, units=None,
+               double least_length=0):
     """Steps at one exponent. Parameters and results are those of the NumPy twin,
     `rffpk._reference.take_steps`."""
-    cdef size_t k = theta.shape[0], F = theta.shape[1], size = k * F
-    cdef double near, change, soft, hard, penalty, gain, relative, absolute, objective = INFINITY
-    cdef size_t empty = 0, distinct
+    cdef size_t k = theta.shape[0], F = theta.shape[1]
+    cdef double change, hard, penalty, gain, objective = INFINITY
     cdef bint hopeless = False
-    relative, absolute = close
-    dtype = shifts[0].dtype
-    new, old = np.array(theta, dtype=np.float64, order="C"), np.empty((k, F))
-    cast = new if dtype == np.float64 else np.empty((k, F), dtype=dtype)
-    cdef double *after = <double *>filled(new, "theta", np.float64, (k, F))
-    cdef double *before = <double *>filled(old, "theta", np.float64, (k, F))
-    marked = np.empty(k, dtype=np.uint8)
-    cdef unsigned char *marks = <unsigned char *>filled(marked, "marks", np.uint8, (k,))
     cdef float *single = NULL
+    dtype = shifts[0].dtype
     cdef Views views = Views(shifts, alpha, k, s, unit, entropy, eta, view_eta, coverage)
+    cdef Move move = Move(
+        shifts, theta, alpha, views, variance, entropy, close, least_share, least_length, coverage)
+    cast = move.theta if dtype == np.float64 else np.empty((k, F), dtype=dtype)
     cdef Passes passes = Passes(
         xs, omegas, shifts, cast, views.weights, weight, rule, s, structures, landmarks, eta, m,
         present=present, units=units)
-    shift = np.concatenate(shifts).astype(np.float64)
-    cdef const double *center = <const double *>data(shift, "shift", np.float64, (F,))
     passes.allocate(n_threads)
     if dtype == np.float32:
         single = <float *>filled(cast, "theta", np.float32, (k, F))
@@ -189,36 +230,40 @@ def take_steps(xs, omegas, shifts, theta, alpha, weight, rule, double s, int n_t
     cdef const double *excess = moments + passes.n_moments
     cdef const double *totals = excess + passes.given.excess
     records, alphas = [], [alpha]
-    while len(records) < most and not empty:
+    while len(records) < most and not move.empty:
         started = perf_counter()
         PyErr_CheckSignals()
         if single != NULL:
-            narrow(after, single, size)
+            narrow(move.after, single, k * F)
         passes.clear()
-        if carry is not None:
-            passes.begin_from(carry)
         passes.run()
-        memcpy(before, after, size * sizeof(double))
-        empty = divide(moments, after, k, views.widths, passes.problem.n_views,
-                       rffpk_counts(&passes.problem), least_share)
-        if least_length > 0:
-            onto_sphere(after, before, center, k, F, least_length)
-        soft, hard, penalty = unit * totals[0], unit * totals[1], views.penalty()
-        near = max(relative * hard, absolute)
-        distinct = n_distinct(after, views.scales, k, F, near, marks)
-        change = 0
-        if variance > 0:
-            change = sqrt(moved(after, before, views.scales, k, F) / k / variance)
-        if entropy > 0:
-            views.learn(moments, excess)
-            alpha = views.weights.copy()
-        alphas.append(alpha)
-        records.append((soft, hard, penalty, change, distinct, perf_counter() - started))
+        record = move.make(moments, excess, unit * totals[0], unit * totals[1])
+        alphas.append(move.alpha)
+        records.append((*record, perf_counter() - started))
+        hard, penalty, change = record[1], record[2], record[3]
         gain, objective = objective - hard - penalty, hard + penalty
         hopeless = objective - goal > hope * gain
         if change <= tol or hopeless:
             break
-    return records, alphas, new, old, empty, hopeless, passes.sums()
+    return records, alphas, move.theta, move.previous, move.empty, hopeless, passes.sums()
+
+
+def move(sums, shifts, theta, alpha, double s, *, view_eta=None, double unit, double variance,
+         double entropy, double least_share, close, coverage=None, double least_length=0):
+    """The move of a step after its pass. Parameters and results are those of the NumPy twin,
+    `rffpk._reference.move`."""
+    cdef size_t k = theta.shape[0], width = theta.shape[1] + len(shifts)
+    N, G, Q, E, soft, hard = sums
+    eta = view_eta if view_eta is None or coverage is not None else np.empty(k)
+    cdef Views views = Views(shifts, alpha, k, s, unit, entropy, eta, view_eta, coverage)
+    cdef Move one = Move(
+        shifts, theta, alpha, views, variance, entropy, close, least_share, least_length, coverage)
+    moments, excess = np.hstack([N, Q, G.reshape(k, -1)]), np.ascontiguousarray(E)
+    record = one.make(
+        <const double *>data(moments, "sums", np.float64, (k, width + one.n_counts)),
+        <const double *>data(excess, "excess", np.float64, (k if coverage is None else views.L,)),
+        unit * soft, unit * hard)
+    return record, one.alpha, one.theta, one.empty
 
 
 cdef void narrow(const double *wide, float *out, size_t n) noexcept nogil:

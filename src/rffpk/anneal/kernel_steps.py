@@ -82,7 +82,7 @@ class KernelLevel:
         penalty = objective.penalty(alpha, rows.total_weight)
         shift, distinct = self._shift(state, new), self.count_distinct(new, hard)
         seconds = time.perf_counter() - started
-        step = made_step(stage.s, k, soft, hard, penalty, shift, distinct, seconds)
+        step = made_step(stage.s, k, (soft, hard, penalty, shift, distinct, seconds))
         step = step._replace(repairs=repairs)
         self.context.history.add_step(stage, step, state.start, rows.n, alpha)
         if objective.learns_weights:

@@ -23,14 +23,14 @@ from rffpk.anneal.schedule import FitContext, Stage, StageEnd, nearly_hard_expon
 from rffpk.rows.arrays import Array
 from rffpk.rows.passes import (
     Moved,
-    made_step,
+    move,
     one_pass,
     pass_of_block,
     shifted_features,
     take_steps,
 )  # fmt: skip
 from rffpk.rows.rows import Rows
-from rffpk.rows.sums import Step, Sums, empty_clusters, is_hard
+from rffpk.rows.sums import Step, empty_clusters, is_hard
 from rffpk.rows.weights import for_core
 from rffpk.system import config
 
@@ -126,41 +126,32 @@ class FeatureLevel:
         Return their results, whether the objective will not fall to the goal of the stage, and
         whether rows were compared with every centroid; they are with few if there is a `need`.
         `by_bounds`: rows whose labels bounds decide are left out."""
-        rows, theta, every, started = self.at(state), state.theta, True, time.perf_counter()
+        rows, theta, started = self.at(state), state.theta, time.perf_counter()
+        every = repairs = True
+        options: dict[str, Any] = {"variance": self.variance, "close": self._close()}
         if need is not None:
             sums, assigned = step(rows, theta, state.assigned, need)
             state, every = state._replace(assigned=assigned), assigned.every
-            moved = self._single_step(state, sums, every and stage.exact, started)
+            repairs = every and stage.exact
+            moved = move(rows, theta, sums, -math.inf, started, **options)
         elif by_bounds:
             settling = settling_pass(rows, theta, state.settling)
             state = state._replace(settling=settling)
-            moved = self._single_step(state, settling.sums, True, started)
+            moved = move(rows, theta, settling.sums, -math.inf, started, **options)
         else:
+            entropy = self.objective.weight_entropy * self.rows.total_weight
             moved = take_steps(
-                rows, theta, stage.s, variance=self.variance, tol=stage.tol, most=most,
-                close=self._close(), goal=stage.goal,
-                entropy=self.objective.weight_entropy * self.rows.total_weight,
+                rows, theta, stage.s, tol=stage.tol, most=most, goal=stage.goal, entropy=entropy,
+                **options,
             )  # fmt: skip
         results = moved.steps
         *alphas, last = moved.alphas
-        if moved.n_empty:
+        if moved.n_empty and repairs:
             results[-1] = self._repaired(state._replace(alpha=alphas[-1]), results[-1], moved)
         for result, alpha in zip(results, alphas):
             parts = None if rows.stream is None else rows.stream.clock.lap()
             self.context.history.add_step(stage, result, state.start, rows.n, alpha, parts)
         return state._replace(theta=moved.theta, alpha=last), (results, moved.hopeless, every)
-
-    def _single_step(self, state: State, sums: Sums, repair: bool, started: float) -> Moved:
-        """Make a step of the hard rule with the sums of a pass that `started` then.
-
-        `repair`: centroids of empty clusters move."""
-        rows, theta = self.at(state), state.theta
-        new = rows.centroids(sums, theta)
-        distinct = self.count_distinct(rows, new, sums.hard)
-        n_empty = int(empty_clusters(sums.G, rows.dtype).sum()) if repair else 0
-        shift, seconds = self._shift(rows, new, theta), time.perf_counter() - started
-        step = made_step(-math.inf, len(theta), sums.soft, sums.hard, 0.0, shift, distinct, seconds)
-        return Moved([step], [state.alpha] * 2, new, theta, n_empty, False, sums)
 
     def _repaired(self, state: State, result: Step, moved: Moved) -> Step:
         """Move the centroids of empty clusters, in place; return the result of the step then."""

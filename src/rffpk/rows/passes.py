@@ -402,47 +402,54 @@ def take_steps(
     lambda > 0 the view weights follow the centroids in each step: alpha_l ~ exp(-cost_l / lambda).
     Rows of a stream are read once, for one pass.
     """
-    before, started = None, time.perf_counter()
-    is_read = rows.stream is not None
-    if is_read:
-        rows, before = _all_but_the_last(rows, theta, s)
-        most = 1
-    arguments, options = _arguments(rows, theta, s, before)
+    options: dict[str, Any] = {"variance": variance, "close": close, "entropy": entropy}
+    if rows.stream is not None:
+        started = time.perf_counter()
+        rows.stream.clock.lap()
+        return move(rows, theta, one_pass(rows, theta, s)[0], s, started, **options)
+    arguments, given = _arguments(rows, theta, s, None)
     records, alphas, new, old, n_empty, hopeless, parts = config.backend().take_steps(
-        *arguments, **options, view_eta=rows.eta, unit=rows.weight_unit, variance=variance,
-        entropy=entropy, tol=tol, most=most, goal=goal, hope=TUNING.passes.hope,
-        least_share=EMPTY_SHARE[rows.dtype], close=close, coverage=rows.coverage,
-        least_length=rows.least_length,
+        *arguments, **given, **_options_of_moves(rows), **options,
+        tol=tol, most=most, goal=goal, hope=TUNING.passes.hope,
     )  # fmt: skip
-    if is_read:  # the last block is not all
-        records = [(*records[0][:-1], time.perf_counter() - started)]
-    steps = [made_step(s, len(theta), *record) for record in records]
+    steps = [made_step(s, len(theta), record) for record in records]
     sums = Sums(*scaled_parts(rows.weight_unit, parts), rows.widths)
     return Moved(steps, alphas, new, old, n_empty, hopeless, sums)
 
 
-def made_step(
-    s: float, k: int, soft: float, hard: float, penalty: float, shift: float, distinct: int,
-    seconds: float,
-) -> Step:  # fmt: skip
-    """The record of a step at the exponent `s`."""
+def move(
+    rows: Rows,
+    theta: Array,
+    sums: Sums,
+    s: float,
+    started: float,
+    *,
+    variance: float,
+    close: tuple[float, float],
+    entropy: float = 0.0,
+) -> Moved:
+    """Move centroids as the step of a pass that `started` then, and that returned `sums`.
+
+    `take_steps` describes the parameters."""
+    parts = scaled_parts(1 / rows.weight_unit, sums.parts())
+    record, alpha, new, n_empty = config.backend().move(
+        parts, rows.shifts, theta, rows.alpha, -math.inf if is_hard(s, rows.dtype) else s,
+        variance=variance, close=close, entropy=entropy, **_options_of_moves(rows),
+    )  # fmt: skip
+    step = made_step(s, len(theta), (*record, time.perf_counter() - started))
+    return Moved([step], [rows.alpha, alpha], new, theta, n_empty, False, sums)
+
+
+def _options_of_moves(rows: Rows) -> dict[str, Any]:
+    """Return what moves of centroids need to know of rows."""
+    return {
+        "view_eta": rows.eta, "unit": rows.weight_unit, "least_share": EMPTY_SHARE[rows.dtype],
+        "coverage": rows.coverage, "least_length": rows.least_length,
+    }  # fmt: skip
+
+
+def made_step(s: float, k: int, record: tuple[float, float, float, float, int, float]) -> Step:
+    """Return the step at an exponent from what the core returns of it."""
+    soft, hard, penalty, shift, distinct, seconds = record
     objective = power_constant(k, s) * soft + penalty
     return Step(soft, hard, objective, penalty, shift, distinct, distinct < k, seconds)
-
-
-def _all_but_the_last(rows: Rows, theta: Array, s: float) -> tuple[Rows, Sums | None]:
-    """The last block of a stream, and the sums of the blocks before it. Where workers of Dask hold
-    the rows, a block without rows, and the sums of all."""
-    assert rows.stream is not None
-    rows.stream.clock.lap()
-    if rows.stream.on_workers:
-        none = replace(rows, stream=None, weight=rows.weight[:0]).with_present_views()
-        return none, one_pass(rows, theta, s)[0]
-    last: Rows | None = None
-    sums: Sums | None = None
-    for block in rows.blocks():
-        if last is not None:
-            sums, _ = pass_of_block(last, theta, s, before=sums)
-        last = block
-    assert last is not None
-    return last, sums
