@@ -27,7 +27,6 @@ from rffpk.anneal.hard_pass import (
     find_directions,
     hard_plan,
     remove,
-    settling_pass,
     step,
 )
 from rffpk.anneal.journal import arrays_of_record, record_of
@@ -215,7 +214,6 @@ __all__ = [
     "search_parameters",
     "searched_clusters",
     "seed_centroids",
-    "settling_pass",
     "shifted_features",
     "source",
     "sparse_rows",

@@ -20,11 +20,12 @@ from rffpk import PowerKMeans, RFFKernelPowerKMeans
 VISITED: list[float] = []  # the share of the rows that each pass visits
 
 
-def recorded(rows: Any, theta: np.ndarray, before: Any) -> Any:
-    """A pass with bounds."""
-    found = hard_pass.settling_pass(rows, theta, before)
-    VISITED.append(found.visited / rows.n)
-    return found
+def recorded(rows: Any, theta: np.ndarray, before: Any, need: Any) -> Any:
+    """Make a pass, and keep the share of its rows that it visits."""
+    sums, assigned = hard_pass.step(rows, theta, before, need)
+    if assigned.bounds is not None:
+        VISITED.append(assigned.bounds.visited / rows.n)
+    return sums, assigned
 
 
 def last_passes(estimator: Any, X: np.ndarray, tol: float, bounded: bool) -> np.ndarray:
@@ -43,7 +44,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--tol", type=float, default=1e-3)
     args = parser.parse_args()
-    steps.settling_pass = recorded
+    steps.step = recorded
     tables.print_heading(
         "estimator", "clusters", "passes over all rows", "visited in the last five",
         "last five, s", "last five without, s", "two without, s",

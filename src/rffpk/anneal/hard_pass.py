@@ -35,7 +35,7 @@ from sklearn.utils import gen_batches
 
 from rffpk.rows.arrays import Array, Identity, Unit
 from rffpk.rows.draws import MANY
-from rffpk.rows.passes import SLOT_ROWS, one_pass, pass_of_block, shifted_features
+from rffpk.rows.passes import one_pass, pass_of_block, shifted_features
 from rffpk.rows.rows import Rows
 from rffpk.rows.store import pass_costs
 from rffpk.rows.sums import Sums
@@ -85,7 +85,10 @@ def hard_plan(rows: Rows, most: int, learns_weights: bool = False) -> HardPlan:
 # ---- bounds --------------------------------------------------------------------------------------
 
 MOST_ACTIVE = 0.6  # All rows are visited if more than this part of them is active.
+
 _COPY_BYTES = 4 << 20  # Active rows are copied in parts of so many bytes.
+
+_SUMMED = 1 << 17  # Features of rows with new labels are summed in parts of so many numbers.
 
 _BOUNDS = 1 << 16  # rows whose bounds change at a time, so that intermediate results are small
 
@@ -95,78 +98,6 @@ _SHRUNKEN = 0.5
 
 # Of squared distances, from bounds of the distances.
 Errors = Callable[[Array], Array]
-
-
-@dataclass(frozen=True)
-class Settling:
-    """What a pass with bounds has found of the rows. Memory: a label and two numbers for each row.
-
-    The next pass takes over its arrays, as copies of them would double the memory."""
-
-    at: Array  # (k, F), the centroids of the last pass, in the dtype of the rows
-    # its sums; they are those of a visit of all rows and of what has changed since
-    sums: Sums
-    labels: Array  # (n,)
-    upper: Array  # (n,), above the distances from the centroids of the labels, ...
-    lower: Array  # ... and below those from every other one
-    largest: Array  # (k,), the largest weights of the clusters since the last visit of all rows
-    visited: int  # the number of rows that the last pass visited
-
-
-_WANTED = ("labels", "nearest", "second")
-
-
-def settling_pass(rows: Rows, theta: Array, before: Settling | None) -> Settling:
-    """Make a pass at the centroids theta (k, F) over the rows that bounds do not decide.
-
-    The arrays of the pass `before` are overwritten. The objective is precise to the rounding errors
-    of sums."""
-    theta = np.ascontiguousarray(theta, dtype=rows.dtype)
-    result = None if before is None else _without_decided(rows, theta, before)
-    if result is None:
-        known = {}
-        if before is not None:
-            known = dict(zip(_WANTED, (before.labels, before.upper, before.lower)))
-        sums, outputs = pass_of_block(rows, theta, -math.inf, want=_WANTED, into=known)
-        bounds = bounds_of(outputs["nearest"], outputs["second"], rounding_errors(rows, theta))
-        result = Settling(theta, sums, outputs["labels"], *bounds, sums.G.copy(), rows.n)
-    hard = result.sums.cost_at(theta, rows.alpha)
-    return replace(result, sums=replace(result.sums, soft=hard, hard=hard))
-
-
-def _without_decided(rows: Rows, theta: Array, found: Settling) -> Settling | None:
-    """Make a pass over the rows that bounds do not decide; None if all rows need a visit."""
-    shifts = shifts_of(rows, found.at, theta)
-    farthest = int(shifts.argmax())
-    others = np.full_like(shifts, shifts[farthest])
-    others[farthest] = np.delete(shifts, farthest).max()
-    errors, sums = rounding_errors(rows, theta), found.sums
-    mask = undecided(found.labels, (found.upper, found.lower), shifts, others)
-    if np.count_nonzero(mask) > MOST_ACTIVE * rows.n:
-        return None
-    active = np.flatnonzero(mask)
-    slots = _COPY_BYTES // max(1, row_bytes(rows.xs)) // SLOT_ROWS
-    size = SLOT_ROWS * max(1, slots)
-    for begin in range(0, len(active), size):
-        index = active[begin : begin + size]
-        _, outputs = one_pass(rows.take(index), theta, -math.inf, want=_WANTED)
-        bounds = bounds_of(outputs["nearest"], outputs["second"], errors)
-        found.upper[index], found.lower[index] = bounds
-        changed = index[outputs["labels"] != found.labels[index]]
-        found.labels[index] = outputs["labels"]
-        if len(changed):
-            moved = rows.take(changed)
-            left, joined = (one_pass(moved, at, -math.inf)[0] for at in (found.at, theta))
-            sums = replace(
-                sums,
-                N=sums.N + (joined.N - left.N),
-                G=sums.G + (joined.G - left.G),
-                Q=sums.Q + (joined.Q - left.Q),
-            )
-    if (sums.G < _SHRUNKEN * found.largest).any():
-        return None
-    largest = np.maximum(found.largest, sums.G)
-    return replace(found, at=theta, sums=sums, largest=largest, visited=len(active))
 
 
 def shifts_of(rows: Rows, before: Array, theta: Array) -> Array:
@@ -319,16 +250,23 @@ class Need(NamedTuple):
     # that rows are counted whose nearest centroid is not among the near ones, by which passes go on
     # with near ones or with all; where bounds decide rows, only passes over all centroids count
     missed: bool = False
+    # that bounds of the distances from all centroids leave rows out; no other need is then known
+    settles: bool = False
 
 
 @dataclass(frozen=True)
 class Bounds:
-    """Bounds of the distances of the rows from centroids, and what was computed there."""
+    """Bounds of the distances of the rows from centroids, and sums that follow their labels.
+
+    The next pass overwrites bounds and labels, as copies of them would double the memory."""
 
     at: Array  # the centroids of the pass
-    N: Array  # its sums
-    upper: Array  # (n,), of the distances from the own centroids
-    lower: Array  # (n,), of those from the others that a row is compared with
+    N: Array  # its sums, in units of the weights
+    G: Array  # (k,), the weights of its clusters
+    largest: Array  # (k,), the largest weights since the last visit of all rows
+    upper: Array  # (n,), above the distances from the own centroids
+    lower: Array  # (n,), below the distances from all other centroids that a row is compared with
+    visited: int  # number of rows that the pass visited
 
 
 @dataclass(frozen=True)
@@ -336,7 +274,7 @@ class Assignment:
     """What a pass has found of the rows. None: it is not known."""
 
     labels: Array  # (n,)
-    squares: float  # the weighted sum of their squared norms
+    squares: Any  # the weighted sum of their squared norms, or a sum (L,) for each view
     every: bool  # whether they were compared with all centroids
     cost: float | None = None  # the hard objective of the labels at the means of their rows
     own: Array | None = None  # (n,), the squared distances from the centroids of the labels, ...
@@ -353,6 +291,9 @@ def step(
 ) -> tuple[Sums, Assignment]:
     """A pass at the centroids theta (k, F): its sums, and what it has found. Memory: O(n), and
     O(k^2) where centroids are compared."""
+    if need.settles:
+        moved = None if before is None else _among_active(rows, theta, before)
+        return moved or _with_bounds(rows, theta, before)
     if before is None:
         return _among_all(rows, theta, None, need)
     at = np.ascontiguousarray(theta, dtype=rows.dtype)
@@ -372,7 +313,7 @@ def step(
         sums, again = _among_near(rows, theta, found, need)
         other = again.other if found.other is None else found.other
         return sums, replace(again, every=True, other=other)
-    sums = _sums(rows, theta, found, before.bounds.N)
+    sums = _sums(rows, theta, found.squares, before.bounds.N, before.bounds.G)
     return sums, replace(found, cost=_cost(rows, sums, theta))
 
 
@@ -428,62 +369,105 @@ def _among_near(
     rows: Rows, theta: Array, before: Assignment, need: Need
 ) -> tuple[Sums, Assignment]:
     """A pass over near centroids."""
+    moved = _among_active(rows, theta, before) if need.bounded and before.bounds else None
+    if moved is not None:
+        return moved
     at = np.ascontiguousarray(theta, dtype=rows.dtype)
-    if need.bounded and before.bounds is not None:
-        moved = _move_active(rows, at, before, before.bounds)
-        if moved is not None and moved.bounds is not None:
-            sums = _sums(rows, theta, moved, moved.bounds.N)
-            return sums, replace(moved, every=False, cost=_cost(rows, sums, theta))
     near = _lists(before, at)
     labels, own, other, N = _visit(rows, at, before.labels, near)
     changed = np.flatnonzero(labels != before.labels)
     _add_rows(rows, N, changed, labels)
+    G = np.bincount(labels, rows.weight, len(at)).astype(np.float64)
+    sums = _sums(rows, theta, before.squares, N, G, _weighted(rows, own))
     found = replace(
-        before, labels=labels, every=False, own=own, other=other, near=near, bounds=None
-    )
-    sums = _sums(rows, theta, found, N, _weighted(rows, own))
-    found = replace(found, cost=_cost(rows, sums, theta))
+        before, labels=labels, every=False, cost=_cost(rows, sums, theta), own=own, other=other,
+        near=near, bounds=None,
+    )  # fmt: skip
     if need.bounded:
-        bounds = _bounds(rows, at, own, other, changed)
-        found = replace(found, own=None, other=None, bounds=Bounds(at, N, *bounds))
+        upper, lower = bounds_of(own, other, rounding_errors(rows, at))
+        lower[changed] = 0  # next they are compared with other centroids
+        bounds = Bounds(at, N, G, G.copy(), upper, lower, rows.n)
+        found = replace(found, own=None, other=None, bounds=bounds)
     return sums, found
 
 
-def _bounds(rows: Rows, at: Array, own: Array, other: Array, changed: Array) -> tuple[Array, Array]:
-    """The bounds of visited rows, in place of their distances. In the next pass rows that have
-    changed are compared with other centroids, of which nothing is known."""
-    upper, lower = bounds_of(own, other, rounding_errors(rows, at))
-    lower[changed] = 0
-    return upper, lower
+_WANTED = ("labels", "nearest", "second")
 
 
-def _move_active(rows: Rows, at: Array, before: Assignment, bounds: Bounds) -> Assignment | None:
-    """Adjust the bounds to new centroids, and visit the rows that they do not decide; None, without
-    a visit, if these are most."""
-    labels, near = before.labels.copy(), before.near
-    assert near is not None
-    upper, lower, N = bounds.upper.copy(), bounds.lower.copy(), bounds.N.copy()
+def _with_bounds(rows: Rows, theta: Array, before: Assignment | None) -> tuple[Sums, Assignment]:
+    """Make a pass over all rows and all centroids that finds bounds, in the arrays of the last.
+
+    The objective is precise to the rounding errors of sums."""
+    at = np.ascontiguousarray(theta, dtype=rows.dtype)
+    into, unit = {}, rows.weight_unit
+    if before is not None and before.bounds is not None:
+        into = dict(zip(_WANTED, (before.labels, before.bounds.upper, before.bounds.lower)))
+    sums, outputs = pass_of_block(rows, at, -math.inf, want=_WANTED, into=into)
+    upper, lower = bounds_of(outputs["nearest"], outputs["second"], rounding_errors(rows, at))
+    bounds = Bounds(at, sums.N / unit, sums.G / unit, sums.G / unit, upper, lower, rows.n)
+    hard = sums.cost_at(at, rows.alpha)
+    found = Assignment(outputs["labels"], sums.Q.sum(axis=0), True, bounds=bounds)
+    return replace(sums, soft=hard, hard=hard), found
+
+
+def _among_active(rows: Rows, theta: Array, before: Assignment) -> tuple[Sums, Assignment] | None:
+    """Make a pass over the rows that bounds do not decide.
+
+    None: most rows are active, or a cluster has lost so much weight that its sums lost digits."""
+    labels, near, bounds = before.labels, before.near, before.bounds
+    assert bounds is not None
+    at = np.ascontiguousarray(theta, dtype=rows.dtype)
+    upper, lower, N, G = bounds.upper, bounds.lower, bounds.N.copy(), bounds.G.copy()
     shifts = shifts_of(rows, bounds.at, at)
-    others = np.where(near == np.arange(len(at))[:, None], 0, shifts[near]).max(axis=1)
-    active = np.flatnonzero(undecided(labels, (upper, lower), shifts, others))
-    if len(active) > MOST_ACTIVE * rows.n:
+    mask = undecided(labels, (upper, lower), shifts, _most_of_others(shifts, near))
+    if np.count_nonzero(mask) > MOST_ACTIVE * rows.n:
         return None
-    for part in row_tiles(len(active), at.shape[1]) if len(active) else ():
+    active, errors = np.flatnonzero(mask), rounding_errors(rows, at)
+    width = max(at[0].nbytes, row_bytes(rows.xs))
+    for part in row_tiles(len(active), width, _COPY_BYTES):
         index = active[part]
-        found, own, other, _ = _visit(rows.take(index), at, labels[index], near)
-        changed = np.flatnonzero(found != labels[index])
-        upper[index], lower[index] = _bounds(rows, at, own, other, changed)
-        _add_rows(rows, N, index[changed], labels, -1.0)
-        labels[index] = found
-        _add_rows(rows, N, index[changed], labels)
-    return replace(before, labels=labels, own=None, other=None, bounds=Bounds(at, N, upper, lower))
+        old = labels[index]
+        if near is None:
+            found = one_pass(rows.take(index), at, -math.inf, want=_WANTED)[1]
+            new, own, other = (found[name] for name in _WANTED)
+        else:
+            new, own, other, _ = _visit(rows.take(index), at, old, near)
+        upper[index], lower[index] = bounds_of(own, other, errors)
+        changed = index[new != old]
+        if near is not None:
+            lower[changed] = 0  # next they are compared with other centroids
+        _add_rows(rows, N, changed, labels, -1.0)
+        G -= np.bincount(labels[changed], rows.weight[changed], len(at))
+        labels[index] = new
+        _add_rows(rows, N, changed, labels)
+        G += np.bincount(labels[changed], rows.weight[changed], len(at))
+    if (G < _SHRUNKEN * bounds.largest).any():
+        return None
+    sums = _sums(rows, theta, before.squares, N, G)
+    largest = np.maximum(bounds.largest, G)
+    bounds = Bounds(at, N, G, largest, upper, lower, len(active))
+    cost, every = _cost(rows, sums, theta), near is None
+    return sums, replace(before, every=every, cost=cost, own=None, other=None, bounds=bounds)
 
 
-def _sums(rows: Rows, theta: Array, found: Assignment, N: Array, hard: float | None = None) -> Sums:
-    """The sums at the labels, with these sums of rows, whose `hard` objective may be known."""
+def _most_of_others(shifts: Array, near: Array | None) -> Array:
+    """Return the largest shift of the centroids besides its own that a row is compared with."""
+    if near is not None:
+        return np.where(near == np.arange(len(near))[:, None], 0, shifts[near]).max(axis=1)
+    farthest = int(shifts.argmax())
+    most = np.full_like(shifts, shifts[farthest])
+    most[farthest] = np.delete(shifts, farthest).max()
+    return most
+
+
+def _sums(
+    rows: Rows, theta: Array, squares: Any, N: Array, G: Array, hard: float | None = None
+) -> Sums:
+    """Return sums of a pass in units of the weights as those of a pass.
+
+    `squares` are of all rows: those of each cluster are not known, and not needed."""
     k, unit = len(theta), rows.weight_unit
-    G = np.bincount(found.labels, rows.weight, k).astype(np.float64)
-    Q = np.full((k, 1), found.squares / k)  # of which the sum alone is known
+    Q = np.full((k, len(rows.xs)), squares / k)
     sums = Sums(N * unit, G * unit, Q, np.zeros(k), 0.0, 0.0, rows.widths)
     hard = sums.cost_at(theta, rows.alpha) if hard is None else hard
     return replace(sums, soft=hard, hard=hard)
@@ -567,11 +551,11 @@ def _visit(rows: Rows, at: Array, labels: Array, near: Array) -> tuple[Array, Ar
 
 def _add_rows(rows: Rows, N: Array, moved: Array, labels: Array, sign: float = 1.0) -> None:
     """Add moved rows, times a sign, to the sums of their labels."""
-    for part in row_tiles(len(moved), N.shape[1]) if len(moved) else ():
+    for part in row_tiles(len(moved), N.shape[1], _SUMMED):
         index = moved[part]
         index = index[np.argsort(labels[index], kind="stable")]
-        x = sign * shifted_features(rows.take(index)).astype(np.float64)
-        x *= rows.weight[index][:, None]
+        x = shifted_features(rows.take(index)).astype(np.float64)
+        x *= sign * rows.weight[index][:, None]
         new = labels[index]
         first = np.flatnonzero(np.r_[True, new[1:] != new[:-1]])
         N[new[first]] += np.add.reduceat(x, first)

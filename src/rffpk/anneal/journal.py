@@ -19,13 +19,12 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from rffpk.anneal.hard_pass import Assignment, Bounds, Settling
+from rffpk.anneal.hard_pass import Assignment, Bounds
 from rffpk.anneal.records import Journal, State
 from rffpk.anneal.schedule import History
 from rffpk.rows.arrays import Array
 from rffpk.rows.sample import Opened
 from rffpk.rows.store import Cache, automatic_limit
-from rffpk.rows.sums import Sums
 from rffpk.rows.table import arrays_of
 from rffpk.rows.weights import are_ones
 from rffpk.system.files import output_of
@@ -153,9 +152,7 @@ class FileJournal(Journal):
 
 # ---- records as arrays ---------------------------------------------------------------------------
 
-_RECORDS = {
-    "best": State, "assigned": Assignment, "bounds": Bounds, "settling": Settling, "sums": Sums
-}  # fmt: skip
+_RECORDS = {"best": State, "assigned": Assignment, "bounds": Bounds}
 
 
 def arrays_of_record(record: Any, prefix: str = "") -> dict[str, Array]:

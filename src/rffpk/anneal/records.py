@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from rffpk.anneal.hard_pass import Assignment, Settling
+from rffpk.anneal.hard_pass import Assignment
 from rffpk.rows.arrays import Array, Fourier
 from rffpk.rows.passes import some_features, view_variances
 from rffpk.rows.rows import Rows
@@ -38,8 +38,7 @@ class State(NamedTuple):
     start: int = 0  # index of the start
     passes: int = 0  # of the start, and of all that follows the best start
     hard: float = math.inf  # hard objective in the last pass
-    assigned: Assignment | None = None  # by the last pass, while rows see few of many centroids
-    settling: Settling | None = None  # by the last pass, while bounds decide labels
+    assigned: Assignment | None = None  # by the last pass, while rows see few centroids or none
     drawn: Array | None = None  # indices of the rows on which swaps are estimated
     products: Any = None  # (L, k, n), of theta with exact kernels
     best: State | None = None  # best of the starts before

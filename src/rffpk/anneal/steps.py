@@ -17,7 +17,7 @@ import numpy as np
 
 from rffpk import _core
 from rffpk.anneal.decompositions import Compressed
-from rffpk.anneal.hard_pass import HardPlan, Need, hard_plan, settling_pass, step
+from rffpk.anneal.hard_pass import HardPlan, Need, hard_plan, step
 from rffpk.anneal.records import PowerMean, State
 from rffpk.anneal.schedule import FitContext, Stage, StageEnd, nearly_hard_exponent
 from rffpk.rows.arrays import Array
@@ -97,7 +97,7 @@ class FeatureLevel:
             need = Need(second=stage.second, bounded=stage.exact and plan.bounded)
         else:
             state = state._replace(assigned=None)
-        by_bounds = need is None and stage.bounded and plan.bounded
+            need = Need(settles=True) if stage.bounded and plan.bounded else None
         # A journal keeps each pass alone, but not with a goal: whether this is out of reach
         # depends on the gain of the pass before.
         is_kept = journal.keeps and math.isinf(stage.goal)
@@ -105,7 +105,7 @@ class FeatureLevel:
         while not over:
             alone = need is not None or is_kept or (steps == 0 and math.isfinite(stage.usual[1]))
             most = 1 if alone else stage.most - steps
-            state, numbers = journal.run(self._passes, state, stage, most, by_bounds, need)
+            state, numbers = journal.run(self._passes, state, stage, most, need)
             results, hopeless, every = numbers
             steps, last = steps + len(results), Step(*results[-1])
             state = state._replace(passes=state.passes + len(results), hard=last.hard)
@@ -115,29 +115,24 @@ class FeatureLevel:
             if need is not None:
                 is_last = stage.exact and (converged or steps == stage.most - 1)
                 need = need._replace(every=is_last, missed=steps == 1 and not need.bounded)
-        kept = None if need is None or stage.exact else state.assigned
-        return state._replace(settling=None, assigned=kept), StageEnd(last, steps)
+        keeps = need is not None and not (need.settles or stage.exact)
+        return state if keeps else state._replace(assigned=None), StageEnd(last, steps)
 
     def _passes(
-        self, state: State, stage: Stage, most: int, by_bounds: bool, need: Need | None
+        self, state: State, stage: Stage, most: int, need: Need | None
     ) -> tuple[State, tuple[list[Step], bool, bool]]:
         """Make passes until the stage is over or centroids of empty clusters are moved.
 
         Return their results, whether the objective will not fall to the goal of the stage, and
-        whether rows were compared with every centroid; they are with few if there is a `need`.
-        `by_bounds`: rows whose labels bounds decide are left out."""
+        whether rows were compared with every centroid. Without a `need` all rows are."""
         rows, theta, started = self.at(state), state.theta, time.perf_counter()
         every = repairs = True
         options: dict[str, Any] = {"variance": self.variance, "close": self._close()}
         if need is not None:
             sums, assigned = step(rows, theta, state.assigned, need)
             state, every = state._replace(assigned=assigned), assigned.every
-            repairs = every and stage.exact
+            repairs = need.settles or (every and stage.exact)
             moved = move(rows, theta, sums, -math.inf, started, **options)
-        elif by_bounds:
-            settling = settling_pass(rows, theta, state.settling)
-            state = state._replace(settling=settling)
-            moved = move(rows, theta, settling.sums, -math.inf, started, **options)
         else:
             entropy = self.objective.weight_entropy * self.rows.total_weight
             moved = take_steps(

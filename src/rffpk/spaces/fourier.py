@@ -172,7 +172,8 @@ class FourierSpec:
 
         Sparse columns without an entry are not mapped."""
         x, weight = sample.some_with(view)
-        if not isinstance(D := self.n_frequencies, str):
+        if not isinstance(self.n_frequencies, str):
+            D = int(self.n_frequencies)
             # the features of the seeding rows, and sums of the clusters, once for each thread
             check_memory(16 * D * (min(sample.n, _SEEDING_ROWS * k) + 4 * k), D)
         columns = occupied_columns(sample.xs[view], weight=sample.weight)
