@@ -31,10 +31,6 @@ from rffpk.anneal.hard_pass import (
 )
 from rffpk.anneal.journal import arrays_of_record, record_of
 from rffpk.anneal.kernel_rows import KernelRows, kernel_coordinates
-
-# The starts of given parameters, and the stages that follow from given ends of those before, which
-# rows give as they please.
-from rffpk.anneal.plan import search_parameters
 from rffpk.anneal.records import PowerMean, State
 from rffpk.anneal.schedule import (
     FitContext,
@@ -63,6 +59,10 @@ from rffpk.choose.witnesses import (
     outstanding_scores,
     rare_share,
 )
+
+# The starts of given parameters, and the stages that follow from given ends of those before, which
+# rows give as they please.
+from rffpk.estimators.annealing import search_parameters
 
 # Threads and clocks of readings, and what overlapping calls send to workers.
 from rffpk.rows import dask_workers, passes, sample, source, weights
@@ -101,13 +101,14 @@ from rffpk.rows.table import (
     squared_distances,
     squared_norms,
 )
+
+# Damaged files by the hundred, without a fit of each that is read.
+from rffpk.rows.table_files import Choice, besides_numbers, read_table
 from rffpk.rows.weights import ones
 
 # The limits of threads and memory of the process, which fits only follow.
 from rffpk.system import config, linalg, report
-
-# Damaged files by the hundred, without a fit of each that is read.
-from rffpk.system.files import Choice, TableError, besides_numbers, read_table
+from rffpk.system.files import TableError
 
 # Long calls, and decompositions whose drivers fail: matrices at which they do are not known.
 from rffpk.system.interrupts import interruptible

@@ -40,7 +40,7 @@ USES = {
     """,
     "src/rffpk/spaces/sketch.py": """
         from rffpk.spaces.sketch import CountSketch
-        from rffpk.anneal.plan import search_parameters
+        from rffpk.estimators.annealing import search_parameters
         from rffpk.anneal.feature_fit import Problem
         from rffpk.estimators.power import AnnealedClusterer
 

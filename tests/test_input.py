@@ -92,11 +92,11 @@ BAD_POWER = [
     ({"annealing": Annealing(swaps=-1)}, "annealing.swaps == -1, must be >= 0"),
     (
         {"annealing": Annealing(swaps=3, end=-5.0)},
-        "annealing.swaps == 3 needs annealing.end='hard'",
+        "annealing.swaps=3: needs annealing.end='hard'",
     ),
     (
         {"annealing": Annealing(swaps=3, until="objective")},
-        "annealing.swaps == 3 needs annealing.end='hard'",
+        "annealing.swaps=3: needs annealing.end='hard'",
     ),
     ({"annealing": Annealing(swaps=True)}, "annealing.swaps must be an instance of int, not bool"),
 ]

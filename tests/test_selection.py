@@ -473,11 +473,11 @@ def test_refusals():
         select_n_clusters(X, metric="manhattan")
     with pytest.raises(ValueError, match="square"):
         select_n_clusters(X, metric="precomputed")
-    with pytest.raises(ValueError, match="n_clusters == 'fine' does not go with given"):
+    with pytest.raises(ValueError, match="n_clusters='fine': does not go with given"):
         PowerKMeans("fine", init=X[:3]).fit(X)
     with pytest.raises(ValueError, match="n_clusters == .best., must be one of"):
         PowerKMeans("best").fit(X)
-    with pytest.raises(ValueError, match="n_clusters == 'auto' does not go with given"):
+    with pytest.raises(ValueError, match="n_clusters='auto': does not go with given"):
         KernelKMeans("auto", init=Y).fit(X)
     with pytest.raises(ValueError, match=r"X\[0\] is not symmetric"):
         select_n_clusters([np.triu(np.ones((5, 5)))], metric="kernel")

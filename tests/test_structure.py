@@ -33,10 +33,8 @@ LAYERS = [
 # loaded when it is called, names them all. The list of the rest may only shrink.
 CALLED = {("estimators.base", "model_files"), ("model_files", "__init__")}
 UPWARD = {
-    "anneal.plan": {"estimators.base", "estimators.bases"},
     "spaces.diffusion": {"estimators.base", "estimators.bases"},
     "system.config": {"rows.checks"},
-    "system.files": {"rows.containers"},
 }
 
 RANK = {room: rank for rank, rooms in enumerate(LAYERS) for room in rooms}
@@ -316,8 +314,8 @@ def test_an_import_of_one_class_loads_what_its_fits_need_and_no_more(python):
     beside = ("fusion", "plot", "tables", "sources", "cells", "metrics", "model_files",
               "estimators.diffusion", "estimators.exact", "estimators.multiview",
               "rows.dask_workers", "anneal.journal", "choose.number", "choose.outliers",
-              "system.files", "system.tensor_files", "spaces.kernels", "spaces.spectrum",
-              "spaces.whitening")  # fmt: skip
+              "rows.table_files", "system.files", "system.tensor_files", "spaces.kernels",
+              "spaces.spectrum", "spaces.whitening")  # fmt: skip
     assert not {f"rffpk.{name}" for name in beside} & {*loaded}
 
 

@@ -8,7 +8,7 @@ from rffpk import _core as _core  # before the OpenMP of scikit-learn may bind t
 if TYPE_CHECKING:
     from rffpk import plot as plot
     from rffpk import sources as sources
-    from rffpk.anneal.plan import Annealing as Annealing
+    from rffpk.estimators.annealing import Annealing as Annealing
     from rffpk.estimators.diffusion import DiffusionPowerKMeans as DiffusionPowerKMeans
     from rffpk.estimators.exact import KernelKMeans as KernelKMeans
     from rffpk.estimators.exact import KernelPowerKMeans as KernelPowerKMeans
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
 # The public names by their modules, which are imported when a name of theirs is asked for.
 _HOMES = {
-    "anneal.plan": ["Annealing"],
+    "estimators.annealing": ["Annealing"],
     "estimators.diffusion": ["DiffusionPowerKMeans"],
     "estimators.exact": ["KernelKMeans", "KernelPowerKMeans", "MultiKernelPowerKMeans"],
     "estimators.fuzzy": ["FuzzyCMeans", "cmeans"],

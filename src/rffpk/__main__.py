@@ -22,6 +22,7 @@ from sklearn.preprocessing import StandardScaler
 
 import rffpk
 from rffpk.model_files import save
+from rffpk.rows import table_files
 from rffpk.rows.checks import Level
 from rffpk.rows.containers import converts
 from rffpk.system import files
@@ -44,9 +45,9 @@ def cluster(options: argparse.Namespace) -> dict[str, Any]:
     """Cluster the rows of a table: labels go to --out, the fitted model to --model."""
     _check_out(options.out, options.file)
     if options.model is not None:
-        files.check_output(options.model, others=(options.file, options.out))
+        files.check_output(options.model, beside=(options.file, options.out))
     X = _table(options)
-    words = files.besides_numbers(X)
+    words = table_files.besides_numbers(X)
     if words:
         warn(
             f"{options.file}: has {words}: TablePreprocessor makes numbers of all columns, of "
@@ -115,7 +116,7 @@ def predict(options: argparse.Namespace) -> dict[str, Any]:
                 f"{options.file}: has the columns {names}, must have those of the fit: {fitted}"
             )
         counts["unknown"] = first._count_unknown(X)
-    elif words := files.besides_numbers(X):
+    elif words := table_files.besides_numbers(X):
         raise TableError(f"{options.file}: has {words}, must have numbers alone, as in the fit")
     outputs = model.predict_proba(X) if options.memberships else model.predict(X)
     files.write_table(options.out, outputs)
@@ -131,8 +132,8 @@ def _check_out(out: str, *others: str) -> None:
 
 
 def _table(options: argparse.Namespace) -> Any:
-    choice = files.Choice(options.key, options.header, options.sep, options.columns, options.drop)
-    return files.read_table(options.file, choice)
+    given = options.key, options.header, options.sep, options.columns, options.drop
+    return table_files.read_table(options.file, table_files.Choice(*given))
 
 
 def _timed_fit(model: Any, X: Any) -> float:

@@ -1,10 +1,10 @@
-"""The parameter `annealing` of a class: what it accepts, and the starts that it defines."""
+"""The starts and the swaps of a search, from its parameters."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any
 
 from rffpk.anneal.records import PowerMean
 from rffpk.anneal.schedule import (
@@ -19,81 +19,14 @@ from rffpk.anneal.schedule import (
     given_starts,
 )
 from rffpk.anneal.swaps import LARGEST
-from rffpk.estimators.base import parameters
-from rffpk.estimators.bases import BaseEstimator
-from rffpk.rows import checks
-from rffpk.rows.checks import MAX_S, Auto, Level, is_option
-from rffpk.system.report import warn
-
-# The words of parameters, which annotations and checks share.
-Critical = Literal["critical"]
-Adaptive = Literal["adaptive"]
-Hard = Literal["hard"]
-Word = Literal["auto", "paper"]
-Init = Literal["k-means++", "random", "k-means"]  # over features
 
 _FIXED_FACTOR = 1.1  # the factor "adaptive" if the number of passes is given
 
-# docs/annealing.md: on 29 data sets three starts, or the one of 20 clusters and more, and these
-# swaps end at the best of twenty k-means++ runs or so, and below it on most.
+# On 29 data sets three starts, or one start from 20 clusters on, and so many swaps end at about the
+# best of twenty k-means++ runs, and below it on most (docs/annealing.md).
 AUTO_SWAPS = 20
 _AUTO_STARTS = 3  # before the swaps
 SWAPS_A_CLUSTER = 4  # few clusters have few different swaps
-
-
-@parameters
-class Annealing(BaseEstimator):
-    """How annealing proceeds: the parameter `annealing` of the classes of power k-means.
-
-    The exponent s of the power mean begins at `start`, is multiplied by `factor` after each stage
-    of `passes` passes, and ends at `end`. The defaults are what the word "auto" stands for
-    (``docs/annealing.md``); ``annealing__start`` reaches that of an `Annealing` that a model has.
-
-    Parameters
-    ----------
-    start : "critical" or float, default="critical"
-        First exponent, at most -0.2. "critical": -0.5, or if less that above which centroids merge.
-    factor : "adaptive" or float, default="adaptive"
-        Number > 1 that multiplies s after a stage. "adaptive": 1.05 after stages of many passes to
-        1.5 after those that converge at once; 1.1 if `passes` is a number.
-    passes : "adaptive" or int, default="adaptive"
-        Passes in a stage, at least 1. "adaptive": until centroids hardly move, at most 10.
-    end : "hard" or float, default="hard"
-        "hard": at 0.1 % from the limit, the least squared distance; passes of k-means follow. A
-        number <= `start`: there, with passes until convergence; rows stay assigned softly.
-    until : {"settled", "objective"}, default="settled"
-        When a start ends. "settled": when passes have converged after annealing. "objective": when
-        a pass changes it by at most `tol` of itself, as in the papers, at whatever exponent.
-    swaps : "auto" or int, default="auto"
-        Failed trials to move a centroid in a row that end the search, fewer for k > 20. "auto": 20,
-        4 k if less, 0 if starts are alike. Above 0 `end` is "hard" and `until` "settled".
-
-    Examples
-    --------
-    >>> from rffpk import Annealing, PowerKMeans
-    >>> PowerKMeans(2, annealing=Annealing(end=-4.0)).fit([[0.0], [0.2], [5.0], [5.2]]).s_
-    -4.0
-    """
-
-    start: Critical | float = "critical"
-    factor: Adaptive | float = "adaptive"
-    passes: Adaptive | int = "adaptive"
-    end: Hard | float = "hard"
-    until: Until = "settled"
-    swaps: Auto | int = "auto"
-
-
-class Paper(NamedTuple):
-    """What the word "paper" stands for, besides ``sample=None``."""
-
-    annealing: Annealing
-    init: str  # in place of "k-means++"
-
-
-# The protocols of power k-means on features, of several views, and with exact kernels.
-OF_FEATURES = Paper(Annealing(start=-5.0, factor=1.04, passes=3, until="objective"), "k-means")
-OF_VIEWS = Paper(Annealing(start=-5.0, factor=1.04, passes=2, until="objective"), "k-means")
-OF_KERNELS = Paper(Annealing(start=-1.0, factor=1.04, passes=5), "random")
 
 
 @dataclass(frozen=True)
@@ -118,13 +51,12 @@ class SearchParameters:
     ends_hard: bool  # whether the exponent falls to the hard rule
 
     def starts(self, critical: float, automatic: int) -> list[Start]:
-        """The starts, whose schedule may depend on the critical exponent. Centroids that are given
-        would be lost at exponents above the final one.
+        """Return the starts, whose schedule may depend on the critical exponent.
 
-        Starts that differ, `automatic` of them if their number is automatic, are fast ones first:
-        plain k-means and annealing from a low exponent in turn, and as the last one slow annealing
-        from the critical exponent.
-        """
+        Starts that differ, `automatic` of them if their number is automatic, begin with fast ones:
+        plain k-means and annealing from a low exponent take turns. The last start is slow annealing
+        from the critical exponent. Centroids that are given would be lost at exponents above the
+        final one, so that their start begins there."""
         start = min(-0.5, critical) if self.start is None else self.start
         if not isinstance(self.init, str) and self.is_default:
             start = self.end
@@ -147,8 +79,10 @@ class SearchParameters:
         return [*(others[i % 2] for i in reversed(range(count - 1))), Start("critical", slow)]
 
     def swaps_of(self, context: FitContext, automatic: bool) -> tuple[int, int]:
-        """The failures in a row that end the swaps, `automatic`: also where their number is
-        automatic; and how many centroids there are meanwhile: many are swapped in batches."""
+        """Return how many failures in a row end the swaps, and how many centroids there are then.
+
+        `automatic`: whether there are swaps if their number is automatic. Many centroids are
+        swapped in batches, which need centroids besides."""
         k, swaps = context.k, self.swaps
         if swaps is None:
             swaps = min(AUTO_SWAPS, SWAPS_A_CLUSTER * k) if automatic else 0
@@ -156,117 +90,13 @@ class SearchParameters:
         return swaps, k + k // LARGEST if swaps and context.many else k
 
 
-def check_search_parameters(
-    estimator: Any, inits: tuple[str, ...] | None = None, also: str = ""
-) -> int:
-    """The parameters of all clusterers: n_clusters and n_init, and `sample` and `noise` where there
-    are these; also init, max_iter and tol if `inits`, the names that init accepts, is given.
-    Returns the number of clusters, 1 where it is to be found."""
-    k = 1
-    if isinstance(estimator.n_clusters, str):
-        checks.check_choice(estimator.n_clusters, "n_clusters", get_args(Level), also="a number")
-    else:
-        k = checks.check_int(estimator.n_clusters, "n_clusters", 1)
-    if not is_option(estimator.n_init, "auto"):
-        checks.check_int(estimator.n_init, "n_init", 1)
-    if inits is not None:
-        if isinstance(estimator.init, str):
-            checks.check_choice(estimator.init, "init", inits, also=also)
-        elif isinstance(estimator.n_clusters, str):
-            raise ValueError(
-                f"n_clusters == {estimator.n_clusters!r} does not go with given centroids: set "
-                "init to the name of a method, or n_clusters to the number of centroids in init."
-            )
-        elif not is_option(estimator.n_init, "auto") and estimator.n_init > 1:
-            warn(
-                f"n_init={estimator.n_init}: has no effect, because there is one start from a "
-                "given init. Set n_init=1, or set init to the name of a method.",
-                UserWarning,
-            )
-        checks.check_int(estimator.max_iter, "max_iter", 1)
-        checks.check_real(estimator.tol, "tol", 0)
-    checks.check_bool(getattr(estimator, "store_memberships", False), "store_memberships")
-    sample, noise = (getattr(estimator, name, None) for name in ("sample", "noise"))
-    if sample is not None and not is_option(sample, "auto"):
-        checks.check_int(sample, "sample", k)
-    if noise is not None and not is_option(noise, "auto"):
-        checks.check_real(noise, "noise", 0, 1, include="neither", also="'auto' or None")
-    if noise is not None and getattr(estimator, "allow_missing_views", False):
-        raise ValueError("noise needs all views of all rows: pass allow_missing_views=False.")
-    return k
-
-
-def search_parameters(
-    model: Any, inits: tuple[str, ...] = get_args(Init), also: str = "an array or a callable"
-) -> SearchParameters:
-    """What the parameters of a model say of its search, which are checked; `inits` are the names
-    that `init` accepts, and `also` what else it does."""
-    k = check_search_parameters(model, inits, also)
-    given, init = getattr(model, "annealing", "auto"), model.init
-    sample = getattr(model, "sample", None)
-    if is_option(given, "paper"):
-        given, instead = model._paper
-        init = instead if is_option(init, "k-means++") else init
-        sample = None if is_option(sample, "auto") else sample
-    found = _read(given)
-    fixed = [found[name] for name in ("start", "factor", "passes") if found[name] is not None]
-    is_default = not fixed and found["until"] == "settled"
-    return SearchParameters(
-        k=k,
-        n_init=None if isinstance(model.n_init, str) else int(model.n_init),
-        init=init,
-        sample=sample,
-        max_iter=int(model.max_iter),
-        tol=float(model.tol),
-        is_default=is_default,
-        differs=is_default and is_option(init, "k-means++"),
-        ends_hard=math.isinf(found["end"]),
-        **found,
-    )
-
-
-def _read(annealing: Any) -> dict[str, Any]:
-    """What the parameter `annealing` says, which is checked, as fields of `SearchParameters`."""
-    given = annealing if isinstance(annealing, Annealing) else Annealing()
-    if annealing is not None and annealing is not given:
-        checks.check_choice(annealing, "annealing", get_args(Word), "an Annealing or None")
-    start, factor, passes, end, swaps = None, None, None, -math.inf, None
-    if not is_option(given.start, "critical"):
-        start = checks.check_real(given.start, "annealing.start", high=MAX_S, also="'critical'")
-    if not is_option(given.factor, "adaptive"):
-        factor = checks.check_real(
-            given.factor, "annealing.factor", 1, include="neither", also="'adaptive'"
-        )
-    if not is_option(given.passes, "adaptive"):
-        passes = checks.check_int(given.passes, "annealing.passes", 1)
-    if not is_option(given.end, "hard"):
-        highest = MAX_S if start is None else start
-        end = checks.check_real(given.end, "annealing.end", high=highest, also="'hard'")
-    checks.check_choice(given.until, "annealing.until", get_args(Until))
-    if not is_option(given.swaps, "auto"):
-        swaps = checks.check_int(given.swaps, "annealing.swaps", 0)
-        if swaps and not (math.isinf(end) and given.until == "settled"):
-            raise ValueError(
-                f"annealing.swaps == {given.swaps} needs annealing.end='hard' and "
-                "annealing.until='settled': swaps lower the objective of k-means."
-            )
-    return {
-        "start": -math.inf if annealing is None else start,
-        "factor": factor,
-        "passes": passes,
-        "end": end,
-        "until": given.until,
-        "swaps": swaps,
-    }
-
-
 def search_plan(
-    given: SearchParameters, context: FitContext, critical: float, objective: PowerMean
+    search: SearchParameters, context: FitContext, critical: float, objective: PowerMean
 ) -> Plan:
-    """The starts and the number of swaps."""
-    starts = given.starts(critical, _AUTO_STARTS)
-    swaps, most = given.swaps_of(context, given.differs and given.ends_hard)
+    """Return the starts and the number of swaps."""
+    starts = search.starts(critical, _AUTO_STARTS)
+    swaps, most = search.swaps_of(context, search.differs and search.ends_hard)
     merges = context.many if objective.learns_weights else context.k >= SOME
-    if merges and objective.eta is None and given.differs:
-        starts = from_merged_centroids(starts, given.n_init is None, context.many)
+    if merges and objective.eta is None and search.differs:
+        starts = from_merged_centroids(starts, search.n_init is None, context.many)
     return Plan(starts, most, swaps, critical=critical)

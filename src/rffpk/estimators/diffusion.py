@@ -13,9 +13,9 @@ from scipy.sparse import csr_array
 from sklearn.metrics import euclidean_distances, pairwise_distances_argmin
 
 from rffpk.anneal.feature_fit import Problem
-from rffpk.anneal.plan import search_parameters
 from rffpk.anneal.schedule import FitContext, Result
 from rffpk.choose.graph_choice import chosen_map, reason
+from rffpk.estimators.annealing import search_parameters
 from rffpk.estimators.base import graph_schema, parameters
 from rffpk.estimators.partial import partial_fit
 from rffpk.estimators.power import AnnealedClusterer

@@ -9,15 +9,10 @@ from functools import partial
 from typing import Any, get_args
 
 from rffpk.anneal.kernel_fit import KernelInit, KernelProblem
-from rffpk.anneal.plan import (
-    OF_KERNELS,
-    Annealing,
-    SearchParameters,
-    Word,
-    search_parameters,
-)
+from rffpk.anneal.plan import SearchParameters
 from rffpk.anneal.records import PowerMean, WeightedViews
 from rffpk.anneal.schedule import FitContext, Plan
+from rffpk.estimators.annealing import OF_KERNELS, Annealing, Word, search_parameters
 from rffpk.estimators.base import Clusterer, kernel_schema, parameters
 from rffpk.estimators.fitting import fit_kernels, kernel_model
 from rffpk.rows import checks

@@ -15,9 +15,10 @@ from sklearn.metrics import euclidean_distances
 
 from rffpk.anneal.convergence_warnings import Ending, rows_of_clusters
 from rffpk.anneal.feature_fit import GivenInit, Metric, Problem, maps_of
-from rffpk.anneal.plan import Init, SearchParameters, search_parameters, search_plan
+from rffpk.anneal.plan import SearchParameters, search_plan
 from rffpk.anneal.records import PowerMean
 from rffpk.anneal.schedule import FitContext, Plan, Result, Schedule, given_starts
+from rffpk.estimators.annealing import Init, search_parameters
 from rffpk.estimators.base import Clusterer, parameters
 from rffpk.estimators.fitting import centroid_model, fit_features
 from rffpk.estimators.partial import partial_fit

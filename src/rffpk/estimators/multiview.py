@@ -11,10 +11,10 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from rffpk.anneal.feature_fit import Problem
-from rffpk.anneal.plan import OF_VIEWS, search_parameters
 from rffpk.anneal.records import ETA_RANGE, Eta, WeightedViews, reference_distances
 from rffpk.anneal.schedule import FitContext, Result
 from rffpk.choose.graph_choice import KEPT, Option, chosen_map
+from rffpk.estimators.annealing import OF_VIEWS, search_parameters
 from rffpk.estimators.base import parameters
 from rffpk.estimators.bases import BaseEstimator
 from rffpk.estimators.power import AnnealedClusterer

@@ -6,7 +6,7 @@ from dataclasses import field
 from typing import Any
 
 from rffpk.anneal.feature_fit import GivenInit, Metric, Problem, maps_of
-from rffpk.anneal.plan import OF_FEATURES, Annealing, Init, Word, search_parameters
+from rffpk.estimators.annealing import OF_FEATURES, Annealing, Init, Word, search_parameters
 from rffpk.estimators.base import Clusterer, parameters
 from rffpk.estimators.fitting import centroid_model, fit_features
 from rffpk.estimators.partial import partial_fit

@@ -7,7 +7,7 @@ from typing import Any
 
 from rffpk.anneal import schedule
 from rffpk.anneal.feature_fit import Problem
-from rffpk.anneal.plan import search_parameters
+from rffpk.estimators.annealing import search_parameters
 from rffpk.estimators.base import parameters
 from rffpk.estimators.partial import partial_fit
 from rffpk.estimators.power import AnnealedClusterer

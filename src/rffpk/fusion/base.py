@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from rffpk.anneal.convergence_warnings import Cause, few_rows, low_rank
 from rffpk.anneal.fitted import CentroidModel
-from rffpk.anneal.plan import check_search_parameters
+from rffpk.estimators.annealing import check_search_parameters
 from rffpk.estimators.base import Clusterer, fit_of, kernel_schema, parameters, reporting
 from rffpk.estimators.bases import with_callbacks
 from rffpk.estimators.fitting import centroid_model, find_number, fit_model, rows_in_memory

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rffpk.anneal.convergence_warnings import few_rows
-from rffpk.anneal.plan import check_search_parameters
+from rffpk.estimators.annealing import check_search_parameters
 from rffpk.estimators.base import Clusterer, fit_of, parameters, reporting
 from rffpk.estimators.bases import with_callbacks
 from rffpk.fusion.base import cluster, embedding_model, transform, weighted_rows

@@ -11,9 +11,9 @@ from scipy.special import logsumexp
 
 from rffpk.anneal.kernel_fit import KernelProblem
 from rffpk.anneal.kernel_steps import KernelLevel
-from rffpk.anneal.plan import check_search_parameters
 from rffpk.anneal.records import PowerMean, State
 from rffpk.anneal.schedule import FitContext, Plan, Schedule, given_starts
+from rffpk.estimators.annealing import check_search_parameters
 from rffpk.estimators.base import Clusterer, kernel_schema, parameters
 from rffpk.estimators.fitting import fit_kernels, kernel_model
 from rffpk.rows import checks
