@@ -85,8 +85,6 @@ from rffpk.rows.passes import (
 )
 
 # Several views whose features are columns.
-from rffpk.rows.rows import identities
-
 # The weights of sampled rows, and moments beside numbers that hide them.
 from rffpk.rows.sample import Sampling, column_moments, sample_tables
 from rffpk.rows.source import make_stream
@@ -181,7 +179,6 @@ __all__ = [
     "groups",
     "hard_plan",
     "height_scores",
-    "identities",
     "interruptible",
     "intrinsic_dimension",
     "kernel_coordinates",

@@ -9,11 +9,11 @@ from conventions import ip_rff_mkpkm
 from internals import (
     FitContext,
     Fourier,
+    Identity,
     KernelRows,
     PowerMean,
     Storage,
     compressed,
-    identities,
     make_rows,
     ones,
     shifted_features,
@@ -42,7 +42,7 @@ STORED = Storage("auto")
 def wide_rows(dtype, weight=None, n=80, widths=(300, 500)):
     random = np.random.default_rng(0)
     xs = [(random.standard_normal((n, d)) + 5).astype(dtype) for d in widths]
-    return make_rows(xs, identities(xs), weight, 1)
+    return make_rows(xs, [Identity(x.shape[1]) for x in xs], weight, 1)
 
 
 @pytest.mark.few(2)
@@ -179,7 +179,7 @@ def decaying(n, widths, k, power=1.0):
         scales = 1 / (1 + np.arange(d)) ** power
         centers = 3 * random.standard_normal((k, d))
         xs.append((centers[np.arange(n) % k] + random.standard_normal((n, d))) * scales)
-    return make_rows(xs, identities(xs), None, 1)
+    return make_rows(xs, [Identity(x.shape[1]) for x in xs], None, 1)
 
 
 @pytest.mark.parametrize("numbers", [1 << 24, 150_000])  # the second: those of 500 rows

@@ -98,7 +98,9 @@ def test_directions_are_found_where_they_pay(limits):
     even = internals.column_rows(even, None, 1)
     assert find_directions(even, alike) is None  # no few directions tell them apart
     assert (
-        find_directions(internals.make_rows([X, X], internals.identities([X, X]), None, 1), theta)
+        find_directions(
+            internals.make_rows([X, X], 2 * [internals.Identity(X.shape[1])], None, 1), theta
+        )
         is None
     )
 

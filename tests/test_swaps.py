@@ -13,9 +13,9 @@ import pytest
 from internals import (
     FeatureLevel,
     FitContext,
+    Identity,
     PowerMean,
     State,
-    identities,
     make_rows,
     ones,
     row_keys,
@@ -245,7 +245,7 @@ def test_batches_lower_the_objective_until_the_smallest_fail(views):
 def run_of(xs, k, weight=None, seed=0):
     """Rows, and a state whose centroids are some of them."""
     random = np.random.RandomState(seed)
-    rows = make_rows(xs, identities(xs), weight, 1)
+    rows = make_rows(xs, [Identity(x.shape[1]) for x in xs], weight, 1)
     theta = shifted_features(rows)[random.choice(len(xs[0]), k, replace=False)].astype(np.float64)
     return FeatureLevel(rows, 1.0, PowerMean(), FitContext(random), k), State(theta, rows.alpha)
 

@@ -42,7 +42,7 @@ from rffpk.anneal.steps import FeatureLevel, count_distinct
 from rffpk.rows import checks, passes
 from rffpk.rows.arrays import Array, Fourier, Identity, Numbers
 from rffpk.rows.door import Schema
-from rffpk.rows.rows import Rows, identities
+from rffpk.rows.rows import Rows
 from rffpk.rows.sample import Opened
 from rffpk.rows.store import (
     ALL_PASSES,
@@ -73,7 +73,7 @@ class Problem:
     search: SearchParameters
     # of the critical exponent, among other arguments
     plan: Callable[[SearchParameters, FitContext, float, PowerMean], Plan] = search_plan
-    maps: Maps = lambda sample, context: [*identities(sample.xs)]
+    maps: Maps = lambda sample, context: [Identity(x.shape[1]) for x in sample.xs]
     objective: Callable[[Rows, FitContext], PowerMean] = lambda rows, context: PowerMean()
     n_map_rows: int = 0  # that maps are fitted on, beyond the rows of the starts
     cache: Cache = False
@@ -181,7 +181,8 @@ class FeatureData:
                 drawn = merged_centroids(rows, features, k, random) if merges else None
                 if drawn is None:
                     drawn = seed_centroids(rows, features, k, init, random)
-                theta = drawn - passes.shift_left(rows)
+                # sparse columns are not shifted: the shift is a part of centroids alone
+                theta = drawn - rows.shift if rows.sparse_columns else drawn
         return State(pool.on_sphere(theta, theta), self.search.rows.alpha)
 
     def settled(self, state: State, end: StartEnd) -> tuple[State, StartEnd]:
@@ -314,7 +315,7 @@ def maps_of(metric: Any, whitening: Any) -> Maps:
         ]
     if metric == "cosine":
         return lambda sample, context: [UnitRows()]
-    return lambda sample, context: [*identities(sample.xs)]
+    return lambda sample, context: [Identity(x.shape[1]) for x in sample.xs]
 
 
 # ---- prepare: rows, maps, objective and plan -----------------------------------------------------

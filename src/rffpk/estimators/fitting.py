@@ -106,23 +106,7 @@ def fit_features(
         If a checkpoint could not be written; the earlier file stays. If `noise` is a share that
         takes no rows.
     """
-    seconds = checks.check_real(checkpoint_seconds, "checkpoint_seconds", 0)
-    resume = checks.check_bool(resume, "resume")
-    journal = None
-    if checkpoint is not None:
-        from rffpk.anneal.journal import FileJournal
-
-        journal = FileJournal(checkpoint, seconds, resume)
-    if labels_to is not None or journal is not None:
-        from rffpk.system.files import check_labels_to, check_outputs
-
-        labels_to = None if labels_to is None else check_labels_to(labels_to)
-        outputs = {"labels_to": labels_to, "checkpoint": journal and journal.path}
-        check_outputs(outputs, X, sample_weight, getattr(self, "init", None))
-    with reporting(self, X) as progress:
-        return fit_model(
-            self, X, sample_weight, labels_to=labels_to, progress=progress, journal=journal
-        )
+    return _fit(self, X, sample_weight, labels_to, checkpoint, checkpoint_seconds, resume)
 
 
 @with_callbacks
@@ -175,18 +159,30 @@ def fit_kernels(
         If a kernel has a clearly negative eigenvalue: negative squared distances then count as
         0 while fitting.
     """
-    seconds = checks.check_real(checkpoint_seconds, "checkpoint_seconds", 0)
-    resume = checks.check_bool(resume, "resume")
-    journal = None
+    return _fit(self, X, sample_weight, None, checkpoint, checkpoint_seconds, resume)
+
+
+def _fit(
+    model: M, X: Any, sample_weight: Any, labels_to: Any, checkpoint: Any, seconds: Any,
+    resume: Any,
+) -> M:  # fmt: skip
+    """Fit a model after checks of the files that the fit writes."""
+    seconds = checks.check_real(seconds, "checkpoint_seconds", 0)
+    resume, journal = checks.check_bool(resume, "resume"), None
     if checkpoint is not None:
         from rffpk.anneal.journal import FileJournal
 
         journal = FileJournal(checkpoint, seconds, resume)
-        from rffpk.system.files import check_outputs
+    if labels_to is not None or journal is not None:
+        from rffpk.system.files import check_labels_to, check_outputs
 
-        check_outputs({"checkpoint": journal.path}, X, sample_weight, self.init)
-    with reporting(self, X) as progress:
-        return fit_model(self, X, sample_weight, progress=progress, journal=journal)
+        labels_to = None if labels_to is None else check_labels_to(labels_to)
+        outputs = {"labels_to": labels_to, "checkpoint": journal and journal.path}
+        check_outputs(outputs, X, sample_weight, getattr(model, "init", None))
+    with reporting(model, X) as progress:
+        return fit_model(
+            model, X, sample_weight, labels_to=labels_to, progress=progress, journal=journal
+        )
 
 
 def fit_model(

@@ -65,11 +65,6 @@ class Shape(NamedTuple):
         return self.listed or bool(self.columns)
 
 
-def one_of_each(shape: Shape) -> tuple[int, ...]:
-    """Return the index of a table of its own for each view."""
-    return tuple(range(len(shape.widths)))
-
-
 class Schema(NamedTuple):
     """What an estimator takes as X."""
 
@@ -80,13 +75,14 @@ class Schema(NamedTuple):
     may_lack: bool | None = None  # whether rows may lack views; None: the class has no such option
     narrow: bool = False  # whether rows of float16, bfloat16, int8 and uint8 stay as they are
     warns_of_kernels: bool = False  # whether X that looks like a kernel matrix may be a mistake
-    # returns `Shape.views` from the widths of X: a table may be the table of several views
-    arrange: Callable[[Shape], tuple[int, ...]] = one_of_each
+    # returns `Shape.views` from the widths of X: a table may be the table of several views; None:
+    # each view has its own
+    arrange: Callable[[Shape], tuple[int, ...]] | None = None
     fitted: Shape | None = None  # shape of the fitted rows; None: X is to be fitted
 
     def of_new_rows(self, fitted: Shape) -> Schema:
         """Return what a model that was fitted takes."""
-        return self._replace(fitted=fitted, arrange=one_of_each)
+        return self._replace(fitted=fitted, arrange=None)
 
 
 def check_views(X: Any, schema: Schema) -> tuple[list[Columns], Shape]:
@@ -113,7 +109,8 @@ def check_views(X: Any, schema: Schema) -> tuple[list[Columns], Shape]:
         check_missing(xs, [name.format(i) for i in range(len(xs))])
     dtype = np.float64 if shape.in_float64 else np.result_type(*map(attrgetter("dtype"), xs))
     if schema.fitted is None:
-        shape = shape._replace(views=schema.arrange(shape))
+        views = schema.arrange(shape) if schema.arrange else range(len(shape.widths))
+        shape = shape._replace(views=(*views,))
     tables = [as_type(x, dtype) for x in xs]
     joined = [side_by_side(tables)] if len(tables) in shape.views else []
     return tables + joined, shape

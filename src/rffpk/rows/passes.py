@@ -16,8 +16,17 @@ from sklearn.metrics import euclidean_distances
 
 from rffpk import _core
 from rffpk.rows import checks
-from rffpk.rows.arrays import Array, Fourier, Landmarks, Map, Structure, Unit, label_order
-from rffpk.rows.rows import Rows, identities
+from rffpk.rows.arrays import (
+    Array,
+    Fourier,
+    Identity,
+    Landmarks,
+    Map,
+    Structure,
+    Unit,
+    label_order,
+)
+from rffpk.rows.rows import Rows
 from rffpk.rows.sums import (
     EMPTY_SHARE,
     Step,
@@ -55,7 +64,8 @@ def make_rows(
 
 def column_rows(x: Columns, weight: Array, n_threads: int, shift: Array | None = None) -> Rows:
     """Return rows of one view whose features are its columns."""
-    return make_rows([x], identities([x]), weight, n_threads, None if shift is None else [shift])
+    shifts = None if shift is None else [shift]
+    return make_rows([x], [Identity(x.shape[1])], weight, n_threads, shifts)
 
 
 def mean_features(rows: Rows) -> list[Array]:
@@ -80,11 +90,6 @@ def shifted_features(rows: Rows) -> Array:
 def some_features(rows: Rows) -> Columns:
     """The features of all these rows: shifted ones, but sparse columns as they are."""
     return rows.xs[0] if rows.sparse_columns else shifted_features(rows)
-
-
-def shift_left(rows: Rows) -> Array:
-    """Return the part of the shift that `some_features` leaves in the features, (F,)."""
-    return rows.shift if rows.sparse_columns else np.zeros_like(rows.shift)
 
 
 def features_for_callers(rows: Rows) -> Any:

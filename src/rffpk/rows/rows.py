@@ -146,7 +146,7 @@ class Rows:
 
     def with_columns(self, xs: list[Columns], shifts: list[Array]) -> Rows:
         """Return the rows with these columns as features."""
-        return replace(self, xs=xs, maps=identities(xs), shifts=shifts)
+        return replace(self, xs=xs, maps=[Identity(x.shape[1]) for x in xs], shifts=shifts)
 
     def with_present_views(self) -> Rows:
         """The rows, with the views that they have if some rows of the fit lack some."""
@@ -227,11 +227,6 @@ def _picked(numbers: Array, block: Rows, before: _Picked | None) -> _Picked:
     first, last = np.searchsorted(numbers, [block.begin, block.begin + block.n])
     index = numbers[first:last] - block.begin
     return [*(before or []), [x[index] for x in block.xs]]
-
-
-def identities(xs: list[Columns]) -> list[Map]:
-    """Return the maps of views whose features are their columns."""
-    return [Identity(x.shape[1]) for x in xs]
 
 
 # ---- which views rows have: one lacks a view where all of its numbers there are NaN --------------
