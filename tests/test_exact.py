@@ -260,7 +260,7 @@ def test_the_objective_of_several_kernels_never_rises_and_weights_are_the_softma
         assert after["objective"] <= before["objective"] * (1 + 1e-10), (before, after)
     # alpha ~ exp(-cost / lambda) at the end, from plain formulas
     X, W, costs, combined = blobs[0], model.dual_coef_, [], 0
-    every = [kernel.matrix() for kernel in model._kernels]
+    every = [kernel.matrix() for kernel in model._centroids.kernels]
     d = [np.diag(K)[:, None] + np.diag(W @ K @ W.T) - 2 * K @ W.T for K in every]
     combined = np.einsum("l,lij->ij", model.kernel_weights_, d)
     s = model.s_
@@ -289,7 +289,7 @@ def test_the_default_search_with_several_kernels_ends_where_neither_labels_nor_w
     penalty = model.lambda_ * (model.kernel_weights_ @ np.log(2 * model.kernel_weights_))
     assert_allclose(objectives[-1], model.inertia_ + penalty, rtol=1e-9)
     costs = []
-    for kernel in model._kernels:
+    for kernel in model._centroids.kernels:
         K = kernel.matrix()
         W = np.eye(2)[model.labels_].T
         W /= W.sum(axis=1, keepdims=True)
@@ -500,7 +500,7 @@ def test_one_cluster_and_as_many_as_rows(blobs, k):
     for estimator in EVERY:
         model = estimator(k, random_state=0).fit(X)
         assert len(np.unique(model.labels_)) == k
-        K = model._kernels[0].matrix()
+        K = model._centroids.kernels[0].matrix()
         expected = np.trace(K) - K.sum() / 12 if k == 1 else 0.0
         assert_allclose(model.inertia_, expected, atol=1e-10)
 
@@ -584,7 +584,7 @@ def test_the_inertia_with_an_indefinite_kernel_is_that_of_the_formula():
         KernelPowerKMeans(3, kernel="sigmoid", random_state=0, **options).fit(X)
         for options in ({}, KERNEL_ITSELF)
     )
-    [kernel] = small._kernels
+    [kernel] = small._centroids.kernels
     K, diagonal = kernel.matrix(), kernel.diagonal
     inside = small.labels_[:, None] == small.labels_
     means = inside / inside.sum(axis=1, keepdims=True)
@@ -782,7 +782,7 @@ def test_the_kernels_of_a_bank_are_normalised_before_any_shift(cls):
     matrices = [
         kernels.FittedKernel(X, spec, weight=ones(len(X))).matrix() for spec in kernels.du2015(X)
     ]
-    K = np.tensordot(model._alpha, matrices, 1)
+    K = np.tensordot(model._centroids.alpha, matrices, 1)
     W = model.dual_coef_
     d = np.diag(K) - 2 * W @ K + np.einsum("ij,jk,ik->i", W, K, W)[:, None]
     assert_allclose(model.inertia_, d.min(axis=0).sum(), rtol=1e-9)

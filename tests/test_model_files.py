@@ -185,7 +185,7 @@ def test_a_model_without_a_fit_and_what_set_output_sets_are_kept(tmp_path):
 def test_what_occurs_twice_is_stored_once(tmp_path):
     model = rffpk.RFFKernelPowerKMeans(2, random_state=0).fit(NEW)
     again = saved(model, tmp_path / "model")
-    assert again.feature_map_._space is again._feature_maps[0]
+    assert again.feature_map_._space is again._centroids.maps[0]
     again.feature_map_.gamma_ = 2.0
     again.labels_[:] = 0  # arrays can be written to
 
@@ -199,7 +199,10 @@ def test_the_file_is_one_of_safetensors(tmp_path):
         assert found["class"] == "SMKC" and json.loads(found["parameters"])["anchors"] == 10
         assert_array_equal(file.get_tensor("labels_"), model.labels_)
         assert_array_equal(file.get_tensor("_left").T, model._left)
-        assert_array_equal(file.get_tensor("_clusterer._shifts[0]"), model._clusterer._shifts[0])
+        assert_array_equal(
+            file.get_tensor("_clusterer._centroids.shifts[0]"),
+            model._clusterer._centroids.shifts[0],
+        )
 
 
 # ---- what is refused -----------------------------------------------------------------------------

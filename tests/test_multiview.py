@@ -343,7 +343,7 @@ def test_a_bank_fits_no_map_besides_its_own(views, monkeypatch):
 
     monkeypatch.setattr(FourierSpec, "draw", counted)
     model = ip_rff_mkpkm(3, random_state=0).fit(X)
-    assert drawn == model._feature_maps
+    assert drawn == model._centroids.maps
     assert_allclose([each.gamma_ for each in model.feature_maps_], gamma * np.array([4, 1, 0.25]))
 
 

@@ -321,7 +321,7 @@ def test_rows_beyond_a_sample_are_compared_with_the_near_part_of_it(
 def test_distances_to_the_near_part_of_a_sample_are_nearly_those_to_all(small_sample):
     rows, _ = noisy_rows(6000)
     model = PowerKMeans(4, noise="auto", random_state=0).fit(rows)
-    found, some = model._outliers, rows[:1000]
+    found, some = model._centroids.outliers, rows[:1000]
     ratios = np.sqrt(found.squares([some])) / distances_to_others(some, found.nearest.landmarks)
     assert ratios.min() >= 1 - 1e-12 and ratios.mean() < 1.1 and np.quantile(ratios, 0.99) < 1.5
 

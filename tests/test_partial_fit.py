@@ -71,7 +71,7 @@ def test_centroids_are_the_discounted_sums_of_all_batches(model, half_life, weig
     soft = isinstance(model, FuzzyCMeans) or isinstance(model.annealing, Annealing)
     s = model.s_ if soft else -np.inf
     d = 1.0 if half_life is None else 2 ** (-1 / half_life)
-    shift = np.concatenate(model._shifts)
+    shift = np.concatenate(model._centroids.shifts)
     N, G = sums_of_batch(model, s, first, np.ones(60))
     share = np.mean(d ** np.arange(60))  # of the first rows, had they come one by one
     N, G = share * G[:, None] * model.cluster_centers_, share * G
@@ -84,8 +84,8 @@ def test_centroids_are_the_discounted_sums_of_all_batches(model, half_life, weig
         given = weight if weighted else None
         model.partial_fit(batch, sample_weight=given, half_life=half_life)
         if n:
-            assert_allclose(model._running.G, G, rtol=1e-12, atol=1e-12 * G.max())
-            unshifted = model._running.N + model._running.G[:, None] * shift
+            assert_allclose(model._centroids.running.G, G, rtol=1e-12, atol=1e-12 * G.max())
+            unshifted = model._centroids.running.N + model._centroids.running.G[:, None] * shift
             assert_allclose(unshifted, N, rtol=1e-12, atol=1e-12 * np.abs(N).max())
             assert_allclose(model.cluster_centers_, N / G[:, None], rtol=1e-12, atol=1e-12)
 
@@ -107,7 +107,7 @@ def test_the_mass_does_not_depend_on_how_rows_come_in_batches():
         model = clone(HARD)
         for batch in batches(X, sizes):
             model.partial_fit(batch, half_life=30.0)
-        found.append(model._running.G.sum() if len(sizes) > 1 else None)
+        found.append(model._centroids.running.G.sum() if len(sizes) > 1 else None)
     assert_allclose(found, (2 ** (-np.arange(260) / 30.0)).sum(), rtol=1e-12)
 
 
@@ -123,10 +123,10 @@ def test_saving_and_going_on_gives_the_same_bits(model, dtype, tmp_path):
         pickled = pickle.loads(pickle.dumps(pickled))
         filed.save(tmp_path / "model")
         filed = rffpk.load(tmp_path / "model")
-    assert model.n_buffered_ == 0 and hasattr(model, "_running")
+    assert model.n_buffered_ == 0 and model._centroids.running is not None
     for again in (pickled, filed):
         assert_array_equal(again.cluster_centers_, model.cluster_centers_)
-        assert_array_equal(again._running.N, model._running.N)
+        assert_array_equal(again._centroids.running.N, model._centroids.running.N)
         assert_array_equal(again.predict_proba(X), model.predict_proba(X))
 
 
@@ -243,7 +243,7 @@ def test_rows_of_weight_zero_have_no_influence(model):
             alone.partial_fit(batch[p > 0], sample_weight=p[p > 0], half_life=20.0)
         assert model.n_buffered_ == alone.n_buffered_
     assert_array_equal(model.cluster_centers_, alone.cluster_centers_)
-    assert_array_equal(model._running.N, alone._running.N)
+    assert_array_equal(model._centroids.running.N, alone._centroids.running.N)
 
 
 def test_a_batch_of_weight_zero_changes_nothing(model):
@@ -273,7 +273,7 @@ def test_the_centroid_of_an_empty_cluster_stays(dtype):
             model.cluster_centers_[label], before, rtol=1e-6 if dtype == "f4" else 1e-12
         )
     # nothing is left of its sums, and it has not moved in the last steps
-    assert model._running.G[label] < 1e-250
+    assert model._centroids.running.G[label] < 1e-250
     assert_array_equal(model.cluster_centers_[label], before)
     model.partial_fit(X[y == 2][:1])
     assert_allclose(model.cluster_centers_[label], X[y == 2][0], rtol=1e-6)
@@ -352,7 +352,7 @@ def test_sums_are_about_the_shift_of_the_fit_which_float32_rounds():
     X = (rows_of(11) + 1e4).astype("f4")
     model = clone(HARD).partial_fit(X[:100].astype("f8"))
     narrow, wide = (clone_of(model).partial_fit(X[100:].astype(t)) for t in ("f4", "f8"))
-    assert np.abs(model._shifts[0].astype("f4") - model._shifts[0]).max() > 1e-4
+    assert np.abs(model._centroids.shifts[0].astype("f4") - model._centroids.shifts[0]).max() > 1e-4
     assert_allclose(narrow.cluster_centers_, wide.cluster_centers_, rtol=0, atol=1e-5)
 
 

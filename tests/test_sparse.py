@@ -288,7 +288,7 @@ def test_models_do_not_hold_the_sums_of_their_last_passes():
     for given_X in (X, X.toarray()):
         for parameters in ({}, {"annealing": Annealing(end=-3.0)}):
             model = PowerKMeans(3, random_state=0, **parameters).fit(given_X)
-            assert model._cluster_weights.base is None
+            assert model._centroids.weights.base is None
 
 
 def test_initial_centroids():

@@ -21,7 +21,8 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import rffpk
-from rffpk.anneal.fitted import RunningSums
+from rffpk.anneal.fitted import Centroids, RunningSums
+from rffpk.anneal.kernel_model import KernelCentroids
 from rffpk.anneal.records import PowerMean, WeightedViews
 from rffpk.choose.outliers import Cells, Outliers
 from rffpk.choose.selection import NClustersSelection
@@ -69,7 +70,7 @@ RECORDS: dict[str, type[Any]] = {
         Fourier, Identity, Structure, PowerMean, WeightedViews, RunningSums, Cells, Outliers,
         NClustersSelection, Spectrum, Neighbourhoods, NearCells, Nodes, Whitening, UnitRows,
         ScaledColumns, Shape, Csr, FittedKernel, Exact, FourierFeatures, Nystroem, Finished,
-        FourierSpace,
+        FourierSpace, Centroids, KernelCentroids,
     )
 }  # fmt: skip
 

@@ -152,7 +152,7 @@ def clusters(model: Any, X: Any, *, places: Any = None, ax: Any = None) -> Any:
 
 def _are_columns(model: Any) -> bool:
     """Return whether centroids are points in the space of the columns."""
-    maps = getattr(model, "_feature_maps", [])
+    maps = getattr(getattr(model, "_centroids", None), "maps", [])
     known = isinstance(model, Clusterer) and not hasattr(model, "_clusterer")
     return known and all(isinstance(each, Identity) for each in maps)
 
@@ -172,7 +172,7 @@ def _places(model: Any, rows: Any, columns: Any) -> tuple[Array, tuple[str, str]
     if isinstance(model, Pipeline):
         rows, model = model[:-1].transform(rows), model[-1]
     is_diffusion = isinstance(model, DiffusionPowerKMeans)
-    if is_diffusion and isinstance(space := model._feature_maps[0], DiffusionMap):
+    if is_diffusion and isinstance(space := model._centroids.maps[0], DiffusionMap):
         features = space.transform(rows)
         if features.shape[1] > 1:
             return features[:, :2], ("diffusion feature 1", "diffusion feature 2")

@@ -25,6 +25,7 @@ from rffpk.anneal.convergence_warnings import (
     rows_of_clusters,
 )
 from rffpk.anneal.decompositions import Compressed, compressed
+from rffpk.anneal.fitted import Centroids
 from rffpk.anneal.hard_pass import Along, find_directions
 from rffpk.anneal.plan import SearchParameters, search_plan
 from rffpk.anneal.records import PowerMean, State
@@ -268,15 +269,12 @@ class FeatureData:
             "sample_size_": self.base.n,
             "membership_exponent_": exponent,
             "cache_": self.mapped and not level.rows.computed,
-            "_feature_maps": self.maps,
-            "_alpha": rows.alpha,
-            "_objective": self.objective,
-            "_shifts": self.spread(rows.shifts),
-            "_cluster_weights": rows.weights_of_centroids(last),
-            "_masses": hard.G.copy(),
-            "_n_counted": self.opened.counted,
-            "_s_of_batches": s,
-        }
+            "_centroids": Centroids(
+                self.maps, self.spread(rows.shifts), rows.alpha, self.objective, hard.G.copy(),
+                rows.weights_of_centroids(last), self.opened.counted, s,
+                None if problem.noise is None else problem.noise.outliers,
+            ),
+        }  # fmt: skip
         if self.opened.in_memory:
             attributes["labels_"] = labels[0] if len(labels) == 1 else np.concatenate(labels)
         if problem.stores_memberships:

@@ -46,6 +46,22 @@ class RunningSums:
 
 
 @dataclass(frozen=True)
+class Centroids:
+    """What a fit leaves of centroids in a feature space, besides its public attributes."""
+
+    maps: list[Any]  # fitted, of the views
+    shifts: list[Array]
+    alpha: Array  # (L,), view weights
+    objective: PowerMean
+    masses: Array  # (k,), or (k, L), of the clusters
+    weights: Array  # (k,), by which centroids follow from their sums
+    counted: int  # number of rows with positive weight
+    s: float  # exponent of the passes over batches
+    outliers: Any  # what noise is; None: no row is noise
+    running: RunningSums | None = None  # of batches since the fit
+
+
+@dataclass(frozen=True)
 class Pass:
     """A pass over rows at the fitted centroids."""
 
@@ -66,16 +82,11 @@ class Pass:
 class CentroidModel:
     """Centroids in a feature space, with the maps that lead there."""
 
+    fitted: Centroids
     schema: Schema  # of new rows
-    maps: list[Any]  # fitted, of the views
-    views: tuple[int, ...]  # the numbers of their tables
-    shifts: list[Array]
+    views: tuple[int, ...]  # the numbers of the tables of the views
     centers: Array  # (k, F)
-    alpha: Array  # (L,), view weights
-    objective: PowerMean
-    masses: Array  # (k,), or (k, L), of the clusters
     exponent: float  # of memberships
-    outliers: Any  # what noise is; None: no row is noise
     storage: Storage
     n_threads: int
 
@@ -88,21 +99,22 @@ class CentroidModel:
 
         Where nothing is wanted of the rows, the sums are of the rows that are no noise. Empty
         columns of sparse rows are left out unless `whole`."""
-        views = mapped_views(self.maps, self.views, xs)
+        fitted = self.fitted
+        views = mapped_views(fitted.maps, self.views, xs)
         columns, maps = map(list, zip(*self.storage.landmark_views(views, self.n_threads)))
-        shifts, centers = self.shifts, self.centers
+        shifts, centers = fitted.shifts, self.centers
         if not whole:
             columns, maps, shifts, centers = _without_empty(columns, maps, shifts, centers)
         shifts, noise = [shift.astype(xs[0].dtype) for shift in shifts], None
-        if self.outliers is not None:
-            noise = self.outliers.are_noise(xs)
+        if fitted.outliers is not None:
+            noise = fitted.outliers.are_noise(xs)
             weight = weight if want else np.where(noise, 0.0, weight)
-        objective, present = self.objective, None
+        objective, present = fitted.objective, None
         if self.schema.may_lack:
             present = present_bits(columns)
         rows = make_rows(columns, maps, weight, self.n_threads, shifts)
         rows = replace(
-            rows, alpha=self.alpha, eta=objective.eta if typical else None, m=objective.m,
+            rows, alpha=fitted.alpha, eta=objective.eta if typical else None, m=objective.m,
             coverage=objective.coverage, present=present,
         ).with_present_views()  # fmt: skip
         if rows.present is not None:
@@ -158,11 +170,12 @@ class CentroidModel:
 
     def gaps(self) -> tuple[Array, Array]:
         """Return squared distances (k, k) between centroids, and the masses (k,) of clusters."""
-        shift, masses = np.concatenate(self.shifts).astype(np.float64), self.masses
-        widths = [len(part) for part in self.shifts]
-        theta = (self.centers - shift) * np.sqrt(np.repeat(self.alpha, widths))
+        shifts, alpha, running = self.fitted.shifts, self.fitted.alpha, self.fitted.running
+        masses = self.fitted.masses if running is None else running.G
+        theta = self.centers - np.concatenate(shifts).astype(np.float64)
+        theta *= np.sqrt(np.repeat(alpha, [len(part) for part in shifts]))
         if masses.ndim == 2:  # in each view, of rows that lack views
-            masses = masses @ (self.alpha / self.alpha.sum())
+            masses = masses @ (alpha / alpha.sum())
         with config.one_blas_thread():
             return gaps_of(theta @ theta.T), masses
 
@@ -188,7 +201,7 @@ class CentroidModel:
         """Move the centroids by one pass over a batch of discounted weights.
 
         Return the centroids, the running sums, and the labels before the move."""
-        shift = np.concatenate(self.shifts).astype(np.float64)
+        shift = np.concatenate(self.fitted.shifts).astype(np.float64)
         visit = self.one_pass([x], weight, running.s, ("labels",), whole=True)
         rows, sums = visit.rows, visit.sums
         # the shift of the rows is rounded to their dtype
@@ -196,7 +209,7 @@ class CentroidModel:
         running = RunningSums(discount * running.N + N, discount * running.G + sums.G, running.s)
         theta = self.centers.astype(np.float64) - shift
         moved = rows.centroids(replace(sums, N=running.N, G=running.G), theta)
-        if isinstance(self.maps[0], UnitRows):
+        if isinstance(self.fitted.maps[0], UnitRows):
             moved = onto_sphere(moved, theta, shift, 0.0)
         return (moved + shift).astype(self.centers.dtype), running, visit.outputs["labels"]
 

@@ -20,7 +20,12 @@ from rffpk.anneal.convergence_warnings import (
     rows_of_clusters,
     warn_if_indefinite,
 )
-from rffpk.anneal.kernel_model import gaps_to_centroids, memberships_at, unit_weights
+from rffpk.anneal.kernel_model import (
+    KernelCentroids,
+    gaps_to_centroids,
+    memberships_at,
+    unit_weights,
+)
 from rffpk.anneal.kernel_rows import KernelRows
 from rffpk.anneal.kernel_steps import KernelLevel, squared_norms
 from rffpk.anneal.records import PowerMean, State
@@ -315,12 +320,11 @@ def _evaluated(
         "n_iter_": state.passes,
         "membership_exponent_": exponent,
         "cache_": rows.stored is not None,
-        "_kernels": rows.kernels,
-        "_alpha": alpha,
-        "_squares": squares,
-        "_gaps_of_fit": gaps_of(np.einsum("l,in,ljn->ij", alpha, weights, Y)),
-        "_masses": unit * np.bincount(labels, rows.p, len(W)),
-    }
+        "_centroids": KernelCentroids(
+            rows.kernels, squares, alpha, gaps_of(np.einsum("l,in,ljn->ij", alpha, weights, Y)),
+            unit * np.bincount(labels, rows.p, len(W)),
+        ),
+    }  # fmt: skip
     if problem.several:
         attributes["kernel_weights_"] = alpha
     if rows.objective.weight_entropy:
@@ -330,14 +334,12 @@ def _evaluated(
 
 def _ending(rows: KernelRows, fitted: dict[str, Any], d: Array, s: float, plan: Plan) -> Ending:
     """How the run ended: which clusters have rows, and can be told apart at an exponent."""
-    k, labels = rows.context.k, fitted["labels_"]
-    used = int(np.count_nonzero(fitted["_masses"]))
+    k, labels, centroids = rows.context.k, fitted["labels_"], fitted["_centroids"]
+    used = int(np.count_nonzero(centroids.masses))
     ending = Ending(k, used, s, plan.critical, plan.lowered_by)
     if math.isinf(s):
         return ending
     counted = np.flatnonzero(rows.counted)
     index = counted[rows_of_clusters(labels[counted], k)]
     u = power_weights(d[index], s)[2]
-    return ending.of_memberships(
-        u, labels[index], d[index], lambda part: fitted["_gaps_of_fit"][part]
-    )
+    return ending.of_memberships(u, labels[index], d[index], lambda part: centroids.between[part])

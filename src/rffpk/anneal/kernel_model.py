@@ -21,17 +21,24 @@ _ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
-class KernelModel:
-    """Centroids as weights of the fitted rows, with the kernels that lead to new rows."""
+class KernelCentroids:
+    """What a fit leaves of centroids of exact kernels, besides its public attributes."""
 
-    schema: Schema  # of new rows
-    several: bool  # whether X has a view of each kernel
     kernels: list[Any]  # fitted
-    coef: Array  # (k, n), weights of the rows
     squares: Array  # (L, k), squared norms of the centroids
     alpha: Array  # (L,), weights of the kernels
     between: Array  # (k, k), squared distances between centroids
     masses: Array  # (k,), of the clusters
+
+
+@dataclass(frozen=True)
+class KernelModel:
+    """Centroids as weights of the fitted rows, with the kernels that lead to new rows."""
+
+    fitted: KernelCentroids
+    schema: Schema  # of new rows
+    several: bool  # whether X has a view of each kernel
+    coef: Array  # (k, n), weights of the rows
     exponent: float  # of memberships
     n_threads: int
 
@@ -63,7 +70,7 @@ class KernelModel:
 
     def gaps(self) -> tuple[Array, Array]:
         """Return squared distances (k, k) between centroids, and the masses (k,) of clusters."""
-        return self.between, self.masses
+        return self.fitted.between, self.fitted.masses
 
     @config.one_blas_thread()
     def _squares(self, X: Any, caller: str = "") -> tuple[Array, Any]:
@@ -71,24 +78,24 @@ class KernelModel:
 
         The caller is named if k(x, x) is not known."""
         xs, _ = check_views(X, self.schema)
-        if caller and any(kernel.precomputed for kernel in self.kernels):
+        if caller and any(kernel.precomputed for kernel in self.fitted.kernels):
             raise ValueError(
                 f"{caller} needs k(x, x), which precomputed kernels of new rows do not "
                 "contain. For the fitted rows, the score is -inertia_, and "
                 "store_memberships=True keeps the memberships."
             )
-        weights = unit_weights(self.coef)
+        weights, kernels = unit_weights(self.coef), self.fitted.kernels
 
         def of_block(xs: list[Array]) -> Array:
-            views = xs if self.several else xs * len(self.kernels)
-            blocks, diagonals = zip(*(kernel.cross(x) for kernel, x in zip(self.kernels, views)))
+            views = xs if self.several else xs * len(kernels)
+            blocks, diagonals = zip(*(kernel.cross(x) for kernel, x in zip(kernels, views)))
             products = [block @ weights.T for block in blocks]
-            gaps = gaps_to_centroids(products, self.squares, self.alpha)
+            gaps = gaps_to_centroids(products, self.fitted.squares, self.fitted.alpha)
             if not caller:
                 return gaps
-            return np.maximum(gaps + (self.alpha @ np.stack(diagonals))[:, None], 0)
+            return np.maximum(gaps + (self.fitted.alpha @ np.stack(diagonals))[:, None], 0)
 
-        return by_blocks(of_block, xs, self.kernels[0].n, self.n_threads), xs[0].dtype
+        return by_blocks(of_block, xs, kernels[0].n, self.n_threads), xs[0].dtype
 
 
 def unit_weights(coef: Array) -> Array:

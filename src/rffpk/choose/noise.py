@@ -30,8 +30,7 @@ class Noise:
     scores: Array | None  # (n,), of rows in memory
 
     def add_to(self, attributes: dict[str, Any]) -> None:
-        """Add what noise is to the attributes of a fitted model."""
-        attributes["_outliers"] = self.outliers
+        """Add scores to the attributes of a fitted model; take memberships from noise."""
         if self.scores is not None:
             attributes["outlier_scores_"] = self.scores
         if "memberships_" in attributes:

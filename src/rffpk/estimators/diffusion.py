@@ -173,13 +173,13 @@ class DiffusionPowerKMeans(AnnealedClusterer):
 
     def _gaps(self) -> tuple[Array, Array]:
         gaps, masses = super()._gaps()
-        [space] = self._feature_maps
+        [space] = self._centroids.maps
         if isinstance(space, DiffusionMap) and self._schema().kind != "graph":
             gaps = _apart(space, self.cluster_centers_, gaps)
         return gaps, masses
 
     def _nearest_rows(self, X: Any) -> NDArray[np.intp]:
-        nearest, [space] = super()._nearest_rows(X), self._feature_maps
+        nearest, [space] = super()._nearest_rows(X), self._centroids.maps
         if not isinstance(space, DiffusionMap):
             return nearest
         if self._schema().kind == "graph":
@@ -203,7 +203,7 @@ class DiffusionPowerKMeans(AnnealedClusterer):
         return [self.feature_map_._space]
 
     def _published(self, result: Result) -> None:
-        for space in self._feature_maps:
+        for space in self._centroids.maps:
             if isinstance(space, DiffusionMap):
                 warn_of_graph(space, result.data.context.k)
 

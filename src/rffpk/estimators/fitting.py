@@ -250,9 +250,8 @@ def kernel_model(model: Any) -> KernelModel:
 
     check_is_fitted(model)
     return KernelModel(
-        model._schema().of_new_rows(model._shape), model._shape.has_views, model._kernels,
-        model.dual_coef_, model._squares, model._alpha, model._gaps_of_fit, model._masses,
-        model.membership_exponent_, config.n_threads(model.n_jobs),
+        model._centroids, model._schema().of_new_rows(model._shape), model._shape.has_views,
+        model.dual_coef_, model.membership_exponent_, config.n_threads(model.n_jobs),
     )  # fmt: skip
 
 
@@ -262,13 +261,10 @@ def centroid_model(model: Any) -> CentroidModel:
         check_is_fitted(
             model, msg=model._of_buffer("This") if "n_buffered_" in vars(model) else None
         )
-    running = vars(model).get("_running")
     return CentroidModel(
-        model._schema().of_new_rows(model._shape), model._feature_maps, model._shape.views,
-        model._shifts, model.cluster_centers_, model._alpha, model._objective,
-        model._masses if running is None else running.G, model.membership_exponent_,
-        vars(model).get("_outliers"), Storage(getattr(model, "cache", "auto")),
-        config.n_threads(model.n_jobs),
+        model._centroids, model._schema().of_new_rows(model._shape), model._shape.views,
+        model.cluster_centers_, model.membership_exponent_,
+        Storage(getattr(model, "cache", "auto")), config.n_threads(model.n_jobs),
     )  # fmt: skip
 
 

@@ -397,7 +397,7 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
         check_is_fitted(self)
         if self.eta_ is None:
             raise ValueError("predict_typicality needs typicality in the fit, but it was None.")
-        parts, m = list[Array](), self._objective.m
+        parts, m = list[Array](), self._centroids.objective.m
         for visit in self._fitted_model().passes(X, -math.inf, ("distances",)):
             distances = visit.outputs["distances"]
             eta = visit.rows.combined(self.eta_).astype(distances.dtype)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -89,8 +90,8 @@ def partial_fit(
         [x] = model._check_views(X, reset=not (fitted or buffered))
         weight = checks.check_sample_weight(sample_weight, len(x), X, zeros=True)
         counted = weight > 0
-        if "_outliers" in vars(model):
-            counted &= ~model._outliers.are_noise([x])
+        if fitted and model._centroids.outliers is not None:
+            counted &= ~model._centroids.outliers.are_noise([x])
         labels = np.empty(len(x), dtype=np.int32)
         if fitted and not counted.all():
             labels[~counted] = _labels(model, x[~counted])
@@ -150,9 +151,12 @@ def _follow(model: Any, X: Array, weight: Array, half_life: float | None) -> Arr
         discount = 2.0 ** (-n / half_life)
         discounts = 2.0 ** (-np.arange(n)[::-1] / half_life)  # after the last row
         weight = weight * discounts
-    fitted = centroid_model(model)
-    before = vars(model).get("_running") or _sums_of_fit(model, half_life)
-    model.cluster_centers_, model._running, labels = fitted.updated(before, X, weight, discount)
+    centroids = model._centroids
+    before = centroids.running or _sums_of_fit(model, half_life)
+    model.cluster_centers_, running, labels = centroid_model(model).updated(
+        before, X, weight, discount
+    )
+    model._centroids = replace(centroids, running=running)
     return labels
 
 
@@ -160,11 +164,11 @@ def _sums_of_fit(model: Any, half_life: float | None) -> RunningSums:
     """Return the sums of the fitted rows at their centroids.
 
     The mean discount of n rows, with the discount d of one row, is (1 - d^n) / (n (1 - d))."""
-    n, mean = model._n_counted, 1.0
+    centroids, mean = model._centroids, 1.0
     if half_life is not None:
         rate = math.log(2) / half_life
-        mean = math.expm1(-n * rate) / (n * math.expm1(-rate))
-    G = mean * model._cluster_weights
-    shift = np.concatenate(model._shifts).astype(np.float64)
+        mean = math.expm1(-centroids.counted * rate) / (centroids.counted * math.expm1(-rate))
+    G = mean * centroids.weights
+    shift = np.concatenate(centroids.shifts).astype(np.float64)
     theta = model.cluster_centers_.astype(np.float64) - shift
-    return RunningSums(G[:, None] * theta, G, model._s_of_batches)
+    return RunningSums(G[:, None] * theta, G, centroids.s)

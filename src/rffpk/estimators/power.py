@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import field
-from typing import Any
 
 from rffpk.anneal.feature_fit import GivenInit, Metric, Problem, maps_of
+from rffpk.anneal.fitted import Centroids
 from rffpk.estimators.annealing import OF_FEATURES, Annealing, Init, Word, search_parameters
 from rffpk.estimators.base import Clusterer, parameters
 from rffpk.estimators.fitting import centroid_model, fit_features
@@ -29,8 +29,7 @@ class AnnealedClusterer(Clusterer):
     cluster_centers_: Array = field(init=False)
     sample_size_: int = field(init=False)
     outlier_scores_: Array = field(init=False)
-    _feature_maps: Any = field(init=False)
-    _objective: Any = field(init=False)
+    _centroids: Centroids = field(init=False)
 
     fit = fit_features
     _fitted_model, _paper = centroid_model, OF_FEATURES

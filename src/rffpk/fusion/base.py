@@ -295,7 +295,7 @@ class KernelFusion(Clusterer):
             flaw = low_rank(scaled, some, uneven(rows.weight))
             causes = [few_rows("X", rows.tables, rows.weight), flaw]
             cluster(self, k, rows, random, causes, progress)
-            if self._clusterer._masses.all() and (text := flaw(k)):
+            if self._clusterer._centroids.masses.all() and (text := flaw(k)):
                 warn(text, ConvergenceWarning)
         return self
 
