@@ -30,7 +30,6 @@ from rffpk.anneal.plan import SearchParameters, search_plan
 from rffpk.anneal.records import PowerMean, State
 from rffpk.anneal.schedule import FitContext, Plan, Result, Stage, StartEnd, converge
 from rffpk.anneal.starts import (
-    MERGED,
     checked_centroids,
     column_names,
     given_rows,
@@ -55,6 +54,7 @@ from rffpk.rows.store import (
 from rffpk.rows.sums import Sums, empty_clusters, rounding_error
 from rffpk.rows.table import as_type, occupied_columns, spread_columns, unit_rows
 from rffpk.rows.weights import ones
+from rffpk.system.tuning import TUNING
 
 if TYPE_CHECKING:
     from rffpk.choose.noise import Noise
@@ -170,7 +170,7 @@ class FeatureData:
             theta = np.asarray(init - pool.shift)
         else:
             merges = self.plan.starts[start].merges and pool.present is None
-            rows = seeding_rows(pool, MERGED * k if merges else k, random)
+            rows = seeding_rows(pool, TUNING.starts.merged * k if merges else k, random)
             self.context.history.records.append({"stage": "seeding", "rows": rows.n})
             if callable(init):
                 given = passes.features_for_callers(rows)

@@ -8,8 +8,6 @@ from typing import Any, Literal, NamedTuple, get_args
 
 from rffpk.anneal.records import PowerMean
 from rffpk.anneal.schedule import (
-    NOISE,
-    SOME,
     FitContext,
     Plan,
     Schedule,
@@ -18,12 +16,12 @@ from rffpk.anneal.schedule import (
     from_merged_centroids,
     given_starts,
 )
-from rffpk.anneal.swaps import LARGEST
 from rffpk.estimators.base import parameters
 from rffpk.estimators.bases import BaseEstimator
 from rffpk.rows import checks
 from rffpk.rows.checks import MAX_S, Auto, Level, is_option
 from rffpk.system.report import warn
+from rffpk.system.tuning import TUNING
 
 # The words of parameters, which annotations and checks share.
 Critical = Literal["critical"]
@@ -31,14 +29,6 @@ Adaptive = Literal["adaptive"]
 Hard = Literal["hard"]
 Word = Literal["auto", "paper"]
 Init = Literal["k-means++", "random", "k-means"]  # over features
-
-_FIXED_FACTOR = 1.1  # the factor "adaptive" if the number of passes is given
-
-# docs/annealing.md: on 29 data sets three starts, or the one of 20 clusters and more, and these
-# swaps end at the best of twenty k-means++ runs or so, and below it on most.
-AUTO_SWAPS = 20
-_AUTO_STARTS = 3  # before the swaps
-SWAPS_A_CLUSTER = 4  # few clusters have few different swaps
 
 
 @parameters
@@ -134,14 +124,15 @@ class SearchParameters:
             end=self.end,
             max_iter=self.max_iter,
             tol=self.tol,
-            factor=_FIXED_FACTOR if fixed else self.factor,
+            factor=TUNING.schedule.fixed_factor if fixed else self.factor,
             passes=self.passes,
             until=self.until,
         )
         if not self.differs:
             return given_starts(schedule, self.init, self.n_init or "auto")
-        low = replace(schedule, start=max(self.end, min(-5.0, 2 * critical)), factor=1.1, passes=2)
-        plain, slow = replace(schedule, start=-math.inf), replace(schedule, noise=NOISE)
+        tuning, begin = TUNING.schedule, max(self.end, min(-5.0, 2 * critical))
+        low = replace(schedule, start=begin, factor=tuning.fixed_factor, passes=2)
+        plain, slow = replace(schedule, start=-math.inf), replace(schedule, noise=tuning.noise)
         others = [Start("low", low), Start("k-means++", plain)]
         count = self.n_init or automatic
         return [*(others[i % 2] for i in reversed(range(count - 1))), Start("critical", slow)]
@@ -151,9 +142,9 @@ class SearchParameters:
         automatic; and how many centroids there are meanwhile: many are swapped in batches."""
         k, swaps = context.k, self.swaps
         if swaps is None:
-            swaps = min(AUTO_SWAPS, SWAPS_A_CLUSTER * k) if automatic else 0
+            swaps = min(TUNING.swaps.automatic, TUNING.swaps.a_cluster * k) if automatic else 0
         swaps = swaps if k > 1 else 0
-        return swaps, k + k // LARGEST if swaps and context.many else k
+        return swaps, k + k // TUNING.swaps.first_part if swaps and context.many else k
 
 
 def check_search_parameters(
@@ -264,9 +255,9 @@ def search_plan(
     given: SearchParameters, context: FitContext, critical: float, objective: PowerMean
 ) -> Plan:
     """The starts and the number of swaps."""
-    starts = given.starts(critical, _AUTO_STARTS)
+    starts = given.starts(critical, TUNING.starts.automatic)
     swaps, most = given.swaps_of(context, given.differs and given.ends_hard)
-    merges = context.many if objective.learns_weights else context.k >= SOME
+    merges = context.many if objective.learns_weights else context.k >= TUNING.starts.some
     if merges and objective.eta is None and given.differs:
         starts = from_merged_centroids(starts, given.n_init is None, context.many)
     return Plan(starts, most, swaps, critical=critical)
