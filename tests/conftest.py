@@ -24,20 +24,9 @@ from rffpk import _core
 # and how much is taken at a time.
 LIMITS = {
     "many_clusters": "rows.draws.MANY",
-    "dense_matrix": "system.linalg.DENSE",
-    "tile_numbers": "system.tiles.ROW_NUMBERS",
     "checkpoint_version": "estimators.fitting.__version__",
     "header_bytes": "system.tensor_files.MAX_HEADER",
-    "view_rows": "estimators.multiview._ALL_ROWS",
     "clear_rows": "choose.graph_choice._CLEAR",
-    "whitening_components": "spaces.whitening._UNIT_COMPONENTS",
-    "whitening_rows": "spaces.whitening._ROWS",
-    "whitening_numbers": "spaces.whitening._NUMBERS",
-    "structured_from": "spaces.fourier.STRUCTURED_FROM",
-    "frequency_rows": "spaces.fourier._ROWS",
-    "frequency_spread_rows": "spaces.fourier._SPREAD_ROWS",
-    "most_frequencies": "spaces.fourier._MOST",
-    "frequency_numbers": "spaces.fourier._MOST_NUMBERS",
 }
 
 settings.register_profile(

@@ -24,8 +24,8 @@ from rffpk.rows.store import Storage, stored
 from rffpk.rows.sums import typicality
 from rffpk.rows.table import Columns, dense, gram, operand, weighted_sums
 from rffpk.rows.weights import in_units, ones
-from rffpk.system.linalg import DENSE, basis_of, eigh, leading_eigenvectors
-from rffpk.system.tiles import ROW_NUMBERS, row_tiles, run_all
+from rffpk.system.linalg import basis_of, eigh, leading_eigenvectors
+from rffpk.system.tiles import row_tiles, run_all
 from rffpk.system.tuning import TUNING
 
 # ---- the critical exponent -----------------------------------------------------------------------
@@ -185,7 +185,7 @@ def typical_critical_exponent(
 def _largest_squared_singular_value(z: Array) -> float:
     tall = z if len(z) >= z.shape[1] else z.T
     n = tall.shape[1]
-    if n <= DENSE:
+    if n <= TUNING.linalg.full_below:
         return float(eigh(tall.T @ tall, subset_by_index=[n - 1, n - 1])[0][0])
     wide = aslinearoperator(tall)
     return float(leading_eigenvectors((wide.T @ wide).__matmul__, 1, n)[0][0])
@@ -378,7 +378,7 @@ def _components(rows: Rows, view: int, k: int, hard: bool) -> tuple[Array, Array
 
     z = weighted(slice(None)) if x.shape[1] > len(x) else None
     # products of all tiles together take no more memory than the features
-    taller = row_tiles(len(x), x.shape[1], max(ROW_NUMBERS, x.shape[1] ** 2))
+    taller = row_tiles(len(x), x.shape[1], max(TUNING.tiles.row_numbers, x.shape[1] ** 2))
     gram = sum(run_all(products, taller, n_threads)) if z is None else z @ z.T
     total = float(np.trace(gram))
     leading = hard and components_for_clusters(gram.__matmul__, lambda: gram, total, len(gram), k)

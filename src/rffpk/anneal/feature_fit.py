@@ -44,8 +44,6 @@ from rffpk.rows.door import Schema
 from rffpk.rows.rows import Rows, identities
 from rffpk.rows.sample import Opened
 from rffpk.rows.store import (
-    ALL_PASSES,
-    LAST_PASSES,
     Cache,
     Mapping,
     ScaledColumns,
@@ -114,7 +112,7 @@ class Problem:
         if samples:
             base = samples[0] = storage.sample(samples[0])
         else:
-            base = storage.all_rows(rows, k, ALL_PASSES)
+            base = storage.all_rows(rows, k, TUNING.storage.all_passes)
         hard, single = params.ends_hard, all(isinstance(view, Fourier) for view in rows.maps)
         components = compressed(base, k, storage, hard, single) if params.differs else None
         pool = components.rows if components is not None else base if samples else pilot
@@ -227,7 +225,7 @@ class FeatureData:
         if not self.samples:
             return [] if self.components is None else [replace(level, rows=self.base)]
         k, growing = self.context.k, self.samples[1:]
-        whole = self.context.storage.all_rows(self.rows, k, LAST_PASSES)
+        whole = self.context.storage.all_rows(self.rows, k, TUNING.storage.last_passes)
         parts = [(rows, 0.1 * math.sqrt(k / rows.n)) for rows in growing]
         return [replace(level, rows=rows, coarse=coarse) for rows, coarse in [*parts, (whole, 0.0)]]
 

@@ -26,7 +26,7 @@ from rffpk.system.tuning import TUNING
 T = TypeVar("T")
 
 Eta = Literal["mean", "median"]
-ETA_RANGE = (1e-30, 1e30)  # so that float32 holds them too
+FLOAT32_RANGE = (1e-30, 1e30)  # of parameters, so that float32 holds them too
 
 
 class State(NamedTuple):

@@ -52,6 +52,12 @@ class Sampling:
     warned_rows: int = 2000
     # Rows of a cluster among which a central one is sought, in time that grows with them.
     central_rows: int = 2000
+    # Rows that whitened components are computed from, at most.
+    whitened_rows: int = 20_000
+    # Numbers of these rows: 128 MB in float64.
+    whitened_numbers: int = 1 << 24
+    # Rows whose mean is subtracted from the rows of a kernel: any point near them serves.
+    shift_rows: int = 256
 
 
 @dataclass(frozen=True)
@@ -113,6 +119,12 @@ class Starts:
 
     # Starts before swaps: no single one is best on all data (docs/annealing.md, Starts).
     automatic: int = 3
+    # Starts with exact kernels (docs/exact.md).
+    exact: int = 8
+    # Starts with exact kernels before swaps (docs/exact.md).
+    exact_before_swaps: int = 5
+    # Starts with exact kernels where all are alike (docs/exact.md).
+    exact_equal: int = 10
     # Clusters from which starts that are alone, or not annealed, begin at merged centroids, and
     # centroids are swapped in batches. Three starts up to 99 clusters take 2.4 times as long
     # (bench/results/trials.md, Search).
@@ -311,6 +323,10 @@ class Storage:
     gather_cost: float = 16.0
     # Stored features take 1 / this part of the available memory, at most (docs/scale.md, Memory).
     memory_part: int = 4
+    # Features of all rows are stored if that halves the time of this many passes of annealing.
+    all_passes: int = 30
+    # The number of passes over all rows that follow annealing on a sample (as all_passes).
+    last_passes: int = 5
     # Bytes that are taken unseen: reading the available memory takes half a millisecond.
     unseen_bytes: int = 2**24
     # Bytes of structured frequencies that are written out for sparse rows, at most.
@@ -345,6 +361,9 @@ class Workers:
 class Tiles:
     """Work at a time. Smaller tiles stay in a cache and save memory; larger tiles save calls."""
 
+    # Numbers in a tile of rows, 8 MB in float64: some tiles for each thread take little memory
+    # compared with the rows, and products with them run at full rate.
+    row_numbers: int = 1 << 20
     # Numbers in a block of rows: a single row takes as long as a block, a millisecond.
     block_numbers: int = 1 << 17
     # Rows in such a block, at most.
@@ -409,6 +428,8 @@ class Linalg:
     svd_work: float = 6.0
     # Work of the last call of ARPACK, which holds the interpreter's lock, over n k^2.
     ritz_work: float = 50.0
+    # Largest order whose full decomposition is as fast as a partial one.
+    full_below: int = 300
     # Order, over the number of eigenvectors, up to which all are as fast as ARPACK.
     full_order: int = 10
     # Steps of Lanczos' method that look for a larger eigenvalue at the end.
@@ -489,6 +510,34 @@ class Fourier:
     columns_together: int = 32
     # Order of Hadamard matrices whose products make larger Hadamard matrices.
     hadamard_order: int = 64
+    # Columns from which frequencies are structured: their error is least from 16 on, with half as
+    # much bias at 32. Passes are faster from 40 on (docs/benchmarks.md, Errors of random features).
+    structured_from: int = 32
+    # Multiples of the "mean" gamma, one a kernel, where a single array has several: bandwidths of
+    # one half, one and two times the bandwidth of the mean.
+    bank: tuple[float, ...] = (4.0, 1.0, 0.25)
+    # Mean squared error of the kernel, over its variance, that "auto" aims at: .05 loses .7 % of
+    # the objective under the exact kernel (bench/results/trials.md, Search).
+    error: float = 0.02
+    # Frequencies that "auto" tries first, and then doublings of them.
+    fewest: int = 128
+    # Most frequencies that "auto" takes: time and memory grow with them.
+    most: int = 8192
+    # Most numbers in the features of the rows that starts run on: 256 MB in float64.
+    most_numbers: int = 1 << 25
+    # Rows whose pairs the error is measured on, at least.
+    fewest_paired: int = 64
+    # Such rows, at most: the time grows with their square.
+    most_paired: int = 256
+    # Numbers in the differences of these pairs, while that leaves a number of rows between both.
+    pair_numbers: int = 1 << 24
+    # Rows whose pairs give the median distance, and means without a closed form: a relative error
+    # of a few percent suffices for gamma.
+    pair_rows: int = 1000
+    # Rows that tell how far most rows spread.
+    spread_rows: int = 1000
+    # Numbers of these rows, at most.
+    spread_numbers: int = 1 << 22
 
 
 @dataclass(frozen=True)
@@ -526,6 +575,12 @@ class Landmarks:
     # Factor of the bandwidth with hundreds of clusters: with 1 rows step to other clusters, ARI .95
     # for .99 (bench/results/trials.md, Random rows as landmarks).
     narrow: float = 0.25
+    # Rows from which a view of few columns has a graph of landmarks, whose functions do not gather
+    # on few rows (bench/results/trials.md, Landmarks for views of few columns).
+    view_rows: int = 16_000
+    # Most columns of such a view: the graph of all rows is better for images of 20 components, not
+    # of 10 (bench/results/trials.md, Landmarks for views of few columns).
+    view_columns: int = 16
     # Distinct rows are sought among this many times the landmarks that all rows may be. More rows
     # find copies more surely.
     sought: float = 1.1
@@ -597,6 +652,11 @@ class Graph:
     neighbors_a_logarithm: float = 2.5
     # Neighbors among other landmarks: 7 and 10 lose in noise (bench/results/trials.md).
     neighbors: int = 8
+    # Power of the standard deviations that components of views are divided by, where kernels are
+    # chosen (docs/math.md, section 20).
+    view_whitening: float = 0.5
+    # Whitened components from which rows have length one (docs/math.md, section 20).
+    unit_components: int = 8
     # Landmarks that a row far from all of them sees, at most: with fewer a row between two groups
     # sees one group alone (bench/results/trials.md, Far rows, and gaps that landmarks blur).
     around: int = 256
