@@ -170,9 +170,9 @@ def test_a_constant_objective_does_not_end_annealing(apart):
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("dense", [300, 3], ids=["decomposition", "Lanczos"])
 @pytest.mark.parametrize("shape", [(400, 6), (40, 60), (70, 50)])
-def test_the_critical_exponent_is_where_a_small_perturbation_stops_growing(shape, dense, limits):
+def test_the_critical_exponent_is_where_a_small_perturbation_stops_growing(shape, dense, tuning):
     """Growth of a perturbation of the merged state in a pass: 2 (1 - s) lambda_max."""
-    limits(dense_matrix=dense)
+    tuning(linalg__full_below=dense)
     rng = np.random.default_rng(0)
     X = rng.standard_normal(shape) * rng.uniform(0.5, 1, shape[1])
     p = rng.uniform(0.5, 2, len(X))

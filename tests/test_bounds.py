@@ -79,10 +79,10 @@ def test_labels_are_those_of_passes_over_all_rows(backend, n, k, d, weighted, sp
         assert_same_passes(rows, theta, 8)
 
 
-def test_bounds_allow_for_the_rounding_of_distances(backend, dtype, limits):
+def test_bounds_allow_for_the_rounding_of_distances(backend, dtype, tuning):
     """The rows are nearly as far from both centroids, by differences that rounding may reverse
     where both move on."""
-    limits(bounds_active=1.0)
+    tuning(hardpasses__most_active=1.0)
     before, unit = np.array([[40.0], [41.0]]), 2000 * np.finfo(dtype).eps
     theta = before * (1 + 2.0**-12)
     X = theta.mean() + unit * np.random.default_rng(0).uniform(-1, 1, (4000, 1))
@@ -144,12 +144,12 @@ def test_memory_is_that_of_the_bounds_and_of_small_copies(dtype):
 
 
 @pytest.mark.parametrize("estimator", [PowerKMeans, RFFKernelPowerKMeans])
-def test_a_fit_is_the_same_with_bounds(limits, estimator):
+def test_a_fit_is_the_same_with_bounds(tuning, estimator):
     X, _ = mixture(6000, 10, 8, np.float64, 2)
     weight = np.random.default_rng(0).uniform(0.5, 2, len(X))
     models = []
     for rows in (10**9, 1):
-        limits(bounds_rows=rows, bounds_cost=0.0)
+        tuning(hardpasses__bounds_rows=rows, hardpasses__bounds_cost=0.0)
         model = estimator(10, sample=1000, tol=0, max_iter=60, random_state=0)
         models.append(model.fit(X, sample_weight=weight))
     plain, bounded = models
@@ -163,7 +163,7 @@ def test_a_fit_is_the_same_with_bounds(limits, estimator):
 @pytest.mark.few(2)
 @pytest.mark.parametrize("k", [8, 100])
 @pytest.mark.parametrize("kind", ["typicality", "weights", "missing views"])
-def test_bounds_and_near_centroids_are_not_used_where_they_do_not_hold(limits, kind, k):
+def test_bounds_and_near_centroids_are_not_used_where_they_do_not_hold(tuning, kind, k):
     """With typicality, learned weights of views, or rows that lack views. Merged centroids, which
     near ones are used for, are of columns alone: none here."""
     X, random = mixture(1500, 12, 8, np.float64, 3)
@@ -176,7 +176,8 @@ def test_bounds_and_near_centroids_are_not_used_where_they_do_not_hold(limits, k
     )  # fmt: skip
     models = []
     for least in (10**12, 1):
-        limits(bounds_rows=least, near_work=least, bounds_cost=0.0)
+        tuning(hardpasses__bounds_rows=least, hardpasses__bounds_cost=0.0)
+        tuning(hardpasses__near_work=least)
         with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
             models.append(clone(model).fit(views))
     assert_array_equal(models[0].cluster_centers_, models[1].cluster_centers_)

@@ -254,8 +254,8 @@ def test_a_fit_of_a_source_goes_on(X, path, monkeypatch, parameters, tuning):
     assert_array_equal(found_labels, labels)
 
 
-def test_passes_with_bounds_go_on(path, monkeypatch, limits):
-    limits(bounds_rows=1, bounds_cost=0.0)
+def test_passes_with_bounds_go_on(path, monkeypatch, tuning):
+    tuning(hardpasses__bounds_rows=1, hardpasses__bounds_cost=0.0)
     X = make_blobs(2000, 8, centers=20, cluster_std=2.0, random_state=1)[0].astype(np.float32)
 
     def fit(**arguments):
@@ -270,8 +270,8 @@ def test_passes_with_bounds_go_on(path, monkeypatch, limits):
     assert_same(fit_in_parts(fit, path)[0], whole)
 
 
-def test_passes_of_rows_that_see_few_centroids_go_on(path, monkeypatch, limits):
-    limits(near_work=1, bounds_rows=1)
+def test_passes_of_rows_that_see_few_centroids_go_on(path, monkeypatch, tuning):
+    tuning(hardpasses__near_work=1, hardpasses__bounds_rows=1)
     X = make_blobs(1200, 8, centers=100, cluster_std=3.0, random_state=1)[0].astype(np.float32)
 
     def fit(**arguments):
@@ -286,8 +286,8 @@ def test_passes_of_rows_that_see_few_centroids_go_on(path, monkeypatch, limits):
     assert_same(fit_in_parts(fit, path)[0], whole)
 
 
-def test_swaps_on_some_rows_and_steps_on_components_go_on(path, monkeypatch, limits):
-    limits(swap_rows=60, component_margin=0.0)
+def test_swaps_on_some_rows_and_steps_on_components_go_on(path, monkeypatch, tuning):
+    tuning(swaps__rows=60, components__margin=0.0)
     X = make_blobs(300, 80, centers=4, cluster_std=4.0, random_state=0)[0]
     X *= np.geomspace(1, 1e-3, 80)
 

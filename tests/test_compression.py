@@ -47,8 +47,8 @@ def wide_rows(dtype, weight=None, n=80, widths=(300, 500)):
 
 @pytest.mark.few(2)
 @pytest.mark.parametrize("weighted", [False, True])
-def test_distances_to_centroids_are_kept(limits, dtype, weighted):
-    limits(component_left_out=1e-9, component_views_margin=0)
+def test_distances_to_centroids_are_kept(tuning, dtype, weighted):
+    tuning(components__left_out=1e-9, components__views_margin=0)
     weight = np.random.default_rng(1).uniform(0.5, 2, 80) if weighted else None
     rows = wide_rows(dtype, weight)
     small = compressed(rows, 40, STORED)
@@ -59,8 +59,8 @@ def test_distances_to_centroids_are_kept(limits, dtype, weighted):
     assert_allclose(found, full, rtol=1e-3, atol=1e-3 if dtype == np.float32 else 1e-6)
 
 
-def test_what_is_left_out_is_a_small_part_of_the_cost(limits):
-    limits(component_views_margin=0)
+def test_what_is_left_out_is_a_small_part_of_the_cost(tuning):
+    tuning(components__views_margin=0)
     wide = wide_rows(np.float64)
     scales = [1 / (1 + np.arange(x.shape[1])) for x in wide.xs]
     rows = make_rows([x * c for x, c in zip(wide.xs, scales)], wide.maps, None, 1)
@@ -114,7 +114,7 @@ def test_narrow_features_and_short_searches_are_left_alone():
         lambda: ip_rff_mkpkm(12, n_frequencies=1500, random_state=0),
     ],
 )
-def test_fits_end_converged_in_the_space_of_all_features(limits, make):
+def test_fits_end_converged_in_the_space_of_all_features(tuning, make):
     X, _ = make_blobs(240, 3000, centers=12, cluster_std=30.0, random_state=0)
     model = make().fit(X)
     assert_array_equal(model.predict(X), model.labels_)
@@ -126,7 +126,7 @@ def test_fits_end_converged_in_the_space_of_all_features(limits, make):
         .fit(X)
     )
     assert model.inertia_ <= again.inertia_ * (1 + 1e-6)
-    limits(component_margin=np.inf, component_views_margin=np.inf)
+    tuning(components__margin=np.inf, components__views_margin=np.inf)
     whole = make().fit(X)
     assert model.cluster_centers_.shape == whole.cluster_centers_.shape
     assert model.inertia_ == pytest.approx(whole.inertia_, rel=0.01)
@@ -145,17 +145,17 @@ def test_initial_centroids_of_the_caller_are_those_of_all_features():
     assert seen == [2000]
 
 
-def test_features_of_many_rows_are_not_copied(limits):
-    limits(component_numbers=80 * 500 - 1)
+def test_features_of_many_rows_are_not_copied(tuning):
+    tuning(components__numbers=80 * 500 - 1)
     assert compressed(wide_rows(np.float64), 400, STORED) is None
-    limits(component_numbers=80 * 500)
+    tuning(components__numbers=80 * 500)
     assert compressed(wide_rows(np.float64), 400, STORED) is not None
 
 
 @pytest.mark.few(1)
 @pytest.mark.parametrize("weighted", [False, True])
-def test_all_features_are_halved_where_components_do_not_pay(weighted, limits):
-    limits(component_margin=np.inf, component_views_margin=np.inf)
+def test_all_features_are_halved_where_components_do_not_pay(weighted, tuning):
+    tuning(components__margin=np.inf, components__views_margin=np.inf)
     weight = np.random.default_rng(1).uniform(0.5, 2, 2000) if weighted else None
     rows = wide_rows(np.float64, weight, n=2000, widths=(70, 20))
     assert compressed(rows, 4, STORED) is None
@@ -183,9 +183,9 @@ def decaying(n, widths, k, power=1.0):
 
 
 @pytest.mark.parametrize("numbers", [1 << 24, 150_000])  # the second: those of 500 rows
-def test_partitions_keep_their_order_of_costs_in_few_components(limits, numbers):
+def test_partitions_keep_their_order_of_costs_in_few_components(tuning, numbers):
     """The cost of any partition changes by a constant and at most 2 % of the least cost."""
-    limits(component_numbers=numbers)
+    tuning(components__numbers=numbers)
     n, k = 1000, 5
     rows = decaying(n, (300,), k, power=0.1)
     assert compressed(rows, k, STORED) is None  # more than half have 99 % of the variance
@@ -203,8 +203,8 @@ def test_partitions_keep_their_order_of_costs_in_few_components(limits, numbers)
     assert -0.02 * min(costs) <= min(changes) and max(changes) <= 1e-9 * max(costs)
 
 
-def test_components_of_some_rows_are_those_of_few_clusters_of_one_dense_view(limits):
-    limits(component_numbers=150_000)
+def test_components_of_some_rows_are_those_of_few_clusters_of_one_dense_view(tuning):
+    tuning(components__numbers=150_000)
     few, many = decaying(1000, (300,), 5, 0.1), decaying(1000, (300,), 20)
     assert compressed(few, 5, STORED, True) is not None
     assert compressed(many, 20, STORED, True) is None
@@ -277,12 +277,12 @@ def test_all_components_are_computed_of_few_rows_only(n):
 
 
 @pytest.mark.exhaustive
-def test_leading_components_are_found_without_the_others(limits):
+def test_leading_components_are_found_without_the_others(tuning):
     rows = decaying(900, (700,), 5)
     found = compressed(rows, 5, STORED, hard=True)
-    limits(component_share=0.0)
+    tuning(components__leading_part=0.0)
     assert compressed(rows, 5, STORED, hard=True) is None  # too long for so many passes
-    limits(component_margin=0.0)
+    tuning(components__margin=0.0)
     whole = compressed(rows, 5, STORED, hard=True)
     basis = found.bases[0]
     assert basis.shape == whole.bases[0].shape

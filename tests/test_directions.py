@@ -82,11 +82,11 @@ def test_what_is_left_of_centroids_is_not_shorter_than_it_is(dtype):
         assert_allclose(found[:, -1], left, atol=30 * np.finfo(dtype).eps ** 0.5)
 
 
-def test_directions_are_found_where_they_pay(limits):
+def test_directions_are_found_where_they_pay(tuning):
     X, theta = around(5000, 128, 200, 0.05, np.float32)
     rows = internals.column_rows(X, None, 1)
     assert find_directions(rows, theta) is None  # the pass takes no time
-    limits(directions_work=1)
+    tuning(hardpasses__directions_work=1)
     found, at, reach = find_directions(rows, theta)
     np.testing.assert_array_equal(at, coordinates(theta, found))
     assert reach == 1.0
@@ -187,11 +187,11 @@ def test_the_twin_has_the_parameter():
 
 
 @pytest.mark.parametrize("parameters", [{}, {"annealing": Annealing(swaps=0), "sample": 3000}])
-def test_a_fit_ends_at_the_nearest_centroids(monkeypatch, parameters, limits):
+def test_a_fit_ends_at_the_nearest_centroids(monkeypatch, parameters, tuning):
     X = around(6000, 100, 120, 0.05, np.float32)[0]
-    limits(near_work=1)
+    tuning(hardpasses__near_work=1)
     plain = PowerKMeans(120, random_state=0, **parameters).fit(X)
-    limits(directions_work=1)
+    tuning(hardpasses__directions_work=1)
     used, fused_pass = [], _core.fused_pass
 
     def watched(*given, directions=None, **options):
@@ -203,7 +203,7 @@ def test_a_fit_ends_at_the_nearest_centroids(monkeypatch, parameters, limits):
     assert any(used)
     used.clear()
     for work in (1, math.inf):  # by bounds, and by all distances
-        limits(directions_work=work)
+        tuning(hardpasses__directions_work=work)
         np.testing.assert_array_equal(model.predict(X), model.labels_)
         assert (True in used) is (work == 1)
         used.clear()

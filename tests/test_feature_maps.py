@@ -173,14 +173,14 @@ def test_rows_that_are_nearly_equally_far_apart_get_more_frequencies():
     assert not hasattr(fixed, "kernel_error_")
 
 
-def test_a_limit_that_binds_warns(monkeypatch, limits):
+def test_a_limit_that_binds_warns(monkeypatch, tuning):
     X = np.random.default_rng(0).standard_normal((300, 200))
-    limits(most_frequencies=256)
+    tuning(fourier__most=256)
     with pytest.warns(UserWarning, match="n_frequencies='auto' ends at its largest number, 256"):
         mapped = RandomFourierFeatures(sampling="iid", random_state=0).fit(X)
     assert mapped.n_frequencies_ == 256 and mapped.kernel_error_ > 0.02
     monkeypatch.undo()
-    limits(frequency_numbers=2 * 300 * 513)
+    tuning(fourier__most_numbers=2 * 300 * 513)
     with pytest.warns(UserWarning, match="ends at its largest number, 512"):
         RandomFourierFeatures(sampling="iid", random_state=0).fit(X)
 

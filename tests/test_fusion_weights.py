@@ -418,8 +418,8 @@ def test_anchors_have_weight(anchors):
 
 @pytest.mark.few(3)
 @every
-def test_the_same_bits_for_any_number_of_threads(model, real, limits):
-    limits(tile_numbers=500)
+def test_the_same_bits_for_any_number_of_threads(model, real, tuning):
+    tuning(tiles__row_numbers=500)
     one, three = (fit(model, VIEWS, real[0], n_jobs=jobs) for jobs in (1, 3))
     assert_array_equal(one.embedding_, three.embedding_)
     assert_array_equal(one.labels_, three.labels_)

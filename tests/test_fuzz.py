@@ -424,20 +424,22 @@ def test_memberships_of_fuzzy_c_means_are_refused_by_name_or_valid(X, c, m, zero
 # Limits that choose among paths, and values with which small fits take both sides of each.
 SWITCHES = {
     "sampling__rows": (30, 150), "sampling__rows_a_cluster": (2, 9), "sampling__growth": (2,),
-    "bounds_rows": (1, 100), "near_work": (1, 50_000), "bounds_cost": (0.0, 500.0),
-    "some_clusters": (2, 4), "many_clusters": (3, 5), "seeding_rows": (30,),
-    "seeding_numbers": (64,), "seeding_rows_a_centroid": (2,), "merged_numbers": (100,),
-    "tree__whole": (2, 5), "tree__block": (2,), "directions_work": (1,),
-    "directions_columns": (16,), "bounds_active": (0.1, 1.0), "bounds_block": (7,),
-    "bounds_copied": (100,), "storage__block_bytes": (64, 1000), "swap_rows": (20,),
-    "swap_distances": (50,), "landmarks__most_rows": (30, 100), "landmarks__least": (20,),
+    "hardpasses__bounds_rows": (1, 100), "hardpasses__near_work": (1, 50_000),
+    "hardpasses__bounds_cost": (0.0, 500.0), "starts__some": (2, 4), "many_clusters": (3, 5),
+    "starts__seed_rows": (30,), "starts__seed_numbers": (64,), "starts__rows_a_centroid": (2,),
+    "starts__merged_numbers": (100,), "tree__whole": (2, 5), "tree__block": (2,),
+    "hardpasses__directions_work": (1,), "hardpasses__directions_columns": (16,),
+    "hardpasses__most_active": (0.1, 1.0), "hardpasses__bounds_block": (7,),
+    "hardpasses__copied_bytes": (100,), "storage__block_bytes": (64, 1000), "swaps__rows": (20,),
+    "swaps__distances": (50,), "landmarks__most_rows": (30, 100), "landmarks__least": (20,),
     "tiles__landmark_rows": (16,), "search__sparse_work": (0.0,), "noise__group_rows": (50,),
-    "tiles__noise_numbers": (50,), "noise__cell_rows": (4,), "whitening_components": (2, 4),
-    "whitening_rows": (30,), "whitening_numbers": (100,), "structured_from": (1,),
-    "frequency_rows": (30,), "frequency_spread_rows": (20,), "component_rows": (20,),
-    "component_numbers": (100,), "component_features": (2,), "component_margin": (0.0,),
-    "median_rows": (20,), "dense_matrix": (3,), "tiles__exact_numbers": (8,),
-    "exponent_rows": (10,), "exponent_distances": (20,), "tile_numbers": (40,),
+    "tiles__noise_numbers": (50,), "noise__cell_rows": (4,), "graph__unit_components": (2, 4),
+    "sampling__whitened_rows": (30,), "sampling__whitened_numbers": (100,),
+    "fourier__structured_from": (1,), "fourier__spread_rows": (20,),
+    "sampling__exponent_rows": (20,), "components__numbers": (100,),
+    "components__least_features": (2,), "components__margin": (0.0,),
+    "sampling__median_rows": (20,), "linalg__full_below": (3,), "tiles__exact_numbers": (8,),
+    "sampling__last_rows": (10,), "sampling__last_distances": (20,), "tiles__row_numbers": (40,),
     "tiles__sparse_numbers": (16,),
 }  # fmt: skip
 SWITCHED = {
@@ -453,7 +455,7 @@ SWITCHED = {
 def switch(random, limits, tuning):
     """Set a random share of the limits and of the fields of TUNING."""
     share = random.choice([0.1, 0.3, 0.9])
-    limits(near_centroids=2, near_new=1)  # fewer than "many" clusters
+    tuning(hardpasses__near=2, hardpasses__near_new=1)  # fewer than "many" clusters
     for name, values in SWITCHES.items():
         new = values[random.integers(len(values))]
         if random.random() < share:

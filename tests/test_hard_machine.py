@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from conftest import set_limits
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 from internals import (
+    TUNING,
     Assignment,
     Identity,
     Need,
@@ -160,7 +160,8 @@ class HardPasses(RuleBasedStateMachine):
     @rule(part=st.sampled_from([0.0, 2e-3, 1.0]))
     def miss(self, part):
         """Another limit of the rows that may miss their nearest centroid."""
-        set_limits(self.limits, near_missed=part)
+        changed = replace(TUNING.hardpasses, most_missed=part)
+        self.limits.setattr(TUNING, "hardpasses", changed)
 
     def teardown(self):
         self.limits.undo()

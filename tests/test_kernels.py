@@ -48,9 +48,9 @@ def rows():
 
 
 @pytest.fixture(params=[None, 100], ids=["one block", "many blocks"])
-def blocks(request, limits):
+def blocks(request, tuning):
     if request.param:
-        limits(tile_numbers=request.param)
+        tuning(tiles__row_numbers=request.param)
 
 
 def fit(X, metric, **options):

@@ -278,8 +278,8 @@ def test_passes_over_all_centroids_count_every_row_that_near_ones_miss(need):
 
 
 @pytest.fixture
-def always(limits):
-    limits(near_work=1, bounds_rows=1)
+def always(tuning):
+    tuning(hardpasses__near_work=1, hardpasses__bounds_rows=1)
 
 
 def test_missed_rows_are_looked_for_in_the_second_pass_of_a_stage(always, monkeypatch):
@@ -317,20 +317,20 @@ def test_a_fit_ends_at_the_nearest_centroids(always, parameters):
 @pytest.mark.few(2)
 @pytest.mark.parametrize("metric", ["euclidean", "cosine"])
 @pytest.mark.parametrize("apart", [1.0, 0.6, 0.3])
-def test_objectives_are_as_low_as_those_of_all_centroids(limits, always, metric, apart):
+def test_objectives_are_as_low_as_those_of_all_centroids(tuning, always, metric, apart):
     X, new = clustered(apart=apart), partial(PowerKMeans, 120, metric=metric, random_state=0)
     ours = new().fit(X).inertia_
-    limits(near_work=math.inf)
+    tuning(hardpasses__near_work=math.inf)
     assert ours <= 1.01 * new().fit(X).inertia_
 
 
 @pytest.mark.parametrize("part", [0.9, 1.05, 1.3, 1.6])
 @pytest.mark.parametrize("sample", [None, 2000])
-def test_fits_on_both_sides_of_the_least_work(limits, part, sample):
+def test_fits_on_both_sides_of_the_least_work(tuning, part, sample):
     """Of separated clusters, whose centroids hardly move once they are found, with the least work
     between that of a pass over k centroids and that over those which swaps add to them."""
     X, k = clustered(3000, 10, 100, apart=50), 100
-    limits(near_work=int(part * k * X.size))
+    tuning(hardpasses__near_work=int(part * k * X.size))
     model = PowerKMeans(k, sample=sample, random_state=0).fit(X)
     np.testing.assert_array_equal(model.predict(X), model.labels_)
 

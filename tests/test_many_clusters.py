@@ -117,9 +117,9 @@ def test_merged_centroids_are_those_of_the_clusters(weighted, sparse):
 
 
 @pytest.mark.parametrize("least_work", [0, np.inf], ids=["near", "all"])
-def test_clusters_of_few_rows_in_many_columns_have_merged_centroids(least_work, limits):
+def test_clusters_of_few_rows_in_many_columns_have_merged_centroids(least_work, tuning):
     """There rows of other clusters are hardly farther from a row than those of its own."""
-    limits(near_work=least_work)
+    tuning(hardpasses__near_work=least_work)
     found, y = 0, np.repeat(np.arange(40), [300] * 10 + [8] * 30)
     for seed in range(5):
         random = np.random.RandomState(seed)
@@ -155,8 +155,8 @@ def test_rows_that_are_no_more_than_clusters_are_not_merged():
     assert len(np.unique(PowerKMeans(100, random_state=0).fit(X).labels_)) == 100
 
 
-def test_a_sample_may_store_features_that_all_rows_compute(limits):
-    limits(near_work=1)
+def test_a_sample_may_store_features_that_all_rows_compute(tuning):
+    tuning(hardpasses__near_work=1)
     X = mixture(6000, MANY)
     model = RFFKernelPowerKMeans(MANY, n_frequencies=16, sample=2000, random_state=0)
     model.set_params(cache=2000 * 32 * 8).fit(X)
@@ -190,10 +190,10 @@ def test_samples_that_lack_cost_are_followed_by_swaps_on_drawn_rows(k, sample, l
     assert swapped_later(model) == ({250 * k} if again else set())
 
 
-def test_swaps_on_drawn_rows_lower_the_objective_of_skewed_rows(limits):
+def test_swaps_on_drawn_rows_lower_the_objective_of_skewed_rows(tuning):
     X, costs = np.random.default_rng(0).lognormal(size=(60_000, 3)), []
     for factor in (1.05, np.inf):  # a sample that misjudges the cost by this factor is too small
-        limits(unlike_cost=factor)
+        tuning(swaps__unlike=factor)
         costs.append([PowerKMeans(90, random_state=seed).fit(X).inertia_ for seed in range(2)])
     assert np.mean(costs[0]) < 0.995 * np.mean(costs[1])
 

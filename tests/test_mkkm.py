@@ -202,8 +202,8 @@ def test_precomputed_kernels_are_the_same_problem(views, fusion):
     assert_array_equal(Ks, before)
 
 
-def test_the_same_bits_for_any_number_of_threads(views, fusion, limits):
-    limits(tile_numbers=5000)
+def test_the_same_bits_for_any_number_of_threads(views, fusion, tuning):
+    tuning(tiles__row_numbers=5000)
     for landmarks in (None, 50):
         fits = [
             clone(fusion).set_params(n_jobs=jobs, n_landmarks=landmarks).fit(views[0])
@@ -268,7 +268,7 @@ def test_an_eigenvector_orthogonal_to_the_start_is_found():
 
 
 @sums
-def test_learned_on_landmarks_all_rows_are_embedded(views, fusion, limits):
+def test_learned_on_landmarks_all_rows_are_embedded(views, fusion, tuning):
     """Eq. 8: h_c(x) = 1 / (n lambda_c) sum_i h_ic sum_p alpha_p^2 k_p(x, x_i), centered by the
     landmarks and normalised."""
     xs = views[0]
@@ -290,7 +290,7 @@ def test_learned_on_landmarks_all_rows_are_embedded(views, fusion, limits):
     assert_allclose(whole.embedding_, total @ alone.embedding_ / (70 * lambdas), atol=1e-9)
     assert_array_equal(whole.predict(xs), whole.labels_)
     assert adjusted_rand_score(views[1], whole.labels_) > 0.9
-    limits(tile_numbers=700)
+    tuning(tiles__row_numbers=700)
     assert_allclose(whole.transform(xs), whole.embedding_, atol=1e-12)
 
 

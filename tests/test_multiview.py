@@ -606,9 +606,9 @@ def test_views_of_columns_have_a_common_scale(kernel, form, dtype):
 
 
 @pytest.mark.parametrize("all_rows", [299, 300])
-def test_views_of_few_columns_alone_have_landmarks_for_many_rows(all_rows, limits, tuning):
+def test_views_of_few_columns_alone_have_landmarks_for_many_rows(all_rows, tuning):
     """Views of more columns, and all of them side by side, keep the graph of all rows."""
-    limits(view_rows=all_rows)
+    tuning(landmarks__view_rows=all_rows)
     tuning(landmarks__least=50)
     y, random = np.repeat([0, 1, 2], 100), np.random.default_rng(0)
     views = [

@@ -103,12 +103,14 @@ def as_given(small):
 @pytest.mark.parametrize("metric", ["euclidean", "cosine"])
 @pytest.mark.parametrize("bounded", [False, True])
 def test_a_fit_of_many_clusters_has_the_bits_of_one_to_float32(
-    monkeypatch, dtype, metric, bounded, limits
+    monkeypatch, dtype, metric, bounded, tuning
 ):
     """Rows are compared with few of the centroids, or left out of passes by bounds."""
-    limits(near_work=1)
+    tuning(hardpasses__near_work=1)
     if bounded:
-        limits(near_work=math.inf, bounds_rows=1, bounds_cost=0.0)
+        tuning(
+            hardpasses__near_work=math.inf, hardpasses__bounds_rows=1, hardpasses__bounds_cost=0.0
+        )
     name = "fused_pass" if bounded else "near_pass"
     seen, visit = set(), getattr(_core, name)
 
@@ -130,8 +132,8 @@ def test_a_fit_of_many_clusters_has_the_bits_of_one_to_float32(
 @pytest.mark.few(1)
 @pytest.mark.parametrize("dtype", [np.float16, np.uint8])
 @pytest.mark.parametrize("k, metric", [(4, "euclidean"), (100, "euclidean"), (100, "cosine")])
-def test_sources_files_and_batches_of_small_numbers(limits, dtype, k, metric, tmp_path):
-    limits(near_work=1)
+def test_sources_files_and_batches_of_small_numbers(tuning, dtype, k, metric, tmp_path):
+    tuning(hardpasses__near_work=1)
     small, x = rows_of(dtype, (12_000, 4))
     new = partial(PowerKMeans, k, metric=metric, sample=2000, **FAST)
     model = new().fit(x)

@@ -142,8 +142,8 @@ def test_more_columns_of_the_parts_than_anchors(views, small_tiles):
 
 
 @pytest.mark.exhaustive
-def test_many_anchors_take_the_partial_decomposition(views, limits):
-    limits(dense_matrix=50)
+def test_many_anchors_take_the_partial_decomposition(views, tuning):
+    tuning(linalg__full_below=50)
     xs = views[0][:2]
     model = stopped(Plain(4, anchors=80, n_init=1, random_state=0), xs, 5)
     Gs = anchor_kernels(model, xs)

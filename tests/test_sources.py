@@ -102,8 +102,8 @@ def test_a_source_gives_the_bits_of_an_array(rows, dtype, cls, parameters, weigh
 
 @pytest.mark.promise(like="test_a_source_gives_the_bits_of_an_array")
 @pytest.mark.parametrize("k", [30, 80])
-def test_a_source_gives_the_bits_of_an_array_up_to_99_clusters(rows, k, limits):
-    limits(near_work=1)
+def test_a_source_gives_the_bits_of_an_array_up_to_99_clusters(rows, k, tuning):
+    tuning(hardpasses__near_work=1)
     array = PowerKMeans(k, random_state=0).fit(rows)
     model = PowerKMeans(k, random_state=0).fit(source(rows, 7777))
     assert_array_equal(model.cluster_centers_, array.cluster_centers_)

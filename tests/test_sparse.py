@@ -391,12 +391,12 @@ def test_dense_rows_meet_sparse_landmarks_of_few_columns_as_sparse_rows_do():
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_bounds_change_no_label(weighted, limits):
+def test_bounds_change_no_label(weighted, tuning):
     X, _ = topics(700, 60, 3)
     weight = np.random.default_rng(0).uniform(0.5, 2, 700) if weighted else None
     models = []
     for rows in (10**9, 1):
-        limits(bounds_rows=rows, bounds_cost=0.0)
+        tuning(hardpasses__bounds_rows=rows, hardpasses__bounds_cost=0.0)
         model = PowerKMeans(8, annealing=Annealing(start=-1e4), init="random", random_state=0)
         models.append(model.fit(X, sample_weight=weight))
     assert_array_equal(models[0].labels_, models[1].labels_)

@@ -11,6 +11,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from internals import (
+    TUNING,
     FeatureLevel,
     FitContext,
     Identity,
@@ -73,7 +74,7 @@ def test_from_20_clusters_on_fewer_failures_end_single_swaps(k, swaps, least, mo
 
     def swap(state, level, estimate, cost):
         state, new = swap_one(state, level, estimate, cost)
-        failed.append(new >= (1 - module._GAIN) * cost)
+        failed.append(new >= (1 - TUNING.swaps.least_gain) * cost)
         return state, new
 
     monkeypatch.setattr(module, "_swap_one", swap)
@@ -118,11 +119,11 @@ def test_far_rows_that_a_sample_lacks_have_centroids(cls, parameters, most, seed
     assert model.inertia_ <= most * known.inertia_
 
 
-def test_a_search_for_far_rows_that_does_not_help_changes_nothing(limits):
+def test_a_search_for_far_rows_that_does_not_help_changes_nothing(tuning):
     X, _ = make_blobs(30_000, 5, centers=10, random_state=0)
-    limits(far_cost=np.inf)
+    tuning(swaps__lacked=np.inf)
     without = PowerKMeans(10, random_state=0).fit(X)
-    limits(far_cost=0)
+    tuning(swaps__lacked=0)
     model = PowerKMeans(10, random_state=0).fit(X)
     assert any(record["stage"] == "swap" for record in model.history_[len(without.history_) :])
     assert_array_equal(model.cluster_centers_, without.cluster_centers_)
@@ -142,7 +143,7 @@ def test_far_rows_of_a_source_and_of_views_have_centroids(sample):
         assert len({*labels[:3]}) == 3 and not np.isin(labels[3:], labels[:3]).any()
 
 
-def test_far_rows_that_the_rows_of_principal_components_lack_have_centroids(limits):
+def test_far_rows_that_the_rows_of_principal_components_lack_have_centroids(tuning):
     """Components of 300 of 2000 rows do not have the columns of most of the six far rows."""
     random, far = np.random.default_rng(0), np.arange(0, 1800, 300)
     X = np.zeros((2000, 200), np.float32)
@@ -150,7 +151,7 @@ def test_far_rows_that_the_rows_of_principal_components_lack_have_centroids(limi
         1000, 0
     )
     X[far, 100 + np.arange(6)] = 600
-    limits(component_numbers=60_000, component_margin=0.0)
+    tuning(components__numbers=60_000, components__margin=0.0)
     model = PowerKMeans(8, random_state=0).fit(X)
     assert len({*model.labels_[far]}) == 6
     assert model.inertia_ < 20 * len(X) * 1.05
@@ -463,10 +464,10 @@ def test_batches_are_halved_after_a_failure_until_the_smallest_have_failed(monke
     assert tried == [*zip([13, 13, 6, 3, 2, 2, 2], costs)]
 
 
-def test_a_level_is_compared_with_the_level_before_it(monkeypatch, tuning, limits):
+def test_a_level_is_compared_with_the_level_before_it(monkeypatch, tuning):
     """Also after a search on components of the first sample, whose rows have all features."""
     tuning(sampling__rows=200, sampling__rows_a_cluster=1, sampling__growth=2)
-    limits(component_margin=0.0)
+    tuning(components__margin=0.0)
     X = make_blobs(2000, 80, centers=4, cluster_std=4.0, random_state=0)[0]
     X *= np.geomspace(1, 1e-3, 80)
     known, expected = [], module._expected

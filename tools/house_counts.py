@@ -36,7 +36,7 @@ QUESTIONS = {  # lines that ask a question which one place should answer
     "which estimator is it": (
         r"getattr\((?:model|estimator|self|parameters), \"|hasattr\((?:model|estimator|self)"
     ),
-    "are there many clusters": r"(?:>=|<) (?:MANY|SOME)\b|\.many\b",
+    "are there many clusters": r"(?:>=|<) (?:MANY|TUNING\.starts\.(?:some|many))\b|\.many\b",
     "is there a checkpoint": r"\bcheckpoint\b|\.kept\(",
     "are objects the same": r"\bid\(",
     "which measure": r"_measure\(|\bwant (?:==|!=)",

@@ -8,12 +8,13 @@ medians. "Visited" is the share of the rows that a pass visits.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from bench import commands, tables
-from bench.internals import hard_pass, steps
+from bench.internals import TUNING, hard_pass, steps
 from bench.speed.end_to_end import CLUSTERS, mixture
 from rffpk import PowerKMeans, RFFKernelPowerKMeans
 
@@ -30,11 +31,12 @@ def recorded(rows: Any, theta: np.ndarray, before: Any, need: Any) -> Any:
 
 def last_passes(estimator: Any, X: np.ndarray, tol: float, bounded: bool) -> np.ndarray:
     """Seconds of the passes over all rows."""
-    rows = hard_pass.LEAST_ROWS
-    hard_pass.LEAST_ROWS = rows if bounded else len(X) + 1
+    before = TUNING.hardpasses
+    if not bounded:
+        TUNING.hardpasses = replace(before, bounds_rows=len(X) + 1)
     VISITED.clear()
     model = estimator(CLUSTERS, tol=tol, random_state=0).fit(X)
-    hard_pass.LEAST_ROWS = rows
+    TUNING.hardpasses = before
     return np.array([r["seconds"] for r in model.history_ if r["rows"] == len(X) and "s" in r])
 
 

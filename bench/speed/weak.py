@@ -15,15 +15,16 @@ centroids end up to .15 % apart over seeds, so that ratios of one seed say no mo
 from __future__ import annotations
 
 import argparse
-import math
+import sys
 import warnings
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 
 from bench import commands, tables
 from bench.datasets import around
-from bench.internals import hard_pass
+from bench.internals import TUNING
 from bench.timing import clocks
 from rffpk import PowerKMeans
 
@@ -32,15 +33,16 @@ def fitted(
     X: np.ndarray, args: argparse.Namespace, metric: str, near: bool
 ) -> tuple[float, np.ndarray]:
     """Mean CPU seconds, and the objective of each seed."""
-    work = hard_pass.LEAST_WORK
-    hard_pass.LEAST_WORK = work if near else math.inf  # type: ignore[assignment]
+    default = TUNING.hardpasses
+    if not near:
+        TUNING.hardpasses = replace(default, near_work=sys.maxsize)
     try:
         before = clocks()
         new = partial(PowerKMeans, args.clusters, metric=metric, n_jobs=args.threads)
         found = [new(random_state=seed).fit(X).inertia_ for seed in range(args.seeds)]
         return float((clocks() - before)[1]) / args.seeds, np.array(found)
     finally:
-        hard_pass.LEAST_WORK = work
+        TUNING.hardpasses = default
 
 
 def main() -> None:

@@ -38,8 +38,6 @@ POWER, HARD, TYPICALITY, BOTH = range(4)
 # mean multiplies relative errors of the distances by |s|.
 TOLERANCE = {np.dtype(np.float32): 5e-5, np.dtype(np.float64): 2e-13}
 
-_BLOCK_ROWS = 4096
-
 
 def features(x: Columns, omega: Array | None, landmarks: Landmarks | None = None) -> Array:
     """Feature vectors: x itself, or D^(-1/2) [sin(x Omega), cos(x Omega)] (RFF-KPKM, eq. 2), or the
@@ -198,8 +196,8 @@ def fused_pass(
     L = len(xs)
     N, G, Q, E = np.zeros(theta.shape), np.zeros((k, L)), np.zeros((k, L)), np.zeros((k, L))
     soft, hard, masses = 0.0, 0.0, _masses(weight, n)
-    for begin in range(0, n, _BLOCK_ROWS):
-        here = slice(begin, begin + _BLOCK_ROWS)
+    size = 4096
+    for here in (slice(begin, begin + size) for begin in range(0, n, size)):
         phi = np.hstack(
             [
                 _reference_features(x[here], om, lm) - c

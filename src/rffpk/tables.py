@@ -25,10 +25,8 @@ from rffpk.rows.containers import (
 from rffpk.system.report import warn
 from rffpk.system.tuning import TUNING
 
-_OF_WORDS = math.sqrt(2)  # the distance of the indicators of two categories
 _MOST = 50  # categories of a column that have columns of their own; the others share one
 _OTHERS = "(others)"
-_DIGITS = 9  # of shares of words, of which equal ones differ by rounding
 _ALIKE = 1e-7  # of the squares of a row: in single precision errors of products are nothing to it
 _LARGEST = 1e150  # numbers whose squares do not overflow
 _INDEX = 511  # the last bits of a distance, which hold the index of a reference
@@ -108,7 +106,8 @@ class TablePreprocessor(Estimator):
             given = _encoded(column, own)
             known = given[~np.isnan(given[:, 0])]
             mean = known.mean(axis=0) if len(known) else np.zeros(given.shape[1])
-            scale = _deviation(known - mean) if own is None else _OF_WORDS
+            # of words: the distance of the indicators of two categories
+            scale = _deviation(known - mean) if own is None else math.sqrt(2)
             checks.check_overflow(scale, np.dtype(np.float64))
             equal = not len(known) or bool((known == known[0]).all())
             categories.append(own)
@@ -172,7 +171,8 @@ class TablePreprocessor(Estimator):
             values = np.where(counted, self.references_[near & _INDEX, part], 0.0).sum(axis=1)
             values /= np.maximum(counted.sum(axis=1), 1)
             if own is not None:
-                most_frequent = np.round(values * scale + mean, _DIGITS).argmax(axis=1)
+                # rounded, as equal shares differ in their last digits
+                most_frequent = np.round(values * scale + mean, 9).argmax(axis=1)
                 values = (np.eye(len(mean))[most_frequent] - mean) / scale
             found[lacking, part] = values
         return found

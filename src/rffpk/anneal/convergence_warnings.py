@@ -15,10 +15,8 @@ from rffpk.rows.table import Columns, distinct_rows
 from rffpk.system.linalg import eigh
 from rffpk.system.report import warn
 from rffpk.system.tiles import row_tiles
+from rffpk.system.tuning import TUNING
 
-# Clusters whose memberships in these rows, so many of all clusters together, ...
-_ROWS = 2000
-_ALIKE = 0.01  # ... differ by less than this part of both are one, ...
 # ... and those whose centroids have at most this part of the mean squared distance of their rows
 # between them.
 _COINCIDENT = 1e-6
@@ -72,9 +70,9 @@ class Ending:
         cluster, their clusters, their squared distances (m, k) from the centroids, and those of
         some centroids from all.
 
-        Two clusters are one if their memberships are nearly equal, or their centroids are hardly
-        apart beside the distances of their own rows. Far rows, and rows that are equally far from
-        all, then say nothing of others. O(k^2 m) time, in products.
+        Two clusters are one if their memberships are equal to one percent, or their centroids are
+        hardly apart beside the distances of their own rows. Far rows, and rows that are equally far
+        from all, then say nothing of others. O(k^2 m) time, in products.
         """
         counts, columns = np.bincount(labels, minlength=self.k), np.ascontiguousarray(u.T)
         costs = np.bincount(labels, squares[np.arange(len(labels)), labels], self.k)
@@ -83,7 +81,7 @@ class Ending:
         for part in row_tiles(self.k, self.k):
             mean = (costs + costs[part, None]) / np.maximum(counts + counts[part, None], 1)
             sums = lengths + lengths[part, None]
-            same = sums - 2 * (columns[part] @ u) <= _ALIKE**2 * sums
+            same = sums - 2 * (columns[part] @ u) <= 0.01**2 * sums
             same |= gaps(part) <= _COINCIDENT * mean
             first[part] = (same & (counts > 0)).argmax(axis=1)  # that a cluster is one with
             flat &= bool(same.all())
@@ -109,7 +107,8 @@ def rows_of_clusters(labels: Array, k: int) -> Array:
     rank = np.empty(len(labels), dtype=np.intp)
     first = np.repeat(np.cumsum(counts) - counts, counts)
     rank[np.argsort(labels, kind="stable")] = np.arange(len(labels)) - first
-    return np.flatnonzero(rank % -(-counts // max(1, _ROWS // k))[labels] == 0)
+    step = -(-counts // max(1, TUNING.sampling.warned_rows // k))
+    return np.flatnonzero(rank % step[labels] == 0)
 
 
 def few_rows(

@@ -16,7 +16,6 @@ import numpy as np
 from scipy.linalg import solve_triangular
 from scipy.sparse.linalg import aslinearoperator
 
-from rffpk.anneal.schedule import SOME
 from rffpk.rows.arrays import Array
 from rffpk.rows.draws import Draws
 from rffpk.rows.passes import column_rows, one_pass, some_features
@@ -25,59 +24,16 @@ from rffpk.rows.store import Storage, stored
 from rffpk.rows.sums import typicality
 from rffpk.rows.table import Columns, dense, gram, operand, weighted_sums
 from rffpk.rows.weights import in_units, ones
-from rffpk.system.linalg import DENSE, basis_of, eigh, leading_eigenvectors
-from rffpk.system.tiles import ROW_NUMBERS, row_tiles, run_all
-
-_FEATURE_ROWS = 1000  # Numbers of rows that the critical exponent is computed from. ...
-# ... With typicality decompositions for m rows cost O(m^3): fewer are taken.
-_TYPICAL_ROWS = 500
-
-# Components are left out that have together this part of the cost of as many rows as clusters,
-# drawn as by k-means++, as centroids. A part of the variance could be all that is within clusters.
-# All features follow in the last passes. ...
-_LEFT_OUT = 2e-2
-_DRAWN_FROM = 4  # ... They are drawn from so many rows for each cluster, at most.
-
-# For the hard objective of one view more may be left out. Of k clusters only k - 1 directions
-# matter: without the components after the r-th the cost of a partition changes by a constant and by
-# at most k - 1 times the (r+1)-th variance, and no partition costs less than the sum of the
-# variances from the k-th on (docs/math.md, section 9). The quotient is at most this.
-_CHANGE = 0.02
-
-# The leading components come from so many subspace iterations: what they do not resolve changes the
-# cost of a partition little. ...
-_ITERATIONS = 2
-_FACTOR = 8  # ... Their first number is that of the clusters times this ...
-_MORE = 16  # ... plus this; ...
-_DOUBLINGS = 2  # ... it is doubled so many times, ...
-_SHARE = 0.25  # ... but not beyond this share of all, which are computed then.
-
-_PASSES = 300  # that a search makes
-# Costs, in operations at the rate of a large matrix product, ...
-_READ = 48.0  # ... of reading a number in a pass, ...
-_ALL = 30.0  # ... of all components of (m, m), over m^3, ...
-_LEADING = 20.0  # ... and of r leading ones, over m^2 r.
-_MARGIN = 2.0  # A search must take this many times as long as the decomposition, ...
-# ... and longer where view weights are learned, which converge in passes over all features.
-_VIEWS_MARGIN = 5.0
-_FEWEST = 64  # A pass over fewer features takes no longer than one over fewer still.
-
-# Numbers of a view that are copied, at most 128 MB in float64. Of more numbers few clusters of one
-# dense view have the components of so many numbers, if these are as many rows as columns: the time
-# grows with the columns then, not with their square.
-_NUMBERS = 1 << 24
-
-# The shape of clusters is seen on so many rows, on fewer if these have this many numbers, and never
-# on more numbers than the last.
-_SHAPE_ROWS, _SHAPE_NUMBERS, _WIDE_NUMBERS = 20_000, 1 << 20, 1 << 22
-
+from rffpk.system.linalg import basis_of, eigh, leading_eigenvectors
+from rffpk.system.tiles import row_tiles, run_all
+from rffpk.system.tuning import TUNING
 
 # ---- the critical exponent -----------------------------------------------------------------------
 
 
 def exponent_of_rows(rows: Rows) -> float:
     """The critical exponent of the features of rows; 0 if they are equal."""
-    most = _FEATURE_ROWS if rows.eta is None else _TYPICAL_ROWS
+    most = TUNING.sampling.exponent_rows if rows.eta is None else TUNING.sampling.decomposed_rows
     rows = rows.take(np.arange(0, rows.n, max(1, rows.n // most)))
     features, unit = some_features(rows), rows.unit_centroids
     p = rows.weight.astype(np.float64)
@@ -229,7 +185,7 @@ def typical_critical_exponent(
 def _largest_squared_singular_value(z: Array) -> float:
     tall = z if len(z) >= z.shape[1] else z.T
     n = tall.shape[1]
-    if n <= DENSE:
+    if n <= TUNING.linalg.full_below:
         return float(eigh(tall.T @ tall, subset_by_index=[n - 1, n - 1])[0][0])
     wide = aslinearoperator(tall)
     return float(leading_eigenvectors((wide.T @ wide).__matmul__, 1, n)[0][0])
@@ -257,9 +213,11 @@ def exponent_of_memberships(rows: Rows, theta: Array) -> float:
     of the mean of zz' over the unit vectors z from the nearest of the centroids theta (k, F) to
     evenly spaced rows of those that count; -inf if these are on centroids. See docs/math.md,
     section 8."""
-    rows = replace(rows.counted(), eta=None)
-    most = max(_FEATURE_ROWS, min(_SHAPE_ROWS, _SHAPE_NUMBERS // theta.shape[1]))
-    most = _FEATURE_ROWS if rows.sparse_columns else min(most, _WIDE_NUMBERS // theta.shape[1] + 1)
+    rows, tuning = replace(rows.counted(), eta=None), TUNING.sampling
+    most = tuning.exponent_rows
+    if not rows.sparse_columns:
+        most = max(most, min(tuning.shape_rows, tuning.shape_numbers // theta.shape[1]))
+        most = min(most, tuning.wide_numbers // theta.shape[1] + 1)
     rows = rows if rows.n <= most else rows.take(np.arange(0, rows.n, -(-rows.n // most)))
     p = rows.weight.astype(np.float64)
     if rows.sparse_columns:
@@ -278,7 +236,7 @@ def exponent_of_memberships(rows: Rows, theta: Array) -> float:
 
 
 def _sparse_residuals(rows: Rows, theta: Array, labels: Array) -> Array:
-    """The inner products of sparse rows less their centroids, at most _FEATURE_ROWS rows."""
+    """The inner products of sparse rows less their centroids, of few rows."""
     found, index = np.unique(labels, return_inverse=True)
     centers, x, shift = theta[found], rows.xs[0], rows.shift.astype(np.float64)
     cross = (operand(x) @ centers.T - centers @ shift)[:, index]
@@ -323,14 +281,14 @@ def compressed(
 
     O(n F min(n, F)) time, of which n is the number of `rows_of_components`.
     """
-    widths = rows.widths
+    widths, numbers = rows.widths, TUNING.components.numbers
     short = rows.present is not None or rows.stream is not None
-    short |= k == 1 or sum(widths) < _FEWEST
+    short |= k == 1 or sum(widths) < TUNING.components.least_features
     hard = hard and len(widths) == 1 and rows.eta is None
-    many = rows.n * max(widths) > _NUMBERS
+    many = rows.n * max(widths) > numbers
     if many:
-        short |= not hard or k >= SOME or rows.unit_centroids or rows.sparse_columns
-        short |= max(widths) ** 2 > _NUMBERS
+        short |= not hard or k >= TUNING.starts.some or rows.unit_centroids or rows.sparse_columns
+        short |= max(widths) ** 2 > numbers
     dtype = np.dtype(np.float32) if single else rows.dtype
     shorter = dtype != rows.dtype and not many
     if short or not ((pays := _pays(rows, k, hard)) or shorter):
@@ -342,7 +300,7 @@ def compressed(
     xs, bases = [x for x, _ in pairs], [basis for _, basis in pairs]
     found = [x.shape[1] for x in xs]
     half = 2 * dtype.itemsize * sum(found) <= rows.dtype.itemsize * sum(widths)
-    if xs and half and rows.n * max(found) <= _NUMBERS:
+    if xs and half and rows.n * max(found) <= numbers:
         shifts = [np.zeros(x.shape[1]) for x in xs]
         if rows.unit_centroids:
             bases = [_with_direction(bases[0], rows.shift)]
@@ -359,17 +317,19 @@ def compressed(
 
 def _pays(rows: Rows, k: int, hard: bool) -> bool:
     """Whether a search for k centroids is longer than the decompositions."""
-    sizes = [min(rows.n, _NUMBERS // F) for F in rows.widths]
+    tuning = TUNING.components
+    sizes = [min(rows.n, tuning.numbers // F) for F in rows.widths]
     if hard and k > min(*sizes, *rows.widths):  # which need all components
         return False
-    first, cost = _FACTOR * k + _MORE, 0.0
+    first, cost = tuning.a_cluster * k + tuning.spare, 0.0
     for F, n in zip(rows.widths, sizes):
         m = min(n, F)
         # of all components, or of those that k clusters need
-        every = not hard or first > _SHARE * m
-        cost += 2.0 * n * F * m + (_ALL * m**3 if every else _LEADING * m**2 * first)
-    search = _PASSES * rows.n * sum(rows.widths) * (4.0 * k + _READ)
-    return (_MARGIN if hard else _VIEWS_MARGIN) * cost <= search
+        every = not hard or first > tuning.leading_part * m
+        part = tuning.all_work * m**3 if every else tuning.leading_work * m**2 * first
+        cost += 2.0 * n * F * m + part
+    search = tuning.passes * rows.n * sum(rows.widths) * (4.0 * k + TUNING.storage.read_cost)
+    return (tuning.margin if hard else tuning.views_margin) * cost <= search
 
 
 def _with_columns(rows: Rows, xs: list[Array], shifts: list[Array], dtype: Any) -> Rows:
@@ -418,13 +378,13 @@ def _components(rows: Rows, view: int, k: int, hard: bool) -> tuple[Array, Array
 
     z = weighted(slice(None)) if x.shape[1] > len(x) else None
     # products of all tiles together take no more memory than the features
-    taller = row_tiles(len(x), x.shape[1], max(ROW_NUMBERS, x.shape[1] ** 2))
+    taller = row_tiles(len(x), x.shape[1], max(TUNING.tiles.row_numbers, x.shape[1] ** 2))
     gram = sum(run_all(products, taller, n_threads)) if z is None else z @ z.T
     total = float(np.trace(gram))
     leading = hard and components_for_clusters(gram.__matmul__, lambda: gram, total, len(gram), k)
     squares, vectors = leading[:2] if leading else _all_components(gram)
     rounding = len(gram) * np.finfo(float).eps * total
-    left_out = max(_LEFT_OUT * _cost_of_draws(some, view, k), rounding)
+    left_out = max(TUNING.components.left_out * _cost_of_draws(some, view, k), rounding)
     r = 1 + int((total - np.cumsum(squares) > left_out).sum())
     squares, basis = squares[:r], vectors[:, :r]
     if z is not None:
@@ -438,8 +398,8 @@ def _components(rows: Rows, view: int, k: int, hard: bool) -> tuple[Array, Array
 
 def rows_of_components(rows: Rows, view: int) -> Rows:
     """The rows that components of a view are computed from: all, or some that have at most
-    _NUMBERS numbers."""
-    most = _NUMBERS // rows.widths[view]
+    so many numbers."""
+    most = TUNING.components.numbers // rows.widths[view]
     if rows.n <= most:
         return rows
     index = rows.counted_indices()
@@ -450,9 +410,9 @@ def rows_of_components(rows: Rows, view: int) -> Rows:
 def _cost_of_draws(rows: Rows, view: int, k: int) -> float:
     """The cost of k rows, drawn as by k-means++, as centroids of a view."""
     random, index = np.random.RandomState(0), rows.counted_indices()
-    n = len(index)
-    if n > _DRAWN_FROM * k:
-        index = np.sort(random.choice(index, _DRAWN_FROM * k, replace=False))
+    n, most = len(index), TUNING.components.drawn_from * k
+    if n > most:
+        index = np.sort(random.choice(index, most, replace=False))
     if len(index) <= k:
         return 0.0
     some = rows.view(view).take(index)
@@ -471,12 +431,13 @@ def components_for_clusters(
     the products of it with these: those that the hard objective of k clusters needs, if `total` is
     their sum. Where that takes more than `multiply` is worth all are found, or, if `matrix` is
     None, the leading ones."""
-    first, V = min(_FACTOR * k + _MORE, m), np.empty((m, 0))
-    numbers = [first << doublings for doublings in range(_DOUBLINGS + 1)]
-    numbers = [r for r in numbers if r <= _SHARE * m and (r == first or fits(r))]
+    tuning = TUNING.components
+    first, V = min(tuning.a_cluster * k + tuning.spare, m), np.empty((m, 0))
+    numbers = [first << doublings for doublings in range(tuning.doublings + 1)]
+    numbers = [r for r in numbers if r <= tuning.leading_part * m and (r == first or fits(r))]
     for r in numbers or ([first] if matrix is None else []):
         V = np.hstack([V, np.random.default_rng(0).standard_normal((m, r - V.shape[1]))])
-        for _ in range(_ITERATIONS):
+        for _ in range(2):  # what these do not resolve changes the cost of a partition little
             V = basis_of(multiply(V))[0]
         product = multiply(V)
         squares, turn = _all_components(V.T @ product)
@@ -501,4 +462,4 @@ def _enough(squares: Array, total: float, k: int) -> int:
     """How many components the hard objective of k clusters needs, of those with these variances,
     of a sum `total` with the others: no partition costs less than without the first k - 1."""
     least = max(total - squares[: k - 1].sum(), 0.0)
-    return max(1, int(((k - 1) * squares > _CHANGE * least).sum()))
+    return max(1, int(((k - 1) * squares > TUNING.components.change * least).sum()))

@@ -31,7 +31,6 @@ from rffpk.anneal.plan import SearchParameters, search_plan
 from rffpk.anneal.records import PowerMean, State
 from rffpk.anneal.schedule import FitContext, Plan, Result, Stage, StartEnd, converge
 from rffpk.anneal.starts import (
-    MERGED,
     checked_centroids,
     column_names,
     given_rows,
@@ -46,8 +45,6 @@ from rffpk.rows.door import Schema
 from rffpk.rows.rows import Rows
 from rffpk.rows.sample import Opened
 from rffpk.rows.store import (
-    ALL_PASSES,
-    LAST_PASSES,
     Cache,
     Mapping,
     ScaledColumns,
@@ -56,6 +53,7 @@ from rffpk.rows.store import (
 from rffpk.rows.sums import Sums, empty_clusters, rounding_error
 from rffpk.rows.table import as_type, occupied_columns, spread_columns, unit_rows
 from rffpk.rows.weights import ones
+from rffpk.system.tuning import TUNING
 
 if TYPE_CHECKING:
     from rffpk.choose.noise import Noise
@@ -115,7 +113,7 @@ class Problem:
         if samples:
             base = samples[0] = storage.sample(samples[0])
         else:
-            base = storage.all_rows(rows, k, ALL_PASSES)
+            base = storage.all_rows(rows, k, TUNING.storage.all_passes)
         hard, single = params.ends_hard, all(isinstance(view, Fourier) for view in rows.maps)
         components = compressed(base, k, storage, hard, single) if params.differs else None
         pool = components.rows if components is not None else base if samples else pilot
@@ -171,7 +169,7 @@ class FeatureData:
             theta = np.asarray(init - pool.shift)
         else:
             merges = self.plan.starts[start].merges and pool.present is None
-            rows = seeding_rows(pool, MERGED * k if merges else k, random)
+            rows = seeding_rows(pool, TUNING.starts.merged * k if merges else k, random)
             self.context.history.records.append({"stage": "seeding", "rows": rows.n})
             if callable(init):
                 given = passes.features_for_callers(rows)
@@ -229,7 +227,7 @@ class FeatureData:
         if not self.samples:
             return [] if self.components is None else [replace(level, rows=self.base)]
         k, growing = self.context.k, self.samples[1:]
-        whole = self.context.storage.all_rows(self.rows, k, LAST_PASSES)
+        whole = self.context.storage.all_rows(self.rows, k, TUNING.storage.last_passes)
         parts = [(rows, 0.1 * math.sqrt(k / rows.n)) for rows in growing]
         return [replace(level, rows=rows, coarse=coarse) for rows, coarse in [*parts, (whole, 0.0)]]
 

@@ -32,8 +32,7 @@ from rffpk.rows.table import (
 )
 from rffpk.system import config
 from rffpk.system.linalg import gaps_of
-
-_CENTRAL_ROWS = 2000  # of a cluster, among which one in the middle is looked for, at most
+from rffpk.system.tuning import TUNING
 
 
 @dataclass(frozen=True)
@@ -184,7 +183,8 @@ class CentroidModel:
 
         In a large cluster only rows spread evenly over X are looked at."""
         members = [np.flatnonzero(labels == j) for j in range(len(self.centers))]
-        spread = [index[:: max(1, -(-len(index) // _CENTRAL_ROWS))] for index in members]
+        most = TUNING.sampling.central_rows
+        spread = [index[:: max(1, -(-len(index) // most))] for index in members]
         chosen = np.sort(np.concatenate(spread))
         new = parts_of(X, None, self.schema)
         parts = ((part.tables[0], chosen - part.begin) for part in new)

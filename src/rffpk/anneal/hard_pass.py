@@ -44,19 +44,11 @@ from rffpk.rows.weights import for_core
 from rffpk.system import config
 from rffpk.system.linalg import basis_of
 from rffpk.system.tiles import row_tiles
+from rffpk.system.tuning import TUNING
 
 # ---- which are used ------------------------------------------------------------------------------
 
-# Bounds make passes faster from so many rows (`python -m bench.speed.bounds`), ...
-LEAST_ROWS = 20_000
-# ... and from a modelled cost of a row in a pass that is some times that of the operations on its
-# bounds: with 50 columns and 10 clusters they do not.
-_COST = 20_000.0
 
-# Near centroids do from so many multiply-adds of a pass over all of many centroids, ...
-LEAST_WORK = 1 << 28
-_DIRECTIONS_WORK = 1 << 31  # ... and directions from so many ...
-_LEAST_COLUMNS = 32  # ... of so many columns.
 _MOST_ROWS = np.iinfo(np.int32).max  # that near centroids are used for: the core numbers them so
 
 
@@ -72,29 +64,20 @@ def hard_plan(rows: Rows, most: int, learns_weights: bool = False) -> HardPlan:
     """The plan of a run that has at most so many centroids, with those that swaps add."""
     if learns_weights or not (rows.eta is None and rows.stream is None and rows.present is None):
         return HardPlan()
-    bounded = most > 1 and rows.n >= LEAST_ROWS and pass_costs(rows, most)[0] >= _COST
+    tuning = TUNING.hardpasses
+    bounded = most > 1 and rows.n >= tuning.bounds_rows
+    bounded = bounded and pass_costs(rows, most)[0] >= tuning.bounds_cost
     # of the columns of one dense view, or these scaled to length one
     plain = len(rows.xs) == 1 and isinstance(rows.maps[0], Unit | Identity)
     if most < MANY or not plain or rows.sparse_columns:
         return HardPlan(bounded=bounded)
-    work, wide = rows.n * most * len(rows.shift), len(rows.shift) >= _LEAST_COLUMNS
-    directed = wide and work >= _DIRECTIONS_WORK and rows.alpha[0] == 1
-    return HardPlan(work >= LEAST_WORK and rows.n <= _MOST_ROWS, bounded, directed)
+    work, wide = rows.n * most * len(rows.shift), len(rows.shift) >= tuning.directions_columns
+    directed = wide and work >= tuning.directions_work and rows.alpha[0] == 1
+    return HardPlan(work >= tuning.near_work and rows.n <= _MOST_ROWS, bounded, directed)
 
 
 # ---- bounds --------------------------------------------------------------------------------------
 
-MOST_ACTIVE = 0.6  # All rows are visited if more than this part of them is active.
-
-_COPY_BYTES = 4 << 20  # Active rows are copied in parts of so many bytes.
-
-_SUMMED = 1 << 17  # Features of rows with new labels are summed in parts of so many numbers.
-
-_BOUNDS = 1 << 16  # rows whose bounds change at a time, so that intermediate results are small
-
-# All rows are visited, too, if the weight of a cluster is less than this part of its largest since
-# the last such visit: what is left of its sums has the rounding errors of what was subtracted.
-_SHRUNKEN = 0.5
 
 # Of squared distances, from bounds of the distances.
 Errors = Callable[[Array], Array]
@@ -117,7 +100,7 @@ def undecided(
     decide its label. Each bound allows for the rounding of two distances: the distance that it was
     made of, and the distance that a pass would compute."""
     active, eps = np.empty(len(labels), dtype=bool), float(np.finfo(shifts.dtype).eps)
-    for part in gen_batches(len(labels), _BOUNDS):
+    for part in gen_batches(len(labels), TUNING.hardpasses.bounds_block):
         at, upper, lower = labels[part], *(bound[part] for bound in bounds)
         upper += shifts[at]
         upper *= 1 + 2 * eps
@@ -142,7 +125,7 @@ def rounding_errors(rows: Rows, theta: Array) -> Errors:
 
 def bounds_of(nearest: Array, second: Array, errors: Errors) -> tuple[Array, Array]:
     """The bounds of distances, in place of the squared distances that a pass returned."""
-    for part in gen_batches(len(nearest), _BOUNDS):
+    for part in gen_batches(len(nearest), TUNING.hardpasses.bounds_block):
         twice = 2 * errors(np.sqrt(nearest[part]))
         nearest[part] = np.sqrt(nearest[part] + twice)
         second[part] = np.sqrt(np.maximum(second[part] - twice, 0))
@@ -150,14 +133,6 @@ def bounds_of(nearest: Array, second: Array, errors: Errors) -> tuple[Array, Arr
 
 
 # ---- directions ----------------------------------------------------------------------------------
-
-_NUMBERS = (8, 12, 16, 24, 32, 48, 64, 96, 128)  # of directions that are tried, ...
-_DIRECTION_ROWS = 256  # ... on so many rows
-_ITERATIONS = 2
-# A distance that is computed alone takes the time of so many in a product of matrices; ...
-_ALONE = 6.0
-_EACH = 12.0  # ... a bound that of so many columns, beyond those of the directions; ...
-_MOST = 0.7  # ... and all that must take less than this part of a pass without.
 
 
 # Directions (q, F), the coordinates of centroids there, and their reach: see `_reach`.
@@ -167,18 +142,21 @@ Along = tuple[Array, Array, float]
 def find_directions(rows: Rows, theta: Array, s: float = -math.inf) -> Along | None:
     """What bounds distances in a pass of the hard rule at many centroids, with power means of the
     exponent `s`; None where all distances are computed as fast."""
-    k, F = theta.shape
+    (k, F), tuning = theta.shape, TUNING.hardpasses
     if not hard_plan(rows, k).directed:
         return None
-    numbers = [q for q in _NUMBERS if 2 * q <= F]
+    numbers = [q for q in tuning.directions if 2 * q <= F]
     theta = theta.astype(np.float64)
     basis, reach = _leading(theta, numbers[-1]), _reach(k, s, rows.dtype)
-    some = rows.take(np.arange(0, rows.n, max(1, rows.n // _DIRECTION_ROWS)))
+    some = rows.take(np.arange(0, rows.n, max(1, rows.n // tuning.directions_rows)))
     x = shifted_features(some).astype(np.float64)
     counts = _within_reach(x, theta, basis, numbers, reach)
-    costs = [k * (q + _EACH) + q * F + _ALONE * F * count for q, count in zip(numbers, counts)]
+    costs = [
+        k * (q + tuning.bound_cost) + q * F + tuning.alone_cost * F * count
+        for q, count in zip(numbers, counts)
+    ]
     best = int(np.argmin(costs))
-    if costs[best] > _MOST * k * F:
+    if costs[best] > tuning.directions_part * k * F:
         return None
     return along(np.ascontiguousarray(basis[:, : numbers[best]].T, dtype=rows.dtype), theta, s)
 
@@ -208,7 +186,7 @@ def _leading(theta: Array, q: int) -> Array:
     """Directions (F, q) in which centroids are farthest apart, nearly."""
     start = np.random.RandomState(0).standard_normal((len(theta), q))
     found = basis_of(theta.T @ start)[0]
-    for _ in range(_ITERATIONS):
+    for _ in range(2):
         found = basis_of(theta.T @ (theta @ found))[0]
     values, vectors = np.linalg.eigh((theta @ found).T @ (theta @ found))
     return found @ vectors[:, ::-1]
@@ -230,15 +208,6 @@ def _within_reach(
 
 
 # ---- near centroids ------------------------------------------------------------------------------
-
-_NEAR = 16  # centroids that a row is compared with, ...
-_NEW = 8  # ... and this many of those that are new
-
-# Rows are compared with all centroids once more than this part of about so many of them has its
-# nearest one elsewhere, ...
-_MOST_MISSED, _LOOKED_AT = 2e-3, 1000
-_NONE_MISSED = 5e-4  # ... and with few again once at most this part of all rows has.
-_AT_ONCE = 1 << 17  # distances between centroids that are made at a time, until this is decided
 
 
 class Need(NamedTuple):
@@ -301,7 +270,7 @@ def step(
         if not need.missed:
             return _among_near(rows, theta, before, need)
         before = replace(before, near=_lists(before, at))
-        if _missed(rows, at, before) <= _MOST_MISSED:
+        if _missed(rows, at, before) <= TUNING.hardpasses.most_missed:
             return _among_near(rows, theta, before, need)
     sums, found = _among_all(rows, theta, before, need)
     if need.missed or need.bounded:
@@ -321,10 +290,12 @@ def _are_enough(before: Assignment, at: Array, found: Assignment) -> bool:
     """Whether a pass over all centroids has moved few rows to one that was not near."""
     moved = np.flatnonzero(found.labels != before.labels)
     old, new = before.labels[moved], found.labels[moved]
-    most, beyond = _NONE_MISSED * len(found.labels), 0
+    tuning = TUNING.hardpasses
+    most, beyond = tuning.few_missed * len(found.labels), 0
     if len(moved) <= most:
         return True
-    for part in row_tiles(len(at), len(at), _AT_ONCE):  # of all, only where few have moved
+    # of all, only where few have moved
+    for part in row_tiles(len(at), len(at), tuning.compared_numbers):
         inside = (old >= part.start) & (old < part.stop)
         near = _lists(before, at, part)[old[inside] - part.start]
         beyond += int((near != new[inside, np.newaxis]).all(axis=1).sum())
@@ -335,7 +306,7 @@ def _are_enough(before: Assignment, at: Array, found: Assignment) -> bool:
 
 def _missed(rows: Rows, at: Array, before: Assignment) -> float:
     """The part of some of the rows whose nearest centroid is not among near ones."""
-    index = np.arange(0, rows.n, -(-rows.n // _LOOKED_AT))
+    index = np.arange(0, rows.n, -(-rows.n // TUNING.hardpasses.missed_rows))
     some, labels = rows.take(index), before.labels[index]
     _, own, _, _ = _visit(some, at, labels, _lists(before, at))
     nearest = one_pass(some, at, -math.inf, want=("nearest",))[1]["nearest"]
@@ -420,11 +391,11 @@ def _among_active(rows: Rows, theta: Array, before: Assignment) -> tuple[Sums, A
     upper, lower, N, G = bounds.upper, bounds.lower, bounds.N.copy(), bounds.G.copy()
     shifts = shifts_of(rows, bounds.at, at)
     mask = undecided(labels, (upper, lower), shifts, _most_of_others(shifts, near))
-    if np.count_nonzero(mask) > MOST_ACTIVE * rows.n:
+    if np.count_nonzero(mask) > TUNING.hardpasses.most_active * rows.n:
         return None
     active, errors = np.flatnonzero(mask), rounding_errors(rows, at)
     width = max(at[0].nbytes, row_bytes(rows.xs))
-    for part in row_tiles(len(active), width, _COPY_BYTES):
+    for part in row_tiles(len(active), width, TUNING.hardpasses.copied_bytes):
         index = active[part]
         old = labels[index]
         if near is None:
@@ -441,7 +412,7 @@ def _among_active(rows: Rows, theta: Array, before: Assignment) -> tuple[Sums, A
         labels[index] = new
         _add_rows(rows, N, changed, labels)
         G += np.bincount(labels[changed], rows.weight[changed], len(at))
-    if (G < _SHRUNKEN * bounds.largest).any():
+    if (G < TUNING.hardpasses.shrunken * bounds.largest).any():
         return None
     sums = _sums(rows, theta, before.squares, N, G)
     largest = np.maximum(bounds.largest, G)
@@ -508,14 +479,14 @@ def _lists(before: Assignment, at: Array, part: slice | None = None) -> Array:
     itself among them. Lists of the old ones are kept when others are added: the old ones have
     hardly moved."""
     begin, end = (0, len(at)) if part is None else (part.start, part.stop)
-    near, old = before.near, len(at) - before.new
+    near, old, tuning = before.near, len(at) - before.new, TUNING.hardpasses
     if near is not None and len(near) == len(at):
         return near[begin:end]
-    known = np.empty((0, _NEAR), dtype=np.int32) if near is None else near[begin:end]
+    known = np.empty((0, tuning.near), dtype=np.int32) if near is None else near[begin:end]
     first = begin + len(known)
-    near = np.vstack([known, _nearest_of_each(at[first:end], at[:old], _NEAR, first)])
+    near = np.vstack([known, _nearest_of_each(at[first:end], at[:old], tuning.near, first)])
     if before.new:
-        count = min(_NEW, before.new)
+        count = min(tuning.near_new, before.new)
         near = np.hstack(
             [near, old + _nearest_of_each(at[begin:end], at[old:], count, begin - old)]
         )
@@ -551,7 +522,7 @@ def _visit(rows: Rows, at: Array, labels: Array, near: Array) -> tuple[Array, Ar
 
 def _add_rows(rows: Rows, N: Array, moved: Array, labels: Array, sign: float = 1.0) -> None:
     """Add moved rows, times a sign, to the sums of their labels."""
-    for part in row_tiles(len(moved), N.shape[1], _SUMMED):
+    for part in row_tiles(len(moved), N.shape[1], TUNING.hardpasses.summed_numbers):
         index = moved[part]
         index = index[np.argsort(labels[index], kind="stable")]
         x = shifted_features(rows.take(index)).astype(np.float64)

@@ -26,14 +26,7 @@ from rffpk.rows.rows import Rows
 from rffpk.spaces.kernels import FittedKernel
 from rffpk.system import config
 from rffpk.system.tiles import run_all, tiles
-
-# Exponents are computed from so many rows, as decompositions for m rows cost O(m^3).
-_EXPONENT_ROWS = 500
-# Of up to so many rows all components of a kernel may be computed; of more, products with the
-# kernel are as fast as passes over so many.
-_DENSE = 1000
-_COORDINATES, _LEAST_PIVOT = 300, 1e-6  # of a kernel; the latter is a part of the largest norm
-_COPIES = 5  # of the components of a kernel, while they are computed
+from rffpk.system.tuning import TUNING
 
 
 class KernelRows:
@@ -60,7 +53,8 @@ class KernelRows:
         self.stored = self._matrices() if stored else None
         self.counted = self.p > 0
         index = np.flatnonzero(self.counted)
-        self.some = index[:: -(-len(index) // _EXPONENT_ROWS)]  # at most 500 rows that count
+        # at most so many rows that count
+        self.some = index[:: -(-len(index) // TUNING.sampling.decomposed_rows)]
         self.equal = np.full(len(kernels), 1 / len(kernels))  # kernel weights
         self.total_weight = float(self.p.sum())
         # the total variance of the features, with equal kernel weights
@@ -155,10 +149,12 @@ class KernelRows:
             product = self.combined(columns.T, alpha).T
             return np.asarray(root[:, None] * (product - share @ product))
 
-        whole: Callable[[], Array] | None = partial(multiply, np.eye(n)) if n <= _DENSE else None
+        whole: Callable[[], Array] | None = None
+        if n <= TUNING.components.kernel_rows:
+            whole = partial(multiply, np.eye(n))
         squares, _, images = components_for_clusters(
             multiply, whole, total, n, self.context.k,
-            lambda r: storage.fits(_COPIES * 8 * n * r),
+            lambda r: storage.fits(5 * 8 * n * r),  # five copies in float64
         )  # fmt: skip
         resolved = squares > n * float(np.finfo(self.dtype).eps) * squares[0]
         scale = np.divide(1, np.sqrt(squares), out=np.zeros_like(squares), where=resolved)
@@ -173,10 +169,10 @@ def kernel_coordinates(kernel: FittedKernel) -> NDArray[np.float64]:
 
     O(n r^2) time. A kernel with negative eigenvalues has those before the first negative pivot.
     """
-    most, r = min(_COORDINATES, len(kernel.counted)), 0
+    most, r = min(TUNING.number.coordinates, len(kernel.counted)), 0
     left = np.zeros(kernel.n)  # squared norms of what the columns leave
     left[kernel.counted] = kernel.diagonal[kernel.counted]
-    least, found = _LEAST_PIVOT * left.max(), np.zeros((kernel.n, max(most, 1)))
+    least, found = 1e-6 * left.max(), np.zeros((kernel.n, max(most, 1)))
     while r < most and left.max() > least:
         pivot = left.argmax()
         row = kernel.block(np.array([pivot]))[0]

@@ -8,8 +8,6 @@ from typing import Any
 
 from rffpk.anneal.records import PowerMean
 from rffpk.anneal.schedule import (
-    NOISE,
-    SOME,
     FitContext,
     Plan,
     Schedule,
@@ -18,15 +16,7 @@ from rffpk.anneal.schedule import (
     from_merged_centroids,
     given_starts,
 )
-from rffpk.anneal.swaps import LARGEST
-
-_FIXED_FACTOR = 1.1  # the factor "adaptive" if the number of passes is given
-
-# On 29 data sets three starts, or one start from 20 clusters on, and so many swaps end at about the
-# best of twenty k-means++ runs, and below it on most (docs/annealing.md).
-AUTO_SWAPS = 20
-_AUTO_STARTS = 3  # before the swaps
-SWAPS_A_CLUSTER = 4  # few clusters have few different swaps
+from rffpk.system.tuning import TUNING
 
 
 @dataclass(frozen=True)
@@ -66,14 +56,15 @@ class SearchParameters:
             end=self.end,
             max_iter=self.max_iter,
             tol=self.tol,
-            factor=_FIXED_FACTOR if fixed else self.factor,
+            factor=TUNING.schedule.fixed_factor if fixed else self.factor,
             passes=self.passes,
             until=self.until,
         )
         if not self.differs:
             return given_starts(schedule, self.init, self.n_init or "auto")
-        low = replace(schedule, start=max(self.end, min(-5.0, 2 * critical)), factor=1.1, passes=2)
-        plain, slow = replace(schedule, start=-math.inf), replace(schedule, noise=NOISE)
+        tuning, begin = TUNING.schedule, max(self.end, min(-5.0, 2 * critical))
+        low = replace(schedule, start=begin, factor=tuning.fixed_factor, passes=2)
+        plain, slow = replace(schedule, start=-math.inf), replace(schedule, noise=tuning.noise)
         others = [Start("low", low), Start("k-means++", plain)]
         count = self.n_init or automatic
         return [*(others[i % 2] for i in reversed(range(count - 1))), Start("critical", slow)]
@@ -85,18 +76,18 @@ class SearchParameters:
         swapped in batches, which need centroids besides."""
         k, swaps = context.k, self.swaps
         if swaps is None:
-            swaps = min(AUTO_SWAPS, SWAPS_A_CLUSTER * k) if automatic else 0
+            swaps = min(TUNING.swaps.automatic, TUNING.swaps.a_cluster * k) if automatic else 0
         swaps = swaps if k > 1 else 0
-        return swaps, k + k // LARGEST if swaps and context.many else k
+        return swaps, k + k // TUNING.swaps.first_part if swaps and context.many else k
 
 
 def search_plan(
     search: SearchParameters, context: FitContext, critical: float, objective: PowerMean
 ) -> Plan:
     """Return the starts and the number of swaps."""
-    starts = search.starts(critical, _AUTO_STARTS)
+    starts = search.starts(critical, TUNING.starts.automatic)
     swaps, most = search.swaps_of(context, search.differs and search.ends_hard)
-    merges = context.many if objective.learns_weights else context.k >= SOME
+    merges = context.many if objective.learns_weights else context.k >= TUNING.starts.some
     if merges and objective.eta is None and search.differs:
         starts = from_merged_centroids(starts, search.n_init is None, context.many)
     return Plan(starts, most, swaps, critical=critical)

@@ -21,13 +21,12 @@ from rffpk.rows.rows import Rows
 from rffpk.rows.sums import rounding_error, view_penalty, view_weights
 from rffpk.rows.table import Columns, column_blocks, squared_distances
 from rffpk.rows.weights import are_ones
+from rffpk.system.tuning import TUNING
 
 T = TypeVar("T")
 
 Eta = Literal["mean", "median"]
-ETA_RANGE = (1e-30, 1e30)  # so that float32 holds them too
-
-_MEDIAN_ROWS = 5000  # that the median of distances is taken from: its error is then about 1 %
+FLOAT32_RANGE = (1e-30, 1e30)  # of parameters, so that float32 holds them too
 
 
 class State(NamedTuple):
@@ -117,7 +116,7 @@ def reference_distances(rows: Rows, eta: Eta | float) -> NDArray[np.float64]:
 
 def _median_distances(rows: Rows) -> NDArray[np.float64]:
     """Weighted medians, view by view, of the squared distances from the median features."""
-    some = rows.take(np.arange(0, rows.n, -(-rows.n // _MEDIAN_ROWS)))
+    some = rows.take(np.arange(0, rows.n, -(-rows.n // TUNING.sampling.median_rows)))
     medians = []
     for view in range(len(rows.xs)):
         those = some.view(view)

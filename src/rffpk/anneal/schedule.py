@@ -22,41 +22,9 @@ from rffpk.rows.draws import MANY
 from rffpk.rows.store import Storage
 from rffpk.rows.sums import Step, is_hard
 from rffpk.system.report import Progress
+from rffpk.system.tuning import TUNING
 
 Until = Literal["settled", "objective"]
-
-# Annealing ends when 1 - sum M' / sum d_min, the relative difference of the power mean and the
-# minimum, is at most this. Merged centroids give log(k)/|s|, so they do not end it early.
-HARDNESS = 1e-3
-
-# The adaptive schedule (docs/annealing.md). A stage ends when the centroids move by less than this
-# in a pass, ...
-_STAGE_TOL = 3e-3
-_STAGE_PASSES = 10  # ... or after so many passes.
-# The factor between exponents, at first and at least and at most. ...
-_FIRST_FACTOR = 1.2
-_LEAST_FACTOR = 1.05
-_MOST_FACTOR = 1.5
-_QUICK = 2  # ... It grows after stages of at most so many passes, ...
-_SLOW = 5  # ... and shrinks after stages of at least so many, as happens where centroids separate.
-# Centroids that have become equal never separate by themselves: if some are equal, all are moved at
-# random by this part of the features' standard deviation before the next stage; ...
-_SEPARATION = 1e-5
-NOISE = 0.02  # ... slow starts move them by this before each stage.
-
-_COARSE_TOL = 1e-2  # of a start whose centroids are then moved in batches
-
-# Without annealing the last exponent is this one times a power of this number.
-_HIGHEST, _FACTOR = -1.0, 1.2
-
-# If sum M' is at least this fraction of sum d_min, sum d_min is within 0.5 % of its final value (on
-# eight data sets); ...
-_NEARLY_HARD = 0.99
-_HOPELESS = 1.02  # ... a start that is then 2 % above the best one will not become the best.
-
-# From so many clusters on a start alone, and others that are not annealed, begin at merged
-# centroids, and centroids are swapped in batches.
-SOME = 20
 
 
 @dataclass(frozen=True)
@@ -243,7 +211,7 @@ def anneal(
 ) -> tuple[State, StartEnd]:
     """Make the stages of a start; `best` is the least cost at which another start ended."""
     schedule = start.schedule
-    tol = schedule.tol if schedule.exact else max(schedule.tol, _COARSE_TOL)
+    tol = schedule.tol if schedule.exact else max(schedule.tol, TUNING.schedule.coarse_tol)
     most, exact = schedule.max_iter, schedule.exact
     if start.k_means_first:
         first = Stage("k-means", -math.inf, tol=schedule.tol, most=most)
@@ -279,31 +247,32 @@ def _lower(
 
     Return their end, and how many passes are left."""
     s, left, objective, noise = schedule.start, schedule.max_iter, math.inf, schedule.noise
-    factor = _FIRST_FACTOR if schedule.factor is None else schedule.factor
+    tuning = TUNING.schedule
+    factor = tuning.first_factor if schedule.factor is None else schedule.factor
     while True:
-        most, settled = min(left, schedule.passes or _STAGE_PASSES), False
+        most, settled = min(left, schedule.passes or tuning.stage_passes), False
         stage = Stage("anneal", s, noise, most=most)
         if schedule.until == "settled":
-            tol = _STAGE_TOL if schedule.passes is None else -1.0
+            tol = tuning.stage_tol if schedule.passes is None else -1.0
             state, (result, steps) = level.follow(state, stage._replace(tol=tol))
         else:
             state, (result, steps), settled = _until_objective(
                 level, state, stage, schedule.tol, objective
             )
         left, objective = left - steps, result.objective
-        noise = max(schedule.noise, _SEPARATION if result.merged else 0.0)
-        hard = math.isinf(schedule.end) and result.soft >= (1 - HARDNESS) * result.hard
+        noise = max(schedule.noise, tuning.separation if result.merged else 0.0)
+        hard = math.isinf(schedule.end) and result.soft >= (1 - tuning.hardness) * result.hard
         if settled or (schedule.until == "settled" and (hard or s <= schedule.end)):
             return state, StartEnd(s, True), left
-        nearly = schedule.ends_hard and result.soft >= _NEARLY_HARD * result.hard
-        if nearly and result.hard + result.penalty > _HOPELESS * best:
+        nearly = schedule.ends_hard and result.soft >= tuning.nearly_hard * result.hard
+        if nearly and result.hard + result.penalty > tuning.hopeless * best:
             return state, StartEnd(s, False, dropped=True), left
         if left <= 0:
             return state, StartEnd(s, False), 0
-        if schedule.factor is None and steps <= _QUICK:
-            factor = min(_MOST_FACTOR, factor**1.3)
-        elif schedule.factor is None and steps >= _SLOW:
-            factor = max(_LEAST_FACTOR, factor**0.6)
+        if schedule.factor is None and steps <= tuning.quick_passes:
+            factor = min(tuning.most_factor, factor**1.3)
+        elif schedule.factor is None and steps >= tuning.slow_passes:
+            factor = max(tuning.least_factor, factor**0.6)
         lower = max(factor * s, schedule.end)
         if is_hard(lower, level.rows.dtype):
             return state, StartEnd(s, True), left
@@ -342,15 +311,15 @@ def from_merged_centroids(starts: list[Start], alone: bool, many: bool) -> list[
 
 def nearly_hard_exponent(totals: Callable[[float], tuple[float, float]], dtype: Any) -> float:
     """The exponent at which annealing would end at given centroids, of which `totals` gives sum M'
-    and the hard objective at an exponent."""
+    and the hard objective at an exponent: -1 times a power of 1.2."""
 
     def is_nearly_hard(s: float) -> bool:
         soft, hard = totals(s)
-        return hard > 0 and soft >= (1 - HARDNESS) * hard
+        return hard > 0 and soft >= (1 - TUNING.schedule.hardness) * hard
 
-    exponents = [_HIGHEST]
-    while not is_hard(_FACTOR * exponents[-1], dtype):
-        exponents.append(_FACTOR * exponents[-1])
+    exponents = [-1.0]
+    while not is_hard(1.2 * exponents[-1], dtype):
+        exponents.append(1.2 * exponents[-1])
     return exponents[bisect_left(exponents, True, hi=len(exponents) - 1, key=is_nearly_hard)]
 
 

@@ -26,25 +26,14 @@ from rffpk.rows.table import (
 from rffpk.rows.weights import ones
 from rffpk.system import config
 from rffpk.system.report import without
-
-# Initial centroids are chosen from a sample of rows, whose features are stored: at most so many
-# rows ...
-_SEED_ROWS = 20_000
-_SEED_NUMBERS = 2**21  # ... and numbers, 16 MB in float64, ...
-# ... but at least so many rows for each centroid: a given one of equally large clusters is then
-# missed with probability 2e-9, and annealing needs no more.
-_ROWS_A_CENTROID = 20
-
-# Centroids that are merged are so many for each cluster, but no more than these, or than half as
-# many for each, as time grows with their square, ...
-MERGED, _MANY_MERGED = 8, 2048
-_MERGED_PASSES = 3  # ... after so many passes, one more with some at far rows besides, ...
-_MERGED_NUMBERS = 1 << 25  # ... with so many numbers at most.
+from rffpk.system.tuning import TUNING
 
 
 def seeding_rows(rows: Rows, k: int, random: Any) -> Rows:
     """The random rows that initial centroids are chosen from: all rows if there are few."""
-    most = max(_ROWS_A_CENTROID * k, min(_SEED_ROWS, _SEED_NUMBERS // len(rows.shift)))
+    tuning = TUNING.starts
+    most = min(tuning.seed_rows, tuning.seed_numbers // len(rows.shift))
+    most = max(tuning.rows_a_centroid * k, most)
     index = np.flatnonzero(rows.weight)
     if len(index) == rows.n <= most:
         return rows
@@ -196,8 +185,9 @@ def merged_centroids(rows: Rows, features: Columns, k: int, random: Any) -> Arra
     of k-means, and merged by Ward's method: small clusters have centroids of their own before, and
     large ones no more than they need after it. Of few rows each may begin as a centroid. None where
     that would be no more than k."""
-    wanted = min(MERGED * k, max(_MANY_MERGED, MERGED // 2 * k))
-    m = min(wanted, rows.n, _MERGED_NUMBERS // features.shape[1])
+    tuning = TUNING.starts
+    wanted = min(tuning.merged * k, max(tuning.many_merged, tuning.merged // 2 * k))
+    m = min(wanted, rows.n, tuning.merged_numbers // features.shape[1])
     if m <= k:
         return None
     from rffpk.system.tree import means, merged
@@ -205,7 +195,7 @@ def merged_centroids(rows: Rows, features: Columns, k: int, random: Any) -> Arra
     columns = replace(column_rows(features, ones(rows.n), rows.n_threads), weight=rows.weight)
     drawn = Draws(columns, features, rows.weight, m, random)
     # one at a far row for each cluster, and one in place of four that are not drawn
-    theta, labels = _moved(columns, drawn, k + (MERGED * k - wanted) // 4, random)
+    theta, labels = _moved(columns, drawn, k + (tuning.merged * k - wanted) // 4, random)
     masses = np.bincount(labels, rows.weight, len(theta)).astype(np.float64)
     return means(theta, masses, merged(theta, masses, k))
 
@@ -214,7 +204,7 @@ def _moved(rows: Rows, drawn: Draws, count: int, random: Any) -> tuple[Array, Ar
     """The centroids that were drawn after a few passes over the rows, so many more at rows that are
     far from them, and the labels in a last pass."""
     theta, visit = dense(drawn.seeds[drawn.chosen]).astype(np.float64), _visits(rows, drawn)
-    for _ in range(_MERGED_PASSES):
+    for _ in range(TUNING.starts.merged_passes):
         sums, labels, nearest = visit(theta, 0)
         theta = rows.centroids(sums, theta)
     far = _far_rows(rows.weight, labels, nearest, count, random)

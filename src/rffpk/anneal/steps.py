@@ -33,9 +33,7 @@ from rffpk.rows.rows import Rows
 from rffpk.rows.sums import Step, empty_clusters, is_hard
 from rffpk.rows.weights import for_core
 from rffpk.system import config
-
-_EXPONENT_ROWS = 2000  # Without annealing the last exponent is found on so many rows and ...
-_EXPONENT_DISTANCES = 1 << 20  # ... distances at most.
+from rffpk.system.tuning import TUNING
 
 # Centroids whose squared distance is at most this fraction of the mean cost of a row coincide, or
 # is a rounding error.
@@ -166,7 +164,7 @@ class FeatureLevel:
     def nearly_hard_exponent(self, state: State) -> tuple[State, float]:
         """Return the exponent at which annealing would end at the centroids of a state."""
         counted, k = self.rows.counted_indices(), len(state.theta)
-        most = min(_EXPONENT_ROWS, max(1, _EXPONENT_DISTANCES // k))
+        most = min(TUNING.sampling.last_rows, max(1, TUNING.sampling.last_distances // k))
         rows = self.at(state).take(counted[:: max(1, len(counted) // most)])
         distances = pass_of_block(rows, state.theta, -math.inf, want=("distances",))[1]["distances"]
         if rows.eta is not None:

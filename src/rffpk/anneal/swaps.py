@@ -18,7 +18,7 @@ from sklearn.metrics import euclidean_distances
 
 from rffpk.anneal.hard_pass import Need, add, hard_plan, remove, step
 from rffpk.anneal.records import State
-from rffpk.anneal.schedule import SOME, Stage, StageEnd
+from rffpk.anneal.schedule import Stage, StageEnd
 from rffpk.anneal.starts import draw
 from rffpk.anneal.steps import FeatureLevel, costliest_rows, features_at, row_costs
 from rffpk.rows.arrays import Array
@@ -27,46 +27,7 @@ from rffpk.rows.passes import one_pass
 from rffpk.rows.rows import Rows
 from rffpk.rows.weights import weight_unit
 from rffpk.system import config
-
-_PASSES = 8  # After a swap at most so many passes follow. ...
-# ... They end when the centroids move by at most this, or the cost will not fall to that before the
-# swap.
-_TOL = 1e-3
-
-_CANDIDATES = 5  # rows for the new position of a centroid
-_ROWS = 20_000  # The change of the cost is estimated on at most so many rows, ...
-_DISTANCES = 2**24  # ... and so many distances of rows from centroids.
-
-_TRIALS = 10  # most swaps are `patience` and this many for each centroid
-_GAIN = 1e-5  # the least relative gain that counts
-
-# Batches of swaps have this part of the centroids at first, a third, ...
-LARGEST = 3
-_LARGEST_LATER = 8  # ... or an eighth after swaps on a sample; a failure halves it, ...
-_SMALLEST = 16  # ... but not below this part.
-# A batch fails if it lowers the objective by less than this part of itself, ...
-_LEAST_GAIN = 1e-3
-_SMALL = 1 << 26  # ... or, for up to so many multiply-adds of a pass, ...
-_LEAST_GAIN_SMALL = 1e-4  # ... this part.
-_FAILURES = 10  # of single swaps, that a failure of the smallest batch counts as
-# Passes follow until the centroids move by at most this, ...
-_BATCH_TOL = 3e-3
-_PASSES_ADDED = 3  # ... but at most so many after centroids are added, ...
-_PASSES_REMOVED = 5  # ... and so many after as many are removed.
-
-# A sample lacks rows that cost much where the mean cost of all rows is larger than its own by this
-# factor; few rows cost much where it is larger than that of a sample without so many of its
-# costliest rows. ...
-_COSTLIEST, _LACKED = 10, 1.1
-_LEAST_REACHED = 0.02  # ... They are looked for again after at least this relative gain.
-
-# A sample lacks rows of a heavy tail, or has too many of them, where the mean cost of all rows
-# differs from that of the sample by this factor. It is 0.99 to 1.01 where tails are light.
-_UNLIKE = 1.05
-
-# Rows that are drawn for each cluster to swap centroids again: those of MANY clusters always are
-# after a sample that has fewer.
-_ENOUGH_ROWS = 250
+from rffpk.system.tuning import TUNING
 
 
 def improve(
@@ -74,21 +35,22 @@ def improve(
 ) -> State:
     """Swap centroids until `patience` swaps in a row have not lowered the hard objective `cost`, or
     no row is away from the centroids. `later`: many have been swapped on a sample before."""
-    k, journal = level.context.k, level.context.journal
-    if k >= SOME and level.rows.stream is None:  # batches need a number of each row
+    k, journal, tuning = level.context.k, level.context.journal, TUNING.swaps
+    if k >= TUNING.starts.some and level.rows.stream is None:  # batches need a number of each row
         state, cost = _improve_in_batches(level, state, patience, later)
-        patience = max(1, patience * SOME // k)  # which take as long as with SOME
+        # which take as long as with the least number of clusters
+        patience = max(1, patience * TUNING.starts.some // k)
     if level.context.many:
         return state
     failed, state = 0, state._replace(drawn=None)
     estimate = Estimate()
-    for _ in range(patience + _TRIALS * len(state.theta)):
+    for _ in range(patience + tuning.trials_a_cluster * len(state.theta)):
         if failed == patience:
             break
         state, new = journal.run(_swap_one, state, level, estimate, cost)
         if new is None:
             break
-        cost, failed = (new, 0) if new < (1 - _GAIN) * cost else (cost, failed + 1)
+        cost, failed = (new, 0) if new < (1 - tuning.least_gain) * cost else (cost, failed + 1)
     return state._replace(drawn=None)
 
 
@@ -110,13 +72,14 @@ def _swap_one(
     swapped = _swap(level, state, estimate.known)
     if swapped is None:
         return state, None
-    stage = Stage("swap", -math.inf, 0.0, _TOL, _PASSES, cost)
+    tuning = TUNING.swaps
+    stage = Stage("swap", -math.inf, 0.0, tuning.tol, tuning.passes, cost)
     after, (last, steps) = level.follow(state._replace(theta=swapped), stage)
     # passes that ended before they converged left no hope
     new = math.inf
-    if steps == _PASSES or last.shift <= _TOL:
+    if steps == tuning.passes or last.shift <= tuning.tol:
         after, new = level.cost(after, -math.inf)
-    if new < (1 - _GAIN) * cost:
+    if new < (1 - tuning.least_gain) * cost:
         estimate.known = None
         return after._replace(drawn=None), new
     return after._replace(theta=state.theta, alpha=state.alpha), new
@@ -128,13 +91,14 @@ def _improve_in_batches(
     """Swap batches of centroids until a few of the smallest batches have failed in a row.
 
     Return the hard objective, too."""
-    k, journal = len(state.theta), level.context.journal
-    small = level.rows.n * state.theta.size <= _SMALL
-    least_gain = _LEAST_GAIN_SMALL if small else _LEAST_GAIN
-    count, smallest, failed = k // (_LARGEST_LATER if later else LARGEST), k // _SMALLEST, 0
+    k, journal, tuning = len(state.theta), level.context.journal, TUNING.swaps
+    small = level.rows.n * state.theta.size <= tuning.small_work
+    least_gain = tuning.small_gain if small else tuning.batch_gain
+    count = k // (tuning.later_part if later else tuning.first_part)
+    smallest, failed = k // tuning.last_part, 0
     batches = Batches(level)
     state, cost = journal.run(batches.cost, state)
-    while failed * _FAILURES < patience and cost > 0:
+    while failed * tuning.failures < patience and cost > 0:
         state, new = journal.run(batches.swap, state, count, cost)
         lower = new < (1 - least_gain) * cost
         cost = min(new, cost)
@@ -156,10 +120,10 @@ def follow_with_swaps(
     if not patience:
         return level.follow(state, stage)
     before = known.rows if known.whole is None else known.whole
-    journal, enough = level.context.journal, _ENOUGH_ROWS * level.context.k
+    journal, enough = level.context.journal, TUNING.swaps.rows_a_cluster * level.context.k
     state, (expected, of_cluster) = journal.run(_expected, state, before, level)
     if not level.context.many or len(before.counted_indices()) >= enough:
-        usual = expected / _UNLIKE, expected * _UNLIKE
+        usual = expected / TUNING.swaps.unlike, expected * TUNING.swaps.unlike
         state, end = level.follow(state, stage._replace(usual=usual))
         if end.steps > 1 or end.steps == stage.most or usual[0] <= end.last.hard <= usual[1]:
             return state, end
@@ -268,17 +232,17 @@ class Batches:
 def _exchange(level: FeatureLevel, state: State, nearest: Array, count: int) -> State:
     """Add `count` rows, drawn in proportion to their costs, as centroids, and remove as many
     centroids; passes follow both."""
-    rows = level.at(state)
+    rows, tuning = level.at(state), TUNING.swaps
     share = nearest.astype(np.float64) * rows.weight
     count = min(count, int(np.count_nonzero(share)))
     places = level.context.random.choice(rows.n, count, replace=False, p=share / share.sum())
     theta = np.vstack([state.theta, features_at(rows, places, state.theta)])
     assigned = None if state.assigned is None else add(state.assigned, count)
-    added = Stage("swap", -math.inf, 0.0, _BATCH_TOL, _PASSES_ADDED, exact=False, second=True)
-    state = level.follow(state._replace(theta=theta, assigned=assigned), added)[0]
+    added = Stage("swap", -math.inf, tol=tuning.batch_tol, most=tuning.passes_added, exact=False)
+    state = state._replace(theta=theta, assigned=assigned)
+    state = level.follow(state, added._replace(second=True))[0]
     state = _without_cheapest(level, state, count)
-    removed = Stage("swap", -math.inf, 0.0, _BATCH_TOL, _PASSES_REMOVED, exact=False)
-    return level.follow(state, removed)[0]
+    return level.follow(state, added._replace(most=tuning.passes_removed))[0]
 
 
 def _without_cheapest(level: FeatureLevel, state: State, count: int) -> State:
@@ -332,12 +296,12 @@ def reach_far_rows(
         sample = replace(seen, alpha=state.alpha)
         nearest = one_pass(sample, state.theta, -math.inf, want=("nearest",))[1]["nearest"]
         costs = np.sort(row_costs(nearest, sample.weight, level.variance, sample.dtype))
-        cost = sample.weight_unit * float(costs[:-_COSTLIEST].sum()) / sample.total_weight
-        return state, cost
+        left = float(costs[: -TUNING.swaps.costliest].sum())
+        return state, sample.weight_unit * left / sample.total_weight
 
     journal, converged = level.context.journal, None
     state, mean = journal.run(without_costliest, state)
-    if state.hard <= _LACKED * mean * level.rows.total_weight:
+    if state.hard <= TUNING.swaps.lacked * mean * level.rows.total_weight:
         return state, converged
     state, cost = journal.run(level.cost, state, stage.s)
     while True:
@@ -345,7 +309,7 @@ def reach_far_rows(
         state, (new, shift) = journal.run(_reach, state, level, stage, cost)
         if new < before:
             cost, converged = new, shift <= stage.tol
-        if not new < (1 - _LEAST_REACHED) * before:
+        if not new < (1 - TUNING.swaps.least_reached) * before:
             return state, converged
 
 
@@ -389,8 +353,8 @@ def _nearest(level: FeatureLevel, state: State) -> tuple[State, _Nearest]:
     """Return the nearest centroids of random rows, on which changes of the cost are estimated.
 
     O(k) memory for each row."""
-    rows, k = level.at(state), len(state.theta)
-    most = max(2 * k, min(_ROWS, _DISTANCES // k))
+    rows, k, tuning = level.at(state), len(state.theta), TUNING.swaps
+    most = max(2 * k, min(tuning.rows, tuning.distances // k))
     if rows.n > most:
         if state.drawn is None:
             drawn = np.sort(level.context.random.randint(rows.n, size=most))
@@ -408,7 +372,7 @@ def _swap(level: FeatureLevel, state: State, known: _Nearest) -> Array | None:
     rows, weight = known.rows, known.weight
     if not known.sums[-1] > 0:
         return None
-    places = draw(known.sums, _CANDIDATES, level.context.random)
+    places = draw(known.sums, TUNING.swaps.candidates, level.context.random)
     candidates = features_at(rows, places, state.theta)
     distances = one_pass(rows, candidates, -math.inf, want=("distances",))[1]["distances"]
     if rows.eta is not None:

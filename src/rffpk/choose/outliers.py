@@ -34,7 +34,6 @@ from rffpk.system.tuning import TUNING
 
 _SAME_MASS = 1e-9  # relative rounding of sums of weights
 _EQUAL = 1 + 1e-5  # ratio of equal variances, with rounding
-_ROUNDING = 2  # relative errors of the coordinates of a row that change a distance
 
 
 @dataclass(frozen=True)
@@ -212,7 +211,8 @@ def outliers_of(
     references, index = _references(rows, mass, m, least)
     nearest = Neighbourhoods(references, copies, 0.0, sample.how.n_threads)
     length = math.sqrt(float(np.median(squared_norms(references))))
-    rounding = _ROUNDING * float(np.finfo(references.dtype).eps) * length
+    # of the coordinates of a row, two relative errors change a distance
+    rounding = 2 * float(np.finfo(references.dtype).eps) * length
     cells = None if are_all else cells_of(references, sample.how.n_threads)
     found = Outliers(nearest, cells, math.inf, scales, columns, spherical, rounding)
     return found, numbers[index]

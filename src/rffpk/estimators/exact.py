@@ -28,11 +28,7 @@ from rffpk.spaces.kernels import (
     check_kernels,
     one_kernel,
 )
-
-# Numbers of starts if n_init is "auto" (docs/exact.md): ...
-_AUTO_STARTS = 8  # ... of different kinds, ...
-_STARTS_BEFORE_SWAPS = 5  # ... with swaps after them, ...
-_AUTO_EQUAL_STARTS = 10  # ... and of one kind.
+from rffpk.system.tuning import TUNING
 
 
 @parameters
@@ -313,7 +309,7 @@ def _problem_of(model: Any, kernels: Any, objective: PowerMean) -> KernelProblem
     with a soft end, are followed with the kernels themselves."""
     given = search_parameters(model, get_args(KernelInit), "an array")
     if not model._annealed and given.n_init is None:
-        given = replace(given, n_init=_AUTO_EQUAL_STARTS)
+        given = replace(given, n_init=TUNING.starts.exact_equal)
     hard = given.ends_hard and (given.is_default or given.start == -math.inf)
     return KernelProblem(
         kernels, partial(_plan, given, hard), given.init, check_cache(model.cache), objective,
@@ -327,5 +323,6 @@ def _plan(given: SearchParameters, hard: bool, context: FitContext, critical: fl
     swaps, most = 0, context.k
     if hard:
         swaps, most = given.swaps_of(context, given.differs and given.n_init is None)
-    starts = given.starts(critical, _STARTS_BEFORE_SWAPS if swaps else _AUTO_STARTS)
+    tuning = TUNING.starts
+    starts = given.starts(critical, tuning.exact_before_swaps if swaps else tuning.exact)
     return Plan(starts, most, swaps, critical=critical)

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from rffpk.anneal.feature_fit import Problem
-from rffpk.anneal.records import ETA_RANGE, Eta, WeightedViews, reference_distances
+from rffpk.anneal.records import FLOAT32_RANGE, Eta, WeightedViews, reference_distances
 from rffpk.anneal.schedule import FitContext, Result
 from rffpk.choose.graph_choice import KEPT, Option, chosen_map
 from rffpk.estimators.annealing import OF_VIEWS, search_parameters
@@ -32,27 +32,15 @@ from rffpk.spaces import diffusion, fourier
 from rffpk.spaces.diffusion import DiffusionMap, MapRows, fit_diffusion_map, spec_of
 from rffpk.spaces.neighbors import landmark_numbers_of, map_rows
 from rffpk.spaces.whitening import WhiteningSpec
-
-# Multiples of the "mean" gamma for a single array: bandwidths of one half, one and two times that
-# of the mean.
-_BANK = (4.0, 1.0, 0.25)
+from rffpk.system.tuning import TUNING
 
 MAX_TYPICALITY_M = 6.0
-
-_WHITENING = 0.5  # of the columns with kernels="auto"
-
-# Of more rows a view of few columns alone has a graph of landmarks, whose functions do not gather
-# on few rows; that of all views side by side is of all rows, as images need them
-# (bench/results/trials.md).
-_ALL_ROWS, _FEW_COLUMNS = 16_000, 16
 
 _Feature = Literal["diffusion", "linear"]  # an entry of `kernels` besides kernels
 
 # The map that has the parameters of another; or the columns, by their principal components with a
 # power of the standard deviations, or, None, themselves.
 _Kernel = RandomFourierFeatures | DiffusionMap | float | None
-
-_RANGE = (1e-30, 1e30)  # of weight_entropy, so that float32 holds it too
 
 
 @parameters
@@ -94,7 +82,7 @@ def _check_typicality(typicality: Any) -> None:
     if isinstance(typicality.eta, str):
         checks.check_choice(typicality.eta, "typicality.eta", get_args(Eta), also="a number > 0")
     else:
-        checks.check_real(typicality.eta, "typicality.eta", *ETA_RANGE)
+        checks.check_real(typicality.eta, "typicality.eta", *FLOAT32_RANGE)
 
 
 @parameters
@@ -225,7 +213,7 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
                 "if allow_missing_views is True."
             )
         fourier.check_n_frequencies(self.n_frequencies)
-        checks.check_real(self.weight_entropy, "weight_entropy", *_RANGE)
+        checks.check_real(self.weight_entropy, "weight_entropy", *FLOAT32_RANGE)
         kernels = self._kernels_of_views(1)
         for i, kernel in enumerate(kernels):
             listed = isinstance(self.kernels, (list, tuple))
@@ -244,8 +232,8 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
         if is_option(kernels, "auto"):
             n_tables = n_views + self._are_joined(n_views)
             graphs = [DiffusionMap(whitening=None)] * n_views
-            graphs += [DiffusionMap(whitening=_WHITENING)] * n_tables
-            return [*graphs, *[_WHITENING] * n_tables]
+            graphs += [DiffusionMap(whitening=TUNING.graph.view_whitening)] * n_tables
+            return [*graphs, *[TUNING.graph.view_whitening] * n_tables]
         fourier.refuse_function_of_matrices(kernels, "kernels")
         if isinstance(kernels, str):
             kernels = [kernels] * n_views
@@ -290,7 +278,7 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
         if shape.has_views and n_kernels != n:
             raise ValueError(f"kernels has {n_kernels} entries for {n} views.")
         bank = self.kernels is None and not shape.has_views
-        return (*given * (len(_BANK) if bank else n_kernels // n),)
+        return (*given * (len(TUNING.fourier.bank) if bank else n_kernels // n),)
 
     def _are_joined(self, n_views: int) -> bool:
         """Whether all views side by side are another one, with ``kernels="auto"``."""
@@ -307,7 +295,8 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
                 x, "rbf", "mean", weight, random, context.n_threads, partial(sample.moments, 0)
             )
             D: Any = self.n_frequencies
-            kernels = [RandomFourierFeatures(D, gamma=factor * mean) for factor in _BANK]
+            bank = TUNING.fourier.bank
+            kernels = [RandomFourierFeatures(D, gamma=factor * mean) for factor in bank]
         maps = [self._fit_map(sample, i, kernel, context) for i, kernel in enumerate(kernels)]
         self.feature_maps_ = [None if isinstance(each, Identity) else each for each in maps]
         return [each._space if isinstance(each, RandomFourierFeatures) else each for each in maps]
@@ -323,13 +312,14 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
                     fit, spec, X, weight, context.k, context.random, context.n_threads, unit=False
                 )[0]
             few, is_alone = None, scales is None and self._are_joined(len(self._shape.widths))
-            if is_alone and len(X) > _ALL_ROWS and X.shape[1] <= _FEW_COLUMNS:
+            tuning = TUNING.landmarks
+            if is_alone and len(X) > tuning.view_rows and X.shape[1] <= tuning.view_columns:
                 few = landmark_numbers_of(X, "auto", context.k)[1]
             rows = MapRows(
                 X, weight, context.k, context.n_threads, spec_of(kernel), n_landmarks=few,
                 scales=scales, kept=KEPT,
             )  # fmt: skip
-            whitening = None if kernel.whitening is None else _WHITENING
+            whitening = None if kernel.whitening is None else TUNING.graph.view_whitening
             option = Option(whitening, 1, unit=True)
             return fit_diffusion_map(self, context.random, True, option, rows, use="combined")
         if isinstance(kernel, RandomFourierFeatures):

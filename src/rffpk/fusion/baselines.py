@@ -30,7 +30,6 @@ from rffpk.spaces.kernels import FittedKernel
 from rffpk.system import config
 from rffpk.system.interrupts import interruptible
 from rffpk.system.linalg import (
-    DENSE,
     eigh,
     fixed_signs,
     leading_eigenvectors,
@@ -872,7 +871,7 @@ def positive_eigenpairs(B: Array, similar: Array) -> tuple[Array, Array]:
     these are few; else all."""
     n, known = similar.shape
     wanted = known + max(TUNING.fusion.lanczos_spare, known // 8)
-    if n > DENSE and wanted <= TUNING.fusion.lanczos_part * n:
+    if n > TUNING.linalg.full_below and wanted <= TUNING.fusion.lanczos_part * n:
         values, vectors = leading_eigenvectors(B, wanted, n, similar.sum(axis=1))
         rounding = n * np.finfo(np.float64).eps * np.abs(values).max()
 

@@ -454,7 +454,6 @@ DISTANCES = (
            + _VALUES_OF_DISTANCES + "."),
 )  # fmt: skip
 
-_FEWEST_ROWS = 4  # a matrix of fewer rows may be symmetric by chance
 _SYMMETRY = 1e-6  # entries of a symmetric matrix differ by less of the largest, by rounding
 
 
@@ -465,7 +464,7 @@ def likeness(x: Columns) -> str:
     most tables the first row and column decide.
     """
     n = len(x)
-    if x.shape != (n, n) or n < _FEWEST_ROWS:
+    if x.shape != (n, n) or n < 4:  # fewer rows may be symmetric by chance
         return ""
     table = operand(x)
     with np.errstate(over="ignore", invalid="ignore"):

@@ -24,8 +24,6 @@ from rffpk.rows.weights import are_ones
 from rffpk.system.linalg import gaps_of
 from rffpk.system.tuning import TUNING
 
-_DRAWS = 4  # numbers that Philox has at one position of its counter
-
 # From this number of clusters on the cost of a fit is proportional to the number: initial centroids
 # are drawn, and centroids are moved, in batches. docs/annealing.md has the measurements.
 MANY = 100
@@ -33,8 +31,8 @@ MANY = 100
 
 def row_keys(seed: int, begin: int, n: int, weight: Array) -> NDArray[np.float64]:
     """Compute the keys of the rows begin, ..., begin + n - 1; infinite for rows of weight zero."""
-    first = begin % _DRAWS
-    generator = np.random.Generator(np.random.Philox(key=seed, counter=begin // _DRAWS))
+    first = begin % 4  # Philox has four numbers at one position of its counter
+    generator = np.random.Generator(np.random.Philox(key=seed, counter=begin // 4))
     keys = -np.log1p(-generator.random(first + n)[first:])
     if are_ones(weight):
         return np.asarray(keys)

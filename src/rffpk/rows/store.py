@@ -28,11 +28,6 @@ from rffpk.system.tuning import TUNING
 Cache = Auto | bool | int
 
 
-# Features are stored if that halves the time of this many passes: those of annealing on all rows,
-# and those over all rows that follow annealing on a sample.
-ALL_PASSES, LAST_PASSES = 30, 5
-
-
 def pass_costs(rows: Rows, k: int) -> tuple[float, float]:
     """Modelled costs of a row in a fused pass and in a pass over stored features."""
     fused, tuning = 0.0, TUNING.storage
@@ -181,7 +176,7 @@ class Storage:
             for x, mapped in views
         ]
 
-    def all_rows(self, rows: Rows, k: int, passes: int = ALL_PASSES) -> Rows:
+    def all_rows(self, rows: Rows, k: int, passes: int) -> Rows:
         """Return all rows for this many passes, with stored features if that pays."""
         if rows.stream is not None or not self.check(rows):
             return rows

@@ -34,6 +34,7 @@ from rffpk.rows.table import (
 from rffpk.rows.weights import of_positive_weight, ones
 from rffpk.system import config
 from rffpk.system.report import warn
+from rffpk.system.tuning import TUNING
 
 Kernel = Literal["rbf", "laplacian", "cauchy"]
 Gamma = Literal["mean", "median", "scale"]
@@ -47,38 +48,8 @@ _EXACT = {"precomputed", *PAIRWISE_KERNEL_FUNCTIONS} - {*KERNELS}  # kernels of 
 # The distances that kernels are functions of, and that gamma is taken from.
 _METRICS = {"rbf": "sqeuclidean", "laplacian": "cityblock", "cauchy": "sqeuclidean"}
 
-# Columns: structured frequencies have the smallest error from 16 on, with half as much bias at 32;
-# the pass is as fast with them at 32 and faster from 40 on (docs/benchmarks.md).
-STRUCTURED_FROM = 32
 
-# The mean squared error of the kernel, over its variance, that "auto" aims at (docs/kernels.md).
-_ERROR = 0.02
-_FEWEST = 128  # frequencies that "auto" tries first, and then doublings of them
-_MOST = 8192  # frequencies that "auto" takes
-_MOST_NUMBERS = 1 << 25  # in the features of the rows that starts run on
-_ROWS = 20_000  # that starts run on, at most
 _ROUNDING = 1e-28  # variance of kernel values that are equal
-
-_FEWEST_PAIRED = 64  # rows whose pairs the error of the kernel is measured on
-_MOST_PAIRED = 256  # such rows
-_PAIR_NUMBERS = 1 << 24  # in the differences of their pairs, if that gives a number between these
-
-# Rows whose pairs give medians, and means without a closed form: their relative error is then a few
-# percent, which suffices for gamma.
-_PAIR_ROWS = 1000
-
-_SPREAD_ROWS = 1000  # that tell how far most rows spread
-_SPREAD_NUMBERS = 1 << 22  # in these rows
-_SHARE = 0.99  # of the rows are most rows
-# A mean distance so many times the spread gives a kernel without digits for most rows.
-_FAR = 1e10
-
-_PHASE_ROWS = 100  # that phases are estimated for
-_PHASE_ERROR = 0.25  # radians, of phases that make features
-_NORMAL_MEDIAN = 0.67  # of the absolute value of a standard normal number
-
-_DRAWING = 4  # arrays of the size of the frequencies, while they are drawn
-_SEEDING_ROWS = 20  # that starts take for each cluster, at least
 
 
 def default_n_frequencies(n_clusters: int) -> int:
@@ -175,7 +146,7 @@ class FourierSpec:
         if not isinstance(self.n_frequencies, str):
             D = int(self.n_frequencies)
             # the features of the seeding rows, and sums of the clusters, once for each thread
-            check_memory(16 * D * (min(sample.n, _SEEDING_ROWS * k) + 4 * k), D)
+            check_memory(16 * D * (min(sample.n, TUNING.starts.rows_a_centroid * k) + 4 * k), D)
         columns = occupied_columns(sample.xs[view], weight=sample.weight)
         moments = partial(sample.moments, view)
         return self.draw(x, weight, random, n_threads, moments, columns)
@@ -201,10 +172,11 @@ class FourierSpec:
 
     def _draw(self, D: int, gamma: float, X: Columns, random: np.random.RandomState) -> Fourier:
         d = X.shape[1]
-        automatic = self.sampling == "auto" and self.kernel == "rbf" and d >= STRUCTURED_FROM
+        automatic = self.sampling == "auto" and self.kernel == "rbf"
+        automatic &= d >= TUNING.fourier.structured_from
         if self.sampling == "structured" or automatic:
             return Fourier(_draw_structure(gamma, d, D, random))
-        check_memory(_DRAWING * 8 * d * D, D)
+        check_memory(4 * 8 * d * D, D)  # drawing takes four arrays of this size
         omega = _draw_matrix(self.kernel, gamma, self.sampling, d, D, random)
         with np.errstate(over="ignore"):  # a few of Cauchy may; their features are noise
             return Fourier(np.ascontiguousarray(omega, dtype=X.dtype))
@@ -213,18 +185,19 @@ class FourierSpec:
         self, gamma: float, X: Columns, weight: Array, random: np.random.RandomState
     ) -> tuple[Fourier, float]:
         """Draw frequencies whose kernel error is small, or the largest number; return the error."""
-        rows = _sampled_rows(X, weight, random)
+        rows, tuning = _sampled_rows(X, weight, random), TUNING.fourier
         exact = _kernel_of_pairs(self.kernel, gamma, rows)
-        D, most = _FEWEST, min(_MOST, _MOST_NUMBERS // (2 * min(len(X), _ROWS)))
+        most = tuning.most_numbers // (2 * min(len(X), TUNING.sampling.rows))
+        D, most = tuning.fewest, min(tuning.most, most)
         fourier = self._draw(D, gamma, X, random)
-        while (error := _relative_error(fourier, rows, exact)) > _ERROR and 2 * D <= most:
+        while (error := _relative_error(fourier, rows, exact)) > tuning.error and 2 * D <= most:
             D *= 2
             fourier = self._draw(D, gamma, X, random)
-        if error > _ERROR:  # NaN, where squares overflow, is an error later
+        if error > tuning.error:  # NaN, where squares overflow, is an error later
             warn(
                 f"n_frequencies='auto' ends at its largest number, {D}. The mean squared error of "
-                f"the kernel is {error:.2g} of its variance over pairs of rows, and {_ERROR} was "
-                "wanted. The rows are nearly equally far apart: take exact kernels or Nystroem "
+                f"the kernel is {error:.2g} of its variance over pairs of rows, and {tuning.error} "
+                "was wanted. The rows are nearly equally far apart: take exact kernels or Nystroem "
                 "features.",
                 UserWarning,
             )
@@ -243,14 +216,14 @@ def check_memory(needed: int, n_frequencies: int) -> None:
 def _check_phases(X: Columns, kernel: str, gamma: float, origin: str, is_given: bool) -> None:
     """Refuse a gamma with which most sines and cosines of most rows are rounding errors. Only warn
     if it was computed."""
-    some = X[:: max(1, len(X) // _PHASE_ROWS)].astype(np.float64)
+    some = X[:: max(1, len(X) // 100)].astype(np.float64)
     with np.errstate(over="ignore", invalid="ignore"):
         if kernel == "laplacian":  # phases follow Cauchy's distribution
             phases = gamma * np.asarray(abs(operand(some)).sum(axis=1)).ravel()
-        else:  # nearly normal
-            phases = _NORMAL_MEDIAN * np.sqrt(2 * gamma) * np.sqrt(squared_norms(some))
+        else:  # nearly normal, of which the median absolute value is 0.67
+            phases = 0.67 * np.sqrt(2 * gamma) * np.sqrt(squared_norms(some))
     phase = float(np.median(phases[phases > 0])) if phases.any() else 0.0
-    resolved = phase * float(np.finfo(X.dtype).eps) <= _PHASE_ERROR
+    resolved = phase * float(np.finfo(X.dtype).eps) <= 0.25  # radians
     if not resolved and rows_differ(X):  # equal rows have equal features in any case
         remedy = "center X, or pass float64" if X.dtype == np.float32 else "or center X"
         text = (
@@ -295,7 +268,7 @@ def _warn_of_far_rows(X: Columns, kernel: str, gamma: str, weight: Array, distan
     spread = center_and_spread(X, weight)[1]
     if kernel == "laplacian" and gamma != "scale":  # "scale" squares distances for all kernels
         spread = math.sqrt(spread)
-    if 0 < spread * _FAR < distance:
+    if 0 < spread * 1e10 < distance:  # then the kernel has no digits for most rows
         warn(
             f"X has rows so far from the others that gamma={gamma!r} makes the kernel of the "
             "others constant: the far rows dominate the distance that gamma is computed from. "
@@ -307,16 +280,17 @@ def _warn_of_far_rows(X: Columns, kernel: str, gamma: str, weight: Array, distan
 @np.errstate(over="ignore", under="ignore", invalid="ignore")  # overflow is refused by name
 def center_and_spread(X: Columns, weight: Array) -> tuple[Array, float]:
     """The median of each column, zero for sparse rows, and the squared distance from there that
-    nearly all rows keep: what few rows are does not matter. Of the rows of positive weight."""
+    99 % of the rows keep: what few rows are does not matter. Of the rows of positive weight."""
     counted = np.flatnonzero(weight)
-    most = max(1, min(_SPREAD_ROWS, _SPREAD_NUMBERS // X.shape[1]))
+    tuning = TUNING.fourier
+    most = max(1, min(tuning.spread_rows, tuning.spread_numbers // X.shape[1]))
     center, squares = center_and_squares(X[counted[:: len(counted) // most + 1]])
-    return center, float(np.quantile(squares, _SHARE, method="lower"))
+    return center, float(np.quantile(squares, 0.99, method="lower"))
 
 
 def _sampled_distance(X: Columns, kernel: str, gamma: str, weight: Array, random: Any) -> float:
     """Mean or median distance between two rows of a sample drawn with the row weights."""
-    index = random.permutation(np.flatnonzero(weight))[:_PAIR_ROWS]
+    index = random.permutation(np.flatnonzero(weight))[: TUNING.fourier.pair_rows]
     distances = pair_distances(X[np.sort(index)], _METRICS[kernel])
     if not distances.size:
         return 0.0
@@ -365,7 +339,9 @@ def _orthogonal_directions(d: int, D: int, random: Any) -> Array:
 
 def _sampled_rows(X: Columns, weight: Array, random: np.random.RandomState) -> Array:
     """Rows drawn at random, in proportion to their weights, in float64."""
-    m = int(np.clip((2 * _PAIR_NUMBERS / X.shape[1]) ** 0.5, _FEWEST_PAIRED, _MOST_PAIRED))
+    tuning = TUNING.fourier
+    m = (2 * tuning.pair_numbers / X.shape[1]) ** 0.5
+    m = int(np.clip(m, tuning.fewest_paired, tuning.most_paired))
     index = np.flatnonzero(weight)
     if uneven(weight[index]):
         drawn = random.choice(len(X), m, p=weight / weight.sum())

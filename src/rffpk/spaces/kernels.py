@@ -21,6 +21,7 @@ from rffpk.spaces.fourier import (
     resolve_gamma,
 )
 from rffpk.system.tiles import row_tiles, run_all, tiles
+from rffpk.system.tuning import TUNING
 
 # The names of scikit-learn's pairwise kernels.
 PairwiseKernel = Literal[
@@ -34,10 +35,6 @@ PRECOMPUTED = "precomputed"
 
 # A precomputed kernel may differ from its transpose by this fraction of its largest entry.
 _ASYMMETRY = 1e-6
-_COLUMNS = 16  # of a matrix that may have distances, which are tried
-_DIAGONAL_ROWS = 64  # of a block whose kernel values give a diagonal
-_FAR = 1e4  # squared distance of a mean from the median of rows, over their spread
-_SHIFT_ROWS = 256  # whose mean is subtracted: any point near the data serves
 _EPS = float(np.finfo(np.float64).eps)
 _ROUNDING = 16 * _EPS  # relative error of a sum of few numbers that are means
 _APART = 64 * _EPS  # relative difference of two values that differ by more than rounding
@@ -175,10 +172,10 @@ def refuse_distances(K: Array, name: str) -> None:
 
 def have_triangles(K: Array) -> bool:
     """Whether the roots of the entries, and so the entries if they are distances or squares of
-    such, satisfy the triangle inequality; by some of the columns."""
+    such, satisfy the triangle inequality; by a part of the columns."""
     roots = np.sqrt(K.astype(np.float64))
     own = K.argmin(axis=0)  # the rows that the columns stand for
-    some = range(0, K.shape[1], -(-K.shape[1] // _COLUMNS))
+    some = range(0, K.shape[1], -(-K.shape[1] // 16))  # at most 16 columns
     sums = (roots[:, [j]] + roots[own, j] for j in some)
     return all((roots <= (1 + _ASYMMETRY) * each).all() for each in sums)
 
@@ -426,8 +423,8 @@ class FittedKernel:
 
     def _shift(self) -> None:
         """Center the kernel, as it is now, at the mean feature of some rows that count."""
-        self._some = self.counted[:: -(-len(self.counted) // _SHIFT_ROWS)]
-        blocks = row_tiles(self.n, _SHIFT_ROWS)
+        self._some = self.counted[:: -(-len(self.counted) // TUNING.sampling.shift_rows)]
+        blocks = row_tiles(self.n, TUNING.sampling.shift_rows)
         means = run_all(lambda b: self.block(b, self._some).mean(axis=1), blocks, self.n_threads)
         self._products = np.concatenate(means)
         self._square = float(self._products[self._some].mean())
@@ -543,7 +540,7 @@ class FittedKernel:
             return np.ones(len(x))
         if self.metric == "linear":
             return squared_norms(self._moved(x))
-        parts = (x[rows] for rows in gen_batches(len(x), _DIAGONAL_ROWS))
+        parts = (x[rows] for rows in gen_batches(len(x), 64))
         return np.concatenate([np.diagonal(self._raw(part, part)) for part in parts])
 
     def _finished(
@@ -608,4 +605,4 @@ def _origin(x: Array, weight: Array) -> Array:
     x = of_positive_weight(x, weight)
     mean = x.mean(axis=0, dtype=np.float64)
     median, spread = center_and_spread(x, ones(len(x)))
-    return median if ((mean - median) ** 2).sum() > _FAR * spread else mean
+    return median if ((mean - median) ** 2).sum() > 1e4 * spread else mean

@@ -26,16 +26,13 @@ from rffpk.rows.table import (
 from rffpk.spaces.neighbors import drawn_rows
 from rffpk.system.linalg import leading_eigenvectors
 from rffpk.system.tiles import row_tiles
+from rffpk.system.tuning import TUNING
 
 # bench/results/trials.md has the alternatives to these.
 PER_CLUSTER = 2  # components for each cluster, at most
-_UNIT_COMPONENTS = 8  # From so many components on, rows are scaled to length one.
 
 # Components whose standard deviation is below this part of the largest are rounding errors.
 _RESOLVED = 1e-6
-
-_ROWS = 20_000  # that components are computed from, at most, ...
-_NUMBERS = 1 << 24  # ... and the numbers of these rows: 128 MB.
 
 
 @dataclass(frozen=True)
@@ -86,7 +83,7 @@ class Components:
         matrix, unit = self.directions, False
         if exponent is not None:
             matrix = matrix * self.deviations**-exponent
-            unit = matrix.shape[1] >= _UNIT_COMPONENTS
+            unit = matrix.shape[1] >= TUNING.graph.unit_components
         return Whitening(self.mean, matrix, unit, n_threads, self.columns)
 
 
@@ -98,8 +95,8 @@ def fit_components(
 
     O(n d min(n, d)) time for n rows, at most 20 000; O(n_entries k) for many sparse columns.
     """
-    fitting = int(_NUMBERS / max(1, entries_a_row(X)))
-    most = max(2 * PER_CLUSTER * k, min(_ROWS, fitting))
+    fitting = int(TUNING.sampling.whitened_numbers / max(1, entries_a_row(X)))
+    most = max(2 * PER_CLUSTER * k, min(TUNING.sampling.whitened_rows, fitting))
     index, p = drawn_rows(weight, most, random)
     x, columns = X if len(index) == len(X) else X[index], occupied_columns(X)
     if columns is not None:

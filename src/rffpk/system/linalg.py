@@ -22,8 +22,6 @@ from rffpk.system.tuning import TUNING
 
 Array = NDArray[Any]
 
-# Up to this order a full decomposition is as fast as a partial one.
-DENSE = 300
 
 # The seed of the vectors from which ARPACK goes on after a space that the matrix maps into itself,
 # where SciPy takes one (from 1.17 on).
@@ -85,14 +83,14 @@ def leading_eigenvectors(
 ) -> tuple[Array, Array]:
     """The k largest eigenvalues of a symmetric matrix, falling, and their eigenvectors (n, k).
 
-    Above the order DENSE they are computed by Lanczos' method (ARPACK), from near the vector
+    Above a small order they are computed by Lanczos' method (ARPACK), from near the vector
     `start` (n,) if it is given: the sum of the eigenvectors of a similar matrix saves steps.
     `matrix` may be a function that multiplies (n,) and (n, m) arrays. Signs are fixed: the largest
     entry of each vector is > 0.
     """
     found, tuning = None, TUNING.linalg
     slow = tuning.ritz_work * n * k**2 > tuning.long_work and n <= tuning.full_order * k
-    if n > max(DENSE, 2 * k + 1) and not slow:
+    if n > max(TUNING.linalg.full_below, 2 * k + 1) and not slow:
         with contextlib.suppress(ArpackError):
             found = _by_lanczos(matrix if callable(matrix) else matrix.__matmul__, k, n, start)
     if found is None:

@@ -14,15 +14,11 @@ from rffpk.system.tuning import TUNING
 
 Array = NDArray[Any]
 
-# Numbers in a tile of rows, 8 MB in float64: a few tiles for each thread take little memory
-# compared with the rows, and products with them run at full rate.
-ROW_NUMBERS = 1 << 20
-
 
 def row_tiles(n: int, width: int, numbers: int | None = None, step: int = 1) -> list[slice]:
     """Slices of n rows, each with about `numbers` numbers in steps of so many rows, which have
     `width`; at least one step."""
-    size = step * max(1, (numbers or ROW_NUMBERS) // max(1, width))
+    size = step * max(1, (numbers or TUNING.tiles.row_numbers) // max(1, width))
     # scikit-learn's `gen_batches` checks its arguments for half a millisecond
     return [slice(begin, min(begin + size, n)) for begin in range(0, n, size)]
 

@@ -32,6 +32,32 @@ class Sampling:
     reservoir_part: int = 16
     # Rows of this room, at least.
     reservoir_rows: int = 1024
+    # Rows that give the critical exponent, in time that grows with them.
+    exponent_rows: int = 1000
+    # Such rows with typicality or exact kernels, in time that grows with their cube.
+    decomposed_rows: int = 500
+    # Rows on which the exponent is sought that annealing would end at.
+    last_rows: int = 2000
+    # Distances of these rows from centroids, at most.
+    last_distances: int = 1 << 20
+    # Rows that give the exponent of memberships (docs/annealing.md, Memberships).
+    shape_rows: int = 20_000
+    # Numbers of these rows, while they are more than `exponent_rows` (as shape_rows).
+    shape_numbers: int = 1 << 20
+    # Numbers of these rows, however few they are (as shape_rows).
+    wide_numbers: int = 1 << 22
+    # Rows whose distances have a median, for typicality: its error is about 1 %.
+    median_rows: int = 5000
+    # Rows whose memberships tell whether clusters are one, in all; the time is O(k^2) for each.
+    warned_rows: int = 2000
+    # Rows of a cluster among which a central one is sought, in time that grows with them.
+    central_rows: int = 2000
+    # Rows that whitened components are computed from, at most.
+    whitened_rows: int = 20_000
+    # Numbers of these rows: 128 MB in float64.
+    whitened_numbers: int = 1 << 24
+    # Rows whose mean is subtracted from the rows of a kernel: any point near them serves.
+    shift_rows: int = 256
 
 
 @dataclass(frozen=True)
@@ -45,6 +71,237 @@ class Passes:
     ordered_rows: int = 1000
     # Most columns of rows that a pass over landmarks puts in order.
     ordered_columns: int = 128
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """How annealing lowers the exponent s (docs/annealing.md, Starts)."""
+
+    # Annealing ends when 1 - sum M' / sum d_min, the relative difference of the power mean and the
+    # minimum, is at most this: a smaller one costs stages. Merged centroids give log(k)/|s|, so
+    # that they do not end it early.
+    hardness: float = 1e-3
+    # An adaptive stage ends when centroids move by less than this in a pass, in standard deviations
+    # of the features: a larger one saves passes and may leave centroids merged.
+    stage_tol: float = 3e-3
+    # Most passes of such a stage (as stage_tol).
+    stage_passes: int = 10
+    # Factor between exponents, at first: a smaller factor costs stages.
+    first_factor: float = 1.2
+    # Least factor (as first_factor).
+    least_factor: float = 1.05
+    # Largest factor (as first_factor).
+    most_factor: float = 1.5
+    # The factor grows after stages of at most so many passes.
+    quick_passes: int = 2
+    # It shrinks after stages of at least so many, as happens where centroids separate.
+    slow_passes: int = 5
+    # The factor where the number of passes in a stage is given, and of starts from a low exponent.
+    fixed_factor: float = 1.1
+    # Centroids that are equal never separate by themselves: all are moved at random by this part of
+    # the standard deviation of the features before the next stage.
+    separation: float = 1e-5
+    # Slow starts move centroids by this before each stage.
+    noise: float = 0.02
+    # Tolerance of a start whose centroids are then moved in batches: a larger one saves passes.
+    coarse_tol: float = 1e-2
+    # A start may be dropped once sum M' is this part of sum d_min: on eight data sets sum d_min was
+    # within 0.5 % of its final value.
+    nearly_hard: float = 0.99
+    # It is dropped if its objective is this many times that of the best start: a smaller number
+    # saves passes, and may drop the start that would have won.
+    hopeless: float = 1.02
+
+
+@dataclass(frozen=True)
+class Starts:
+    """The number of starts, and their initial centroids."""
+
+    # Starts before swaps: no single one is best on all data (docs/annealing.md, Starts).
+    automatic: int = 3
+    # Starts with exact kernels (docs/exact.md).
+    exact: int = 8
+    # Starts with exact kernels before swaps (docs/exact.md).
+    exact_before_swaps: int = 5
+    # Starts with exact kernels where all are alike (docs/exact.md).
+    exact_equal: int = 10
+    # Clusters from which starts that are alone, or not annealed, begin at merged centroids, and
+    # centroids are swapped in batches. Three starts up to 99 clusters take 2.4 times as long
+    # (bench/results/trials.md, Search).
+    some: int = 20
+    # Rows that initial centroids are drawn from, at most: more rows cost time.
+    seed_rows: int = 20_000
+    # Numbers of these rows, 16 MB in float64.
+    seed_numbers: int = 2**21
+    # Such rows for each centroid, at least: one of equally large clusters is missed with
+    # probability 2e-9.
+    rows_a_centroid: int = 20
+    # Centroids that are merged for each cluster: four lose ARI .17 to .30 on overlapping topics in
+    # .7 of the time (bench/results/trials.md, Search).
+    merged: int = 8
+    # Centroids up to which each cluster has `merged` of them, and beyond only half as many: time
+    # grows with their square (docs/annealing.md, Merged centroids).
+    many_merged: int = 2048
+    # Passes of k-means before centroids are merged (docs/annealing.md, Merged centroids).
+    merged_passes: int = 3
+    # Numbers of the centroids that are merged, at most: 256 MB in float64.
+    merged_numbers: int = 1 << 25
+
+
+@dataclass(frozen=True)
+class Swaps:
+    """Swaps of centroids, single ones and in batches (docs/annealing.md)."""
+
+    # Failures in a row that end single swaps: with three starts these reach the best of twenty
+    # k-means++ runs, or less, on most of 29 data sets (docs/annealing.md, Starts).
+    automatic: int = 20
+    # Such failures for each cluster, at most: few clusters have few different swaps.
+    a_cluster: int = 4
+    # Swaps for each cluster, besides the failures that end them, at most.
+    trials_a_cluster: int = 10
+    # Passes after a swap, at most.
+    passes: int = 8
+    # Move of the centroids that ends these passes, in standard deviations of the features.
+    tol: float = 1e-3
+    # Rows that are tried for the new place of a centroid.
+    candidates: int = 5
+    # Rows on which the change of the cost is estimated, at most.
+    rows: int = 20_000
+    # Distances of these rows from centroids, at most.
+    distances: int = 2**24
+    # Least relative gain of a swap that counts.
+    least_gain: float = 1e-5
+    # The first batch has 1 / this part of the centroids. 2, 4 and 8 end .05 % lower and .1 and
+    # .2 % higher after 1.2, .85 and .8 of the time (bench/results/trials.md, Search).
+    first_part: int = 3
+    # First batches after swaps on a sample have 1 / this part (as first_part).
+    later_part: int = 8
+    # A failure halves a batch, and the least batch has 1 / this part of the centroids.
+    last_part: int = 16
+    # A batch fails if it lowers the objective by less than this part of itself.
+    batch_gain: float = 1e-3
+    # Multiply-adds of a pass up to which `small_gain` is in place of `batch_gain`.
+    small_work: int = 1 << 26
+    # 1e-5 ends .4 % lower, in 1.7 to 8 times the time (bench/results/trials.md, Search).
+    small_gain: float = 1e-4
+    # Single failures that a failure of the least batch stands for.
+    failures: int = 10
+    # Move of the centroids that ends the passes of a batch.
+    batch_tol: float = 3e-3
+    # Most passes after centroids are added.
+    passes_added: int = 3
+    # Most passes after as many are removed.
+    passes_removed: int = 5
+    # Costliest rows of a sample that are left out when it is asked whether few rows cost much: with
+    # all of them an objective stays six times as high (bench/results/trials.md, Search).
+    costliest: int = 10
+    # Few rows cost much if the mean cost of all rows is this many times that of the sample: 1.02 is
+    # alike, and 1.3 misses some (bench/results/trials.md, Search).
+    lacked: float = 1.1
+    # Costly rows are sought again after this relative gain: .005 and .05 differ by .5 % at most
+    # (bench/results/trials.md, Search).
+    least_reached: float = 0.02
+    # A sample has too few or too many rows of a heavy tail where the mean cost of all rows differs
+    # from its own by this factor. The factor is 0.99 to 1.01 where tails are light.
+    unlike: float = 1.05
+    # Rows that are drawn for each cluster to swap centroids again: 150 lose up to 2.1 %
+    # (bench/results/trials.md, Swaps after a sample).
+    rows_a_cluster: int = 250
+
+
+@dataclass(frozen=True)
+class HardPasses:
+    """Passes of the hard rule that leave out work (docs/math.md, section 13)."""
+
+    # Rows from which bounds make passes faster (bench.speed.bounds).
+    bounds_rows: int = 20_000
+    # Cost of a row in a pass from which bounds do: with 50 columns and 10 clusters they do not
+    # (bench.speed.bounds).
+    bounds_cost: float = 20_000.0
+    # All rows are visited if more than this part of them is active.
+    most_active: float = 0.6
+    # Bytes of a copy of active rows.
+    copied_bytes: int = 4 << 20
+    # Numbers of features of rows with new labels that are summed at a time: they are copied twice.
+    summed_numbers: int = 1 << 17
+    # Rows whose bounds change at a time: what is computed between stays in a cache.
+    bounds_block: int = 1 << 16
+    # All rows are visited if a cluster has less than this part of its largest weight since the last
+    # such visit. Its sums have the rounding errors of what was subtracted.
+    shrunken: float = 0.5
+    # Multiply-adds of a pass from which rows are compared with near centroids alone.
+    near_work: int = 1 << 28
+    # Centroids that a row is compared with: with 24, 32 and 48 objectives are within .03 % and
+    # times within 8 % (bench/results/trials.md, Search).
+    near: int = 16
+    # Such centroids among new ones.
+    near_new: int = 8
+    # Part of the rows with a nearest centroid elsewhere beyond which rows are compared with all
+    # centroids: with none objectives are up to 4 % higher (bench/results/trials.md, Search).
+    most_missed: float = 2e-3
+    # Rows that are looked at for this.
+    missed_rows: int = 1000
+    # Rows are compared with near centroids again once at most this part of all rows has a nearest
+    # centroid elsewhere (as most_missed).
+    few_missed: float = 5e-4
+    # Distances between centroids that are made at a time until this is decided.
+    compared_numbers: int = 1 << 17
+    # Multiply-adds of a pass from which directions bound distances.
+    directions_work: int = 1 << 31
+    # Columns from which they do.
+    directions_columns: int = 32
+    # Numbers of directions that are tried.
+    directions: tuple[int, ...] = (8, 12, 16, 24, 32, 48, 64, 96, 128)
+    # Rows that they are tried on.
+    directions_rows: int = 256
+    # Time of a distance that is computed alone, over that in a product of matrices.
+    alone_cost: float = 6.0
+    # Time of a bound, in columns beyond the directions.
+    bound_cost: float = 12.0
+    # Directions must take less than this part of the time of a pass without.
+    directions_part: float = 0.7
+
+
+@dataclass(frozen=True)
+class Components:
+    """Principal components that starts run on (docs/math.md, section 9)."""
+
+    # Components are left out that have together this part of the cost of k drawn rows as centroids.
+    # Without 1 % of the variance, views take 2.7 to 15.5 times as long as `KMeans(n_init=10)`.
+    # Without .1 %, in float64, they take 3.5 to 29.7 times (bench/results/trials.md, Search).
+    left_out: float = 2e-2
+    # These rows are drawn from so many for each cluster, at most.
+    drawn_from: int = 4
+    # Largest relative change of the cost of a partition by the components of one view that are left
+    # out, for the hard objective: more components cost time.
+    change: float = 0.02
+    # Leading components for each cluster that are sought first: too few are sought twice.
+    a_cluster: int = 8
+    # Such components besides.
+    spare: int = 16
+    # Their number is doubled so many times.
+    doublings: int = 2
+    # Part of all components up to which leading ones are sought, and beyond all.
+    leading_part: float = 0.25
+    # Passes that a search is taken to make.
+    passes: int = 300
+    # Work of all components of (m, m), over m^3.
+    all_work: float = 30.0
+    # Work of r leading components, over m^2 r.
+    leading_work: float = 20.0
+    # A search must take this many times as long as the decomposition.
+    margin: float = 2.0
+    # The same where view weights are learned, which converge in passes over all features.
+    views_margin: float = 5.0
+    # A pass over fewer features takes no longer than one over fewer still.
+    least_features: int = 64
+    # Numbers of a view that are copied, 128 MB in float64. Of more numbers few clusters of one
+    # dense view have the components of so many numbers: objectives are at most .06 % higher in .3
+    # of the time (bench/results/trials.md, Search).
+    numbers: int = 1 << 24
+    # Rows up to which all components of a kernel may be computed: of more, products with the kernel
+    # are as fast as passes over so many.
+    kernel_rows: int = 1000
 
 
 @dataclass(frozen=True)
@@ -68,6 +325,10 @@ class Storage:
     gather_cost: float = 16.0
     # Stored features take 1 / this part of the available memory, at most (docs/scale.md, Memory).
     memory_part: int = 4
+    # Features of all rows are stored if that halves the time of this many passes of annealing.
+    all_passes: int = 30
+    # The number of passes over all rows that follow annealing on a sample (as all_passes).
+    last_passes: int = 5
     # Bytes that are taken unseen: reading the available memory takes half a millisecond.
     unseen_bytes: int = 2**24
     # Bytes of structured frequencies that are written out for sparse rows, at most.
@@ -102,6 +363,9 @@ class Workers:
 class Tiles:
     """Work at a time. Smaller tiles stay in a cache and save memory; larger tiles save calls."""
 
+    # Numbers in a tile of rows, 8 MB in float64: some tiles for each thread take little memory
+    # compared with the rows, and products with them run at full rate.
+    row_numbers: int = 1 << 20
     # Numbers in a block of rows: a single row takes as long as a block, a millisecond.
     block_numbers: int = 1 << 17
     # Rows in such a block, at most.
@@ -166,6 +430,8 @@ class Linalg:
     svd_work: float = 6.0
     # Work of the last call of ARPACK, which holds the interpreter's lock, over n k^2.
     ritz_work: float = 50.0
+    # Largest order whose full decomposition is as fast as a partial one.
+    full_below: int = 300
     # Order, over the number of eigenvectors, up to which all are as fast as ARPACK.
     full_order: int = 10
     # Steps of Lanczos' method that look for a larger eigenvalue at the end.
@@ -246,6 +512,34 @@ class Fourier:
     columns_together: int = 32
     # Order of Hadamard matrices whose products make larger Hadamard matrices.
     hadamard_order: int = 64
+    # Columns from which frequencies are structured: their error is least from 16 on, with half as
+    # much bias at 32. Passes are faster from 40 on (docs/benchmarks.md, Errors of random features).
+    structured_from: int = 32
+    # Multiples of the "mean" gamma, one a kernel, where a single array has several: bandwidths of
+    # one half, one and two times the bandwidth of the mean.
+    bank: tuple[float, ...] = (4.0, 1.0, 0.25)
+    # Mean squared error of the kernel, over its variance, that "auto" aims at: .05 loses .7 % of
+    # the objective under the exact kernel (bench/results/trials.md, Search).
+    error: float = 0.02
+    # Frequencies that "auto" tries first, and then doublings of them.
+    fewest: int = 128
+    # Most frequencies that "auto" takes: time and memory grow with them.
+    most: int = 8192
+    # Most numbers in the features of the rows that starts run on: 256 MB in float64.
+    most_numbers: int = 1 << 25
+    # Rows whose pairs the error is measured on, at least.
+    fewest_paired: int = 64
+    # Such rows, at most: the time grows with their square.
+    most_paired: int = 256
+    # Numbers in the differences of these pairs, while that leaves a number of rows between both.
+    pair_numbers: int = 1 << 24
+    # Rows whose pairs give the median distance, and means without a closed form: a relative error
+    # of a few percent suffices for gamma.
+    pair_rows: int = 1000
+    # Rows that tell how far most rows spread.
+    spread_rows: int = 1000
+    # Numbers of these rows, at most.
+    spread_numbers: int = 1 << 22
 
 
 @dataclass(frozen=True)
@@ -283,6 +577,12 @@ class Landmarks:
     # Factor of the bandwidth with hundreds of clusters: with 1 rows step to other clusters, ARI .95
     # for .99 (bench/results/trials.md, Random rows as landmarks).
     narrow: float = 0.25
+    # Rows from which a view of few columns has a graph of landmarks, whose functions do not gather
+    # on few rows (bench/results/trials.md, Landmarks for views of few columns).
+    view_rows: int = 16_000
+    # Most columns of such a view: the graph of all rows is better for images of 20 components, not
+    # of 10 (bench/results/trials.md, Landmarks for views of few columns).
+    view_columns: int = 16
     # Distinct rows are sought among this many times the landmarks that all rows may be. More rows
     # find copies more surely.
     sought: float = 1.1
@@ -354,6 +654,11 @@ class Graph:
     neighbors_a_logarithm: float = 2.5
     # Neighbors among other landmarks: 7 and 10 lose in noise (bench/results/trials.md).
     neighbors: int = 8
+    # Power of the standard deviations that components of views are divided by, where kernels are
+    # chosen (docs/math.md, section 20).
+    view_whitening: float = 0.5
+    # Whitened components from which rows have length one (docs/math.md, section 20).
+    unit_components: int = 8
     # Landmarks that a row far from all of them sees, at most: with fewer a row between two groups
     # sees one group alone (bench/results/trials.md, Far rows, and gaps that landmarks blur).
     around: int = 256
@@ -509,6 +814,8 @@ class Number:
     # Graphs in the order of asking: exponent of the whitening (None: the columns), and neighbors as
     # a multiple of the default (bench/results/trials.md, Which graph).
     graphs: tuple[tuple[float | None, int], ...] = (None, 1), (1.0, 1), (None, 2), (0.5, 1)
+    # Coordinates that stand for a kernel, at most: time grows with their square.
+    coordinates: int = 300
     # Clusters for which components are whitened; twice as many components are looked at in place of
     # more columns (bench/results/trials.md, Components of many columns).
     whitened_for: int = 20
@@ -632,6 +939,11 @@ class Tuning:
 
     sampling: Sampling = Sampling()
     passes: Passes = Passes()
+    schedule: Schedule = Schedule()
+    starts: Starts = Starts()
+    swaps: Swaps = Swaps()
+    hardpasses: HardPasses = HardPasses()
+    components: Components = Components()
     storage: Storage = Storage()
     workers: Workers = Workers()
     tiles: Tiles = Tiles()
