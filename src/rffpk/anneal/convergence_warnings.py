@@ -17,7 +17,7 @@ from rffpk.system.report import warn
 from rffpk.system.tiles import row_tiles
 from rffpk.system.tuning import TUNING
 
-# ... and those whose centroids have at most this part of the mean squared distance of their rows
+# ... and clusters whose centroids have at most this part of the mean squared distance of their rows
 # between them.
 _COINCIDENT = 1e-6
 
@@ -36,7 +36,7 @@ class Ending:
     """How a run ended."""
 
     k: int
-    found: int  # number of clusters that a user can tell apart, at first of those with rows
+    found: int  # number of clusters that a user can tell apart, at first the number with rows
     s: float  # the exponent of its last passes; -inf: the hard rule
     critical: float  # exponent above which the state of coincident centroids is stable
     parameter: str  # what lowers the exponent: "annealing.end", "m" or "m='auto'"
@@ -49,7 +49,7 @@ class Ending:
         return f"{self.found} of n_clusters={self.k} clusters have rows"
 
     def cause(self) -> str:
-        """Why there are fewer clusters than enough distinct rows allow, and what to do."""
+        """Return why there are fewer clusters than enough distinct rows allow, and what to do."""
         if not self.flat:
             what = "centroids merged" if self.merged else "no row is nearest to the other centroids"
             also = "" if math.isinf(self.s) else f" or {self._lower()}"
@@ -66,14 +66,13 @@ class Ending:
     def of_memberships(
         self, u: Array, labels: Array, squares: Array, gaps: Callable[[slice], Array]
     ) -> Ending:
-        """This ending with `merged` and `flat`, from memberships (m, k) of some rows of each
-        cluster, their clusters, their squared distances (m, k) from the centroids, and those of
-        some centroids from all.
+        """Return this ending with `merged` and `flat`, from rows of each cluster.
 
-        Two clusters are one if their memberships are equal to one percent, or their centroids are
-        hardly apart beside the distances of their own rows. Far rows, and rows that are equally far
-        from all, then say nothing of others. O(k^2 m) time, in products.
-        """
+        Rows have memberships (m, k), clusters, and squared distances (m, k) from the centroids;
+        the last argument gives squared distances between centroids. Two clusters are one if
+        their memberships are equal to one percent, or if their centroids are hardly apart beside
+        the distances of their own rows. Far rows, and rows that are equally far from all
+        centroids, then say nothing of other rows. O(k^2 m) time, in products."""
         counts, columns = np.bincount(labels, minlength=self.k), np.ascontiguousarray(u.T)
         costs = np.bincount(labels, squares[np.arange(len(labels)), labels], self.k)
         lengths = np.einsum("ji,ji->j", columns, columns)
@@ -102,7 +101,7 @@ def warn_of_ending(ending: Ending, causes: Iterable[Cause]) -> None:
 
 
 def rows_of_clusters(labels: Array, k: int) -> Array:
-    """The indices of some rows of each cluster, evenly spaced among its own."""
+    """Return the indices of rows of each cluster, evenly spaced among its own."""
     counts = np.bincount(labels, minlength=k)
     rank = np.empty(len(labels), dtype=np.intp)
     first = np.repeat(np.cumsum(counts) - counts, counts)
@@ -115,9 +114,11 @@ def few_rows(
     name: str, xs: list[Columns], weight: Array, least: int = 0,
     which: str = "of positive weight",
 ) -> Cause:  # fmt: skip
-    """Fewer distinct rows than clusters, in the views `xs` that a message calls `name`; rows of
-    weight zero do not count, and `which` says what the others are. `least` clusters were found, of
-    all rows where these are a sample."""
+    """Return the cause that there are fewer distinct rows than clusters.
+
+    The views `xs` are called `name` in the message. Rows of weight zero do not count, and
+    `which` says what the counted rows are. `least`: number of clusters with rows, where the rows
+    are a sample."""
 
     def cause(k: int) -> str:
         counted = None if weight.all() else weight > 0
@@ -148,9 +149,11 @@ def equal_centroids(init: Array) -> Cause:
 
 
 def low_rank(embedding: Array, xs: list[Columns], weighted: bool) -> Cause:
-    """An embedding by leading eigenvectors with fewer dimensions than clusters. The views `xs` are
-    those of its rows: m distinct rows have kernels of rank m - 1 if these are centered. Those of
-    `weighted` rows may have less than eps times the largest eigenvalue in other directions."""
+    """Return the cause that an embedding has fewer dimensions than clusters.
+
+    It is an embedding by leading eigenvectors, with the views `xs` of its rows: m distinct rows
+    have centered kernels of rank m - 1. Kernels of `weighted` rows may have less than eps times
+    the largest eigenvalue in other directions."""
 
     def cause(k: int) -> str:
         values = eigh(embedding.T @ embedding)[0]
@@ -174,8 +177,9 @@ def _n_distinct(xs: list[Columns]) -> int:
 
 
 def warn_if_indefinite(name: str, values: Array) -> bool:
-    """Warn if a kernel has a negative eigenvalue, and return whether; `values` are its Ritz values,
-    in rising order."""
+    """Warn if a kernel has a negative eigenvalue, and return whether it has.
+
+    `values` are its Ritz values, in rising order."""
     indefinite = bool(len(values) and values[0] < -_INDEFINITE * max(values[-1], 0))
     if indefinite:
         warn(

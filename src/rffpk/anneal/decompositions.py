@@ -1,8 +1,6 @@
-"""Decompositions before a search: the critical exponent, where annealing starts, and principal
-components of wide features, of which the search needs few.
+"""Decompositions before a search: the critical exponent, and principal components.
 
-docs/math.md, section 8, derives the formulas of the critical exponent s_c, above which the merged
-state, all centroids at one point, is stable.
+Annealing starts at the critical exponent. The search needs few components of wide features.
 """
 
 from __future__ import annotations
@@ -32,7 +30,7 @@ from rffpk.system.tuning import TUNING
 
 
 def exponent_of_rows(rows: Rows) -> float:
-    """The critical exponent of the features of rows; 0 if they are equal."""
+    """Return the critical exponent of the features of rows; 0 if they are equal."""
     most = TUNING.sampling.exponent_rows if rows.eta is None else TUNING.sampling.decomposed_rows
     rows = rows.take(np.arange(0, rows.n, max(1, rows.n // most)))
     features, unit = some_features(rows), rows.unit_centroids
@@ -66,9 +64,11 @@ def exponent_of_rows(rows: Rows) -> float:
 
 
 def unit_critical_exponent(x: Array, p: Array) -> float:
-    """s_c = 1 - 1/(2 lambda_max) of rows x whose centroids have length one (docs/math.md, section
-    8): the centroids merge at mu = c/||c|| with the mean c, and move across it. lambda_max is the
-    largest eigenvalue of sum p tt'/||x - mu||^2 / (||c|| sum p) with t = x - (x'mu) mu."""
+    """Return the critical exponent of rows x whose centroids have length one.
+
+    It is s_c = 1 - 1/(2 lambda_max) (docs/math.md, section 8). The centroids merge at mu =
+    c/||c|| with the mean c, and move across it. lambda_max is the largest eigenvalue of sum p
+    tt'/||x - mu||^2 / (||c|| sum p) with t = x - (x'mu) mu."""
     center = (p @ x) / p.sum()
     length = float(np.linalg.norm(center))
     if length < 1e-6:  # every s < 0 is unstable
@@ -85,15 +85,16 @@ def unit_critical_exponent(x: Array, p: Array) -> float:
 
 
 def critical_exponent(z: Array, p: Array, present: Array | None) -> float:
-    """s_c = 1 - 1/(2 lambda_max), above which the merged state of all centroids is stable, from the
-    vectors z (m, F) that lead from the mean to the rows, which are overwritten; -inf if these are
-    zero.
+    """Return s_c = 1 - 1/(2 lambda_max), above which the merged state of centroids is stable.
 
-    lambda_max is the largest eigenvalue of sum p zz'/sum p over their directions. O(m F) times some
-    tens of steps for m rows, by Lanczos' method where both m and F are above 300. With a mask
-    (m, F) of the features that rows have, the others are 0, and so are their directions; those of
-    each view are divided by the root of the share of the rows that have it.
-    """
+    The vectors z (m, F) lead from the mean to the rows, and are overwritten. The result is -inf
+    if they are zero. lambda_max is the largest eigenvalue of sum p zz'/sum p over their
+    directions. O(m F) times some tens of steps for m rows, by Lanczos' method where both m and F
+    are above 300.
+
+    `present` is a mask (m, F) of the features that rows have. Missing features are 0, and so are
+    their directions. Directions of a view are divided by the root of the share of the rows that
+    have it."""
     z, kept = _directions(z, p)
     if not len(z):
         return -math.inf
@@ -105,7 +106,7 @@ def critical_exponent(z: Array, p: Array, present: Array | None) -> float:
 
 
 def _weights(p: Array, present: Array | None) -> Array:
-    """The weights of the rows that have each feature; of all rows without a mask."""
+    """Return the weights of the rows that have each feature; of all rows without a mask."""
     if present is None:
         return np.asarray(p.sum())
     weights = p @ present
@@ -113,13 +114,13 @@ def _weights(p: Array, present: Array | None) -> Array:
 
 
 def _about(features: Array, center: Array, present: Array | None) -> Array:
-    """Features from a center on, 0 where rows lack them."""
+    """Return features from a center on, 0 where rows lack them."""
     z = features - center
     return z if present is None else np.where(present, z, 0)
 
 
 def _scaled(z: Array, p: Array, present: Array) -> Array:
-    """Directions over the roots of the shares of the rows that have each feature."""
+    """Divide directions by the roots of the shares of the rows that have each feature."""
     total = p.sum()
     if total < np.finfo(float).tiny:  # no row counts
         return z
@@ -127,8 +128,9 @@ def _scaled(z: Array, p: Array, present: Array) -> Array:
 
 
 def _directions(z: Array, p: Array) -> tuple[Array, Array]:
-    """z / ||z||, in place if possible, and the numbers of its rows: those of a weight p > 0 where z
-    is not zero to rounding."""
+    """Return z / ||z||, in place if possible, and the numbers of its rows.
+
+    Rows have a weight p > 0, and z is not zero to rounding there."""
     norms = np.linalg.norm(z, axis=1)
     kept = np.flatnonzero(_apart(norms, p))
     if len(kept) < len(z):
@@ -138,7 +140,7 @@ def _directions(z: Array, p: Array) -> tuple[Array, Array]:
 
 
 def _apart(norms: Array, p: Array) -> Array:
-    """A mask of the rows of a weight p > 0 whose distance from the mean is not zero to rounding."""
+    """Return a mask of the rows of a weight p > 0 whose distance from the mean is not rounding."""
     norms = np.where(p > 0, norms, 0)
     return np.asarray(norms > 1e-6 * max(norms.max(), np.finfo(float).tiny))
 
@@ -146,13 +148,13 @@ def _apart(norms: Array, p: Array) -> Array:
 def typical_critical_exponent(
     features: Array, p: Array, eta: Any, m: float, present: Array | None = None
 ) -> float:
-    """The critical exponent with typicality, for one reference distance `eta` of all centroids, or
-    for one of each row; with a mask of the features that rows have as in `critical_exponent`.
+    """Return the critical exponent with typicality.
 
-    The centroids merge where sum q z = 0, q ~ p u^m; with R = sum q u zz' and
-    P = m/(m-1) sum q (1-u) zz' over the directions z, s_c = 1 - 1/lambda_max((I/2 - P)^-1 R), and
-    every s < 0 is unstable (0.5 is returned) where lambda_max(P) >= 1/2. O(m F min(m, F)).
-    """
+    `eta` is one reference distance of all centroids, or one of each row; the mask is as in
+    `critical_exponent`. The centroids merge where sum q z = 0, q ~ p u^m. With R = sum q u zz'
+    and P = m/(m-1) sum q (1-u) zz' over the directions z, s_c = 1 - 1/lambda_max((I/2 - P)^-1
+    R). Every s < 0 is unstable, and 0.5 is returned, where lambda_max(P) >= 1/2. O(m F min(m,
+    F))."""
     center = (p @ features) / _weights(p, present)
     for _ in range(100):
         distances = (_about(features, center, present) ** 2).sum(axis=1)
@@ -192,7 +194,7 @@ def _largest_squared_singular_value(z: Array) -> float:
 
 
 def exponent_of_gram(gram: Array, p: Array) -> float:
-    """`critical_exponent` from the inner products of the vectors; -inf if these are zero."""
+    """Return `critical_exponent` from inner products of vectors; -inf if the vectors are zero."""
     norms = np.sqrt(np.maximum(np.diagonal(gram), 0))
     apart = _apart(norms, p)
     if not apart.any():
@@ -209,10 +211,11 @@ BELOW = 1.5
 
 
 def exponent_of_memberships(rows: Rows, theta: Array) -> float:
-    """s = -(1 + d)/2 with the effective dimension d = 1/lambda_max of the clusters, lambda_max that
-    of the mean of zz' over the unit vectors z from the nearest of the centroids theta (k, F) to
-    evenly spaced rows of those that count; -inf if these are on centroids. See docs/math.md,
-    section 8."""
+    """Return s = -(1 + d)/2 with the effective dimension d = 1/lambda_max of the clusters.
+
+    lambda_max is of the mean of zz' over unit vectors z, which lead from the nearest of the
+    centroids theta (k, F) to evenly spaced rows of positive weight. The result is -inf if all of
+    them are on centroids. See docs/math.md, section 8."""
     rows, tuning = replace(rows.counted(), eta=None), TUNING.sampling
     most = tuning.exponent_rows
     if not rows.sparse_columns:
@@ -236,7 +239,7 @@ def exponent_of_memberships(rows: Rows, theta: Array) -> float:
 
 
 def _sparse_residuals(rows: Rows, theta: Array, labels: Array) -> Array:
-    """The inner products of sparse rows less their centroids, of few rows."""
+    """Return the inner products of few sparse rows less their centroids."""
     found, index = np.unique(labels, return_inverse=True)
     centers, x, shift = theta[found], rows.xs[0], rows.shift.astype(np.float64)
     cross = (operand(x) @ centers.T - centers @ shift)[:, index]
@@ -245,7 +248,7 @@ def _sparse_residuals(rows: Rows, theta: Array, labels: Array) -> Array:
 
 
 def features_of(gram: Array) -> Array:
-    """Vectors with these inner products, as the rows of a matrix."""
+    """Return vectors with these inner products, as the rows of a matrix."""
     values, vectors = eigh((gram + gram.T) / 2)
     return np.asarray(vectors * np.sqrt(np.maximum(values, 0)))
 
@@ -262,7 +265,7 @@ class Compressed:
     left_out: float  # of one view: sum_i p_i times the squared lengths of what is left out
 
     def expand(self, theta: Array) -> Array:
-        """Centroids in the space of all features, shifted."""
+        """Return centroids in the space of all features, shifted."""
         if self.bases is None:
             return theta
         edges = np.cumsum([basis.shape[1] for basis in self.bases])[:-1]
@@ -273,14 +276,14 @@ class Compressed:
 def compressed(
     rows: Rows, k: int, storage: Storage, hard: bool = False, single: bool = False
 ) -> Compressed | None:
-    """The rows with the principal components of each view as features, if these take at most half
-    the memory and a search for k centroids is longer than the decompositions; else None. `hard`:
-    starts are compared by the hard objective, for which fewer components of one view suffice.
-    `single`: in single precision, which halves the time of a pass over float64, with all features
-    where components do not pay.
+    """Return the rows with the principal components of each view as features, or None.
 
-    O(n F min(n, F)) time, of which n is the number of `rows_of_components`.
-    """
+    None: they take more than half the memory, or a search for k centroids is no longer than the
+    decompositions. `hard`: starts are compared by the hard objective, for which fewer components
+    of one view suffice. `single`: in single precision, which halves the time of a pass over
+    float64, with all features where components do not pay.
+
+    O(n F min(n, F)) time for n `rows_of_components`."""
     widths, numbers = rows.widths, TUNING.components.numbers
     short = rows.present is not None or rows.stream is not None
     short |= k == 1 or sum(widths) < TUNING.components.least_features
@@ -316,7 +319,7 @@ def compressed(
 
 
 def _pays(rows: Rows, k: int, hard: bool) -> bool:
-    """Whether a search for k centroids is longer than the decompositions."""
+    """Return whether a search for k centroids is longer than the decompositions."""
     tuning = TUNING.components
     sizes = [min(rows.n, tuning.numbers // F) for F in rows.widths]
     if hard and k > min(*sizes, *rows.widths):  # which need all components
@@ -324,7 +327,7 @@ def _pays(rows: Rows, k: int, hard: bool) -> bool:
     first, cost = tuning.a_cluster * k + tuning.spare, 0.0
     for F, n in zip(rows.widths, sizes):
         m = min(n, F)
-        # of all components, or of those that k clusters need
+        # of all components, or of the components that k clusters need
         every = not hard or first > tuning.leading_part * m
         part = tuning.all_work * m**3 if every else tuning.leading_work * m**2 * first
         cost += 2.0 * n * F * m + part
@@ -341,8 +344,9 @@ def _with_columns(rows: Rows, xs: list[Array], shifts: list[Array], dtype: Any) 
 
 
 def _with_direction(basis: Array, center: Array) -> Array:
-    """An orthonormal basis (F, r or r + 1) of the span of one and a vector: centroids of length one
-    are so in these coordinates too."""
+    """Return an orthonormal basis (F, r or r + 1) of the span of one and a vector.
+
+    Centroids of length one have it in these coordinates, too."""
     across = center - basis @ (basis.T @ center)
     length = float(np.linalg.norm(across))
     small = length <= 1e-6 * float(np.linalg.norm(center))
@@ -361,10 +365,11 @@ def total_squares(rows: Rows) -> float:
 
 
 def _components(rows: Rows, view: int, k: int, hard: bool) -> tuple[Array, Array]:
-    """The principal components of a view, (n, r), and their basis (F, r): those that k clusters
-    need, or, if this is less, their hard objective."""
-    some, shift, n_threads = rows_of_components(rows, view), rows.shifts[view], rows.n_threads
-    x, weight = some.xs[view], some.weight
+    """Return principal components (n, r) of a view for k clusters, and their basis (F, r).
+
+    They are components for the hard objective where that needs fewer."""
+    rows_used, shift, n_threads = rows_of_components(rows, view), rows.shifts[view], rows.n_threads
+    x, weight = rows_used.xs[view], rows_used.weight
 
     def centered(x: Columns) -> Array:
         return dense(x).astype(np.float64) - shift
@@ -384,7 +389,7 @@ def _components(rows: Rows, view: int, k: int, hard: bool) -> tuple[Array, Array
     leading = hard and components_for_clusters(gram.__matmul__, lambda: gram, total, len(gram), k)
     squares, vectors = leading[:2] if leading else _all_components(gram)
     rounding = len(gram) * np.finfo(float).eps * total
-    left_out = max(TUNING.components.left_out * _cost_of_draws(some, view, k), rounding)
+    left_out = max(TUNING.components.left_out * _cost_of_draws(rows_used, view, k), rounding)
     r = 1 + int((total - np.cumsum(squares) > left_out).sum())
     squares, basis = squares[:r], vectors[:, :r]
     if z is not None:
@@ -397,8 +402,9 @@ def _components(rows: Rows, view: int, k: int, hard: bool) -> tuple[Array, Array
 
 
 def rows_of_components(rows: Rows, view: int) -> Rows:
-    """The rows that components of a view are computed from: all, or some that have at most
-    so many numbers."""
+    """Return the rows that components of a view are computed from.
+
+    They are all rows, or a part with a limited number of numbers."""
     most = TUNING.components.numbers // rows.widths[view]
     if rows.n <= most:
         return rows
@@ -408,7 +414,7 @@ def rows_of_components(rows: Rows, view: int) -> Rows:
 
 
 def _cost_of_draws(rows: Rows, view: int, k: int) -> float:
-    """The cost of k rows, drawn as by k-means++, as centroids of a view."""
+    """Return the cost of k rows, drawn as by k-means++, as centroids of a view."""
     random, index = np.random.RandomState(0), rows.counted_indices()
     n, most = len(index), TUNING.components.drawn_from * k
     if n > most:
@@ -427,17 +433,18 @@ def components_for_clusters(
     multiply: Callable[[Array], Array], matrix: Callable[[], Array] | None, total: float, m: int,
     k: int, fits: Callable[[int], bool] = lambda r: True,
 ) -> tuple[Array, Array, Array]:  # fmt: skip
-    """The eigenvalues of a positive semidefinite matrix (m, m), falling, their eigenvectors, and
-    the products of it with these: those that the hard objective of k clusters needs, if `total` is
-    their sum. Where that takes more than `multiply` is worth all are found, or, if `matrix` is
-    None, the leading ones."""
+    """Return the leading eigenpairs of a positive semidefinite matrix (m, m), and its products.
+
+    Eigenvalues fall. The products are of the matrix with the eigenvectors. The hard objective of
+    k clusters needs so many, if `total` is the sum of all eigenvalues. Where they take more than
+    `multiply` is worth, all are computed, or the leading ones if `matrix` is None."""
     tuning = TUNING.components
     first, V = min(tuning.a_cluster * k + tuning.spare, m), np.empty((m, 0))
     numbers = [first << doublings for doublings in range(tuning.doublings + 1)]
     numbers = [r for r in numbers if r <= tuning.leading_part * m and (r == first or fits(r))]
     for r in numbers or ([first] if matrix is None else []):
         V = np.hstack([V, np.random.default_rng(0).standard_normal((m, r - V.shape[1]))])
-        for _ in range(2):  # what these do not resolve changes the cost of a partition little
+        for _ in range(2):  # what they do not resolve changes the cost of a partition little
             V = basis_of(multiply(V))[0]
         product = multiply(V)
         squares, turn = _all_components(V.T @ product)
@@ -453,13 +460,15 @@ def components_for_clusters(
 
 
 def _all_components(matrix: Array) -> tuple[Array, Array]:
-    """Eigenvalues of a positive semidefinite matrix, falling, and its eigenvectors."""
+    """Return eigenvalues of a positive semidefinite matrix, falling, and its eigenvectors."""
     squares, vectors = eigh(matrix, driver="evd")
     return np.maximum(squares[::-1], 0), vectors[:, ::-1]
 
 
 def _enough(squares: Array, total: float, k: int) -> int:
-    """How many components the hard objective of k clusters needs, of those with these variances,
-    of a sum `total` with the others: no partition costs less than without the first k - 1."""
+    """Return how many components the hard objective of k clusters needs.
+
+    `squares` are their variances, `total` is the variance of all components. No partition costs
+    less than without the first k - 1."""
     least = max(total - squares[: k - 1].sum(), 0.0)
     return max(1, int(((k - 1) * squares > TUNING.components.change * least).sum()))

@@ -91,7 +91,7 @@ def fit(
     if plan.soft_end is not None:
         data, state, end = data.softened(state, end)
         level = data.search
-    # Larger samples follow, then all rows; or the kernels, of which the search had components.
+    # Larger samples follow, then all rows; or the kernels, after a search on their components.
     searched = end
     for following in data.later():
         state, known, level = level.leave(state), level, following

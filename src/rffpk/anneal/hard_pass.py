@@ -1,24 +1,23 @@
-"""Passes of the hard rule: which of the things that make them faster are used, and these.
+"""Passes of the hard rule, and what makes them faster: bounds, near centroids and directions.
 
-**Bounds** (Hamerly: Making k-means even faster. SDM 2010) leave out the rows whose nearest centroid
-cannot have changed. Two numbers are kept of each row: an upper bound of the distance to its
-centroid, and a lower bound of the distance to every other one. When centroids move, the first grows
-by the shift of the row's own centroid and the second falls by the largest shift of the others.
+**Bounds** (Hamerly: Making k-means even faster. SDM 2010) leave out the rows whose nearest
+centroid cannot have changed. Each row has two numbers: an upper bound of the distance from its
+centroid, and a lower bound of the distances from all other centroids. When centroids move, the
+first grows by the shift of the row's centroid, and the second falls by the largest other shift.
 While they are apart by more than the rounding errors of squared distances, a pass would give the
-row the label that it has. So the labels are those of passes over all rows.
+row the label that it has. So labels are the labels of passes over all rows.
 
-**Near centroids.** A row whose centroid was a moves to the nearest of the few centroids that are
-nearest to a, itself among them, so the objective falls as it does in passes over all centroids, and
-not much less: of many clusters nearly all are far from a row. A pass takes O(n c F) time for c near
+**Near centroids.** A row whose centroid was a moves to the nearest of few centroids: a, and the
+centroids nearest to a. The objective falls as in passes over all centroids, and not much less,
+as of many clusters nearly all are far from a row. A pass takes O(n c F) time for c near
 centroids in place of O(n k F), as in the closures of Wang et al.: Fast approximate k-means via
-cluster closures. CVPR 2012. The labels that a fit ends with are those of passes over all centroids,
-which follow.
+cluster closures. CVPR 2012. A fit ends with passes over all centroids, which give its labels.
 
-**Directions.** The coordinates of a row in q orthonormal directions, and the length of what is left
-of it, bound its distances from below. Passes over many centroids then compute few of them
+**Directions.** The coordinates of a row in q orthonormal directions, and the length of the rest,
+bound its distances from below. Passes over many centroids then compute few distances
 (_core/bounds.h).
 
-A pass is a function of what the one before has found.
+A pass is a function of what the pass before it returned.
 """
 
 from __future__ import annotations
@@ -61,7 +60,9 @@ class HardPlan(NamedTuple):
 
 
 def hard_plan(rows: Rows, most: int, learns_weights: bool = False) -> HardPlan:
-    """The plan of a run that has at most so many centroids, with those that swaps add."""
+    """Return the plan of passes with at most so many centroids.
+
+    `most` includes the centroids that swaps add."""
     if learns_weights or not (rows.eta is None and rows.stream is None and rows.present is None):
         return HardPlan()
     tuning = TUNING.hardpasses
@@ -84,7 +85,7 @@ Errors = Callable[[Array], Array]
 
 
 def shifts_of(rows: Rows, before: Array, theta: Array) -> Array:
-    """Upper bounds (k,) of the distances that centroids have moved, in the dtype of the rows."""
+    """Return bounds (k,) above the distances that centroids moved, in the dtype of the rows."""
     shift = rows.scaled(theta.astype(np.float64) - before)
     eps = float(np.finfo(rows.dtype).eps)
     return np.asarray(np.sqrt((shift**2).sum(axis=1)) * (1 + 4 * eps), dtype=rows.dtype)
@@ -112,11 +113,12 @@ def undecided(
 
 
 def rounding_errors(rows: Rows, theta: Array) -> Errors:
-    """Bounds of the rounding errors of computed squared distances, for rows at most so far from one
-    of the centroids: those of a sum of F products and two squared norms."""
+    """Return bounds of the rounding errors of squared distances, as a function of distances.
+
+    A squared distance is a sum of F products and two squared norms."""
     longest = math.sqrt((rows.scaled(theta.astype(np.float64)) ** 2).sum(axis=1).max())
     terms = theta.shape[1]
-    if rows.sparse_columns:  # whose products are those of the rows as they are
+    if rows.sparse_columns:  # whose products are of rows that are not shifted
         terms = int(entry_counts(rows.xs[0]).max())
         longest += float(np.linalg.norm(rows.shift.astype(np.float64)))
     unit = (terms + 8) / 2 * float(np.finfo(rows.dtype).eps)
@@ -124,7 +126,7 @@ def rounding_errors(rows: Rows, theta: Array) -> Errors:
 
 
 def bounds_of(nearest: Array, second: Array, errors: Errors) -> tuple[Array, Array]:
-    """The bounds of distances, in place of the squared distances that a pass returned."""
+    """Return bounds of distances, in place of the squared distances that a pass returned."""
     for part in gen_batches(len(nearest), TUNING.hardpasses.bounds_block):
         twice = 2 * errors(np.sqrt(nearest[part]))
         nearest[part] = np.sqrt(nearest[part] + twice)
@@ -140,8 +142,9 @@ Along = tuple[Array, Array, float]
 
 
 def find_directions(rows: Rows, theta: Array, s: float = -math.inf) -> Along | None:
-    """What bounds distances in a pass of the hard rule at many centroids, with power means of the
-    exponent `s`; None where all distances are computed as fast."""
+    """Return what bounds distances in a pass at many centroids; None where it would not pay.
+
+    The bounds hold for the hard rule, and for power means of the exponent `s`."""
     (k, F), tuning = theta.shape, TUNING.hardpasses
     if not hard_plan(rows, k).directed:
         return None
@@ -162,18 +165,19 @@ def find_directions(rows: Rows, theta: Array, s: float = -math.inf) -> Along | N
 
 
 def along(directions: Array, theta: Array, s: float = -math.inf) -> Along:
-    """The same at other centroids, by directions that were found before."""
+    """Return directions with the coordinates of centroids there."""
     return directions, coordinates(theta, directions), _reach(len(theta), s, directions.dtype)
 
 
 def _reach(k: int, s: float, dtype: Any) -> float:
-    """The ratio of distances to the least of a row beyond which the terms of k centroids are less
-    than the rounding error of its power mean."""
+    """Return a ratio of distances to the least distance of a row.
+
+    Beyond it the terms of k centroids are less than the rounding error of the power mean."""
     return 1.0 if math.isinf(s) else float(-s * np.finfo(dtype).eps / k) ** (1 / s)
 
 
 def coordinates(theta: Array, directions: Array) -> Array:
-    """The coordinates (k, q + 1) of centroids, with the lengths of what is left, at least."""
+    """Return the coordinates (k, q + 1) of centroids, the last at least the length of the rest."""
     at, basis = theta.astype(np.float64), directions.astype(np.float64)
     along, eps = at @ basis.T, float(np.finfo(directions.dtype).eps)
     squares = (at**2).sum(axis=1)
@@ -183,7 +187,7 @@ def coordinates(theta: Array, directions: Array) -> Array:
 
 
 def _leading(theta: Array, q: int) -> Array:
-    """Directions (F, q) in which centroids are farthest apart, nearly."""
+    """Return directions (F, q) in which centroids are nearly as far apart as in any."""
     start = np.random.RandomState(0).standard_normal((len(theta), q))
     found = basis_of(theta.T @ start)[0]
     for _ in range(2):
@@ -195,16 +199,16 @@ def _leading(theta: Array, q: int) -> Array:
 def _within_reach(
     x: Array, theta: Array, basis: Array, numbers: list[int], reach: float
 ) -> list[float]:
-    """The mean number of centroids that bounds by so many directions leave open for a row."""
+    """Return the mean number of centroids of a row that bounds by so many directions leave open."""
     norm, square = (x**2).sum(axis=1)[:, None], (theta**2).sum(axis=1)
     least = (norm + square - 2 * x @ theta.T).min(axis=1, keepdims=True) * reach
-    y, at, found, inner = x @ basis, theta @ basis, [], np.zeros((len(x), len(theta)))
+    y, at, means, inner = x @ basis, theta @ basis, [], np.zeros((len(x), len(theta)))
     for low, high in zip([0, *numbers], numbers):
         inner += y[:, low:high] @ at[:, low:high].T
         left = norm[:, 0] - (y[:, :high] ** 2).sum(axis=1)
         rest = np.sqrt(np.maximum(np.outer(left, square - (at[:, :high] ** 2).sum(axis=1)), 0))
-        found.append(float((norm + square - 2 * (inner + rest) <= least).sum(axis=1).mean()))
-    return found
+        means.append(float((norm + square - 2 * (inner + rest) <= least).sum(axis=1).mean()))
+    return means
 
 
 # ---- near centroids ------------------------------------------------------------------------------
@@ -216,8 +220,8 @@ class Need(NamedTuple):
     every: bool = False  # that rows are compared with all centroids
     second: bool = False  # the squared distances from the next centroids
     bounded: bool = False  # that it leaves out the rows that bounds decide: no distances are needed
-    # that rows are counted whose nearest centroid is not among the near ones, by which passes go on
-    # with near ones or with all; where bounds decide rows, only passes over all centroids count
+    # that rows are counted whose nearest centroid is not near: they decide how passes go on. Where
+    # bounds decide rows, only passes over all centroids count them
     missed: bool = False
     # that bounds of the distances from all centroids leave rows out; no other need is then known
     settles: bool = False
@@ -258,8 +262,9 @@ class Assignment:
 def step(
     rows: Rows, theta: Array, before: Assignment | None, need: Need
 ) -> tuple[Sums, Assignment]:
-    """A pass at the centroids theta (k, F): its sums, and what it has found. Memory: O(n), and
-    O(k^2) where centroids are compared."""
+    """Make a pass at the centroids theta (k, F); return its sums, and what it says of the rows.
+
+    Memory: O(n), and O(k^2) where centroids are compared."""
     if need.settles:
         moved = None if before is None else _among_active(rows, theta, before)
         return moved or _with_bounds(rows, theta, before)
@@ -272,22 +277,22 @@ def step(
         before = replace(before, near=_lists(before, at))
         if _missed(rows, at, before) <= TUNING.hardpasses.most_missed:
             return _among_near(rows, theta, before, need)
-    sums, found = _among_all(rows, theta, before, need)
+    sums, assigned = _among_all(rows, theta, before, need)
     if need.missed or need.bounded:
-        found = replace(found, few=_are_enough(before, at, found))
-    if not np.array_equal(before.labels, found.labels):
-        return sums, found
+        assigned = replace(assigned, few=_are_enough(before, at, assigned))
+    if not np.array_equal(before.labels, assigned.labels):
+        return sums, assigned
     # No label has changed: sums are made as by the pass before, so that they have the same bits.
     if before.bounds is None:
-        sums, again = _among_near(rows, theta, found, need)
-        other = again.other if found.other is None else found.other
+        sums, again = _among_near(rows, theta, assigned, need)
+        other = again.other if assigned.other is None else assigned.other
         return sums, replace(again, every=True, other=other)
-    sums = _sums(rows, theta, found.squares, before.bounds.N, before.bounds.G)
-    return sums, replace(found, cost=_cost(rows, sums, theta))
+    sums = _sums(rows, theta, assigned.squares, before.bounds.N, before.bounds.G)
+    return sums, replace(assigned, cost=_cost(rows, sums, theta))
 
 
 def _are_enough(before: Assignment, at: Array, found: Assignment) -> bool:
-    """Whether a pass over all centroids has moved few rows to one that was not near."""
+    """Return whether a pass over all centroids moved few rows to a centroid that was not near."""
     moved = np.flatnonzero(found.labels != before.labels)
     old, new = before.labels[moved], found.labels[moved]
     tuning = TUNING.hardpasses
@@ -305,7 +310,7 @@ def _are_enough(before: Assignment, at: Array, found: Assignment) -> bool:
 
 
 def _missed(rows: Rows, at: Array, before: Assignment) -> float:
-    """The part of some of the rows whose nearest centroid is not among near ones."""
+    """Return the share of drawn rows whose nearest centroid is not among near centroids."""
     index = np.arange(0, rows.n, -(-rows.n // TUNING.hardpasses.missed_rows))
     some, labels = rows.take(index), before.labels[index]
     _, own, _, _ = _visit(some, at, labels, _lists(before, at))
@@ -317,21 +322,21 @@ def _missed(rows: Rows, at: Array, before: Assignment) -> float:
 def _among_all(
     rows: Rows, theta: Array, before: Assignment | None, need: Need
 ) -> tuple[Sums, Assignment]:
-    """A pass over all centroids."""
+    """Make a pass over all centroids."""
     directions = None if before is None else before.directions
     if need.second:  # by directions it is not known
-        sums, found = one_pass(rows, theta, -math.inf, want=("labels", "nearest", "second"))
+        sums, outputs = one_pass(rows, theta, -math.inf, want=("labels", "nearest", "second"))
     else:
         bounds = None if directions is None else along(directions, theta)
         if directions is None and (before is None or need.every):
             bounds = find_directions(rows, theta)
             directions = None if bounds is None else bounds[0]
-        sums, found = pass_of_block(
+        sums, outputs = pass_of_block(
             rows, theta, -math.inf, want=("labels", "nearest"), directions=bounds
         )
     return sums, Assignment(
-        found["labels"], float(sums.Q.sum()), True, _cost(rows, sums, theta), found["nearest"],
-        found.get("second"), new=0 if before is None else before.new,
+        outputs["labels"], float(sums.Q.sum()), True, _cost(rows, sums, theta), outputs["nearest"],
+        outputs.get("second"), new=0 if before is None else before.new,
         few=before is None or before.few, directions=directions,
     )  # fmt: skip
 
@@ -339,7 +344,7 @@ def _among_all(
 def _among_near(
     rows: Rows, theta: Array, before: Assignment, need: Need
 ) -> tuple[Sums, Assignment]:
-    """A pass over near centroids."""
+    """Make a pass over near centroids."""
     moved = _among_active(rows, theta, before) if need.bounded and before.bounds else None
     if moved is not None:
         return moved
@@ -350,7 +355,7 @@ def _among_near(
     _add_rows(rows, N, changed, labels)
     G = np.bincount(labels, rows.weight, len(at)).astype(np.float64)
     sums = _sums(rows, theta, before.squares, N, G, _weighted(rows, own))
-    found = replace(
+    assigned = replace(
         before, labels=labels, every=False, cost=_cost(rows, sums, theta), own=own, other=other,
         near=near, bounds=None,
     )  # fmt: skip
@@ -358,8 +363,8 @@ def _among_near(
         upper, lower = bounds_of(own, other, rounding_errors(rows, at))
         lower[changed] = 0  # next they are compared with other centroids
         bounds = Bounds(at, N, G, G.copy(), upper, lower, rows.n)
-        found = replace(found, own=None, other=None, bounds=bounds)
-    return sums, found
+        assigned = replace(assigned, own=None, other=None, bounds=bounds)
+    return sums, assigned
 
 
 _WANTED = ("labels", "nearest", "second")
@@ -434,9 +439,9 @@ def _most_of_others(shifts: Array, near: Array | None) -> Array:
 def _sums(
     rows: Rows, theta: Array, squares: Any, N: Array, G: Array, hard: float | None = None
 ) -> Sums:
-    """Return sums of a pass in units of the weights as those of a pass.
+    """Return the sums of a pass over all rows from sums in units of the weights.
 
-    `squares` are of all rows: those of each cluster are not known, and not needed."""
+    `squares` are of all rows: squares of a cluster are not known, and not needed."""
     k, unit = len(theta), rows.weight_unit
     Q = np.full((k, len(rows.xs)), squares / k)
     sums = Sums(N * unit, G * unit, Q, np.zeros(k), 0.0, 0.0, rows.widths)
@@ -445,7 +450,7 @@ def _sums(
 
 
 def _cost(rows: Rows, sums: Sums, theta: Array) -> float:
-    """The hard objective of the labels at the next centroids."""
+    """Return the hard objective of the labels at the next centroids."""
     at = rows.centroids(sums, theta)
     return sums.cost_at(at, rows.alpha) if sums.hard > 0 else 0.0
 
@@ -456,13 +461,15 @@ def _weighted(rows: Rows, costs: Array) -> float:
 
 
 def add(before: Assignment, count: int) -> Assignment:
-    """Let rows see the last `count` centroids of the next passes, which are new, too."""
+    """Return the assignment with the last `count` of the next centroids as new ones."""
     near = None if before.new else before.near  # lists with new ones besides are longer
     return replace(before, near=near, new=count, bounds=None)
 
 
 def remove(rows: Rows, theta: Array, before: Assignment, removed: Array) -> Assignment:
-    """Give the rows of removed centroids to the nearest of the others. No costs are known then."""
+    """Give the rows of removed centroids to the nearest centroid that stays.
+
+    No costs are known then."""
     number = np.cumsum(~removed) - 1
     lost = np.flatnonzero(removed[before.labels])
     labels = number[before.labels].astype(np.int32)
@@ -475,9 +482,10 @@ def remove(rows: Rows, theta: Array, before: Assignment, removed: Array) -> Assi
 
 
 def _lists(before: Assignment, at: Array, part: slice | None = None) -> Array:
-    """With which centroids the rows of each, or of each in a part, are compared: those near it,
-    itself among them. Lists of the old ones are kept when others are added: the old ones have
-    hardly moved."""
+    """Return with which centroids the rows of a centroid are compared: its own and the nearest.
+
+    Lists of old centroids are kept when new centroids are added, as the old ones have hardly
+    moved. `part`: of the centroids."""
     begin, end = (0, len(at)) if part is None else (part.start, part.stop)
     near, old, tuning = before.near, len(at) - before.new, TUNING.hardpasses
     if near is not None and len(near) == len(at):
@@ -493,21 +501,22 @@ def _lists(before: Assignment, at: Array, part: slice | None = None) -> Array:
     return np.sort(near, axis=1).astype(np.int32)
 
 
-def _nearest_of_each(at: Array, others: Array, count: int, number: int) -> Array:
-    """The `count` of some centroids that are nearest to each of `at`, itself where it is of them:
-    the first has this `number` among them."""
-    found, squares = np.empty((len(at), count), dtype=np.intp), (others**2).sum(axis=1)
-    for part in row_tiles(len(at), len(others)):
-        apart = squares - (2 * at[part]) @ others.T
+def _nearest_of_each(at: Array, centroids: Array, count: int, number: int) -> Array:
+    """Return the `count` centroids that are nearest to each line of `at`.
+
+    A line is its own nearest: the first line has this `number` among the centroids."""
+    nearest, squares = np.empty((len(at), count), dtype=np.intp), (centroids**2).sum(axis=1)
+    for part in row_tiles(len(at), len(centroids)):
+        apart = squares - (2 * at[part]) @ centroids.T
         own = number + np.arange(part.start, part.stop)
-        inside = np.flatnonzero((own >= 0) & (own < len(others)))
+        inside = np.flatnonzero((own >= 0) & (own < len(centroids)))
         apart[inside, own[inside]] = -np.inf
         last = np.partition(apart, count - 1, axis=1)[:, count - 1 : count]
         near = np.nonzero(apart <= last)[1]  # in half the time of argpartition, but with ties
         if len(near) > count * len(apart):
             near = np.argpartition(apart, count - 1, axis=1)[:, :count]
-        found[part] = near.reshape(-1, count)
-    return found
+        nearest[part] = near.reshape(-1, count)
+    return nearest
 
 
 def _visit(rows: Rows, at: Array, labels: Array, near: Array) -> tuple[Array, Array, Array, Array]:
@@ -533,7 +542,7 @@ def _add_rows(rows: Rows, N: Array, moved: Array, labels: Array, sign: float = 1
 
 
 def _by_label(labels: Array, k: int) -> tuple[Array, Array]:
-    """The rows in the order of their labels, and where those of each label begin and end."""
+    """Return the rows in the order of their labels, and where the rows of a label begin and end."""
     ones = np.ones(len(labels), dtype=bool)
     by_row = csr_array((ones, labels, np.arange(len(labels) + 1)), shape=(len(labels), k))
     by_label = by_row.tocsc()

@@ -3,8 +3,8 @@
 A fit is deterministic, given its rows, its parameters and its random numbers. So a checkpoint holds
 no place in the program. It holds the numbers that the calls of the fit have returned, in their
 order, and the state, the random numbers and the history after the last call. A fit that goes on
-does everything between the calls again, on a state that is out of date, takes the numbers from the
-file, and has the right state after the last of these calls.
+does everything between the calls again, on a state that is out of date, and takes the numbers from
+the file. After the last of these calls it has the right state.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class FileJournal(Journal):
         self.path = output_of(path, "checkpoint", "a path")
         self.seconds, self.resume = seconds, resume
         self._fit: dict[str, str] = {}  # what distinguishes this fit
-        self._kept: dict[str, str] | None = None  # the same, of the fit in the file
+        self._kept: dict[str, str] | None = None  # what distinguishes the fit in the file
         self._numbers: list[Any] = []  # of the calls
         self._made = 0  # number of calls of this fit
         self._stored: dict[str, Array] = {}  # the state after the last call in the file, ...

@@ -52,7 +52,7 @@ class KernelProblem:
     """What parameters say: the kernels, what is minimised, which starts run."""
 
     kernels: Any  # as `matched` takes them
-    plan: Callable[[FitContext, float], Plan]  # from the critical exponent, among others
+    plan: Callable[[FitContext, float], Plan]  # from the critical exponent
     init: Any
     cache: Cache
     objective: PowerMean = field(default_factory=PowerMean)
@@ -70,20 +70,20 @@ class KernelProblem:
         Components are of several kernels with the weights at the end of one start, which begins
         with equal weights."""
         xs, named = opened.tables, isinstance(self.init, str)
-        given = None if named else _given_weights(self.init, context.k, len(xs[0]))
+        weights = None if named else _given_weights(self.init, context.k, len(xs[0]))
         rows = _kernel_rows(self, opened, context)
         kernels, alpha = self.level(rows, context), rows.equal
         if context.journal.keeps:
             computed = rows.variance, rows.diagonals
             context.journal.begin(context.history, context.random, opened, *computed)
         data = partial(KernelData, self, opened, kernels)
-        if self.exact or given is not None:
-            is_random = given is not None or self.init == "random"
+        if self.exact or weights is not None:
+            is_random = weights is not None or self.init == "random"
             components = None if is_random else rows.components(alpha)[0]
             critical = rows.exponent(rows.gram(alpha)) if self.annealed else 0.0
             plan = replace(self.plan(context, critical), fresh=False)
             context.history.begin(len(plan.starts), context.history.unit, 0.0, [])
-            return data(alpha, given, components, kernels, plan)
+            return data(alpha, weights, components, kernels, plan)
         found = data(alpha, None, *_search_of_components(self, kernels, alpha))
         if rows.objective.learns_weights and len(alpha) > 1:
             alpha = _weights_after_one_start(found)
@@ -113,7 +113,7 @@ class ComponentLevel(FeatureLevel):
 
 @dataclass(frozen=True)
 class KernelData:
-    """The rows of a fit with their kernels, or with principal components of these."""
+    """The rows of a fit with their kernels, or with principal components of the kernels."""
 
     problem: KernelProblem
     opened: Opened
@@ -240,12 +240,12 @@ def _kernel_rows(problem: KernelProblem, opened: Opened, context: FitContext) ->
 
 
 def _product(rows: KernelRows, view: int, v: Array) -> Array:
-    """The product of a kernel with a vector."""
+    """Multiply a kernel with a vector."""
     return np.asarray(rows.multiply(v[None])[view, 0], dtype=np.float64)
 
 
 def _given_weights(init: Any, k: int, n: int) -> Array:
-    """Centroids (k, n) from an array `init`: labels of the rows, or weights of the rows."""
+    """Return centroids (k, n) from an array `init` of labels, or of weights of the rows."""
     checks.check_plain(init, "init")
     with checks.named("init"):
         init = np.asarray(init)
@@ -267,8 +267,9 @@ def _given_weights(init: Any, k: int, n: int) -> Array:
 
 
 def initial_weights(rows: KernelRows, components: Rows | None, init: str) -> Array:
-    """Initial centroids of a start, (k, n): rows, or means of clusters of rows. Components of the
-    kernels are needed unless rows are chosen at random."""
+    """Return initial centroids of a start, (k, n): rows, or means of clusters of rows.
+
+    Components of the kernels are needed unless rows are chosen at random."""
     n, k, random = rows.n, rows.context.k, rows.context.random
     rows.context.history.records.append({"stage": "seeding", "rows": n})
     if components is None:
@@ -283,8 +284,10 @@ def initial_weights(rows: KernelRows, components: Rows | None, init: str) -> Arr
 
 
 def _spectral(components: Rows, k: int, random: Any) -> Array:
-    """The clusters (n,) that k-means finds in the rows of the k leading eigenvectors, scaled to
-    length one, of the kernel with these principal components."""
+    """Return the clusters (n,) that k-means makes of leading eigenvectors.
+
+    The k leading eigenvectors of the kernel with these principal components are scaled to length
+    one."""
     x, p = components.xs[0][:, :k], components.weight
     lengths = np.linalg.norm(x * np.sqrt(p)[:, None], axis=0)
     H = normalize(x / np.where(lengths > 0, lengths, 1))
@@ -333,7 +336,7 @@ def _evaluated(
 
 
 def _ending(rows: KernelRows, fitted: dict[str, Any], d: Array, s: float, plan: Plan) -> Ending:
-    """How the run ended: which clusters have rows, and can be told apart at an exponent."""
+    """Return which clusters have rows, and can be told apart at an exponent."""
     k, labels, centroids = rows.context.k, fitted["labels_"], fitted["_centroids"]
     used = int(np.count_nonzero(centroids.masses))
     ending = Ending(k, used, s, plan.critical, plan.lowered_by)

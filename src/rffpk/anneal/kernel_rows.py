@@ -1,5 +1,7 @@
-"""The rows of a fit with their kernels, stored or recomputed by blocks: products with few vectors,
-variances, and principal components by these."""
+"""The rows of a fit with their kernels, which are stored or recomputed by blocks.
+
+Products with few vectors give variances and principal components.
+"""
 
 from __future__ import annotations
 
@@ -74,8 +76,10 @@ class KernelRows:
         return matrices
 
     def multiply(self, W: Array, precise: bool = False) -> Array:
-        """W K_l of all kernels, (L, m, n), for W (m, n); `precise`: in double precision, which the
-        kernels are recomputed for if they are stored in single precision."""
+        """Return W K_l of all kernels, (L, m, n), for W (m, n).
+
+        `precise`: in double precision. Kernels that are stored in single precision are
+        recomputed."""
         dtype, n_threads = np.dtype(np.float64) if precise else self.dtype, self.context.n_threads
         W = np.ascontiguousarray(W, dtype=dtype)
         out = np.empty((len(self.kernels), *W.shape), dtype=dtype)
@@ -98,7 +102,7 @@ class KernelRows:
         return out
 
     def combined(self, W: Array, alpha: Array) -> NDArray[np.float64]:
-        """W sum_l alpha_l K_l, (m, n), for W (m, n)."""
+        """Return W sum_l alpha_l K_l, (m, n), for W (m, n)."""
         return np.tensordot(alpha, self.multiply(W).astype(np.float64), 1)
 
     def squares(self, alpha: Array, p: Array) -> float:
@@ -108,14 +112,15 @@ class KernelRows:
         return max(float(p @ (alpha @ self.diagonals) - p.sum() * (share @ mean)), 0.0)
 
     def means(self, labels: Array, k: int) -> tuple[Array, Array]:
-        """The means of clusters as weights of the rows, (k, n), zero if a cluster is empty, and the
-        masses (k,) of the clusters."""
+        """Return the means of clusters as weights of the rows, (k, n), and the masses (k,).
+
+        Weights are zero if a cluster is empty."""
         members = (np.arange(k)[:, None] == labels) * self.p
         masses = members.sum(axis=1)
         return members / np.where(masses > 0, masses, 1)[:, None], masses
 
     def gram(self, alpha: Array) -> Array:
-        """The inner products (m, m) of some rows with these kernel weights."""
+        """Return the inner products (m, m) of evenly spaced rows with these kernel weights."""
         if self.stored is None:
             parts = [kernel.block(self.some, self.some) for kernel in self.kernels]
         else:
@@ -123,8 +128,10 @@ class KernelRows:
         return np.tensordot(alpha, np.asarray(parts, dtype=np.float64), 1)
 
     def exponent(self, gram: Array, labels: Array | None = None) -> float:
-        """The critical exponent of some rows with these inner products (m, m); with labels (n,) of
-        the rows, that inside of the clusters; -inf if the rows are equal."""
+        """Return the critical exponent of rows with these inner products (m, m).
+
+        With labels (n,) of the rows it is the exponent inside of the clusters; -inf if rows are
+        equal."""
         labels = np.zeros(len(gram), int) if labels is None else labels[self.some]
         p = self.p[self.some]
         inside = p * (labels[:, None] == labels)
@@ -132,18 +139,17 @@ class KernelRows:
         return exponent_of_gram(apart @ gram @ apart.T, p)
 
     def components(self, alpha: Array) -> tuple[Rows, float]:
-        """Rows whose features are the leading principal components of the kernel sum_l alpha_l k_l,
-        centered at the mean, and what these leave out of the total of squares: enough of them for
-        the hard objective of the clusters where that pays and their memory is within the limit, the
-        leading ones otherwise.
+        """Return rows whose features are principal components of a weighted sum of kernels.
 
-        O(L n^2 r) time for r components, O(L n^3) where few rows have more of them.
-        """
+        The kernel sum_l alpha_l k_l is centered at the mean. The part of the total of squares
+        that components leave out is returned, too. There are enough of them for the hard
+        objective of the clusters where that pays and memory allows it, else the leading ones.
+        O(L n^2 r) time for r components, O(L n^3) where few rows have more components."""
         n, storage, total = self.n, self.context.storage, self.squares(alpha, self.p)
         root, share = np.sqrt(self.p), self.p / self.total_weight
 
         def multiply(V: Array) -> Array:
-            """The product of the centered and weighted kernel with columns."""
+            """Multiply the centered and weighted kernel with columns."""
             columns = root[:, None] * V
             columns = columns - share[:, None] * columns.sum(axis=0)
             product = self.combined(columns.T, alpha).T
@@ -164,20 +170,20 @@ class KernelRows:
 
 
 def kernel_coordinates(kernel: FittedKernel) -> NDArray[np.float64]:
-    """Coordinates of rows, (n, r), whose inner products are nearly a kernel: the columns of its
-    Cholesky decomposition, with the rows that count as pivots.
+    """Return coordinates of rows, (n, r), whose inner products are nearly a kernel.
 
-    O(n r^2) time. A kernel with negative eigenvalues has those before the first negative pivot.
-    """
+    They are the columns of its Cholesky decomposition, with the rows that count as pivots. O(n
+    r^2) time. A kernel with negative eigenvalues has the columns before its first negative
+    pivot."""
     most, r = min(TUNING.number.coordinates, len(kernel.counted)), 0
     left = np.zeros(kernel.n)  # squared norms of what the columns leave
     left[kernel.counted] = kernel.diagonal[kernel.counted]
-    least, found = 1e-6 * left.max(), np.zeros((kernel.n, max(most, 1)))
+    least, columns = 1e-6 * left.max(), np.zeros((kernel.n, max(most, 1)))
     while r < most and left.max() > least:
         pivot = left.argmax()
         row = kernel.block(np.array([pivot]))[0]
-        column = row - found[:, :r] @ found[pivot, :r]
-        found[:, r] = column / math.sqrt(left[pivot])
-        left -= found[:, r] ** 2
+        column = row - columns[:, :r] @ columns[pivot, :r]
+        columns[:, r] = column / math.sqrt(left[pivot])
+        left -= columns[:, r] ** 2
         r += 1
-    return np.ascontiguousarray(found[:, : max(r, 1)])
+    return np.ascontiguousarray(columns[:, : max(r, 1)])

@@ -29,7 +29,7 @@ _EXACT = 1e-12
 
 
 def squared_norms(W: Array, Y: Array) -> NDArray[np.float64]:
-    """Squared norms (L, k) of centroids, from their products Y = W K_l."""
+    """Return squared norms (L, k) of centroids, from their products Y = W K_l."""
     return np.einsum("kn,lkn->lk", W, Y, dtype=np.float64)
 
 
@@ -71,8 +71,10 @@ class KernelLevel:
         return state, StageEnd(last, steps)
 
     def _step(self, state: State, stage: Stage) -> tuple[State, tuple[Step, float]]:
-        """Move to the means of the rows with their weights at an exponent, and update the kernel
-        weights from the costs there. Return the result, and the largest change of these weights."""
+        """Move to the means of the rows with their weights at an exponent.
+
+        Update the kernel weights from the costs there. Return the result, and the largest change
+        of a kernel weight."""
         started, rows, objective = time.perf_counter(), self.rows, self.rows.objective
         k, alpha = len(state.theta), state.alpha
         weights, soft, hard = self._weigh(state, stage.s)

@@ -61,7 +61,7 @@ class Journal:
 
 
 class PowerMean:
-    """sum_i p_i M_s(d_i1, ..., d_ik), with one view or views of equal weight."""
+    """Sum sum_i p_i M_s(d_i1, ..., d_ik), with one view or views of equal weight."""
 
     learns_weights = False  # whether the view weights are learned
     # lambda over sum_i p_i, where lambda is the weight of the entropy of the view weights
@@ -71,15 +71,14 @@ class PowerMean:
     coverage: Array | None = None  # the shares of the rows that have the views; None: all have all
 
     def reweigh(self, costs: Array, constant: float, total_weight: float) -> Array:
-        """New view weights (L,) from the costs of the views at the new centroids.
+        """Return new view weights (L,) from the costs of the views at the new centroids.
 
-        The cost of view l is sum_ij p_i w_ij d'_ij,l; `costs` holds it with v in place of w, and
-        w = `constant` v.
-        """
+        The cost of view l is sum_ij p_i w_ij d'_ij,l. `costs` has v in place of w, where w =
+        `constant` v."""
         return view_weights(costs, constant, self.weight_entropy * total_weight, self.coverage)
 
     def penalty(self, alpha: Array, total_weight: float) -> float:
-        """The term of the objective that is added to sum_i p_i M_s: that of the view weights."""
+        """Return the term of the view weights, which is added to sum_i p_i M_s."""
         if not self.learns_weights:
             return 0.0
         return view_penalty(alpha, self.weight_entropy * total_weight, self.coverage)
@@ -102,7 +101,7 @@ class WeightedViews(PowerMean):
 
 
 def reference_distances(rows: Rows, eta: Eta | float) -> NDArray[np.float64]:
-    """eta_l of each view; see `Typicality`."""
+    """Return eta_l of each view; see `Typicality`."""
     if not isinstance(eta, str):
         return np.full(len(rows.xs), float(eta))
     distances, equal = view_variances(rows), rounding_error(rows.dtype)
@@ -115,7 +114,7 @@ def reference_distances(rows: Rows, eta: Eta | float) -> NDArray[np.float64]:
 
 
 def _median_distances(rows: Rows) -> NDArray[np.float64]:
-    """Weighted medians, view by view, of the squared distances from the median features."""
+    """Return weighted medians, by view, of the squared distances from the median features."""
     some = rows.take(np.arange(0, rows.n, -(-rows.n // TUNING.sampling.median_rows)))
     medians = []
     for view in range(len(rows.xs)):

@@ -43,7 +43,7 @@ class Schedule:
 
     @property
     def ends_hard(self) -> bool:
-        """Whether the last passes are those of k-means."""
+        """Return whether a run ends with passes of k-means."""
         return math.isinf(self.end) and self.until == "settled"
 
 
@@ -102,8 +102,9 @@ class History:
         self, stage: Stage, step: Step, start: int, rows: int, alpha: Array,
         parts: dict[str, float] | None = None,
     ) -> None:  # fmt: skip
-        """Record a step of a start over `rows` rows with the view weights alpha, with `parts` of
-        the seconds that it took, and report it."""
+        """Record a step of a start with the view weights alpha, and report it.
+
+        The step was over `rows` rows. `parts` are parts of its seconds."""
         record: dict[str, Any] = {
             "stage": stage.name,
             "start": start,
@@ -295,9 +296,10 @@ def _until_objective(
 
 
 def from_merged_centroids(starts: list[Start], alone: bool, many: bool) -> list[Start]:
-    """The starts, of which those that are not annealed begin at merged centroids; `alone`: one,
-    from a low exponent or, of `many` clusters, not annealed, and not quite to convergence, as what
-    follows moves many centroids."""
+    """Return the starts; a start that is not annealed begins at merged centroids.
+
+    `alone`: there is one start, from a low exponent or, of `many` clusters, not annealed. It
+    does not quite converge, as many centroids are moved after it."""
     if not alone:
         return [
             replace(each, kind="merged", merges=True) if math.isinf(each.schedule.start) else each
@@ -310,8 +312,9 @@ def from_merged_centroids(starts: list[Start], alone: bool, many: bool) -> list[
 
 
 def nearly_hard_exponent(totals: Callable[[float], tuple[float, float]], dtype: Any) -> float:
-    """The exponent at which annealing would end at given centroids, of which `totals` gives sum M'
-    and the hard objective at an exponent: -1 times a power of 1.2."""
+    """Return the exponent at which annealing would end at centroids.
+
+    `totals` returns sum M' and the hard objective at an exponent."""
 
     def is_nearly_hard(s: float) -> bool:
         soft, hard = totals(s)
@@ -331,14 +334,14 @@ class Plan:
     """The starts and swaps that an estimator runs."""
 
     starts: list[Start]
-    most: int  # centroids, with those that swaps add
+    most: int  # centroids, with the centroids that swaps add
     swaps: int = 0  # swaps end after this many failures in a row; 0: no swaps
     unit: float = 1.0  # objectives are multiplied by it when they are reported
     critical: float = 0.0  # the critical exponent
     fresh: bool = True  # whether passes after the search have `max_iter` passes of their own
     lowered_by: str = "annealing.end"  # the parameter that lowers the last exponent
-    # After a search with a hard end passes at a finite exponent may follow: the plan of these, from
-    # the critical exponent and that of memberships of the clusters.
+    # The plan of passes at a finite exponent after a search with a hard end, from the critical
+    # exponent and the exponent of memberships.
     soft_end: Callable[[float, float], Plan] | None = None
 
     @property
@@ -373,8 +376,9 @@ class Result:
 
 
 def given_starts(schedule: Schedule, init: Any, n_init: Any, automatic: int = 1) -> list[Start]:
-    """`n_init` starts of one kind, `automatic` of them for "auto"; one start if `init` is not the
-    name of a method."""
+    """Return `n_init` starts of one kind; one start if `init` is not the name of a method.
+
+    `automatic`: their number for "auto"."""
     count = automatic if is_option(n_init, "auto") else int(n_init)
     return [Start("given", schedule, is_option(init, "k-means"))] * (
         count if isinstance(init, str) else 1

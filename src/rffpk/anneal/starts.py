@@ -30,7 +30,7 @@ from rffpk.system.tuning import TUNING
 
 
 def seeding_rows(rows: Rows, k: int, random: Any) -> Rows:
-    """The random rows that initial centroids are chosen from: all rows if there are few."""
+    """Return random rows that initial centroids are chosen from: all rows if they are few."""
     tuning = TUNING.starts
     most = min(tuning.seed_rows, tuning.seed_numbers // len(rows.shift))
     most = max(tuning.rows_a_centroid * k, most)
@@ -43,8 +43,10 @@ def seeding_rows(rows: Rows, k: int, random: Any) -> Rows:
 
 
 class Parts:
-    """The features of rows that lack views as seeds: in a view that a row lacks, a seed has those
-    of the row that has it and is nearest in the other views; 0, the mean, if there is none."""
+    """Features of rows that lack views, as seeds.
+
+    In a view that a row lacks, a seed has the features of the row that is nearest in the other
+    views. They are 0, the mean, if there is none."""
 
     def __init__(self, rows: Rows, features: Array) -> None:
         assert rows.present is not None
@@ -55,7 +57,7 @@ class Parts:
         self.rows = replace(rows.with_columns(xs, shifts), eta=None)
 
     def __getitem__(self, index: Array) -> Array:
-        """The seeds at these rows."""
+        """Return the seeds at these rows."""
         seeds = self.x[index]
         for seed, i in zip(seeds, index):
             if not self.has[i].all():
@@ -118,7 +120,7 @@ def column_names(shape: Shape) -> NDArray[np.object_] | None:
 
 
 def seed_centroids(rows: Rows, features: Columns, k: int, init: str, random: Any) -> Array:
-    """k of the `features` of rows as `seed_rows` chooses them, completed where these lack views."""
+    """Return k of the `features` of rows as initial centroids, completed in missing views."""
     parts = None if rows.present is None else Parts(rows, features)
     chosen = seed_rows(rows, features, k, init, random, parts)
     return dense(features[chosen] if parts is None else parts[chosen])
@@ -127,8 +129,9 @@ def seed_centroids(rows: Rows, features: Columns, k: int, init: str, random: Any
 def seed_rows(
     rows: Rows, features: Columns, k: int, init: str, random: Any, parts: Parts | None = None
 ) -> NDArray[np.intp]:
-    """The indices of k rows with these features, chosen at random or by k-means++, from MANY on in
-    batches; with `parts` where rows lack views."""
+    """Return the indices of k rows, chosen at random or by k-means++.
+
+    Many rows are chosen in batches. `parts` are the features of rows that lack views."""
     weight = rows.weight
     if init == "random":
         return random_rows(weight, k, random)
@@ -156,9 +159,11 @@ def random_rows(weight: Array, k: int, random: Any) -> NDArray[np.intp]:
 def k_means_plus_plus(
     distances: Callable[[Array], Array], dtype: Any, p: Array, k: int, random: Any
 ) -> NDArray[np.intp]:
-    """Indices of k rows with weights p by greedy k-means++: of a few rows, drawn in proportion to
-    their costs, the one that lowers the cost most; at least k weights are positive. `distances`
-    returns the squared distances (n, r), of a dtype, from r rows. O(n k log k) distances."""
+    """Return the indices of k rows with weights p by greedy k-means++.
+
+    Few rows are drawn in proportion to their costs, and the row that lowers the cost most is
+    chosen. At least k weights are positive. `distances` returns the squared distances (n, r), of
+    a dtype, from r rows. O(n k log k) distances."""
     chosen, nearest = np.zeros(0, dtype=np.intp), np.full(len(p), np.inf, dtype=dtype)
     drawn, core = random.choice(len(p), 1, p=p / p.sum()), config.backend()
     while True:
@@ -174,17 +179,19 @@ def k_means_plus_plus(
 
 
 def draw(sums: Array, count: int, random: Any) -> NDArray[np.intp]:
-    """The indices of so many rows, drawn in proportion to costs of which these are the cumulative
-    sums. A uniform number times the last sum may round to it, beyond which there is no row."""
+    """Return the indices of rows that are drawn in proportion to costs with cumulative `sums`.
+
+    A uniform number times the last sum may round to it, beyond which there is no row."""
     drawn = sums.searchsorted(random.uniform(size=count) * sums[-1], side="right")
     return np.asarray(np.minimum(drawn, sums.searchsorted(sums[-1])))
 
 
 def merged_centroids(rows: Rows, features: Columns, k: int, random: Any) -> Array | None:
-    """k centroids from more of them, which are drawn as by `seed_centroids`, moved by a few passes
-    of k-means, and merged by Ward's method: small clusters have centroids of their own before, and
-    large ones no more than they need after it. Of few rows each may begin as a centroid. None where
-    that would be no more than k."""
+    """Return k centroids, merged from more; None if there would be no more than k.
+
+    More centroids are drawn as by `seed_centroids`, moved by few passes of k-means, and merged
+    by Ward's method. Before they merge, small clusters have centroids of their own. After it,
+    large clusters have no more than they need. Of few rows each may begin as a centroid."""
     tuning = TUNING.starts
     wanted = min(tuning.merged * k, max(tuning.many_merged, tuning.merged // 2 * k))
     m = min(wanted, rows.n, tuning.merged_numbers // features.shape[1])
@@ -201,8 +208,9 @@ def merged_centroids(rows: Rows, features: Columns, k: int, random: Any) -> Arra
 
 
 def _moved(rows: Rows, drawn: Draws, count: int, random: Any) -> tuple[Array, Array]:
-    """The centroids that were drawn after a few passes over the rows, so many more at rows that are
-    far from them, and the labels in a last pass."""
+    """Return drawn centroids after few passes over the rows, and the labels in a last pass.
+
+    `count` centroids are added at rows that are far from the centroids."""
     theta, visit = dense(drawn.seeds[drawn.chosen]).astype(np.float64), _visits(rows, drawn)
     for _ in range(TUNING.starts.merged_passes):
         sums, labels, nearest = visit(theta, 0)
@@ -214,8 +222,9 @@ def _moved(rows: Rows, drawn: Draws, count: int, random: Any) -> tuple[Array, Ar
 
 
 def _visits(rows: Rows, drawn: Draws) -> Callable[[Array, int], tuple[Sums, Array, Array]]:
-    """A pass at centroids of which so many are new: its sums, and the labels of the rows and their
-    squared distances from these centroids."""
+    """Return a function that makes a pass at centroids, with the number of new ones.
+
+    It returns the sums, the labels of the rows, and their squared distances from the centroids."""
     if not hard_plan(rows, len(drawn.chosen), learns_weights=False).near:
 
         def among_all(theta: Array, new: int) -> tuple[Sums, Array, Array]:
@@ -240,9 +249,11 @@ def _visits(rows: Rows, drawn: Draws) -> Callable[[Array, int], tuple[Sums, Arra
 def _far_rows(
     weight: Array, labels: Array, nearest: Array, count: int, random: Any
 ) -> NDArray[np.intp]:
-    """At most `count` rows, drawn in proportion to the square of what the squared distance of each
-    has above the mean of its cluster: in many columns the first draws miss small clusters, as rows
-    of these are hardly farther from others than the rows of large ones. From means they are."""
+    """Return at most `count` rows that are far from the mean of their cluster.
+
+    They are drawn in proportion to the square of the excess of their squared distance over the
+    mean of the cluster. In many columns the first draws miss small clusters, whose rows are
+    hardly farther from drawn rows than rows of large clusters are. From means they are."""
     p = weight.astype(np.float64)
     masses = np.bincount(labels, p)
     mean = np.bincount(labels, p * nearest) / np.where(masses > 0, masses, 1)

@@ -85,8 +85,8 @@ class FeatureLevel:
         In the last pass of a stage that is to be exact rows are compared with every centroid."""
         journal = self.context.journal
         state = self._disturbed(state, stage.noise) if stage.noise else state
-        # How rows find their nearest centroids: among those near their own, by bounds, or among
-        # all, as in short stages, and in those with a goal, which the core looks at.
+        # Rows find their nearest centroids among near ones, by bounds, or among all: in short
+        # stages, and in stages with a goal, which the core looks at.
         plan, need = HardPlan(), None
         if is_hard(stage.s, self.rows.dtype):
             plan = hard_plan(self.rows, self.most, self.objective.learns_weights)
@@ -169,7 +169,7 @@ class FeatureLevel:
         distances = pass_of_block(rows, state.theta, -math.inf, want=("distances",))[1]["distances"]
         if rows.eta is not None:
             distances = rows.effective_distances(distances)
-        # d = |phi|^2 + |theta|^2 - 2 phi'theta, of which the last part may be all
+        # d = |phi|^2 + |theta|^2 - 2 phi'theta, here with all in the last part
         squares = np.zeros_like(distances[:, 0]), np.zeros_like(distances[0])
         products = np.ascontiguousarray(distances.T / -2)
 
@@ -216,8 +216,9 @@ class FeatureLevel:
 
 
 def count_distinct(theta: Array, close: float) -> int:
-    """The number of centroids whose squared distance to all distinct ones before them exceeds
-    `close`. O(k^2 F), but few features decide most pairs."""
+    """Count centroids whose squared distance from all distinct ones before exceeds `close`.
+
+    O(k^2 F), but few features decide most pairs."""
     return config.backend().count_distinct(theta, close)
 
 
@@ -225,8 +226,7 @@ _Costly = tuple[Array, Array]  # costs, the largest first, and features
 
 
 def costliest_rows(rows: Rows, theta: Array, count: int, variance: float) -> _Costly:
-    """The costs and the features of up to `count` rows with the largest costs, the costliest
-    first."""
+    """Return the costs and the features of the `count` costliest rows, the costliest first."""
     visit = partial(_costliest_of, theta, count, variance)
     return rows.fold(visit, partial(_costliest_of_both, count))
 
@@ -234,7 +234,7 @@ def costliest_rows(rows: Rows, theta: Array, count: int, variance: float) -> _Co
 def _costliest_of(
     theta: Array, count: int, variance: float, block: Rows, before: _Costly | None
 ) -> _Costly:
-    """The costliest rows of a block and those before."""
+    """Return the costliest rows of a block and of the rows before it."""
     _, outputs = one_pass(block, theta, -math.inf, want=("nearest",))
     cost = row_costs(outputs["nearest"], block.weight, variance, block.dtype)
     found = costliest(cost, count)
@@ -252,8 +252,9 @@ def _costliest_of_both(count: int, first: _Costly, second: _Costly) -> _Costly:
 
 
 def features_at(rows: Rows, index: Array, theta: Array) -> Array:
-    """The features of some rows as new centroids: in a view that a row lacks, those of the nearest
-    of the centroids `theta`."""
+    """Return the features of rows as new centroids.
+
+    In a view that a row lacks, they are the features of the nearest of the centroids `theta`."""
     some = rows.take(index)
     features = shifted_features(some)
     if some.present is None:
@@ -265,9 +266,8 @@ def features_at(rows: Rows, index: Array, theta: Array) -> Array:
 def row_costs(nearest: Array, weight: Array, variance: float, dtype: Any) -> Array:
     """Return weighted squared distances of rows to their nearest centroids.
 
-    Those that are rounding errors are zero: if there are fewer distinct rows than centroids, the
-    centroids of empty clusters stay where they were.
-    """
+    Rounding errors are zero. So centroids of empty clusters stay where they were if there are
+    fewer distinct rows than centroids."""
     least = 64 * float(np.finfo(dtype).eps) * variance
     nearest = nearest.astype(np.float64)
     nearest[nearest <= least] = 0
@@ -275,6 +275,6 @@ def row_costs(nearest: Array, weight: Array, variance: float, dtype: Any) -> Arr
 
 
 def costliest(costs: Array, count: int) -> Array:
-    """The indices of the largest positive costs, the largest first, of equal ones the first."""
+    """Return the indices of the largest positive costs, the largest first, the first of equals."""
     order = np.argsort(-costs, kind="stable")[:count]
     return np.asarray(order[costs[order] > 0])

@@ -33,8 +33,10 @@ from rffpk.system.tuning import TUNING
 def improve(
     level: FeatureLevel, state: State, cost: float, patience: int, later: bool = False
 ) -> State:
-    """Swap centroids until `patience` swaps in a row have not lowered the hard objective `cost`, or
-    no row is away from the centroids. `later`: many have been swapped on a sample before."""
+    """Swap centroids until `patience` swaps in a row fail, or no row is away from a centroid.
+
+    A swap fails if it does not lower the hard objective `cost`. `later`: many centroids were
+    swapped on a sample before."""
     k, journal, tuning = level.context.k, level.context.journal, TUNING.swaps
     if k >= TUNING.starts.some and level.rows.stream is None:  # batches need a number of each row
         state, cost = _improve_in_batches(level, state, patience, later)
@@ -184,8 +186,9 @@ def _keyed(
     theta: Array, of_cost: float, of_cluster: Array, seed: int, count: int, block: Rows,
     before: Reservoir | None,
 ) -> Reservoir:  # fmt: skip
-    """So many rows of a block and those before: each is drawn by its part of the cost and of its
-    cluster."""
+    """Return rows of a block and of the blocks before, drawn by their costs and clusters.
+
+    The odds of a row are its parts of the cost and of its cluster."""
     kept = before or Reservoir(count)
     found = one_pass(block, theta, -math.inf, want=("labels", "nearest"))[1]
     odds = of_cost * found["nearest"].astype(np.float64) + of_cluster[found["labels"]]
@@ -230,8 +233,9 @@ class Batches:
 
 
 def _exchange(level: FeatureLevel, state: State, nearest: Array, count: int) -> State:
-    """Add `count` rows, drawn in proportion to their costs, as centroids, and remove as many
-    centroids; passes follow both."""
+    """Add `count` rows as centroids, and remove as many centroids; passes follow both.
+
+    Rows are drawn in proportion to their costs."""
     rows, tuning = level.at(state), TUNING.swaps
     share = nearest.astype(np.float64) * rows.weight
     count = min(count, int(np.count_nonzero(share)))
@@ -246,9 +250,10 @@ def _exchange(level: FeatureLevel, state: State, nearest: Array, count: int) -> 
 
 
 def _without_cheapest(level: FeatureLevel, state: State, count: int) -> State:
-    """Remove those `count` centroids whose removal raises the objective least, if each row goes to
-    its second nearest centroid. The one nearest to a removed one is kept if possible: it takes over
-    most of the rows."""
+    """Remove the `count` centroids whose removal raises the objective least.
+
+    Each row goes to its second nearest centroid. The centroid nearest to a removed one is kept
+    if possible: it takes over most of its rows."""
     rows, theta, assigned = level.at(state), state.theta, state.assigned
     labels, nearest, second = _two_nearest(rows, state)
     raised = (second.astype(np.float64) - nearest) * rows.weight
@@ -316,8 +321,9 @@ def reach_far_rows(
 def _reach(
     state: State, level: FeatureLevel, stage: Stage, cost: float
 ) -> tuple[State, list[float]]:
-    """Merge the centroids and up to as many of the costliest rows by Ward's method, and make
-    passes; undo that if the cost is not lower than `cost`. Return the cost and the last shift."""
+    """Merge the centroids and as many costly rows by Ward's method, and make passes.
+
+    Undo that if the cost is not lower than `cost`. Return the cost and the last shift."""
     from rffpk.system.tree import means, merged
 
     rows, theta = level.at(state), state.theta
@@ -367,8 +373,10 @@ def _nearest(level: FeatureLevel, state: State) -> tuple[State, _Nearest]:
 
 
 def _swap(level: FeatureLevel, state: State, known: _Nearest) -> Array | None:
-    """Move the centroid whose removal raises the objective least to the one of a few rows, drawn as
-    k-means++ draws them, that lowers it most. Return None if no row is away from the centroids."""
+    """Move the centroid whose removal raises the objective least; None without rows to move to.
+
+    It moves to the row that lowers the objective most of few rows, drawn as k-means++ draws
+    them."""
     rows, weight = known.rows, known.weight
     if not known.sums[-1] > 0:
         return None
