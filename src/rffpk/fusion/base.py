@@ -67,8 +67,9 @@ def cluster(
     model: Any, k: int, weighted: Opened, random: Any, causes: list[Cause],
     progress: Progress | None,
 ) -> None:  # fmt: skip
-    """Annealed k-means with restarts on `embedding_` of some rows; `causes` of missing clusters
-    come before those in the embedding."""
+    """Run annealed k-means with restarts on `embedding_` of the fitted rows.
+
+    `causes` of missing clusters come before causes in the embedding."""
     seed, rows = random.randint(2**31 - 1), _prepared(model, model.embedding_)
     model._clusterer = PowerKMeans(k, n_init=model.n_init, random_state=seed, n_jobs=model.n_jobs)
     fit_model(
@@ -104,7 +105,7 @@ def transform(model: Any, X: Any) -> Array:
 
 
 def _embedded(model: Any, X: Any) -> tuple[Array, Any]:
-    """The embedding of rows, with all of its digits, and the dtype of the rows."""
+    """Return the embedding of rows, with all of its digits, and the dtype of the rows."""
     check_is_fitted(model)
     xs = model._check_views(X, reset=False)
     with config.one_blas_thread():
@@ -154,7 +155,7 @@ def embedding_model(model: Any) -> EmbeddingModel:
 
 
 def embedded_rows(model: Any, X: Any) -> Array:
-    """The embedding of rows as k-means takes it."""
+    """Return the embedding of rows as k-means takes it."""
     return _prepared(model, _embedded(model, X)[0])
 
 
@@ -171,7 +172,7 @@ class KernelFusion(Clusterer):
     kernels between rows or landmarks, or `_fuse`, from views, and `_embedded`."""
 
     _of_affinities = False  # kernels that are not centered, and may be zero on their diagonals
-    _needs_every_kernel = True  # whether a kernel that is zero beside others is refused
+    _needs_every_kernel = True  # whether one zero kernel among several is refused
     _stage = "weights"  # of the records of iterations
     _remedy = "take more iterations, or a larger tol"  # where max_iter is too small
 
@@ -190,7 +191,7 @@ class KernelFusion(Clusterer):
     landmarks_: NDArray[np.intp] | None = field(init=False)
     # leads from the kernels with the rows learned on to the embedding
     _map: Any = field(init=False)
-    # of precomputed kernels those of the rows learned on; None: all
+    # of precomputed kernels the columns of the rows learned on; None: all
     _columns: NDArray[np.intp] | None = field(init=False)
     _clusterer: Any = field(init=False)  # a PowerKMeans of the embedding
 
@@ -206,7 +207,7 @@ class KernelFusion(Clusterer):
         checks.check_real(self.tol, "tol", 0)
 
     def _check_number(self, k: int) -> None:
-        """The parameters that k clusters bound."""
+        """Check the parameters that k clusters bound."""
         if self.n_landmarks is not None:
             checks.check_int(self.n_landmarks, "n_landmarks", k)
 
@@ -221,14 +222,14 @@ class KernelFusion(Clusterer):
         raise NotImplementedError
 
     def _mapping(self) -> Callable[[list[Array]], Array]:
-        """What leads from the kernels between rows and those learned on to the embedding."""
+        """Return the map from kernels of new rows with the rows learned on to the embedding."""
         return lambda Ks: combined(Ks, self.kernel_weights_) @ self._map
 
     def _schema(self) -> Schema:
         return kernel_schema(self, self.kernels, several=True, views=self.views)
 
     def _scale_matters(self) -> bool:
-        """Whether a common factor of all weights changes the result, as the number of rows does."""
+        """Return whether a common factor of all weights changes the result."""
         return False
 
     # ---- fitting ---------------------------------------------------------------------------------
@@ -250,9 +251,9 @@ class KernelFusion(Clusterer):
             Weights p >= 0 of the rows, by default one each. A row of weight two counts like two
             equal rows, in the kernels, in the objective and in k-means on the embedding
             (`docs/math.md`, section 12), but draws from repeated rows differ. A row of weight zero
-            has no influence; it is embedded and labelled like a new one. The columns of
-            diag(p)^(1/2) `embedding_` are orthonormal where without weights those of `embedding_`
-            are. Results are precise to eps times the largest weight.
+            has no influence; it is embedded and labelled like a new one. Where the
+            columns of `embedding_` are orthonormal without weights, the columns of diag(p)^(1/2)
+            `embedding_` are. Results are precise to eps times the largest weight.
 
         Returns
         -------
@@ -270,9 +271,9 @@ class KernelFusion(Clusterer):
             If clusters have no rows, if the rank of the embedding is below n_clusters, or where the
             class says so.
         UserWarning
-            If a kernel has a clearly negative eigenvalue and its spectrum is used; or if weights
-            that are no integers have a mean below 0.1 or above 10, and a common factor of theirs
-            matters (`docs/fusion.md`).
+            If a kernel has a clearly negative eigenvalue and its spectrum is used. If weights that
+            are no integers have a mean below 0.1 or above 10, and their common factor matters
+            (`docs/fusion.md`).
         """
         self._check_parameters()
         random = checks.check_random_state(self.random_state)
@@ -300,7 +301,7 @@ class KernelFusion(Clusterer):
         return self
 
     def _fuse(self, rows: Opened, k: int, random: Any) -> None:
-        """Set the fitted attributes except those of k-means; append to `history_`."""
+        """Set the fitted attributes, without k-means, and append to `history_`."""
         self.landmarks_ = None
         if self.n_landmarks is not None and self.n_landmarks < rows.counted:
             self.landmarks_ = rows.drawn(self.n_landmarks, random)
@@ -317,8 +318,10 @@ class KernelFusion(Clusterer):
     def _matched(
         self, xs: list[Columns], rows: NDArray[np.intp] | None
     ) -> tuple[list[Columns], list[Specification]]:
-        """Some rows of the view of each kernel, or the kernels among these rows if they are
-        precomputed, and its specification; None: all rows. Sets `_columns`."""
+        """Return rows of the view of each kernel, and its specification.
+
+        For precomputed kernels they are the kernels among these rows. None stands for all rows.
+        Set `_columns`."""
         precomputed = checks.is_option(self.kernels, PRECOMPUTED)
         self._columns = rows if precomputed else None
         if not precomputed:  # copies, as the kernels keep them and the caller may change X
@@ -331,19 +334,23 @@ class KernelFusion(Clusterer):
         return xs, specs
 
     def _view_of_each(self, xs: list[Columns], n_kernels: int) -> list[Columns]:
-        """The view of each kernel; of precomputed ones the columns of the rows learned on."""
+        """Return the view of each kernel.
+
+        Of precomputed kernels it has the columns of the rows learned on."""
         xs = xs if self._shape.has_views else xs * n_kernels
         return xs if self._columns is None else [x[:, self._columns] for x in xs]
 
     def _embedded(self, xs: list[Columns]) -> Array:
-        """The embedding of rows whose views have been checked."""
+        """Return the embedding of rows whose views have been checked."""
         return self._in_blocks(xs, [each.values for each in self._kernels], self._kernels[0].n)
 
     def _in_blocks(
         self, xs: list[Columns], functions: list[Callable[[Columns], Array]], width: int
     ) -> Array:
-        """The embedding of rows, block by block, by threads: what `_mapping` makes of the values
-        of `functions` of the view of each kernel, which have about `width` columns."""
+        """Return the embedding of rows, block by block, by threads.
+
+        It is what `_mapping` makes of the values of `functions` of the view of each kernel. They
+        have about `width` columns."""
         mapping = self._mapping()
 
         def embed(parts: list[Columns]) -> Array:
@@ -361,7 +368,9 @@ class KernelFusion(Clusterer):
         )  # fmt: skip
 
     def _check_no_zero_kernel(self, xs: list[Columns]) -> None:
-        """A kernel that is zero costs nothing in any clustering: learned weights go to it alone."""
+        """Refuse a kernel that is zero.
+
+        It costs nothing in any clustering, so that learned weights go to it alone."""
         precomputed = checks.is_option(self.kernels, PRECOMPUTED)
         centered = self.standardize and not self._of_affinities
         if not self._needs_every_kernel or not (precomputed or centered):
@@ -374,8 +383,9 @@ class KernelFusion(Clusterer):
             raise ValueError(f"{name}[{zero.index(True)}] {what}: leave it out.")
 
     def _warn_of_scale(self, weight: Array) -> None:
-        """Warn of weights whose scale looks accidental: those that are no counts and whose mean is
-        far from one."""
+        """Warn of weights whose scale looks accidental.
+
+        They are no counts, and their mean is far from one."""
         mean = weight[weight > 0].mean()
         if not 0.1 <= mean <= 10.0 and (weight != np.rint(weight)).any():
             warn(
@@ -425,5 +435,5 @@ class KernelFusion(Clusterer):
 
 
 def by_matrices(model: KernelFusion) -> Callable[[list[Array]], Array]:
-    """The mapping sum_l K_l B_l; `_map` holds the B_l, (n, k) each."""
+    """Return the mapping sum_l K_l B_l; `_map` holds the B_l, (n, k) each."""
     return lambda Ks: np.asarray(sum(K @ B for K, B in zip(Ks, model._map)))

@@ -86,7 +86,7 @@ class CoregSC(KernelFusion):
     standardize, normalize_rows : bool, default=True
         Whether kernels are scaled to a diagonal of one; embedded rows, to length one.
     n_landmarks : int or None, default=None
-        Number of random rows to learn on, at least n_clusters; others are embedded. None: all.
+        Number of random rows to learn on, at least n_clusters; the rest is embedded. None: all.
     max_iter : int, default=100
         Largest number of iterations; a ConvergenceWarning says if they did not reach `tol`.
     tol : float, default=1e-06
@@ -105,7 +105,7 @@ class CoregSC(KernelFusion):
     embedding_ : ndarray of shape (n_samples, n_columns)
         U, or all U_l side by side, float64; with landmarks the extension of theirs to all rows.
     landmarks_ : ndarray of int, shape (n_landmarks,), or None
-        Rows that were learned on, in rising order. None: all, except those of weight zero.
+        Rows that were learned on, in rising order. None: all of positive weight.
     kernel_weights_ : ndarray of shape (n_views,)
         1 / n_views: the method has no weights.
     objective_, inertia_, s_, membership_exponent_ : float
@@ -167,7 +167,7 @@ class CoregSC(KernelFusion):
 
 
 def inverse_roots(degrees: Array) -> Array:
-    """1 / sqrt of each, 0 where it is not positive."""
+    """Return 1 / sqrt of each value, 0 where it is not positive."""
     positive = degrees > 0
     return np.divide(1, np.sqrt(np.where(positive, degrees, 1)), where=positive,
                      out=np.zeros_like(degrees))  # fmt: skip
@@ -202,24 +202,24 @@ class Agreement:
     def _update(self, number: int) -> None:
         A, U = self.As[number], self.U[number]
         if self.centroid:
-            others, maps = [self.center], [self.center_map]
+            partners, maps = [self.center], [self.center_map]
         else:
             rest = [other for other in range(len(self.As)) if other != number]
-            others, maps = [self.U[o] for o in rest], [self.maps[o] for o in rest]
+            partners, maps = [self.U[o] for o in rest], [self.maps[o] for o in rest]
 
         def multiply(v: Array) -> Array:
-            return A @ v + self.weight * sum((other @ (other.T @ v) for other in others), 0 * v)
+            return A @ v + self.weight * sum((other @ (other.T @ v) for other in partners), 0 * v)
 
         values, U = leading_eigenvectors(multiply, self.k, len(A), U.sum(axis=1))
         scaled = over_eigenvalues(U, values)
         mapping = np.zeros((len(self.As), *U.shape))
-        for other, other_map in zip(others, maps):
+        for other, other_map in zip(partners, maps):
             mapping += self.weight * (other_map @ (other.T @ scaled))
         mapping[number] += scaled
         self.U[number], self.maps[number] = U, mapping
 
     def _update_center(self) -> float:
-        """U, and sum_l Tr(U_l U_l'U U')."""
+        """Update U; return it with sum_l Tr(U_l U_l'U U')."""
         left, sizes, right = svd(np.hstack(self.U))
         G = (right[: self.k] / sizes[: self.k, None]).T
         self.center = left[:, : self.k]
@@ -228,7 +228,7 @@ class Agreement:
         return float((sizes[: self.k] ** 2).sum())
 
     def _common(self) -> float:
-        """sum_(l < m) Tr(U_l U_l'U_m U_m')."""
+        """Return sum_(l < m) Tr(U_l U_l'U_m U_m')."""
         pairs = [(a, b) for i, a in enumerate(self.U) for b in self.U[:i]]
         return float(sum(np.sum((a.T @ b) ** 2) for a, b in pairs))
 
@@ -273,7 +273,7 @@ class LKAM(KernelFusion):
     standardize, normalize_rows : bool, default=True
         Whether computed kernels are centered, with a diagonal of one; embedded rows of length one.
     n_landmarks : int or None, default=None
-        Number of random rows to learn on, at least n_clusters; others are embedded. None: all.
+        Number of random rows to learn on, at least n_clusters; the rest is embedded. None: all.
     max_iter : int, default=100
         Largest number of iterations; a ConvergenceWarning says if they did not reach `tol`.
     tol : float, default=1e-06
@@ -294,7 +294,7 @@ class LKAM(KernelFusion):
     eigenvalues_ : ndarray of shape (n_clusters,)
         Largest eigenvalues of the learned kernel, in falling order.
     landmarks_ : ndarray of int, shape (n_landmarks,), or None
-        Rows that were learned on, in rising order. None: all, except those of weight zero.
+        Rows that were learned on, in rising order. None: all of positive weight.
     kernel_weights_ : ndarray of shape (n_views,)
         Weights alpha >= 0 of the kernels, of sum one; kernel l has the factor alpha_l^2.
     objective_, inertia_, s_, membership_exponent_ : float
@@ -374,24 +374,26 @@ class LKAM(KernelFusion):
 
 
 def least_values(mean: Array, size: int) -> Array:
-    """The value of a symmetric kernel from which on rows belong to the neighbourhood of each row:
-    its `size`-th largest one, less what may be rounding."""
+    """Return the least value of a symmetric kernel in the neighborhood of each row.
+
+    It is the `size`-th largest value, less what may be rounding."""
     n = len(mean)
     values = np.partition(mean, n - size, axis=0)
     return np.asarray(values[n - size] - _EQUAL * np.abs(mean).max(axis=0))
 
 
 def least_values_of_mass(mean: Array, weight: Array, mass: float) -> Array:
-    """The same for weighted rows, of which the fewest whose weights reach `mass` belong to a
-    neighbourhood."""
-    found = np.empty(len(mean))
+    """Return the least values of neighborhoods of weighted rows.
+
+    A neighborhood has the fewest rows whose weights reach `mass`."""
+    least = np.empty(len(mean))
     for tile in row_tiles(*mean.shape):
         order = np.argsort(-mean[tile], axis=1, kind="stable")
         before = np.cumsum(weight[order], axis=1) - weight[order]
         last = np.maximum((before < (1 - _EQUAL) * mass).sum(axis=1), 1) - 1
         index = np.take_along_axis(order, last[:, None], axis=1)
-        found[tile] = np.take_along_axis(mean[tile], index, axis=1)[:, 0]
-    return found - _EQUAL * np.abs(mean).max(axis=0)
+        least[tile] = np.take_along_axis(mean[tile], index, axis=1)[:, 0]
+    return least - _EQUAL * np.abs(mean).max(axis=0)
 
 
 def exact_dtype(weight: Array) -> Any:
@@ -446,7 +448,7 @@ class LMKKM(KernelFusion):
     standardize, normalize_rows : bool, default=True
         Whether computed kernels are centered, with a diagonal of one; embedded rows of length one.
     n_landmarks : int or None, default=None
-        Number of random rows to learn on, at least n_clusters; others are embedded. None: all.
+        Number of random rows to learn on, at least n_clusters; the rest is embedded. None: all.
     max_iter : int, default=100
         Largest number of iterations; a ConvergenceWarning says if they did not reach `tol`.
     tol : float, default=0.0001
@@ -463,7 +465,7 @@ class LMKKM(KernelFusion):
     eigenvalues_ : ndarray of shape (n_clusters,)
         Largest eigenvalues of the learned kernel, in falling order.
     landmarks_ : ndarray of int, shape (n_landmarks,), or None
-        Rows that were learned on, in rising order. None: all, except those of weight zero.
+        Rows that were learned on, in rising order. None: all of positive weight.
     kernel_weights_ : ndarray of shape (n_views,)
         Means of `row_weights_`, by the sample weights.
     row_weights_ : ndarray of shape (n_learned, n_views)
@@ -524,7 +526,7 @@ class LMKKM(KernelFusion):
 
 
 def localised(Ks: list[Array], rows: Array, columns: Array) -> Array:
-    """sum_l theta_il theta_jl K_l,ij, from the weights of rows and of columns."""
+    """Return sum_l theta_il theta_jl K_l,ij, from the weights of rows and of columns."""
     found = np.zeros(Ks[0].shape)
     for K, left, right in zip(Ks, rows.T, columns.T):
         found += left[:, None] * K * right
@@ -532,14 +534,15 @@ def localised(Ks: list[Array], rows: Array, columns: Array) -> Array:
 
 
 def semidefinite(K: Array) -> Array:
-    """K with a multiple of the identity that makes negative eigenvalues zero."""
+    """Return K with a multiple of the identity that makes negative eigenvalues zero."""
     least = float(eigh(K)[0][0])
     return K if least >= 0 else K - least * np.eye(len(K))
 
 
 def row_weights(Ks: list[Array], H: Array) -> Array:
-    """theta (n, L) >= 0 with rows of sum one that minimises sum_l theta_l'(K_l * (I - HH'))theta_l,
-    for positive semidefinite kernels."""
+    """Return weights theta (n, L) >= 0 with rows of sum one, for semidefinite kernels.
+
+    They minimise sum_l theta_l'(K_l * (I - HH'))theta_l."""
     clarabel = _clarabel()
     n, L = len(H), len(Ks)
     rest = np.eye(n) - H @ H.T
@@ -611,7 +614,7 @@ class MVCLFA(KernelFusion):
     standardize, normalize_rows : bool, default=True
         Whether computed kernels are centered, with a diagonal of one; embedded rows of length one.
     n_landmarks : int or None, default=None
-        Number of random rows to learn on, at least n_clusters; others are embedded. None: all.
+        Number of random rows to learn on, at least n_clusters; the rest is embedded. None: all.
     max_iter : int, default=100
         Largest number of iterations; a ConvergenceWarning says if they did not reach `tol`.
     tol : float, default=1e-06
@@ -628,7 +631,7 @@ class MVCLFA(KernelFusion):
     embedding_ : ndarray of shape (n_samples, n_clusters)
         F, float64, with orthonormal columns; with landmarks the extension of theirs to all rows.
     landmarks_ : ndarray of int, shape (n_landmarks,), or None
-        Rows that were learned on, in rising order. None: all, except those of weight zero.
+        Rows that were learned on, in rising order. None: all of positive weight.
     kernel_weights_ : ndarray of shape (n_views,)
         Weights beta >= 0 of the clusterings of single kernels; their squares sum to one.
     objective_, inertia_, s_, membership_exponent_ : float
@@ -671,7 +674,7 @@ class LateFusion:
     def __init__(self, Ks: list[Array], k: int, weight: float, roots: Array) -> None:
         self.weight, L, n = weight, len(Ks), len(Ks[0])
         pairs = [leading_eigenvectors(K, k, n) for K in [*Ks, mean_of(Ks)]]
-        # the result depends on signs: they are those of the rows without roots
+        # the result depends on signs: rows without roots give them
         *self.H, self.M = [fixed_signs(H, roots) for _, H in pairs]
         *self._H_maps, M_map = [
             over_eigenvalues(H, values) for (values, _), H in zip(pairs, [*self.H, self.M])
@@ -697,7 +700,7 @@ class LateFusion:
                 self.beta = agreements / np.linalg.norm(agreements)
 
     def maps(self) -> Array:
-        """B_l, (L, n, k)."""
+        """Return the B_l, (L, n, k)."""
         parts = zip(self.beta, self._H_maps, self.W)
         return np.array(
             [(beta * (B @ W) + self.weight * self._M_map) @ self.P for beta, B, W in parts]
@@ -743,7 +746,7 @@ class ONKC(KernelFusion):
     standardize, normalize_rows : bool, default=True
         Whether computed kernels are centered, with a diagonal of one; embedded rows of length one.
     n_landmarks : int or None, default=None
-        Number of random rows to learn on, at least n_clusters; others are embedded. None: all.
+        Number of random rows to learn on, at least n_clusters; the rest is embedded. None: all.
     max_iter : int, default=100
         Largest number of iterations; a ConvergenceWarning says if they did not reach `tol`.
     tol : float, default=0.0001
@@ -764,7 +767,7 @@ class ONKC(KernelFusion):
     eigenvalues_ : ndarray of shape (n_clusters,)
         Largest eigenvalues of G, in falling order.
     landmarks_ : ndarray of int, shape (n_landmarks,), or None
-        Rows that were learned on, in rising order. None: all, except those of weight zero.
+        Rows that were learned on, in rising order. None: all of positive weight.
     kernel_weights_ : ndarray of shape (n_views,)
         Weights alpha >= 0 of the kernels, of sum one; kernel l has the factor alpha_l.
     objective_, inertia_, s_, membership_exponent_ : float
@@ -836,8 +839,9 @@ class NearKernel:
             yield Iteration(self.alpha, objective, largest[-self.k :][::-1])
 
     def _near(self) -> tuple[Array, Array]:
-        """Eigenvalues, rising, and eigenvectors of B = K_alpha - (I - HH') / rho, all those with
-        positive eigenvalues and the k leading ones among them."""
+        """Return eigenvalues, rising, and eigenvectors of B = K_alpha - (I - HH') / rho.
+
+        They are all pairs with positive eigenvalues, with the k leading ones among them."""
 
         def difference() -> Array:
             B = self.K + self.H @ (self.H.T / self.rho)
@@ -858,7 +862,9 @@ class NearKernel:
         self.H = H
 
     def _update_alpha(self, products: Array, squares: float) -> None:
-        """On the simplex ||G - K_alpha||^2 is the quadratic form of the inner products of all K_l -
+        """Update alpha.
+
+        On the simplex ||G - K_alpha||^2 is the quadratic form of the inner products of all K_l -
         G."""
         apart = self.M - products - products[:, None] + squares
         self.alpha = simplex_minimum(self.rho * apart + self.diversity * self.M)
@@ -866,9 +872,10 @@ class NearKernel:
 
 
 def positive_eigenpairs(B: Array, similar: Array) -> tuple[Array, Array]:
-    """Eigenvalues, rising, and eigenvectors of a symmetric matrix: all positive ones and at least
-    as many as the columns of `similar`, which are those of a similar matrix, by Lanczos' method if
-    these are few; else all."""
+    """Return eigenvalues, rising, and eigenvectors of a symmetric matrix: all positive ones.
+
+    At least as many are returned as `similar` has columns, which are eigenvectors of a similar
+    matrix. If they are few, Lanczos' method is used; else all pairs are computed."""
     n, known = similar.shape
     wanted = known + max(TUNING.fusion.lanczos_spare, known // 8)
     if n > TUNING.linalg.full_below and wanted <= TUNING.fusion.lanczos_part * n:
@@ -884,7 +891,7 @@ def positive_eigenpairs(B: Array, similar: Array) -> tuple[Array, Array]:
 
 
 def positive_part(values: Array, vectors: Array) -> Array:
-    """The nearest positive semidefinite matrix, from rising eigenvalues and eigenvectors."""
+    """Return the nearest semidefinite matrix, from rising eigenvalues and eigenvectors."""
     first = int(np.searchsorted(values, 0, side="right"))
     root = vectors[:, first:] * np.sqrt(values[first:])
     work = float(len(root)) * root.size

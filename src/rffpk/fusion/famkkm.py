@@ -119,7 +119,7 @@ class FAMKKM(KernelFusion):
             )
 
     def _word_and_size(self) -> tuple[str | None, Auto | int]:
-        """The approximation, and its number of frequencies or anchors."""
+        """Return the approximation, and its number of frequencies or anchors."""
         if self.approximation is None:
             return None, 0
         words = get_args(Features)
@@ -148,14 +148,14 @@ class FAMKKM(KernelFusion):
         listed = isinstance(self.kernels, (list, tuple))
         prefix = "kernels" if listed and not self._shape.has_views else "X"
         names = [f"{prefix}[{i}]" for i in range(len(xs))]
-        found = Approximation(
+        operators = Approximation(
             *self._word_and_size(), self.standardize, random,
             config.n_threads(self.n_jobs), rows.weights_of(rows.positive),
         ).operators(xs, specs, names)  # fmt: skip
         if self.approximation is None:
-            for one, spec, name in zip(found, specs, names):
+            for one, spec, name in zip(operators, specs, names):
                 check_definite(one, spec, name, k, float(self.lambda1))
-        return found
+        return operators
 
     def _embedded(self, xs: list[Columns]) -> Array:
         return self._in_blocks(xs, self._features, max(map(len, self._map)))
@@ -192,7 +192,9 @@ class Alternation:
         self.update_F()
 
     def _drawn(self, i: int, k: int, random: Any) -> tuple[Array, Array]:
-        """Orthonormal columns in the range of K_i, near it times a random matrix, and their map."""
+        """Return orthonormal columns in the range of K_i, and their map.
+
+        They are near K_i times a random matrix."""
         one = self.kernels[i]
         C = one.coefficients(orthonormal(one.n, k, random))
         product = one.values(C)
@@ -219,7 +221,7 @@ class Alternation:
             update()
 
     def update_F(self) -> None:
-        """Eq. (12)."""
+        """Update F by eq. (12)."""
 
         def fused(rows: slice) -> Array:
             parts = zip(self.gamma, self.H, self.R, self.G, self.W)
@@ -230,12 +232,12 @@ class Alternation:
         self._F_map = np.asarray(sum(c * (H @ (R @ P) + G @ (W @ P)) for c, H, R, G, W in maps))
 
     def update_H(self) -> None:
-        """Eq. (13)."""
+        """Update the H_i by eq. (13)."""
         for i, (G, KG, R) in enumerate(zip(self.G, self.KG, self.R)):
             self._H_maps[i] = self._update(i, self.H[i], G, self._G_maps[i], self._C[i], KG, R)
 
     def update_G(self) -> None:
-        """Eq. (14)."""
+        """Update the G_i by eq. (14)."""
         for i, (one, H, W) in enumerate(zip(self.kernels, self.H, self.W)):
             C = one.coefficients(H)
             KH = one.values(C)
@@ -247,9 +249,10 @@ class Alternation:
         self, i: int, out: Array, other: Array, other_map: Array, C: Array, product: Array,
         to_F: Array,
     ) -> Array:  # fmt: skip
-        """Update one of H_i and G_i, in `out`, to the columns nearest to K_i other + lambda1 other
-        + lambda2 gamma_i F to_F', from the `product` K_i other and the coefficients C that give
-        it; its map."""
+        """Update H_i or G_i, in `out`, and return its map.
+
+        It becomes the columns nearest to K_i other + lambda1 other + lambda2 gamma_i F to_F',
+        from the `product` K_i other and the coefficients C that give it."""
         rotation = self.lambda2 * self.gamma[i] * to_F.T
 
         def target(rows: slice) -> Array:
@@ -261,33 +264,35 @@ class Alternation:
         return mapping
 
     def update_R(self) -> None:
-        """Eq. (15)."""
+        """Update the R_i by eq. (15)."""
         self.R = [procrustes(H.T @ self.F) for H in self.H]
 
     def update_W(self) -> None:
-        """Eq. (16)."""
+        """Update the W_i by eq. (16)."""
         self.W = [procrustes(G.T @ self.F) for G in self.G]
 
     def update_gamma(self) -> None:
-        """Eq. (18). After the updates of R and W no beta_i is negative."""
+        """Update gamma by eq. (18).
+
+        After the updates of R and W no beta_i is negative."""
         beta = np.maximum(self._agreements(), 0)
         if beta.any():
             self.gamma = beta / np.linalg.norm(beta)
 
     def _agreements(self) -> Array:
-        """Tr(F'(H_i R_i + G_i W_i)) of each view."""
+        """Return Tr(F'(H_i R_i + G_i W_i)) of each view."""
         parts = zip(self.H, self.R, self.G, self.W)
         return np.array(
             [np.vdot(H.T @ self.F, R) + np.vdot(G.T @ self.F, W) for H, R, G, W in parts]
         )
 
     def objective(self) -> float:
-        """Eq. (11)."""
+        """Return the objective, eq. (11)."""
         fused = float(self.gamma @ self._agreements())
         parts = zip(self.H, self.KG, self.G)
         kernels = sum(np.vdot(H, KG) + self.lambda1 * np.vdot(H, G) for H, KG, G in parts)
         return float(kernels + self.lambda2 * fused)
 
     def maps(self) -> list[Array]:
-        """B_i with f = sum_i features_i(x) B_i for the line f of F for a row x."""
+        """Return B_i with f = sum_i features_i(x) B_i for the line f of F for a row x."""
         return [self._F_map[block] for block in self._blocks]

@@ -56,7 +56,7 @@ class AverageMKKM(KernelFusion):
     standardize, normalize_rows : bool, default=True
         Whether computed kernels are centered, with a diagonal of one; embedded rows of length one.
     n_landmarks : int or None, default=None
-        Number of random rows to learn on, at least n_clusters; others are embedded. None: all.
+        Number of random rows to learn on, at least n_clusters; the rest is embedded. None: all.
     kernel_weights : array-like of shape (n_views,) or None, default=None
         Weights alpha >= 0, not all zero, which are scaled to a sum of one. None: equal weights.
 
@@ -71,7 +71,7 @@ class AverageMKKM(KernelFusion):
     eigenvalues_ : ndarray of shape (n_clusters,)
         Largest eigenvalues of the combined kernel, in falling order.
     landmarks_ : ndarray of int, shape (n_landmarks,), or None
-        Rows that were learned on, in rising order. None: all, except those of weight zero.
+        Rows that were learned on, in rising order. None: all of positive weight.
     kernel_weights_ : ndarray of shape (n_views,)
         Weights alpha >= 0 of the kernels, of sum one; kernel l has the factor alpha_l^2.
     objective_, inertia_, s_, membership_exponent_ : float
@@ -136,7 +136,7 @@ class MKKM(KernelFusion):
     standardize, normalize_rows : bool, default=True
         Whether computed kernels are centered, with a diagonal of one; embedded rows of length one.
     n_landmarks : int or None, default=None
-        Number of random rows to learn on, at least n_clusters; others are embedded. None: all.
+        Number of random rows to learn on, at least n_clusters; the rest is embedded. None: all.
     max_iter : int, default=100
         Largest number of iterations; a ConvergenceWarning says if they did not reach `tol`.
     tol : float, default=0.0001
@@ -153,7 +153,7 @@ class MKKM(KernelFusion):
     eigenvalues_ : ndarray of shape (n_clusters,)
         Largest eigenvalues of the combined kernel, in falling order.
     landmarks_ : ndarray of int, shape (n_landmarks,), or None
-        Rows that were learned on, in rising order. None: all, except those of weight zero.
+        Rows that were learned on, in rising order. None: all of positive weight.
     kernel_weights_ : ndarray of shape (n_views,)
         Weights alpha >= 0 of the kernels, of sum one; kernel l has the factor alpha_l^2.
     objective_, inertia_, s_, membership_exponent_ : float
@@ -214,7 +214,7 @@ class MKKMMR(KernelFusion):
     standardize, normalize_rows : bool, default=True
         Whether computed kernels are centered, with a diagonal of one; embedded rows of length one.
     n_landmarks : int or None, default=None
-        Number of random rows to learn on, at least n_clusters; others are embedded. None: all.
+        Number of random rows to learn on, at least n_clusters; the rest is embedded. None: all.
     max_iter : int, default=100
         Largest number of iterations; a ConvergenceWarning says if they did not reach `tol`.
     tol : float, default=1e-06
@@ -233,7 +233,7 @@ class MKKMMR(KernelFusion):
     eigenvalues_ : ndarray of shape (n_clusters,)
         Largest eigenvalues of the combined kernel, in falling order.
     landmarks_ : ndarray of int, shape (n_landmarks,), or None
-        Rows that were learned on, in rising order. None: all, except those of weight zero.
+        Rows that were learned on, in rising order. None: all of positive weight.
     kernel_weights_ : ndarray of shape (n_views,)
         Weights alpha >= 0 of the kernels, of sum one; kernel l has the factor alpha_l^2.
     objective_, inertia_, s_, membership_exponent_ : float
@@ -270,15 +270,15 @@ class MKKMMR(KernelFusion):
         self._keep(self._converge(alternation(Ks, k, penalty), len(Ks[0])))
 
 
-def _given_weights(given: Any, n_kernels: int) -> Array:
-    """Weights of sum one; equal ones for None."""
-    if given is None:
+def _given_weights(weights: Any, n_kernels: int) -> Array:
+    """Return weights of sum one; equal ones for None."""
+    if weights is None:
         return np.full(n_kernels, 1 / n_kernels)
-    checks.check_plain(given, "kernel_weights")
+    checks.check_plain(weights, "kernel_weights")
     with checks.named("kernel_weights"):
-        alpha = np.asarray(given, dtype=np.float64)
+        alpha = np.asarray(weights, dtype=np.float64)
     if alpha.shape != (n_kernels,):
         raise ValueError(f"kernel_weights: has shape {alpha.shape}. Pass {n_kernels} weights.")
     if not (np.isfinite(alpha).all() and (alpha >= 0).all() and alpha.any()):
-        raise ValueError(f"kernel_weights={given}: must be finite, >= 0, not all 0. Pass shares.")
+        raise ValueError(f"kernel_weights={weights}: must be finite, >= 0, not all 0. Pass shares.")
     return alpha / alpha.sum()

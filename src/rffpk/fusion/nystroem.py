@@ -63,7 +63,7 @@ class NystroemKernelKMeans(Clusterer):
     kernel_params : dict or None, default=None
         Of a callable; of a name "degree" >= 0 (default 3), "coef0" (1), "gamma", before `gamma`.
     n_anchors : int, default=256
-        Number of anchors, at least 1: random rows of weight above zero, at most all of these.
+        Number of anchors, at least 1: random rows of positive weight, at most all.
     n_components : int or None, default=None
         Number of leading directions of the features, from 1 to `n_anchors`. None: all.
 
@@ -167,7 +167,7 @@ class NystroemKernelKMeans(Clusterer):
         return self
 
     def _restricted(self, raw: Nystroem, x: Columns, weight: Array, n_threads: int) -> Nystroem:
-        """The features in the basis of the leading eigenvectors of their second moments."""
+        """Return features in the basis of the leading eigenvectors of their second moments."""
         if self.n_components is None:
             return raw
 

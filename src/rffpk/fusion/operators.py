@@ -85,7 +85,7 @@ class Operator:
         return np.asarray((self.roots[tile] * V.T).T)
 
     def times(self, V: Array) -> Array:
-        """K V, float64."""
+        """Return K V, float64."""
         return self.values(self.coefficients(V))
 
     def coefficients(self, B: Array) -> Array:
@@ -184,7 +184,7 @@ class Approximation:
     def operators(
         self, xs: list[Columns], specs: list[Specification], names: list[str]
     ) -> list[Operator]:
-        """One for each view and its kernel."""
+        """Return one operator for each view and its kernel."""
         n = len(xs[0])
         anchors = np.arange(n)
         if self.word == "nystroem" and (m := int(self.size)) < n:
@@ -206,7 +206,7 @@ class Approximation:
         return self._of_features(x, spec, nystroem_features(x, spec, name, anchors))
 
     def _fourier(self, x: Columns, spec: Specification, name: str) -> FourierFeatures:
-        """Random Fourier features of a shift-invariant kernel."""
+        """Return random Fourier features of a shift-invariant kernel."""
         if spec.metric not in ("rbf", "laplacian"):
             raise ValueError(f"{name} is {spec.metric!r}, but 'rff' needs 'rbf' or 'laplacian'.")
         gamma = spec.params["gamma"]
@@ -214,13 +214,14 @@ class Approximation:
         random = np.random.RandomState(self.random.randint(2**31 - 1))
         drawn = FourierSpec(self.size, cast(Kernel, spec.metric), gamma)
         space = drawn.draw(x, self.weight, random, 1)
-        # once, and not for each tile, and alike for new rows, whatever number of entries these have
+        # once, not for each tile, and alike for new rows with any number of entries
         found = written_out(x.astype(np.float64, copy=False), space.fourier, self.n_threads)
         return FourierFeatures(Fourier(found.frequencies).astype(np.float64))
 
     def _of_features(self, x: Columns, spec: Specification, raw: Features) -> Operator:
-        """The kernel of features, optionally less their mean and scaled to length one, which are
-        stored in the dtype of x."""
+        """Return the kernel of features, which are stored in the dtype of x.
+
+        Features may be less their mean and scaled to length one."""
         weight, width = self.weight, raw(x[:1]).shape[1]
         tiles = row_tiles(len(x), width)
 
@@ -243,11 +244,11 @@ class Approximation:
 def nystroem_features(
     x: Columns, spec: Specification, name: str, anchors: NDArray[np.intp]
 ) -> Nystroem:
-    """Features with the inner products Z W^+ Z'; eigenvalues of W that are rounding are left out.
+    """Return features with the inner products Z W^+ Z'.
 
-    Z W^(-1/2) agrees with scikit-learn's `Nystroem` up to a rotation, but W may have any scale, a
-    precomputed kernel is accepted, and an indefinite W is an error.
-    """
+    Eigenvalues of W that are rounding are left out. Z W^(-1/2) agrees with scikit-learn's
+    `Nystroem` up to a rotation, but W may have any scale, a precomputed kernel is accepted, and
+    an indefinite W is an error."""
     precomputed = spec.metric == PRECOMPUTED
     among = np.ascontiguousarray(x[np.ix_(anchors, anchors)]) if precomputed else x[anchors]
     kernel = FittedKernel(among, spec, weight=ones(len(anchors)))
@@ -266,8 +267,9 @@ def nystroem_features(
 def with_gamma(
     spec: Specification, x: Columns, weight: Array, random: Any, n_threads: int
 ) -> Specification:
-    """The specification, for a kernel of distances with the number that the name of its gamma
-    stands for, estimated from all rows."""
+    """Return the specification with a number for the name of its gamma.
+
+    The number is estimated from all rows."""
     gamma: Any = spec.params.get("gamma", "mean")
     if spec.metric in ("rbf", "laplacian") and isinstance(gamma, str):
         gamma = resolve_gamma(x, str(spec.metric), gamma, weight, random, n_threads)
@@ -278,12 +280,11 @@ def with_gamma(
 def check_definite(
     operator: Operator, spec: Specification, name: str, k: int, shift: float
 ) -> None:
-    """Raise an error if the k leading singular vectors of K + `shift` I, shift >= 0, do not belong
-    to the k largest eigenvalues of the kernel K.
+    """Check that leading singular vectors belong to the largest eigenvalues of a kernel.
 
+    An error is raised if the k leading singular vectors of K + `shift` I, shift >= 0, do not.
     They do if least + shift >= -(k-th largest + shift). The least eigenvalue is replaced by an
-    upper bound, a Ritz value, so that no kernel is refused wrongly.
-    """
+    upper bound, a Ritz value, so that no kernel is refused wrongly."""
     if spec.is_definite() and not spec.rescale:
         return
     values = ritz_values(operator.times, operator.n)

@@ -41,7 +41,7 @@ class NormedWeights(PowerMean):
         return 0.0
 
     def reweigh(self, costs: Array, constant: float, total_weight: float) -> Array:
-        """The minimum of sum_l alpha_l costs_l: alpha_l ~ costs_l^(1 / (gamma - 1))."""
+        """Return the minimum of sum_l alpha_l costs_l: alpha_l ~ costs_l^(1 / (gamma - 1))."""
         if not costs.max() > 0:
             return self.equal(len(costs))
         costs = np.maximum(costs / costs.max(), np.finfo(np.float64).eps)

@@ -54,7 +54,7 @@ class SimpleMKKM(KernelFusion):
     standardize, normalize_rows : bool, default=True
         Whether computed kernels are centered, with a diagonal of one; embedded rows of length one.
     n_landmarks : int or None, default=None
-        Number of random rows to learn on, at least n_clusters; others are embedded. None: all.
+        Number of random rows to learn on, at least n_clusters; the rest is embedded. None: all.
     max_iter : int, default=100
         Largest number of iterations; a ConvergenceWarning says if they did not reach `tol`.
     tol : float, default=1e-05
@@ -71,7 +71,7 @@ class SimpleMKKM(KernelFusion):
     eigenvalues_ : ndarray of shape (n_clusters,)
         Largest eigenvalues of the combined kernel, in falling order.
     landmarks_ : ndarray of int, shape (n_landmarks,), or None
-        Rows that were learned on, in rising order. None: all, except those of weight zero.
+        Rows that were learned on, in rising order. None: all of positive weight.
     kernel_weights_ : ndarray of shape (n_views,)
         Weights alpha >= 0 of the kernels, of sum one; kernel l has the factor alpha_l^2.
     objective_, inertia_, s_, membership_exponent_ : float
@@ -132,7 +132,7 @@ class Alignment:
         self._start: Array | None = None
 
     def at(self, alpha: Array) -> Point:
-        """F and its gradient dF/dalpha_l = 2 alpha_l Tr(K_l HH') / n, from one eigenproblem."""
+        """Return F and its gradient 2 alpha_l Tr(K_l HH') / n, from one eigenproblem."""
         L, size, _ = self.Ks.shape
         work = TUNING.linalg.written_work * size**2
         K = interruptible(work, np.matmul, alpha**2, self.Ks.reshape(L, -1)).reshape(size, size)
@@ -193,7 +193,7 @@ def minimise(Ks: Array, k: int, tol: float, max_iter: int, total: float) -> Iter
 
 
 def least_alignment(F: Alignment, start: Point, tol: float) -> Point:
-    """The least point on the simplex that sequential quadratic programmes find, from `start`."""
+    """Return the least point on the simplex that quadratic programmes find, from `start`."""
     scale, evaluated = abs(start.objective) or 1.0, [start]
 
     def scaled(alpha: Array) -> tuple[float, Array]:

@@ -47,7 +47,7 @@ from rffpk.system.tuning import TUNING
 Anchors = Literal["uniform", "k-means++"]
 
 
-_DEPENDENT = 1e-8  # of columns of length one; what is left of one beside those before it
+_DEPENDENT = 1e-8  # of columns of length one: the rest of a column beside the columns before it
 
 _RATIO = 1e5  # of sigma_1 and sigma_k; above it eps (sigma_1 / sigma_k)^2 exceeds 1e-6
 
@@ -149,8 +149,9 @@ class SMKC(KernelFusion):
         self._drawing(k)
 
     def _drawing(self, k: int) -> tuple[str, int | None] | None:
-        """How anchors are drawn, and how many, None: as many as belong to the number of rows; None:
-        they are given."""
+        """Return how anchors are drawn, and how many; None if they are given.
+
+        The number None stands for the number that belongs to the number of rows."""
         given: Any = self.anchors
         if isinstance(given, numbers.Integral):
             return "uniform", checks.check_int(given, "anchors", k)
@@ -242,7 +243,7 @@ class SMKC(KernelFusion):
         return np.sort(_spread_rows(xs, sample, s, random))
 
     def _fit_kernels(self, xs: list[Array], weight: Array, random: Any) -> list[FittedKernel]:
-        """Kernels fitted to the anchors, with gammas estimated from all rows."""
+        """Return kernels fitted to the anchors, with gammas estimated from all rows."""
         if self.anchors_ is None:
             spec = Specification(PRECOMPUTED)
             return [FittedKernel(x[:0].copy(), spec, weight=ones(0)) for x in xs]
@@ -260,8 +261,9 @@ class SMKC(KernelFusion):
         return AnchorKernels(views, self._kernels, s, config.n_threads(self.n_jobs), roots)
 
     def _finish(self, B: AnchorKernels, last: AnchorIteration) -> None:
-        """U = B C with orthonormal columns of P^(1/2) U, as many as G has singular values that are
-        resolved."""
+        """Return U = B C with orthonormal columns of P^(1/2) U.
+
+        It has as many columns as G has singular values that are resolved."""
         k, squares, resolved = len(last.fused.squares), last.fused.squares, last.fused.resolved
         L = last.coefficients[:, resolved] / np.sqrt(squares[resolved])
         Y = B.times(L)
@@ -278,7 +280,7 @@ class SMKC(KernelFusion):
         self.embedding_ = self._rotated(Y)
 
     def _rotated(self, Y: Array) -> Array:
-        """U from B L, for rows that were fitted and for new ones."""
+        """Return U from B L, for rows that were fitted and for new rows."""
         return by_blocks(lambda parts: parts[0] @ self._right, [Y], len(self._right), 1)
 
     def _embedded(self, xs: list[Array]) -> Array:
@@ -301,18 +303,20 @@ def _check_widths(widths: list[int], k: int) -> None:
 
 
 def _check_anchors(anchors: Any, n: int, k: int) -> NDArray[np.intp]:
-    found = np.asarray(anchors)
-    if found.ndim != 1 or found.dtype.kind not in "iu":
+    anchors = np.asarray(anchors)
+    if anchors.ndim != 1 or anchors.dtype.kind not in "iu":
         raise TypeError(
             f"anchors == {anchors!r}, must be an int, a str or a 1-d array of integers."
         )
-    if len(found) < k:
-        raise ValueError(f"anchors has {len(found)} rows, must be >= n_clusters == {k}.")
-    if found.min() < 0 or found.max() >= n:
-        raise ValueError(f"anchors are {found.min()} to {found.max()}, must be from 0 to {n - 1}.")
-    if len(np.unique(found)) < len(found):
+    if len(anchors) < k:
+        raise ValueError(f"anchors has {len(anchors)} rows, must be >= n_clusters == {k}.")
+    if anchors.min() < 0 or anchors.max() >= n:
+        raise ValueError(
+            f"anchors are {anchors.min()} to {anchors.max()}, must be from 0 to {n - 1}."
+        )
+    if len(np.unique(anchors)) < len(anchors):
         raise ValueError("anchors contains a row twice, must contain different rows.")
-    return found.astype(np.intp)
+    return anchors.astype(np.intp)
 
 
 def _spread_rows(

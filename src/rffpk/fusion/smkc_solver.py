@@ -1,5 +1,7 @@
-"""SMKC in an orthonormal basis of the columns of B = [G_1 ... G_V]: the coordinates of B in it, and
-the iterations on these."""
+"""SMKC in an orthonormal basis of the columns of B = [G_1 ... G_V].
+
+Iterations run on the coordinates of B in this basis.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,7 @@ class AnchorKernels:
         return B
 
     def _by_blocks(self, function: Callable[[Array], Array]) -> Array:
-        """A function of the rows of B, block by block."""
+        """Return a function of the rows of B, block by block."""
 
         def of_block(xs: list[Array]) -> Array:
             return function(self._filled(xs, np.empty((len(xs[0]), self.width))))
@@ -52,12 +54,14 @@ class AnchorKernels:
         return by_blocks(of_block, self.xs, self.width, self.n_threads)
 
     def times(self, C: Array) -> Array:
-        """B C."""
+        """Return B C."""
         return self._by_blocks(lambda B: B @ C)
 
     def coordinates(self) -> Array:
-        """P^(1/2) B in an orthonormal basis of its columns, (r, V s): itself if it has at most V s
-        rows, else R of its numerical rank with R'R = B'P B."""
+        """Return P^(1/2) B in an orthonormal basis of its columns, (r, V s).
+
+        It is the matrix itself if it has at most V s rows, else R of its numerical rank with R'R
+        = B'P B."""
         if len(self.xs[0]) > self.width:
             return factor(self.gram())
         B = self._weighed(self._by_blocks(lambda B: B))
@@ -65,8 +69,9 @@ class AnchorKernels:
         return B
 
     def gram(self) -> Array:
-        """B'P B, tile after tile; threads fill the rows of a tile and then add to the blocks of
-        B'P B."""
+        """Return B'P B, tile after tile.
+
+        Threads fill the rows of a tile and then add to the blocks of B'P B."""
         M = np.zeros((self.width, self.width))
         columns = list(gen_batches(self.width, TUNING.tiles.smkc_columns))
         upper = [(a, b) for i, a in enumerate(columns) for b in columns[i:]]
@@ -95,8 +100,9 @@ class AnchorKernels:
 
 
 def factor(M: Array) -> Array:
-    """R (r, len(M)) with R'R = M, r the numerical rank of M: the Cholesky decomposition with
-    pivots, which ends where the rest is rounding."""
+    """Return R (r, len(M)) with R'R = M, where r is the numerical rank of M.
+
+    The Cholesky decomposition with pivots ends where the rest is rounding."""
     triangle, pivots = pivoted_cholesky(M, np.finfo(np.float64).eps * M.diagonal().max())
     R = np.empty(triangle.shape)
     for i, line in enumerate(triangle):
@@ -136,8 +142,9 @@ class AnchorIteration(Iteration):
 
 
 def iterations(B: Array, V: int, k: int, n_threads: int) -> Iterator[AnchorIteration]:
-    """The endless iterations of SMKC, from B or its coordinates (r, V s): Liang et al., ICML 2024,
-    algorithm 1. O(V r s k + V^2 (r + s) k^2) each."""
+    """Yield the endless iterations of SMKC, from B or its coordinates (r, V s).
+
+    Liang et al., ICML 2024, algorithm 1. O(V r s k + V^2 (r + s) k^2) each."""
     views = [View(G, _gram(G, n_threads)) for G in np.split(B, V, axis=1)]
     parts = run_all(lambda view: view.initial_part(k), views, n_threads)
     alpha = np.full(V, 1 / V)  # no weights are learned
@@ -158,7 +165,7 @@ def iterations(B: Array, V: int, k: int, n_threads: int) -> Iterator[AnchorItera
 
 
 def _gram(G: Array, n_threads: int) -> Array:
-    """G'G, (s, s), in tiles of its rows where it is large."""
+    """Return G'G, (s, s), in tiles of its rows where it is large."""
     tiles = row_tiles(G.shape[1], len(G), TUNING.tiles.smkc_gram_numbers)
     return np.vstack(run_all(lambda tile: G[:, tile].T @ G, tiles, n_threads))
 
@@ -171,18 +178,19 @@ class View:
     gram: Array  # G_v'G_v
 
     def initial_part(self, k: int) -> Product:
-        """The rank-k part of G_v."""
+        """Return the rank-k part of G_v."""
         squares, Q = leading_eigenvectors(self.gram, k, len(self.gram))
         return Product(self.G @ Q, Q, np.maximum(squares, 0))
 
     def part(self, G: Product, last: Product) -> tuple[Product, float]:
-        """H_v, the rank-k part of (G_v + G) / 2, and ||H_v - G_v||^2 + ||H_v - G||^2; `last` is the
-        H_v before."""
+        """Return H_v, the rank-k part of (G_v + G) / 2, and its part of the objective.
+
+        The part is ||H_v - G_v||^2 + ||H_v - G||^2; `last` is the H_v before."""
         R, across = G.right, self.G.T @ G.left
         T = across + R * (G.squares / 2)
 
         def four_squares(x: Array) -> Array:
-            """(G_v + G)'(G_v + G) x."""
+            """Multiply (G_v + G)'(G_v + G) with x."""
             return self.gram @ x + T @ (R.T @ x) + R @ (T.T @ x)
 
         k, s = len(G.squares), len(R)
@@ -196,8 +204,10 @@ class View:
 
 
 def _fused(parts: Sequence[Product], k: int) -> tuple[Product, Array]:
-    """G, the rank-k part of the mean of all H_v, [P_1 ... P_V] [R_1 ... R_V]' / V, and the
-    coefficients (V k, k) of its left factor in [P_1 ... P_V] / V."""
+    """Return G, the rank-k part of the mean of all H_v, and coefficients of its left factor.
+
+    The mean is [P_1 ... P_V] [R_1 ... R_V]' / V. The coefficients (V k, k) are in [P_1 ... P_V]
+    / V."""
     left = np.hstack([part.left for part in parts]) / len(parts)
     Q, triangle = basis_of(np.hstack([part.right for part in parts]))
     squares, Y = leading_eigenvectors(triangle @ (left.T @ left) @ triangle.T, k, len(triangle))
@@ -208,8 +218,9 @@ def _fused(parts: Sequence[Product], k: int) -> tuple[Product, Array]:
 def _combined(
     parts: Sequence[Product], coefficients: Array, before: Product | None, L: Array
 ) -> Array:
-    """L of G = B L R', from that of the G before: H_v = (G_v + G) Q_v Q_v' / 2, at first without
-    G."""
+    """Return L of G = B L R', from the L of the G before.
+
+    H_v = (G_v + G) Q_v Q_v' / 2, at first without G."""
     V = len(parts)
     each = [part.right @ c for part, c in zip(parts, np.split(coefficients, V))]
     own = np.vstack(each) / V
@@ -219,9 +230,10 @@ def _combined(
 
 
 def _relative_change(new: Product, old: Product) -> float:
-    """||G - G_old|| / ||G|| from differences, with errors of eps: from squares and an inner product
-    they would be of its root. With R_old = R M' + E, where R'E = 0, the square of the numerator is
-    ||P - P_old M||^2 + ||P_old E'||^2."""
+    """Return ||G - G_old|| / ||G|| from differences, with errors of eps.
+
+    From squares and an inner product errors would be of the root of eps. With R_old = R M' + E,
+    where R'E = 0, the square of the numerator is ||P - P_old M||^2 + ||P_old E'||^2."""
     M = old.right.T @ new.right
     within = new.left - old.left @ M
     beyond = old.right - new.right @ M.T

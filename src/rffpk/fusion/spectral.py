@@ -17,7 +17,7 @@ from rffpk.system.linalg import eigh, leading_eigenvectors, ritz_values
 from rffpk.system.tiles import row_tiles
 from rffpk.system.tuning import TUNING
 
-# Of equal minima the one of least norm is taken, by a multiple of the identity of this size.
+# Of equal minima the minimum of least norm is taken, by a multiple of the identity of this size.
 _RIDGE = 1e-12
 
 
@@ -33,7 +33,7 @@ class Iteration:
 
 
 def inverse_shares(costs: Array) -> Array:
-    """alpha_l ~ 1 / cost_l, the minimum of sum alpha_l^2 cost_l on the simplex."""
+    """Return alpha_l ~ 1 / cost_l, the minimum of sum alpha_l^2 cost_l on the simplex."""
     if not costs.max() > 0:
         return np.full(len(costs), 1 / len(costs))
     shares = costs.max() / np.maximum(costs, np.finfo(np.float64).eps * costs.max())
@@ -41,13 +41,12 @@ def inverse_shares(costs: Array) -> Array:
 
 
 def simplex_minimum(Q: Array) -> Array:
-    """The minimum of x'Qx over x >= 0 of sum one, for a positive semidefinite Q (m, m).
+    """Return the minimum of x'Qx over x >= 0 of sum one, for semidefinite Q (m, m).
 
-    For x = t alpha, t >= 0 and alpha of sum one, x'Qx + (1'x - 1)^2 is least over t at q / (1 + q)
-    with q = alpha'Q alpha, which rises with q: so the minimum without the constraint on the sum, a
-    least squares problem with x >= 0, has the direction of the one with it. Solved by the active
-    sets of Lawson and Hanson (`scipy.optimize.nnls`), exact up to rounding.
-    """
+    For x = t alpha, t >= 0 and alpha of sum one, x'Qx + (1'x - 1)^2 is least over t at q / (1 +
+    q) with q = alpha'Q alpha, which rises with q. So the minimum without the constraint on the
+    sum, a least squares problem with x >= 0, has the same direction. It is solved by the active
+    sets of Lawson and Hanson (`scipy.optimize.nnls`), exact up to rounding."""
     size = Q.diagonal().max()
     if not size > 0:
         return np.full(len(Q), 1 / len(Q))
@@ -79,7 +78,7 @@ def weighed(K: Array, weight: Array) -> Array:
 
 
 def inner_products(Ks: list[Array], others: list[Array]) -> Array:
-    """Tr(K_p C_q) of symmetric matrices, symmetric in p and q. O(n^2) for each pair."""
+    """Return Tr(K_p C_q) of symmetric matrices, symmetric in p and q. O(n^2) for a pair."""
     M = np.array([[np.vdot(K, other) for other in others] for K in Ks])
     if not np.isfinite(M).all():
         raise ValueError(
@@ -90,12 +89,12 @@ def inner_products(Ks: list[Array], others: list[Array]) -> Array:
 
 
 def diversity_penalty(Ks: list[Array], others: list[Array], weight: float) -> Array | None:
-    """The matrix weight Tr(K_p C_q); None if the weight is zero."""
+    """Return the matrix weight Tr(K_p C_q); None if the weight is zero."""
     return weight * inner_products(Ks, others) if weight > 0 else None
 
 
 def combined(Ks: list[Array], alpha: Array) -> Array:
-    """sum_l alpha_l^2 K_l."""
+    """Return sum_l alpha_l^2 K_l."""
 
     def total() -> Array:
         found = alpha[0] ** 2 * Ks[0]
@@ -111,8 +110,10 @@ def mean_of(Ks: list[Array]) -> Array:
 
 
 def alternation(Ks: list[Array], k: int, penalty: Array | None = None) -> Iterator[Iteration]:
-    """Iterations that minimise sum_l alpha_l^2 Tr(K_l (I - HH')) + alpha' penalty alpha / 2 over H
-    with k orthonormal columns and over alpha on the simplex in turn, from equal weights."""
+    """Yield iterations over H and alpha in turn, from equal weights.
+
+    They minimise sum_l alpha_l^2 Tr(K_l (I - HH')) + alpha' penalty alpha / 2 over H with k
+    orthonormal columns and over alpha on the simplex."""
     alpha, start = np.full(len(Ks), 1 / len(Ks)), None
     while True:
         values, H = leading_eigenvectors(combined(Ks, alpha), k, len(Ks[0]), start)
@@ -134,7 +135,7 @@ def matrices(kernels: list[FittedKernel], weight: Array) -> list[Array]:
 
 
 def matrix_of(kernel: FittedKernel, number: int) -> Array:
-    """The matrix of a kernel, with a warning if it is indefinite."""
+    """Return the matrix of a kernel; warn if it is indefinite."""
     K = kernel.matrix()
     if not kernel.definite:
         warn_if_indefinite(f"kernel {number}", ritz_values(K.dot, kernel.n))
@@ -142,11 +143,11 @@ def matrix_of(kernel: FittedKernel, number: int) -> Array:
 
 
 def spectral_costs(Ks: list[Array], H: Array) -> Array:
-    """Tr(K_l (I - HH')) of each kernel."""
+    """Return Tr(K_l (I - HH')) of each kernel."""
     return np.array([remainder(np.trace(K), np.einsum("ik,ik->", H, K @ H), len(H)) for K in Ks])
 
 
 def remainder(trace: float, kept: float, n: int) -> float:
-    """Tr(K) - Tr(H'KH) for a kernel of order n, zero if it is that up to rounding."""
+    """Return Tr(K) - Tr(H'KH) for a kernel of order n, zero if it is that up to rounding."""
     rounding = 4 * n * float(np.finfo(np.float64).eps) * abs(trace)
     return 0.0 if abs(trace - kept) <= rounding else float(trace - kept)
