@@ -42,11 +42,10 @@ _KEY = "_rffpk_version"
 
 @dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(field,))
 def parameters(cls: C) -> C:
-    """Class decorator: the annotated attributes of an estimator are its parameters, besides those
-    of decorated bases. They are passed by keyword, unless a field says otherwise.
+    """Make the annotated attributes of an estimator its parameters, besides its bases' parameters.
 
-    What a fit sets is annotated with ``field(init=False)``, or in a class without the decorator.
-    """
+    They are passed by keyword, unless a field says otherwise. What a fit sets is annotated with
+    ``field(init=False)``, or in a class without the decorator."""
     text = cls.__doc__  # None under python -OO, where dataclass would write one
     dataclass(eq=False, repr=False, kw_only=True, match_args=False)(cls)
     cls.__doc__ = text
@@ -57,8 +56,9 @@ def parameters(cls: C) -> C:
 
 
 def _series(version: str) -> tuple[str, ...]:
-    """The part of a version within which pickles can be read: the major number, and the minor one
-    before 1.0."""
+    """Return the part of a version within which pickles can be read.
+
+    It is the major number, and the minor number before 1.0."""
     parts = version.split(".")
     return tuple(parts[: 2 if parts[0] == "0" else 1])
 
@@ -68,8 +68,9 @@ class VersionError(ValueError):
 
 
 def check_version(written: str, what: str) -> None:
-    """Raise an error if the state of an estimator is that of another version; `what` says what
-    became of it."""
+    """Refuse the state of an estimator of another version.
+
+    `what` says what became of it."""
     if _series(written) != _series(__version__):
         raise VersionError(
             f"This {what} by rffpk {written}, and rffpk {__version__} does not read it: fit it "
@@ -172,8 +173,8 @@ class Estimator(
         Parameters
         ----------
         path : str or path
-            The file, in the layout of safetensors. One that exists is replaced once the new one is
-            complete; if that fails, it stays.
+            The file, in the layout of safetensors. A file that is there is replaced once the new
+            file is complete. If that fails, it stays.
 
         Raises
         ------
@@ -223,7 +224,7 @@ def fit_of(estimator: Any, anew: bool = True) -> Iterator[None]:
 
 @contextlib.contextmanager
 def reporting(estimator: Any, X: Any) -> Iterator[Progress | None]:
-    """The progress of a fit of X; None if nobody looks at it."""
+    """Yield the progress of a fit of X; None if nobody looks at it."""
     verbose = getattr(estimator, "verbose", 0)
     if not isinstance(verbose, (bool, np.bool_)):
         checks.check_int(verbose, "verbose", 0)
@@ -309,7 +310,7 @@ class Clusterer(Estimator, ClusterMixin, BaseEstimator):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def _of_buffer(self, this: str) -> str:
-        """What a fit of the rows that `partial_fit` keeps needs."""
+        """Return what a fit of the rows that `partial_fit` keeps needs."""
         kept, first = (vars(self)[name] for name in ("n_buffered_", "_n_first"))
         return (
             f"{this} {type(self).__name__} has {kept} of the {first} rows that its first fit "
@@ -321,8 +322,7 @@ class Clusterer(Estimator, ClusterMixin, BaseEstimator):
 
     @by_partitions
     def predict(self, X: Any) -> NDArray[np.int32]:
-        """Label each row with its nearest centroid, or with -1 where the class has the
-        parameter `noise` and it is not None.
+        """Label each row with its nearest centroid, or with -1 for noise.
 
         Parameters
         ----------
@@ -340,11 +340,11 @@ class Clusterer(Estimator, ClusterMixin, BaseEstimator):
 
     @by_partitions
     def predict_proba(self, X: Any, *, s: float | None = None) -> Array:
-        """Memberships of the rows in the clusters, at `membership_exponent_` or any other exponent.
+        """Return memberships of rows in clusters, at `membership_exponent_` or another exponent.
 
         u_ij = d_ij^s / sum_l d_il^s with the squared distances d_ij of rows to centroids: the
         memberships of fuzzy c-means; at minus infinity, one for the nearest centroid and zero for
-        the others. If the class has typicality, d_ij are the distances d'_ij of its objective.
+        the rest. If the class has typicality, d_ij are the distances d'_ij of its objective.
 
         Parameters
         ----------
@@ -372,7 +372,7 @@ class Clusterer(Estimator, ClusterMixin, BaseEstimator):
 
     @by_partitions
     def transform(self, X: Any) -> Array:
-        """Distances of the rows to the centroids, in the space of the centroids.
+        """Return distances of rows from centroids, in the space of the centroids.
 
         Parameters
         ----------
@@ -414,7 +414,7 @@ class Clusterer(Estimator, ClusterMixin, BaseEstimator):
         return vars(self)["labels_"] if "labels_" in vars(self) else self.predict(X)
 
     def medoids(self, X: Any) -> NDArray[np.intp]:
-        """The row of X that is nearest to each centroid, but noise: an example of each cluster.
+        """Return the row of X nearest to each centroid, but noise: an example of each cluster.
 
         Features of a diffusion map do not tell the middle of a cluster from its edge. So
         `DiffusionPowerKMeans` gives a row in the middle by the columns, of at most 2000 rows of
@@ -456,12 +456,12 @@ class Clusterer(Estimator, ClusterMixin, BaseEstimator):
         return ward(*self._gaps())
 
     def cut(self, n_clusters: int, X: Any = None) -> NDArray[np.int32]:
-        """Labels with fewer clusters, which are unions of the fitted ones.
+        """Return labels of fewer clusters, which are unions of the fitted clusters.
 
         Those clusters are merged first whose union raises the k-means objective least, by Ward's
         method on the centroids and the weights of their clusters (`linkage_`). So all cuts are
-        nested. Two clusters of a cut may be closer to each other than those of a fit with this
-        number, which sees all rows.
+        nested. Two clusters of a cut may be closer to each other than clusters of a fit with
+        this number, which sees all rows.
 
         Parameters
         ----------
@@ -490,10 +490,11 @@ class Clusterer(Estimator, ClusterMixin, BaseEstimator):
         return of_clusters[self.predict(X)]
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Minus the weighted sum of squared distances of the rows to their nearest centroids, noise
-        left out. Of the fitted rows with their weights it is `-inertia_`, unless rows lack views,
-        whose other distances are scaled up here, or a kernel is indefinite: negative squared
-        distances are zero here.
+        """Return minus the weighted sum of squared distances to the nearest centroids.
+
+        Noise is left out. Of the fitted rows with their weights the score is `-inertia_`, but not
+        if rows lack views, as other distances are scaled up here. Nor if a kernel is indefinite,
+        as negative squared distances are zero here.
 
         Scores of models with different features, such as of other kernels, do not compare.
 

@@ -1,5 +1,7 @@
-"""scikit-learn's base classes, as estimators inherit from them, and what a type checker sees of
-them: scikit-learn has no types, and a class with an untyped base would accept any argument."""
+"""scikit-learn's base classes, as estimators inherit from them, with types.
+
+scikit-learn has no types, and a class with an untyped base would accept any argument.
+"""
 
 from __future__ import annotations
 

@@ -305,8 +305,10 @@ class MultiKernelPowerKMeans(Clusterer):
 
 
 def _problem_of(model: Any, kernels: Any, objective: PowerMean) -> KernelProblem:
-    """What is minimised with these kernels, and by which starts. A schedule that is given, and one
-    with a soft end, are followed with the kernels themselves."""
+    """Return what is minimised with these kernels, and by which starts.
+
+    A schedule that is given, and a schedule with a soft end, are followed with the kernels
+    themselves."""
     given = search_parameters(model, get_args(KernelInit), "an array")
     if not model._annealed and given.n_init is None:
         given = replace(given, n_init=TUNING.starts.exact_equal)
@@ -318,7 +320,7 @@ def _problem_of(model: Any, kernels: Any, objective: PowerMean) -> KernelProblem
 
 
 def _plan(given: SearchParameters, hard: bool, context: FitContext, critical: float) -> Plan:
-    """The starts, and the number of swaps, which are made on components only."""
+    """Return the starts, and the number of swaps, which are made on components only."""
     critical = critical if math.isfinite(critical) else 0.0
     swaps, most = 0, context.k
     if hard:

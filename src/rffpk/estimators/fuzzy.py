@@ -138,7 +138,7 @@ class FuzzyCMeans(Clusterer):
         )  # fmt: skip
 
     def _centroids_of_memberships(self, rows: Rows, k: int) -> Array | None:
-        """The centroids that `init` stands for if it holds memberships."""
+        """Return the centroids of memberships that `init` holds; None if it holds none."""
         init: Any = self.init
         with checks.named("init"):
             shape = np.shape(init)
@@ -152,8 +152,9 @@ class FuzzyCMeans(Clusterer):
     def _plan(
         self, given: SearchParameters, context: FitContext, critical: float, objective: PowerMean
     ) -> Plan:
-        """Starts at the fuzzifier; or starts and swaps as of power k-means, after which passes at
-        it follow."""
+        """Return starts at the fuzzifier, or starts and swaps as of power k-means.
+
+        Passes at the fuzzifier follow swaps."""
         if not given.ends_hard:
             return self._fixed(context.k, critical)
         coarse = replace(given, tol=max(given.tol, TUNING.fuzzy.search_tol))
@@ -161,8 +162,10 @@ class FuzzyCMeans(Clusterer):
         return replace(plan, soft_end=partial(self._fixed, context.k))
 
     def _fixed(self, k: int, critical: float, exponent: float = -math.inf) -> Plan:
-        """Starts at the fuzzifier; with m="auto" that of calibrated memberships, which have this
-        exponent, but well below the critical one (docs/math.md, section 8)."""
+        """Return starts at the fuzzifier.
+
+        With m="auto" calibrated memberships have this exponent, but well below the critical
+        exponent (docs/math.md, section 8)."""
         s, automatic = -1.0, isinstance(self.m, str)
         if not automatic:
             s = -1 / (float(self.m) - 1)
@@ -182,7 +185,7 @@ class FuzzyCMeans(Clusterer):
 
 
 def check_m(m: Any, highest: float | None = MAX_M) -> None:
-    """The fuzzifier; `highest`: of a number, if there is a limit."""
+    """Return the fuzzifier; a number is at most `highest`, if there is a limit."""
     if not is_option(m, "auto"):
         include = "neither" if highest is None else "right"
         checks.check_real(m, "m", 1, highest, include=include, also="'auto'")
@@ -358,7 +361,7 @@ def warn_of_merged(
 
 
 def _centroids(x: Columns, weights: Array) -> Array:
-    """Weighted means of the rows, (k, d); of all rows where all weights (n, k) are zero."""
+    """Return weighted means of the rows, (k, d); of all rows where weights (n, k) are zero."""
     totals = weights.sum(axis=0)
     weights = np.where(totals > 0, weights, 1.0)
     return np.asarray(weighted_sums(x, weights) / weights.sum(axis=0)[:, None])

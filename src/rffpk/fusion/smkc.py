@@ -303,20 +303,18 @@ def _check_widths(widths: list[int], k: int) -> None:
 
 
 def _check_anchors(anchors: Any, n: int, k: int) -> NDArray[np.intp]:
-    anchors = np.asarray(anchors)
-    if anchors.ndim != 1 or anchors.dtype.kind not in "iu":
+    rows = np.asarray(anchors)
+    if rows.ndim != 1 or rows.dtype.kind not in "iu":
         raise TypeError(
             f"anchors == {anchors!r}, must be an int, a str or a 1-d array of integers."
         )
-    if len(anchors) < k:
-        raise ValueError(f"anchors has {len(anchors)} rows, must be >= n_clusters == {k}.")
-    if anchors.min() < 0 or anchors.max() >= n:
-        raise ValueError(
-            f"anchors are {anchors.min()} to {anchors.max()}, must be from 0 to {n - 1}."
-        )
-    if len(np.unique(anchors)) < len(anchors):
+    if len(rows) < k:
+        raise ValueError(f"anchors has {len(rows)} rows, must be >= n_clusters == {k}.")
+    if rows.min() < 0 or rows.max() >= n:
+        raise ValueError(f"anchors are {rows.min()} to {rows.max()}, must be from 0 to {n - 1}.")
+    if len(np.unique(rows)) < len(rows):
         raise ValueError("anchors contains a row twice, must contain different rows.")
-    return anchors.astype(np.intp)
+    return rows.astype(np.intp)
 
 
 def _spread_rows(

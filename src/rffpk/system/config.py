@@ -38,8 +38,10 @@ _BACKENDS = {"core": "rffpk._core", "numpy": "rffpk._reference"}
 
 
 def n_threads(n_jobs: Any) -> int:
-    """Threads for the parameter `n_jobs`, which is checked: None and -1 stand for the least of
-    `thread_limits()`, -2 for one less and so on; a positive number stands for itself."""
+    """Check the parameter `n_jobs`; return the number of threads.
+
+    None and -1 stand for the least of `thread_limits()`, -2 for one less and so on; a positive
+    number stands for itself."""
     given = -1 if n_jobs is None else check_int(n_jobs, "n_jobs", -_MOST_JOBS, _MOST_JOBS)
     if given == 0:
         raise ValueError("n_jobs == 0, must be None, positive or negative.")
@@ -47,11 +49,13 @@ def n_threads(n_jobs: Any) -> int:
 
 
 def thread_limits() -> dict[str, int]:
-    """Limits of the number of threads, by their sources: the affinity mask; the CPUs of the
-    machine, the quota of a container or LOKY_MAX_CPU_COUNT; and the OpenMP runtimes that are
-    loaded, scikit-learn's for one, which follow OMP_NUM_THREADS and threadpoolctl. OMP_NUM_THREADS
-    itself, where there is none. Where the core is built with OpenMP, which binds threads to places,
-    its number of threads alone: the mask is then that of one place."""
+    """Return limits of the number of threads, by their sources.
+
+    Sources are the affinity mask, the CPUs of the machine, the quota of a container or
+    LOKY_MAX_CPU_COUNT, and the OpenMP runtimes that are loaded, such as scikit-learn's, which
+    follow OMP_NUM_THREADS and threadpoolctl. Without a runtime OMP_NUM_THREADS counts itself.
+    Where the core is built with OpenMP, which binds threads to places, its number of threads
+    counts alone: the mask is then the mask of one place."""
     if bound := _core.bound_threads():
         return {"OpenMP places": bound}
     limits = {}
@@ -69,14 +73,16 @@ def thread_limits() -> dict[str, int]:
 
 @cache
 def _quota(affinity: int | None, loky: str | None) -> int:
-    """The least of the CPUs and the quota, by joblib. It reads files, for 0.1 to 0.3 ms; besides
-    them the number depends on the arguments, which may change in a process."""
+    """Return the least of the CPUs and the quota, by joblib.
+
+    It reads files, for 0.1 to 0.3 ms. Besides them the number depends on the arguments, which
+    may change in a process."""
     return joblib.cpu_count()
 
 
 @cache
 def _loaded(user_api: str) -> threadpoolctl.ThreadpoolController:
-    """The libraries with threads of their own, "blas" or "openmp", that are loaded by now."""
+    """Return the loaded libraries with threads of their own, "blas" or "openmp"."""
     return threadpoolctl.ThreadpoolController().select(user_api=user_api)
 
 
@@ -90,7 +96,7 @@ class _BlasLimit:
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
-        """Limit BLAS to one thread: its idle threads would spin and slow down those of the pass.
+        """Limit BLAS to one thread: its idle threads would spin and slow down the pass.
 
         On two cores a fit of the digits takes 0.05 s with this and 0.2 s without.
 
@@ -127,7 +133,9 @@ class _BlasLimit:
                     self._before = None
 
     def after_fork(self) -> None:
-        """In a child, which has only the forking thread: others may hold the limit or the lock."""
+        """Restore the limit in a forked child, unless its thread holds it.
+
+        Threads that the child lacks may hold the limit or the lock."""
         self._lock = threading.Lock()
         alone = threading.get_ident()
         self._holders = [holder for holder in self._holders if holder == alone]
@@ -162,7 +170,7 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_blas_limit.after_fork)
 
 
-# Where Linux reports the memory limit and use of a container, and parts of these: cgroup v2, v1.
+# Where Linux reports the memory limit and the memory use of a container: cgroup v2, v1.
 _CGROUP = "/sys/fs/cgroup/"
 _CGROUP_1 = "/sys/fs/cgroup/memory/"
 _CGROUPS = (
@@ -175,35 +183,37 @@ _CGROUPS = (
 
 
 def fits_memory(needed: float, parts: int = 1) -> bool:
-    """Whether `needed` bytes are few, or at most one of so many parts of the available memory."""
+    """Return whether `needed` bytes are few, or at most a part of the available memory."""
     return needed <= TUNING.storage.unseen_bytes or needed <= available_memory() // parts
 
 
 def available_memory() -> int:
-    """Bytes that this process may still allocate, by the machine, the container's limit and the
-    limit of its address space."""
-    found = [_machine_memory()]
+    """Return the bytes that this process may still allocate.
+
+    The machine, the container and the limit of the address space bound them."""
+    limits = [_machine_memory()]
     for limit, used, parts in _CGROUPS:
         with contextlib.suppress(OSError, ValueError):  # no such file, or "max"
             left = int(Path(limit).read_text()) - int(Path(used).read_text())
-            found.append(left + _page_cache(Path(parts)))
+            limits.append(left + _page_cache(Path(parts)))
     with contextlib.suppress(
         ImportError, OSError, ValueError
     ):  # not on Windows; elsewhere no /proc
-        found.append(_address_space())
-    return max(0, min(found))
+        limits.append(_address_space())
+    return max(0, min(limits))
 
 
 def _page_cache(parts: Path) -> int:
-    """The pages of files in the memory that a container uses, such as those of a memory-mapped X:
-    the system drops them where memory is asked for."""
+    """Return the pages of files in the memory that a container uses.
+
+    They are of a memory-mapped X, for example: the system drops them where memory is asked for."""
     found = dict(line.split() for line in parts.read_text().splitlines()) if parts.exists() else {}
     prefix = "total_" if "total_inactive_file" in found else ""  # v1, with groups inside
     return sum(int(found.get(f"{prefix}{kind}_file", 0)) for kind in ("inactive", "active"))
 
 
 def _address_space() -> int:
-    """What `ulimit -v` leaves. Raises a ValueError if there is no limit."""
+    """Return what `ulimit -v` leaves; raise a ValueError if there is no limit."""
     import resource
 
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)
@@ -224,7 +234,7 @@ def _machine_memory() -> int:
 
 
 def backend() -> ModuleType:
-    """The module whose `fused_pass` runs: that which RFFPK_BACKEND names, else the compiled core.
+    """Return the module whose `fused_pass` runs: the compiled core unless RFFPK_BACKEND is set.
 
     Raises
     ------
@@ -238,7 +248,7 @@ def backend() -> ModuleType:
 
 
 def get_include() -> str:
-    """The folder of the headers in C that packages need which are compiled with `rffpk.capi`.
+    """Return the folder of the C headers for packages that are compiled with `rffpk.capi`.
 
     Returns
     -------
@@ -301,7 +311,7 @@ def show_config() -> dict[str, Any]:
 
 
 def _missing() -> list[str]:
-    """The optional packages that are not installed, with the extras that bring them."""
+    """Return the optional packages that are not installed, with the extras that bring them."""
     found = [match for each in requires("rffpk") or [] if (match := _OF_EXTRA.match(each))]
     installed = {each.metadata["Name"].lower() for each in distributions()}
     return [f"{name} (rffpk[{extra}])" for name, extra in map(re.Match.groups, found)
@@ -309,15 +319,15 @@ def _missing() -> list[str]:
 
 
 def _slow() -> list[str]:
-    """What makes fits slower on this machine than they need be, with the remedy."""
-    found, limits, widest = list[str](), thread_limits(), _core.isa_levels()[-1]
+    """Return what makes fits slower on this machine than they need be, with the remedy."""
+    reasons, limits, widest = list[str](), thread_limits(), _core.isa_levels()[-1]
     if backend().__name__ != _BACKENDS["core"]:
-        found.append("passes run in NumPy: unset RFFPK_BACKEND")
+        reasons.append("passes run in NumPy: unset RFFPK_BACKEND")
     if _core.isa() != widest:
-        found.append(f"instructions of {_core.isa()}, where {widest} would run: unset RFFPK_ISA")
+        reasons.append(f"instructions of {_core.isa()}, where {widest} would run: unset RFFPK_ISA")
     if min(limits.values()) == 1 < (os.cpu_count() or 1):
         named = ", ".join(name for name, limit in limits.items() if limit == 1)
-        found.append(f"one thread on {os.cpu_count()} processors, by {named}: lift this limit")
+        reasons.append(f"one thread on {os.cpu_count()} processors, by {named}: lift this limit")
     if (left := available_memory()) < 2**29:  # a quarter holds no features of many rows
-        found.append(f"{left >> 20} MB of memory are left: free some, or features are not stored")
-    return found
+        reasons.append(f"{left >> 20} MB of memory are left: free some, or features are not stored")
+    return reasons

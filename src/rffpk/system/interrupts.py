@@ -19,31 +19,29 @@ Result = TypeVar("Result")
 
 
 def interruptible(work: float, function: Callable[..., Result], *arguments: object) -> Result:
-    """function(*arguments), of about `work` multiply-adds, in a thread of its own if these are
-    many.
+    """Call a function, in a thread of its own if it takes many multiply-adds (`work`).
 
     Python handles signals in the main thread, between its own instructions: a long call of a
-    library there keeps Ctrl-C waiting until it returns. So the main thread waits for another one
-    instead. An exception of a signal's handler ends the wait; the call goes on until it ends by
-    itself, and its result is dropped. `function` must release the interpreter's lock, and nobody
-    else may write to its arguments, or read what it writes to.
-    """
+    library there keeps Ctrl-C waiting until it returns. So the main thread waits for another
+    thread instead. An exception of a signal's handler ends the wait; the call goes on until it
+    ends by itself, and its result is dropped. `function` must release the interpreter's lock,
+    and nobody else may write to its arguments, or read what it writes to."""
     if work < TUNING.linalg.long_work or threading.get_ident() != threading.main_thread().ident:
         return function(*arguments)
-    found: Handover[tuple[Result, None] | tuple[None, BaseException]] = Handover()
+    result: Handover[tuple[Result, None] | tuple[None, BaseException]] = Handover()
     context = copy_context()
 
     def run() -> None:
         try:
-            found.give((context.run(function, *arguments), None))
+            result.give((context.run(function, *arguments), None))
         except BaseException as error:
-            found.give((None, error))
+            result.give((None, error))
 
     try:
-        found.start(run)
+        result.start(run)
     except RuntimeError:  # no memory for the stack of a thread
         return function(*arguments)
-    result, error = found.take()
+    result, error = result.take()
     if error is not None:
         raise error
     return cast(Result, result)
@@ -69,12 +67,12 @@ class Handover(Generic[Result]):
         _thread.start_new_thread(call, ())
 
     def give(self, item: Result) -> None:
-        """Let an item be taken; the one before has been."""
+        """Pass an item on, once the item before it has been taken."""
         self._items.append(item)
         self._empty.release()
 
     def take(self) -> Result:
-        """The next item; Ctrl-C ends the wait.
+        """Return the next item; Ctrl-C ends the wait.
 
         Raises
         ------
@@ -94,7 +92,7 @@ class Handover(Generic[Result]):
 
 
 def _traced(function: Callable[..., None], *arguments: object) -> None:
-    """A call by a new thread which debuggers and profilers see as they see `threading.Thread`."""
+    """Make a call that debuggers and profilers see as they see `threading.Thread`."""
     sys.settrace(threading.gettrace())
     sys.setprofile(threading.getprofile())
     function(*arguments)

@@ -33,9 +33,10 @@ _APART = 1e-9
 
 
 def eigh(matrix: Array, **options: Any) -> tuple[Array, Array]:
-    """`scipy.linalg.eigh` of one matrix, with its options `subset_by_index` and `driver`, or all
-    eigenpairs where this fails. SciPy's holds the interpreter's lock, so that Ctrl-C waits for it;
-    where that is long, NumPy's is used, which does not."""
+    """Return eigenvalues and eigenvectors by `scipy.linalg.eigh`, with two of its options.
+
+    All pairs are returned where the options fail. SciPy holds the interpreter's lock, so that
+    Ctrl-C waits for it. Where that is long, NumPy is used, which does not."""
     n = len(matrix)
     work = TUNING.linalg.eigh_work * n**3
     first, last = options.get("subset_by_index", (0, n - 1))
@@ -58,8 +59,9 @@ def _all_eigenpairs(matrix: Array) -> tuple[Array, Array]:
 
 
 def svd(matrix: Array) -> tuple[Array, Array, Array]:
-    """`scipy.linalg.svd` without the vectors of the value zero that a matrix that is not square
-    has; NumPy's where it takes long, as in `eigh`."""
+    """Return `scipy.linalg.svd` without the vectors of zeros that a matrix has by its shape.
+
+    NumPy is used where it takes long, as in `eigh`."""
     work = TUNING.linalg.svd_work * matrix.size * min(matrix.shape)
     try:
         if work < TUNING.linalg.long_work:
@@ -72,7 +74,7 @@ def svd(matrix: Array) -> tuple[Array, Array, Array]:
 
 
 def basis_of(matrix: Array) -> tuple[Array, Array]:
-    """The factors Q (n, k) and R of a matrix (n, k), n >= k."""
+    """Return the factors Q (n, k) and R of a matrix (n, k), n >= k."""
     work = 4.0 * matrix.size * min(matrix.shape)
     Q, R = interruptible(work, lambda: qr(matrix, mode="economic"))
     return Q, R
@@ -81,13 +83,12 @@ def basis_of(matrix: Array) -> tuple[Array, Array]:
 def leading_eigenvectors(
     matrix: Array | Callable[[Array], Array], k: int, n: int, start: Array | None = None
 ) -> tuple[Array, Array]:
-    """The k largest eigenvalues of a symmetric matrix, falling, and their eigenvectors (n, k).
+    """Return the k largest eigenvalues of a symmetric matrix, falling, and eigenvectors (n, k).
 
     Above a small order they are computed by Lanczos' method (ARPACK), from near the vector
     `start` (n,) if it is given: the sum of the eigenvectors of a similar matrix saves steps.
-    `matrix` may be a function that multiplies (n,) and (n, m) arrays. Signs are fixed: the largest
-    entry of each vector is > 0.
-    """
+    `matrix` may be a function that multiplies (n,) and (n, m) arrays. Signs are fixed: the
+    largest entry of each vector is > 0."""
     found, tuning = None, TUNING.linalg
     slow = tuning.ritz_work * n * k**2 > tuning.long_work and n <= tuning.full_order * k
     if n > max(TUNING.linalg.full_below, 2 * k + 1) and not slow:
@@ -104,7 +105,7 @@ def leading_eigenvectors(
 def _by_lanczos(
     multiply: Callable[[Array], Array], k: int, n: int, start: Array | None
 ) -> tuple[Array, Array]:
-    """The k largest eigenvalues and their eigenvectors, by ARPACK."""
+    """Return the k largest eigenvalues and their eigenvectors, by ARPACK."""
     vector = np.random.default_rng(0).standard_normal(n)
     if start is not None:  # without noise it could be orthogonal to a wanted eigenvector
         noise = TUNING.linalg.start_noise * np.linalg.norm(start)
@@ -136,9 +137,11 @@ def _by_lanczos(
 
 
 def pivoted_cholesky(M: Array, tol: float) -> tuple[Array, Array]:
-    """LAPACK's dpstrf, without the interpreter's lock that `scipy.linalg.lapack.dpstrf` holds: an
-    upper trapezoid R (r, n), what is below its diagonal arbitrary, and numbers p (n,) with R'R =
-    M[p][:, p] for a symmetric M, r the number of pivots above `tol`."""
+    """Return R and p with R'R = M[p][:, p] for a symmetric M, by LAPACK's dpstrf.
+
+    R is an upper trapezoid (r, n) with arbitrary numbers below its diagonal, and p (n,) are
+    numbers of rows; r is the number of pivots above `tol`. `scipy.linalg.lapack.dpstrf` would
+    hold the interpreter's lock."""
     n = len(M)
     pivots, rank, info = np.zeros(n, np.intc), np.zeros(1, np.intc), np.zeros(1, np.intc)
     order, tolerance, work = np.full(1, n, np.intc), np.full(1, tol), np.empty(2 * n)
@@ -156,7 +159,7 @@ def pivoted_cholesky(M: Array, tol: float) -> tuple[Array, Array]:
 
 
 def _address(name: str) -> int:
-    """Of a routine of LAPACK."""
+    """Return the address of a routine of LAPACK."""
     routine = LowLevelCallable.from_cython(cython_lapack, name)
     pointer_of = PYFUNCTYPE(c_void_p, py_object, c_char_p)(("PyCapsule_GetPointer", pythonapi))
     return int(pointer_of(routine.function, routine.signature.encode()))
@@ -165,9 +168,10 @@ def _address(name: str) -> int:
 def ritz_values(
     multiply: Callable[[Array], Array], n: int, steps: int = 30, seed: int = 0
 ) -> Array:
-    """The Ritz values of some steps of Lanczos' method with full orthogonalisation, in rising
-    order, for a symmetric matrix of order n; the extreme ones approach its extreme eigenvalues from
-    within."""
+    """Return Ritz values of steps of Lanczos' method for a symmetric matrix, in rising order.
+
+    The matrix has order n, and vectors are orthogonalised in full. The extreme values approach
+    the extreme eigenvalues from within."""
     basis = np.zeros((min(steps, n), n))
     v = np.random.default_rng(seed).standard_normal(n)
     projected = np.zeros((len(basis), len(basis)))
@@ -184,39 +188,42 @@ def ritz_values(
 
 
 def fixed_signs(vectors: Array, scale: Array | None = None) -> Array:
-    """The columns with signs such that the entry of largest absolute value is positive, or the one
-    that is largest after a division of the rows by `scale` > 0."""
+    """Return columns with signs that make the entry of largest absolute value positive.
+
+    It is the largest entry after a division of the rows by `scale` > 0."""
     sizes = np.abs(vectors if scale is None else vectors / scale[:, None])
     largest = vectors[sizes.argmax(axis=0), np.arange(vectors.shape[1])]
     return vectors * np.where(largest < 0, -1.0, 1.0)
 
 
 def over_eigenvalues(vectors: Array, values: Array) -> Array:
-    """Eigenvectors divided by their eigenvalues, which are in falling order; vectors whose
-    eigenvalue is zero up to rounding become zero."""
+    """Divide eigenvectors by their eigenvalues, which are in falling order.
+
+    Vectors whose eigenvalue is zero up to rounding become zero."""
     positive = values > np.finfo(values.dtype).eps * len(vectors) * max(values[0], 0)
     return vectors * np.divide(1, values, out=np.zeros_like(values), where=positive)
 
 
 def procrustes(matrix: Array) -> Array:
-    """The matrix U with orthonormal columns that maximises Tr(U'V) for a given V (n, k): M N' from
-    V = M S N'. O(n k^2)."""
+    """Return the matrix U with orthonormal columns that maximises Tr(U'V) for V (n, k).
+
+    U = M N' from V = M S N'. O(n k^2)."""
     left, _, right = svd(matrix)
     return left @ right
 
 
 def orthonormal(n: int, k: int, random: Any) -> Array:
-    """A random n x k matrix with orthonormal columns."""
+    """Return a random n x k matrix with orthonormal columns."""
     return basis_of(random.standard_normal((n, k)))[0]
 
 
 def in_range(points: Any) -> Any:
-    """Points, scaled so that their squared distances do not overflow; sparse ones, too."""
+    """Scale points, which may be sparse, so that their squared distances do not overflow."""
     return points / max(float(abs(points).max()), np.finfo(float).tiny)
 
 
 def gaps_of(gram: Array) -> Array:
-    """Squared distances between points with these inner products."""
+    """Return squared distances between points with these inner products."""
     squares = np.diagonal(gram)
     gaps = squares + squares[:, None]
     gaps -= gram  # in place: there may be a hundred megabytes

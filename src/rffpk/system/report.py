@@ -1,6 +1,8 @@
-"""What a fit says: warnings that name the line of the user's code, errors that name a missing
-package, and its progress, by a line for people, the logger "rffpk", and scikit-learn's
-callbacks."""
+"""What a fit says: warnings, errors that name a missing package, and its progress.
+
+Warnings name the line of the user's code. Progress goes to people by a line, to the logger
+"rffpk", and to scikit-learn's callbacks.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +19,8 @@ from contextvars import ContextVar
 from datetime import timedelta
 from typing import Any
 
-# Frames of these packages are skipped: this one, and those that wrap methods of estimators or call
-# them in searches over parameters.
+# Frames of these packages are skipped: this package, and packages that wrap methods of estimators
+# or call them in searches over parameters.
 _SKIPPED = ("rffpk", "sklearn", "joblib")
 
 _unwanted: ContextVar[tuple[type[Warning], ...]] = ContextVar("_unwanted", default=())
@@ -26,8 +28,9 @@ _unwanted: ContextVar[tuple[type[Warning], ...]] = ContextVar("_unwanted", defau
 
 @contextmanager
 def without(category: type[Warning]) -> Iterator[None]:
-    """In this context `warn` gives no warnings of this category. A filter of `warnings` would hold
-    in all threads."""
+    """Drop warnings of a category that `warn` would give in this context.
+
+    A filter of `warnings` would hold in all threads."""
     token = _unwanted.set((*_unwanted.get(), category))
     try:
         yield
@@ -53,7 +56,7 @@ def warn(message: str, category: type[Warning]) -> None:
 
 
 def optional_module(name: str, why: str) -> Any:
-    """A module of a package that may be missing: then an ImportError says why it is needed."""
+    """Return a module that may be missing; an ImportError then says why it is needed."""
     try:
         return importlib.import_module(name)
     except ImportError as error:
@@ -96,7 +99,7 @@ class Progress:
         self._last_end = time.perf_counter()
 
     def say(self, text: str) -> None:
-        """A line about the result."""
+        """Print a line about the result."""
         LOGGER.info("%s: %s", self._name, text)
         if self._verbose:
             self._leave_line()
@@ -139,7 +142,7 @@ class Progress:
         return max(starts, 0.0) + 5 * sum(later) / rate  # some five passes over each of them follow
 
     def _show(self, record: dict[str, Any]) -> None:
-        """A line for a pass, or nothing yet, with verbose=1."""
+        """Print a line for a pass, or wait with verbose=1."""
         if self._verbose == 1 and self._bar is None:
             self._bar = _bar()
         now = time.perf_counter()
@@ -154,7 +157,7 @@ class Progress:
 
 
 def _bar() -> Any:
-    """A line of tqdm on a terminal; None elsewhere, or without tqdm."""
+    """Return a line of tqdm on a terminal; None elsewhere, or without tqdm."""
     if sys.stdout is None or not sys.stdout.isatty():  # None: it is closed
         return None
     try:

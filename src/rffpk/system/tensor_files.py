@@ -2,7 +2,7 @@
 
 The file begins with the length of its header, 8 bytes, little-endian. The header is JSON: the type,
 the shape and the place of each array by its name, and "__metadata__", strings by name, with the
-checksum first. The arrays follow without gaps, those of the longest numbers first, so that each
+checksum first. The arrays follow without gaps, the longest numbers first, so that each
 begins at a multiple of the length of its numbers.
 """
 
@@ -44,7 +44,7 @@ class ModelFileError(ValueError):
 
 
 def is_storable(dtype: Any) -> bool:
-    """Whether arrays of a type can be written."""
+    """Return whether arrays of a type can be written."""
     return dtype.newbyteorder("<") in _NAMES
 
 
@@ -89,7 +89,7 @@ def write_tensors(path: str, metadata: dict[str, str], arrays: dict[str, Array])
 
 
 def _checksum(contents: list[Array]) -> bytes:
-    """Of the bytes of a file in one or several parts, with zeros in the place of the checksum."""
+    """Return the checksum of the bytes of a file, with zeros in its own place."""
     first, *others = contents
     digest = hashlib.blake2b(digest_size=len(_NO_CHECKSUM) // 2)
     zeros = np.frombuffer(_NO_CHECKSUM, np.uint8)
@@ -102,12 +102,12 @@ def _checksum(contents: list[Array]) -> bytes:
 
 
 def read_tensors(path: str) -> tuple[dict[str, str], dict[str, Array]]:
-    """The strings and the arrays of a file; the arrays are parts of one buffer.
+    """Return the strings and the arrays of a file; the arrays are parts of one buffer.
 
     Notes
     -----
-    A damaged file takes no more memory than its own length. One whose checksum is correct takes up
-    to 70 times the length of its header besides, at most MAX_HEADER.
+    A damaged file takes no more memory than its own length. With a correct checksum it takes up to
+    70 times the length of its header besides, at most MAX_HEADER.
 
     Raises
     ------
@@ -133,7 +133,7 @@ def read_tensors(path: str) -> tuple[dict[str, str], dict[str, Array]]:
 
 
 def _content(path: str) -> Array:
-    """The bytes of a file that begins as a model file does."""
+    """Return the bytes of a file that begins as a model file does."""
     with open(path, "rb") as file:
         start = file.read(_CHECKSUM.stop)
         if len(start) < _CHECKSUM.stop or start[_LENGTH : _CHECKSUM.start] != _START:
@@ -146,7 +146,7 @@ def _content(path: str) -> Array:
 
 
 def parse_json(text: str | bytes, what: str) -> dict[str, Any]:
-    """An object in JSON without repeated names and without numbers that JSON does not have."""
+    """Return an object in JSON without repeated names and without numbers that JSON lacks."""
     try:
         found = json.loads(text, object_pairs_hook=_unique, parse_constant=_no_number)
     except (ValueError, RecursionError) as error:
@@ -168,7 +168,7 @@ def _no_number(text: str) -> Any:
 
 
 def _arrays(entries: dict[str, Any], data: Array) -> dict[str, Array]:
-    """The arrays that the entries of a header describe; they cover the data without gaps."""
+    """Return the arrays that the entries of a header describe; they cover the data without gaps."""
     places = {name: _place(name, entry) for name, entry in entries.items()}
     ordered = [(0, 0), *sorted(places.values()), (len(data), len(data))]
     if any(end != begin for (_, end), (begin, _) in pairwise(ordered)):
@@ -179,7 +179,7 @@ def _arrays(entries: dict[str, Any], data: Array) -> dict[str, Array]:
 
 
 def _place(name: str, entry: Any) -> tuple[int, int]:
-    """The first byte of an array and the first one after it."""
+    """Return the first byte of an array and the first byte after it."""
     match entry:
         case {"dtype": str(), "shape": list(), "data_offsets": [int(begin), int(end)]} if (
             len(entry) == 3 and 0 <= begin <= end

@@ -16,21 +16,22 @@ Array = NDArray[Any]
 
 
 def row_tiles(n: int, width: int, numbers: int | None = None, step: int = 1) -> list[slice]:
-    """Slices of n rows, each with about `numbers` numbers in steps of so many rows, which have
-    `width`; at least one step."""
+    """Return slices of n rows of a `width`, each with about `numbers` numbers.
+
+    A slice has a multiple of `step` rows, at least one step."""
     size = step * max(1, (numbers or TUNING.tiles.row_numbers) // max(1, width))
     # scikit-learn's `gen_batches` checks its arguments for half a millisecond
     return [slice(begin, min(begin + size, n)) for begin in range(0, n, size)]
 
 
 def tiles(n: int, n_columns: int) -> list[tuple[slice, slice]]:
-    """(rows, columns) of the tiles of a matrix, ordered by rows and then by columns."""
+    """Return (rows, columns) of the tiles of a matrix, ordered by rows and then by columns."""
     columns = row_tiles(n_columns, 1, TUNING.tiles.kernel_columns)
     return [(rows, part) for rows in row_tiles(n, 1, TUNING.tiles.kernel_rows) for part in columns]
 
 
 def run_all(function: Callable[[Any], Any], items: list[Any], n_threads: int) -> list[Any]:
-    """[function(item) for item in items], by threads."""
+    """Return [function(item) for item in items], by threads."""
     if n_threads == 1 or len(items) == 1:
         return [function(item) for item in items]
     return _core.call_all(function, items, n_threads)
@@ -39,13 +40,12 @@ def run_all(function: Callable[[Any], Any], items: list[Any], n_threads: int) ->
 def by_blocks(
     function: Callable[[list[Any]], Array], xs: list[Any], width: int, n_threads: int
 ) -> Array:
-    """The results of `function`, one line for each row, for rows with views `xs` that it maps to
-    matrices of about `width` columns.
+    """Return the results of `function`, one line for each row.
 
-    A line has the same bits whatever other rows there are: products of matrices round differently
-    for different shapes, so all blocks have one shape, the last one filled with copies of its last
-    row. It has not more rows than columns, as new rows may be few where fitted ones are.
-    """
+    It maps rows with views `xs` to matrices of about `width` columns. A line has the same bits
+    whatever other rows there are: products of matrices round differently for different shapes,
+    so all blocks have one shape, and copies of the last row fill the last block. A block has not
+    more rows than columns, as new rows may be few where fitted rows are."""
     size = block_rows(width)
 
     def lines(rows: slice) -> Array:
@@ -56,7 +56,7 @@ def by_blocks(
 
 
 def block_rows(width: int) -> int:
-    """The number of rows of a block, for rows that are mapped to matrices of so many columns."""
+    """Return the number of rows of a block of rows that are mapped to so many columns."""
     step, width, tuning = 32, max(1, width), TUNING.tiles  # BLAS cuts rows into parts of 32
     most = min(tuning.block_numbers // width, -(-width // step) * step, tuning.block_rows)
     return max(most // step * step, step)

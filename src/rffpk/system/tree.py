@@ -17,18 +17,17 @@ _LEAST = 1e-30  # of all masses: an empty cluster has this part, and merges at h
 
 
 def _positive(masses: Array) -> Array:
-    """The masses, the least part of all of them instead of none."""
+    """Return the masses, with a least part of all of them in the place of zero."""
     return np.maximum(masses, _LEAST * masses.sum())
 
 
 def ward(gaps: Array, masses: Array) -> NDArray[np.float64]:
-    """The linkage matrix (k-1, 4) of clusters with these squared distances (k, k) between their
-    centroids and these masses (k,): the merged ones, the height (2 a b/(a + b))^(1/2) times the
-    distance of their centroids, a and b their masses, and the number of clusters below.
+    """Return the linkage matrix (k-1, 4) of clusters by Ward's method.
 
-    O(k^2) time and memory.
-    """
-    # each merged cluster is named by one of those it consists of
+    Clusters have squared distances (k, k) between their centroids, and masses (k,). A line has
+    the merged clusters, the height (2 a b/(a + b))^(1/2) times the distance of their centroids,
+    with their masses a and b, and the number of clusters below. O(k^2) time and memory."""
+    # each merged cluster is named by one of its clusters
     merges, squares = config.backend().ward_mergers(gaps, _positive(masses))
     heights = np.sqrt(np.maximum(squares, 0))
     k, order = len(merges) + 1, np.argsort(heights, kind="stable")
@@ -42,8 +41,9 @@ def ward(gaps: Array, masses: Array) -> NDArray[np.float64]:
 
 
 def root(parents: list[int], node: int) -> int:
-    """The end of the way from a node to its parent and on. What is met on it is led past the next
-    node, so that long ways are walked once."""
+    """Return the end of the way from a node to its parent and on.
+
+    Nodes on the way are led past the next node, so that long ways are walked once."""
     while parents[node] != node:
         parents[node] = parents[parents[node]]
         node = parents[node]
@@ -51,7 +51,7 @@ def root(parents: list[int], node: int) -> int:
 
 
 def groups(linkage: Array, n: int) -> NDArray[np.int32]:
-    """The groups (k,) of the k clusters when n are left, numbered by their first cluster."""
+    """Return the groups (k,) of the k clusters when n are left, numbered by their first cluster."""
     k = len(linkage) + 1
     roots, pairs = [*range(2 * k - n)], linkage[: k - n, :2].astype(np.intp).tolist()
     for step in reversed(range(k - n)):
@@ -62,9 +62,10 @@ def groups(linkage: Array, n: int) -> NDArray[np.int32]:
 
 
 def merged(points: Array, masses: Array, n: int) -> NDArray[np.int32]:
-    """The groups (k,) of k clusters with these centroids (k, F) when n of Ward's mergers are left.
-    Of very many clusters those are merged first that are near each other in blocks, until 4096 are
-    left. O(k^2 F) time, and O(k^2) memory for up to 4096 clusters."""
+    """Return the groups (k,) of k clusters when n of Ward's mergers are left.
+
+    Of very many clusters, clusters that are near each other in blocks are merged first, until
+    4096 are left. O(k^2 F) time for centroids (k, F), and O(k^2) memory for up to 4096 clusters."""
     k, masses = len(masses), _positive(masses)
     if k <= TUNING.tree.whole:
         return groups(ward(gaps_of(points @ points.T), masses), n)
@@ -85,7 +86,7 @@ def merged(points: Array, masses: Array, n: int) -> NDArray[np.int32]:
 
 
 def means(points: Array, masses: Array, group: Array) -> Array:
-    """The weighted means of the points of each group."""
+    """Return the weighted means of the points of each group."""
     p = _positive(masses)
     order = np.argsort(group, kind="stable")
     first = np.flatnonzero(np.r_[True, np.diff(group[order]) > 0])
@@ -94,8 +95,10 @@ def means(points: Array, masses: Array, group: Array) -> Array:
 
 
 def _blocks(points: Array, index: Array) -> list[Array]:
-    """Blocks of some of the points that are near each other: halves along the direction in which
-    they spread most, as long as they are large."""
+    """Return blocks of points that are near each other.
+
+    They are halves along the direction in which the points spread most, as long as they are
+    large."""
     if len(index) <= TUNING.tree.block:
         return [index]
     x = points[index] - points[index].mean(axis=0)
