@@ -28,20 +28,20 @@ def interruptible(work: float, function: Callable[..., Result], *arguments: obje
     and nobody else may write to its arguments, or read what it writes to."""
     if work < TUNING.linalg.long_work or threading.get_ident() != threading.main_thread().ident:
         return function(*arguments)
-    result: Handover[tuple[Result, None] | tuple[None, BaseException]] = Handover()
+    handover: Handover[tuple[Result, None] | tuple[None, BaseException]] = Handover()
     context = copy_context()
 
     def run() -> None:
         try:
-            result.give((context.run(function, *arguments), None))
+            handover.give((context.run(function, *arguments), None))
         except BaseException as error:
-            result.give((None, error))
+            handover.give((None, error))
 
     try:
-        result.start(run)
+        handover.start(run)
     except RuntimeError:  # no memory for the stack of a thread
         return function(*arguments)
-    result, error = result.take()
+    result, error = handover.take()
     if error is not None:
         raise error
     return cast(Result, result)
