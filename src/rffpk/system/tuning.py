@@ -289,21 +289,15 @@ class Components:
     # Without 1 % of the variance, views take 2.7 to 15.5 times as long as `KMeans(n_init=10)`.
     # Without .1 %, in float64, they take 3.5 to 29.7 times (bench/results/trials.md, Search).
     left_out: float = 2e-2
-    # These rows are drawn from so many for each cluster, at most.
-    drawn_from: int = 4
     # Largest relative change of the cost of a partition by the components of one view that are left
     # out, for the hard objective: more components cost time.
     change: float = 0.02
-    # Leading components for each cluster that are sought first: too few are sought twice.
+    # Leading components for each cluster that are sought first: too few are doubled, twice at most.
     a_cluster: int = 8
     # Such components besides.
     spare: int = 16
-    # Their number is doubled so many times.
-    doublings: int = 2
     # Part of all components up to which leading ones are sought, and beyond all.
     leading_part: float = 0.25
-    # Passes that a search is taken to make.
-    passes: int = 300
     # Work of all components of (m, m), over m^3.
     all_work: float = 30.0
     # Work of r leading components, over m^2 r.
