@@ -1,14 +1,16 @@
 """What the tuning constants of `rffpk.system.tuning` do: labels and time at half and twice each.
 
-    python -m bench.quality.tuning [GROUP...] [--models NAME...] [--rows N]
+    python -m bench.quality.tuning [GROUP...] [--models NAME...] [--rows N] [--clusters K] [--alone]
 
 Fits the models to the small data sets of scikit-learn and to a draw of each generated family of
 `bench.quality.families`. Each field of the groups has its value, half of it and twice it in turn.
-Prints the change of the mean ARI with the classes, the number of fits with other labels, and the
-CPU time over the CPU time at the value. Names of models and groups are in the help.
+Prints the change of the mean ARI with the classes and the number of fits with other labels. The
+geometric mean of the objectives and the CPU time are over the numbers at the value. Names of models
+and groups are in the help.
 
-A field whose fits all keep their labels is flat on these sets. Fields that act on many rows are
-flat on small sets: --rows N adds a mixture of N rows.
+A field whose fits all keep their labels is flat on these sets. Fields that act on many rows or
+clusters are flat on small sets: --rows N adds a mixture of N rows. With --alone three mixtures that
+overlap take the place of the sets.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from __future__ import annotations
 import dataclasses
 import warnings
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine, make_blobs
@@ -38,15 +40,20 @@ MODELS: dict[str, Callable[[int], Any]] = {
 Set = tuple[np.ndarray, np.ndarray]  # rows and classes
 
 
-def data_sets(n: int) -> Iterator[Set]:
-    """Yield rows and classes: real and generated sets, and a mixture of n rows if n is positive."""
+def data_sets(n: int, k: int, alone: bool) -> Iterator[Set]:
+    """Yield rows and classes: real and generated sets, and a mixture of n rows if n is positive.
+
+    With `alone` yield three mixtures."""
+    for seed in range(3 if alone else bool(n)):
+        spread = 5.0 if alone else 2.5
+        yield make_blobs(n, 10, centers=k, cluster_std=spread, random_state=seed)
+    if alone:
+        return
     for load in (load_iris, load_wine, load_breast_cancer, load_digits):
         X, y = load(return_X_y=True)
         yield scale(X) if load is not load_digits else X, y
     for _, _, X, y in draws(1):
         yield X, y
-    if n:
-        yield make_blobs(n, 10, centers=15, cluster_std=2.5, random_state=0)
 
 
 def scaled(value: Any, factor: float) -> Any:
@@ -58,24 +65,41 @@ def scaled(value: Any, factor: float) -> Any:
     return value if value is None else factor * value
 
 
-def fits(names: list[str], sets: list[Set]) -> tuple[list[np.ndarray], float, float]:
-    """Return the labels of all fits, their mean ARI and the CPU seconds."""
-    labels, aris, begin = [], [], timing.clocks()[1]
+class Fits(NamedTuple):
+    """What all fits gave."""
+
+    labels: list[np.ndarray]
+    ari: float  # the mean
+    objective: float  # the geometric mean
+    seconds: float  # of CPU
+
+
+def fits(names: list[str], sets: list[Set]) -> Fits:
+    """Fit all models to all sets."""
+    labels, aris, logs, begin = [], [], [], timing.clocks()[1]
     for X, y in sets:
         for name in names:
-            labels.append(MODELS[name](len(np.unique(y[y >= 0]))).fit(X).labels_)
+            model = MODELS[name](len(np.unique(y[y >= 0]))).fit(X)
+            labels.append(model.labels_)
             aris.append(score(y, labels[-1]))
-    return labels, float(np.mean(aris)), float(timing.clocks()[1] - begin)
+            logs.append(np.log(max(getattr(model, "inertia_", 1.0), 1e-300)))
+    seconds = float(timing.clocks()[1] - begin)
+    return Fits(labels, float(np.mean(aris)), float(np.exp(np.mean(logs))), seconds)
 
 
-def compared(names: list[str], sets: list[Set], base: tuple[list[np.ndarray], float, float]) -> Any:
-    """Return the cells of a row: change of the ARI, fits with other labels, ratio of the time."""
+def compared(names: list[str], sets: list[Set], base: Fits) -> tuple[str, ...]:
+    """Return the cells of a row: ARI, fits with other labels, objective and time."""
     try:
-        labels, ari, seconds = fits(names, sets)
+        new = fits(names, sets)
     except (ValueError, ArithmeticError, LookupError) as error:
-        return type(error).__name__, "", ""
-    other = sum(not np.array_equal(*pair) for pair in zip(labels, base[0]))
-    return f"{ari - base[1]:+.4f}", f"{other} of {len(labels)}", f"{seconds / base[2]:.2f}"
+        return type(error).__name__, "", "", ""
+    other = sum(not np.array_equal(*pair) for pair in zip(new.labels, base.labels))
+    return (
+        f"{new.ari - base.ari:+.4f}",
+        f"{other} of {len(new.labels)}",
+        f"{new.objective / base.objective:.4f}",
+        f"{new.seconds / base.seconds:.2f}",
+    )
 
 
 def main() -> None:
@@ -84,22 +108,26 @@ def main() -> None:
     parser.add_argument("groups", nargs="*", metavar="GROUP", help=", ".join(groups))
     parser.add_argument("--models", nargs="+", choices=MODELS, default=["plain", "diffusion"])
     parser.add_argument("--rows", type=int, default=0, help="rows of one more mixture")
+    parser.add_argument("--clusters", type=int, default=15, help="clusters of this mixture")
+    parser.add_argument("--alone", action="store_true", help="mixtures of these rows alone")
     args = parser.parse_args()
     if unknown := {*args.groups}.difference(groups):
         parser.error(f"no such groups: {', '.join(sorted(unknown))}")
     warnings.simplefilter("ignore")
-    sets = [*data_sets(args.rows)]
+    if args.alone and args.rows < args.clusters:
+        parser.error("--alone needs --rows")
+    sets = [*data_sets(args.rows, args.clusters, args.alone)]
     fits(args.models, sets[:4])  # imports what fits need
     base = fits(args.models, sets)
-    print(f"{len(base[0])} fits, mean ARI {base[1]:.4f}, {base[2]:.1f} CPU seconds\n")
-    cells = "change of the ARI", "other labels", "time"
+    print(f"{len(base.labels)} fits, mean ARI {base.ari:.4f}, {base.seconds:.1f} CPU seconds\n")
+    cells = "change of the ARI", "other labels", "objective", "time"
     tables.print_heading(
         "field", "value", *(f"{x}: {cell}" for x in ("half", "twice") for cell in cells)
     )
     for name in args.groups or groups:
         before = getattr(TUNING, name)
         for field, value in dataclasses.asdict(before).items():
-            row = []
+            row: list[str] = []
             for factor in (0.5, 2.0):
                 changed = dataclasses.replace(before, **{field: scaled(value, factor)})
                 setattr(TUNING, name, changed)

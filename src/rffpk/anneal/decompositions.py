@@ -331,7 +331,8 @@ def _pays(rows: Rows, k: int, hard: bool) -> bool:
         every = not hard or first > tuning.leading_part * m
         part = tuning.all_work * m**3 if every else tuning.leading_work * m**2 * first
         cost += 2.0 * n * F * m + part
-    search = tuning.passes * rows.n * sum(rows.widths) * (4.0 * k + TUNING.storage.read_cost)
+    # a search makes some 300 passes
+    search = 300 * rows.n * sum(rows.widths) * (4.0 * k + TUNING.storage.read_cost)
     return (tuning.margin if hard else tuning.views_margin) * cost <= search
 
 
@@ -416,7 +417,7 @@ def rows_of_components(rows: Rows, view: int) -> Rows:
 def _cost_of_draws(rows: Rows, view: int, k: int) -> float:
     """Return the cost of k rows, drawn as by k-means++, as centroids of a view."""
     random, index = np.random.RandomState(0), rows.counted_indices()
-    n, most = len(index), TUNING.components.drawn_from * k
+    n, most = len(index), 4 * k
     if n > most:
         index = np.sort(random.choice(index, most, replace=False))
     if len(index) <= k:
@@ -440,7 +441,7 @@ def components_for_clusters(
     `multiply` is worth, all are computed, or the leading ones if `matrix` is None."""
     tuning = TUNING.components
     first, V = min(tuning.a_cluster * k + tuning.spare, m), np.empty((m, 0))
-    numbers = [first << doublings for doublings in range(tuning.doublings + 1)]
+    numbers = [first << doublings for doublings in range(3)]
     numbers = [r for r in numbers if r <= tuning.leading_part * m and (r == first or fits(r))]
     for r in numbers or ([first] if matrix is None else []):
         V = np.hstack([V, np.random.default_rng(0).standard_normal((m, r - V.shape[1]))])

@@ -46,7 +46,7 @@ def improve(
         return state
     failed, state = 0, state._replace(drawn=None)
     estimate = Estimate()
-    for _ in range(patience + tuning.trials_a_cluster * len(state.theta)):
+    for _ in range(patience + 10 * len(state.theta)):
         if failed == patience:
             break
         state, new = journal.run(_swap_one, state, level, estimate, cost)
@@ -74,12 +74,12 @@ def _swap_one(
     swapped = _swap(level, state, estimate.known)
     if swapped is None:
         return state, None
-    tuning = TUNING.swaps
-    stage = Stage("swap", -math.inf, 0.0, tuning.tol, tuning.passes, cost)
+    tuning, tol = TUNING.swaps, 1e-3
+    stage = Stage("swap", -math.inf, 0.0, tol, tuning.passes, cost)
     after, (last, steps) = level.follow(state._replace(theta=swapped), stage)
     # passes that ended before they converged left no hope
     new = math.inf
-    if steps == tuning.passes or last.shift <= tuning.tol:
+    if steps == tuning.passes or last.shift <= tol:
         after, new = level.cost(after, -math.inf)
     if new < (1 - tuning.least_gain) * cost:
         estimate.known = None

@@ -75,24 +75,29 @@ class Passes:
 
 @dataclass(frozen=True)
 class Schedule:
-    """How annealing lowers the exponent s (docs/annealing.md, Starts)."""
+    """How annealing lowers the exponent s (docs/annealing.md, Starts).
+
+    x1/2 and x2 change the mean objective of small sets by at most .04 % (bench.quality.tuning)."""
 
     # Annealing ends when 1 - sum M' / sum d_min, the relative difference of the power mean and the
     # minimum, is at most this: a smaller one costs stages. Merged centroids give log(k)/|s|, so
     # that they do not end it early.
     hardness: float = 1e-3
     # An adaptive stage ends when centroids move by less than this in a pass, in standard deviations
-    # of the features: a larger one saves passes and may leave centroids merged.
+    # of the features. A larger one may leave centroids merged. x1/2 and x2 change the time by
+    # factors of 1.3 and .8 (bench.quality.tuning).
     stage_tol: float = 3e-3
     # Most passes of such a stage (as stage_tol).
     stage_passes: int = 10
-    # Factor between exponents, at first: a smaller factor costs stages.
+    # Factor between exponents, at first: a smaller factor costs stages. x1/2 changes the time by a
+    # factor of 1.2 (bench.quality.tuning).
     first_factor: float = 1.2
-    # Least factor (as first_factor).
+    # Least factor (as first_factor). x2 changes the time by a factor of .8 (bench.quality.tuning).
     least_factor: float = 1.05
     # Largest factor (as first_factor).
     most_factor: float = 1.5
-    # The factor grows after stages of at most so many passes.
+    # The factor grows after stages of at most so many passes. x1/2 changes the time by a factor of
+    # 1.2 (bench.quality.tuning).
     quick_passes: int = 2
     # It shrinks after stages of at least so many, as happens where centroids separate.
     slow_passes: int = 5
@@ -101,7 +106,8 @@ class Schedule:
     # Centroids that are equal never separate by themselves: all are moved at random by this part of
     # the standard deviation of the features before the next stage.
     separation: float = 1e-5
-    # Slow starts move centroids by this before each stage.
+    # Slow starts move centroids by this before each stage. x1/2 and x2 change the time by factors
+    # of .9 and 1.2 (bench.quality.tuning).
     noise: float = 0.02
     # Tolerance of a start whose centroids are then moved in batches: a larger one saves passes.
     coarse_tol: float = 1e-2
@@ -115,9 +121,13 @@ class Schedule:
 
 @dataclass(frozen=True)
 class Starts:
-    """The number of starts, and their initial centroids."""
+    """The number of starts, and their initial centroids.
 
-    # Starts before swaps: no single one is best on all data (docs/annealing.md, Starts).
+    x1/2 and x2 change the mean objective of small sets and of mixtures with 30 clusters by at most
+    .01 % (bench.quality.tuning)."""
+
+    # Starts before swaps: no single one is best on all data (docs/annealing.md, Starts). x2 changes
+    # the time by a factor of 1.4 (bench.quality.tuning).
     automatic: int = 3
     # Starts with exact kernels (docs/exact.md).
     exact: int = 8
@@ -127,7 +137,8 @@ class Starts:
     exact_equal: int = 10
     # Clusters from which starts that are alone, or not annealed, begin at merged centroids, and
     # centroids are swapped in batches. Three starts up to 99 clusters take 2.4 times as long
-    # (bench/results/trials.md, Search).
+    # (bench/results/trials.md, Search). x2 changes the time with 30 clusters by a factor of 2.4
+    # (bench.quality.tuning).
     some: int = 20
     # Rows that initial centroids are drawn from, at most: more rows cost time.
     seed_rows: int = 20_000
@@ -137,12 +148,14 @@ class Starts:
     # probability 2e-9.
     rows_a_centroid: int = 20
     # Centroids that are merged for each cluster: four lose ARI .17 to .30 on overlapping topics in
-    # .7 of the time (bench/results/trials.md, Search).
+    # .7 of the time (bench/results/trials.md, Search). x1/2 and x2 change the objective with 120
+    # clusters by -.09 and .02 % (bench.quality.tuning).
     merged: int = 8
     # Centroids up to which each cluster has `merged` of them, and beyond only half as many: time
     # grows with their square (docs/annealing.md, Merged centroids).
     many_merged: int = 2048
-    # Passes of k-means before centroids are merged (docs/annealing.md, Merged centroids).
+    # Passes of k-means before centroids are merged (docs/annealing.md, Merged centroids). x1/2 and
+    # x2 change the objective with 120 clusters by -.12 and -.03 % (bench.quality.tuning).
     merged_passes: int = 3
     # Numbers of the centroids that are merged, at most: 256 MB in float64.
     merged_numbers: int = 1 << 25
@@ -150,19 +163,20 @@ class Starts:
 
 @dataclass(frozen=True)
 class Swaps:
-    """Swaps of centroids, single ones and in batches (docs/annealing.md)."""
+    """Swaps of centroids, alone and in batches (docs/annealing.md).
 
-    # Failures in a row that end single swaps: with three starts these reach the best of twenty
-    # k-means++ runs, or less, on most of 29 data sets (docs/annealing.md, Starts).
+    x1/2 and x2 change the mean objective of small sets by at most .01 % (bench.quality.tuning).
+    Other changes are of mixtures: --rows 8000 --clusters 120 --alone, or 4000 and 30."""
+
+    # Failures in a row that end single swaps. With three starts most of 29 data sets have at most
+    # the objective of twenty k-means++ runs (docs/annealing.md, Starts). x1/2 and x2 change the
+    # objective with 120 clusters by .03 and -.01 % (bench.quality.tuning).
     automatic: int = 20
     # Such failures for each cluster, at most: few clusters have few different swaps.
     a_cluster: int = 4
-    # Swaps for each cluster, besides the failures that end them, at most.
-    trials_a_cluster: int = 10
-    # Passes after a swap, at most.
+    # Passes after a swap, at most. x1/2 and x2 change the objective with 30 clusters by .11 and 0 %
+    # (bench.quality.tuning).
     passes: int = 8
-    # Move of the centroids that ends these passes, in standard deviations of the features.
-    tol: float = 1e-3
     # Rows that are tried for the new place of a centroid.
     candidates: int = 5
     # Rows on which the change of the cost is estimated, at most.
@@ -171,26 +185,33 @@ class Swaps:
     distances: int = 2**24
     # Least relative gain of a swap that counts.
     least_gain: float = 1e-5
-    # The first batch has 1 / this part of the centroids. 2, 4 and 8 end .05 % lower and .1 and
-    # .2 % higher after 1.2, .85 and .8 of the time (bench/results/trials.md, Search).
+    # The first batch has 1 / this part of the centroids. 2, 4 and 8 end .05 % lower and .1 and .2 %
+    # higher after 1.2, .85 and .8 of the time (bench/results/trials.md, Search). x1/2 and x2 change
+    # the objective with 120 clusters by .03 and .11 % (bench.quality.tuning).
     first_part: int = 3
     # First batches after swaps on a sample have 1 / this part (as first_part).
     later_part: int = 8
-    # A failure halves a batch, and the least batch has 1 / this part of the centroids.
+    # A failure halves a batch, and the least batch has 1 / this part of the centroids. x1/2 and x2
+    # change the objective with 120 clusters by .03 and .02 % (bench.quality.tuning).
     last_part: int = 16
     # A batch fails if it lowers the objective by less than this part of itself.
     batch_gain: float = 1e-3
     # Multiply-adds of a pass up to which `small_gain` is in place of `batch_gain`.
     small_work: int = 1 << 26
-    # 1e-5 ends .4 % lower, in 1.7 to 8 times the time (bench/results/trials.md, Search).
+    # 1e-5 ends .4 % lower, in 1.7 to 8 times the time (bench/results/trials.md, Search). x1/2 and
+    # x2 change the objective with 120 clusters by -.02 and .15 % (bench.quality.tuning).
     small_gain: float = 1e-4
-    # Single failures that a failure of the least batch stands for.
+    # Single failures that a failure of the least batch stands for. x1/2 and x2 change the objective
+    # with 120 clusters by -.01 and .03 % (bench.quality.tuning).
     failures: int = 10
-    # Move of the centroids that ends the passes of a batch.
+    # Move of the centroids that ends the passes of a batch. x1/2 and x2 change the objective with
+    # 120 clusters by .01 and -.07 % (bench.quality.tuning).
     batch_tol: float = 3e-3
-    # Most passes after centroids are added.
+    # Most passes after centroids are added. x1/2 and x2 change the objective with 120 clusters by
+    # .12 and -.19 % (bench.quality.tuning).
     passes_added: int = 3
-    # Most passes after as many are removed.
+    # Most passes after as many are removed. x1/2 and x2 change the objective with 120 clusters by
+    # .01 and -.02 % (bench.quality.tuning).
     passes_removed: int = 5
     # Costliest rows of a sample that are left out when it is asked whether few rows cost much: with
     # all of them an objective stays six times as high (bench/results/trials.md, Search).
@@ -270,21 +291,15 @@ class Components:
     # Without 1 % of the variance, views take 2.7 to 15.5 times as long as `KMeans(n_init=10)`.
     # Without .1 %, in float64, they take 3.5 to 29.7 times (bench/results/trials.md, Search).
     left_out: float = 2e-2
-    # These rows are drawn from so many for each cluster, at most.
-    drawn_from: int = 4
     # Largest relative change of the cost of a partition by the components of one view that are left
     # out, for the hard objective: more components cost time.
     change: float = 0.02
-    # Leading components for each cluster that are sought first: too few are sought twice.
+    # Leading components for each cluster that are sought first: too few are doubled, twice at most.
     a_cluster: int = 8
     # Such components besides.
     spare: int = 16
-    # Their number is doubled so many times.
-    doublings: int = 2
     # Part of all components up to which leading ones are sought, and beyond all.
     leading_part: float = 0.25
-    # Passes that a search is taken to make.
-    passes: int = 300
     # Work of all components of (m, m), over m^3.
     all_work: float = 30.0
     # Work of r leading components, over m^2 r.
