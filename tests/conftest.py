@@ -57,7 +57,6 @@ LIMITS = {
     "checkpoint_version": "estimators.fitting.__version__",
     "header_bytes": "system.tensor_files.MAX_HEADER",
     "view_rows": "estimators.multiview._ALL_ROWS",
-    "clear_rows": "choose.graph_choice._CLEAR",
     "far_cost": "anneal.swaps._LACKED",
     "unlike_cost": "anneal.swaps._UNLIKE",
     "whitening_components": "spaces.whitening._UNIT_COMPONENTS",

@@ -34,7 +34,6 @@ LAYERS = [
 CALLED = {("estimators.base", "model_files"), ("model_files", "__init__")}
 UPWARD = {
     "anneal.plan": {"estimators.base", "estimators.bases"},
-    "spaces.diffusion": {"estimators.base", "estimators.bases"},
     "system.config": {"rows.checks"},
     "system.files": {"rows.containers"},
 }

@@ -25,7 +25,6 @@ from rffpk.spaces.neighbors import (
     NeighbourCount,
     Neighbourhoods,
     Shared,
-    Steps,
     centroid_landmarks,
     cluster_means,
     distinct_where_few,
@@ -91,8 +90,9 @@ class Spectrum:
         return slow[: max(k - 1, min(lasting, most))]
 
     def unit_decay(self, index: Array, time: float) -> Array:
-        """exp(-time (1 - mu) / 2) of some pairs, scaled so that the squares have the sum one; none
-        underflows for all."""
+        """Return exp(-time (1 - mu) / 2) of pairs, scaled so that the squares have the sum one.
+
+        At least one of them does not underflow."""
         gaps = self.gaps[index]
         decay = np.exp(-time * (gaps - gaps.min(initial=1)) / 2)
         return np.asarray(decay / np.linalg.norm(decay))
@@ -573,17 +573,25 @@ class Diffusion:
     is_used: bool  # False: the columns are the features, and no functions are computed
     shared: Shared  # by diffusions on the same graph
 
-    def outside(self, X: Columns, matrix: Array, own: Array) -> Array:
-        """Return means of the lines of a matrix for the rows of X that are no nodes."""
+    def features(self, X: Columns, functions: Array, own: Array | None) -> Array:
+        """Return the means of functions, (n, q), of the rows that the diffusion was made of.
+
+        If all rows are landmarks, `own` has the means at the landmarks, and most rows need no
+        search for neighbors."""
         near = self.neighbourhoods
+        if own is None or self.node is None:
+            return np.asarray(near.combinations(X, functions))
+        features, outside = own[self.node], self.node < 0
+        if not outside.any():
+            return features
         if self.shared.times == 1:
-            return near.combinations(X, matrix, own)
-
-        def steps() -> Steps:
-            found = near.steps(X)
-            return found._replace(around=[*found.around])
-
-        return self.shared("steps", steps).means(matrix, own, near.n_threads)
+            features[outside] = near.combinations(X[outside], functions, own)
+        else:
+            steps = self.shared(
+                "steps", lambda: (s := near.steps(X[outside]))._replace(around=[*s.around])
+            )
+            features[outside] = steps.means(functions, own, near.n_threads)
+        return features
 
 
 def diffusion(graph: Graph, wanted: Wanted) -> Diffusion:
