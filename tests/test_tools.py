@@ -51,10 +51,10 @@ def test_the_source_passes(command):
 MOST = {
     "PowerKMeans": 166,
     "RFFKernelPowerKMeans": 240,
-    "DiffusionPowerKMeans": 360,
+    "DiffusionPowerKMeans": 356,
     "KernelPowerKMeans": 211,
     "FuzzyCMeans": 176,
-    "RFFMultiKernelPowerKMeans": 328,
+    "RFFMultiKernelPowerKMeans": 326,
 }
 
 

@@ -18,7 +18,6 @@ from rffpk.anneal.steps import FeatureLevel
 from rffpk.rows.arrays import Array, adjusted_rand_index
 from rffpk.rows.draws import MANY
 from rffpk.rows.passes import column_rows, one_pass, total_variance
-from rffpk.rows.rows import Rows
 from rffpk.rows.table import (
     Columns,
     centered,
@@ -88,25 +87,22 @@ def searched_clusters(
     random.seed(0)
     x = centered(X, X.dtype)
     rows = column_rows(x, weight, n_threads)
-    theta = _seeds(rows, x, k, random).astype(np.float64)
+    if k >= MANY or skip_zeros(x):
+        seeds = seed_centroids(rows, x, k, "k-means++", random)
+    else:  # differences take less time than passes, which also sum what centroids follow from
+        seeds = x[
+            k_means_plus_plus(
+                lambda drawn: _core.squares_of_pairs(
+                    x, x[drawn], np.tile(np.arange(len(drawn), dtype=np.int32), (len(x), 1)),
+                    n_threads,
+                ), x.dtype, rows.weight.astype(np.float64), k, random,
+            )
+        ]  # fmt: skip
     inside = FitContext(random, n_threads=n_threads, k=k)
     level = FeatureLevel(rows, total_variance(rows), PowerMean(), inside, most=k)
     stage = Stage("hard", -math.inf, tol=TUNING.choice.tol, most=TUNING.choice.passes)
-    state, _ = level.follow(State(theta, rows.alpha), stage)
+    state, _ = level.follow(State(seeds.astype(np.float64), rows.alpha), stage)
     return one_pass(rows, state.theta, -math.inf, want=("labels",))[1]["labels"]
-
-
-def _seeds(rows: Rows, x: Columns, k: int, random: np.random.RandomState) -> Array:
-    """Return k rows by k-means++. Of few dense rows differences take less time than passes, which
-    also sum what centroids follow from."""
-    if k >= MANY or skip_zeros(x):
-        return seed_centroids(rows, x, k, "k-means++", random)
-
-    def distances(drawn: Array) -> Array:
-        each = np.tile(np.arange(len(drawn), dtype=np.int32), (len(x), 1))
-        return _core.squares_of_pairs(x, x[drawn], each, rows.n_threads)
-
-    return x[k_means_plus_plus(distances, x.dtype, rows.weight.astype(np.float64), k, random)]
 
 
 # ---- which map: the option whose partition of a sample has the highest agreement -----------------
