@@ -174,9 +174,10 @@ def _use_of_piles(drawn: Drawn) -> UseOfGraph | None:
         return "always" if metric == "cosine" and n_nodes < k else None
     if k == 1 or metric == PRECOMPUTED:
         return None
-    has_few = n_nodes <= k or not len(diffusion.spectrum.able())
+    if n_nodes > k and len(diffusion.spectrum.able()):
+        return None
     differ = n_nodes >= k if metric == "cosine" else rows_differ(inputs.X)
-    return "never" if has_few and differ else None
+    return "never" if differ else None
 
 
 def reason(choice: Choice, fitted: FittedMap) -> str:
