@@ -26,7 +26,6 @@ LIMITS = {
     "many_clusters": "rows.draws.MANY",
     "checkpoint_version": "estimators.fitting.__version__",
     "header_bytes": "system.tensor_files.MAX_HEADER",
-    "clear_rows": "choose.graph_choice._CLEAR",
 }
 
 settings.register_profile(

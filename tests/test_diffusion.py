@@ -511,7 +511,7 @@ def test_few_rows_on_the_fringe_raise_no_warning(d):
     """Warnings are errors here. Of heavy tails few rows are left out."""
     X = np.random.default_rng(0).standard_t(3, (300, d))
     mapped = DiffusionPowerKMeans(3, whitening=0.5, random_state=0).fit(X).feature_map_
-    assert mapped.component_shares_[0] > 0.98 and mapped._n_kept == 1
+    assert mapped.component_shares_[0] > 0.98 and mapped._space.n_kept == 1
 
 
 def test_rows_of_components_are_named_where_fewer_than_clusters_count():
@@ -617,7 +617,7 @@ def test_a_part_of_a_thin_cluster_is_no_cluster():
     model = DiffusionMap(whitening=None)
     with pytest.warns(ConvergenceWarning, match="left out"):
         model.fit(X)
-    assert model._n_kept == 1
+    assert model._space.n_kept == 1
 
 
 def test_rows_that_the_walk_hardly_leaves_are_no_nodes():
@@ -1144,8 +1144,8 @@ def test_rows_without_weight_have_the_features_of_new_rows(counted):
     assert_array_equal(model.predict(X), model.labels_)
 
 
-def test_landmarks_stand_for_the_rows_where_clusters_are_clearly_apart(limits):
-    limits(clear_rows=2500)
+def test_landmarks_stand_for_the_rows_where_clusters_are_clearly_apart(tuning):
+    tuning(choice__clear_rows=2500)
     X, y = make_blobs(3000, 8, centers=5, random_state=0)
     model = DiffusionPowerKMeans(5, random_state=0).fit(X)
     assert 900 < len(model.feature_map_.landmarks_) <= 1000

@@ -13,7 +13,7 @@ from sklearn.preprocessing import normalize
 
 from rffpk import DiffusionMap, DiffusionPowerKMeans
 from rffpk.choose import graph_choice
-from rffpk.spaces import diffusion
+from rffpk.spaces.diffusion import DiffusionSpec, MapRows
 from rffpk.spaces.spectrum import wanted_pairs
 
 
@@ -89,17 +89,12 @@ def test_the_option_that_agrees_most_is_taken(i, monkeypatch):
 def test_features_of_length_one_have_the_constant_function():
     """A row has the mean features of its neighbors."""
     X, _ = make_moons(300, noise=0.2, random_state=0)
-    options = {
-        unit: DiffusionMap(whitening=None, time=30.0, n_components=4, random_state=0)
-        for unit in (False, True)
-    }
-    for unit, mapped in options.items():
-        fit = diffusion.fit_diffusion_map
-        given = diffusion.MapRows(X, ones(len(X)), 3, 1, diffusion.spec_of(mapped.fit(X)))
-        options[unit] = fit(mapped, np.random.RandomState(0), False, Option(None, 1, unit), given)
-    plain, unit = (options[each].landmark_features_ for each in (False, True))
-    assert_allclose(unit, normalize(np.column_stack([plain, np.ones(len(X))])))
-    features = options[True].transform(X)
+    rows = MapRows(X, ones(len(X)), 3, 1, DiffusionSpec(time=30.0, n_components=4))
+    options = [Option(None, 1, unit) for unit in (False, True)]
+    plain, unit = (rows.draw(each, "always", 0).fitted() for each in options)
+    lines = np.column_stack([plain.space.functions, np.ones(len(X))])
+    assert_allclose(unit.space.functions, normalize(lines))
+    features = unit.features()
     assert np.linalg.norm(features, axis=1).max() <= 1 + 1e-9
     assert features.shape == (300, 5)
 
@@ -181,13 +176,11 @@ def test_rows_that_a_graph_leaves_out_step_alike_each_time():
     X[:9] = 300 * random.standard_normal((9, 2))
     wanted, steps = wanted_pairs(3, True), []
     for most_times in (1, 2):
-        given = diffusion.MapRows(
-            X, ones(len(X)), 3, 1, diffusion.DiffusionSpec(), most_times=most_times
-        )
+        given = MapRows(X, ones(len(X)), 3, 1, DiffusionSpec(), most_times=most_times)
         fitted, _, rows = given.diffusion(wanted, None, 1, np.random.RandomState(0))
-        outside, own = rows[fitted.node < 0], fitted.weights @ fitted.extension
-        assert len(outside) >= 5
-        steps += [fitted.outside(outside, fitted.extension, own) for _ in range(2)]
+        outside, own = fitted.node < 0, fitted.weights @ fitted.extension
+        assert outside.sum() >= 5
+        steps += [fitted.features(rows, fitted.extension, own)[outside] for _ in range(2)]
     for again in steps[1:]:
         assert_array_equal(again, steps[0])
     assert np.abs(steps[0]).max() > 0

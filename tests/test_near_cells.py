@@ -177,7 +177,7 @@ def test_fits_with_cells_find_the_clusters_and_predict_their_labels(tuning, tmp_
         assert len(np.unique(y * 5 + model.labels_)) == 5
         assert_array_equal(model.labels_, models[0].labels_)
         assert_array_equal(model.predict(X), model.labels_)
-    assert models[0].feature_map_._neighbourhoods.cells is not None
+    assert models[0].feature_map_._space.neighborhoods.cells is not None
     rffpk.save(models[0], tmp_path / "model.safetensors")
     loaded = rffpk.load(tmp_path / "model.safetensors")
     new = make_blobs(500, 12, centers=5, random_state=0)[0].astype(dtype) + 0.3

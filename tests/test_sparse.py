@@ -732,7 +732,7 @@ def test_features_of_new_rows_count_entries_outside_of_the_fitted_columns():
     other = sparse.random(120, 20_000, 0.002, random_state=0).toarray()
     other[:, places] = 0
     model = DiffusionPowerKMeans(3, n_neighbors=8, whitening=None, random_state=0).fit(wide)
-    neighbours = model.feature_map_._neighbourhoods
+    neighbours = model.feature_map_._space.neighborhoods
     rows = sparse_rows(sparse.csr_array(wide.toarray() + other))
     squares, index = neighbours._nearest(rows)
     assert_array_equal(index, neighbours._nearest(sparse_rows(wide))[1])

@@ -33,7 +33,6 @@ LAYERS = [
 # loaded when it is called, names them all. The list of the rest may only shrink.
 CALLED = {("estimators.base", "model_files"), ("model_files", "__init__")}
 UPWARD = {
-    "spaces.diffusion": {"estimators.base", "estimators.bases"},
     "system.config": {"rows.checks"},
 }
 

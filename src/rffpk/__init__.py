@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from rffpk.estimators.multiview import Typicality as Typicality
     from rffpk.estimators.power import PowerKMeans as PowerKMeans
     from rffpk.estimators.random_features import RFFKernelPowerKMeans as RFFKernelPowerKMeans
+    from rffpk.estimators.transformers import DiffusionMap as DiffusionMap
     from rffpk.estimators.transformers import RandomFourierFeatures as RandomFourierFeatures
     from rffpk.fusion.baselines import LKAM as LKAM
     from rffpk.fusion.baselines import LMKKM as LMKKM
@@ -44,7 +45,6 @@ if TYPE_CHECKING:
     from rffpk.model_files import save as save
     from rffpk.profiles import describe as describe
     from rffpk.selection import select_n_clusters as select_n_clusters
-    from rffpk.spaces.diffusion import DiffusionMap as DiffusionMap
     from rffpk.spaces.kernels import center_kernel as center_kernel
     from rffpk.spaces.kernels import normalize_kernel as normalize_kernel
     from rffpk.system.config import __version__ as __version__
@@ -60,7 +60,7 @@ _HOMES = {
     "estimators.multiview": ["RFFMultiKernelPowerKMeans", "Typicality"],
     "estimators.power": ["PowerKMeans"],
     "estimators.random_features": ["RFFKernelPowerKMeans"],
-    "estimators.transformers": ["RandomFourierFeatures"],
+    "estimators.transformers": ["DiffusionMap", "RandomFourierFeatures"],
     "fusion.baselines": ["CoregSC", "LKAM", "LMKKM", "MVCLFA", "ONKC"],
     "fusion.famkkm": ["FAMKKM"],
     "fusion.mkkm": ["MKKM", "MKKMMR", "AverageMKKM"],
@@ -80,7 +80,6 @@ _HOMES = {
     "model_files": ["load", "save"],
     "profiles": ["describe"],
     "selection": ["select_n_clusters"],
-    "spaces.diffusion": ["DiffusionMap"],
     "spaces.kernels": ["center_kernel", "normalize_kernel"],
     "system.config": ["__version__", "get_include", "show_config"],
 }

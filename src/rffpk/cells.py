@@ -9,8 +9,8 @@ import numpy as np
 
 from rffpk.estimators.diffusion import DiffusionPowerKMeans
 from rffpk.estimators.multiview import RFFMultiKernelPowerKMeans
+from rffpk.estimators.transformers import DiffusionMap
 from rffpk.rows.checks import Level
-from rffpk.spaces.diffusion import DiffusionMap
 from rffpk.spaces.graph import PRECOMPUTED
 from rffpk.system.config import __version__
 

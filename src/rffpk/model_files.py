@@ -32,6 +32,7 @@ from rffpk.rows.arrays import Array, Fourier, Identity, Structure
 from rffpk.rows.door import Shape
 from rffpk.rows.store import ScaledColumns, UnitRows
 from rffpk.rows.table import Csr, from_canonical
+from rffpk.spaces.diffusion import DiffusionSpace
 from rffpk.spaces.fourier import FourierSpace
 from rffpk.spaces.graph import Nodes
 from rffpk.spaces.kernels import FittedKernel
@@ -70,7 +71,7 @@ RECORDS: dict[str, type[Any]] = {
         Fourier, Identity, Structure, PowerMean, WeightedViews, RunningSums, Cells, Outliers,
         NClustersSelection, Spectrum, Neighbourhoods, NearCells, Nodes, Whitening, UnitRows,
         ScaledColumns, Shape, Csr, FittedKernel, Exact, FourierFeatures, Nystroem, Finished,
-        FourierSpace, Centroids, KernelCentroids,
+        FourierSpace, DiffusionSpace, Centroids, KernelCentroids,
     )
 }  # fmt: skip
 

@@ -33,7 +33,6 @@ from rffpk.rows.table import (
     side_by_side,
     skip_zeros,
 )
-from rffpk.spaces.diffusion import DiffusionMap
 from rffpk.system.report import optional_module
 from rffpk.tables import TablePreprocessor
 
@@ -171,9 +170,8 @@ def _style(label: int) -> dict[str, Any]:
 def _places(model: Any, rows: Any, columns: Any) -> tuple[Array, tuple[str, str]]:
     if isinstance(model, Pipeline):
         rows, model = model[:-1].transform(rows), model[-1]
-    is_diffusion = isinstance(model, DiffusionPowerKMeans)
-    if is_diffusion and isinstance(space := model._centroids.maps[0], DiffusionMap):
-        features = space.transform(rows)
+    if isinstance(model, DiffusionPowerKMeans) and model.feature_map_.time_:
+        features = model.feature_map_.transform(rows)
         if features.shape[1] > 1:
             return features[:, :2], ("diffusion feature 1", "diffusion feature 2")
     views = is_list_of_views(rows) or getattr(model, "views", None) is not None

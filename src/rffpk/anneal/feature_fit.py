@@ -46,6 +46,7 @@ from rffpk.rows.rows import Rows
 from rffpk.rows.sample import Opened
 from rffpk.rows.store import (
     Cache,
+    Known,
     Mapping,
     ScaledColumns,
     UnitRows,
@@ -61,7 +62,7 @@ if TYPE_CHECKING:
 GivenInit = Numbers | Callable[..., Any]  # besides words
 
 
-# Fits the maps of the views to rows.
+# Fits the maps of the views to rows; a map may be `Known`.
 Maps = Callable[[Opened, FitContext], list[Any]]
 
 
@@ -93,13 +94,14 @@ class Problem:
         """Return the rows with their features, what is minimized, and the starts."""
         params, k, storage, history = self.search, context.k, context.storage, context.history
         # the features of all rows, and of a pilot sample
-        maps = self.maps(sample, context)
+        fits = (fit if isinstance(fit, Known) else Known(fit) for fit in self.maps(sample, context))
+        maps, known = map(list, zip(*fits))
         columns = _occupied(sample, maps, params.init)
         cut = sample.with_columns(columns)
         mapping = Mapping(
             maps, cut.shape.views, storage, context.n_threads, context.coverage, self.unit_centroids
         )
-        pilot, rows = mapping.pair(cut)
+        pilot, rows = mapping.pair(cut, known)
         variance = passes.total_variance(pilot)
         if mapping.mapped:
             storage.check(rows)
@@ -111,9 +113,8 @@ class Problem:
         # starts run on rows or on components; initial centroids are from the pool
         samples = [typical(part) for part in _samples(self, cut, rows, mapping, k)]
         if samples:
-            base = samples[0] = storage.sample(samples[0])
-        else:
-            base = storage.all_rows(rows, k, TUNING.storage.all_passes)
+            samples[0] = storage.sample(samples[0])
+        base = samples[0] if samples else storage.all_rows(rows, k, TUNING.storage.all_passes)
         hard, single = params.ends_hard, all(isinstance(view, Fourier) for view in rows.maps)
         components = compressed(base, k, storage, hard, single) if params.differs else None
         pool = components.rows if components is not None else base if samples else pilot

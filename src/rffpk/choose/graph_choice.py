@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,7 +18,6 @@ from rffpk.anneal.steps import FeatureLevel
 from rffpk.rows.arrays import Array, adjusted_rand_index
 from rffpk.rows.draws import MANY
 from rffpk.rows.passes import column_rows, one_pass, total_variance
-from rffpk.rows.rows import Rows
 from rffpk.rows.table import (
     Columns,
     centered,
@@ -26,23 +26,19 @@ from rffpk.rows.table import (
     skip_zeros,
     some_columns,
 )
-from rffpk.spaces.diffusion import DiffusionMap, DiffusionSpec, MapRows, features_of_graph
+from rffpk.spaces.diffusion import (
+    DiffusionSpec,
+    Drawn,
+    FittedMap,
+    MapRows,
+    Option,
+    node_features,
+)
 from rffpk.spaces.graph import PRECOMPUTED
 from rffpk.spaces.neighbors import drawn_rows, landmark_numbers_of
-from rffpk.spaces.spectrum import UseOfGraph
+from rffpk.spaces.spectrum import UseOfGraph, wanted_pairs
 from rffpk.spaces.whitening import PER_CLUSTER
 from rffpk.system.tuning import TUNING
-
-KEPT = 3  # nearest neighbors that each row keeps where no graphs are compared
-
-
-class Option(NamedTuple):
-    """The features of a trial: the columns, or functions of a graph of neighbors."""
-
-    whitening: float | None  # of the columns, before neighbors are found
-    neighbors: float  # times the default number; 0: no graph, the columns are the features
-    unit: bool = False  # whether features are scaled to length one
-
 
 COLUMNS, PLAIN = Option(None, 0), Option(None, 1)
 # If all agree alike, the first is taken.
@@ -91,98 +87,100 @@ def searched_clusters(
     random.seed(0)
     x = centered(X, X.dtype)
     rows = column_rows(x, weight, n_threads)
-    theta = _seeds(rows, x, k, random).astype(np.float64)
+    if k >= MANY or skip_zeros(x):
+        seeds = seed_centroids(rows, x, k, "k-means++", random)
+    else:  # differences take less time than passes, which also sum what centroids follow from
+        seeds = x[
+            k_means_plus_plus(
+                lambda drawn: _core.squares_of_pairs(
+                    x, x[drawn], np.tile(np.arange(len(drawn), dtype=np.int32), (len(x), 1)),
+                    n_threads,
+                ), x.dtype, rows.weight.astype(np.float64), k, random,
+            )
+        ]  # fmt: skip
     inside = FitContext(random, n_threads=n_threads, k=k)
     level = FeatureLevel(rows, total_variance(rows), PowerMean(), inside, most=k)
     stage = Stage("hard", -math.inf, tol=TUNING.choice.tol, most=TUNING.choice.passes)
-    state, _ = level.follow(State(theta, rows.alpha), stage)
+    state, _ = level.follow(State(seeds.astype(np.float64), rows.alpha), stage)
     return one_pass(rows, state.theta, -math.inf, want=("labels",))[1]["labels"]
-
-
-def _seeds(rows: Rows, x: Columns, k: int, random: np.random.RandomState) -> Array:
-    """Return k rows by k-means++. Of few dense rows differences take less time than passes, which
-    also sum what centroids follow from."""
-    if k >= MANY or skip_zeros(x):
-        return seed_centroids(rows, x, k, "k-means++", random)
-
-    def distances(drawn: Array) -> Array:
-        each = np.tile(np.arange(len(drawn), dtype=np.int32), (len(x), 1))
-        return _core.squares_of_pairs(x, x[drawn], each, rows.n_threads)
-
-    return x[k_means_plus_plus(distances, x.dtype, rows.weight.astype(np.float64), k, random)]
 
 
 # ---- which map: the option whose partition of a sample has the highest agreement -----------------
 
-# bench/results/trials.md compares these constants with alternatives.
-_TRIED_ROWS, _TRIED_ROWS_A_CLUSTER = 2000, 20  # most rows of the sample: the larger of both limits
-_CLEAR = 10_000  # rows up to which all are landmarks if each graph of a sample has k components
-
-# Fits the map of an option to rows.
-FitMap = Callable[[Option, MapRows, UseOfGraph], DiffusionMap]
-
 
 def chosen_map(
-    fit: FitMap, spec: DiffusionSpec, X: Columns, weight: Array, k: int,
-    random: np.random.RandomState, n_threads: int, or_columns: bool = False, unit: bool = True,
-) -> tuple[DiffusionMap, Choice | None]:  # fmt: skip
+    spec: DiffusionSpec, X: Columns, weight: Array, k: int, random: np.random.RandomState,
+    n_threads: int, or_columns: bool = False, unit_variance: bool = False,
+) -> tuple[FittedMap, Choice | None]:  # fmt: skip
     """Return the map of checked rows, and the choice if several options were tried.
 
     Parameters that are "auto" are chosen on a sample (`medoid`). With `or_columns` the map may have
-    no walk: its features are the columns. With `unit` features may have length one. If the graph of
-    all rows has small components, which the sample may lack, the graph is kept."""
+    no walk: its features are the columns. With `unit_variance` the features have a total variance
+    of one, and not length one. If the graph of all rows has small components, which the sample may
+    lack, the graph is kept."""
     if not weight.all() and spec.metric != PRECOMPUTED:
         counted = np.flatnonzero(weight)  # rows of weight zero are no part of the map
-        mapped, choice = chosen_map(
-            fit, spec, X[counted], weight[counted], k, random, n_threads, or_columns, unit
+        fitted, choice = chosen_map(
+            spec, X[counted], weight[counted], k, random, n_threads, or_columns, unit_variance
         )
-        mapped._know(X, counted)
-        return mapped, choice
+        return fitted._replace(features=partial(_spread, fitted, X, counted)), choice
     whole = MapRows(X, weight, k, n_threads, spec)
     all_rows, n_landmarks = landmark_numbers_of(X, spec.n_landmarks, k)
     options = _options(spec, k, len(X) > all_rows, or_columns)
-    if not unit:
+    if unit_variance:
         options = [option for option in options if not option.unit]
+    seed, tuning = partial(random.randint, 2**31 - 1), TUNING.choice
     if len(options) == 1:
-        mapped = fit(options[0], replace(whole, kept=KEPT), "always")
-        other = _use_of_piles(mapped, X, k) if or_columns else None
-        return fit(options[0], whole, other) if other else mapped, None
-    x, p = _sampled(X, weight, k, random)
-    sample = replace(whole, X=x, weight=p, most_times=max(each.neighbors for each in options))
-    choice, are_apart = _tried(sample, options, random)
-    best = choice.options[choice.best]
-    if x is X and isinstance(spec.n_landmarks, str):
+        drawn = replace(whole, kept=tuning.kept).draw(options[0], "always", seed())
+        if or_columns and (other := _use_of_piles(drawn)):
+            drawn = whole.draw(options[0], other, seed())
+        return drawn.fitted(unit_variance), None
+    sample, choice, are_apart = _tried(whole, options, random)
+    best, is_whole = choice.options[choice.best], sample.X is X
+    if is_whole and isinstance(spec.n_landmarks, str):
         whole = sample  # its graphs are computed already
-    use: UseOfGraph = "always" if best.neighbors else "never" if x is X else "if shown"
-    option = best if best.neighbors else PLAIN
-    is_clear = are_apart and len(X) > _CLEAR and not skip_zeros(X)
-    mapped = fit(option, replace(whole, n_landmarks=n_landmarks) if is_clear else whole, use)
-    if is_clear and mapped._n_kept < k:
-        mapped = fit(option, whole, use)
-    if or_columns and (other := _use_of_piles(mapped, X, k)):
-        mapped = fit(PLAIN, whole, other)
+    use: UseOfGraph = "always" if best.neighbors else "never" if is_whole else "if shown"
+    option, inputs = best if best.neighbors else PLAIN, whole
+    if are_apart and len(X) > tuning.clear_rows and not skip_zeros(X):
+        inputs = replace(whole, spec=replace(spec, n_landmarks=n_landmarks))
+    drawn = inputs.draw(option, use, seed())
+    if inputs is not whole and drawn.found.parts.n_kept < k:
+        drawn = whole.draw(option, use, seed())
+    if or_columns and (other := _use_of_piles(drawn)):
+        drawn = whole.draw(PLAIN, other, seed())
     pairs = zip(choice.options, choice.agreements)
-    mapped.choices_ = [{**tried._asdict(), "agreement": float(mean)} for tried, mean in pairs]
-    return mapped, choice
+    choices = [{**tried._asdict(), "agreement": float(mean)} for tried, mean in pairs]
+    return drawn.fitted(unit_variance)._replace(choices=choices), choice
 
 
-def _use_of_piles(mapped: DiffusionMap, X: Columns, k: int) -> UseOfGraph | None:
+def _spread(fitted: FittedMap, X: Columns, counted: Array) -> Array:
+    """Return features of all rows of X after a fit to the `counted` rows only."""
+    others = np.delete(np.arange(len(X)), counted)
+    known, rest = fitted.features(), fitted.space._features(X[others])
+    features = np.empty((len(X), known.shape[1]), dtype=known.dtype)
+    features[counted], features[others] = known, rest
+    return features
+
+
+def _use_of_piles(drawn: Drawn) -> UseOfGraph | None:
     """Return a different use of the graph if many rows are equal, else None.
 
     Equal rows are one node, and a graph of few nodes has too few slow functions: then the columns
     are clustered. With the cosine metric, fewer directions than clusters need the graph: its nodes
     are the directions, while the columns of rows of one direction differ by rounding."""
-    n_nodes, is_cosine = len(mapped.landmark_features_), mapped.metric == "cosine"
-    if not isinstance(mapped._space, DiffusionMap):
-        return "always" if is_cosine and n_nodes < k else None
-    if k == 1 or mapped.metric == PRECOMPUTED:
+    inputs, diffusion = drawn.inputs, drawn.found
+    n_nodes, k, metric = len(diffusion.extension), inputs.k, inputs.spec.metric
+    if not diffusion.is_used:
+        return "always" if metric == "cosine" and n_nodes < k else None
+    if k == 1 or metric == PRECOMPUTED:
         return None
-    has_few = n_nodes <= k or not len(mapped._spectrum.able())
-    differ = n_nodes >= k if is_cosine else rows_differ(X)
-    return "never" if has_few and differ else None
+    if n_nodes > k and len(diffusion.spectrum.able()):
+        return None
+    differ = n_nodes >= k if metric == "cosine" else rows_differ(inputs.X)
+    return "never" if differ else None
 
 
-def reason(choice: Choice, mapped: DiffusionMap) -> str:
+def reason(choice: Choice, fitted: FittedMap) -> str:
     """Return the sentence that says why a map was chosen."""
     option, agreement = choice.options[choice.best], choice.agreements[choice.best]
     said = "the columns agree"
@@ -191,7 +189,7 @@ def reason(choice: Choice, mapped: DiffusionMap) -> str:
             f"the graph with whitening={option.whitening} and {option.neighbors:g} times the "
             f"default number of neighbors{', features of length one,' * option.unit} agree"
         )
-    is_kept = not option.neighbors and isinstance(mapped._space, DiffusionMap)
+    is_kept = not option.neighbors and fitted.columns is None
     missed = ", but miss components of the graph" if is_kept else ""
     return (
         f"Of {len(choice.options)} graphs and columns the clusters of {said} most with the others, "
@@ -213,10 +211,19 @@ def _options(parameters: DiffusionSpec, k: int, is_large: bool, or_columns: bool
     return [each for each in OPTIONS[not or_columns :] if each.neighbors in numbers]
 
 
-def _tried(sample: MapRows, options: list[Option], random: Any) -> tuple[Choice, bool]:
-    """Cluster a sample by several options. Return the choice, and whether each graph that was
-    tried has k components that count."""
-    k, n_threads = sample.k, sample.n_threads
+def _tried(whole: MapRows, options: list[Option], random: Any) -> tuple[MapRows, Choice, bool]:
+    """Cluster a sample by several options.
+
+    Return the sample, the choice, and whether each graph that was tried has k components that
+    count. A row that is drawn several times is taken once, with the number of draws as weight:
+    copies would be each other's neighbors."""
+    X, k, n_threads, tuning = whole.X, whole.k, whole.n_threads, TUNING.choice
+    index, p = drawn_rows(whole.weight, max(tuning.rows, tuning.rows_a_cluster * k), random)
+    distinct, times = np.unique(index, return_counts=True)
+    if len(distinct) < len(index):
+        index, p = distinct, times.astype(np.float64)
+    x, most = X if len(index) == len(X) else X[index], max(each.neighbors for each in options)
+    sample = replace(whole, X=x, weight=p, most_times=most)
     random, of_seeds = map(np.random.RandomState, (random.randint(2**31 - 1), 0))
     counts = list[int]()
     occupied = occupied_columns(sample.columns)
@@ -225,25 +232,16 @@ def _tried(sample: MapRows, options: list[Option], random: Any) -> tuple[Choice,
     def clusters(option: Option) -> Array:
         features: Columns = columns
         if option.neighbors:
-            features, count = features_of_graph(sample, *option, random)
-            counts.append(count)
+            wanted = wanted_pairs(k, True)
+            found, _, rows = sample.diffusion(wanted, option.whitening, option.neighbors, random)
+            lines = node_features(found, DiffusionSpec(), k, option.unit)[1]
+            own = None if found.weights is None else found.weights @ lines
+            features = found.features(rows, lines, own).astype(np.float64)
+            counts.append(found.parts.n_kept)
         elif columns.shape[1] > PER_CLUSTER * k:  # many more than k clusters need
             components = sample.components(np.random.RandomState(0))
             features = components.whitening(None, n_threads)(sample.columns)
         return searched_clusters(features, sample.weight, k, n_threads, of_seeds)
 
     choice = medoid(options, clusters)
-    return choice, {*counts} == {k}
-
-
-def _sampled(X: Columns, weight: Array, k: int, random: Any) -> tuple[Columns, Array]:
-    """Draw the rows on which options are tried, with weights.
-
-    A row that is drawn several times is taken once, with the number of draws as weight: copies
-    would be each other's neighbors."""
-    size = max(_TRIED_ROWS, _TRIED_ROWS_A_CLUSTER * k)
-    index, p = drawn_rows(weight, size, random)
-    distinct, times = np.unique(index, return_counts=True)
-    if len(distinct) < len(index):
-        return X[distinct], times.astype(np.float64)
-    return X if len(index) == len(X) else X[index], p
+    return sample, choice, {*counts} == {k}

@@ -19,30 +19,24 @@ from rffpk.estimators.annealing import search_parameters
 from rffpk.estimators.base import graph_schema, parameters
 from rffpk.estimators.partial import partial_fit
 from rffpk.estimators.power import AnnealedClusterer
+from rffpk.estimators.transformers import diffusion_map, diffusion_spec
 from rffpk.rows.arrays import Array
 from rffpk.rows.checks import Auto
 from rffpk.rows.door import Schema
 from rffpk.rows.sample import Opened
 from rffpk.rows.store import Cache, check_cache
-from rffpk.rows.table import (
-    dense,
-)
+from rffpk.rows.table import dense, unit_rows
 from rffpk.rows.weights import ones
 from rffpk.spaces.diffusion import (
-    DiffusionMap,
     DiffusionMetric,
-    check_diffusion,
-    fit_diffusion_map,
-    spec_of,
+    DiffusionSpace,
+    DiffusionSpec,
     warn_of_graph,
 )
-from rffpk.spaces.graph import scaled
+from rffpk.spaces.graph import Nodes, scaled
 from rffpk.spaces.neighbors import cluster_means, map_rows
 from rffpk.system.linalg import in_range
-
-# Of memberships: centroids of diffusion features stand in corners, and rows between clusters on the
-# lines or faces between few of them, whatever the dimension of the clusters (docs/annealing.md).
-_LEAST_EXPONENT = -1.5
+from rffpk.system.tuning import TUNING
 
 
 @parameters
@@ -157,7 +151,7 @@ class DiffusionPowerKMeans(AnnealedClusterer):
 
     def _problem(self) -> Problem:
         search = search_parameters(self)
-        check_diffusion(spec_of(self))
+        spec = diffusion_spec(self)
         is_graph = self._schema().kind == "graph"
         if is_graph and self.noise is not None:
             raise ValueError(
@@ -165,58 +159,57 @@ class DiffusionPowerKMeans(AnnealedClusterer):
                 "distances. Fit the rows that the graph was made of instead."
             )
         return Problem(
-            search, maps=self._maps, cache=check_cache(self.cache),
+            search, maps=partial(self._maps, spec), cache=check_cache(self.cache),
             n_map_rows=sys.maxsize if is_graph else map_rows(self.n_landmarks),
             rows_name="the diffusion map of X",
-            published=self._published, least_exponent=_LEAST_EXPONENT,
+            published=self._published, least_exponent=TUNING.choice.least_exponent,
         )  # fmt: skip
 
     def _gaps(self) -> tuple[Array, Array]:
         gaps, masses = super()._gaps()
         [space] = self._centroids.maps
-        if isinstance(space, DiffusionMap) and self._schema().kind != "graph":
+        if isinstance(space, DiffusionSpace) and self._schema().kind != "graph":
             gaps = _apart(space, self.cluster_centers_, gaps)
         return gaps, masses
 
     def _nearest_rows(self, X: Any) -> NDArray[np.intp]:
         nearest, [space] = super()._nearest_rows(X), self._centroids.maps
-        if not isinstance(space, DiffusionMap):
+        if not isinstance(space, DiffusionSpace):
             return nearest
-        if self._schema().kind == "graph":
-            return _central_nodes(self, X, nearest)
+        if isinstance(space.neighborhoods, Nodes):
+            return _central_nodes(self, space.neighborhoods.mass, X, nearest)
         # rows of a component have equal features: the nearest row may lie at the edge
         model = self._fitted_model()
         rows = model.central_rows(X, model.labels(X), self._is_cosine())
         return np.array([own if row is None else row for own, row in zip(nearest, rows)])
 
-    def _maps(self, sample: Opened, context: FitContext) -> list[Any]:
+    def _maps(self, spec: DiffusionSpec, sample: Opened, context: FitContext) -> list[Any]:
         xs, weight = sample.some()
         # where nothing is asked of the map, none may be taken
-        asked = {self.n_components, self.n_landmarks, self.time} != {"auto"}
-        fit = partial(fit_diffusion_map, self, context.random, False)
-        self.feature_map_, choice = chosen_map(
-            fit, spec_of(self), xs[0], weight, context.k, context.random, context.n_threads,
-            or_columns=not asked,
-        )  # fmt: skip
+        asked = {spec.n_components, spec.n_landmarks, spec.time} != {"auto"}
+        fitted, choice = chosen_map(
+            spec, xs[0], weight, context.k, context.random, context.n_threads, or_columns=not asked
+        )
+        self.feature_map_ = diffusion_map(self, fitted, xs[0].shape[1])
         if choice is not None and context.history.progress is not None:
-            context.history.progress.say(reason(choice, self.feature_map_))
-        return [self.feature_map_._space]
+            context.history.progress.say(reason(choice, fitted))
+        return [fitted.known()]
 
     def _published(self, result: Result) -> None:
-        for space in self._centroids.maps:
-            if isinstance(space, DiffusionMap):
-                warn_of_graph(space, result.data.context.k)
+        [space] = self._centroids.maps
+        if isinstance(space, DiffusionSpace):
+            warn_of_graph(space, self.n_neighbors, result.data.context.k)
 
 
-def _central_nodes(model: Any, X: Any, nearest: Array) -> Array:
-    """Return a node in the middle of each cluster of a given graph.
+def _central_nodes(model: Any, mass: Array, X: Any, nearest: Array) -> Array:
+    """Return a node in the middle of each cluster of a given graph, whose fitted nodes have masses.
 
     Among the half of the cluster that is nearest to the centroid it has the largest affinities to
     the fitted nodes of the cluster. A cluster without nodes keeps its node of `nearest`."""
     fitted = model._fitted_model()
     distances, labels = fitted.distances(X), fitted.labels(X)
     [x] = model._check_views(X, reset=False)
-    graph, mass = scaled(x), model.feature_map_._neighbourhoods.mass
+    graph = scaled(x)
     if graph.shape[0] == graph.shape[1]:  # X is the graph: a fit counts edges in both directions
         graph = csr_array(graph + graph.T)
     central = nearest.copy()
@@ -227,22 +220,26 @@ def _central_nodes(model: Any, X: Any, nearest: Array) -> Array:
     return central
 
 
-def _apart(mapped: DiffusionMap, centers: Array, gaps: Array) -> Array:
+def _apart(space: DiffusionSpace, centers: Array, gaps: Array) -> Array:
     """Return the squared distances between centroids, longest between components of the graph.
 
     By the functions of the graph all components are equally far from each other. So the distance
     of two centroids in different components is in proportion to the distance between the means of
     their landmarks, and above all distances within components. A cluster without landmarks is
     placed at the nearest landmark."""
-    constant = mapped._constant(centers)
+    # values of the functions that are constant on components, with length one, are orthogonal if
+    # components differ
+    last = centers[:, -1:] if space.unit else np.ones_like(centers[:, -1:])
+    constant = np.hstack([centers[:, : space.spectrum.n_constant], last]).astype(np.float64)
+    constant = unit_rows(constant)
     other = constant @ constant.T < 0.5
     if not other.any():
         return gaps
-    neighbourhoods: Any = mapped._neighbourhoods
-    landmarks = neighbourhoods.landmarks
-    labels = pairwise_distances_argmin(mapped.landmark_features_, centers)
-    nearest = landmarks[pairwise_distances_argmin(centers, mapped.landmark_features_)]
+    near: Any = space.neighborhoods
+    landmarks = near.landmarks
+    labels = pairwise_distances_argmin(space.functions, centers)
+    nearest = landmarks[pairwise_distances_argmin(centers, space.functions)]
     means = dense(cluster_means(landmarks, ones(len(landmarks)), labels, nearest))
-    near = euclidean_distances(in_range(means), squared=True)
-    least = max(near[other].min(), float(np.finfo(float).eps * near.max()))  # means may coincide
-    return np.where(other, gaps.max() * np.maximum(near / least, 1), gaps)
+    squares = euclidean_distances(in_range(means), squared=True)
+    least = max(squares[other].min(), np.finfo(float).eps * squares.max())  # means may coincide
+    return np.where(other, gaps.max() * np.maximum(squares / least, 1), gaps)

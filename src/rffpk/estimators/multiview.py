@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import field
+from dataclasses import field, replace
 from functools import partial
 from typing import Any, Literal, get_args
 
@@ -13,12 +13,18 @@ from sklearn.utils.validation import check_is_fitted
 from rffpk.anneal.feature_fit import Problem
 from rffpk.anneal.records import FLOAT32_RANGE, Eta, WeightedViews, reference_distances
 from rffpk.anneal.schedule import FitContext, Result
-from rffpk.choose.graph_choice import KEPT, Option, chosen_map
+from rffpk.choose.graph_choice import chosen_map
 from rffpk.estimators.annealing import OF_VIEWS, search_parameters
 from rffpk.estimators.base import parameters
 from rffpk.estimators.bases import BaseEstimator
 from rffpk.estimators.power import AnnealedClusterer
-from rffpk.estimators.transformers import RandomFourierFeatures, fit_fourier
+from rffpk.estimators.transformers import (
+    DiffusionMap,
+    RandomFourierFeatures,
+    diffusion_map,
+    diffusion_spec,
+    fit_fourier,
+)
 from rffpk.rows import checks
 from rffpk.rows.arrays import Array, Identity
 from rffpk.rows.checks import Auto, is_option
@@ -28,8 +34,9 @@ from rffpk.rows.rows import Rows
 from rffpk.rows.sample import Opened
 from rffpk.rows.store import Cache, ScaledColumns, check_cache
 from rffpk.rows.sums import typicality
-from rffpk.spaces import diffusion, fourier
-from rffpk.spaces.diffusion import DiffusionMap, MapRows, fit_diffusion_map, spec_of
+from rffpk.spaces import fourier
+from rffpk.spaces.diffusion import DiffusionSpace, MapRows, Option, warn_of_graph
+from rffpk.spaces.graph import PRECOMPUTED
 from rffpk.spaces.neighbors import landmark_numbers_of, map_rows
 from rffpk.spaces.whitening import WhiteningSpec
 from rffpk.system.tuning import TUNING
@@ -298,39 +305,45 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
             bank = TUNING.fourier.bank
             kernels = [RandomFourierFeatures(D, gamma=factor * mean) for factor in bank]
         maps = [self._fit_map(sample, i, kernel, context) for i, kernel in enumerate(kernels)]
-        self.feature_maps_ = [None if isinstance(each, Identity) else each for each in maps]
-        return [each._space if isinstance(each, RandomFourierFeatures) else each for each in maps]
+        self.feature_maps_ = [published for published, _ in maps]
+        return [fitted for _, fitted in maps]
 
-    def _fit_map(self, sample: Opened, view: int, kernel: _Kernel, context: FitContext) -> Any:
+    def _fit_map(
+        self, sample: Opened, view: int, kernel: _Kernel, context: FitContext
+    ) -> tuple[Any, Any]:
+        """Return the map of a view as it is published, and as a fit takes it."""
         scales = self._scales(sample, view)
         if isinstance(kernel, DiffusionMap):
             X, weight = sample.some_with(view)
-            if not is_option(self.kernels, "auto"):
-                fit = partial(fit_diffusion_map, self, context.random, True)
-                spec = spec_of(kernel)  # features of length one cannot have a variance of one
-                return chosen_map(
-                    fit, spec, X, weight, context.k, context.random, context.n_threads, unit=False
-                )[0]
-            few, is_alone = None, scales is None and self._are_joined(len(self._shape.widths))
-            tuning = TUNING.landmarks
-            if is_alone and len(X) > tuning.view_rows and X.shape[1] <= tuning.view_columns:
-                few = landmark_numbers_of(X, "auto", context.k)[1]
-            rows = MapRows(
-                X, weight, context.k, context.n_threads, spec_of(kernel), n_landmarks=few,
-                scales=scales, kept=KEPT,
-            )  # fmt: skip
-            whitening = None if kernel.whitening is None else TUNING.graph.view_whitening
-            option = Option(whitening, 1, unit=True)
-            return fit_diffusion_map(self, context.random, True, option, rows, use="combined")
+            k, spec, n_threads = context.k, diffusion_spec(kernel), context.n_threads
+            if is_option(self.kernels, "auto"):
+                tuning = TUNING.landmarks
+                is_alone = scales is None and self._are_joined(len(self._shape.widths))
+                if is_alone and len(X) > tuning.view_rows and X.shape[1] <= tuning.view_columns:
+                    spec = replace(spec, n_landmarks=landmark_numbers_of(X, "auto", k)[1])
+                kept = TUNING.choice.kept
+                rows = MapRows(X, weight, k, n_threads, spec, scales=scales, kept=kept)
+                whitening = None if kernel.whitening is None else TUNING.graph.view_whitening
+                option = Option(whitening, 1, unit=True)
+                seed = context.random.randint(2**31 - 1)
+                fitted = rows.draw(option, "combined", seed).fitted(unit_variance=True)
+            else:
+                fitted, _ = chosen_map(
+                    spec, X, weight, k, context.random, n_threads, unit_variance=True
+                )
+            mapped = diffusion_map(self, fitted, X.shape[1])
+            # features are known of the rows that have the view
+            return mapped, fitted.known() if context.coverage is None else fitted.space
         if isinstance(kernel, RandomFourierFeatures):
-            return fit_fourier(self, kernel, sample, view, context.k, context.random)
+            fourier_map = fit_fourier(self, kernel, sample, view, context.k, context.random)
+            return fourier_map, fourier_map._space
+        if kernel is None and len(self._shape.views) == 1:
+            return None, Identity(sample.xs[view].shape[1])
         if kernel is None:
-            if len(self._shape.views) > 1:
-                return ScaledColumns(_spread(sample, view))
-            return Identity(sample.xs[view].shape[1])
+            return 2 * (ScaledColumns(_spread(sample, view)),)
         unit_variance = len(self._shape.views) > 1 and not is_option(self.kernels, "auto")
         powers = WhiteningSpec(kernel, scales, unit_variance)
-        return powers.fit(sample, view, context.k, context.random, context.n_threads)
+        return 2 * (powers.fit(sample, view, context.k, context.random, context.n_threads),)
 
     def _scales(self, sample: Opened, view: int) -> Array | None:
         """What the columns of all views side by side are multiplied by, so that each view has a
@@ -353,12 +366,13 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
         self.eta_ = result.data.objective.eta
         self.kernel_weights_ = alpha if context.coverage is None else alpha / alpha.sum()
         self.lambda_ = float(self.weight_entropy) * result.rows.total_weight
-        for table, mapped in zip(self._shape.views, self.feature_maps_):
-            if isinstance(mapped, DiffusionMap):
+        maps = zip(self._shape.views, self.feature_maps_, self._centroids.maps)
+        for table, mapped, space in maps:
+            if isinstance(space, DiffusionSpace):
                 one = "" if len(self._shape.widths) == 1 else f" of view {table}"
                 of = one if table < len(self._shape.widths) else " of all views together"
                 of += "" if mapped.whitening_ is None else ", whitened,"
-                diffusion.warn_of_graph(mapped, context.k, of)
+                warn_of_graph(space, mapped.n_neighbors, context.k, of)
 
     # ---- prediction ------------------------------------------------------------------------------
 
@@ -403,8 +417,7 @@ def _spread(sample: Opened, view: int) -> float:
 def _check_kernel(kernel: _Kernel) -> None:
     """Check what defines the features of a view."""
     if isinstance(kernel, DiffusionMap):
-        diffusion.check_diffusion(spec_of(kernel))
-        if kernel._schema().kind == "graph":
+        if diffusion_spec(kernel).metric == PRECOMPUTED:
             raise ValueError("metric == 'precomputed', which only DiffusionPowerKMeans takes.")
     elif isinstance(kernel, RandomFourierFeatures):
         fourier.check_n_frequencies(kernel.n_frequencies)

@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, field
+from dataclasses import asdict, field, fields
 from typing import Any, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from rffpk.estimators.base import Estimator, fit_of, parameters, reporting
+from rffpk.estimators.base import Estimator, fit_of, graph_schema, parameters, reporting
 from rffpk.estimators.bases import with_callbacks
 from rffpk.rows import checks
 from rffpk.rows.arrays import Array, Structure
 from rffpk.rows.checks import Auto
-from rffpk.rows.door import Shape
+from rffpk.rows.door import Schema, Shape
 from rffpk.rows.passes import unshifted
 from rffpk.rows.sample import Opened
+from rffpk.rows.table import operand
+from rffpk.spaces.diffusion import (
+    DiffusionMetric,
+    DiffusionSpec,
+    FittedMap,
+    MapRows,
+    Option,
+    warn_of_graph,
+)
 from rffpk.spaces.fourier import (
     FourierSpace,
     FourierSpec,
@@ -26,6 +35,8 @@ from rffpk.spaces.fourier import (
     check_n_frequencies,
     default_n_frequencies,
 )
+from rffpk.spaces.graph import Nodes
+from rffpk.spaces.spectrum import MAX_CLUSTERS
 from rffpk.system import config
 
 
@@ -153,6 +164,198 @@ class RandomFourierFeatures(Estimator):
         features = unshifted(*self._space._view(X), config.n_threads(self.n_jobs))
         checks.check_overflow(float(features.sum()), X.dtype)
         return features
+
+
+@parameters
+class DiffusionMap(Estimator):
+    """Map rows to features whose distances are diffusion distances.
+
+    Rows step to their nearest landmarks, the nearer the likelier, and from there to the rows of
+    the landmarks. Squared distances between features measure how differently walks that start at
+    two rows are distributed after some time (Coifman, Lafon: Diffusion maps. Applied and
+    Computational Harmonic Analysis 2006): connected clusters of any shape become groups far apart.
+
+    `fit` and `transform` cost O(n_samples n_landmarks n_features) time and O(n_landmarks
+    n_functions) memory. `transform` gives fitted rows the features that they had in `fit`.
+
+    With ``metric="precomputed"`` X is a sparse or dense graph of affinities >= 0, (n_samples,
+    n_samples), taken as (A + A') / 2 (``docs/tasks.md``). `fit` raises a ValueError or TypeError
+    for bad input; a ConvergenceWarning says if components count beside the largest.
+
+    Parameters
+    ----------
+    n_components : "auto" or int, default="auto"
+        "auto": functions not decayed at `time`, at most min(2 k, max(k, 200)) for k clusters.
+    n_neighbors : "auto" or int, default="auto"
+        Landmarks that a row steps to. "auto": 8 centroids, or of m rows 2.5 log(m) mutual ones.
+    n_landmarks : "auto" or int, default="auto"
+        Number of landmarks. "auto": the distinct rows, of more than 200 000 (30 000 if sparse)
+        5 sqrt(n_samples), or more for many clusters.
+    time : "auto" or float, default="auto"
+        Steps of the walks, > 0. "auto": three relaxation times of the slowest functions before the
+        largest eigengap among the first 20, at most 10^6.
+    metric : {"euclidean", "cosine", "precomputed"}, default="euclidean"
+        Distance of neighbors. "cosine": of rows of length one. "precomputed": X has affinities.
+    whitening : "auto", None or float, default="auto"
+        What the graph is of: the columns (None, "auto"), or 2 k principal components over a power,
+        0 to 1, of their standard deviations (``docs/math.md``, eq. (20.1)).
+    random_state : int, RandomState instance or None, default=None
+        Source of all random draws. An int gives the same result in each call.
+    n_jobs : int or None, default=None
+        Number of threads, -1024 to 1024 except 0; None and -1: all allowed, -2: all except one.
+
+    Attributes
+    ----------
+    landmarks_ : ndarray of shape (n_nodes, n_features_in_)
+        Nodes of the walk, in the dtype of X, CSR if X is sparse; none for given affinities.
+    whitening_ : float or None
+        The power of the standard deviations that components were divided by. None: the columns.
+    choices_ : list of dict
+        What a clustering tried: "whitening", "neighbors" (times the default number; 0: columns),
+        "unit" (whether features have length one), and "agreement" with all options.
+    n_neighbors_, n_components_ : int
+        Numbers of neighbors of each row that are considered, and of features.
+    bandwidth_ : float
+        sigma^2 of the weights exp(-||x - c||^2 / (2 sigma^2)) of the neighbors c of a row x.
+    eigenvalues_ : ndarray of shape (n_functions,)
+        Eigenvalues of the walk in falling order, without that of the constant function. Beyond 5000
+        nodes, and in a clustering, 1 - eigenvalue may be .5 % too large, in the second half more.
+    time_ : float
+        Length of the walks; 0 in a clustering of the columns, which `transform` then returns.
+    landmark_features_ : ndarray of shape (n_nodes, n_components_)
+        Features of landmarks. A row has the mean of its neighbors, with the weights above.
+    component_shares_ : ndarray of shape (n_connected_components,)
+        Shares of the weight of the rows, or a sample, in connected components, in falling order.
+    n_features_in_, feature_names_in_ : int and ndarray of str, shape (n_features_in_,)
+        Number of columns of X in `fit`; their names, set if all of them are strings.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_circles
+    >>> from rffpk import DiffusionMap
+    >>> X, y = make_circles(500, factor=0.4, noise=0.04, random_state=0)
+    >>> DiffusionMap(time=100.0, n_components=3, random_state=0).fit_transform(X).shape
+    (500, 3)
+    """
+
+    n_components: Auto | int = field(default="auto", kw_only=False)
+    n_neighbors: Auto | int = "auto"
+    n_landmarks: Auto | int = "auto"
+    time: Auto | float = "auto"
+    metric: DiffusionMetric = "euclidean"
+    whitening: Auto | float | None = "auto"
+    random_state: Any = None
+    n_jobs: int | None = None
+
+    def _schema(self) -> Schema:
+        return graph_schema(self, self.metric)
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Find landmarks and the slow functions of the walk.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Finite numbers.
+        y : Ignored
+            Present for scikit-learn's conventions.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights >= 0 of the rows. A row of weight zero is no part of the walk.
+
+        Returns
+        -------
+        self : object
+            The fitted map.
+        """
+        self._fit(X, sample_weight)
+        return self
+
+    def _fit(self, X: Any, sample_weight: Any) -> FittedMap:
+        """Fit the map, and return it with the features of the rows."""
+        spec = diffusion_spec(self)
+        with reporting(self, X), fit_of(self), config.one_blas_thread():
+            [rows] = self._check_views(X, reset=True)
+            weight = checks.check_sample_weight(sample_weight, len(rows), X)
+            n_threads = config.n_threads(self.n_jobs)
+            inputs = MapRows(rows, weight, MAX_CLUSTERS, n_threads, spec, is_told=False)
+            whitening = None if isinstance(spec.whitening, str) else spec.whitening
+            fitted = inputs.draw(Option(whitening, 1), "always", self.random_state).fitted()
+            self._publish(fitted)
+        warn_of_graph(fitted.space, self.n_neighbors, 1)
+        return fitted
+
+    def _publish(self, fitted: FittedMap) -> Self:
+        """Set the attributes that a fitted map has."""
+        space, columns = fitted.space, fitted.columns
+        self._space = space if columns is None else columns
+        self.whitening_, self.choices_ = fitted.spec.whitening, [*fitted.choices]
+        if not isinstance(space.neighborhoods, Nodes):
+            self.landmarks_ = operand(space.neighborhoods.landmarks)
+            self.n_neighbors_ = space.neighborhoods.r
+            self.bandwidth_ = space.neighborhoods.bandwidth
+        self.eigenvalues_, self.component_shares_ = 1 - space.spectrum.gaps, space.shares
+        self.time_ = space.time if columns is None else 0.0
+        self.landmark_features_ = space.functions
+        width = space.functions.shape[1] if columns is None else self.n_features_in_
+        self.n_components_ = self._n_features_out = width
+        return self
+
+    def fit_transform(  # type: ignore[override]
+        self, X: Any, y: Any = None, sample_weight: Any = None
+    ) -> Array:
+        """Fit the map, and return the features of the rows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Finite numbers.
+        y : Ignored
+            Present for scikit-learn's conventions.
+        sample_weight : array-like of shape (n_samples,), optional
+            As in `fit`.
+
+        Returns
+        -------
+        features : ndarray of shape (n_samples, n_components_)
+            What `transform` gives.
+        """
+        fitted = self._fit(X, sample_weight)
+        with config.one_blas_thread():
+            return fitted.features()
+
+    def transform(self, X: Any) -> Array:
+        """Map rows to their features.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features_in_)
+            Finite numbers.
+
+        Returns
+        -------
+        features : ndarray of shape (n_samples, n_components_)
+            float32 for float32 input, else float64; finite however far a row is. A CSR array where
+            X is sparse and `time_` is 0.
+        """
+        check_is_fitted(self)
+        [X] = self._check_views(X, reset=False)
+        with config.one_blas_thread():
+            return operand(self._space._features(X))
+
+
+def diffusion_spec(parameters: Any) -> DiffusionSpec:
+    """Return the specification of a diffusion map by checked parameters of an estimator."""
+    return DiffusionSpec(*(getattr(parameters, each.name) for each in fields(DiffusionSpec)))
+
+
+def diffusion_map(model: Any, fitted: FittedMap, d: int) -> DiffusionMap:
+    """Return the transformer of a map that was fitted to d columns of a model."""
+    parameters = vars(fitted.spec)
+    mapped = DiffusionMap(**parameters, random_state=fitted.random_state, n_jobs=model.n_jobs)
+    with fit_of(mapped):
+        mapped._remember(Shape.of_columns(d, model._shape.in_float64))
+        return mapped._publish(fitted)
 
 
 def fit_fourier(

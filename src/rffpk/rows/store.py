@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any
+from itertools import repeat
+from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -217,11 +218,22 @@ class ScaledColumns:
         return self(X), Identity(X.shape[1])
 
 
-def mapped_views(maps: list[Any], views: tuple[int, ...], tables: Sequence[Columns]) -> list[View]:
+class Known(NamedTuple):
+    """A fitted map, and the features of the rows that it was fitted to."""
+
+    map: Any
+    view: View | None = None  # the features, as passes take them; None: the map computes them
+
+
+def mapped_views(
+    maps: list[Any], views: tuple[int, ...], tables: Sequence[Columns],
+    known: Iterable[View | None] = repeat(None),
+) -> list[View]:  # fmt: skip
     """Return the columns and the map of each view, as passes take them, from fitted maps.
 
-    `views` are the numbers of the tables."""
-    return [fitted._view(tables[i]) for i, fitted in zip(views, maps)]
+    `views` are the numbers of the tables. Known views are taken as they are."""
+    fits = zip(views, maps, known)
+    return [fitted._view(tables[i]) if view is None else view for i, fitted, view in fits]
 
 
 def _mapped_columns(maps: list[Any], views: tuple[int, ...], tables: list[Array]) -> list[Columns]:
@@ -245,10 +257,11 @@ class Mapping:
         return {i for i, each in enumerate(self.maps) if not isinstance(each, Identity)}
 
     def __call__(
-        self, tables: list[Array], weight: Array, shifts: list[Array] | None = None
-    ) -> Rows:
+        self, tables: list[Array], weight: Array, shifts: list[Array] | None = None,
+        known: Iterable[View | None] = repeat(None),
+    ) -> Rows:  # fmt: skip
         """Return rows with these tables and weights, and shifts of zero by default."""
-        views = mapped_views(self.maps, self.views, tables)
+        views = mapped_views(self.maps, self.views, tables, known)
         views = self.storage.landmark_views(views, self.n_threads)
         columns, maps = map(list, zip(*views))
         rows = make_rows(columns, maps, weight, self.n_threads, shifts)
@@ -258,10 +271,12 @@ class Mapping:
         alpha = np.full(len(columns), 1 / self.coverage.sum())  # equal weights
         return replace(rows, coverage=self.coverage, alpha=alpha).with_present_views()
 
-    def pair(self, sample: Opened) -> tuple[Rows, Rows]:
-        """Return a sample of the rows, and all rows. Their shifts are mean features: of all rows
-        where features are columns of X, else of the sample."""
-        rows = self(*sample.some())
+    def pair(self, sample: Opened, known: list[View | None]) -> tuple[Rows, Rows]:
+        """Return a sample of the rows, whose views may be known, and all rows.
+
+        Their shifts are mean features: of all rows where features are columns of X, else of the
+        sample."""
+        rows = self(*sample.some(), known=known)
         means = mean_features(rows) if self.mapped else []
         shifts = [
             means[i] if i in self.mapped else sample.moments(i).mean.astype(rows.dtype)

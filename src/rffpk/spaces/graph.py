@@ -57,10 +57,9 @@ class GraphDiffusion:
     parts: Parts
     is_used: bool = True
 
-    @property
-    def node(self) -> Array:
-        """The node that is each row."""
-        return np.arange(len(self.extension))
+    def features(self, X: Columns, functions: Array, own: Any) -> Any:
+        """Return the means of functions of the nodes, which are the rows."""
+        return own
 
 
 def check_no_choice(spec: Any) -> None:

@@ -25,7 +25,6 @@ from rffpk.spaces.neighbors import (
     NeighbourCount,
     Neighbourhoods,
     Shared,
-    Steps,
     centroid_landmarks,
     cluster_means,
     distinct_where_few,
@@ -60,18 +59,16 @@ class Spectrum:
         return np.flatnonzero(self.gaps <= TUNING.spectrum.largest_gap)
 
     def slow(self, k: int) -> Array:
-        """The numbers of the pairs that k clusters may use: those that are constant on components
-        or cover enough rows, or the k - 1 that cover most where these are fewer."""
-        able = self.able()
-        enough = able[self._covers(k)[able]]
+        """Return the indices of the pairs that k clusters may use.
+
+        They are constant on components or cover enough rows. If they are fewer than k - 1, the
+        k - 1 pairs that cover most rows are returned."""
+        able, covers = self.able(), self.shares >= min(TUNING.graph.large / k, self.enough)
+        covers[: self.n_constant] = True
+        enough = able[covers[able]]
         if len(enough) >= k - 1:
             return enough
         return np.sort(able[np.argsort(-self.shares[able], kind="stable")[: k - 1]])
-
-    def _covers(self, k: int) -> Array:
-        """Which pairs are constant on components or cover enough rows."""
-        covers = self.shares >= min(TUNING.graph.large / k, self.enough)
-        return covers | (np.arange(len(covers)) < self.n_constant)
 
     def separating_time(self, k: int) -> float:
         """Three times the relaxation time 1 / (1 - mu) of the k-th slowest pair that covers enough
@@ -91,8 +88,9 @@ class Spectrum:
         return slow[: max(k - 1, min(lasting, most))]
 
     def unit_decay(self, index: Array, time: float) -> Array:
-        """exp(-time (1 - mu) / 2) of some pairs, scaled so that the squares have the sum one; none
-        underflows for all."""
+        """Return exp(-time (1 - mu) / 2) of pairs, scaled so that the squares have the sum one.
+
+        At least one of them does not underflow."""
         gaps = self.gaps[index]
         decay = np.exp(-time * (gaps - gaps.min(initial=1)) / 2)
         return np.asarray(decay / np.linalg.norm(decay))
@@ -209,13 +207,6 @@ class Walk:
     def __matmul__(self, v: Array) -> Array:
         once = _core.csr_product(self.there, v, self.n_threads)
         return once if self.back is None else _core.csr_product(self.back, once, self.n_threads)
-
-    def steps(self, n: int) -> list[csr_matrix]:
-        """Return graphs whose edges join near nodes: n nodes step along one graph, or two."""
-        if self.back is None:
-            return [_strong(self.there)]
-        # one factor if it is square; else from groups to nodes and back
-        return [self.there] if self.there.shape[0] == n else [self.there, self.back]
 
     def without(self, known: Array, v: Array) -> Array:
         """Multiply vectors by the walk without its part along known orthonormal eigenvectors."""
@@ -359,7 +350,12 @@ def _merging(walk: Walk, root: Array) -> csr_matrix:
     the walk along weak edges is slow."""
     n = len(root)
     largest = np.random.default_rng(0).permutation(n).astype(np.int32)
-    for graph in walk.steps(n):
+    graphs = [walk.there]
+    if walk.back is None:
+        graphs = [_strong(walk.there)]
+    elif walk.there.shape[0] != n:  # not one factor, but from groups to nodes and back
+        graphs = [walk.there, walk.back]
+    for graph in graphs:
         largest = np.maximum.reduceat(largest[graph.indices], graph.indptr[:-1])
     _, first, group = np.unique(largest, return_index=True, return_inverse=True)
     group = group.ravel()
@@ -573,17 +569,25 @@ class Diffusion:
     is_used: bool  # False: the columns are the features, and no functions are computed
     shared: Shared  # by diffusions on the same graph
 
-    def outside(self, X: Columns, matrix: Array, own: Array) -> Array:
-        """Return means of the lines of a matrix for the rows of X that are no nodes."""
+    def features(self, X: Columns, functions: Array, own: Array | None) -> Array:
+        """Return the means of functions, (n, q), of the rows that the diffusion was made of.
+
+        If all rows are landmarks, `own` has the means at the landmarks, and most rows need no
+        search for neighbors."""
         near = self.neighbourhoods
+        if own is None or self.node is None:
+            return np.asarray(near.combinations(X, functions))
+        features, outside = own[self.node], self.node < 0
+        if not outside.any():
+            return features
         if self.shared.times == 1:
-            return near.combinations(X, matrix, own)
-
-        def steps() -> Steps:
-            found = near.steps(X)
-            return found._replace(around=[*found.around])
-
-        return self.shared("steps", steps).means(matrix, own, near.n_threads)
+            features[outside] = near.combinations(X[outside], functions, own)
+        else:
+            steps = self.shared(
+                "steps", lambda: (s := near.steps(X[outside]))._replace(around=[*s.around])
+            )
+            features[outside] = steps.means(functions, own, near.n_threads)
+        return features
 
 
 def diffusion(graph: Graph, wanted: Wanted) -> Diffusion:

@@ -802,6 +802,21 @@ class Choice:
     # Weight of the partition of a whitened graph in the vote: four may be copies of each other
     # (bench/results/trials.md, Variants).
     whitened_weight: float = 0.75
+    # Rows of the sample on which graphs are compared: more rows take more time
+    # (bench/results/trials.md, Which graph).
+    rows: int = 2000
+    # Rows of this sample for each cluster, at least (as rows).
+    rows_a_cluster: int = 20
+    # Rows up to which all are landmarks, even if each graph of a sample has k components. Fewer
+    # landmarks take less time, and may join components (bench/results/trials.md, Which graph).
+    clear_rows: int = 10_000
+    # Nearest neighbors that each row keeps where no graphs are compared: more edges join small
+    # components, and small clusters.
+    kept: int = 3
+    # Least exponent of memberships after a hard end. A lower exponent makes memberships too hard:
+    # rows between clusters are on lines or faces between few centroids, whatever the dimension
+    # (docs/annealing.md).
+    least_exponent: float = -1.5
     # Most passes of k-means for the clusters of a graph.
     passes: int = 100
     # Move of the centroids that ends k-means, over their spread.
