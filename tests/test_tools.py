@@ -49,11 +49,11 @@ def test_the_source_passes(command):
 
 # How many functions of the package each fit may enter: lower a number when it falls.
 MOST = {
-    "PowerKMeans": 166,
-    "RFFKernelPowerKMeans": 240,
-    "DiffusionPowerKMeans": 356,
+    "PowerKMeans": 165,
+    "RFFKernelPowerKMeans": 239,
+    "DiffusionPowerKMeans": 355,
     "KernelPowerKMeans": 211,
-    "FuzzyCMeans": 176,
+    "FuzzyCMeans": 175,
     "RFFMultiKernelPowerKMeans": 326,
 }
 

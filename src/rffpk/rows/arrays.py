@@ -19,7 +19,7 @@ class HasArray(Protocol):
     """An array, or a frame or tensor that NumPy makes one of."""
 
     def __array__(self) -> Any:
-        """The array."""
+        """Return the array."""
 
 
 Numbers = HasArray | list[Any] | tuple[Any, ...]  # an argument besides words, which are no lists
@@ -38,12 +38,12 @@ class Structure(NamedTuple):
     n_frequencies: int
 
     def matrix(self, d: int) -> Array:
-        """Omega, (d, D), in float64. O(D p log p) time and O(D p) memory."""
+        """Return Omega, (d, D), in float64. O(D p log p) time and O(D p) memory."""
         p, D = self.signs.shape[-1], self.n_frequencies
         return np.hstack([self._columns(d, a, min(p, D - a)) for a in range(0, D, p)])
 
     def some_columns(self, d: int, begin: int) -> Array:
-        """Some of its columns from `begin` on, all of one block."""
+        """Return columns of Omega from `begin` on, all of one block."""
         p, D = self.signs.shape[-1], self.n_frequencies
         together = TUNING.fourier.columns_together
         return self._columns(d, begin, min(together, D - begin, p - begin % p))
@@ -57,8 +57,9 @@ class Structure(NamedTuple):
 
 
 def _hadamard(lines: Array) -> Array:
-    """The Walsh-Hadamard transform of the columns of (p, m), in natural order, by products with
-    small matrices."""
+    """Return the Walsh-Hadamard transform of the columns of (p, m), in natural order.
+
+    Products with small matrices make it."""
     p, m = lines.shape
     h = 1
     while h < p:
@@ -76,7 +77,7 @@ class Fourier:
     frequencies: Array | Structure  # Omega: (d, D) in the dtype of the rows, or what it comes from
 
     def astype(self, dtype: Any) -> Fourier:
-        """The same for rows of a dtype."""
+        """Return the map for rows of a dtype."""
         given = self.frequencies
         return self if isinstance(given, Structure) else Fourier(given.astype(dtype, copy=False))
 
@@ -145,8 +146,10 @@ def label_order(labels: Array, n: int) -> NDArray[np.intp]:
 
 
 def adjusted_rand_index(a: Array, b: Array) -> float:
-    """That of two sets of labels from 0 on. scikit-learn's function takes longer than the passes,
-    and its warnings of many clusters could only be silenced in all threads."""
+    """Return the adjusted Rand index of two sets of labels from 0 on.
+
+    scikit-learn's function takes longer than the passes, and its warnings of many clusters could
+    only be silenced in all threads."""
     shape = int(a.max()) + 1, int(b.max()) + 1
     numbers = np.ravel_multi_index((a, b), shape)
     table = np.bincount(numbers, minlength=math.prod(shape)).reshape(shape).astype(np.float64)

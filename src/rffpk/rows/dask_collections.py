@@ -23,8 +23,9 @@ Kind = Literal["memory", "source", "dask"]
 
 
 def kind_of(X: Any) -> Kind:
-    """What holds the rows of X: memory, a source or a collection of Dask, or a list of such. Raises
-    a TypeError for what can be read once."""
+    """Return what holds the rows of X: memory, a source, a collection of Dask, or lists of them.
+
+    Raise a TypeError for what can be read only once."""
     if isinstance(X, np.ndarray):
         return "memory"
     if is_dask(X):
@@ -42,20 +43,20 @@ def kind_of(X: Any) -> Kind:
 
 
 def is_dask(X: Any) -> bool:
-    """Whether X is a collection of Dask, or a list of such."""
+    """Return whether X is a collection of Dask, or a list of collections."""
     parts = X if isinstance(X, (list, tuple)) and len(X) else [X]
     return all(hasattr(part, "__dask_graph__") and hasattr(part, "to_delayed") for part in parts)
 
 
 def dask_module(name: str) -> Any:
-    """A module of Dask, or an ImportError that says what is missing."""
+    """Return a module of Dask; an ImportError says what is missing."""
     return optional_module(
         name, "collections of Dask need dask and distributed, pip install 'rffpk[dask]'"
     )
 
 
 def check_columns(X: Any) -> Any:
-    """X, unless it is an array whose rows are not each in one chunk."""
+    """Return X; refuse an array whose rows are not in one chunk each."""
     if hasattr(X, "numblocks") and (X.ndim != 2 or X.numblocks[1] != 1):
         raise ValueError(
             f"X is a Dask array of {X.ndim} dimensions in {X.numblocks} chunks, must have two "
@@ -65,14 +66,14 @@ def check_columns(X: Any) -> Any:
 
 
 def active_client() -> Any:
-    """The client of the cluster on which Dask would compute now; None: it computes here."""
+    """Return the client of the cluster where Dask would compute; None: it computes here."""
     get = dask_module("dask.base").get_scheduler()
     owner = getattr(get, "__self__", None)
     return owner if hasattr(owner, "who_has") else None
 
 
 def source_of(X: Any) -> Any:
-    """The source of a collection, which is computed partition by partition, or those of a list."""
+    """Return the source of a collection, or a list of sources, computed partition by partition."""
     if isinstance(X, (list, tuple)):
         return [*map(source_of, X)]
     parts = _delayed(X)
@@ -89,8 +90,10 @@ def _delayed(X: Any) -> list[Any]:
 
 
 def by_partitions(method: Method) -> Method:
-    """A method of a fitted model that returns an array with a line for each row: of collections of
-    Dask it returns a Dask array, which is not computed yet."""
+    """Make a method of a fitted model lazy for collections of Dask.
+
+    The method returns an array with a line for each row; of a collection it returns a Dask
+    array, which is not computed yet."""
 
     @functools.wraps(method)
     def for_rows(self: Any, X: Any, **options: Any) -> Any:
@@ -126,7 +129,7 @@ def _lazy(model: Any, name: str, X: Any, options: dict[str, Any]) -> Any:
 
 
 def _one_row(X: Any) -> Any:
-    """A row of zeros, of the type of the partitions."""
+    """Return a row of zeros, of the type of the partitions."""
     if hasattr(X, "chunks"):
         return np.zeros((1, X.shape[1]), dtype=X.dtype)
     pandas = dask_module("pandas")

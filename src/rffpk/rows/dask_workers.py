@@ -40,8 +40,8 @@ Views = list[Array]
 class Block(NamedTuple):
     """A partition, as a worker holds it."""
 
-    xs: Any  # rows, or a list of those of each view
-    weight: Array  # one number, or those of the rows
+    xs: Any  # rows, or a list with the rows of each view
+    weight: Array  # one number, or a number for each row
     begin: int  # the number of the first row
 
 
@@ -56,7 +56,7 @@ class Refusal(NamedTuple):
 
 @dataclass(frozen=True)
 class _Reader:
-    """How a worker makes what tasks take out of a partition; the same in all passes."""
+    """How a worker makes a part of a partition; it is equal in all passes."""
 
     schema: Schema
     prepare: Callable[[Views], Views]
@@ -66,8 +66,9 @@ class _Reader:
     n_jobs: int | None
 
     def read(self, block: Block) -> Part | None:
-        """The rows of a partition, which are checked unless they have been; None if there are
-        none."""
+        """Return the rows of a partition; None without rows.
+
+        They are checked unless they have been."""
         refuse_sparse(block.xs, "X", "a collection of Dask")
         if not len(block.xs[0] if isinstance(block.xs, list) else block.xs):
             return None
@@ -81,7 +82,7 @@ class _Reader:
 
 
 def _visited(blocks: list[Block], reader: _Reader, visit: Visit, add: Add) -> Any:
-    """What `visit` makes of consecutive partitions, joined; None of those without rows."""
+    """Return what `visit` makes of consecutive partitions, joined; None without rows."""
     return _joined([_visited_one(block, reader, visit) for block in blocks], add)
 
 
@@ -94,7 +95,7 @@ def _visited_one(block: Block, reader: _Reader, visit: Visit) -> Any:
 
 
 def _joined(results: list[Any], add: Add) -> Any:
-    """The results of consecutive partitions as one, or the first refusal."""
+    """Return the results of consecutive partitions as one, or the first refusal."""
     found = [result for result in results if result is not None]
     refusals = (result for result in found if isinstance(result, Refusal))
     return next(refusals, None) or (functools.reduce(add, found) if found else None)
@@ -131,8 +132,10 @@ class Partitions(Stream):
     sent: _Sent = field(default_factory=_Sent)
 
     def fold(self, visit: Visit, add: Add, shared: Any = None) -> Any:
-        """What `visit` returns for each partition with rows and the object `shared`, joined by
-        `add` in the order of the partitions. `shared` is sent once as long as it is the same."""
+        """Join what `visit` returns for each partition with rows and the object `shared`.
+
+        `add` joins results in the order of the partitions. `shared` is sent once while it is one
+        object."""
         started = time.perf_counter()
         results = self.client.map(
             _visited, self.futures, pure=False,
@@ -156,8 +159,9 @@ class Partitions(Stream):
         return sent.future
 
     def _send(self, value: Any) -> Any:
-        """The future of a value that workers get from each other. It is the result of a task, so
-        that Dask has it again where the workers that had it are lost."""
+        """Return the future of a value that workers get from each other.
+
+        It is the result of a task, so that Dask makes it again where its workers are lost."""
         with _configuring, dask_module("dask").config.set({_LARGE: "1 TiB"}):
             return self.client.submit(_itself, value, pure=False)
 
@@ -173,8 +177,10 @@ def wait_for_workers(client: Any) -> None:
 
 
 def result_of(client: Any, future: Any) -> Any:
-    """The result of a future; an error if the cluster remains without workers meanwhile, or if it
-    needs rows that only lost workers had."""
+    """Return the result of a future.
+
+    Raise an error if the cluster remains without workers meanwhile, or if the result needs rows
+    that only lost workers had."""
     wait = dask_module("distributed").wait
     while True:
         try:
@@ -232,13 +238,13 @@ def _sent_weight(weight: Array, begin: int, m: int) -> Array:
 
 
 def _futures(X: Any) -> list[Any]:
-    """The futures of a persisted collection, in the order of the rows."""
+    """Return the futures of a persisted collection, in the order of the rows."""
     found = dask_module("distributed").futures_of(X)  # keys are (name, number) or (name, number, 0)
     return sorted(found, key=lambda future: future.key[1])
 
 
 def _lengths(client: Any, views: list[list[Any]]) -> list[int]:
-    """The numbers of rows of the partitions, which are the same in all views."""
+    """Return the numbers of rows of the partitions, which are equal in all views."""
     found: list[list[int]] = [
         result_of(client, client.submit(_itself, client.map(len, parts, pure=False), pure=False))
         for parts in views

@@ -166,8 +166,10 @@ def _put_in_order(x: Array, order: Array) -> None:
 
 class Draws:
     """Indices of k rows, drawn as by k-means++ without local trials, and which is nearest to a row.
-    Half as many as are chosen are drawn at once, in proportion to their costs, and some rejected,
-    so that each is like a draw after those before it. O(n k F), in some tens of passes."""
+
+    Half as many rows as are chosen are drawn at once, in proportion to their costs. A part is
+    rejected, so that each is like a draw after the rows before it. O(n k F), in some tens of
+    passes."""
 
     def __init__(self, rows: Rows, seeds: Any, weight: Array, k: int, random: Any) -> None:
         p = weight.astype(np.float64)
@@ -183,13 +185,13 @@ class Draws:
             else:
                 count = min(max(1, len(self.chosen) // 2), k - len(self.chosen))
                 drawn = random.choice(len(p), count, p=cost / cost.sum())
-                # with the probability of its cost after those before it over that before the batch
+                # with its cost after the rows before it, over its cost before the batch
                 accepted = _accepted(seeds[drawn], self.nearest[drawn], random.uniform(size=count))
                 added = drawn[accepted]
             self.chosen, self._added = np.r_[self.chosen, added], added
 
     def see_added(self) -> None:
-        """Compare the rows with those that were added last."""
+        """Compare the rows with the rows that were added last."""
         added = self._added
         seeds = dense(self.seeds[added])
         _, found = one_pass(self.rows, seeds, -math.inf, want=("nearest", "labels"))

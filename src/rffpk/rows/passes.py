@@ -69,7 +69,7 @@ def column_rows(x: Columns, weight: Array, n_threads: int, shift: Array | None =
 
 
 def mean_features(rows: Rows) -> list[Array]:
-    """The weighted means of the features of each view, (F_l,), without the shifts."""
+    """Return weighted means of the features of each view, (F_l,), without the shifts."""
     sums, _ = one_pass(rows, np.zeros((1, len(rows.shift))), -math.inf)
     parts = np.split(sums.N[0], np.cumsum(rows.widths)[:-1])
     weights = np.broadcast_to(sums.G.ravel(), len(parts))  # of all rows, or in each view
@@ -77,18 +77,18 @@ def mean_features(rows: Rows) -> list[Array]:
 
 
 def centered(rows: Rows) -> Rows:
-    """The same with features that are shifted by their means."""
+    """Return the rows with features that are shifted by their means."""
     return replace(rows, shifts=mean_features(rows))
 
 
 def shifted_features(rows: Rows) -> Array:
-    """Shifted features of all rows, (n, F), 0 in views that they lack; O(n F) memory."""
+    """Return shifted features of all rows, (n, F), 0 in missing views; O(n F) memory."""
     origin = np.zeros((1, len(rows.shift)))
     return one_pass(rows, origin, -math.inf, want=("features",))[1]["features"]
 
 
 def some_features(rows: Rows) -> Columns:
-    """The features of all these rows: shifted ones, but sparse columns as they are."""
+    """Return shifted features of all rows; sparse columns are not shifted."""
     return rows.xs[0] if rows.sparse_columns else shifted_features(rows)
 
 
@@ -99,8 +99,10 @@ def features_for_callers(rows: Rows) -> Any:
 
 
 def unshifted(x: Columns, each: Map, n_threads: int) -> Array:
-    """Features (n, F) of the rows of a view, without a shift. Of many rows those near a part of the
-    landmarks that all have the same coordinates get these without a search."""
+    """Return features (n, F) of the rows of a view, without a shift.
+
+    Where all landmarks near a part of many rows have one line of coordinates, the rows get it
+    without a search."""
     is_sparse = isinstance(x, Csr)
     if not isinstance(each, Landmarks) or is_sparse or (parts := parts_of(each, x)) is None:
         return shifted_features(make_rows([x], [each], ones(len(x)), n_threads))
@@ -126,8 +128,10 @@ class LandmarkParts(NamedTuple):
 
 
 def parts_of(each: Landmarks, x: Array) -> LandmarkParts | None:
-    """The parts that the core meets together, cut where coordinates change if that is seldom; None
-    where the order of rows saves no time, as they or landmarks are few or columns are many."""
+    """Return the parts of landmarks that the core meets together; None where order saves no time.
+
+    They are cut where coordinates change if that is seldom. Order saves no time if rows or
+    landmarks are few, or columns are many."""
     m, tuning = len(each.points), TUNING.passes
     if m < LEAST_ORDERED or len(x) < tuning.ordered_rows or x.shape[1] > tuning.ordered_columns:
         return None
@@ -144,8 +148,9 @@ def parts_of(each: Landmarks, x: Array) -> LandmarkParts | None:
 def in_parts(
     x: Array, parts: LandmarkParts, n_threads: int
 ) -> Iterator[tuple[slice, NDArray[np.intp], NDArray[np.int32]]]:
-    """Tiles of rows, the order in which those near the same part follow each other, and the number
-    of the part whose mean is nearest to each."""
+    """Yield tiles of rows, an order of their rows, and the part that is nearest to each row.
+
+    In this order rows near one part follow each other."""
     mapped, origin = Landmarks(parts.means, 1, 0.0, parts.means[:, :0]), np.zeros((1, 0), x.dtype)
     for tile in row_tiles(len(x), x.shape[1], TUNING.tiles.ordered_numbers):
         rows = make_rows([x[tile]], [mapped], ones(len(x[tile])), n_threads, [origin[0]])
@@ -155,11 +160,13 @@ def in_parts(
 
 @np.errstate(over="ignore", invalid="ignore", divide="ignore")
 def _reach(each: Landmarks, parts: LandmarkParts) -> Array:
-    """Squared distances (c,) from the means of parts, below which the nearest landmarks of a row
-    all have the line of this part. The farthest of the part is at most its radius R beyond the
-    mean, and those with other lines are in balls around means, too: a row in the middle between R
-    and the nearest of these balls has landmarks of both as near, up to what rounding adds to
-    squared distances in the core. A part has enough landmarks, or no row is in its reach."""
+    """Return squared distances (c,) from means of parts within which a part tells coordinates.
+
+    Below them the nearest landmarks of a row all have the line of this part. The farthest
+    landmark of the part is at most its radius R beyond the mean. Landmarks with other lines are
+    in balls around means, too. A row in the middle between R and the nearest of these balls has
+    landmarks of both as near, up to what rounding adds to squared distances in the core. A part
+    has enough landmarks, or no row is in its reach."""
     dtype = parts.means.dtype
     lines = np.unique(np.asarray(parts.lines), axis=0, return_inverse=True)[1].ravel()
     points, means = each.points.astype(np.float64), parts.means.astype(np.float64)
@@ -204,7 +211,7 @@ def total_variance(rows: Rows) -> float:
 
 
 def view_variances(rows: Rows) -> NDArray[np.float64]:
-    """Weighted mean squared distances of the features from their mean, view by view, (L,)."""
+    """Return weighted mean squared distances of the features from their mean, by view, (L,)."""
     sums, _ = one_pass(rows, np.zeros((1, len(rows.shift))), -math.inf)
     checks.check_overflow(sums.hard, rows.dtype)
     return np.asarray(sums.view_costs()[0] / sums.G[0])
@@ -218,7 +225,9 @@ _IMPRECISE = 1e-5
 
 
 def accurate_cost(rows: Rows, sums: Sums, theta: Array) -> float:
-    """sum_i p_i min_j ||phi_i - theta_j||^2: that of a pass if it is precise, else of another."""
+    """Return sum_i p_i min_j ||phi_i - theta_j||^2.
+
+    It is the cost of a pass if that is precise, else of another pass."""
     squares = float((sums.Q @ rows.alpha).sum())
     if sums.hard * _IMPRECISE > float(np.finfo(rows.dtype).eps) * squares or squares == 0:
         return sums.hard
@@ -245,7 +254,7 @@ def _exact_cost(theta: Array, block: Rows, before: float | None) -> float:
 def one_pass(
     rows: Rows, theta: Array, s: float, *, want: tuple[str, ...] = ()
 ) -> tuple[Sums, dict[str, Array]]:
-    """One fused pass over the rows at the shifted centroids `theta` (k, F).
+    """Make one fused pass over the rows at the shifted centroids `theta` (k, F).
 
     Parameters
     ----------
@@ -267,7 +276,7 @@ def one_pass(
 
     Notes
     -----
-    O(n (d D + k F)) time; memory, except that of `want`, does not grow with n.
+    O(n (d D + k F)) time; memory, but for the results in `want`, does not grow with n.
     """
     if rows.stream is None:
         return pass_of_block(rows, theta, s, want=want)
@@ -284,14 +293,14 @@ _Found = tuple[Sums, list[dict[str, Array]]]
 def _pass_of_next(
     theta: Array, s: float, want: tuple[str, ...], block: Rows, before: _Found | None
 ) -> _Found:
-    """A pass over a block after those before."""
+    """Make a pass over a block after the blocks before it."""
     sums, found = before or (None, [])
     sums, outputs = pass_of_block(block, theta, s, want=want, before=sums)
     return sums, [*found, outputs]
 
 
 def added(first: tuple[Any, Any], second: tuple[Any, Any]) -> tuple[Any, Any]:
-    """What two parts of the rows have given, as that of both."""
+    """Return what two parts of the rows gave, joined."""
     return first[0] + second[0], first[1] + second[1]
 
 
@@ -306,10 +315,12 @@ def pass_of_block(
     directions: tuple[Array, Array, float] | None = None,
     into: dict[str, Array] | None = None,
 ) -> tuple[Sums, dict[str, Array]]:
-    """One pass over rows in arrays; `before` are the sums of the rows before these, whose number is
-    a multiple of SLOT_ROWS. `hard`: all but the soft total is that of the hard rule. `directions`,
-    coordinates of theta and a ratio of distances bound those that need not be computed. Results are
-    written into the arrays of `into`."""
+    """Make one pass over rows in arrays.
+
+    `before` are the sums of the rows before, in a number that is a multiple of SLOT_ROWS.
+    `hard`: everything but the soft total is of the hard rule. `directions`, coordinates of theta
+    and a ratio of distances bound distances that need not be computed. Results are written into
+    the arrays of `into`."""
     theta = _aligned(np.ascontiguousarray(theta, dtype=rows.dtype))
     k, near = len(theta), sum(x.n_neighbours for x in rows.maps if isinstance(x, Landmarks))
     columns = {"memberships": k, "distances": k, "features": len(rows.shift)}
@@ -358,8 +369,9 @@ def _arguments(
 
 
 def _aligned(array: Array) -> Array:
-    """The array; a copy where its numbers are not at addresses that they need: parts of messages
-    are not. `np.require` asks the same in ten times the time."""
+    """Return an array whose numbers are at addresses that they need; a copy if they are not.
+
+    Parts of messages are not. `np.require` asks the same in ten times the time."""
     return array if array.flags.aligned else array.copy()
 
 
@@ -398,15 +410,14 @@ def take_steps(
     goal: float = math.inf,
     entropy: float = 0.0,
 ) -> Moved:
-    """Passes that move the centroids `theta` (k, F) to theta = N / G, until the shift is at most
-    `tol`, the hard objective will not fall to `goal`, some cluster is empty, or `most` passes are
-    made.
+    """Make passes that move the centroids `theta` (k, F) to theta = N / G.
 
-    `variance` is the total variance of the features. Centroids are distinct if their squared
-    distance is above close[0] times the hard objective and above close[1]. With an `entropy`
-    lambda > 0 the view weights follow the centroids in each step: alpha_l ~ exp(-cost_l / lambda).
-    Rows of a stream are read once, for one pass.
-    """
+    They end when the shift is at most `tol`, when the hard objective will not fall to `goal`,
+    when a cluster is empty, or after `most` passes. `variance` is the total variance of the
+    features. Centroids are distinct if their squared distance is above close[0] times the hard
+    objective and above close[1]. With an `entropy` lambda > 0 the view weights follow the
+    centroids in each step: alpha_l ~ exp(-cost_l / lambda). Rows of a stream are read once, for
+    one pass."""
     options: dict[str, Any] = {"variance": variance, "close": close, "entropy": entropy}
     if rows.stream is not None:
         started = time.perf_counter()

@@ -31,8 +31,9 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Rows:
-    """The rows of all views, with the maps and shifts that define their features. Arrays share one
-    dtype, float32 or float64, except `alpha`; those of a stream are not in `xs`."""
+    """The rows of all views, with the maps and shifts that define their features.
+
+    Arrays share one dtype, float32 or float64, except `alpha`. `xs` has no rows of a stream."""
 
     xs: list[Columns]  # L arrays (n, d_l), or sparse rows
     maps: list[Map]  # L
@@ -41,7 +42,7 @@ class Rows:
     weight: Array  # (n,), of all rows of a stream, too; to be multiplied by ...
     weight_unit: float  # ... a power of two that keeps float32 sums in range
     n_threads: int
-    # reference distances (L,), the same for all centroids; None: no typicality
+    # reference distances (L,), equal for all centroids; None: no typicality
     eta: NDArray[np.float64] | None = None
     m: float = 0.0  # fuzzifier of the typicality
     stream: Stream | None = None
@@ -51,7 +52,7 @@ class Rows:
     coverage: NDArray[np.float64] | None = None
     unit_centroids: bool = False  # whether centroids are scaled to length one
 
-    # what follows from these
+    # what follows from the fields above
     n: int = field(init=False)  # the number of rows; of a stream that of all it has
     dtype: np.dtype[Any] = field(init=False)
     widths: tuple[int, ...] = field(init=False)  # the numbers of features F_l
@@ -87,7 +88,7 @@ class Rows:
         return in_units(weight, self.weight_unit, self.dtype)
 
     def blocks(self) -> Iterator[Rows]:
-        """The rows, in arrays: those of a stream block by block."""
+        """Yield the rows, in arrays; rows of a stream block by block."""
         if self.stream is None:
             yield self
             return
@@ -95,8 +96,10 @@ class Rows:
             yield self._of(part, self.maps)
 
     def fold(self, visit: Callable[[Rows, T | None], T], add: Callable[[T, T], T]) -> T:
-        """What `visit` makes of each block and of its result for the blocks before, None at the
-        first. On workers of Dask each partition is a first block, and `add` joins the results."""
+        """Return what `visit` makes of each block and of its result for the blocks before.
+
+        That is None at the first block. On workers of Dask each partition is a first block, and
+        `add` joins the results."""
         if self.stream is None:
             return visit(self, None)
         alone = replace(self, maps=[], stream=None, weight=self.weight[:0])
@@ -104,41 +107,44 @@ class Rows:
         return found
 
     def _of(self, part: Part, maps: list[Map]) -> Rows:
-        """Rows of the stream, with maps."""
+        """Return rows of the stream, with maps."""
         return replace(
             self, xs=part.tables, maps=maps, begin=part.begin, stream=None,
             weight=self._in_units(part.weight), n_threads=part.n_threads or self.n_threads,
         ).with_present_views()  # fmt: skip
 
     def centroids(self, sums: Sums, previous: Array) -> Array:
-        """The centroids that follow from the sums of a pass; those of empty clusters stay where
-        they were."""
+        """Return the centroids that follow from the sums of a pass.
+
+        Centroids of empty clusters stay where they were."""
         least_share = EMPTY_SHARE[self.dtype]
         theta, _ = divided(sums.N, sums.G, previous, self.widths, least_share)
         return self.on_sphere(theta, previous)
 
     def weights_of_centroids(self, sums: Sums) -> Array:
-        """Weights (k,), or (k, L), by which centroids follow from their sums: those of the
-        clusters, or the lengths of the sums if centroids have length one."""
+        """Return weights (k,), or (k, L), by which centroids follow from their sums.
+
+        They are the weights of clusters, or lengths of the sums if centroids have length one."""
         if not self.unit_centroids:
             return sums.G.copy()
         return np.linalg.norm(sums.N + sums.G[:, None] * self.shift.astype(np.float64), axis=1)
 
     def on_sphere(self, theta: Array, previous: Array) -> Array:
-        """Shifted centroids, of length one if all are; those of length zero stay where they
-        were."""
+        """Return shifted centroids, of length one if all are.
+
+        Centroids of length zero stay where they were."""
         if not self.unit_centroids:
             return theta
         return onto_sphere(theta, previous, self.shift, self.least_length)
 
     def scaled(self, theta: Array) -> Array:
-        """Feature vectors scaled so that the combined distance of all views is Euclidean."""
+        """Scale feature vectors so that the combined distance of all views is Euclidean."""
         if len(self.xs) == 1:
             return theta
         return theta * np.sqrt(np.repeat(self.alpha, self.widths))
 
     def effective_distances(self, distances: Array) -> Array:
-        """The squared distances of the objective with typicality: u^m d + (1-u)^m eta."""
+        """Return the squared distances with typicality: u^m d + (1-u)^m eta."""
         assert self.eta is not None
         eta = self.combined(self.eta).astype(distances.dtype)
         u = typicality(distances, eta, self.m)
@@ -149,32 +155,34 @@ class Rows:
         return replace(self, xs=xs, maps=[Identity(x.shape[1]) for x in xs], shifts=shifts)
 
     def with_present_views(self) -> Rows:
-        """The rows, with the views that they have if some rows of the fit lack some."""
+        """Return the rows with the bits of their views, if rows of the fit lack views."""
         if self.coverage is None:
             return self
         return replace(self, present=present_bits(self.xs, always=True))
 
     def combined(self, numbers: Array) -> Array:
-        """sum_l alpha_l of the numbers (L,) of the views; if views are missing (n, 1), over those
-        that a row has."""
+        """Return sum_l alpha_l of the numbers (L,) of the views.
+
+        If views are missing, it is a sum (n, 1) over the views that a row has."""
         if self.present is None:
             return np.asarray(numbers @ self.alpha)
         return (present_views(self.present, len(self.xs)) @ (numbers * self.alpha))[:, None]
 
     def renormalised(self) -> Rows:
-        """The rows, of which some lack views, with weights such that their costs are distances
-        with view weights whose sum over the views of a row is one."""
+        """Return rows that lack views with weights that make their costs distances.
+
+        The view weights of these distances have the sum one over the views of a row."""
         rows = replace(self, alpha=positive(self.alpha))
         total = rows.combined(np.ones(len(self.xs)))[:, 0]
         return replace(rows, weight=np.ascontiguousarray(self.weight / total, dtype=self.dtype))
 
     def present_features(self) -> Array:
-        """A mask (n, F) of the features that rows have, of rows of which some lack views."""
+        """Return a mask (n, F) of the features that rows have, where rows lack views."""
         assert self.present is not None
         return np.repeat(present_views(self.present, len(self.xs)), self.widths, axis=1)
 
     def take(self, index: Array | slice) -> Rows:
-        """The rows at `index`, in their order; those of a stream are read."""
+        """Return the rows at `index`, in their order; rows of a stream are read."""
         if self.stream is not None:
             return self._taken(np.asarray(index))
         weight = weights_at(self.weight, index)
@@ -192,7 +200,7 @@ class Rows:
         return rows.take(back)
 
     def view(self, i: int) -> Rows:
-        """The rows that have a view, with this view alone, without typicality."""
+        """Return the rows that have a view, with this view alone, without typicality."""
         rows = self
         if self.present is not None:
             rows = self.take(np.flatnonzero(present_views(self.present, len(self.xs))[:, i]))
@@ -215,7 +223,7 @@ class Rows:
 def _visit_part(
     rows: Rows, visit: Callable[[Rows, T | None], T], part: Part, maps: list[Map], before: T | None
 ) -> T:
-    """A visit of a part of a stream; `rows` lack the maps, which workers get once."""
+    """Visit a part of a stream; `rows` lack the maps, which workers get once."""
     return visit(rows._of(part, maps), before)
 
 
@@ -233,14 +241,15 @@ def _picked(numbers: Array, block: Rows, before: _Picked | None) -> _Picked:
 
 
 def present_bits(xs: list[Columns], always: bool = False) -> NDArray[np.uint8] | None:
-    """The views that rows have as bits, (n, ceil(L / 8)): bit l % 8 of byte l / 8; None, unless
-    `always`, where all rows have all views."""
+    """Return the views that rows have as bits, (n, ceil(L / 8)): bit l % 8 of byte l / 8.
+
+    None, unless `always`, where all rows have all views."""
     masks = np.stack([has_view(x) for x in xs], axis=1)
     return np.packbits(masks, axis=1, bitorder="little") if always or not masks.all() else None
 
 
 def present_views(bits: Array, n_views: int) -> NDArray[np.bool_]:
-    """A mask (n, L) from these bits."""
+    """Return a mask (n, L) from these bits."""
     return np.unpackbits(bits, axis=1, count=n_views, bitorder="little").astype(bool)
 
 
@@ -251,8 +260,10 @@ def rows_with(x: Columns, weight: Array) -> tuple[Any, Array]:
 
 
 def coverage(there: list[Array], total: float, least: int) -> NDArray[np.float64] | None:
-    """The share of the `total` weight of the rows that have each view, (L,), from their `there_of`;
-    None where all rows have all views. Raises a ValueError if fewer than `least` have a view."""
+    """Return the share of the `total` weight of the rows that have each view, (L,).
+
+    None where all rows have all views. It follows from `there_of` of the views. Raise a
+    ValueError if fewer than `least` rows have a view."""
     lacking, counts, weights = np.transpose(there)
     if not lacking.any():
         return None

@@ -38,7 +38,7 @@ class Clock:
     computing: float = 0.0  # of the caller between the blocks
 
     def lap(self) -> dict[str, float]:
-        """Both, which begin anew."""
+        """Return both times, and begin anew."""
         found = {"reading": self.reading, "computing": self.computing}
         self.reading = self.computing = 0.0
         return found
@@ -83,13 +83,15 @@ class Stream:
         return self.head is not None
 
     def blocks(self) -> Iterator[Part]:
-        """Consecutive rows, in blocks whose sizes are multiples of SLOT_ROWS except that of the
-        last one; read by another thread, one block ahead."""
+        """Yield consecutive rows, in blocks whose sizes are multiples of SLOT_ROWS.
+
+        The last block may have any size. Another thread reads, one block ahead."""
         return prefetched(self._checked, self.clock)
 
     def fold(self, visit: Visit, add: Add, shared: Any = None) -> Any:
-        """What `visit` makes of each block, the object `shared`, and its result for the blocks
-        before, None at the first; `add` joins results on a cluster."""
+        """Return what `visit` makes of each block, of `shared`, and of its result before.
+
+        That is None at the first block. `add` joins results on a cluster."""
         found = None
         for part in self.blocks():
             found = visit(part, shared, found)
@@ -185,7 +187,7 @@ def computed(sample_weight: Any) -> Any:
 
 
 def _blocks_of(source: Source, name: str) -> Iterator[Any]:
-    """The blocks that a source gives, none of which is sparse or a number."""
+    """Yield the blocks of a source; refuse sparse blocks and numbers."""
     blocks: Any = source()
     if not isinstance(blocks, Iterable) or getattr(blocks, "ndim", 3) < 3:
         raise TypeError(
@@ -205,7 +207,7 @@ def _copied(x: Any) -> Array:
 
 
 def _plain(source: Source, name: str) -> Iterator[list[Array]]:
-    """Blocks of one of several sources, which are cut before they are checked together."""
+    """Yield blocks of one of several sources, which are cut before they are checked together."""
     for block in _blocks_of(source, name):
         check_plain(block, name)
         block = np.array(block, copy=None if hasattr(source, "fresh") else True)
@@ -216,8 +218,8 @@ def _plain(source: Source, name: str) -> Iterator[list[Array]]:
 
 
 def _together(views: list[Iterator[list[Array]]]) -> Iterator[list[Array]]:
-    """Blocks of the same rows from all sources."""
-    pending: list[Any] = [()] * len(views)  # rows that some sources have given before the others
+    """Yield blocks of the same rows from all sources."""
+    pending: list[Any] = [()] * len(views)  # rows that sources gave before the slowest source
     while True:
         pending = [rows if len(rows) else next(view, [()])[0] for rows, view in zip(pending, views)]
         m = min(map(len, pending))
@@ -234,8 +236,9 @@ _LANES = (1021, 1019)
 
 
 def digest(arrays: list[Array]) -> int:
-    """A number that differs where the bytes of arrays or their order do: that of the sums of every
-    1021st word. It takes as long as half a copy of them."""
+    """Return a number that differs where the bytes of arrays or their order do.
+
+    It is the digest of the sums of every 1021st word. It takes as long as half a copy."""
     found = 0
     for x in arrays:
         words = x.reshape(-1).view(np.uint8)
@@ -248,8 +251,9 @@ def digest(arrays: list[Array]) -> int:
 
 
 def recut(blocks: Iterable[list[Array]]) -> Iterator[list[Array]]:
-    """Lists of arrays with the same rows, cut into blocks of equal numbers of rows. What has enough
-    rows is not copied."""
+    """Yield lists of arrays with the same rows, cut into blocks of equal numbers of rows.
+
+    Arrays with enough rows are not copied."""
     parts: list[list[Array]] = []  # rows of the next block
     waiting = size = 0
     for arrays in blocks:
@@ -266,7 +270,7 @@ def recut(blocks: Iterable[list[Array]]) -> Iterator[list[Array]]:
 
 
 def block_rows(arrays: list[Array]) -> int:
-    """The number of rows of a block."""
+    """Return the number of rows of a block."""
     row_bytes = sum(x.dtype.itemsize * x.shape[1] for x in arrays)
     slots = TUNING.storage.block_bytes // (_core.SLOT_ROWS * max(1, row_bytes))
     return int(_core.SLOT_ROWS * max(1, slots))
@@ -279,9 +283,10 @@ def _joined(parts: list[list[Array]]) -> list[Array]:
 
 
 def prefetched(make: Callable[[], Iterator[T]], clock: Clock) -> Iterator[T]:
-    """The items of an iterator that another thread makes and advances, one item ahead. Its errors
-    are raised here. The thread ends with this iterator. Neither this iterator nor the end of the
-    process waits for an item that is being read."""
+    """Yield the items of an iterator that another thread makes, one item ahead.
+
+    Its errors are raised here. The thread ends with this iterator. Neither this iterator nor the
+    end of the process waits for an item that is being read."""
     wanted: SimpleQueue[bool] = SimpleQueue()  # whether one more item is
     found: Handover[Any] = Handover()
     found.start(_read, make, wanted, found, clock)
@@ -304,8 +309,7 @@ _END: Any = object()
 def _read(
     make: Callable[[], Iterator[T]], wanted: SimpleQueue[bool], found: Handover[Any], clock: Clock
 ) -> None:
-    """Advance an iterator as often as is wanted, and put what it gives, then _END, or what it
-    raises."""
+    """Advance an iterator as often as is wanted; put its items, then _END, or its error."""
     items: Any = ()
     item: Any = None
     try:

@@ -30,7 +30,7 @@ Cache = Auto | bool | int
 
 
 def pass_costs(rows: Rows, k: int) -> tuple[float, float]:
-    """Modelled costs of a row in a fused pass and in a pass over stored features."""
+    """Return modelled costs of a row in a fused pass and in a pass over stored features."""
     fused, tuning = 0.0, TUNING.storage
     for x, mapped in zip(rows.xs, rows.maps):
         fused += tuning.read_cost * entries_a_row(x)
@@ -61,7 +61,7 @@ class _Written(Fourier):
     origin: NDArray[np.int8]  # the signs that they come from
 
 
-# Those in use, by the id of the signs and the dtype.
+# Frequencies in use, by the id of the signs and the dtype.
 _written: WeakValueDictionary[tuple[int, str], _Written] = WeakValueDictionary()
 
 
@@ -87,7 +87,7 @@ def written_out(x: Columns, each: Fourier, n_threads: int) -> Fourier:
 
 
 def _matrix(structure: Structure, d: int, dtype: Any, n_threads: int) -> Array:
-    """Omega, (d, D), with little memory beyond it."""
+    """Return Omega, (d, D), with little memory beyond it."""
     omega = np.empty((d, structure.n_frequencies), dtype=dtype)
 
     def fill(begin: int) -> None:
@@ -115,7 +115,7 @@ def stored(rows: Rows) -> Rows:
 
 
 def check_cache(cache: Any) -> Cache:
-    """The parameter of `Storage`."""
+    """Check the parameter of `Storage`."""
     if isinstance(cache, (bool, np.bool_)):
         return bool(cache)
     if isinstance(cache, numbers.Integral):
@@ -125,7 +125,7 @@ def check_cache(cache: Any) -> Cache:
 
 
 def automatic_limit() -> int:
-    """The number of bytes that are stored at most at present, unless a number is given."""
+    """Return how many bytes are stored at most now, unless a number is given."""
     return max(TUNING.storage.unseen_bytes, config.available_memory() // TUNING.storage.memory_part)
 
 
@@ -136,14 +136,15 @@ class Storage:
     cache: Cache  # "auto": where that pays, within a part of the available memory
 
     def fits(self, needed: int) -> bool:
-        """Whether so many bytes are within the limit."""
+        """Return whether so many bytes are within the limit."""
         if isinstance(self.cache, (bool, str)):
             return config.fits_memory(needed, TUNING.storage.memory_part)
         return needed <= self.cache
 
     def check_fits(self, needed: int, what: str = "the features of all rows") -> bool:
-        """Whether so many bytes are to be stored. Raises a MemoryError if `cache` is True and they
-        are not within the limit."""
+        """Return whether so many bytes are to be stored.
+
+        Raise a MemoryError if `cache` is True and they are not within the limit."""
         fits = self.fits(needed)
         if self.cache is True and not fits:
             raise MemoryError(

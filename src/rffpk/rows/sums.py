@@ -1,5 +1,8 @@
-"""What follows from squared distances: weights of rows by the power mean, the hard rule and
-typicality, the sums of a pass, which are additive over rows, their objectives and view weights."""
+"""What follows from squared distances: weights of rows, sums of a pass, view weights.
+
+Weights follow the power mean, the hard rule and typicality. Sums are additive over rows, and
+give the objectives.
+"""
 
 from __future__ import annotations
 
@@ -28,22 +31,24 @@ EMPTY_SHARE = {np.dtype(np.float32): 1e-30, np.dtype(np.float64): 1e-250}
 
 
 def rounding_error(dtype: Any) -> float:
-    """The squared distance up to which features of length one are equal up to rounding."""
+    """Return the squared distance of unit features that are equal up to rounding."""
     return (8 * _EPS[np.dtype(dtype)]) ** 2
 
 
 def is_hard(s: float, dtype: Any) -> bool:
-    """Whether the exponent `s` is beyond what the power mean resolves in `dtype`."""
+    """Return whether the exponent `s` is beyond what the power mean resolves in `dtype`."""
     return -s * _EPS[np.dtype(dtype)] > _MAX_AMPLIFICATION
 
 
 def power_constant(k: int, s: float) -> float:
-    """k^(-1/s), the constant between M_s and M' (and between the weights w and v); 1 for -inf."""
+    """Return k^(-1/s), the constant between M_s and M'; 1 for -inf.
+
+    The weights w and v differ by it, too."""
     return math.exp(-math.log(k) / s)
 
 
 def empty_clusters(G: Array, dtype: Any) -> Array:
-    """A mask (k,) of the clusters whose weight is nothing beside the sum of all, in any view."""
+    """Return a mask (k,) of clusters with nearly no part of the weight, in any view."""
     weights = G.reshape(len(G), -1)
     return np.asarray(~(weights > EMPTY_SHARE[np.dtype(dtype)] * G.sum()).any(axis=1))
 
@@ -56,32 +61,33 @@ class Sums:
     G: Array  # (k,), or (k, L) if views are missing
     Q: Array  # (k, L)
     E: Array  # (k,), or (L,) if views are missing
-    soft: float  # sum_i p_i M'_i, in the hard rule the same as `hard`
+    soft: float  # sum_i p_i M'_i, in the hard rule equal to `hard`
     hard: float  # sum_i p_i min_j d_ij: the hard objective
     widths: tuple[int, ...]  # F_l
 
     def parts(self) -> Parts:
-        """The sums as a pass returns them."""
+        """Return the sums as a pass returns them."""
         return self.N, self.G, self.Q, self.E, self.soft, self.hard
 
     def __add__(self, other: Sums) -> Sums:
-        """The sums of the rows of both."""
+        """Return the sums of the rows of both."""
         moments = self.N + other.N, self.G + other.G, self.Q + other.Q, self.E + other.E
         return Sums(*moments, self.soft + other.soft, self.hard + other.hard, self.widths)
 
     def objective(self, s: float) -> float:
-        """sum_i p_i M_s at the centroids of the pass, the objective of RFF-KPKM's eq. (5)."""
+        """Return sum_i p_i M_s at the centroids of the pass, RFF-KPKM's eq. (5)."""
         return power_constant(len(self.G), s) * self.soft
 
     def cost_at(self, theta: Array, alpha: Array) -> float:
-        """sum_ij p_i g_ij ||phi_i - theta_j||^2, with the view weights alpha."""
+        """Return sum_ij p_i g_ij ||phi_i - theta_j||^2, with the view weights alpha."""
         at, scale = theta.astype(np.float64), np.repeat(alpha, self.widths)
         inner, squares = float((self.N * at * scale).sum()), float(self.G @ (at**2 @ scale))
         return max(float((self.Q @ alpha).sum()) - 2 * inner + squares, 0.0)
 
     def view_costs(self) -> Array:
-        """sum_i p_i g_ij ||phi_il - theta_jl||^2 at the new theta = N / G, (k, L): Q - ||N||^2 / G;
-        G is (k, L) where views are missing."""
+        """Return sum_i p_i g_ij ||phi_il - theta_jl||^2 at the new theta = N / G, (k, L).
+
+        It is Q - ||N||^2 / G; G is (k, L) where views are missing."""
         exponent = np.frexp(self.G.max())[1]  # squares of sums of small weights would underflow
         scaled = np.ldexp(self.N, -exponent)
         G = np.ldexp(self.G, -exponent).reshape(len(self.G), -1)
@@ -92,7 +98,7 @@ class Sums:
 
 
 class Step(NamedTuple):
-    """A step of a fit. Costs are those at the centroids before it; none is negative."""
+    """A step of a fit. Costs are at the centroids before it; none is negative."""
 
     soft: float  # sum p M', and ...
     hard: float  # ... sum p d_min; soft / hard tends to one as s falls
@@ -109,7 +115,7 @@ Parts = tuple[Array, Array, Array, Array, float, float]
 
 
 def scaled_parts(unit: float, parts: Parts) -> Parts:
-    """Sums times a power of two."""
+    """Multiply sums by a power of two."""
     if unit == 1:
         return parts
     N, G, Q, E, soft, hard = parts
@@ -121,12 +127,11 @@ def scaled_parts(unit: float, parts: Parts) -> Parts:
 
 
 def power_weights(d: Array, s: float) -> tuple[Array, Array, Array]:
-    """Weights v, means M' and memberships u of the power mean, free of overflow.
+    """Return weights v, means M' and memberships u of the power mean, free of overflow.
 
-    With r_j = d_min/d_j: v_j = r_j^(1-s) / (sum_l r_l^(-s))^(1-1/s),
-    M' = d_min (sum_l r_l^(-s))^(1/s) and u_j = r_j^(-s) / sum_l r_l^(-s).
-    The weights of RFF-KPKM's eq. (4) are k^(-1/s) v, its M_s is k^(-1/s) M'.
-    """
+    With r_j = d_min/d_j: v_j = r_j^(1-s) / (sum_l r_l^(-s))^(1-1/s), M' = d_min (sum_l
+    r_l^(-s))^(1/s) and u_j = r_j^(-s) / sum_l r_l^(-s). The weights of RFF-KPKM's eq. (4) are
+    k^(-1/s) v, its M_s is k^(-1/s) M'."""
     least = d.min(axis=1, keepdims=True)
     r = np.divide(least, d, out=np.ones_like(d), where=d != least)
     powers = r**-s
@@ -136,14 +141,16 @@ def power_weights(d: Array, s: float) -> tuple[Array, Array, Array]:
 
 
 def hard_weights(d: Array) -> tuple[Array, Array, Array]:
-    """The limit s -> -infinity: all weight on the nearest centroid, the first of equals."""
+    """Put all weight on the nearest centroid, the first of equals: the limit s -> -infinity."""
     v = np.zeros_like(d)
     v[np.arange(len(d)), d.argmin(axis=1)] = 1
     return v, d.min(axis=1), v
 
 
 def typicality(d: Array, eta: Array, m: float) -> Array:
-    """u = 1/(1 + (d/eta)^(1/(m-1))), which minimises u^m d + (1-u)^m eta (IP-RFF-MKPKM, step 2)."""
+    """Return u = 1/(1 + (d/eta)^(1/(m-1))).
+
+    It minimises u^m d + (1-u)^m eta (IP-RFF-MKPKM, step 2)."""
     inside = d < eta
     e = (np.minimum(d, eta) / np.maximum(d, eta)) ** (1 / (m - 1))  # no power of a large number
     return np.asarray(np.where(inside, 1, e) / (1 + e))
@@ -152,8 +159,10 @@ def typicality(d: Array, eta: Array, m: float) -> Array:
 def divided(
     N: Array, G: Array, previous: Array, widths: Sequence[int], least_share: float
 ) -> tuple[Array, Array]:
-    """theta = N / G, (k, F), and a mask (k,) of the clusters whose weight is at most this share of
-    the total: their centroids stay, and those in a view that all rows of a cluster lack."""
+    """Return theta = N / G, (k, F), and a mask (k,) of the empty clusters.
+
+    Their weight is at most this share of the total, and their centroids stay. So do centroids in
+    a view that all rows of a cluster lack."""
     G = G.reshape(len(G), -1)
     stays = ~(G > least_share * G.sum())
     counts = 1 if G.shape[1] == 1 else widths
@@ -162,8 +171,9 @@ def divided(
 
 
 def onto_sphere(theta: Array, previous: Array, shift: Array, least_length: float) -> Array:
-    """The centroids theta + shift scaled to length one, less the shift; those of at most this
-    length stay where they were `previous`ly."""
+    """Return the centroids theta + shift scaled to length one, less the shift.
+
+    Centroids of at most this length stay where they were `previous`ly."""
     centers = theta + shift.astype(np.float64)
     lengths = np.linalg.norm(centers, axis=1, keepdims=True)
     there = lengths > least_length
@@ -173,9 +183,10 @@ def onto_sphere(theta: Array, previous: Array, shift: Array, least_length: float
 def view_weights(
     costs: Array, factor: float, entropy: float, coverage: Array | None = None
 ) -> NDArray[np.float64]:
-    """alpha_l ~ exp(-factor cost_l / (pi_l lambda)) with sum_l pi_l alpha_l = 1, where
-    sum_l alpha_l (factor cost_l + lambda pi_l log alpha_l) is least; `coverage` is pi, the shares
-    of the rows that have the views, None where all have all. With it no alpha is below
+    """Return alpha_l ~ exp(-factor cost_l / (pi_l lambda)) with sum_l pi_l alpha_l = 1.
+
+    There sum_l alpha_l (factor cost_l + lambda pi_l log alpha_l) is least. `coverage` is pi, the
+    shares of the rows that have the views, None where all have all. With it no alpha is below
     LEAST_WEIGHT."""
     if coverage is None:
         return np.asarray(softmax(factor * (costs.min() - costs) / entropy))
@@ -191,12 +202,13 @@ def view_weights(
 
 
 def positive(alpha: Array) -> Array:
-    """View weights for rows that lack views, from those of a fit to rows that have all: none is
-    zero."""
+    """Return view weights for rows that lack views, from weights of a fit to complete rows.
+
+    None is zero."""
     return np.maximum(alpha, 1e-3 * LEAST_WEIGHT * alpha.max())
 
 
 def view_penalty(alpha: Array, entropy: float, coverage: Array | None = None) -> float:
-    """lambda sum_l pi_l alpha_l log(alpha_l sum_t pi_t), which is zero for equal weights."""
+    """Return lambda sum_l pi_l alpha_l log(alpha_l sum_t pi_t); equal weights give zero."""
     pi = np.ones(len(alpha)) if coverage is None else coverage
     return entropy * max(float((pi * xlogy(alpha, pi.sum() * alpha)).sum()), 0.0)

@@ -74,7 +74,7 @@ def _widened(stored: NDArray[Any]) -> NDArray[np.float32]:
 
 
 def narrow_rows(x: Any) -> Narrow | None:
-    """A table of small numbers as rows, in place if it is in C order; None for anything else."""
+    """Return a table of small numbers as rows, in place in C order; None for other tables."""
     kind = _TYPES.get(getattr(getattr(x, "dtype", None), "name", ""))
     if kind is None or not isinstance(x, np.ndarray) or x.ndim != 2 or not x.size:
         return None
@@ -84,15 +84,16 @@ def narrow_rows(x: Any) -> Narrow | None:
 
 
 def as_type(x: Any, dtype: Any = None) -> Any:
-    """Rows in a type, at addresses that their numbers need; small numbers stay as they are unless
-    they are to be float64."""
+    """Return rows in a type, at addresses that their numbers need.
+
+    Small numbers stay as they are unless they are to be float64."""
     if isinstance(x, (Csr, Narrow)):
         return x.astype(dtype or x.dtype, copy=False)
     return np.require(x, dtype, "A")
 
 
 def plain(x: Any) -> Any:
-    """Small numbers as float32; anything else as it is."""
+    """Return small numbers as float32; other columns as they are."""
     return x.copy() if isinstance(x, Narrow) else x
 
 
@@ -129,7 +130,7 @@ class Csr:
         return sparse.csr_array((self.data, self.indices, indptr), shape=self.shape)
 
     def is_valid(self) -> bool:
-        """Whether the arrays fit together."""
+        """Return whether the arrays fit together."""
         try:
             self.matrix.check_format(full_check=True)
         except (ValueError, TypeError, IndexError, OverflowError):
@@ -158,7 +159,7 @@ class Csr:
         return self.shape[0]
 
     def __getitem__(self, rows: Any) -> Csr:
-        """Some rows, by a slice or an array of numbers or of booleans."""
+        """Return rows, by a slice or an array of numbers or of booleans."""
         return from_canonical(self.matrix[rows])
 
     def take(self, rows: Any, axis: int = 0) -> Csr:
@@ -174,7 +175,7 @@ class Csr:
         return Csr(self.data.astype(dtype), self.indices, self.indptr, self.shape)
 
     def toarray(self) -> NDArray[Any]:
-        """The rows with their zeros."""
+        """Return the rows with their zeros."""
         return np.asarray(self.matrix.toarray())
 
 
@@ -260,7 +261,7 @@ def arrays_of(x: Any) -> list[Any]:
 
 
 def some_columns(x: Columns, index: slice | NDArray[np.intp]) -> Columns:
-    """Some of the columns, in an array or sparse rows of their own."""
+    """Return columns at an index, in an array or sparse rows of their own."""
     if isinstance(x, Csr):
         return sparse_rows(x.matrix[:, index])
     return np.ascontiguousarray(x[:, index])
@@ -442,7 +443,7 @@ def centered_product(
 
 
 def pair_distances(x: Columns, metric: str) -> NDArray[np.float64]:
-    """The distances "sqeuclidean" or "cityblock" of all pairs of rows, in the order of `pdist`."""
+    """Return distances "sqeuclidean" or "cityblock" of pairs of rows, as `pdist` orders them."""
     if not isinstance(x, Csr):
         return pdist(x.astype(np.float64), metric)
     matrix = x.astype(np.float64).matrix
@@ -522,8 +523,9 @@ def distinct_rows(x: Columns) -> tuple[Columns, NDArray[np.intp]]:
 
 
 def _ranks(x: NDArray[Any]) -> NDArray[np.intp]:
-    """The place of each row among the distinct ones in lexicographic order: a column after the
-    other, of those rows alone that are equal so far."""
+    """Return the place of each row among the distinct rows in lexicographic order.
+
+    Columns are compared one after the other, of rows alone that are equal so far."""
     rank = np.zeros(len(x), dtype=np.intp)  # how many rows come before
     tied = np.arange(len(x))
     for column in x.T:
@@ -571,7 +573,7 @@ def hash_terms(x: Columns, factors: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 def _scaled_rows(x: Csr, scale: NDArray[Any]) -> Csr:
-    """The rows, divided by numbers (n,) > 0."""
+    """Divide the rows by numbers (n,) > 0."""
     data = (x.data / np.repeat(scale, np.diff(x.indptr))).astype(x.dtype, copy=False)
     return Csr(data, x.indices, x.indptr, x.shape)
 
@@ -592,14 +594,15 @@ def _of_blocks(function: Callable[[NDArray[Any]], Any], x: Columns) -> NDArray[n
 
 
 def from_canonical(matrix: Any) -> Csr:
-    """The rows of a CSR matrix of scipy whose indices rise, without explicit zeros."""
+    """Return the rows of a CSR matrix of scipy with rising indices and no explicit zeros."""
     indices = matrix.indices.astype(np.int32, copy=False)
     return Csr(matrix.data, indices, matrix.indptr.astype(np.int64), matrix.shape)
 
 
 def sparse_rows(given: Any) -> Csr:
-    """The rows of a CSR matrix of scipy, which is not changed: duplicates are summed, indices
-    sorted and explicit zeros left out in a copy, if there are any.
+    """Return the rows of a CSR matrix of scipy, which is not changed.
+
+    Duplicates are summed, indices sorted and explicit zeros left out, in a copy if there are any.
 
     Raises
     ------
@@ -630,7 +633,7 @@ def unit_view(x: Columns) -> tuple[Columns, Map]:
 
 
 def unit_rows(X: Columns) -> Any:
-    """The rows of X scaled to length one; zeros stay."""
+    """Scale the rows of X to length one; zeros stay."""
     if isinstance(X, Csr):
         largest = abs(X.matrix).max(axis=1).toarray().ravel()
         X = _scaled_rows(X, np.where(largest > 0, largest, 1))

@@ -28,7 +28,9 @@ def ones(n: int, dtype: Any = np.float64) -> Array:
 
 
 def are_ones(weight: Array) -> bool:
-    """Return whether weights are those of `ones`. One row may have a stride of zero, too."""
+    """Return whether weights come from `ones`.
+
+    One row may have a stride of zero, too."""
     return weight.strides == (0,) and bool(not len(weight) or weight[0] == 1)
 
 
