@@ -224,6 +224,8 @@ TABLE: list[tuple[str, list[str], Any, dict[str, Any], bool]] = [
     ("default", ["source", "far", "pile", "heavy"], Power,
      {"n_clusters": 5}, False),
     ("default", ["float16", "sparse", "source32", "pile"], Rff, {"n_clusters": 2}, False),
+    # components of a sample, growing samples, and all rows
+    ("levels", ["digits32", "many32"], Rff, {"n_clusters": 10, "sample": 60}, True),
     ("cauchy", ["wine"], Rff, {"n_clusters": 3, "kernel": "cauchy", "sampling": "iid"}, False),
     ("auto", ["map"], Rff, {"n_clusters": "auto"}, False),
     ("cosine", ["counts", "float16"], Power, {"metric": "cosine"}, True),
