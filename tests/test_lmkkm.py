@@ -4,10 +4,10 @@ import sys
 
 import numpy as np
 import pytest
-from fusion_cases import least_on_simplex, objective_lmkkm, prepared, projector, three_views
+from fusion_cases import least_on_simplex, objective_lmkkm, three_views
 from numpy.testing import assert_allclose, assert_array_equal
 
-from rffpk import LMKKM, AverageMKKM
+from rffpk import LMKKM
 from rffpk.fusion.baselines import row_weights, semidefinite
 
 
@@ -35,14 +35,6 @@ def test_a_multiple_of_the_identity_makes_a_kernel_semidefinite():
     assert_allclose(np.linalg.eigvalsh(semidefinite(K)), [0, 4], atol=1e-12)
     assert semidefinite(np.eye(2)) is not None
     assert_array_equal(semidefinite(np.eye(2)), np.eye(2))
-
-
-def test_one_kernel_leaves_nothing_to_learn():
-    Ks = prepared(three_views(90)[0])[:1]
-    model = LMKKM(4, kernels="precomputed", random_state=0).fit(Ks)
-    mean = AverageMKKM(4, kernels="precomputed", random_state=0).fit(Ks)
-    assert_allclose(model.row_weights_, 1)
-    assert_allclose(projector(model.embedding_), projector(mean.embedding_), atol=1e-9)
 
 
 def test_rows_take_the_kernel_that_knows_them():

@@ -7,7 +7,7 @@ from internals import leading_eigenvectors
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize
 
-from rffpk import ONKC, AverageMKKM
+from rffpk import ONKC
 from rffpk.fusion import baselines
 from rffpk.fusion.baselines import positive_eigenpairs, positive_part
 
@@ -84,13 +84,3 @@ def test_few_eigenvectors_change_no_result(rho, diversity, tuning):
         assert_allclose(one["kernel_weights"], other["kernel_weights"], atol=1e-10)
     assert_allclose(projector(few.embedding_), projector(every.embedding_), atol=1e-9)
     assert_array_equal(few.labels_, every.labels_)
-
-
-def test_without_a_distance_it_is_the_mean_kernel_where_weights_are_equal():
-    """A large rho allows no other G than the combination; one kernel has one weight."""
-    Ks = prepared(three_views(120)[0])[:1]
-    alone = fit(Ks, rho=1e6)
-    mean = AverageMKKM(4, kernels="precomputed", random_state=0).fit(Ks)
-    assert_allclose(projector(alone.embedding_), projector(mean.embedding_), atol=1e-9)
-    assert_allclose(alone.eigenvalues_, mean.eigenvalues_, rtol=1e-4)
-    assert_allclose(alone.kernel_weights_, [1])
