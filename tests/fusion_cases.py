@@ -349,7 +349,7 @@ class Case:
     printed: Callable  # of kernels and the model; yields the variables after each iteration
     end: Callable = weights_and_columns  # of kernels and a fitted model; the variables at its end
     learned: Callable | None = None  # the kernel between rows and fitted ones that gives H
-    grid: dict = field(default_factory=dict)  # values of parameters; a default run takes two
+    grid: dict = field(default_factory=dict)  # values of parameters; a default run takes the first
     derived: tuple = ()  # variables at the end that follow from other variables
     kernels: Callable = prepared  # of views; the kernels that the class makes of GAMMAS
     direction: int = -1  # of the objective: it falls, or rises

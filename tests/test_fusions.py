@@ -31,7 +31,7 @@ each = pytest.mark.parametrize("case", CASES, ids=str)
 every = [case for case in CASES if case.learned]  # of which new rows have a formula
 VARIANTS = [
     pytest.param((case, dict(zip(case.grid, values))), id="-".join(map(str, [case, *values])),
-                 marks=pytest.mark.exhaustive if number > 1 else ())
+                 marks=pytest.mark.exhaustive if number else ())
     for case in CASES for number, values in enumerate(itertools.product(*case.grid.values()))
 ]  # fmt: skip
 
@@ -267,6 +267,7 @@ def test_narrow_and_integer_views(case):
     assert adjusted_rand_score(narrow.labels_, model.labels_) == 1
 
 
+@pytest.mark.few(4)
 @each
 @pytest.mark.parametrize("k", [1, 6])
 def test_degenerate_rows(case, k):

@@ -9,7 +9,7 @@ from internals import leading_eigenvectors
 from numpy.testing import assert_allclose, assert_array_equal
 
 from rffpk import MKKM, MKKMMR
-from rffpk.fusion.spectral import diversity_penalty, inverse_shares, simplex_minimum
+from rffpk.fusion.spectral import inverse_shares, simplex_minimum
 
 
 @pytest.fixture(scope="module")
@@ -68,12 +68,6 @@ def test_programmes_by_hand():
 
 
 # ---- MKKM-MR ------------------------------------------------------------------------------------
-
-
-def test_the_penalty_is_that_of_traces_of_products(kernels):
-    M = diversity_penalty(kernels, kernels, 0.3)
-    assert_allclose(M, [[0.3 * np.trace(K @ other) for other in kernels] for K in kernels])
-    assert diversity_penalty(kernels, kernels, 0.0) is None
 
 
 def test_without_the_penalty_it_is_mkkm(kernels):

@@ -5,7 +5,6 @@ import pytest
 from fusion_cases import prepared, projector, three_views
 from internals import leading_eigenvectors
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.optimize import minimize
 
 from rffpk import ONKC
 from rffpk.fusion import baselines
@@ -14,23 +13,6 @@ from rffpk.fusion.baselines import positive_eigenpairs, positive_part
 
 def fit(Ks, **parameters):
     return ONKC(4, kernels="precomputed", random_state=0, **parameters).fit(list(Ks))
-
-
-@pytest.mark.exhaustive
-def test_the_positive_part_is_the_nearest_semidefinite_matrix():
-    A = np.random.default_rng(0).standard_normal((9, 9))
-    A = A + A.T
-    values, vectors = np.linalg.eigh(A)
-    found = positive_part(values, vectors)
-    assert_allclose(found, (vectors * np.maximum(values, 0)) @ vectors.T, atol=1e-13)
-    assert_array_equal(positive_part(-np.ones(9), vectors), np.zeros((9, 9)))
-
-    def distance(root):
-        root = root.reshape(9, 9)
-        return np.sum((root @ root.T - A) ** 2)
-
-    best = minimize(distance, np.eye(9).ravel()).fun
-    assert_allclose(np.sum((found - A) ** 2), best, rtol=1e-6)
 
 
 @pytest.mark.few(3)
