@@ -203,7 +203,12 @@ def test_the_order_of_rows_and_views_does_not_matter(case):
     order = np.random.default_rng(0).permutation(case.most)
     moved = fit(case, [x[order] for x in xs], kernels=GAMMAS)
     assert_allclose(moved.kernel_weights_, model.kernel_weights_, atol=1e-6)
-    assert_allclose(moved.embedding_, model.embedding_[order], atol=1e-5)
+    parts = [(moved.embedding_, model.embedding_[order])]
+    if case.name in ("coregsc", "centroid"):  # columns of each view, up to their signs
+        count = moved.embedding_.shape[1] // 4
+        parts = [map(projector, pair) for pair in zip(*(np.hsplit(x, count) for x in parts[0]))]
+    for one, other in parts:
+        assert_allclose(one, other, atol=1e-5)
     assert adjusted_rand_score(moved.labels_, model.labels_[order]) == 1
     if case.name != "given":
         turned = fit(case, xs[::-1], kernels=GAMMAS[::-1])
