@@ -6,6 +6,15 @@ import warnings
 
 import numpy as np
 import pytest
+from fusion_cases import (
+    GAMMAS,
+    by_slsqp,
+    leading,
+    objective_of_sum,
+    printed_sum,
+    projector,
+    three_views,
+)
 from internals import ones
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
@@ -14,8 +23,6 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 from sklearn.metrics.pairwise import rbf_kernel
 from test_famkkm import printed_algorithm
-from test_mkkm import GAMMAS, leading, printed_mkkm, projector, three_views
-from test_mkkm_mr import by_slsqp
 from test_smkc import apart, direct
 
 import rffpk
@@ -284,10 +291,9 @@ def test_a_kernel_is_centered_at_the_weighted_mean(real):
 def test_mkkm_is_the_printed_alternation_of_weighted_kernels(real):
     p, Ks = real
     model = fit(rffpk.MKKM(4, kernels=GAMMAS, tol=1e-10), VIEWS, p)
-    alpha, objective = printed_mkkm(Ks, 4, 1e-10)
+    *_, (alpha, H) = (s.values() for s in itertools.islice(printed_sum(Ks, model), model.n_iter_))
     assert_allclose(model.kernel_weights_, alpha, rtol=1e-7)
-    assert_allclose(model.objective_, objective, rtol=1e-9)
-    H = leading(np.einsum("l,lij->ij", alpha**2, Ks), 4)[1]
+    assert_allclose(model.objective_, objective_of_sum(Ks, model, alpha, H), rtol=1e-9)
     assert_allclose(projector(np.sqrt(p)[:, None] * model.embedding_), projector(H), atol=1e-6)
 
 
