@@ -4,8 +4,7 @@ from rffpk import _core
 from rffpk._reference import squared_distances
 from rffpk.anneal import hard_pass, steps
 from rffpk.anneal.decompositions import critical_exponent
-from rffpk.anneal.kernel_rows import KernelRows
-from rffpk.anneal.kernel_steps import KernelLevel
+from rffpk.anneal.kernel_steps import KernelLevel, KernelRows
 from rffpk.anneal.records import PowerMean
 from rffpk.anneal.schedule import FitContext, Stage
 from rffpk.fusion import baselines

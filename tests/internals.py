@@ -30,7 +30,7 @@ from rffpk.anneal.hard_pass import (
     step,
 )
 from rffpk.anneal.journal import arrays_of_record, record_of
-from rffpk.anneal.kernel_rows import KernelRows, kernel_coordinates
+from rffpk.anneal.kernel_steps import KernelRows, kernel_coordinates
 from rffpk.anneal.records import PowerMean, State
 from rffpk.anneal.schedule import (
     FitContext,

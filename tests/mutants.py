@@ -51,7 +51,7 @@ TESTS = {
         "rare_cases famkkm",
         "agreements or update or printed or map or fusion",
     ),
-    "fusion/smkc_solver.py": ("smkc", "direct or factor or rank or certificates or iter"),
+    "fusion/smkc.py": ("smkc", "direct or factor or rank or certificates or iter"),
     "spaces/fourier.py": ("feature_maps hostile_input", "feature_maps or phases"),
     "spaces/kernels.py": ("kernels", ""),
 }

@@ -19,7 +19,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from rffpk import PowerKMeans, center_kernel, normalize_kernel
 from rffpk.fusion.famkkm import FAMKKM, Alternation
-from rffpk.fusion.nystroem import NystroemKernelKMeans
+from rffpk.fusion.mkkm import NystroemKernelKMeans
 from rffpk.fusion.operators import Approximation, DenseOperator, polar
 from rffpk.spaces.kernels import FittedKernel, Specification
 

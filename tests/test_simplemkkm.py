@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
-from rffpk.fusion.simplemkkm import Alignment, SimpleMKKM, Subspace, least_alignment
+from rffpk.fusion.mkkm import Alignment, SimpleMKKM, Subspace, least_alignment
 
 EPS = np.finfo(float).eps
 

@@ -18,7 +18,7 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.utils.estimator_checks import check_estimator
 
-from rffpk.fusion import smkc_solver
+from rffpk.fusion import smkc
 from rffpk.fusion.smkc import SMKC
 
 EPS = np.finfo(np.float64).eps
@@ -116,7 +116,7 @@ def test_it_is_the_direct_algorithm(views, small_tiles, rows, n_views, k, iterat
 @pytest.mark.parametrize("rank", [0, 1, 20, 50])
 def test_factor_of_cross_products(rank):
     B = np.random.default_rng(rank).standard_normal((rank, 50)) * np.logspace(0, -3, 50)
-    R = smkc_solver.factor(B.T @ B)
+    R = smkc.factor(B.T @ B)
     assert len(R) == rank
     assert_allclose(R.T @ R, B.T @ B, atol=100 * EPS * (np.linalg.norm(B) ** 2 or 1))
 
@@ -395,10 +395,8 @@ def test_memory_mapped_rows(views, dtype, tmp_path, monkeypatch, kernels):
         mapped.append(np.load(tmp_path / f"{i}.npy", mmap_mode="r"))
     model = Plain(4, kernels=kernels, anchors=60, random_state=0)
     seen = []
-    gram = smkc_solver.AnchorKernels.gram
-    monkeypatch.setattr(
-        smkc_solver.AnchorKernels, "gram", lambda B: (seen.extend(B.xs), gram(B))[1]
-    )
+    gram = smkc.AnchorKernels.gram
+    monkeypatch.setattr(smkc.AnchorKernels, "gram", lambda B: (seen.extend(B.xs), gram(B))[1])
     found = clone(model).fit(mapped)
     assert all(np.shares_memory(a, b) for a, b in zip(seen, mapped, strict=True))
     assert_array_equal(found.embedding_, clone(model).fit(arrays).embedding_)

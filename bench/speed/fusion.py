@@ -24,8 +24,8 @@ from bench.datasets import gaussian_views
 from bench.internals import ones
 from bench.timing import clocks, peak_memory, seconds
 from rffpk import MKKM, AverageMKKM
-from rffpk.fusion import simplemkkm
-from rffpk.fusion.simplemkkm import Alignment, Point, SimpleMKKM, minimise
+from rffpk.fusion import mkkm
+from rffpk.fusion.mkkm import Alignment, Point, SimpleMKKM, minimise
 from rffpk.spaces.kernels import FittedKernel, Specification
 
 
@@ -99,7 +99,7 @@ def speed(n: int, full: bool, k: int = 10) -> None:
     fitted = partial(FittedKernel, weight=ones(n), center=True, normalize=True)
     Ks, equal = np.array([fitted(x, spec).matrix() for x in views]), np.full(6, 1 / 6)
     whole, decomposed = Counted(Ks, k, n), Full(Ks, k, n)
-    simplemkkm.Alignment = Counted  # type: ignore[misc]
+    mkkm.Alignment = Counted  # type: ignore[misc]
     cases = {
         "SimpleMKKM": lambda: list(minimise(Ks, k, 1e-5, 100, Ks.shape[1]))[-1],
         "published, partial eigenproblems": lambda: published(whole),

@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from rffpk.fusion.mkkm import MKKM as MKKM
     from rffpk.fusion.mkkm import MKKMMR as MKKMMR
     from rffpk.fusion.mkkm import AverageMKKM as AverageMKKM
-    from rffpk.fusion.nystroem import NystroemKernelKMeans as NystroemKernelKMeans
+    from rffpk.fusion.mkkm import NystroemKernelKMeans as NystroemKernelKMeans
+    from rffpk.fusion.mkkm import SimpleMKKM as SimpleMKKM
     from rffpk.fusion.rmkkm import RMKKM as RMKKM
-    from rffpk.fusion.simplemkkm import SimpleMKKM as SimpleMKKM
     from rffpk.fusion.smkc import SMKC as SMKC
     from rffpk.metrics import clustering_accuracy as clustering_accuracy
     from rffpk.metrics import fuzzy_silhouette as fuzzy_silhouette
@@ -63,10 +63,8 @@ _HOMES = {
     "estimators.transformers": ["DiffusionMap", "RandomFourierFeatures"],
     "fusion.baselines": ["CoregSC", "LKAM", "LMKKM", "MVCLFA", "ONKC"],
     "fusion.famkkm": ["FAMKKM"],
-    "fusion.mkkm": ["MKKM", "MKKMMR", "AverageMKKM"],
-    "fusion.nystroem": ["NystroemKernelKMeans"],
+    "fusion.mkkm": ["MKKM", "MKKMMR", "AverageMKKM", "NystroemKernelKMeans", "SimpleMKKM"],
     "fusion.rmkkm": ["RMKKM"],
-    "fusion.simplemkkm": ["SimpleMKKM"],
     "fusion.smkc": ["SMKC"],
     "metrics": [
         "clustering_accuracy",

@@ -26,8 +26,7 @@ from rffpk.anneal.kernel_model import (
     memberships_at,
     unit_weights,
 )
-from rffpk.anneal.kernel_rows import KernelRows
-from rffpk.anneal.kernel_steps import KernelLevel, squared_norms
+from rffpk.anneal.kernel_steps import KernelLevel, KernelRows, squared_norms
 from rffpk.anneal.records import PowerMean, State
 from rffpk.anneal.schedule import FitContext, Plan, Result, StartEnd, anneal
 from rffpk.anneal.starts import random_rows, seed_rows

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rffpk.anneal.kernel_rows import kernel_coordinates
+from rffpk.anneal.kernel_steps import kernel_coordinates
 from rffpk.anneal.starts import seed_rows
 from rffpk.choose.selection import NClustersSelection
 from rffpk.choose.witnesses import (

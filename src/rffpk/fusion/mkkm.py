@@ -1,27 +1,53 @@
-"""Multiple kernel k-means by eigenvectors: with equal, given or learned kernel weights, and with a
-penalty on weights of kernels that are alike."""
+"""Multiple kernel k-means by eigenvectors, and k-means on features of one kernel.
+
+Kernel weights are equal, given, learned, learned with a penalty on kernels that are alike, or
+learned to minimise the largest alignment over relaxed clusterings.
+"""
 
 from __future__ import annotations
 
-from dataclasses import field
-from typing import Any
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+from sklearn.exceptions import ConvergenceWarning
 
-from rffpk.estimators.base import parameters
-from rffpk.fusion.base import KernelFusion
+from rffpk.anneal.convergence_warnings import few_rows
+from rffpk.estimators.annealing import check_search_parameters
+from rffpk.estimators.base import Clusterer, fit_of, parameters, reporting
+from rffpk.estimators.bases import with_callbacks
+from rffpk.fusion.base import KernelFusion, cluster, embedding_model, transform, weighted_rows
+from rffpk.fusion.operators import Nystroem, nystroem_features, with_gamma
 from rffpk.fusion.spectral import (
     Iteration,
     alternation,
     combined,
     diversity_penalty,
     matrices,
+    matrix_of,
     spectral_costs,
+    weighed,
 )
 from rffpk.rows import checks
 from rffpk.rows.arrays import Array
-from rffpk.spaces.kernels import FittedKernel
-from rffpk.system.linalg import leading_eigenvectors
+from rffpk.rows.door import Schema
+from rffpk.rows.table import Columns
+from rffpk.spaces.fourier import Gamma
+from rffpk.spaces.kernels import (
+    FittedKernel,
+    PairwiseKernel,
+    check_sparse,
+    one_kernel,
+)
+from rffpk.system import config
+from rffpk.system.interrupts import interruptible
+from rffpk.system.linalg import basis_of, eigh, leading_eigenvectors, svd
+from rffpk.system.report import warn
+from rffpk.system.tiles import by_blocks, row_tiles, run_all
+from rffpk.system.tuning import TUNING
 
 
 @parameters
@@ -282,3 +308,363 @@ def _given_weights(weights: Any, n_kernels: int) -> Array:
     if not (np.isfinite(alpha).all() and (alpha >= 0).all() and alpha.any()):
         raise ValueError(f"kernel_weights={weights}: must be finite, >= 0, not all 0. Pass shares.")
     return alpha / alpha.sum()
+
+
+# ---- SimpleMKKM ----------------------------------------------------------------------------------
+
+
+@parameters
+class SimpleMKKM(KernelFusion):
+    """Multiple kernel k-means that minimises over weights a maximum over relaxed clusterings.
+
+    Minimises F(alpha) = max_H Tr(K_alpha HH') / n, K_alpha = sum_l alpha_l^2 K_l, over weights
+    alpha >= 0 of sum one, the maximum over H with orthonormal columns; F is convex if kernels are
+    semidefinite (Liu: SimpleMKKM: simple multiple kernel k-means. IEEE TPAMI 2022; with
+    `n_landmarks` MKC-AE, eq. (12) of Liang et al.: Stability and generalization of kernel
+    clustering. NeurIPS 2022). For n rows, or landmarks, O(L n^2) memory and O(L n^2 k) time an
+    iteration; five suffice. See ``docs/fusion.md``.
+
+    Parameters
+    ----------
+    n_clusters : {"coarse", "auto", "fine"} or int, default=8
+        Number k of clusters, 1 to n_samples, or how to find it (``docs/clusters_number.md``).
+    n_init : "auto" or int, default="auto"
+        Number of starts of k-means on the embedding. "auto": those of `PowerKMeans`.
+    store_memberships : bool, default=False
+        Whether `memberships_` is set, which takes O(n_samples n_clusters) memory.
+    random_state : int, RandomState instance or None, default=None
+        Source of all random draws. An int gives the same result in each call.
+    n_jobs : int or None, default=None
+        Number of threads, -1024 to 1024 except 0; None and -1: all allowed, -2: all except one.
+    verbose : int, default=0
+        1: a line every five seconds at most, and one at the end; 2: a line for each pass.
+    kernels : None, list, "du2015" or "precomputed", default=None
+        Of each view a kernel of scikit-learn, a callable, or a pair of one and gamma or parameters;
+        None: "rbf". Gamma: 1 / (2 mean distance). "precomputed": in X. "du2015": 12 of one array.
+    views : list or None, default=None
+        Columns of each view, if X is one array: lists of indices or names, masks, or slices.
+    standardize, normalize_rows : bool, default=True
+        Whether computed kernels are centered, with a diagonal of one; embedded rows of length one.
+    n_landmarks : int or None, default=None
+        Number of random rows to learn on, at least n_clusters; the rest is embedded. None: all.
+    max_iter : int, default=100
+        Largest number of iterations; a ConvergenceWarning says if they did not reach `tol`.
+    tol : float, default=1e-05
+        Iterations end when no weight changes by `tol` > 0, or at this gap (``docs/api.md``).
+
+    Attributes
+    ----------
+    n_clusters_, selection_, linkage_ : int and NClustersSelection and ndarray
+        Number of clusters; good numbers with scores, if none is given; Ward's tree of clusters.
+    labels_, probabilities_ : ndarray of int32, shape (n_samples,) and ndarray of shape (n_samples,)
+        Cluster of each row, the index of its nearest centroid; its membership in it, if stored.
+    embedding_ : ndarray of shape (n_samples, n_clusters)
+        H, float64, with orthonormal columns; with landmarks the extension of theirs to all rows.
+    eigenvalues_ : ndarray of shape (n_clusters,)
+        Largest eigenvalues of the combined kernel, in falling order.
+    landmarks_ : ndarray of int, shape (n_landmarks,), or None
+        Rows that were learned on, in rising order. None: all of positive weight.
+    kernel_weights_ : ndarray of shape (n_views,)
+        Weights alpha >= 0 of the kernels, of sum one; kernel l has the factor alpha_l^2.
+    objective_, inertia_, s_, membership_exponent_ : float
+        What is optimised; of k-means the objective, last exponent, and that of `predict_proba`.
+    cluster_centers_ : ndarray of shape (n_clusters, n_clusters)
+        Centroids of the rows of the embedding as k-means takes them.
+    n_iter_, history_ : int and list of dict
+        Number of iterations; a record for each, with the keys in ``docs/api.md``.
+    memberships_ : ndarray of shape (n_samples, n_clusters)
+        Memberships of the rows, as `predict_proba` gives them; set if `store_memberships`.
+    n_features_in_, feature_names_in_ : int and ndarray of str, shape (n_features_in_,)
+        Number of columns of X in `fit`, of all views together; their names, if X was one frame.
+
+    Examples
+    --------
+    >>> from rffpk import SimpleMKKM
+    >>> a, b, c, d = SimpleMKKM(2).fit_predict([[[0], [1], [8], [9]], [[1], [2], [7], [8]]])
+    >>> bool(a == b != c == d)
+    True
+    """
+
+    tol: float = 1e-5
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        checks.check_real(self.tol, "tol", 0, include="neither")
+
+    def _learn(self, kernels: list[FittedKernel], k: int) -> None:
+        n = kernels[0].n
+        Ks = np.empty((len(kernels), n, n))
+        for number, kernel in enumerate(kernels):
+            K = weighed(matrix_of(kernel, number), self._weight)
+            interruptible(TUNING.linalg.written_work * n**2, np.copyto, Ks[number], K)
+        total = float(self._weight.sum())
+        for point in minimise(Ks, k, float(self.tol), int(self.max_iter), total):
+            self._record(point.alpha, point.objective, n, gap=point.gap)
+        self._keep(point)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Point(Iteration):
+    """F(alpha), its gradient, and the eigenpairs that give it."""
+
+    gradient: Array
+
+    @property
+    def gap(self) -> float:
+        """(alpha'g - min g) / alpha'g, which for a convex F is at least (F - min F) / 2F."""
+        total = float(self.alpha @ self.gradient)
+        return (total - float(self.gradient.min())) / total if total > 0 else 0.0
+
+
+class Alignment:
+    """F(alpha) = max Tr(K_alpha HH') / n over H with k orthonormal columns, for Ks (L, r, r)."""
+
+    def __init__(self, Ks: Array, k: int, n: float) -> None:
+        self.Ks, self.k, self.n = Ks, k, n
+        self._start: Array | None = None
+
+    def at(self, alpha: Array) -> Point:
+        """Return F and its gradient 2 alpha_l Tr(K_l HH') / n, from one eigenproblem."""
+        L, size, _ = self.Ks.shape
+        work = TUNING.linalg.written_work * size**2
+        K = interruptible(work, np.matmul, alpha**2, self.Ks.reshape(L, -1)).reshape(size, size)
+        values, H = leading_eigenvectors(K, self.k, size, self._start)
+        self._start = H.sum(axis=1)
+        traces = np.array([np.vdot(H, K @ H) for K in self.Ks])
+        gradient = 2 * alpha * traces / self.n
+        return Point(alpha, float(values.sum()) / self.n, values, H, gradient=gradient)
+
+
+class Subspace:
+    """The kernels on the span of vectors: `Ks` (L, r, r) holds V'K_l V, V'V = I."""
+
+    def __init__(self, whole: Array) -> None:
+        L, n, _ = whole.shape
+        self.whole, self.basis, self.Ks = whole, np.empty((n, 0)), np.empty((L, 0, 0))
+
+    def add(self, H: Array) -> None:
+        """Extend the basis by orthonormal vectors (n, k). O(L n^2 k)."""
+        V = self.basis
+        left, sizes, _ = svd(H - V @ (V.T @ H))
+        new = left[:, sizes > TUNING.fusion.simplemkkm_component]
+        new = basis_of(new - V @ (V.T @ new))[0]
+        work = float(self.whole.size * new.shape[1])
+        products = interruptible(work, np.matmul, self.whole, new)
+        side = V.T @ products
+        corner = new.T @ products
+        corner = (corner + corner.swapaxes(1, 2)) / 2
+        self.Ks = np.block([[self.Ks, side], [side.swapaxes(1, 2), corner]])
+        self.basis = np.hstack([V, new])
+
+
+def minimise(Ks: Array, k: int, tol: float, max_iter: int, total: float) -> Iterator[Point]:
+    """Return points of decreasing F for kernels (L, n, n), from equal weights to the minimum.
+
+    There are at most `max_iter` evaluations. `total` is the sum of the weights of the rows.
+    docs/fusion.md describes the method."""
+    whole, subspace = Alignment(Ks, k, total), Subspace(Ks)
+    point = whole.at(np.full(len(Ks), 1 / len(Ks)))
+    yield point
+    subspace.add(point.vectors)
+    for _ in range(max_iter - 1):
+        if point.gap <= tol:
+            return
+        bound = Alignment(subspace.Ks, k, whole.n)
+        inner = TUNING.fusion.simplemkkm_tol * tol
+        alpha = least_alignment(bound, bound.at(point.alpha), inner).alpha
+        candidate = whole.at(alpha)
+        subspace.add(candidate.vectors)
+        moved = np.abs(alpha - point.alpha).max()
+        if candidate.objective < point.objective:
+            point = candidate
+            yield point
+        if moved < tol:
+            return
+    if point.gap > tol:
+        warn(f"max_iter == {max_iter} iterations did not reach tol == {tol}.", ConvergenceWarning)
+
+
+def least_alignment(F: Alignment, start: Point, tol: float) -> Point:
+    """Return the least point on the simplex that quadratic programmes find, from `start`."""
+    scale, evaluated = abs(start.objective) or 1.0, [start]
+
+    def scaled(alpha: Array) -> tuple[float, Array]:
+        alpha = np.maximum(alpha, 0)
+        evaluated.append(F.at(alpha / alpha.sum()))
+        return evaluated[-1].objective / scale, evaluated[-1].gradient / scale
+
+    minimize(
+        scaled, start.alpha, jac=True, method="SLSQP", bounds=[(0, 1)] * len(start.alpha),
+        constraints={"type": "eq", "fun": lambda a: a.sum() - 1, "jac": np.ones_like},
+        options={"ftol": tol**2, "maxiter": TUNING.fusion.simplemkkm_iterations},
+    )  # fmt: skip
+    return min(evaluated, key=lambda point: point.objective)
+
+
+# ---- k-means on Nystroem features ----------------------------------------------------------------
+
+
+@parameters
+class NystroemKernelKMeans(Clusterer):
+    """Kernel k-means on Nystroem features.
+
+    Annealed k-means on features whose inner products are Z W^+ Z', with Z the kernel between the
+    rows and random anchors and W that among the anchors, or on their leading directions (Wang,
+    Gittens, Mahoney: Scalable kernel k-means clustering with Nystroem approximation: relative-error
+    bounds. JMLR 2019). For n rows of d columns, m anchors and F features O(n m (d + F) + m^3) time,
+    and O(n F k) a pass of k-means. An indefinite W is refused. See ``docs/fusion.md``.
+
+    Parameters
+    ----------
+    n_clusters : {"coarse", "auto", "fine"} or int, default=8
+        Number k of clusters, 1 to n_samples, or how to find it (``docs/clusters_number.md``).
+    n_init : "auto" or int, default="auto"
+        Number of starts of k-means on the embedding. "auto": those of `PowerKMeans`.
+    store_memberships : bool, default=False
+        Whether `memberships_` is set, which takes O(n_samples n_clusters) memory.
+    random_state : int, RandomState instance or None, default=None
+        Source of all random draws. An int gives the same result in each call.
+    n_jobs : int or None, default=None
+        Number of threads, -1024 to 1024 except 0; None and -1: all allowed, -2: all except one.
+    verbose : int, default=0
+        1: a line every five seconds at most, and one at the end; 2: a line for each pass.
+    kernel : str or callable, default="rbf"
+        A name of scikit-learn's pairwise kernels, or a function of two rows.
+    gamma : {"mean", "median", "scale"}, float or None, default="mean"
+        A number > 0. "mean", "median": 1 / (2 mean or median distance), for "rbf" squared; "scale":
+        1 / (n_features X.var()). None, and words for other kernels: scikit-learn's default.
+    kernel_params : dict or None, default=None
+        Of a callable; of a name "degree" >= 0 (default 3), "coef0" (1), "gamma", before `gamma`.
+    n_anchors : int, default=256
+        Number of anchors, at least 1: random rows of positive weight, at most all.
+    n_components : int or None, default=None
+        Number of leading directions of the features, from 1 to `n_anchors`. None: all.
+
+    Attributes
+    ----------
+    n_clusters_, selection_, linkage_ : int and NClustersSelection and ndarray
+        Number of clusters; good numbers with scores, if none is given; Ward's tree of clusters.
+    labels_, probabilities_ : ndarray of int32, shape (n_samples,) and ndarray of shape (n_samples,)
+        Cluster of each row, the index of its nearest centroid; its membership in it, if stored.
+    embedding_ : ndarray of shape (n_samples, n_components)
+        Features of the rows, in the dtype of X; if `n_components` is None, as many as W has rank.
+    anchors_ : ndarray of int
+        Rows that are anchors, in rising order.
+    cluster_centers_ : ndarray of shape (n_clusters, n_components)
+        Centroids of the features, in the dtype of X.
+    inertia_, s_, membership_exponent_ : float
+        Of k-means: objective, last finite exponent, that of `predict_proba`.
+    n_iter_, history_ : int and list of dict
+        Number of passes of k-means; records of passes and starts, with the keys in ``docs/api.md``.
+    memberships_ : ndarray of shape (n_samples, n_clusters)
+        Memberships of the rows, as `predict_proba` gives them; set if `store_memberships`.
+    n_features_in_, feature_names_in_ : int and ndarray of str, shape (n_features_in_,)
+        Number of columns of X in `fit`; their names, set if all of them are strings.
+
+    Examples
+    --------
+    >>> from rffpk import NystroemKernelKMeans
+    >>> a, b, c, d = NystroemKernelKMeans(2).fit_predict([[0.0], [0.2], [5.0], [5.2]])
+    >>> bool(a == b != c == d)
+    True
+    """
+
+    kernel: PairwiseKernel | Callable[..., float] = "rbf"
+    gamma: Gamma | float | None = "mean"
+    kernel_params: dict[str, Any] | None = None
+    n_anchors: int = 256
+    n_components: int | None = None
+    # what a fit sets
+    anchors_: NDArray[np.intp] = field(init=False)
+    embedding_: Array = field(init=False)
+    cluster_centers_: Array = field(init=False)
+    _clusterer: Any = field(init=False)  # a PowerKMeans of the embedding
+
+    _fitted_model, transform = embedding_model, transform
+
+    def _schema(self) -> Schema:
+        return super()._schema()._replace(warns_of_kernels=True)
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Compute the features of the rows and cluster them.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Finite numbers. float32 and float64 are kept, other dtypes become float64.
+        y : Ignored
+            Present for scikit-learn's conventions.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights >= 0 of the rows, by default one each: in the gamma that is estimated, the
+            leading directions and k-means. A row of weight zero has no influence.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If a parameter, X or sample_weight is not as described, or W is not positive
+            semidefinite; nothing is changed then.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If clusters have no rows.
+        """
+        check_search_parameters(self)
+        spec = one_kernel(self.kernel, self.gamma, self.kernel_params)
+        checks.check_int(self.n_anchors, "n_anchors", 1)
+        if self.n_components is not None:
+            checks.check_int(self.n_components, "n_components", 1, self.n_anchors)
+        random = checks.check_random_state(self.random_state)
+        n_threads = config.n_threads(self.n_jobs)
+        with (
+            reporting(self, X) as progress,
+            fit_of(self),
+            config.one_blas_thread(),
+        ):
+            rows, k = weighted_rows(self, X, sample_weight, random, progress)
+            (x,), weight = rows.tables, rows.weight
+            check_sparse(x, spec.metric, "X")
+            self.anchors_ = rows.drawn(min(self.n_anchors, rows.counted), random)
+            spec = with_gamma(spec, x, weight, random, n_threads)
+            raw = nystroem_features(x, spec, "kernel", self.anchors_)
+            self._features = self._restricted(raw, x, weight, n_threads)
+            self.embedding_ = self._embedded([x])
+            cluster(self, k, rows, random, [few_rows("X", [x], weight)], progress)
+        self.n_iter_, self.history_ = self._clusterer.n_iter_, self._clusterer.history_
+        return self
+
+    def _restricted(self, raw: Nystroem, x: Columns, weight: Array, n_threads: int) -> Nystroem:
+        """Return features in the basis of the leading eigenvectors of their second moments."""
+        if self.n_components is None:
+            return raw
+
+        def moments(tile: slice) -> Array:
+            features = raw(x[tile])
+            features *= np.sqrt(weight[tile, None])
+            return features.T @ features
+
+        rank = raw.root.shape[1]
+        if self.n_components > rank:
+            warn(
+                f"n_components={self.n_components}: exceeds the rank {rank} of the kernel matrix "
+                f"between anchors. Set n_components to at most {rank}, or increase n_anchors.",
+                UserWarning,
+            )
+        parts = run_all(moments, row_tiles(len(x), rank), n_threads)
+        _, vectors = eigh(sum(parts[1:], parts[0]))
+        return replace(raw, root=raw.root @ vectors[:, ::-1][:, : self.n_components])
+
+    def _embedded(self, xs: list[Columns]) -> Array:
+        def block(parts: list[Columns]) -> Array:
+            with np.errstate(over="ignore", invalid="ignore"):
+                return self._features(parts[0]).astype(xs[0].dtype, copy=False)
+
+        features = by_blocks(block, xs, len(self.anchors_), config.n_threads(self.n_jobs))
+        checks.check_finite_kernel(features)
+        return features
