@@ -1,4 +1,4 @@
-"""The private names of the package that benchmarks import; they may change with the package."""
+"""Import the private names of the package that benchmarks need; they may change with it."""
 
 from rffpk import _core
 from rffpk._reference import squared_distances
@@ -9,12 +9,11 @@ from rffpk.anneal.kernel_steps import KernelLevel
 from rffpk.anneal.records import PowerMean
 from rffpk.anneal.schedule import FitContext, Stage
 from rffpk.fusion import baselines
-from rffpk.rows import dask_workers
 from rffpk.rows.arrays import Fourier, Identity, Landmarks, Unit
-from rffpk.rows.dask_workers import Partitions, make_partitions
+from rffpk.rows.dask_workers import make_partitions
 from rffpk.rows.passes import centered, column_rows, make_rows, one_pass
 from rffpk.rows.rows import Rows
-from rffpk.rows.sums import power_weights, typicality
+from rffpk.rows.sums import power_weights
 from rffpk.rows.table import Narrow, sparse_rows
 from rffpk.rows.weights import ones
 from rffpk.system.tuning import TUNING
@@ -28,7 +27,6 @@ __all__ = [
     "KernelRows",
     "Landmarks",
     "Narrow",
-    "Partitions",
     "PowerMean",
     "Rows",
     "Stage",
@@ -38,7 +36,6 @@ __all__ = [
     "centered",
     "column_rows",
     "critical_exponent",
-    "dask_workers",
     "hard_pass",
     "make_partitions",
     "make_rows",
@@ -48,5 +45,4 @@ __all__ = [
     "sparse_rows",
     "squared_distances",
     "steps",
-    "typicality",
 ]

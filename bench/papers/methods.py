@@ -1,4 +1,4 @@
-"""The methods of the tables. Each takes (views, k, seed) and returns labels."""
+"""Define the methods of the tables. Each takes (views, k, seed) and returns labels."""
 
 from __future__ import annotations
 
@@ -24,8 +24,10 @@ Run = Callable[[list[Array], int, int], Array]
 
 @dataclass(frozen=True)
 class Method:
-    """A row of a table: with the protocol of a paper, over a grid if the paper searches one, or
-    with our defaults."""
+    """A row of a table, with the protocol of a paper or with our defaults.
+
+    It has a grid if the paper searches one.
+    """
 
     name: str
     protocol: str  # "paper" or "defaults"
@@ -37,12 +39,12 @@ def one(name: str, protocol: str, run: Run) -> Method:
 
 
 def mean_gamma(X: Array) -> float:
-    """1 / (2 sigma^2), sigma^2 the mean squared distance of two different rows."""
+    """Return 1 / (2 sigma^2), sigma^2 the mean squared distance of two different rows."""
     return (len(X) - 1) / len(X) / (4 * X.var(axis=0).sum())
 
 
 def scaled(views: list[Array], k: int, seed: int, run: Run) -> Array:
-    """Labels of a method on standardised columns; constant ones become zero."""
+    """Return labels of a method on standardised columns; constant columns become zero."""
     return run([StandardScaler().fit_transform(X.astype(np.float64)) for X in views], k, seed)
 
 
@@ -54,9 +56,11 @@ def standardised(method: Method) -> Method:
 
 
 class OneEmbedding:
-    """A fusion whose embedding does not depend on the seed. The first call computes it; the others
-    label its rows by the k-means of a fit with their seed, so that repeats cost little. `seconds`
-    are those of the first call, a whole fit."""
+    """A fusion whose embedding does not depend on the seed.
+
+    The first call computes it. Later calls label its rows by the k-means of a fit with their seed,
+    so that repeats cost little. `seconds` is the time of the first call, a whole fit.
+    """
 
     def __init__(self, estimator: Any, **parameters: Any) -> None:
         self._estimator, self._parameters = estimator, parameters
@@ -106,7 +110,7 @@ VIEWS: dict[str, Any] = FUSED | {
 }
 
 
-# Those whose embedding no seed changes, among the baselines of which each fit takes long.
+# Baselines whose embedding no seed changes, and whose fits take long.
 SEEDLESS = ("MKKM-MR", "LKAM", "ONKC", "MVC-LFA", "CoregSC", "CoregSC, centroid")
 
 
@@ -133,7 +137,7 @@ def fitted(views: list[Array], k: int, seed: int, estimator: Any, **parameters: 
 
 
 def paper(estimator: Any, s0: float) -> dict[str, Any]:
-    """What ``annealing="paper"`` stands for, which the class knows, from this exponent on."""
+    """Return the schedule of ``annealing="paper"`` from this exponent on."""
     annealing, init = estimator._paper
     begun = clone(annealing).set_params(start=s0)
     return {"annealing": begun, "init": init, "sample": None, **RFF}
@@ -189,7 +193,7 @@ def rff_kpkm() -> list[Method]:
 
 
 def seeds(X: Array, k: int, seed: int, init: str) -> Array:
-    """Indices of initial rows, "random" or by k-means++ in the space of the kernel."""
+    """Draw indices of initial rows, at random or by k-means++ in the space of the kernel."""
     random = np.random.default_rng(seed)
     if init == "random":
         return random.choice(len(X), k, replace=False)
@@ -205,8 +209,10 @@ def seeds(X: Array, k: int, seed: int, init: str) -> Array:
 def from_seeds(
     views: list[Array], k: int, seed: int, estimator: Any, init: str, **parameters: Any
 ) -> Array:
-    """The same seeds of a repeat for all methods: as rows for power k-means, as weights of the
-    rows for methods of a kernel."""
+    """Fit from the seeds of a repeat, which all methods share.
+
+    Seeds are rows for power k-means, and weights of the rows for methods of a kernel.
+    """
     X = views[0]
     rows = seeds(X, k, seed, init)
     start = X[rows] if estimator is rffpk.PowerKMeans else np.zeros((k, len(X)))
@@ -224,7 +230,7 @@ def kpk(init: str = "random") -> list[Method]:
     power = {"KPK": (rffpk.KernelPowerKMeans, {}),
              "power k-means": (rffpk.PowerKMeans, {"sample": None})}  # fmt: skip
     early = clone(KPK["annealing"]).set_params(until="objective")
-    found = [
+    rows = [
         one("kernel k-means", "paper",
             partial(from_seeds, estimator=rffpk.KernelKMeans, init=init, n_init=1)),
         one("spectral", "paper", spectral),
@@ -232,15 +238,15 @@ def kpk(init: str = "random") -> list[Method]:
     for name, (estimator, more) in power.items():
         run = partial(from_seeds, estimator=estimator, init=init, **KPK, **more)
         rests = partial(run, annealing=early, tol=1e-4)
-        found += [one(name, "paper", run), one(f"{name}, until it rests", "paper", rests)]
+        rows += [one(name, "paper", run), one(f"{name}, until it rests", "paper", rests)]
     if init == "random":  # in one of the two tables only
-        found.append(one("kernel k-means, random labels", "paper", from_labels))
-        found += with_defaults(SINGLE)
-    return found
+        rows.append(one("kernel k-means, random labels", "paper", from_labels))
+        rows += with_defaults(SINGLE)
+    return rows
 
 
 def large() -> list[Method]:
-    """For many rows, as in no paper: RFF-KPKM at one point of its grid, and all with defaults."""
+    """Return methods for many rows: RFF-KPKM at one point of its grid, and all with defaults."""
     rows = RFF | {"annealing": "paper"}
     return [
         one("RFF-KPKM", "paper",
@@ -271,12 +277,12 @@ AVERAGED = ("kernel k-means, average of kernels", "spectral, average of kernels"
 
 
 def mkpk() -> list[Method]:
-    """Methods whose views are kernels."""
-    given = {"kernels": "precomputed"}
-    multi = partial(fitted, estimator=rffpk.MultiKernelPowerKMeans, **given)
+    """Return methods whose views are kernels."""
+    precomputed = {"kernels": "precomputed"}
+    multi = partial(fitted, estimator=rffpk.MultiKernelPowerKMeans, **precomputed)
     single = partial(fitted, estimator=rffpk.KernelKMeans, kernel="precomputed")
     lloyd = partial(single, init="random", n_init=1)
-    fused = {name: partial(estimator, **given) for name, estimator in FUSED.items()}
+    fused = {name: partial(estimator, **precomputed) for name, estimator in FUSED.items()}
     return [
         *(
             Method(name, "paper", {f"kernel {i}": partial(on_kernel, number=i, run=run)
@@ -286,10 +292,10 @@ def mkpk() -> list[Method]:
         one("kernel k-means", "paper", partial(on_mean, run=lloyd)),
         one("kernel k-means", "defaults", partial(on_mean, run=single)),
         one("spectral", "paper", partial(on_mean, run=spectral_on)),
-        one("MKKM", "paper", partial(fitted, estimator=rffpk.MKKM, **given)),
+        one("MKKM", "paper", partial(fitted, estimator=rffpk.MKKM, **precomputed)),
         Method("RMKKM", "paper", {
             f"weight_norm={gamma:.1f}": partial(
-                fitted, estimator=rffpk.RMKKM, weight_norm=gamma, **given
+                fitted, estimator=rffpk.RMKKM, weight_norm=gamma, **precomputed
             )
             for gamma in (0.1, 0.3, 0.5, 0.7, 0.9)
         }),
@@ -345,9 +351,11 @@ def ip_rff_mkpkm() -> list[Method]:
     ]
 
 
-def fusion(every: int = 1) -> list[Method]:
-    """SMKC, SimpleMKKM, MKC-AE, FAMKKM and the methods that they are compared with; the penalty of
-    MKKM-MR is every `every`-th power of two of its paper's grid."""
+def fusion(step: int = 1) -> list[Method]:
+    """Return SMKC, SimpleMKKM, MKC-AE, FAMKKM and the methods that they are compared with.
+
+    The penalty of MKKM-MR is every `step`-th power of two of its paper's grid.
+    """
 
     def famkkm(**parameters: Any) -> Run:
         return partial(fitted, estimator=rffpk.FAMKKM, n_init=50, **parameters)
@@ -359,7 +367,7 @@ def fusion(every: int = 1) -> list[Method]:
     }
     penalised: dict[str, Run] = {
         f"diversity={power:g}": OneEmbedding(rffpk.MKKMMR, n_init=20, diversity=power)
-        for power in 2.0 ** np.arange(-15, 16, every)
+        for power in 2.0 ** np.arange(-15, 16, step)
     }
     local: dict[str, Run] = {
         f"n_neighbors={size:g} diversity={power:g}": OneEmbedding(
@@ -402,7 +410,7 @@ def mkc_ae() -> list[Method]:
 
 
 def single_views(n_views: int) -> list[Method]:
-    """Baselines on one view, the best view by the labels."""
+    """Return baselines on one view, the best view by the labels."""
 
     def best(name: str, protocol: str, estimator: Any, **parameters: Any) -> Method:
         grid: dict[str, Run] = {

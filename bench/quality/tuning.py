@@ -1,4 +1,4 @@
-"""What the tuning constants of `rffpk.system.tuning` do: labels and time at half and twice each.
+"""Compare labels and time at half and twice each tuning constant of `rffpk.system.tuning`.
 
     python -m bench.quality.tuning [GROUP...] [--models NAME...] [--rows N]
 
@@ -14,8 +14,8 @@ flat on small sets: --rows N adds a mixture of N rows.
 from __future__ import annotations
 
 import dataclasses
-import warnings
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,9 +23,12 @@ from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wi
 from sklearn.preprocessing import scale
 
 import rffpk
-from bench import commands, tables, timing
+from bench import commands, tables
+from bench.datasets import Labelled
 from bench.internals import TUNING
-from bench.quality.families import draws, score
+from bench.quality.families import draws
+from bench.scores import rand_index
+from bench.timing import cpu_timed
 
 MODELS: dict[str, Callable[[int], Any]] = {
     "plain": lambda k: rffpk.PowerKMeans(k, random_state=0),
@@ -35,11 +38,9 @@ MODELS: dict[str, Callable[[int], Any]] = {
     "smkc": lambda k: rffpk.SMKC(k, random_state=0),
 }
 
-Set = tuple[np.ndarray, np.ndarray]  # rows and classes
 
-
-def data_sets(n: int) -> Iterator[Set]:
-    """Yield rows and classes: real and generated sets, and a mixture of n rows if n is positive."""
+def data_sets(n: int) -> Iterator[Labelled]:
+    """Yield real and generated sets, and a mixture of n rows if n is positive."""
     for load in (load_iris, load_wine, load_breast_cancer, load_digits):
         X, y = load(return_X_y=True)
         yield scale(X) if load is not load_digits else X, y
@@ -58,45 +59,41 @@ def scaled(value: Any, factor: float) -> Any:
     return value if value is None else factor * value
 
 
-def fits(names: list[str], sets: list[Set]) -> tuple[list[np.ndarray], float, float]:
-    """Return the labels of all fits, their mean ARI and the CPU seconds."""
-    labels, aris, begin = [], [], timing.clocks()[1]
-    for X, y in sets:
-        for name in names:
-            labels.append(MODELS[name](len(np.unique(y[y >= 0]))).fit(X).labels_)
-            aris.append(score(y, labels[-1]))
-    return labels, float(np.mean(aris)), float(timing.clocks()[1] - begin)
+def fits(names: list[str], sets: list[Labelled]) -> tuple[list[np.ndarray], float]:
+    """Return the labels of all fits, and their mean ARI."""
+    pairs = [
+        (y, MODELS[name](len(np.unique(y[y >= 0]))).fit(X).labels_)
+        for X, y in sets
+        for name in names
+    ]
+    return [labels for _, labels in pairs], float(np.mean([rand_index(*pair) for pair in pairs]))
 
 
-def compared(names: list[str], sets: list[Set], base: tuple[list[np.ndarray], float, float]) -> Any:
+def compared(names: list[str], sets: list[Labelled], base: Any) -> Any:
     """Return the cells of a row: change of the ARI, fits with other labels, ratio of the time."""
     try:
-        labels, ari, seconds = fits(names, sets)
+        seconds, (labels, ari) = cpu_timed(partial(fits, names, sets))
     except (ValueError, ArithmeticError, LookupError) as error:
         return type(error).__name__, "", ""
-    other = sum(not np.array_equal(*pair) for pair in zip(labels, base[0]))
-    return f"{ari - base[1]:+.4f}", f"{other} of {len(labels)}", f"{seconds / base[2]:.2f}"
+    before, (expected, usual) = base
+    other = sum(not np.array_equal(*pair) for pair in zip(labels, expected))
+    return f"{ari - usual:+.4f}", f"{other} of {len(labels)}", f"{seconds / before:.2f}"
 
 
 def main() -> None:
     groups = [*vars(TUNING)]
-    parser = commands.parser(__doc__)
-    parser.add_argument("groups", nargs="*", metavar="GROUP", help=", ".join(groups))
-    parser.add_argument("--models", nargs="+", choices=MODELS, default=["plain", "diffusion"])
-    parser.add_argument("--rows", type=int, default=0, help="rows of one more mixture")
-    args = parser.parse_args()
-    if unknown := {*args.groups}.difference(groups):
-        parser.error(f"no such groups: {', '.join(sorted(unknown))}")
-    warnings.simplefilter("ignore")
+    models = commands.Names(MODELS, ["plain", "diffusion"])
+    args = commands.arguments(__doc__, words=", ".join(groups), models=models, rows=0)
     sets = [*data_sets(args.rows)]
     fits(args.models, sets[:4])  # imports what fits need
-    base = fits(args.models, sets)
-    print(f"{len(base[0])} fits, mean ARI {base[1]:.4f}, {base[2]:.1f} CPU seconds\n")
+    base = cpu_timed(partial(fits, args.models, sets))
+    seconds, (labels, ari) = base
+    print(f"{len(labels)} fits, mean ARI {ari:.4f}, {seconds:.1f} CPU seconds\n")
     cells = "change of the ARI", "other labels", "time"
     tables.print_heading(
         "field", "value", *(f"{x}: {cell}" for x in ("half", "twice") for cell in cells)
     )
-    for name in args.groups or groups:
+    for name in args.words or groups:
         before = getattr(TUNING, name)
         for field, value in dataclasses.asdict(before).items():
             row = []

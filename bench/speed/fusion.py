@@ -1,28 +1,24 @@
-"""CPU seconds of SimpleMKKM and of the published method by full decompositions.
+"""Measure SimpleMKKM beside the published method, and fusions of many rows by landmarks.
 
-    python -m bench.speed.fusion [--full]      # n = 500 and 2000; --full: a quarter of an hour
-    python -m bench.speed.fusion --million     # 10^6 rows by landmarks: seconds and peak memory
+    python -m bench.speed.fusion [--rows N ...]          # CPU seconds of one thread
+    python -m bench.speed.fusion --million [--rows N]    # 10^6 rows: seconds and peak memory
 
-Seconds are those of one thread. Without --full the published method solves partial eigenproblems at
-n = 2000, and the time of as many full ones is estimated from three.
+The published method solves partial eigenproblems here. The time of as many full eigenproblems is
+estimated from three.
 """
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import numpy as np
-import threadpoolctl
 from scipy.linalg import eigh
 from sklearn.metrics import normalized_mutual_info_score
 
 from bench import commands, tables
 from bench.datasets import gaussian_views
 from bench.internals import ones
-from bench.timing import clocks, peak_memory, seconds
+from bench.timing import cpu_timed, peak_memory, pinned, seconds
 from rffpk import MKKM, AverageMKKM
 from rffpk.fusion import simplemkkm
 from rffpk.fusion.simplemkkm import Alignment, Point, SimpleMKKM, minimise
@@ -39,21 +35,8 @@ class Counted(Alignment):
         return super().at(alpha)
 
 
-class Full(Counted):
-    """Solve the eigenproblems by full decompositions."""
-
-    def at(self, alpha: np.ndarray) -> Point:
-        Counted.count += 1
-        K = (alpha**2 @ self.Ks.reshape(len(self.Ks), -1)).reshape(self.n, self.n)
-        values, vectors = eigh(K)
-        values, H = values[-self.k :], vectors[:, -self.k :]
-        traces = np.array([np.vdot(H, K @ H) for K in self.Ks])
-        gradient = 2 * alpha * traces / self.n
-        return Point(alpha, values.sum() / self.n, values, H, gradient=gradient)
-
-
 def published(F: Alignment, tol: float = 1e-5) -> Point:
-    """Reduced gradient, steps to the boundary, golden section to a thousandth of the step."""
+    """Minimise by the reduced gradient and golden section to a thousandth of the step."""
     golden = (np.sqrt(5) - 1) / 2
     point = F.at(np.full(len(F.Ks), 1 / len(F.Ks)))
     while True:
@@ -81,97 +64,64 @@ def published(F: Alignment, tol: float = 1e-5) -> Point:
             else:
                 low, new, kept = left, left + golden * (high - left), right
             inner = {kept: inner[kept], new: F.at(start.alpha + new * direction)}
-        point = min(start, *inner.values(), key=lambda found: found.objective)
+        point = min(start, *inner.values(), key=lambda end: end.objective)
         if np.abs(point.alpha - before.alpha).max() < tol:
             return point
 
 
-def speed(n: int, full: bool, k: int = 10) -> None:
-    """Six kernels of n rows in k clusters, of views from clear clusters to pure noise; CPU
-    seconds."""
+def speed(n: int, k: int = 10) -> None:
+    """Fuse six kernels of n rows in k clusters, of views from clear clusters to pure noise."""
     random = np.random.default_rng(0)
     labels = np.eye(k)[random.integers(k, size=n)]
     views = [
         strength * labels @ random.standard_normal((k, d)) + random.standard_normal((n, d))
         for strength, d in ((2, 10), (1, 50), (1.5, 20), (0.7, 100), (0.3, 30), (0, 5))
     ]
-    spec = Specification("rbf")
     fitted = partial(FittedKernel, weight=ones(n), center=True, normalize=True)
-    Ks, equal = np.array([fitted(x, spec).matrix() for x in views]), np.full(6, 1 / 6)
-    whole, decomposed = Counted(Ks, k, n), Full(Ks, k, n)
+    Ks = np.array([fitted(x, Specification("rbf")).matrix() for x in views])
     simplemkkm.Alignment = Counted  # type: ignore[misc]
     cases = {
         "SimpleMKKM": lambda: list(minimise(Ks, k, 1e-5, 100, Ks.shape[1]))[-1],
-        "published, partial eigenproblems": lambda: published(whole),
-        "published, full eigenproblems": lambda: published(decomposed),
+        "published, partial eigenproblems": lambda: published(Counted(Ks, k, n)),
     }
-    if not full:
-        del cases["published, full eigenproblems"]
     tables.print_heading(f"n = {n}", "s", "eigenproblems", "F", "gap", "difference of alpha")
     points = []
     for name, run in cases.items():
         Counted.count = 0
-        spent, point = cpu_seconds(run)
+        took, point = pinned(partial(cpu_timed, run), 1)
         points.append(point)
+        numbers = f"{point.objective:.10f}", f"{point.gap:.0e}"
         apart = np.abs(point.alpha - points[0].alpha).max()
-        tables.print_row(
-            name,
-            f"{spent:.2f}",
-            Counted.count,
-            f"{point.objective:.10f}",
-            f"{point.gap:.0e}",
-            f"{apart:.0e}",
-        )
-    if not full:
-        one = np.median([cpu_seconds(partial(decomposed.at, equal))[0] for _ in range(3)])
-        count = Counted.count - 3
-        name = f"that many full eigenproblems, {one:.2f} s each"
-        tables.print_row(name, f"{count * one:.0f}", count, "", "", "")
+        tables.print_row(name, f"{took:.2f}", Counted.count, *numbers, f"{apart:.0e}")
+    whole = partial(cpu_timed, partial(eigh, Ks.mean(axis=0)))
+    one = np.median([pinned(whole, 1)[0] for _ in range(3)])
+    name = f"that many full eigenproblems, {one:.2f} s each"
+    tables.print_row(name, f"{Counted.count * one:.0f}", Counted.count, "", "", "")
     print()
 
 
-def cpu_seconds(run: Callable[[], Any]) -> tuple[float, Any]:
-    """CPU seconds on one thread, and the result."""
-    with threadpoolctl.threadpool_limits(1):
-        begin = clocks()
-        found = run()
-        return (clocks() - begin)[1], found
-
-
-# ---- many rows ----------------------------------------------------------------------------------
-
-
-def million(n: int, k: int = 10, landmarks: int = 1000) -> None:
+def with_landmarks(n: int, k: int = 10, landmarks: int = 1000) -> None:
+    """Fuse views of n rows by landmarks."""
     views, y = gaussian_views(n, (10, 20, 50), k)
-    before = peak_memory() / 1e3
+    before, size = peak_memory() / 1e3, sum(view.nbytes for view in views) / 1e9
     tables.print_heading("method", "s", "NMI", "data, GB", "peak, GB")
     for estimator in (SimpleMKKM, MKKM, AverageMKKM):
         model = estimator(k, n_landmarks=landmarks, random_state=0)
         elapsed = seconds(partial(model.fit, views))
         nmi = normalized_mutual_info_score(y, model.labels_)
-        size = sum(view.nbytes for view in views) / 1e9
-        tables.print_row(
-            f"{estimator.__name__}, {landmarks} landmarks",
-            f"{elapsed:.1f}",
-            f"{nmi:.3f}",
-            f"{size:.2f}",
-            f"{peak_memory() / 1e3:.2f}",
-        )
+        memory = f"{size:.2f}", f"{peak_memory() / 1e3:.2f}"
+        name = f"{estimator.__name__}, {landmarks} landmarks"
+        tables.print_row(name, f"{elapsed:.1f}", f"{nmi:.3f}", *memory)
     print(f"\nBefore the fits the peak was {before:.2f} GB.")
 
 
 def main() -> None:
-    parser = commands.parser(__doc__)
-    parser.add_argument("--full", action="store_true")
-    parser.add_argument("--million", action="store_true")
-    parser.add_argument("--rows", type=int, default=1_000_000, help="with --million: fewer")
-    args = parser.parse_args()
-    warnings.simplefilter("ignore")
+    args = commands.arguments(__doc__, million=False, rows={"nargs": "+", "type": int})
     if args.million:
-        million(args.rows)
+        with_landmarks(*(args.rows or [1_000_000]))
         return
-    speed(500, full=True)
-    speed(2000, full=args.full)
+    for n in args.rows or (500, 2000):
+        speed(n)
 
 
 if __name__ == "__main__":
