@@ -1,7 +1,6 @@
 """Import the private names of the package that benchmarks need; they may change with it."""
 
 from rffpk import _core
-from rffpk._reference import squared_distances
 from rffpk.anneal import hard_pass, steps
 from rffpk.anneal.decompositions import critical_exponent
 from rffpk.anneal.kernel_rows import KernelRows
@@ -13,7 +12,6 @@ from rffpk.rows.arrays import Fourier, Identity, Landmarks, Unit
 from rffpk.rows.dask_workers import make_partitions
 from rffpk.rows.passes import centered, column_rows, make_rows, one_pass
 from rffpk.rows.rows import Rows
-from rffpk.rows.sums import power_weights
 from rffpk.rows.table import Narrow, sparse_rows
 from rffpk.rows.weights import ones
 from rffpk.system.tuning import TUNING
@@ -41,8 +39,6 @@ __all__ = [
     "make_rows",
     "one_pass",
     "ones",
-    "power_weights",
     "sparse_rows",
-    "squared_distances",
     "steps",
 ]

@@ -1,8 +1,7 @@
-"""Compare memberships with the shares of right labels, and see whether they show rows between.
+"""Compare memberships with the shares of right labels, by exponent and by fuzzifier.
 
     python -m bench.quality.memberships exponents --data DIR [--battery DIR]
     python -m bench.quality.memberships fuzzifier
-    python -m bench.quality.memberships between [--seeds N]
 
 exponents: each set is clustered with the number of its classes; a cluster stands for the class that
     most of its rows have. The expected calibration error (ECE) is the mean distance between the
@@ -19,12 +18,6 @@ fuzzifier: labels and memberships of fuzzy c-means over the number of columns. T
     rows with variance one, the nearest centroids five apart: the ARI of the labels and the
     calibration error over ten bins. "By size" is the rule of Schwämmle and Jensen (Bioinformatics
     2010), which knows the numbers of rows and columns alone, cut at 6.
-
-between: eight Gaussians of 5000 rows in all, equal or of sizes as 1 : 1/2 : 1/3 and so on, whose
-    nearest centers are 6 or 10 standard deviations apart. Up to 3 % of the rows are midpoints of
-    two rows of a pair of clusters between whose centers no third is, at most five for a pair. The
-    table has the mean (least) AUC of one less the largest membership for midpoints against the
-    other rows. Graphs are of 15 nearest neighbours, and precomputed.
 """
 
 from __future__ import annotations
@@ -36,18 +29,17 @@ from typing import Any
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
-from scipy.spatial.distance import cdist, pdist
+from scipy.spatial.distance import pdist
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
-from sklearn.metrics import adjusted_rand_score, confusion_matrix, roc_auc_score
-from sklearn.neighbors import kneighbors_graph
+from sklearn.metrics import adjusted_rand_score, confusion_matrix
 from sklearn.preprocessing import scale
 
 import rffpk
 from bench import commands, tables
 from bench.datasets import first_view
 from bench.quality.battery import problems
-from rffpk import DiffusionPowerKMeans, FuzzyCMeans, PowerKMeans
+from rffpk import FuzzyCMeans, PowerKMeans
 
 # ---- exponents -----------------------------------------------------------------------------------
 
@@ -183,61 +175,11 @@ def fuzzifier(args: argparse.Namespace) -> None:
         tables.print_row(d, *texts)
 
 
-# ---- between -------------------------------------------------------------------------------------
-
-K, ROWS, MIDPOINTS, OF_A_PAIR = 8, 5000, 0.03, 5
-CASES = [(d, apart, unequal) for d in (2, 10, 50) for apart in (6, 10) for unequal in (0, 1)]
-
-
-def rows_between(d: int, apart: float, unequal: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Draw rows, and return whether they are midpoints, too."""
-    random = np.random.default_rng([seed, d, int(10 * apart), unequal])
-    centers = random.normal(size=(K, d))
-    centers *= apart / (cdist(centers, centers) + 1e9 * np.eye(K)).min()
-    middle = (centers[:, None] + centers) / 2
-    pairs = [
-        (a, b) for a in range(K) for b in range(a)
-        if cdist([middle[a, b]], np.delete(centers, [a, b], 0)).min()
-        > np.linalg.norm(centers[a] - centers[b]) / 2
-    ]  # fmt: skip
-    share = 1 / np.arange(1.0, K + 1) ** unequal
-    midpoints = min(int(MIDPOINTS * ROWS), OF_A_PAIR * len(pairs))
-    y = random.choice(K, ROWS - midpoints, p=share / share.sum())
-    a, b = np.array(pairs)[random.integers(len(pairs), size=midpoints)].T
-    halves = centers[a] + centers[b] + random.normal(size=(2, midpoints, d)).sum(axis=0)
-    X = np.vstack([centers[y] + random.normal(size=(len(y), d)), halves / 2])
-    return X, np.arange(len(X)) >= len(y)
-
-
-def areas(X: np.ndarray, is_between: np.ndarray, seed: int) -> list[float]:
-    """Return the AUC of each class."""
-    values = []
-    for model, rows in (
-        (PowerKMeans(K, random_state=seed), X),
-        (DiffusionPowerKMeans(K, random_state=seed), X),
-        (DiffusionPowerKMeans(K, metric="precomputed", random_state=seed), kneighbors_graph(X, 15)),
-    ):
-        largest = model.fit(rows).predict_proba(rows).max(axis=1)
-        values.append(float(roc_auc_score(is_between, 1 - largest)))
-    return values
-
-
-def between(args: argparse.Namespace) -> None:
-    """Print how well memberships show the rows between clusters."""
-    tables.print_heading("columns", "apart", "sizes", "PowerKMeans", "diffusion", "graph")
-    for d, apart, unequal in CASES:
-        runs = np.array([areas(*rows_between(d, apart, unequal, s), s) for s in range(args.seeds)])
-        cells = (f"{column.mean():.3f} ({column.min():.3f})" for column in runs.T)
-        tables.print_row(d, apart, ("equal", "unequal")[unequal], *cells)
-
-
 def main() -> None:
     battery = {"type": commands.folder, "metavar": "DIR"}
     real = {"data": commands.NEEDS_DATA, "battery": battery, "classes": commands.Names(CLASSES)}
-    commands.run(
-        __doc__, exponents=(exponents, real), between=(between, {"seeds": 5}),
-        fuzzifier=(fuzzifier, {"columns": COLUMNS, "seeds": 3}),
-    )  # fmt: skip
+    plain = {"columns": COLUMNS, "seeds": 3}
+    commands.run(__doc__, exponents=(exponents, real), fuzzifier=(fuzzifier, plain))
 
 
 if __name__ == "__main__":

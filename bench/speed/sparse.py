@@ -8,8 +8,7 @@ clusters are topics: each has its own columns, from which most entries come. Eve
 process of its own, which makes the rows first. Memory is the peak of the process during the fit,
 less its memory before the rows, over the bytes of their CSR. The second table has the CPU time of
 a pass over sparse rows over that of a pass over the same rows as an array, by the share of entries.
-With --data a third has texts of the folder, rows of length one, as CSR and as arrays in turn. The
-last has texts of several views in lists, and several kernels on one matrix.
+With --data a third has texts of the folder, rows of length one, as CSR and as arrays in turn.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ from sklearn.metrics import adjusted_rand_score
 
 import rffpk
 from bench import commands, tables
-from bench.datasets import first_view, prepare, prepared_views
+from bench.datasets import first_view, prepare
 from bench.internals import centered, column_rows, one_pass, ones, sparse_rows
 from bench.timing import alternate, cpu_timed, forget_peak, in_own_process, peak_memory, timed
 from rffpk import Annealing, DiffusionPowerKMeans, PowerKMeans
@@ -53,12 +52,6 @@ TEXTS = ("tr11", "3sources", "bbcsport")
 OF_TEXTS = (
     PowerKMeans, rffpk.RFFKernelPowerKMeans, rffpk.KernelPowerKMeans, DiffusionPowerKMeans,
 )  # fmt: skip
-OF_SEVERAL = (
-    rffpk.RFFMultiKernelPowerKMeans, rffpk.MultiKernelPowerKMeans, rffpk.RMKKM, rffpk.AverageMKKM,
-    rffpk.MKKM, rffpk.SimpleMKKM, rffpk.MKKMMR, rffpk.LKAM, rffpk.ONKC, rffpk.CoregSC, rffpk.MVCLFA,
-    rffpk.FAMKKM, rffpk.SMKC,
-)  # fmt: skip
-
 SHARES = (0.005, 0.02, 0.05, 0.1, 0.2)
 
 OWN = 0.5  # share of the entries in the columns of the topic
@@ -166,21 +159,6 @@ def texts(data: Path, repeats: int) -> None:
             tables.print_row(name, *array.shape, entries, *compared(model, X, array, repeats))
 
 
-def several(data: Path, repeats: int) -> None:
-    """Compare views of texts in lists, and kernels on one matrix."""
-    print()
-    tables.print_heading("set", "views or kernels", *COMPARED)
-    for name in TEXTS:
-        arrays, y = prepared_views(data, name)
-        X, k = [sparse.csr_array(x) for x in arrays], len(np.unique(y))
-        one = len(X) == 1
-        pair = (X[0], arrays[0]) if one else (X, arrays)
-        for estimator in OF_SEVERAL:
-            kernels = ["rbf", ("rbf", 1.0)] if one else None
-            model = estimator(k, kernels=kernels, random_state=0)
-            tables.print_row(name, 2 if one else len(X), *compared(model, *pair, repeats))
-
-
 def main() -> None:
     args = commands.arguments(
         __doc__, rows=100_000, columns=100_000, entries=100, clusters=20,
@@ -190,7 +168,6 @@ def main() -> None:
     densities(min(20_000, args.rows), args.repeats)
     if args.data:
         texts(args.data, args.repeats)
-        several(args.data, args.repeats)
 
 
 if __name__ == "__main__":
