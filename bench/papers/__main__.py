@@ -30,13 +30,13 @@ from bench.papers.methods import AVERAGED
 RESULTS = Path("bench/results/papers")
 PACKAGES = ("python", "numpy", "scipy", "scikit-learn")
 
-INTRODUCTION = """{command}: repeats differ by their seeds, 0, 1, ... Left is the paper's protocol,
-with a grid searched by the labels only where the paper does so (best of N); right are our defaults,
-without labels, in bold where ACC (or NMI, if the paper has no ACC) is at least the published one.
-Scores are means and standard deviations in percent, differences are ours minus published, and
-seconds are of one fit, without the preparation of views, kernels and scaling. A run replaces the
-entries that it measured and leaves all other entries, so that seconds of different methods may be
-of different runs. The last run measured {methods}."""
+INTRODUCTION = """{command}: repeats differ by their seeds, 0, 1, ... Left is the paper's protocol.
+A grid is searched by the labels only where the paper does so (best of N). Right are our defaults,
+without labels. They are in bold where ACC (or NMI, if the paper has no ACC) is at least the
+published value. Scores are means and standard deviations in percent, and differences are ours minus
+published. Seconds are of one fit, without the preparation of views, kernels and scaling. A run
+replaces the entries that it measured and leaves all other entries, so that seconds of different
+methods may be of different runs. The last run measured {methods}."""
 
 
 def main() -> None:

@@ -196,9 +196,9 @@ def claims(data: Path, results: Records, earlier: Earlier) -> str:
     """Return the table of the claims, with rows of an earlier table if they have more sets."""
     known = {title: row for (_, title, _), row in earlier.items()}
     lines = [
-        "A data set counts for or against a claim if the means differ by more than half a point "
-        f"and, for methods whose repeats differ, p < {_LEVEL} (Wilcoxon's signed-rank test on "
-        "repeats with the same seed). Confirmed: some data set counts for it and none against it. "
+        "A data set counts for or against a claim if the means differ by more than half a point. "
+        f"Methods whose repeats differ need p < {_LEVEL}, too (Wilcoxon's signed-rank test on "
+        "repeats of one seed). Confirmed: some data set counts for it and none against it. "
         "Quicker: only where the paper claims it.",
         "",
         tables.heading(CLAIM_COLUMNS),

@@ -1,6 +1,6 @@
 """Measure accuracy and centroid errors under noise and outliers, with and without typicality.
 
-    python -m bench.quality.robustness [--seeds N] [--plot FILE]
+    python -m bench.quality.robustness [--seeds N]
 
 Five Gaussian clusters in eight dimensions, with 0 to 30 % of uniform background rows, or with 1 %
 of rows a hundred times as far away. ACC is that of the clean rows. The centroid error is the root
@@ -12,14 +12,13 @@ cluster, weighted with the membership and, if there is one, the typicality to th
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
 from sklearn.cluster import KMeans
 
-from bench import commands, plots, tables
+from bench import commands, tables
 from rffpk import (
     FuzzyCMeans,
     RFFKernelPowerKMeans,
@@ -93,28 +92,15 @@ def evaluate(fit: Fit, share: float, gross: bool, seed: int) -> tuple[float, flo
 
 
 def main() -> None:
-    args = commands.arguments(__doc__, seeds=10, plot=Path)
+    args = commands.arguments(__doc__, seeds=10)
     names = [f"{share:.0%} {'outliers' if gross else 'noise'}" for share, gross in CASES]
     tables.print_heading("method", *names)
-    errors = {}
     for method, fit in METHODS.items():
         means = [
             np.mean([evaluate(fit, *case, seed) for seed in range(args.seeds)], axis=0)
             for case in CASES
         ]
-        errors[method] = [error for _, error in means]
         tables.print_row(method, *(f"{accuracy:.3f}, {error:.2f}" for accuracy, error in means))
-    if args.plot:
-        plot(errors, names, args.plot)
-
-
-def plot(errors: dict[str, list[float]], names: list[str], path: Path) -> None:
-    figure, axis = plots.subplots(figsize=(7, 3.6))
-    for method, values in errors.items():
-        axis.semilogy(names, values, "o-", label=method)
-    axis.set_ylabel("centroid error, standard deviations")
-    axis.legend(fontsize=7)
-    plots.save(figure, path, dpi=110)
 
 
 if __name__ == "__main__":

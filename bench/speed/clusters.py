@@ -2,7 +2,7 @@
 
     python -m bench.speed.clusters run --out FILE [--rows N] [--clusters K ...] [--data DIR]
         [--only NAME ...] [--columns D] [--methods METHOD ...] [--threads N]
-    python -m bench.speed.clusters report FILE [--plot FILE] [--frontier FILE]   # Markdown
+    python -m bench.speed.clusters report FILE                        # Markdown
 
 Float32 rows of 20 columns without clusters (sheet) and with clusters that overlap (mixture), and
 with --data the letters and the colours of skin. --columns adds rows as wide as embeddings. Topics
@@ -10,8 +10,7 @@ are unit rows around topics of uneven sizes, at a mean squared distance of .24, 
 random features of noisy digits. With --data noisy letter has columns of noise. Peers that are
 missing are left out. Runs are resumable, and the fits of a problem alternate. The report has
 CPU seconds beside seconds of the clock, as other work on the machine affects them less. Objectives
-of all but RFFKernelPowerKMeans are comparable. --plot draws both against k, and --frontier
-objectives against CPU seconds.
+of all but RFFKernelPowerKMeans are comparable.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from sklearn.preprocessing import normalize, scale
 from sklearn.utils import gen_batches
 from threadpoolctl import threadpool_limits
 
-from bench import commands, plots, records, tables
+from bench import commands, records, tables
 from bench.datasets import around, single_view
 from bench.scores import k_means_objective
 from bench.timing import spent
@@ -209,57 +208,7 @@ def report(args: argparse.Namespace) -> None:
                 cell += f", {row[m][2] / row['PowerKMeans'][3]:.4f}"
             cells.append(cell)
         tables.print_row(rows, k, *cells)
-    print("\nObjectives are those of the best run over the mean of PowerKMeans.")
-    if args.plot:
-        plot(table, args.plot)
-    if args.frontier:
-        frontier(table, methods, args.frontier)
-
-
-def plot(table: Table, path: Path) -> None:
-    """Plot CPU seconds, and objectives over that of PowerKMeans, against k, for each problem."""
-    names = [rows for rows, _ in table]
-    problems = [rows for rows in dict.fromkeys(names) if names.count(rows) > 1]
-    size = (4 * len(problems) + 3, 7)
-    figure, axes = plots.subplots(2, len(problems), figsize=size, squeeze=False)
-    for (above, below), rows in zip(axes.T, problems):
-        for method in METHODS:
-            points = [
-                (k, row)
-                for (name, k), row in table.items()
-                if (name, method in row) == (rows, True)
-            ]
-            if not points:
-                continue
-            ks = [k for k, _ in points]
-            above.loglog(ks, [row[method][1] for _, row in points], "o-", label=method)
-            if method != "RFFKernelPowerKMeans":
-                ratios = [row[method][3] / row["PowerKMeans"][3] for _, row in points]
-                below.semilogx(ks, ratios, "o-", label=method)
-        above.set(title=rows, ylabel="CPU seconds of a fit")
-        below.set(xlabel="clusters k", ylabel="objective / that of PowerKMeans")
-    plots.legend_beside(axes[0])
-    plots.save(figure, path)
-
-
-def frontier(table: Table, shown: list[str], path: Path) -> None:
-    """Plot objectives against CPU seconds, a panel for each problem."""
-    rows = -(-len(table) // 2)
-    figure, axes = plots.subplots(rows, 2, figsize=(12, 4.2 * rows), squeeze=False)
-    for (name, k), methods, axis in zip(table, table.values(), axes.flat):
-        best = methods["PowerKMeans"][3]
-        for number, method in enumerate(shown):
-            point = methods.get(method, np.full(4, np.nan))
-            marker = "o" if method.startswith("PowerKMeans") else "s^vDPX*"[number % 7]
-            color = f"C{number % 10}"
-            axis.plot(point[1], point[3] / best, marker, color=color, label=method, markersize=8)
-        axis.set(title=f"{name}, k = {k}", xscale="log", xlabel="CPU seconds of a fit")
-        axis.set(ylabel="objective / that of PowerKMeans")
-        axis.grid(alpha=0.3)
-    axes[0, 0].legend(fontsize=8)
-    for axis in axes.flat[len(table) :]:
-        axis.set_axis_off()
-    plots.save(figure, path)
+    print("\nObjectives are of the best run over the mean of PowerKMeans.")
 
 
 def main() -> None:
@@ -268,8 +217,7 @@ def main() -> None:
         "only": {"nargs": "+"}, "columns": int, "threads": int,
         "methods": commands.Names(METHODS, DEFAULTS), "seeds": 3,
     }  # fmt: skip
-    shown = {"results": True, "plot": Path, "frontier": Path}
-    commands.run(__doc__, run=(run, measured), report=(report, shown))
+    commands.run(__doc__, run=(run, measured), report=(report, {"results": True}))
 
 
 if __name__ == "__main__":
