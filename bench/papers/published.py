@@ -95,15 +95,16 @@ CHOICES = {
     "ip-rff-mkpkm": """HW2 is the pixel and the factor view of mfeat. lambda in {0.1, ..., 10^3}
         multiplies an entropy that is added to a sum over rows: weight_entropy = lambda / n. The
         reference distance is the mean: the paper's depends on the initial centroids, ours on the
-        merged state. The exponent s falls every two passes. MKPK: s0 = -5, the same lambda, annealed to the end.""",
+        merged state. The exponent s falls every two passes. MKPK: s0 = -5, the same lambda,
+        annealed to the end.""",
     "kpk": """Columns are standardised, constant ones left at zero; tr11, of words, has rows of
         length one. The initial weights are not stated. Here they are k rows, drawn at random or by
         k-means++ in the space of the kernel, and all methods of a repeat share them; "random
-        labels" is an alternative. s0 = -1, factor 1.04 every 5 passes. The paper stops when the objective
-        converges, which at s0 = -1 is before clusters separate ("until it rests": a relative change
-        of 1e-4). Elsewhere s falls to the end, then k-means passes follow until the labels do not
-        change. Power k-means does this on the columns. Spectral clustering has scikit-learn's ten
-        starts.""",
+        labels" is an alternative. s0 = -1, factor 1.04 every 5 passes. The paper stops when the
+        objective converges, which at s0 = -1 is before clusters separate ("until it rests": a
+        relative change of 1e-4). Elsewhere s falls to the end, then k-means passes follow until the
+        labels do not change. Power k-means does this on the columns. Spectral clustering has
+        scikit-learn's ten starts.""",
     "mkpk": """lambda is not stated: weight_entropy = 1 and 0.1 are both shown. The paper quotes its
         baselines from Du et al. (2015). Their single-kernel columns are the best and the average of
         the twelve kernels. The average and the mean kernel are both shown here. Their MKKM has hard
@@ -116,11 +117,11 @@ CHOICES = {
         one mfeat has 76.9. MKKM-MR has the 31 penalties of its paper here, every third one of them
         in famkkm. LKAM's paper searches 589 points and ONKC's 961, which would take about an hour
         and two to five hours for one set. Here LKAM has five numbers of neighbours and three
-        penalties, and ONKC three rho and three penalties. Points that are not the best of their grid
-        have two or three repeats. Repeats of MKKM-MR, LKAM, ONKC, MVC-LFA, CoregSC and LMKKM are of
-        the k-means, as nothing else depends on the seed; "LMKKM, 400 landmarks" learns on random
-        rows, new ones each time, LMKKM on all. FAMKKM's paper has 50 repeats. All this holds for
-        mkc-ae and famkkm, too.""",
+        penalties, and ONKC three rho and three penalties. Points that are not the best of their
+        grid have two or three repeats. Repeats of MKKM-MR, LKAM, ONKC, MVC-LFA, CoregSC and LMKKM
+        are of the k-means, as nothing else depends on the seed; "LMKKM, 400 landmarks" learns on
+        random rows, new ones each time, LMKKM on all. FAMKKM's paper has 50 repeats. All this holds
+        for mkc-ae and famkkm, too.""",
     "mkc-ae": """Digit: all six views of mfeat (which of them the authors use is not stated; pixels,
         Fourier, profile correlations and Karhunen-Loeve alone give SimpleMKKM 90.3). Landmarks k,
         200, 300, ..., 1000, the best by the labels, as in the paper; 1000 by default.""",
