@@ -1,4 +1,4 @@
-"""List the commands and what each measures: `python -m bench`; --help of a command says more."""
+"""List the commands and what each measures: `python -m bench`. Their --help says more."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 
 
 def main() -> None:
+    """Print the first sentence of the help of each command."""
     folder = Path(__file__).parent
     for path in sorted(folder.glob("*/*.py")):
         text = path.read_text()

@@ -1,29 +1,94 @@
-"""The common parts of the commands' argument parsers."""
+"""Parse the options of the commands. The help of a command is the docstring of its module."""
 
 from __future__ import annotations
 
 import argparse
+import warnings
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any, NamedTuple, NoReturn
+
+Options = dict[str, Any]
 
 
-def parser(description: str | None) -> argparse.ArgumentParser:
-    """A parser whose help is a module's docstring without reformatting."""
-    raw = argparse.RawDescriptionHelpFormatter
-    return argparse.ArgumentParser(description=description, formatter_class=raw)
+class Names(NamedTuple):
+    """An option that takes several of the known names, by default all of them."""
+
+    known: Iterable[str]
+    default: Iterable[str] | None = None
 
 
 def folder(path: str) -> Path:
-    """The type of `--data`: a folder that exists and has a data set."""
+    """Return the path of a folder that exists and has a data set: the type of `--data`."""
     if not Path(path).is_dir():
-        raise argparse.ArgumentTypeError(f"{path} is not a folder")
+        raise argparse.ArgumentTypeError(f"{path} is not a folder.")
     if not any(Path(path).glob("*.npz")):
         raise argparse.ArgumentTypeError(
-            f"{path} has no NAME.npz; bench/README.md says what such a file contains"
+            f"{path} has no NAME.npz; bench/README.md says what such a file contains."
         )
     return Path(path)
 
 
-def add_data(parser: argparse.ArgumentParser, required: bool = True) -> None:
-    parser.add_argument(
-        "--data", type=folder, required=required, metavar="DIR", help="real data sets as .npz"
-    )
+# Options that several commands have.
+DATA: Options = {"type": folder, "metavar": "DIR", "help": "real data sets as .npz"}
+NEEDS_DATA = DATA | {"required": True}
+OUT: Options = {"type": Path, "required": True, "help": "results, as lines of JSON"}
+HIDDEN: Options = {"help": argparse.SUPPRESS}
+
+
+def arguments(description: str | None, **options: Any) -> argparse.Namespace:
+    """Parse the options of a command, and ignore warnings from here on."""
+    warnings.simplefilter("ignore")
+    parser = _parser(description)
+    _add(parser, options)
+    return parser.parse_args()
+
+
+def run(
+    description: str | None, **parts: tuple[Callable[[argparse.Namespace], Any], Options]
+) -> Any:
+    """Parse the name and the options of a subcommand, and call its function with them."""
+    warnings.simplefilter("ignore")
+    parser = _parser(description)
+    subcommands = parser.add_subparsers(required=True)
+    for name, (action, options) in parts.items():
+        command = subcommands.add_parser(name, help=action.__doc__)
+        _add(command, options)
+        command.set_defaults(action=action)
+    args = parser.parse_args()
+    return args.action(args)
+
+
+def stop(fault: str) -> NoReturn:
+    """End the command with an error in its options."""
+    argparse.ArgumentParser().error(fault)
+
+
+def _parser(description: str | None) -> argparse.ArgumentParser:
+    raw = argparse.RawDescriptionHelpFormatter
+    return argparse.ArgumentParser(description=description, formatter_class=raw)
+
+
+def _add(parser: argparse.ArgumentParser, options: Options) -> None:
+    """Add options: `rows=1000` adds `--rows N`; `results` and `words` have no dashes."""
+    for name, value in options.items():
+        option = "--" + name.replace("_", "-")
+        if name == "results":
+            parser.add_argument(name, type=Path)
+        elif name == "words":
+            parser.add_argument(name, nargs="*", metavar="NAME", help=value)
+        elif isinstance(value, dict):
+            parser.add_argument(option, **value)
+        elif value is False:
+            parser.add_argument(option, action="store_true")
+        elif isinstance(value, Names):
+            default = [*value.known] if value.default is None else [*value.default]
+            parser.add_argument(
+                option, nargs="+", choices=[*value.known], default=default, metavar="NAME"
+            )
+        elif isinstance(value, type):
+            parser.add_argument(option, type=value)
+        elif isinstance(value, tuple):
+            parser.add_argument(option, nargs="+", type=type(value[0]), default=value)
+        else:
+            parser.add_argument(option, type=type(value), default=value)

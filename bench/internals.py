@@ -1,19 +1,16 @@
-"""The private names of the package that benchmarks import; they may change with the package."""
+"""Import the private names of the package that benchmarks need; they may change with it."""
 
 from rffpk import _core
-from rffpk._reference import squared_distances
 from rffpk.anneal import hard_pass, steps
 from rffpk.anneal.decompositions import critical_exponent
 from rffpk.anneal.kernel_steps import KernelLevel, KernelRows
 from rffpk.anneal.records import PowerMean
 from rffpk.anneal.schedule import FitContext, Stage
 from rffpk.fusion import baselines
-from rffpk.rows import dask_workers
 from rffpk.rows.arrays import Fourier, Identity, Landmarks, Unit
-from rffpk.rows.dask_workers import Partitions, make_partitions
+from rffpk.rows.dask_workers import make_partitions
 from rffpk.rows.passes import centered, column_rows, make_rows, one_pass
 from rffpk.rows.rows import Rows
-from rffpk.rows.sums import power_weights, typicality
 from rffpk.rows.table import Narrow, sparse_rows
 from rffpk.rows.weights import ones
 from rffpk.system.tuning import TUNING
@@ -27,7 +24,6 @@ __all__ = [
     "KernelRows",
     "Landmarks",
     "Narrow",
-    "Partitions",
     "PowerMean",
     "Rows",
     "Stage",
@@ -37,15 +33,11 @@ __all__ = [
     "centered",
     "column_rows",
     "critical_exponent",
-    "dask_workers",
     "hard_pass",
     "make_partitions",
     "make_rows",
     "one_pass",
     "ones",
-    "power_weights",
     "sparse_rows",
-    "squared_distances",
     "steps",
-    "typicality",
 ]

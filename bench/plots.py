@@ -1,4 +1,4 @@
-"""Figures, without a display."""
+"""Draw figures without a display."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 def subplots(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
-    """A figure and its axes; exits if matplotlib is missing."""
+    """Return a figure and its axes, or exit where matplotlib is missing."""
     try:
         import matplotlib
     except ImportError:
@@ -20,13 +20,14 @@ def subplots(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
 
 
 def legend_beside(axes: Any) -> None:
-    """The legend of a row of panels with the same lines, to the right of them."""
+    """Add one legend for a row of panels with the same lines, to the right of them."""
     axes[-1].legend(
         *axes[0].get_legend_handles_labels(), loc="upper left", bbox_to_anchor=(1.02, 1)
     )
 
 
 def save(figure: Any, path: Path, dpi: int = 100) -> None:
+    """Write a figure to a file, and close it."""
     from matplotlib import pyplot
 
     figure.tight_layout()

@@ -1,4 +1,4 @@
-"""Results in files of JSON lines: measurements append to them, reports read them."""
+"""Keep results in files of JSON lines: measurements append to them, reports read them."""
 
 from __future__ import annotations
 
@@ -10,22 +10,24 @@ Record = dict[str, Any]
 
 
 def append(path: Path, record: Record) -> None:
+    """Append a result to a file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a") as file:
         print(json.dumps(record), file=file)
 
 
 def read(path: Path) -> list[Record]:
+    """Read the results of a file."""
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
-def resume(path: Path) -> list[Record]:
-    """The records of an earlier run, if there are any."""
-    return read(path) if path.exists() else []
+def known(path: Path, *keys: str) -> set[tuple[Any, ...]]:
+    """Return the values of the keys of all results of an earlier run."""
+    return {tuple(r[key] for key in keys) for r in read(path)} if path.exists() else set()
 
 
 def by_method(path: Path, *keys: str) -> dict[tuple[Any, ...], dict[str, Record]]:
-    """Records by the values of the keys, then by method; of several records the last counts."""
+    """Group results by the values of the keys, then by method; the last result counts."""
     table: dict[tuple[Any, ...], dict[str, Record]] = {}
     for record in read(path):
         key = tuple(record[name] for name in keys)

@@ -1,13 +1,21 @@
-"""Scores of labels and distances of subspaces."""
+"""Score labels and subspaces."""
 
 from __future__ import annotations
 
 import numpy as np
 from scipy import sparse
+from sklearn.metrics import adjusted_rand_score
+
+NOISE = -1  # the class of rows that count in no score
+
+
+def rand_index(y: np.ndarray, labels: np.ndarray) -> float:
+    """Return the adjusted Rand index of the rows whose class is not noise."""
+    return float(adjusted_rand_score(y[y != NOISE], labels[y != NOISE]))
 
 
 def k_means_objective(phi: np.ndarray, labels: np.ndarray) -> float:
-    """Sum of squared distances of the rows to the means of their labels, in float64."""
+    """Return the sum of squared distances of the rows to the means of their labels, in float64."""
     phi = phi - phi.mean(axis=0, dtype=np.float64).astype(phi.dtype)
     one_hot = sparse.csr_array((np.ones(len(labels)), (labels, np.arange(len(labels)))))
     sizes = np.maximum(one_hot.sum(axis=1), 1)
@@ -16,7 +24,7 @@ def k_means_objective(phi: np.ndarray, labels: np.ndarray) -> float:
 
 
 def kernel_objective(K: np.ndarray, labels: np.ndarray, k: int) -> float:
-    """The same objective in the space of a kernel matrix."""
+    """Return this objective in the space of a kernel matrix."""
     total = float(np.trace(K))
     for j in range(k):
         members = np.flatnonzero(labels == j)
@@ -26,5 +34,5 @@ def kernel_objective(K: np.ndarray, labels: np.ndarray, k: int) -> float:
 
 
 def subspace_distance(U: np.ndarray, H: np.ndarray) -> float:
-    """||UU' - HH'||_F of orthonormal columns, without cancellation."""
+    """Return ||UU' - HH'||_F of orthonormal columns, without cancellation."""
     return float(np.sqrt(2) * np.linalg.norm(U - H @ (H.T @ U)))

@@ -1,11 +1,13 @@
-"""The papers' tables and figures on the available data sets, with the published values.
+"""Measure the papers' tables and figures on the available data sets, beside published values.
 
     python -m bench.papers --data DIR [--only NAME ...] [--methods NAME ...]
         [--repeats N] [--jobs N]
 
 Writes Markdown and pictures to --out. Cells, the entries of the tables, are cached in --cache, so
 that an interrupted run continues. Entries of the page that the cache does not have stay as they
-are, so that a few tables or methods can be measured again.
+are, so that a part of the tables or methods can be measured again. Points of a grid except the best
+have --grid-repeats repeats. A cell has --cell-limit seconds, and --jobs cells at a time share the
+cores.
 """
 
 from __future__ import annotations
@@ -25,34 +27,28 @@ from bench.papers import figures, tables
 from bench.papers.cells import EXPERIMENTS, Cache, Cell, run, stored_name
 from bench.papers.methods import AVERAGED
 
+RESULTS = Path("bench/results/papers")
 PACKAGES = ("python", "numpy", "scipy", "scikit-learn")
 
-INTRODUCTION = """{command}: repeats differ by their seeds, 0, 1, ... Left is the paper's protocol,
-with a grid searched by the labels only where the paper does so (best of N); right are our defaults,
-without labels, in bold where ACC (or NMI, if the paper has no ACC) is at least the published one.
-Scores are means and standard deviations in percent, differences are ours minus published, and
-seconds are those of one fit, without the preparation of views, kernels and scaling. A run replaces
-the entries that it measured and leaves the others, so that seconds of different methods may be of
-different runs. The last run measured {methods}."""
+INTRODUCTION = """{command}: repeats differ by their seeds, 0, 1, ... Left is the paper's protocol.
+A grid is searched by the labels only where the paper does so (best of N). Right are our defaults,
+without labels. They are in bold where ACC (or NMI, if the paper has no ACC) is at least the
+published value. Scores are means and standard deviations in percent, and differences are ours minus
+published. Seconds are of one fit, without the preparation of views, kernels and scaling. A run
+replaces the entries that it measured and leaves all other entries, so that seconds of different
+methods may be of different runs. The last run measured {methods}."""
 
 
 def main() -> None:
-    parser = commands.parser(__doc__)
-    commands.add_data(parser)
-    parser.add_argument("--only", nargs="+", choices=[*EXPERIMENTS, *figures.FIGURES])
-    parser.add_argument("--methods", nargs="+", metavar="NAME", help="of the tables' rows")
-    parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument(
-        "--grid-repeats", type=int, help="of the points of a grid except the best; --repeats"
-    )
-    parser.add_argument("--cell-limit", type=float, default=60.0, help="seconds")
-    parser.add_argument("--jobs", type=int, default=1, help="cells at a time, sharing the cores")
-    parser.add_argument("--out", type=Path, default=Path("bench/results/papers"))
-    parser.add_argument("--cache", type=Path, default=Path("papers.jsonl"))
-    args = parser.parse_args()
+    known = commands.Names([*EXPERIMENTS, *figures.FIGURES])
+    args = commands.arguments(
+        __doc__, data=commands.NEEDS_DATA, only=known, methods={"nargs": "+"}, repeats=5,
+        grid_repeats=int, cell_limit=60.0, jobs=1, out={"type": Path, "default": RESULTS},
+        cache={"type": Path, "default": Path("papers.jsonl")},
+    )  # fmt: skip
     os.environ["OMP_NUM_THREADS"] = str(threads(args.jobs))
-    wanted = args.only or [*EXPERIMENTS, *figures.FIGURES]
-    check_available(parser, wanted, args.data)
+    wanted = args.only
+    check_available(wanted, args.data)
     args.out.mkdir(parents=True, exist_ok=True)
     cache = Cache(args.cache)
     fill(cache, [name for name in EXPERIMENTS if name in wanted], args)
@@ -69,31 +65,33 @@ def main() -> None:
     write(cache, args)
 
 
-def check_available(parser: argparse.ArgumentParser, wanted: list[str], data: Path) -> None:
+def check_available(wanted: list[str], data: Path) -> None:
     """End with an error if there are tables to fill and none of their sets is in the folder."""
     sets = {stored_name(each) for name in wanted for each in EXPERIMENTS.get(name, [])}
     if sets and not any((data / f"{name}.npz").exists() for name in sets):
-        parser.error(
+        commands.stop(
             f"{data} has none of the sets {', '.join(sorted(sets))}; bench/README.md says where "
-            "they come from"
+            "they come from."
         )
 
 
 def threads(jobs: int) -> int:
-    """Of a cell: a limit that is set, or a share of the cores."""
+    """Return the threads of a cell: a limit of the environment, or a share of the cores."""
     return int(os.environ.get("OMP_NUM_THREADS") or max(1, (os.cpu_count() or 1) // jobs))
 
 
 def fill(cache: Cache, experiments: list[str], args: argparse.Namespace) -> None:
-    """Run the cells that the cache lacks, or holds with fewer repeats; of a grid, all points with
-    --grid-repeats, and then the best, until it is one with all repeats."""
+    """Run the cells that the cache lacks, or holds with fewer repeats.
+
+    All points of a grid run with --grid-repeats, and then the best until it has all repeats.
+    """
     grids = tables.grids(experiments, args.data)
     if args.methods:
         grids = [grid for grid in grids if grid[0].method in args.methods]
     searched = [grid for grid in grids if len(grid) > 1 and grid[0].method not in AVERAGED]
-    others = [grid for grid in grids if grid not in searched]
+    plain = [grid for grid in grids if grid not in searched]
     compute(cache, [*chain(*searched)], args.grid_repeats or args.repeats, args)
-    compute(cache, [*chain(*others)], args.repeats, args)
+    compute(cache, [*chain(*plain)], args.repeats, args)
     while True:
         best = [tables.best_variant(grid, cache.found) for grid in searched]
         todo = [pair[0] for pair in best if pair]
@@ -102,7 +100,7 @@ def fill(cache: Cache, experiments: list[str], args: argparse.Namespace) -> None
 
 
 def compute(cache: Cache, wanted: list[Cell], repeats: int, args: argparse.Namespace) -> int:
-    """Run those of the cells that the cache lacks, print the time left, and return their number."""
+    """Run the cells that the cache lacks, print the time left, and return their number."""
     bounds = repeats, args.cell_limit
     todo = [cell for cell in wanted if cache.wants(cell.key, *bounds)]
     started = time.monotonic()

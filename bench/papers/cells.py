@@ -1,4 +1,4 @@
-"""Cells of the tables: a data set, a method, a point of its grid; each runs in a new process."""
+"""Run the cells of the tables: a data set, a method, a point of its grid; in a new process."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MORE_SINGLE = ["tr11", "binaryalphadigs"]
 MULTI = ["leaves100", "mfeat"]
 MORE_MULTI = ["msrc_v1", "3sources", "bbcsport", "proteinfold", "landuse21", "prokaryotic"]
 
-# experiment -> its data sets; those that the paper does not use have no published values
+# experiment -> its data sets; sets that the paper does not use have no published values
 EXPERIMENTS = {
     "rff-kpkm": ["yale", "leaves100:0"],
     "ip-rff-mkpkm": ["hw2"],
@@ -59,25 +59,18 @@ class Cell:
 
 
 def methods_of(experiment: str, dataset: str) -> list[methods.Method]:
-    if experiment == "rff-kpkm":
-        return methods.rff_kpkm()
-    if experiment == "ip-rff-mkpkm":
-        return methods.ip_rff_mkpkm()
-    if experiment == "mkpk":
-        return methods.mkpk()
+    """Return the rows of a table."""
     if experiment.startswith("kpk"):
         return methods.kpk("k-means++" if "++" in experiment else "random")
-    if experiment == "large":
-        return methods.large()
-    if experiment == "mkc-ae":
-        return methods.mkc_ae()
+    if experiment not in ("smkc", "famkkm"):
+        return getattr(methods, experiment.replace("-", "_"))()
     n_views = {"leaves100": 3, "mfeat": 6, "msrc_v1": 5, "bbcsport": 2, "proteinfold": 12}
-    every = 3 if experiment == "famkkm" else 1
-    return [*methods.single_views(n_views.get(dataset, 3)), *methods.fusion(every)]
+    step = 3 if experiment == "famkkm" else 1
+    return [*methods.single_views(n_views.get(dataset, 3)), *methods.fusion(step)]
 
 
 def cells(experiments: list[str], data: Path) -> Iterator[Cell]:
-    """The cells of all available data sets, in the order of the tables."""
+    """Yield the cells of all available data sets, in the order of the tables."""
     for experiment in experiments:
         for dataset in EXPERIMENTS[experiment]:
             if not (data / f"{stored_name(dataset)}.npz").exists():
@@ -93,8 +86,8 @@ def stored_name(dataset: str) -> str:
 
 
 def load(dataset: str, data: Path) -> tuple[list[np.ndarray], np.ndarray]:
-    """The views without preprocessing, and the classes."""
-    views, y = datasets.views(data, stored_name(dataset), order=datasets.by_number)
+    """Load the views without preprocessing, and the classes."""
+    views, y = datasets.views(data, stored_name(dataset), order=lambda key: int(key[1:] or 0))
     if dataset == "hw2":
         views = [views[0], views[2]]
     elif ":" in dataset:
@@ -103,7 +96,7 @@ def load(dataset: str, data: Path) -> tuple[list[np.ndarray], np.ndarray]:
 
 
 def prepared(cell: Cell, data: Path) -> tuple[list[np.ndarray], np.ndarray]:
-    """The views with the preprocessing of an experiment; twelve kernels of one array for MKPK."""
+    """Load the views as an experiment prepares them; twelve kernels of one array for MKPK."""
     views, y = load(cell.dataset, data)
     if cell.experiment in ("rff-kpkm", "ip-rff-mkpkm"):
         return views, y
@@ -117,14 +110,13 @@ def prepared(cell: Cell, data: Path) -> tuple[list[np.ndarray], np.ndarray]:
 
 
 def published(cell: Cell) -> Any:
-    """What the paper reports for a method, in any variant, on a data set, or None."""
+    """Return the published scores of a method, in any variant, on a data set, or None."""
     sets = PUBLISHED.get(cell.experiment, {})
     return sets.get(cell.dataset.split(":")[0], {}).get(cell.method.split(", ")[0])
 
 
 def run(cell: Cell, data: Path, repeats: int, limit: float) -> dict[str, Any]:
-    """Scores of `repeats` repeats, or of those that end within `limit` seconds; a note if these are
-    fewer."""
+    """Return the scores of the repeats that end within `limit` seconds, and a note."""
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe(duplex=False)
     process = context.Process(target=_repeat, args=(cell, data, repeats, theirs), daemon=True)
@@ -137,11 +129,11 @@ def run(cell: Cell, data: Path, repeats: int, limit: float) -> dict[str, Any]:
             if not ours.poll(max(0.0, end - time.monotonic())):
                 note = f"stopped at {limit:g} s"
                 break
-            found = ours.recv()
-            if isinstance(found, str):
-                note = found
+            row = ours.recv()
+            if isinstance(row, str):
+                note = row
                 break
-            rows.append(found)
+            rows.append(row)
     except EOFError:
         note = "the process was killed, most likely for lack of memory"
     process.kill()
@@ -155,8 +147,8 @@ def _repeat(cell: Cell, data: Path, repeats: int, pipe: Any) -> None:
         views, y = prepared(cell, data)
         if cell.experiment == "large" and cell.method in EXACT and len(y) > MOST_ROWS:
             return pipe.send(f"not run: an n x n kernel, n = {len(y)}")
-        found = methods_of(cell.experiment, cell.dataset.split(":")[0])
-        method = next(m for m in found if (m.name, m.protocol) == (cell.method, cell.protocol))
+        known = methods_of(cell.experiment, cell.dataset.split(":")[0])
+        method = next(m for m in known if (m.name, m.protocol) == (cell.method, cell.protocol))
         for seed in range(repeats):
             fit = method.grid[cell.variant]
             took, labels = timed(partial(fit, views, len(np.unique(y)), seed))
@@ -171,10 +163,11 @@ class Cache:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.found = {record["key"]: record for record in records.resume(path)}
+        known = records.read(path) if path.exists() else []
+        self.found = {record["key"]: record for record in known}
 
     def wants(self, key: str, repeats: int, limit: float) -> bool:
-        """Whether the cell is missing, or a run with these bounds would have more repeats."""
+        """Check whether the cell is missing, or a run with these bounds would have more repeats."""
         record = self.found.get(key)
         if record is None:
             return True

@@ -1,11 +1,10 @@
-"""The papers' figures: each function draws a picture and returns its numbers as Markdown."""
+"""Draw the papers' figures: each function returns its numbers as Markdown."""
 
 from __future__ import annotations
 
 import math
 import warnings
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,6 @@ from bench import plots, tables
 from bench.papers import methods
 from bench.papers.cells import load
 from bench.scores import subspace_distance
-from bench.timing import seconds
 
 Curves = dict[str, list[float]]
 
@@ -30,10 +28,9 @@ CAPTIONS = {
     "sensitivity": "ACC on hw2 by lambda: where lines are level the choice does not matter.",
     "frequencies": "ACC by the number of frequencies: from where on more bring nothing.",
     "von_mises_fisher": "NMI by the number of clusters: which method keeps most of it.",
-    "rings": "A color is a cluster that was found: an arc of two colors is an error.",
+    "rings": "A color is a cluster: an arc of two colors is an error.",
     "anchors": "The error of SMKC's subspace, and the least multiple of the rate above it.",
     "landmarks": "ACC by the number of landmarks: from where on more bring nothing.",
-    "time": "Seconds of a fit by the number of rows: the slope is the exponent of growth.",
 }
 
 
@@ -44,14 +41,14 @@ def draw(name: str, data: Path, out: Path) -> str:
 
 
 def picture(name: str) -> list[str]:
-    """Lines of Markdown: the picture, and what to see in it."""
+    """Return lines of Markdown: the picture, and what to see in it."""
     return [f"![{name}]({name}.png)", "", f"*{CAPTIONS[name]}*", ""]
 
 
 def plot(
     out: Path, name: str, x: list[float], curves: Curves, labels: tuple[str, str], log: str = ""
 ) -> str:
-    """A picture of curves, and the same numbers as a table."""
+    """Draw curves, and return the picture and a table of its numbers."""
     figure, axis = plots.subplots(figsize=(6, 4))
     for label, values in curves.items():
         axis.plot(x[: len(values)], values, marker="o" if len(x) < 30 else None, label=label)
@@ -85,7 +82,7 @@ def acc(y: np.ndarray, labels: np.ndarray) -> float:
 
 
 def convergence(data: Path, out: Path) -> str:
-    """The objective by iterations, in the paper's protocol."""
+    """Draw the objective by iterations, in the paper's protocol."""
     curves: Curves = {}
     for dataset, possibilistic in (("hw2", True), ("hw2", False), ("yale", False)):
         views, y = load(dataset, data)
@@ -112,7 +109,7 @@ def convergence(data: Path, out: Path) -> str:
 
 
 def sensitivity(data: Path, out: Path) -> str:
-    """ACC on HW2 by s0 and lambda, in the paper's protocol."""
+    """Draw ACC on HW2 by s0 and lambda, in the paper's protocol."""
     views, y = load("hw2", data)
     grid = next(m.grid for m in methods.ip_rff_mkpkm() if m.name == "IP-RFF-MKPKM")
     curves: Curves = {
@@ -127,14 +124,14 @@ def sensitivity(data: Path, out: Path) -> str:
 
 
 def frequencies(data: Path, out: Path) -> str:
-    """ACC against D from 5 to 100, over that at 100."""
+    """Draw ACC against D from 5 to 100."""
     sizes = [5, 10, 20, 30, 40, 60, 80, 100]
     curves: Curves = {}
     for dataset in ("mfeat", "coil20", "pendigits"):
         views, y = standardised(dataset, data)
         X = views[0]
         for sampling in ("iid", "auto"):
-            found = [
+            means = [
                 np.mean([
                     acc(y, methods.fitted([X], len(np.unique(y)), seed, rffpk.RFFKernelPowerKMeans,
                                           n_frequencies=D, sampling=sampling))
@@ -142,7 +139,7 @@ def frequencies(data: Path, out: Path) -> str:
                 ])
                 for D in sizes
             ]  # fmt: skip
-            curves[f"{dataset}, {sampling}"] = [float(v) for v in found]
+            curves[f"{dataset}, {sampling}"] = [float(v) for v in means]
     text = plot(out, "frequencies", [float(D) for D in sizes], curves, ("D", "ACC, %"))
     shares = {name: round(min(v[2:5]) / max(v), 3) for name, v in curves.items()}  # D = 20, 30, 40
     return (
@@ -150,41 +147,15 @@ def frequencies(data: Path, out: Path) -> str:
     )
 
 
-def time_against_n(data: Path, out: Path) -> str:
-    """Seconds of a fit with defaults on Gaussian clusters, d = 50, k = 10."""
-    sizes = [1000, 3000, 10_000, 30_000, 100_000, 300_000, 1_000_000]
-    random = np.random.default_rng(0)
-    centers = random.standard_normal((10, 50)) * 0.5
-    X = centers[random.integers(10, size=sizes[-1])] + random.standard_normal((sizes[-1], 50))
-    X = X.astype(np.float32)
-    curves: Curves = {"RFF-KPKM, defaults": [], "RFF-KPKM, all rows annealed": [], "KPK": []}
-    for n in sizes:
-        for name, limit, estimator, parameters in (
-            ("RFF-KPKM, defaults", sizes[-1], rffpk.RFFKernelPowerKMeans, {}),
-            ("RFF-KPKM, all rows annealed", 300_000, rffpk.RFFKernelPowerKMeans,
-             {"sample": None, "n_init": 1, "annealing": rffpk.Annealing(swaps=0)}),
-            ("KPK", 10_000, rffpk.KernelPowerKMeans, {"n_init": 1}),
-        ):  # fmt: skip
-            if n <= limit:
-                model = estimator(10, random_state=0, **parameters)
-                curves[name].append(seconds(partial(model.fit, X[:n])))
-    text = plot(out, "time", [float(n) for n in sizes], curves, ("n", "seconds"), "xy")
-    exponents = {
-        name: round(float(np.polyfit(np.log(sizes[: len(v)][-4:]), np.log(v[-4:]), 1)[0]), 2)
-        for name, v in curves.items()
-    }
-    return f"{text}\n\nExponents over the last four sizes: {exponents}."
-
-
 # ---- KPK ----------------------------------------------------------------------------------------
 
 
 def von_mises_fisher(data: Path, out: Path) -> str:
-    """k directions on the sphere in R^20, kappa = 30, 20 k rows, kernel exp(-arccos(x'y)/2)."""
+    """Draw NMI for k directions on the sphere in R^20, kernel exp(-arccos(x'y)/2)."""
     ks, names = [10, 20, 30, 50, 75, 100], ("KPK", "kernel k-means", "power k-means", "spectral")
     curves: Curves = {name: [] for name in names}
     for k in ks:
-        found = {name: [] for name in names}
+        scores: Curves = {name: [] for name in names}
         for seed in range(4):
             random = np.random.default_rng(seed)
             means = random.standard_normal((k, 20))
@@ -204,14 +175,14 @@ def von_mises_fisher(data: Path, out: Path) -> str:
                 ).fit(K).labels_,
             }  # fmt: skip
             for name in names:
-                found[name].append(normalized_mutual_info_score(y, labels[name]))
+                scores[name].append(normalized_mutual_info_score(y, labels[name]))
         for name in names:
-            curves[name].append(float(np.mean(found[name])))
+            curves[name].append(float(np.mean(scores[name])))
     return plot(out, "von_mises_fisher", [float(k) for k in ks], curves, ("k", "NMI"))
 
 
 def rings(data: Path, out: Path) -> str:
-    """Ten clusters: five arcs on an inner ring, five on an outer one; sigma = 1."""
+    """Draw ten clusters: five arcs on an inner ring and five on an outer ring; sigma = 1."""
     random = np.random.default_rng(0)
     angles = np.concatenate([2 * np.pi * (j + 0.7 * random.random(60)) / 5 for j in range(5)] * 2)
     radius = np.repeat([2.0, 4.5], 300) + 0.15 * random.standard_normal(600)
@@ -253,7 +224,7 @@ def _scatter(X: np.ndarray, labels: dict[str, np.ndarray], path: Path) -> None:
 
 
 def anchors(data: Path, out: Path) -> str:
-    """||UU' - HH'||_F of SMKC with s anchors against all rows, and c sqrt(1/s - 1/n)."""
+    """Draw ||UU' - HH'||_F of SMKC with s anchors against all rows, and c sqrt(1/s - 1/n)."""
     views, _ = standardised("mfeat", data)
     views = [X[::2] for X in views]
     n, k = len(views[0]), 10
@@ -294,7 +265,7 @@ def landmarks(data: Path, out: Path) -> str:
 
 
 def kernel_scale(data: Path, out: Path) -> str:
-    """The mean entry of the kernel at sigma = 10^3 on the paper's data sets."""
+    """Return the mean entry of the kernel at sigma = 10^3 on the paper's data sets."""
     rows = []
     for dataset in ("yale", "leaves100:0", "hw2"):
         X = load(dataset, data)[0][0]
@@ -316,5 +287,4 @@ FIGURES: dict[str, Callable[[Path, Path], str]] = {
     "rings": rings,
     "anchors": anchors,
     "landmarks": landmarks,
-    "time": time_against_n,
 }

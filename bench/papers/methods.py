@@ -1,9 +1,10 @@
-"""The methods of the tables. Each takes (views, k, seed) and returns labels."""
+"""Define the methods of the tables. Each takes (views, k, seed) and returns labels."""
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -24,8 +25,10 @@ Run = Callable[[list[Array], int, int], Array]
 
 @dataclass(frozen=True)
 class Method:
-    """A row of a table: with the protocol of a paper, over a grid if the paper searches one, or
-    with our defaults."""
+    """A row of a table, with the protocol of a paper or with our defaults.
+
+    It has a grid if the paper searches one.
+    """
 
     name: str
     protocol: str  # "paper" or "defaults"
@@ -36,13 +39,32 @@ def one(name: str, protocol: str, run: Run) -> Method:
     return Method(name, protocol, {"": run})
 
 
+def searched(name: str, make: Callable[..., Run], **values: Sequence[float]) -> Method:
+    """Return a method of a paper over all combinations of values."""
+    grid = {}
+    for point in itertools.product(*values.values()):
+        title = " ".join(f"{key}={value:g}" for key, value in zip(values, point))
+        grid[title] = make(*point)
+    return Method(name, "paper", grid)
+
+
+def fitted(views: list[Array], k: int, seed: int, estimator: Any, **parameters: Any) -> Array:
+    X = views if len(views) > 1 else views[0]
+    return estimator(k, random_state=seed, **parameters).fit(X).labels_
+
+
+def of(estimator: Any, **parameters: Any) -> Run:
+    """Return fits of an estimator."""
+    return partial(fitted, estimator=estimator, **parameters)
+
+
 def mean_gamma(X: Array) -> float:
-    """1 / (2 sigma^2), sigma^2 the mean squared distance of two different rows."""
+    """Return 1 / (2 sigma^2), sigma^2 the mean squared distance of two different rows."""
     return (len(X) - 1) / len(X) / (4 * X.var(axis=0).sum())
 
 
 def scaled(views: list[Array], k: int, seed: int, run: Run) -> Array:
-    """Labels of a method on standardised columns; constant ones become zero."""
+    """Return labels of a method on standardised columns; constant columns become zero."""
     return run([StandardScaler().fit_transform(X.astype(np.float64)) for X in views], k, seed)
 
 
@@ -54,9 +76,11 @@ def standardised(method: Method) -> Method:
 
 
 class OneEmbedding:
-    """A fusion whose embedding does not depend on the seed. The first call computes it; the others
-    label its rows by the k-means of a fit with their seed, so that repeats cost little. `seconds`
-    are those of the first call, a whole fit."""
+    """A fusion whose embedding does not depend on the seed.
+
+    The first call computes it. Later calls label its rows by the k-means of a fit with their seed,
+    so that repeats cost little. `seconds` is the time of the first call, a whole fit.
+    """
 
     def __init__(self, estimator: Any, **parameters: Any) -> None:
         self._estimator, self._parameters = estimator, parameters
@@ -106,17 +130,16 @@ VIEWS: dict[str, Any] = FUSED | {
 }
 
 
-# Those whose embedding no seed changes, among the baselines of which each fit takes long.
+# Baselines whose embedding no seed changes, and whose fits take long.
 SEEDLESS = ("MKKM-MR", "LKAM", "ONKC", "MVC-LFA", "CoregSC", "CoregSC, centroid")
 
 
 def with_defaults(estimators: dict[str, Any]) -> list[Method]:
-    def run(name: str) -> Run:
-        if name in SEEDLESS:
-            return OneEmbedding(estimators[name])
-        return partial(fitted, estimator=estimators[name])
-
-    return [one(name, "defaults", run(name)) for name in estimators]
+    runs = {
+        name: OneEmbedding(estimator) if name in SEEDLESS else of(estimator)
+        for name, estimator in estimators.items()
+    }
+    return [one(name, "defaults", run) for name, run in runs.items()]
 
 
 # ---- single views -------------------------------------------------------------------------------
@@ -124,16 +147,15 @@ def with_defaults(estimators: dict[str, Any]) -> list[Method]:
 
 def spectral(views: list[Array], k: int, seed: int, gamma: float | None = None) -> Array:
     K = rbf_kernel(views[0], gamma=mean_gamma(views[0]) if gamma is None else gamma)
-    return SpectralClustering(k, affinity="precomputed", random_state=seed).fit(K).labels_
+    return spectral_on([K], k, seed)
 
 
-def fitted(views: list[Array], k: int, seed: int, estimator: Any, **parameters: Any) -> Array:
-    X = views if len(views) > 1 else views[0]
-    return estimator(k, random_state=seed, **parameters).fit(X).labels_
+def spectral_on(views: list[Array], k: int, seed: int) -> Array:
+    return SpectralClustering(k, affinity="precomputed", random_state=seed).fit(views[0]).labels_
 
 
 def paper(estimator: Any, s0: float) -> dict[str, Any]:
-    """What ``annealing="paper"`` stands for, which the class knows, from this exponent on."""
+    """Return the schedule of ``annealing="paper"`` from this exponent on."""
     annealing, init = estimator._paper
     begun = clone(annealing).set_params(start=s0)
     return {"annealing": begun, "init": init, "sample": None, **RFF}
@@ -145,51 +167,48 @@ S0 = (-5.0, -10.0, -15.0, -20.0, -25.0)
 LAMBDAS = (0.1, 1.0, 10.0, 100.0, 1000.0)
 
 
+def exact(estimator: Any, start: float, passes: int, **parameters: Any) -> Run:
+    """Return fits of exact kernels with the schedule of the papers on random features."""
+    annealing = rffpk.Annealing(start=start, factor=1.04, passes=passes)
+    return of(estimator, annealing=annealing, init="k-means", n_init=1, **parameters)
+
+
 def rff_kpkm() -> list[Method]:
-    def grid(times: int) -> dict[str, Run]:
-        return {
-            f"s0={s0:g}": partial(
-                with_features, times=times, **paper(rffpk.RFFKernelPowerKMeans, s0)
-            )
-            for s0 in S0
-        }
+    gamma = {"gamma": 0.5e-6}
 
     def with_features(
         views: list[Array], k: int, seed: int, times: int, **parameters: Any
     ) -> Array:
         D = times * math.ceil(4 * math.log(2 * k) ** 3)
-        return fitted(
-            views, k, seed, rffpk.RFFKernelPowerKMeans, gamma=0.5e-6, n_frequencies=D,
-            sampling="iid", **parameters,
-        )  # fmt: skip
+        run = of(rffpk.RFFKernelPowerKMeans, n_frequencies=D, sampling="iid", **gamma)
+        return run(views, k, seed, **parameters)
 
-    exact: dict[str, Run] = {
-        f"s0={s0:g}": partial(fitted, estimator=rffpk.KernelPowerKMeans, gamma=0.5e-6,
-                              annealing=rffpk.Annealing(start=s0, factor=1.04, passes=3),
-                              init="k-means", n_init=1)
-        for s0 in S0
-    }  # fmt: skip
-    plain: dict[str, Run] = {
-        f"s0={s0:g}": partial(fitted, estimator=rffpk.PowerKMeans, **paper(rffpk.PowerKMeans, s0))
-        for s0 in S0
-    }
+    def features(name: str, times: int) -> Method:
+        cls = rffpk.RFFKernelPowerKMeans
+        return searched(
+            name, lambda s0: partial(with_features, times=times, **paper(cls, s0)), s0=S0
+        )
+
+    plain = searched(
+        "power k-means", lambda s0: of(rffpk.PowerKMeans, **paper(rffpk.PowerKMeans, s0)), s0=S0
+    )
+    kernel = searched("KPK", lambda s0: exact(rffpk.KernelPowerKMeans, s0, 3, **gamma), s0=S0)
     return [
-        one("kernel k-means", "paper",
-            partial(fitted, estimator=rffpk.KernelKMeans, gamma=0.5e-6, n_init=1)),
-        one("spectral", "paper", partial(spectral, gamma=0.5e-6)),
-        Method("power k-means", "paper", plain),
-        Method("KPK", "paper", exact),
-        Method("RFF-KPKM", "paper", grid(1)),
-        Method("RFF-KPKM, 4 D", "paper", grid(4)),
-        standardised(Method("KPK", "paper", exact)),
-        standardised(Method("RFF-KPKM", "paper", grid(1))),
+        one("kernel k-means", "paper", of(rffpk.KernelKMeans, n_init=1, **gamma)),
+        one("spectral", "paper", partial(spectral, **gamma)),
+        plain,
+        kernel,
+        features("RFF-KPKM", 1),
+        features("RFF-KPKM, 4 D", 4),
+        standardised(kernel),
+        standardised(features("RFF-KPKM", 1)),
         one("spectral", "defaults", spectral),
         *with_defaults(SINGLE),
-    ]  # fmt: skip
+    ]
 
 
 def seeds(X: Array, k: int, seed: int, init: str) -> Array:
-    """Indices of initial rows, "random" or by k-means++ in the space of the kernel."""
+    """Draw indices of initial rows, at random or by k-means++ in the space of the kernel."""
     random = np.random.default_rng(seed)
     if init == "random":
         return random.choice(len(X), k, replace=False)
@@ -205,8 +224,10 @@ def seeds(X: Array, k: int, seed: int, init: str) -> Array:
 def from_seeds(
     views: list[Array], k: int, seed: int, estimator: Any, init: str, **parameters: Any
 ) -> Array:
-    """The same seeds of a repeat for all methods: as rows for power k-means, as weights of the
-    rows for methods of a kernel."""
+    """Fit from the seeds of a repeat, which all methods share.
+
+    Seeds are rows for power k-means, and weights of the rows for methods of a kernel.
+    """
     X = views[0]
     rows = seeds(X, k, seed, init)
     start = X[rows] if estimator is rffpk.PowerKMeans else np.zeros((k, len(X)))
@@ -221,34 +242,33 @@ def from_labels(views: list[Array], k: int, seed: int) -> Array:
 
 
 def kpk(init: str = "random") -> list[Method]:
-    power = {"KPK": (rffpk.KernelPowerKMeans, {}),
-             "power k-means": (rffpk.PowerKMeans, {"sample": None})}  # fmt: skip
+    run = partial(from_seeds, init=init)
     early = clone(KPK["annealing"]).set_params(until="objective")
-    found = [
-        one("kernel k-means", "paper",
-            partial(from_seeds, estimator=rffpk.KernelKMeans, init=init, n_init=1)),
+    rows = [
+        one("kernel k-means", "paper", partial(run, estimator=rffpk.KernelKMeans, n_init=1)),
         one("spectral", "paper", spectral),
-    ]  # fmt: skip
-    for name, (estimator, more) in power.items():
-        run = partial(from_seeds, estimator=estimator, init=init, **KPK, **more)
-        rests = partial(run, annealing=early, tol=1e-4)
-        found += [one(name, "paper", run), one(f"{name}, until it rests", "paper", rests)]
+    ]
+    for name, power in (
+        ("KPK", partial(run, estimator=rffpk.KernelPowerKMeans, **KPK)),
+        ("power k-means", partial(run, estimator=rffpk.PowerKMeans, sample=None, **KPK)),
+    ):
+        rests = partial(power, annealing=early, tol=1e-4)
+        rows += [one(name, "paper", power), one(f"{name}, until it rests", "paper", rests)]
     if init == "random":  # in one of the two tables only
-        found.append(one("kernel k-means, random labels", "paper", from_labels))
-        found += with_defaults(SINGLE)
-    return found
+        rows.append(one("kernel k-means, random labels", "paper", from_labels))
+        rows += with_defaults(SINGLE)
+    return rows
 
 
 def large() -> list[Method]:
-    """For many rows, as in no paper: RFF-KPKM at one point of its grid, and all with defaults."""
+    """Return methods for many rows: RFF-KPKM at one point of its grid, and all with defaults."""
     rows = RFF | {"annealing": "paper"}
     return [
-        one("RFF-KPKM", "paper",
-            partial(fitted, estimator=rffpk.RFFKernelPowerKMeans, sampling="iid", **rows)),
-        one("power k-means", "paper", partial(fitted, estimator=rffpk.PowerKMeans, **rows)),
+        one("RFF-KPKM", "paper", of(rffpk.RFFKernelPowerKMeans, sampling="iid", **rows)),
+        one("power k-means", "paper", of(rffpk.PowerKMeans, **rows)),
         one("spectral", "defaults", spectral),
         *with_defaults(SINGLE),
-    ]  # fmt: skip
+    ]
 
 
 # ---- several views or kernels -------------------------------------------------------------------
@@ -258,12 +278,14 @@ def on_mean(views: list[Array], k: int, seed: int, run: Run) -> Array:
     return run([np.mean(views, axis=0)], k, seed)
 
 
-def on_kernel(views: list[Array], k: int, seed: int, number: int, run: Run) -> Array:
+def on_view(views: list[Array], k: int, seed: int, number: int, run: Run) -> Array:
     return run([views[number]], k, seed)
 
 
-def spectral_on(views: list[Array], k: int, seed: int) -> Array:
-    return SpectralClustering(k, affinity="precomputed", random_state=seed).fit(views[0]).labels_
+def on_each(name: str, protocol: str, what: str, number: int, run: Run) -> Method:
+    """Return a method on each single view or kernel."""
+    grid = {f"{what} {i}": partial(on_view, number=i, run=run) for i in range(number)}
+    return Method(name, protocol, grid)
 
 
 # Their points are not a grid to search: their score is the mean over the points.
@@ -271,152 +293,103 @@ AVERAGED = ("kernel k-means, average of kernels", "spectral, average of kernels"
 
 
 def mkpk() -> list[Method]:
-    """Methods whose views are kernels."""
-    given = {"kernels": "precomputed"}
-    multi = partial(fitted, estimator=rffpk.MultiKernelPowerKMeans, **given)
-    single = partial(fitted, estimator=rffpk.KernelKMeans, kernel="precomputed")
+    """Return methods whose views are kernels."""
+    own = {"kernels": "precomputed"}
+    multi = of(rffpk.MultiKernelPowerKMeans, annealing="paper", n_init=1, **own)
+    single = of(rffpk.KernelKMeans, kernel="precomputed")
     lloyd = partial(single, init="random", n_init=1)
-    fused = {name: partial(estimator, **given) for name, estimator in FUSED.items()}
+    norms = (0.1, 0.3, 0.5, 0.7, 0.9)
     return [
-        *(
-            Method(name, "paper", {f"kernel {i}": partial(on_kernel, number=i, run=run)
-                                   for i in range(12)})
-            for name, run in zip(AVERAGED, (lloyd, spectral_on))
-        ),
+        on_each(AVERAGED[0], "paper", "kernel", 12, lloyd),
+        on_each(AVERAGED[1], "paper", "kernel", 12, spectral_on),
         one("kernel k-means", "paper", partial(on_mean, run=lloyd)),
         one("kernel k-means", "defaults", partial(on_mean, run=single)),
         one("spectral", "paper", partial(on_mean, run=spectral_on)),
-        one("MKKM", "paper", partial(fitted, estimator=rffpk.MKKM, **given)),
-        Method("RMKKM", "paper", {
-            f"weight_norm={gamma:.1f}": partial(
-                fitted, estimator=rffpk.RMKKM, weight_norm=gamma, **given
-            )
-            for gamma in (0.1, 0.3, 0.5, 0.7, 0.9)
-        }),
-        one("MKPK", "paper", partial(multi, annealing="paper", n_init=1)),
-        one("MKPK, weight_entropy=0.1", "paper",
-            partial(multi, annealing="paper", n_init=1, weight_entropy=0.1)),
-        *with_defaults(fused),
-    ]  # fmt: skip
+        one("MKKM", "paper", of(rffpk.MKKM, **own)),
+        searched("RMKKM", lambda x: of(rffpk.RMKKM, weight_norm=x, **own), weight_norm=norms),
+        one("MKPK", "paper", multi),
+        one("MKPK, weight_entropy=0.1", "paper", partial(multi, weight_entropy=0.1)),
+        *with_defaults({name: partial(estimator, **own) for name, estimator in FUSED.items()}),
+    ]
 
 
 IP = {"n_frequencies": "paper"}
 
 
 def ip_rff_mkpkm() -> list[Method]:
-    def with_lambda(
-        views: list[Array], k: int, seed: int, estimator: Any, lam: float, **parameters: Any
-    ) -> Array:
-        return fitted(
-            views, k, seed, estimator, weight_entropy=lam / len(views[0]),
-            kernels=[("rbf", 0.5e-6)] * len(views), **parameters,
-        )  # fmt: skip
+    def with_lambda(views: list[Array], k: int, seed: int, lam: float, run: Run) -> Array:
+        kernels = [("rbf", 0.5e-6)] * len(views)
+        return run(views, k, seed, weight_entropy=lam / len(views[0]), kernels=kernels)
 
-    def grid(typicality: Any) -> dict[str, Run]:
-        multi = rffpk.RFFMultiKernelPowerKMeans
-        return {
-            f"s0={s0:g} lambda={lam:g}": partial(
-                with_lambda, estimator=multi, lam=lam, typicality=typicality,
-                **IP | paper(multi, s0),
-            )
-            for s0 in S0
-            for lam in LAMBDAS
-        }  # fmt: skip
+    def multi(name: str, typicality: Any) -> Method:
+        def make(s0: float, lam: float) -> Run:
+            cls = rffpk.RFFMultiKernelPowerKMeans
+            run = of(cls, typicality=typicality, **IP, **paper(cls, s0))
+            return partial(with_lambda, lam=lam, run=run)
 
-    exact: dict[str, Run] = {
-        f"lambda={lam:g}": partial(
-            with_lambda, estimator=rffpk.MultiKernelPowerKMeans, lam=lam,
-            annealing=rffpk.Annealing(start=-5.0, factor=1.04, passes=2), init="k-means", n_init=1,
-        )
-        for lam in LAMBDAS
-    }  # fmt: skip
+        return searched(name, make, **{"s0": S0, "lambda": LAMBDAS})
 
+    kernel = exact(rffpk.MultiKernelPowerKMeans, -5.0, 2)
     both = [
-        Method("RFF-MKPKM", "paper", grid(None)),
-        Method("IP-RFF-MKPKM", "paper", grid(rffpk.Typicality(eta="mean"))),
+        multi("RFF-MKPKM", None),
+        multi("IP-RFF-MKPKM", rffpk.Typicality(eta="mean")),
         *with_defaults({name: VIEWS[name] for name in ("RFF-MKPKM", "IP-RFF-MKPKM")}),
     ]
-    others = {name: VIEWS[name] for name in VIEWS if "RFF" not in name}
     return [
         *both,
         *map(standardised, both),
-        Method("MKPK", "paper", exact),
-        *with_defaults(others),
+        searched("MKPK", lambda x: partial(with_lambda, lam=x, run=kernel), **{"lambda": LAMBDAS}),
+        *with_defaults({name: VIEWS[name] for name in VIEWS if "RFF" not in name}),
     ]
 
 
-def fusion(every: int = 1) -> list[Method]:
-    """SMKC, SimpleMKKM, MKC-AE, FAMKKM and the methods that they are compared with; the penalty of
-    MKKM-MR is every `every`-th power of two of its paper's grid."""
+def fusion(step: int = 1) -> list[Method]:
+    """Return SMKC, SimpleMKKM, MKC-AE, FAMKKM and the methods that they are compared with.
 
-    def famkkm(**parameters: Any) -> Run:
-        return partial(fitted, estimator=rffpk.FAMKKM, n_init=50, **parameters)
-
-    grid = {
-        f"lambda1={a:g} lambda2={b:g}": famkkm(lambda1=a, lambda2=b)
-        for a in (0.01, 0.1, 1.0)
-        for b in (0.01, 0.1, 1.0)
-    }
-    penalised: dict[str, Run] = {
-        f"diversity={power:g}": OneEmbedding(rffpk.MKKMMR, n_init=20, diversity=power)
-        for power in 2.0 ** np.arange(-15, 16, every)
-    }
-    local: dict[str, Run] = {
-        f"n_neighbors={size:g} diversity={power:g}": OneEmbedding(
-            rffpk.LKAM, n_init=20, n_neighbors=size, diversity=power
-        )
-        for size in (0.05, 0.1, 0.2, 0.5, 0.95)
-        for power in (2.0**-12, 2.0**-6, 1.0)
-    }
-    near: dict[str, Run] = {
-        f"rho={rho:g} diversity={power:g}": OneEmbedding(
-            rffpk.ONKC, n_init=20, rho=rho, diversity=power, max_iter=50, tol=1e-3
-        )
-        for rho in (2.0**-6, 1.0, 2.0**6)
-        for power in (2.0**-6, 1.0, 2.0**6)
-    }
-    only = ("FAMKKM, partitions only", "FAMKKM, kernels only")
+    The penalty of MKKM-MR is every `step`-th power of two of its paper's grid.
+    """
+    mr, lkam = partial(OneEmbedding, rffpk.MKKMMR), partial(OneEmbedding, rffpk.LKAM)
+    onkc = partial(OneEmbedding, rffpk.ONKC, n_init=20, max_iter=50, tol=1e-3)
+    famkkm = partial(of, rffpk.FAMKKM, n_init=50)
+    lambdas, powers = (0.01, 0.1, 1.0), 2.0 ** np.arange(-15, 16, step)
     twenty = ("LMKKM, 400 landmarks", "AverageMKKM", "MKKM", "SimpleMKKM", "MKC-AE", "SMKC")
+    fifty = ("FAMKKM, partitions only", "FAMKKM, kernels only")
     return [
-        *(one(name, "paper", partial(fitted, estimator=VIEWS[name], n_init=20)) for name in twenty),
+        *(one(name, "paper", of(VIEWS[name], n_init=20)) for name in twenty),
         one("LMKKM", "paper", OneEmbedding(rffpk.LMKKM, n_init=20)),
-        Method("MKKM-MR", "paper", penalised),
-        Method("LKAM", "paper", local),
-        Method("ONKC", "paper", near),
-        Method("FAMKKM", "paper", grid),
-        *(one(name, "paper", partial(fitted, estimator=VIEWS[name], n_init=50)) for name in only),
+        searched("MKKM-MR", lambda x: mr(n_init=20, diversity=x), diversity=powers),
+        searched(
+            "LKAM", lambda size, x: lkam(n_init=20, n_neighbors=size, diversity=x),
+            n_neighbors=(0.05, 0.1, 0.2, 0.5, 0.95), diversity=(2.0**-12, 2.0**-6, 1.0),
+        ),
+        searched(
+            "ONKC", lambda rho, x: onkc(rho=rho, diversity=x),
+            rho=(2.0**-6, 1.0, 2.0**6), diversity=(2.0**-6, 1.0, 2.0**6),
+        ),
+        searched(
+            "FAMKKM", lambda a, b: famkkm(lambda1=a, lambda2=b), lambda1=lambdas, lambda2=lambdas
+        ),
+        *(one(name, "paper", of(VIEWS[name], n_init=50)) for name in fifty),
         *with_defaults(VIEWS),
-    ]
+    ]  # fmt: skip
 
 
 def mkc_ae() -> list[Method]:
-    grid: dict[str, Run] = {
-        f"{n} landmarks": partial(fitted, estimator=rffpk.SimpleMKKM, n_init=20, n_landmarks=n)
-        for n in (10, *range(200, 1001, 100))
-    }
+    run = of(rffpk.SimpleMKKM, n_init=20)
+    sizes = (10, *range(200, 1001, 100))
     return [
-        one("SimpleMKKM", "paper", partial(fitted, estimator=rffpk.SimpleMKKM, n_init=20)),
-        Method("MKC-AE", "paper", grid),
+        one("SimpleMKKM", "paper", run),
+        Method("MKC-AE", "paper", {f"{n} landmarks": partial(run, n_landmarks=n) for n in sizes}),
         *with_defaults({name: VIEWS[name] for name in ("SimpleMKKM", "MKC-AE")}),
     ]
 
 
 def single_views(n_views: int) -> list[Method]:
-    """Baselines on one view, the best view by the labels."""
-
-    def best(name: str, protocol: str, estimator: Any, **parameters: Any) -> Method:
-        grid: dict[str, Run] = {
-            f"view {i}": partial(on_view, number=i, estimator=estimator, **parameters)
-            for i in range(n_views)
-        }
-        return Method(name, protocol, grid)
-
+    """Return baselines on one view, the best view by the labels."""
+    name, nystroem = "single best view", "Nystroem kernel k-means, best view"
+    leading = of(rffpk.AverageMKKM, n_init=20, normalize_rows=False)
     return [
-        best("single best view", "paper", rffpk.AverageMKKM, n_init=20, normalize_rows=False),
-        best("single best view", "defaults", rffpk.AverageMKKM),
-        best("Nystroem kernel k-means, best view", "defaults", rffpk.NystroemKernelKMeans),
+        on_each(name, "paper", "view", n_views, leading),
+        on_each(name, "defaults", "view", n_views, of(rffpk.AverageMKKM)),
+        on_each(nystroem, "defaults", "view", n_views, of(rffpk.NystroemKernelKMeans)),
     ]
-
-
-def on_view(views: list[Array], k: int, seed: int, number: int, **parameters: Any) -> Array:
-    return fitted([views[number]], k, seed, **parameters)

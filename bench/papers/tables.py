@@ -1,4 +1,4 @@
-"""Markdown from the results: a table for each paper and set, and the claims."""
+"""Write Markdown from the results: a table for each paper and set, and the claims."""
 
 from __future__ import annotations
 
@@ -20,27 +20,29 @@ Earlier = dict[tuple[str, str, str], list[str]]
 METRICS = ("ACC", "NMI", "purity")
 
 
-def best_variant(group: list[Cell], found: Records) -> tuple[Cell, np.ndarray] | None:
-    """The point of a method's grid with the best mean ACC, by the labels; the mean of all points if
-    the method is averaged."""
+def best_variant(group: list[Cell], results: Records) -> tuple[Cell, np.ndarray] | None:
+    """Return the point of a method's grid with the best mean ACC, by the labels.
+
+    Where the method is averaged, it is the mean of all points.
+    """
     if group and group[0].method in AVERAGED:
-        rows = mean_of_grid(group, found)
+        rows = mean_of_grid(group, results)
         return None if rows is None else (group[0], rows)
-    scored = [(cell, np.array(found[cell.key]["rows"])) for cell in group if cell.key in found]
+    scored = [(cell, np.array(results[cell.key]["rows"])) for cell in group if cell.key in results]
     scored = [(cell, rows) for cell, rows in scored if len(rows)]
     return max(scored, key=lambda pair: pair[1][:, 0].mean(), default=None)
 
 
-def mean_of_grid(group: list[Cell], found: Records) -> np.ndarray | None:
-    """The means over the points of a grid, for each repeat."""
-    points = [np.array(found[c.key]["rows"]) for c in group if c.key in found]
+def mean_of_grid(group: list[Cell], results: Records) -> np.ndarray | None:
+    """Return the means over the points of a grid, for each repeat."""
+    points = [np.array(results[c.key]["rows"]) for c in group if c.key in results]
     points = [rows for rows in points if len(rows)]
     least = min(map(len, points), default=0)
     return np.mean([rows[:least] for rows in points], axis=0) if least else None
 
 
 def groups(experiment: str, data: Path) -> dict[tuple[str, str], dict[str, list[Cell]]]:
-    """Cells by data set and method, then by protocol."""
+    """Group cells by data set and method, then by protocol."""
     grouped: dict[tuple[str, str], dict[str, list[Cell]]] = {}
     for cell in cells([experiment], data):
         protocols = grouped.setdefault((cell.dataset, cell.method), {"paper": [], "defaults": []})
@@ -49,7 +51,7 @@ def groups(experiment: str, data: Path) -> dict[tuple[str, str], dict[str, list[
 
 
 def earlier_rows(page: str) -> Earlier:
-    """The entries of the tables of a page, by the heading and the first two entries."""
+    """Read the entries of the tables of a page, by the heading and the first two entries."""
     rows: Earlier = {}
     heading = ""
     for line in page.splitlines():
@@ -62,18 +64,20 @@ def earlier_rows(page: str) -> Earlier:
 
 
 def grids(experiments: list[str], data: Path) -> list[list[Cell]]:
-    """The cells of each method, set and protocol, all points of its grid."""
-    found = [protocols for name in experiments for protocols in groups(name, data).values()]
-    return [grid for protocols in found for grid in protocols.values() if grid]
+    """Return the cells of each method, set and protocol, all points of its grid."""
+    every = [protocols for name in experiments for protocols in groups(name, data).values()]
+    return [grid for protocols in every for grid in protocols.values() if grid]
 
 
 # The entries of a row that a protocol determines.
 HALVES = {"paper": [*range(2, 7), 8], "defaults": list(range(9, 14))}
 
 
-def table(experiment: str, data: Path, found: Records, earlier: Earlier) -> str:
-    """The table of an experiment; an earlier one's entries where there are no results, and no rows
-    without entries."""
+def table(experiment: str, data: Path, results: Records, earlier: Earlier) -> str:
+    """Return the table of an experiment.
+
+    It has the entries of an earlier table where there are no results, and no rows without entries.
+    """
     grouped = groups(experiment, data)
     lines = [f"### {experiment}", ""]
     if experiment in NOT_AVAILABLE:
@@ -86,7 +90,7 @@ def table(experiment: str, data: Path, found: Records, earlier: Earlier) -> str:
     lines.append(tables.heading(("set", "method", *scores, "published", "difference", *defaults)))
     for (dataset, method), protocols in grouped.items():
         reported = published((protocols["paper"] or protocols["defaults"])[0])
-        best = {name: best_variant(group, found) for name, group in protocols.items()}
+        best = {name: best_variant(group, results) for name, group in protocols.items()}
         values = difference = ""
         if reported:
             values = ", ".join("-" if r is None else f"{r:.2f}" for r in reported)
@@ -95,9 +99,9 @@ def table(experiment: str, data: Path, found: Records, earlier: Earlier) -> str:
             difference = ", ".join("-" if r is None else f"{m - r:+.1f}" for m, r in pairs)
         parts = [
             *(dataset, method),
-            *_half(protocols["paper"], best["paper"], found),
+            *_half(protocols["paper"], best["paper"], results),
             *(values, difference),
-            *_half(protocols["defaults"], best["defaults"], found, reported),
+            *_half(protocols["defaults"], best["defaults"], results, reported),
         ]
         old = earlier.get((experiment, dataset, method), [])
         for name, entries in HALVES.items():
@@ -110,13 +114,13 @@ def table(experiment: str, data: Path, found: Records, earlier: Earlier) -> str:
 
 
 def _half(
-    group: list[Cell], best: tuple[Cell, np.ndarray] | None, found: Records, reported: Any = None
+    group: list[Cell], best: tuple[Cell, np.ndarray] | None, results: Records, reported: Any = None
 ) -> list[str]:
-    """Scores, seconds and repeats of one protocol, in bold if they reach the `reported` score."""
+    """Return scores, seconds and repeats of a protocol, in bold from the `reported` score on."""
     if not group:
         return [""] * 5
     if best is None:
-        notes = {found[cell.key]["note"] for cell in group if cell.key in found} or {"not run"}
+        notes = {results[cell.key]["note"] for cell in group if cell.key in results} or {"not run"}
         return ["", "", "", "", "; ".join(sorted(notes))]
     cell, rows = best
     mean, deviation = rows.mean(axis=0), rows.std(axis=0)
@@ -125,11 +129,11 @@ def _half(
         column = 1 if reported[0] is None else 0
         if mean[column] >= reported[column]:
             scores[column] = f"**{scores[column]}**"
-    notes = [str(len(rows)), found[cell.key]["note"]]
+    notes = [str(len(rows)), results[cell.key]["note"]]
     if cell.method in AVERAGED:
         notes.append(f"mean of {len(group)}")
     elif len(group) > 1:
-        done = sum(bool(found.get(point.key, {}).get("rows")) for point in group)
+        done = sum(bool(results.get(point.key, {}).get("rows")) for point in group)
         points = str(done) if done == len(group) else f"{done} of {len(group)}"
         notes.append(f"best of {points}: {cell.variant}")
     return [*scores, f"{mean[3]:.2f}", "; ".join(filter(None, notes))]
@@ -188,28 +192,28 @@ CLAIM_COLUMNS = (
 )  # fmt: skip
 
 
-def claims(data: Path, found: Records, earlier: Earlier) -> str:
-    """The table of the claims; an earlier one's rows where these are of more data sets."""
+def claims(data: Path, results: Records, earlier: Earlier) -> str:
+    """Return the table of the claims, with rows of an earlier table if they have more sets."""
     known = {title: row for (_, title, _), row in earlier.items()}
     lines = [
-        "A data set counts for or against a claim if the means differ by more than half a point "
-        f"and, for methods whose repeats differ, p < {_LEVEL} (Wilcoxon's signed-rank test on "
-        "repeats with the same seed). Confirmed: some data set counts for it and none against it. "
+        "A data set counts for or against a claim if the means differ by more than half a point. "
+        f"Methods whose repeats differ need p < {_LEVEL}, too (Wilcoxon's signed-rank test on "
+        "repeats of one seed). Confirmed: some data set counts for it and none against it. "
         "Quicker: only where the paper claims it.",
         "",
         tables.heading(CLAIM_COLUMNS),
     ]
-    rows = [_claim(claim, data, found) for claim in CLAIMS]
+    rows = [_claim(claim, data, results) for claim in CLAIMS]
     rows = [max(row, known.get(row[0], row), key=_n_sets) for row in rows]
     return "\n".join([*lines, *map(tables.line, rows)]) + "\n"
 
 
 def _n_sets(row: list[str]) -> int:
-    """How many data sets a row of the claims is of."""
+    """Count the data sets of a row of the claims."""
     return 0 if row[3] == "not run" else sum(map(int, row[2].split(", ")))
 
 
-def _claim(claim: Claim, data: Path, found: Records) -> list[str]:
+def _claim(claim: Claim, data: Path, results: Records) -> list[str]:
     column = METRICS.index(claim.metric)
     signs: list[int] = []
     texts, seconds = [], []
@@ -217,7 +221,7 @@ def _claim(claim: Claim, data: Path, found: Records) -> list[str]:
         grouped = groups(experiment, data)
         for dataset in EXPERIMENTS[experiment]:
             pair = [
-                _rows(grouped.get((dataset, name), {}).get(claim.protocol, []), claim.grid, found)
+                _rows(grouped.get((dataset, name), {}).get(claim.protocol, []), claim.grid, results)
                 for name in (claim.ours, claim.theirs)
             ]
             if pair[0] is None or pair[1] is None:
@@ -245,15 +249,15 @@ def _claim(claim: Claim, data: Path, found: Records) -> list[str]:
     return [title, "; ".join(texts), counts, verdict, took, quicker]
 
 
-def _rows(group: list[Cell], grid: str, found: Records) -> np.ndarray | None:
+def _rows(group: list[Cell], grid: str, results: Records) -> np.ndarray | None:
     if grid == "mean":
-        return mean_of_grid(group, found)
-    best = best_variant(group, found)
+        return mean_of_grid(group, results)
+    best = best_variant(group, results)
     return None if best is None else best[1]
 
 
 def _compared(gaps: np.ndarray) -> tuple[int, str]:
-    """1, 0 or -1 for better, no difference and worse, and the difference as text."""
+    """Return 1, 0 or -1 for better, no difference and worse, and the difference as text."""
     gap = float(gaps.mean())
     sign = int(np.sign(gap)) if abs(gap) > _TIE else 0
     if len(gaps) < 6 or gaps.std() < _TIE / 5:  # too few or equal repeats

@@ -1,0 +1,1 @@
+"""The labels of the package beside peers, its objectives, and whether results change."""

@@ -1,4 +1,4 @@
-"""Fingerprints of fits on a fixed list of problems: does a change of the code change a result?
+"""Print fingerprints of fits on a fixed list of problems: does a change change a result?
 
     python -m bench.quality.answers > before.txt      # on one commit
     python -m bench.quality.answers | diff before.txt -   # on another, same machine and libraries
@@ -49,7 +49,7 @@ def data() -> dict[str, Any]:
     """Return named arrays, lists of views, kernel matrices and sources."""
     digits, iris, wine = (load()["data"] for load in (load_digits, load_iris, load_wine))
     many, _ = make_blobs(30_000, 20, centers=12, cluster_std=3.0, random_state=0)
-    few, _ = make_blobs(400, 8, centers=6, random_state=1)
+    small, _ = make_blobs(400, 8, centers=6, random_state=1)
     blobs, _ = make_blobs(2_000, 5, centers=15, cluster_std=0.5, random_state=3)
     return {
         "digits": digits,
@@ -58,13 +58,13 @@ def data() -> dict[str, Any]:
         "wine": scale(wine),
         "many": many,
         "many32": many.astype(np.float32),
-        "few": few,
+        "few": small,
         "blobs": blobs,
-        "duplicates": np.repeat(few[:4], 20, axis=0),
+        "duplicates": np.repeat(small[:4], 20, axis=0),
         "views": [digits[:, :24], digits[:, 24:40], digits[:, 40:]],
         "views32": [x.astype(np.float32) for x in (digits[:, :32], digits[:, 32:])],
-        "small views": [few[:, :3], few[:, 3:]],
-        **forms(digits, few, blobs),
+        "small views": [small[:, :3], small[:, 3:]],
+        **forms(digits, small, blobs),
         **maps(),
     }
 
@@ -123,7 +123,7 @@ def maps() -> dict[str, Any]:
 
 
 def fits() -> Iterator[tuple[str, str, Any, bool]]:
-    """(name, data, estimator, whether rows are weighted)."""
+    """Yield tasks, names of data, estimators, and whether rows are weighted."""
     for name in ("digits", "digits32", "wine", "many", "many32", "blobs", "duplicates"):
         yield "default", name, rffpk.PowerKMeans(6, random_state=0), False
         yield "default", name, rffpk.RFFKernelPowerKMeans(6, random_state=0), False

@@ -1,17 +1,16 @@
-"""Growth of a small perturbation of the merged state (all centroids at the mean), and its
-prediction.
+"""Measure the growth of a small perturbation of the merged state, and predict it.
 
     python -m bench.quality.critical
 
-On both sides of the critical exponent: the growth factor of a pass, and how many centroids are
-distinct after fits at that exponent have converged, from the perturbed merged state and from
-k-means++.
+In the merged state all centroids are at the mean. The table has the growth factor of a pass on both
+sides of the critical exponent. Beside it is the number of distinct centroids after fits at that
+exponent, from the perturbed merged state and from k-means++.
 """
 
 from __future__ import annotations
 
 import math
-import warnings
+from functools import partial
 
 import numpy as np
 from sklearn.datasets import load_digits, load_iris, make_blobs
@@ -26,8 +25,10 @@ PASSES = 200
 
 
 def growth(rows: Rows, k: int, s: float) -> float:
-    """The factor by which the differences of the centroids grow in a pass, after many passes,
-    when the fastest direction dominates."""
+    """Return the growth factor of the differences of the centroids in a pass.
+
+    It is measured after many passes, when the fastest direction dominates.
+    """
     delta = SIZE * np.random.default_rng(0).standard_normal((k, len(rows.shift)))
     for _ in range(PASSES):
         delta *= SIZE / np.linalg.norm(delta - delta.mean(axis=0))
@@ -42,40 +43,29 @@ def distinct(X: np.ndarray, k: int, s: float, merged: bool) -> int:
     if merged:
         noise = 1e-3 * X.std() * np.random.default_rng(0).standard_normal((k, X.shape[1]))
         init = X.mean(axis=0) + noise
-    model = PowerKMeans(
-        k,
-        annealing=Annealing(start=s, end=s),
-        init=init,
-        sample=None,
-        tol=1e-8,
-        max_iter=5000,
-        random_state=0,
-    )
+    common = {"sample": None, "tol": 1e-8, "max_iter": 5000, "random_state": 0}
+    model = PowerKMeans(k, annealing=Annealing(start=s, end=s), init=init, **common)
     passes = [record for record in model.fit(X).history_ if "distinct" in record]
     return int(passes[-1]["distinct"])
 
 
 def data_sets() -> dict[str, tuple[np.ndarray, int]]:
+    blobs = partial(make_blobs, center_box=(-5, 5), random_state=0)
     return {
         "iris": (np.ascontiguousarray(load_iris().data), 3),
         "digits": (np.ascontiguousarray(load_digits().data), 10),
-        "blobs, 8-d": (make_blobs(2000, 8, centers=25, center_box=(-5, 5), random_state=0)[0], 25),
-        "blobs, 64-d": (
-            make_blobs(2500, 64, centers=50, center_box=(-5, 5), random_state=0)[0],
-            50,
-        ),
+        "blobs, 8-d": (blobs(2000, 8, centers=25)[0], 25),
+        "blobs, 64-d": (blobs(2500, 64, centers=50)[0], 50),
     }
 
 
 def main() -> None:
-    commands.parser(__doc__).parse_args()
-    warnings.simplefilter("ignore")
-    tables.print_heading(
-        "data", "s_c", "s", "predicted", "measured", "distinct: from merged", "from k-means++", "of"
-    )
+    commands.arguments(__doc__)
+    distincts = "distinct: from merged", "from k-means++", "of"
+    tables.print_heading("data", "s_c", "s", "predicted", "measured", *distincts)
     for name, (X, k) in data_sets().items():
         rows = centered(column_rows(X, ones(len(X)), 2))
-        critical = critical_exponent(shifted_features(rows), np.ones(rows.n))
+        critical = critical_exponent(shifted_features(rows), np.ones(rows.n), None)
         largest = 1 / (2 * (1 - critical))
         base = min(critical, -0.4)
         for s in (0.5 * base, 0.9 * base, 1.1 * base, 2 * base):

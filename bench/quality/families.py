@@ -1,29 +1,26 @@
-"""Labels of generated families beside other methods, the number of clusters known.
+"""Score labels of generated families beside other methods, the number of clusters known.
 
     python -m bench.quality.families [--draws N] [--first N] [--views]
 
 Families are heavy tails, overlapping Gaussians, counts and their logarithms, Gaussians cut off at
 zero, small clusters that touch a large cluster, unequal sizes, and spirals and rings. Noise counts
-in no score. Prints the mean ARI of each family as Markdown.
+in no score. Prints the mean ARI of each family.
 
 --views: families of views instead, beside the best single view and the columns side by side.
 """
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
 import numpy as np
 from sklearn.cluster import SpectralClustering
-from sklearn.metrics import adjusted_rand_score
 
 from bench import commands, tables
+from bench.scores import NOISE, rand_index
 from rffpk import DiffusionPowerKMeans, PowerKMeans, RFFMultiKernelPowerKMeans
-
-NOISE = -1  # the class of rows that count in no score
 
 Rows = tuple[Any, np.ndarray]  # rows, or a list of views, and their classes
 Random = np.random.Generator
@@ -32,8 +29,10 @@ Random = np.random.Generator
 def gaussians(
     random: Random, k: int, d: int, apart: float, n: int = 1500, ratio: float = 1.0
 ) -> Rows:
-    """Draw Gaussian clusters of deviation one, with centers of deviation `apart`. Each cluster has
-    `ratio` times the rows of the cluster before it."""
+    """Draw Gaussian clusters of deviation one, with centers of deviation `apart`.
+
+    Each cluster has `ratio` times the rows of the cluster before it.
+    """
     shares = ratio ** np.arange(k)
     y = random.choice(k, n, p=shares / shares.sum())
     return apart * random.standard_normal((k, d))[y] + random.standard_normal((n, d)), y
@@ -49,8 +48,8 @@ def tails(random: Random, k: int, d: int, apart: float, freedom: int) -> Rows:
 
 def counts(random: Random, k: int, d: int, logarithms: bool = False) -> Rows:
     rates, y = random.gamma(0.5, 3.0, (k, d)), random.integers(k, size=1500)
-    found = random.poisson(rates[y]).astype(float)
-    return np.log1p(found) if logarithms else found, y
+    numbers = random.poisson(rates[y]).astype(float)
+    return np.log1p(numbers) if logarithms else numbers, y
 
 
 def cut_off(random: Random, k: int, d: int) -> Rows:
@@ -151,12 +150,10 @@ VIEWS = {
     "words beside numbers": {"5 clusters": partial(words_and_numbers, k=5)},
     "views of different clusters": {f"{d} columns": partial(different, d=d) for d in (2, 5)},
 }
-METHODS = {
-    "DiffusionPowerKMeans": lambda k: DiffusionPowerKMeans(k, random_state=0),
-    "PowerKMeans": lambda k: PowerKMeans(k, random_state=0),
-    "SpectralClustering": lambda k: SpectralClustering(
-        k, affinity="nearest_neighbors", random_state=0
-    ),
+METHODS: dict[str, Any] = {
+    "DiffusionPowerKMeans": DiffusionPowerKMeans,
+    "PowerKMeans": PowerKMeans,
+    "SpectralClustering": partial(SpectralClustering, affinity="nearest_neighbors"),
 }
 
 
@@ -171,18 +168,14 @@ def draws(
                 yield f"{family}, {name}, draw {draw}", family, X, y
 
 
-def score(y: np.ndarray, labels: np.ndarray) -> float:
-    counted = y != NOISE
-    return float(adjusted_rand_score(y[counted], labels[counted]))
-
-
 def of_rows(X: np.ndarray, y: np.ndarray, k: int) -> dict[str, float]:
-    return {name: score(y, make(k).fit(X).labels_) for name, make in METHODS.items()}
+    fits = ((name, make(k, random_state=0).fit(X)) for name, make in METHODS.items())
+    return {name: rand_index(y, model.labels_) for name, model in fits}
 
 
 def of_views(xs: list[np.ndarray], y: np.ndarray, k: int) -> dict[str, float]:
     def of(cls: Any, X: Any) -> float:
-        return score(y, cls(k, random_state=0).fit(X).labels_)
+        return rand_index(y, cls(k, random_state=0).fit(X).labels_)
 
     together = np.hstack([x / np.sqrt(x.var(axis=0).sum()) for x in xs])
     return {
@@ -194,23 +187,17 @@ def of_views(xs: list[np.ndarray], y: np.ndarray, k: int) -> dict[str, float]:
 
 
 def main() -> None:
-    parser = commands.parser(__doc__)
-    parser.add_argument("--draws", type=int, default=2)
-    parser.add_argument("--first", type=int, default=0, help="number of the first draw")
-    parser.add_argument("--views", action="store_true", help="families of views")
-    args: Any = parser.parse_args()
+    args = commands.arguments(__doc__, draws=2, first=0, views=False)
     scores: dict[str, list[list[float]]] = {}
     families, of_set = (VIEWS, of_views) if args.views else (FAMILIES, of_rows)
     for _, family, X, y in draws(args.draws, args.first, families):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            found = of_set(X, y, int(y.max()) + 1)
-        scores.setdefault(family, []).append([*found.values()])
-    tables.print_heading("family", "sets", *found)
+        by_method = of_set(X, y, int(y.max()) + 1)
+        scores.setdefault(family, []).append([*by_method.values()])
+    tables.print_heading("family", "sets", *by_method)
     for family, rows in scores.items():
-        tables.print_row(family, len(rows), *(f"{x:.3f}" for x in np.mean(rows, axis=0)))
-    every = np.array([aris for rows in scores.values() for aris in rows])
-    tables.print_row("all", len(every), *(f"{x:.3f}" for x in every.mean(axis=0)))
+        tables.print_row(family, len(rows), *tables.cells(np.mean(rows, axis=0)))
+    table = np.array([aris for rows in scores.values() for aris in rows])
+    tables.print_row("all", len(table), *tables.cells(table.mean(axis=0)))
 
 
 if __name__ == "__main__":

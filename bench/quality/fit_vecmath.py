@@ -1,11 +1,10 @@
-"""The polynomials of src/rffpk/_core/vecmath.h as tables in C, and the error of each.
+"""Fit the polynomials of src/rffpk/_core/vecmath.h: tables in C, and the error of each.
 
     python -m bench.quality.fit_vecmath
 
-Each function is interpolated at Chebyshev nodes in 60 digits, which is within a small
-factor of the best uniform approximation, and the coefficients are rounded to the target
-precision. Errors are those of each fit before rounding of the coefficients, relative to the machine
-epsilon of the type. Needs mpmath.
+Each function is interpolated at Chebyshev nodes in 60 digits, which is within a small factor of the
+best uniform approximation, and the coefficients are rounded to the target precision. Errors are
+before this rounding, relative to the machine epsilon of the type. Needs mpmath.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ mp.mp.dps = 60
 
 
 def interpolate(f, lo, hi, degree):
-    """Coefficients, lowest first, of the Chebyshev interpolant of `f` on [lo, hi]."""
+    """Return coefficients, lowest first, of the Chebyshev interpolant of `f` on [lo, hi]."""
     nodes = [
         (lo + hi) / 2 + (hi - lo) / 2 * mp.cos(mp.pi * (2 * i + 1) / (2 * degree + 2))
         for i in range(degree + 1)
@@ -66,7 +65,7 @@ FITS = {
 
 
 def main() -> None:
-    commands.parser(__doc__).parse_args()
+    commands.arguments(__doc__)
     for bits, digits, suffix, eps in ((32, 10, "f", 2.0**-23), (64, 18, "", 2.0**-52)):
         print(f"/* {bits} bits */")
         for name, (f, (lo, hi), degrees) in FITS.items():

@@ -1,10 +1,10 @@
-"""Scores of the fusions of kernels and of their peers on multi-view sets.
+"""Score the fusions of kernels and their peers on multi-view sets.
 
     python -m bench.quality.fusion --data DIR [--sets NAME ...] [--seeds N]
 
 ACC, NMI, purity (means of the seeds), seconds of a fit and the most megabytes that Python allocated
-in one. k is the number of classes, each view's Gaussian kernel is centered and normalised; methods
-that are not installed are named.
+in one fit. The number of classes is k, and the Gaussian kernel of each view is centered and
+normalised. Methods that are not installed are named and left out.
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ from __future__ import annotations
 import importlib
 import sys
 import tracemalloc
-import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -22,64 +21,52 @@ import numpy as np
 from bench import commands, tables
 from bench.datasets import MULTI_VIEW, prepared_views
 from bench.timing import timed
-from rffpk import MKKM, AverageMKKM, SimpleMKKM
+from rffpk import FAMKKM, MKKM, SMKC, AverageMKKM, SimpleMKKM
 from rffpk.metrics import scores_of_labels
 
 LANDMARKS = 400
-OTHERS = (
-    ("rffpk.fusion.smkc", "SMKC"),
-    ("rffpk.fusion.famkkm", "FAMKKM"),
-    ("imml.cluster", "EEIMVC"),
-    ("imml.cluster", "LFIMVC"),
-)
 
 
-def methods() -> Iterator[tuple[str, Callable[[int, int], Any]]]:
-    """Names, and functions of k and a seed that return the estimator; missing ones are reported."""
+def methods() -> Iterator[tuple[str, Any]]:
+    """Yield names, and functions of k and a seed that return the estimator."""
     for estimator in (SimpleMKKM, MKKM, AverageMKKM):
-        yield estimator.__name__, estimator_of(estimator)
+        yield estimator.__name__, estimator
         name = f"{estimator.__name__}, {LANDMARKS} landmarks"
-        yield name, estimator_of(estimator, n_landmarks=LANDMARKS)
-    for module, name in OTHERS:
+        yield name, partial(estimator, n_landmarks=LANDMARKS)
+    yield from (("SMKC", SMKC), ("FAMKKM", FAMKKM))
+    for name in ("EEIMVC", "LFIMVC"):
         try:
-            yield name, estimator_of(getattr(importlib.import_module(module), name))
+            yield name, getattr(importlib.import_module("imml.cluster"), name)
         except (ImportError, AttributeError) as error:
-            print(f"{name}: {module} is not installed ({error})", file=sys.stderr)
-
-
-def estimator_of(estimator: Any, **parameters: Any) -> Callable[[int, int], Any]:
-    return lambda k, seed: estimator(n_clusters=k, random_state=seed, **parameters)
+            print(f"{name}: imml is not installed ({error})", file=sys.stderr)
 
 
 def score(models: list[Any], views: list[np.ndarray], y: np.ndarray) -> np.ndarray:
-    found = []
+    scores = []
     for model in models:
         elapsed, labels = timed(partial(model.fit_predict, views))
-        found.append((*scores_of_labels(y, np.asarray(labels).astype(int)), elapsed))
+        scores.append((*scores_of_labels(y, np.asarray(labels).astype(int)), elapsed))
     tracemalloc.start()  # it slows a fit down, so an extra fit is measured
     models[0].fit_predict(views)
     most = tracemalloc.get_traced_memory()[1] / 1e6
     tracemalloc.stop()
-    return np.append(np.mean(found, axis=0), most)
+    return np.append(np.mean(scores, axis=0), most)
 
 
 def main() -> None:
-    parser = commands.parser(__doc__)
-    commands.add_data(parser)
-    parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--sets", nargs="+", choices=MULTI_VIEW, default=MULTI_VIEW)
-    args = parser.parse_args()
-    warnings.simplefilter("ignore")
+    args = commands.arguments(
+        __doc__, data=commands.NEEDS_DATA, seeds=3, sets=commands.Names(MULTI_VIEW)
+    )
     tables.print_heading("set (n, views, k)", "method", "ACC", "NMI", "purity", "s", "MB")
-    found = list(methods())
+    makers = list(methods())
     for name in args.sets:
         views, y = prepared_views(args.data, name)
         k = len(np.unique(y))
-        for method, make in found:
-            title = f"{name} ({len(y)}, {len(views)}, {k})"
+        title = f"{name} ({len(y)}, {len(views)}, {k})"
+        for method, make in makers:
+            models = [make(n_clusters=k, random_state=seed) for seed in range(args.seeds)]
             try:
-                cells = score([make(k, seed) for seed in range(args.seeds)], views, y)
-                tables.print_row(title, method, *(f"{cell:.3f}" for cell in cells))
+                tables.print_row(title, method, *tables.cells(score(models, views, y)))
             except Exception as error:  # an error of a peer; the other methods continue
                 tables.print_row(title, method, f"{type(error).__name__}: {error}", *[""] * 4)
 

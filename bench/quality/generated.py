@@ -1,4 +1,4 @@
-"""Generated rows whose number of clusters is known, in families, for `bench.quality.numbers`."""
+"""Draw rows whose number of clusters is known, in families, for `bench.quality.numbers`."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ Problem = tuple[str, np.ndarray | list[np.ndarray], list[int]]
 
 
 def sizes(k: int, n: int, exponent: float) -> np.ndarray:
-    """Of k clusters by Zipf's law, at least 12 rows each."""
+    """Return the sizes of k clusters by Zipf's law, at least 12 rows each."""
     share = np.arange(1.0, k + 1) ** -exponent
     return np.maximum((n * share / share.sum()).astype(int), 12)
 
 
 def gaussians(k: int, d: int, n: int, exponent: float, apart: float, seed: int) -> np.ndarray:
-    """Of deviation one, whose centers are so far apart at least."""
+    """Draw Gaussians of deviation one, whose centers are so far apart at least."""
     random, centers, side = np.random.RandomState(seed), np.zeros((0, d)), apart
     while len(centers) < k:
         center = random.uniform(-side, side, d)
@@ -31,8 +31,11 @@ def gaussians(k: int, d: int, n: int, exponent: float, apart: float, seed: int) 
 
 
 def separated() -> Iterator[Problem]:
-    """Equal and unequal Gaussians, eight deviations apart at least; more in many columns, where
-    rows are as far as the root of twice the columns from others of their own."""
+    """Yield equal and unequal Gaussians, eight deviations apart at least.
+
+    They are farther apart in many columns, where rows of one cluster are as far from each other as
+    the root of twice the columns.
+    """
     cases = [(2, 100), (2, 600), (3, 300), (4, 150), (5, 2000), (8, 800), (12, 3000), (20, 1500)]
     cases += [(30, 3000), (50, 2500), (100, 6000), (200, 10_000)]
     for number, (k, n) in enumerate(cases):
@@ -43,12 +46,12 @@ def separated() -> Iterator[Problem]:
 
 
 def plane() -> Iterator[Problem]:
-    """Gaussians in the plane that nearly touch: the nearest centers are some deviations apart."""
-    for seed, (k, each) in enumerate(
+    """Yield Gaussians in the plane that nearly touch, by the distance of the nearest centers."""
+    for seed, (k, size) in enumerate(
         ((15, 40), (15, 330), (31, 100), (20, 150), (35, 150), (50, 150), (100, 100), (8, 100))
     ):
         for apart in (4.5, 6.0):
-            yield "plane", gaussians(k, 2, k * each, 0, apart, 10 * seed), [k]
+            yield "plane", gaussians(k, 2, k * size, 0, apart, 10 * seed), [k]
     random = np.random.RandomState(0)
     uneven = [random.randn(2000, 2) + place for place in ([0, 0], [20, 0], [10, 17])]
     corners = np.array([[50, 0], [50, 12], [50, 24], [62, 0], [62, 12]])
@@ -84,14 +87,14 @@ def shapes() -> Iterator[Problem]:
 
 
 def nested() -> Iterator[Problem]:
-    for seed, (k, each, d) in enumerate(((3, 3, 2), (4, 5, 5), (3, 10, 20), (5, 4, 50))):
+    for seed, (k, parts, d) in enumerate(((3, 3, 2), (4, 5, 5), (3, 10, 20), (5, 4, 50))):
         random = np.random.RandomState(seed)
         outer = gaussians(k, d, 12 * k, 0, 12, seed)[::12] * 8
         inner = [
-            center + gaussians(each, d, 60 * each, 0, 8 + d / 10, 7 + random.randint(99))
+            center + gaussians(parts, d, 60 * parts, 0, 8 + d / 10, 7 + random.randint(99))
             for center in outer
         ]
-        yield "nested", np.vstack(inner), [k, k * each]
+        yield "nested", np.vstack(inner), [k, k * parts]
 
 
 def structureless() -> Iterator[Problem]:
@@ -115,7 +118,7 @@ def structureless() -> Iterator[Problem]:
 
 
 def words() -> Iterator[Problem]:
-    """Tables: standardised numbers beside columns of zeros and ones for words."""
+    """Yield tables: standardised numbers beside columns of zeros and ones for words."""
     for seed, (k, n, numbers, columns) in enumerate(
         ((3, 600, 3, 2), (5, 1000, 4, 4), (8, 2000, 6, 6), (4, 300, 2, 5))
     ):
@@ -132,7 +135,7 @@ def words() -> Iterator[Problem]:
 
 
 def topics() -> Iterator[Problem]:
-    """Rows of length one about k directions."""
+    """Yield rows of length one about k directions."""
     for seed, (k, n, exponent) in enumerate(
         ((10, 1000, 0), (30, 3000, 1.2), (100, 6000, 0), (200, 15_000, 1.2))
     ):
@@ -152,7 +155,7 @@ def piles() -> Iterator[Problem]:
 
 
 def towns() -> Iterator[Problem]:
-    """Gaussians in the plane that lines of few rows connect."""
+    """Yield Gaussians in the plane that lines of few rows connect."""
     for k in (3, 6, 10, 20):
         random = np.random.RandomState(k)
         places = gaussians(k, 2, 12 * k, 0, 14, k)[::12]
@@ -163,8 +166,11 @@ def towns() -> Iterator[Problem]:
 
 
 def views() -> Iterator[Problem]:
-    """Lists of views: all of which tell the clusters, or one of which is noise, or each of which
-    tells some of the clusters; moons or circles and noise; and noise alone."""
+    """Yield lists of views.
+
+    All views tell the clusters, or one view is noise, or each view tells a part of the clusters;
+    then moons or circles and noise; and noise alone.
+    """
     for seed in range(10):
         random = np.random.RandomState(seed)
         noise = [random.randn(1200, d) for d in (1, 2, 20)] + [random.rand(1200, 2)]
@@ -185,12 +191,12 @@ def views() -> Iterator[Problem]:
         circles, _ = make_circles(1200, factor=0.4, noise=0.07, random_state=seed)
         yield "moons", [moons, noise[1]], [2]
         yield "circles", [circles, noise[3]], [2]
-        for some in (noise[:2], noise[1:], [x[:300] for x in noise]):
-            yield "no clusters", some, [1]
+        for alone in (noise[:2], noise[1:], [x[:300] for x in noise]):
+            yield "no clusters", alone, [1]
 
 
 def told(y: np.ndarray, d: int, apart: float, random: np.random.RandomState) -> np.ndarray:
-    """Gaussians of these labels."""
+    """Draw Gaussians of these labels."""
     k = y.max() + 1
     centers = gaussians(k, d, 12 * k, 0, apart, random.randint(1000))[::12]
     return centers[y] + random.randn(len(y), d)

@@ -1,27 +1,29 @@
-"""Labels of rows in background noise beside those of peers, with the noise as a class.
+"""Score labels of rows in background noise beside peers, with the noise as a class.
 
     python -m bench.quality.noise --rows N
 
 Embeddings: unit rows of 384 columns in 200 topics of uneven sizes, with a mean squared distance of
-.24 from the means of their topics; without noise, with a tenth uniform on the sphere, and with a
-tenth uniform in the bounding box. Shapes: those of bench/results/full_tables.md with noise. The
-adjusted Rand index with the noise as a class, the share of the other rows with the label -1, the
-share of the noise with it, and CPU seconds. HDBSCAN is left out above 20 000 rows, EVoC where the
-package evoc is not installed or the rows have two columns. Prints Markdown.
+.24 from the means of their topics. They come without noise, with a tenth uniform on the sphere, and
+with a tenth uniform in the bounding box. Shapes: the generated sets of bench.quality.diffusion. The
+table has the adjusted Rand index with the noise as a class, the shares of the other rows and of the
+noise with the label -1, and CPU seconds. HDBSCAN is left out above 20 000 rows, EVoC where the
+package evoc is not installed or the rows have two columns.
 """
 
 from __future__ import annotations
 
-import time
-import warnings
 from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
 
 import numpy as np
 from sklearn.cluster import HDBSCAN, KMeans, kmeans_plusplus
 from sklearn.metrics import adjusted_rand_score, pairwise_distances_argmin_min
 
 from bench import commands, tables
-from bench.quality.diffusion import Labelled, generated
+from bench.datasets import Labelled
+from bench.quality.diffusion import generated
+from bench.timing import cpu_timed
 from rffpk import DiffusionPowerKMeans, PowerKMeans
 
 TOPICS, COLUMNS, SPREAD = 200, 384, 0.24
@@ -47,7 +49,7 @@ def unit(X: np.ndarray) -> np.ndarray:
 
 
 def trimmed_k_means(X: np.ndarray, k: int, share: float = 0.1) -> np.ndarray:
-    """Passes of k-means, each over the rows nearest to the centroids before it."""
+    """Label rows by passes of k-means over the rows nearest to the centroids before."""
     theta = kmeans_plusplus(X, k, random_state=0)[0]
     for _ in range(50):
         labels, far = pairwise_distances_argmin_min(X, theta)
@@ -66,26 +68,28 @@ def evoc(X: np.ndarray, k: int) -> np.ndarray:
 
 
 Method = Callable[[np.ndarray, int], np.ndarray]
-EMBEDDED: dict[str, Method] = {
-    "PowerKMeans": lambda X, k: PowerKMeans(k, random_state=0).fit(X).labels_,
-    'PowerKMeans(noise="auto")': lambda X, k: (
-        PowerKMeans(k, noise="auto", random_state=0).fit(X).labels_
-    ),
-    "PowerKMeans(noise=0.1)": lambda X, k: PowerKMeans(k, noise=0.1, random_state=0).fit(X).labels_,
-    "KMeans": lambda X, k: KMeans(k, random_state=0).fit(X).labels_,
+
+
+def fit(kind: Any, **parameters: Any) -> Method:
+    return lambda X, k: kind(k, random_state=0, **parameters).fit(X).labels_
+
+
+PEERS: dict[str, Method] = {
     "trimmed k-means, share .1": trimmed_k_means,
     "HDBSCAN": lambda X, k: HDBSCAN(copy=True).fit(X).labels_,
+}
+EMBEDDED: dict[str, Method] = {
+    "PowerKMeans": fit(PowerKMeans),
+    'PowerKMeans(noise="auto")': fit(PowerKMeans, noise="auto"),
+    "PowerKMeans(noise=0.1)": fit(PowerKMeans, noise=0.1),
+    "KMeans": fit(KMeans),
+    **PEERS,
     "EVoC": evoc,
 }
 SHAPED: dict[str, Method] = {
-    'DiffusionPowerKMeans(noise="auto")': lambda X, k: (
-        DiffusionPowerKMeans(k, noise="auto", random_state=0).fit(X).labels_
-    ),
-    "DiffusionPowerKMeans(noise=0.09)": lambda X, k: (
-        DiffusionPowerKMeans(k, noise=0.09, random_state=0).fit(X).labels_
-    ),
-    "trimmed k-means, share .1": trimmed_k_means,
-    "HDBSCAN": lambda X, k: HDBSCAN(copy=True).fit(X).labels_,
+    'DiffusionPowerKMeans(noise="auto")': fit(DiffusionPowerKMeans, noise="auto"),
+    "DiffusionPowerKMeans(noise=0.09)": fit(DiffusionPowerKMeans, noise=0.09),
+    **PEERS,
 }
 
 
@@ -96,30 +100,20 @@ def problems(n: int) -> Iterator[tuple[str, Labelled, dict[str, Method]]]:
         yield name, rows, SHAPED
 
 
-def measured(method: Method, X: np.ndarray, y: np.ndarray) -> tuple[str, ...]:
-    begin = time.process_time()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        labels = method(X, len(np.unique(y[y >= 0])))
-    seconds, flagged = time.process_time() - begin, labels == -1
-    noise = f"{flagged[y < 0].mean():.2f}" if (y < 0).any() else "-"
-    clean = f"{flagged[y >= 0].mean():.3f}"
-    return f"{adjusted_rand_score(y, labels):.3f}", clean, noise, f"{seconds:.1f}"
-
-
 def main() -> None:
-    parser = commands.parser(__doc__)
-    parser.add_argument("--rows", type=int, default=20_000, help="of the embeddings")
-    rows = parser.parse_args().rows
+    args = commands.arguments(__doc__, rows=20_000)
     tables.print_heading("rows", "method", "ARI", "flagged of others", "flagged of noise", "CPU s")
-    for name, (X, y), methods in problems(rows):
-        for method, fit in methods.items():
+    for name, (X, y), methods in problems(args.rows):
+        for method, fitted in methods.items():
             if method == "HDBSCAN" and len(X) > 20_000:
                 continue
             try:
-                tables.print_row(name, method, *measured(fit, X, y))
+                seconds, labels = cpu_timed(partial(fitted, X, len(np.unique(y[y >= 0]))))
             except ImportError:
                 continue
+            noise = (labels == -1)[y < 0].mean() if (y < 0).any() else None
+            scores = adjusted_rand_score(y, labels), (labels == -1)[y >= 0].mean(), noise
+            tables.print_row(name, method, *tables.cells(scores), f"{seconds:.1f}")
 
 
 if __name__ == "__main__":

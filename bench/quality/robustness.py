@@ -1,26 +1,24 @@
-"""Accuracy and errors of the centroids under noise and outliers, with and without typicality.
+"""Measure accuracy and centroid errors under noise and outliers, with and without typicality.
 
-    python -m bench.quality.robustness [--seeds N] [--plot FILE]
+    python -m bench.quality.robustness [--seeds N]
 
 Five Gaussian clusters in eight dimensions, with 0 to 30 % of uniform background rows, or with 1 %
-of rows a hundred times as far away. ACC is that of the clean rows; the centroid error is the root
-mean square distance, in standard deviations of a cluster, between the estimated centroids and the
-true means after the best matching. The centroid of a kernel method is the mean of the rows of a
+of rows a hundred times as far away. ACC is that of the clean rows. The centroid error is the root
+mean square distance between the estimated centroids and the true means after the best matching, in
+standard deviations of a cluster. The centroid of a kernel method is the mean of the rows of a
 cluster, weighted with the membership and, if there is one, the typicality to the power m.
 """
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
 from sklearn.cluster import KMeans
 
-from bench import commands, plots, tables
+from bench import commands, tables
 from rffpk import (
     FuzzyCMeans,
     RFFKernelPowerKMeans,
@@ -34,7 +32,7 @@ Fit = Callable[[np.ndarray, int], tuple[np.ndarray, np.ndarray]]  # labels, cent
 
 
 def data(share: float, gross: bool, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Rows, the clean ones first; classes of the clean ones; true means."""
+    """Draw rows, clean rows first; and return their classes and true means, too."""
     random = np.random.default_rng(seed)
     centers = random.uniform(-5, 5, (K, COLUMNS))
     y = random.integers(K, size=CLEAN)
@@ -87,39 +85,22 @@ CASES = [(0.0, False), (0.1, False), (0.2, False), (0.3, False), (0.01, True)]
 
 def evaluate(fit: Fit, share: float, gross: bool, seed: int) -> tuple[float, float]:
     X, y, centers = data(share, gross, seed)
-    labels, found = fit(X, seed)
-    gaps = cdist(found, centers, "sqeuclidean")
+    labels, estimated = fit(X, seed)
+    gaps = cdist(estimated, centers, "sqeuclidean")
     error = float(np.sqrt(gaps[linear_sum_assignment(gaps)].mean()))
     return clustering_accuracy(y, labels[:CLEAN]), error
 
 
 def main() -> None:
-    parser = commands.parser(__doc__)
-    parser.add_argument("--seeds", type=int, default=10)
-    parser.add_argument("--plot", type=Path)
-    args = parser.parse_args()
-    warnings.simplefilter("ignore")
+    args = commands.arguments(__doc__, seeds=10)
     names = [f"{share:.0%} {'outliers' if gross else 'noise'}" for share, gross in CASES]
     tables.print_heading("method", *names)
-    errors = {}
     for method, fit in METHODS.items():
-        found = [
+        means = [
             np.mean([evaluate(fit, *case, seed) for seed in range(args.seeds)], axis=0)
             for case in CASES
         ]
-        errors[method] = [error for _, error in found]
-        tables.print_row(method, *(f"{accuracy:.3f}, {error:.2f}" for accuracy, error in found))
-    if args.plot:
-        plot(errors, names, args.plot)
-
-
-def plot(errors: dict[str, list[float]], names: list[str], path: Path) -> None:
-    figure, axis = plots.subplots(figsize=(7, 3.6))
-    for method, values in errors.items():
-        axis.semilogy(names, values, "o-", label=method)
-    axis.set_ylabel("centroid error, standard deviations")
-    axis.legend(fontsize=7)
-    plots.save(figure, path, dpi=110)
+        tables.print_row(method, *(f"{accuracy:.3f}, {error:.2f}" for accuracy, error in means))
 
 
 if __name__ == "__main__":

@@ -1,22 +1,20 @@
-"""What the tuning constants of `rffpk.system.tuning` do: labels and time at half and twice each.
+"""Compare labels and time at half and twice each tuning constant of `rffpk.system.tuning`.
 
     python -m bench.quality.tuning [GROUP...] [--models NAME...] [--rows N] [--clusters K] [--alone]
 
 Fits the models to the small data sets of scikit-learn and to a draw of each generated family of
 `bench.quality.families`. Each field of the groups has its value, half of it and twice it in turn.
-Prints the change of the mean ARI with the classes and the number of fits with other labels. The
-geometric mean of the objectives and the CPU time are over the numbers at the value. Names of models
-and groups are in the help.
+Prints the change of the mean ARI with the classes, the number of fits with other labels, and the
+mean objective and the CPU time over their usual values. The help names models and groups.
 
-A field whose fits all keep their labels is flat on these sets. Fields that act on many rows or
-clusters are flat on small sets: --rows N adds a mixture of N rows. With --alone three mixtures that
-overlap take the place of the sets.
+A field whose fits all keep their labels is flat on these sets. Fields that act on many rows are
+flat on small sets: --rows N adds a mixture of N rows with K clusters, and --alone takes three such
+mixtures alone, whose clusters overlap.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import warnings
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -25,9 +23,12 @@ from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wi
 from sklearn.preprocessing import scale
 
 import rffpk
-from bench import commands, tables, timing
+from bench import commands, tables
+from bench.datasets import Labelled
 from bench.internals import TUNING
-from bench.quality.families import draws, score
+from bench.quality.families import draws
+from bench.scores import rand_index
+from bench.timing import cpu_timed
 
 MODELS: dict[str, Callable[[int], Any]] = {
     "plain": lambda k: rffpk.PowerKMeans(k, random_state=0),
@@ -37,11 +38,9 @@ MODELS: dict[str, Callable[[int], Any]] = {
     "smkc": lambda k: rffpk.SMKC(k, random_state=0),
 }
 
-Set = tuple[np.ndarray, np.ndarray]  # rows and classes
 
-
-def data_sets(n: int, k: int, alone: bool) -> Iterator[Set]:
-    """Yield rows and classes: real and generated sets, and a mixture of n rows if n is positive.
+def data_sets(n: int, k: int, alone: bool) -> Iterator[Labelled]:
+    """Yield real and generated sets, and a mixture of n rows if n is positive.
 
     With `alone` yield three mixtures."""
     for seed in range(3 if alone else bool(n)):
@@ -71,63 +70,55 @@ class Fits(NamedTuple):
     labels: list[np.ndarray]
     ari: float  # the mean
     objective: float  # the geometric mean
-    seconds: float  # of CPU
 
 
-def fits(names: list[str], sets: list[Set]) -> Fits:
+def fits(names: list[str], sets: list[Labelled]) -> Fits:
     """Fit all models to all sets."""
-    labels, aris, logs, begin = [], [], [], timing.clocks()[1]
+    labels, aris, logs = [], [], []
     for X, y in sets:
         for name in names:
             model = MODELS[name](len(np.unique(y[y >= 0]))).fit(X)
             labels.append(model.labels_)
-            aris.append(score(y, labels[-1]))
+            aris.append(rand_index(y, labels[-1]))
             logs.append(np.log(max(getattr(model, "inertia_", 1.0), 1e-300)))
-    seconds = float(timing.clocks()[1] - begin)
-    return Fits(labels, float(np.mean(aris)), float(np.exp(np.mean(logs))), seconds)
+    return Fits(labels, float(np.mean(aris)), float(np.exp(np.mean(logs))))
 
 
-def compared(names: list[str], sets: list[Set], base: Fits) -> tuple[str, ...]:
+def compared(names: list[str], sets: list[Labelled], base: tuple[float, Fits]) -> tuple[str, ...]:
     """Return the cells of a row: ARI, fits with other labels, objective and time."""
     try:
-        new = fits(names, sets)
+        seconds, new = cpu_timed(lambda: fits(names, sets))
     except (ValueError, ArithmeticError, LookupError) as error:
         return type(error).__name__, "", "", ""
-    other = sum(not np.array_equal(*pair) for pair in zip(new.labels, base.labels))
+    before, old = base
+    changed = sum(not np.array_equal(*pair) for pair in zip(new.labels, old.labels))
     return (
-        f"{new.ari - base.ari:+.4f}",
-        f"{other} of {len(new.labels)}",
-        f"{new.objective / base.objective:.4f}",
-        f"{new.seconds / base.seconds:.2f}",
+        f"{new.ari - old.ari:+.4f}",
+        f"{changed} of {len(new.labels)}",
+        f"{new.objective / old.objective:.4f}",
+        f"{seconds / before:.2f}",
     )
 
 
 def main() -> None:
     groups = [*vars(TUNING)]
-    parser = commands.parser(__doc__)
-    parser.add_argument("groups", nargs="*", metavar="GROUP", help=", ".join(groups))
-    parser.add_argument("--models", nargs="+", choices=MODELS, default=["plain", "diffusion"])
-    parser.add_argument("--rows", type=int, default=0, help="rows of one more mixture")
-    parser.add_argument("--clusters", type=int, default=15, help="clusters of this mixture")
-    parser.add_argument("--alone", action="store_true", help="mixtures of these rows alone")
-    args = parser.parse_args()
-    if unknown := {*args.groups}.difference(groups):
-        parser.error(f"no such groups: {', '.join(sorted(unknown))}")
-    warnings.simplefilter("ignore")
-    if args.alone and args.rows < args.clusters:
-        parser.error("--alone needs --rows")
+    models = commands.Names(MODELS, ["plain", "diffusion"])
+    args = commands.arguments(
+        __doc__, words=", ".join(groups), models=models, rows=0, clusters=15, alone=False
+    )
     sets = [*data_sets(args.rows, args.clusters, args.alone)]
     fits(args.models, sets[:4])  # imports what fits need
-    base = fits(args.models, sets)
-    print(f"{len(base.labels)} fits, mean ARI {base.ari:.4f}, {base.seconds:.1f} CPU seconds\n")
+    base = cpu_timed(lambda: fits(args.models, sets))
+    seconds, old = base
+    print(f"{len(old.labels)} fits, mean ARI {old.ari:.4f}, {seconds:.1f} CPU seconds\n")
     cells = "change of the ARI", "other labels", "objective", "time"
     tables.print_heading(
         "field", "value", *(f"{x}: {cell}" for x in ("half", "twice") for cell in cells)
     )
-    for name in args.groups or groups:
+    for name in args.words or groups:
         before = getattr(TUNING, name)
         for field, value in dataclasses.asdict(before).items():
-            row: list[str] = []
+            row = list[str]()
             for factor in (0.5, 2.0):
                 changed = dataclasses.replace(before, **{field: scaled(value, factor)})
                 setattr(TUNING, name, changed)

@@ -1,5 +1,4 @@
-"""Which class for which rows: the classes that the pages name, beside k-means, on sets that people
-begin with.
+"""Score the classes that the pages name beside k-means, on sets that people begin with.
 
     python -m bench.quality.which [--data DIR] --out FILE    # resumable
 
@@ -7,14 +6,13 @@ Sets of scikit-learn and generated ones, and tables of numbers and words, with -
 is the number of classes. All classes get the same rows: columns of unlike units are standardised,
 `TablePreprocessor` makes numbers of words, and embeddings have the cosine metric where a class has
 it. Only KMeans has the recipe of scikit-learn's guide for tables with words, and their numbers
-alone. A seed is that of a draw and of a fit. Prints as Markdown the ARI with the classes, the mean
-of the seeds.
+alone. A seed is that of a draw and of a fit. Prints the mean ARI of the seeds.
 """
 
 from __future__ import annotations
 
+import argparse
 import sys
-import warnings
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -23,20 +21,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from sklearn.cluster import KMeans
-from sklearn.datasets import (
-    load_breast_cancer,
-    load_digits,
-    load_iris,
-    load_wine,
-    make_blobs,
-    make_circles,
-    make_moons,
-)
+from sklearn.datasets import make_blobs, make_circles, make_moons
 from sklearn.metrics import adjusted_rand_score
 from sklearn.preprocessing import normalize, scale
 
 from bench import commands, records, tables
-from bench.quality.mixed import (
+from bench.datasets import Labelled, bundled
+from bench.quality.word_tables import (
     birds,
     labelled_tables,
     numbers_alone,
@@ -57,12 +48,12 @@ METHODS: dict[str, Callable[..., Any]] = {
     "KMeans": partial(KMeans, n_init=10),
     NUMBERS: partial(KMeans, n_init=10),
 }
-# What makes numbers of tables with words; the others have `TablePreprocessor`.
+# What makes numbers of tables with words, where it is not `TablePreprocessor`.
 RECIPES = {"KMeans": usual_recipe, NUMBERS: numbers_alone}
 
 
-def topics(seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Embeddings of length one, in twenty topics of Zipf's sizes."""
+def topics(seed: int) -> Labelled:
+    """Draw embeddings of length one, in twenty topics of Zipf's sizes."""
     random = np.random.default_rng(seed)
     share = 1 / np.arange(1, 21)
     y = random.choice(20, 3000, p=share / share.sum())
@@ -71,17 +62,17 @@ def topics(seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def problems(data: Path | None, seed: int) -> Iterator[tuple[str, Any, np.ndarray]]:
-    """Names, rows or tables, and classes."""
+    """Yield names, rows or tables, and classes."""
     blobs = partial(make_blobs, random_state=seed)
     yield "blobs", *blobs(1000, centers=5)
     yield "blobs, unequal sizes", *blobs([700, 200, 100])
     yield "blobs, unequal spreads", *blobs(1000, 5, centers=3, cluster_std=[1, 2.5, 0.5])
     yield "blobs, 20 columns", *blobs(1000, 20, centers=8, cluster_std=6)
-    yield "iris", *load_iris(return_X_y=True)
-    for name, load in (("wine", load_wine), ("breast cancer", load_breast_cancer)):
-        X, y = load(return_X_y=True)
+    yield "iris", *bundled("iris")
+    for name in ("wine", "breast cancer"):
+        X, y = bundled(name)
         yield name, scale(X), y
-    yield "digits", *load_digits(return_X_y=True)
+    yield "digits", *bundled("digits")
     X, y = segments(seed)
     yield "four segments", scale(X), y
     yield EMBEDDINGS, *topics(seed)
@@ -101,45 +92,35 @@ def labels(method: str, X: Any, k: int, seed: int, cosine: bool) -> np.ndarray:
     return model.fit_predict(X)
 
 
-def run(data: Path | None, seeds: int, out: Path) -> None:
-    done = {(r["set"], r["method"], r["seed"]) for r in records.resume(out)}
-    for seed in range(seeds):
-        for name, X, y in problems(data, seed):
+def run(args: argparse.Namespace) -> None:
+    done = records.known(args.out, "set", "method", "seed")
+    for seed in range(args.seeds):
+        for name, X, y in problems(args.data, seed):
             for method in METHODS:
                 has_words = isinstance(X, pd.DataFrame)
                 if (name, method, seed) in done or (method == NUMBERS and not has_words):
                     continue
-                found = labels(method, X, len(np.unique(y)), seed, name == EMBEDDINGS)
-                score = round(float(adjusted_rand_score(y, found)), 4)
+                own = labels(method, X, len(np.unique(y)), seed, name == EMBEDDINGS)
+                score = round(float(adjusted_rand_score(y, own)), 4)
                 record = {"set": name, "words": has_words, "method": method, "seed": seed}
-                records.append(out, {**record, "ARI": score})
+                records.append(args.out, {**record, "ARI": score})
             print(name, seed, file=sys.stderr, flush=True)
 
 
-def mean_of(scores: list[float]) -> float:
-    return round(float(np.mean(scores)), 2) + 0.0  # no -0
-
-
 def report(out: Path) -> None:
-    found: dict[str, dict[str, list[float]]] = {}
+    table: dict[str, dict[str, list[float]]] = {}
     for record in records.read(out):
-        scores = found.setdefault(record["set"], {}).setdefault(record["method"], [])
+        scores = table.setdefault(record["set"], {}).setdefault(record["method"], [])
         scores.append(record["ARI"])
     tables.print_heading("set", *METHODS)
-    for name, of_set in found.items():
-        tables.print_row(
-            name, *(f"{mean_of(of_set[m]):.2f}" if m in of_set else "" for m in METHODS)
-        )
+    for name, row in table.items():
+        means = (np.mean(row[m]).round(2) + 0.0 if m in row else None for m in METHODS)  # no -0
+        tables.print_row(name, *tables.cells(means, ".2f"))
 
 
 def main() -> None:
-    parser = commands.parser(__doc__)
-    commands.add_data(parser, required=False)
-    parser.add_argument("--out", type=Path, required=True, help="results, as lines of JSON")
-    parser.add_argument("--seeds", type=int, default=3)
-    args: Any = parser.parse_args()
-    warnings.simplefilter("ignore")
-    run(args.data, args.seeds, args.out)
+    args = commands.arguments(__doc__, data=commands.DATA, out=commands.OUT, seeds=3)
+    run(args)
     report(args.out)
 
 

@@ -1,4 +1,4 @@
-"""One adapter per peer; each returns the seconds of one iteration over the same features.
+"""Measure one iteration of each peer over the same features, by one adapter per peer.
 
 The time of a peer's iteration is the difference between two fits with different numbers of
 iterations, so that set-up and seeding do not count. Adapters of missing packages are left out, and
@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from sklearn.cluster import KMeans, MiniBatchKMeans
+from sklearn.cluster import KMeans
 
 from bench.internals import Fourier, Identity, Rows, _core, centered, make_rows, one_pass, ones
 from bench.speed.problems import Problem
@@ -50,21 +50,21 @@ class Setting:
         return (self.theta + shift).astype(self.dtype)
 
 
-def _difference(fit: Callable[[int], int], few: int = 2, many: int = 16) -> Measure:
-    """Seconds of an iteration; `fit` runs at most a given number and returns how many it ran."""
+def _difference(fit: Callable[[int], int], least: int = 2, most: int = 16) -> Measure:
+    """Time an iteration; `fit` runs at most so many, and returns how many it ran."""
 
     def run() -> float:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            short, before = timed(partial(fit, few))
-            long, after = timed(partial(fit, many))
+            short, before = timed(partial(fit, least))
+            long, after = timed(partial(fit, most))
             return (long - short) / (after - before)
 
     return run
 
 
 def passes(rows: Rows, theta: np.ndarray, s: float) -> Measure:
-    """Seconds of one of the consecutive passes of 0.1 s, after one that wakes the threads."""
+    """Time consecutive passes of 0.1 s, after one that wakes the threads."""
 
     def run() -> float:
         one = seconds(lambda: one_pass(rows, theta, s))
@@ -79,9 +79,9 @@ def rffpk_pass(setting: Setting, s: float = -3.0) -> Measure:
 
 
 def rffpk_structured(setting: Setting) -> Measure:
-    """The pass with as many structured frequencies."""
+    """Time the pass with as many structured frequencies."""
     if not setting.problem.D:
-        raise ImportError("identity features have no frequencies")
+        raise ImportError("identity features have no frequencies.")
     X = setting.rows.xs[0]
     mapped = RandomFourierFeatures(setting.problem.D, sampling="structured", random_state=0)
     mapped.fit(X[:1000])
@@ -92,12 +92,8 @@ def rffpk_structured(setting: Setting) -> Measure:
 
 
 def rffpk_harmonic(setting: Setting) -> Measure:
-    """s = -1: fuzzy c-means with m = 2."""
+    """Time the pass at s = -1, which is fuzzy c-means with m = 2."""
     return rffpk_pass(setting, -1.0)
-
-
-def rffpk_hard(setting: Setting) -> Measure:
-    return rffpk_pass(setting, -np.inf)
 
 
 def k_means(X: np.ndarray, start: np.ndarray, estimator: Any = KMeans) -> Measure:
@@ -119,19 +115,6 @@ def sklearnex_lloyd(setting: Setting) -> Measure:
     return k_means(setting.stored, setting.stored_start, IntelKMeans)
 
 
-def sklearn_minibatch(setting: Setting) -> Measure:
-    """One epoch."""
-    X, start = setting.stored, setting.stored_start
-
-    def fit(n: int) -> int:
-        model = MiniBatchKMeans(
-            len(start), init=start, n_init=1, max_iter=n, tol=0, max_no_improvement=None
-        )
-        return int(model.fit(X).n_iter_)
-
-    return _difference(fit)
-
-
 def faiss_kmeans(setting: Setting) -> Measure:
     import faiss
 
@@ -141,9 +124,8 @@ def faiss_kmeans(setting: Setting) -> Measure:
     def fit(n: int) -> int:
         faiss.omp_set_num_threads(setting.threads)
         most = -(-len(X) // len(start)) + 1  # no silent subsampling
-        faiss.Kmeans(X.shape[1], len(start), niter=n, max_points_per_centroid=most, seed=1).train(
-            X, init_centroids=start
-        )
+        model = faiss.Kmeans(X.shape[1], len(start), niter=n, max_points_per_centroid=most, seed=1)
+        model.train(X, init_centroids=start)
         return n
 
     return _difference(fit)
@@ -160,37 +142,24 @@ def scikit_fuzzy(setting: Setting) -> Measure:
     return _difference(fit, 2, 6)
 
 
-def null(setting: Setting) -> Measure:
-    """No work: the cost of the measurement itself."""
-    return lambda: seconds(lambda: None)
-
-
 ADAPTERS: dict[str, Callable[[Setting], Measure]] = {
     adapter.__name__: adapter
     for adapter in (
-        rffpk_pass,
-        rffpk_structured,
-        rffpk_harmonic,
-        rffpk_hard,
-        sklearn_lloyd,
-        sklearnex_lloyd,
-        sklearn_minibatch,
-        faiss_kmeans,
+        rffpk_pass, rffpk_structured, rffpk_harmonic, sklearn_lloyd, sklearnex_lloyd, faiss_kmeans,
         scikit_fuzzy,
-        null,
     )
-}
+}  # fmt: skip
 
 
 def profile(setting: Setting, repeats: int = 5) -> dict[str, float]:
-    """Nanoseconds a row of each part of the pass, each run alone on one thread."""
+    """Measure the nanoseconds a row of each part of the pass, each run alone on one thread."""
     rows, theta = setting.rows, setting.theta.astype(setting.dtype)
-    omegas = [each.frequencies if isinstance(each, Fourier) else None for each in rows.maps]
+    omegas = [m.frequencies if isinstance(m, Fourier) else None for m in rows.maps]
 
     def run(stages: int) -> float:
         return seconds(
             lambda: _core.fused_pass(
-                rows.xs, omegas, rows.shifts, theta, rows.alpha, rows.weight,
+                rows.xs, omegas, rows.shifts, theta, rows.alpha, None,
                 _core.POWER, -3.0, 1, stages=stages,
             )
         )  # fmt: skip

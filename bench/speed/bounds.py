@@ -1,4 +1,4 @@
-"""Seconds of the passes over all rows that end a fit, with bounds of distances and without.
+"""Measure the last passes of a fit with bounds of distances, and without.
 
     python -m bench.speed.bounds [--rows N] [--repeats N] [--tol X]
 
@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from bench import commands, tables
+from bench.datasets import mixture
 from bench.internals import TUNING, hard_pass, steps
-from bench.speed.end_to_end import CLUSTERS, mixture
 from rffpk import PowerKMeans, RFFKernelPowerKMeans
 
 VISITED: list[float] = []  # the share of the rows that each pass visits
@@ -30,22 +30,18 @@ def recorded(rows: Any, theta: np.ndarray, before: Any, need: Any) -> Any:
 
 
 def last_passes(estimator: Any, X: np.ndarray, tol: float, bounded: bool) -> np.ndarray:
-    """Seconds of the passes over all rows."""
+    """Return the seconds of the passes over all rows."""
     before = TUNING.hardpasses
     if not bounded:
         TUNING.hardpasses = replace(before, bounds_rows=len(X) + 1)
     VISITED.clear()
-    model = estimator(CLUSTERS, tol=tol, random_state=0).fit(X)
+    model = estimator(10, tol=tol, random_state=0).fit(X)
     TUNING.hardpasses = before
     return np.array([r["seconds"] for r in model.history_ if r["rows"] == len(X) and "s" in r])
 
 
 def main() -> None:
-    parser = commands.parser(__doc__)
-    parser.add_argument("--rows", type=int, default=1_000_000)
-    parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--tol", type=float, default=1e-3)
-    args = parser.parse_args()
+    args = commands.arguments(__doc__, rows=1_000_000, repeats=5, tol=1e-3)
     steps.step = recorded
     tables.print_heading(
         "estimator", "clusters", "passes over all rows", "visited in the last five",
@@ -54,20 +50,14 @@ def main() -> None:
     for apart, kind in ((0.35, "overlap"), (1.0, "do not overlap")):
         X = mixture(args.rows, apart)
         for estimator in (RFFKernelPowerKMeans, PowerKMeans):
-            found: dict[bool, list[np.ndarray]] = {True: [], False: []}
+            runs: dict[bool, list[np.ndarray]] = {True: [], False: []}
             for _ in range(args.repeats):
                 for bounded in (False, True):
-                    found[bounded].append(last_passes(estimator, X, args.tol, bounded))
-            fast, plain = (np.median(np.stack(runs), axis=0) for runs in found.values())
-            tables.print_row(
-                estimator.__name__,
-                kind,
-                len(fast),
-                ", ".join(f"{share:.1%}" for share in VISITED[-len(fast) :][-5:]),
-                f"{fast[-5:].sum():.3f}",
-                f"{plain[-5:].sum():.3f}",
-                f"{2 * np.median(plain):.3f}",
-            )
+                    runs[bounded].append(last_passes(estimator, X, args.tol, bounded))
+            fast, plain = (np.median(np.stack(times), axis=0) for times in runs.values())
+            visited = ", ".join(f"{share:.1%}" for share in VISITED[-len(fast) :][-5:])
+            times = fast[-5:].sum(), plain[-5:].sum(), 2 * np.median(plain)
+            tables.print_row(estimator.__name__, kind, len(fast), visited, *tables.cells(times))
 
 
 if __name__ == "__main__":

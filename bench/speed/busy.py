@@ -1,26 +1,23 @@
-"""Seconds of fits on a machine at rest and beside busy processes, by one thread and by default.
+"""Measure fits on a machine at rest and beside busy processes, by one thread and by default.
 
-    python -m bench.speed.busy [--rows N ...] [--repeats N] [--other PYTHON]
+    python -m bench.speed.busy [--rows N ...] [--repeats N]
 
 Beside the fits run none, then as many busy processes as there are processors, then as many with
 the lowest priority. `RFFKernelPowerKMeans` by one thread and by default and scikit-learn's KMeans
 (n_init=1) fit in turn, each in a process of its own. The table has the least seconds of each, and
-the medians of the ratios of neighbouring fits. --other is the interpreter of an environment with
-another version of the package, whose fits are measured beside, by default. Last, passes of several
-sizes at rest: the least seconds by one thread and by default.
+the medians of the ratios of neighbouring fits.
 """
 
 from __future__ import annotations
 
-import argparse
+import multiprocessing
 import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
-from functools import partial
-from pathlib import Path
+from functools import cache, partial
 from statistics import median
 from typing import Any
 
@@ -28,79 +25,27 @@ import numpy as np
 from sklearn.cluster import KMeans
 
 from bench import commands, tables, timing
-from bench.datasets import around
-from bench.internals import Fourier, Identity, centered, make_rows, one_pass, ones
-from rffpk import RFFKernelPowerKMeans, show_config
+from bench.datasets import mixture
+from rffpk import RFFKernelPowerKMeans
 
 PROBLEMS = {200: 8, 2_000: 20, 20_000: 20, 100_000: 20, 1_000_000: 50}  # rows: columns
 CLUSTERS = 10
-MAIN = (1_000_000, 50, 108)  # rows, columns, frequencies of the largest pass
+MODELS: dict[str, Any] = {
+    "1": RFFKernelPowerKMeans(CLUSTERS, n_jobs=1, random_state=0),
+    "default": RFFKernelPowerKMeans(CLUSTERS, random_state=0),
+    "KMeans": KMeans(CLUSTERS, n_init=1, random_state=0),
+}
 LEAST_SECONDS = 0.3  # short fits are repeated in a measurement
 
-
-class Fits:
-    """A process that fits one method to the rows of each problem that it is asked for."""
-
-    def __init__(self, method: str, python: str = sys.executable) -> None:
-        # waiting threads do what they do by default
-        environment = {k: v for k, v in os.environ.items() if k != "OMP_WAIT_POLICY"}
-        self.process = subprocess.Popen(
-            [python, "-m", "bench.speed.busy", "--serve", method],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment,
-        )  # fmt: skip
-
-    def __enter__(self) -> Fits:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.process.terminate()
-        self.process.wait()
-
-    def seconds(self, rows: int) -> float:
-        assert self.process.stdin and self.process.stdout
-        print(rows, file=self.process.stdin, flush=True)
-        return float(self.process.stdout.readline())
+rows_of = cache(lambda n: mixture(n, 0.35, CLUSTERS, PROBLEMS.get(n, 20)))
 
 
-def serve(method: str) -> None:
-    """Answer each number of rows with the mean seconds of a fit."""
-    rows, X = 0, np.empty((0, 0))
-    model: Any = KMeans(CLUSTERS, n_init=1, random_state=0)
-    if method != "KMeans":
-        n_jobs = int(method) if method.isdecimal() else None
-        model = RFFKernelPowerKMeans(CLUSTERS, n_jobs=n_jobs, random_state=0)
-    for line in sys.stdin:
-        if int(line) != rows:
-            rows, random = int(line), np.random.default_rng(0)
-            centers = 0.35 * random.standard_normal((CLUSTERS, PROBLEMS[rows]), dtype=np.float32)
-            X = around(centers, rows, random)
-            model.fit(X)
-        fits, total = 0, 0.0
-        while total < LEAST_SECONDS:
-            fits, total = fits + 1, total + timing.seconds(partial(model.fit, X))
-        print(total / fits, flush=True)
-
-
-def passes(repeats: int) -> None:
-    """The least times of passes; each repeat runs them in turn for some tenths of a second."""
-    print()
-    tables.print_heading("rows", "columns", "frequencies", "1, µs", "default, µs", "default / 1")
-    for n, d, D in ((4096, 20, 0), (2048, 20, 60), (2048, 50, 108), (20_000, 20, 108), MAIN):
-        random = np.random.default_rng(0)
-        X = random.standard_normal((n, d), dtype=np.float32)
-        omega = random.standard_normal((d, D), dtype=np.float32) / d
-        maps = [Fourier(omega) if D else Identity(d)]
-        rows = centered(make_rows([X], maps, ones(len(X)), 1))
-        theta = random.standard_normal((CLUSTERS, 2 * D or d), dtype=np.float32)
-        runs = {
-            name: partial(
-                timing.seconds, partial(one_pass, replace(rows, n_threads=t), theta, -3.0)
-            )
-            for name, t in (("1", 1), ("default", show_config()["threads"]))
-        }
-        found = timing.alternate(runs, repeats * max(1, MAIN[0] // n), warm_up=True)
-        one, default = (1e6 * min(each) for each in found.values())
-        tables.print_row(n, d, D, f"{one:.0f}", f"{default:.0f}", f"{default / one:.2f}")
+def mean_seconds(method: str, n: int) -> float:
+    """Measure the mean seconds of a fit."""
+    X, fits, total = rows_of(n), 0, 0.0
+    while total < LEAST_SECONDS:
+        fits, total = fits + 1, total + timing.seconds(partial(MODELS[method].fit, X))
+    return total / fits
 
 
 @contextmanager
@@ -116,35 +61,26 @@ def busy_processes(number: int, niceness: int) -> Iterator[None]:
 
 
 def main() -> None:
-    parser = commands.parser(__doc__)
-    parser.add_argument("--rows", type=int, nargs="*", choices=PROBLEMS, default=list(PROBLEMS))
-    parser.add_argument("--repeats", type=int, default=7)
-    parser.add_argument("--other", metavar="PYTHON", type=Path)
-    parser.add_argument("--serve", help=argparse.SUPPRESS)
-    args = parser.parse_args()
-    if args.serve:
-        serve(args.serve)
-        return
+    args = commands.arguments(__doc__, rows=(*PROBLEMS,), repeats=7)
     cpus = os.cpu_count() or 1
     loads = {"at rest": (0, 0), f"{cpus} busy": (cpus, 0), f"{cpus} niced": (cpus, 19)}
-    methods = {"1": sys.executable, "default": sys.executable, "KMeans": sys.executable}
-    if args.other:
-        methods["other default"] = str(args.other)
-    tables.print_heading(
-        "rows", "beside", *(f"{method}, s" for method in methods),
-        *(f"{method} / 1" for method in list(methods)[1:]), "load",
-    )  # fmt: skip
+    os.environ.pop("OMP_WAIT_POLICY", None)  # waiting threads do what they do by default
+    ratios = (f"{method} / 1" for method in list(MODELS)[1:])
+    tables.print_heading("rows", "beside", *(f"{m}, s" for m in MODELS), *ratios, "load")
     with ExitStack() as stack:
-        fits = {m: stack.enter_context(Fits(m, python)) for m, python in methods.items()}
-        for rows in args.rows:
+        spawn = multiprocessing.get_context("spawn")
+        pools = {m: stack.enter_context(ProcessPoolExecutor(1, spawn)) for m in MODELS}
+        for n in args.rows:
+            measures = {
+                m: lambda m=m, n=n: pools[m].submit(mean_seconds, m, n).result() for m in MODELS
+            }
             for beside, load in loads.items():
                 with busy_processes(*load):
-                    measures = {m: partial(fits[m].seconds, rows) for m in fits}
-                    found = timing.alternate(measures, args.repeats, warm_up=True)
-                least = [f"{min(found[m]):.4f}" for m in found]
-                ratios = [f"{median(np.divide(found[m], found['1'])):.2f}" for m in list(found)[1:]]
-                tables.print_row(rows, beside, *least, *ratios, f"{os.getloadavg()[0]:.1f}")
-    passes(args.repeats)
+                    times = timing.alternate(measures, args.repeats, warm_up=True)
+                least = tables.cells(map(min, times.values()), ".4f")
+                ratios = (median(np.divide(times[m], times["1"])) for m in list(MODELS)[1:])
+                load_now = f"{os.getloadavg()[0]:.1f}"
+                tables.print_row(n, beside, *least, *tables.cells(ratios, ".2f"), load_now)
 
 
 if __name__ == "__main__":

@@ -1,43 +1,20 @@
-"""Fits on a cluster of Dask on this machine: passes, what Dask adds to them, bytes, and a peer.
+"""Measure passes on a cluster of Dask on this machine, and what Dask adds to them.
 
-    python -m bench.speed.cluster [passes] [fits] [kills] [model] [--workers N ...] [--rows N]
+    python -m bench.speed.cluster [--workers N ...] [--rows N] [--partitions N] [--repeats N]
 
-Workers are processes with one thread.
-
-passes: "added" is the time of a pass over a few rows. Dask takes nearly all of this time: the
-    arguments go to the workers, one task for each partition runs, and the merged sums come back.
-
-    "Pass" is the time of a pass over all rows at fixed centroids, "one thread" the time over an
-    array. Bytes are of pickles: of the arguments of a pass for one worker, and of the sums.
-
-fits: default fits beside KMeans of dask-ml, which is left out if it is missing.
-
-    The mean squared distance of rows to the nearest center is computed alike for both.
-
-kills: fits during which a worker is killed at a random moment.
-
-    Whether they have the bits of an undisturbed fit is printed.
-
-model: the seconds of a pass over many rows on many machines (bench/results/full_tables.md).
-
-    Options are the --rate of a machine, its --link, and the seconds of a --task.
+Workers are processes with one thread. "Added" is the time of a pass over a few rows. Dask takes
+nearly all of this time: the arguments go to the workers, one task for each partition runs, and the
+merged sums come back. "Pass" is the time of a pass over all rows at fixed centroids, "one thread"
+the time over an array.
 """
 
 from __future__ import annotations
 
 import math
-import os
-import pickle
-import random
-import signal
-import threading
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from importlib.util import find_spec
-from operator import itemgetter
 from statistics import median
 from typing import Any
 
@@ -45,20 +22,11 @@ import numpy as np
 
 from bench import commands, tables
 from bench.datasets import around
-from bench.internals import (
-    TUNING,
-    Partitions,
-    Rows,
-    column_rows,
-    dask_workers,
-    make_partitions,
-    one_pass,
-    ones,
-)
+from bench.internals import Rows, column_rows, make_partitions, one_pass, ones
 from bench.timing import timed
-from rffpk import Annealing, PowerKMeans, RFFKernelPowerKMeans
+from rffpk import PowerKMeans
 
-COLUMNS, CLUSTERS, D, FEW = 50, 10, 108, 100
+COLUMNS, CLUSTERS, FEW = 50, 10, 100
 
 
 @contextmanager
@@ -103,163 +71,21 @@ def seconds_of_passes(rows: Rows, theta: np.ndarray, repeats: int) -> list[float
     return [timed(partial(one_pass, rows, theta, -math.inf))[0] for _ in range(repeats)]
 
 
-def passes(workers: list[int], rows: int, count: int, repeats: int) -> None:
-    tables.print_heading(
-        "workers", "k", "added, ms: least", "median", "pass, s", "one thread, s",
-        "bytes to a worker", "bytes of sums", "8 k (F + 3)",
-    )  # fmt: skip
-    for n in workers:
+def main() -> None:
+    args = commands.arguments(__doc__, workers=(1, 2), rows=1_000_000, partitions=16, repeats=7)
+    added = "added, ms: least", "median"
+    tables.print_heading("workers", "k", *added, "pass, s", "one thread, s")
+    for n in args.workers:
         with cluster(n) as client:
-            few = rows_of(collection(FEW * n, n).persist(), client)
-            X = collection(rows, count).persist()
-            all_rows, array = rows_of(X, client), rows_in([X.compute()])
+            short = rows_of(collection(FEW * n, n).persist(), client)
+            X = collection(args.rows, args.partitions).persist()
+            kinds = [short, rows_of(X, client), rows_in([X.compute()])]
             for k in (CLUSTERS, 1000):
                 theta = 0.35 * np.random.default_rng(1).standard_normal((k, COLUMNS))
-                added = seconds_of_passes(few, theta, 5 * repeats)
-                there = seconds_of_passes(all_rows, theta, repeats)
-                here = seconds_of_passes(array, theta, repeats)
-                sent, received = bytes_of(all_rows, theta)
-                tables.print_row(
-                    n, k, f"{1e3 * min(added):.0f}", f"{1e3 * median(added):.0f}",
-                    f"{min(there):.3f}", f"{min(here):.3f}", sent, received,
-                    8 * k * (COLUMNS + 3),
-                )  # fmt: skip
-
-
-def bytes_of(rows: Rows, theta: np.ndarray) -> tuple[int, int]:
-    """Return the bytes of the arguments of a pass, and of the sums that come back."""
-    sent, received, result_of = [], [], dask_workers.result_of
-    send = Partitions._send
-
-    def counting_result(client: Any, future: Any) -> Any:
-        found = result_of(client, future)
-        received.append(len(pickle.dumps(found)))
-        return found
-
-    def counting_send(self: Any, value: Any) -> Any:
-        sent.append(len(pickle.dumps(value)))
-        return send(self, value)
-
-    dask_workers.result_of, Partitions._send = counting_result, counting_send
-    try:
-        one_pass(rows, theta, -math.inf)
-    finally:
-        dask_workers.result_of, Partitions._send = result_of, send
-    return sum(sent), sum(received)
-
-
-def fits(workers: list[int], rows: int, count: int) -> None:
-    print()
-    tables.print_heading("workers", "method", "seconds", "mean squared distance", "iterations")
-    for n in workers:
-        with cluster(n):
-            X = collection(rows, count).persist()
-            for name, make in methods().items():
-                seconds, fitted = timed(lambda make=make, X=X: make().fit(X))
-                centers = np.asarray(fitted.cluster_centers_)
-                cost = "" if "RFF" in name else f"{mean_cost(X, centers):.4f}"
-                tables.print_row(n, name, f"{seconds:.2f}", cost, fitted.n_iter_)
-
-
-def methods() -> dict[str, Any]:
-    models: dict[str, Any] = {
-        "PowerKMeans": lambda: PowerKMeans(CLUSTERS, random_state=0),
-        "RFFKernelPowerKMeans": lambda: RFFKernelPowerKMeans(
-            CLUSTERS, n_frequencies=D, random_state=0
-        ),
-    }
-    if find_spec("dask_ml"):
-        from dask_ml.cluster import KMeans
-
-        models["dask-ml KMeans"] = lambda: KMeans(CLUSTERS, random_state=0)
-    return models
-
-
-def mean_cost(X: Any, centers: np.ndarray) -> float:
-    """Return the mean squared distance of rows to the nearest center."""
-
-    def costs(block: np.ndarray) -> np.ndarray:
-        block = block.astype(np.float64)
-        return np.min([((block - center) ** 2).sum(axis=1) for center in centers], axis=0)
-
-    return float(X.map_blocks(costs, drop_axis=1, dtype=np.float64).mean().compute())
-
-
-def kills(number: int, rows: int, count: int) -> None:
-    print()
-    tables.print_heading("killed after, s", "seconds of the fit", "the same bits")
-    parameters = {
-        "sample": None,
-        "annealing": Annealing(swaps=0),
-        "n_init": 1,
-        "tol": 0,
-        "max_iter": 30,
-    }
-    make = partial(PowerKMeans, CLUSTERS, random_state=0, **parameters)
-    with cluster(2):
-        X = collection(rows, count).persist()
-        usual, expected = min((timed(lambda: make().fit(X)) for _ in range(3)), key=itemgetter(0))
-    tables.print_row("none", f"{usual:.2f}", "yes")
-    chance = random.Random(0)
-    for _ in range(number):
-        with cluster(2) as client:
-            X = collection(rows, count).persist()
-            make().fit(X)
-            after, pids = chance.uniform(0, usual), sorted(client.run(os.getpid).values())
-            kill = threading.Timer(after, os.kill, (chance.choice(pids), signal.SIGKILL))
-            kill.start()
-            seconds, fitted = timed(lambda X=X: make().fit(X))
-            kill.join()
-        same = (fitted.cluster_centers_ == expected.cluster_centers_).all()
-        same &= fitted.inertia_ == expected.inertia_
-        tables.print_row(f"{after:.2f}", f"{seconds:.2f}", "yes" if same else "NO")
-
-
-def model(rate: float, link: float, task: float) -> None:
-    """Passes of the hard rule by the cost model."""
-    print()
-    tables.print_heading(
-        "rows", "F", "k", "machines", "computing, s", "a sum, MB", "sums, s", "tasks, s",
-    )  # fmt: skip
-    for n, F, k in ((1e9, 50, 10), (1e9, 128, 32_768), (1e12, 50, 1000), (1e12, 128, 32_768)):
-        for machines in (10, 100, 1000):
-            computing = 2 * n * k * F / (machines * rate * 1e9)
-            size = 8 * k * (F + 3)
-            # sixteen partitions on each machine, whose sums are mostly joined elsewhere
-            group = TUNING.workers.group
-            steps = math.ceil(math.log(16 * machines, group))
-            transfer = steps * group * size / (link * 1e9)
-            tasks = 16 * machines * group / (group - 1)
-            tables.print_row(
-                f"{n:.0e}", F, k, machines, f"{computing:.3g}", f"{size / 1e6:.3g}",
-                f"{transfer:.3g}", f"{tasks * task:.3g}",
-            )  # fmt: skip
-
-
-def main() -> None:
-    parser = commands.parser(__doc__)
-    parts = ("passes", "fits", "kills", "model")
-    parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(parts))
-    parser.add_argument("--workers", type=int, nargs="*", default=[1, 2])
-    parser.add_argument("--rows", type=int, default=1_000_000)
-    parser.add_argument("--partitions", type=int, default=16)
-    parser.add_argument("--repeats", type=int, default=7)
-    parser.add_argument("--rate", type=float, default=1000, help="Gflop/s of a machine")
-    parser.add_argument("--link", type=float, default=1.25, help="GB/s into a machine")
-    parser.add_argument("--task", type=float, default=0.001, help="seconds of a task")
-    args = parser.parse_args()
-    warnings.simplefilter("ignore")
-    chosen = args.parts or parts
-    if unknown := set(chosen) - set(parts):
-        parser.error(f"{sorted(unknown)}: must be of {', '.join(parts)}")
-    if "passes" in chosen:
-        passes(args.workers, args.rows, args.partitions, args.repeats)
-    if "fits" in chosen:
-        fits(args.workers, args.rows, args.partitions)
-    if "kills" in chosen:
-        kills(args.repeats, args.rows, args.partitions)
-    if "model" in chosen:
-        model(args.rate, args.link, args.task)
+                counts = 5 * args.repeats, args.repeats, args.repeats
+                times = [seconds_of_passes(r, theta, m) for r, m in zip(kinds, counts)]
+                added = f"{1e3 * min(times[0]):.0f}", f"{1e3 * median(times[0]):.0f}"
+                tables.print_row(n, k, *added, *tables.cells(map(min, times[1:])))
 
 
 if __name__ == "__main__":

@@ -1,12 +1,12 @@
-"""The speed of the core by the value of a tuning constant of src/rffpk/_core/tuning.h.
+"""Measure the core by the value of a tuning constant of src/rffpk/_core/tuning.h.
 
     python -m bench.speed.constants SLOT_ROWS 512 2048
 
-builds the core as it is and once with each of the values, runs the builds in turn on one problem in
-one process, and prints the median time of each over that of the core as it is. The constants of the
-skinny product are measured with that product, that of the landmarks with a pass over landmark
-features, all others with the pass. With --threads 1 the times
-are those of the processor, which other work on the machine disturbs less.
+The core is built as it is and once with each of the values. The builds run in turn on one problem
+in one process. Printed is the median time of each over that of the core as it is. The constants of
+the skinny product are measured with that product, LANDMARK_BLOCK with a pass over landmark
+features, and the rest with the pass. With --threads 1 times are CPU seconds, which other work on
+the machine disturbs less.
 """
 
 from __future__ import annotations
@@ -38,13 +38,12 @@ Run = Callable[[ModuleType], Array]
 
 
 def constants() -> dict[str, str]:
-    """Names of the tuning constants, and their values as text."""
+    """Return the names of the tuning constants, and their values as text."""
     return dict(re.findall(r"^#define RFFPK_(\w+) (.+)$", HEADER.read_text(), re.MULTILINE))
 
 
 def build(folder: Path, definition: str | None) -> ModuleType:
-    """The extension modules of the core as one, compiled in `folder` with a macro definition if one
-    is given."""
+    """Build the core in `folder`, with a macro definition, as one module."""
     folder.mkdir()
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     flags = [f"-Dc_args=-DRFFPK_{definition}"] if definition else []
@@ -72,7 +71,7 @@ def build(folder: Path, definition: str | None) -> ModuleType:
 
 
 def pass_problem(args: argparse.Namespace) -> Run:
-    """A function that runs one pass of a build and returns an array of its results."""
+    """Return a function that runs one pass of a build and returns an array of its results."""
     random = np.random.default_rng(0)
     x = random.standard_normal((args.rows, args.columns), dtype=np.float32)
     omega = random.standard_normal((args.columns, args.frequencies), dtype=np.float32)
@@ -80,25 +79,27 @@ def pass_problem(args: argparse.Namespace) -> Run:
     phase = x[: args.clusters] @ omega
     theta = np.hstack([np.sin(phase), np.cos(phase)]) / np.float32(args.frequencies**0.5)
     shift = np.zeros(2 * args.frequencies, dtype=np.float32)
-    given = [x], [omega], [shift], theta, np.ones(1), None
-    return lambda core: core.fused_pass(*given, core.POWER, -3.0, args.threads)[0]
+    inputs = [x], [omega], [shift], theta, np.ones(1), None
+    return lambda core: core.fused_pass(*inputs, core.POWER, -3.0, args.threads)[0]
 
 
 def landmark_problem(args: argparse.Namespace) -> Run:
-    """The same for the features of one pass with landmarks."""
+    """Return such a function for the features of one pass with landmarks."""
     random = np.random.default_rng(0)
     x = random.standard_normal((args.rows, args.columns), dtype=np.float32)
     coordinates = random.standard_normal((args.landmarks, args.clusters), dtype=np.float32)
     landmarks = [Landmarks(x[: args.landmarks], 5, 0.0, coordinates)]
     origin = np.zeros((1, args.clusters), dtype=np.float32)
-    given = [x], [None], [origin[0]], origin, np.ones(1), None
-    return lambda core: core.fused_pass(*given, core.HARD, -1.0, args.threads, landmarks=landmarks)[
-        0
-    ]
+    inputs = [x], [None], [origin[0]], origin, np.ones(1), None
+
+    def run(core: ModuleType) -> Array:
+        return core.fused_pass(*inputs, core.HARD, -1.0, args.threads, landmarks=landmarks)[0]
+
+    return run
 
 
 def skinny_problem(args: argparse.Namespace) -> Run:
-    """A function that runs one skinny product with a square matrix."""
+    """Return a function that runs one skinny product with a square matrix."""
     random = np.random.default_rng(0)
     coefficients = random.standard_normal((args.clusters, args.points), dtype=np.float32)
     values = random.standard_normal((args.points, args.points), dtype=np.float32)
@@ -117,7 +118,7 @@ def skinny_problem(args: argparse.Namespace) -> Run:
 
 
 def measure(run: Run, cores: list[ModuleType], args: argparse.Namespace) -> Array:
-    """Seconds of each build (rounds, builds), after a first round that only warms up."""
+    """Measure the seconds of each build (rounds, builds), after a round that warms up."""
     clock = time.process_time if args.threads == 1 else time.perf_counter
     times = np.empty((args.rounds, len(cores)))
     reference = run(cores[0])

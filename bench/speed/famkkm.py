@@ -1,4 +1,4 @@
-"""Seconds and memory of FAMKKM by rows and approximation: with and without an n x n matrix.
+"""Measure FAMKKM with kernel matrices and with approximations: seconds and memory by rows.
 
     python -m bench.speed.famkkm [--rows N ...] [--jobs N]
 
@@ -11,7 +11,6 @@ the process. ACC is that of a whole fit.
 from __future__ import annotations
 
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 
@@ -40,48 +39,27 @@ class Fused(FAMKKM):
         pass
 
 
-class Measured(NamedTuple):
-    total: float
-    iteration: float
-    processors: float
-    peak: float
-    acc: float | None
-
-
-def measure(n: int, name: str, n_jobs: int | None) -> Measured:
+def measure(n: int, name: str, n_jobs: int | None) -> list[str]:
+    """Return the cells of a row."""
     xs, y = gaussian_views(n, (20, 30))
     model = Fused(10, max_iter=11, tol=0, random_state=0, n_jobs=n_jobs, **OPERATORS[name])
     total = seconds(partial(model.fit, xs))
     iteration, processors = np.median(np.diff(model.times_, axis=0), axis=0)
-    peak, acc = peak_memory(), None
-    if n <= ACC_ROWS:
-        whole = FAMKKM(10, random_state=0, n_jobs=n_jobs, **OPERATORS[name]).fit(xs)
-        acc = clustering_accuracy(y, whole.labels_)
-    return Measured(total, iteration, processors, peak, acc)
+    row = [f"{total:.2f}", f"{iteration:.3f}", f"{processors:.3f}", f"{peak_memory():.0f}"]
+    if n > ACC_ROWS:
+        return [*row, ""]
+    whole = FAMKKM(10, random_state=0, n_jobs=n_jobs, **OPERATORS[name]).fit(xs)
+    return [*row, f"{clustering_accuracy(y, whole.labels_):.3f}"]
 
 
 def main() -> None:
-    parser = commands.parser(__doc__)
-    parser.add_argument("--rows", type=int, nargs="+", default=[10_000, 100_000, 1_000_000])
-    parser.add_argument("--jobs", type=int)
-    args = parser.parse_args()
-    tables.print_heading(
-        "rows", "operator", "s, 11 iterations", "s an iteration", "CPU s", "peak MB", "ACC"
-    )
+    args = commands.arguments(__doc__, rows=(10_000, 100_000, 1_000_000), jobs=int)
+    times = "s, 11 iterations", "s an iteration", "CPU s"
+    tables.print_heading("rows", "operator", *times, "peak MB", "ACC")
     for n in args.rows:
         for name in OPERATORS:
-            if n > MOST_ROWS.get(name, n):
-                continue
-            found = in_own_process(measure, n, name, args.jobs)
-            tables.print_row(
-                n,
-                name,
-                f"{found.total:.2f}",
-                f"{found.iteration:.3f}",
-                f"{found.processors:.3f}",
-                f"{found.peak:.0f}",
-                "" if found.acc is None else f"{found.acc:.3f}",
-            )
+            if n <= MOST_ROWS.get(name, n):
+                tables.print_row(n, name, *in_own_process(measure, n, name, args.jobs))
 
 
 if __name__ == "__main__":

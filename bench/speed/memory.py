@@ -1,4 +1,4 @@
-"""Peak memory of fits beyond X, and whether it is within the limits that docs/scale.md states.
+"""Measure the peak memory of fits beyond X, and compare it with the limits of docs/scale.md.
 
     python -m bench.speed.memory [--classes NAME ...] [--scale S]
 
@@ -9,23 +9,22 @@ multiplies the numbers of rows.
 
 from __future__ import annotations
 
-import argparse
-import re
-import subprocess
 import sys
 import warnings
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 import rffpk
-from bench import commands, tables
+from bench import commands, tables, timing
 
 
 class Case(NamedTuple):
-    """A fit, and what it may take beyond X: parts of X, bytes of a row, and float64 matrices of all
-    pairs of rows; and 60 MB."""
+    """A fit, and the memory that it may take beyond X.
+
+    The limit is the sum of parts of X, bytes of a row, float64 matrices of all pairs of rows, and
+    60 MB.
+    """
 
     name: str
     n: int
@@ -64,7 +63,7 @@ CASES = [
     *(Case(name, 1500, 20, 0, matrices=6) for name in _OF_ONE_KERNEL),
     Case("LMKKM", 1500, 20, 0, matrices=24, parameters=_KERNELS),
     *(Case(name, 1500, 20, 0, matrices=6, parameters=_KERNELS) for name in _OF_KERNELS),
-]  # fmt: skip
+]
 
 
 def blocks(n: int, d: int, size: int = 10_000) -> Any:
@@ -76,19 +75,13 @@ def blocks(n: int, d: int, size: int = 10_000) -> Any:
         yield rows + centers[random.integers(0, 10, len(rows))]
 
 
-def kilobytes(field: str) -> int:
-    found = re.search(rf"{field}:\s+([0-9]+) kB", Path("/proc/self/status").read_text())
-    assert found is not None
-    return int(found[1])
-
-
-def measure(case: Case) -> None:
-    """Print the peak of a fit in this process, in bytes beyond X."""
+def measure(case: Case) -> float:
+    """Return the peak of a fit in this process, in bytes beyond X."""
     warnings.simplefilter("ignore")
 
     def model() -> Any:
-        found = getattr(rffpk, case.name)(random_state=0, n_jobs=1, **dict(case.parameters))
-        return found.set_params(n_clusters=10) if "n_clusters" in found.get_params() else found
+        new = getattr(rffpk, case.name)(random_state=0, n_jobs=1, **dict(case.parameters))
+        return new.set_params(n_clusters=10) if "n_clusters" in new.get_params() else new
 
     model().fit(next(blocks(1000, case.d)))  # threads and libraries
     X: Any = lambda: blocks(case.n, case.d)  # noqa: E731
@@ -96,35 +89,26 @@ def measure(case: Case) -> None:
         X = np.empty((case.n, case.d), dtype="f")
         for i, rows in enumerate(blocks(*X.shape)):
             X[10_000 * i : 10_000 * i + len(rows)] = rows
-    Path("/proc/self/clear_refs").write_text("5")  # the peak so far
-    before = kilobytes("VmRSS")
+    timing.forget_peak()
+    before = timing.status("VmRSS")
     model().fit(X)
-    print(1024 * (kilobytes("VmHWM") - before))
+    return 1024 * (timing.status("VmHWM") - before)
 
 
 def main() -> None:
-    parser = commands.parser(__doc__)
-    names = sorted({case.name for case in CASES})
-    parser.add_argument("--classes", nargs="+", choices=names, default=names, metavar="NAME")
-    parser.add_argument("--scale", type=float, default=1.0)
-    parser.add_argument("--child", type=int, help=argparse.SUPPRESS)
-    args = parser.parse_args()
-    cases = [case._replace(n=max(1000, int(args.scale * case.n))) for case in CASES]
-    if args.child is not None:
-        measure(cases[args.child])
-        return
+    names = commands.Names(sorted({case.name for case in CASES}))
+    args = commands.arguments(__doc__, classes=names, scale=1.0)
     failed = False
     tables.print_heading("class", "rows", "columns", "MB of X", "MB beyond X", "limit, MB")
-    for number, case in enumerate(cases):
+    for case in CASES:
         if case.name not in args.classes:
             continue
-        command = [sys.executable, "-m", "bench.speed.memory", "--child", str(number)]
-        command += ["--scale", str(args.scale)]
-        found = float(subprocess.run(command, check=True, capture_output=True).stdout)
-        failed |= found > case.limit()
+        case = case._replace(n=max(1000, int(args.scale * case.n)))
+        beyond = timing.in_own_process(measure, case)
+        failed |= beyond > case.limit()
         name = case.name + ", a source" * case.from_source
-        sizes = [4 * case.n * case.d, found, case.limit()]
-        tables.print_row(name, case.n, case.d, *(f"{size / 1e6:.0f}" for size in sizes))
+        sizes = [4 * case.n * case.d / 1e6, beyond / 1e6, case.limit() / 1e6]
+        tables.print_row(name, case.n, case.d, *tables.cells(sizes, ".0f"))
     sys.exit(failed)
 
 

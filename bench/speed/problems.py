@@ -1,4 +1,4 @@
-"""The problems of the speed benchmarks, and lower bounds for the time of a pass over them."""
+"""Define the problems of the speed benchmarks, and lower bounds of the time of a pass."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bench.timing import seconds
 
 @dataclass(frozen=True)
 class Problem:
-    """n rows of d columns, D frequencies (0: identity features), k clusters."""
+    """A pass over n rows of d columns, with D frequencies (0: identity features) and k clusters."""
 
     n: int
     d: int
@@ -33,18 +33,18 @@ class Problem:
 
     @property
     def flops(self) -> float:
-        """Floating-point operations of the projection, the distances and the sums."""
+        """Count the floating-point operations of the projection, the distances and the sums."""
         return self.n * (2.0 * self.d * self.D + 4.0 * self.width * self.k)
 
     def rows(self, dtype: str) -> np.ndarray:
-        """A mixture of k Gaussians that overlap, so that no peer converges while it is timed."""
+        """Draw k Gaussians that overlap, so that no peer converges while it is timed."""
         random = np.random.default_rng(0)
         centers = random.standard_normal((self.k, self.d), dtype=dtype) / np.sqrt(self.d)
         return around(centers.astype(dtype), self.n, random)
 
 
-# The first is the one that the targets are stated for. Wide problems have fewer rows, so that
-# the peers' stored features fit in memory; a pass is linear in them.
+# Wide problems have fewer rows, so that the stored features of peers fit in memory; a pass is
+# linear in the rows.
 PROBLEMS = [
     Problem(1_000_000, 50, 108, 10),
     Problem(1_000_000, 3, 24, 2),
@@ -70,14 +70,13 @@ class Machine:
         self.memory = np.ones(1 << 26, dtype=np.float32)
 
     def gemm(self) -> float:
-        """Flops a second of NumPy's BLAS in a product of 2000 x 2000 matrices."""
+        """Measure flops a second of NumPy's BLAS in a product of 2000 x 2000 matrices."""
         with threadpoolctl.threadpool_limits(self.threads, user_api="blas"):
-            return (
-                2 * len(self.a) ** 3 / seconds(lambda: np.matmul(self.a, self.a, out=self.product))
-            )
+            took = seconds(lambda: np.matmul(self.a, self.a, out=self.product))
+        return 2 * len(self.a) ** 3 / took
 
     def sincos(self) -> float:
-        """Sine-cosine pairs a second of the core's routine on data in cache, for all threads."""
+        """Measure sine-cosine pairs a second of the core on data in cache, for all threads."""
 
         def calls(n: int) -> float:
             x, out = self.quarters[:n], np.empty((2, n), dtype=self.quarters.dtype)
@@ -87,14 +86,17 @@ class Machine:
         return self.threads * 1000 * 16384 / (calls(16384) - calls(1))
 
     def read(self) -> float:
-        """Bytes a second read from memory."""
+        """Measure bytes a second read from memory."""
         parts = np.array_split(self.memory, self.threads)
         with ThreadPoolExecutor(self.threads) as pool:
             return self.memory.nbytes / seconds(lambda: list(pool.map(np.max, parts)))
 
     def lower_bound(self, problem: Problem) -> float:
-        """A lower bound of the seconds of a pass: its products at the rate of gemm and its sines
-        and cosines, or the reading of X if that is longer."""
+        """Return a lower bound of the seconds of a pass.
+
+        It is the time of its products at the rate of gemm and of its sines and cosines, or the time
+        of reading X if that is longer.
+        """
         self.gemm()  # warm up
         work = problem.flops / self.gemm()
         if problem.D:

@@ -1,38 +1,32 @@
-"""Seconds of SMKC on coordinates and of SMKC by decompositions of n x s matrices.
+"""Measure SMKC on coordinates beside SMKC by decompositions of n x s matrices.
 
     python -m bench.speed.smkc [--shapes NAME ...] [--rows N ...] [--direct full truncated]
-    python -m bench.speed.smkc --data DIR
+        [--direct-iterations N]
 
-Generated data of the shapes of two data sets of the paper (rows, views, clusters; it does not state
-the widths of the views), kernels and k-means included on both sides. The direct algorithm
-decomposes n x s matrices, all singular values ("full") or the k leading ones by ARPACK
+Generated data have the shapes of two data sets of the paper (rows, views and clusters; it does not
+state the widths of the views). Seconds include kernels and k-means on both sides. The direct
+algorithm decomposes n x s matrices, all singular values ("full") or the k leading ones by ARPACK
 ("truncated"). With --direct-iterations it is stopped early and its seconds are extrapolated to the
 number of iterations of ours, marked ~; "distance" is ||UU' - HH'||_F of both after equally many
 iterations. CPU seconds are summed over all threads: on a busy machine they are more reliable.
-With --data instead: whole fits of SMKC and of SimpleMKKM, with their defaults, on real multi-view
-sets, the least seconds of three fits each.
 """
 
 from __future__ import annotations
 
-import os
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 from scipy.linalg import svd
 from scipy.sparse.linalg import svds
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import rbf_kernel
 
 from bench import commands, tables
-from bench.datasets import MULTI_VIEW, prepared_views, uneven_views
+from bench.datasets import uneven_views
 from bench.scores import subspace_distance
 from bench.timing import clocks
-from rffpk import SMKC, PowerKMeans, SimpleMKKM, show_config
+from rffpk import SMKC, PowerKMeans
 
 # Without centering and normalisation, like the direct algorithm below.
 PLAIN = partial(SMKC, standardize=False, tol=1e-6)
@@ -56,7 +50,7 @@ SHAPES = {
 
 
 def full(A: Array, k: int) -> tuple[Array, Array]:
-    """U D and V' of the rank-k part."""
+    """Return U D and V' of the rank-k part."""
     U, d, Vt = svd(A, full_matrices=False, check_finite=False)
     return U[:, :k] * d[:k], Vt[:k]
 
@@ -71,7 +65,7 @@ PARTS: dict[str, Truncation] = {"full": full, "truncated": truncated}
 
 
 def direct(Gs: list[Array], k: int, iterations: int, part: Truncation) -> tuple[Array, Array]:
-    """U, and the seconds of an iteration."""
+    """Return U, and the seconds of an iteration."""
     Hs = [part(G, k) for G in Gs]
     begin = clocks()
     for _ in range(iterations):
@@ -84,8 +78,10 @@ def direct(Gs: list[Array], k: int, iterations: int, part: Truncation) -> tuple[
 
 
 def compare(name: str, n: int, kinds: list[str], limit: int | None) -> None:
-    """Both algorithms on data of the shape of a set; the direct one with at most `limit`
-    iterations."""
+    """Compare both algorithms on data of the shape of a set.
+
+    The direct algorithm has at most `limit` iterations.
+    """
     shape = SHAPES[name]
     xs = uneven_views(n, shape.widths, shape.k)
     begin = clocks()
@@ -104,9 +100,9 @@ def compare(name: str, n: int, kinds: list[str], limit: int | None) -> None:
             for x, kernel in zip(xs, model._kernels)
         ]
         done = min(model.n_iter_, limit or model.n_iter_)
-        U, each = direct(Gs, shape.k, done, PARTS[kind])
+        U, one = direct(Gs, shape.k, done, PARTS[kind])
         PowerKMeans(shape.k, random_state=0).fit(U)
-        theirs = clocks() - begin + (model.n_iter_ - done) * each
+        theirs = clocks() - begin + (model.n_iter_ - done) * one
         del Gs
         same, mark = model, ""
         if done < model.n_iter_:
@@ -116,46 +112,15 @@ def compare(name: str, n: int, kinds: list[str], limit: int | None) -> None:
         tables.print_row(*start, kind, *times, distance, end)
 
 
-def real_set(data: Path, name: str) -> None:
-    """Fits of SMKC and SimpleMKKM in turn."""
-    views, y = prepared_views(data, name)
-    k = len(np.unique(y))
-    models = SMKC(k, random_state=0), SimpleMKKM(k, random_state=0)
-    found: list[list[Array]] = [[], []]
-    for _ in range(3):
-        for model, times in zip(models, found):
-            begin = clocks()
-            model.fit(views)
-            times.append(clocks() - begin)
-    ours, theirs = (np.min(times, axis=0) for times in found)
-    tables.print_row(
-        f"{name} ({len(y)}, {len(views)}, {k})", models[0].n_iter_, in_seconds(ours),
-        in_seconds(theirs), in_seconds(ours / theirs),
-    )  # fmt: skip
-
-
 def in_seconds(pair: Array) -> str:
     return f"{pair[0]:.2f} ({pair[1]:.2f})"
 
 
 def main() -> None:
-    parser = commands.parser(__doc__)
-    parser.add_argument("--shapes", nargs="+", choices=SHAPES, default=list(SHAPES))
-    parser.add_argument("--rows", nargs="+", type=int, default=[20_000], help="0: all of the set")
-    parser.add_argument("--direct", nargs="*", choices=PARTS, default=["full"])
-    parser.add_argument("--direct-iterations", type=int)
-    commands.add_data(parser, required=False)
-    args = parser.parse_args()
-    load = os.getloadavg()[0] if hasattr(os, "getloadavg") else float("nan")
-    print(f"{show_config()['threads']} threads, load {load:.1f} before\n")
-    warnings.simplefilter("ignore", ConvergenceWarning)  # of fits that are stopped on purpose
-    if args.data:
-        tables.print_heading(
-            "set (n, views, k)", "iterations", "SMKC, s (CPU)", "SimpleMKKM, s (CPU)", "ratio (CPU)"
-        )
-        for name in MULTI_VIEW:
-            real_set(args.data, name)
-        return
+    args = commands.arguments(
+        __doc__, shapes=commands.Names(SHAPES), rows=(20_000,), direct_iterations=int,
+        direct={"nargs": "*", "choices": PARTS, "default": ["full"]},
+    )  # fmt: skip
     tables.print_heading(
         "shape of", "rows", "anchors", "iterations", "ours, s (CPU)", "direct", "s (CPU)",
         "ratio (CPU)", "distance", "paper, s",

@@ -1,26 +1,21 @@
-"""Fits of rows in a .npy file that are read block by block: their seconds of reading and computing.
+"""Measure fits of rows in a .npy file that are read block by block: reading and computing.
 
     python -m bench.speed.streams --folder DIR [--rows N] [--columns D] [--clusters K]
         [--classes NAME ...] [--jobs N] [--limit GB] [--cold] [--keep]
 
 Float32 rows of clusters that overlap alike in any number of columns; default fits, of FuzzyCMeans
-with m="auto". The file is made in DIR and deleted at the end;
-with --keep it stays, and one that is there is taken. Each fit runs in a process of its own, with a
-limit of its address space if that is asked for. --cold drops the file from the page cache before
-each reading, so that it comes from the disk. "Alone" is a reading of the file into one buffer,
-without a fit. "Pass" are the passes over all rows that end the fit, in the median; they take at
-least the longer of reading and computing. "All readings" is the sum of that longer part over all
-readings of a fit; the search takes the rest.
+with m="auto". The file is made in DIR and deleted at the end; with --keep it stays, and a later run
+takes it. Each fit runs in a process of its own, in an address space of --limit GB. With --cold the
+file leaves the page cache before each reading, so that it comes from the disk.
+"Alone" is a reading of the file into one buffer, without a fit. "Pass" is the median pass over all
+rows at the end of the fit. It takes at least the longer of reading and computing.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import resource
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +23,7 @@ import numpy as np
 
 from bench import commands, tables
 from bench.datasets import around
-from bench.timing import clocks, seconds
+from bench.timing import in_own_process, seconds, spent
 from rffpk import FuzzyCMeans, PowerKMeans, RFFKernelPowerKMeans
 from rffpk.sources import from_npy, spill
 
@@ -43,7 +38,7 @@ MODELS: dict[str, Any] = {
 
 
 def rows(n: int, columns: int, clusters: int) -> Any:
-    """A source of clusters that overlap."""
+    """Return a source of clusters that overlap."""
 
     def blocks() -> Any:
         random = np.random.default_rng(0)
@@ -55,7 +50,7 @@ def rows(n: int, columns: int, clusters: int) -> Any:
 
 
 def drop(path: Path) -> None:
-    """Drop the file from the page cache."""
+    """Drop a file from the page cache."""
     with path.open("rb") as file:
         os.fsync(file.fileno())  # only what is written can be dropped
         os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
@@ -68,8 +63,11 @@ def read(path: Path) -> None:
             pass
 
 
-def fit(args: argparse.Namespace, path: Path) -> dict[str, float]:
-    """A fit in this process."""
+def fit(name: str, args: argparse.Namespace, path: Path) -> dict[str, float]:
+    """Fit a model in this process, and return what it took."""
+    if args.limit:
+        size = int(args.limit * 2**30)
+        resource.setrlimit(resource.RLIMIT_AS, (size, size))
     source, readings = from_npy(path), 0
 
     def blocks() -> Any:
@@ -80,30 +78,14 @@ def fit(args: argparse.Namespace, path: Path) -> dict[str, float]:
         return source()
 
     blocks.fresh = True  # type: ignore[attr-defined]
-    model = MODELS[args.fit].set_params(n_clusters=args.clusters, random_state=0, n_jobs=args.jobs)
-    before = clocks()
-    model.fit(blocks, labels_to=path.with_suffix(".labels.npy"))
-    wall, cpu = clocks() - before
+    model = MODELS[name].set_params(n_clusters=args.clusters, random_state=0, n_jobs=args.jobs)
+    labels = path.with_suffix(".labels.npy")
+    (wall, cpu), _ = spent(lambda: model.fit(blocks, labels_to=labels))
     passes = [r for r in model.history_ if "reading" in r]
-    found = {
-        key: float(np.median([r[key] for r in passes]))
-        for key in ("seconds", "reading", "computing")
-    }
+    parts = ("seconds", "reading", "computing")
+    medians = {key: float(np.median([r[key] for r in passes])) for key in parts}
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    return {
-        "fit": wall, "cpu": cpu, "passes": len(passes), "readings": readings, "peak": peak, **found
-    }  # fmt: skip
-
-
-def measured(name: str, args: argparse.Namespace) -> dict[str, float]:
-    """A fit in a process of its own."""
-    command = [sys.executable, "-m", "bench.speed.streams", *sys.argv[1:], "--fit", name]
-    limit = None
-    if args.limit:
-        size = int(args.limit * 2**30)
-        limit = lambda: resource.setrlimit(resource.RLIMIT_AS, (size, size))  # noqa: E731
-    run = subprocess.run(command, preexec_fn=limit, check=True, stdout=subprocess.PIPE, text=True)
-    return json.loads(run.stdout)
+    return {"fit": wall, "cpu": cpu, "readings": readings, "peak": peak, **medians}
 
 
 def table(args: argparse.Namespace, path: Path) -> None:
@@ -115,45 +97,25 @@ def table(args: argparse.Namespace, path: Path) -> None:
     print(f"read alone in {alone:.1f} s, {args.rows / alone:.2e} rows a second\n", flush=True)
     tables.print_heading(
         "estimator", "fit, s", "CPU s", "readings", "rows a second and reading", "alone / fit",
-        "pass, s", "reading, s", "computing, s", "pass / longer part", "fit / all readings",
-        "peak, MB",
+        "pass, s", "reading, s", "computing, s", "pass / longer part", "peak, MB",
     )  # fmt: skip
     for name in args.classes:
-        found = measured(name, args)
-        longer, readings = max(found["reading"], found["computing"]), found["readings"]
+        took = in_own_process(fit, name, args, path)
+        rate, share = took["readings"] / took["fit"], took["readings"] * alone / took["fit"]
+        parts = took["seconds"], took["reading"], took["computing"]
+        numbers = share, *parts, parts[0] / max(parts[1:])
         tables.print_row(
-            name,
-            f"{found['fit']:.1f}",
-            f"{found['cpu']:.1f}",
-            f"{readings:.0f}",
-            f"{readings * args.rows / found['fit']:.2e}",
-            f"{readings * alone / found['fit']:.2f}",
-            f"{found['seconds']:.2f}",
-            f"{found['reading']:.2f}",
-            f"{found['computing']:.2f}",
-            f"{found['seconds'] / longer:.2f}",
-            f"{found['fit'] / (readings * longer):.2f}",
-            f"{found['peak']:.0f}",
-        )
+            name, *tables.cells((took["fit"], took["cpu"]), ".1f"), took["readings"],
+            f"{rate * args.rows:.2e}", *tables.cells(numbers, ".2f"), f"{took['peak']:.0f}",
+        )  # fmt: skip
 
 
 def main() -> None:
-    parser = commands.parser(__doc__)
-    parser.add_argument("--folder", required=True)
-    parser.add_argument("--rows", type=int, default=20_000_000)
-    parser.add_argument("--columns", type=int, default=50)
-    parser.add_argument("--clusters", type=int, default=10)
-    parser.add_argument("--classes", nargs="+", choices=MODELS, default=MODELS, metavar="NAME")
-    parser.add_argument("--jobs", type=int)
-    parser.add_argument("--limit", type=float, metavar="GB")
-    parser.add_argument("--cold", action="store_true")
-    parser.add_argument("--keep", action="store_true")
-    parser.add_argument("--fit", choices=MODELS, help=argparse.SUPPRESS)
-    args = parser.parse_args()
+    args = commands.arguments(
+        __doc__, folder={"required": True}, rows=20_000_000, columns=50, clusters=10,
+        classes=commands.Names(MODELS), jobs=int, limit=float, cold=False, keep=False,
+    )  # fmt: skip
     path = Path(args.folder) / f"rffpk-streams-{args.rows}-{args.columns}.npy"
-    if args.fit:
-        print(json.dumps(fit(args, path)))
-        return
     try:
         if not path.exists():
             spill(rows(args.rows, args.columns, args.clusters), path)

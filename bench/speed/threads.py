@@ -1,52 +1,42 @@
-"""Default fits by several threads beside one: seconds, and the part that one thread does alone.
+"""Measure default fits by several threads beside one, and the part that one thread does alone.
 
     python -m bench.speed.threads [--rows N ...] [--threads N ...] [--only NAME ...] [--turns N]
         [--parts N]
 
 Float32 rows of ten Gaussian clusters that overlap, 20 columns (two views of ten each for several
-kernels), 5000 rows for exact kernels. Fits by one thread and by others, two unless numbers are
-named, take turns; "2 / 1" are the least seconds of each. These mean something on an idle machine
-only. "Alone" is the part of the CPU seconds of a fit by the first number of threads that is outside
-of loops over which threads are shared, or in loops too short for that; other processes change it
-little. T threads take at least (1 + (T - 1) alone) / T of the time of one. --parts prints that many
-functions which take most of that part, without what they call.
+kernels), 5000 rows for exact kernels. Fits by one thread and by --threads take turns; "2 / 1" are
+the least seconds of each, which mean something on an idle machine only. "Alone" is the part of the
+CPU seconds of a fit that is outside of loops which threads share, or in loops too short for that,
+by the first number of threads. Other processes change it little. T threads take at least
+(1 + (T - 1) alone) / T of the time of one. --parts prints so many functions that take most of that
+part, without what they call.
 """
 
 from __future__ import annotations
 
 import cProfile
 import time
-import warnings
 from threading import current_thread, main_thread
 from typing import Any
 
 import numpy as np
 
+import rffpk
 from bench import commands, tables
 from bench.internals import _core
 from bench.speed.clusters import mixture
 from bench.timing import clocks
-from rffpk import (
-    DiffusionPowerKMeans,
-    FuzzyCMeans,
-    KernelPowerKMeans,
-    PowerKMeans,
-    RFFKernelPowerKMeans,
-    RFFMultiKernelPowerKMeans,
-)
 
 K, EXACT_ROWS = 10, 5000
 SHARED = 1.5e-4  # CPU seconds of a loop that is worth waking a helper
 MODELS: dict[str, Any] = {
-    "PowerKMeans": PowerKMeans(K, random_state=0),
-    'PowerKMeans("auto")': PowerKMeans("auto", random_state=0),
-    "FuzzyCMeans": FuzzyCMeans(K, random_state=0),
-    "RFFKernelPowerKMeans": RFFKernelPowerKMeans(K, random_state=0),
-    "RFFMultiKernelPowerKMeans": RFFMultiKernelPowerKMeans(K, random_state=0),
-    "DiffusionPowerKMeans": DiffusionPowerKMeans(K, random_state=0),
-    'DiffusionPowerKMeans("auto")': DiffusionPowerKMeans("auto", random_state=0),
-    "KernelPowerKMeans": KernelPowerKMeans(K, random_state=0),
-}
+    **{name: getattr(rffpk, name)(K, random_state=0) for name in (
+        "PowerKMeans", "FuzzyCMeans", "RFFKernelPowerKMeans", "RFFMultiKernelPowerKMeans",
+        "DiffusionPowerKMeans", "KernelPowerKMeans",
+    )},
+    'PowerKMeans("auto")': rffpk.PowerKMeans("auto", random_state=0),
+    'DiffusionPowerKMeans("auto")': rffpk.DiffusionPowerKMeans("auto", random_state=0),
+}  # fmt: skip
 
 
 def rows(name: str, n: int) -> Any:
@@ -93,12 +83,12 @@ class Loops:
         return run
 
     def outside(self) -> float:
-        """A clock that stands in loops."""
+        """Return the time of a clock that stands in loops."""
         return (time.process_time() if self.began is None else self.began) - self.seconds
 
 
 def fitted(name: str, X: Any, threads: int) -> tuple[float, float, float]:
-    """Seconds, CPU seconds, and those outside of loops."""
+    """Return seconds, CPU seconds, and CPU seconds outside of loops."""
     model = MODELS[name].set_params(n_jobs=threads)
     with Loops() as loops:
         before = (*clocks(), loops.outside())
@@ -120,14 +110,9 @@ def print_parts(name: str, X: Any, threads: int, most: int) -> None:
 
 
 def main() -> None:
-    parser = commands.parser(__doc__)
-    parser.add_argument("--rows", type=int, nargs="+", default=[20_000, 100_000])
-    parser.add_argument("--threads", type=int, nargs="+", default=[2])
-    parser.add_argument("--only", nargs="+", choices=MODELS, default=MODELS, metavar="NAME")
-    parser.add_argument("--turns", type=int, default=5)
-    parser.add_argument("--parts", type=int, default=0)
-    args = parser.parse_args()
-    warnings.simplefilter("ignore")
+    args = commands.arguments(
+        __doc__, rows=(20_000, 100_000), threads=(2,), only=commands.Names(MODELS), turns=5, parts=0
+    )
     ratios = [f"{threads} / 1" for threads in args.threads]
     tables.print_heading("class", "rows", "one thread, s", *ratios, "CPU s", "alone")
     for name in args.only:
@@ -138,15 +123,12 @@ def main() -> None:
                 [fitted(name, X, threads) for threads in (1, *args.threads)]
                 for _ in range(args.turns)
             ]
-            one, *others = np.array(turns).transpose(1, 0, 2)
-            tables.print_row(
-                name,
-                n,
-                f"{one[:, 0].min():.2f}",
-                *(f"{each[:, 0].min() / one[:, 0].min():.2f}" for each in others),
-                f"{others[0][:, 1].min():.2f}",
-                f"{np.median(others[0][:, 2] / others[0][:, 1]):.2f}",
-            )
+            one, *several = np.array(turns).transpose(1, 0, 2)
+            least = one[:, 0].min()
+            shares = [times[:, 0].min() / least for times in several]
+            alone = np.median(several[0][:, 2] / several[0][:, 1])
+            numbers = least, *shares, several[0][:, 1].min(), alone
+            tables.print_row(name, n, *tables.cells(numbers, ".2f"))
             if args.parts:
                 print_parts(name, X, args.threads[0], args.parts)
 

@@ -1,4 +1,4 @@
-"""Seconds of a pass over several views, of passes over single views, and their lower bounds.
+"""Measure a pass over several views beside passes over single views, and their lower bounds.
 
     python -m bench.speed.views [--rows N]
 
@@ -8,7 +8,6 @@ of 10^6 rows in three views. --rows: fewer.
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 from functools import partial
 from statistics import median
@@ -24,28 +23,25 @@ from rffpk.rows.passes import shifted_features
 
 
 def make_views(n: int, widths: tuple[int, ...]) -> tuple[list[np.ndarray], list[Fourier]]:
-    """Gaussian rows and frequencies, D = 108 each, float32."""
+    """Draw Gaussian rows and frequencies, D = 108 each, float32."""
     random = np.random.default_rng(0)
     xs = [random.standard_normal((n, d), dtype=np.float32) for d in widths]
-    maps = [
-        Fourier((random.standard_normal((d, 108)) / np.sqrt(2 * d)).astype(np.float32))
-        for d in widths
-    ]
-    return xs, maps
+    omegas = (random.standard_normal((d, 108)) / np.sqrt(2 * d) for d in widths)
+    return xs, [Fourier(omega.astype(np.float32)) for omega in omegas]
 
 
 def speed(n: int, widths: tuple[int, ...], k: int = 10) -> None:
-    """Seconds of a pass over single views and over all, with the lower bounds of the machine."""
+    """Print the seconds of a pass over single views and over all, with the lower bounds."""
     threads = show_config()["threads"]
     xs, maps = make_views(n, widths)
-    every = centered(make_rows(xs, maps, ones(len(xs[0])), threads))
+    together = centered(make_rows(xs, maps, ones(len(xs[0])), threads))
     cases = {
-        f"view {i}, d = {d}": centered(make_rows([x], [each], ones(len(x)), threads))
-        for i, (d, x, each) in enumerate(zip(widths, xs, maps))
+        f"view {i}, d = {d}": centered(make_rows([x], [mapped], ones(len(x)), threads))
+        for i, (d, x, mapped) in enumerate(zip(widths, xs, maps))
     }
     single = list(cases)
-    cases["all views"] = every
-    cases["all views, typicality"] = replace(every, eta=np.full(len(xs), 0.5), m=2.0)
+    cases["all views"] = together
+    cases["all views, typicality"] = replace(together, eta=np.full(len(xs), 0.5), m=2.0)
     machine = Machine("float32", threads)
     bounds = dict(zip(single, (machine.lower_bound(Problem(n, d, 108, k)) for d in widths)))
     measures = {}
@@ -62,23 +58,17 @@ def speed(n: int, widths: tuple[int, ...], k: int = 10) -> None:
 
 
 def fit(n: int) -> tuple[float, float, float, int]:
-    """Seconds, the peak megabytes before and after, and the passes of a fit with defaults."""
-    warnings.simplefilter("ignore")
+    """Return seconds, the peak megabytes before and after, and the passes of a default fit."""
     xs, _ = make_views(n, (20, 50, 100))
-    RFFMultiKernelPowerKMeans(10, random_state=0, kernels=None, typicality="auto").fit(
-        [x[:2000] for x in xs]
-    )
-    before = timing.peak_memory()
     model = RFFMultiKernelPowerKMeans(10, random_state=0, kernels=None, typicality="auto")
+    model.fit([x[:2000] for x in xs])
+    before = timing.peak_memory()
     took = timing.seconds(partial(model.fit, xs))
     return took, before, timing.peak_memory(), model.n_iter_
 
 
 def main() -> None:
-    parser = commands.parser(__doc__)
-    parser.add_argument("--rows", type=int, default=1_000_000)
-    args = parser.parse_args()
-    warnings.simplefilter("ignore")
+    args = commands.arguments(__doc__, rows=1_000_000)
     speed(args.rows, (20, 50, 100))
     speed(args.rows // 10, (50,) * 12)
     took, before, after, n_passes = timing.in_own_process(fit, args.rows)

