@@ -37,7 +37,7 @@ class State(NamedTuple):
     start: int = 0  # index of the start
     passes: int = 0  # of the start, and of all that follows the best start
     hard: float = math.inf  # hard objective in the last pass
-    assigned: Assignment | None = None  # by the last pass, while rows see few centroids or none
+    assigned: Assignment | None = None  # of rows, while passes leave out work
     drawn: Array | None = None  # indices of the rows on which swaps are estimated
     products: Any = None  # (L, k, n), of theta with exact kernels
     best: State | None = None  # best of the starts before
