@@ -392,17 +392,18 @@ from sklearn.datasets import make_blobs
 import rffpk
 
 folder, kills = {folder!r}, {kills}
-X = make_blobs(6000, 10, centers=12, cluster_std=4.0, random_state=0)[0]
+X = make_blobs({n}, 10, centers=12, cluster_std=4.0, random_state=0)[0]
+X = [X[:, :4], X[:, 4:]] if {views} else X
 
 
 def begin(checkpoint, out):
     pid = os.fork()
     if pid == 0:
-        model = rffpk.PowerKMeans(12, sample=None, random_state=0)
+        model = rffpk.{model}.set_params(random_state=0)
         model.fit(X, checkpoint=checkpoint, checkpoint_seconds=0)
-        np.savez(out, centers=model.cluster_centers_, labels=model.labels_,
-                 values=[model.objective_, model.inertia_, model.n_iter_],
-                 passes=[record.get("objective", 0.0) for record in model.history_])
+        arrays = {{name: value for name, value in vars(model).items() if name.endswith("_")
+                  and isinstance(value, (np.ndarray, int, float))}}
+        np.savez(out, **arrays, passes=[each.get("objective", 0.0) for each in model.history_])
         os._exit(0)
     return pid
 
@@ -423,20 +424,39 @@ while killed < kills:
         break
 assert os.waitpid(begin(folder + "/checkpoint", folder + "/found.npz"), 0)[1] == 0
 whole, found = np.load(folder + "/whole.npz"), np.load(folder + "/found.npz")
+assert "passes" in whole and "labels_" in whole and whole.keys() == found.keys()
 assert all(np.array_equal(whole[name], found[name]) for name in whole)
 assert not os.path.exists(folder + "/checkpoint")
 print(killed, resumed)
 """
 
 
+KILLED = {  # models by their numbers of rows
+    "PowerKMeans(12, sample=None)": 6000,
+    "PowerKMeans(120, sample=None, init='random')": 6000,
+    "RFFKernelPowerKMeans(12, n_frequencies=50, sample=500)": 6000,
+    "DiffusionPowerKMeans(12)": 1500,
+    "FuzzyCMeans(12, sample=None)": 6000,
+    "RFFMultiKernelPowerKMeans(12, n_frequencies=50)": 3000,
+    "KernelKMeans(12)": 600,
+    "KernelPowerKMeans(12)": 600,
+    "MultiKernelPowerKMeans(12)": 400,
+    "RMKKM(12)": 400,
+}
+
+
 @pytest.mark.promise(like="test_a_fit_goes_on_from_every_step")
 @pytest.mark.exhaustive
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks here")
-def test_a_fit_that_is_killed_at_any_moment_goes_on_to_the_same_bits(python, tmp_path):
+@pytest.mark.parametrize("model", KILLED)
+def test_a_fit_that_is_killed_at_any_moment_goes_on_to_the_same_bits(python, tmp_path, model):
     killed = seed = 0
+    given = {"folder": str(tmp_path), "model": model, "n": KILLED[model]}
     while killed < KILLS:
         left = KILLS - killed
-        code = KILLING.format(folder=str(tmp_path), kills=min(left, 8), seed=seed)
+        code = KILLING.format(
+            **given, views="Multi" in model or "RMKKM" in model, kills=min(left, 8), seed=seed
+        )
         killed, seed = killed + int(python(code).split()[0]), seed + 1
         assert seed < 10 + KILLS
 
