@@ -67,21 +67,21 @@ def cluster(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _model(options: argparse.Namespace, has_words: bool) -> Any:
-    """The clusterer of the options, which the default method depends on."""
+    """Make the clusterer of the options; by default the metric and the table choose the method."""
     if options.method is None:
         plain = has_words or options.metric == "cosine"
         options.method = "plain" if plain else "diffusion"
     cls = METHODS[options.method]
-    given = {name: getattr(options, name) for name in ("metric", "noise")}
-    given = {name: value for name, value in given.items() if value is not None}
-    for name in given:
+    parameters = {name: getattr(options, name) for name in ("metric", "noise")}
+    parameters = {name: value for name, value in parameters.items() if value is not None}
+    for name in parameters:
         if name not in cls().get_params():
             having = [key for key, each in METHODS.items() if name in each().get_params()]
             raise TableError(
                 f"--{name} is for the methods {', '.join(having)}, not for {options.method}"
             )
     common = {"random_state": options.seed, "n_jobs": options.jobs, "verbose": options.verbose}
-    return cls(options.k, **common, **given)
+    return cls(options.k, **common, **parameters)
 
 
 def _summary(options: argparse.Namespace, X: Any, model: Any, seconds: float) -> dict[str, Any]:
@@ -185,7 +185,7 @@ def info(options: argparse.Namespace) -> None:
 
 
 def _number(kind: type, *words: str) -> Callable[[str], Any]:
-    """A parser of numbers of a type, or of one of some words."""
+    """Return a parser of numbers of a type, or of one of some words."""
 
     def parse(text: str) -> Any:
         if text not in words and not converts(text, kind):
@@ -294,7 +294,9 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _print_summary(summary: dict[str, Any], as_json: bool, to_stdout: bool) -> None:
-    """As JSON or in lines; on standard error where standard output has the results."""
+    """Print a summary as JSON or in lines.
+
+    It goes to standard error where standard output has the results."""
     file = sys.stdout if to_stdout else sys.stderr
     if as_json:
         print(json.dumps(summary), file=file)
