@@ -51,7 +51,7 @@ def cluster(options: argparse.Namespace) -> dict[str, Any]:
     if words:
         warn(
             f"{options.file}: has {words}: TablePreprocessor makes numbers of all columns, of "
-            "variance one",
+            "variance one.",
             UserWarning,
         )
     model = _model(options, bool(words))
@@ -105,7 +105,7 @@ def predict(options: argparse.Namespace) -> dict[str, Any]:
     _check_out(options.out, options.file, options.model)
     model: Any = rffpk.load(options.model)
     if not (hasattr(model, "predict") and hasattr(model, "predict_proba")):
-        raise TableError(f"{options.model}: is not a model that `rffpk cluster` has written")
+        raise TableError(f"{options.model}: is not a model that `rffpk cluster` has written.")
     X = _table(options)
     counts: dict[str, Any] = {"rows": len(X), "columns": X.shape[1]}
     first = model[0] if isinstance(model, Pipeline) else model
@@ -117,7 +117,7 @@ def predict(options: argparse.Namespace) -> dict[str, Any]:
             )
         counts["unknown"] = first._count_unknown(X)
     elif words := table_files.besides_numbers(X):
-        raise TableError(f"{options.file}: has {words}, must have numbers alone, as in the fit")
+        raise TableError(f"{options.file}: has {words}, must have numbers alone, as in the fit.")
     outputs = model.predict_proba(X) if options.memberships else model.predict(X)
     files.write_table(options.out, outputs)
     return counts
@@ -208,7 +208,7 @@ def _given(text: str) -> str:
 def _separator(text: str) -> str:
     found = "\t" if text in ("tab", r"\t") else text
     if len(found) != 1 or not found.isascii() or found.isalnum() or found in '".+-\r\n':
-        raise argparse.ArgumentTypeError(f"{text!r}, must be a character between fields, or tab")
+        raise argparse.ArgumentTypeError(f"{text!r}, must be a character between fields, or tab.")
     return found
 
 

@@ -213,7 +213,7 @@ def from_arrow(
     arrow = arrow_module()
     dtype = np.dtype(dtype)
     if dtype not in (np.dtype(np.float32), np.dtype(np.float64)):
-        raise ValueError(f"dtype == {dtype}, must be float32 or float64.")
+        raise ValueError(f"dtype={dtype}: must be float32 or float64.")
     if isinstance(columns, str):
         raise TypeError(f"columns == {columns!r}, must be a list of names.")
     if not hasattr(data, "__arrow_c_stream__") and not hasattr(data, "scanner"):

@@ -335,7 +335,9 @@ def _columns_of(X: Any, names: list[str] | None = None) -> list[_Column]:
         # a word would make words of the numbers of a list
         table = np.asarray(X, dtype=None if hasattr(X, "dtype") else object)
     if not framed and table.ndim != 2:
-        raise ValueError(f"X.shape == {table.shape}, must be a frame or have two dimensions.")
+        raise ValueError(
+            f"X: has the shape {table.shape}. Pass a frame or an array of two dimensions."
+        )
     labels = X.columns if framed else range(table.shape[1])
     own = [str(label) for label in labels]
     if len({*own}) < len(own):
