@@ -153,7 +153,7 @@ class TablePreprocessor(Estimator):
         lacks, known = np.isnan(rows), ~np.isnan(self.references_)
         filled, y = np.where(lacks, 0.0, rows), np.where(known, self.references_, 0.0).T
         x = np.clip(filled, -_LARGEST, _LARGEST)
-        # of the columns that both have; a product for each row, without a part of other rows
+        # of the columns that both have; a product for each row, whatever other rows there are
         left, right = np.hstack([x * x, -2 * x, ~lacks]), np.vstack([known.T, y, y * y])
         squares = (left[:, np.newaxis] @ right)[:, 0]
         shared = (~lacks).astype(np.float64) @ known.T

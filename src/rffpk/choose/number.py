@@ -49,12 +49,11 @@ Part = tuple[Array, Columns, Array]  # the indices of some rows, the rows, and t
 
 
 class _Evidence(NamedTuple):
-    """What the witnesses say of some rows."""
+    """Evidence of the witnesses for each number of clusters of some rows."""
 
     rows: Array  # their indices
-    # of each number k, at its place: the sum, and what eigengaps, heights and modes say
-    sums: Array
-    scores: tuple[Array, Array, Array]
+    sums: Array  # of the scores of each number k, at the place k
+    scores: tuple[Array, Array, Array]  # by eigengaps, heights and modes
     labels: Callable[[list[int]], list[Array]]  # partitions into such numbers > 1 of clusters
     rare: float = 0.0  # share of the rows in clusters that have few of them
 
@@ -64,7 +63,7 @@ class _Evidence(NamedTuple):
 
 
 class Question(NamedTuple):
-    """Of what the number of clusters is looked for."""
+    """Rows or a graph whose number of clusters is wanted."""
 
     kind: Kind  # of X
     spherical: bool  # whether rows are compared by their directions
@@ -144,7 +143,7 @@ def _total(*scores: Array) -> Array:
 
 
 def _finest(seen: list[_Evidence]) -> _Evidence:
-    """Return the evidence of the table with the largest number of the tables that are clear.
+    """Return the evidence with the largest number of clusters, of the tables that are clear.
 
     All tables have the same rows. A view that knows less merges clusters, and does not split
     them."""

@@ -1,4 +1,4 @@
-"""What is found of the number of clusters."""
+"""The record of a search for the number of clusters."""
 
 from __future__ import annotations
 

@@ -147,8 +147,8 @@ class MapRows:
     kept: int = 0  # nearest neighbors of each row that need not be mutual
     scales: Array | None = None  # of the columns, before they are whitened
     whitened_for: int | None = None  # number of clusters for the components, if it is not k
-    # what maps share: components, and by the power of deviations whitened rows, their whitening,
-    # and what their graphs share
+    # shared by maps: the components, and for each power of deviations the whitened rows, their
+    # whitening, and values that their graphs share
     _made: Shared = field(default_factory=Shared, init=False)
     _whitened: dict[float | None, tuple[Columns, Whitening | None, Shared]] = field(
         default_factory=dict, init=False

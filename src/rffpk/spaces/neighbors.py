@@ -69,7 +69,7 @@ class NeighbourCount:
 
 @dataclass(frozen=True, eq=False)
 class Shared:
-    """What graphs of the same rows share, by name. It is made when first wanted."""
+    """Values that graphs of the same rows share, by name. They are made when first wanted."""
 
     times: float = 1  # the default number of neighbours, in a search
     _made: dict[Any, Any] = field(default_factory=dict)
@@ -560,9 +560,9 @@ def near_path(points: Columns, n_threads: int) -> Array:
 def landmark_numbers(
     wanted: Any, n: int, k: int, sparse: bool = False, d: int = 1
 ) -> tuple[int, int]:
-    """Return the number of distinct rows up to which all are landmarks, and the number beyond it.
+    """Return the number of distinct rows up to which all are landmarks, and a number for more rows.
 
-    Beyond it there are so many landmarks for n rows of d columns and k clusters. A number in
+    The second is the number of landmarks of n rows of d columns, for k clusters. A number in
     place of "auto" is both."""
     if not isinstance(wanted, str):
         return int(wanted), int(wanted)
