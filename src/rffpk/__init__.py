@@ -89,7 +89,7 @@ __all__ = sorted(_HOME_OF)
 if not TYPE_CHECKING:  # to which any name would exist
 
     def __getattr__(name):
-        """A public name, or a public module that nothing has imported yet, such as `plot`."""
+        """Import a public name, or a public module not imported yet, such as `plot`."""
         if name in _HOME_OF:
             value = getattr(import_module(f"{__name__}.{_HOME_OF[name]}"), name)
             globals()[name] = value

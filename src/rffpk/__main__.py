@@ -51,7 +51,7 @@ def cluster(options: argparse.Namespace) -> dict[str, Any]:
     if words:
         warn(
             f"{options.file}: has {words}: TablePreprocessor makes numbers of all columns, of "
-            "variance one",
+            "variance one.",
             UserWarning,
         )
     model = _model(options, bool(words))
@@ -67,21 +67,21 @@ def cluster(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _model(options: argparse.Namespace, has_words: bool) -> Any:
-    """The clusterer of the options, which the default method depends on."""
+    """Make the clusterer of the options; by default the metric and the table choose the method."""
     if options.method is None:
         plain = has_words or options.metric == "cosine"
         options.method = "plain" if plain else "diffusion"
     cls = METHODS[options.method]
-    given = {name: getattr(options, name) for name in ("metric", "noise")}
-    given = {name: value for name, value in given.items() if value is not None}
-    for name in given:
+    parameters = {name: getattr(options, name) for name in ("metric", "noise")}
+    parameters = {name: value for name, value in parameters.items() if value is not None}
+    for name in parameters:
         if name not in cls().get_params():
             having = [key for key, each in METHODS.items() if name in each().get_params()]
             raise TableError(
                 f"--{name} is for the methods {', '.join(having)}, not for {options.method}"
             )
     common = {"random_state": options.seed, "n_jobs": options.jobs, "verbose": options.verbose}
-    return cls(options.k, **common, **given)
+    return cls(options.k, **common, **parameters)
 
 
 def _summary(options: argparse.Namespace, X: Any, model: Any, seconds: float) -> dict[str, Any]:
@@ -105,7 +105,7 @@ def predict(options: argparse.Namespace) -> dict[str, Any]:
     _check_out(options.out, options.file, options.model)
     model: Any = rffpk.load(options.model)
     if not (hasattr(model, "predict") and hasattr(model, "predict_proba")):
-        raise TableError(f"{options.model}: is not a model that `rffpk cluster` has written")
+        raise TableError(f"{options.model}: is not a model that `rffpk cluster` has written.")
     X = _table(options)
     counts: dict[str, Any] = {"rows": len(X), "columns": X.shape[1]}
     first = model[0] if isinstance(model, Pipeline) else model
@@ -117,7 +117,7 @@ def predict(options: argparse.Namespace) -> dict[str, Any]:
             )
         counts["unknown"] = first._count_unknown(X)
     elif words := table_files.besides_numbers(X):
-        raise TableError(f"{options.file}: has {words}, must have numbers alone, as in the fit")
+        raise TableError(f"{options.file}: has {words}, must have numbers alone, as in the fit.")
     outputs = model.predict_proba(X) if options.memberships else model.predict(X)
     files.write_table(options.out, outputs)
     return counts
@@ -185,7 +185,7 @@ def info(options: argparse.Namespace) -> None:
 
 
 def _number(kind: type, *words: str) -> Callable[[str], Any]:
-    """A parser of numbers of a type, or of one of some words."""
+    """Return a parser of numbers of a type, or of one of some words."""
 
     def parse(text: str) -> Any:
         if text not in words and not converts(text, kind):
@@ -208,7 +208,7 @@ def _given(text: str) -> str:
 def _separator(text: str) -> str:
     found = "\t" if text in ("tab", r"\t") else text
     if len(found) != 1 or not found.isascii() or found.isalnum() or found in '".+-\r\n':
-        raise argparse.ArgumentTypeError(f"{text!r}, must be a character between fields, or tab")
+        raise argparse.ArgumentTypeError(f"{text!r}, must be a character between fields, or tab.")
     return found
 
 
@@ -294,7 +294,9 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _print_summary(summary: dict[str, Any], as_json: bool, to_stdout: bool) -> None:
-    """As JSON or in lines; on standard error where standard output has the results."""
+    """Print a summary as JSON or in lines.
+
+    It goes to standard error where standard output has the results."""
     file = sys.stdout if to_stdout else sys.stderr
     if as_json:
         print(json.dumps(summary), file=file)

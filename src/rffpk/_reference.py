@@ -5,8 +5,7 @@ differences, which avoids cancellation. The compiled pass agrees with it to `TOL
 |s|)`, where |s| + 1/(m-1) takes the place of |s| with typicality, relative to the largest entry of
 each result and of the terms of its sums, on rows whose nearest distance is above 1 % of ||phi||^2.
 Closer to a centroid the absolute error of a distance is a few eps ||phi||^2, but no more than
-2^-8 of the distance in float32 and 2^-26 in float64, and weights have the error that follows from
-it.
+2^-8 of the distance in float32 and 2^-26 in float64. The error of weights follows from it.
 """
 
 from __future__ import annotations
@@ -40,7 +39,9 @@ TOLERANCE = {np.dtype(np.float32): 5e-5, np.dtype(np.float64): 2e-13}
 
 
 def features(x: Columns, omega: Array | None, landmarks: Landmarks | None = None) -> Array:
-    """Feature vectors: x itself, or D^(-1/2) [sin(x Omega), cos(x Omega)] (RFF-KPKM, eq. 2), or the
+    """Return feature vectors of rows.
+
+    They are x itself, or D^(-1/2) [sin(x Omega), cos(x Omega)] (RFF-KPKM, eq. 2), or the
     weighted mean of the coordinates of the nearest landmarks."""
     x = np.asarray(dense(x), dtype=np.float64)
     if landmarks is not None:
@@ -54,7 +55,7 @@ def features(x: Columns, omega: Array | None, landmarks: Landmarks | None = None
 
 
 def nearest_landmarks(x: Columns, landmarks: Landmarks) -> tuple[Array, Array]:
-    """The nearest landmarks of each row, nearest first, and their weights: two arrays (n, r)."""
+    """Return the nearest landmarks of each row, nearest first, and their weights, both (n, r)."""
     points = landmarks.points.astype(np.float64)
     d = squared_distances(np.asarray(dense(x), dtype=np.float64), points)
     at = np.argsort(d, axis=1, kind="stable")[:, : landmarks.n_neighbours]
@@ -66,7 +67,7 @@ def nearest_landmarks(x: Columns, landmarks: Landmarks) -> tuple[Array, Array]:
 
 
 def _unit(x: Columns) -> Array:
-    """Rows scaled to length one, in float64; zeros stay."""
+    """Return rows scaled to length one, in float64; zeros stay."""
     x = np.asarray(dense(x), dtype=np.float64)
     lengths = np.linalg.norm(x, axis=1, keepdims=True)
     return x / np.where(lengths > 0, lengths, 1)
@@ -78,7 +79,7 @@ def _masses(weight: Array | None, n: int) -> NDArray[np.float64]:
 
 
 def squared_distances(phi: Array, theta: Array) -> Array:
-    """``||phi_i - theta_j||^2`` for all i and j, without cancellation. O(n k F)."""
+    """Return ``||phi_i - theta_j||^2`` for all i and j, without cancellation. O(n k F)."""
     return np.stack([((phi - center) ** 2).sum(axis=1) for center in theta], axis=1)
 
 
@@ -110,7 +111,7 @@ def fused_pass(
     units: list[bool] | None = None,
     directions: tuple[Array, Array, float] | None = None,
 ) -> tuple[Array, Array, Array, Array, float, float]:
-    """One pass over the rows.
+    """Make one pass over the rows.
 
     Parameters
     ----------
@@ -146,12 +147,12 @@ def fused_pass(
         Reference distances and fuzzifier of TYPICALITY.
     labels, memberships, distances, nearest, second, features : arrays to fill, or None
         int32 (n,); (n, k); (n, k) squared; (n,) squared; (n,) squared, the second least distance,
-        inf where k is 1; (n, F) shifted. With TYPICALITY all but the distances are those of d'.
+        inf where k is 1; (n, F) shifted. With TYPICALITY all but the distances are of d'.
     neighbours, neighbour_weights : arrays to fill, or None
         int32 (n, R) and (n, R), R the sum of the r_l: the nearest landmarks of each row in each
         view that has some, nearest first, and their weights z; the views side by side.
     carry : tuple, optional
-        What a pass over the rows before these returned; these are added to its sums.
+        What a pass over earlier rows returned; the rows are added to its sums.
     present : uint8 array (n, ceil(L / 8)), or None
         Bit l % 8 of byte l / 8 says whether a row has view l; None: all rows have all views. A view
         that a row lacks adds nothing to its distances and sums; `features` are 0 there, whatever x
@@ -160,10 +161,10 @@ def fused_pass(
         Whether the rows of a view are scaled to length one, zeros left as they are; of dense views
         without landmarks.
     directions : tuple, optional
-        With HARD or BOTH, many centroids and one dense view whose weight is 1: orthonormal
-        directions (q, F), the coordinates (k, q + 1) of the centroids with the lengths of what is
-        left of them, at least, and a ratio >= 1. Distances of a row beyond this ratio times the
-        least need not be computed, and have no part in its power mean. The twin computes all.
+        For HARD or BOTH, many centroids and one dense view whose weight is 1. Orthonormal
+        directions (q, F); coordinates (k, q + 1) of the centroids, with lower bounds of the lengths
+        that are left of them; a ratio >= 1. Distances of a row beyond this ratio times the least
+        need not be computed, and have no part in its power mean. The twin computes all.
 
     Returns
     -------
@@ -278,7 +279,7 @@ def take_steps(
     list[tuple[float, float, float, float, int, float]],
     list[Array], Array, Array, int, bool, tuple[Any, ...],
 ]:  # fmt: skip
-    """Make steps at one exponent: passes, each of which a move follows.
+    """Make steps at one exponent: passes, each with a move after it.
 
     They end if the shift is at most `tol`, if the hard objective will not fall to `goal`, if a
     cluster is empty, or after `most` passes, at least one.
@@ -308,19 +309,19 @@ def take_steps(
     coverage : float64 array (L,), or None
         Where views are missing: the shares of the rows that have them.
     least_length : float
-        If not 0, centroids are scaled to length one after each step, those that are longer than
-        this; the others stay.
+        If not 0, centroids that are longer than this are scaled to length one after each step.
+        Other centroids stay.
 
     Returns
     -------
     records : list of tuples
-        Of each step: soft and hard, as `fused_pass` returns them, times `unit`; the penalty lambda
+        Of each step: soft and hard of `fused_pass`, times `unit`; the penalty lambda
         sum_l alpha_l log(L alpha_l); the root mean square shift of the centroids over the root of
         `variance`; the number of distinct centroids; seconds.
     alphas : list of float64 arrays (L,)
         The weights of the views in each step, and after the last.
     theta, previous : float64 arrays (k, F)
-        The centroids, and those before the last step.
+        The centroids, and the centroids before the last step.
     n_empty : int
         The number of clusters that were empty in the last step.
     hopeless : bool
@@ -410,8 +411,9 @@ def move(
 
 
 def count_distinct(theta: Array, close: float) -> int:
-    """The number of centroids whose squared distance to all distinct ones before them exceeds
-    `close`."""
+    """Count the centroids that are distinct from all distinct centroids before them.
+
+    Their squared distance exceeds `close`."""
     distinct: list[Array] = []
     for center in np.asarray(theta, dtype=np.float64):
         if all(((center - other) ** 2).sum() > close for other in distinct):
@@ -420,27 +422,32 @@ def count_distinct(theta: Array, close: float) -> int:
 
 
 def costs_with(distances: Array, nearest: Array, weight: Array) -> NDArray[np.float64]:
-    """The costs (m,) of the rows with each of m centroids besides, from the squared `distances`
-    (n, m) of the rows from these and those from the `nearest` ones that there are, (n,), of one
-    dtype, and the weights (n,) of the rows, float64."""
+    """Return the costs (m,) of the rows with each of m centroids added.
+
+    `distances` (n, m) are squared distances of the rows from these centroids. `nearest` (n,) are
+    squared distances from the nearest centroid so far, in the same dtype. `weight` (n,) are the
+    weights of the rows, in float64."""
     return np.asarray(weight @ np.minimum(nearest[:, None], distances))
 
 
 def lowered(distances: Array, added: int, nearest: Array, weight: Array) -> NDArray[np.float64]:
-    """The cumulative sums (n,) of the costs of the rows with one of those centroids, by its number;
+    """Return the cumulative sums (n,) of the costs of the rows with the centroid `added`.
+
     `nearest` is lowered in place."""
     np.minimum(nearest, distances[:, added], out=nearest)
     return np.asarray((weight * nearest).cumsum())
 
 
 def ward_mergers(gaps: Array, masses: Array) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """The mergers (k-1, 2) of Ward's method, each of two clusters that are named by one of those
-    they consist of, and the squares (k-1,) of their heights; the second of a pair takes the first.
-    `gaps`: squared distances (k, k) of the centroids; `masses`: those of the clusters, positive.
+    """Return the mergers (k-1, 2) of Ward's method, and the squares (k-1,) of their heights.
 
-    By chains of nearest neighbours (Murtagh, Comput. J. 26 (1983) 354-359) and the formula of Lance
-    and Williams. A cluster whose two nearest are equally near takes the first.
-    """
+    Each of the two clusters of a merger is named by a cluster that it consists of. The second of
+    a pair takes the first. `gaps` are the squared distances (k, k) of the centroids, `masses`
+    the positive masses of the clusters.
+
+    The method follows chains of nearest neighbors (Murtagh, Comput. J. 26 (1983) 354-359), with
+    the formula of Lance and Williams. A cluster whose two nearest are equally near takes the
+    first."""
     k, p = len(masses), np.array(masses, dtype=np.float64)
     squares = 2 * np.maximum(gaps, gaps.T) / (1 / p + 1 / p[:, None])
     np.fill_diagonal(squares, np.inf)
@@ -474,7 +481,7 @@ def weigh_products(
     weights: Array | None = None,
     labels: Array | None = None,
 ) -> tuple[Array, float, float]:
-    """Weights of rows from their inner products with the centroids.
+    """Return weights of rows from their inner products with the centroids.
 
     Parameters
     ----------
@@ -514,8 +521,9 @@ def weigh_products(
 
 
 def skinny_product(coefficients: Array, matrix: Array, out: Array, n_threads: int = 1) -> None:
-    """out = coefficients @ matrix[:, :n] for coefficients (m, depth), a matrix (depth, >= n) and
-    out (m, n)."""
+    """Compute out = coefficients @ matrix[:, :n].
+
+    The coefficients are (m, depth), the matrix is (depth, >= n), and out is (m, n)."""
     out[:] = coefficients.astype(np.float64) @ matrix[:, : out.shape[1]]
 
 
@@ -523,7 +531,7 @@ def near_pass(
     x: Array, unit: bool, shift: Array, weight: Array | None, theta: Array, near: Array,
     order: Array, ends: Array, n_threads: int = 1,
 ) -> tuple[Array, Array, Array, Array]:  # fmt: skip
-    """A pass in which the rows of each cluster are compared with a few centroids alone.
+    """Make a pass that compares the rows of each cluster with a few centroids alone.
 
     Parameters
     ----------
@@ -550,7 +558,7 @@ def near_pass(
     nearest, second : array (n,)
         The squared distances from it and from the second nearest; inf if there is none.
     stay : array of float64, (k, d)
-        The weighted sums of the shifted rows whose cluster stays the same.
+        The weighted sums of the shifted rows that stay in their cluster.
     """
     labels, stay = np.empty(len(x), dtype=np.int32), np.zeros(theta.shape)
     masses = _masses(weight, len(x))
@@ -571,7 +579,7 @@ def nearest_in_cells(
     x: Array, centers: Array, blocks: Array, squares: Array, numbers: Array, ends: Array,
     visits: Array, order: Array, r: int, n_threads: int = 1,
 ) -> Array:  # fmt: skip
-    """The nearest points to each row, among those of the cells that it visits.
+    """Return the nearest points to each row in the cells that it visits.
 
     Parameters
     ----------
@@ -589,32 +597,32 @@ def nearest_in_cells(
     visits : array of int32, (n, p)
         The cells that each row visits, the nearest first.
     order : array of int64, (n,)
-        The rows in the order in which they are taken.
+        The rows in the order of the search.
     r : int
     n_threads : int
 
     Returns
     -------
     nearest : array of int32, (n, r)
-        The numbers of the nearest points, of equals of those that a row meets first, the nearest
-        one first; -1 where it sees fewer.
+        The numbers of the nearest points, the nearest one first; -1 where a row sees fewer. Of
+        equally near points a row takes the points that it meets first.
     """
     nearest = np.full((len(x), r), -1, dtype=np.int32)
     for row in order:
-        found: list[tuple[float, int]] = []
+        met: list[tuple[float, int]] = []
         for cell in [*visits[row, :1], *np.sort(visits[row, 1:])]:
             apart = x[row].astype(np.float64) - centers[cell]
             here = slice(ends[cell], ends[cell + 1])
             d = apart @ apart + (apart @ blocks[here].astype(np.float64) + squares[here]).ravel()
             there = np.isfinite(d)
-            found += zip(d[there], numbers[here].ravel()[there])
-        chosen = [number for _, number in sorted(found, key=lambda one: one[0])[:r]]
+            met += zip(d[there], numbers[here].ravel()[there])
+        chosen = [number for _, number in sorted(met, key=lambda one: one[0])[:r]]
         nearest[row, : len(chosen)] = chosen
     return nearest
 
 
 def squares_of_pairs(x: Array, points: Array, index: Array, n_threads: int = 1) -> Array:
-    """Squared distances of rows to some points each.
+    """Return squared distances of rows to some points each.
 
     Parameters
     ----------

@@ -34,10 +34,10 @@ def cluster(
     Parameters
     ----------
     adata : AnnData
-        Annotated cells. Written to are ``adata.obs[key_added]``, the labels as a categorical of
-        strings, ``adata.obsm[key_added + "_memberships"]``, the memberships of the cells in the
-        clusters "0", "1", ..., unless `store_memberships` is False, and ``adata.uns[key_added]``,
-        the parameters, and the levels of `selection_` where `n_clusters` is a word.
+        Annotated cells. ``adata.obs[key_added]`` gets the labels, as a categorical of strings.
+        ``adata.obsm[key_added + "_memberships"]`` gets the memberships of the cells in the clusters
+        "0", "1", ..., unless `store_memberships` is False. ``adata.uns[key_added]`` gets the
+        parameters, and the levels of `selection_` where `n_clusters` is a word.
     n_clusters : {"coarse", "auto", "fine"} or int, default="auto"
         Number of clusters, from 1 to the number of cells. "auto": that which `select_n_clusters`
         finds; "coarse" and "fine": the first and the last of its levels.
@@ -113,7 +113,7 @@ def _check(adata: Any, key_added: Any, neighbors_key: Any, parameters: dict[str,
 
 
 def _representation(adata: Any, name: Any) -> Any:
-    """What is clustered, an array or a sparse matrix."""
+    """Return the array or sparse matrix that is clustered."""
     is_name = isinstance(name, str)
     if is_name and name == "X":
         return adata.X
@@ -124,21 +124,21 @@ def _representation(adata: Any, name: Any) -> Any:
 
 
 def _connectivities(adata: Any, key: Any) -> Any:
-    """The affinities that scanpy has found, a sparse matrix."""
-    found = adata.uns.get(key) if isinstance(key, str) else None
-    if not isinstance(found, Mapping):
+    """Return the affinities that scanpy has computed, a sparse matrix."""
+    entry = adata.uns.get(key) if isinstance(key, str) else None
+    if not isinstance(entry, Mapping):
         raise ValueError(
             f"neighbors_key == {key!r}, must be in adata.uns as scanpy.pp.neighbors(adata) writes "
             "it."
         )
-    name = found.get("connectivities_key", "connectivities")
+    name = entry.get("connectivities_key", "connectivities")
     if name not in adata.obsp:
         raise ValueError(f"neighbors_key == {key!r} names adata.obsp[{name!r}], which is missing.")
     return adata.obsp[name]
 
 
 def _categories(labels: Any) -> Any:
-    """A categorical of strings, in the order of the numbers."""
+    """Return a categorical of strings, in the order of the numbers."""
     import pandas as pd  # whoever has an AnnData object has it
 
     names = [str(label) for label in np.unique(labels)]
@@ -146,7 +146,7 @@ def _categories(labels: Any) -> Any:
 
 
 def _written(model: Any) -> dict[str, Any]:
-    """The parameters that differ from the defaults, as values that files of AnnData hold."""
+    """Return the parameters that differ from the defaults, as values that AnnData files hold."""
     default = type(model)().get_params(deep=False)
     given = {name: value for name, value in model.get_params(deep=False).items()
              if name == "n_clusters" or not _is_same(value, default[name])}  # fmt: skip
@@ -158,5 +158,5 @@ def _written(model: Any) -> dict[str, Any]:
 
 
 def _is_same(value: Any, default: Any) -> bool:
-    """Whether a parameter has its default, which is a plain value."""
+    """Return whether a parameter has its default, which is a plain value."""
     return type(value) is type(default) and bool(value == default)

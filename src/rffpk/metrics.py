@@ -64,7 +64,7 @@ def _contingency(labels_true: Any, labels_pred: Any) -> Any:
 
 
 def clustering_accuracy(labels_true: Any, labels_pred: Any) -> float:
-    """Fraction of samples that the best one-to-one matching of clusters to classes gets right.
+    """Compute the accuracy of the best one-to-one matching of clusters to classes.
 
     Parameters
     ----------
@@ -77,7 +77,8 @@ def clustering_accuracy(labels_true: Any, labels_pred: Any) -> float:
     Returns
     -------
     accuracy : float
-        In [0, 1]; invariant to renaming of the labels, and symmetric.
+        Fraction of samples that the matching gets right, in [0, 1]; invariant to renaming of the
+        labels, and symmetric.
 
     Raises
     ------
@@ -101,7 +102,7 @@ def clustering_accuracy(labels_true: Any, labels_pred: Any) -> float:
 
 
 def purity_score(labels_true: Any, labels_pred: Any) -> float:
-    """Fraction of samples that belong to the most frequent class of their cluster.
+    """Return the fraction of samples that belong to the most frequent class of their cluster.
 
     Parameters
     ----------
@@ -149,7 +150,7 @@ class RepeatedScores(NamedTuple):
 
 
 def scores_of_labels(labels_true: Any, labels_pred: Any) -> tuple[float, float, float]:
-    """ACC, NMI and purity, as papers on clustering report them.
+    """Return ACC, NMI and purity, as papers on clustering report them.
 
     Parameters
     ----------
@@ -184,7 +185,7 @@ def repeated_scores(
     n_repeats : int, default=20
         Number of fits, at least 1.
     random_state : int, default=0
-        Seed of the first fit; those of the others follow it.
+        Seed of the first fit; the seeds of further fits follow it.
 
     Returns
     -------
@@ -240,13 +241,13 @@ def _check_rows(X: Array, u: Array) -> None:
 
 
 def _in_range(*arrays: Array) -> list[Array]:
-    """Arrays divided by one power of two, so that their squares neither overflow nor underflow."""
+    """Divide arrays by one power of two, so that their squares neither overflow nor underflow."""
     largest = max(float(np.abs(x).max()) for x in arrays)
     return [np.ldexp(x, -math.frexp(largest)[1]) for x in arrays]
 
 
 def checked_memberships(memberships: Any, name: str = "memberships") -> Array:
-    """Memberships as a float64 array (n, k), >= 0 with rows that sum to one."""
+    """Return memberships as a float64 array (n, k), >= 0 with rows that sum to one."""
     u = checks.finite_array(memberships, name)
     if n_zeros := np.count_nonzero(~u.any(axis=1)):
         raise ValueError(
@@ -259,7 +260,7 @@ def checked_memberships(memberships: Any, name: str = "memberships") -> Array:
 
 
 def partition_coefficient(memberships: Any) -> float:
-    """Mean over the samples of their sum of squared memberships.
+    """Return the mean over the samples of their sum of squared memberships.
 
     Parameters
     ----------
@@ -296,7 +297,7 @@ def partition_coefficient(memberships: Any) -> float:
 
 
 def partition_entropy(memberships: Any) -> float:
-    """Mean over the samples of the entropy of their memberships, in natural units.
+    """Return the mean over the samples of the entropy of their memberships, in natural units.
 
     Parameters
     ----------
@@ -332,7 +333,7 @@ def partition_entropy(memberships: Any) -> float:
 
 
 def xie_beni_index(X: Any, memberships: Any, centers: Any, *, m: float = 2.0) -> float:
-    """Compactness of fuzzy clusters over the least separation of their centers: lower is better.
+    """Return compactness of fuzzy clusters over least separation of centers; lower is better.
 
     Parameters
     ----------
@@ -343,7 +344,7 @@ def xie_beni_index(X: Any, memberships: Any, centers: Any, *, m: float = 2.0) ->
     centers : array-like of shape (n_clusters, n_features)
         Centers of at least two clusters.
     m : float
-        Power of the memberships, at least 1: the fuzzifier with which they were computed.
+        Power of the memberships, at least 1: the fuzzifier that they were computed with.
 
     Returns
     -------
@@ -390,7 +391,7 @@ def xie_beni_index(X: Any, memberships: Any, centers: Any, *, m: float = 2.0) ->
 
 
 def fuzzy_silhouette(X: Any, memberships: Any, *, alpha: float = 1.0) -> float:
-    """Mean silhouette, in which samples between clusters count less.
+    """Return the mean silhouette, in which samples between clusters count less.
 
     Parameters
     ----------
@@ -406,7 +407,7 @@ def fuzzy_silhouette(X: Any, memberships: Any, *, alpha: float = 1.0) -> float:
     -------
     silhouette : float
         In [-1, 1]; higher is better. Not a number if no sample has a larger membership in one
-        cluster than in all others.
+        cluster than in all other clusters.
 
     Raises
     ------

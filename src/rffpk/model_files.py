@@ -196,8 +196,9 @@ def load(path: str | os.PathLike[str], kind: type[Any] = object) -> Any:
 
 
 def _steps(model: Any) -> tuple[Any, Any]:
-    """What comes before an estimator, a StandardScaler or a TablePreprocessor of a pipeline, or
-    None, and the estimator."""
+    """Return the step before an estimator, or None, and the estimator.
+
+    The step is a StandardScaler or a TablePreprocessor of a pipeline."""
     if not isinstance(model, Pipeline):
         return None, model
     *before, last = (step for _, step in model.steps)
@@ -214,7 +215,7 @@ def _steps(model: Any) -> tuple[Any, Any]:
 
 
 def _read(path: str) -> Any:
-    """The estimator or the pipeline in a file that `save` has written."""
+    """Read the estimator or the pipeline in a file that `save` has written."""
     metadata, arrays = read_tensors(path)
     layout = metadata.get("format", "")
     if not layout.startswith("rffpk "):
@@ -241,7 +242,7 @@ def _read(path: str) -> Any:
 
 
 def _scaled(model: Any, scales: dict[str, Any]) -> Pipeline:
-    """The pipeline of a StandardScaler with these attributes and a model."""
+    """Return the pipeline of a StandardScaler with these attributes and a model."""
     d, scaler = getattr(model, "n_features_in_", None), StandardScaler()
     kinds = {name: np.dtype(object if name == _NAMES else np.float64) for name in scales}
     same = scales.keys() - {_NAMES} == {*_SCALES} and isinstance(d, int)
@@ -265,8 +266,9 @@ class Encoder:
         self._paths: dict[int, str] = {}  # of what occurs twice, by the identity of the object
 
     def estimator(self, model: Any, path: str = "") -> dict[str, dict[str, Any]]:
-        """The parameters and the other attributes of an estimator, public ones first: what occurs
-        twice has the path where it comes first."""
+        """Return the parameters and the other attributes of an estimator, public ones first.
+
+        An object that occurs twice has the path where it comes first."""
         parameters = model.get_params(deep=False)
         others = {name: value for name, value in vars(model).items() if name not in parameters}
         others = dict(sorted(others.items(), key=lambda item: item[0].startswith("_")))
@@ -348,7 +350,7 @@ class Decoder:
         self._made: dict[str, Any] = {}  # arrays, estimators and records, by path
 
     def estimator(self, name: str, content: Any, path: str = "") -> Any:
-        """An estimator of the package, by the name of its class."""
+        """Make an estimator of the package, by the name of its class."""
         _require(name in ESTIMATORS, f"an estimator {name!r}")
         _require(isinstance(content, dict) and content.keys() == {*_PARTS}, f"no {name}")
         cls = ESTIMATORS[name]
@@ -362,7 +364,7 @@ class Decoder:
         return model
 
     def unused(self) -> set[str]:
-        """The names of arrays that have not been read."""
+        """Return the names of arrays that have not been read."""
         return self._arrays.keys() - self._made.keys()
 
     def attributes(self, values: Any, path: str) -> dict[str, Any]:
@@ -396,7 +398,7 @@ class Decoder:
         return [self._value(value, f"{path}[{i}]") for i, value in enumerate(values)]
 
     def _object(self, kind: str, content: Any, path: str) -> Any:
-        """What other places of the model may refer to."""
+        """Make an object that other places of the model may refer to."""
         array = self._arrays.get(path)
         match kind, content:
             case "strings", ["O" | "U" as letter, *texts] if all(type(t) is str for t in texts):
@@ -414,8 +416,9 @@ class Decoder:
         return self._record(kind, content, path)
 
     def _record(self, kind: str, content: Any, path: str) -> Any:
-        """An instance of a class with the attributes that its annotations name; one without
-        annotations has any."""
+        """Make an instance of a class with the attributes that its annotations name.
+
+        A class without annotations has any attributes."""
         _require(kind in RECORDS, f"{path}, a {kind!r}")
         cls, values = RECORDS[kind], self.attributes(content, f"{path}.")
         if hints := get_type_hints(cls):
@@ -432,7 +435,7 @@ class Decoder:
 
 
 def _is_of(value: Any, hint: Any) -> bool:
-    """Whether a value is of an annotated type; entries of containers are not looked at."""
+    """Return whether a value is of an annotated type; entries of containers are not checked."""
     kind = get_origin(hint) or hint
     if hasattr(kind, "__value__"):  # an alias by the statement `type`, as NDArray is in some NumPy
         return _is_of(value, kind.__value__)

@@ -71,8 +71,7 @@ def _having(model: Any, attribute: str) -> Any:
 
 
 def _shown(X: Any) -> tuple[Array, list[Any], Any]:
-    """Evenly spaced rows, at most 5000: their numbers, their views, and the rows as a model
-    takes them."""
+    """Return the numbers of at most 5000 evenly spaced rows, their views, and rows for a model."""
     listed = is_list_of_views(X)
     views = [rows_as_given(x, "X") for x in (X if listed else [X])]
     n = length(views[0])
@@ -98,7 +97,7 @@ def _filled(x: Columns) -> Columns:
 
 
 def clusters(model: Any, X: Any, *, places: Any = None, ax: Any = None) -> Any:
-    """Rows in two dimensions, with their clusters; the harder the membership, the darker.
+    """Draw rows in two dimensions, with their clusters; the harder the membership, the darker.
 
     Parameters
     ----------
@@ -114,10 +113,11 @@ def clusters(model: Any, X: Any, *, places: Any = None, ax: Any = None) -> Any:
     Returns
     -------
     ax : matplotlib Axes
-        With two columns the columns themselves, and the centroids if these are points of the same
-        plane; the first two diffusion features of a `DiffusionPowerKMeans`; of several views the
-        first two principal components of the squared distances to the centroids, in which all views
-        have a part; else those of the columns. Crosses are rows labeled -1, noise.
+        For a `DiffusionPowerKMeans` the first two diffusion features. For several views the first
+        two principal components of the squared distances to the centroids, in which all views have
+        a part. For two columns the columns themselves, and the centroids if they are points of the
+        same plane. Otherwise the first two principal components of the columns. Crosses are rows
+        labeled -1, noise.
     """
     model = _having(model, "predict")
     if isinstance(model, Pipeline) and isinstance(model[0], TablePreprocessor):
@@ -194,8 +194,10 @@ def _components(columns: Columns) -> Array:
 
 
 def _squared_distances(model: Any, rows: Any) -> Array | None:
-    """Squared distances to the centroids: up to the squared norm of a row they are linear in its
-    features, in the directions in which centroids differ. None: there are not two of them."""
+    """Return squared distances to the centroids; None: there are not two of them.
+
+    Up to the squared norm of a row they are linear in its features, in the directions in which
+    centroids differ."""
     if hasattr(model, "_clusterer"):  # of an embedding
         rows, model = embedded_rows(model, rows), model._clusterer
     try:
@@ -206,7 +208,7 @@ def _squared_distances(model: Any, rows: Any) -> Array | None:
 
 
 def _opacity(model: Any, rows: Any) -> Array:
-    """From a faint point, where all memberships are equal, to one."""
+    """Return opacities, from faint, where all memberships are equal, to one."""
     try:
         u = model.predict_proba(rows)
     except (AttributeError, ValueError):  # precomputed kernels have none
@@ -218,7 +220,7 @@ def _opacity(model: Any, rows: Any) -> Array:
 
 
 def convergence(model: Any, ax: Any = None) -> Any:
-    """The objective of the passes of the start that was kept.
+    """Draw the objective of the passes of the start that was kept.
 
     A line joins the passes at one exponent, along which the objective never rises; it falls with
     the exponent, too. Random disturbances of a slow start may raise it between lines. Of a class
@@ -253,7 +255,7 @@ def convergence(model: Any, ax: Any = None) -> Any:
 
 
 def memberships(model: Any, X: Any, *, s: float | None = None, ax: Any = None) -> Any:
-    """Memberships as a heat map, the rows in the order of their clusters.
+    """Draw memberships as a heat map, the rows in the order of their clusters.
 
     Parameters
     ----------
@@ -283,7 +285,7 @@ def memberships(model: Any, X: Any, *, s: float | None = None, ax: Any = None) -
 
 
 def tree(model: Any, ax: Any = None) -> Any:
-    """How clusters merge, as a dendrogram.
+    """Draw how clusters merge, as a dendrogram.
 
     Parameters
     ----------
@@ -295,9 +297,9 @@ def tree(model: Any, ax: Any = None) -> Any:
     Returns
     -------
     ax : matplotlib Axes
-        Clusters from left to right, by their numbers; of more than 50, the last 50 that are left,
-        those that consist of several with their number in parentheses. The heights are those of
-        `linkage_`.
+        Clusters from left to right, by their numbers, with the heights of `linkage_`. Of more than
+        50 clusters, the last 50 that are left: a cluster that consists of several has their number
+        in parentheses.
     """
     linkage = _having(model, "linkage_").linkage_.copy()
     if not len(linkage):
@@ -316,14 +318,14 @@ def tree(model: Any, ax: Any = None) -> Any:
 
 
 def profile(profiles: ClusterProfiles, *, n_columns: int = 20, ax: Any = None) -> Any:
-    """The columns that set clusters apart, as a heat map.
+    """Draw the columns that set clusters apart, as a heat map.
 
     Parameters
     ----------
     profiles : ClusterProfiles
         The result of `describe`.
     n_columns : int
-        Number of columns that are drawn at most: those with the largest differences.
+        Largest number of columns that are drawn: the columns with the largest differences.
     ax : matplotlib Axes, optional
         Where to draw.
 

@@ -84,7 +84,7 @@ class ClusterProfiles:
         )
 
     def _text(self, cluster: int) -> str:
-        """The columns that set a cluster apart most."""
+        """Return the columns that set a cluster apart most, with their means and differences."""
         means, gaps = self.means[cluster], self.differences[cluster]
         order = np.argsort(-np.abs(gaps), kind="stable")[:4]
         first = [j for j in order if round(gaps[j], 1)]  # others would be shown as zero
@@ -94,7 +94,7 @@ class ClusterProfiles:
 
 
 def _written(mean: float, unit: str) -> str:
-    """A mean as users read it."""
+    """Return a mean as users read it."""
     if unit == "date" and not math.isnan(mean):
         return str(np.datetime64(round(mean), "D"))
     return f"{100 * mean:.0f} %" if unit == "share" else f"{mean:.3g}"
@@ -109,15 +109,15 @@ def describe(
     n_resamples: int = 10,
     random_state: Any = None,
 ) -> ClusterProfiles:
-    """Sizes, examples, distinguishing columns and stability of the clusters of a fitted model.
+    """Describe the clusters of a fitted model: sizes, examples, distinguishing columns, stability.
 
     Parameters
     ----------
     model : fitted estimator
         A clusterer of this package, or a scikit-learn pipeline that ends with one.
     X : {array-like, sparse matrix} of shape (n_samples, n_features), or a list of views
-        The rows, as in `predict`; those that were fitted, for the stability. A data frame may have
-        whatever columns the first step of a pipeline takes.
+        The rows, as in `predict`; for the stability, the rows that were fitted. A data frame may
+        have whatever columns the first step of a pipeline takes.
     table : {array-like, sparse matrix, data frame} of shape (n_samples, n_columns), optional
         What to describe the same rows by, such as columns before they were scaled; gaps are left
         out. Of a frame words are described by the share of each, dates by their mean. By default
@@ -162,8 +162,8 @@ def describe(
         raise TypeError("X is a source or a Dask collection, must be rows in memory.")
     n_resamples = checks.check_int(n_resamples, "n_resamples", 0)
     random = checks.check_random_state(random_state)
-    given = last._schema().kind != "rows"
-    if given and (n_resamples or table is None):
+    is_precomputed = last._schema().kind != "rows"
+    if is_precomputed and (n_resamples or table is None):
         raise ValueError(
             "With precomputed kernels or a graph, n_resamples must be 0 and table must be given."
         )
@@ -175,7 +175,7 @@ def describe(
     )
     columns, values, units = _columns(X, table, len(labels), model)
     means, differences = _differences(members, p, values)
-    medoids = None if given else np.asarray(last.medoids(_before(model, X)))
+    medoids = None if is_precomputed else np.asarray(last.medoids(_before(model, X)))
     stability = None
     if n_resamples:
         stability = _stability(model, X, labels, p, k, n_resamples, random)
@@ -186,7 +186,7 @@ def describe(
 
 
 def _clusterer(model: Any) -> Any:
-    """The fitted clusterer that a model is or ends with."""
+    """Return the fitted clusterer that a model is or ends with."""
     last = model[-1] if isinstance(model, Pipeline) and len(model) else model
     if not isinstance(last, Clusterer):
         raise TypeError(
@@ -198,7 +198,7 @@ def _clusterer(model: Any) -> Any:
 
 
 def _before(model: Any, X: Any) -> Any:
-    """The rows as the clusterer takes them."""
+    """Return the rows as the clusterer takes them."""
     return model[:-1].transform(X) if isinstance(model, Pipeline) else X
 
 
@@ -206,7 +206,7 @@ def _before(model: Any, X: Any) -> Any:
 
 
 def _columns(X: Any, table: Any, n: int, model: Any) -> tuple[list[str], Any, list[str]]:
-    """The names of the columns, these, an array or a sparse matrix, and their units."""
+    """Return the names of the columns, their array or sparse matrix, and their units."""
     checks.check_row_labels(X, table=table)
     views = X if table is None and is_list_of_views(X) else [X if table is None else table]
     found = [_of_table(x, "X" if table is None else "table") for x in views]
@@ -226,7 +226,7 @@ def _columns(X: Any, table: Any, n: int, model: Any) -> tuple[list[str], Any, li
 
 
 def _of_table(x: Any, name: str) -> tuple[list[str], Any, list[str]]:
-    """The names of columns, as far as they are known, these, and their units."""
+    """Return the names of columns, as far as they are known, their values, and their units."""
     x = x.to_pandas() if is_arrow(x) else x
     if hasattr(x, "columns") and hasattr(x, "dtypes"):
         with checks.named(name):
@@ -268,7 +268,7 @@ def _differences(members: Any, p: Array, values: Columns) -> tuple[Array, Array]
 
 
 def _moments(weights: Array, sums: Array, squares: Array) -> tuple[Array, Array]:
-    """Means, NaN without weight, and sums of squared deviations from them."""
+    """Return means, NaN without weight, and sums of squared deviations from them."""
     with np.errstate(divide="ignore", invalid="ignore"):
         means = np.where(weights > 0, sums / weights, np.nan)
     return means, np.maximum(squares - np.nan_to_num(sums * means), 0)
@@ -312,8 +312,9 @@ def _refit(model: Any, X: Any, weight: Array, k: int, seed: int) -> Array:
 
 
 def _jaccard(first: Array, second: Array, p: Array, k: int) -> Array:
-    """The largest Jaccard index of each of the first k clusters with one of the second; NaN where
-    it has no rows. Noise, -1, belongs to none."""
+    """Return the largest Jaccard index of each cluster of `first` with a cluster of `second`.
+
+    It is NaN for a cluster without rows. Noise, -1, belongs to no cluster."""
     table = np.zeros((k + 1, k + 1))
     np.add.at(table, (first, second), p)
     sizes, others = table.sum(axis=1)[:k], table.sum(axis=0)[:k]

@@ -25,19 +25,19 @@ def select_n_clusters(
     random_state: Any = None,
     n_jobs: int | None = None,
 ) -> NClustersSelection:
-    """How many clusters rows have: several good numbers, with their partitions.
+    """Find how many clusters rows have: several good numbers, with their partitions.
 
-    What ``n_clusters="auto"`` of an estimator does, without the fit: the same rows have the same
-    answer. Three witnesses give a score to each number of clusters, and the largest sum decides:
-    gaps between the eigenvalues of random walks on graphs of neighbors, the heights of Ward's tree
-    of many small clusters, and modes of the density that last over scales. At most 3000 rows are
-    looked at, or 20 000 where many or rare clusters show.
+    This is what ``n_clusters="auto"`` of an estimator does, without the fit: the same rows have the
+    same answer. Three witnesses give a score to each number of clusters, and the largest sum
+    decides. They are gaps between eigenvalues of random walks on graphs of neighbors, heights of
+    Ward's tree of many small clusters, and modes of the density that last over scales. At most 3000
+    rows are looked at, or 20 000 where many or rare clusters show.
 
     Parameters
     ----------
     X : {array-like, sparse matrix} of shape (n_samples, n_features), a source, or a list of views
-        Finite numbers, or a source of blocks as `fit` takes it. Of several views each is looked at,
-        and their columns together: the largest number decides of those that are clear.
+        Finite numbers, or a source of blocks as `fit` takes it. Each of several views is looked
+        at, and their columns together: the largest number that is clear decides.
     metric : {"euclidean", "cosine", "precomputed", "kernel"}, default="euclidean"
         Distance of rows. "cosine": rows of one table are scaled to length one. "precomputed": X is
         a graph of affinities, as `DiffusionPowerKMeans` takes it; its eigengaps decide. "kernel": X
@@ -81,7 +81,7 @@ def select_n_clusters(
 
 
 def _model(X: Any, metric: Any, n_jobs: int | None) -> Any:
-    """An estimator that takes X as it is given."""
+    """Return an estimator that takes X as it is given."""
     checks.check_choice(metric, "metric", ("euclidean", "cosine", "precomputed", "kernel"))
     if checks.is_option(metric, "kernel"):
         return MultiKernelPowerKMeans("auto", kernels="precomputed", n_jobs=n_jobs)

@@ -30,8 +30,9 @@ _Paths: TypeAlias = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 
 def from_array(X: Any, *, block_rows: int = 1 << 16) -> Callable[[], Iterator[Any]]:
-    """The source of rows in anything that slices of rows give arrays of, such as a memory map, an
-    HDF5 dataset or a Zarr array.
+    """Return the source of rows in an object whose slices are arrays.
+
+    Such objects are memory maps, HDF5 datasets and Zarr arrays.
 
     Parameters
     ----------
@@ -63,7 +64,7 @@ def from_array(X: Any, *, block_rows: int = 1 << 16) -> Callable[[], Iterator[An
 
 
 def from_npy(paths: _Paths) -> Callable[[], Iterator[Array]]:
-    """The source of rows in .npy files, which are read, not mapped into memory.
+    """Return the source of rows in .npy files, which are read, not mapped into memory.
 
     Parameters
     ----------
@@ -124,7 +125,7 @@ def _names(paths: _Paths) -> list[str]:
 
 
 def _opened(name: str) -> tuple[np.dtype[Any], tuple[int, int], int]:
-    """The type and shape of the array in a .npy file, and where its numbers begin."""
+    """Return the type and shape of the array in a .npy file, and where its numbers begin."""
     try:
         table = np.lib.format.open_memmap(name, mode="r")
     except (ValueError, EOFError) as error:
@@ -150,7 +151,7 @@ def _npy_blocks(name: str) -> Iterator[Array]:
 def from_parquet(
     paths: _Paths, *, columns: Sequence[str] | None = None, dtype: Any = np.float64
 ) -> Callable[[], Iterator[Array]]:
-    """The source of rows in Parquet files, by pyarrow's datasets.
+    """Return the source of rows in Parquet files, by pyarrow's datasets.
 
     Parameters
     ----------
@@ -185,7 +186,7 @@ def from_parquet(
 def from_arrow(
     data: Any, *, columns: Sequence[str] | None = None, dtype: Any = np.float64
 ) -> Callable[[], Iterator[Array]]:
-    """The source of rows in a dataset or table of Arrow.
+    """Return the source of rows in a dataset or table of Arrow.
 
     Parameters
     ----------
@@ -212,7 +213,7 @@ def from_arrow(
     arrow = arrow_module()
     dtype = np.dtype(dtype)
     if dtype not in (np.dtype(np.float32), np.dtype(np.float64)):
-        raise ValueError(f"dtype == {dtype}, must be float32 or float64.")
+        raise ValueError(f"dtype={dtype}: must be float32 or float64.")
     if isinstance(columns, str):
         raise TypeError(f"columns == {columns!r}, must be a list of names.")
     if not hasattr(data, "__arrow_c_stream__") and not hasattr(data, "scanner"):
@@ -239,7 +240,7 @@ def _batches(arrow: Any, data: Any, names: list[str] | None) -> Any:
 
 
 def _block(batch: Any, dtype: np.dtype[Any]) -> Array:
-    """The columns of a batch side by side."""
+    """Return the columns of a batch side by side."""
     block = np.empty((batch.num_rows, batch.num_columns), dtype=dtype)
     for j, (name, column) in enumerate(zip(batch.schema.names, batch.columns)):
         if column.null_count:
@@ -253,7 +254,7 @@ def _block(batch: Any, dtype: np.dtype[Any]) -> Array:
 
 
 def from_dask(X: Any) -> Callable[[], Iterator[Any]]:
-    """The source of rows in a Dask array or frame, which are computed partition by partition.
+    """Return the source of rows in a Dask array or frame, computed partition by partition.
 
     Parameters
     ----------

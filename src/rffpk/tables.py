@@ -37,25 +37,25 @@ _FAR = np.float64(np.inf).view(np.int64)
 class TablePreprocessor(Estimator):
     """Columns of numbers for clustering, from a table of numbers, booleans, words and gaps.
 
-    A column of numbers is centered and divided by its standard deviation. One with a word, of
+    A column of numbers is centered and divided by its standard deviation. A column with a word, of
     categories or of booleans becomes an indicator of each category, centered and divided by the
-    root of two: rows of different categories are one standard deviation apart. A gap, or a category
-    that `fit` did not see, gets the mean, or the most frequent category, of ten rows that are near
-    in the other columns (``docs/for/tables.md``).
+    root of two. So rows of different categories are one standard deviation apart. A gap, or a
+    category that `fit` did not see, gets the mean, or the most frequent category, of ten rows that
+    are near in the other columns (``docs/for/tables.md``).
 
     Attributes
     ----------
     n_features_in_, feature_names_in_ : int and ndarray of str, shape (n_features_in_,)
         Number of the columns, and their names.
     categories_ : list
-        Of each column the categories with indicators, at most 50 and "(others)", to which those
-        that `fit` did not see belong then; None: numbers.
+        Of each column the categories with indicators; None: numbers. Of more than 50 categories,
+        the rarest share "(others)" with categories that `fit` did not see.
     means_ : list of ndarray
         For each column the mean that is subtracted, of the numbers or of each indicator.
     scales_ : ndarray of shape (n_features_in_,)
         What each column is divided by; 0 for a column of equal values, which is left out.
     references_ : ndarray of shape (n_references, n_columns)
-        At most 500 evenly spaced rows of `fit`, scaled, with NaN for gaps: those that fill gaps.
+        At most 500 evenly spaced rows of `fit`, scaled, with NaN for gaps. Gaps are filled by them.
 
     Raises
     ------
@@ -124,12 +124,12 @@ class TablePreprocessor(Estimator):
         return self
 
     def transform(self, X: Any) -> Array:
-        """The columns of numbers.
+        """Return the columns of numbers.
 
         Parameters
         ----------
         X : data frame or array of shape (n_samples, n_features)
-            With the columns of `fit`; those of a frame are found by their names.
+            With the columns of `fit`; in a frame they are found by their names.
 
         Returns
         -------
@@ -146,12 +146,14 @@ class TablePreprocessor(Estimator):
         return found
 
     def _filled(self, rows: Array) -> Array:
-        """Rows with what near references have in place of gaps, whatever other rows are: the mean
-        of numbers, and the word of most of them, as a share of each would lie between all."""
+        """Fill gaps of rows by near references, whatever other rows there are.
+
+        A gap gets the mean of numbers, or the word that most references have. Shares of the
+        words would lie between all of them."""
         lacks, known = np.isnan(rows), ~np.isnan(self.references_)
-        found, y = np.where(lacks, 0.0, rows), np.where(known, self.references_, 0.0).T
-        x = np.clip(found, -_LARGEST, _LARGEST)
-        # of the columns that both have; a product for each row, which no others have a part in
+        filled, y = np.where(lacks, 0.0, rows), np.where(known, self.references_, 0.0).T
+        x = np.clip(filled, -_LARGEST, _LARGEST)
+        # of the columns that both have; a product for each row, whatever other rows there are
         left, right = np.hstack([x * x, -2 * x, ~lacks]), np.vstack([known.T, y, y * y])
         squares = (left[:, np.newaxis] @ right)[:, 0]
         shared = (~lacks).astype(np.float64) @ known.T
@@ -174,8 +176,8 @@ class TablePreprocessor(Estimator):
                 # rounded, as equal shares differ in their last digits
                 most_frequent = np.round(values * scale + mean, 9).argmax(axis=1)
                 values = (np.eye(len(mean))[most_frequent] - mean) / scale
-            found[lacking, part] = values
-        return found
+            filled[lacking, part] = values
+        return filled
 
     def _warn_of_unknown(self, found: Array) -> None:
         """Warn of columns that tell nothing of any row, as after a change of their words."""
@@ -198,8 +200,9 @@ class TablePreprocessor(Estimator):
         return int(unknown.sum())
 
     def _parts(self) -> Iterator[tuple[str, Any, Array, float, slice]]:
-        """Of each column that is not left out the name, the categories, the mean, the scale, and
-        its place among the columns of numbers."""
+        """Yield the name, categories, mean, scale and place of each column that is not left out.
+
+        The place is among the columns of numbers."""
         start = 0
         fitted = (self.feature_names_in_, self.categories_, self.means_, self.scales_)
         for name, own, mean, scale in zip(*fitted):
@@ -208,7 +211,7 @@ class TablePreprocessor(Estimator):
                 start += len(mean)
 
     def _scaled(self, columns: list[_Column]) -> Array:
-        """The columns of numbers, with NaN where a value is missing or unknown."""
+        """Return the columns of numbers, with NaN where a value is missing or unknown."""
         fitted = zip(columns, self.categories_, self.means_, self.scales_)
         parts = [
             (_encoded(column, own) - mean) / scale for column, own, mean, scale in fitted if scale
@@ -216,7 +219,7 @@ class TablePreprocessor(Estimator):
         return np.hstack(parts)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """The names of the columns of `transform`.
+        """Return the names of the columns of `transform`.
 
         Parameters
         ----------
@@ -274,8 +277,9 @@ class _Column(NamedTuple):
 
 
 def described_columns(frame: Any) -> tuple[list[str], Array, list[str]]:
-    """The columns of a frame as numbers to take means of, their names and what they are: a number,
-    the indicator of a category, whose mean is a share, or a date in days since 1970."""
+    """Return the columns of a frame as numbers to take means of, with their names and units.
+
+    A unit is "number", "share" of the indicator of a category, or "date" in days since 1970."""
     names, parts, units = [], [], []
     at = frame.iloc if hasattr(frame, "iloc") else frame
     for j, label in enumerate(frame.columns):
@@ -304,7 +308,7 @@ def _described(values: Any, name: str) -> tuple[list[str], Array, str]:
 
 
 def _days(column: Any) -> tuple[Array, bool]:
-    """Dates or durations in days, NaN for gaps, and whether they are dates."""
+    """Return dates or durations in days, NaN for gaps, and whether they are dates."""
     values = np.array(column)
     is_duration = values.dtype.kind == "m"
     if values.dtype == object:
@@ -320,7 +324,7 @@ def _days(column: Any) -> tuple[Array, bool]:
 
 
 def _columns_of(X: Any, names: list[str] | None = None) -> list[_Column]:
-    """The columns of a table; those of `names`, if given."""
+    """Return the columns of a table, or only the columns called `names`."""
     checks.check_container(X, "X")
     X = X.to_pandas() if is_arrow(X) else X
     framed = hasattr(X, "columns") and hasattr(X, "__getitem__")
@@ -331,7 +335,9 @@ def _columns_of(X: Any, names: list[str] | None = None) -> list[_Column]:
         # a word would make words of the numbers of a list
         table = np.asarray(X, dtype=None if hasattr(X, "dtype") else object)
     if not framed and table.ndim != 2:
-        raise ValueError(f"X.shape == {table.shape}, must be a frame or have two dimensions.")
+        raise ValueError(
+            f"X: has the shape {table.shape}. Pass a frame or an array of two dimensions."
+        )
     labels = X.columns if framed else range(table.shape[1])
     own = [str(label) for label in labels]
     if len({*own}) < len(own):
@@ -346,7 +352,7 @@ def _columns_of(X: Any, names: list[str] | None = None) -> list[_Column]:
 
 
 def _column_of(column: Any, name: str) -> _Column:
-    """A column, after a look at each of its values."""
+    """Return a column, after a look at each of its values."""
     advice.give(advice.TIMES, "X", [(name, column)])
     given = column.astype(object) if hasattr(column, "astype") else column.to_list()
     values = np.fromiter(given, object, len(given))
@@ -364,7 +370,7 @@ def _column_of(column: Any, name: str) -> _Column:
 
 
 def _numbers_in(column: _Column) -> Array:
-    """The numbers of a column, NaN for gaps."""
+    """Return the numbers of a column, NaN for gaps."""
     known = np.array([value is not None for value in column.values], dtype=bool)
     values = column.values[known]
     kinds = kinds_of(values)
@@ -372,25 +378,25 @@ def _numbers_in(column: _Column) -> Array:
         raise TypeError(
             f"X has the word {str(words[0])!r} in column {column.name!r}, which had numbers in fit."
         )
-    found = np.full(len(column.values), np.nan)
+    numbers = np.full(len(column.values), np.nan)
     with checks.named("X"):
-        found[known] = values.astype(np.float64)
-    if np.isinf(found).any():
+        numbers[known] = values.astype(np.float64)
+    if np.isinf(numbers).any():
         raise ValueError(
             f"X has infinity in column {column.name!r}: replace it, or drop these rows."
         )
-    return found
+    return numbers
 
 
 def _deviation(gaps: Array) -> float:
-    """The standard deviation of all columns together; squares neither overflow nor vanish."""
+    """Return the joint standard deviation of all columns; squares neither overflow nor vanish."""
     exponent = int(np.frexp(np.abs(gaps).max(initial=0.0))[1])
     variance = (np.ldexp(gaps, -exponent) ** 2).sum() / max(1, len(gaps))
     return float(np.ldexp(math.sqrt(variance), exponent))
 
 
 def _words_in(column: _Column) -> list[str | None]:
-    """The names of categories, which equal numbers share whatever their types; None for gaps."""
+    """Return the names of categories, equal for equal numbers of all types; None for gaps."""
     kinds = kinds_of(column.values)
     numbers = {"number", "boolean"} if "number" in kinds.values() else {"number"}
     with checks.named("X"):
@@ -405,7 +411,7 @@ def _digits_of(value: Any) -> str:
 
 
 def _categories(words: list[str | None]) -> Any:
-    """The categories, most frequent first and then by name, the rarest of many as one."""
+    """Return the categories, most frequent first and then by name, the rarest of many as one."""
     found, counts = np.unique([word for word in words if word is not None], return_counts=True)
     order = np.lexsort([found, -counts])
     names = [str(name) for name in found[order]]
@@ -413,7 +419,7 @@ def _categories(words: list[str | None]) -> Any:
 
 
 def _encoded(column: _Column, categories: Any) -> Array:
-    """Numbers as a column, or an indicator of each category; NaN where missing or unknown."""
+    """Return numbers as a column, or an indicator of each category; NaN if missing or unknown."""
     if categories is None:
         return _numbers_in(column)[:, None]
     places = {name: j for j, name in enumerate(categories[:_MOST])}

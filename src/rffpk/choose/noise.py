@@ -23,7 +23,7 @@ from rffpk.system.report import warn
 
 @dataclass(frozen=True)
 class Noise:
-    """What a fit with the parameter `noise` found before its search."""
+    """Noise that a fit with the parameter `noise` has found before its search."""
 
     outliers: Outliers
     rows: Array  # (n,), a mask

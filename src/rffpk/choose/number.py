@@ -49,12 +49,11 @@ Part = tuple[Array, Columns, Array]  # the indices of some rows, the rows, and t
 
 
 class _Evidence(NamedTuple):
-    """What the witnesses say of some rows."""
+    """Evidence of the witnesses for each number of clusters of some rows."""
 
     rows: Array  # their indices
-    # of each number k, at its place: the sum, and what eigengaps, heights and modes say
-    sums: Array
-    scores: tuple[Array, Array, Array]
+    sums: Array  # of the scores of each number k, at the place k
+    scores: tuple[Array, Array, Array]  # by eigengaps, heights and modes
     labels: Callable[[list[int]], list[Array]]  # partitions into such numbers > 1 of clusters
     rare: float = 0.0  # share of the rows in clusters that have few of them
 
@@ -64,7 +63,7 @@ class _Evidence(NamedTuple):
 
 
 class Question(NamedTuple):
-    """Of what the number of clusters is looked for."""
+    """Rows or a graph whose number of clusters is wanted."""
 
     kind: Kind  # of X
     spherical: bool  # whether rows are compared by their directions
@@ -81,7 +80,7 @@ def select_number(
     if question.kind == "graph":
         say("Looking for the number of clusters of the graph.")
         xs, weight = sample.some()
-        found = _of_graph(xs[0], weight)
+        evidence = _of_graph(xs[0], weight)
     else:
         if question.kind == "kernels":
             sample = _of_kernels(question.shape, sample, n_threads)
@@ -94,34 +93,36 @@ def select_number(
             tuning = TUNING.number
             rows = min(tuning.tree_rows[0], sample.counted)
             say(f"Looking for the number of clusters in {rows} rows{name}.")
-            found = look()
-            if rows < sample.counted and (found.best > tuning.many or found.rare > tuning.rare):
+            evidence = look()
+            if rows < sample.counted and (
+                evidence.best > tuning.many or evidence.rare > tuning.rare
+            ):
                 rows = min(tuning.tree_rows[1], sample.counted)
                 say(f"There may be many clusters, or some with few rows: looking at {rows} rows.")
-                found = look(found)
-            seen.append(found)
-        found = _finest(seen)
-    selection = _selection(found)
-    others = ", ".join(str(k) for k in selection.numbers[1:])
-    also = f"; other good numbers are {others}" if others else ""
+                evidence = look(evidence)
+            seen.append(evidence)
+        evidence = _finest(seen)
+    selection = _selection(evidence)
+    rest = ", ".join(str(k) for k in selection.numbers[1:])
+    also = f"; other good numbers are {rest}" if rest else ""
     clusters = "1 cluster" if selection.n_clusters == 1 else f"{selection.n_clusters} clusters"
     say(f"The rows have {clusters}{also}.")
     return selection
 
 
-def _selection(found: _Evidence) -> NClustersSelection:
-    """The good numbers and their partitions."""
-    sums, numbers, tuning = found.sums, list[int](), TUNING.number
+def _selection(evidence: _Evidence) -> NClustersSelection:
+    """Return the good numbers and their partitions."""
+    sums, numbers, tuning = evidence.sums, list[int](), TUNING.number
     order = np.argsort(-sums, kind="stable")
     for k in order[sums[order] > 0].tolist():
         apart = all(max(k, other) > tuning.alike_ratio * min(k, other) for other in numbers)
         if len(numbers) < tuning.most_numbers and apart and (k > 1 or not numbers):
             numbers.append(k)
-    one = [np.zeros(len(found.rows))] if numbers[0] == 1 else []
-    labels = np.array([*one, *found.labels(numbers[len(one) :])], dtype=np.int32)
+    one = [np.zeros(len(evidence.rows))] if numbers[0] == 1 else []
+    labels = np.array([*one, *evidence.labels(numbers[len(one) :])], dtype=np.int32)
     levels = sorted(k for k in numbers if sums[k] > sums[1]) or [1]
     nested = [labels[numbers.index(k)] for k in levels]
-    gaps, heights, modes = (each[1:] for each in found.scores)
+    gaps, heights, modes = (each[1:] for each in evidence.scores)
     parents, shares = list[Array](), list[Array]()
     for coarse, fine in zip(nested, nested[1:]):
         counts = np.zeros((fine.max() + 1, coarse.max() + 1))
@@ -130,20 +131,22 @@ def _selection(found: _Evidence) -> NClustersSelection:
         shares.append(counts.max(axis=1) / np.maximum(counts.sum(axis=1), 1))
     return NClustersSelection(
         numbers[0], np.array(numbers), np.array(levels), sums[1:], gaps, heights, modes, labels,
-        found.rows.astype(np.int64), parents, shares,
+        evidence.rows.astype(np.int64), parents, shares,
     )  # fmt: skip
 
 
 def _total(*scores: Array) -> Array:
-    """The sum of what several witnesses say of each number."""
+    """Sum what several witnesses say of each number."""
     total = np.sum(scores, axis=0)
     total[:2] += -math.inf, TUNING.number.one_cluster
     return np.asarray(total)
 
 
 def _finest(seen: list[_Evidence]) -> _Evidence:
-    """Of several tables of the same rows that whose number is the largest, of those that are clear:
-    a view that knows less merges clusters, and does not split them."""
+    """Return the evidence with the largest number of clusters, of the tables that are clear.
+
+    All tables have the same rows. A view that knows less merges clusters, and does not split
+    them."""
     most = [0.0, 0.0]  # of tables with one cluster, and with more
     for each in seen:
         most[each.best > 1] = max(most[each.best > 1], each.sums.max())
@@ -170,7 +173,7 @@ def _without_copies(sample: Opened) -> Opened:
 
 
 def _of_kernels(shape: Shape, sample: Opened, n_threads: int) -> Opened:
-    """The rows by coordinates, from precomputed kernels between them."""
+    """Return the rows by coordinates, from precomputed kernels between them."""
     xs, specs = matched(sample.tables, PRECOMPUTED, not shape.has_views, sample.weight)
     if any(x.shape[0] != x.shape[1] for x in xs):
         raise ValueError(
@@ -186,8 +189,10 @@ def _of_kernels(shape: Shape, sample: Opened, n_threads: int) -> Opened:
 
 
 def _tables(n_views: int, sample: Opened, spherical: bool, n_threads: int) -> dict[str, Table]:
-    """What takes the tables that are looked at from the views of some rows, and how messages call
-    them: each view, and the columns of all, where each view has a total variance of one."""
+    """Return functions that take tables from the views of some rows, by their names in messages.
+
+    The tables are each view, and the columns of all views, where each view has a total variance
+    of one."""
     if n_views == 1:
         return {"": lambda xs: unit_rows(xs[0]) if spherical else xs[0]}
     _, xs, weight = sample.numbered(TUNING.number.tree_rows[0])
@@ -216,26 +221,28 @@ def _of_rows(
     sample: Opened, table: Table, alone: bool, spherical: bool, random: Any, n_threads: int,
     before: _Evidence | None = None,
 ) -> _Evidence:  # fmt: skip
-    """What all three witnesses say of a table of rows: of a few, or of more after these. `alone`:
-    there is no other table whose sums are compared with those of this one."""
+    """Return what all three witnesses say of a table of rows.
+
+    `before` is the evidence of fewer rows, if there is any. `alone`: there is no other table
+    whose sums are compared with the sums of this table."""
     tuning, look = TUNING.number, int(before is not None)
     if before is None:
         table = _leading(sample, table, random, n_threads)
-    few = _part(sample, tuning.graph_rows, table)
-    m = round((tuning.distance_work / few[1].shape[1]) ** 0.5)
+    of_graph = _part(sample, tuning.graph_rows, table)
+    m = round((tuning.distance_work / of_graph[1].shape[1]) ** 0.5)
     m = max(tuning.mode_rows[0], min(tuning.mode_rows[look], m))
-    more, some = _part(sample, tuning.tree_rows[look], table), _part(sample, m, table)[1]
+    of_tree, of_modes = _part(sample, tuning.tree_rows[look], table), _part(sample, m, table)[1]
     # heights
     wanted, most = tuning.least_centroids[look], tuning.most_centroids[look]
     if before is not None:
         many = most if before.rare > tuning.rare else tuning.centroids_a_cluster * before.best
         wanted = max(wanted, min(most, many))
-    tree = _tree(more, wanted, random, n_threads)
+    tree = _tree(of_tree, wanted, random, n_threads)
     largest = max(tuning.pairs, len(tree[0]) + 2)
     heights = height_scores(tree[0], largest)
     # modes
     r = max(tuning.neighbors) + 1
-    squares, index = Neighbourhoods(some, r, 0.0, n_threads)._nearest(some)
+    squares, index = Neighbourhoods(of_modes, r, 0.0, n_threads)._nearest(of_modes)
     order = np.argsort(squares, axis=1, kind="stable")
     distances = np.sqrt(np.take_along_axis(squares, order, axis=1).astype(np.float64))
     rare, modes = rare_share(distances), np.zeros(largest + 1)
@@ -244,32 +251,35 @@ def _of_rows(
     # eigengaps
     gaps, times = np.zeros(largest + 1), max(times for _, times in tuning.graphs)
     graphs = MapRows(
-        *few[1:], tuning.most_clusters, n_threads, DiffusionSpec(), most_times=times,
+        *of_graph[1:], tuning.most_clusters, n_threads, DiffusionSpec(), most_times=times,
         whitened_for=tuning.whitened_for,
     )  # fmt: skip
-    seen = 0.0 if len(few[0]) == len(more[0]) else rare if before is None else before.rare
+    seen = 0.0 if len(of_graph[0]) == len(of_tree[0]) else rare if before is None else before.rare
     if seen <= tuning.too_rare and np.argmax(_total(heights, modes)) <= tuning.graph_clusters:
         # rows on a sphere are not whitened
         options = [each for each in tuning.graphs if not (spherical and each[0])]
         gaps = _gaps_of_graphs(graphs, options, heights, modes, alone, random)
     scores = gaps, heights, modes
-    labels = partial(_partitions, few[0], more, graphs, random, tree, gaps, heights)
-    return _Evidence(more[0], _total(*scores), scores, labels, rare)
+    labels = partial(_partitions, of_graph[0], of_tree, graphs, random, tree, gaps, heights)
+    return _Evidence(of_tree[0], _total(*scores), scores, labels, rare)
 
 
 def _gaps_of_graphs(
     graphs: MapRows, options: list[tuple[float | None, int]], heights: Array, modes: Array,
     alone: bool, random: Any,
 ) -> Array:  # fmt: skip
-    """The scores by eigengaps. If the table is alone, graphs are asked only until the number with
-    the largest sum stays it, whatever the others say, which add at most their share to each number
-    from two on, and no number is a level only if they say the same."""
+    """Return the scores by eigengaps.
+
+    If the table is `alone`, graphs are asked only until the number with the largest sum is
+    certain and the levels are likely. A graph that is not asked adds at most its share to each
+    number from two on. Levels are likely if they stay when such graphs agree with the graphs so
+    far."""
     logs, wanted = list[Array](), Wanted(TUNING.number.most_clusters, TUNING.number.pairs)
     for option in options:
         found = graphs.diffusion(wanted, *option, random)[0]
         logs.append(eigengaps(found.spectrum, len(modes) - 1))
         share, likely = len(logs) / len(options), eigengap_scores(logs)
-        gaps = share * likely  # those that are not asked say nothing
+        gaps = share * likely  # graphs that are not asked say nothing
         least, likely = _total(gaps, heights, modes), _total(likely, heights, modes)
         best, most = int(np.argmax(least)), least.copy()
         most[2 : wanted.pairs + 1] += 1 - share
@@ -281,14 +291,16 @@ def _gaps_of_graphs(
 
 
 def _part(sample: Opened, n: int, table: Table) -> Part:
-    """At most n of the rows that count."""
+    """Return at most n of the rows that count."""
     rows, xs, weight = sample.numbered(n)
     return rows, table(xs), weight
 
 
 def _leading(sample: Opened, table: Table, random: Any, n_threads: int) -> Table:
-    """What takes the leading principal components of a table of more columns: in many columns the
-    noise of a row is longer than clusters are apart, and densities hardly fall between these."""
+    """Return a function that takes the leading principal components of a table of more columns.
+
+    In many columns the noise of a row is longer than clusters are apart, and densities hardly
+    fall between clusters."""
     _, x, weight = _part(sample, TUNING.number.tree_rows[0], table)
     if x.shape[1] <= PER_CLUSTER * TUNING.number.whitened_for:
         return table
@@ -299,8 +311,9 @@ def _leading(sample: Opened, table: Table, random: Any, n_threads: int) -> Table
 
 
 def _tree(some: Part, wanted: int, random: Any, n_threads: int) -> tuple[Array, Array]:
-    """Ward's tree of the centroids of so many small clusters, if there are enough rows of each, and
-    the centroid of each row."""
+    """Return Ward's tree of the centroids of `wanted` small clusters, and the centroid of each row.
+
+    There are fewer clusters if there are not enough rows of each."""
     _, x, weight = some
     m = max(1, min(wanted, len(x) // TUNING.number.rows_a_centroid))
     centroids, leaf = distinct_rows(x)
@@ -318,25 +331,27 @@ def _tree(some: Part, wanted: int, random: Any, n_threads: int) -> tuple[Array, 
 
 
 def _partitions(
-    few: Array, more: Part, graphs: MapRows, random: Any, tree: tuple[Array, Array], gaps: Array,
-    heights: Array, numbers: list[int],
+    of_graph: Array, of_tree: Part, graphs: MapRows, random: Any, tree: tuple[Array, Array],
+    gaps: Array, heights: Array, numbers: list[int],
 ) -> list[Array]:  # fmt: skip
-    """Partitions of more rows by the witness who says most for each number: cuts of the tree, or
-    slow functions of the graph of a few of them, where others are with the nearest of these."""
+    """Return partitions of the rows by the witness who says most for each number.
+
+    They are cuts of the tree, or slow functions of the graph of a part of the rows. Other rows
+    are with the nearest row of the graph."""
     linkage, leaf = tree
     wanted = Wanted(TUNING.number.most_clusters, TUNING.number.pairs)
     slow = [k <= wanted.pairs and (gaps[k] >= heights[k] or k > len(linkage) + 1) for k in numbers]
     if not any(slow):
         return [groups(linkage, k)[leaf] for k in numbers]
-    found, (rows, x, _) = graphs.diffusion(wanted, *TUNING.number.graphs[0], random)[0], more
-    functions = found.weights @ found.extension  # all rows are landmarks
+    walk, (rows, x, _) = graphs.diffusion(wanted, *TUNING.number.graphs[0], random)[0], of_tree
+    functions = walk.weights @ walk.extension  # all rows are landmarks
     nearest = np.full(len(rows), -1)
-    nearest[np.searchsorted(rows, few)] = found.node
-    others = np.flatnonzero(nearest < 0)
-    if len(others):
-        nearest[others] = replace(found.neighbourhoods, r=1).chosen(x[others]).ravel()
+    nearest[np.searchsorted(rows, of_graph)] = walk.node
+    outside = np.flatnonzero(nearest < 0)
+    if len(outside):
+        nearest[outside] = replace(walk.neighbourhoods, r=1).chosen(x[outside]).ravel()
     return [
-        slow_labels(functions[:, found.spectrum.slow(k)], k)[nearest] if by_graph
+        slow_labels(functions[:, walk.spectrum.slow(k)], k)[nearest] if by_graph
         else groups(linkage, k)[leaf]
         for k, by_graph in zip(numbers, slow)
     ]  # fmt: skip

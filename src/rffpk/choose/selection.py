@@ -1,4 +1,4 @@
-"""What is found of the number of clusters."""
+"""The record of a search for the number of clusters."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ class NClustersSelection:
     numbers : ndarray of int64, shape (n_numbers,)
         At most five good numbers of clusters, the best first, none within a quarter of another.
     levels : ndarray of int64, shape (n_levels,)
-        Those of them that are better than one cluster, coarse to fine; 1 if there is none.
+        The good numbers that are better than one cluster, coarse to fine; 1 if there is none.
     scores : ndarray of float64, shape (n_considered,)
         Evidence for 1, 2, ... clusters, from 0 to 3: the sum of the next three, and 0.3 for one.
     eigengaps, heights, modes : ndarray of float64, shape (n_considered,)
-        Scores from 0 to 1: by eigengaps of graphs, zero of those that cannot change the number and
-        were not made, heights of Ward's tree, modes of the density.
+        Scores from 0 to 1: by eigengaps of graphs, heights of Ward's tree, and modes of the
+        density. A graph that cannot change the number is not made, and gives zeros.
     labels, rows : ndarray of int32, shape (n_numbers, n_rows) and ndarray of int64, shape (n_rows,)
         For each of `numbers` the clusters, from 0 on, of the rows that were looked at; their index.
     parents : list of ndarray of int32
@@ -46,6 +46,6 @@ class NClustersSelection:
     shares: list[NDArray[np.float64]] = field(repr=False)
 
     def number(self, wanted: str) -> int:
-        """The number for ``n_clusters="coarse"``, "auto" or "fine"."""
+        """Return the number for ``n_clusters="coarse"``, "auto" or "fine"."""
         ends = {"coarse": int(self.levels[0]), "fine": int(self.levels[-1])}
         return ends.get(wanted, self.n_clusters)

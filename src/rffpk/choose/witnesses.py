@@ -1,7 +1,7 @@
 """Three independent witnesses of the number of clusters: eigengaps of graphs of neighbours, heights
 of a tree of centroids, and modes of the density. docs/math.md, section 22, has the mathematics.
 
-Each gives a score from 0 to 1 for every number k, at the place k of an array; those at 0 are zero.
+Each gives a score from 0 to 1 for every number k, at the place k of an array, and zero at 0.
 """
 
 from __future__ import annotations
@@ -20,8 +20,10 @@ _ROUNDING = 1e-12  # of the largest cost
 
 
 def eigengap_scores(eigengaps: list[Array]) -> Array:
-    """The mean over several graphs of the logarithms of their eigengaps, each less part of what the
-    eigenvalues fall from there to the number 2 k anyhow."""
+    """Return the mean over several graphs of the logarithms of their eigengaps.
+
+    Each logarithm is less a part of what the eigenvalues fall from there to the number 2 k
+    anyhow."""
     gaps = np.array(eigengaps)
     sums, k = np.cumsum(np.maximum(gaps, 0), axis=1), np.arange(gaps.shape[1])
     usual = sums[:, np.clip(2 * k - 1, 0, k[-1])] - sums
@@ -41,10 +43,11 @@ def outstanding_scores(eigengaps: Array) -> Array:
 
 
 def height_scores(linkage: Array, largest: int) -> Array:
-    """How much more the merger of k clusters costs than the one before it in Ward's tree, less part
-    of what the costs fall from there to 2 k + 1 clusters."""
+    """Score how much more the merger of k clusters costs than the merger before it in Ward's tree.
+
+    A part of what the costs fall from there to 2 k + 1 clusters is subtracted."""
     scores, most = np.zeros(largest + 1), TUNING.number.largest_height
-    costs = linkage[::-1, 2] ** 2  # twice those of the mergers of 2, 3, ... clusters
+    costs = linkage[::-1, 2] ** 2  # twice the costs of the mergers of 2, 3, ... clusters
     if len(costs) == 0 or not costs[0] > 0:
         return scores
     logs = np.log(np.maximum(costs, _ROUNDING * costs[0]))
@@ -56,50 +59,53 @@ def height_scores(linkage: Array, largest: int) -> Array:
 
 
 def mode_scores(distances: Array, index: Array, largest: int) -> Array:
-    """The share of scales and significances at which the density of rows has k modes, from the
-    distances of rows to their nearest ones, rising, themselves the first, and their indices."""
+    """Return the share of scales and significances at which the density of rows has k modes.
+
+    `distances` are from rows to their nearest rows, rising, themselves the first. `index` has
+    the indices of the nearest rows."""
     if distances.shape[1] == 1:  # a single row
         return shares_of_counts(np.ones(1, dtype=np.intp), largest)
     dimension = intrinsic_dimension(distances, 0, TUNING.number.neighbors[0])
-    found = []
+    counts = []
     for r in sorted({min(r, distances.shape[1] - 1) for r in TUNING.number.neighbors}):
         far = distances[:, r]
         least = far[far > 0].min(initial=math.inf)
-        # on a line the way between two modes passes the lowest row between them, and not around it,
-        # so that chance is in its depth, too: below two dimensions d densities fall d/2 as far
+        # On a line the way between two modes passes the lowest row between them, and not around it.
+        # So chance is in its depth, too: below two dimensions d densities fall d/2 as far.
         shown = min(dimension, dimension**2 / 2)
         density = -shown * np.log(np.maximum(far, least)) if least < math.inf else 0 * far
         ends = np.arange(0, len(far) * r + 1, r)
         places = index[:, 1 : r + 1].ravel()
         edges = csr_array((np.ones(len(places)), places, ends), shape=(len(far), len(far)))
-        found.append(mode_counts(density, edges, r))
-    return shares_of_counts(np.concatenate(found), largest)
+        counts.append(mode_counts(density, edges, r))
+    return shares_of_counts(np.concatenate(counts), largest)
 
 
 def shares_of_counts(counts: Array, largest: int) -> Array:
-    """The share of these counts that equal k; of many, those near it count in part."""
+    """Return the share of the counts that equal k; of many, counts near k count in part."""
     k = np.arange(largest + 1)
     apart = np.abs(counts[:, None] - k) / (1 + k // TUNING.number.exact_modes)
     return np.asarray(np.maximum(1 - apart, 0).mean(axis=0))
 
 
 def mode_counts(density: Array, edges: csr_array, r: float) -> NDArray[np.intp]:
-    """The numbers of modes of a logarithm of the density at the nodes of a graph, which is known
-    from r neighbours each, for each of the significances.
+    """Count modes of a logarithm of the density at the nodes of a graph, for each significance.
 
-    Modes whose prominence is small are merged along the graph in falling density. Chazal, Guibas,
-    Oudot, Skraba: Persistence-based clustering in Riemannian manifolds. JACM 2013.
-    """
-    found = _prominences(density, edges)
+    The density is known from r neighbors of each node. Modes whose prominence is small are
+    merged along the graph in falling density. Chazal, Guibas, Oudot, Skraba: Persistence-based
+    clustering in Riemannian manifolds. JACM 2013."""
+    prominences = _prominences(density, edges)
     # divided by (2 log(n/r))^(1/2) of a thousand rows and ten neighbors
     deviation = math.sqrt(2 * math.log(max(len(density) / r, 2)) / r) / 3.0
     significances = np.multiply(TUNING.number.significances, deviation)
-    return np.array([np.count_nonzero(found >= least) for least in significances])
+    return np.array([np.count_nonzero(prominences >= least) for least in significances])
 
 
 def _prominences(density: Array, edges: csr_array) -> Array:
-    """How far each mode stands out above the highest way to a higher one; infinite where there is
-    no way, and zero of rows that are no modes. Those of the densest rows come first."""
+    """Return how far each mode stands out above the highest way to a higher mode.
+
+    It is infinite where there is no way, and zero of rows that are no modes. The densest rows
+    come first."""
     n = len(density)
     order = np.argsort(-density, kind="stable")
     rank = np.empty(n, dtype=np.intp)
@@ -116,22 +122,22 @@ def _prominences(density: Array, edges: csr_array) -> Array:
     across = across[np.argsort(low[across], kind="stable")]
     met = np.array([mode[low[across]], mode[high[across]]])
     first = np.sort(np.unique(met.min(axis=0) * n + met.max(axis=0), return_index=True)[1])
-    parent, found = [*range(n)], np.where(mode == np.arange(n), math.inf, 0.0)
+    parent, prominences = [*range(n)], np.where(mode == np.arange(n), math.inf, 0.0)
     for i, j, level in zip(*met[:, first].tolist(), height[low[across[first]]].tolist()):
         i, j = sorted((root(parent, i), root(parent, j)))
         if i != j:
             parent[j] = i
-            found[j] = height[j] - level
-    return found
+            prominences[j] = height[j] - level
+    return prominences
 
 
 def rare_share(distances: Array) -> float:
-    """The share of the rows that have a few near neighbours and then none up to a distance: they
-    are in clusters that have fewer rows here than neighbours are looked at.
+    """Return the share of rows that have a few near neighbors and then none up to a distance.
 
-    In a cloud of even density in d dimensions j d log(T_(j+1) / T_j) of the distances to the j-th
-    neighbours is exponential, with mean one.
-    """
+    The rows are in clusters that have fewer rows here than neighbors are looked at.
+
+    In a cloud of even density in d dimensions j d log(T_(j+1) / T_j) of the distances to the
+    j-th neighbors is exponential, with mean one."""
     last, tuning = distances.shape[1] - 1, TUNING.number
     first, middle = tuning.jump_neighbors, tuning.neighbors[0]
     if last <= first:
@@ -143,9 +149,10 @@ def rare_share(distances: Array) -> float:
 
 
 def intrinsic_dimension(distances: Array, first: int, last: int) -> float:
-    """The dimension in which rows have neighbours at these distances, from those of the numbers
-    after the first to the last one. Levina, Bickel: Maximum likelihood estimation of intrinsic
-    dimension. NeurIPS 2004."""
+    """Return the dimension in which rows have neighbors at these distances.
+
+    Distances to the neighbors of the numbers after `first` to `last` count. Levina, Bickel:
+    Maximum likelihood estimation of intrinsic dimension. NeurIPS 2004."""
     last = min(last, distances.shape[1] - 1)
     number = np.arange(first + 1, last)  # of neighbours
     some = distances[distances[:, min(first + 1, last)] > 0]

@@ -33,7 +33,7 @@ def cmeans(
     data: Any, c: int, m: float | Auto, error: float, maxiter: int, metric: Any = "euclidean",
     init: Any = None, seed: Any = None,
 ) -> fuzzy.CMeansResult:  # fmt: skip
-    """Fuzzy c-means with the arguments of scikit-fuzzy's function.
+    """Fit fuzzy c-means with the arguments of scikit-fuzzy's function.
 
     Parameters
     ----------
@@ -50,11 +50,11 @@ def cmeans(
         Largest number of iterations, at least 1.
     metric : str or callable, default="euclidean"
         A metric of `scipy.spatial.distance.cdist`. Centers are means whatever it is. The compiled
-        core computes "euclidean" with m <= 6, NumPy all others.
+        core computes "euclidean" with m <= 6, and NumPy the rest.
     init : array-like of shape (c, n_samples), optional
         Initial memberships >= 0; None: uniform random numbers.
     seed : int, RandomState instance or None
-        Draws the memberships if `init` is None: those that scikit-fuzzy draws. None: NumPy's global
+        Draws the memberships if `init` is None, as scikit-fuzzy does. None: NumPy's global
         generator.
 
     Returns
@@ -99,7 +99,7 @@ def cmeans_predict(
     test_data: Any, cntr_trained: Any, m: float, error: float, maxiter: int,
     metric: Any = "euclidean", init: Any = None, seed: Any = None,
 ) -> Prediction:  # fmt: skip
-    """Memberships of samples in given clusters, with the arguments of scikit-fuzzy's function.
+    """Predict memberships in given clusters, with the arguments of scikit-fuzzy's function.
 
     Parameters
     ----------
@@ -148,7 +148,7 @@ def cmeans_predict(
 def _checked(
     data: Any, c: int, error: float, maxiter: int, init: Any, seed: Any, most: int | None = None,
 ) -> tuple[Array, Array]:  # fmt: skip
-    """The samples as rows, and the initial memberships (c, n)."""
+    """Return the samples as rows, and the initial memberships (c, n)."""
     x = np.ascontiguousarray(checks.finite_array(data, "data").T)
     checks.check_int(c, "c", 1, most or len(x))
     checks.check_real(error, "error", 0)

@@ -22,8 +22,8 @@ class Components:
 
     labels: Array  # (m,): the component of each node; -1 of nodes that no component has
     shares: Array  # of the weight of the rows, falling
-    rows: Array  # their numbers of rows, and ...
-    evidence: Array  # ... that of rows of mean weight that weigh as much, if larger
+    rows: Array  # their numbers of rows
+    evidence: Array  # `rows`, or the number of rows of mean weight that weigh as much, if larger
     enough: Array  # whether they have so many rows that a valley around them is evidence
 
 
@@ -46,9 +46,11 @@ class Parts:
     n_kept: int  # components that count
 
     def lose_rows(self, k: int) -> bool:
-        """Whether those that do not count may be clusters: one of them has enough rows, or fewer
-        with a valley around them, or all together have those of a large component. The few rows
-        that most graphs leave out on their fringe are none."""
+        """Return whether components that do not count may be clusters.
+
+        One of them has enough rows, or has fewer rows and a valley around it, or all together
+        have the rows of a large component. The few rows that most graphs leave out on their
+        fringe are no cluster."""
         rows = self.components.evidence
         if rows[self.left_out].sum() >= max(TUNING.graph.large / k * self.n_rows, self.least_rows):
             return True
@@ -59,8 +61,9 @@ class Parts:
         )
 
     def show_clusters(self, k: int) -> bool:
-        """Whether those that count are k clusters, or some are small ones, which other methods may
-        lose."""
+        """Return whether the components that count show clusters that other methods may lose.
+
+        There are k of them, or a component is small."""
         small = self.components.shares[self.counted] < TUNING.graph.large / k
         return self.n_kept >= k or bool(small.any())
 
@@ -69,22 +72,23 @@ def divided(
     graph: Any, share: Array, held: Array, degrees: Array, k: int, n_rows: int, valley: Valley,
     n_columns: float = math.inf, rows: Array | None = None,
 ) -> Parts:  # fmt: skip
-    """What counts for k clusters of the nodes of a graph, which have these shares of the weight of
-    so many rows, and these numbers of `rows` where they do not follow from the shares; `held` are
-    the parts of their degrees that stay where they are in a step of the walk."""
+    """Return the components of a graph and the nodes that count for k clusters.
+
+    `share` has the shares of the nodes of the weight of `n_rows` rows. `rows` has their numbers
+    of rows, where they do not follow from the shares. `held` has the parts of their degrees that
+    stay where they are in a step of the walk."""
     rows = n_rows * share if rows is None else rows
     tuning = TUNING.graph
     least_rows = max(tuning.least_rows, tuning.rows_of_root * math.sqrt(n_rows / k))
     least_valley = max(tuning.valley, tuning.denser / n_columns)
-    # Nodes dangle that the walk hardly leaves. On the fringe of the rows there are some, whose
-    # functions are as slow as those that separate clusters; one with the share of a component does
-    # not dangle.
+    # Nodes that the walk hardly leaves dangle. On the fringe of the rows their functions may be as
+    # slow as functions that separate clusters. A node with a component's share does not dangle.
     leave = 1 - np.divide(held, degrees, out=np.ones(len(share)), where=degrees > 0)
     dangle = leave < tuning.dangling * quantile(leave, share, 0.5)
     there = (share > 0) & ~(dangle & (share < min(tuning.large / k, least_rows / n_rows)))
     labels = np.full(len(share), -1)
-    some = graph if there.all() else graph[there][:, there]
-    labels[there] = connected_components(some, directed=False)[1]
+    nodes = graph if there.all() else graph[there][:, there]
+    labels[there] = connected_components(nodes, directed=False)[1]
     shares = np.bincount(labels[there], share[there])
     order = np.argsort(-shares, kind="stable")
     labels[there] = np.argsort(order, kind="stable")[labels[there]]
@@ -103,9 +107,11 @@ def divided(
 
 
 def _counted(components: Components, k: int, valley: Valley, least_valley: float) -> Array:
-    """Which components count for k clusters: the large ones and, while these are fewer than k, the
-    largest of those around which there is a valley; where these have less than half of the rows,
-    all that have enough; all, if none does."""
+    """Return which components count for k clusters.
+
+    Large components count. While they are fewer than k, the largest of the components with a
+    valley around them count, too. If the components so far have less than half of the rows, all
+    components with enough rows count. If no component counts by these rules, all do."""
     shares, enough = components.shares, components.enough
     counted = shares >= TUNING.graph.large / k
     for number in np.flatnonzero(enough & ~counted):
@@ -120,25 +126,27 @@ def _counted(components: Components, k: int, valley: Valley, least_valley: float
 def valley_of_rows(
     X: Columns, mass: Array, node: Array, n_threads: int, components: Components, number: int
 ) -> float:
-    """The valley around a component of nodes that are those of some rows of these weights."""
+    """Return the valley around a component of nodes.
+
+    Row i of X has the weight mass[i] and the node node[i]."""
     labels = components.labels[node]
     own = labels == number
-    others = components.enough[labels] & ~own & (labels >= 0)
+    outside = components.enough[labels] & ~own & (labels >= 0)
     if not own.any():  # in a sample
         return -math.inf
-    if not others.any():
+    if not outside.any():
         return math.inf
     rows, p = X[own], mass[own]
     r = TUNING.graph.inside + 1
     near = Neighbourhoods(rows, r, 0.0, n_threads)._nearest(rows)[0].max(axis=1)
-    far = Neighbourhoods(X[others], 1, 0.0, n_threads)._nearest(rows)[0][:, 0]
+    far = Neighbourhoods(X[outside], 1, 0.0, n_threads)._nearest(rows)[0][:, 0]
     inside, around = quantile(near, p, 0.5), quantile(far, p, TUNING.graph.around_quantile)
     with np.errstate(divide="ignore", invalid="ignore"):  # distances may be rounded to zero
         return float(np.log(np.divide(around, inside)) / 2)
 
 
 def quantile(values: Array, weight: Array, q: float) -> float:
-    """The least value up to which the values have this part of the weight."""
+    """Return the least value such that the values up to it have the part q of the weight."""
     order = np.argsort(values, kind="stable")
     sums = np.cumsum(weight[order])
     return float(values[order][np.searchsorted(sums, q * sums[-1])])

@@ -147,8 +147,8 @@ class MapRows:
     kept: int = 0  # nearest neighbors of each row that need not be mutual
     scales: Array | None = None  # of the columns, before they are whitened
     whitened_for: int | None = None  # number of clusters for the components, if it is not k
-    # what maps share: components, and by the power of deviations whitened rows, their whitening,
-    # and what their graphs share
+    # shared by maps: the components, and for each power of deviations the whitened rows, their
+    # whitening, and values that their graphs share
     _made: Shared = field(default_factory=Shared, init=False)
     _whitened: dict[float | None, tuple[Columns, Whitening | None, Shared]] = field(
         default_factory=dict, init=False
@@ -181,7 +181,7 @@ class MapRows:
             rows = self.columns if prepare is None else prepare(self.columns)
             self._whitened[whitening] = rows, prepare, Shared(self.most_times)
         rows, prepare, shared = self._whitened[whitening]
-        most, few = landmark_numbers_of(rows, spec.n_landmarks, self.k)
+        most, fewer = landmark_numbers_of(rows, spec.n_landmarks, self.k)
         r = None if isinstance(spec.n_neighbors, str) else int(spec.n_neighbors)
         count = NeighbourCount(r, times, self.kept)
         on_sphere = spec.metric == "cosine" and prepare is None
@@ -189,9 +189,9 @@ class MapRows:
             neighbour_graph, rows, self.weight, count=count, k=self.k, spherical=on_sphere,
             random=random, n_threads=self.n_threads,
         )  # fmt: skip
-        graph = shared(count, lambda: graph_of(numbers=(most, few), shared=shared))
-        if few < most and is_costly(graph, wanted):
-            graph = graph_of(numbers=(few, few), shared=Shared())
+        graph = shared(count, lambda: graph_of(numbers=(most, fewer), shared=shared))
+        if fewer < most and is_costly(graph, wanted):
+            graph = graph_of(numbers=(fewer, fewer), shared=Shared())
         return diffusion(graph, wanted), prepare, rows
 
     def draw(self, option: Option, use: UseOfGraph, random_state: Any) -> Drawn:
@@ -227,35 +227,35 @@ class Drawn(NamedTuple):
 
     def fitted(self, unit_variance: bool = False) -> FittedMap:
         """Return the fitted map. With `unit_variance` features have a total variance of one."""
-        inputs, found, unit = self.inputs, self.found, self.option.unit
-        X, spec, parts = inputs.X, inputs.spec, found.parts
+        inputs, graph, unit = self.inputs, self.found, self.option.unit
+        X, spec, parts = inputs.X, inputs.spec, graph.parts
         k = inputs.k if inputs.is_told else None
-        time, lines = node_features(found, spec, k, unit, unit_variance)
-        functions, own, near = lines.astype(X.dtype), None, found.neighbourhoods
-        if isinstance(found, GraphDiffusion):  # as `transform` computes features
-            own = found.neighbourhoods.means(found.graph, functions).astype(X.dtype)
+        time, lines = node_features(graph, spec, k, unit, unit_variance)
+        functions, own, near = lines.astype(X.dtype), None, graph.neighbourhoods
+        if isinstance(graph, GraphDiffusion):  # as `transform` computes features
+            own = graph.neighbourhoods.means(graph.graph, functions).astype(X.dtype)
         else:
-            landmarks = found.neighbourhoods.landmarks
+            landmarks = graph.neighbourhoods.landmarks
             squares = squared_distances(landmarks, column_means(landmarks))
             checks.check_underflow(squares.astype(X.dtype).sum(), [landmarks])
-            if found.weights is not None:
-                own = (found.weights @ lines).astype(X.dtype)
+            if graph.weights is not None:
+                own = (graph.weights @ lines).astype(X.dtype)
         left_out = float(parts.components.rows[parts.left_out].sum())
         spherical = spec.metric == "cosine"
         space = DiffusionSpace(
-            near, found.spectrum, functions, own, self.whitening, spherical, unit, time,
+            near, graph.spectrum, functions, own, self.whitening, spherical, unit, time,
             parts.components.shares[parts.counted | parts.left_out], parts.n_kept,
             round(len(X) * left_out / parts.n_rows), parts.lose_rows(inputs.k),
         )  # fmt: skip
         columns = UnitRows() if spherical else Identity(X.shape[1])
         return FittedMap(
             replace(spec, whitening=self.option.whitening), self.random_state, space,
-            None if found.is_used else columns, partial(found.features, self.rows, functions, own),
+            None if graph.is_used else columns, partial(graph.features, self.rows, functions, own),
         )  # fmt: skip
 
 
 def node_features(
-    found: Diffusion | GraphDiffusion, spec: DiffusionSpec, k: int | None, unit: bool,
+    graph: Diffusion | GraphDiffusion, spec: DiffusionSpec, k: int | None, unit: bool,
     unit_variance: bool = False,
 ) -> tuple[float, Array]:  # fmt: skip
     """Return the time of the walk and features of its nodes for k clusters; None: as suggested.
@@ -263,7 +263,7 @@ def node_features(
     With `unit` a constant is appended, and features have length one. Their length tells only how
     far out a node is. On a fringe a few nodes have the longest features; with length one they count
     no more than other nodes."""
-    spectrum, is_told = found.spectrum, k is not None
+    spectrum, is_told = graph.spectrum, k is not None
     k = suggested_n_clusters(spectrum, MAX_CLUSTERS) if k is None else k
     time = spectrum.separating_time(k) if isinstance(spec.time, str) else float(spec.time)
     if isinstance(spec.n_components, str):
@@ -276,7 +276,7 @@ def node_features(
         if max(1, len(index)) < spec.n_components:
             raise ValueError(
                 f"n_components == {spec.n_components}, but the walk has {len(index)} slow "
-                f"functions on its {len(found.extension)} nodes."
+                f"functions on its {len(graph.extension)} nodes."
             )
     gaps = spectrum.gaps[index]
     if unit_variance and not unit:
@@ -289,8 +289,8 @@ def node_features(
                 f"{scale @ scale:.2g}, as the slowest function decays in "
                 f"{1 / gaps.min():.4g} steps."
             )
-    m = len(found.extension)
-    lines = found.extension[:, index] * scale if len(index) else np.zeros((m, 1))
+    m = len(graph.extension)
+    lines = graph.extension[:, index] * scale if len(index) else np.zeros((m, 1))
     return time, np.asarray(unit_rows(np.c_[lines, np.ones(m)])) if unit else lines
 
 
@@ -314,7 +314,7 @@ def warn_of_graph(
     if space.n_kept <= expected and not space.loses_rows:
         return
     named = ", ".join(f"{share:.3g}" for share in shares[:5])
-    more = ", ..." if len(shares) > 5 else ""
+    dots = ", ..." if len(shares) > 5 else ""
     left = ""
     if n_small:
         left = (
@@ -329,6 +329,6 @@ def warn_of_graph(
         remedy = "More edges connect"
     warn(
         f"The graph of neighbours{of} has {len(shares)} connected components, which cover {named}"
-        f"{more} of the weight of the rows.{left} {remedy} them.",
+        f"{dots} of the weight of the rows.{left} {remedy} them.",
         ConvergenceWarning,
     )

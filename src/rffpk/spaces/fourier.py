@@ -53,7 +53,9 @@ _ROUNDING = 1e-28  # variance of kernel values that are equal
 
 
 def default_n_frequencies(n_clusters: int) -> int:
-    """ceil(4 log^3(2k)): theorem 3 of the RFF-KPKM paper with epsilon = delta = 0.5."""
+    """Return ceil(4 log^3(2k)).
+
+    It is the number of theorem 3 of the RFF-KPKM paper with epsilon = delta = 0.5."""
     return math.ceil(4 * math.log(2 * n_clusters) ** 3)
 
 
@@ -214,13 +216,14 @@ def check_memory(needed: int, n_frequencies: int) -> None:
 
 
 def _check_phases(X: Columns, kernel: str, gamma: float, origin: str, is_given: bool) -> None:
-    """Refuse a gamma with which most sines and cosines of most rows are rounding errors. Only warn
-    if it was computed."""
+    """Refuse a gamma with which most sines and cosines of most rows are rounding errors.
+
+    Only warn if gamma was computed."""
     some = X[:: max(1, len(X) // 100)].astype(np.float64)
     with np.errstate(over="ignore", invalid="ignore"):
         if kernel == "laplacian":  # phases follow Cauchy's distribution
             phases = gamma * np.asarray(abs(operand(some)).sum(axis=1)).ravel()
-        else:  # nearly normal, of which the median absolute value is 0.67
+        else:  # nearly normal; the median absolute value is 0.67
             phases = 0.67 * np.sqrt(2 * gamma) * np.sqrt(squared_norms(some))
     phase = float(np.median(phases[phases > 0])) if phases.any() else 0.0
     resolved = phase * float(np.finfo(X.dtype).eps) <= 0.25  # radians
@@ -239,22 +242,23 @@ def resolve_gamma(
     X: Columns, kernel: str, gamma: str | float, weight: Array, random: Any, n_threads: int,
     moments: Callable[[], Moments] | None = None,
 ) -> float:  # fmt: skip
-    """The number that the parameter `gamma` stands for; see `RandomFourierFeatures`. The `moments`
-    of the columns may be those of more rows."""
+    """Return the number that the parameter `gamma` stands for; see `RandomFourierFeatures`.
+
+    The `moments` of the columns may be of more rows than X."""
     if not isinstance(gamma, str):
         return float(gamma)
     if gamma == "median" or (gamma == "mean" and kernel == "laplacian"):
         distance = _sampled_distance(X, kernel, gamma, weight, random)
     else:
-        found = column_moments(X, weight, n_threads) if moments is None else moments()
-        if found.variance <= 0:  # rows may differ that hardly count, or less than is resolved
+        total = column_moments(X, weight, n_threads) if moments is None else moments()
+        if total.variance <= 0:  # rows may differ that hardly count, or less than is resolved
             counted, eps = of_positive_weight(X, weight), float(np.finfo(X.dtype).eps)
             plain = column_moments(counted, ones(len(counted)), n_threads).variance
-            checks.check_weighted_variance(found.variance, plain, eps**2, X.dtype)
-            checks.check_underflow(found.variance, [counted])
-        distance = 2 * found.variance  # the mean over all ordered pairs
+            checks.check_weighted_variance(total.variance, plain, eps**2, X.dtype)
+            checks.check_underflow(total.variance, [counted])
+        distance = 2 * total.variance  # the mean over all ordered pairs
         if gamma == "scale":  # X.var() = (total variance) / d + variance of the means
-            distance = (found.variance + X.shape[1] * float(found.mean.var())) / 2
+            distance = (total.variance + X.shape[1] * float(total.mean.var())) / 2
     if gamma != "median":
         _warn_of_far_rows(X, kernel, gamma, weight, distance)
     checks.check_overflow(2 * distance, np.float64)
@@ -264,7 +268,7 @@ def resolve_gamma(
 
 
 def _warn_of_far_rows(X: Columns, kernel: str, gamma: str, weight: Array, distance: float) -> None:
-    """Warn if a few rows make the mean distance so large that the others are equal beside it."""
+    """Warn if a few rows make the mean distance so large that other distances vanish beside it."""
     spread = center_and_spread(X, weight)[1]
     if kernel == "laplacian" and gamma != "scale":  # "scale" squares distances for all kernels
         spread = math.sqrt(spread)
@@ -279,8 +283,10 @@ def _warn_of_far_rows(X: Columns, kernel: str, gamma: str, weight: Array, distan
 
 @np.errstate(over="ignore", under="ignore", invalid="ignore")  # overflow is refused by name
 def center_and_spread(X: Columns, weight: Array) -> tuple[Array, float]:
-    """The median of each column, zero for sparse rows, and the squared distance from there that
-    99 % of the rows keep: what few rows are does not matter. Of the rows of positive weight."""
+    """Return the median of each column, and the squared distance from it that 99 % of rows keep.
+
+    Of sparse rows the center is zero. Rows of positive weight count. What a few rows are does
+    not matter."""
     counted = np.flatnonzero(weight)
     tuning = TUNING.fourier
     most = max(1, min(tuning.spread_rows, tuning.spread_numbers // X.shape[1]))
@@ -289,7 +295,7 @@ def center_and_spread(X: Columns, weight: Array) -> tuple[Array, float]:
 
 
 def _sampled_distance(X: Columns, kernel: str, gamma: str, weight: Array, random: Any) -> float:
-    """Mean or median distance between two rows of a sample drawn with the row weights."""
+    """Return the mean or median distance between two rows of a sample of positive weights."""
     index = random.permutation(np.flatnonzero(weight))[: TUNING.fourier.pair_rows]
     distances = pair_distances(X[np.sort(index)], _METRICS[kernel])
     if not distances.size:
@@ -301,7 +307,7 @@ def _sampled_distance(X: Columns, kernel: str, gamma: str, weight: Array, random
 def _draw_matrix(
     kernel: str, gamma: float, sampling: Sampling, d: int, D: int, random: Any
 ) -> Array:
-    """Omega of shape (d, D); its columns follow the kernel's spectral density."""
+    """Draw Omega of shape (d, D); its columns follow the kernel's spectral density."""
     if kernel == "laplacian":
         return gamma * random.standard_cauchy((d, D))
     if kernel == "cauchy":
@@ -312,20 +318,20 @@ def _draw_matrix(
 
 
 def _draw_structure(gamma: float, d: int, D: int, random: Any) -> Structure:
-    """Random signs for sqrt(2 gamma) sqrt(p) H1 S1 H1 S2 H1 S3, with H1 = p^(-1/2) H."""
+    """Draw the signs of sqrt(2 gamma) sqrt(p) H1 S1 H1 S2 H1 S3, with H1 = p^(-1/2) H."""
     p = max(2, 1 << (d - 1).bit_length())
     signs = random.choice(np.array([-1, 1], dtype=np.int8), size=(-(-D // p), 3, p))
     return Structure(signs, math.sqrt(2 * gamma) / p, D)
 
 
 def _uniform(gaussian: Array) -> Array:
-    """Orthonormal columns, uniform over the orthogonal group, from standard normal numbers."""
+    """Return orthonormal columns, uniform over the orthogonal group, from normal numbers."""
     q, r = np.linalg.qr(gaussian)
     return np.asarray(q * np.sign(np.diagonal(r, axis1=-2, axis2=-1))[..., None, :])
 
 
 def _orthogonal_directions(d: int, D: int, random: Any) -> Array:
-    """Columns distributed as standard normal vectors, orthogonal in blocks of d."""
+    """Draw columns distributed as standard normal vectors, orthogonal in blocks of d."""
     whole, rest = divmod(D, d)
     blocks = [_uniform(random.standard_normal((whole, d, d))).swapaxes(0, 1).reshape(d, whole * d)]
     if rest:
@@ -338,7 +344,7 @@ def _orthogonal_directions(d: int, D: int, random: Any) -> Array:
 
 
 def _sampled_rows(X: Columns, weight: Array, random: np.random.RandomState) -> Array:
-    """Rows drawn at random, in proportion to their weights, in float64."""
+    """Draw rows at random, in proportion to their weights, in float64."""
     tuning = TUNING.fourier
     m = (2 * tuning.pair_numbers / X.shape[1]) ** 0.5
     m = int(np.clip(m, tuning.fewest_paired, tuning.most_paired))
@@ -352,7 +358,7 @@ def _sampled_rows(X: Columns, weight: Array, random: np.random.RandomState) -> A
 
 @np.errstate(over="ignore")  # a distance that is infinite has a kernel of zero
 def _kernel_of_pairs(kernel: str, gamma: float, rows: Array) -> Array:
-    """The kernel of all pairs of rows, in the order of `pdist`."""
+    """Return the kernel of all pairs of rows, in the order of `pdist`."""
     if kernel == "cauchy":
         first, second = np.triu_indices(len(rows), 1)
         logs = sum(np.log1p(gamma * (x[first] - x[second]) ** 2) for x in rows.T)
@@ -361,8 +367,9 @@ def _kernel_of_pairs(kernel: str, gamma: float, rows: Array) -> Array:
 
 
 def _relative_error(fourier: Fourier, rows: Array, exact: Array) -> float:
-    """Mean squared error of the inner products of features of all pairs of rows, over the variance
-    of the kernel."""
+    """Return the mean squared error of inner products of features over the variance of the kernel.
+
+    All pairs of rows count."""
     if not exact.size or exact.var() <= _ROUNDING:
         return 0.0
     features = unshifted(rows, fourier.astype(rows.dtype), 1)

@@ -20,30 +20,32 @@ from rffpk.system.tuning import TUNING
 
 PRECOMPUTED = "precomputed"
 
-# Parameters that choose a graph, and their values where one is given.
+# Parameters that choose a graph, and their values where a graph is given.
 _OF_GRAPHS = {"n_neighbors": ("auto",), "n_landmarks": ("auto",), "whitening": ("auto", None)}
 
 
 @dataclass(frozen=True)
 class Nodes:
-    """The rows of a graph as the nodes of a walk, and how others have their functions."""
+    """Rows of a graph as the nodes of a walk, and how other rows have their functions."""
 
-    mass: Array  # (n,): weights; zero for those that are left out
+    mass: Array  # (n,): weights; zero for nodes that are left out
 
     def combinations(self, X: Columns, matrix: Array, own: Array | None = None) -> Array:
-        """The means of the lines of a matrix (n, q), weighed by the affinities of the rows of X to
-        the nodes: (len(X), q) in their dtype; zeros where all affinities are zero."""
+        """Return means of the lines of a matrix (n, q): (len(X), q), in the dtype of X.
+
+        They are weighed by the affinities of the rows of X to the nodes, and zeros where all
+        affinities are zero."""
         check_affinities(X)
         return self.means(scaled(X), matrix).astype(X.dtype)
 
     def means(self, affinities: csr_array, matrix: Array) -> Array:
-        """The same in float64 for affinities that have been checked and scaled."""
+        """Return the combinations in float64 for affinities that have been checked and scaled."""
         sums, total = affinities @ (self.mass[:, None] * matrix), affinities @ self.mass
         there = total[:, None] > 0
         return np.divide(sums, total[:, None], out=np.zeros_like(sums), where=there)
 
     def mapped(self, matrix: Array, X: Columns) -> None:
-        """Passes do not make these features."""
+        """Return None: passes do not compute the features."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,7 @@ class GraphDiffusion:
 
 
 def check_no_choice(spec: Any) -> None:
-    """Refuse the parameters that choose a graph where one is given."""
+    """Refuse parameters that choose a graph, as the graph is given."""
     for name, values in _OF_GRAPHS.items():
         value = getattr(spec, name)
         if not (value is None and None in values) and not is_option(value, "auto"):
@@ -91,8 +93,9 @@ def check_affinities(X: Columns) -> None:
 
 
 def scaled(X: Columns) -> csr_array:
-    """Affinities as a sparse matrix of float64 with entries up to one, by a power of two, which
-    rounds nothing."""
+    """Return affinities as a sparse matrix of float64 with entries up to one.
+
+    They are scaled by a power of two, which rounds nothing."""
     table = csr_array(operand(X), dtype=np.float64)
     exponent = np.frexp(table.data.max(initial=0))[1]
     table.data = np.ldexp(table.data, -exponent)
@@ -100,7 +103,7 @@ def scaled(X: Columns) -> csr_array:
 
 
 def symmetric(X: Columns, mass: Array) -> csr_array:
-    """(A + A') / 2, with an entry on the diagonal where a row has none that counts."""
+    """Return (A + A') / 2, with an entry on the diagonal where a row has none that counts."""
     half = scaled(X) / 2
     graph = csr_array(half + half.T)
     alone = graph @ mass == 0
@@ -112,13 +115,14 @@ def symmetric(X: Columns, mass: Array) -> csr_array:
 
 
 def graph_diffusion(X: Columns, weight: Array, wanted: Wanted) -> GraphDiffusion:
-    """The walk along the edges of a graph, in proportion to their affinities and to the weights of
-    the rows where they end. Where enough components count for the clusters, the functions that are
-    constant on each of them are all that there is.
+    """Return the walk along the edges of a graph, with its slow functions.
 
-    Its eigenvalues are from -1 to 1; those of the walk half of whose steps stay are from zero to
-    one, and have the same order and functions.
-    """
+    Its steps are in proportion to the affinities of edges and to the weights of the rows where
+    they end. Where enough components count for the clusters, all functions are constant on each
+    component.
+
+    The eigenvalues of the walk are from -1 to 1. If half of the steps stay, they are from zero
+    to one, and have the same order and functions."""
     check_graph(X)
     n = len(X)
     mass = weight / weight.max()
@@ -150,8 +154,10 @@ def graph_diffusion(X: Columns, weight: Array, wanted: Wanted) -> GraphDiffusion
 
 
 def _valley(neighbours: Array, mass: Array, components: Components, number: int) -> float:
-    """Affinities across the border of a component are zero: there is a valley around it if most
-    of its rows have so many neighbours inside that this says something."""
+    """Return whether there is a valley around a component: infinity, or minus infinity.
+
+    Affinities across its border are zero. There is a valley if most of its rows have enough
+    neighbors inside for this to be evidence."""
     own = components.labels == number
     enough = quantile(neighbours[own], mass[own], 0.5) >= TUNING.graph.inside
     return math.inf if enough else -math.inf

@@ -111,7 +111,7 @@ def normalize_kernel(K: Any) -> Array:
 
 
 def _inverse_norms(squares: Array) -> Array:
-    """1 / sqrt of each, 0 for 0."""
+    """Return 1 / sqrt of squares, 0 for 0."""
     norms = np.sqrt(squares)
     return np.divide(1, norms, out=np.zeros_like(norms), where=norms > 0)
 
@@ -126,8 +126,9 @@ def _check_square(K: Any, name: str) -> Array:
 def check_precomputed(
     K: Any, name: str, symmetric: bool = True, of_affinities: bool = False
 ) -> Array:
-    """Return a square kernel matrix of float32 or float64, finite, with a diagonal >= 0. One of
-    affinities may have a diagonal of zero."""
+    """Return a square kernel matrix of float32 or float64, finite, with a diagonal >= 0.
+
+    The diagonal of a matrix of affinities may be zero."""
     K = _check_square(K, name)
     (refuse_distances if of_affinities else check_no_distances)(K, name)
     if (np.diagonal(K) < 0).any():
@@ -143,16 +144,15 @@ def check_precomputed(
 
 
 def check_no_distances(K: Array, name: str) -> None:
-    """Raise a ValueError for distances, and for affinities without a diagonal: positive, but zero
-    between a row and itself."""
+    """Raise a ValueError for distances, and for affinities that are zero on the diagonal alone."""
     if len(K) < 2 or K.min() < 0 or not K.any():
         return
     square = K.shape[0] == K.shape[1]
     if square:
-        found = not np.diagonal(K).any()  # |K_ij|^2 <= K_ii K_jj does not hold
+        is_suspect = not np.diagonal(K).any()  # |K_ij|^2 <= K_ii K_jj does not hold
     else:  # to anchors that are rows
-        found = K.shape[1] > 1 and bool((np.count_nonzero(K, axis=0) == len(K) - 1).all())
-    if found:
+        is_suspect = K.shape[1] > 1 and bool((np.count_nonzero(K, axis=0) == len(K) - 1).all())
+    if is_suspect:
         kind = "distances or affinities" if have_triangles(K) else "affinities"
         advice.give(advice.DISTANCES, name, kind, square=square)
 
@@ -171,8 +171,9 @@ def refuse_distances(K: Array, name: str) -> None:
 
 
 def have_triangles(K: Array) -> bool:
-    """Whether the roots of the entries, and so the entries if they are distances or squares of
-    such, satisfy the triangle inequality; by a part of the columns."""
+    """Return whether the roots of the entries satisfy the triangle inequality.
+
+    The roots of distances, and of squared distances, do. Only a part of the columns is tested."""
     roots = np.sqrt(K.astype(np.float64))
     own = K.argmin(axis=0)  # the rows that the columns stand for
     some = range(0, K.shape[1], -(-K.shape[1] // 16))  # at most 16 columns
@@ -204,7 +205,7 @@ class Specification:
         return not self.normalize and self.metric in _OF_ANY_SCALE
 
     def is_definite(self) -> bool:
-        """Whether the kernel is known to be positive semidefinite."""
+        """Return whether the kernel is known to be positive semidefinite."""
         if self.metric in ("poly", "polynomial"):
             degree, coef0 = self.params.get("degree", 3), self.params.get("coef0", 1)
             return coef0 >= 0 and float(degree).is_integer()
@@ -213,7 +214,7 @@ class Specification:
 
 _PARAMETERS = ("gamma", "degree", "coef0")  # of scikit-learn's kernels
 
-# Kernels that a class does not take, and those that do.
+# Kernels that a class does not take, and the classes that take them.
 _ELSEWHERE = {
     PRECOMPUTED: (
         "KernelPowerKMeans(kernel='precomputed') takes a kernel matrix, and classes of several "
@@ -224,11 +225,11 @@ _ELSEWHERE = {
 }
 
 
-def check_metric(metric: Any, name: str, params: dict[str, Any], *more: str) -> None:
-    """A kernel of scikit-learn's pairwise kernels, a callable, or one of the names `more`."""
+def check_metric(metric: Any, name: str, params: dict[str, Any], *further: str) -> None:
+    """Check a kernel of scikit-learn's pairwise kernels, a callable, or a name in `further`."""
     refuse_function_of_matrices(metric, name)
     if not callable(metric):
-        _check_word(metric, name, (*sorted(PAIRWISE_KERNEL_FUNCTIONS), *more), "a callable")
+        _check_word(metric, name, (*sorted(PAIRWISE_KERNEL_FUNCTIONS), *further), "a callable")
         given = "kernel_params" if name == "kernel" else name
         if unknown := set(params) - set(_PARAMETERS):
             names = sorted(unknown, key=str)
@@ -240,25 +241,27 @@ def check_metric(metric: Any, name: str, params: dict[str, Any], *more: str) -> 
 
 
 def _check_word(word: Any, name: str, known: tuple[str, ...], also: str) -> None:
-    """The name of a kernel; one that another class takes is refused by the name of that class."""
+    """Check the name of a kernel.
+
+    The error for a kernel that another class takes names that class."""
     if isinstance(word, str) and word in _ELSEWHERE and word not in known:
         raise ValueError(f"{name} == {word!r}: {_ELSEWHERE[word]}")
     checks.check_choice(word, name, known, also=also)
 
 
-def one_kernel(metric: Any, gamma: Any, extra: Any, *more: str) -> Specification:
+def one_kernel(metric: Any, gamma: Any, extra: Any, *further: str) -> Specification:
     """Return the kernel of the parameters `kernel`, `gamma` and `kernel_params`, which are checked.
 
-    The words `more` name further kernels."""
+    The words `further` name kernels besides scikit-learn's."""
     if not isinstance(extra, (dict, type(None))):
         raise TypeError(f"kernel_params == {extra!r}, must be a dict or None.")
     params = {"gamma": gamma} | (extra or {})
-    check_metric(metric, "kernel", params, *more)
+    check_metric(metric, "kernel", params, *further)
     return Specification(metric, (extra or {}) if callable(metric) else params)
 
 
 def specification(given: Any, name: str) -> Specification:
-    """The specification of a name, a callable, or a pair of one and its gamma or its parameters."""
+    """Return the specification of a kernel, or of a pair of one and its gamma or parameters."""
     pair = given if isinstance(given, (tuple, list)) else (given, {})
     if len(pair) != 2:
         raise ValueError(
@@ -273,7 +276,7 @@ def specification(given: Any, name: str) -> Specification:
 
 
 def specifications(kernels: Any, n_views: int) -> list[Specification]:
-    """The specifications of `n_views` views; None is "rbf" for each."""
+    """Return the specifications of `n_views` views; None is "rbf" for each."""
     if kernels is None:
         return [specification("rbf", "kernels")] * n_views
     if not isinstance(kernels, (list, tuple)) or not len(kernels):
@@ -290,9 +293,10 @@ def matched(
     xs: list[Columns], kernels: Any, one_array: bool, weight: Array,
     of_affinities: bool = False,
 ) -> tuple[list[Columns], list[Specification]]:  # fmt: skip
-    """The view and the specification of each kernel, from the parameter `kernels`; precomputed
-    kernels are checked, and whether kernels take sparse rows. Rows of weight zero have no part in
-    what specifications depend on."""
+    """Return the view and the specification of each kernel, from the parameter `kernels`.
+
+    Precomputed kernels are checked, and whether kernels take sparse rows. Specifications do not
+    depend on rows of weight zero."""
     names = ["X"] if one_array else [f"X[{i}]" for i in range(len(xs))]
     if isinstance(kernels, str) and kernels == PRECOMPUTED:
         checked = [
@@ -323,11 +327,11 @@ def check_kernels(kernels: Any) -> None:
 
 
 def du2015(x: Columns) -> list[Specification]:
-    """Twelve kernels: Du et al., Robust multiple kernel k-means using l21-norm, IJCAI 2015.
+    """Return twelve kernels: Du et al., Robust multiple kernel k-means using l21-norm, IJCAI 2015.
 
-    Seven Gaussian ones exp(-||x-y||^2 / (2 (t d)^2)), d the largest distance and t from 0.01 to
-    100; four polynomial ones (a + x'y)^b; the cosine. O(n^2 d) for the largest distance.
-    """
+    They are seven Gaussian kernels exp(-||x-y||^2 / (2 (t d)^2)), with the largest distance d
+    and t from 0.01 to 100, four polynomial kernels (a + x'y)^b, and the cosine. O(n^2 d) for the
+    largest distance."""
     norms, largest = _norms_and_largest_distance(x)
     unit = 1 / (2 * largest) if largest > _APART * norms.max() else 0.0  # equal: constant kernels
     pairs: list[tuple[str, dict[str, Any]]] = [
@@ -363,10 +367,13 @@ def check_sparse(x: Columns, metric: Any, name: str) -> None:
 
 
 class FittedKernel:
-    """A kernel over the `n` rows that it was fitted to, or a precomputed one, with their `dtype`,
-    the `diagonal` (n,) and `params` with a number for gamma; `definite` if known to be. Blocks are
-    float64. `center` at the mean feature, by `weight`, and then `normalize` leave precomputed
-    kernels as they are; `shift` centers all at the mean of some rows, which makes values small;
+    """A kernel over the `n` rows that it was fitted to, or a precomputed kernel.
+
+    It has the `dtype` of the rows, the `diagonal` (n,), and `params` with a number for gamma.
+    `definite` says whether it is known to be positive semidefinite. Blocks are float64.
+
+    `center` at the mean feature, by `weight`, and then `normalize` leave precomputed kernels as
+    they are. `shift` centers all kernels at the mean of some rows, which makes values small.
     `unit_variance` divides kernels that follow the scale of the rows by their total variance."""
 
     @np.errstate(over="ignore", invalid="ignore")  # kernels that are not finite are refused later
@@ -384,7 +391,7 @@ class FittedKernel:
         self._origin: Array | None = None
         moved = center or (shift and not spec.normalize)
         by_differences = spec.metric == "rbf" or (spec.metric == "linear" and moved)
-        # the expanded squares of rows far from zero would lose the digits in which these differ
+        # the expanded squares of rows far from zero would lose the digits in which rows differ
         if by_differences and not skip_zeros(x):
             self._origin = _origin(x, weight)
         self.params = _resolved(spec, x, weight, random, n_threads)
@@ -431,14 +438,16 @@ class FittedKernel:
         self.diagonal = _centered_squares(self.diagonal, self._products, self._square)
 
     def _apart(self, values: Array, products: Array, columns: slice | Array = slice(None)) -> Array:
-        """Values of rows with these products with c, less the mean feature c, in place."""
+        """Turn values, in place, into inner products of features less the mean feature c.
+
+        `products` are inner products of the rows with c."""
         assert self._products is not None
         values += self._square - self._products[columns]
         values -= products[:, None]
         return values
 
     def is_finite(self) -> bool:
-        """Whether the values are finite and within the range of the dtype, by some of them."""
+        """Return whether some of the values are finite and within the range of the dtype."""
         largest = np.finfo(self.dtype).max
         products = self.diagonal if self._products is None else self._products
         return all(bool((np.abs(each) < largest).all()) for each in (self.diagonal, products))
@@ -451,7 +460,7 @@ class FittedKernel:
     # ---- values
 
     def block(self, rows: slice | Array, columns: slice | Array = slice(None)) -> Array:
-        """k(x_i, x_j) for some rows i and some columns j, float64, computed in each call."""
+        """Compute k(x_i, x_j) for some rows i and some columns j, float64, in each call."""
         means = None if self._columns is None else self._columns[rows]
         norms = None if self._inverse_norms is None else self._inverse_norms[rows]
         values = self._finished(self._pairs(rows, columns), means, norms, columns)
@@ -461,7 +470,7 @@ class FittedKernel:
 
     @np.errstate(over="ignore", invalid="ignore")  # refused by name
     def cross(self, x: Array) -> tuple[Array, Array | None]:
-        """k(x, x_j) for new rows x and all j, and k(x, x), None if the kernel is precomputed."""
+        """Compute k(x, x_j) for new rows x and all j, and k(x, x), None for precomputed kernels."""
         raw = x.astype(np.float64) if self.precomputed else self._raw(x, self.x)
         means = None if self._columns is None else self._means(raw)
         norms = diagonal = None
@@ -477,11 +486,11 @@ class FittedKernel:
         return values, diagonal
 
     def values(self, x: Array) -> Array:
-        """k(x, x_j) for new rows x and all j."""
+        """Compute k(x, x_j) for all j and new rows x."""
         return self.cross(x)[0]
 
     def matrix(self, dtype: Any = np.float64) -> Array:
-        """The whole matrix, exactly symmetric; O(n^2) memory."""
+        """Compute the whole matrix, exactly symmetric; O(n^2) memory."""
         out = np.empty((self.n, self.n), dtype=dtype)
 
         def fill(tile: tuple[slice, slice]) -> None:
@@ -497,9 +506,9 @@ class FittedKernel:
     # ---- computation
 
     def _ends(self, rows: slice) -> tuple[float, float]:
-        """The least and the largest value between some rows and all others that count."""
-        some = np.intersect1d(np.arange(self.n)[rows], self.counted)
-        values = self.block(some, self.counted)
+        """Return the least and the largest value between some rows and all rows that count."""
+        counted = np.intersect1d(np.arange(self.n)[rows], self.counted)
+        values = self.block(counted, self.counted)
         return values.min(initial=np.inf), values.max(initial=-np.inf)
 
     def _means(self, values: Array) -> Array:
@@ -510,7 +519,7 @@ class FittedKernel:
         return np.asarray(first[..., 0] + (values - first) @ self._shares)
 
     def _pairs(self, rows: slice | Array, columns: slice | Array) -> Array:
-        """The kernel between some fitted rows as it is given, in new memory."""
+        """Return the kernel between some fitted rows as it is given, in new memory."""
         if self.precomputed:
             return np.array(self.x[rows][:, columns], dtype=np.float64)
         return self._raw(self.x[rows], self.x[columns])
@@ -520,22 +529,22 @@ class FittedKernel:
             different = np.flatnonzero((x != x[-1]).any(axis=1))
             head = x[: different[-1] + 2] if len(different) else x[:1]
             with checks.of_two_rows(self.metric, "kernel"):
-                found = pairwise_kernels(head, y, metric=self.metric, **self.params)
+                values = pairwise_kernels(head, y, metric=self.metric, **self.params)
             # copies that fill a block cost no calls
-            found = np.pad(found, ((0, len(x) - len(head)), (0, 0)), mode="edge")
+            values = np.pad(values, ((0, len(x) - len(head)), (0, 0)), mode="edge")
         else:
             moved = [self._moved(each) for each in (x, y)]
             wide = [getattr(each, "matrix", each) for each in moved]  # of sparse rows
             options = {"metric": self.metric, "filter_params": True, **self.params}
-            with np.errstate(over="ignore", invalid="ignore"):  # callers check for these
-                found = pairwise_kernels(*wide, **options)
-        return np.asarray(found, dtype=np.float64)
+            with np.errstate(over="ignore", invalid="ignore"):  # callers check for infinity
+                values = pairwise_kernels(*wide, **options)
+        return np.asarray(values, dtype=np.float64)
 
     def _moved(self, x: Columns) -> Columns:
         return x.astype(np.float64, copy=False) if self._origin is None else dense(x) - self._origin
 
     def _own(self, x: Array) -> Array:
-        """k(x, x) of rows, as `_raw` has it."""
+        """Return k(x, x) of rows, as `_raw` has it."""
         if self.metric in ("rbf", "laplacian", "chi2"):
             return np.ones(len(x))
         if self.metric == "linear":
@@ -547,7 +556,7 @@ class FittedKernel:
         self, raw: Array, means: Array | None, norms: Array | None,
         columns: slice | Array = slice(None),
     ) -> Array:  # fmt: skip
-        """Values of rows with these means and inverse norms, centered, normalised and rescaled."""
+        """Center, normalize and rescale values of rows with these means and inverse norms."""
         if means is not None and self._columns is not None:
             raw += self._mean - self._columns[columns]
             raw -= means[:, None]
@@ -559,8 +568,10 @@ class FittedKernel:
     def _finished_diagonal(
         self, diagonal: Array, means: Array | None
     ) -> tuple[Array | None, Array]:
-        """The inverse norms of rows with these means, where the kernel is normalised, and k(x, x);
-        squared norms of centered features are zero if they are that up to rounding."""
+        """Return the inverse norms of rows with these means, and k(x, x).
+
+        There are inverse norms where the kernel is normalized. Squared norms of centered
+        features are zero if they are zero up to rounding."""
         norms = None
         if means is not None:
             diagonal = _centered_squares(diagonal, means, self._mean)
@@ -574,8 +585,9 @@ class FittedKernel:
 
 
 def _centered_squares(diagonal: Array, means: Array, mean: float) -> Array:
-    """||phi_i - c||^2 from ||phi_i||^2, <phi_i, c> and ||c||^2; zero where it is that up to
-    rounding."""
+    """Compute ||phi_i - c||^2 from ||phi_i||^2, <phi_i, c> and ||c||^2.
+
+    It is zero where it is zero up to rounding."""
     size = np.abs(diagonal) + 2 * np.abs(means) + abs(mean)
     centered = diagonal - 2 * means + mean
     return np.where(centered > _ROUNDING * size, centered, 0)
@@ -584,7 +596,7 @@ def _centered_squares(diagonal: Array, means: Array, mean: float) -> Array:
 def _resolved(
     spec: Specification, x: Columns, weight: Array, random: Any, n_threads: int
 ) -> dict[str, Any]:
-    """The parameters of a kernel with the number that gamma stands for."""
+    """Return the parameters of a kernel with the number that gamma stands for."""
     params = dict(spec.params)
     if spec.metric in ("rbf", "laplacian"):
         gamma = params.setdefault("gamma", "mean")

@@ -21,13 +21,13 @@ class NearCells:
 
     centers: Array  # (c, q)
     order: Array  # (m,): the points, cell by cell
-    ends: Array  # (c + 1,): those of cell j are order[ends[j]:ends[j + 1]]
-    origin: Array | None  # (d,), and ...
+    ends: Array  # (c + 1,): the points of cell j are order[ends[j]:ends[j + 1]]
+    origin: Array | None  # (d,): the mean, and ...
     axes: Array | None  # ... (d, q): components, where the columns are many
-    points: Array | None  # (m, q): the points along these
+    points: Array | None  # (m, q): the points along the axes
 
     def of(self, kept: Array) -> NearCells:
-        """The same with some of the points."""
+        """Return the cells with only the points that `kept` marks."""
         there = kept[self.order]
         ends = np.r_[0, np.cumsum(there)][self.ends]
         order = (np.cumsum(kept) - 1)[self.order[there]]
@@ -37,8 +37,10 @@ class NearCells:
     def nearest(
         self, points: Array, X: Array, r: int, n_threads: int, visits: Array | None = None
     ) -> Array:
-        """The numbers (n, r) of the points nearest to the rows of X, the nearest one first; -1
-        where the cells near a row have fewer. `visits` are those cells, where X are the points."""
+        """Return the numbers (n, r) of the points nearest to the rows of X, the nearest one first.
+
+        They are -1 where the cells near a row have fewer points. `visits` are the cells near the
+        rows, if X are the points."""
         if visits is not None:
             points = X = points if self.points is None else self.points
         elif self.points is not None:
@@ -53,17 +55,18 @@ class NearCells:
 def near_cells(
     points: Array, k_means: Callable[[Array, Array], Array], n_threads: int
 ) -> tuple[NearCells, Array]:
-    """Cells of points, around centers that `k_means` makes of a sample and of the first ones, and
-    those near each point."""
+    """Return cells of points, and the cells near each point.
+
+    `k_means` makes the centers from a sample, beginning with evenly spaced points of it."""
     (m, d), tuning = points.shape, TUNING.search
     c = m // tuning.cell_points
     size = min(m, tuning.cell_sample * c)
-    some = points[np.sort(np.random.default_rng(0).choice(m, size, replace=False))]
+    sample = points[np.sort(np.random.default_rng(0).choice(m, size, replace=False))]
     origin = axes = None
     if d > tuning.cell_columns:
-        origin, axes = _principal(some)
-        points, some = (_along(x, origin, axes, n_threads) for x in (points, some))
-    centers = k_means(some, some[np.linspace(0, len(some) - 1, c).astype(int)])
+        origin, axes = _principal(sample)
+        points, sample = (_along(x, origin, axes, n_threads) for x in (points, sample))
+    centers = k_means(sample, sample[np.linspace(0, len(sample) - 1, c).astype(int)])
     visits = _visits(centers, points, tuning.cell_visits, n_threads)
     order = np.argsort(visits[:, 0], kind="stable")
     ends = np.searchsorted(visits[order, 0], np.arange(c + 1))
@@ -72,7 +75,7 @@ def near_cells(
 
 
 def _principal(x: Array) -> tuple[Array, Array]:
-    """The mean (d,) and the first components (d, q)."""
+    """Return the mean (d,) and the first components (d, q)."""
     mean, d = x.mean(axis=0), x.shape[1]
     scatter = ((x - mean).T @ (x - mean)).astype(np.float64)
     last = [d - TUNING.search.cell_columns, d - 1]
@@ -80,12 +83,12 @@ def _principal(x: Array) -> tuple[Array, Array]:
 
 
 def _along(X: Array, origin: Any, axes: Any, n_threads: int) -> Array:
-    """Coordinates of rows, each with the same bits whatever other rows there are."""
+    """Return coordinates of rows, each with the same bits whatever other rows there are."""
     return centered_product(X, origin, axes, n_threads)
 
 
 def _visits(centers: Array, X: Array, p: int, n_threads: int) -> Array:
-    """The p cells, or all, whose centers are nearest to each row, the nearest first."""
+    """Return the p cells, or all, whose centers are nearest to each row, the nearest first."""
     c = len(centers)
     mean, all_alike = centers.mean(axis=0, keepdims=True), np.zeros((len(X), 1), dtype=np.int32)
     return _found(centers, mean, np.arange(c), np.array([0, c]), X, all_alike, min(p, c), n_threads)
@@ -95,7 +98,7 @@ def _found(
     points: Array, centers: Array, order: Array, ends: Array, X: Array, visits: Array, r: int,
     n_threads: int,
 ) -> Array:  # fmt: skip
-    """The r nearest points of the cells that rows visit, in the precision of these."""
+    """Return the r nearest points of the cells that rows visit, in the precision of the rows."""
     points, centers = (a.astype(X.dtype, copy=False) for a in (points, centers))
     alike = np.argsort(visits[:, 0], kind="stable")
     return _core.nearest_in_cells(
@@ -107,8 +110,10 @@ def _found(
 def _laid_out(
     points: Array, centers: Array, order: Array, ends: Array
 ) -> tuple[Array, Array, Array, Array]:
-    """Points less the centers of their cells, as the core reads them: blocks of -2 times these,
-    their squares and numbers, and where the blocks of each cell end."""
+    """Return points less the centers of their cells, as the core reads them.
+
+    They are blocks of points times -2, the squares and the numbers of the points, and where the
+    blocks of each cell end."""
     size, d, counts = _core.CELL_BLOCK, points.shape[1], np.diff(ends)
     blocks = np.r_[0, np.cumsum(-(-counts // size))]
     place = np.arange(len(order)) + np.repeat(size * blocks[:-1] - ends[:-1], counts)
@@ -125,7 +130,7 @@ def _laid_out(
 
 
 def _aligned(shape: tuple[int, ...], dtype: Any) -> Array:
-    """Memory that begins a cache line."""
+    """Return memory that begins a cache line."""
     size = int(np.prod(shape)) * dtype.itemsize
     memory = np.empty(size + 64, dtype=np.uint8)
     first = -memory.__array_interface__["data"][0] % 64

@@ -69,7 +69,7 @@ class NeighbourCount:
 
 @dataclass(frozen=True, eq=False)
 class Shared:
-    """What graphs of the same rows share, by name. It is made when first wanted."""
+    """Values that graphs of the same rows share, by name. They are made when first wanted."""
 
     times: float = 1  # the default number of neighbours, in a search
     _made: dict[Any, Any] = field(default_factory=dict)
@@ -100,32 +100,34 @@ class Steps(NamedTuple):
 
 @dataclass(frozen=True)
 class Neighbourhoods:
-    """Rows as weights z_j(x) of the r nearest of m landmarks, proportional to exp(-||x - c_j||^2 /
-    (2 bandwidth)), of sum one; none beyond the radius of a landmark, except of the nearest one."""
+    """Neighborhoods of rows: weights z_j(x) of the r nearest of m landmarks, of sum one.
 
-    landmarks: Columns  # (m, d), distinct, in the dtype of the rows, and sparse like those
+    Weights are proportional to exp(-||x - c_j||^2 / (2 bandwidth)). A landmark has no weight
+    beyond its radius, unless it is the nearest."""
+
+    landmarks: Columns  # (m, d), distinct, in the dtype of the rows, and sparse as rows are
     r: int
-    bandwidth: float  # sigma^2; 0: all landmarks at the least distance weigh the same
+    bandwidth: float  # sigma^2; 0: all landmarks at the least distance weigh equally
     n_threads: int
     radii: Array | None = None  # (m,), squared
-    cells: NearCells | None = None  # in which the nearest are looked for; None: all are compared
+    cells: NearCells | None = None  # for the search; None: all are compared
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "r", min(self.r, len(self.landmarks)))
 
     def of(self, kept: Array) -> Neighbourhoods:
-        """The same with some of the landmarks."""
+        """Return the neighborhoods with only the landmarks that `kept` marks."""
         radii = None if self.radii is None else self.radii[kept]
         cells = None if self.cells is None else self.cells.of(kept)
         return replace(self, landmarks=self.landmarks[kept], radii=radii, cells=cells)
 
     def weights(self, X: Columns) -> csr_matrix:
-        """z of the rows of X, a sparse matrix (n, m) in their dtype. O(n m d) time."""
+        """Return z of the rows of X, a sparse matrix (n, m) in their dtype. O(n m d) time."""
         mapped = self.mapped(np.empty((len(self.landmarks), 0)), X)
         if mapped is not None:
-            found = self._visit(X, mapped, ("neighbours", "neighbour_weights"))
-            index = found["neighbours"]
-            z = found["neighbour_weights"]
+            results = self._visit(X, mapped, ("neighbours", "neighbour_weights"))
+            index = results["neighbours"]
+            z = results["neighbour_weights"]
             checks.check_overflow(float(z.max()), X.dtype)
             return self._matrix(z, index)
         return self._weighed(*self._nearest(X))
@@ -152,10 +154,11 @@ class Neighbourhoods:
         return csr_matrix((z.ravel(), index.ravel(), ends), shape=(len(z), len(self.landmarks)))
 
     def combinations(self, X: Columns, matrix: Array, own: Array | None = None) -> Array:
-        """z(x) times a matrix (m, q), for all rows x of X: (n, q) in their dtype. Where landmarks
-        are all fitted rows, those that equal one have its line of `own` instead, and those beyond
-        the radii of all see more of them; of many the eight nearest say as much as all that the
-        walk may step to."""
+        """Return z(x) times a matrix (m, q), for all rows x of X: (n, q) in their dtype.
+
+        If the landmarks are all fitted rows, a row equal to a landmark has its line of `own`
+        instead. A row beyond the radii of all landmarks sees more landmarks. Of many landmarks
+        the eight nearest say as much as all that the walk may step to."""
         mapped = self.mapped(matrix, X)
         if mapped is not None:
             features = unshifted(X, mapped, self.n_threads)
@@ -182,9 +185,10 @@ class Neighbourhoods:
         return Steps(z, equal, same, ((tile, self._around(X[tile])) for tile in tiles))
 
     def _around(self, X: Columns) -> csr_matrix:
-        """Compute z of rows that are far from all landmarks. They may lie between several groups of
-        these, so that more of them count, and the squared distance of a row to the nearest is its
-        bandwidth."""
+        """Compute z of rows that are far from all landmarks.
+
+        The rows may lie between several groups of landmarks, so that more landmarks count. The
+        bandwidth of a row is its squared distance to the nearest landmark."""
         part = len(self.landmarks) // TUNING.graph.around_part
         more = replace(self, r=max(self.r, min(TUNING.graph.around, part)))
         squares, index = more._nearest(X)
@@ -192,9 +196,10 @@ class Neighbourhoods:
         return more._matrix(z, index)
 
     def mapped(self, matrix: Array, X: Columns) -> Landmarks | None:
-        """What makes the combinations in passes over X; None where those do not weigh so many
-        neighbors, neighbors of a bandwidth that is zero in this dtype, landmarks with radii, or
-        sparse rows."""
+        """Return the map with which passes over X make the combinations; None: they cannot.
+
+        Passes do not take so many neighbors, a bandwidth that is zero in this dtype, landmarks
+        with radii, or sparse rows."""
         many = self.r > MOST_NEIGHBOURS or self.radii is not None
         if many or skip_zeros(X, self.landmarks) or self.bandwidth < np.finfo(X.dtype).tiny:
             return None
@@ -205,17 +210,17 @@ class Neighbourhoods:
         return Landmarks(points, self.r, scale, matrix)
 
     def _visit(self, X: Columns, mapped: Landmarks, want: tuple[str, ...]) -> dict[str, Array]:
-        """What a pass returns of each row of X, without features."""
+        """Return what a pass returns of each row of X, without features."""
         origin, parts = np.zeros((1, 0), dtype=X.dtype), parts_of(mapped, X)
         types = {"neighbours": np.int32, "neighbour_weights": X.dtype}
-        found = {name: np.empty((len(X), self.r), types[name]) for name in want}
+        results = {name: np.empty((len(X), self.r), types[name]) for name in want}
         whole: Any = [(slice(None), slice(None), None)]
         for tile, order, _ in whole if parts is None else in_parts(X, parts, self.n_threads):
             some = X if parts is None else X[tile].take(order, axis=0)
             rows = make_rows([some], [mapped], ones(len(some)), self.n_threads, [origin[0]])
             for name, each in one_pass(rows, origin, -math.inf, want=want)[1].items():
-                found[name][tile][order] = each
-        return found
+                results[name][tile][order] = each
+        return results
 
     def sums(self, X: Columns, weight: Array, random: Any) -> tuple[Array, csr_matrix, int]:
         """Return sum_i p_i z_i, (m,), sum_i p_i z_i z_i', sparse (m, m), and the number of rows.
@@ -236,8 +241,9 @@ class Neighbourhoods:
         return np.sum(first, axis=0), sum(second[1:], second[0]), len(index)
 
     def _nearest(self, X: Columns, visits: Array | None = None) -> tuple[Array, Array]:
-        """Squared distances (n, r) to the nearest landmarks, and the indices of these, rising.
-        `visits` are the cells near the rows, where these are the landmarks."""
+        """Return squared distances (n, r) to the nearest landmarks, and their indices, rising.
+
+        `visits` are the cells near the rows, if X are the landmarks."""
         if skip_zeros(X, self.landmarks):
             columns = occupied_columns(self.landmarks)
             if columns is not None:
@@ -260,8 +266,9 @@ class Neighbourhoods:
         return squares + rest[:, None].astype(X.dtype), index
 
     def _nearest_of_sparse(self, X: Columns) -> tuple[Array, Array]:
-        """The same by the inner products of all rows with all landmarks, a tile at a time; of
-        landmarks equally far away those of smaller index."""
+        """Compute what `_nearest` does by inner products of all rows and landmarks, tile by tile.
+
+        Of landmarks equally far away, the landmarks of smaller index are taken."""
         c, norms = _matrix(self.landmarks).T.tocsr(), squared_norms(self.landmarks)
 
         def nearest(rows: slice) -> tuple[Array, Array]:
@@ -274,16 +281,16 @@ class Neighbourhoods:
             row, point = np.nonzero(squares <= most)
             counts = np.bincount(row)
             place = np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts)
-            some = np.full((len(counts), counts.max()), np.inf)
-            numbers = np.zeros(some.shape, dtype=np.int32)
-            some[row, place], numbers[row, place] = squares[row, point], point
-            some[some < _EQUAL * (own + norms[numbers])] = 0
-            last = np.partition(some, self.r - 1, axis=1)[:, self.r - 1 : self.r]
-            ties, below = some == last, some < last
+            candidates = np.full((len(counts), counts.max()), np.inf)
+            numbers = np.zeros(candidates.shape, dtype=np.int32)
+            candidates[row, place], numbers[row, place] = squares[row, point], point
+            candidates[candidates < _EQUAL * (own + norms[numbers])] = 0
+            last = np.partition(candidates, self.r - 1, axis=1)[:, self.r - 1 : self.r]
+            ties, below = candidates == last, candidates < last
             missing = self.r - below.sum(axis=1, keepdims=True)
             kept = below | (ties & (ties.cumsum(axis=1) <= missing))
-            shape = len(some), self.r
-            return some[kept].reshape(shape).astype(X.dtype), numbers[kept].reshape(shape)
+            shape = len(candidates), self.r
+            return candidates[kept].reshape(shape).astype(X.dtype), numbers[kept].reshape(shape)
 
         tiles = row_tiles(len(X), len(self.landmarks))
         with np.errstate(over="ignore", invalid="ignore"):  # refused by name later
@@ -291,7 +298,7 @@ class Neighbourhoods:
         return np.concatenate(squares), np.concatenate(index)
 
     def _nearest_of_full(self, X: Columns) -> tuple[Array, Array]:
-        """The same of rows that are written out, a tile at a time."""
+        """Compute what `_nearest` does of rows that are written out, a tile at a time."""
         whole = replace(self, landmarks=dense(self.landmarks))
         tiles = row_tiles(len(X), X.shape[1], TUNING.tiles.full_numbers)
         squares, index = zip(*(whole._nearest(dense(X[tile])) for tile in tiles))
@@ -321,8 +328,10 @@ class Neighbourhoods:
 
     @np.errstate(over="ignore", invalid="ignore")  # refused by name later
     def _by_single(self, X: Array, nearest: Landmarks) -> Array:
-        """Nearly the same in single precision, in .55 to .8 of the time, but for rows that it does
-        not tell from their nearest landmarks, or that are far from all or from none."""
+        """Return nearly the indices of `chosen`, by single precision, in .55 to .8 of the time.
+
+        Rows are compared in double precision if single precision does not tell them from their
+        nearest landmarks, or if they are far from all landmarks or very near their mean."""
         center = self.landmarks.mean(axis=0)
         points = self.landmarks - center
         largest = squared_norms(points).max()
@@ -342,7 +351,7 @@ class Neighbourhoods:
         return np.concatenate([chosen(tile) for tile in row_tiles(len(X), X.shape[1])])
 
     def _by_tree(self, X: Columns) -> Array:
-        """The same by a k-d tree."""
+        """Return the indices by a k-d tree."""
         from scipy.spatial import KDTree
 
         tree = KDTree(self.landmarks)
@@ -351,7 +360,7 @@ class Neighbourhoods:
         return np.minimum(index, len(self.landmarks) - 1).astype(np.int32)
 
     def _by_cells(self, X: Columns, cells: NearCells, visits: Array | None) -> Array:
-        """Most of the same, by the cells near each row."""
+        """Return most of the nearest landmarks, by the cells near each row."""
         with np.errstate(over="ignore", invalid="ignore"):
             index = cells.nearest(self.landmarks, X, self.r, self.n_threads, visits)
         short = index[:, -1] < 0
@@ -361,8 +370,9 @@ class Neighbourhoods:
 
     @np.errstate(over="ignore", invalid="ignore")
     def _many(self, X: Columns) -> Array:
-        """The same for more neighbors than the pass keeps: by ||c||^2 - 2 x'c about the mean
-        landmark, some landmarks at a time."""
+        """Return the indices of more neighbors than the pass keeps.
+
+        Landmarks are compared by ||c||^2 - 2 x'c about the mean landmark, some at a time."""
         origin = self.landmarks.mean(axis=0, dtype=np.float64)
         x, compared = X - origin, np.empty((len(X), len(self.landmarks)))
         for some in row_tiles(*self.landmarks.shape):
@@ -372,8 +382,9 @@ class Neighbourhoods:
 
 
 def _above_least(squares: Array, r: int) -> Array:
-    """No less than the r-th least number of each line, (n, 1): the r-th of the least ones of some
-    groups, which are faster to find."""
+    """Return numbers (n, 1) that are no less than the r-th least number of each line.
+
+    They are the r-th of the least numbers of some groups, which are faster to find."""
     (n, m), groups = squares.shape, TUNING.search.groups
     size = m // (groups * r)
     if size < 2:
@@ -391,7 +402,7 @@ def _mean(squares: Array, weight: Array) -> float:
 
 
 def _products(z: csr_matrix, weighted: csr_matrix, r: int) -> csr_matrix:
-    """z' weighted, for r entries in each row."""
+    """Return z' weighted, for r entries in each row."""
     n, m = z.shape
     if n * (TUNING.search.sparse_term * r**2 - m**2) < TUNING.search.sparse_work:
         return z.T @ weighted
@@ -403,8 +414,9 @@ def _products(z: csr_matrix, weighted: csr_matrix, r: int) -> csr_matrix:
 
 @np.errstate(invalid="ignore")  # of squares that overflow, which are refused by name
 def _gaussian(squares: Array, bandwidth: float, counted: Array | bool) -> Array:
-    """exp(-squares / (2 bandwidth)) of those that are counted, and of the least ones, scaled so
-    that rows sum to one; float64."""
+    """Return exp(-squares / (2 bandwidth)), scaled so that rows sum to one, in float64.
+
+    Squares that are not counted give zero, except the least squares of a row."""
     excess = squares.astype(np.float64) - squares.min(axis=1, keepdims=True)
     z = np.exp(-excess / (2 * bandwidth)) if bandwidth > 0 else 1.0 * (excess == 0)
     z[(z < LEAST_WEIGHT) | ~(counted | (excess == 0))] = 0
@@ -414,9 +426,11 @@ def _gaussian(squares: Array, bandwidth: float, counted: Array | bool) -> Array:
 def distinct_where_few(
     X: Columns, weight: Array, numbers: tuple[int, int], random: Any
 ) -> tuple[Columns, Array, Array] | None:
-    """The distinct rows of those that count, with their weights, and the number of the one that
-    each row of X equals, -1 of rows that do not count; None if they are more than the first of
-    these numbers. Of many rows a random sample is looked at, and the others have the number -1."""
+    """Return distinct rows, their weights, and the number of the distinct row that each row equals.
+
+    The number is -1 for rows that do not count. Of many rows a random sample is examined, and
+    all other rows have the number -1. None: there are more distinct rows than the first of
+    `numbers`."""
     most, m = numbers
     size = max(TUNING.landmarks.sampled_rows * m, math.ceil(TUNING.landmarks.sought * most))
     index = np.flatnonzero(weight)
@@ -439,39 +453,41 @@ def mutual_neighbours(
     n_threads: int,
     shared: Shared | None = None,
 ) -> tuple[Neighbourhoods, csr_matrix]:
-    """Neighbourhoods whose landmarks are all distinct rows, of these weights, and the weights z of
-    these rows. Neighbors are mutual: each row is among the r nearest of the other.
+    """Return neighborhoods whose landmarks are distinct rows, and the weights z of these rows.
 
-    The radii are the squared distances of the landmarks to the last of their r nearest ones,
-    themselves the first; a little more, since distances are rounded.
-    """
+    The rows have the weights `mass`. Neighbors are mutual: each row is among the r nearest of
+    the other.
+
+    The radii are the squared distances of the landmarks to the last of their r nearest
+    landmarks, themselves the first. They are a little larger, since distances are rounded."""
     shared = shared or Shared()
     default = max(2, round(TUNING.graph.neighbors_a_logarithm * math.log(len(nodes))))
     r = count.of(default)
     most = max(r, replace(count, times=shared.times).of(default))
     cells, visits = shared("cells", lambda: _cells(nodes, most, n_threads))
-    found = Neighbourhoods(nodes, r, 0.0, n_threads, cells=cells)
+    near = Neighbourhoods(nodes, r, 0.0, n_threads, cells=cells)
 
     def nearest() -> tuple[Array, Array]:
-        return replace(found, r=most)._nearest(nodes, visits)
+        return replace(near, r=most)._nearest(nodes, visits)
 
     # one graph needs no copy of the nearest, which take as much memory as the graph
     squares, index = shared("nearest", nearest) if shared.times > 1 else nearest()
-    if found.r < index.shape[1]:  # the nearest of these, whose indices rise
-        first = np.sort(np.argpartition(squares, found.r - 1, axis=1)[:, : found.r], axis=1)
+    if near.r < index.shape[1]:  # only the nearest, with rising indices
+        first = np.sort(np.argpartition(squares, near.r - 1, axis=1)[:, : near.r], axis=1)
         squares, index = (np.take_along_axis(each, first, 1) for each in (squares, index))
-    if found.r > 1:  # the nearest is the row itself
+    if near.r > 1:  # the nearest is the row itself
         checks.check_underflow(float(squares.max()), [nodes])
     radii = squares.max(axis=1) * (1 + 8 * np.finfo(squares.dtype).eps)
-    found = replace(found, radii=radii, bandwidth=_mean(squares, mass))
-    z = found._weighed(squares, index, count.kept).astype(np.float64, copy=False)
+    near = replace(near, radii=radii, bandwidth=_mean(squares, mass))
+    z = near._weighed(squares, index, count.kept).astype(np.float64, copy=False)
     z.eliminate_zeros()  # which keeps their memory
-    return found, z.copy()
+    return near, z.copy()
 
 
 def _cells(nodes: Columns, r: int, n_threads: int) -> tuple[NearCells, Array] | tuple[None, None]:
-    """Cells of many rows, and those near each; none of others, where a tree is faster, and of so
-    many neighbours that most of them would be in other cells."""
+    """Return cells of many rows, and the cells near each row; None if a search has no use for them.
+
+    A tree is faster in few columns. Of very many neighbors most would be in other cells."""
     tuning = TUNING.search
     most = tuning.cell_visits * tuning.cell_points // 4
     if skip_zeros(nodes) or nodes.shape[1] <= tuning.tree_columns or r > most:
@@ -494,35 +510,38 @@ def centroid_landmarks(
     random: Any,
     n_threads: int,
 ) -> tuple[Neighbourhoods, Columns, Array, Array]:
-    """Neighbourhoods with m landmarks, centroids of a few passes of k-means over a sample of 20 m
-    rows, scaled to length one if `spherical`; these rows, their weights, and the nearest landmark
-    of each. They are for k clusters."""
+    """Return neighborhoods with m landmarks, for k clusters, and the sample that they are made of.
+
+    The landmarks are centroids of a few passes of k-means over a sample of 20 m rows, scaled to
+    length one if `spherical`. The sample is returned as its rows, their weights, and the nearest
+    landmark of each row."""
     tuning = TUNING.landmarks
     index, p = drawn_rows(weight, tuning.sampled_rows * m, random)
-    some, many = X[index], k >= MANY
+    rows, many = X[index], k >= MANY
     if many:
-        columns = column_rows(some, ones(len(some)), n_threads)
-        seeds = some[Draws(columns, some, p, m, random).chosen]
+        columns = column_rows(rows, ones(len(rows)), n_threads)
+        seeds = rows[Draws(columns, rows, p, m, random).chosen]
     else:
-        seeds, _ = _distinct(some, m + 1, random)
+        seeds, _ = _distinct(rows, m + 1, random)
         seeds = seeds[random.choice(len(seeds), min(m, len(seeds)), replace=False)]
     seeds = seeds[near_path(seeds, n_threads)]  # passes leave out what is far
     passes = tuning.passes_of_many if many else tuning.passes
-    landmarks = k_means(some, p, seeds, n_threads, passes)
+    landmarks = k_means(rows, p, seeds, n_threads, passes)
     landmarks = distinct_rows(unit_rows(landmarks) if spherical else landmarks)[0]
     landmarks = landmarks[near_path(landmarks, n_threads)]
     r = count.of(TUNING.graph.neighbors)
-    found = Neighbourhoods(landmarks, r, 0.0, n_threads)
-    squares, index = found._nearest(some)
-    nearest = index[np.arange(len(some)), squares.argmin(axis=1)]
+    near = Neighbourhoods(landmarks, r, 0.0, n_threads)
+    squares, index = near._nearest(rows)
+    nearest = index[np.arange(len(rows)), squares.argmin(axis=1)]
     bandwidth = _mean(squares, p) * (tuning.narrow if many else 1)
-    return replace(found, bandwidth=bandwidth), some, p, nearest
+    return replace(near, bandwidth=bandwidth), rows, p, nearest
 
 
 def near_path(points: Columns, n_threads: int) -> Array:
-    """An order in which points that follow each other are near each other: by small clusters, each
-    after the one that is nearest to the one before it of those that are left; the order that they
-    have where they are few or sparse."""
+    """Return an order in which points that follow each other are near each other.
+
+    Small clusters follow each other: the next cluster is the nearest of the clusters that are
+    left. Few or sparse points keep their order."""
     if skip_zeros(points) or len(points) < LEAST_ORDERED:
         return np.arange(len(points))
     step = max(TUNING.landmarks.path_points, -(-len(points) // TUNING.landmarks.path_clusters))
@@ -541,9 +560,10 @@ def near_path(points: Columns, n_threads: int) -> Array:
 def landmark_numbers(
     wanted: Any, n: int, k: int, sparse: bool = False, d: int = 1
 ) -> tuple[int, int]:
-    """The number of distinct rows up to which all are landmarks, for k clusters, and that of the
-    landmarks of n rows of d columns where they are more; the same number if one is wanted in place
-    of "auto"."""
+    """Return the number of distinct rows up to which all are landmarks, and a number for more rows.
+
+    The second is the number of landmarks of n rows of d columns, for k clusters. A number in
+    place of "auto" is both."""
     if not isinstance(wanted, str):
         return int(wanted), int(wanted)
     tuning = TUNING.landmarks
@@ -563,7 +583,7 @@ def landmark_numbers_of(X: Columns, wanted: Any, k: int) -> tuple[int, int]:
 
 
 def map_rows(wanted: Any) -> int:
-    """The number of rows that a map learns from, at most, where so many landmarks are wanted."""
+    """Return the largest number of rows that a map of so many landmarks learns from."""
     if isinstance(wanted, str):
         return math.ceil(TUNING.landmarks.sought * TUNING.landmarks.most_rows)
     return TUNING.landmarks.summed_rows * int(wanted)
@@ -585,8 +605,9 @@ def drawn_rows(weight: Array, size: int, random: Any) -> tuple[Array, Array]:
 
 
 def _distinct(X: Columns, least: int, random: Any) -> tuple[Columns, Array]:
-    """So many distinct rows or more, or all that there are and the number of the one that each row
-    equals."""
+    """Return distinct rows: at least `least` of them, or all.
+
+    If they are all, the second result has the number of the distinct row that each row equals."""
     if len(X) > least:
         drawn, number = distinct_rows(X[random.choice(len(X), least, replace=False)])
         if len(drawn) == least:

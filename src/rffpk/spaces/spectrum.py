@@ -55,7 +55,7 @@ class Spectrum:
     n_constant: int  # the first ones, which are constant on components
 
     def able(self) -> Array:
-        """The numbers of the pairs that extend to other rows."""
+        """Return the numbers of the pairs that extend to other rows."""
         return np.flatnonzero(self.gaps <= TUNING.spectrum.largest_gap)
 
     def slow(self, k: int) -> Array:
@@ -71,8 +71,10 @@ class Spectrum:
         return np.sort(able[np.argsort(-self.shares[able], kind="stable")[: k - 1]])
 
     def separating_time(self, k: int) -> float:
-        """Three times the relaxation time 1 / (1 - mu) of the k-th slowest pair that covers enough
-        rows, the constant one counted; infinite times are cut."""
+        """Return three times the relaxation time 1 / (1 - mu) of the k-th slowest pair.
+
+        Only pairs that cover enough rows count, with the constant one as the first. Infinite
+        times are cut."""
         gaps = self.gaps[self.slow(k)]
         if not len(gaps):
             return 1.0
@@ -81,7 +83,7 @@ class Spectrum:
         return float(min(TUNING.spectrum.times / max(gap, 1 / longest), longest))
 
     def components(self, k: int, time: float) -> Array:
-        """The numbers of the pairs whose power at a time is not small."""
+        """Return the numbers of the pairs whose power at a time is not small."""
         slow = self.slow(k)
         lasting = int((np.exp(-time * self.gaps[slow]) >= TUNING.spectrum.least_power).sum())
         most = min(TUNING.spectrum.a_cluster * k, max(TUNING.spectrum.two_a_cluster, k))
@@ -123,14 +125,15 @@ def decompose(
     walk: Callable[[], Walk], degrees: Array, labels: Array, wanted: Wanted, n_rows: int,
     least_rows: float,
 ) -> tuple[Spectrum, Array]:  # fmt: skip
-    """The slow eigenpairs of the random walk on a graph, D^-1 A f = mu f, sum_i d_i f_i^2 = sum_i
-    d_i, from the matrix D^-1/2 A D^-1/2 and its connected components; the functions f are (m, q).
-    The walk is that of so many rows, of which a component has some at least. `walk` makes the
-    matrix where it is needed: no other reference is left, so that a copy in order takes its place.
+    """Return the slow eigenpairs of the random walk on a graph, D^-1 A f = mu f.
 
-    Functions that are constant on each component have the eigenvalue one, and are known; at all
-    nodes of a component they are the same to the last bit, which passes over rows make use of.
-    """
+    The functions f are (m, q), with sum_i d_i f_i^2 = sum_i d_i. They are computed from the
+    matrix D^-1/2 A D^-1/2 and its connected components. The walk is of `n_rows` rows, and
+    components have at least `least_rows`. `walk` makes the matrix where it is needed: no other
+    reference is left, so that a copy in order takes its place.
+
+    Functions that are constant on each component have the eigenvalue one, and are known. At all
+    nodes of a component they are equal to the last bit, which passes over rows make use of."""
     share = degrees / degrees.sum()
     root = np.sqrt(share)
     lengths = np.sqrt(np.bincount(labels, share))  # of components
@@ -142,17 +145,17 @@ def decompose(
     constant, functions = root[:, None] * known, known[:, 1:]
     count = min(wanted.pairs, len(degrees) - 1)
     gaps = np.zeros(constant.shape[1] - 1)
-    if (more := count - len(gaps)) > 0:
+    if (missing := count - len(gaps)) > 0:
         if wanted.exact and len(degrees) <= TUNING.spectrum.exact_nodes:
-            values, others = leading_eigenvectors(
-                partial(walk().without, constant), more, len(degrees)
+            values, vectors = leading_eigenvectors(
+                partial(walk().without, constant), missing, len(degrees)
             )
         else:
-            block = max(2 * more if wanted.exact else more, TUNING.spectrum.block)
+            block = max(2 * missing if wanted.exact else missing, TUNING.spectrum.block)
             least = wanted.k - len(gaps) if wanted.k <= count else 0
-            values, others = slow_pairs(walk(), root, constant, block, least)
+            values, vectors = slow_pairs(walk(), root, constant, block, least)
         gaps = np.r_[gaps, np.clip(1 - values, 0, 1)]
-        functions = np.hstack([functions, fixed_signs(others) / root[:, None]])
+        functions = np.hstack([functions, fixed_signs(vectors) / root[:, None]])
     functions = functions[:, :count]
     squares = functions**2  # whose squares are faster than fourth powers
     shares = 1 / (share @ squares**2)
@@ -160,7 +163,7 @@ def decompose(
 
 
 def suggested_n_clusters(spectrum: Spectrum, largest: int) -> int:
-    """The number of clusters, from 2 on, after which the spectrum has its largest gap."""
+    """Return the number of clusters, from 2 on, after which the spectrum has its largest gap."""
     gaps = spectrum.gaps[spectrum.slow(largest)][:largest]
     if len(gaps) < 2:
         return len(gaps) + 1
@@ -169,24 +172,28 @@ def suggested_n_clusters(spectrum: Spectrum, largest: int) -> int:
 
 
 def eigengaps(spectrum: Spectrum, largest: int) -> Array:
-    """log((1 - mu_(k+1)) / (1 - mu_k)) of the functions that cover enough rows for k clusters, at
-    the places k to `largest`; zeros where there are too few, and at 0 and 1."""
-    found = np.zeros(largest + 1)
+    """Return log((1 - mu_(k+1)) / (1 - mu_k)) at the places k from 2 to `largest`.
+
+    For each k, functions count that cover enough rows for k clusters. Places without enough
+    functions are zero, and so are the places 0 and 1."""
+    scores = np.zeros(largest + 1)
     for k in range(2, min(largest, len(spectrum.gaps)) + 1):
         gaps = spectrum.gaps[spectrum.slow(k)]
         if len(gaps) >= k:
             considered = gaps[min(k, MAX_CLUSTERS - 1, len(gaps) - 1)]
             least = max(TUNING.spectrum.resolved * considered, 1e-6)
-            found[k] = math.log((gaps[k - 1] + least) / (gaps[k - 2] + least))
-    return found
+            scores[k] = math.log((gaps[k - 1] + least) / (gaps[k - 2] + least))
+    return scores
 
 
 def slow_labels(functions: Array, k: int) -> Array:
-    """Clusters of nodes by their slow functions (m, q), slowest first: the rotation of the first
-    k - 1 of these, and of the constant one, that makes them indicators of the nodes that a QR
-    factorisation with pivots chooses. Damle, Minden, Ying: Simple, direct and efficient multi-way
-    spectral clustering. Information and Inference 2019, algorithm 1.
-    """
+    """Return clusters of nodes by their slow functions (m, q), slowest first.
+
+    A QR factorization with pivots chooses nodes. The first k - 1 functions, and the constant
+    one, are rotated so that they become indicators of the chosen nodes.
+
+    Damle, Minden, Ying: Simple, direct and efficient multi-way spectral clustering. Information
+    and Inference 2019, algorithm 1."""
     functions = np.column_stack([np.ones(len(functions)), functions[:, : k - 1]])
     pivots = qr(functions.T, mode="r", pivoting=True)[1][: functions.shape[1]]
     left, _, right = svd(functions[pivots].T)
@@ -446,28 +453,30 @@ def _combinations(
         walk, share, known = walk.ordered(order), share[order], known[order]
     root, n_known, gap = np.sqrt(share), known.shape[1], 0.0
     random = np.random.default_rng(0)
-    found = known[:, 1:] @ random.standard_normal((n_known - 1, count))
+    combined = known[:, 1:] @ random.standard_normal((n_known - 1, count))
     if n_known < k:
         slow, gap = _low_pass(walk, root[:, None] * known, k, random)
         slow /= root[:, None]
         squares = (slow**2).mean(axis=1)
-        found += slow / np.sqrt(np.maximum(squares / (2 * k), 1))[:, None]
-    found -= share @ found
-    nodes = root[:, None] * found  # and rows have the variance of these after half a step
+        combined += slow / np.sqrt(np.maximum(squares / (2 * k), 1))[:, None]
+    combined -= share @ combined
+    nodes = root[:, None] * combined  # rows have their variance after half a step
     variance, most = np.vdot(nodes, walk @ nodes), np.vdot(nodes, nodes)
     if variance <= (1 - TUNING.spectrum.largest_gap) / 2 * most:  # no function lasts a step
-        return Spectrum(np.empty(0), np.empty(0), enough, 0), found[:, :0]
-    found *= np.sqrt((1 - gap) * count / variance)
+        return Spectrum(np.empty(0), np.empty(0), enough, 0), combined[:, :0]
+    combined *= np.sqrt((1 - gap) * count / variance)
     if order is not None:
-        found[order] = found.copy()
+        combined[order] = combined.copy()
     ones = np.ones(count)
-    return Spectrum(gap * ones, ones, enough, 0), found
+    return Spectrum(gap * ones, ones, enough, 0), combined
 
 
 def _low_pass(walk: Walk, known: Array, k: int, random: Any) -> tuple[Array, float]:
-    """Random vectors without known eigenvectors, and of the others what belongs to the k largest
-    eigenvalues, the known ones counted, times exp(-t (1 - mu) / 2) mu^(-1/2) at the separating time
-    t; and 1 - mu of the k-th."""
+    """Return filtered random vectors, and 1 - mu of the k-th largest eigenvalue mu.
+
+    Random vectors lose their parts along known eigenvectors and outside the k largest
+    eigenvalues, the known ones counted. The rest is multiplied by exp(-t (1 - mu) / 2) mu^(-1/2)
+    at the separating time t."""
     tuning = TUNING.spectrum
     probes, vectors = (
         (v := random.standard_normal((len(known), number))) - known @ (known.T @ v)
@@ -485,19 +494,21 @@ def _low_pass(walk: Walk, known: Array, k: int, random: Any) -> tuple[Array, flo
 
     factors = chebinterpolate(passed, 10 * tuning.largest_degree)[: degree + 1] * _damping(degree)
     tiles = row_tiles(len(vectors), vectors.shape[1], TUNING.tiles.vector_numbers)
-    found = factors[0] * vectors
+    sums = factors[0] * vectors
 
     def add(factor: float, term: Array, rows: slice) -> None:
-        found[rows] += factor * term[rows]
+        sums[rows] += factor * term[rows]
 
     for factor, (_, term) in zip(factors[1:], _chebyshev(walk, vectors)):
         run_all(partial(add, factor, term), tiles, walk.n_threads)
-    return found, gap
+    return sums, gap
 
 
 def _angle(walk: Walk, probes: Array, count: int) -> float:
-    """arccos(2 mu - 1) of the eigenvalue mu of a number, by the moments of the distribution of all:
-    sums of the Chebyshev polynomials of them, estimated from random vectors."""
+    """Return arccos(2 mu - 1) of the eigenvalue mu with the number `count`.
+
+    It is computed from the moments of the distribution of all eigenvalues: sums of their
+    Chebyshev polynomials, estimated from random vectors."""
     pairs = itertools.islice(_chebyshev(walk, probes), TUNING.spectrum.probed_degree)
     sums = [2 * np.vdot(each, now) for before, now in pairs for each in (before, now)]
     moments = np.r_[np.vdot(probes, probes), sums] / probes.shape[1]
@@ -509,8 +520,9 @@ def _angle(walk: Walk, probes: Array, count: int) -> float:
 
 
 def _chebyshev(walk: Walk, v: Array) -> Iterator[tuple[Array, Array]]:
-    """Vectors times the Chebyshev polynomials of 2 S - 1, S the matrix of a walk: those of degrees
-    zero and one, of one and two, and so on."""
+    """Yield vectors times Chebyshev polynomials of 2 S - 1, with the matrix S of a walk.
+
+    The polynomials are of degrees zero and one, then of one and two, and so on."""
     before, now = v, 2 * (walk @ v) - v
     tiles = row_tiles(len(v), v.shape[1], TUNING.tiles.vector_numbers)
 
@@ -528,8 +540,9 @@ def _chebyshev(walk: Walk, v: Array) -> Iterator[tuple[Array, Array]]:
 
 
 def _damping(degree: int) -> Array:
-    """Jackson's factors of the terms of a Chebyshev series, without which a sum that is cut there
-    swings on both sides of a step."""
+    """Return Jackson's factors of the terms of a Chebyshev series.
+
+    Without them a series that is cut there swings on both sides of a step."""
     step, j = math.pi / (degree + 2), np.arange(degree + 1)
     return (1 - j / (degree + 2)) * np.cos(step * j) + np.sin(step * j) / math.tan(step) / (
         degree + 2
@@ -662,43 +675,45 @@ def neighbour_graph(
     mass = node = of_nodes = None
     rows = shared("distinct", partial(distinct_where_few, X, weight, numbers, random))
     if rows is None:
-        found, some, p, nearest = centroid_landmarks(
+        near, nodes, p, nearest = centroid_landmarks(
             X, weight, numbers[1], k, count, spherical, random, n_threads
         )
-        degrees, weights, n_rows = found.sums(X, weight, random)
+        degrees, weights, n_rows = near.sums(X, weight, random)
         held, n_sampled = weights.diagonal(), len(nearest)
     else:
-        some, mass, node = rows
-        found, weights = mutual_neighbours(some, mass, count, n_threads, shared)
-        p, nearest, degrees = mass, np.arange(len(some)), weights.T @ mass
+        nodes, mass, node = rows
+        near, weights = mutual_neighbours(nodes, mass, count, n_threads, shared)
+        p, nearest, degrees = mass, np.arange(len(nodes)), weights.T @ mass
         held, n_sampled = weights.power(2).T @ mass, int((node >= 0).sum())
-        n_rows, of_nodes = n_sampled, np.bincount(node[node >= 0], minlength=len(some))
-    valley = partial(valley_of_rows, some, p, nearest, n_threads)
+        n_rows, of_nodes = n_sampled, np.bincount(node[node >= 0], minlength=len(nodes))
+    valley = partial(valley_of_rows, nodes, p, nearest, n_threads)
     # Of sparse rows whose distances are rounded to zero, some may be nobody's neighbours.
     share = (degrees if mass is None else np.where(degrees > 0, mass, 0)) / degrees.sum()
-    parts = divided(weights, share, held, degrees, k, n_rows, valley, some.shape[1], of_nodes)
+    parts = divided(weights, share, held, degrees, k, n_rows, valley, nodes.shape[1], of_nodes)
     own = Shared(shared.times)
-    graph = Graph(found, weights, degrees, mass, node, parts, n_sampled, own)
+    graph = Graph(near, weights, degrees, mass, node, parts, n_sampled, own)
     return graph if parts.kept.all() else _of_kept(graph)
 
 
 def _of_kept(graph: Graph) -> Graph:
-    """The walk over the landmarks that count, with its degrees: no step leads to others."""
+    """Return the walk over the landmarks that count, with its degrees.
+
+    No step leads to other landmarks."""
     kept = graph.parts.kept
-    found, weights = graph.neighbourhoods.of(kept), graph.weights[kept][:, kept]
+    near, weights = graph.neighbourhoods.of(kept), graph.weights[kept][:, kept]
     sums = np.asarray(weights.sum(axis=1)).ravel()
     if graph.mass is None or graph.node is None:
-        return replace(graph, neighbourhoods=found, weights=weights, degrees=sums)
+        return replace(graph, neighbourhoods=near, weights=weights, degrees=sums)
     number = np.append(np.where(kept, np.cumsum(kept) - 1, -1), -1)
     mass, weights = graph.mass[kept], _scaled(weights, 1 / sums)
     return replace(
-        graph, neighbourhoods=found, weights=weights, degrees=weights.T @ mass,
+        graph, neighbourhoods=near, weights=weights, degrees=weights.T @ mass,
         mass=mass, node=number[graph.node],
     )  # fmt: skip
 
 
 def _scaled(graph: csr_matrix, rows: Array, columns: Array | None = None) -> csr_matrix:
-    """A copy with rows and columns that are multiplied by numbers."""
+    """Return a copy with rows and columns that are multiplied by numbers."""
     data = graph.data * np.repeat(rows, np.diff(graph.indptr))
     if columns is not None:
         data *= columns[graph.indices]
@@ -706,8 +721,10 @@ def _scaled(graph: csr_matrix, rows: Array, columns: Array | None = None) -> csr
 
 
 def _walk(graph: Graph) -> Walk:
-    """The symmetric matrix of the walk over landmarks: from the sums of p z z' over all rows, or,
-    with the weights p of landmarks that are all rows, from their z."""
+    """Return the symmetric matrix of the walk over landmarks.
+
+    It is made from the sums of p z z' over all rows. If the landmarks are all rows, it is made
+    from their z and their weights p."""
     scale, n_threads = 1 / np.sqrt(graph.degrees), graph.neighbourhoods.n_threads
     if graph.mass is None:
         return Walk(_scaled(graph.weights, scale, scale), n_threads=n_threads)

@@ -28,7 +28,7 @@ from rffpk.system.linalg import leading_eigenvectors
 from rffpk.system.tiles import row_tiles
 from rffpk.system.tuning import TUNING
 
-# bench/results/trials.md has the alternatives to these.
+# bench/results/trials.md has the alternatives.
 PER_CLUSTER = 2  # components for each cluster, at most
 
 # Components whose standard deviation is below this part of the largest are rounding errors.
@@ -47,20 +47,21 @@ class Whitening:
 
     @np.errstate(over="ignore", invalid="ignore")  # refused by name
     def __call__(self, X: Columns) -> Array:
-        """The components (n, m) of the rows of X, in their dtype: the same bits for a row whatever
-        other rows there are. O(n d m) time."""
-        X = X if self.columns is None else some_columns(X, self.columns)
-        found = centered_product(X, self.mean, self.matrix, self.n_threads, self._scaled)
-        sums = found.sum(axis=1, dtype=np.float64)  # NaN where rows lack the view
-        checks.check_overflow(float(sums[has_view(X)].sum()), X.dtype)
-        return found
+        """Return the components (n, m) of the rows of X, in their dtype. O(n d m) time.
 
-    def _scaled(self, found: Array) -> Array:
-        """Components, of length one if they are to be."""
+        A row has the same bits whatever other rows there are."""
+        X = X if self.columns is None else some_columns(X, self.columns)
+        components = centered_product(X, self.mean, self.matrix, self.n_threads, self._scaled)
+        sums = components.sum(axis=1, dtype=np.float64)  # NaN where rows lack the view
+        checks.check_overflow(float(sums[has_view(X)].sum()), X.dtype)
+        return components
+
+    def _scaled(self, components: Array) -> Array:
+        """Scale components to length one if the map does so."""
         if not self.unit:
-            return found
-        lengths = np.linalg.norm(found, axis=1, keepdims=True)
-        return np.divide(found, lengths, out=found, where=lengths > 0)
+            return components
+        lengths = np.linalg.norm(components, axis=1, keepdims=True)
+        return np.divide(components, lengths, out=components, where=lengths > 0)
 
     def _view(self, X: Columns) -> tuple[Array, Identity]:
         """Return the features of rows as columns, as passes take them."""
@@ -90,8 +91,7 @@ class Components:
 def fit_components(
     X: Columns, weight: Array, k: int, random: Any, scales: Array | None = None
 ) -> Components:
-    """At most 2 k components of rows that have been checked, whose columns are multiplied by
-    `scales` first.
+    """Return at most 2 k components of checked rows with columns that are multiplied by `scales`.
 
     O(n d min(n, d)) time for n rows, at most 20 000; O(n_entries k) for many sparse columns.
     """
