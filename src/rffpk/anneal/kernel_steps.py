@@ -2,7 +2,7 @@
 
 theta_j = sum_i W_ji phi(x_i) with W_j summing to one, so ||phi(x_i) - theta_j||^2 = K_ii +
 (W K W')_jj - 2 (W K)_ji. One product of K with the centroids, and O(n k) besides, make a step.
-W (k, n) is the same for all kernels.
+All kernels have one W (k, n).
 """
 
 from __future__ import annotations

@@ -217,7 +217,7 @@ def cmeans(
     random_state: Any = None,
     n_jobs: int | None = None,
 ) -> CMeansResult:
-    """Fuzzy c-means from given or random memberships, with the results of scikit-fuzzy's function.
+    """Run fuzzy c-means from given or random memberships, with the results of scikit-fuzzy.
 
     Parameters
     ----------

@@ -62,7 +62,8 @@ class Typicality(BaseEstimator):
     ----------
     eta : {"mean", "median"} or float, default="median"
         Reference distances: mean squared distances of the rows of a view from their mean feature,
-        or the median of those from the median feature; a number, 1e-30 to 1e30, of all views.
+        or the median of squared distances from the median feature. A number, 1e-30 to 1e30, is for
+        all views.
     m : float, default=2.0
         Fuzzifier, 1 < m <= 6. The closer it is to one, the closer typicalities are to 0 and 1.
 
@@ -79,7 +80,7 @@ class Typicality(BaseEstimator):
 
 
 def _check_typicality(typicality: Any) -> None:
-    """The parameter `typicality`."""
+    """Check the parameter `typicality`."""
     if typicality is None:
         return
     if not isinstance(typicality, Typicality):
@@ -162,7 +163,7 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
         Fitted maps of the views; None: the columns. Of several views, diffusion features and the
         columns of "linear" get a total variance of one.
     cluster_centers_ : ndarray of shape (n_clusters, total number of features)
-        Centroids in feature space, in the dtype of X, those of the views side by side.
+        Centroids in feature space, in the dtype of X, with the views side by side.
     n_clusters_, selection_, linkage_ : int and NClustersSelection and ndarray
         Number of clusters; good numbers with scores, if none is given; Ward's tree of clusters.
     labels_, probabilities_ : ndarray of int32, shape (n_samples,) and ndarray of shape (n_samples,)
@@ -234,7 +235,7 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
         )  # fmt: skip
 
     def _kernels_of_views(self, n_views: int) -> list[_Kernel]:
-        """What defines the features of each view, or of each repetition of the views."""
+        """Return what defines the features of each view, or of each repetition of the views."""
         kernels = "rbf" if self.kernels is None else self.kernels
         if is_option(kernels, "auto"):
             n_tables = n_views + self._are_joined(n_views)
@@ -254,7 +255,7 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
         return [self._kernel_of_view(kernel) for kernel in kernels]
 
     def _kernel_of_view(self, kernel: Any) -> _Kernel:
-        """An entry of `kernels`, with what a name alone stands for."""
+        """Return an entry of `kernels`, with what a name alone stands for."""
         if isinstance(kernel, (DiffusionMap, RandomFourierFeatures)):
             return kernel
         if is_option(kernel, "diffusion"):
@@ -288,7 +289,7 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
         return (*given * (len(TUNING.fourier.bank) if bank else n_kernels // n),)
 
     def _are_joined(self, n_views: int) -> bool:
-        """Whether all views side by side are another one, with ``kernels="auto"``."""
+        """Return whether all views side by side are one more view, with ``kernels="auto"``."""
         return n_views > 1 and not self.allow_missing_views
 
     # ---- fitting ---------------------------------------------------------------------------------
@@ -346,8 +347,9 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
         return 2 * (powers.fit(sample, view, context.k, context.random, context.n_threads),)
 
     def _scales(self, sample: Opened, view: int) -> Array | None:
-        """What the columns of all views side by side are multiplied by, so that each view has a
-        total variance of one there; None of a single view."""
+        """Return what multiplies the columns of all views side by side; None for a single view.
+
+        Each view then has a total variance of one."""
         if self._shape.views[view] < len(self._shape.widths):
             return None
         roots = [_spread(sample, i) for i in range(len(self._shape.widths))]
@@ -378,7 +380,7 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
 
     @by_partitions
     def predict_typicality(self, X: Any) -> Array:
-        """Typicality of the rows for each cluster.
+        """Return the typicality of the rows for each cluster.
 
         u_ij = 1 / (1 + (d_ij / eta)^(1/(m-1))) with the combined squared distances d_ij and the
         combined reference distance eta = sum_l alpha_l eta_l (Algorithm 2, step 2, of the paper).

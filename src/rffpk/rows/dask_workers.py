@@ -245,17 +245,17 @@ def _futures(X: Any) -> list[Any]:
 
 def _lengths(client: Any, views: list[list[Any]]) -> list[int]:
     """Return the numbers of rows of the partitions, which are equal in all views."""
-    found: list[list[int]] = [
+    by_view: list[list[int]] = [
         result_of(client, client.submit(_itself, client.map(len, parts, pure=False), pure=False))
         for parts in views
     ]
-    for i, lengths in enumerate(found):
-        if lengths != found[0]:
+    for i, lengths in enumerate(by_view):
+        if lengths != by_view[0]:
             raise ValueError(
-                f"X[{i}] has partitions of {_some(lengths)} rows, X[0] of {_some(found[0])}: all "
+                f"X[{i}] has partitions of {_some(lengths)} rows, X[0] of {_some(by_view[0])}: all "
                 "views must have the same partitions; rechunk makes them so."
             )
-    return found[0]
+    return by_view[0]
 
 
 def _some(lengths: list[int]) -> str:

@@ -98,23 +98,23 @@ def features_for_callers(rows: Rows) -> Any:
     return operand(rows.xs[0]) if rows.sparse_columns else shifted_features(rows) + rows.shift
 
 
-def unshifted(x: Columns, each: Map, n_threads: int) -> Array:
+def unshifted(x: Columns, mapped: Map, n_threads: int) -> Array:
     """Return features (n, F) of the rows of a view, without a shift.
 
     Where all landmarks near a part of many rows have one line of coordinates, the rows get it
     without a search."""
     is_sparse = isinstance(x, Csr)
-    if not isinstance(each, Landmarks) or is_sparse or (parts := parts_of(each, x)) is None:
-        return shifted_features(make_rows([x], [each], ones(len(x)), n_threads))
-    found = np.empty((len(x), each.width), dtype=x.dtype)
-    reach = np.zeros(0) if parts.lines is None else _reach(each, parts)
+    if not isinstance(mapped, Landmarks) or is_sparse or (parts := parts_of(mapped, x)) is None:
+        return shifted_features(make_rows([x], [mapped], ones(len(x)), n_threads))
+    found = np.empty((len(x), mapped.width), dtype=x.dtype)
+    reach = np.zeros(0) if parts.lines is None else _reach(mapped, parts)
     for tile, order, part in in_parts(x, parts, n_threads):
         rows, features = x[tile], found[tile]
         if parts.lines is not None:
             squares = _core.squares_of_pairs(rows, parts.means, part[:, None], n_threads)[:, 0]
             order = order[~(squares < reach.take(part))[order]]
             np.take(parts.lines, part, axis=0, out=features, mode="clip")
-        others = make_rows([rows.take(order, axis=0)], [each], ones(len(order)), n_threads)
+        others = make_rows([rows.take(order, axis=0)], [mapped], ones(len(order)), n_threads)
         features[order] = shifted_features(others)
     return found
 
@@ -127,22 +127,24 @@ class LandmarkParts(NamedTuple):
     lines: Array | None  # (c, q): the coordinates that all of a part have; None: they differ
 
 
-def parts_of(each: Landmarks, x: Array) -> LandmarkParts | None:
+def parts_of(marks: Landmarks, x: Array) -> LandmarkParts | None:
     """Return the parts of landmarks that the core meets together; None where order saves no time.
 
     They are cut where coordinates change if that is seldom. Order saves no time if rows or
     landmarks are few, or columns are many."""
-    m, tuning = len(each.points), TUNING.passes
+    m, tuning = len(marks.points), TUNING.passes
     if m < LEAST_ORDERED or len(x) < tuning.ordered_rows or x.shape[1] > tuning.ordered_columns:
         return None
     first = np.arange(0, m, _TOGETHER)
-    changes = 1 + np.flatnonzero((each.coordinates[1:] != each.coordinates[:-1]).any(axis=1))
+    changes = 1 + np.flatnonzero((marks.coordinates[1:] != marks.coordinates[:-1]).any(axis=1))
     is_told = len(changes) < len(first)
     if is_told:
         first = np.union1d(first, changes)
     with np.errstate(over="ignore", invalid="ignore"):  # refused by name later
-        means = np.add.reduceat(each.points, first) / np.diff(np.append(first, m))[:, None]
-    return LandmarkParts(first, means.astype(x.dtype), each.coordinates[first] if is_told else None)
+        means = np.add.reduceat(marks.points, first) / np.diff(np.append(first, m))[:, None]
+    return LandmarkParts(
+        first, means.astype(x.dtype), marks.coordinates[first] if is_told else None
+    )
 
 
 def in_parts(
@@ -159,7 +161,7 @@ def in_parts(
 
 
 @np.errstate(over="ignore", invalid="ignore", divide="ignore")
-def _reach(each: Landmarks, parts: LandmarkParts) -> Array:
+def _reach(marks: Landmarks, parts: LandmarkParts) -> Array:
     """Return squared distances (c,) from means of parts within which a part tells coordinates.
 
     Below them the nearest landmarks of a row all have the line of this part. The farthest
@@ -169,7 +171,7 @@ def _reach(each: Landmarks, parts: LandmarkParts) -> Array:
     has enough landmarks, or no row is in its reach."""
     dtype = parts.means.dtype
     lines = np.unique(np.asarray(parts.lines), axis=0, return_inverse=True)[1].ravel()
-    points, means = each.points.astype(np.float64), parts.means.astype(np.float64)
+    points, means = marks.points.astype(np.float64), parts.means.astype(np.float64)
     sizes, d = np.diff(np.append(parts.first, len(points))), points.shape[1]
     squares = ((points - means.repeat(sizes, axis=0)) ** 2).sum(axis=1)
     radii = np.sqrt(np.maximum.reduceat(squares, parts.first))
@@ -180,7 +182,7 @@ def _reach(each: Landmarks, parts: LandmarkParts) -> Array:
     middle = (gap - radii) / 2
     eps = 8 * (d + 8) * float(np.finfo(dtype).eps)
     reach = middle - eps * (middle + 2 * span) ** 2 / (gap + radii)
-    is_told = (sizes >= each.n_neighbours) & (reach**2 > np.finfo(dtype).tiny / eps) & (reach > 0)
+    is_told = (sizes >= marks.n_neighbours) & (reach**2 > np.finfo(dtype).tiny / eps) & (reach > 0)
     return np.where(is_told, reach**2, 0).astype(dtype)
 
 
@@ -196,7 +198,7 @@ def total_variance(rows: Rows) -> float:
     resolved = rounding_error(rows.dtype)
     if rows.unit_centroids and cost <= resolved:
         return 0.0  # rows with one direction differ by rounding
-    if cost < 1e3 * resolved and any(isinstance(each, Fourier) for each in rows.maps):
+    if cost < 1e3 * resolved and any(isinstance(view, Fourier) for view in rows.maps):
         counted = rows.counted()
         counted = replace(counted, weight=ones(counted.n, rows.dtype), weight_unit=1.0)
         plain = float(rows.alpha @ view_variances(counted))
@@ -205,7 +207,7 @@ def total_variance(rows: Rows) -> float:
     if cost > 0:
         return cost
     views = [rows.counted().view(i) for i in range(len(rows.xs))]
-    columns = [each.xs[0] for each in views if not isinstance(each.maps[0], Landmarks)]
+    columns = [view.xs[0] for view in views if not isinstance(view.maps[0], Landmarks)]
     checks.check_underflow(cost, columns)
     return 0.0
 
@@ -371,7 +373,7 @@ def _arguments(
 def _aligned(array: Array) -> Array:
     """Return an array whose numbers are at addresses that they need; a copy if they are not.
 
-    Parts of messages are not. `np.require` asks the same in ten times the time."""
+    Parts of messages are not. `np.require` would take ten times the time."""
     return array if array.flags.aligned else array.copy()
 
 

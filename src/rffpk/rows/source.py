@@ -239,15 +239,15 @@ def digest(arrays: list[Array]) -> int:
     """Return a number that differs where the bytes of arrays or their order do.
 
     It is the digest of the sums of every 1021st word. It takes as long as half a copy."""
-    found = 0
+    crc = 0
     for x in arrays:
         words = x.reshape(-1).view(np.uint8)
         # rows of as many words as there are sums might change places
         lanes = _LANES[x.strides[0] % (8 * _LANES[0]) == 0]
         end = len(words) // (8 * lanes) * (8 * lanes)
         sums = np.add.reduce(words[:end].view(np.uint64).reshape(-1, lanes), axis=0)
-        found = zlib.crc32(words[end:].data, zlib.crc32(sums.data, found))
-    return found
+        crc = zlib.crc32(words[end:].data, zlib.crc32(sums.data, crc))
+    return crc
 
 
 def recut(blocks: Iterable[list[Array]]) -> Iterator[list[Array]]:

@@ -65,19 +65,19 @@ class _Written(Fourier):
 _written: WeakValueDictionary[tuple[int, str], _Written] = WeakValueDictionary()
 
 
-def written_out(x: Columns, each: Fourier, n_threads: int) -> Fourier:
+def written_out(x: Columns, fourier: Fourier, n_threads: int) -> Fourier:
     """Return the frequencies as a matrix where a product is faster than a transform.
 
     That is so of rows that skip many zeros. The matrix has the dtype of the rows. The limit of its
     bytes does not change with the memory that is available, as products and transforms are rounded
     in different ways."""
-    structure, d = each.frequencies, x.shape[1]
+    structure, d = fourier.frequencies, x.shape[1]
     if not isinstance(structure, Structure) or entries_a_row(x) >= d:
-        return each
+        return fourier
     needed = d * structure.n_frequencies * x.dtype.itemsize
     cost = product_cost(x, structure.n_frequencies)
     if cost >= projection_cost(x, structure) or needed > TUNING.storage.written_bytes:
-        return each
+        return fourier
     key = id(structure.signs), x.dtype.str
     written = _written.get(key)
     if written is None or written.origin is not structure.signs:

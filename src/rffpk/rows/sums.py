@@ -41,9 +41,7 @@ def is_hard(s: float, dtype: Any) -> bool:
 
 
 def power_constant(k: int, s: float) -> float:
-    """Return k^(-1/s), the constant between M_s and M'; 1 for -inf.
-
-    The weights w and v differ by it, too."""
+    """Return k^(-1/s), the ratio of M_s and M', and of w and v; 1 for -inf."""
     return math.exp(-math.log(k) / s)
 
 
