@@ -69,20 +69,20 @@ class KernelProblem:
         Components are of several kernels with the weights at the end of one start, which begins
         with equal weights."""
         xs, named = opened.tables, isinstance(self.init, str)
-        weights = None if named else _given_weights(self.init, context.k, len(xs[0]))
+        initial = None if named else _given_weights(self.init, context.k, len(xs[0]))
         rows = _kernel_rows(self, opened, context)
         kernels, alpha = self.level(rows, context), rows.equal
         if context.journal.keeps:
             computed = rows.variance, rows.diagonals
             context.journal.begin(context.history, context.random, opened, *computed)
         data = partial(KernelData, self, opened, kernels)
-        if self.exact or weights is not None:
-            is_random = weights is not None or self.init == "random"
+        if self.exact or initial is not None:
+            is_random = initial is not None or self.init == "random"
             components = None if is_random else rows.components(alpha)[0]
             critical = rows.exponent(rows.gram(alpha)) if self.annealed else 0.0
             plan = replace(self.plan(context, critical), fresh=False)
             context.history.begin(len(plan.starts), context.history.unit, 0.0, [])
-            return data(alpha, weights, components, kernels, plan)
+            return data(alpha, initial, components, kernels, plan)
         found = data(alpha, None, *_search_of_components(self, kernels, alpha))
         if rows.objective.learns_weights and len(alpha) > 1:
             alpha = _weights_after_one_start(found)

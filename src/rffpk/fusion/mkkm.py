@@ -296,17 +296,17 @@ class MKKMMR(KernelFusion):
         self._keep(self._converge(alternation(Ks, k, penalty), len(Ks[0])))
 
 
-def _given_weights(weights: Any, n_kernels: int) -> Array:
-    """Return weights of sum one; equal ones for None."""
-    if weights is None:
+def _given_weights(shares: Any, n_kernels: int) -> Array:
+    """Return kernel weights of sum one; equal weights for None."""
+    if shares is None:
         return np.full(n_kernels, 1 / n_kernels)
-    checks.check_plain(weights, "kernel_weights")
+    checks.check_plain(shares, "kernel_weights")
     with checks.named("kernel_weights"):
-        alpha = np.asarray(weights, dtype=np.float64)
+        alpha = np.asarray(shares, dtype=np.float64)
     if alpha.shape != (n_kernels,):
         raise ValueError(f"kernel_weights: has shape {alpha.shape}. Pass {n_kernels} weights.")
     if not (np.isfinite(alpha).all() and (alpha >= 0).all() and alpha.any()):
-        raise ValueError(f"kernel_weights={weights}: must be finite, >= 0, not all 0. Pass shares.")
+        raise ValueError(f"kernel_weights={shares}: must be finite, >= 0, not all 0. Pass shares.")
     return alpha / alpha.sum()
 
 
