@@ -282,7 +282,7 @@ def test_the_memory_of_a_fit_is_what_the_page_says(
     s = 160_000 if n >= 640_000 and "sample" not in parameters else 0
     k, b = parameters.get("n_clusters", 10), np.dtype(dtype).itemsize
     names = {"n": n, "d": d, "k": k, "L": L, "b": b, "F": F, "s": s}
-    predicted = eval(expression, {"max": max}, names)
+    predicted = eval(expression, {"max": max, "min": min}, names)
     code = PEAK.format(name=name, n=n, d=d, L=L, dtype=dtype, parameters=parameters)
     found = float(python(code, MALLOC_MMAP_THRESHOLD_="262144"))  # freed arrays are given back
     assert abs(found / predicted - 1) < 0.2, (found, predicted)
