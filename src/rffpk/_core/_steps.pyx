@@ -13,7 +13,7 @@ from rffpk._core._runtime cimport (
     threads_for,
 )
 from rffpk._core.headers cimport (
-    RFFPK_ALIGN, RFFPK_CELL_BLOCK, RFFPK_CELL_ROWS, RFFPK_SLOT_ROWS, rffpk_cells, rffpk_counts,
+    RFFPK_ALIGN, RFFPK_CELL_BLOCK, RFFPK_CELL_ROWS, RFFPK_SLOT_ROWS, rffpk_cells,
     rffpk_kernels, rffpk_near, rffpk_pairs,
 )
 
