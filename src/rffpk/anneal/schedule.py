@@ -252,10 +252,10 @@ def _lower(
     factor = tuning.first_factor if schedule.factor is None else schedule.factor
     while True:
         most, settled = min(left, schedule.passes or tuning.stage_passes), False
-        stage = Stage("anneal", s, noise, most=most)
+        is_short = schedule.until == "settled" and schedule.passes is None
+        stage = Stage("anneal", s, noise, tuning.stage_tol if is_short else -1.0, most)
         if schedule.until == "settled":
-            tol = tuning.stage_tol if schedule.passes is None else -1.0
-            state, (result, steps) = level.follow(state, stage._replace(tol=tol))
+            state, (result, steps) = level.follow(state, stage)
         else:
             state, (result, steps), settled = _until_objective(
                 level, state, stage, schedule.tol, objective

@@ -94,7 +94,7 @@ class FeatureLevel:
         if plan.near and not among_all:
             need = Need(second=stage.second, bounded=stage.exact and plan.bounded)
         else:
-            state = state._replace(assigned=None)
+            state = state if state.assigned is None else state._replace(assigned=None)
             need = Need(settles=True) if stage.bounded and plan.bounded else None
         # A journal keeps each pass alone, but not with a goal: whether this is out of reach
         # depends on the gain of the pass before.
@@ -114,7 +114,9 @@ class FeatureLevel:
                 is_last = stage.exact and (converged or steps == stage.most - 1)
                 need = need._replace(every=is_last, missed=steps == 1 and not need.bounded)
         keeps = need is not None and not (need.settles or stage.exact)
-        return state if keeps else state._replace(assigned=None), StageEnd(last, steps)
+        if state.assigned is not None and not keeps:
+            state = state._replace(assigned=None)
+        return state, StageEnd(last, steps)
 
     def _passes(
         self, state: State, stage: Stage, most: int, need: Need | None
