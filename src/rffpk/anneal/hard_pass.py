@@ -223,7 +223,7 @@ class Need(NamedTuple):
     # that rows are counted whose nearest centroid is not near: they decide how passes go on. Where
     # bounds decide rows, only passes over all centroids count them
     missed: bool = False
-    # that bounds of the distances from all centroids leave rows out; no other need is then known
+    # that bounds of the distances from all centroids leave rows out; other needs are then ignored
     settles: bool = False
 
 
@@ -244,7 +244,7 @@ class Bounds:
 
 @dataclass(frozen=True)
 class Assignment:
-    """What a pass has found of the rows. None: it is not known."""
+    """What is known of the rows after a pass; None: not known."""
 
     labels: Array  # (n,)
     squares: Any  # the weighted sum of their squared norms, or a sum (L,) for each view
@@ -252,7 +252,7 @@ class Assignment:
     cost: float | None = None  # the hard objective of the labels at the means of their rows
     own: Array | None = None  # (n,), the squared distances from the centroids of the labels, ...
     other: Array | None = None  # ... and from the next ones that rows were compared with
-    near: Array | None = None  # (k, c): with which ones the rows of each are to be compared next
+    near: Array | None = None  # (k, c), which centroids rows of a centroid are compared with next
     new: int = 0  # the number of the last centroids that were added
     few: bool = True  # whether near centroids are enough for the next passes
     bounds: Bounds | None = None
@@ -266,8 +266,8 @@ def step(
 
     Memory: O(n), and O(k^2) where centroids are compared."""
     if need.settles:
-        moved = None if before is None else _among_active(rows, theta, before)
-        return moved or _with_bounds(rows, theta, before)
+        decided = None if before is None else _among_active(rows, theta, before)
+        return decided or _with_bounds(rows, theta, before)
     if before is None:
         return _among_all(rows, theta, None, need)
     at = np.ascontiguousarray(theta, dtype=rows.dtype)
@@ -345,9 +345,9 @@ def _among_near(
     rows: Rows, theta: Array, before: Assignment, need: Need
 ) -> tuple[Sums, Assignment]:
     """Make a pass over near centroids."""
-    moved = _among_active(rows, theta, before) if need.bounded and before.bounds else None
-    if moved is not None:
-        return moved
+    is_bounded = need.bounded and before.bounds is not None
+    if is_bounded and (decided := _among_active(rows, theta, before)):
+        return decided
     at = np.ascontiguousarray(theta, dtype=rows.dtype)
     near = _lists(before, at)
     labels, own, other, N = _visit(rows, at, before.labels, near)

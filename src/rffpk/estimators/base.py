@@ -112,9 +112,9 @@ class Estimator(
             Parameters
             ----------
             *callbacks : callbacks
-                As described in scikit-learn's guide; none removes all. Those that ask
-                for the metadata of a task get {"record": its record as in `history_`}. A request to
-                stop is not followed. A file that `save` writes cannot hold callbacks.
+                As described in scikit-learn's guide; without any, all are removed. Callbacks that
+                ask for the metadata of a task get {"record": its record as in `history_`}. A
+                request to stop is not followed. A file that `save` writes cannot hold callbacks.
 
             Returns
             -------

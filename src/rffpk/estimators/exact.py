@@ -66,7 +66,7 @@ class KernelKMeans(Clusterer):
         Initial centroids: rows; "k-means" adds passes; "spectral": clusters of eigenvectors. An
         array: labels of rows, each in use, or weights of rows, shape (n_clusters, n_samples).
     max_iter : int, default=300
-        Largest number of passes of a start, and of those of ``init="k-means"`` before it.
+        Largest number of passes of a start, and of passes of ``init="k-means"`` before it.
     tol : float, default=0.0
         Passes end when centroids move by `tol` >= 0 deviations at most; 0: when no label changes.
     cache : "auto", bool or int, default="auto"
@@ -159,7 +159,7 @@ class KernelPowerKMeans(KernelKMeans):
         Initial centroids: rows; "k-means" adds passes; "spectral": clusters of eigenvectors. An
         array: labels of rows, each in use, or weights of rows, shape (n_clusters, n_samples).
     max_iter : int, default=1000
-        Largest number of passes of a start, and of those of ``init="k-means"`` before it.
+        Largest number of passes of a start, and of passes of ``init="k-means"`` before it.
     tol : float, default=0.0001
         Passes end when centroids move by at most `tol` >= 0 times the root of the total variance.
     cache : "auto", bool or int, default="auto"
@@ -240,7 +240,7 @@ class MultiKernelPowerKMeans(Clusterer):
         Initial centroids: rows; "k-means" adds passes; "spectral": clusters of eigenvectors. An
         array: labels of rows, each in use, or weights of rows, shape (n_clusters, n_samples).
     max_iter : int, default=1000
-        Largest number of passes of a start, and of those of ``init="k-means"`` before it.
+        Largest number of passes of a start, and of passes of ``init="k-means"`` before it.
     tol : float, default=0.0001
         Passes end when centroids move by at most `tol` >= 0 times the root of the total variance.
     cache : "auto", bool or int, default="auto"

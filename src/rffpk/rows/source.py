@@ -72,8 +72,8 @@ class Stream:
     # what passes take in place of the tables of a block
     prepare: Callable[[list[Array]], list[Array]] = field(default=lambda xs: xs)
     clock: Clock = field(default_factory=Clock)
-    # the numbers of rows and the digests of the blocks at the first read, with which those of later
-    # ones are compared; None: there is one read
+    # the numbers of rows and the digests of the blocks at the first read; later reads are
+    # compared with them; None: there is one read
     digests: list[tuple[int, int]] | None = None
 
     head: Any = None  # the first rows, if workers in other processes read the blocks

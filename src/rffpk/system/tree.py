@@ -97,8 +97,7 @@ def means(points: Array, masses: Array, group: Array) -> Array:
 def _blocks(points: Array, index: Array) -> list[Array]:
     """Return blocks of points that are near each other.
 
-    They are halves along the direction in which the points spread most, as long as they are
-    large."""
+    They are halves along the direction of the largest spread, as long as they are large."""
     if len(index) <= TUNING.tree.block:
         return [index]
     x = points[index] - points[index].mean(axis=0)
