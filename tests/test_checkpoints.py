@@ -413,14 +413,14 @@ assert os.waitpid(begin(None, folder + "/whole.npz"), 0)[1] == 0
 took = time.perf_counter() - started
 random = np.random.default_rng({seed})
 killed = resumed = 0
-while killed < kills:
+while killed < kills or not resumed:
     there = os.path.exists(folder + "/checkpoint")
     pid = begin(folder + "/checkpoint", folder + "/found.npz")
     time.sleep(random.uniform(0, took))
     os.kill(pid, signal.SIGKILL)
     if os.WIFSIGNALED(os.waitpid(pid, 0)[1]):
         killed, resumed = killed + 1, resumed + there
-    else:
+    elif resumed:
         break
 assert os.waitpid(begin(folder + "/checkpoint", folder + "/found.npz"), 0)[1] == 0
 whole, found = np.load(folder + "/whole.npz"), np.load(folder + "/found.npz")
