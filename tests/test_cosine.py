@@ -150,7 +150,7 @@ def test_given_centroids_and_memberships_are_those_of_unit_rows():
 
 
 def test_what_metric_does_not_take():
-    with pytest.raises(ValueError, match="metric == 'angle', must be one of"):
+    with pytest.raises(ValueError, match="metric='angle': must be one of"):
         PowerKMeans(2, metric="angle").fit(np.eye(3))
     with pytest.raises(ValueError, match="^whitening=0.5: .* other angles"):
         FuzzyCMeans(2, metric="cosine", whitening=0.5).fit(np.eye(3))

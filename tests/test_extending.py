@@ -276,7 +276,7 @@ def test_sums_of_a_compiled_package_have_weights_and_the_bits_of_one_thread(comp
     for ours, same in zip(compiled.weighted(X, theta, p, -2.0, 2), (u, sums, masses, objective)):
         np.testing.assert_array_equal(ours, same)
     for arguments, message in {
-        (0, -1.0): "k == 0",
+        (0, -1.0): "k=0",
         (2, 0.5): "s == 0.5",
         (2, np.nan): "s == nan",
     }.items():

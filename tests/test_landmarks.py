@@ -277,11 +277,11 @@ def test_the_core_refuses_landmarks_that_do_not_fit():
         run(good, neighbours=np.zeros((4, 3), np.int32))
     many = np.zeros((80, 2))
     for number, points, most in ((0, good.points, 20), (21, good.points, 20), (65, many, 64)):
-        message = f"n_neighbours == {number}, must be from 1 to {most}"
+        message = f"n_neighbours={number}: must be from 1 to {most}"
         with pytest.raises(ValueError, match=message):
             run(replace(good, points=points, coordinates=points, n_neighbours=number))
     few = np.zeros((3, 2))
-    with pytest.raises(ValueError, match="n_neighbours == 4, must be from 1 to 3"):
+    with pytest.raises(ValueError, match="n_neighbours=4: must be from 1 to 3"):
         run(replace(good, points=few, coordinates=few))
     with pytest.raises(ValueError, match="must be an aligned C-contiguous"):
         run(replace(good, coordinates=few))

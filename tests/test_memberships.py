@@ -31,7 +31,7 @@ def test_stored_memberships_are_those_predicted(cls, dtype):
     assert_allclose(model.memberships_, expected, atol=1e-6 if dtype == np.float32 else 1e-12)
     model.set_params(store_memberships=False).fit(rows)
     assert not hasattr(model, "memberships_")
-    with pytest.raises(TypeError, match="store_memberships == 'yes', must be True or False"):
+    with pytest.raises(TypeError, match="store_memberships='yes': must be True or False"):
         model.set_params(store_memberships="yes").fit(rows)
 
 

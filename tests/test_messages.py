@@ -69,7 +69,7 @@ CASES = [
     (KernelKMeans(5, kernel="poly", kernel_params=INDEFINITE), ROWS, "indefinite"),
     (KernelPowerKMeans(5, kernel="poly", kernel_params=INDEFINITE), ROWS, "indefinite"),
     (MultiKernelPowerKMeans(5, kernels=[("poly", INDEFINITE)]), ROWS, "indefinite"),
-    (SimpleMKKM(5, kernels=["rbf", "linear"], max_iter=1), ROWS, "max_iter == 1 iterations"),
+    (SimpleMKKM(5, kernels=["rbf", "linear"], max_iter=1), ROWS, "max_iter=1:"),
     (SMKC(5, kernels=["rbf", "linear"], max_iter=1), ROWS, "max_iter=1 iterations"),
     (MKKM(5, kernels=["rbf", "linear"], max_iter=1), ROWS, "max_iter=1 iterations"),
     (MKKMMR(5, kernels=["rbf", "linear"], max_iter=1), ROWS, "max_iter=1 iterations"),

@@ -462,11 +462,11 @@ def test_what_is_refused(complete):
     nowhere = without(xs, np.arange(N)[:, None] == np.full(3, 5))
     refused(nowhere, "no view of row 5")
     rare = without(xs, np.c_[np.arange(N) > 2, np.zeros((N, 2), dtype=bool)])
-    refused(rare, r"X has view 0 of 3 rows .* n_clusters == 4")
+    refused(rare, r"X has view 0 of 3 rows .* n_clusters=4")
     unseen = without(xs, np.c_[np.zeros((N, 2), dtype=bool), np.ones(N, dtype=bool)])
     refused(unseen, "X has view 2 of 0 rows")
     refused([xs[0], [None] * N], r"^X\[1\]: is None in all rows\. Pass numpy\.full")
-    refused(xs, "allow_missing_views == 1, must be True or False", allowed=1)
+    refused(xs, "allow_missing_views=1: must be True or False", allowed=1)
     refused(np.where(np.arange(N)[:, None] == 3, np.nan, xs[0]), "no view of row 3")
     table = np.hstack(xs)
     table[4, 1] = np.nan

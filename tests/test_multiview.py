@@ -174,7 +174,7 @@ def test_features_in_kernels_have_parameters_of_their_own(views, tmp_path):
     plain = RFFMultiKernelPowerKMeans(4, kernels=names, n_frequencies=30, random_state=0).fit(xs)
     assert plain.cluster_centers_.shape[1] == model.cluster_centers_.shape[1] - 20
     bad = RandomFourierFeatures(kernel="cauchy", sampling="structured")
-    with pytest.raises(ValueError, match="sampling == 'structured' needs kernel == 'rbf'"):
+    with pytest.raises(ValueError, match="sampling='structured': needs kernel='rbf'"):
         RFFMultiKernelPowerKMeans(4, kernels=[bad] * 3).fit(xs)
 
 
@@ -394,31 +394,31 @@ def test_views_that_are_not_those_of_the_fit(views):
 @pytest.mark.parametrize(
     "parameters, message",
     [
-        ({"typicality": Typicality(m=1.0)}, r"typicality\.m == 1.0, must be > 1"),
-        ({"typicality": Typicality(eta=0.0)}, r"typicality\.eta == 0.0, must be >= 1e-30"),
-        ({"typicality": Typicality(eta="within")}, r"typicality\.eta == 'within', must be one of"),
-        ({"weight_entropy": 0.0}, "weight_entropy == 0.0, must be >= 1e-30"),
-        ({"kernels": 3}, "kernels == 3, must be a name, or a list"),
-        ({"kernels": []}, r"kernels == \[\], must be a name, or a list"),
+        ({"typicality": Typicality(m=1.0)}, r"typicality\.m=1.0: must be > 1"),
+        ({"typicality": Typicality(eta=0.0)}, r"typicality\.eta=0.0: must be >= 1e-30"),
+        ({"typicality": Typicality(eta="within")}, r"typicality\.eta='within': must be one of"),
+        ({"weight_entropy": 0.0}, "weight_entropy=0.0: must be >= 1e-30"),
+        ({"kernels": 3}, "kernels=3: must be a name, or a list"),
+        ({"kernels": []}, r"kernels=\[\]: must be a name, or a list"),
         ({"kernels": ["rbf", rbf_kernel]}, r"^kernels\[1\]=rbf_kernel: is a .* Pass 'rbf'"),
         ({"kernels": [(rbf_kernel, 1.0)]}, r"^kernels\[0\]=rbf_kernel: is a .* Pass 'rbf'"),
         ({"kernels": rbf_kernel}, "^kernels=rbf_kernel: is a function of two .* Pass 'rbf'"),
         ({"kernels": [3, 4]}, "kernels contains 3, must have for each view a name"),
         (
             {"kernels": "poly"},
-            "^kernels: kernel == 'poly' has no .*KernelPowerKMeans takes it",
+            "^kernels: kernel='poly': has no .*KernelPowerKMeans",
         ),
-        ({"typicality": Typicality(eta=1e39)}, r"typicality\.eta == 1e\+39, must be <= 1e\+30"),
-        ({"weight_entropy": 1e-320}, "weight_entropy == 1e-320, must be >= 1e-30"),
-        ({"kernels": ["rbf", "line"]}, r"^kernels\[1\]: kernel == 'line', must be one of"),
-        ({"kernels": "precomputed"}, "kernel == 'precomputed' has no random features"),
-        ({"kernels": [("rbf", -1)]}, r"^kernels\[0\]: gamma == -1, must be > 0"),
-        ({"kernels": [("linear", 2)]}, r"^kernels\[0\]: the power of 'linear' == 2, must"),
+        ({"typicality": Typicality(eta=1e39)}, r"typicality\.eta=1e\+39: must be <= 1e\+30"),
+        ({"weight_entropy": 1e-320}, "weight_entropy=1e-320: must be >= 1e-30"),
+        ({"kernels": ["rbf", "line"]}, r"^kernels\[1\]: kernel='line': must be one of"),
+        ({"kernels": "precomputed"}, "kernel='precomputed': has no random features"),
+        ({"kernels": [("rbf", -1)]}, r"^kernels\[0\]: gamma=-1: must be > 0"),
+        ({"kernels": [("linear", 2)]}, r"^kernels\[0\]: the power of 'linear'=2: must"),
         ({"kernels": ["rbf"] * 3}, "kernels has 3 entries for 2 views"),
-        ({"noise": 0.0}, "noise == 0.0, must be > 0"),
-        ({"noise": "most"}, "noise == 'most', must be a number or 'auto' or None"),
-        ({"typicality": "yes"}, r"typicality == 'yes', must be one of \['auto'\] or a Typicality"),
-        ({"typicality": True}, "typicality == True, must be one of"),
+        ({"noise": 0.0}, "noise=0.0: must be > 0"),
+        ({"noise": "most"}, "noise='most': must be a number or 'auto' or None"),
+        ({"typicality": "yes"}, r"typicality='yes': must be one of \['auto'\] or a Typicality"),
+        ({"typicality": True}, "typicality=True: must be one of"),
     ],
 )
 def test_bad_parameters(views, parameters, message):

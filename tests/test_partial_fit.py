@@ -293,7 +293,7 @@ def test_a_refused_batch_changes_nothing(model, first):
         with pytest.raises((ValueError, TypeError)):
             model.partial_fit(batch, sample_weight=weight)
         assert state(model) == before
-    with pytest.raises(ValueError, match="n_jobs == 0"):
+    with pytest.raises(ValueError, match="n_jobs=0"):
         clone(model).set_params(n_jobs=0).partial_fit(X[:3])
     if not hasattr(model, "feature_map_"):
         with pytest.raises(ValueError, match="^X: .* overflow"):

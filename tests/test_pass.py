@@ -586,7 +586,7 @@ def test_the_core_refuses_buffers_that_are_not_what_it_needs():
     for eta in (None, np.ones(2), np.ones(1, np.float32)):
         with pytest.raises(ValueError, match="eta must be"):
             _core.fused_pass(*typical, eta=eta, m=2.0)
-    with pytest.raises(ValueError, match="m == 1.0, must be > 1"):
+    with pytest.raises(ValueError, match="m=1.0: must be > 1"):
         _core.fused_pass(*typical, eta=np.ones(1), m=1.0)
     with pytest.raises(TypeError, match="float32 or float64"):
         _core.fused_pass(*arguments[:3], X[:1].astype(int), *arguments[4:])
@@ -606,7 +606,7 @@ def weights_with(products):
 @pytest.mark.parametrize("most, dtype", [(2**24, np.float32), (2**31 - 1, np.float64)])
 def test_more_centroids_than_there_are_labels_are_refused(call, most, dtype):
     centroids = np.broadcast_to(np.zeros((1, 1), dtype), (most + 1, 1))  # one number in memory
-    with pytest.raises(ValueError, match=f"n_clusters == {most + 1}, must be <= {most} for float"):
+    with pytest.raises(ValueError, match=f"n_clusters={most + 1}: must be <= {most} for float"):
         call(centroids)
     with pytest.raises(ValueError, match="must be an aligned C-contiguous"):  # the next check
         call(centroids[1:])

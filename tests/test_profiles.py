@@ -261,7 +261,7 @@ def test_what_is_refused():
         describe(fitted(), lambda: iter([X]))
     with pytest.raises(ValueError, match="table has 149 rows, must have 150 like X"):
         describe(fitted(), X, table=X[1:], **ALONE)
-    with pytest.raises(ValueError, match="n_resamples == -1"):
+    with pytest.raises(ValueError, match="n_resamples=-1"):
         describe(fitted(), X, n_resamples=-1)
     with pytest.raises(ValueError, match="table: X has infinity in column 'a'"):
         describe(fitted(), X, table=pd.DataFrame({"a": [np.inf] * 150}), **ALONE)

@@ -160,11 +160,11 @@ def test_the_same_bits_for_any_number_of_threads_and_stored_or_not():
 @pytest.mark.parametrize(
     "parameters, message",
     [
-        ({"weight_norm": 0.0}, "weight_norm == 0.0, must be >= 0.05"),
-        ({"weight_norm": 1.0}, "weight_norm == 1.0, must be <= 0.95"),
-        ({"init": "k-means"}, "init == 'k-means', must be one of"),
-        ({"tol": -1.0}, "tol == -1.0, must be >= 0"),
-        ({"kernels": ["wave"]}, r"kernels\[0\] == 'wave', must be one of"),
+        ({"weight_norm": 0.0}, "weight_norm=0.0: must be >= 0.05"),
+        ({"weight_norm": 1.0}, "weight_norm=1.0: must be <= 0.95"),
+        ({"init": "k-means"}, "init='k-means': must be one of"),
+        ({"tol": -1.0}, "tol=-1.0: must be >= 0"),
+        ({"kernels": ["wave"]}, r"kernels\[0\]='wave': must be one of"),
     ],
 )
 def test_bad_parameters(parameters, message):

@@ -64,9 +64,9 @@ def test_the_core_and_numpy_agree_and_predictions_are_exact():
 def test_the_wrong_orientation_is_named():
     with pytest.raises(ValueError, match=r"^init has shape.*pass X\.T"):
         rffpk.cmeans(DATA, 3, init=np.full((3, 200), 1 / 3))
-    with pytest.raises(ValueError, match=r"^c == 5.*pass X\.T"):
+    with pytest.raises(ValueError, match=r"^c=5.*pass X\.T"):
         rffpk.cmeans(DATA, 5)
-    with pytest.raises(ValueError, match=r"^X has 4 rows, too few for c == 3.*pass X\.T"):
+    with pytest.raises(ValueError, match=r"^X has 4 rows, too few for c=3.*pass X\.T"):
         rffpk.cmeans(DATA, 3, random_state=0)
     with pytest.warns(UserWarning, match=r"^X has 4 rows and 200 columns.*pass X\.T"):
         rffpk.cmeans(DATA, 2, random_state=0)

@@ -631,9 +631,9 @@ def test_arrow_and_parquet(rows, tmp_path):
         from_arrow(table.to_reader())
     with pytest.raises(TypeError, match="data is of type list"):
         from_arrow([[1.0]])
-    with pytest.raises(TypeError, match="columns == 'ab', must be a list"):
+    with pytest.raises(TypeError, match="columns='ab': must be a list"):
         from_arrow(table, columns="ab")
-    with pytest.raises(ValueError, match="dtype == int64"):
+    with pytest.raises(ValueError, match="dtype=int64"):
         from_arrow(table, dtype=np.int64)
 
 

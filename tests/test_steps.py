@@ -247,5 +247,5 @@ def test_arrays_of_other_sizes_are_refused():
             _core.costs_with(*short)
         with pytest.raises(ValueError, match="must be"):
             _core.lowered(short[0], 0, *short[1:])
-    with pytest.raises(ValueError, match="added == 2, must be < 2"):
+    with pytest.raises(ValueError, match="added=2: must be < 2"):
         _core.lowered(distances, 2, nearest, weight)

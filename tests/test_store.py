@@ -121,7 +121,7 @@ def test_available_memory_follows_the_smallest_limit(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("cache", ["yes", "1G", -1, 2.5, None])
 def test_other_values_of_cache_are_refused(cache):
-    with pytest.raises(ValueError, match="cache == "):
+    with pytest.raises(ValueError, match="cache="):
         RFFKernelPowerKMeans(2, cache=cache).fit(np.eye(5))
 
 

@@ -214,7 +214,7 @@ def test_what_is_refused():
         model.cut(2)
     model.fit(X)
     for wrong in (0, 7):
-        with pytest.raises(ValueError, match=f"n_clusters == {wrong}, must be"):
+        with pytest.raises(ValueError, match=f"n_clusters={wrong}: must be"):
             model.cut(wrong)
     with pytest.raises(TypeError, match="n_clusters must be an instance of int"):
         model.cut(2.5)

@@ -128,7 +128,7 @@ def _check_out(out: str, *others: str) -> None:
     if out != STANDARD:
         files.check_output(out, () if files.is_device(out) else files.RESULTS, others)
     elif sys.stdout is None:
-        raise TableError("standard output is closed: name a file by --out")
+        raise TableError("standard output is closed: name a file by --out.")
 
 
 def _table(options: argparse.Namespace) -> Any:

@@ -183,7 +183,7 @@ def fused_pass(
     if rule not in (POWER, HARD, TYPICALITY, BOTH):
         raise NotImplementedError(f"the reference does not implement rule {rule}")
     if (eta is None) != (rule != TYPICALITY):
-        raise ValueError("eta must be an array where rule is TYPICALITY, None elsewhere")
+        raise ValueError("eta must be an array where rule is TYPICALITY, None elsewhere.")
     weigh = partial(power_weights, s=s) if rule != HARD and np.isfinite(s) else hard_weights
     xs = [_unit(x) if unit else x for x, unit in zip(xs, units or [False] * len(xs))]
     n, k = len(xs[0]), len(theta)

@@ -26,7 +26,7 @@ cdef int fuzzy_pass(
     double s, int n_threads, void *memberships, double *sums, double *masses, double *objective,
 ) except -1:
     if n < 1 or d < 1 or k < 1:
-        raise ValueError(f"n == {n}, d == {d}, k == {k}: all must be at least 1")
+        raise ValueError(f"n={n}, d={d}, k={k}: all must be at least 1")
     if x == NULL or theta == NULL:
         raise ValueError("x and theta must not be NULL")
     if not s < 0:

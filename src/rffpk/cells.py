@@ -98,17 +98,16 @@ def _check(adata: Any, key_added: Any, neighbors_key: Any, parameters: dict[str,
     if not all(hasattr(adata, name) for name in ("obs", "obsm", "uns")):
         raise TypeError(f"adata is of type {type(adata).__name__}, must be an AnnData object.")
     if not isinstance(key_added, str):
-        raise TypeError(f"key_added == {key_added!r}, must be a string.")
+        raise TypeError(f"key_added={key_added!r}: must be a string.")
     if "resolution" in parameters:
         raise TypeError(
-            f"resolution == {parameters['resolution']!r} is no parameter: n_clusters says how many "
-            "clusters, by a number, or by 'coarse', 'auto' or 'fine', from few to many."
+            f"resolution={parameters['resolution']!r}: is not a parameter. Pass n_clusters as a "
+            "number, or as 'coarse', 'auto' or 'fine' (from few to many clusters)."
         )
     if neighbors_key is not None and parameters.get("noise") is not None:
         raise ValueError(
-            f"noise == {parameters['noise']!r}, must be None with neighbors_key: it needs "
-            "distances, and a graph has none. Leave out neighbors_key, so that use_rep is "
-            "clustered."
+            f"noise={parameters['noise']!r}: must be None with neighbors_key, because noise needs "
+            "distances. Leave out neighbors_key, so that use_rep is clustered."
         )
 
 
@@ -118,8 +117,8 @@ def _representation(adata: Any, name: Any) -> Any:
     if is_name and name == "X":
         return adata.X
     if not is_name or name not in adata.obsm:
-        compute = "; scanpy.pp.pca(adata) computes it" if is_name and name == "X_pca" else ""
-        raise ValueError(f"use_rep == {name!r}, must be 'X' or in {[*adata.obsm]}{compute}.")
+        compute = " scanpy.pp.pca(adata) computes it." if is_name and name == "X_pca" else ""
+        raise ValueError(f"use_rep={name!r}: must be 'X' or in {[*adata.obsm]}.{compute}")
     return adata.obsm[name]
 
 
@@ -128,12 +127,12 @@ def _connectivities(adata: Any, key: Any) -> Any:
     entry = adata.uns.get(key) if isinstance(key, str) else None
     if not isinstance(entry, Mapping):
         raise ValueError(
-            f"neighbors_key == {key!r}, must be in adata.uns as scanpy.pp.neighbors(adata) writes "
-            "it."
+            f"neighbors_key={key!r}: adata.uns has no such graph. Call "
+            f"scanpy.pp.neighbors(adata, key_added={key!r})."
         )
     name = entry.get("connectivities_key", "connectivities")
     if name not in adata.obsp:
-        raise ValueError(f"neighbors_key == {key!r} names adata.obsp[{name!r}], which is missing.")
+        raise ValueError(f"neighbors_key={key!r}: adata.obsp[{name!r}] is missing.")
     return adata.obsp[name]
 
 

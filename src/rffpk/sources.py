@@ -215,7 +215,7 @@ def from_arrow(
     if dtype not in (np.dtype(np.float32), np.dtype(np.float64)):
         raise ValueError(f"dtype={dtype}: must be float32 or float64.")
     if isinstance(columns, str):
-        raise TypeError(f"columns == {columns!r}, must be a list of names.")
+        raise TypeError(f"columns={columns!r}: must be a list of names.")
     if not hasattr(data, "__arrow_c_stream__") and not hasattr(data, "scanner"):
         raise TypeError(
             f"data is of type {type(data).__name__}, must be a dataset of pyarrow, or have "
@@ -303,7 +303,7 @@ def spill(source: Source, path: str | os.PathLike[str]) -> Callable[[], Iterator
     """
     name = path_of(path, "path")
     if Path(name).suffix.lower() != ".npy":
-        raise ValueError(f"path == {name!r}, must end in .npy.")
+        raise ValueError(f"path={name!r}: must end in .npy.")
     with whole_file(name) as file:
         _write_rows(source, file)
     return from_npy(name)

@@ -315,7 +315,7 @@ cdef int fill_landmarks(rffpk_landmarks *marks, size_t i, landmarks, size_t d, d
     cdef size_t n = landmarks.points.shape[0], q = landmarks.coordinates.shape[1]
     check_centroids(n, dtype, f"landmarks[{i}]: number of points")
     if not 1 <= landmarks.n_neighbours <= min(n, RFFPK_MOST_NEIGHBOURS):
-        raise ValueError(f"landmarks[{i}].n_neighbours == {landmarks.n_neighbours}, must be from 1 "
+        raise ValueError(f"landmarks[{i}].n_neighbours={landmarks.n_neighbours}: must be from 1 "
                          f"to {min(n, RFFPK_MOST_NEIGHBOURS)}")
     marks.points = data(landmarks.points, f"landmarks[{i}].points", dtype, (n, d))
     marks.coordinates = data(
@@ -340,7 +340,7 @@ cdef int fill_rule(rffpk_problem *problem, rule, double s, eta, double m, size_t
         n_eta = k if problem.present == NULL else problem.n_views
         problem.eta = <const double *>data(eta, "eta", np.float64, (n_eta,))
         if not m > 1:
-            raise ValueError(f"m == {m}, must be > 1")
+            raise ValueError(f"m={m}: must be > 1")
     return 0
 
 

@@ -184,7 +184,7 @@ cdef int check_centroids(size_t k, dtype, str name="n_clusters") except -1:
     if dtype == np.float32:
         most = RFFPK_MOST_CENTROIDS_F32
     if k > most:
-        raise ValueError(f"{name} == {k}, must be <= {most} for {np.dtype(dtype)}")
+        raise ValueError(f"{name}={k}: must be <= {most} for {np.dtype(dtype)}")
     return 0
 
 

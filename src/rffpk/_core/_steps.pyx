@@ -435,7 +435,7 @@ def lowered(distances, size_t added, nearest, weight):
     cdef const double *p = <const double *>data(weight, "weight", np.float64, (n,))
     cdef double *found = <double *>filled(sums, "sums", np.float64, (n,))
     if added >= m:
-        raise ValueError(f"added == {added}, must be < {m}")
+        raise ValueError(f"added={added}: must be < {m}")
     if dtype == np.float32:
         lower_nearest(<const float *>apart + added, p, n, m, <float *>least, found)
     else:

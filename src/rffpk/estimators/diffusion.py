@@ -155,8 +155,8 @@ class DiffusionPowerKMeans(AnnealedClusterer):
         is_graph = self._schema().kind == "graph"
         if is_graph and self.noise is not None:
             raise ValueError(
-                f"noise == {self.noise!r}, must be None with metric='precomputed': it needs "
-                "distances. Fit the rows that the graph was made of instead."
+                f"noise={self.noise!r}: must be None with metric='precomputed', because noise "
+                "needs distances. Fit the rows that the graph was made of instead."
             )
         return Problem(
             search, maps=partial(self._maps, spec), cache=check_cache(self.cache),

@@ -316,10 +316,10 @@ def _check_orientation(X: Array, c: Any, init: Any) -> None:
     if init is not None and n != d and np.shape(init) == (c, d):
         raise ValueError(f"init has shape {(c, d)}, must be {(c, n)}; {remedy}")
     if isinstance(c, int) and n < c <= d:
-        raise ValueError(f"c == {c}, must be <= {n}, the number of rows; {remedy}")
+        raise ValueError(f"c={c}: must not exceed the number of rows ({n}); {remedy}")
     if init is None and d > 4 * n:
         if isinstance(c, int) and 1 < c <= n < 2 * c:
-            raise ValueError(f"X has {n} rows, too few for c == {c}, and {d} columns; {remedy}")
+            raise ValueError(f"X has {n} rows, too few for c={c}, and {d} columns; {remedy}")
         warn(f"X has {n} rows and {d} columns; {remedy}", UserWarning)
 
 

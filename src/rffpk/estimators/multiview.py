@@ -217,8 +217,8 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
         may_lack = checks.check_bool(self.allow_missing_views, "allow_missing_views")
         if may_lack and isinstance(self.n_clusters, str):
             raise ValueError(
-                f"n_clusters == {self.n_clusters!r} needs all views of all rows, must be a number "
-                "if allow_missing_views is True."
+                f"n_clusters={self.n_clusters!r}: needs all views of all rows. Pass a number with "
+                "allow_missing_views=True."
             )
         fourier.check_n_frequencies(self.n_frequencies)
         checks.check_real(self.weight_entropy, "weight_entropy", *FLOAT32_RANGE)
@@ -247,7 +247,7 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
             kernels = [kernels] * n_views
         if not isinstance(kernels, (list, tuple)) or not kernels:
             raise TypeError(
-                f"kernels == {kernels!r}, must be a name, or a list with {_ENTRIES} for each view."
+                f"kernels={kernels!r}: must be a name, or a list with {_ENTRIES} for each view."
             )
         for i, kernel in enumerate(kernels):
             word = kernel[0] if isinstance(kernel, (list, tuple)) and kernel else kernel
@@ -420,7 +420,7 @@ def _check_kernel(kernel: _Kernel) -> None:
     """Check what defines the features of a view."""
     if isinstance(kernel, DiffusionMap):
         if diffusion_spec(kernel).metric == PRECOMPUTED:
-            raise ValueError("metric == 'precomputed', which only DiffusionPowerKMeans takes.")
+            raise ValueError("metric='precomputed': is for DiffusionPowerKMeans only.")
     elif isinstance(kernel, RandomFourierFeatures):
         fourier.check_n_frequencies(kernel.n_frequencies)
         fourier.check_kernel(kernel.kernel, kernel.gamma, kernel.sampling)

@@ -114,7 +114,7 @@ class FAMKKM(KernelFusion):
         word, _ = self._word_and_size()
         if word is not None and isinstance(self.kernels, str) and self.kernels in BANKS:
             raise ValueError(
-                f"kernels == {self.kernels!r} needs approximation=None: these kernels are "
+                f"kernels={self.kernels!r}: needs approximation=None, because the kernels are "
                 "scaled by their extreme values over all pairs of rows."
             )
 

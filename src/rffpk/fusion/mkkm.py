@@ -481,7 +481,10 @@ def minimise(Ks: Array, k: int, tol: float, max_iter: int, total: float) -> Iter
         if moved < tol:
             return
     if point.gap > tol:
-        warn(f"max_iter == {max_iter} iterations did not reach tol == {tol}.", ConvergenceWarning)
+        warn(
+            f"max_iter={max_iter}: the iterations did not reach tol={tol}. Increase one of them.",
+            ConvergenceWarning,
+        )
 
 
 def least_alignment(F: Alignment, start: Point, tol: float) -> Point:

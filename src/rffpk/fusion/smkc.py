@@ -300,17 +300,17 @@ def _check_widths(widths: list[int], k: int) -> None:
     if len({*widths}) > 1:
         raise ValueError(f"X has precomputed kernels of {widths} columns, must have equally many.")
     if widths[0] < k:
-        raise ValueError(f"X has {widths[0]} anchors as columns, must be >= n_clusters == {k}.")
+        raise ValueError(
+            f"X has {widths[0]} anchors as columns, must have at least n_clusters={k}."
+        )
 
 
 def _check_anchors(anchors: Any, n: int, k: int) -> NDArray[np.intp]:
     rows = np.asarray(anchors)
     if rows.ndim != 1 or rows.dtype.kind not in "iu":
-        raise TypeError(
-            f"anchors == {anchors!r}, must be an int, a str or a 1-d array of integers."
-        )
+        raise TypeError(f"anchors={anchors!r}: must be an int, a str or a 1-d array of integers.")
     if len(rows) < k:
-        raise ValueError(f"anchors has {len(rows)} rows, must be >= n_clusters == {k}.")
+        raise ValueError(f"anchors has {len(rows)} rows, must have at least n_clusters={k}.")
     if rows.min() < 0 or rows.max() >= n:
         raise ValueError(f"anchors are {rows.min()} to {rows.max()}, must be from 0 to {n - 1}.")
     if len(np.unique(rows)) < len(rows):

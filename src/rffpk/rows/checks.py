@@ -77,13 +77,24 @@ def check_int(value: Any, name: str, low: int, high: int = _MAX_INT) -> int:
     """Return an integer between `low` and `high`; refuse booleans."""
     if isinstance(value, (bool, np.bool_)):
         raise TypeError(f"{name} must be an instance of int, not bool.")
-    return int(check_scalar(value, name, numbers.Integral, min_val=low, max_val=high))
+    return int(_scalar(value, name, numbers.Integral, low, high))
+
+
+def _scalar(value: Any, name: str, kind: type, low: Any, high: Any, include: str = "both") -> Any:
+    """Check the type and the range of a number; write scikit-learn's error like other messages."""
+    try:
+        return check_scalar(
+            value, name, kind, min_val=low, max_val=high, include_boundaries=include
+        )
+    except ValueError as error:
+        text = str(error).replace(" == ", "=", 1).replace(", must", ": must", 1)
+        raise ValueError(text) from None
 
 
 def check_bool(value: Any, name: str) -> bool:
     """Return True or False of Python or NumPy as a bool."""
     if not isinstance(value, (bool, np.bool_)):
-        raise TypeError(f"{name} == {value!r}, must be True or False.")
+        raise TypeError(f"{name}={value!r}: must be True or False.")
     return bool(value)
 
 
@@ -101,14 +112,13 @@ def check_real(
     """
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         also = f" or {also}" if also else ""
-        raise TypeError(f"{name} == {value!r}, must be a number{also}.")
+        raise TypeError(f"{name}={value!r}: must be a number{also}.")
     value = value.item() if isinstance(value, np.generic) else value  # bounds may exceed its range
     with named(name):  # an integer may be beyond the range of float64
         finite = math.isfinite(value)
     if not finite:
-        raise ValueError(f"{name} == {value}, must be finite.")
-    check_scalar(value, name, numbers.Real, min_val=low, max_val=high, include_boundaries=include)
-    return float(value)
+        raise ValueError(f"{name}={value}: must be finite.")
+    return float(_scalar(value, name, numbers.Real, low, high, include))
 
 
 def check_exponent(s: Any) -> float:
@@ -122,7 +132,7 @@ def check_choice(value: Any, name: str, choices: tuple[str, ...], also: str = ""
     """Refuse what is none of some strings; `also` names further values in the message."""
     if not isinstance(value, str) or value not in choices:
         also = f" or {also}" if also else ""
-        raise ValueError(f"{name} == {value!r}, must be one of {list(choices)}{also}.")
+        raise ValueError(f"{name}={value!r}: must be one of {list(choices)}{also}.")
 
 
 def word_and_size(

@@ -271,7 +271,7 @@ def coverage(there: list[Array], total: float, least: int) -> NDArray[np.float64
         if count < least:
             raise ValueError(
                 f"X has view {view} of {count:.0f} rows with a positive sample_weight, must have "
-                f"it of at least n_clusters == {least}: leave the view out."
+                f"it of at least n_clusters={least}: leave the view out."
             )
     return np.asarray(weights / total)
 

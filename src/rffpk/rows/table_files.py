@@ -65,7 +65,7 @@ def read_table(path: str, choice: Choice = _ALL) -> Any:
         raise TableError(f"{path}: the name must end in one of {', '.join(_FORMATS)}")
     for option, kinds in (("key", (".npz",)), ("sep", _TEXT), ("header", _TEXT)):
         if getattr(choice, option) is not None and kind not in kinds:
-            raise TableError(f"{path}: --{option} is for {', '.join(kinds)} only")
+            raise TableError(f"{path}: --{option} is for {', '.join(kinds)} only.")
     try:
         table = _read(path, kind, choice)
     except (TableError, ImportError):
@@ -75,7 +75,7 @@ def read_table(path: str, choice: Choice = _ALL) -> Any:
             raise
         raise TableError(f"{path}: cannot be read as {kind}: {error}") from error
     if not table.size:
-        raise TableError(f"{path}: no rows, or no columns")
+        raise TableError(f"{path}: no rows, or no columns.")
     return table
 
 
@@ -96,8 +96,8 @@ def _read(path: str, kind: str, choice: Choice) -> Any:
     besides = _columns_by_kind(frame)
     if "dates" in besides:
         raise TableError(
-            f"{path}: has dates or durations in the columns {besides['dates']}, which are not "
-            "numbers: leave them out by --drop, or write numbers in their place, such as days"
+            f"{path}: has dates or durations in the columns {besides['dates']}. Leave the columns "
+            "out by --drop, or write numbers in their place, such as days."
         )
     if besides:
         return frame
@@ -147,11 +147,12 @@ def _read_array(path: str, kind: str, key: str | None) -> Array:
             if key is None and len(archive.files) == 1:
                 key = archive.files[0]
             if key not in archive.files:
-                raise TableError(f"{path}: has the arrays {archive.files}: name one by --key")
+                raise TableError(f"{path}: has the arrays {archive.files}: name one by --key.")
             table = np.asarray(archive[key])
     if table.dtype.kind not in "fiub" or table.ndim not in (1, 2):
         raise TableError(
-            f"{path}: has {table.dtype} of {table.ndim} dimensions, must have numbers of one or two"
+            f"{path}: has {table.dtype} of {table.ndim} dimensions. It must have numbers of one or "
+            "two."
         )
     return table if table.ndim == 2 else table[:, None]
 
@@ -161,7 +162,7 @@ def _opened(path: str) -> BinaryIO:
     if path != STANDARD:
         return open(path, "rb")
     if sys.stdin is None:
-        raise TableError("standard input is closed: name a file")
+        raise TableError("standard input is closed: name a file.")
     return io.BytesIO(sys.stdin.buffer.read())
 
 
@@ -194,8 +195,8 @@ def _read_text(path: str, file: BinaryIO, kind: str, choice: Choice, pandas: Any
     is_shifted = has_labels and frame.iloc[:, -1].count() < min(2, len(frame))
     if is_shifted or frame.index.nlevels > 1:
         raise TableError(
-            f"{path}: rows have more fields than names: --sep says what is between, and no line "
-            "may end with it"
+            f"{path}: rows have more fields than names. Pass the separator as --sep; no line may "
+            "end with it."
         )
     if choice.sep is None:
         _check_separator(path, separator, [*first, *frame.head(1).to_numpy().flat], frame.shape[1])
@@ -206,7 +207,7 @@ def _read_text(path: str, file: BinaryIO, kind: str, choice: Choice, pandas: Any
         frame = frame.reset_index(names=_UNNAMED + "0")
     blank = frame.isna().all(axis=1).to_numpy()
     if blank.any():
-        raise TableError(f"{path}: row {blank.argmax() + 1} is blank, or has gaps alone")
+        raise TableError(f"{path}: row {blank.argmax() + 1} is blank, or has gaps alone.")
     for name in frame.select_dtypes(exclude="number"):  # numbers among words have one name each
         numbers = pandas.to_numeric(frame[name], errors="coerce")
         frame[name] = frame[name].astype(object).where(numbers.isna(), numbers)
@@ -240,8 +241,8 @@ def _has_names(path: str, first: Any, pandas: Any) -> bool:
         return True
     if numbers.isna().any() or all(map(str.isdecimal, first)):  # as years are above columns
         warn(
-            f"{path}: the first line, {','.join(first[:8])}, is taken as a row: pass --header if "
-            "it has the names of the columns, or --no-header if not",
+            f"{path}: the first line, {','.join(first[:8])}, is taken as a row. Pass --header if "
+            "it has the names of the columns, or --no-header if not.",
             UserWarning,
         )
     return False
@@ -253,8 +254,8 @@ def _check_separator(path: str, separator: str, fields: list[Any], width: int) -
     pattern = rf"\d{other}\d" if width > 1 else rf"{other}|^[-+.\d]+( +[-+.\d]+)+ *$"
     if found := next((each for each in fields if re.search(pattern, str(each))), None):
         raise TableError(
-            f"{path}: {found!r} seems to be several fields: pass --sep and what is between fields, "
-            f"which is {separator!r} by default"
+            f"{path}: {found!r} seems to be several fields. Pass the separator of fields as --sep "
+            f"(the default is {separator!r})."
         )
 
 

@@ -275,8 +275,8 @@ def node_features(
         index = np.sort(np.r_[slow, np.setdiff1d(able, slow)][: spec.n_components])
         if max(1, len(index)) < spec.n_components:
             raise ValueError(
-                f"n_components == {spec.n_components}, but the walk has {len(index)} slow "
-                f"functions on its {len(graph.extension)} nodes."
+                f"n_components={spec.n_components}: the graph has {len(index)} eigenfunctions on "
+                f"its {len(graph.extension)} nodes. Choose a smaller n_components."
             )
     gaps = spectrum.gaps[index]
     if unit_variance and not unit:
@@ -285,8 +285,8 @@ def node_features(
         scale = np.exp(-time * gaps / 2)
         if len(index) and scale @ scale < _LEAST_VARIANCE:
             raise ValueError(
-                f"time == {time:.4g} is too long: the features have the variance "
-                f"{scale @ scale:.2g}, as the slowest function decays in "
+                f"time={time:.4g}: is too long. The features have the variance "
+                f"{scale @ scale:.2g}, because the slowest eigenfunction decays in "
                 f"{1 / gaps.min():.4g} steps."
             )
     m = len(graph.extension)

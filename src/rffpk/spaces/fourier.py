@@ -91,16 +91,16 @@ def check_kernel(kernel: Any, gamma: Any, sampling: Any) -> None:
     refuse_function_of_matrices(kernel, "kernel")
     if callable(kernel) or (isinstance(kernel, str) and kernel in _EXACT):
         raise ValueError(
-            f"kernel == {kernel!r} has no random features, must be one of {list(KERNELS)}; "
-            "KernelPowerKMeans takes it, or MultiKernelPowerKMeans."
+            f"kernel={kernel!r}: has no random features. Choose one of {list(KERNELS)}, or pass it "
+            "to KernelPowerKMeans or MultiKernelPowerKMeans."
         )
     checks.check_choice(kernel, "kernel", KERNELS)
     check_gamma(gamma)
     checks.check_choice(sampling, "sampling", get_args(Sampling))
     if sampling in ("orthogonal", "structured") and kernel != "rbf":
         raise ValueError(
-            f"sampling == {sampling!r} needs kernel == 'rbf', not {kernel!r}: only its "
-            "frequencies are isotropic."
+            f"sampling={sampling!r}: needs kernel='rbf', not {kernel!r}, because only the "
+            "frequencies of 'rbf' are isotropic."
         )
 
 
@@ -210,8 +210,8 @@ def check_memory(needed: int, n_frequencies: int) -> None:
     """Raise a MemoryError if what so many frequencies take is more than is available."""
     if not config.fits_memory(needed):
         raise MemoryError(
-            f"n_frequencies == {n_frequencies} takes some {needed:.2g} bytes, and "
-            f"{config.available_memory():.2g} are available."
+            f"n_frequencies={n_frequencies}: takes {needed:.2g} bytes, and "
+            f"{config.available_memory():.2g} are available. Choose fewer frequencies."
         )
 
 
@@ -230,7 +230,7 @@ def _check_phases(X: Columns, kernel: str, gamma: float, origin: str, is_given: 
     if not resolved and rows_differ(X):  # equal rows have equal features in any case
         remedy = "center X, or pass float64" if X.dtype == np.float32 else "or center X"
         text = (
-            f"gamma == {gamma:.3g}{origin} gives phases of {phase:.2g}, which {X.dtype} does not "
+            f"gamma={gamma:.3g}{origin}: gives phases of {phase:.2g}, which {X.dtype} does not "
             f"resolve; take a smaller gamma, {remedy}."
         )
         if is_given:

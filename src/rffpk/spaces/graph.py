@@ -70,8 +70,8 @@ def check_no_choice(spec: Any) -> None:
         value = getattr(spec, name)
         if not (value is None and None in values) and not is_option(value, "auto"):
             raise ValueError(
-                f"{name} == {value!r}, must have its default: with metric='precomputed' X is the "
-                "graph."
+                f"{name}={value!r}: must have its default with metric='precomputed', where X is "
+                "the graph."
             )
 
 

@@ -119,7 +119,7 @@ def _inverse_norms(squares: Array) -> Array:
 def _check_square(K: Any, name: str) -> Array:
     K = checks.finite_array(K, name, [np.float64, np.float32], order="C")
     if K.shape[0] != K.shape[1]:
-        raise ValueError(f"{name}.shape == {K.shape}, must be square: a precomputed kernel.")
+        raise ValueError(f"{name}.shape={K.shape}: must be square, as a precomputed kernel is.")
     return K
 
 
@@ -245,7 +245,7 @@ def _check_word(word: Any, name: str, known: tuple[str, ...], also: str) -> None
 
     The error for a kernel that another class takes names that class."""
     if isinstance(word, str) and word in _ELSEWHERE and word not in known:
-        raise ValueError(f"{name} == {word!r}: {_ELSEWHERE[word]}")
+        raise ValueError(f"{name}={word!r}: {_ELSEWHERE[word]}")
     checks.check_choice(word, name, known, also=also)
 
 
@@ -254,7 +254,7 @@ def one_kernel(metric: Any, gamma: Any, extra: Any, *further: str) -> Specificat
 
     The words `further` name kernels besides scikit-learn's."""
     if not isinstance(extra, (dict, type(None))):
-        raise TypeError(f"kernel_params == {extra!r}, must be a dict or None.")
+        raise TypeError(f"kernel_params={extra!r}: must be a dict or None.")
     params = {"gamma": gamma} | (extra or {})
     check_metric(metric, "kernel", params, *further)
     return Specification(metric, (extra or {}) if callable(metric) else params)
@@ -265,7 +265,7 @@ def specification(given: Any, name: str) -> Specification:
     pair = given if isinstance(given, (tuple, list)) else (given, {})
     if len(pair) != 2:
         raise ValueError(
-            f"{name} == {given!r}, must be a kernel, or a pair of a kernel and its gamma or a "
+            f"{name}={given!r}: must be a kernel, or a pair of a kernel and its gamma or a "
             "dict of its parameters."
         )
     metric, params = pair
@@ -280,9 +280,7 @@ def specifications(kernels: Any, n_views: int) -> list[Specification]:
     if kernels is None:
         return [specification("rbf", "kernels")] * n_views
     if not isinstance(kernels, (list, tuple)) or not len(kernels):
-        raise TypeError(
-            f"kernels == {kernels!r}, must be a list of kernels, or one of {list(BANKS)}."
-        )
+        raise TypeError(f"kernels={kernels!r}: must be a list of kernels, or one of {list(BANKS)}.")
     return [
         given if isinstance(given, Specification) else specification(given, f"kernels[{i}]")
         for i, given in enumerate(kernels)
@@ -305,7 +303,7 @@ def matched(
         return checked, [Specification(PRECOMPUTED)] * len(xs)
     if isinstance(kernels, str):
         if not one_array:
-            raise ValueError(f"kernels == {kernels!r} needs one array, not a list.")
+            raise ValueError(f"kernels={kernels!r}: needs one array, not a list.")
         specs = du2015(of_positive_weight(xs[0], weight))
     else:
         specs = specifications(kernels, len(xs))

@@ -44,7 +44,7 @@ def n_threads(n_jobs: Any) -> int:
     number stands for itself."""
     given = -1 if n_jobs is None else check_int(n_jobs, "n_jobs", -_MOST_JOBS, _MOST_JOBS)
     if given == 0:
-        raise ValueError("n_jobs == 0, must be None, positive or negative.")
+        raise ValueError("n_jobs=0: must be None, positive or negative.")
     return given if given > 0 else max(1, min(thread_limits().values()) + 1 + given)
 
 

@@ -97,9 +97,9 @@ def check_output(path: str, suffixes: tuple[str, ...] = (), beside: tuple[str, .
         raise TableError(f"{path}: there is no folder {folder}")
     device = is_device(path)
     if os.path.isdir(path) or not os.access(path if device else folder, os.W_OK):
-        raise TableError(f"{path}: cannot be written")
+        raise TableError(f"{path}: cannot be written.")
     if not device and any(_is_same(path, other) for other in beside if other != STANDARD):
-        raise TableError(f"{path}: is named twice, so one file would replace the other")
+        raise TableError(f"{path}: is named twice, so one file would replace the other.")
 
 
 def path_of(path: Any, name: str, must: str = "a path") -> str:
@@ -120,7 +120,7 @@ def output_of(path: Any, name: str, must: str, suffixes: tuple[str, ...] = ()) -
     try:
         check_output(text, suffixes)
     except ValueError as error:
-        raise ValueError(f"{name} == {error}.") from error
+        raise ValueError(f"{name}={error}") from error
     return text
 
 

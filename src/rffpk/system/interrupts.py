@@ -84,10 +84,10 @@ class Handover(Generic[Result]):
         while not self._empty.acquire(timeout=TUNING.linalg.wake_seconds):
             if os.getpid() != self._process:
                 raise RuntimeError(
-                    "a signal handler forked the process inside a call: the child lacks its thread"
+                    "a signal handler forked the process inside a call: the child lacks its thread."
                 )
             if self._call() is None and not self._items:
-                raise MemoryError("a thread ran out of memory")
+                raise MemoryError("a thread ran out of memory.")
         return self._items.popleft()
 
 

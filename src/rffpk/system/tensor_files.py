@@ -150,7 +150,7 @@ def parse_json(text: str | bytes, what: str) -> dict[str, Any]:
     try:
         found = json.loads(text, object_pairs_hook=_unique, parse_constant=_no_number)
     except (ValueError, RecursionError) as error:
-        raise ModelFileError(f"has a {what} that is not JSON: {error}.") from error
+        raise ModelFileError(f"has a {what} that is not JSON: {error}") from error
     if not isinstance(found, dict):
         raise ModelFileError(f"has a {what} that is not an object.")
     return found
@@ -159,12 +159,12 @@ def parse_json(text: str | bytes, what: str) -> dict[str, Any]:
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        raise ValueError("a name is repeated")
+        raise ValueError("a name is repeated.")
     return found
 
 
 def _no_number(text: str) -> Any:
-    raise ValueError(f"{text} is not a number")
+    raise ValueError(f"{text} is not a number.")
 
 
 def _arrays(entries: dict[str, Any], data: Array) -> dict[str, Array]:
