@@ -656,8 +656,8 @@ def test_a_checkpoint_that_cannot_be_written_is_a_warning(X, path, monkeypatch):
     ("arguments", "text"),
     [
         ({"checkpoint": 3}, "checkpoint is of type int"),
-        ({"checkpoint": "/no/such/folder/file"}, "checkpoint == /no/such/.*there is no folder"),
-        ({"checkpoint_seconds": -1}, "checkpoint_seconds == -1"),
+        ({"checkpoint": "/no/such/folder/file"}, "checkpoint=/no/such/.*there is no folder"),
+        ({"checkpoint_seconds": -1}, "checkpoint_seconds=-1"),
         ({"resume": "yes"}, "resume"),
     ],
 )

@@ -158,8 +158,9 @@ cdef class Views:
 
 cdef class Move:
     """The move of centroids, and of the weights of the views, after a pass."""
-    cdef size_t k, F, n_counts, empty
+    cdef size_t k, F, n_counts, empty, distinct
     cdef double variance, entropy, relative, absolute, least_share, least_length
+    cdef double soft, hard, penalty, shift
     cdef double *after
     cdef double *before
     cdef const double *center
@@ -183,25 +184,31 @@ cdef class Move:
         self.marks = <unsigned char *>filled(marks, "marks", np.uint8, (k,))
         self.arrays = marks, shift
 
-    cdef tuple make(self, const double *moments, const double *excess, double soft, double hard):
-        """Move to theta = N / G; return what a record of the step begins with."""
+    cdef void make(self, const double *moments, const double *excess, double soft,
+                   double hard) noexcept:
+        """Move to theta = N / G, and learn the weights of the views."""
         cdef Views views = self.views
-        cdef double penalty = views.penalty(), change = 0, near
-        cdef size_t distinct
+        cdef double change = 0
+        self.soft, self.hard, self.penalty = soft, hard, views.penalty()
         memcpy(self.before, self.after, self.k * self.F * sizeof(double))
         self.empty = divide(moments, self.after, self.k, views.widths, views.L, self.n_counts,
                             self.least_share)
         if self.least_length > 0:
             onto_sphere(self.after, self.before, self.center, self.k, self.F, self.least_length)
-        near = max(self.relative * hard, self.absolute)
-        distinct = n_distinct(self.after, views.scales, self.k, self.F, near, self.marks)
+        self.distinct = n_distinct(self.after, views.scales, self.k, self.F,
+                                   max(self.relative * hard, self.absolute), self.marks)
         if self.variance > 0:
             change = moved(self.after, self.before, views.scales, self.k, self.F)
             change = sqrt(change / self.k / self.variance)
+        self.shift = change
         if self.entropy > 0:
             views.learn(moments, excess)
-            self.alpha = views.weights.copy()
-        return soft, hard, penalty, change, distinct
+
+    cdef object learned(self):
+        """Return the weights of the views after a move."""
+        if self.entropy > 0:
+            self.alpha = self.views.weights.copy()
+        return self.alpha
 
 
 def take_steps(xs, omegas, shifts, theta, alpha, weight, rule, double s, int n_threads, *,
@@ -212,7 +219,7 @@ def take_steps(xs, omegas, shifts, theta, alpha, weight, rule, double s, int n_t
     """Steps at one exponent. Parameters and results are those of the NumPy twin,
     `rffpk._reference.take_steps`."""
     cdef size_t k = theta.shape[0], F = theta.shape[1]
-    cdef double change, hard, penalty, gain, objective = INFINITY
+    cdef double gain, objective = INFINITY
     cdef bint hopeless = False
     cdef float *single = NULL
     dtype = shifts[0].dtype
@@ -237,13 +244,13 @@ def take_steps(xs, omegas, shifts, theta, alpha, weight, rule, double s, int n_t
             narrow(move.after, single, k * F)
         passes.clear()
         passes.run()
-        record = move.make(moments, excess, unit * totals[0], unit * totals[1])
-        alphas.append(move.alpha)
-        records.append((*record, perf_counter() - started))
-        hard, penalty, change = record[1], record[2], record[3]
-        gain, objective = objective - hard - penalty, hard + penalty
+        move.make(moments, excess, unit * totals[0], unit * totals[1])
+        alphas.append(move.learned())
+        records.append((move.soft, move.hard, move.penalty, move.shift, move.distinct,
+                        perf_counter() - started))
+        gain, objective = objective - move.hard - move.penalty, move.hard + move.penalty
         hopeless = objective - goal > hope * gain
-        if change <= tol or hopeless:
+        if move.shift <= tol or hopeless:
             break
     return records, alphas, move.theta, move.previous, move.empty, hopeless, passes.sums()
 
@@ -259,11 +266,12 @@ def move(sums, shifts, theta, alpha, double s, *, view_eta=None, double unit, do
     cdef Move one = Move(
         shifts, theta, alpha, views, variance, entropy, close, least_share, least_length, coverage)
     moments, excess = np.hstack([N, Q, G.reshape(k, -1)]), np.ascontiguousarray(E)
-    record = one.make(
+    one.make(
         <const double *>data(moments, "sums", np.float64, (k, width + one.n_counts)),
         <const double *>data(excess, "excess", np.float64, (k if coverage is None else views.L,)),
         unit * soft, unit * hard)
-    return record, one.alpha, one.theta, one.empty
+    record = one.soft, one.hard, one.penalty, one.shift, one.distinct
+    return record, one.learned(), one.theta, one.empty
 
 
 cdef void narrow(const double *wide, float *out, size_t n) noexcept nogil:

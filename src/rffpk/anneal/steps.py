@@ -84,7 +84,6 @@ class FeatureLevel:
 
         In the last pass of a stage that is to be exact rows are compared with every centroid."""
         journal = self.context.journal
-        state = self._disturbed(state, stage.noise) if stage.noise else state
         # Rows find their nearest centroids among near ones, by bounds, or among all: in short
         # stages, and in stages with a goal, which the core looks at.
         plan, need = HardPlan(), None
@@ -103,10 +102,10 @@ class FeatureLevel:
         while not over:
             alone = need is not None or is_kept or (steps == 0 and math.isfinite(stage.usual[1]))
             most = 1 if alone else stage.most - steps
-            state, numbers = journal.run(self._passes, state, stage, most, need)
+            noise = stage.noise if steps == 0 else 0.0
+            state, numbers = journal.run(self._passes, state, stage, most, need, noise)
             results, hopeless, every = numbers
             steps, last = steps + len(results), Step(*results[-1])
-            state = state._replace(passes=state.passes + len(results), hard=last.hard)
             converged = last.shift <= stage.tol
             over = hopeless or steps >= stage.most or (converged and (every or not stage.exact))
             over |= steps == 1 and not stage.usual[0] <= last.hard <= stage.usual[1]
@@ -114,23 +113,25 @@ class FeatureLevel:
                 is_last = stage.exact and (converged or steps == stage.most - 1)
                 need = need._replace(every=is_last, missed=steps == 1 and not need.bounded)
         keeps = need is not None and not (need.settles or stage.exact)
-        if state.assigned is not None and not keeps:
-            state = state._replace(assigned=None)
+        assigned = state.assigned if keeps else None
+        state = state._replace(passes=state.passes + steps, hard=last.hard, assigned=assigned)
         return state, StageEnd(last, steps)
 
     def _passes(
-        self, state: State, stage: Stage, most: int, need: Need | None
+        self, state: State, stage: Stage, most: int, need: Need | None, noise: float
     ) -> tuple[State, tuple[list[Step], bool, bool]]:
         """Make passes until the stage is over or centroids of empty clusters are moved.
 
-        Return their results, whether the objective will not fall to the goal of the stage, and
+        Before the first pass centroids are displaced by `noise` standard deviations. Return the
+        results of the passes, whether the objective will not fall to the goal of the stage, and
         whether rows were compared with every centroid. Without a `need` all rows are."""
-        rows, theta, started = self.at(state), state.theta, time.perf_counter()
-        every = repairs = True
+        rows, started = self.at(state), time.perf_counter()
+        theta = self._disturbed(rows, state.theta, noise) if noise else state.theta
+        assigned, every, repairs = state.assigned, True, True
         options: dict[str, Any] = {"variance": self.variance, "close": self._close()}
         if need is not None:
             sums, assigned = step(rows, theta, state.assigned, need)
-            state, every = state._replace(assigned=assigned), assigned.every
+            every = assigned.every
             repairs = need.settles or (every and stage.exact)
             moved = move(rows, theta, sums, -math.inf, started, **options)
         else:
@@ -142,11 +143,13 @@ class FeatureLevel:
         results = moved.steps
         *alphas, last = moved.alphas
         if moved.n_empty and repairs:
-            results[-1] = self._repaired(state._replace(alpha=alphas[-1]), results[-1], moved)
+            before = state._replace(alpha=alphas[-1], assigned=assigned)
+            results[-1] = self._repaired(before, results[-1], moved)
         for result, alpha in zip(results, alphas):
             parts = None if rows.stream is None else rows.stream.clock.lap()
             self.context.history.add_step(stage, result, state.start, rows.n, alpha, parts)
-        return state._replace(theta=moved.theta, alpha=last), (results, moved.hopeless, every)
+        state = state._replace(theta=moved.theta, alpha=last, assigned=assigned)
+        return state, (results, moved.hopeless, every)
 
     def _repaired(self, state: State, result: Step, moved: Moved) -> Step:
         """Move the centroids of empty clusters, in place; return the result of the step then."""
@@ -192,13 +195,12 @@ class FeatureLevel:
         rounding = float((8 * np.finfo(self.rows.dtype).eps) ** 2 * self.variance)
         return COINCIDENT / self.rows.total_weight, rounding
 
-    def _disturbed(self, state: State, size: float) -> State:
+    def _disturbed(self, rows: Rows, theta: Array, size: float) -> Array:
         """Move every centroid at random, by `size` of the features' standard deviation."""
-        rows, theta = self.at(state), state.theta
         width = float((rows.scaled(np.ones(theta.shape[1])) ** 2).sum())
         spread = size * math.sqrt(self.variance / width)
         noise = self.context.random.standard_normal(theta.shape)
-        return state._replace(theta=rows.on_sphere(theta + spread * noise, theta))
+        return rows.on_sphere(theta + spread * noise, theta)
 
     def _relocate(self, state: State, theta: Array, empty: Array) -> int:
         """Move the centroids of empty clusters, in place, to the costliest rows; count them."""

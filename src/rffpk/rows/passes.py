@@ -22,13 +22,10 @@ from rffpk.rows.arrays import (
     Identity,
     Landmarks,
     Map,
-    Structure,
-    Unit,
     label_order,
 )
-from rffpk.rows.rows import Rows
+from rffpk.rows.rows import Rows, aligned
 from rffpk.rows.sums import (
-    EMPTY_SHARE,
     Step,
     Sums,
     is_hard,
@@ -37,7 +34,7 @@ from rffpk.rows.sums import (
     scaled_parts,
 )
 from rffpk.rows.table import Columns, Csr, operand, skip_zeros
-from rffpk.rows.weights import for_core, ones, with_unit
+from rffpk.rows.weights import ones, with_unit
 from rffpk.system import config
 from rffpk.system.tiles import row_tiles
 from rffpk.system.tuning import TUNING
@@ -323,7 +320,7 @@ def pass_of_block(
     `hard`: everything but the soft total is of the hard rule. `directions`, coordinates of theta
     and a ratio of distances bound distances that need not be computed. Results are written into
     the arrays of `into`."""
-    theta = _aligned(np.ascontiguousarray(theta, dtype=rows.dtype))
+    theta = aligned(np.ascontiguousarray(theta, dtype=rows.dtype))
     k, near = len(theta), sum(x.n_neighbours for x in rows.maps if isinstance(x, Landmarks))
     columns = {"memberships": k, "distances": k, "features": len(rows.shift)}
     columns |= {"neighbours": near, "neighbour_weights": near}
@@ -345,46 +342,16 @@ def _arguments(
     """Return the arguments of a pass, without the results of rows."""
     s = -math.inf if is_hard(s, rows.dtype) else s
     rule = _core.HARD if math.isinf(s) else _core.BOTH if hard else _core.POWER
-    maps = [*map(_aligned_map, rows.maps)]
-    frequencies = [each.frequencies if isinstance(each, Fourier) else None for each in maps]
-    omegas = [None if isinstance(each, Structure) else each for each in frequencies]
-    options: dict[str, Any] = {
-        "structures": [each if isinstance(each, Structure) else None for each in frequencies],
-        "landmarks": [each if isinstance(each, Landmarks) else None for each in maps],
-        "units": [isinstance(each, Unit) for each in maps],
-    }
-    if rows.present is not None:
-        options["present"] = rows.present
+    xs, omegas, shifts, alpha, weight, options, _ = rows.of_core
     if rows.eta is not None:
         # added one after the other, as steps that learn the weights do
         combined = np.cumsum(np.atleast_2d(rows.eta) * rows.alpha, axis=1)[:, -1]
         eta = np.array(np.broadcast_to(combined, len(theta)))
-        eta = eta if rows.present is None else _aligned(rows.eta)
-        rule = _core.TYPICALITY
-        options |= {"eta": eta, "m": rows.m}
+        eta = eta if rows.present is None else aligned(rows.eta)
+        rule, options = _core.TYPICALITY, options | {"eta": eta, "m": rows.m}
     if before is not None:
-        options["carry"] = scaled_parts(1 / rows.weight_unit, before.parts())
-    weight = for_core(_aligned(rows.weight))
-    xs = [_aligned(x) if isinstance(x, np.ndarray) else x for x in rows.xs]
-    shifts, alpha = [*map(_aligned, rows.shifts)], _aligned(rows.alpha)
+        options = options | {"carry": scaled_parts(1 / rows.weight_unit, before.parts())}
     return (xs, omegas, shifts, theta, alpha, weight, rule, s, rows.n_threads), options
-
-
-def _aligned(array: Array) -> Array:
-    """Return an array whose numbers are at addresses that they need; a copy if they are not.
-
-    Parts of messages are not. `np.require` would take ten times the time."""
-    return array if array.flags.aligned else array.copy()
-
-
-def _aligned_map(mapped: Map) -> Map:
-    """Return a map whose arrays are at addresses that their numbers need."""
-    if isinstance(mapped, Landmarks):
-        points, coordinates = _aligned(mapped.points), _aligned(mapped.coordinates)
-        return replace(mapped, points=points, coordinates=coordinates)
-    if isinstance(mapped, Fourier) and not isinstance(mapped.frequencies, Structure):
-        return Fourier(_aligned(mapped.frequencies))
-    return mapped
 
 
 @dataclass(frozen=True)
@@ -427,7 +394,7 @@ def take_steps(
         return move(rows, theta, one_pass(rows, theta, s)[0], s, started, **options)
     arguments, given = _arguments(rows, theta, s, None)
     records, alphas, new, old, n_empty, hopeless, parts = config.backend().take_steps(
-        *arguments, **given, **_options_of_moves(rows), **options,
+        *arguments, **given, **rows.of_core.options_of_moves, **options,
         tol=tol, most=most, goal=goal, hope=TUNING.passes.hope,
     )  # fmt: skip
     steps = [made_step(s, len(theta), record) for record in records]
@@ -452,18 +419,10 @@ def move(
     parts = scaled_parts(1 / rows.weight_unit, sums.parts())
     record, alpha, new, n_empty = config.backend().move(
         parts, rows.shifts, theta, rows.alpha, -math.inf if is_hard(s, rows.dtype) else s,
-        variance=variance, close=close, entropy=entropy, **_options_of_moves(rows),
+        variance=variance, close=close, entropy=entropy, **rows.of_core.options_of_moves,
     )  # fmt: skip
     step = made_step(s, len(theta), (*record, time.perf_counter() - started))
     return Moved([step], [rows.alpha, alpha], new, theta, n_empty, False, sums)
-
-
-def _options_of_moves(rows: Rows) -> dict[str, Any]:
-    """Return what moves of centroids need to know of rows."""
-    return {
-        "view_eta": rows.eta, "unit": rows.weight_unit, "least_share": EMPTY_SHARE[rows.dtype],
-        "coverage": rows.coverage, "least_length": rows.least_length,
-    }  # fmt: skip
 
 
 def made_step(s: float, k: int, record: tuple[float, float, float, float, int, float]) -> Step:

@@ -6,12 +6,12 @@ import operator
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rffpk.rows.arrays import Array, Identity, Map
+from rffpk.rows.arrays import Array, Fourier, Identity, Landmarks, Map, Structure, Unit
 from rffpk.rows.sums import (
     EMPTY_SHARE,
     Sums,
@@ -21,12 +21,24 @@ from rffpk.rows.sums import (
     typicality,
 )
 from rffpk.rows.table import Columns, has_view, skip_zeros
-from rffpk.rows.weights import in_units, weights_at
+from rffpk.rows.weights import for_core, in_units, weights_at
 
 if TYPE_CHECKING:
     from rffpk.rows.source import Part, Stream
 
 T = TypeVar("T")
+
+
+class OfCore(NamedTuple):
+    """The arguments of the core that depend on rows alone. All arrays are aligned."""
+
+    xs: list[Columns]
+    omegas: list[Array | None]  # frequencies of each view, None without dense ones
+    shifts: list[Array]
+    alpha: Array
+    weight: Array | None  # None: all weights are one
+    options: dict[str, Any]  # of passes
+    options_of_moves: dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -83,6 +95,29 @@ class Rows:
     def total_weight(self) -> float:
         """Return the sum of the weights of all rows."""
         return self.weight_unit * float(self.weight.sum(dtype=np.float64))
+
+    @cached_property
+    def of_core(self) -> OfCore:
+        """Return the arguments of the core that depend on rows alone."""
+        xs: list[Columns] = []
+        omegas: list[Array | None] = []
+        options: dict[str, Any] = {"structures": [], "landmarks": [], "units": []}
+        for x, mapped in zip(self.xs, map(aligned_map, self.maps)):
+            frequencies = mapped.frequencies if isinstance(mapped, Fourier) else None
+            structure = frequencies if isinstance(frequencies, Structure) else None
+            xs.append(aligned(x) if isinstance(x, np.ndarray) else x)
+            omegas.append(None if isinstance(frequencies, Structure) else frequencies)
+            options["structures"].append(structure)
+            options["landmarks"].append(mapped if isinstance(mapped, Landmarks) else None)
+            options["units"].append(isinstance(mapped, Unit))
+        if self.present is not None:
+            options["present"] = self.present
+        moves = {
+            "view_eta": self.eta, "unit": self.weight_unit, "coverage": self.coverage,
+            "least_share": EMPTY_SHARE[self.dtype], "least_length": self.least_length,
+        }  # fmt: skip
+        shifts, weight = [*map(aligned, self.shifts)], for_core(aligned(self.weight))
+        return OfCore(xs, omegas, shifts, aligned(self.alpha), weight, options, moves)
 
     def _in_units(self, weight: Array) -> Array:
         return in_units(weight, self.weight_unit, self.dtype)
@@ -238,6 +273,23 @@ def _picked(numbers: Array, block: Rows, before: _Picked | None) -> _Picked:
 
 
 # ---- which views rows have: one lacks a view where all of its numbers there are NaN --------------
+
+
+def aligned(array: Array) -> Array:
+    """Return an array whose numbers are at addresses that they need; a copy if they are not.
+
+    Parts of messages are not. `np.require` would take ten times the time."""
+    return array if array.flags.aligned else array.copy()
+
+
+def aligned_map(mapped: Map) -> Map:
+    """Return a map whose arrays are at addresses that their numbers need."""
+    if isinstance(mapped, Landmarks):
+        points, coordinates = aligned(mapped.points), aligned(mapped.coordinates)
+        return replace(mapped, points=points, coordinates=coordinates)
+    if isinstance(mapped, Fourier) and not isinstance(mapped.frequencies, Structure):
+        return Fourier(aligned(mapped.frequencies))
+    return mapped
 
 
 def present_bits(xs: list[Columns], always: bool = False) -> NDArray[np.uint8] | None:
