@@ -51,7 +51,7 @@ from rffpk.anneal.steps import FeatureLevel
 from rffpk.choose.graph_choice import COLUMNS, OPTIONS, Option, medoid, searched_clusters
 
 # The formulas of the three witnesses of a number of clusters.
-from rffpk.choose.witnesses import (
+from rffpk.choose.number import (
     eigengap_scores,
     height_scores,
     intrinsic_dimension,

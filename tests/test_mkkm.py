@@ -9,7 +9,7 @@ from internals import leading_eigenvectors
 from numpy.testing import assert_allclose, assert_array_equal
 
 from rffpk import MKKM, MKKMMR
-from rffpk.fusion.spectral import inverse_shares, simplex_minimum
+from rffpk.fusion.base import inverse_shares, simplex_minimum
 
 
 @pytest.fixture(scope="module")

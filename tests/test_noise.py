@@ -28,7 +28,7 @@ from rffpk import (
     RFFMultiKernelPowerKMeans,
     describe,
 )
-from rffpk.choose.outliers import Outliers, _gap, cells_of
+from rffpk.choose.noise import Outliers, _gap, cells_of
 from rffpk.spaces.neighbors import Neighbourhoods
 
 FEW = {"n_frequencies": 64, "n_init": 1, "annealing": Annealing(swaps=0)}

@@ -312,7 +312,7 @@ def test_an_import_of_one_class_loads_what_its_fits_need_and_no_more(python):
     loaded = python("from rffpk import PowerKMeans; import sys; print(*sys.modules)").split()
     beside = ("fusion", "plot", "tables", "sources", "cells", "metrics", "model_files",
               "estimators.diffusion", "estimators.exact", "estimators.multiview",
-              "rows.dask_workers", "anneal.journal", "choose.number", "choose.outliers",
+              "rows.dask_workers", "anneal.journal", "choose.number", "choose.noise",
               "rows.table_files", "system.files", "system.tensor_files", "spaces.kernels",
               "spaces.spectrum", "spaces.whitening")  # fmt: skip
     assert not {f"rffpk.{name}" for name in beside} & {*loaded}

@@ -21,10 +21,9 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import rffpk
-from rffpk.anneal.fitted import Centroids, RunningSums
-from rffpk.anneal.kernel_model import KernelCentroids
+from rffpk.anneal.fitted import Centroids, KernelCentroids, RunningSums
 from rffpk.anneal.records import PowerMean, WeightedViews
-from rffpk.choose.outliers import Cells, Outliers
+from rffpk.choose.noise import Cells, Outliers
 from rffpk.choose.selection import NClustersSelection
 from rffpk.estimators.base import Clusterer, VersionError, check_version
 from rffpk.fusion.operators import Exact, Finished, FourierFeatures, Nystroem

@@ -20,7 +20,7 @@ from rffpk.anneal.convergence_warnings import (
     rows_of_clusters,
     warn_if_indefinite,
 )
-from rffpk.anneal.kernel_model import (
+from rffpk.anneal.fitted import (
     KernelCentroids,
     gaps_to_centroids,
     memberships_at,

@@ -2,23 +2,39 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy.ndimage import gaussian_filter1d
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
-from rffpk.choose.outliers import (
-    Outliers,
-    automatic_threshold,
-    outliers_of,
-    share_threshold,
-)
-from rffpk.rows.arrays import Array
+from rffpk.rows import checks
+from rffpk.rows.arrays import Array, label_order
 from rffpk.rows.checks import Auto, is_option
 from rffpk.rows.dask_collections import kind_of
 from rffpk.rows.distinct import DistinctRows
-from rffpk.rows.sample import Opened
+from rffpk.rows.sample import Opened, column_moments
+from rffpk.rows.table import (
+    Columns,
+    binary_columns,
+    concatenated,
+    dense,
+    distinct_rows,
+    plain,
+    scaled_columns,
+    side_by_side,
+    squared_norms,
+    unit_rows,
+)
+from rffpk.rows.weights import are_ones, ones
+from rffpk.spaces.neighbors import Neighbourhoods, k_means, near_path
 from rffpk.system.report import warn
+from rffpk.system.tiles import row_tiles, run_all
+from rffpk.system.tuning import TUNING
 
 
 @dataclass(frozen=True)
@@ -78,3 +94,321 @@ def find_noise(
             UserWarning,
         )
     return Noise(outliers, rows, outliers.scores(squares) if sample.in_memory else None)
+
+
+# ---- distances to nearby rows --------------------------------------------------------------------
+
+
+_SAME_MASS = 1e-9  # relative rounding of sums of weights
+_EQUAL = 1 + 1e-5  # ratio of equal variances, with rounding
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Parts of a sample. The nearest rows of a row are looked for in one part only."""
+
+    centroids: Neighbourhoods  # its landmarks are the centroids of the cells
+    members: Array  # numbers of rows of the sample, cell by cell
+    ends: Array  # (number of cells,): the end of each cell in `members`
+
+    def visit(self, X: Columns, visit: Callable[[Array, Array], None]) -> None:
+        """Call a function with the numbers of the rows of X in a cell, and its members."""
+        cells = self.centroids.chosen(X).ravel()
+        order = label_order(cells, len(self.ends))
+        ends = np.cumsum(sizes := np.bincount(cells, minlength=len(self.ends)))
+
+        def visit_cell(cell: int) -> None:
+            begin, first = (ends[cell - 1], self.ends[cell - 1]) if cell else (0, 0)
+            visit(order[begin : ends[cell]], self.members[first : self.ends[cell]])
+
+        run_all(visit_cell, np.flatnonzero(sizes).tolist(), self.centroids.n_threads)
+
+
+def cells_of(references: Columns, n_threads: int) -> Cells:
+    """Divide rows into cells that overlap.
+
+    A row is in the cells with the nearest centroids. The rows nearest to the centroid of a cell are
+    in the cell, too."""
+    m = len(references)
+    n_cells = round(TUNING.noise.cells_a_root * math.sqrt(m))
+    seeds = references[np.linspace(0, m - 1, n_cells).astype(int)]
+    seeds = seeds[near_path(seeds, n_threads)]  # passes skip blocks of far centroids
+    centroids = k_means(references, ones(m), seeds, n_threads)
+    cells = Neighbourhoods(centroids, TUNING.noise.cells_a_row, 0.0, n_threads).chosen(references)
+    near = Neighbourhoods(references, TUNING.noise.cell_rows, 0.0, n_threads).chosen(centroids)
+    order = np.lexsort(cells.T[1::-1])  # near members of a cell follow each other
+    place = np.argsort(order)
+    places = np.concatenate([
+        (cells * np.int64(m) + place[:, None]).ravel(),
+        (place[near] + m * np.arange(len(near))[:, None]).ravel(),
+    ])  # fmt: skip
+    cell, members = np.divmod(np.unique(places), m)
+    members = order[members]
+    ends = np.cumsum(np.bincount(cell, minlength=len(near)))
+    return Cells(Neighbourhoods(centroids, 1, 0.0, n_threads), members, ends)
+
+
+@dataclass(frozen=True)
+class Outliers:
+    """Distances of rows to their nearest rows of a sample, and the threshold of noise."""
+
+    nearest: Neighbourhoods  # its landmarks are the sample
+    cells: Cells | None  # of the sample; None: the sample is all distinct rows
+    threshold: float  # rows with larger distances are noise
+    scales: tuple[float, ...]  # of the columns of each view
+    columns: Array | None  # columns of the joined views in which distances are taken; None: all
+    spherical: bool
+    rounding: float  # distances that differ by no more are equal
+
+    def squares(self, xs: list[Columns], enough: float | None = None) -> Array:
+        """Return squared distances of rows to the last of their nearest other rows, (n,).
+
+        The dtype is the dtype of the rows. A distance up to `enough` may be too large, but stays at
+        most `enough`."""
+        squares = np.empty(len(xs[0]), dtype=xs[0].dtype)
+        width = sum(x.shape[1] for x in xs)
+        for rows in row_tiles(len(squares), width, TUNING.tiles.noise_numbers):
+            part = [plain(x[rows]) for x in xs]
+            joined = joined_views(part, self.scales, self.spherical, self.columns)
+            squares[rows] = self._squares_of(joined, enough)
+        return squares
+
+    def _squares_of(self, X: Columns, enough: float | None) -> Array:
+        """Return `squares` of rows of joined views."""
+        squares = np.empty(len(X), dtype=X.dtype)
+        if self.cells is None:
+            squares[:] = _to_last(X, self.nearest)
+        else:
+            references, alone = self.nearest.landmarks, replace(self.nearest, n_threads=1)
+
+            def visit(rows: Array, members: Array) -> None:
+                # distances among a part of the members are no shorter
+                some = members[:: TUNING.noise.member_step]
+                pays = enough is not None and len(some) >= alone.r
+                for looked_at in [some, members] if pays else [members]:
+                    near = replace(alone, landmarks=references[looked_at])
+                    squares[rows] = found = _to_last(X.take(rows, axis=0), near)
+                    rows = rows[np.sqrt(found, dtype=np.float64) > enough] if pays else rows
+                    if not len(rows):
+                        break
+
+            self.cells.visit(X, visit)
+        checks.check_overflow(float(squares.max(initial=0)), squares.dtype)
+        return squares
+
+    def scores(self, squares: Array) -> Array:
+        """Return outlier scores, between 0 and 1, with 1/2 at the threshold."""
+        distances = np.sqrt(squares, dtype=np.float64)
+        if not self.threshold > 0:
+            return np.where(distances > 0, 1.0, 0.0)
+        ratio = (distances / self.threshold) ** 2
+        return np.asarray(np.where(np.isfinite(ratio), 1 - 1 / (1 + ratio), 1.0))
+
+    def are_beyond(self, squares: Array) -> Array:
+        """Return a mask of the squared distances that are beyond the threshold."""
+        mask = np.empty(len(squares), dtype=bool)
+        for tile in row_tiles(len(squares), 1):
+            mask[tile] = np.sqrt(squares[tile], dtype=np.float64) > self.threshold
+        return mask
+
+    def are_noise(self, xs: list[Columns]) -> Array:
+        """Return a mask of the rows that are noise."""
+        return self.are_beyond(self.squares(xs, self.threshold))
+
+
+@np.errstate(over="ignore", invalid="ignore")  # refused by name later
+def _to_last(X: Columns, nearest: Neighbourhoods) -> Array:
+    """Return squared distances of rows to the last of their nearest landmarks, without the row."""
+    squares = np.sort(nearest._nearest(X)[0], axis=1)
+    # a row of the sample is its own nearest landmark, and does not count
+    return np.where(squares[:, 0] == 0, squares[:, -1], squares[:, max(nearest.r - 2, 0)])
+
+
+def joined_views(
+    xs: list[Columns], scales: tuple[float, ...], spherical: bool, columns: Array | None = None
+) -> Columns:
+    """Join the columns of the first tables, each times its scale.
+
+    `columns` selects columns of the joined tables."""
+    views = xs[: len(scales)]
+    if len(views) > 1:
+        repeated = [np.full(x.shape[1], scale) for x, scale in zip(views, scales)]
+        views = [side_by_side([*map(scaled_columns, views, repeated)])]
+    joined = unit_rows(views[0]) if spherical else views[0]
+    return joined if columns is None else dense(joined).take(columns, axis=1)
+
+
+def numbers_beside_words(X: Columns, mass: Array) -> Array | None:
+    """Return the numbers of the columns that are not words; None: all columns.
+
+    A word is a column of two values whose difference is at most the root of the total variance of
+    the columns with more values. With words, a row with a rare combination of words would be far
+    from all rows, even with many near rows in the columns of numbers."""
+    two, step = binary_columns(X)
+    if not two.any():
+        return None
+    variance = 0.0
+    if not two.all():
+        variance = column_moments(np.ascontiguousarray(X[:, ~two]), mass, 1).variance
+    words = two & (step**2 <= variance * _EQUAL)  # scaling may make both sides equal
+    return np.flatnonzero(~words) if words.any() and variance > 0 else None
+
+
+def outliers_of(
+    sample: Opened, distinct: DistinctRows, n_views: int, spherical: bool
+) -> tuple[Outliers, Array]:
+    """Return distances to a sample of distinct rows, and the numbers of its rows.
+
+    There is no threshold yet. The distances are in the first views. They depend on the columns and
+    the weights alone."""
+    numbers, xs, mass, are_all = distinct.sample()
+    views = [plain(x) for x in (xs or [x[numbers] for x in sample.tables])[:n_views]]
+    variances = [column_moments(x, mass, 1).variance for x in views]
+    scales = tuple(1 / math.sqrt(v) if v > 0 else 1.0 for v in variances)
+    rows = joined_views(views, scales, spherical)
+    columns = None if spherical else numbers_beside_words(rows, mass)
+    rows, m, least = rows if columns is None else rows.take(columns, axis=1), len(rows), 0.0
+    copies = TUNING.noise.neighbors + 1
+    if not are_all:  # a place of many rows may be missing
+        more, xs, weight = sample.numbered(distinct.size)
+        mean = sample.weight.sum() / len(more)
+        mass = np.r_[mass, np.full(len(more), mean) if are_ones(weight) else weight]
+        numbers, least = np.r_[numbers, more], copies * mean
+        rows = concatenated([rows, joined_views(xs, scales, spherical, columns)])
+    references, index = _references(rows, mass, m, least)
+    nearest = Neighbourhoods(references, copies, 0.0, sample.how.n_threads)
+    length = math.sqrt(float(np.median(squared_norms(references))))
+    # of the coordinates of a row, two relative errors change a distance
+    rounding = 2 * float(np.finfo(references.dtype).eps) * length
+    cells = None if are_all else cells_of(references, sample.how.n_threads)
+    found = Outliers(nearest, cells, math.inf, scales, columns, spherical, rounding)
+    return found, numbers[index]
+
+
+def _references(rows: Columns, mass: Array, m: int, least: float) -> tuple[Columns, Array]:
+    """Return distinct rows in lexicographic order, with copies of heavy rows, and their numbers.
+
+    One of the first m rows is heavy if its mass is at least `copies` times their median. Another
+    row is heavy from the mass `least` on, and is left out otherwise. Heavy rows are copied so
+    often that their distance is zero: they are never noise."""
+    copies = TUNING.noise.neighbors + 1
+    distinct, number = distinct_rows(rows)
+    n = len(distinct)
+    first = np.unique(number, return_index=True)[1]
+    own, rest = (np.bincount(number[part], mass[part], n) for part in (slice(m), slice(m, None)))
+    is_own = own > 0
+    is_place = own * (1 + _SAME_MASS) >= copies * np.median(own[is_own])
+    is_place |= ~is_own & (rest >= least)
+    index = np.repeat(np.arange(n), np.where(is_place, copies, is_own))
+    return distinct[index], first[index]
+
+
+def automatic_threshold(outliers: Outliers, own: Array, squares: Array, weight: Array) -> float:
+    """Return the distance beyond which rows are noise. No row is beyond it if there is no noise.
+
+    `own` are squared distances of the rows of the sample. `squares` are squared distances of all
+    rows, which may have weights. The threshold is a valley of the histogram of the logarithms of
+    distances in the sample, beyond its mode, or a wide gap before the largest distances.
+
+    Rows beyond the threshold must not be a cluster. A few distinct rows are not: at least one of
+    their nearest other rows is far. More rows are noise if `_is_mixed` says so.
+    """
+    counted, least = weight > 0, np.sort(own)
+    least = least[np.searchsorted(np.sqrt(least, dtype=np.float64), outliers.rounding, "right") :]
+    apart = np.sqrt(least, dtype=np.float64)
+    tuning, n = TUNING.noise, len(apart)
+    most = int(min(tuning.most_share * n, tuning.least_share * n + tuning.gap_rows))
+    tail = squares[(squares >= least[-1 - most]) & counted] if most else squares[:0]
+    far = np.sqrt(np.unique(tail)[::-1], dtype=np.float64)  # copies of a row count once
+    for border, some in ((_valley(np.log(apart), outliers.rounding), apart), (_gap(far), far)):
+        if border is None:
+            continue
+        few = len(np.unique(some[some > border])) <= tuning.neighbors
+        if few or _is_mixed(replace(outliers, threshold=border), own):
+            return border
+    return math.sqrt(float(np.max(squares, initial=0, where=counted))) + outliers.rounding
+
+
+def _valley(logs: Array, rounding: float) -> float | None:
+    """Return the distance at the deepest valley of the density of `logs`, beyond its mode, or None.
+
+    `logs` are logarithms of distances. If many distances are equal, the kernel of the density is as
+    wide as the steps between distinct distances."""
+    tuning = TUNING.noise
+    if len(logs) < tuning.least_seen:
+        return None
+    lower, upper = np.quantile(logs, [0.25, 0.75])
+    unit = max(1e-3, rounding / math.exp(lower))  # logarithms that differ by less are equal
+    values, counts = np.unique(np.round(logs / unit), return_counts=True)
+    if len(values) < 2:
+        return None
+    step = unit * float(np.median(np.repeat(np.diff(values), counts[:-1])))
+    spread = min(float(logs.std()), float(upper - lower) / 1.34) or float(logs.std())
+    width = max(0.9 * spread * len(logs) ** -0.2, step)
+    edges = np.linspace(logs.min() - 3 * width, logs.max() + 3 * width, tuning.bins + 1)
+    counts, _ = np.histogram(logs, edges)
+    bin_width = float(edges[1] - edges[0])
+    smooth = gaussian_filter1d(1.0 * counts, width / bin_width, mode="constant")
+    beyond = 1 - np.cumsum(counts) / len(logs)
+    after = np.maximum.accumulate(smooth[::-1])[::-1]
+    depth = np.where(after > 0, 1 - smooth / np.where(after > 0, after, 1), 0)
+    depth[(beyond < tuning.least_share) | (beyond > tuning.most_share)] = 0
+    depth[: smooth.argmax() + 1] = 0
+    if depth.max() < tuning.least_depth:
+        return None
+    deepest = np.flatnonzero(depth >= depth.max() - 1e-12)
+    return math.exp(float(edges[deepest[len(deepest) // 2]] + bin_width / 2))
+
+
+def _gap(far: Array) -> float | None:
+    """Return the middle of the innermost gap between falling distances that is rare, or None.
+
+    A gap is rare if even a tail as heavy as that of Cauchy's distribution seldom has it. In such a
+    tail, the j largest distances are more than r times all other distances once in r^j samples."""
+    ratios = far[:-1] / far[1:]
+    rare = np.arange(1, len(far)) * np.log(ratios) >= math.log(TUNING.noise.tail_samples)
+    wide = np.flatnonzero(rare & (ratios >= TUNING.noise.least_ratio))
+    return None if not len(wide) else math.sqrt(far[wide[-1]] * far[wide[-1] + 1])
+
+
+def _is_mixed(noise: Outliers, own: Array) -> bool:
+    """Return whether the rows beyond the threshold are noise rather than sparse clusters.
+
+    Rows beyond the threshold form groups, linked by nearest neighbors. Noise lies among other rows,
+    which are neighbors of a group. A sparse cluster far from all other rows is a group without such
+    neighbors. Most of the rows must be in groups of noise."""
+    some = slice(None, None, -(-len(own) // TUNING.noise.group_rows))
+    references = noise.nearest.landmarks[some]
+    beyond = noise.are_beyond(own[some])
+    if not beyond.any():
+        return False
+    nearest = replace(noise.nearest, landmarks=references)
+    index = nearest.chosen(references[np.flatnonzero(beyond)])
+    others, number = ~beyond[index], np.cumsum(beyond) - 1
+    row, place = np.nonzero(~others)
+    links = coo_array((np.ones(len(row)), (row, number[index[row, place]])), shape=[len(index)] * 2)
+    group = connected_components(links, directed=False)[1]
+    mixed = np.bincount(group, others.mean(axis=1)) >= TUNING.noise.least_mixed * np.bincount(group)
+    return bool(mixed[group].mean() >= TUNING.noise.mixed_part)
+
+
+def share_threshold(
+    outliers: Outliers, own: Array, squares: Array, weight: Array, share: float
+) -> float:
+    """Return a distance beyond which rows have as much weight as possible, up to this share.
+
+    Rows with equal distances are all on one side of it."""
+    most = share * weight.sum() * (1 + _SAME_MASS)
+    first = min(1.0, TUNING.noise.border_part * share)  # the sample says where the border may be
+    for part in (first, 1.0):
+        least = np.quantile(own, 1 - part, method="lower") if part < 1 else 0.0
+        index = np.flatnonzero((squares >= least) & (weight > 0))
+        index = index[np.argsort(-squares[index], kind="stable")]
+        masses = np.cumsum(weight[index])
+        if len(masses) and masses[-1] > most:
+            break
+    far = np.sqrt(squares[index], dtype=np.float64)
+    ends = np.flatnonzero((far[:-1] - far[1:] > outliers.rounding) & (masses[:-1] <= most))
+    if not len(ends):
+        return float(far[0]) + outliers.rounding
+    return float(far[ends[-1]] + far[ends[-1] + 1]) / 2

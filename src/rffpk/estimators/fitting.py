@@ -32,8 +32,8 @@ from rffpk.system.config import __version__
 from rffpk.system.report import Progress, warn
 
 if TYPE_CHECKING:
+    from rffpk.anneal.fitted import KernelModel
     from rffpk.anneal.journal import FileJournal
-    from rffpk.anneal.kernel_model import KernelModel
     from rffpk.choose.noise import Noise
 
 M = TypeVar("M", bound=Any)
@@ -246,7 +246,7 @@ def _publish(model: Any, result: Result, context: FitContext) -> None:
 
 def kernel_model(model: Any) -> KernelModel:
     """Return the centroids of a fitted model of kernels."""
-    from rffpk.anneal.kernel_model import KernelModel
+    from rffpk.anneal.fitted import KernelModel
 
     check_is_fitted(model)
     return KernelModel(

@@ -10,10 +10,11 @@ import numpy as np
 from scipy import sparse
 
 from rffpk.estimators.base import parameters
-from rffpk.fusion.base import KernelFusion, by_matrices
-from rffpk.fusion.spectral import (
+from rffpk.fusion.base import (
     Iteration,
+    KernelFusion,
     alternation,
+    by_matrices,
     combined,
     diversity_penalty,
     inner_products,

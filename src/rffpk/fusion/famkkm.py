@@ -9,9 +9,8 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from rffpk.estimators.base import parameters
-from rffpk.fusion.base import KernelFusion, by_matrices
+from rffpk.fusion.base import Iteration, KernelFusion, by_matrices
 from rffpk.fusion.operators import Approximation, Operator, check_definite, polar
-from rffpk.fusion.spectral import Iteration
 from rffpk.rows import checks
 from rffpk.rows.arrays import Array
 from rffpk.rows.checks import Auto

@@ -19,18 +19,22 @@ from rffpk.anneal.convergence_warnings import few_rows
 from rffpk.estimators.annealing import check_search_parameters
 from rffpk.estimators.base import Clusterer, fit_of, parameters, reporting
 from rffpk.estimators.bases import with_callbacks
-from rffpk.fusion.base import KernelFusion, cluster, embedding_model, transform, weighted_rows
-from rffpk.fusion.operators import Nystroem, nystroem_features, with_gamma
-from rffpk.fusion.spectral import (
+from rffpk.fusion.base import (
     Iteration,
+    KernelFusion,
     alternation,
+    cluster,
     combined,
     diversity_penalty,
+    embedding_model,
     matrices,
     matrix_of,
     spectral_costs,
+    transform,
     weighed,
+    weighted_rows,
 )
+from rffpk.fusion.operators import Nystroem, nystroem_features, with_gamma
 from rffpk.rows import checks
 from rffpk.rows.arrays import Array
 from rffpk.rows.door import Schema

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.preprocessing import normalize
 from sklearn.utils import gen_batches
 
-from rffpk.fusion.spectral import weighed
+from rffpk.fusion.base import weighed
 from rffpk.rows import checks
 from rffpk.rows.arrays import Array, Fourier
 from rffpk.rows.checks import Auto

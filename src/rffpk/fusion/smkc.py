@@ -15,9 +15,8 @@ from sklearn.cluster import kmeans_plusplus
 from sklearn.utils import gen_batches
 
 from rffpk.estimators.base import parameters
-from rffpk.fusion.base import KernelFusion
+from rffpk.fusion.base import Iteration, KernelFusion, matrix_of
 from rffpk.fusion.operators import with_gamma
-from rffpk.fusion.spectral import Iteration, matrix_of
 from rffpk.rows import checks
 from rffpk.rows.arrays import Array, Numbers
 from rffpk.rows.sample import Opened
