@@ -171,7 +171,7 @@ PROMISES = [
            "system/files.py:check_outputs", "_is_same(path, file)", "path == file"),
     Mutant("command_line.py::test_rows_have_the_same_labels_in_all_formats",
            "rows/table_files.py:_read", "frame.to_numpy(np.float64)", "frame.to_numpy(np.float32)"),
-    Mutant("command_line.py::test_a_missing_package_is_named_by_the_extra_that_brings_it",
+    Mutant("command_line.py::test_a_missing_package_is_named",
            "system/report.py:optional_module", "{why}: ", ""),
     Mutant("command_line.py::test_errors_are_one_line_and_leave_no_file",
            "system/files.py:check_output", "not device and any(", "False and any("),

@@ -293,7 +293,7 @@ def test_without_dask_a_message_says_what_is_missing(rows, monkeypatch):
     X = divided(rows)
     monkeypatch.setitem(sys.modules, "dask.base", None)
     with pytest.raises(
-        ImportError, match=r"need dask and distributed, pip install 'rffpk\[dask\]'"
+        ImportError, match=r"need dask \(pip install 'dask\[array\]' distributed\)"
     ):
         PowerKMeans(K).fit(X)
 

@@ -292,7 +292,7 @@ def test_profiles_show_the_columns_with_the_largest_differences(ax):
     profiles = describe(PowerKMeans(3, random_state=0).fit(rows), rows, n_resamples=1)
     assert plot.profile(profiles, n_columns=2, ax=ax) is ax
     assert [text.get_text() for text in ax.get_xticklabels()] == ["column 0", "column 1"]
-    assert ax.get_yticklabels()[0].get_text() == "0: 100 rows, 1.00"
+    assert ax.get_yticklabels()[0].get_text() == "0: 100 rows, stability 1.00"
     assert_allclose(ax.images[0].get_array(), profiles.differences[:, :2])
     with pytest.raises(ValueError, match="n_columns=0"):
         plot.profile(profiles, n_columns=0, ax=ax)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
-import math
 import os
 import sys
 import time
@@ -14,15 +13,16 @@ from collections.abc import Callable
 from typing import Any, get_args
 
 import numpy as np
-from sklearn.cluster import KMeans
-from sklearn.datasets import load_digits
-from sklearn.metrics import normalized_mutual_info_score
+from sklearn.cluster import KMeans, SpectralClustering
+from sklearn.datasets import load_digits, make_moons
+from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import rffpk
 from rffpk.model_files import save
 from rffpk.rows import table_files
+from rffpk.rows.arrays import Array
 from rffpk.rows.checks import Level
 from rffpk.rows.containers import converts
 from rffpk.system import files
@@ -143,34 +143,36 @@ def _timed_fit(model: Any, X: Any) -> float:
 
 
 def demo(options: argparse.Namespace) -> None:
-    """Cluster scikit-learn's digits by three methods: random features, scikit-learn's KMeans on the
-    same features, and diffusion features. The last has another objective."""
-    X, y = load_digits(return_X_y=True)
-    threads = rffpk.show_config()["threads"]
-    ours, diffusion = (
-        cls(10, random_state=0) for cls in (rffpk.RFFKernelPowerKMeans, rffpk.DiffusionPowerKMeans)
-    )
-    peer = KMeans(10, n_init=1, random_state=0)
-    seconds = _timed_fit(ours, X)
-    features = ours.feature_map_.transform(X)
-    fits = [
-        ("RFFKernelPowerKMeans", ours, seconds),
-        ("sklearn KMeans", peer, _timed_fit(peer, features)),
-        ("DiffusionPowerKMeans", diffusion, _timed_fit(diffusion, X)),
-    ]
-    print(
-        f"digits: {X.shape[0]} rows, {X.shape[1]} columns, 10 classes; "
-        f"{features.shape[1]} random Fourier features"
-    )
-    print(f"{'':24} objective     NMI     ACC  seconds  exponent  threads")
-    for name, model, seconds in fits:
-        nmi = normalized_mutual_info_score(y, model.labels_)
-        acc = rffpk.clustering_accuracy(y, model.labels_)
-        s = getattr(model, "s_", -math.inf)
-        print(
-            f"{name:<24}{model.inertia_:>10.2f}{nmi:>8.3f}{acc:>8.3f}{seconds:>9.3f}{s:>10.1f}"
-            f"{threads:>9}"
-        )
+    """Compare KMeans, SpectralClustering and DiffusionPowerKMeans on digits and noisy moons."""
+    for title, (X, y) in {
+        "digits": load_digits(return_X_y=True),
+        "two moons with noise": _noisy_moons(),
+    }.items():
+        has_class = y >= 0
+        k = len(np.unique(y[has_class]))
+        print(f"{title}: {X.shape[0]} rows, {X.shape[1]} columns, {k} classes")
+        print(f"{'':24}     ARI     NMI  seconds")
+        for name, model in {
+            "KMeans(n_init=10)": KMeans(k, n_init=10, random_state=0),
+            "SpectralClustering": SpectralClustering(
+                k, affinity="nearest_neighbors", random_state=0
+            ),
+            "DiffusionPowerKMeans": rffpk.DiffusionPowerKMeans(k, noise="auto", random_state=0),
+        }.items():
+            seconds = _timed_fit(model, X)
+            labels = y[has_class], model.labels_[has_class]
+            scores = adjusted_rand_score(*labels), normalized_mutual_info_score(*labels)
+            print(f"{name:<24}{scores[0]:>8.3f}{scores[1]:>8.3f}{seconds:>9.3f}")
+        print()
+    print("ARI and NMI compare clusters and classes; 1 is best. Noise points have no class.")
+
+
+def _noisy_moons() -> tuple[Array, Array]:
+    """Return two moons of 500 rows each, and 100 rows of uniform noise with the label -1."""
+    X, y = make_moons(1000, noise=0.08, random_state=0)
+    low, high = X.min(axis=0) - 0.5, X.max(axis=0) + 0.5
+    noise = np.random.RandomState(0).uniform(low, high, size=(100, 2))
+    return np.vstack([X, noise]), np.append(y, np.full(100, -1))
 
 
 def info(options: argparse.Namespace) -> None:

@@ -1,4 +1,4 @@
-"""Pictures of fitted models, by matplotlib (``pip install 'rffpk[plot]'``).
+"""Pictures of fitted models, by matplotlib (``pip install '.[plot]'``).
 
 Each function draws into `ax`, or into new axes if that is None, and returns the axes. Clusters have
 colors that color-blind readers can tell apart, and markers of their own for print in grey.
@@ -46,7 +46,7 @@ _NO_STEPS = ("k-means", "swap")  # stages of passes before a start and of trials
 
 
 def _axes(ax: Any) -> Any:
-    why = "rffpk.plot needs matplotlib, pip install matplotlib or 'rffpk[plot]'"
+    why = "rffpk.plot needs matplotlib (pip install matplotlib)"
     if ax is None:
         ax = optional_module("matplotlib.pyplot", why).subplots(layout="constrained")[1]
     if not hasattr(ax, "set_ylim"):
@@ -144,8 +144,8 @@ def clusters(model: Any, X: Any, *, places: Any = None, ax: Any = None) -> Any:
         ax.scatter(*np.asarray(centers).T, s=130, label="centroid", **plus)
     n_clusters = len(np.unique(labels[labels >= 0]))
     ax.set(xlabel=names[0], ylabel=names[1], title=f"{n_clusters} clusters")
-    if n_clusters <= 10:
-        ax.legend(fontsize="small")
+    if n_clusters <= 20:
+        ax.legend(fontsize="small", ncols=1 + n_clusters // 11)
     return ax
 
 
@@ -220,11 +220,10 @@ def _opacity(model: Any, rows: Any) -> Array:
 
 
 def convergence(model: Any, ax: Any = None) -> Any:
-    """Draw the objective of the passes of the start that was kept.
+    """Draw the objective of each iteration of the best initialization.
 
-    A line joins the passes at one exponent, along which the objective never rises; it falls with
-    the exponent, too. Random disturbances of a slow start may raise it between lines. Of a class
-    that fuses kernels, the objective of its iterations.
+    A line joins the iterations at one exponent s. Along a line the objective never rises, and it
+    falls with s. Random displacements of centroids may raise it between lines.
 
     Parameters
     ----------
@@ -236,19 +235,20 @@ def convergence(model: Any, ax: Any = None) -> Any:
     Returns
     -------
     ax : matplotlib Axes
-        Objective against the number of the pass.
+        Objective against the number of the iteration, which is a pass over the rows.
     """
     model = _having(model, "history_")
     records = [r for r in model.history_ if r.get("kept") and r["stage"] not in _NO_STEPS]
     ax = _axes(ax)
     annealed = records[0]["s"] is not None  # kernels are fused at no exponent
-    names = {False: "one exponent", True: "hard limit"} if annealed else {}
+    names = {False: "annealing", True: "k-means"} if annealed else {}
     for s, line in groupby(enumerate(records, 1), lambda pair: pair[1]["s"]):
         passes, values = zip(*((number, record["objective"]) for number, record in line))
         hard = s == -math.inf
         color, form, name = _COLORS[3 if hard else 0], "s-" if hard else ".-", names.pop(hard, None)
         ax.plot(passes, values, form, color=color, markersize=4, label=name)
-    ax.set(xlabel="pass over the rows" if annealed else "iteration", ylabel="objective")
+    ax.set(xlabel="iteration", ylabel="objective")
+    ax.xaxis.get_major_locator().set_params(integer=True)
     if annealed:
         ax.legend()
     return ax
@@ -347,7 +347,7 @@ def profile(profiles: ClusterProfiles, *, n_columns: int = 20, ax: Any = None) -
     ax.figure.colorbar(image, ax=ax, label="standardised difference", extend="both")
     names = [f"{j}: {size} rows" for j, size in enumerate(profiles.sizes)]
     if profiles.stability is not None:
-        names = [f"{name}, {each:.2f}" for name, each in zip(names, profiles.stability)]
+        names = [f"{name}, stability {each:.2f}" for name, each in zip(names, profiles.stability)]
     ax.set_xticks(range(len(chosen)), [profiles.columns[j] for j in chosen], rotation=90)
     ax.set_yticks(range(len(names)), names)
     return ax

@@ -57,7 +57,7 @@ def use_isa(str name):
     global variant
     before = variant.name.decode() if variant != NULL else None
     if name not in isa_levels():
-        raise ValueError(f"isa={name!r}, must be one of {isa_levels()}")
+        raise ValueError(f"isa={name!r}: must be one of {isa_levels()}")
     for i in range(rffpk_n_variants()):
         if rffpk_variant_at(i).name.decode() == name:
             variant = rffpk_variant_at(i)

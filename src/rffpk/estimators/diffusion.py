@@ -81,19 +81,23 @@ class DiffusionPowerKMeans(AnnealedClusterer):
     noise : "auto", float or None, default=None
         Share of weight, in (0, 1), to label -1 as noise; "auto": beyond a gap (``docs/noise.md``).
     n_components : "auto" or int, default="auto"
-        "auto": functions not decayed at `time`, at most min(2 k, max(k, 200)) for k clusters.
+        Number of diffusion features. "auto": as many as still vary after `time`, at most
+        min(2 k, max(k, 200)) for k clusters.
     n_neighbors : "auto" or int, default="auto"
-        Landmarks that a row steps to. "auto": 8 centroids, or of m rows 2.5 log(m) mutual ones.
+        Number of nearest landmarks that a row is connected to in the graph. "auto": 8 sampled
+        landmarks, or 2.5 log(m) mutual neighbors where all m rows are landmarks.
     n_landmarks : "auto" or int, default="auto"
-        Number of landmarks. "auto": the distinct rows, of more than 200 000 (30 000 if sparse)
-        5 sqrt(n_samples), or more for many clusters.
+        Number of nodes of the graph. "auto": all distinct rows. Above 200 000 of them (30 000 if
+        sparse) it is 5 sqrt(n_samples) centroids, or more for many clusters.
     time : "auto" or float, default="auto"
-        Steps of the walks, > 0. "auto": three relaxation times of function k, 10^6 at most.
+        How many steps features look along the graph, > 0. A long time keeps large clusters
+        alone; a short time keeps details. "auto": long enough that k clusters stay, at most 10^6.
     metric : {"euclidean", "cosine", "precomputed"}, default="euclidean"
         Distance of neighbors. "cosine": of rows of length one. "precomputed": X has affinities.
     whitening : "auto", None or float, default="auto"
-        What the graph is of: columns (None), or components over a power, 0 to 1, of their
-        deviations (``docs/math.md``, eq. (20.1)). "auto": by trials of graphs and of the columns.
+        Which columns the neighbors are searched in. None: the columns of X. A number from 0 to 1:
+        principal components, divided by this power of their standard deviations; with 1 all
+        components count alike. "auto": graphs of both are compared (``docs/math.md``, eq. (20.1)).
     cache : "auto", bool or int, default="auto"
         Bytes for stored features. "auto": a quarter of free memory. True: all, or a MemoryError.
         Always all where all rows are landmarks or `n_neighbors` is above 64.

@@ -77,8 +77,8 @@ class FuzzyCMeans(Clusterer):
     metric : {"euclidean", "cosine"}, default="euclidean"
         Distance. "cosine": spherical k-means (Dhillon, Modha 2001), of unit rows; no `whitening`.
     whitening : None or float, default=None
-        None: the columns. A number from 0 to 1: at most 2 k principal components, over this power
-        of their standard deviations (``docs/math.md``, eq. (20.1)).
+        None: cluster the columns. A number from 0 to 1: cluster at most 2 k principal components,
+        divided by this power of their standard deviations (``docs/math.md``, eq. (20.1)).
 
     Attributes
     ----------

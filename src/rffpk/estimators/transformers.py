@@ -185,20 +185,24 @@ class DiffusionMap(Estimator):
     Parameters
     ----------
     n_components : "auto" or int, default="auto"
-        "auto": functions not decayed at `time`, at most min(2 k, max(k, 200)) for k clusters.
+        Number of diffusion features. "auto": as many as still vary after `time`, at most
+        min(2 k, max(k, 200)) for k clusters.
     n_neighbors : "auto" or int, default="auto"
-        Landmarks that a row steps to. "auto": 8 centroids, or of m rows 2.5 log(m) mutual ones.
+        Number of nearest landmarks that a row is connected to in the graph. "auto": 8 sampled
+        landmarks, or 2.5 log(m) mutual neighbors where all m rows are landmarks.
     n_landmarks : "auto" or int, default="auto"
-        Number of landmarks. "auto": the distinct rows, of more than 200 000 (30 000 if sparse)
-        5 sqrt(n_samples), or more for many clusters.
+        Number of nodes of the graph. "auto": all distinct rows. Above 200 000 of them (30 000 if
+        sparse) it is 5 sqrt(n_samples) centroids, or more for many clusters.
     time : "auto" or float, default="auto"
-        Steps of the walks, > 0. "auto": three relaxation times of the slowest functions before the
-        largest eigengap among the first 20, at most 10^6.
+        How many steps features look along the graph, > 0. A long time keeps large clusters
+        alone; a short time keeps details. "auto": long enough that the clusters before the largest
+        of the first 20 eigengaps stay, at most 10^6.
     metric : {"euclidean", "cosine", "precomputed"}, default="euclidean"
         Distance of neighbors. "cosine": of rows of length one. "precomputed": X has affinities.
     whitening : "auto", None or float, default="auto"
-        What the graph is of: the columns (None, "auto"), or 2 k principal components over a power,
-        0 to 1, of their standard deviations (``docs/math.md``, eq. (20.1)).
+        Which columns the neighbors are searched in. None and "auto": the columns of X. A number
+        from 0 to 1: 2 k principal components, divided by this power of their standard deviations
+        (``docs/math.md``, eq. (20.1)).
     random_state : int, RandomState instance or None, default=None
         Source of all random draws. An int gives the same result in each call.
     n_jobs : int or None, default=None

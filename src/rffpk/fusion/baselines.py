@@ -424,8 +424,8 @@ class LMKKM(KernelFusion):
     orthonormal columns and weights theta >= 0 of sum one for each row, in turn, theta by a
     quadratic programme (Goenen, Margolin: Localized data fusion for kernel k-means clustering with
     application to cancer biology. NIPS 2014). For n rows, or landmarks, some 125 L n^2 bytes, else
-    a MemoryError, and O(L n^3) or more an iteration: take a thousand. Needs clarabel (``pip install
-    'rffpk[qp]'``), else an ImportError. See ``docs/fusion.md``.
+    a MemoryError, and O(L n^3) or more an iteration: take a thousand. Without the package clarabel an
+    ImportError. See ``docs/fusion.md``.
 
     Parameters
     ----------
@@ -576,7 +576,7 @@ def check_memory(L: int, n: int) -> None:
 
 
 def _clarabel() -> Any:
-    why = "LMKKM needs the package clarabel: pip install 'rffpk[qp]'"
+    why = "LMKKM needs clarabel (pip install clarabel)"
     return optional_module("clarabel", why)
 
 

@@ -51,7 +51,7 @@ def is_dask(X: Any) -> bool:
 def dask_module(name: str) -> Any:
     """Return a module of Dask; an ImportError says what is missing."""
     return optional_module(
-        name, "collections of Dask need dask and distributed, pip install 'rffpk[dask]'"
+        name, "collections of Dask need dask (pip install 'dask[array]' distributed)"
     )
 
 

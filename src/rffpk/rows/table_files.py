@@ -83,7 +83,7 @@ def _read(path: str, kind: str, choice: Choice) -> Any:
     if kind in (".npy", ".npz"):
         array = _read_array(path, kind, choice.key)
         return np.ascontiguousarray(array[:, _chosen(path, range(array.shape[1]), choice)])
-    pandas = optional_module("pandas", f"{kind} is read by pandas, pip install 'rffpk[tables]'")
+    pandas = optional_module("pandas", f"{kind} needs pandas (pip install pandas)")
     with _opened(path) as file:
         if kind == ".parquet":
             arrow_module()

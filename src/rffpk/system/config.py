@@ -243,7 +243,7 @@ def backend() -> ModuleType:
     """
     name = os.environ.get("RFFPK_BACKEND") or "core"
     if name not in _BACKENDS:
-        raise ValueError(f"RFFPK_BACKEND={name!r}, must be one of {sorted(_BACKENDS)}.")
+        raise ValueError(f"RFFPK_BACKEND={name!r}: must be one of {sorted(_BACKENDS)}.")
     return import_module(_BACKENDS[name])
 
 
@@ -314,7 +314,7 @@ def _missing() -> list[str]:
     """Return the optional packages that are not installed, with the extras that bring them."""
     found = [match for each in requires("rffpk") or [] if (match := _OF_EXTRA.match(each))]
     installed = {each.metadata["Name"].lower() for each in distributions()}
-    return [f"{name} (rffpk[{extra}])" for name, extra in map(re.Match.groups, found)
+    return [f"{name} (extra {extra})" for name, extra in map(re.Match.groups, found)
             if name.lower() not in installed]  # fmt: skip
 
 

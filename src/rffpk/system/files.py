@@ -188,5 +188,5 @@ def label_writer(labels_to: Any, n: int) -> Iterator[Callable[[Array], Any]]:
 def arrow_module(name: str = "pyarrow") -> Any:
     """Return a module of pyarrow; raise an ImportError that says what is missing."""
     return optional_module(
-        name, "Parquet files and Arrow data need pyarrow, pip install 'rffpk[parquet]'"
+        name, "Parquet files and Arrow data need pyarrow (pip install pyarrow)"
     )
