@@ -95,6 +95,27 @@ def test_figures_of_the_readme_are_recorded_ones():
         assert round(float(np.mean(noisy["ARI"])), 2) == float(ari)
 
 
+def test_figures_of_pages_are_those_of_the_files(monkeypatch):
+    """`python -m bench pages --fill` copies the files."""
+    if not (ROOT / "bench").exists():
+        pytest.skip("only in the repository")
+    monkeypatch.syspath_prepend(str(ROOT))
+    from bench import pages
+
+    files = {path.stem: path.read_text() for path in pages.RESULTS.glob("*.md")}
+    assert files.keys() == pages.TABLES.keys()
+    shown = dict[str, tuple[str, str]]()
+    for path in PAGES:
+        text = path.read_text()
+        begun = re.findall(r"<!-- figures (\S+) -->", text)
+        found = [(name, table) for _, name, table, _ in pages.BLOCK.findall(text)]
+        assert [name for name, _ in found] == begun, f"{path.name}: a block has no end"
+        shown |= {f"{path.name}: {name}": (name, table) for name, table in found}
+    assert {name for name, _ in shown.values()} == files.keys()
+    for place, (name, table) in shown.items():
+        assert table == files[name], f"{place}: python -m bench pages --fill"
+
+
 def test_topics_are_found_by_the_class_that_their_page_names():
     path = DOCS / "for" / "topics.md"
     if not path.exists():

@@ -1,8 +1,9 @@
 """The page of promises: written from the marks of the tests that hold them.
 
 `python tools/promises.py` writes the tables of `docs/maintainers/promises.md`; with `--check` it
-writes nothing and fails where the page differs. A test holds a promise by `@pytest.mark.promise(group, sentence)`,
-and another one the same promise by `@pytest.mark.promise(like="test_of_that_name")`.
+writes nothing and fails where the page differs. A test holds a promise by
+`@pytest.mark.promise(group, sentence)`, and another one the same promise by
+`@pytest.mark.promise(like="test_of_that_name")`.
 """
 
 from __future__ import annotations
