@@ -77,6 +77,18 @@ def test_links_lead_to_files(path):
         assert os.path.exists(path.parent / target), target
 
 
+def anchors(path):
+    """Return the anchors that headings of a page have on GitHub and in the built pages."""
+    headings = re.findall(r"^#+ (.*)$", path.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
+def test_links_lead_to_headings(path):
+    for target, anchor in re.findall(r"\]\(([^)#:]*\.md|)#([^)]*)\)", path.read_text()):
+        assert anchor in anchors(path.parent / target if target else path), f"{target}#{anchor}"
+
+
 def test_figures_of_the_readme_are_recorded_ones():
     results = ROOT / "bench" / "results"
     if not results.exists():
