@@ -42,7 +42,7 @@ html_title = f"rffpk {version}"
 
 
 def quote_attributes(app, what, name, obj, options, lines):
-    """Quote names such as labels_, which are no references of reStructuredText.
+    """Mark names such as labels_ as code: they are no references of reStructuredText.
 
     numpydoc runs before: the heads of its descriptions are bold, and no references either.
     """
