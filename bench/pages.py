@@ -196,7 +196,7 @@ def many_rows() -> str:
     ]
     data = {f"10{e}": mixture(n, 0.3) for e, n in zip("⁴⁵⁶", (10**4, 10**5, 10**6))}
     rows = [
-        [name, *(f"{cpu_seconds(model, X):.2g}" for X in data.values())] for name, model in classes
+        [name, *(f"{cpu_seconds(model, X):.2f}" for X in data.values())] for name, model in classes
     ]
     return tables.markdown(["class", *(f"{name} rows" for name in data)], rows)
 
@@ -217,7 +217,7 @@ def fit_memory() -> str:
         source = " from a source" * case.from_source
         size = f"{case.n:,}".replace(",", " ")
         stored = 0 if case.from_source else 4 * case.n * case.d / 1e6
-        rows.append([f"`{case.name}`{source}", size, f"{stored:.0f}", f"{beyond:.2g}"])
+        rows.append([f"`{case.name}`{source}", size, f"{stored:.0f}", f"{float(f'{beyond:.2g}'):.0f}"])
     return tables.markdown(["class", "rows", "MB of X", "MB beyond X"], rows)
 
 
