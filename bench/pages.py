@@ -9,6 +9,8 @@ take less than an hour on two cores. A test compares pages with files.
 
 from __future__ import annotations
 
+import contextlib
+import io
 import re
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -19,6 +21,7 @@ import numpy as np
 from sklearn.cluster import HDBSCAN, KMeans, SpectralClustering
 from sklearn.datasets import make_moons
 from sklearn.metrics import adjusted_rand_score
+from sklearn.neighbors import kneighbors_graph
 from sklearn.preprocessing import scale
 
 from bench import commands, records, tables, timing
@@ -226,8 +229,100 @@ def of_page(page: str) -> dict[str, Any]:
     names: dict[str, Any] = {}
     text = (ROOT / "docs" / page).read_text()
     for block in re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
-        exec(compile(block, page, "exec"), names)
+        with contextlib.redirect_stdout(io.StringIO()):
+            exec(compile(block, page, "exec"), names)
     return names
+
+
+DRAWS = 10
+
+
+def log_amounts() -> str:
+    """Return the ARI of customers with skewed amounts, as they are and as logarithms."""
+    page = of_page("for/tables.md")
+    draws = [page["customers"](seed) for seed in range(DRAWS)]
+    change = page["with_logarithms"]
+    scores = {
+        "as they are": [page["agreement"](frame, y) for frame, y in draws],
+        "logarithms": [page["agreement"](change(frame), y) for frame, y in draws],
+    }
+    return spread("amounts", scores)
+
+
+def spread(column: str, scores: Mapping[str, list[float]]) -> str:
+    """Return the mean, the least and the largest of scores."""
+    rows = [
+        [name, *tables.cells([np.mean(own), min(own), max(own)], ".2f")]
+        for name, own in scores.items()
+    ]
+    return tables.markdown([column, "mean", "least", "largest"], rows)
+
+
+def cell_graphs() -> str:
+    """Return the ARI of generated cells, by components and by a neighbor graph."""
+    scores: dict[str, list[float]] = {}
+    for X, y in map(of_page("for/cells.md")["cells"], range(DRAWS)):
+        graph = kneighbors_graph(X, 15)
+        fits = {
+            "`DiffusionPowerKMeans`, neighbor graph": (DiffusionPowerKMeans, graph),
+            "`DiffusionPowerKMeans`, principal components": (DiffusionPowerKMeans, X),
+            "`PowerKMeans`, principal components": (PowerKMeans, X),
+        }
+        for name, (make, rows) in fits.items():
+            model = make(8, random_state=0)
+            if rows is graph:
+                model.set_params(metric="precomputed")
+            scores.setdefault(name, []).append(adjusted_rand_score(y, model.fit_predict(rows)))
+    return spread("class and data", scores)
+
+
+def topic_embeddings() -> str:
+    """Return the ARI and CPU seconds of generated topics."""
+    classes: dict[str, Callable[[int], Any]] = {
+        '`PowerKMeans(k, metric="cosine", noise="auto")`': partial(
+            PowerKMeans, metric="cosine", noise="auto"
+        ),
+        '`PowerKMeans(k, metric="cosine")`': partial(PowerKMeans, metric="cosine"),
+        '`DiffusionPowerKMeans(k, metric="cosine", noise="auto")`': partial(
+            DiffusionPowerKMeans, metric="cosine", noise="auto"
+        ),
+        "scikit-learn `KMeans(k)`": KMeans,
+    }
+    topics = of_page("for/topics.md")["topics"]
+    data = {"20 topics": topics(5000, 20, 0), "200 topics, 10 % noise": topics(20_000, 200, 0.1)}
+    return tables.markdown(
+        ["class", *(f"{name}: {what}" for name in data for what in ("ARI", "seconds"))],
+        [
+            [name, *(cell for own in data.values() for cell in ari_and_cpu(make, *own))]
+            for name, make in classes.items()
+        ],
+    )
+
+
+def ari_and_cpu(make: Any, X: np.ndarray, y: np.ndarray) -> list[str]:
+    """Return the ARI and the CPU seconds of a fit with the right number, as cells of a table."""
+    model = make(len(np.unique(y[y >= 0])), random_state=0)
+    seconds = cpu_seconds(model, X)
+    return [f"{adjusted_rand_score(y, model.labels_):.2f}", f"{seconds:.1f}"]
+
+
+def map_positions() -> str:
+    """Return the ARI and CPU seconds of towns, roads and noise on a map."""
+    page = of_page("for/positions.md")
+    degrees, kinds = page["positions"](20_000, seed=0)
+    X, rows = page["metres"](degrees, 48.7), []
+    for name, make in {
+        '`DiffusionPowerKMeans(12, noise="auto")`': partial(DiffusionPowerKMeans, noise="auto"),
+        "`DiffusionPowerKMeans(12, noise=0.05)`": partial(DiffusionPowerKMeans, noise=0.05),
+        "`DiffusionPowerKMeans(12)`": DiffusionPowerKMeans,
+        '`PowerKMeans(12, noise="auto")`': partial(PowerKMeans, noise="auto"),
+        "scikit-learn `KMeans(12)`": KMeans,
+        "scikit-learn `HDBSCAN(min_cluster_size=100)`": lambda k, random_state: HDBSCAN(
+            min_cluster_size=100, copy=True
+        ),
+    }.items():
+        rows.append([name, *ari_and_cpu(make, X, kinds)])
+    return tables.markdown(["class", "ARI", "seconds"], rows)
 
 
 # A name for each table of the pages, and the function that returns the table.
@@ -240,6 +335,10 @@ TABLES: dict[str, Callable[[], str]] = {
     "noise_shapes": noise_shapes,
     "many_rows": many_rows,
     "fit_memory": fit_memory,
+    "log_amounts": log_amounts,
+    "cell_graphs": cell_graphs,
+    "topic_embeddings": topic_embeddings,
+    "map_positions": map_positions,
 }
 
 
