@@ -82,7 +82,7 @@ def headline() -> str:
     sets = [bundled("digits"), *map(scaled, ("breast cancer", "wine")), moons]
     many, rows = mixture(10**6, 1.0), []
     for name, make in BEGINNERS.items():
-        took = "–" if make is SPECTRAL else f"{cpu_seconds(make(10, random_state=0), many):.1f}"
+        took = "not run" if make is SPECTRAL else f"{cpu_seconds(make(10, random_state=0), many):.1f}"
         rows.append([name, *(f"{mean_ari(make, X, y):.2f}" for X, y in sets), took])
     columns = ["class", "digits", "breast cancer", "wine", "two moons", "seconds, 10⁶ rows"]
     return tables.markdown(columns, rows)
@@ -220,7 +220,8 @@ def fit_memory() -> str:
         source = " from a source" * case.from_source
         size = f"{case.n:,}".replace(",", " ")
         stored = 0 if case.from_source else 4 * case.n * case.d / 1e6
-        rows.append([f"`{case.name}`{source}", size, f"{stored:.0f}", f"{float(f'{beyond:.2g}'):.0f}"])
+        beyond = float(f"{beyond:.2g}")
+        rows.append([f"`{case.name}`{source}", size, f"{stored:.0f}", f"{beyond:.0f}"])
     return tables.markdown(["class", "rows", "MB of X", "MB beyond X"], rows)
 
 

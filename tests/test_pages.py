@@ -134,7 +134,6 @@ def test_the_classes_that_pages_name_are_not_behind_k_means():
         )
         behind[name] = max(peers) - ours
     assert {name for name, value in behind.items() if value > 0.05} == {"birds, words"}
-    assert np.mean([*behind.values()]) < 0
 
 
 @pytest.mark.parametrize(
