@@ -42,9 +42,9 @@ html_title = f"rffpk {version}"
 
 
 def quote_attributes(app, what, name, obj, options, lines):
-    """Names such as labels_ are no references of reStructuredText.
+    """Mark names such as labels_ as code: they are no references of reStructuredText.
 
-    numpydoc has come before: the heads of its descriptions are bold, and no references either.
+    numpydoc runs before: the heads of its descriptions are bold, and no references either.
     """
     for i, line in enumerate(lines):
         if not line.lstrip().startswith((">>>", "...")):

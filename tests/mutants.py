@@ -5,7 +5,7 @@
 
 Each mutant is a copy of the package in which one operator, number, condition or call of min or max
 is another one. It is killed if a test fails or the tests take far too long. The survivors are
-printed; CONTRIBUTING.md says what became of them.
+printed; docs/maintainers/testing.md says why some survive.
 """
 
 import argparse

@@ -292,9 +292,7 @@ def test_missing_numbers_are_found_on_workers_without_a_log(rows, client, caplog
 def test_without_dask_a_message_says_what_is_missing(rows, monkeypatch):
     X = divided(rows)
     monkeypatch.setitem(sys.modules, "dask.base", None)
-    with pytest.raises(
-        ImportError, match=r"need dask \(pip install 'dask\[array\]' distributed\)"
-    ):
+    with pytest.raises(ImportError, match=r"need dask \(pip install 'dask\[array\]' distributed\)"):
         PowerKMeans(K).fit(X)
 
 

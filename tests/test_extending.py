@@ -1,5 +1,5 @@
-"""The diffs of docs/extending.md apply to the package, what they add works, and compiled packages
-use its functions."""
+"""The diffs of docs/maintainers/extending.md apply to the package, what they add works, and
+compiled packages use its functions."""
 
 import importlib.util
 import os
@@ -19,7 +19,7 @@ from sklearn.datasets import make_blobs
 import rffpk
 
 ROOT = Path(__file__).parent.parent
-PAGE = ROOT / "docs" / "extending.md"
+PAGE = ROOT / "docs" / "maintainers" / "extending.md"
 CYTHON = re.compile(r"^```cython\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 MESON = re.compile(r"^```meson\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 DIFF = re.compile(r"^```diff\n(.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -46,7 +46,5 @@ def test_a_programme_beyond_the_memory_is_refused(memory):
 
 def test_without_its_package_it_says_so(monkeypatch):
     monkeypatch.setitem(sys.modules, "clarabel", None)
-    with pytest.raises(
-        ImportError, match=r"^LMKKM needs clarabel \(pip install clarabel\)"
-    ):
+    with pytest.raises(ImportError, match=r"^LMKKM needs clarabel \(pip install clarabel\)"):
         LMKKM(4).fit(three_views(90)[0])

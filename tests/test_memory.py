@@ -258,8 +258,8 @@ PEAKS = [
 
 
 def formula(name, cached):
-    """The line of docs/promises.md."""
-    page = HERE.parent / "docs" / "promises.md"
+    """The line of docs/maintainers/promises.md."""
+    page = HERE.parent / "docs" / "maintainers" / "promises.md"
     if not page.exists():
         pytest.skip("the pages are missing")
     title = f"| `{name}`" + (f", `{cached}` |" if cached else " |")

@@ -38,7 +38,7 @@ def exact(kernel, t, gamma):
 
 @pytest.mark.promise(
     "Determinism",
-    "Random frequencies and starts follow the distributions of [math.md](math.md).",
+    "Random frequencies and starts follow the distributions of [math.md](../math.md).",
 )
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("kernel", ["rbf", "laplacian", "cauchy"])

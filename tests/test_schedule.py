@@ -1,5 +1,5 @@
 """How the exponent falls, which starts there are and when they end, as the history of a fit has
-it (docs/annealing.md)."""
+it (docs/maintainers/annealing.md)."""
 
 import itertools
 import math

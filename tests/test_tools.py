@@ -155,8 +155,9 @@ def test_promises_that_the_page_has_otherwise_are_named(tmp_path, pattern, new, 
         there = tmp_path / path.relative_to(ROOT)
         there.parent.mkdir(exist_ok=True)
         shutil.copy(path, there)
-    (tmp_path / "docs").mkdir()
-    shutil.copy(ROOT / "docs" / "promises.md", tmp_path / "docs")
+    there = tmp_path / "docs" / "maintainers"
+    there.mkdir(parents=True)
+    shutil.copy(ROOT / "docs" / "maintainers" / "promises.md", there)
     assert run("promises.py", "--check", root=tmp_path).returncode == 0
     change(tmp_path / "tests" / "test_input.py", pattern, new)
     done = run("promises.py", "--check", root=tmp_path)

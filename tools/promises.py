@@ -1,8 +1,9 @@
 """The page of promises: written from the marks of the tests that hold them.
 
-`python tools/promises.py` writes the tables of `docs/promises.md`; with `--check` it writes nothing
-and fails where the page differs. A test holds a promise by `@pytest.mark.promise(group, sentence)`,
-and another one the same promise by `@pytest.mark.promise(like="test_of_that_name")`.
+`python tools/promises.py` writes the tables of `docs/maintainers/promises.md`; with `--check` it
+writes nothing and fails where the page differs. A test holds a promise by
+`@pytest.mark.promise(group, sentence)`, and another one the same promise by
+`@pytest.mark.promise(like="test_of_that_name")`.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-PAGE = ROOT / "docs" / "promises.md"
+PAGE = ROOT / "docs" / "maintainers" / "promises.md"
 GROUPS = (
     "Threads", "Forks", "Process-wide state", "Memory", "Clusters of machines", "Determinism",
     "Memberships and trees", "Noise", "Input", "Progress", "Files",
@@ -39,7 +40,7 @@ class Promise:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="Write the tables of docs/promises.md.")
+    parser = argparse.ArgumentParser(description=f"Write the tables of {PAGE.relative_to(ROOT)}.")
     parser.add_argument("--check", action="store_true", help="only say whether the page differs")
     check = parser.parse_args().check
     page = PAGE.read_text()
@@ -49,7 +50,7 @@ def main() -> int:
         print(error)
         return 1
     if new != page and check:
-        print("docs/promises.md differs from the marks of the tests: python tools/promises.py")
+        print(f"{PAGE.name} differs from the marks of the tests: python tools/promises.py")
         return 1
     PAGE.write_text(new)
     return 0

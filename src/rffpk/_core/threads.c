@@ -1,10 +1,10 @@
 /* Loops run by threads of the package by default, and by OpenMP in builds with -Dthreads=openmp. A
  * waiting thread of the package sleeps. Waiting threads of OpenMP spin, and on a busy machine short
- * loops of two of them take many times as long as one thread (docs/benchmarks.md). A child of a
- * fork starts threads of its own, where GNU's OpenMP waits forever for threads of the parent.
- * Nested loops and several callers share one limit of threads, while each caller of OpenMP has a
- * team. No second OpenMP runtime is loaded beside that of scikit-learn or BLAS. Both builds give
- * equal bits, because results are merged in the order of the items. */
+ * loops of two of them take many times as long as one thread (docs/maintainers/benchmarks.md). A
+ * child of a fork starts threads of its own, where GNU's OpenMP waits forever for threads of the
+ * parent. Nested loops and several callers share one limit of threads, while each caller of OpenMP
+ * has a team. No second OpenMP runtime is loaded beside that of scikit-learn or BLAS. Both builds
+ * give equal bits, because results are merged in the order of the items. */
 #include <Python.h> /* the first, as it wants to be; its locks and threads are portable */
 
 #include "places.h"

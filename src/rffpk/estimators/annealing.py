@@ -27,7 +27,8 @@ class Annealing(BaseEstimator):
 
     The exponent s of the power mean begins at `start`, is multiplied by `factor` after each stage
     of `passes` passes, and ends at `end`. The defaults are what the word "auto" stands for
-    (``docs/annealing.md``); ``annealing__start`` reaches that of an `Annealing` that a model has.
+    (``docs/maintainers/annealing.md``); ``annealing__start`` reaches that of an `Annealing` that a
+    model has.
 
     Parameters
     ----------

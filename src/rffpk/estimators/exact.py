@@ -39,7 +39,8 @@ class KernelKMeans(Clusterer):
     (Dhillon, Guan, Kulis: Kernel k-means, spectral clustering and normalized cuts. KDD 2004).
     Starts run on principal components of the kernel; the best ends with passes over the kernel, of
     O(n^2 k) time for n rows, and O(n^2) memory if it is stored, else O(n k). The kernel of a
-    float32 X has errors of some 1e-7 of its spread. ``docs/exact.md`` has the starts and times.
+    float32 X has errors of some 1e-7 of its spread. ``docs/maintainers/exact.md`` has the starts
+    and times.
 
     Parameters
     ----------
@@ -210,7 +211,8 @@ class MultiKernelPowerKMeans(Clusterer):
     over centroids theta_jl and weights alpha >= 0, of sum one, of L kernels, while the exponent s
     of M_s(y) = ((1/k) sum_j y_j^s)^(1/s) falls to minus infinity. Starts run on principal
     components of the weighted sum of the kernels; the best ends with passes over the kernels, of
-    O(L n^2 k) time for n rows, and O(L n^2) memory if they are stored (``docs/exact.md``).
+    O(L n^2 k) time for n rows, and O(L n^2) memory if they are stored
+    (``docs/maintainers/exact.md``).
 
     Parameters
     ----------

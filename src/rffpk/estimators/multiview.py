@@ -109,7 +109,8 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
     algorithm is ``annealing="paper", kernels=None, n_frequencies="paper"``.
 
     With n rows, d_l columns of view l and D frequencies a view a pass costs O(n sum_l (d_l + k) D)
-    time; memory beyond X is O(n), with stored features O(n L D). Rules: ``docs/views.md``.
+    time; memory beyond X is O(n), with stored features O(n L D). Rules:
+    ``docs/maintainers/views.md``.
 
     Parameters
     ----------

@@ -42,7 +42,7 @@ class PowerKMeans(AnnealedClusterer):
     Minimises sum_i M_s(||x_i - theta_1||^2, ..., ||x_i - theta_k||^2) over k centroids theta_j,
     with the power mean M_s(y) = ((1/k) sum_j y_j^s)^(1/s), while s < 0 falls to minus infinity,
     where this is k-means (Xu, Lange: Power k-means clustering. ICML 2019). A pass over n rows of d
-    columns costs O(n k d) time; memory beyond X is O(n). Rules: ``docs/annealing.md``.
+    columns costs O(n k d) time; memory beyond X is O(n). Rules: ``docs/maintainers/annealing.md``.
 
     Parameters
     ----------

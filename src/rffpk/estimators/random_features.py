@@ -30,7 +30,7 @@ class RFFKernelPowerKMeans(AnnealedClusterer):
     1, eqs. (2) to (5); that algorithm is ``annealing="paper", n_frequencies="paper"``).
 
     A pass over n rows of d columns costs O(n (d + k) D) time; memory beyond X is O(n), with stored
-    features O(n D). Rules: ``docs/kernels.md`` and ``docs/annealing.md``.
+    features O(n D). Rules: ``docs/which.md`` and ``docs/maintainers/annealing.md``.
 
     Parameters
     ----------

@@ -275,7 +275,7 @@ class KernelFusion(Clusterer):
         UserWarning
             If a kernel has a clearly negative eigenvalue and its spectrum is used. If weights that
             are no integers have a mean below 0.1 or above 10, and their common factor matters
-            (`docs/fusion.md`).
+            (`docs/maintainers/fusion.md`).
         """
         self._check_parameters()
         random = checks.check_random_state(self.random_state)

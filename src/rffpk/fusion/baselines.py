@@ -63,7 +63,7 @@ class CoregSC(KernelFusion):
     Co-regularized multi-view spectral clustering. NIPS 2011). For n rows, or landmarks, O(L n^2 +
     L^2 n k) memory and O(L n^2 k) time an iteration. Kernels are affinities, not centered; one with
     negative values is raised to a least value of zero. Affinities in X may be zero on their
-    diagonals. See ``docs/fusion.md``.
+    diagonals. See ``docs/maintainers/fusion.md``.
 
     Parameters
     ----------
@@ -249,8 +249,9 @@ class LKAM(KernelFusion):
 
     is minimised over weights alpha >= 0 of sum one and matrices H with orthonormal columns, in turn
     (Li, Liu, Wang, Dou, Yin, Zhu: Multiple kernel clustering with local kernel alignment
-    maximization. IJCAI 2016; ``docs/fusion.md``). For n rows, or landmarks, O(L n^2) memory and
-    O(n^3 + L^2 n^2) time, as for each n embedded rows, and O(L n^2 k) an iteration; n^2 / 8 bytes.
+    maximization. IJCAI 2016; ``docs/maintainers/fusion.md``). For n rows, or landmarks, O(L n^2)
+    memory and O(n^3 + L^2 n^2) time, as for each n embedded rows, and O(L n^2 k) an iteration; n^2
+    / 8 bytes.
 
     Parameters
     ----------
@@ -424,8 +425,8 @@ class LMKKM(KernelFusion):
     orthonormal columns and weights theta >= 0 of sum one for each row, in turn, theta by a
     quadratic programme (Goenen, Margolin: Localized data fusion for kernel k-means clustering with
     application to cancer biology. NIPS 2014). For n rows, or landmarks, some 125 L n^2 bytes, else
-    a MemoryError, and O(L n^3) or more an iteration: take a thousand. Without the package clarabel an
-    ImportError. See ``docs/fusion.md``.
+    a MemoryError, and O(L n^3) or more an iteration: take a thousand. Raises an ImportError without
+    the package clarabel. See ``docs/maintainers/fusion.md``.
 
     Parameters
     ----------
@@ -590,8 +591,9 @@ class MVCLFA(KernelFusion):
     Fuses the k leading eigenvectors H_l of each kernel in a matrix F: maximises Tr(F' sum_l beta_l
     H_l W_l) + mean_weight Tr(F'M), with M those of the mean kernel, over F with orthonormal
     columns, rotations W_l and weights beta >= 0, sum_l beta_l^2 = 1, in turn (Wang et al.:
-    Multi-view clustering via late fusion alignment maximization. IJCAI 2019; ``docs/fusion.md``).
-    For n rows, or landmarks, O(L n^2) memory, O(n^2 k) time a kernel, O(L n k^2) an iteration.
+    Multi-view clustering via late fusion alignment maximization. IJCAI 2019;
+    ``docs/maintainers/fusion.md``). For n rows, or landmarks, O(L n^2) memory, O(n^2 k) time a
+    kernel, O(L n k^2) an iteration.
 
     Parameters
     ----------
@@ -723,7 +725,7 @@ class ONKC(KernelFusion):
 
     over positive semidefinite G, matrices H with orthonormal columns and weights alpha >= 0 of sum
     one, in turn. For n rows, or landmarks, O(L n^2) memory, O(L^2 n^2) time for M and O(n^3) an
-    iteration, O(n^2 r) where G has a rank r < n / 9. See ``docs/fusion.md``.
+    iteration, O(n^2 r) where G has a rank r < n / 9. See ``docs/maintainers/fusion.md``.
 
     Parameters
     ----------

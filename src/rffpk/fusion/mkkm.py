@@ -61,8 +61,9 @@ class AverageMKKM(KernelFusion):
     Annealed k-means on the rows of H, the k leading eigenvectors of K_alpha = sum_l alpha_l^2 K_l
     with equal or given alpha_l, which minimise Tr(K_alpha) - Tr(H'K_alpha H) (MKC-AE, eq. (8) of
     Liang et al.: Stability and generalization of kernel clustering: from single kernel to multiple
-    kernel. NeurIPS 2022; ``docs/fusion.md``). For n rows, or landmarks, of d columns O(n^2) memory,
-    O(L n^2 d) time for L kernels, O(n^2 k) for eigenvectors; O(L n (d + k)) to embed another row.
+    kernel. NeurIPS 2022; ``docs/maintainers/fusion.md``). For n rows, or landmarks, of d columns
+    O(n^2) memory, O(L n^2 d) time for L kernels, O(n^2 k) for eigenvectors; O(L n (d + k)) to embed
+    another row.
 
     Parameters
     ----------
@@ -142,7 +143,7 @@ class MKKM(KernelFusion):
     Minimises sum_l alpha_l^2 Tr(K_l (I - HH')) over weights alpha >= 0 of sum one and matrices H
     with orthonormal columns, in turn (Huang, Chuang, Chen: Multiple kernel fuzzy clustering. IEEE
     Transactions on Fuzzy Systems 2012). For n rows, or landmarks, O(L n^2) memory and O(L n^2 k)
-    time an iteration. See ``docs/fusion.md``.
+    time an iteration. See ``docs/maintainers/fusion.md``.
 
     Parameters
     ----------
@@ -220,7 +221,7 @@ class MKKMMR(KernelFusion):
     over weights alpha >= 0 of sum one and matrices H with orthonormal columns, in turn (Liu, Dou,
     Yin, Wang, Zhu: Multiple kernel k-means clustering with matrix-induced regularization. AAAI
     2016): large weights of like kernels cost. For n rows, or landmarks, O(L n^2) memory, O(L^2 n^2)
-    time for M and O(L n^2 k) an iteration. See ``docs/fusion.md``.
+    time for M and O(L n^2 k) an iteration. See ``docs/maintainers/fusion.md``.
 
     Parameters
     ----------
@@ -326,7 +327,7 @@ class SimpleMKKM(KernelFusion):
     semidefinite (Liu: SimpleMKKM: simple multiple kernel k-means. IEEE TPAMI 2022; with
     `n_landmarks` MKC-AE, eq. (12) of Liang et al.: Stability and generalization of kernel
     clustering. NeurIPS 2022). For n rows, or landmarks, O(L n^2) memory and O(L n^2 k) time an
-    iteration; five suffice. See ``docs/fusion.md``.
+    iteration; five suffice. See ``docs/maintainers/fusion.md``.
 
     Parameters
     ----------
@@ -465,7 +466,7 @@ def minimise(Ks: Array, k: int, tol: float, max_iter: int, total: float) -> Iter
     """Return points of decreasing F for kernels (L, n, n), from equal weights to the minimum.
 
     There are at most `max_iter` evaluations. `total` is the sum of the weights of the rows.
-    docs/fusion.md describes the method."""
+    docs/maintainers/fusion.md describes the method."""
     whole, subspace = Alignment(Ks, k, total), Subspace(Ks)
     point = whole.at(np.full(len(Ks), 1 / len(Ks)))
     yield point
@@ -519,7 +520,7 @@ class NystroemKernelKMeans(Clusterer):
     rows and random anchors and W that among the anchors, or on their leading directions (Wang,
     Gittens, Mahoney: Scalable kernel k-means clustering with Nystroem approximation: relative-error
     bounds. JMLR 2019). For n rows of d columns, m anchors and F features O(n m (d + F) + m^3) time,
-    and O(n F k) a pass of k-means. An indefinite W is refused. See ``docs/fusion.md``.
+    and O(n F k) a pass of k-means. An indefinite W is refused. See ``docs/maintainers/fusion.md``.
 
     Parameters
     ----------

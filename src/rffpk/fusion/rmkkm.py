@@ -89,7 +89,7 @@ class RMKKM(Clusterer):
     squares, so that outliers count less (Du et al.: Robust multiple kernel k-means using l21-norm.
     IJCAI 2015), over centroids theta_jl and weights alpha >= 0 with sum_l alpha_l^gamma = 1, gamma
     = `weight_norm`. A pass updates both in O(L n^2 k) for n rows, with O(L n^2) memory if the
-    kernels are stored; the objective never rises. See ``docs/fusion.md``.
+    kernels are stored; the objective never rises. See ``docs/maintainers/fusion.md``.
 
     Parameters
     ----------

@@ -62,7 +62,7 @@ class SMKC(KernelFusion):
     Scalable multiple kernel clustering: learning clustering structure from expectation. ICML 2024).
     For n rows of d columns and V views O(min(n, V s) V s + n k) memory, O(n V s (V s + d)) time for
     two passes over the rows, and O(V r s k + V^2 (r + s) k^2), r = min(n, V s), an iteration. With
-    ``kernels="precomputed"`` X holds the G_v. See ``docs/fusion.md``.
+    ``kernels="precomputed"`` X holds the G_v. See ``docs/maintainers/fusion.md``.
 
     Parameters
     ----------

@@ -25,7 +25,8 @@ from rffpk.system.linalg import gaps_of
 from rffpk.system.tuning import TUNING
 
 # From this number of clusters on the cost of a fit is proportional to the number: initial centroids
-# are drawn, and centroids are moved, in batches. docs/annealing.md has the measurements.
+# are drawn, and centroids are moved, in batches. docs/maintainers/annealing.md has the
+# measurements.
 MANY = 100
 
 

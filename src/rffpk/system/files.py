@@ -187,6 +187,4 @@ def label_writer(labels_to: Any, n: int) -> Iterator[Callable[[Array], Any]]:
 
 def arrow_module(name: str = "pyarrow") -> Any:
     """Return a module of pyarrow; raise an ImportError that says what is missing."""
-    return optional_module(
-        name, "Parquet files and Arrow data need pyarrow (pip install pyarrow)"
-    )
+    return optional_module(name, "Parquet files and Arrow data need pyarrow (pip install pyarrow)")

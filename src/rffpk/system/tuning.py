@@ -40,7 +40,7 @@ class Sampling:
     last_rows: int = 2000
     # Distances of these rows from centroids, at most.
     last_distances: int = 1 << 20
-    # Rows that give the exponent of memberships (docs/annealing.md, Memberships).
+    # Rows that give the exponent of memberships (docs/maintainers/annealing.md, Memberships).
     shape_rows: int = 20_000
     # Numbers of these rows, while they are more than `exponent_rows` (as shape_rows).
     shape_numbers: int = 1 << 20
@@ -75,7 +75,7 @@ class Passes:
 
 @dataclass(frozen=True)
 class Schedule:
-    """How annealing lowers the exponent s (docs/annealing.md, Starts).
+    """How annealing lowers the exponent s (docs/maintainers/annealing.md, Starts).
 
     x1/2 and x2 change the mean objective of small sets by at most .04 % (bench.quality.tuning)."""
 
@@ -126,14 +126,14 @@ class Starts:
     x1/2 and x2 change the mean objective of small sets and of mixtures with 30 clusters by at most
     .01 % (bench.quality.tuning)."""
 
-    # Starts before swaps: no single one is best on all data (docs/annealing.md, Starts). x2 changes
-    # the time by a factor of 1.4 (bench.quality.tuning).
+    # Starts before swaps: no single one is best on all data (docs/maintainers/annealing.md,
+    # Starts). x2 changes the time by a factor of 1.4 (bench.quality.tuning).
     automatic: int = 3
-    # Starts with exact kernels (docs/exact.md).
+    # Starts with exact kernels (docs/maintainers/exact.md).
     exact: int = 8
-    # Starts with exact kernels before swaps (docs/exact.md).
+    # Starts with exact kernels before swaps (docs/maintainers/exact.md).
     exact_before_swaps: int = 5
-    # Starts with exact kernels where all are alike (docs/exact.md).
+    # Starts with exact kernels where all are alike (docs/maintainers/exact.md).
     exact_equal: int = 10
     # Clusters from which starts that are alone, or not annealed, begin at merged centroids, and
     # centroids are swapped in batches. Three starts up to 99 clusters take 2.4 times as long
@@ -152,10 +152,11 @@ class Starts:
     # clusters by -.09 and .02 % (bench.quality.tuning).
     merged: int = 8
     # Centroids up to which each cluster has `merged` of them, and beyond only half as many: time
-    # grows with their square (docs/annealing.md, Merged centroids).
+    # grows with their square (docs/maintainers/annealing.md, Merged centroids).
     many_merged: int = 2048
-    # Passes of k-means before centroids are merged (docs/annealing.md, Merged centroids). x1/2 and
-    # x2 change the objective with 120 clusters by -.12 and -.03 % (bench.quality.tuning).
+    # Passes of k-means before centroids are merged (docs/maintainers/annealing.md, Merged
+    # centroids). x1/2 and x2 change the objective with 120 clusters by -.12 and -.03 %
+    # (bench.quality.tuning).
     merged_passes: int = 3
     # Numbers of the centroids that are merged, at most: 256 MB in float64.
     merged_numbers: int = 1 << 25
@@ -163,14 +164,14 @@ class Starts:
 
 @dataclass(frozen=True)
 class Swaps:
-    """Swaps of centroids, alone and in batches (docs/annealing.md).
+    """Swaps of centroids, alone and in batches (docs/maintainers/annealing.md).
 
     x1/2 and x2 change the mean objective of small sets by at most .01 % (bench.quality.tuning).
     Other changes are of mixtures: --rows 8000 --clusters 120 --alone, or 4000 and 30."""
 
     # Failures in a row that end single swaps. With three starts most of 29 data sets have at most
-    # the objective of twenty k-means++ runs (docs/annealing.md, Starts). x1/2 and x2 change the
-    # objective with 120 clusters by .03 and -.01 % (bench.quality.tuning).
+    # the objective of twenty k-means++ runs (docs/maintainers/annealing.md, Starts). x1/2 and x2
+    # change the objective with 120 clusters by .03 and -.01 % (bench.quality.tuning).
     automatic: int = 20
     # Such failures for each cluster, at most: few clusters have few different swaps.
     a_cluster: int = 4
@@ -528,7 +529,8 @@ class Fourier:
     # Order of Hadamard matrices whose products make larger Hadamard matrices.
     hadamard_order: int = 64
     # Columns from which frequencies are structured: their error is least from 16 on, with half as
-    # much bias at 32. Passes are faster from 40 on (docs/benchmarks.md, Errors of random features).
+    # much bias at 32. Passes are faster from 40 on (docs/maintainers/benchmarks.md, Errors of
+    # random features).
     structured_from: int = 32
     # Multiples of the "mean" gamma, one a kernel, where a single array has several: bandwidths of
     # one half, one and two times the bandwidth of the mean.
@@ -815,7 +817,7 @@ class Choice:
     kept: int = 3
     # Least exponent of memberships after a hard end. A lower exponent makes memberships too hard:
     # rows between clusters are on lines or faces between few centroids, whatever the dimension
-    # (docs/annealing.md).
+    # (docs/maintainers/annealing.md).
     least_exponent: float = -1.5
     # Most passes of k-means for the clusters of a graph.
     passes: int = 100
@@ -919,7 +921,7 @@ class Fuzzy:
 
 @dataclass(frozen=True)
 class Fusion:
-    """Fusions of kernels (docs/fusion.md)."""
+    """Fusions of kernels (docs/maintainers/fusion.md)."""
 
     # Bytes of LMKKM's quadratic program, over L n^2: measured for L = 1 to 6 and n = 300 to 1000.
     lmkkm_bytes: int = 125
@@ -930,7 +932,8 @@ class Fusion:
     lanczos_part: float = 0.125
     # Eigenvectors that are sought beyond the number of the last iteration (bench.speed.onkc).
     lanczos_spare: int = 8
-    # Anchors of FAMKKM: the error falls and time grows with them (docs/fusion.md, FAMKKM).
+    # Anchors of FAMKKM: the error falls and time grows with them (docs/maintainers/fusion.md,
+    # FAMKKM).
     famkkm_anchors: int = 256
     # Part of the mean squared norm that RMKKM adds to squared distances, so that a row on a
     # centroid does not hold it there alone.
@@ -944,11 +947,12 @@ class Fusion:
     # Size of components outside the subspace that are left out: the objective changes by its
     # square.
     simplemkkm_component: float = 1e-6
-    # Anchors of SMKC up to `smkc_rows` rows, as in the paper (docs/fusion.md, Anchors).
+    # Anchors of SMKC up to `smkc_rows` rows, as in the paper (docs/maintainers/fusion.md, Anchors).
     smkc_anchors: int = 1000
-    # Rows from which SMKC takes three times their root as anchors (docs/fusion.md, Anchors).
+    # Rows from which SMKC takes three times their root as anchors (docs/maintainers/fusion.md,
+    # Anchors).
     smkc_rows: int = 20_000
-    # Rows for each anchor that k-means++ chooses from (docs/fusion.md, Anchors).
+    # Rows for each anchor that k-means++ chooses from (docs/maintainers/fusion.md, Anchors).
     smkc_sample: int = 4
 
 
