@@ -5,8 +5,8 @@ The number of clusters
 Right: nested groups. Four far groups consist of three near ones each.
 
 Left: the good numbers of clusters, at most five, and one cluster. The height of a bar is the
-sum of what three witnesses say: gaps between the eigenvalues of graphs of neighbors, the
-heights of a tree of small clusters, and modes of the density. Bars above the dashed line, which
+sum of three criteria: eigengaps of neighbor graphs, the
+heights of a tree of small clusters, and density modes. Bars above the dashed line, which
 is the sum of one cluster, are levels: ``n_clusters="coarse"`` takes the first, "fine" the last
 and "auto" the highest bar.
 """

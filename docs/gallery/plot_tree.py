@@ -2,7 +2,7 @@
 Clusters inside clusters
 ========================
 
-Left: the tree by which the twelve clusters of one fit merge. The height of a joint is how far
+Left: how the twelve clusters of one fit merge. The height of a joint is how far
 apart its two branches are. Joints at 240 join groups, joints below 40 join the blobs of a
 group: the long gap between says that three clusters are a natural cut.
 
