@@ -82,7 +82,9 @@ def headline() -> str:
     sets = [bundled("digits"), *map(scaled, ("breast cancer", "wine")), moons]
     many, rows = mixture(10**6, 1.0), []
     for name, make in BEGINNERS.items():
-        took = "not run" if make is SPECTRAL else f"{cpu_seconds(make(10, random_state=0), many):.1f}"
+        took = (
+            "not run" if make is SPECTRAL else f"{cpu_seconds(make(10, random_state=0), many):.1f}"
+        )
         rows.append([name, *(f"{mean_ari(make, X, y):.2f}" for X, y in sets), took])
     columns = ["class", "digits", "breast cancer", "wine", "two moons", "seconds, 10⁶ rows"]
     return tables.markdown(columns, rows)
