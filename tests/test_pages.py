@@ -6,6 +6,7 @@ import logging
 import os
 import re
 import runpy
+import warnings
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -40,12 +41,14 @@ def logger_as_it_was():
 @pytest.mark.parametrize(
     "path", [p for p in PAGES if p.exists() and blocks(p)], ids=lambda p: p.stem
 )
-def test_blocks_of_python_run(path, logger_as_it_was):
+def test_blocks_of_python_run_without_warnings(path, logger_as_it_was):
     names = {"__name__": path.stem}
     if "matplotlib" in path.read_text():
         pytest.importorskip("matplotlib").use("agg")
-    for block in blocks(path):
-        exec(compile(block, str(path), "exec"), names)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        for block in blocks(path):
+            exec(compile(block, str(path), "exec"), names)
 
 
 def test_the_listing_of_a_fit_is_the_source():
