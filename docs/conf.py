@@ -23,6 +23,7 @@ myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 3
 numpydoc_show_class_members = False
 autosummary_generate = True
+default_role = "py:obj"  # names in docstrings become links where they are known
 autodoc_typehints = "none"
 exclude_patterns = ["gallery/*"]
 suppress_warnings = ["config.cache", "myst.xref_missing"]  # links to files of the repository
@@ -55,5 +56,12 @@ def quote_attributes(app, what, name, obj, options, lines):
             )
 
 
+def link_pages(app, what, name, obj, options, lines):
+    """Turn the paths of pages in docstrings into links with the titles of the pages."""
+    for i, line in enumerate(lines):
+        lines[i] = re.sub(r"``docs/([\w/-]+)\.md``", r":doc:`/\1`", line)
+
+
 def setup(app):
     app.connect("autodoc-process-docstring", quote_attributes, priority=600)
+    app.connect("autodoc-process-docstring", link_pages, priority=700)
