@@ -541,7 +541,7 @@ class Fourier:
     # the objective under the exact kernel (bench/results/trials.md, Search). From .01 to .04 the
     # mean ARI of 28 small sets stays within .004; .01 takes 1.4 times as long.
     error: float = 0.02
-    # Frequencies that "auto" tries first, and then doublings of them. On 28 small sets 64 change the
+    # Frequencies that "auto" tries first, and then doublings. On 28 small sets 64 change the
     # mean ARI by -.002; 256 change it by .002 and take 1.5 times as long.
     fewest: int = 128
     # Most frequencies that "auto" takes: time and memory grow with them.
