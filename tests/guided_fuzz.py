@@ -17,7 +17,7 @@ import atheris
 with atheris.instrument_imports(include=["rffpk", "numpy.lib._format_impl", "zipfile"]):
     import test_files
     import test_model_files
-    from internals import TableError, read_table
+    from contracts.source import TableError, read_table
 
     import rffpk
     from rffpk.model_files import ModelFileError, VersionError

@@ -11,8 +11,8 @@ from functools import partial
 
 import numpy as np
 import pytest
+from contracts.source import dask_workers
 from conventions import ip_rff_mkpkm
-from internals import dask_workers, make_stream
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.datasets import make_blobs
@@ -27,7 +27,7 @@ from rffpk import (
     RFFKernelPowerKMeans,
     RFFMultiKernelPowerKMeans,
 )
-from rffpk.sources import from_array, from_dask
+from rffpk.sources import from_array
 
 dask = pytest.importorskip("dask")
 array = pytest.importorskip("dask.array")
@@ -387,17 +387,3 @@ def test_calls_that_overlap_leave_the_configuration_of_dask():
         ended.set()
         other.result()
     assert dask.config.get(dask_workers._LARGE) == before
-
-
-def test_computed_partitions_are_not_copied(rows):
-    source = from_dask(array.from_array(rows, chunks=(6000, D)))
-    stream = make_stream(source, None, PowerKMeans()._schema())
-    computed = []
-
-    def blocks():
-        for block in source():
-            computed.append(block)
-            yield block
-
-    given = stream._tables(blocks(), [])
-    assert all(x is computed[-1] for [x] in given) and len(computed) == 4

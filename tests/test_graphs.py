@@ -5,6 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
+from contracts.graph import NeighbourCount, Shared, mutual_neighbours, spectrum
 from conventions import ip_rff_mkpkm
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import coo_array, csr_array, csr_matrix, diags, identity, kron
@@ -20,8 +21,6 @@ from sklearn.neighbors import KNeighborsTransformer, kneighbors_graph
 
 import rffpk
 from rffpk import DiffusionMap, DiffusionPowerKMeans, KernelKMeans, KernelPowerKMeans, _core
-from rffpk.spaces import spectrum
-from rffpk.spaces.neighbors import NeighbourCount, Shared, mutual_neighbours
 
 MOONS, KINDS = make_moons(300, noise=0.06, random_state=2)
 DIRECTED = kneighbors_graph(MOONS, 12, mode="connectivity")

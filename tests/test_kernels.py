@@ -4,7 +4,8 @@ from typing import get_args
 
 import numpy as np
 import pytest
-from internals import ones
+from contracts.fusion import FittedKernel, Specification, kernels
+from contracts.passes import ones
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import pairwise_distances
 from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels, rbf_kernel
@@ -18,8 +19,6 @@ from rffpk import (
     center_kernel,
     normalize_kernel,
 )
-from rffpk.spaces import kernels
-from rffpk.spaces.kernels import FittedKernel, Specification, du2015, specification, specifications
 
 NAMES = sorted(PAIRWISE_KERNEL_FUNCTIONS)
 
@@ -149,7 +148,9 @@ def test_rescaling_is_to_the_unit_interval(rows, blocks):
 
 
 def test_the_bank_of_du_2015(rows):
-    found = [FittedKernel(rows, spec, weight=ones(len(rows))).matrix() for spec in du2015(rows)]
+    found = [
+        FittedKernel(rows, spec, weight=ones(len(rows))).matrix() for spec in kernels.du2015(rows)
+    ]
     distances = pairwise_distances(rows)
     products = rows @ rows.T
     sigmas = np.multiply((0.01, 0.05, 0.1, 1, 10, 50, 100), distances.max())
@@ -161,7 +162,7 @@ def test_the_bank_of_du_2015(rows):
         formula = (formula - formula.min()) / (formula.max() - formula.min())
         assert_allclose(K, formula, atol=1e-7)
     assert_allclose(
-        FittedKernel(np.ones((3, 2)), du2015(np.ones((3, 2)))[0], weight=ones(3)).matrix(),
+        FittedKernel(np.ones((3, 2)), kernels.du2015(np.ones((3, 2)))[0], weight=ones(3)).matrix(),
         0,
     )
 
@@ -176,12 +177,14 @@ def test_the_gamma_of_the_mean_distance(rows, metric, distance):
 
 
 def test_parameters_reach_the_kernel(rows):
-    spec = specification(("polynomial", {"degree": 2, "coef0": 3.0, "gamma": 0.5}), "kernels[0]")
+    spec = kernels.specification(
+        ("polynomial", {"degree": 2, "coef0": 3.0, "gamma": 0.5}), "kernels[0]"
+    )
     assert_allclose(
         FittedKernel(rows, spec, weight=ones(len(rows))).matrix(), (0.5 * rows @ rows.T + 3) ** 2
     )
-    assert specification(["rbf", 0.5], "k") == Specification("rbf", {"gamma": 0.5})
-    assert specifications(None, 2) == [Specification("rbf")] * 2
+    assert kernels.specification(["rbf", 0.5], "k") == Specification("rbf", {"gamma": 0.5})
+    assert kernels.specifications(None, 2) == [Specification("rbf")] * 2
 
 
 def test_narrow_rows_lose_nothing_but_their_own_rounding(rows):
@@ -236,7 +239,7 @@ def test_precomputed_kernels_are_taken_as_they_are(rows):
 )
 def test_bad_specifications_are_named(given, message):
     with pytest.raises((ValueError, TypeError), match=message):
-        specifications([given], 1)
+        kernels.specifications([given], 1)
 
 
 def test_callables_that_return_no_number_are_named(rows):
@@ -264,7 +267,7 @@ def test_functions_of_matrices_are_no_kernels(rows):
 def test_kernels_that_are_no_list():
     for given in ("rbf", [], 3):
         with pytest.raises(TypeError, match="kernels == .*must be a list of kernels"):
-            specifications(given, 1)
+            kernels.specifications(given, 1)
 
 
 @pytest.mark.parametrize(

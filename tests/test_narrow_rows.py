@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from internals import Narrow
+from contracts.core import Narrow
 
 import rffpk
 from rffpk import Annealing, FuzzyCMeans, PowerKMeans, RFFKernelPowerKMeans, _core, _reference

@@ -11,11 +11,12 @@ from functools import partial
 
 import numpy as np
 import pytest
+from contracts.passes import ones
+from contracts.source import Sampling, sample_tables
+from contracts.source import source as streams
 from conventions import ip_rff_mkpkm
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from internals import Sampling, column_moments, ones, sample_tables
-from internals import source as streams
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.datasets import make_blobs
@@ -242,26 +243,6 @@ def test_smaller_samples_are_parts_of_larger_ones(rows):
     (second,), _ = row_sample.some(4000)
     assert np.isin(first, second).all() and len(second) == 4000
     assert row_sample.sizes_of_starts(500, 1) == [500, 4000]
-
-
-def test_moments_are_those_of_numpy(dtype):
-    random = np.random.default_rng(0)
-    for X in (
-        random.standard_normal((5000, 3)) + 100,
-        np.sort(random.standard_normal((5000, 2)), axis=0),
-    ):
-        X = X.astype(dtype)
-        for weight in (ones(5000), random.uniform(0, 2, 5000)):
-            found = column_moments(X, weight, 2)
-            mean = np.average(X.astype(float), axis=0, weights=weight)
-            gaps = ((X.astype(float) - mean) ** 2).sum(axis=1)
-            tol = 1e-5 if dtype == np.float32 else 1e-12
-            assert_allclose(found.mean, mean, rtol=tol, atol=tol)
-            assert_allclose(found.variance, np.average(gaps, weights=weight), rtol=tol)
-    far = np.r_[np.full((1024, 1), 1e6), random.standard_normal((100_000, 1))].astype(dtype)
-    assert_allclose(
-        column_moments(far, ones(len(far)), 1).variance, far.astype(float).var(), rtol=1e-4
-    )
 
 
 def test_rows_of_weight_zero_are_read_no_more_often(rows):
