@@ -277,7 +277,7 @@ def test_bad_collections(rows, client):
         PowerKMeans(K).fit(X, sample_weight=np.ones(N - 1))
 
 
-@pytest.mark.promise(like="test_missing_numbers_are_found")
+@pytest.mark.promise(like="test_every_class_refuses_the_value_by_name")
 def test_missing_numbers_are_found_on_workers_without_a_log(rows, client, caplog):
     X = rows.copy()
     X[11_003, 2] = np.nan

@@ -223,25 +223,6 @@ def test_precomputed_kernels_are_taken_as_they_are(rows):
     assert_array_equal(fitted.x, rows @ rows.T)
 
 
-@pytest.mark.parametrize(
-    "given, message",
-    [
-        ("gaussian", r"kernels\[0\] == 'gaussian', must be one of"),
-        (("rbf", 1.0, 2.0), r"kernels\[0\] == \('rbf', 1.0, 2.0\), must be a kernel, or a pair"),
-        (("rbf", -1.0), r"^kernels\[0\]: gamma == -1.0, must be > 0"),
-        (("rbf", "wide"), r"^kernels\[0\]: gamma == 'wide', must be one of"),
-        ((3, 1.0), r"kernels\[0\] == 3, must be one of"),
-        (("rbf", 10**400), "gamma: has numbers beyond float64"),
-        (("polynomial", {"degree": -3}), r"kernels\[0\]: degree == -3, must be >= 0"),
-        (("polynomial", {"degree": "two"}), r"kernels\[0\]: degree == 'two', must be a number"),
-        (("sigmoid", {"coef0": [1]}), r"kernels\[0\]: coef0 == \[1\], must be a number"),
-    ],
-)
-def test_bad_specifications_are_named(given, message):
-    with pytest.raises((ValueError, TypeError), match=message):
-        kernels.specifications([given], 1)
-
-
 def test_callables_that_return_no_number_are_named(rows):
     message = "^kernel=<lambda>: gets two rows, .* must return a number. .*error was: "
     with pytest.raises(ValueError, match=f"{message}could not convert string"):
@@ -262,12 +243,6 @@ def test_functions_of_matrices_are_no_kernels(rows):
             cls(2, kernel=rbf_kernel).fit(rows)
     with pytest.raises(ValueError, match=r"^kernels\[1\]=rbf_kernel: .* Pass 'rbf'"):
         MKKM(2, kernels=["linear", rbf_kernel]).fit(rows)
-
-
-def test_kernels_that_are_no_list():
-    for given in ("rbf", [], 3):
-        with pytest.raises(TypeError, match="kernels == .*must be a list of kernels"):
-            kernels.specifications(given, 1)
 
 
 @pytest.mark.parametrize(
@@ -304,11 +279,6 @@ def test_the_bank_of_constant_rows_is_constant(value):
     Z = np.full((100, 11), value)
     for spec in kernels.du2015(Z):
         assert np.ptp(kernels.FittedKernel(Z, spec, weight=ones(len(Z))).matrix()) < 1e-10, spec
-
-
-def test_unknown_parameters_of_named_kernels_are_refused():
-    with pytest.raises(ValueError, match=r"k has parameters \['sigma'\], must be among"):
-        kernels.specification(("rbf", {"sigma": 3}), "k")
 
 
 def test_no_gamma_is_the_default_of_the_kernel():

@@ -80,6 +80,7 @@ CASES = [
     (LMKKM(5, kernels=["rbf", "linear"], max_iter=1), ROWS, "max_iter=1 iterations"),
     (FAMKKM(5, max_iter=1), ROWS, "max_iter=1 iterations"),
     (FAMKKM(5, max_iter=1), ROWS, "max_iter=1 iterations"),
+    (MKKM(5, kernels=[("sigmoid", {"gamma": 2.0, "coef0": -1.0}), "rbf"]), ROWS, "indefinite"),
     (SMKC(5, kernels=["linear"]), ROWS, "the kernels have rank 4, less than n_clusters=5"),
     (SMKC(5, kernels=[("rbf", 1e-7)]), ROWS, "sigma_1 / sigma_k"),
 ]

@@ -253,18 +253,6 @@ def hard_cost(X, weight, centers):
     return float(weight @ cdist(X, centers, "sqeuclidean").min(axis=1))
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_the_nearest_other_centroid_is_that_of_the_combined_distance(dtype):
-    X = data()[0].astype(dtype)
-    level, state = run_of([X, X[:, :1] * 9], 6)
-    found = module._nearest_others(level.rows, state.theta)
-    scaled = state.theta * np.sqrt([0.5] * 4)
-    apart = cdist(scaled, scaled)
-    np.fill_diagonal(apart, np.inf)
-    assert_array_equal(found, apart.argmin(axis=1))
-    assert len(set(found)) > 1
-
-
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("seed", range(5))
 def test_a_swap_removes_the_centroid_whose_loss_is_least(weighted, seed):
