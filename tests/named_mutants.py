@@ -88,7 +88,7 @@ PROMISES = [
            "rows/table.py:unit_view", "(x, Unit(width))", "(unit_rows(x), Identity(width))"),
     Mutant("pass.py::test_input_is_read_in_place_and_left_unchanged",
            "rows/door.py:_read_array", "small = X, None", "small = X.copy(), None"),
-    Mutant("sources.py::test_a_source_gives_the_bits_of_an_array",
+    Mutant("forms.py::test_fits_and_fitted_models_are_those_of_an_array",
            "rows/source.py:block_rows", "* max(1, slots))", "* max(1, slots) - 1)"),
     Mutant("sources.py::test_errors_of_a_reader_surface_and_its_thread_ends",
            "rows/source.py:prefetched", "raise item", "return"),

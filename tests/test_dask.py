@@ -20,12 +20,9 @@ from sklearn.datasets import make_blobs
 from rffpk import (
     Annealing,
     AverageMKKM,
-    DiffusionPowerKMeans,
-    FuzzyCMeans,
     NystroemKernelKMeans,
     PowerKMeans,
     RFFKernelPowerKMeans,
-    RFFMultiKernelPowerKMeans,
 )
 from rffpk.sources import from_array
 
@@ -91,35 +88,6 @@ def unknown(X):
     return array.concatenate(blocks, allow_unknown_chunksizes=True)
 
 
-MODELS = [
-    (PowerKMeans, {}),
-    (PowerKMeans, {"sample": None, "annealing": Annealing(swaps=0), "n_init": 1, "max_iter": 15}),
-    (RFFKernelPowerKMeans, {"n_frequencies": 16, "gamma": "median", "sample": 1000}),
-    (FuzzyCMeans, {"max_iter": 5}),
-    (DiffusionPowerKMeans, {"n_landmarks": 40, "metric": "cosine"}),
-    (RFFMultiKernelPowerKMeans, {"n_frequencies": 16, "sample": 500}),
-    (RFFMultiKernelPowerKMeans, {"kernels": "linear", "views": [[0, 1], [2, 3, 4]]}),
-]
-
-
-@pytest.mark.parametrize("number", range(len(MODELS)))
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_a_cluster_fits_as_an_array_is_fitted(rows, client, number):
-    (cls, parameters), weighted = MODELS[number], number % 2 == 1
-    weight = np.random.default_rng(0).uniform(0.5, 2, N) if weighted else None
-    expected = cls(K, random_state=0, **parameters).fit(rows, sample_weight=weight)
-    X, labels = divided(rows), []
-    X = unknown(X) if weighted else X
-    model = cls(K, random_state=0, **parameters)
-    model.fit(X, sample_weight=weight, labels_to=labels.append)
-    assert_allclose(model.cluster_centers_, expected.cluster_centers_, rtol=1e-11, atol=1e-12)
-    assert_allclose(model.inertia_, expected.inertia_, rtol=1e-12)
-    assert_allclose(model.objective_, expected.objective_, rtol=1e-12)
-    assert_array_equal(np.concatenate(labels), expected.labels_)
-    assert_array_equal(model.predict(X).compute(), expected.labels_)
-    assert not hasattr(model, "labels_")
-
-
 def test_rows_that_swaps_are_made_on_are_drawn_from_partitions(client):
     X = np.random.default_rng(0).standard_t(2, size=(N, 3))
     new = partial(PowerKMeans, 25, sample=5000, random_state=0)
@@ -138,14 +106,6 @@ def test_many_clusters_of_unit_rows_in_half_precision(rows, client):
     assert model.cluster_centers_.dtype == np.float32
     assert_allclose(model.cluster_centers_, read.cluster_centers_, atol=1e-5)
     assert_allclose(model.inertia_, read.inertia_, rtol=1e-5)
-
-
-def test_float32_keeps_its_type(rows, client):
-    X = rows.astype(np.float32)
-    model = PowerKMeans(K, random_state=0).fit(divided(X))
-    expected = PowerKMeans(K, random_state=0).fit(X)
-    assert model.cluster_centers_.dtype == np.float32
-    assert_allclose(model.cluster_centers_, expected.cluster_centers_, rtol=1e-6)
 
 
 @pytest.mark.promise(
