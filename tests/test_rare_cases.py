@@ -124,9 +124,9 @@ def test_memory_where_the_system_does_not_say(monkeypatch):
 
     monkeypatch.setattr(Path, "read_text", missing)
     half = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
-    assert config._machine_memory() == half
+    assert config.available_memory() == half
     monkeypatch.setattr(os, "sysconf", missing)
-    assert config._machine_memory() == 2**31
+    assert config.available_memory() == 2**31
 
 
 def test_draws_in_proportion_to_denormal_costs():

@@ -21,7 +21,6 @@ from rffpk.rows.store import Storage
 
 # A file of rows is read exactly, or an error names it.
 from rffpk.rows.table_files import read_table
-from rffpk.system.files import TableError
 
-__all__ = ["KernelRows", "Sampling", "Storage", "TableError", "compressed", "dask_workers",
+__all__ = ["KernelRows", "Sampling", "Storage", "compressed", "dask_workers",
            "read_table", "sample_tables", "source", "starts"]  # fmt: skip
