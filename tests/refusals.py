@@ -251,6 +251,8 @@ HOLED[[7, 30], [2, 0]] = np.nan
 IN_ROW_7 = r"X: .*2 of 120 rows, first in row 7, column "
 SECONDS = (ROWS * 1e9).astype("datetime64[s]")
 LARGE = [[10**400, 1], [2, 3], [4, 5]] * 9
+INFINITE = np.ones((50, 3), np.float16)
+INFINITE[7, 1] = np.inf
 MASKED = np.ma.masked_array(ROWS, mask=np.arange(N)[:, None] % 9 == np.zeros(4))
 WORDS = pd.DataFrame({"size": [1.0, 2.0, 3.0] * 9, "city": [4, "Rome", 5] * 9, "hue": [*"rgb"] * 9})
 NUMBERS = [
@@ -263,6 +265,7 @@ NUMBERS = [
     Refusal("X", np.where(np.isnan(HOLED[:, :1]), np.nan, KERNELS[0]), ValueError, "X", None,
             [rffpk.KernelKMeans], {"kernel": "precomputed"}),
     Refusal("X", np.float32([[np.inf, -np.inf], [0, 1]]), ValueError, r"X: .* 1 of 2 rows"),
+    Refusal("X", INFINITE, ValueError, "X: .* 1 of 50 rows, first in row 7, column 1"),
     Refusal("X", np.empty((0, 3)), ValueError, "X"),
     Refusal("X", [], ValueError, "X"),
     Refusal("X", None, ValueError, "X"),
