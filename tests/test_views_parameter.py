@@ -8,6 +8,7 @@ import pytest
 from conventions import ip_rff_mkpkm
 from joblib import parallel_backend
 from numpy.testing import assert_array_equal
+from refusals import SEVERAL as CLASSES
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.metrics.pairwise import euclidean_distances, rbf_kernel
@@ -21,33 +22,18 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from rffpk import (
-    FAMKKM,
-    LKAM,
-    LMKKM,
     MKKM,
-    MKKMMR,
-    MVCLFA,
-    ONKC,
-    RMKKM,
-    SMKC,
     AverageMKKM,
-    CoregSC,
     KernelKMeans,
     KernelPowerKMeans,
     MultiKernelPowerKMeans,
     NystroemKernelKMeans,
     PowerKMeans,
     RFFKernelPowerKMeans,
-    RFFMultiKernelPowerKMeans,
-    SimpleMKKM,
 )
 
 X = load_iris().data[::2]
 FRAME = pd.DataFrame(X, columns=[*"abcd"])
-CLASSES = [
-    AverageMKKM, FAMKKM, MKKM, MKKMMR, LKAM, ONKC, MVCLFA, CoregSC, LMKKM, MultiKernelPowerKMeans,
-    RMKKM, RFFMultiKernelPowerKMeans, SMKC, SimpleMKKM,
-]  # fmt: skip
 
 
 @pytest.mark.parametrize("cls", CLASSES)
