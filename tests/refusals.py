@@ -7,6 +7,7 @@ rows or weights that a fit accepts. Sentences of messages are free.
 
 import inspect
 from collections import UserDict
+from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,7 +36,8 @@ ONE = [
 ]  # fmt: skip
 FUSED = [
     rffpk.AverageMKKM, rffpk.MKKM, rffpk.MKKMMR, rffpk.LKAM, rffpk.ONKC, rffpk.MVCLFA,
-    rffpk.CoregSC, rffpk.LMKKM, rffpk.SimpleMKKM, rffpk.SMKC, rffpk.FAMKKM,
+    rffpk.CoregSC, rffpk.SimpleMKKM, rffpk.SMKC, rffpk.FAMKKM,
+    *([rffpk.LMKKM] if find_spec("clarabel") else []),
 ]  # fmt: skip
 SEVERAL = [
     rffpk.RFFMultiKernelPowerKMeans, rffpk.MultiKernelPowerKMeans, rffpk.RMKKM, *FUSED,
