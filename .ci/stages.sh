@@ -124,7 +124,7 @@ stage_sources() {
     take_newest_python "${packages[@]}"
     build
     environment "$core" "${packages[@]}"
-    "$work/$core/bin/python" -m pytest -m "" tests/test_sources.py tests/test_dask.py
+    "$work/$core/bin/python" -m pytest -m "" tests/test_forms.py tests/test_sources.py tests/test_dask.py
 }
 
 # Packages that rffpk works with, each beside its own tests, which are skipped where a package cannot

@@ -3,8 +3,6 @@ import subprocess
 import sys
 from collections import defaultdict
 from dataclasses import replace
-from functools import partial
-from importlib import import_module
 from importlib.util import find_spec
 
 # Threads of BLAS spin where processors are not free, which takes more time than they save in small
@@ -14,19 +12,11 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import default_run
 import numpy as np
 import pytest
+from contracts.plan import TUNING
 from hypothesis import HealthCheck, settings
-from internals import TUNING
 from sklearn.datasets import load_digits
 
 from rffpk import _core
-
-# The limits that tests set, by the names that these give them: sizes from which a path is taken,
-# and how much is taken at a time.
-LIMITS = {
-    "many_clusters": "rows.draws.MANY",
-    "checkpoint_version": "estimators.fitting.__version__",
-    "header_bytes": "system.tensor_files.MAX_HEADER",
-}
 
 settings.register_profile(
     "few",
@@ -88,23 +78,6 @@ def implementation(request, monkeypatch):
 @pytest.fixture(params=[np.float32, np.float64], ids=["f32", "f64"])
 def dtype(request):
     return np.dtype(request.param)
-
-
-def set_limits(monkeypatch, **values):
-    """Set some of `LIMITS`, in all modules that have them."""
-    for name, value in values.items():
-        module, _, constant = f"rffpk.{LIMITS[name]}".rpartition(".")
-        before = getattr(import_module(module), constant)
-        for key, each in [*sys.modules.items()]:
-            copied = constant[0] != "_" and vars(each).get(constant) is before
-            if key == module or (key.startswith("rffpk") and copied):
-                monkeypatch.setattr(each, constant, value)
-
-
-@pytest.fixture
-def limits(monkeypatch):
-    """Set some of `LIMITS`."""
-    return partial(set_limits, monkeypatch)
 
 
 @pytest.fixture

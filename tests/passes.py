@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import NamedTuple
 
 import numpy as np
-from internals import Landmarks, Structure
+from contracts.core import Landmarks, Structure
 
 from rffpk import _core, _reference
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rffpk._reference import features, squared_distances
+from rffpk import _reference
 
 Array = NDArray[Any]
 
@@ -38,10 +38,10 @@ def rff_kpkm(
     objective : list of float
         sum_i M_s at the centroids that each iteration started from.
     """
-    phi = features(x, omega)
+    phi = _reference.features(x, omega)
     s, objective = s0, []
     for t in range(max_iter):
-        d = squared_distances(phi, theta)
+        d = _reference.squared_distances(phi, theta)
         objective.append(float(((d**s).mean(axis=1) ** (1 / s)).sum()))
         w = (d**s).sum(axis=1, keepdims=True) ** (1 / s - 1) * d ** (s - 1)
         theta = (w / w.sum(axis=0)).T @ phi
@@ -49,7 +49,7 @@ def rff_kpkm(
             break
         if (t + 1) % anneal_every == 0:
             s *= anneal_factor
-    return theta, squared_distances(phi, theta).argmin(axis=1), objective
+    return theta, _reference.squared_distances(phi, theta).argmin(axis=1), objective
 
 
 def ip_rff_mkpkm_step(
@@ -83,7 +83,7 @@ def ip_rff_mkpkm_step(
         Eq. (20) before it.
     """
     k = u.shape[1]
-    d = np.stack([squared_distances(phi, t) for phi, t in zip(phis, theta)], axis=-1)
+    d = np.stack([_reference.squared_distances(phi, t) for phi, t in zip(phis, theta)], axis=-1)
     seen = (u**m)[..., None] * d + ((1 - u) ** m)[..., None] * eta
     mixed = seen @ alpha
     means = ((mixed**s).mean(axis=1)) ** (1 / s)
@@ -92,7 +92,7 @@ def ip_rff_mkpkm_step(
     u = 1 / (1 + (d @ alpha / (eta @ alpha)) ** (1 / (m - 1)))
     g = w * u**m
     theta = [(g / g.sum(axis=0)).T @ phi for phi in phis]
-    d = np.stack([squared_distances(phi, t) for phi, t in zip(phis, theta)], axis=-1)
+    d = np.stack([_reference.squared_distances(phi, t) for phi, t in zip(phis, theta)], axis=-1)
     seen = (u**m)[..., None] * d + ((1 - u) ** m)[..., None] * eta
     costs = np.einsum("ij,ijl->l", w, seen)
     alpha = np.exp((costs.min() - costs) / lam)

@@ -6,19 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from contracts.core import Fourier, Identity
+from contracts.hard_pass import Need, hard_plan, step
+from contracts.passes import column_rows, make_rows, one_pass, shifted_features
 from hypothesis import given
 from hypothesis import strategies as st
-from internals import (
-    Fourier,
-    Identity,
-    Need,
-    column_rows,
-    hard_plan,
-    make_rows,
-    one_pass,
-    shifted_features,
-    step,
-)
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning

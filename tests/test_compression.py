@@ -5,19 +5,12 @@ from functools import partial
 
 import numpy as np
 import pytest
+from contracts.core import Fourier, Identity
+from contracts.fusion import FittedKernel, kernels
+from contracts.level import FitContext, PowerMean
+from contracts.passes import make_rows, ones, shifted_features
+from contracts.source import KernelRows, Storage, compressed
 from conventions import ip_rff_mkpkm
-from internals import (
-    FitContext,
-    Fourier,
-    Identity,
-    KernelRows,
-    PowerMean,
-    Storage,
-    compressed,
-    make_rows,
-    ones,
-    shifted_features,
-)
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.linalg import eigh
 from sklearn.cluster import KMeans
@@ -34,7 +27,6 @@ from rffpk import (
     RFFMultiKernelPowerKMeans,
     _reference,
 )
-from rffpk.spaces.kernels import FittedKernel, specification
 
 STORED = Storage("auto")
 
@@ -223,12 +215,12 @@ ONE = np.ones(1)  # the weight of one kernel
 
 
 def rows_with_kernels(X, names, weight, k):
-    kernels = [
-        FittedKernel(X, specification(each, "kernel"), shift=True, weight=ones(len(X)))
+    fitted = [
+        FittedKernel(X, kernels.specification(each, "kernel"), shift=True, weight=ones(len(X)))
         for each in names
     ]
     weight = ones(len(X)) if weight is None else weight
-    return KernelRows(kernels, weight, PowerMean(), FitContext(None, k=k, storage=STORED))
+    return KernelRows(fitted, weight, PowerMean(), FitContext(None, k=k, storage=STORED))
 
 
 @pytest.mark.parametrize("weighted", [False, True])

@@ -10,12 +10,11 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 import threadpoolctl
-from internals import config
+from contracts.plan import config
 
 import rffpk
 from rffpk import _core
 from rffpk.__main__ import main
-from rffpk.spaces.whitening import Whitening
 
 
 def test_report_of_the_configuration(capsys):
@@ -155,13 +154,13 @@ def test_predictions_have_one_thread_of_blas(two_blas_threads, monkeypatch):
     model = rffpk.RFFMultiKernelPowerKMeans(2, kernels=[("linear", 0.5)], random_state=0)
     X = np.random.default_rng(0).standard_normal((200, 3))
     model.fit([X])
-    whiten, seen = Whitening.__call__, []
+    visit, seen = _core.fused_pass, []
 
-    def whitened(self, rows):
+    def visited(*given, **options):
         seen.append(blas_threads())
-        return whiten(self, rows)
+        return visit(*given, **options)
 
-    monkeypatch.setattr(Whitening, "__call__", whitened)
+    monkeypatch.setattr(_core, "fused_pass", visited)
     for predict in (model.predict, model.predict_proba, model.transform, model.score):
         predict([X])
     assert seen and all(each == {1} for each in seen)

@@ -3,13 +3,11 @@
 import numpy as np
 import pytest
 from fusion_cases import affinity, leading, plain, projector, three_views
-from internals import config
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.cluster import SpectralClustering
 from sklearn.metrics import adjusted_rand_score
 
 from rffpk import CoregSC, center_kernel
-from rffpk.fusion.baselines import Agreement
 
 SCHEMES = ["pairwise", "centroid"]
 
@@ -42,19 +40,6 @@ def test_affinities_may_be_zero_on_their_diagonals(views, scheme, n_landmarks):
         for K, part in zip(Ks, np.split(model.embedding_, 3, axis=1)):
             U = leading(affinity(K), 4)[1]
             assert_allclose(projector(part), projector(U), atol=1e-12)
-
-
-@pytest.mark.parametrize("scheme", SCHEMES)
-def test_views_agree_the_more_the_larger_the_weight(views, scheme):
-    apart = []
-    for agreement in (0.0, 0.05, 1.0):
-        As = [affinity(K) for K in plain(views[0])]
-        with config.one_blas_thread():
-            state = Agreement(As, 4, agreement, scheme == "centroid")
-            for _, _ in zip(range(10), state.iterations()):
-                pass
-        apart.append(state._common())
-    assert apart[0] < apart[1] < apart[2] < 3 * 4 + 1e-9
 
 
 def test_centered_kernels_are_raised_to_affinities(views):

@@ -11,8 +11,8 @@ from functools import partial
 
 import numpy as np
 import pytest
+from contracts.source import dask_workers
 from conventions import ip_rff_mkpkm
-from internals import dask_workers, make_stream
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.datasets import make_blobs
@@ -20,14 +20,11 @@ from sklearn.datasets import make_blobs
 from rffpk import (
     Annealing,
     AverageMKKM,
-    DiffusionPowerKMeans,
-    FuzzyCMeans,
     NystroemKernelKMeans,
     PowerKMeans,
     RFFKernelPowerKMeans,
-    RFFMultiKernelPowerKMeans,
 )
-from rffpk.sources import from_array, from_dask
+from rffpk.sources import from_array
 
 dask = pytest.importorskip("dask")
 array = pytest.importorskip("dask.array")
@@ -91,35 +88,6 @@ def unknown(X):
     return array.concatenate(blocks, allow_unknown_chunksizes=True)
 
 
-MODELS = [
-    (PowerKMeans, {}),
-    (PowerKMeans, {"sample": None, "annealing": Annealing(swaps=0), "n_init": 1, "max_iter": 15}),
-    (RFFKernelPowerKMeans, {"n_frequencies": 16, "gamma": "median", "sample": 1000}),
-    (FuzzyCMeans, {"max_iter": 5}),
-    (DiffusionPowerKMeans, {"n_landmarks": 40, "metric": "cosine"}),
-    (RFFMultiKernelPowerKMeans, {"n_frequencies": 16, "sample": 500}),
-    (RFFMultiKernelPowerKMeans, {"kernels": "linear", "views": [[0, 1], [2, 3, 4]]}),
-]
-
-
-@pytest.mark.parametrize("number", range(len(MODELS)))
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_a_cluster_fits_as_an_array_is_fitted(rows, client, number):
-    (cls, parameters), weighted = MODELS[number], number % 2 == 1
-    weight = np.random.default_rng(0).uniform(0.5, 2, N) if weighted else None
-    expected = cls(K, random_state=0, **parameters).fit(rows, sample_weight=weight)
-    X, labels = divided(rows), []
-    X = unknown(X) if weighted else X
-    model = cls(K, random_state=0, **parameters)
-    model.fit(X, sample_weight=weight, labels_to=labels.append)
-    assert_allclose(model.cluster_centers_, expected.cluster_centers_, rtol=1e-11, atol=1e-12)
-    assert_allclose(model.inertia_, expected.inertia_, rtol=1e-12)
-    assert_allclose(model.objective_, expected.objective_, rtol=1e-12)
-    assert_array_equal(np.concatenate(labels), expected.labels_)
-    assert_array_equal(model.predict(X).compute(), expected.labels_)
-    assert not hasattr(model, "labels_")
-
-
 def test_rows_that_swaps_are_made_on_are_drawn_from_partitions(client):
     X = np.random.default_rng(0).standard_t(2, size=(N, 3))
     new = partial(PowerKMeans, 25, sample=5000, random_state=0)
@@ -138,14 +106,6 @@ def test_many_clusters_of_unit_rows_in_half_precision(rows, client):
     assert model.cluster_centers_.dtype == np.float32
     assert_allclose(model.cluster_centers_, read.cluster_centers_, atol=1e-5)
     assert_allclose(model.inertia_, read.inertia_, rtol=1e-5)
-
-
-def test_float32_keeps_its_type(rows, client):
-    X = rows.astype(np.float32)
-    model = PowerKMeans(K, random_state=0).fit(divided(X))
-    expected = PowerKMeans(K, random_state=0).fit(X)
-    assert model.cluster_centers_.dtype == np.float32
-    assert_allclose(model.cluster_centers_, expected.cluster_centers_, rtol=1e-6)
 
 
 @pytest.mark.promise(
@@ -277,7 +237,7 @@ def test_bad_collections(rows, client):
         PowerKMeans(K).fit(X, sample_weight=np.ones(N - 1))
 
 
-@pytest.mark.promise(like="test_missing_numbers_are_found")
+@pytest.mark.promise(like="test_every_class_refuses_the_value_by_name")
 def test_missing_numbers_are_found_on_workers_without_a_log(rows, client, caplog):
     X = rows.copy()
     X[11_003, 2] = np.nan
@@ -385,17 +345,3 @@ def test_calls_that_overlap_leave_the_configuration_of_dask():
         ended.set()
         other.result()
     assert dask.config.get(dask_workers._LARGE) == before
-
-
-def test_computed_partitions_are_not_copied(rows):
-    source = from_dask(array.from_array(rows, chunks=(6000, D)))
-    stream = make_stream(source, None, PowerKMeans()._schema())
-    computed = []
-
-    def blocks():
-        for block in source():
-            computed.append(block)
-            yield block
-
-    given = stream._tables(blocks(), [])
-    assert all(x is computed[-1] for [x] in given) and len(computed) == 4

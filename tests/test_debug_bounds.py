@@ -2,11 +2,10 @@
 
 import numpy as np
 import pytest
-from internals import sparse_rows
+from contracts.core import laid_out, sparse_rows
 from scipy.sparse import csr_array
 
 from rffpk import _core
-from rffpk.spaces.near_cells import _laid_out
 
 pytestmark = pytest.mark.skipif(not _core.DEBUG_BOUNDS, reason="needs -Ddebug_bounds=true")
 
@@ -25,7 +24,7 @@ def near(near, order, ends):
 
 def cells(ends, visits, order):
     centers = np.zeros((K, D))
-    *blocks, _ = _laid_out(centers, centers, np.arange(K), np.arange(K + 1))
+    *blocks, _ = laid_out(centers, centers, np.arange(K), np.arange(K + 1))
     return _core.nearest_in_cells(np.ones((N, D)), centers, *blocks, ends, visits, order, 1, 1)
 
 

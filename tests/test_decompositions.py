@@ -6,7 +6,7 @@ from itertools import product
 import numpy as np
 import pytest
 import scipy.linalg
-from internals import config, eigh, leading_eigenvectors, linalg, svd
+from contracts.plan import config, linalg
 from numpy.linalg import LinAlgError
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse.linalg import ArpackNoConvergence
@@ -118,7 +118,7 @@ def test_leading_eigenvectors_of_multiple_eigenvalues(name, k):
     size = np.abs(matrix).max() or 1.0
     for given in (matrix, lambda v: matrix @ v):
         with config.one_blas_thread():
-            values, vectors = leading_eigenvectors(given, k, len(matrix))
+            values, vectors = linalg.leading_eigenvectors(given, k, len(matrix))
             expected = np.linalg.eigvalsh(matrix / size)[::-1][:k]
         assert_allclose(values / size, expected, atol=1e-9 * np.abs(expected).max() + 1e-300)
         assert_allclose(vectors.T @ vectors, np.eye(k), atol=1e-9)
@@ -130,7 +130,7 @@ def test_leading_eigenvectors_of_multiple_eigenvalues(name, k):
 def test_eigenvectors_of_low_rank_are_the_same_each_time():
     """Lanczos' method goes on from random vectors where it has found all that are not zero."""
     x = np.repeat(np.eye(2), 200, axis=0)
-    first, second = (leading_eigenvectors(x @ x.T, 12, 400)[1] for _ in range(2))
+    first, second = (linalg.leading_eigenvectors(x @ x.T, 12, 400)[1] for _ in range(2))
     if linalg.RANDOM:  # SciPy before 1.17 keeps the state of ARPACK's generator between calls
         assert_array_equal(first, second)
         labels = [rffpk.CoregSC(12, random_state=0).fit(x).labels_ for _ in range(2)]
@@ -161,7 +161,7 @@ def test_another_driver_follows_one_that_fails(monkeypatch):
     for broken in (False, True):
         if broken:
             monkeypatch.setattr(np.linalg, "eigh", failing(LinAlgError("no convergence")))
-        found = eigh(S, subset_by_index=[17, 19])
+        found = linalg.eigh(S, subset_by_index=[17, 19])
         assert_allclose(found[0], values[17:], rtol=1e-9)
         assert_allclose(np.abs(found[1]), np.abs(vectors[:, 17:]), atol=1e-9)
     plain_svd = scipy.linalg.svd
@@ -172,7 +172,7 @@ def test_another_driver_follows_one_that_fails(monkeypatch):
         return plain_svd(matrix, full_matrices, lapack_driver=lapack_driver)
 
     monkeypatch.setattr(scipy.linalg, "svd", only_gesvd)
-    left, sizes, right = svd(A)
+    left, sizes, right = linalg.svd(A)
     assert_allclose(sizes, singular)
     assert_allclose(left * sizes @ right, A, atol=1e-12)
 
@@ -182,4 +182,4 @@ def test_a_full_decomposition_follows_steps_that_do_not_converge(monkeypatch):
     error = ArpackNoConvergence("no convergence", np.zeros(0), np.zeros((310, 0)))
     monkeypatch.setattr(linalg, "eigsh", failing(error))
     with config.one_blas_thread():
-        assert_allclose(leading_eigenvectors(matrix, 3, 310)[0], [309, 308, 307])
+        assert_allclose(linalg.leading_eigenvectors(matrix, 3, 310)[0], [309, 308, 307])

@@ -5,8 +5,18 @@ import warnings
 
 import numpy as np
 import pytest
+from contracts.graph import (
+    NeighbourCount,
+    Neighbourhoods,
+    Shared,
+    centroid_landmarks,
+    landmark_numbers,
+    mutual_neighbours,
+    spectrum,
+)
+from contracts.passes import ones
+from contracts.plan import TUNING
 from conventions import sparse_failures
-from internals import TUNING, ones
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.linalg import expm
 from scipy.sparse import csr_array, csr_matrix
@@ -24,26 +34,6 @@ from rffpk import (
     DiffusionPowerKMeans,
     PowerKMeans,
     RFFMultiKernelPowerKMeans,
-)
-from rffpk.spaces import neighbors, spectrum
-from rffpk.spaces.components import Components, divided, valley_of_rows
-from rffpk.spaces.neighbors import (
-    NeighbourCount,
-    Neighbourhoods,
-    Shared,
-    centroid_landmarks,
-    landmark_numbers,
-    mutual_neighbours,
-)
-from rffpk.spaces.spectrum import (
-    Walk,
-    Wanted,
-    decompose,
-    is_costly,
-    neighbour_graph,
-    orthonormal_basis,
-    slow_pairs,
-    wanted_pairs,
 )
 
 T = 3.0  # a time at which many functions last
@@ -243,7 +233,7 @@ def test_sums_over_a_sample_are_near_those_over_all_rows(sampled, tuning, dtype)
 
 def walk_of(model):
     """The neighbourhoods of the landmarks of a map."""
-    return neighbors.Neighbourhoods(model.landmarks_, model.n_neighbors_, model.bandwidth_, 1)
+    return Neighbourhoods(model.landmarks_, model.n_neighbors_, model.bandwidth_, 1)
 
 
 def test_sums_over_a_sample_follow_the_weights(sampled):
@@ -538,42 +528,6 @@ def test_small_components_do_not_count_beside_enough_large_ones():
     assert adjusted_rand_score(y[y < 2], model.labels_[y < 2]) == 1
 
 
-def test_a_valley_is_what_its_definition_says():
-    X, y = groups([60, 30, 20], PLACES)
-    distances = np.linalg.norm(X[:, None] - X, axis=-1)
-    components = Components(
-        y, np.array([60, 30, 20]) / 110, *np.ones((2, 3)), np.ones(3, dtype=bool)
-    )
-    for number in range(3):
-        own = y == number
-        inside = np.median(np.sort(distances[own][:, own], axis=1)[:, 5])
-        around = np.sort(distances[own][:, ~own].min(axis=1))[int(np.ceil(0.1 * own.sum())) - 1]
-        middle = np.sort(np.sort(distances[own][:, own], axis=1)[:, 5])[(own.sum() - 1) // 2]
-        valley = valley_of_rows(X, np.ones(110), np.arange(110), 1, components, number)
-        assert_allclose(valley, np.log(around / middle), rtol=1e-6)
-        assert_allclose(inside, middle, rtol=0.1)
-
-
-@pytest.mark.parametrize(
-    ("n_rows", "k", "few", "counts"),
-    [
-        (2000, 3, 12, True),
-        (200_000, 3, 12, False),
-        (200_000, 3, 90, True),
-        (200_000, 200, 12, True),
-    ],
-)
-def test_small_components_have_more_rows_where_clusters_do(n_rows, k, few, counts):
-    """Of three nodes, the last with so few rows, far from the others."""
-    graph = csr_array(np.eye(3))
-    share = np.array([0.6, 0.4 - few / n_rows, few / n_rows])
-    held, degrees = 0.5 * np.ones(3), np.ones(3)
-    for d, valley in ((2, 0.7), (2, 0.8), (10, 0.2), (50, 0.09)):
-        parts = divided(graph, share, held, degrees, k, n_rows, lambda *given, v=valley: v, d)
-        high = valley >= max(0.1, 1.5 / d)
-        assert [*parts.counted] == [True, True, counts and high]
-
-
 @pytest.mark.parametrize("sparse", [False, True])
 def test_near_groups_are_one_where_there_are_more_than_clusters(sparse):
     X = make_blobs(1000, centers=5, cluster_std=0.4, random_state=4)[0]
@@ -803,7 +757,7 @@ def test_slow_pairs_are_those_of_a_full_decomposition(name, k, ordered_nodes, tu
     n = len(matrix)
     graph = csr_matrix(np.where(np.abs(matrix) > 1e-12, matrix, 0) + 0.0)
     root, block = np.full(n, n**-0.5), max(8, 2 * k)
-    values, vectors = slow_pairs(Walk(graph), root, np.zeros((n, 0)), block)
+    values, vectors = spectrum.slow_pairs(spectrum.Walk(graph), root, np.zeros((n, 0)), block)
     expected = np.linalg.eigvalsh(matrix)[::-1][:k]
     assert (values[:k] <= expected + 1e-9).all()
     # 1 - mu of a few 1e-6 counts as zero, and is not resolved in a block of nearly equal ones
@@ -818,8 +772,8 @@ def test_slow_pairs_of_many_vectors_are_those_of_a_full_decomposition(name, many
     tuning(spectrum__many_vectors=many)
     matrix = MATRICES[name]()
     n = len(matrix)
-    walk = Walk(csr_matrix(np.where(np.abs(matrix) > 1e-12, matrix, 0)))
-    values, vectors = slow_pairs(walk, np.full(n, n**-0.5), np.zeros((n, 0)), 50, 40)
+    walk = spectrum.Walk(csr_matrix(np.where(np.abs(matrix) > 1e-12, matrix, 0)))
+    values, vectors = spectrum.slow_pairs(walk, np.full(n, n**-0.5), np.zeros((n, 0)), 50, 40)
     expected = np.linalg.eigvalsh(matrix)[::-1][:40]
     assert (values[:40] <= expected + 1e-9).all()
     assert_allclose(values[:40], expected, atol=0.02 * (1 - expected[-1]) + 1e-6)
@@ -828,10 +782,11 @@ def test_slow_pairs_of_many_vectors_are_those_of_a_full_decomposition(name, many
 
 def test_so_many_functions_are_accurate_as_there_are_clusters_or_half_of_them():
     """A number of clusters beyond the functions is that of a choice, which rounds would prolong."""
-    walk, share = Walk(csr_matrix(lattice(700))), np.full(700, 1 / 700)
+    walk, share = spectrum.Walk(csr_matrix(lattice(700))), np.full(700, 1 / 700)
     labels = np.zeros(700, dtype=np.int32)
     few, all_of_them, beyond = (
-        decompose(lambda: walk, share, labels, Wanted(k, 40), 700, 1.0)[1] for k in (20, 40, 60)
+        spectrum.decompose(lambda: walk, share, labels, spectrum.Wanted(k, 40), 700, 1.0)[1]
+        for k in (20, 40, 60)
     )
     assert_array_equal(beyond, few)
     assert not np.array_equal(all_of_them, few)
@@ -842,7 +797,7 @@ def test_many_vectors_are_made_orthonormal_whatever_their_condition(condition):
     random = np.random.default_rng(0)
     v = random.standard_normal((300, 40)) @ random.standard_normal((40, 40))
     v[:, -1] = v[:, 0] + random.standard_normal(300) / condition
-    basis = orthonormal_basis(v)
+    basis = spectrum.orthonormal_basis(v)
     assert_allclose(basis.T @ basis, np.eye(40), atol=1e-12)
     assert_allclose(basis @ (basis.T @ v), v, atol=1e-8)
 
@@ -851,7 +806,9 @@ def test_slow_pairs_of_many_vectors_that_a_filter_maps_to_zero(tuning):
     """Where all nodes are neighbors, what is left without the constant vector is zero."""
     tuning(spectrum__many_vectors=7)
     root = np.full((300, 1), 300**-0.5)
-    values, vectors = slow_pairs(Walk(csr_matrix(root @ root.T)), root[:, 0], root, 90)
+    values, vectors = spectrum.slow_pairs(
+        spectrum.Walk(csr_matrix(root @ root.T)), root[:, 0], root, 90
+    )
     assert_allclose(values, 0, atol=1e-12)
     assert_allclose(vectors.T @ vectors, np.eye(90), atol=1e-10)
 
@@ -859,7 +816,7 @@ def test_slow_pairs_of_many_vectors_that_a_filter_maps_to_zero(tuning):
 @pytest.mark.parametrize("many, amplified, at_low", [(3, 1e4, True), (2, 1e8, False)])
 def test_filters_of_many_vectors_are_stronger_and_begin_higher(many, amplified, at_low, tuning):
     tuning(spectrum__many_vectors=many)
-    walk = Walk(csr_matrix(np.diag([1.0, 0.09, 0.02])))
+    walk = spectrum.Walk(csr_matrix(np.diag([1.0, 0.09, 0.02])))
     vectors = np.eye(3)
     spectrum._filter(walk, np.zeros((3, 0)), vectors, 0.02)
     found = np.abs(vectors.diagonal())
@@ -875,7 +832,7 @@ def test_slow_pairs_of_more_vectors_than_groups_take_one_round(size, monkeypatch
     filters, filtered = [], spectrum._filter
     monkeypatch.setattr(spectrum, "_filter", lambda *a: filters.append(a[3]) or filtered(*a))
     root = np.sqrt(degrees / degrees.sum())
-    values, _ = slow_pairs(Walk(csr_matrix(matrix)), root, root[:, None], 60, 39)
+    values, _ = spectrum.slow_pairs(spectrum.Walk(csr_matrix(matrix)), root, root[:, None], 60, 39)
     assert len(filters) == 1 and filters[0] > 0.3
     expected = np.linalg.eigvalsh(matrix)[::-1][1:40]
     assert_allclose(values[:39], expected, atol=0.02 * (1 - expected[-1]) + 1e-6)
@@ -883,8 +840,8 @@ def test_slow_pairs_of_more_vectors_than_groups_take_one_round(size, monkeypatch
 
 def test_slow_pairs_of_nodes_that_have_no_neighbours():
     """There is nothing to merge."""
-    values, vectors = slow_pairs(
-        Walk(csr_matrix(np.eye(300))), np.full(300, 300**-0.5), np.zeros((300, 0)), 8
+    values, vectors = spectrum.slow_pairs(
+        spectrum.Walk(csr_matrix(np.eye(300))), np.full(300, 300**-0.5), np.zeros((300, 0)), 8
     )
     assert_allclose(values, 1)
     assert_allclose(vectors.T @ vectors, np.eye(8), atol=1e-9)
@@ -898,12 +855,12 @@ def test_slow_pairs_of_two_factors_are_those_of_their_product(denser, ordered_no
     n = 400
     mixed = np.random.default_rng(3).permutation(n)  # so that another order is seen
     there = csr_matrix(sum(np.roll(np.eye(n), i, axis=1) for i in range(9))[mixed][:, mixed] / 9)
-    matrix, walk = (there.T @ there).toarray(), Walk(there, there.T.tocsr())
+    matrix, walk = (there.T @ there).toarray(), spectrum.Walk(there, there.T.tocsr())
     groups = csr_matrix(np.kron(np.eye(n // 10), np.full((10, 1), 10**-0.5)))
     merged = walk.merged(groups)
     assert (merged.back is None) == (denser == np.inf)
     assert_allclose(merged @ np.eye(n // 10), groups.T @ matrix @ groups, atol=1e-15)
-    values, vectors = slow_pairs(walk, np.full(n, n**-0.5), np.zeros((n, 0)), 16)
+    values, vectors = spectrum.slow_pairs(walk, np.full(n, n**-0.5), np.zeros((n, 0)), 16)
     expected = np.linalg.eigvalsh(matrix)[::-1][:8]
     assert (values[:8] <= expected + 1e-9).all()
     assert_allclose(values[:8], expected, atol=0.02 * (1 - expected[-1]) + 1e-6)
@@ -924,9 +881,9 @@ def cliques(sizes, joined=0.02):
 
 def combined(matrix, degrees, k, labels=None, n_threads=1):
     labels = np.zeros(len(degrees), dtype=np.int32) if labels is None else labels
-    wanted = Wanted(k, k, use="combined")
-    walk = Walk(csr_matrix(matrix), n_threads=n_threads)
-    return decompose(lambda: walk, degrees, labels, wanted, len(degrees), 1.0)
+    wanted = spectrum.Wanted(k, k, use="combined")
+    walk = spectrum.Walk(csr_matrix(matrix), n_threads=n_threads)
+    return spectrum.decompose(lambda: walk, degrees, labels, wanted, len(degrees), 1.0)
 
 
 @pytest.mark.parametrize("least_ordered", [100, 10_000])
@@ -936,8 +893,8 @@ def test_combinations_have_the_distances_of_decayed_functions(k, least_ordered, 
     where nodes are put in order before."""
     tuning(spectrum__ordered_nodes=least_ordered)
     matrix, degrees, label = cliques(np.arange(k) % 8 + 5, joined=1.0)
-    spectrum, functions = combined(matrix, degrees, k)
-    mu = 1 - spectrum.gaps[0]
+    walked, functions = combined(matrix, degrees, k)
+    mu = 1 - walked.gaps[0]
     features = functions / np.sqrt(100 * mu)
     values, vectors = np.linalg.eigh(matrix)
     kept = (values >= mu) & (np.arange(len(values)) < len(values) - 1)
@@ -998,8 +955,8 @@ def test_few_rows_a_cluster_take_few_filters(monkeypatch):
 
 def test_combinations_of_nodes_that_all_are_neighbours_are_none():
     """No function lasts a step there."""
-    spectrum, functions = combined(np.full((400, 400), 1 / 400), np.ones(400), 120)
-    assert functions.shape == (400, 0) and not len(spectrum.gaps)
+    walked, functions = combined(np.full((400, 400), 1 / 400), np.ones(400), 120)
+    assert functions.shape == (400, 0) and not len(walked.gaps)
 
 
 def test_combinations_of_a_ring_that_nearly_falls_apart_are_finite():
@@ -1009,8 +966,8 @@ def test_combinations_of_a_ring_that_nearly_falls_apart_are_finite():
     first = np.arange(0, 3 * n, 3)
     matrix[first, np.roll(first, 1)] = matrix[np.roll(first, 1), first] = 1e-8
     degrees = matrix.sum(axis=1)
-    spectrum, functions = combined(matrix / np.sqrt(np.outer(degrees, degrees)), degrees, 101)
-    assert np.isfinite(functions).all() and 1e-4 < spectrum.gaps[0] < 1e-3
+    walked, functions = combined(matrix / np.sqrt(np.outer(degrees, degrees)), degrees, 101)
+    assert np.isfinite(functions).all() and 1e-4 < walked.gaps[0] < 1e-3
     assert_allclose((functions**2).mean(), 1, atol=0.1)
 
 
@@ -1025,11 +982,11 @@ def test_a_view_of_one_distinct_row_tells_nothing_of_many_clusters():
 
 def test_many_clusters_of_views_have_combinations_and_others_functions():
     uses = [
-        wanted_pairs(k, rough, use="combined").use
+        spectrum.wanted_pairs(k, rough, use="combined").use
         for k, rough in ((100, True), (101, True), (101, False))
     ]
     assert uses == ["always", "combined", "always"]
-    assert wanted_pairs(101, True).use == "always"
+    assert spectrum.wanted_pairs(101, True).use == "always"
 
 
 @pytest.mark.parametrize("k", [100, 101])
@@ -1047,7 +1004,7 @@ def test_clusters_of_views_are_found_on_both_sides_of_combinations(k):
 
 
 def test_two_functions_a_cluster_are_computed_and_fewer_of_many():
-    pairs = [wanted_pairs(k, rough=True).pairs for k in (99, 100, 101, 133, 134, 200)]
+    pairs = [spectrum.wanted_pairs(k, rough=True).pairs for k in (99, 100, 101, 133, 134, 200)]
     assert pairs == [198, 200, 200, 200, 201, 300]
 
 
@@ -1062,7 +1019,7 @@ def test_nodes_of_graphs_with_hubs_keep_their_order(tuning, monkeypatch):
     hub = even.tolil()
     hub[0], hub[:, 0] = 1e-9, 1e-9
     for graph, expected in ((even, [0]), (hub.tocsr(), [0])):
-        slow_pairs(Walk(graph), np.full(2000, 2000**-0.5), np.zeros((2000, 0)), 8)
+        spectrum.slow_pairs(spectrum.Walk(graph), np.full(2000, 2000**-0.5), np.zeros((2000, 0)), 8)
         assert asked == expected
 
 
@@ -1071,7 +1028,8 @@ def test_slow_pairs_have_the_same_bits_for_any_number_of_threads(tuning):
     graph, known = csr_matrix(np.kron(np.eye(2), lattice(350))), np.kron(np.eye(2), np.ones(350)).T
     root = np.full(700, 700**-0.5)
     one, three = (
-        slow_pairs(Walk(graph, n_threads=threads), root, known / 350**0.5, 8) for threads in (1, 3)
+        spectrum.slow_pairs(spectrum.Walk(graph, n_threads=threads), root, known / 350**0.5, 8)
+        for threads in (1, 3)
     )
     for each, other in zip(one, three):
         assert_array_equal(each, other)
@@ -1081,7 +1039,11 @@ def test_slow_pairs_have_the_same_bits_for_any_number_of_threads(tuning):
 def test_walks_in_another_order_are_the_same():
     random = np.random.default_rng(16)
     there = csr_matrix(random.random((90, 90)) * (random.random((90, 90)) < 0.2))
-    walk, order, v = Walk(there, there.T.tocsr()), random.permutation(90), random.random((90, 5))
+    walk, order, v = (
+        spectrum.Walk(there, there.T.tocsr()),
+        random.permutation(90),
+        random.random((90, 5)),
+    )
     assert_array_equal(walk.ordered(order) @ v[order], (walk @ v)[order])
 
 
@@ -1200,7 +1162,7 @@ def test_slow_functions_that_cost_too_much_are_learned_on_few_landmarks(
     monkeypatch, tuning, is_within
 ):
     X, filtered = np.random.default_rng(0).random((2500, 2)), []
-    graph = neighbour_graph(
+    graph = spectrum.neighbour_graph(
         X,
         ones(2500),
         (2500, 1000),
@@ -1211,19 +1173,19 @@ def test_slow_functions_that_cost_too_much_are_learned_on_few_landmarks(
         1,
         Shared(),
     )
-    wanted = wanted_pairs(5, True)
+    wanted = spectrum.wanted_pairs(5, True)
     assert graph.parts.n_kept == 1
     work = 2 * TUNING.spectrum.degree * wanted.pairs * graph.weights.nnz
     tuning(spectrum__most_filtered=work if is_within else work - 1)
-    assert is_costly(graph, wanted) != is_within
-    assert not is_costly(graph, wanted._replace(exact=True))
-    assert not is_costly(graph, wanted._replace(use="never"))
-    apart = neighbour_graph(
+    assert spectrum.is_costly(graph, wanted) != is_within
+    assert not spectrum.is_costly(graph, wanted._replace(exact=True))
+    assert not spectrum.is_costly(graph, wanted._replace(use="never"))
+    apart = spectrum.neighbour_graph(
         np.r_[X, X + 100], ones(5000), (5000, 1000), NeighbourCount(None), 2, False,
         np.random.RandomState(0), 1, Shared(),
     )  # fmt: skip
     assert apart.parts.n_kept == 2
-    assert not is_costly(apart, wanted_pairs(2, True))  # the components suffice
+    assert not spectrum.is_costly(apart, spectrum.wanted_pairs(2, True))  # the components suffice
     compute = spectrum._filter
 
     def counted(walk, known, v, low):

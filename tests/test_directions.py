@@ -2,10 +2,12 @@
 
 import math
 
-import internals
 import numpy as np
 import pytest
-from internals import along, coordinates, find_directions, pass_of_block
+from contracts.core import Identity
+from contracts.hard_pass import along, coordinates, find_directions
+from contracts.passes import column_rows, passes
+from contracts.passes import make_rows as shifted_rows
 from numpy.testing import assert_allclose
 from passes import UNIT, make_rows, one_pass
 
@@ -84,7 +86,7 @@ def test_what_is_left_of_centroids_is_not_shorter_than_it_is(dtype):
 
 def test_directions_are_found_where_they_pay(tuning):
     X, theta = around(5000, 128, 200, 0.05, np.float32)
-    rows = internals.column_rows(X, None, 1)
+    rows = column_rows(X, None, 1)
     assert find_directions(rows, theta) is None  # the pass takes no time
     tuning(hardpasses__directions_work=1)
     found, at, reach = find_directions(rows, theta)
@@ -95,14 +97,9 @@ def test_directions_are_found_where_they_pay(tuning):
     random = np.random.default_rng(0)
     even = random.standard_normal((5000, 128)).astype(np.float32)
     alike = random.standard_normal((200, 128)) / 10
-    even = internals.column_rows(even, None, 1)
+    even = column_rows(even, None, 1)
     assert find_directions(even, alike) is None  # no few directions tell them apart
-    assert (
-        find_directions(
-            internals.make_rows([X, X], 2 * [internals.Identity(X.shape[1])], None, 1), theta
-        )
-        is None
-    )
+    assert find_directions(shifted_rows([X, X], 2 * [Identity(X.shape[1])], None, 1), theta) is None
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -141,9 +138,9 @@ def test_distances_of_tight_groups_have_digits(isa):
 @pytest.mark.parametrize("name", ["apart", "overlap", "ties"])
 def test_power_means_leave_out_what_rounding_does(isa, name, s):
     X, theta = GIVEN[name](np.float64)
-    rows = internals.column_rows(X, None, 1)
+    rows = column_rows(X, None, 1)
     soft, expected = (
-        pass_of_block(rows, theta, s, hard=True, directions=each)[0].soft
+        passes.pass_of_block(rows, theta, s, hard=True, directions=each)[0].soft
         for each in (along(leading(theta, 8), theta, s), None)
     )
     assert soft == pytest.approx(expected, rel=1e-12)

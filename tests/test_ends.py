@@ -7,7 +7,6 @@ import warnings
 import numpy as np
 import pytest
 from conventions import ip_rff_mkpkm
-from internals import Ending, rows_of_clusters
 from numpy.testing import assert_array_equal
 from sklearn.base import clone
 from sklearn.datasets import make_blobs
@@ -178,30 +177,6 @@ def test_near_clusters_beside_a_wide_one_are_clusters(model):
     model = clone(model).set_params(n_clusters=3, init=[[0.0], [1.0], [1e7]], n_init=1)
     assert warnings_of(model, X) == []
     assert [*np.bincount(model.fit(X).labels_)] == [50, 50, 300]
-
-
-def test_clusters_with_equal_memberships_or_coincident_centroids_are_one():
-    """The first two have equal memberships, the last two the same centroid, as near to their rows
-    as rounding makes it; cluster 4 has no rows."""
-    u = np.array([[0.45, 0.45, 0.1, 0.0, 0.0], [0.45, 0.451, 0.099, 0, 0], [0, 0, 0.9, 0.1, 0],
-                  [0.0, 0.0, 0.1, 0.9, 0.0]])  # fmt: skip
-    labels, squares, gaps = np.arange(4), np.full((4, 5), 4.0), 100.0 * (1 - np.eye(5))
-    ending = Ending(5, 4, -1.0, -5.0, "m")
-
-    def found(gaps):
-        merged = ending.of_memberships(u, labels, squares, lambda part: gaps[part])
-        return merged.found, merged.flat
-
-    assert found(gaps) == (3, False)
-    gaps[2, 3] = gaps[3, 2] = 1e-6
-    assert found(gaps) == (2, False)
-    assert found(0 * gaps) == (1, True)
-
-
-def test_some_rows_of_each_cluster_are_looked_at():
-    labels = np.random.default_rng(0).permutation(np.repeat([0, 2, 3], [10_000, 1, 30]))
-    counts = np.bincount(labels[rows_of_clusters(labels, 4)], minlength=4)
-    assert 400 <= counts[0] <= 500 and [*counts[1:]] == [0, 1, 30]
 
 
 def test_rows_without_a_weight_are_no_distinct_rows():

@@ -6,10 +6,10 @@ import numpy as np
 import oracles
 import pandas as pd
 import pytest
+from contracts.source import Sampling, sample_tables
 from conventions import ip_rff_mkpkm, weight_and_sparse_failures
 from hypothesis import given
 from hypothesis import strategies as st
-from internals import Sampling, sample_tables
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.cluster import KMeans

@@ -6,11 +6,15 @@ import warnings
 import numpy as np
 import oracles
 import pytest
+from contracts.fusion import kernels
+from contracts.level import FitContext, PowerMean
+from contracts.passes import ones
+from contracts.plan import linalg
+from contracts.source import KernelRows, Storage
 from conventions import weight_and_sparse_failures
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from internals import FitContext, KernelRows, PowerMean, Storage, ones, ritz_values
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.linalg import eigh
 from sklearn.base import clone
@@ -31,7 +35,6 @@ from rffpk import (
     _core,
     _reference,
 )
-from rffpk.spaces import kernels
 
 ONE_KERNEL = [KernelKMeans, KernelPowerKMeans]
 EVERY = [*ONE_KERNEL, MultiKernelPowerKMeans]
@@ -529,10 +532,10 @@ def test_ritz_values_are_within_the_spectrum_and_near_its_bounds():
     for n in (1, 2, 5, 40, 200):
         A = random.standard_normal((n, n))
         A = A + A.T
-        values, ends = eigh(A, eigvals_only=True), ritz_values(lambda v, A=A: A @ v, n)
+        values, ends = eigh(A, eigvals_only=True), linalg.ritz_values(lambda v, A=A: A @ v, n)
         assert ends[0] >= values[0] - 1e-8 and ends[-1] <= values[-1] + 1e-8
         assert ends[0] < 0.9 * values[0] or n <= 2
-    assert_allclose(ritz_values(lambda v: 3 * v, 10), [3.0])
+    assert_allclose(linalg.ritz_values(lambda v: 3 * v, 10), [3.0])
 
 
 # ---- errors -------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ import pickle
 import numpy as np
 import oracles
 import pytest
-from internals import Structure
+from contracts.core import Structure
 from numpy.testing import assert_allclose
 from scipy.linalg import hadamard as scipy_hadamard
 from scipy.spatial.distance import pdist

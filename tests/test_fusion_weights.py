@@ -6,6 +6,8 @@ import warnings
 
 import numpy as np
 import pytest
+from contracts.fusion import FittedKernel, Specification, baselines, famkkm, operators
+from contracts.passes import ones
 from fusion_cases import (
     GAMMAS,
     by_slsqp,
@@ -15,7 +17,6 @@ from fusion_cases import (
     projector,
     three_views,
 )
-from internals import ones
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.datasets import make_blobs
@@ -26,10 +27,6 @@ from test_famkkm import printed_algorithm
 from test_smkc import apart, direct
 
 import rffpk
-from rffpk.fusion import famkkm
-from rffpk.fusion.baselines import least_values, least_values_of_mass, shares
-from rffpk.fusion.operators import DenseOperator
-from rffpk.spaces.kernels import FittedKernel, Specification
 
 N = 90
 VIEWS, GROUPS = three_views(N)
@@ -350,7 +347,7 @@ def test_famkkm_is_the_printed_algorithm_on_weighted_kernels(real):
                      normalize=True)
         for x, (_, gamma) in zip(VIEWS, GAMMAS)
     ]  # fmt: skip
-    dense = [DenseOperator(kernel, 1, p) for kernel in kernels]
+    dense = [operators.DenseOperator(kernel, 1, p) for kernel in kernels]
     # the same draws as in the fit, in which they are the first
     state = famkkm.Alternation(dense, 4, 0.5, 2.0, np.random.RandomState(0), 1)
     F, gamma, values = printed_algorithm(Ks, state.H, 0.5, 2.0, model.n_iter_)
@@ -363,7 +360,7 @@ def test_the_operators_of_weighted_rows_are_their_matrices(real):
     p, x = real[0], VIEWS[0]
     kernel = FittedKernel(x, Specification("rbf", {"gamma": 0.05}), weight=p, center=True)
     K, B = kernel.matrix(), np.random.default_rng(0).standard_normal((N, 2))
-    one = DenseOperator(kernel, 1, p)
+    one = operators.DenseOperator(kernel, 1, p)
     assert_allclose(one.times(B), weighted(K, p) @ B, atol=1e-10)
     found = one.features(x[:5]) @ one.coefficients(B)
     assert_allclose(found, K[:5] @ (np.sqrt(p)[:, None] * B), atol=1e-10)
@@ -377,11 +374,11 @@ def test_neighbourhoods_of_weighted_rows_are_those_of_repeated_ones():
     p, part = WEIGHT[COUNTED].astype(float), mean[np.ix_(COUNTED, COUNTED)]
     full = mean[np.ix_(ROWS, ROWS)]
     for mass in (1, 7, 40, len(ROWS)):
-        found = part >= least_values_of_mass(part, p, mass)
-        repeated = full >= least_values(full, mass)
+        found = part >= baselines.least_values_of_mass(part, p, mass)
+        repeated = full >= baselines.least_values(full, mass)
         assert_array_equal(found, repeated[np.ix_(FIRST, FIRST)])
-        W = shares(repeated, repeated, ones(len(repeated)))
-        assert_allclose(shares(found, found, p), W[np.ix_(FIRST, FIRST)], atol=1e-12)
+        W = baselines.shares(repeated, repeated, ones(len(repeated)))
+        assert_allclose(baselines.shares(found, found, p), W[np.ix_(FIRST, FIRST)], atol=1e-12)
 
 
 def test_a_fraction_is_a_share_of_the_weights():

@@ -425,7 +425,7 @@ def test_memberships_of_fuzzy_c_means_are_refused_by_name_or_valid(X, c, m, zero
 SWITCHES = {
     "sampling__rows": (30, 150), "sampling__rows_a_cluster": (2, 9), "sampling__growth": (2,),
     "hardpasses__bounds_rows": (1, 100), "hardpasses__near_work": (1, 50_000),
-    "hardpasses__bounds_cost": (0.0, 500.0), "starts__some": (2, 4), "many_clusters": (3, 5),
+    "hardpasses__bounds_cost": (0.0, 500.0), "starts__some": (2, 4),
     "starts__seed_rows": (30,), "starts__seed_numbers": (64,), "starts__rows_a_centroid": (2,),
     "starts__merged_numbers": (100,), "tree__whole": (2, 5), "tree__block": (2,),
     "hardpasses__directions_work": (1,), "hardpasses__directions_columns": (16,),
@@ -452,24 +452,24 @@ SWITCHED = {
 }  # fmt: skip
 
 
-def switch(random, limits, tuning):
-    """Set a random share of the limits and of the fields of TUNING."""
+def switch(random, tuning):
+    """Set a random share of the fields of TUNING."""
     share = random.choice([0.1, 0.3, 0.9])
     tuning(hardpasses__near=2, hardpasses__near_new=1)  # fewer than "many" clusters
     for name, values in SWITCHES.items():
         new = values[random.integers(len(values))]
         if random.random() < share:
-            (tuning if "__" in name else limits)(**{name: new})
+            tuning(**{name: new})
 
 
 @pytest.mark.filterwarnings("ignore:noise=0.05. marks no row")
 @pytest.mark.few(12)
 @pytest.mark.parametrize("seed", range(200))
-def test_the_paths_that_constants_choose_change_no_promise(seed, limits, tuning, tmp_path):
+def test_the_paths_that_constants_choose_change_no_promise(seed, tuning, tmp_path):
     """Threads, weights of one, checkpoints and files change no bit, predictions are the labels,
     which are those of the nearest centroids, and a source has those of groups that are found."""
     random = np.random.default_rng(seed)
-    switch(random, limits, tuning)
+    switch(random, tuning)
     cls = [*SWITCHED][random.integers(len(SWITCHED))]
     options = {name: values[random.integers(len(values))] for name, values in SWITCHED[cls].items()}
     k, d, apart = random.choice([2, 5, 9]), random.choice([1, 3, 33]), random.choice([1.0, 30.0])

@@ -4,17 +4,18 @@ import logging
 
 import numpy as np
 import pytest
-from internals import COLUMNS, OPTIONS, Option, medoid, ones, searched_clusters, sparse_rows
+from contracts.core import sparse_rows
+from contracts.graph import graph_choice
+from contracts.passes import ones
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
-from sklearn.datasets import make_blobs, make_moons
+from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
 from sklearn.preprocessing import normalize
 
 from rffpk import DiffusionMap, DiffusionPowerKMeans
-from rffpk.choose import graph_choice
-from rffpk.spaces.diffusion import DiffusionSpec, MapRows
-from rffpk.spaces.spectrum import wanted_pairs
+
+medoid = graph_choice.medoid
 
 
 def partitions(*counts):
@@ -25,10 +26,10 @@ def partitions(*counts):
 
 
 def test_agreements_follow_the_definition():
-    options = [*OPTIONS[:4], OPTIONS[7]]
+    options = [*graph_choice.OPTIONS[:4], graph_choice.OPTIONS[7]]
     labels = partitions(1, 1, 1, 1, 1)
     labels[3][:150] = labels[1][:150]
-    found = medoid(options, dict(zip(options, labels)).get)
+    found = graph_choice.medoid(options, dict(zip(options, labels)).get)
     weights = np.array([1, 1, 0.75, 1, 0.75])
     index = [[adjusted_rand_score(a, b) for a in labels] for b in labels]
     assert_allclose(found.agreements, np.array(index) @ weights / weights.sum())
@@ -40,23 +41,25 @@ def test_three_partitions_that_agree_end_the_trials_and_two_do_not():
 
     def clusters_of(labels):
         asked.clear()
-        known = dict(zip(OPTIONS, labels))
+        known = dict(zip(graph_choice.OPTIONS, labels))
         return lambda option: asked.append(option) or known[option]
 
-    assert medoid(OPTIONS, clusters_of(partitions(1, 3, 5))).best == 1
-    assert asked == [*OPTIONS[:4]]
-    medoid(OPTIONS, clusters_of(partitions(2, 2, 2, 2, 1)))
-    assert asked == [*OPTIONS]
+    assert graph_choice.medoid(graph_choice.OPTIONS, clusters_of(partitions(1, 3, 5))).best == 1
+    assert asked == [*graph_choice.OPTIONS[:4]]
+    graph_choice.medoid(graph_choice.OPTIONS, clusters_of(partitions(2, 2, 2, 2, 1)))
+    assert asked == [*graph_choice.OPTIONS]
 
 
 def test_four_whitened_copies_do_not_outvote_what_partly_agrees():
-    whitened = [each.whitening is not None for each in OPTIONS]
+    whitened = [each.whitening is not None for each in graph_choice.OPTIONS]
     own, copies = partitions(1, 1)
     labels = [np.where(np.arange(200) < 30 * i, (own + 1) % 3, own) for i in range(9)]
     labels = [copies.copy() if each else mine for each, mine in zip(whitened, labels)]
     for i, each in enumerate(labels):  # none agrees so well that it ends the trials
         each[5 * i : 5 * i + 4] = i % 3
-    assert not whitened[medoid(OPTIONS, dict(zip(OPTIONS, labels)).get).best]
+    assert not whitened[
+        graph_choice.medoid(graph_choice.OPTIONS, dict(zip(graph_choice.OPTIONS, labels)).get).best
+    ]
 
 
 def test_counts_are_not_clustered_by_copies_of_one_whitening():
@@ -76,27 +79,14 @@ def test_the_option_that_agrees_most_is_taken(i, monkeypatch):
     monkeypatch.setattr(graph_choice, "medoid", chosen)
     X, _ = make_blobs(200, 5, centers=3, random_state=0)
     mapped = DiffusionPowerKMeans(3, random_state=0).fit(X).feature_map_
-    option = OPTIONS[i]
+    option = graph_choice.OPTIONS[i]
     assert mapped.choices_ == [{**option._asdict(), "agreement": 1.0}]
-    assert (mapped.time_ > 0) == (option != COLUMNS)
-    if option != COLUMNS:
+    assert (mapped.time_ > 0) == (option != graph_choice.COLUMNS)
+    if option != graph_choice.COLUMNS:
         default = DiffusionMap(whitening=None, random_state=0).fit(X).n_neighbors_
         assert mapped.n_neighbors_ == pytest.approx(option.neighbors * default, abs=1)
         lengths = np.linalg.norm(mapped.landmark_features_, axis=1)
         assert np.allclose(lengths, 1) == option.unit
-
-
-def test_features_of_length_one_have_the_constant_function():
-    """A row has the mean features of its neighbors."""
-    X, _ = make_moons(300, noise=0.2, random_state=0)
-    rows = MapRows(X, ones(len(X)), 3, 1, DiffusionSpec(time=30.0, n_components=4))
-    options = [Option(None, 1, unit) for unit in (False, True)]
-    plain, unit = (rows.draw(each, "always", 0).fitted() for each in options)
-    lines = np.column_stack([plain.space.functions, np.ones(len(X))])
-    assert_allclose(unit.space.functions, normalize(lines))
-    features = unit.features()
-    assert np.linalg.norm(features, axis=1).max() <= 1 + 1e-9
-    assert features.shape == (300, 5)
 
 
 def test_clusters_of_a_trial_are_those_of_k_means():
@@ -104,8 +94,11 @@ def test_clusters_of_a_trial_are_those_of_k_means():
     y, random = np.arange(600) % 4, np.random.RandomState(0)
     X = 9.0 * np.eye(4, 3)[y] + random.standard_normal((600, 3))
     for rows in (X, sparse_rows(csr_array(X))):
-        assert adjusted_rand_score(y, searched_clusters(rows, ones(600), 4, 1, random)) == 1
-    labels = searched_clusters(X, np.where(y == 0, 1e-6, 1.0), 3, 1, random)
+        assert (
+            adjusted_rand_score(y, graph_choice.searched_clusters(rows, ones(600), 4, 1, random))
+            == 1
+        )
+    labels = graph_choice.searched_clusters(X, np.where(y == 0, 1e-6, 1.0), 3, 1, random)
     assert adjusted_rand_score(y[y > 0], labels[y > 0]) == 1
 
 
@@ -117,9 +110,9 @@ def test_directions_have_the_same_options():
     X *= random.uniform(0.1, 10, (300, 1))
     model = DiffusionPowerKMeans(6, metric="cosine", random_state=0).fit(X)
     assert adjusted_rand_score(y, model.labels_) > 0.95
-    assert [Option(*list(each.values())[:3]) for each in model.feature_map_.choices_[:3]] == [
-        *OPTIONS[:3]
-    ]
+    assert [
+        graph_choice.Option(*list(each.values())[:3]) for each in model.feature_map_.choices_[:3]
+    ] == [*graph_choice.OPTIONS[:3]]
     assert_array_equal(model.predict(X), model.labels_)
     if not model.feature_map_.time_:
         assert_allclose(model.feature_map_.transform(X), normalize(X))
@@ -166,21 +159,3 @@ def test_the_choice_is_said(spread, said, caplog):
     with caplog.at_level(logging.INFO, logger="rffpk"):
         DiffusionPowerKMeans(3, random_state=0, verbose=1).fit(X)
     assert said in caplog.text
-
-
-def test_rows_that_a_graph_leaves_out_step_alike_each_time():
-    """The steps are found once where several trials share a search, else each time."""
-    random = np.random.default_rng(0)
-    y = np.arange(300) % 3
-    X = 20.0 * np.eye(3, 2)[y] + random.standard_normal((300, 2))
-    X[:9] = 300 * random.standard_normal((9, 2))
-    wanted, steps = wanted_pairs(3, True), []
-    for most_times in (1, 2):
-        given = MapRows(X, ones(len(X)), 3, 1, DiffusionSpec(), most_times=most_times)
-        fitted, _, rows = given.diffusion(wanted, None, 1, np.random.RandomState(0))
-        outside, own = fitted.node < 0, fitted.weights @ fitted.extension
-        assert outside.sum() >= 5
-        steps += [fitted.features(rows, fitted.extension, own)[outside] for _ in range(2)]
-    for again in steps[1:]:
-        assert_array_equal(again, steps[0])
-    assert np.abs(steps[0]).max() > 0

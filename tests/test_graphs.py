@@ -5,9 +5,10 @@ import warnings
 
 import numpy as np
 import pytest
+from contracts.graph import NeighbourCount, Shared, mutual_neighbours
 from conventions import ip_rff_mkpkm
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.sparse import coo_array, csr_array, csr_matrix, diags, identity, kron
+from scipy.sparse import coo_array, csr_array, csr_matrix, diags
 from scipy.sparse import random as random_matrix
 from sklearn.base import clone
 from sklearn.datasets import make_moons
@@ -20,8 +21,6 @@ from sklearn.neighbors import KNeighborsTransformer, kneighbors_graph
 
 import rffpk
 from rffpk import DiffusionMap, DiffusionPowerKMeans, KernelKMeans, KernelPowerKMeans, _core
-from rffpk.spaces import spectrum
-from rffpk.spaces.neighbors import NeighbourCount, Shared, mutual_neighbours
 
 MOONS, KINDS = make_moons(300, noise=0.06, random_state=2)
 DIRECTED = kneighbors_graph(MOONS, 12, mode="connectivity")
@@ -327,17 +326,6 @@ def test_eigenpairs_that_do_not_converge_are_named(tuning):
     tuning(spectrum__rounds=1)
     with pytest.warns(ConvergenceWarning, match="slow functions of the graph have not converged"):
         model(n_clusters=3).fit(graph)
-
-
-def test_nodes_are_not_merged_along_weak_edges():
-    """Two paths, node by node beside each other, with edges of a hundredth between them."""
-    path = diags([np.ones(399), np.ones(399)], [1, -1])
-    graph = csr_matrix(kron(path, np.eye(2)) + kron(identity(400), [[0, 0.01], [0.01, 0]]))
-    degrees = np.asarray(graph.sum(axis=1)).ravel()
-    scale = diags(1 / np.sqrt(degrees))
-    walk = spectrum.Walk(csr_matrix(scale @ graph @ scale))
-    groups = spectrum._merging(walk, np.sqrt(degrees)).tocsc()
-    assert all(len(set(nodes % 2)) == 1 for nodes in np.split(groups.indices, groups.indptr[1:-1]))
 
 
 @pytest.mark.parametrize("seed", range(3))

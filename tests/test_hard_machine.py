@@ -7,23 +7,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from contracts.core import Identity, Unit
+from contracts.hard_pass import Need, add, remove, step
+from contracts.passes import make_rows, one_pass
+from contracts.plan import TUNING
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
-from internals import (
-    TUNING,
-    Assignment,
-    Identity,
-    Need,
-    Unit,
-    add,
-    arrays_of_record,
-    make_rows,
-    one_pass,
-    record_of,
-    remove,
-    step,
-)
 from numpy.testing import assert_array_equal
 
 LEAST, MOST = 20, 60  # centroids
@@ -130,12 +120,6 @@ class HardPasses(RuleBasedStateMachine):
         self.found = remove(self.rows, self.theta, self.found, removed)
         self.theta, self.sums, self.settling = self.theta[~removed], None, None
         self.of_labels = len(self.theta)
-
-    @precondition(lambda self: self.found is not None)
-    @rule()
-    def saved_and_loaded(self):
-        before, self.found = self.found, record_of(Assignment, arrays_of_record(self.found))
-        assert vars(self.found).keys() == vars(before).keys()
 
     @precondition(lambda self: self.found is not None)
     @rule()

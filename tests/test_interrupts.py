@@ -12,7 +12,7 @@ import time
 
 import numpy as np
 import pytest
-from internals import basis_of, eigh, interruptible, pivoted_cholesky, svd
+from contracts.plan import interruptible, linalg
 
 import rffpk
 
@@ -73,22 +73,32 @@ def test_an_interrupt_ends_the_wait_for_a_decomposition(python, calls):
 def test_long_decompositions_are_those_of_short_ones(tuning):
     A = np.random.default_rng(0).standard_normal((60, 40))
     S = A.T @ A
-    expected = eigh(S), eigh(S, subset_by_index=[37, 39]), svd(A), basis_of(A)
-    cholesky = pivoted_cholesky(S, 0.0)
+    expected = (
+        linalg.eigh(S),
+        linalg.eigh(S, subset_by_index=[37, 39]),
+        linalg.svd(A),
+        linalg.basis_of(A),
+    )
+    cholesky = linalg.pivoted_cholesky(S, 0.0)
     tuning(linalg__long_work=0.0)
-    found = eigh(S), eigh(S, subset_by_index=[37, 39]), svd(A), basis_of(A)
-    for new, old in zip(found, expected):
+    long = (
+        linalg.eigh(S),
+        linalg.eigh(S, subset_by_index=[37, 39]),
+        linalg.svd(A),
+        linalg.basis_of(A),
+    )
+    for new, old in zip(long, expected):
         for a, b in zip(new, old):
             assert a.shape == b.shape
             np.testing.assert_allclose(np.abs(a), np.abs(b), rtol=1e-9, atol=1e-12)
-    for a, b in zip(pivoted_cholesky(S, 0.0), cholesky):
+    for a, b in zip(linalg.pivoted_cholesky(S, 0.0), cholesky):
         np.testing.assert_array_equal(a, b)
 
 
 def test_a_pivoted_cholesky_decomposition_has_the_rank_and_the_product():
     B = np.random.default_rng(0).standard_normal((5, 30))
     M = B.T @ B
-    triangle, pivots = pivoted_cholesky(M, 1e-10)
+    triangle, pivots = linalg.pivoted_cholesky(M, 1e-10)
     R = np.triu(triangle)
     assert R.shape == (5, 30) and sorted(pivots) == list(range(30))
     np.testing.assert_allclose(R.T @ R, M[np.ix_(pivots, pivots)], atol=1e-12)

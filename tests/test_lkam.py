@@ -2,14 +2,14 @@
 
 import numpy as np
 import pytest
+from contracts.fusion import baselines
+from contracts.passes import ones
 from fusion_cases import GAMMAS, prepared, projector, three_views
 from hypothesis import given
 from hypothesis import strategies as st
-from internals import ones
 from numpy.testing import assert_allclose, assert_array_equal
 
 from rffpk import LKAM, MKKMMR
-from rffpk.fusion.baselines import least_values, shares
 
 
 @pytest.fixture(scope="module")
@@ -26,21 +26,21 @@ def test_the_shares_count_neighbourhoods(n, size, seed):
     size = min(n, size)
     A = np.random.default_rng(seed).standard_normal((n, n))
     mean = A + A.T
-    members = mean >= least_values(mean, size)
+    members = mean >= baselines.least_values(mean, size)
     assert (members.sum(axis=0) == size).all()
     counts = np.zeros((n, n))
     for line in mean:
         rows = np.argsort(-line, kind="stable")[:size]
         counts[np.ix_(rows, rows)] += 1
-    assert_array_equal(shares(members, members, ones(n)), counts / n)
+    assert_array_equal(baselines.shares(members, members, ones(n)), counts / n)
 
 
 def test_equal_values_belong_to_the_same_neighbourhoods():
     mean = np.kron(np.eye(3), np.ones((4, 4)))
     for size in (1, 3, 4):
-        assert_array_equal(mean >= least_values(mean, size), mean > 0)
+        assert_array_equal(mean >= baselines.least_values(mean, size), mean > 0)
     near = mean * (1 - 1e-12 * np.random.default_rng(0).random(mean.shape))  # rounding
-    assert_array_equal(near >= least_values(near, 2), mean > 0)
+    assert_array_equal(near >= baselines.least_values(near, 2), mean > 0)
 
 
 def test_with_all_rows_as_neighbours_it_is_mkkm_mr(kernels):

@@ -4,19 +4,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from contracts.core import sparse_rows
+from contracts.level import FeatureLevel, FitContext, PowerMean, State
+from contracts.passes import column_rows, one_pass
+from contracts.source import starts
 from conventions import ip_rff_mkpkm
 from default_fits import fit
-from internals import (
-    FeatureLevel,
-    FitContext,
-    PowerMean,
-    State,
-    column_rows,
-    merged_centroids,
-    one_pass,
-    seed_centroids,
-    sparse_rows,
-)
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
 from scipy.spatial.distance import cdist
@@ -54,7 +47,7 @@ def test_initial_centroids_in_batches_are_as_good_as_one_by_one(weighted):
     rows, costs = column_rows(X, weight, 2), []
     for seed in range(5):
         random = np.random.RandomState(seed)
-        ours = seed_centroids(rows, X, k, "k-means++", random)
+        ours = starts.seed_centroids(rows, X, k, "k-means++", random)
         assert len(np.unique(ours, axis=0)) == k
         if weighted:
             assert (X[:1500, None] == ours).all(axis=2).any(axis=0).all()
@@ -67,7 +60,7 @@ def test_initial_centroids_in_batches_are_as_good_as_one_by_one(weighted):
 def test_initial_centroids_from_fewer_distinct_rows():
     X = np.repeat(np.arange(30.0)[:, None], 10, axis=0)
     rows = column_rows(X, None, 1)
-    chosen = seed_centroids(rows, X, MANY, "k-means++", np.random.RandomState(0))
+    chosen = starts.seed_centroids(rows, X, MANY, "k-means++", np.random.RandomState(0))
     assert chosen.shape == (MANY, 1)
     assert len(np.unique(chosen)) == 30
 
@@ -109,7 +102,7 @@ def test_merged_centroids_are_those_of_the_clusters(weighted, sparse):
     kept = slice(1, None, 2) if weighted else slice(None)
     given = sparse_rows(csr_array(X)) if sparse else X
     rows = column_rows(given, weight, 1).counted()
-    found = merged_centroids(rows, rows.xs[0], 60, np.random.RandomState(0))
+    found = starts.merged_centroids(rows, rows.xs[0], 60, np.random.RandomState(0))
     present, labels = np.unique(y[kept]), cdist(X[kept], found).argmin(axis=1)
     assert found.shape == (60, 48)
     assert adjusted_rand_score(y[kept], labels) > 0.98
@@ -126,7 +119,7 @@ def test_clusters_of_few_rows_in_many_columns_have_merged_centroids(least_work, 
         centers = normalize(random.standard_normal((40, 384)))
         X = (centers[y] + 0.0625 * random.standard_normal((len(y), 384))).astype(np.float32)
         rows = column_rows(X, None, 1, np.zeros(384, dtype=np.float32))
-        merged = merged_centroids(rows, X, 40, random)
+        merged = starts.merged_centroids(rows, X, 40, random)
         found += len(np.unique(cdist(merged, centers).argmin(axis=1)))
     assert found >= 195  # of 200; some 170 without the second draws
 
@@ -151,7 +144,7 @@ def test_clusters_of_two_rows_are_merged_from_all_rows(n, d, k, exponent):
 def test_rows_that_are_no_more_than_clusters_are_not_merged():
     X = mixture(100, 60)
     rows = column_rows(X, None, 1)
-    assert merged_centroids(rows, X, 100, np.random.RandomState(0)) is None
+    assert starts.merged_centroids(rows, X, 100, np.random.RandomState(0)) is None
     assert len(np.unique(PowerKMeans(100, random_state=0).fit(X).labels_)) == 100
 
 

@@ -17,14 +17,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from internals import Reservoir, ones, row_keys, squared_distances, squared_norms
+from contracts.graph import Neighbourhoods, spectrum
+from contracts.level import swaps
+from contracts.passes import fit_components, ones
 from scipy import sparse
 
 import rffpk
-from rffpk.spaces import spectrum
-from rffpk.spaces.neighbors import Neighbourhoods
-from rffpk.spaces.spectrum import Walk, slow_pairs
-from rffpk.spaces.whitening import fit_components
 
 EVERY = "RFFPK_ALLOCATIONS" in os.environ
 CLASSES = [name for name in rffpk.__all__ if hasattr(getattr(rffpk, name), "fit")]
@@ -339,25 +337,6 @@ def peak_of(function):
         tracemalloc.stop()
 
 
-def test_distances_from_a_center_need_no_copy_in_float64():
-    X = np.ones((100_000, 100), dtype=np.float32)  # a copy takes 80 MB
-    assert peak_of(lambda: squared_distances(X, np.zeros(100))) < 40e6
-
-
-def test_a_sample_of_a_source_keeps_no_row_twice():
-    """Neither while blocks are read nor at the end; the blocks themselves are not counted."""
-    size, d, block = 40_000, 50, np.ones((10_000, 50), dtype=np.float32)
-
-    def sample():
-        kept = Reservoir(size)
-        for i in range(12):
-            begin = i * len(block)
-            kept.add(begin, row_keys(0, begin, len(block), ones(len(block))), [block])
-        return kept.sample().first(size)
-
-    assert peak_of(sample) < 1.8 * size * d * 4
-
-
 def test_slow_functions_take_five_copies_of_their_vectors():
     """The limit includes the products with the walk and the groups of nodes."""
     n, block = 5000, 16
@@ -367,13 +346,9 @@ def test_slow_functions_take_five_copies_of_their_vectors():
     )
     root = np.full(n, n**-0.5)
     assert (
-        peak_of(lambda: slow_pairs(Walk(edges), root, root[:, None], block)) < 5.5 * 8 * n * block
+        peak_of(lambda: spectrum.slow_pairs(spectrum.Walk(edges), root, root[:, None], block))
+        < 5.5 * 8 * n * block
     )
-
-
-def test_lengths_of_rows_need_no_copy_in_float64():
-    X = np.ones((100_000, 100), dtype=np.float32)  # a copy takes 80 MB
-    assert peak_of(lambda: squared_norms(X)) < 40e6
 
 
 def test_a_walk_in_another_order_takes_the_place_of_the_first_one(monkeypatch, tuning):
@@ -385,7 +360,7 @@ def test_a_walk_in_another_order_takes_the_place_of_the_first_one(monkeypatch, t
     )
 
     def walk():
-        found = Walk(edges.copy())
+        found = spectrum.Walk(edges.copy())
         made.append(weakref.ref(found))
         return found
 
@@ -410,3 +385,17 @@ def test_many_neighbors_need_no_copy_of_all_landmarks_in_float64():
     X = np.random.default_rng(0).standard_normal((1000, 5000), dtype=np.float32)
     found = Neighbourhoods(X, 100, 0.0, 1)
     assert peak_of(lambda: found.chosen(X[:300])) < 7 * X.size
+
+
+def test_a_sample_of_a_source_keeps_no_row_twice():
+    """Neither while blocks are read nor at the end; the blocks themselves are not counted."""
+    size, d, block = 40_000, 50, np.ones((10_000, 50), dtype=np.float32)
+
+    def sample():
+        kept = swaps.Reservoir(size)
+        for i in range(12):
+            begin = i * len(block)
+            kept.add(begin, swaps.row_keys(0, begin, len(block), ones(len(block))), [block])
+        return kept.sample().first(size)
+
+    assert peak_of(sample) < 1.8 * size * d * 4

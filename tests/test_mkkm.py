@@ -2,14 +2,14 @@
 
 import numpy as np
 import pytest
+from contracts.fusion import base
+from contracts.plan import linalg
 from fusion_cases import by_slsqp, prepared, three_views
 from hypothesis import given
 from hypothesis import strategies as st
-from internals import leading_eigenvectors
 from numpy.testing import assert_allclose, assert_array_equal
 
 from rffpk import MKKM, MKKMMR
-from rffpk.fusion.base import inverse_shares, simplex_minimum
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +36,7 @@ def test_an_eigenvector_orthogonal_to_the_start_is_found():
     A = random.standard_normal((200, 200))
     A, Z = A @ A.T, np.zeros((200, 200))
     start = np.r_[np.ones(200), np.zeros(200)]
-    values = leading_eigenvectors(np.block([[A, Z], [Z, 2 * A]]), 3, 400, start)[0]
+    values = linalg.leading_eigenvectors(np.block([[A, Z], [Z, 2 * A]]), 3, 400, start)[0]
     assert_allclose(values, 2 * np.linalg.eigvalsh(A)[::-1][:3])
 
 
@@ -48,7 +48,7 @@ def test_the_programme_is_solved_as_by_a_general_solver(m, rank, seed, positive)
     random = np.random.default_rng(seed)
     root = random.standard_normal((rank, m)) + positive
     Q = root.T @ root
-    x, other = simplex_minimum(Q), by_slsqp(Q)
+    x, other = base.simplex_minimum(Q), by_slsqp(Q)
     assert (x >= 0).all() and np.isclose(x.sum(), 1)
     assert x @ Q @ x <= other @ Q @ other + 1e-9 * Q.max()
     gradient = Q @ x  # equal where x > 0, and not less elsewhere
@@ -57,14 +57,16 @@ def test_the_programme_is_solved_as_by_a_general_solver(m, rank, seed, positive)
 
 def test_programmes_by_hand():
     costs = np.array([1.0, 2.0, 4.0])
-    assert_allclose(simplex_minimum(np.diag(costs)), inverse_shares(costs), rtol=1e-9)
-    assert_allclose(simplex_minimum(1e300 * np.diag(costs)), inverse_shares(costs), rtol=1e-9)
+    assert_allclose(base.simplex_minimum(np.diag(costs)), base.inverse_shares(costs), rtol=1e-9)
+    assert_allclose(
+        base.simplex_minimum(1e300 * np.diag(costs)), base.inverse_shares(costs), rtol=1e-9
+    )
     # x = (1 - t, t): 4 - 5 t + 2 t^2 falls up to t = 1, where the first unknown is zero
-    assert_allclose(simplex_minimum(np.array([[4.0, 1.5], [1.5, 1.0]])), [0, 1], atol=1e-12)
+    assert_allclose(base.simplex_minimum(np.array([[4.0, 1.5], [1.5, 1.0]])), [0, 1], atol=1e-12)
     # equal kernels share their weight, whatever their order; without cost all weights are equal
     Q = np.array([[2.0, 2.0, 0.0], [2.0, 2.0, 0.0], [0.0, 0.0, 2.0]])
-    assert_allclose(simplex_minimum(Q), [0.25, 0.25, 0.5], atol=1e-4)
-    assert_array_equal(simplex_minimum(np.zeros((4, 4))), np.full(4, 0.25))
+    assert_allclose(base.simplex_minimum(Q), [0.25, 0.25, 0.5], atol=1e-4)
+    assert_array_equal(base.simplex_minimum(np.zeros((4, 4))), np.full(4, 0.25))
 
 
 # ---- MKKM-MR ------------------------------------------------------------------------------------

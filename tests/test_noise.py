@@ -2,13 +2,10 @@
 
 import pickle
 from contextlib import nullcontext
-from dataclasses import replace
 
 import numpy as np
 import pytest
 from conventions import ip_rff_mkpkm
-from internals import row_hashes, sparse_rows
-from internals import sample as sample_module
 from numpy.testing import assert_array_equal
 from scipy.sparse import csr_array
 from sklearn.base import clone
@@ -28,8 +25,6 @@ from rffpk import (
     RFFMultiKernelPowerKMeans,
     describe,
 )
-from rffpk.choose.noise import Outliers, _gap, cells_of
-from rffpk.spaces.neighbors import Neighbourhoods
 
 FEW = {"n_frequencies": 64, "n_init": 1, "annealing": Annealing(swaps=0)}
 CLASSES = [
@@ -201,7 +196,7 @@ def test_few_far_rows_are_noise_and_those_of_a_heavy_tail_are_not():
         assert (labels[1000:] == -1).all() and adjusted_rand_score(y, labels[:1000]) > 0.95
     for degrees in (1, 2, 3, 5):
         rows = random.standard_normal((1000, 5)) / np.sqrt(random.chisquare(degrees, (1000, 1)))
-        assert _gap(np.sort(distances_to_others(rows))[::-1]) is None
+        assert (PowerKMeans(2, noise="auto", random_state=0).fit(rows).labels_ >= 0).all()
 
 
 def rows_with_words(n, d, words, seed):
@@ -381,16 +376,7 @@ def test_a_source_that_changes_is_refused(small_sample, noise):
         assert len(reads) == last
 
 
-def test_X_is_opened_once(small_sample, monkeypatch):
-    checks: list = []
-    check = sample_module.check_views
-    monkeypatch.setattr(
-        sample_module, "check_views",
-        lambda X, schema: checks.append(schema.fitted) or check(X, schema),
-    )  # fmt: skip
-    PowerKMeans(4, noise="auto", random_state=0).fit(X)
-    PowerKMeans(4, noise="auto", random_state=0).fit(noisy_rows(6000)[0])
-    assert checks == [None, None]
+def test_what_is_said_of_X_is_said_once(small_sample):
     with pytest.warns(UserWarning) as found:
         RFFKernelPowerKMeans(2, noise="auto", random_state=0, **FEW).fit(
             rbf_kernel(X[:60], gamma=0.01)
@@ -500,8 +486,8 @@ def test_views_are_scaled_before_distances_are_taken():
 
 @pytest.mark.parametrize("cls, parameters", CLASSES)
 @pytest.mark.parametrize("noise, message", [
-    (0.0, "noise=0.0: must be > 0"), (1.0, "noise=1.0: must be < 1"),
-    ("most", "noise='most': must be a number or 'auto' or None"),
+    (0.0, "noise == 0.0, must be > 0"), (1.0, "noise == 1.0, must be < 1"),
+    ("most", "noise == 'most', must be a number or 'auto' or None"),
 ])  # fmt: skip
 def test_other_values_are_refused(cls, parameters, noise, message):
     with pytest.raises((ValueError, TypeError), match=message):
@@ -534,21 +520,6 @@ def test_noise_is_found_in_float32_rows_far_from_the_origin():
     X = (np.vstack([X, noise]) + 3e5).astype(np.float32)
     labels = PowerKMeans(4, noise="auto", random_state=0).fit(X).labels_
     assert_array_equal(labels == -1, np.arange(330) >= 300)
-
-
-@pytest.mark.parametrize("share", [0.0, 0.02, 0.5, 1.0])
-@pytest.mark.parametrize("sparse", [False, True])
-def test_a_part_of_the_sample_decides_as_all_of_it_does(share, sparse):
-    """Of rows of the sample and others, copies among them."""
-    rng = np.random.default_rng(0)
-    X = np.r_[rng.standard_normal((3000, 2)), np.repeat(rng.uniform(-6, 6, (300, 2)), 3, axis=0)]
-    X = sparse_rows(csr_array(X)) if sparse else X
-    sample = X[np.arange(0, len(X), 2)]
-    near = Neighbourhoods(sample, 6, 0.0, 1)
-    found = Outliers(near, cells_of(sample, 1), 0.0, (1.0,), None, False, 0.0)
-    distances = np.sqrt(found.squares([X]))
-    found = replace(found, threshold=float(np.quantile(distances, 1 - share)))
-    assert_array_equal(found.are_noise([X]), distances > found.threshold)
 
 
 def many_noisy_rows(n, dtype=np.float64):
@@ -609,7 +580,5 @@ def test_a_place_of_many_rows_that_the_sample_lacks_is_no_noise(tuning):
     tuning(noise__sample_rows=200)
     rows, _ = many_noisy_rows(3000)
     rows = np.vstack([rows, np.full((400, 2), 1e3)])
-    hashes = row_hashes([rows])
-    assert np.sum(np.unique(hashes) < hashes[-1]) > 200
     labels = PowerKMeans(5, noise="auto", random_state=0).fit(rows).labels_
     assert (labels[-400:] >= 0).all() and (labels[:-400] == -1).mean() > 0.05

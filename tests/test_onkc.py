@@ -2,13 +2,12 @@
 
 import numpy as np
 import pytest
+from contracts.fusion import baselines
+from contracts.plan import linalg
 from fusion_cases import prepared, projector, three_views
-from internals import leading_eigenvectors
 from numpy.testing import assert_allclose, assert_array_equal
 
 from rffpk import ONKC
-from rffpk.fusion import baselines
-from rffpk.fusion.baselines import positive_eigenpairs, positive_part
 
 
 def fit(Ks, **parameters):
@@ -24,32 +23,32 @@ def test_positive_eigenpairs_are_those_of_all(n_positive):
     expected = -random.uniform(0.01, 1, 400)
     expected[400 - n_positive :] = np.geomspace(1e-9, 1, n_positive)
     B = (basis * expected) @ basis.T
-    values, vectors = positive_eigenpairs(B, basis[:, 380:])
+    values, vectors = baselines.positive_eigenpairs(B, basis[:, 380:])
     assert (len(values) == 400) == (n_positive > 20)
     assert len(values) >= 20 and (np.diff(values) >= 0).all()
     assert_allclose(values, np.sort(expected)[-len(values) :], atol=1e-12)
     assert_allclose(B @ vectors, vectors * values, atol=1e-12)
     expected_part = (basis * np.maximum(expected, 0)) @ basis.T
-    assert_allclose(positive_part(values, vectors), expected_part, atol=1e-12)
+    assert_allclose(baselines.positive_part(values, vectors), expected_part, atol=1e-12)
 
 
 def test_equal_positive_eigenvalues_are_all_found():
     B = np.diag(np.r_[np.ones(20), -np.ones(380)])
     for known in (1, 12, 20):
-        values, vectors = positive_eigenpairs(B, np.eye(400, known))
-        assert_allclose(positive_part(values, vectors), np.maximum(B, 0), atol=1e-12)
+        values, vectors = baselines.positive_eigenpairs(B, np.eye(400, known))
+        assert_allclose(baselines.positive_part(values, vectors), np.maximum(B, 0), atol=1e-12)
 
 
 def test_an_eigenvalue_that_lanczos_method_misses_is_noticed(monkeypatch):
     B = np.diag(np.r_[np.linspace(1, 2, 20), -np.ones(380)])
 
     def incomplete(B, k, n, start):
-        values, vectors = leading_eigenvectors(B, k, n, start)
+        values, vectors = linalg.leading_eigenvectors(B, k, n, start)
         return np.delete(values, 7), np.delete(vectors, 7, axis=1)
 
     monkeypatch.setattr(baselines, "leading_eigenvectors", incomplete)
-    values, vectors = positive_eigenpairs(B, np.eye(400, 20))
-    assert_allclose(positive_part(values, vectors), np.maximum(B, 0), atol=1e-12)
+    values, vectors = baselines.positive_eigenpairs(B, np.eye(400, 20))
+    assert_allclose(baselines.positive_part(values, vectors), np.maximum(B, 0), atol=1e-12)
 
 
 @pytest.mark.few(1)

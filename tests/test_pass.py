@@ -4,10 +4,12 @@ import pickle
 import tracemalloc
 from dataclasses import replace
 
-import internals
 import numpy as np
 import oracles
 import pytest
+from contracts.core import Fourier
+from contracts.passes import make_rows as shifted_rows
+from contracts.passes import one_pass as one_pass_of_fits
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
@@ -448,9 +450,9 @@ def test_memory_does_not_grow_with_the_rows():
     theta = random.standard_normal((20, 64))
     for n in (50_000, 400_000):
         X = random.standard_normal((n, 4), dtype=np.float32)
-        rows = internals.make_rows([X], [internals.Fourier(omega)], None, 2)
+        rows = shifted_rows([X], [Fourier(omega)], None, 2)
         tracemalloc.start()
-        internals.one_pass(rows, theta, -2.0)
+        one_pass_of_fits(rows, theta, -2.0)
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
     assert peaks[1] <= peaks[0] + 4096

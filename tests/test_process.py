@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from internals import report
+from contracts.plan import report
 from sklearn.exceptions import ConvergenceWarning
 from test_docs import FITS
 

@@ -284,9 +284,11 @@ def test_refits_do_not_begin_with_the_labels_of_all_rows(of_rows):
 def test_centroids_are_where_refits_begin(monkeypatch):
     X, y = make_blobs(30, 30, centers=3, random_state=0)  # as many columns as rows
     begun = []
-    problem = rffpk.PowerKMeans._problem
+    fit = rffpk.PowerKMeans.fit
     monkeypatch.setattr(
-        rffpk.PowerKMeans, "_problem", lambda self: (begun.append(self.init), problem(self))[1]
+        rffpk.PowerKMeans,
+        "fit",
+        lambda self, *x, **y: begun.append(self.init) or fit(self, *x, **y),
     )
     init = X[[0, 1, 2]]
     describe(rffpk.PowerKMeans(3, init=init).fit(X), X, random_state=0, n_resamples=1)

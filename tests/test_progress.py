@@ -7,7 +7,7 @@ import sys
 
 import numpy as np
 import pytest
-from internals import report
+from contracts.plan import report
 from sklearn.base import clone
 from sklearn.datasets import make_blobs
 from sklearn.model_selection import GridSearchCV

@@ -6,7 +6,8 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from internals import Sampling, column_rows, ones, sample_tables, seed_centroids, starts
+from contracts.passes import column_rows, ones
+from contracts.source import Sampling, sample_tables, starts
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import chi2
 
@@ -90,7 +91,10 @@ def test_the_first_centroid_is_uniform_or_follows_the_weights(init):
         rows = column_rows(X, given, 1)
         share = np.ones(6) / 6 if given is None else weight / weight.sum()
         drawn = [
-            int(np.sqrt(seed_centroids(rows, X, 1, init, np.random.RandomState(seed))[0, 0]) + 0.5)
+            int(
+                np.sqrt(starts.seed_centroids(rows, X, 1, init, np.random.RandomState(seed))[0, 0])
+                + 0.5
+            )
             for seed in range(DRAWS)
         ]
         assert uniform(np.bincount(drawn, minlength=6), DRAWS * share)
@@ -115,7 +119,7 @@ def test_the_second_centroid_of_k_means_plus_plus_follows_the_squared_distances(
     expected *= DRAWS * 3 / 4
     counts, rows = np.zeros((4, 4)), column_rows(X[:, None], None, 1)
     for seed in range(3 * DRAWS):
-        found = seed_centroids(rows, X[:, None], 2, "k-means++", np.random.RandomState(seed))
+        found = starts.seed_centroids(rows, X[:, None], 2, "k-means++", np.random.RandomState(seed))
         counts[tuple(np.searchsorted(X, found[:, 0]))] += 1
     frequent = expected > 5
     assert counts.diagonal().sum() == 0 and counts[~frequent].sum() < 30
@@ -124,10 +128,10 @@ def test_the_second_centroid_of_k_means_plus_plus_follows_the_squared_distances(
 
 
 @pytest.mark.exhaustive
-def test_centroids_that_are_drawn_in_batches_have_the_distribution_of_single_draws(limits):
+def test_centroids_that_are_drawn_in_batches_have_the_distribution_of_single_draws(monkeypatch):
     """Each in proportion to the squared distances from those before it, of which three of five
     rows are a set with the sum of the probabilities of its orders."""
-    limits(many_clusters=3)
+    monkeypatch.setattr(starts, "MANY", 3)
     X = np.array([0.0, 1.0, 3.0, 7.0, 12.0])
     squares, expected = (X[:, None] - X) ** 2, {}
     for order in itertools.permutations(range(5), 3):
@@ -139,7 +143,7 @@ def test_centroids_that_are_drawn_in_batches_have_the_distribution_of_single_dra
         expected[chosen] = expected.get(chosen, 0) + probability
     counts, rows = dict.fromkeys(expected, 0), column_rows(X[:, None], None, 1)
     for seed in range(5 * DRAWS):
-        found = seed_centroids(rows, X[:, None], 3, "k-means++", np.random.RandomState(seed))
+        found = starts.seed_centroids(rows, X[:, None], 3, "k-means++", np.random.RandomState(seed))
         counts[tuple(sorted(np.searchsorted(X, found[:, 0])))] += 1
     shares = np.array([*expected.values()])
     assert uniform(np.array([*counts.values()]), 5 * DRAWS * shares)

@@ -8,21 +8,16 @@ from types import SimpleNamespace
 import numpy as np
 import oracles
 import pytest
+from contracts.core import label_order
+from contracts.fusion import famkkm
+from contracts.graph import spectrum
+from contracts.plan import config, linalg
+from contracts.source import starts
 from conventions import ip_rff_mkpkm
-from internals import (
-    Ending,
-    config,
-    draw,
-    fixed_signs,
-    label_order,
-    over_eigenvalues,
-)
 from numpy.testing import assert_allclose, assert_array_equal
 
 import rffpk
-from rffpk._reference import TYPICALITY, fused_pass
-from rffpk.fusion.famkkm import Alternation
-from rffpk.spaces.spectrum import Spectrum
+from rffpk import _reference
 
 X = np.random.default_rng(0).standard_normal((60, 3))
 
@@ -36,13 +31,13 @@ def test_rows_that_are_all_noise_of_the_merged_state_have_no_critical_exponent()
 
 
 def test_the_largest_entry_of_an_eigenvector_is_positive():
-    assert_array_equal(fixed_signs(np.array([[1.0, -3], [-2, 1]])), [[-1, 3], [2, -1]])
+    assert_array_equal(linalg.fixed_signs(np.array([[1.0, -3], [-2, 1]])), [[-1, 3], [2, -1]])
 
 
 @pytest.mark.parametrize("size", [1e-6, 1.0, 1e6])
 def test_eigenvalues_that_are_rounding_errors_give_zero_vectors(size):
     values = size * np.array([1.0, 1e-14, 1e-17, -1.0])
-    scaled = over_eigenvalues(np.ones((4, 4)), values)
+    scaled = linalg.over_eigenvalues(np.ones((4, 4)), values)
     assert_allclose(scaled, np.tile([1 / values[0], 1 / values[1], 0, 0], (4, 1)))
 
 
@@ -50,33 +45,30 @@ def test_weights_of_kernels_are_the_positive_agreements_of_norm_one():
     """Eq. (18) of FAMKKM."""
     for beta, gamma in (([0.3, 0.4], [0.6, 0.8]), ([-1.0, 0.5], [0, 1]), ([-1.0, 0.0], [7, 7])):
         state = SimpleNamespace(_agreements=lambda beta=beta: np.array(beta), gamma=[7, 7])
-        Alternation.update_gamma(state)
+        famkkm.Alternation.update_gamma(state)
         assert_allclose(state.gamma, gamma)
 
 
-def test_equal_memberships_above_a_critical_exponent_are_named():
-    ending = Ending(4, 1, s=-1.0, critical=0.0, parameter="annealing.end", merged=True, flat=True)
-    assert ending.cause().endswith("to 1/k = 0.25; take a lower annealing.end.")
-
-
 def test_no_component_has_no_decay():
-    spectrum = Spectrum(np.array([0.1, 0.2]), np.ones(2), 0.1, 0)
-    assert spectrum.unit_decay(np.zeros(0, dtype=int), 1.0).shape == (0,)
-    assert_allclose((spectrum.unit_decay(np.arange(2), 1e5) ** 2).sum(), 1)
-    first, second = spectrum.unit_decay(np.arange(2), 3.0)
+    walked = spectrum.Spectrum(np.array([0.1, 0.2]), np.ones(2), 0.1, 0)
+    assert walked.unit_decay(np.zeros(0, dtype=int), 1.0).shape == (0,)
+    assert_allclose((walked.unit_decay(np.arange(2), 1e5) ** 2).sum(), 1)
+    first, second = walked.unit_decay(np.arange(2), 3.0)
     assert_allclose(second / first, math.exp(-3 * 0.1 / 2))
 
 
 @pytest.mark.parametrize("k, most", [(99, 198), (101, 200), (199, 200), (201, 201)])
 def test_there_are_two_functions_a_cluster_up_to_two_hundred(k, most):
-    spectrum = Spectrum(np.linspace(0, 0.1, 500), np.ones(500), 0.1, 0)
-    assert_array_equal(spectrum.components(k, 1.0), np.arange(most))
+    walked = spectrum.Spectrum(np.linspace(0, 0.1, 500), np.ones(500), 0.1, 0)
+    assert_array_equal(walked.components(k, 1.0), np.arange(most))
 
 
 def test_the_reference_refuses_reference_distances_of_another_rule():
     xs, theta, shift = [X], np.zeros((1, 3)), [np.zeros(3)]
     with pytest.raises(ValueError, match="eta must be an array where rule is TYPICALITY"):
-        fused_pass(xs, [None], shift, theta, np.ones(1), None, TYPICALITY, -1.0, 1)
+        _reference.fused_pass(
+            xs, [None], shift, theta, np.ones(1), None, _reference.TYPICALITY, -1.0, 1
+        )
 
 
 def test_equal_rows_have_a_reference_distance_of_one():
@@ -132,25 +124,25 @@ def test_memory_where_the_system_does_not_say(monkeypatch):
 
     monkeypatch.setattr(Path, "read_text", missing)
     half = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
-    assert config._machine_memory() == half
+    assert config.available_memory() == half
     monkeypatch.setattr(os, "sysconf", missing)
-    assert config._machine_memory() == 2**31
+    assert config.available_memory() == 2**31
 
 
 def test_draws_in_proportion_to_denormal_costs():
     """A uniform number times their sum may be the sum, beyond which there is no row."""
     sums = np.array([0, 5e-324, 0, 5e-324, 0]).cumsum()
-    drawn = [draw(sums, 2, np.random.RandomState(seed)) for seed in range(10)]
+    drawn = [starts.draw(sums, 2, np.random.RandomState(seed)) for seed in range(10)]
     assert set(np.ravel(drawn)) == {1, 3}
+
+
+def test_the_time_is_that_of_the_slowest_function_that_separates():
+    """Three clusters need the two slowest functions, besides the constant one."""
+    walked = spectrum.Spectrum(np.array([0.1, 0.2, 0.4]), np.ones(3), 0.1, 0)
+    assert_allclose([walked.separating_time(k) for k in (2, 3, 4)], [30, 15, 7.5])
 
 
 @pytest.mark.parametrize("n", [1, 256, 257, 2**16 + 1, 2**16 + 10])
 def test_rows_are_ordered_by_any_number_of_labels(n):
     labels = np.random.default_rng(0).permutation(np.r_[0:n, 0:n]).astype(np.int32)
     assert_array_equal(label_order(labels, n), np.argsort(labels, kind="stable"))
-
-
-def test_the_time_is_that_of_the_slowest_function_that_separates():
-    """Three clusters need the two slowest functions, besides the constant one."""
-    spectrum = Spectrum(np.array([0.1, 0.2, 0.4]), np.ones(3), 0.1, 0)
-    assert_allclose([spectrum.separating_time(k) for k in (2, 3, 4)], [30, 15, 7.5])

@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from contracts.fusion import NormedWeights
 from conventions import weight_and_sparse_failures
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,7 +17,6 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from rffpk import RMKKM, KernelKMeans
-from rffpk.fusion.rmkkm import NormedWeights
 
 KERNELS = [("rbf", 0.1), ("rbf", 0.01), "linear"]
 X, Y = make_blobs(150, 4, centers=4, cluster_std=1.5, random_state=0)

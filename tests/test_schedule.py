@@ -3,20 +3,11 @@ it (docs/maintainers/annealing.md)."""
 
 import itertools
 import math
-from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from internals import (
-    Schedule,
-    StageEnd,
-    Start,
-    Step,
-    anneal,
-    from_merged_centroids,
-    search_parameters,
-)
+from contracts.level import Schedule, StageEnd, Start, Step, anneal
 from numpy.testing import assert_allclose, assert_array_equal
 from oracles import critical_exponent
 from scipy.spatial.distance import cdist
@@ -315,24 +306,3 @@ def test_a_start_is_hopeless_when_nearly_hard_and_clearly_above_the_best():
         else:
             assert found is None and {stage.name for stage in taken} == {"anneal"}
         assert run(schedule, [(moved, 3)] * 3)[1] is None  # no other start has ended
-
-
-@pytest.mark.parametrize("tol", [1e-4, 0.5])
-@pytest.mark.parametrize("end", [-math.inf, -6.0])
-def test_only_k_means_that_batches_follow_ends_before_it_converges(tol, end):
-    """A merged start alone that ends at an exponent converges to all the nearest centroids; one of
-    fewer clusters does the same after annealing from a low exponent."""
-    annealing = Annealing(end="hard" if math.isinf(end) else end)
-    model = PowerKMeans(annealing=annealing, max_iter=30, tol=tol)
-    starts = search_parameters(model).starts(-3.0, 3)
-    [start] = from_merged_centroids(starts, True, True)
-    stages, _ = run(start, [(SOFT, 3), (SOFT, 2)])
-    assert [(each.name, each.s) for each in stages] == [("hard", -math.inf), ("settle", -6.0)][
-        : 1 if math.isinf(end) else 2
-    ]
-    assert start.merges and [each.exact for each in stages] == ([False] if end < -6 else [True] * 2)
-    assert [each.tol for each in stages] == ([max(tol, 1e-2)] if end < -6 else [tol] * 2)
-    [annealed] = from_merged_centroids(starts, True, False)
-    assert annealed.merges and annealed.schedule == replace(
-        start.schedule, start=-6.0, factor=1.1, passes=2
-    )

@@ -6,16 +6,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from internals import (
-    eigengap_scores,
-    height_scores,
-    intrinsic_dimension,
-    kernel_coordinates,
-    mode_counts,
-    ones,
-    outstanding_scores,
-    rare_share,
-)
+from contracts.graph import criteria, spectrum
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array, diags
 from scipy.sparse.csgraph import connected_components
@@ -44,8 +35,6 @@ from rffpk import (
     select_n_clusters,
 )
 from rffpk.model_files import load
-from rffpk.spaces.kernels import FittedKernel, Specification
-from rffpk.spaces.spectrum import Spectrum, eigengaps
 
 X, Y = make_blobs(400, centers=5, cluster_std=0.4, random_state=3)
 SCORES = ("scores", "eigengaps", "heights", "modes")
@@ -249,16 +238,6 @@ def test_weights_of_kernels():
     assert KernelKMeans("auto", random_state=0).fit(X, sample_weight=weight).n_clusters_ == 3
 
 
-def test_coordinates_have_the_distances_of_a_kernel():
-    for K in (X @ X.T, rbf_kernel(X[:100], gamma=0.5), np.ones((9, 9)), np.zeros((3, 3))):
-        kernel = FittedKernel(K, Specification("precomputed"), shift=True, weight=ones(len(K)))
-        found = kernel_coordinates(kernel)
-        squares = np.diagonal(K)[:, None] + np.diagonal(K) - 2 * K
-        largest = max(squares.max(), 1)
-        assert_allclose(cdist(found, found, "sqeuclidean"), squares, atol=1e-5 * largest)
-        assert found.shape[1] <= 100
-
-
 def test_few_anchors_or_landmarks_bound_the_number():
     for model in (SMKC("auto", anchors=4), AverageMKKM("auto", n_landmarks=4)):
         with pytest.raises(ValueError, match=r"(n_landmarks|anchors)=4: must be >= 5"):
@@ -393,7 +372,7 @@ def test_progress_is_said(capsys):
     assert "The rows have 5 clusters" in printed
 
 
-# ---- the witnesses -------------------------------------------------------------------------------
+# ---- the criteria --------------------------------------------------------------------------------
 
 
 def modes_by_levels(density, edges, prominence):
@@ -421,13 +400,13 @@ def test_modes_are_those_of_all_levels():
         expected = [
             modes_by_levels(density, edges, c * deviation) for c in (2, 2.5, 3, 3.5, 4, 5, 6)
         ]
-        assert_array_equal(mode_counts(density, edges, 2), expected)
+        assert_array_equal(criteria.mode_counts(density, edges, 2), expected)
 
 
 def test_heights_are_ratios_of_the_costs_of_mergers():
     costs = np.array([1.0, 1.1, 1.2, 1.3, 10.0, 12.0])  # of the mergers of 7, 6, ... clusters
     linkage = np.column_stack([np.zeros((6, 2)), np.sqrt(costs), np.zeros(6)])
-    found = height_scores(linkage, 8)
+    found = criteria.height_scores(linkage, 8)
     log = np.log(costs[::-1])
     assert_allclose(found[3], (log[1] - log[2] - 0.5 * (log[2] - log[5])) / 3)
     assert_allclose(found[2], (log[0] - log[1] - 0.5 * (log[1] - log[3])).clip(0) / 3)
@@ -436,9 +415,9 @@ def test_heights_are_ratios_of_the_costs_of_mergers():
 
 def test_eigengaps_are_logarithms_of_ratios():
     gaps = np.array([0.001, 0.002, 0.5, 0.6])
-    spectrum = Spectrum(gaps, np.ones(4), 0.0, 0)
-    logs = eigengaps(spectrum, 4)
-    found = eigengap_scores([logs, logs])
+    walked = spectrum.Spectrum(gaps, np.ones(4), 0.0, 0)
+    logs = spectrum.eigengaps(walked, 4)
+    found = criteria.eigengap_scores([logs, logs])
     usual = [0, 0, logs[3], logs[4], 0]  # from k + 1 to 2 k
     assert_allclose(found, (logs - 0.5 * np.array(usual)).clip(0, 4) / 4)
     assert found.argmax() == 3
@@ -446,11 +425,11 @@ def test_eigengaps_are_logarithms_of_ratios():
 
 def test_gaps_stand_out_above_those_that_follow():
     gaps = np.array([0, 0, 0.1, 0.4, 0.02, 0.05, 0.01, 0.01, 0.3, 0, 0, 0, 0, 0, 0])
-    found = outstanding_scores(gaps)
+    found = criteria.outstanding_scores(gaps)
     assert found[3] == pytest.approx(np.log(0.4 / 0.3) / 5)  # that of 8 is among the next ones
     assert found[2] == found[4] == 0
     assert found[8] == pytest.approx(np.log(10) / 5)  # chance has 0.03
-    assert outstanding_scores(np.array([0, 0, 1e9, 0, 0]))[2] == 1
+    assert criteria.outstanding_scores(np.array([0, 0, 1e9, 0, 0]))[2] == 1
 
 
 def test_dimensions_and_rare_clusters():
@@ -458,10 +437,10 @@ def test_dimensions_and_rare_clusters():
     for d in (1, 2, 5):
         distances = sorted_distances(random.uniform(size=(2000, d)))[:, :26]
         for ring in ((0, 10), (10, 25)):
-            assert abs(intrinsic_dimension(distances, *ring) / d - 1) < 0.12
-        assert rare_share(distances) < 0.01
+            assert abs(criteria.intrinsic_dimension(distances, *ring) / d - 1) < 0.12
+        assert criteria.rare_share(distances) < 0.01
     few, _ = blobs(100, 6)
-    assert rare_share(sorted_distances(few)[:, :26]) > 0.5
+    assert criteria.rare_share(sorted_distances(few)[:, :26]) > 0.5
 
 
 def sorted_distances(rows):

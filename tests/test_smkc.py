@@ -7,8 +7,10 @@ from functools import partial
 
 import numpy as np
 import pytest
+from contracts.fusion import smkc
+from contracts.passes import ones
+from contracts.source import Sampling, sample_tables
 from conventions import weight_and_sparse_failures
-from internals import Sampling, ones, sample_tables
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.linalg import svd
 from sklearn.base import clone
@@ -18,8 +20,7 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.utils.estimator_checks import check_estimator
 
-from rffpk.fusion import smkc
-from rffpk.fusion.smkc import SMKC
+from rffpk import SMKC
 
 EPS = np.finfo(np.float64).eps
 

@@ -11,24 +11,22 @@ from functools import partial
 
 import numpy as np
 import pytest
+from contracts.passes import ones
+from contracts.source import Sampling, sample_tables
+from contracts.source import source as streams
 from conventions import ip_rff_mkpkm
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from internals import Sampling, column_moments, ones, sample_tables
-from internals import source as streams
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.datasets import make_blobs
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from rffpk import (
-    Annealing,
     DiffusionPowerKMeans,
-    FuzzyCMeans,
     KernelPowerKMeans,
     PowerKMeans,
     RFFKernelPowerKMeans,
-    RFFMultiKernelPowerKMeans,
 )
 from rffpk.sources import from_array, from_arrow, from_dask, from_npy, from_parquet, spill
 
@@ -62,45 +60,7 @@ class Counting:
         return self.blocks()
 
 
-MODELS = [
-    (PowerKMeans, {}),
-    (PowerKMeans, {"sample": None, "annealing": Annealing(swaps=0), "n_init": 1, "max_iter": 30}),
-    (PowerKMeans, {"annealing": Annealing(end=-3.0), "sample": 500}),
-    (RFFKernelPowerKMeans, {"n_frequencies": 16, "sample": 1000}),
-    (RFFKernelPowerKMeans, {"n_frequencies": 16, "gamma": "median", "cache": False, "sample": 500}),
-    (FuzzyCMeans, {"max_iter": 5}),
-    (RFFMultiKernelPowerKMeans, {"n_frequencies": 16, "sample": 500}),
-    (RFFMultiKernelPowerKMeans, {"kernels": "linear", "views": [[0, 1], [2, 3, 4]], "sample": 500}),
-]
-
-
-@pytest.mark.promise(
-    "Memory",
-    "A source gives the same bits however it is cut into blocks, and with fewer than 100 clusters "
-    "(fewer than 20 with `sample=None`) those of an array, but for the "
-    "[exceptions below](#sources-and-arrays). It is read once for each pass over all rows and "
-    "twice besides. Where centroids are swapped on drawn rows it is read twice more, to draw these "
-    "and to fetch them.",
-)
-@pytest.mark.few(2)
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize(("cls", "parameters"), MODELS)
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_a_source_gives_the_bits_of_an_array(rows, dtype, cls, parameters, weighted, small_blocks):
-    X = rows.astype(dtype)
-    weight = np.random.default_rng(0).uniform(0.5, 2, N) if weighted else None
-    array = cls(K, random_state=0, n_jobs=1, **parameters).fit(X, sample_weight=weight)
-    for size, n_jobs in ((1000, 2), (1024, 1), (7777, 2), (N, 1)):
-        labels: list = []
-        model = cls(K, random_state=0, n_jobs=n_jobs, **parameters)
-        model.fit(source(X, size), sample_weight=weight, labels_to=labels.append)
-        assert_array_equal(model.cluster_centers_, array.cluster_centers_)
-        assert_array_equal(np.concatenate(labels), array.labels_)
-        assert model.objective_ == array.objective_ and model.inertia_ == array.inertia_
-        assert model.cluster_centers_.dtype == dtype
-
-
-@pytest.mark.promise(like="test_a_source_gives_the_bits_of_an_array")
+@pytest.mark.promise(like="test_fits_and_fitted_models_are_those_of_an_array")
 @pytest.mark.parametrize("k", [30, 80])
 def test_a_source_gives_the_bits_of_an_array_up_to_99_clusters(rows, k, tuning):
     tuning(hardpasses__near_work=1)
@@ -110,7 +70,7 @@ def test_a_source_gives_the_bits_of_an_array_up_to_99_clusters(rows, k, tuning):
     assert model.inertia_ == array.inertia_
 
 
-@pytest.mark.promise(like="test_a_source_gives_the_bits_of_an_array")
+@pytest.mark.promise(like="test_fits_and_fitted_models_are_those_of_an_array")
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("k", [25, 90])
 def test_rows_of_a_source_that_swaps_are_made_on_are_drawn_as_those_of_an_array(
@@ -128,7 +88,7 @@ def test_rows_of_a_source_that_swaps_are_made_on_are_drawn_as_those_of_an_array(
         assert model.inertia_ == array.inertia_
 
 
-@pytest.mark.promise(like="test_a_source_gives_the_bits_of_an_array")
+@pytest.mark.promise(like="test_fits_and_fitted_models_are_those_of_an_array")
 def test_one_reading_tells_what_a_fit_needs_and_one_evaluates_it(rows):
     for cls, parameters in ((PowerKMeans, {}), (RFFKernelPowerKMeans, {"n_frequencies": 16})):
         counting = Counting(rows)
@@ -139,7 +99,7 @@ def test_one_reading_tells_what_a_fit_needs_and_one_evaluates_it(rows):
 
 
 @pytest.mark.exhaustive
-@pytest.mark.promise(like="test_a_source_gives_the_bits_of_an_array")
+@pytest.mark.promise(like="test_fits_and_fitted_models_are_those_of_an_array")
 def test_many_clusters_of_a_source_are_nearly_those_of_an_array(rows):
     """Of an array centroids are swapped in batches and rows compared with few of them."""
     new = partial(PowerKMeans, 100, metric="cosine", sample=2000, random_state=0, n_init=1)
@@ -158,16 +118,6 @@ def test_few_rows_of_a_source_are_read_once(rows):
     assert_array_equal(model.cluster_centers_, array.cluster_centers_)
     assert not hasattr(model, "labels_")  # as with more rows
     assert_array_equal(model.fit_predict(source(rows[:600], 100)), array.labels_)
-
-
-@pytest.mark.exhaustive
-def test_diffusion_features_of_many_rows(rows, small_blocks):
-    parameters = {"n_landmarks": 40, "random_state": 0}
-    array = DiffusionPowerKMeans(K, cache=False, **parameters).fit(rows)
-    labels: list = []
-    model = DiffusionPowerKMeans(K, **parameters).fit(source(rows), labels_to=labels.append)
-    assert_array_equal(model.cluster_centers_, array.cluster_centers_)
-    assert_array_equal(np.concatenate(labels), array.labels_)
 
 
 @pytest.mark.exhaustive
@@ -191,16 +141,6 @@ def test_views_may_be_cut_into_different_blocks(rows, small_blocks):
     assert_array_equal(model.predict(given), array.predict(views))
     with pytest.raises(ValueError, match=r"X\[0\] gave fewer rows than the other sources"):
         ip_rff_mkpkm(K, **parameters).fit([source(views[0][:5000]), given[1]])
-
-
-def test_new_rows_of_a_source(rows, small_blocks):
-    model = ip_rff_mkpkm(K, kernels=["linear"], noise=0.01, random_state=0).fit(rows)
-    for method in ("predict", "predict_proba", "transform", "predict_typicality"):
-        found = getattr(model, method)(source(rows, 1500))
-        assert_array_equal(found, getattr(model, method)(rows))
-    weight = np.arange(N) % 3
-    scores = [model.score(X, sample_weight=weight) for X in (rows, source(rows))]
-    assert_allclose(scores[0], scores[1], rtol=1e-12)
 
 
 def test_names_of_columns_are_those_of_the_frames(rows):
@@ -242,26 +182,6 @@ def test_smaller_samples_are_parts_of_larger_ones(rows):
     (second,), _ = row_sample.some(4000)
     assert np.isin(first, second).all() and len(second) == 4000
     assert row_sample.sizes_of_starts(500, 1) == [500, 4000]
-
-
-def test_moments_are_those_of_numpy(dtype):
-    random = np.random.default_rng(0)
-    for X in (
-        random.standard_normal((5000, 3)) + 100,
-        np.sort(random.standard_normal((5000, 2)), axis=0),
-    ):
-        X = X.astype(dtype)
-        for weight in (ones(5000), random.uniform(0, 2, 5000)):
-            found = column_moments(X, weight, 2)
-            mean = np.average(X.astype(float), axis=0, weights=weight)
-            gaps = ((X.astype(float) - mean) ** 2).sum(axis=1)
-            tol = 1e-5 if dtype == np.float32 else 1e-12
-            assert_allclose(found.mean, mean, rtol=tol, atol=tol)
-            assert_allclose(found.variance, np.average(gaps, weights=weight), rtol=tol)
-    far = np.r_[np.full((1024, 1), 1e6), random.standard_normal((100_000, 1))].astype(dtype)
-    assert_allclose(
-        column_moments(far, ones(len(far)), 1).variance, far.astype(float).var(), rtol=1e-4
-    )
 
 
 def test_rows_of_weight_zero_are_read_no_more_often(rows):

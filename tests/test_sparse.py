@@ -7,14 +7,10 @@ from dataclasses import replace
 import numpy as np
 import oracles
 import pytest
+from contracts.core import Landmarks, Structure, sparse_rows
+from contracts.graph import Neighbourhoods
 from hypothesis import given
 from hypothesis import strategies as st
-from internals import (
-    Landmarks,
-    Structure,
-    distinct_rows,
-    sparse_rows,
-)
 from numpy.testing import assert_allclose, assert_array_equal
 from passes import make_rows, one_pass, shifted_features
 from scipy import sparse
@@ -35,11 +31,10 @@ from rffpk import (
     RandomFourierFeatures,
     RFFKernelPowerKMeans,
     RFFMultiKernelPowerKMeans,
+    _core,
     cmeans,
     load,
 )
-from rffpk._core import SLOT_ROWS, use_thread_work
-from rffpk.spaces.neighbors import Neighbourhoods
 
 CLUSTERERS = [PowerKMeans, FuzzyCMeans, RFFKernelPowerKMeans]
 EVERY = [*CLUSTERERS, DiffusionPowerKMeans, KernelKMeans, KernelPowerKMeans]
@@ -129,13 +124,13 @@ def test_wide_rows_in_large_slots(isa, dtype, k, s):
 @pytest.mark.parametrize("kind", ["columns", "frequencies", "structured"])
 def test_a_pass_has_the_same_bits_for_any_number_of_threads(dtype, kind):
     rows, theta = problem(messy(9000, 50, 0.05, 1), dtype, kind, 7, 1, True)
-    before = use_thread_work(1.0)
+    before = _core.use_thread_work(1.0)
     try:
         found = []
         for n_threads in (1, 2, 5):
             found.append(one_pass(replace(rows, n_threads=n_threads), theta, -2.0, want=OUTPUTS))
     finally:
-        use_thread_work(before)
+        _core.use_thread_work(before)
     for sums, outputs in found[1:]:
         for part, same in zip(sums, found[0][0]):
             assert_array_equal(part, same)
@@ -195,15 +190,6 @@ def test_columns_that_do_not_exist_are_refused(indices):
         PowerKMeans(1).fit(X)
 
 
-@pytest.mark.parametrize("value", [np.nan, np.inf])
-def test_values_that_are_not_finite_are_refused(value):
-    X = messy(30, 5, 0.5, 0)
-    X.data[3] = value
-    for estimator in (PowerKMeans(2), RandomFourierFeatures(4)):
-        with pytest.raises(ValueError, match="^X: contains"):
-            estimator.fit(X)
-
-
 def formats(X):
     for form in ("csr", "csc", "coo", "lil", "dok", "bsr", "dia"):
         yield form, X.asformat(form)
@@ -227,32 +213,6 @@ def test_formats(estimator):
             assert_array_equal(model.predict(given_X), expected.labels_)
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("shape", [(300, 40, 3), (600, 900, 5), (3000, 60, 4)])
-@pytest.mark.parametrize("estimator", CLUSTERERS)
-def test_fits_are_those_of_dense_rows(estimator, shape, weighted, dtype):
-    X, y = topics(*shape)
-    X = X.astype(dtype)
-    weight = np.random.default_rng(0).uniform(0.5, 2, shape[0]) if weighted else None
-    model = estimator(shape[2], random_state=0)
-    if estimator is FuzzyCMeans:
-        model.set_params(m=1.03, tol=1e-6)
-    ours = model.fit(X, sample_weight=weight)
-    labels, inertia, objective = ours.labels_, ours.inertia_, ours.objective_
-    found = ours.transform(X), ours.predict_proba(X), ours.score(X)
-    assert_array_equal(ours.predict(X), labels)
-    same = model.fit(X.toarray(), sample_weight=weight)
-    assert_array_equal(labels, same.labels_)
-    rtol = 1e-9 if dtype == np.float64 else 2e-4
-    assert_allclose(inertia, same.inertia_, rtol=rtol)
-    assert_allclose(found[2], same.score(X.toarray()), rtol=rtol)
-    if estimator is not PowerKMeans:  # whose starts may end equally low at other exponents
-        assert_allclose(objective, same.objective_, rtol=rtol)
-    assert_allclose(found[0], same.transform(X.toarray()), rtol=50 * rtol, atol=50 * rtol)
-    if found[1].max() < 1 and estimator is FuzzyCMeans:
-        assert_allclose(found[1], same.predict_proba(X.toarray()), atol=50 * rtol)
-
-
 @pytest.mark.few(2)
 @pytest.mark.parametrize("estimator", [*EVERY, NystroemKernelKMeans])
 def test_fits_have_the_same_bits_for_any_number_of_threads(estimator):
@@ -271,16 +231,6 @@ def test_large_offsets_in_float32():
         for given in (X.astype(np.float32), X.astype(np.float64).toarray())
     ]
     assert_array_equal(*labels)
-
-
-@pytest.mark.exhaustive
-def test_many_clusters_are_seeded_in_batches():
-    X = topics(3000, 400, 120)[0]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        ours = PowerKMeans(120, random_state=0).fit(X)
-        same = PowerKMeans(120, random_state=0).fit(X.toarray())
-    assert_allclose(ours.inertia_, same.inertia_, rtol=0.02)
 
 
 def test_models_do_not_hold_the_sums_of_their_last_passes():
@@ -319,7 +269,6 @@ def test_equal_rows_and_rows_of_zeros():
     X = sparse.csr_array(np.repeat(np.eye(3), 4, axis=0))
     with pytest.warns(ConvergenceWarning, match="X has 3 distinct rows"):
         PowerKMeans(5, random_state=0).fit(X)
-    assert_array_equal(distinct_rows(sparse_rows(X))[1], np.repeat([2, 1, 0], 4))
     for differ in (X, X[:, [0, 0, 1, 2]] + sparse.csr_array(np.eye(12, 4))):
         with pytest.raises(ValueError, match="underflow"):
             PowerKMeans(2).fit(1e-170 * sparse.csr_array(differ))
@@ -373,8 +322,8 @@ def test_the_critical_exponent_is_that_of_dense_rows(metric):
 
 def test_first_rows_of_weight_zero_change_no_label():
     """The means from which sums are taken are then means of no row."""
-    X = sparse.random(SLOT_ROWS + 300, 12, 0.3, random_state=0, format="csr")
-    weight = np.r_[np.zeros(SLOT_ROWS), np.ones(300)]
+    X = sparse.random(_core.SLOT_ROWS + 300, 12, 0.3, random_state=0, format="csr")
+    weight = np.r_[np.zeros(_core.SLOT_ROWS), np.ones(300)]
     labels, dense = (
         PowerKMeans(3, random_state=0).fit(x, sample_weight=weight).labels_
         for x in (X, X.toarray())
@@ -524,7 +473,7 @@ def test_nystroem_features_are_those_of_dense_rows(kernel):
 
 def test_models_take_dense_rows_after_sparse_ones_and_the_other_way_round():
     X = topics(300, 60, 3)[0]
-    for estimator in (*EVERY, NystroemKernelKMeans):
+    for estimator in (KernelKMeans, KernelPowerKMeans, NystroemKernelKMeans):
         model = estimator(3, random_state=0).fit(X)
         assert_array_equal(model.predict(X.toarray()), model.labels_)
         model.fit(X.toarray())
@@ -562,28 +511,6 @@ def test_diffusion_is_that_of_dense_rows(parameters, weighted, dtype):
     assert_allclose(mapped.eigenvalues_, same.feature_map_.eigenvalues_, atol=rtol)
     expected = np.sort(same.transform(X.toarray()), axis=1)
     assert_allclose(np.sort(found, axis=1), expected, atol=50 * rtol)
-
-
-def test_distinct_rows_are_in_the_order_of_dense_rows():
-    random = np.random.default_rng(0)
-    for dtype in (np.float32, np.float64):
-        X = random.integers(-1, 2, (400, 4)) * random.choice([0.5, 1, 3e5], (400, 4))
-        found, inverse = distinct_rows(sparse_rows(sparse.csr_array(X.astype(dtype))))
-        expected, numbers = np.unique(X.astype(dtype), axis=0, return_inverse=True)
-        assert_array_equal(found.toarray(), expected)
-        assert_array_equal(inverse, numbers.ravel())
-
-
-@pytest.mark.parametrize("shape", [(300, 3), (1, 2), (0, 3), (3, 0), (40, 9)])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_distinct_dense_rows_are_those_of_numpy(shape, dtype):
-    X = np.random.default_rng(0).integers(-1, 2, shape).astype(dtype)
-    X[:, 1:2] *= 0.0  # zeros of either sign are equal
-    found, inverse = distinct_rows(X)
-    expected, numbers = np.unique(X, axis=0, return_inverse=True)
-    assert_array_equal(found, expected)
-    assert_array_equal(inverse, numbers.ravel())
-    assert found.dtype == dtype
 
 
 def test_diffusion_maps_can_be_saved(tmp_path):
@@ -783,9 +710,7 @@ def test_random_features_ignore_columns_of_rows_of_weight_zero():
 
 def test_passes_run_over_the_columns_that_have_entries(monkeypatch):
     """Neither of a fit nor of a prediction is wider than they are."""
-    import rffpk._core as core
-
-    widths, fused = [], core.fused_pass
+    widths, fused = [], _core.fused_pass
 
     def seen(*arguments, **options):
         widths.append(arguments[3].shape[1])
@@ -793,6 +718,6 @@ def test_passes_run_over_the_columns_that_have_entries(monkeypatch):
 
     X = topics(120, 90, 3)[0]
     wide, _ = padded(X)
-    monkeypatch.setattr(core, "fused_pass", seen)
+    monkeypatch.setattr(_core, "fused_pass", seen)
     PowerKMeans(3, random_state=0).fit(wide).predict(wide)
     assert max(widths) <= 90

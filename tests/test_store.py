@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from internals import config
+from contracts.plan import config
 from scipy.sparse import csr_array
 from sklearn.datasets import make_blobs
 

@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from internals import TUNING
+from contracts.plan import TUNING
 
 import rffpk
 
@@ -132,16 +132,26 @@ def test_only_public_names_of_other_packages_are_imported():
                 assert not private, f"{path.stem}: {private}"
 
 
-def test_tests_import_private_modules_through_one_page():
-    """The list of what may not change without them; the core and the twin are contracts."""
-    folder = Path(__file__).parent
-    for path in sorted(folder.glob("*.py")):
-        if path.stem in ("internals", "typed_use"):  # only type checkers read typed_use.py
+INNER = ("anneal", "choose", "estimators", "fusion", "rows", "spaces", "system")
+
+
+def test_tests_import_private_modules_through_contracts():
+    """The core and the twin are contracts as a whole."""
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        if path.stem == "typed_use":  # only type checkers read it
             continue
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.ImportFrom) and node.level == 0:
-                private = node.module.startswith(("rffpk.anneal", "rffpk.rows", "rffpk.system"))
+                private = node.module.startswith(tuple(f"rffpk.{name}" for name in INNER))
                 assert not private, f"{path.name} imports {node.module}"
+
+
+def test_a_contract_has_at_most_ten_names():
+    for path in sorted((Path(__file__).parent / "contracts").glob("*.py")):
+        tree = ast.parse(path.read_text())
+        imported = [node for node in tree.body if isinstance(node, ast.ImportFrom)]
+        names = [alias.name for node in imported for alias in node.names]
+        assert len(names) <= 10, f"{path.name}: {names}"
 
 
 MOST_ENTRIES = 10_000

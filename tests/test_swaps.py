@@ -10,19 +10,11 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from internals import (
-    TUNING,
-    FeatureLevel,
-    FitContext,
-    Identity,
-    PowerMean,
-    State,
-    make_rows,
-    ones,
-    row_keys,
-    shifted_features,
-)
-from internals import swaps as module
+from contracts.core import Identity
+from contracts.level import FeatureLevel, FitContext, PowerMean, State
+from contracts.level import swaps as module
+from contracts.passes import make_rows, ones, shifted_features
+from contracts.plan import TUNING
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.spatial.distance import cdist
 from sklearn.datasets import make_blobs
@@ -261,18 +253,6 @@ def hard_cost(X, weight, centers):
     return float(weight @ cdist(X, centers, "sqeuclidean").min(axis=1))
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_the_nearest_other_centroid_is_that_of_the_combined_distance(dtype):
-    X = data()[0].astype(dtype)
-    level, state = run_of([X, X[:, :1] * 9], 6)
-    found = module._nearest_others(level.rows, state.theta)
-    scaled = state.theta * np.sqrt([0.5] * 4)
-    apart = cdist(scaled, scaled)
-    np.fill_diagonal(apart, np.inf)
-    assert_array_equal(found, apart.argmin(axis=1))
-    assert len(set(found)) > 1
-
-
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("seed", range(5))
 def test_a_swap_removes_the_centroid_whose_loss_is_least(weighted, seed):
@@ -324,7 +304,7 @@ def test_of_equal_keys_those_of_the_first_rows_are_kept():
 @pytest.mark.parametrize("size", [1000, 10_000])
 def test_rows_that_another_process_kept_lie_in_read_only_arrays(size):
     """Which hold no room that no row has taken."""
-    keys = row_keys(0, 0, 4000, ones(4000))
+    keys = module.row_keys(0, 0, 4000, ones(4000))
     kept, buffers = module.Reservoir(size), list[pickle.PickleBuffer]()
     kept.add(0, keys, [keys])
     sent = pickle.dumps(kept, protocol=5, buffer_callback=buffers.append)

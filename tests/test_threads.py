@@ -16,7 +16,7 @@ import joblib
 import numpy as np
 import pytest
 import threadpoolctl
-from internals import config
+from contracts.plan import config
 from numpy.testing import assert_array_equal
 from sklearn.cluster import KMeans
 

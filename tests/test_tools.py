@@ -159,6 +159,6 @@ def test_promises_that_the_page_has_otherwise_are_named(tmp_path, pattern, new, 
     there.mkdir(parents=True)
     shutil.copy(ROOT / "docs" / "maintainers" / "promises.md", there)
     assert run("promises.py", "--check", root=tmp_path).returncode == 0
-    change(tmp_path / "tests" / "test_input.py", pattern, new)
+    change(tmp_path / "tests" / "test_refusals.py", pattern, new)
     done = run("promises.py", "--check", root=tmp_path)
     assert done.returncode == 1 and re.search(message, done.stdout), done

@@ -5,8 +5,8 @@ import tracemalloc
 
 import numpy as np
 import pytest
+from contracts.plan import tree
 from conventions import ip_rff_mkpkm
-from internals import groups, merged, ward
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.cluster.hierarchy import is_monotonic, is_valid_linkage, linkage
 from scipy.spatial.distance import cdist, pdist, squareform
@@ -32,7 +32,7 @@ def squares_of(points):
 @pytest.mark.parametrize("k", [1, 2, 3, 40])
 def test_the_tree_is_that_of_scipy(k):
     points = np.random.RandomState(k).randn(k, 3)
-    found = ward(squares_of(points) if k > 1 else np.zeros((1, 1)), np.ones(k))
+    found = tree.ward(squares_of(points) if k > 1 else np.zeros((1, 1)), np.ones(k))
     assert found.shape == (k - 1, 4)
     if k > 1:
         assert_allclose(found, linkage(points, "ward"), rtol=1e-12)
@@ -51,7 +51,7 @@ def test_mergers_are_those_of_the_twin(seed):
 def test_gaps_that_are_not_symmetric_to_the_last_bit_have_a_tree(seed):
     random = np.random.RandomState(seed)
     gaps = 1 + np.finfo(float).eps * random.randint(0, 3, (9, 9))
-    assert is_valid_linkage(ward(gaps, np.ones(9)))
+    assert is_valid_linkage(tree.ward(gaps, np.ones(9)))
     pairs, heights = _core.ward_mergers(gaps, np.ones(9))
     expected = _reference.ward_mergers(gaps, np.ones(9))
     assert_array_equal(pairs, expected[0])
@@ -66,33 +66,35 @@ def test_gaps_that_are_not_finite_are_refused():
 def test_a_mass_counts_like_repeated_points():
     random = np.random.RandomState(0)
     points, masses = random.randn(30, 3), random.randint(1, 6, 30)
-    found = ward(squares_of(points), masses.astype(float))
+    found = tree.ward(squares_of(points), masses.astype(float))
     repeated = linkage(np.repeat(points, masses, axis=0), "ward")
     assert_allclose(found[:, 2], repeated[-29:, 2], rtol=1e-12)
-    assert_allclose(ward(squares_of(points), 1e-9 * masses)[:, 2], 1e-9**0.5 * found[:, 2])
+    assert_allclose(tree.ward(squares_of(points), 1e-9 * masses)[:, 2], 1e-9**0.5 * found[:, 2])
 
 
 def test_equal_centroids_and_empty_clusters_merge_first():
     points = np.array([[0.0], [5.0], [0.0], [9.0]])
-    found = ward(squares_of(points), np.array([3.0, 0, 2, 1]))
+    found = tree.ward(squares_of(points), np.array([3.0, 0, 2, 1]))
     assert is_valid_linkage(found) and is_monotonic(found)
     assert_allclose(found[:, 2], [0, 0, 9 * np.sqrt(5 / 3)], atol=1e-12)
-    assert_array_equal(groups(found, 2), [0, 1, 0, 1])  # the empty one is nearer to 9
+    assert_array_equal(tree.groups(found, 2), [0, 1, 0, 1])  # the empty one is nearer to 9
 
 
 def test_groups_are_numbered_by_their_first_cluster():
     points = np.array([[9.0], [1], [8], [0], [5]])
-    tree = ward(squares_of(points), np.ones(5))
-    assert_array_equal(groups(tree, 5), range(5))
-    assert_array_equal(groups(tree, 4), [0, 1, 0, 2, 3])
-    assert_array_equal(groups(tree, 3), [0, 1, 0, 1, 2])
-    assert_array_equal(groups(tree, 1), [0] * 5)
+    cuts = tree.ward(squares_of(points), np.ones(5))
+    assert_array_equal(tree.groups(cuts, 5), range(5))
+    assert_array_equal(tree.groups(cuts, 4), [0, 1, 0, 2, 3])
+    assert_array_equal(tree.groups(cuts, 3), [0, 1, 0, 1, 2])
+    assert_array_equal(tree.groups(cuts, 1), [0] * 5)
 
 
 def test_merged_clusters_are_those_of_a_cut():
     random = np.random.RandomState(0)
     points, masses = random.randn(60, 3), random.uniform(1, 5, 60)
-    assert_array_equal(merged(points, masses, 7), groups(ward(squares_of(points), masses), 7))
+    assert_array_equal(
+        tree.merged(points, masses, 7), tree.groups(tree.ward(squares_of(points), masses), 7)
+    )
 
 
 @pytest.mark.parametrize("n", [1, 5, 40, 90, 199])
@@ -106,7 +108,7 @@ def test_very_many_clusters_are_merged_in_blocks(n, equal, tuning):
     points = np.zeros((200, 3)) if equal else 9 * random.randn(40, 3)[y] + random.randn(200, 3) / 99
     masses = random.uniform(1, 5, 200)
     tracemalloc.start()
-    group = merged(points, masses, n)
+    group = tree.merged(points, masses, n)
     assert tracemalloc.get_traced_memory()[1] < 200 * 200 * 8
     tracemalloc.stop()
     assert_array_equal(np.unique(group), range(n))
@@ -120,7 +122,7 @@ def test_blocks_of_clusters_without_rows_are_merged(tuning):
     points = np.zeros((200, 3))
     points[:40] = 9 * np.random.RandomState(0).standard_normal((40, 3))
     points[0], masses = 0, np.r_[np.ones(40), np.zeros(160)]
-    group = merged(points, masses, 40)
+    group = tree.merged(points, masses, 40)
     assert len({*group[:40]}) == 40
     assert {*group[40:]} == {group[0]}
 
@@ -195,7 +197,7 @@ def test_noise_stays_noise():
 
 def test_rows_of_a_source_are_cut_by_their_predictions():
     model = rffpk.PowerKMeans(6, random_state=0).fit(lambda: iter([X[:80], X[80:]]))
-    assert_array_equal(model.cut(3, X), groups(model.linkage_, 3)[model.predict(X)])
+    assert_array_equal(model.cut(3, X), tree.groups(model.linkage_, 3)[model.predict(X)])
     with pytest.raises(AttributeError, match="labels_ of the rows of a source are not kept"):
         model.cut(3)
 
@@ -224,5 +226,5 @@ def test_what_is_refused():
 def test_thousands_of_clusters_merge_in_seconds():
     points = np.random.RandomState(0).randn(4000, 5)
     assert_allclose(
-        ward(squares_of(points), np.ones(4000))[:, 2], linkage(points, "ward")[:, 2], rtol=1e-9
+        tree.ward(squares_of(points), np.ones(4000))[:, 2], linkage(points, "ward")[:, 2], rtol=1e-9
     )

@@ -8,6 +8,7 @@ import pytest
 from conventions import ip_rff_mkpkm
 from joblib import parallel_backend
 from numpy.testing import assert_array_equal
+from refusals import SEVERAL as CLASSES
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.metrics.pairwise import euclidean_distances, rbf_kernel
@@ -21,33 +22,18 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from rffpk import (
-    FAMKKM,
-    LKAM,
-    LMKKM,
     MKKM,
-    MKKMMR,
-    MVCLFA,
-    ONKC,
-    RMKKM,
-    SMKC,
     AverageMKKM,
-    CoregSC,
     KernelKMeans,
     KernelPowerKMeans,
     MultiKernelPowerKMeans,
     NystroemKernelKMeans,
     PowerKMeans,
     RFFKernelPowerKMeans,
-    RFFMultiKernelPowerKMeans,
-    SimpleMKKM,
 )
 
 X = load_iris().data[::2]
 FRAME = pd.DataFrame(X, columns=[*"abcd"])
-CLASSES = [
-    AverageMKKM, FAMKKM, MKKM, MKKMMR, LKAM, ONKC, MVCLFA, CoregSC, LMKKM, MultiKernelPowerKMeans,
-    RMKKM, RFFMultiKernelPowerKMeans, SMKC, SimpleMKKM,
-]  # fmt: skip
 
 
 @pytest.mark.parametrize("cls", CLASSES)
@@ -95,29 +81,6 @@ def test_views_that_are_set_after_a_fit_count_from_the_next():
 
 
 @pytest.mark.parametrize("cls", CLASSES)
-@pytest.mark.parametrize(
-    "views, message",
-    [
-        ("ab", "^views='ab': is no list. Pass a list"),
-        ([], r"^views=\[\]: is no list"),
-        ([[0], []], r"^views\[1\]=\[\]: .*columns of X. Pass a slice"),
-        ([[0], [4]], r"^views\[1\]=\[4\]: .* 4 columns of X"),
-        ([["a"], ["e"]], r"^views\[1\]=\['e'\]: X has no columns \['e'\]. Pass names"),
-        ([[[0], [1, 2]]], r"^views\[0\]: .*inhomogeneous"),
-        ([[0.5]], r"^views\[0\]=\[0.5\]: .* indices"),
-        ([slice(4, None)], r"^views\[0\]=slice.*: .* 4 columns"),
-        ([[[0]]], r"^views\[0\]=\[\[0\]\]: .* Pass a slice"),
-        ([[True, False]], r"^views\[0\]=\[True, False\]: .* 4 columns"),
-    ],
-)
-def test_columns_that_are_not_there_are_named(cls, views, message):
-    model = cls(3, views=views)
-    with pytest.raises((ValueError, TypeError), match=message):
-        model.fit(FRAME)
-    assert not hasattr(model, "_shape")
-
-
-@pytest.mark.parametrize("cls", CLASSES)
 def test_views_of_a_list_are_not_given_twice(cls):
     with pytest.raises(ValueError, match="^X: is a list of views.* Pass one array"):
         cls(3, views=[[0], [1]]).fit([X, X])
@@ -126,23 +89,6 @@ def test_views_of_a_list_are_not_given_twice(cls):
 def test_kernel_matrices_have_no_columns_to_choose():
     with pytest.raises(ValueError, match="^views=.*: kernels='precomputed' has no columns"):
         MKKM(3, views=[[0]], kernels="precomputed").fit(X @ X.T)
-
-
-@pytest.mark.parametrize("cls", [*CLASSES, KernelPowerKMeans])
-def test_other_containers_of_views_are_named(cls):
-    cells = np.empty((1, 2), dtype=object)
-    cells[0, 0], cells[0, 1] = X, X[:, :2]
-    for given, message in [
-        ({"first": X, "second": X}, r"^X: .*dict of tables\. Pass \[\*X.values\(\)\] as views"),
-        (np.dstack([X @ X.T] * 3), r"^X.shape=\(75, 75, 3\): .*Pass .*X\[:, :, "),
-        (cells, r"^X: .* cell array. Pass \[\*X.ravel\(\)\]"),
-        ([X.T, X[:50].T, X.T[:2]], r"^X\[2\]: has 2 rows"),
-        ([X.T, X.T[:3]], r"^X\[1\]: has 3 rows, and X\[0\] has 4. Pass .* transposes"),
-    ]:
-        if isinstance(given, list) and cls is KernelPowerKMeans:
-            message = "^X: is a list of views, but KernelPowerKMeans takes one array"
-        with pytest.raises((ValueError, TypeError), match=message):
-            cls(3).fit(given)
 
 
 # ---- lists of views are not split by views ------------------------------------------------------

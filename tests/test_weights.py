@@ -5,7 +5,6 @@ import warnings
 
 import numpy as np
 import pytest
-from internals import dask_workers, make_stream, weights
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import make_blobs
 
@@ -182,18 +181,3 @@ def test_the_core_gets_no_weights_of_one(monkeypatch, weight, is_source):
         weight = np.linspace(1, 2, 2000)
         handed = weights_in_the_core(again, lambda: model.fit(rows, sample_weight=weight))
     assert any(each is not None for each in handed)
-
-
-def test_weights_of_one_take_the_memory_of_one_number():
-    weight = weights.ones(10**15)
-    parts = [
-        weights.weights_at(weight, slice(7, 10**14)),
-        weights.weights_at(weight[:1000], np.arange(5)),
-        weights.in_units(weight, weights.weight_unit(weight), np.float32),
-        make_stream(lambda: iter([]), None, None).weight,
-    ]
-    assert all(weights.are_ones(part) for part in parts)
-    # what workers get of them
-    assert dask_workers._sent_weight(weight, 10, 10**6).shape == (1,)
-    assert_array_equal(dask_workers._sent_weight(np.arange(9.0), 3, 4), np.arange(3.0, 7.0))
-    assert not weights.are_ones(np.broadcast_to(2.0, 1))  # a heavy row alone

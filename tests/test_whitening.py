@@ -7,7 +7,8 @@ from functools import partial
 
 import numpy as np
 import pytest
-from internals import ones, sparse_rows
+from contracts.core import sparse_rows
+from contracts.passes import fit_components, ones
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.datasets import load_digits, load_iris, make_blobs, make_moons
@@ -17,7 +18,6 @@ from sklearn.preprocessing import scale
 import rffpk
 from rffpk import DiffusionMap, DiffusionPowerKMeans, FuzzyCMeans, PowerKMeans
 from rffpk import RFFMultiKernelPowerKMeans as MultiView
-from rffpk.spaces.whitening import fit_components
 
 K = 3
 

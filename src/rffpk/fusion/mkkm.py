@@ -487,7 +487,8 @@ def minimise(Ks: Array, k: int, tol: float, max_iter: int, total: float) -> Iter
             return
     if point.gap > tol:
         warn(
-            f"max_iter={max_iter}: the iterations did not reach tol={tol}. Increase one of them.",
+            f"SimpleMKKM did not reach tol={tol:g} in max_iter={max_iter} iterations: increase "
+            "max_iter or tol.",
             ConvergenceWarning,
         )
 

@@ -1,0 +1,397 @@
+"""Values that fits refuse: the argument, the value, the error, the name in the message, the remedy.
+
+A row of `REFUSALS` is one value of one argument. `classes` refuse it: all classes that have the
+parameter, or the classes that are named. `remedy` is a pattern of code in the message, which gives
+rows or weights that a fit accepts. Sentences of messages are free.
+"""
+
+import inspect
+from collections import UserDict
+from importlib.util import find_spec
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import scipy.sparse
+from sklearn.datasets import make_blobs
+from sklearn.metrics import pairwise_distances
+from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.neighbors import kneighbors_graph
+
+import rffpk
+from rffpk import Annealing
+
+N, K = 120, 3
+ROWS, Y = make_blobs(N, 4, centers=K, cluster_std=0.6, random_state=1)
+VIEWS = [ROWS[:, :2], ROWS[:, 2:]]
+NAMES = pd.Index([f"patient {i:03d}" for i in range(N)])
+ORDER = np.random.default_rng(0).permutation(N)
+FRAME = pd.DataFrame(ROWS, NAMES, [*"abcd"])
+FRAMES = [pd.DataFrame(x, NAMES).add_prefix("c") for x in VIEWS]
+KERNELS = [rbf_kernel(ROWS, gamma=gamma) for gamma in (0.05, 0.1)]
+
+ONE = [
+    rffpk.PowerKMeans, rffpk.FuzzyCMeans, rffpk.RFFKernelPowerKMeans, rffpk.DiffusionPowerKMeans,
+    rffpk.KernelKMeans, rffpk.KernelPowerKMeans, rffpk.NystroemKernelKMeans,
+]  # fmt: skip
+FUSED = [
+    rffpk.AverageMKKM, rffpk.MKKM, rffpk.MKKMMR, rffpk.LKAM, rffpk.ONKC, rffpk.MVCLFA,
+    rffpk.CoregSC, rffpk.SimpleMKKM, rffpk.SMKC, rffpk.FAMKKM,
+    *([rffpk.LMKKM] if find_spec("clarabel") else []),
+]  # fmt: skip
+SEVERAL = [
+    rffpk.RFFMultiKernelPowerKMeans, rffpk.MultiKernelPowerKMeans, rffpk.RMKKM, *FUSED,
+]  # fmt: skip
+MAPS = [rffpk.DiffusionMap, rffpk.RandomFourierFeatures]
+ALL = [*ONE, *SEVERAL, *MAPS]
+PRECOMPUTED = [cls for cls in SEVERAL if cls is not rffpk.RFFMultiKernelPowerKMeans]
+ANNEALED = [cls for cls in ALL if "annealing" in inspect.signature(cls).parameters]
+
+
+class Refusal(NamedTuple):
+    argument: str  # X, sample_weight, or a parameter
+    value: Any
+    error: type | tuple[type, ...]
+    name: str  # as the message begins, or has it
+    remedy: str | None = None  # a pattern of code
+    classes: list[type] | None = None
+    options: dict[str, Any] = {}  # noqa: RUF012 other parameters
+    then: dict[str, Any] = {}  # noqa: RUF012 parameters that take what the remedy gives
+    first: Any = None  # a view before what the remedy gives
+
+    def refused_by(self):
+        """Return the classes that refuse the value."""
+        if self.classes is not None or self.argument in ("X", "sample_weight"):
+            return self.classes or ALL
+        return [cls for cls in ALL if self.argument in inspect.signature(cls).parameters]
+
+
+# ---- objects that are no arrays -----------------------------------------------------------------
+
+
+class Cells:
+    """Cells that NumPy may ask for items for hours."""
+
+    def __len__(self):
+        return N
+
+    def __getitem__(self, item):
+        raise AssertionError("items are not to be asked for")
+
+
+class AnnData(Cells):
+    shape = (N, 4)
+    X = ROWS
+    obsm = {"spatial": ROWS[:, :1], "X_pca": ROWS}  # noqa: RUF012
+
+    def to_df(self):
+        return pd.DataFrame(self.X, NAMES)
+
+
+class MuData(Cells):
+    mod = {"rna": AnnData(), "atac": AnnData()}  # noqa: RUF012
+    obs = None
+
+
+class TensorDataset(Cells):
+    class Tensor:
+        def numpy(self):
+            return ROWS
+
+    tensors = (Tensor(), None)
+
+
+class Hugging(Cells):
+    column_names = ("NAME",)
+
+    def with_format(self, name):
+        return self
+
+    def __getitem__(self, item):
+        assert item == slice(None)
+        return {"NAME": ROWS}
+
+
+class Lazy(Cells):
+    def collect(self):
+        return pd.DataFrame(ROWS)
+
+
+class Spark(Cells):
+    def toPandas(self):
+        return pd.DataFrame(ROWS)
+
+
+class Modin(Cells):
+    def to_pandas(self):
+        return pd.DataFrame(ROWS)
+
+
+class Tensor(Cells):
+    """A tensor that needs gradients, or is on a device."""
+
+    shape, ndim = (N, 4), 2
+
+    def __array__(self, *args, **options):
+        raise RuntimeError("Can't call numpy() on Tensor. Use tensor.detach().numpy() instead.")
+
+
+PASS, ANY = r"Pass (.*)\.$", (ValueError, TypeError)
+VECTORS = pd.DataFrame({"v": [*ROWS], "w": 1.0})
+SERIES = {j: pd.Series(ROWS[:, j], NAMES)[:: 1 - 2 * (j % 2)] for j in range(4)}
+OBJECTS = [
+    Refusal("X", AnnData(), TypeError, "X", r"Pass (X.X),"),
+    Refusal("X", AnnData(), TypeError, "X", r"(X.obsm\['X_pca'\]), or"),
+    Refusal("X", AnnData(), TypeError, "X", r"or (X.to_df\(\)),"),
+    *(Refusal("X", kind(), TypeError, "X", PASS) for kind in (TensorDataset, Lazy, Spark, Modin)),
+    Refusal("X", Hugging(), TypeError, "X", r"Pass a column, (.*)\.$"),
+    Refusal("X", dict(enumerate(ROWS.T)), TypeError, "X", PASS),
+    Refusal("X", UserDict(enumerate(ROWS.T)), TypeError, "X", PASS),
+    Refusal("X", SERIES, TypeError, "X", PASS),
+    Refusal("X", pd.DataFrame(ROWS).to_dict("records"), TypeError, "X",
+            r"by (pandas\.DataFrame),"),
+    Refusal("X", Cells(), TypeError, "X"),
+    Refusal("X", (AnnData(), AnnData()), TypeError, r"X\[0\]"),
+    Refusal("X", [ROWS, Cells()], TypeError, r"X\[1\]"),
+    Refusal("X", {1, 2}, TypeError, "X"),
+    Refusal("X", Tensor(), TypeError, "X"),
+    Refusal("X", {"a": Hugging()}, TypeError, "X"),
+    Refusal("X", MuData(), TypeError, "X", r"such as (.*)\.$", SEVERAL),
+    Refusal("X", dict(enumerate(VIEWS)), TypeError, "X", r"Pass (.*) as views", SEVERAL),
+    Refusal("X", dict(enumerate(VIEWS)), TypeError, "X", r"or (.*) as one table",
+            [rffpk.KernelKMeans]),
+    Refusal("X", {"a": [[1, 2], [3]]}, TypeError, "X"),
+    Refusal("X", [[[1, 2], [3]]] * 2, ValueError, r"X\["),
+    Refusal("sample_weight", Cells(), TypeError, "sample_weight"),
+    Refusal("sample_weight", dict(zip(NAMES, 1.0 + np.arange(N) % 2)), TypeError,
+            "sample_weight", r"by (pandas\.Series)\.$", ONE),
+]  # fmt: skip
+
+
+# ---- the order of rows --------------------------------------------------------------------------
+
+SHUFFLED = FRAMES[1].iloc[ORDER]
+PAIRS = pd.DataFrame(KERNELS[0], NAMES, NAMES).iloc[ORDER]
+WEIGHT = pd.Series(1.0 + np.arange(N) % 2, NAMES)
+TWICE = np.repeat(np.arange(N // 2), 2)
+GAPS = pd.Index([pd.NA, *range(1, N)], dtype="Int64")
+ORDERS = [
+    Refusal("X", [FRAMES[0], SHUFFLED], ValueError, r"X\[1\]: row 0", r"Pass (.*)\.$", SEVERAL,
+            first=FRAMES[0]),
+    Refusal("X", [FRAMES[0], SHUFFLED], ValueError, r"X\[1\]: row 0", None, [*ONE[:4], *MAPS]),
+    Refusal("X", [FRAMES[0], FRAMES[1].reset_index(drop=True)], ValueError, r"X\[1\]",
+            r"Pass (.*) if the", SEVERAL, first=FRAMES[0]),
+    Refusal("X", [FRAMES[0].iloc[:-1], FRAMES[1].iloc[1:]], ValueError, "X", None, SEVERAL),
+    Refusal("X", [x.set_axis(i) for x, i in zip(FRAMES, (TWICE, TWICE[::-1]))], ValueError,
+            r"X\[1\]", r"Pass (X\[1\].to_numpy\(\)) if the order [^,]*$", [rffpk.MKKM],
+            first=VIEWS[0]),
+    Refusal("X", [FRAMES[0].set_axis(GAPS), FRAMES[1].set_axis(GAPS[::-1])], ValueError,
+            r"X\[1\]: row 0", None, [rffpk.MKKM]),
+    Refusal("X", PAIRS, ValueError, "X", PASS, [rffpk.DiffusionPowerKMeans],
+            {"metric": "precomputed"}),
+    Refusal("X", PAIRS, ValueError, "X", PASS, [rffpk.KernelPowerKMeans],
+            {"kernel": "precomputed"}),
+    Refusal("sample_weight", WEIGHT.iloc[ORDER], ValueError, "sample_weight: row 0", PASS),
+]  # fmt: skip
+
+
+# ---- stacks, kernels and distances --------------------------------------------------------------
+
+FIRST = r"Pass (list\(X\)) if the first axis counts views or kernels"
+LAST = r"kernels, (.*) if the last axis does"
+GIVEN = {"kernels": "precomputed"}
+NEAR = kneighbors_graph(ROWS, 12).toarray()
+OF_D, OF_W = r"(numpy.exp.*?) of distances D", r"(W - .*) of affinities W"
+STACKS = [
+    Refusal("X", np.stack(KERNELS), ValueError, "X.shape", FIRST, PRECOMPUTED,
+            then=GIVEN),
+    Refusal("X", np.dstack(KERNELS), ValueError, "X.shape", LAST, PRECOMPUTED,
+            then=GIVEN),
+    Refusal("X", np.dstack(KERNELS), ValueError, "X.shape", LAST, PRECOMPUTED, GIVEN),
+    Refusal("X", np.stack(KERNELS)[:, :, :50], ValueError, r"X.shape=\(2, 120, 50\)", None,
+            PRECOMPUTED, GIVEN),
+    Refusal("X", np.stack(KERNELS), ValueError, "X.shape",
+            r"such as (.*) or .*, with kernel='precomp", [rffpk.KernelPowerKMeans],
+            then={"kernel": "precomputed"}),
+    Refusal("X", np.dstack(KERNELS), ValueError, "X.shape",
+            r"such as .* or (.*), with kernel='precomp", [rffpk.KernelPowerKMeans],
+            then={"kernel": "precomputed"}),
+    Refusal("X", np.stack(VIEWS), ValueError, "X.shape", FIRST, SEVERAL),
+    Refusal("X", np.dstack(VIEWS), ValueError, "X.shape", LAST, SEVERAL),
+    Refusal("X", ROWS.reshape(N, 2, 2), ValueError, "X.shape",
+            r".*or (.*) if the first axis counts samples", SEVERAL),
+    Refusal("X", KERNELS, ValueError, "X", None, SEVERAL),
+    Refusal("X", VIEWS, ANY, "X", r"Pass (.*), which puts", [*ONE[:4], *MAPS]),
+    Refusal("X", [ROWS[:, :1], ROWS[:, 1:]], ANY, "X", r"Pass (.*), which puts",
+            [*ONE[:4], *MAPS]),
+    Refusal("X", [scipy.sparse.csr_array(x) for x in VIEWS], ANY, "X", r"Pass (.*), which puts",
+            [*ONE[:4], *MAPS]),
+    Refusal("X", [VIEWS[0].T, VIEWS[1].T[:1]], ANY, "X", None, SEVERAL),
+    Refusal("X", [VIEWS[0].T, VIEWS[1].T, VIEWS[1].T[:1]], ANY, r"X\[2\]", None, SEVERAL),
+    *(Refusal("X", np.maximum(pairwise_distances(ROWS, metric=metric), 0), ValueError, "X", OF_D,
+              [rffpk.AverageMKKM], GIVEN) for metric in ("euclidean", "sqeuclidean", "cityblock")),
+    *(Refusal("X", np.maximum(pairwise_distances(ROWS, metric=metric), 0), ValueError, "X", None,
+              PRECOMPUTED, GIVEN) for metric in ("euclidean", "sqeuclidean")),
+    Refusal("X", [np.exp(-pairwise_distances(ROWS)[:, :9]), pairwise_distances(ROWS)[:, :9]],
+            ValueError, r"X\[1\]", None, [rffpk.SMKC], GIVEN),
+    Refusal("X", pairwise_distances(ROWS), ValueError, "X", None,
+            [rffpk.KernelKMeans, rffpk.KernelPowerKMeans], {"kernel": "precomputed"}),
+    *(Refusal("X", W, ValueError, "X", OF_W, [rffpk.AverageMKKM], GIVEN)
+      for W in (KERNELS[0] - np.eye(N), np.maximum(NEAR, NEAR.T),
+                rbf_kernel(ROWS, gamma=0.002) - np.eye(N))),
+    Refusal("X", [ROWS, np.ones((N, 2))], ValueError, r"X\[1\]", None,
+            [cls for cls in FUSED if cls not in (rffpk.CoregSC, rffpk.SMKC)]),
+    Refusal("X", [0 * KERNELS[0], KERNELS[0]], ValueError, r"X\[0\]", None,
+            [cls for cls in FUSED if cls not in (rffpk.CoregSC, rffpk.SMKC)], GIVEN),
+]  # fmt: skip
+
+
+# ---- numbers ------------------------------------------------------------------------------------
+
+HOLED = ROWS.copy()
+HOLED[[7, 30], [2, 0]] = np.nan
+IN_ROW_7 = r"X: .*2 of 120 rows, first in row 7, column "
+SECONDS = (ROWS * 1e9).astype("datetime64[s]")
+LARGE = [[10**400, 1], [2, 3], [4, 5]] * 9
+INFINITE = np.ones((50, 3), np.float16)
+INFINITE[7, 1] = np.inf
+MASKED = np.ma.masked_array(ROWS, mask=np.arange(N)[:, None] % 9 == np.zeros(4))
+WORDS = pd.DataFrame({"size": [1.0, 2.0, 3.0] * 9, "city": [4, "Rome", 5] * 9, "hue": [*"rgb"] * 9})
+NUMBERS = [
+    Refusal("X", HOLED, ValueError, IN_ROW_7 + "2"),
+    Refusal("X", pd.DataFrame(HOLED, columns=[*"abcd"]), ValueError, IN_ROW_7 + "'c'"),
+    Refusal("X", np.where(np.isnan(HOLED), -np.inf, HOLED), ValueError, IN_ROW_7 + "2"),
+    Refusal("X", scipy.sparse.csr_array(HOLED), ValueError, IN_ROW_7 + "2"),
+    Refusal("X", [VIEWS[0], HOLED[:, 2:]], ValueError, r"X\[1\]: .* row 7, column 0", None,
+            SEVERAL),
+    Refusal("X", np.where(np.isnan(HOLED[:, :1]), np.nan, KERNELS[0]), ValueError, "X", None,
+            [rffpk.KernelKMeans], {"kernel": "precomputed"}),
+    Refusal("X", np.float32([[np.inf, -np.inf], [0, 1]]), ValueError, r"X: .* 1 of 2 rows"),
+    Refusal("X", INFINITE, ValueError, "X: .* 1 of 50 rows, first in row 7, column 1"),
+    Refusal("X", np.empty((0, 3)), ValueError, "X"),
+    Refusal("X", [], ValueError, "X"),
+    Refusal("X", None, ValueError, "X"),
+    Refusal("X", VECTORS.to_numpy(), ValueError, r"X\[:, 0\]",
+            r"(numpy.vstack\(X\[:, 0\]\))"),
+    Refusal("X", VECTORS, ValueError, r"X\['v'\]", r"pass (numpy.vstack\(X\['v'\]\))"),
+    Refusal("X", VECTORS["v"], ValueError, "X", r"pass (numpy.vstack\(X\))"),
+    Refusal("X", [[1.0], [1.0, 2.0]] * 9, ValueError, "X"),
+    Refusal("X", np.empty((20, 0)), ValueError, "X"),
+    Refusal("X", ROWS[:, 0], ValueError, "X"),
+    Refusal("X", np.array([["a", "b"]] * 20), ValueError, "X"),
+    Refusal("X", ROWS + 1j, ValueError, "X"),
+    Refusal("X", SECONDS, TypeError, "X"),
+    Refusal("X", (ROWS * 1e9).astype("timedelta64[s]"), TypeError, "X"),
+    Refusal("X", SECONDS.tolist(), TypeError, "X"),
+    Refusal("X", pd.DataFrame({"a": ROWS[:, 0], "b": SECONDS[:, 1]}), TypeError, "X"),
+    Refusal("X", pd.DataFrame({"a": pd.date_range("2020", periods=N, tz="UTC"), "b": ROWS[:, 0]}),
+            TypeError, "X"),
+    Refusal("X", pd.DataFrame({"a": ROWS[:, 0], "b": pd.Categorical(np.arange(N) % 3)}),
+            TypeError, r"X.*\['b'\]"),
+    Refusal("X", MASKED, TypeError, "X"),
+    Refusal("X", [ROWS, MASKED], TypeError, r"X\[1\]", None, SEVERAL),
+    Refusal("X", np.zeros(40, dtype=[("a", float), ("b", float)]), TypeError, "X"),
+    Refusal("X", np.full((40, 2), {}, dtype=object), TypeError, "X"),
+    Refusal("X", LARGE, ValueError, "X"),
+    Refusal("X", [LARGE, np.ones((27, 1))], ValueError, r"X\[0\]", None, SEVERAL),
+    Refusal("X", WORDS, ValueError, "X: .*'Rome' in column 'city'"),
+    Refusal("X", WORDS.to_numpy(), ValueError, "X: .*'Rome' in column 1"),
+    Refusal("X", [WORDS[["size"]], WORDS], ValueError, r"X\[1\]: .*'Rome'", None, SEVERAL),
+    Refusal("X", ROWS * 1e160, ValueError, "X", None, ONE[:1]),
+    Refusal("X", ROWS * 1e-170, ValueError, "X", None,
+            [rffpk.PowerKMeans, rffpk.DiffusionPowerKMeans, rffpk.DiffusionMap]),
+    Refusal("X", ROWS * 1e-159, ValueError, "X", None, [rffpk.RFFKernelPowerKMeans]),
+]  # fmt: skip
+WEIGHTS = [
+    Refusal("sample_weight", value, error, "sample_weight")
+    for value, error in [
+        (np.ones(N - 1), ValueError), (np.ones((N, 1)), ValueError), (np.full(N, -1.0), ValueError),
+        (np.zeros(N), ValueError), (np.full(N, np.nan), ValueError),
+        (np.full(N, 1e308), ValueError),
+        (np.full(N, 1e-280), ValueError), (np.full(N, 1j), ValueError),
+        (np.r_[1e-40, np.ones(N - 1)], ValueError), (["heavy"] * N, ValueError),
+        (10**400, ValueError), ([[1, 2], [3]], ValueError), (SECONDS[:, 0], TypeError),
+        (MASKED[:, 0], TypeError),
+    ]
+]  # fmt: skip
+WEIGHTS.append(
+    Refusal("sample_weight", np.eye(N)[0], ValueError, "sample_weight", None, [*ONE, *SEVERAL])
+)
+
+
+# ---- parameters ---------------------------------------------------------------------------------
+
+
+def parameters(argument, *values, classes=None, name=None, **options):
+    """Return rows of one parameter."""
+    at = name or rf"{argument}\b"
+    return [Refusal(argument, value, ANY, at, None, classes, options) for value in values]
+
+
+def annealed(field, *values, **others):
+    """Return rows of a field of annealing."""
+    return parameters(
+        "annealing", *(Annealing(**{field: value, **others}) for value in values),
+        name=rf"annealing\.{field}\b",
+    )  # fmt: skip
+
+
+RAGGED = [[1.0, 2.0], [3.0]]
+STARTED = [rffpk.PowerKMeans, rffpk.FuzzyCMeans, rffpk.RFFKernelPowerKMeans]
+RANDOM = [rffpk.RFFKernelPowerKMeans, rffpk.RandomFourierFeatures]
+PARAMETERS = [
+    *parameters("n_clusters", N + 1, 0, 2.0, True, np.bool_(True), "many"),
+    *parameters("n_init", 0, True, np.bool_(True)),
+    *parameters("n_init", "many", classes=[rffpk.FuzzyCMeans]),
+    *parameters("max_iter", 0, 2**63, True, np.bool_(True)),
+    *parameters("tol", -1e-3, "tight"),
+    *parameters("n_jobs", 100_000, 0, True, np.bool_(True)),
+    *parameters("verbose", "loud", -1, 1.5),
+    *parameters("random_state", "x", 1.5, -1, 2**40),
+    *parameters("init", "furthest", np.zeros((2, 3)), RAGGED, [["a"] * 4] * K, classes=STARTED),
+    *parameters("init", RAGGED, [["a"] * N] * 2, classes=[rffpk.KernelKMeans]),
+    *parameters("init", np.where(np.eye(3, 4), np.nan, 0), SECONDS[:3], classes=STARTED),
+    *parameters("init", MASKED, classes=[rffpk.PowerKMeans], n_clusters=N),
+    *parameters("init", SECONDS[:, 0], classes=[rffpk.KernelKMeans]),
+    *parameters("kernel_weights", SECONDS[:1, 0], classes=[rffpk.AverageMKKM]),
+    *annealed("start", -0.1, np.array([-1, -2]), 1, np.nan, "automatic"),
+    *annealed("end", -0.1),
+    *annealed("end", -3.0, start=-5.0),
+    *annealed("factor", 1.0, np.inf),
+    *annealed("passes", 0),
+    *annealed("until", "never"),
+    *annealed("swaps", -1, True),
+    *annealed("swaps", 3, end=-5.0),
+    *annealed("swaps", 3, until="objective"),
+    *parameters("sample", 0, "all", classes=ANNEALED[:1]),
+    *parameters("gamma", 0.0, -1, "wide", classes=RANDOM),
+    *parameters("gamma", 1e300, 1e35, classes=RANDOM[1:]),
+    *parameters("kernel", "linear", "chi2", max, classes=RANDOM),
+    *parameters("kernel", "cauchy", classes=[rffpk.KernelPowerKMeans]),
+    *parameters("kernel", "precomputed", classes=[rffpk.NystroemKernelKMeans]),
+    *parameters("n_frequencies", 0, 10**400, "many", True, classes=RANDOM),
+    *parameters("sampling", "sobol", classes=RANDOM),
+    *parameters("sampling", "structured", classes=RANDOM, kernel="cauchy"),
+    *parameters("sampling", "orthogonal", classes=RANDOM, kernel="laplacian"),
+    *parameters("m", 1.0, 6.5, None, classes=[rffpk.FuzzyCMeans]),
+    *parameters("kernels", "diffusion", ["rbf", "cauchy"], [], 3, ["precomputed"], "gaussian",
+                [("rbf", 1.0, 2.0)], [("rbf", -1.0)], [("rbf", "wide")], [(3, 1.0)],
+                [("rbf", 10**400)], [("polynomial", {"degree": -3})],
+                [("polynomial", {"degree": "two"})], [("sigmoid", {"coef0": [1]})],
+                [("rbf", {"sigma": 3})], classes=FUSED, name=""),
+    *parameters("kernels", [("rbf", 1e300)], classes=[rffpk.FAMKKM], name="gamma",
+                approximation="rff"),
+    *parameters("views", "ab", [], [[0], []], [[0], [4]], [["a"], ["e"]], [[[0], [1, 2]]], [[0.5]],
+                [slice(4, None)], [[[0]]], [[True, False]], [[0, 1], slice("a", "b")],
+                [[0, 1], slice(0, 2, 0)], [[0, 1], slice(0.5, 2)], name="views"),
+]  # fmt: skip
+
+TABLES = {
+    "objects": OBJECTS,
+    "orders": ORDERS,
+    "stacks": STACKS,
+    "numbers": NUMBERS,
+    "weights": WEIGHTS,
+    "parameters": PARAMETERS,
+}
+REFUSALS = [row for table in TABLES.values() for row in table]
