@@ -154,6 +154,7 @@ OBJECTS = [
     Refusal("X", (AnnData(), AnnData()), TypeError, r"X\[0\]"),
     Refusal("X", [ROWS, Cells()], TypeError, r"X\[1\]"),
     Refusal("X", {1, 2}, TypeError, "X"),
+    Refusal("X", "rows.npy", ValueError, "X"),
     Refusal("X", Tensor(), TypeError, "X"),
     Refusal("X", {"a": Hugging()}, TypeError, "X"),
     Refusal("X", MuData(), TypeError, "X", r"such as (.*)\.$", SEVERAL),

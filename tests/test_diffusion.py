@@ -509,7 +509,7 @@ def test_rows_of_components_are_named_where_fewer_than_clusters_count():
     X = np.vstack([groups([400], PLACES)[0], groups([9], [[40, 40]])[0]])
     for k in (2, 4):
         model = DiffusionPowerKMeans(k, whitening=None, random_state=0)
-        with pytest.warns(ConvergenceWarning, match="1 of them, with 9 rows.*larger n_neighbors"):
+        with pytest.warns(ConvergenceWarning, match="1 of them, with 9 rows.*increase n_neighbors"):
             model.fit(X)
 
 
@@ -523,7 +523,7 @@ def test_a_small_cluster_of_sparse_rows_is_found():
 def test_small_components_do_not_count_beside_enough_large_ones():
     X, y = groups(SIZES, PLACES)
     model = DiffusionPowerKMeans(2, whitening=None, random_state=0)
-    with pytest.warns(ConvergenceWarning, match=r"with 20 rows, .* larger n_neighbors connects"):
+    with pytest.warns(ConvergenceWarning, match=r"with 20 rows, .* increase n_neighbors"):
         model.fit(X)
     assert adjusted_rand_score(y[y < 2], model.labels_[y < 2]) == 1
 
@@ -543,7 +543,7 @@ def test_near_groups_are_one_where_there_are_more_than_clusters(sparse):
     assert adjusted_rand_score(model.labels_, more.cut(15)) == 1
 
 
-@pytest.mark.filterwarnings("ignore:The graph of neighbours has")
+@pytest.mark.filterwarnings("ignore:The neighbor graph has")
 @pytest.mark.parametrize("seed", [0, 1, 4, 5])
 def test_clusters_without_landmarks_are_cut_with_the_near_ones(seed):
     """Of two near pairs of groups each has less than eight landmarks for three clusters."""
@@ -655,7 +655,7 @@ def test_rows_without_weight_are_as_equal_rows_with_weight():
     "parameters, message",
     [
         ({"n_components": 0}, "n_components"),
-        ({"n_components": 79}, "n_components == 79, but the walk has"),
+        ({"n_components": 79}, "n_components=79: the graph has"),
         ({"n_neighbors": 0}, "n_neighbors"),
         ({"n_landmarks": 0}, "n_landmarks"),
         ({"n_landmarks": "all"}, "n_landmarks"),
@@ -705,7 +705,7 @@ def test_the_memory_limit_decides_whether_features_are_stored(rows, dtype, memor
 
 def test_a_time_that_leaves_nothing_is_named(rows, dtype):
     X = rows.astype(dtype)
-    with pytest.raises(ValueError, match="time=1e\\+05 is too long"):
+    with pytest.raises(ValueError, match="time=1e\\+05: is too long"):
         DiffusionPowerKMeans(3, time=1e5, random_state=0).fit(X)
 
 

@@ -118,7 +118,7 @@ def test_a_graph_in_pieces_is_named_with_its_view():
     corners = np.repeat([[0, 0], [100, 0], [0, 100]], 100, axis=0)
     pieces = corners + random.standard_normal((300, 2))
     with pytest.warns(
-        ConvergenceWarning, match=r"The graph of neighbours of view 1 has \d+ connected"
+        ConvergenceWarning, match=r"The neighbor graph of view 1 has \d+ connected"
     ):
         fitted([random.standard_normal((300, 2)), pieces])
 
@@ -127,8 +127,8 @@ def test_a_graph_in_pieces_is_named_with_its_view():
     "entry, message",
     [
         (DiffusionMap(n_landmarks=None), "n_landmarks"),
-        (DiffusionMap(n_neighbors=0), "n_neighbors == 0"),
-        (("diffusion", 1.0), "kernel == 'diffusion'"),
+        (DiffusionMap(n_neighbors=0), "n_neighbors=0"),
+        (("diffusion", 1.0), "kernel='diffusion'"),
     ],
 )
 def test_bad_maps(views, entry, message):

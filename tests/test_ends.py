@@ -98,15 +98,15 @@ CASES = {
     ),
     "disconnected": (
         [m.set_params(n_clusters=2, whitening=None) for m in map(clone, DIFFUSION)], ISLANDS,
-        "has 4 connected components.* A larger n_neighbors connects them",
+        "has 4 connected components.* increase n_neighbors",
     ),
     "a disconnected map": (
         [rffpk.DiffusionMap(), rffpk.DiffusionMap(n_landmarks=50)], ISLANDS,
-        "has 4 connected components.* A larger n_neighbors connects them",
+        "has 4 connected components.* increase n_neighbors",
     ),
     "a disconnected view": (
         [ip_rff_mkpkm(2, kernels=["diffusion"])], [ISLANDS],
-        "of neighbours has 4 connected components.* A larger n_neighbors connects them",
+        "neighbor graph has 4 connected components.* increase n_neighbors",
     ),
 }  # fmt: skip
 TABLE = [(case, model) for case, (models, _, _) in CASES.items() for model in models]
@@ -245,7 +245,7 @@ def test_warnings_of_several_graphs_name_their_views():
         warnings.simplefilter("always")
         rffpk.RFFMultiKernelPowerKMeans(2, random_state=0).fit([X, X[:, :2]])
     named = [str(each.message).split(" has ")[0] for each in caught]
-    named = [name for name in named if name.startswith("The graph of neighbours")]
+    named = [name for name in named if name.startswith("The neighbor graph")]
     assert len(named) == len({*named}) > 2
     assert all(any(f" of view {i}" in name for name in named) for i in (0, 1))
     assert not any(" of view 2" in name for name in named)

@@ -271,7 +271,7 @@ def test_more_frequencies_than_memory_holds_are_refused(memory):
         ip_rff_mkpkm(8, n_frequencies=10**7),
         rffpk.FAMKKM(8, approximation=("rff", 10**9)),
     ):  # fmt: skip
-        with pytest.raises(MemoryError, match="n_frequencies == 10.* are available"):
+        with pytest.raises(MemoryError, match="n_frequencies=10.* are available"):
             model.fit(ROWS)
 
 

@@ -248,7 +248,7 @@ def test_functions_of_matrices_are_no_kernels(rows):
 @pytest.mark.parametrize(
     "K, message",
     [
-        (np.ones((2, 3)), r"K.shape == \(2, 3\), must be square"),
+        (np.ones((2, 3)), r"K.shape=\(2, 3\): must be square"),
         (np.array([[1.0, np.nan], [0.0, 1.0]]), "K: contains NaN"),
     ],
 )

@@ -264,12 +264,12 @@ def test_missed_rows_are_looked_for_in_the_second_pass_of_a_stage(always, monkey
     """Of starts and of swaps. At the end of a fit passes over all centroids count them."""
     stages, passes = [], FeatureLevel._passes
 
-    def watched(level, state, stage, most, need):
+    def watched(level, state, stage, most, need, noise):
         if not (stages and stages[-1][0] is stage):
             stages.append((stage, []))
         if need is not None:
             stages[-1][1].append(need.missed)
-        return passes(level, state, stage, most, need)
+        return passes(level, state, stage, most, need, noise)
 
     monkeypatch.setattr(FeatureLevel, "_passes", watched)
     PowerKMeans(120, random_state=0).fit(clustered(apart=0.3))

@@ -486,8 +486,8 @@ def test_views_are_scaled_before_distances_are_taken():
 
 @pytest.mark.parametrize("cls, parameters", CLASSES)
 @pytest.mark.parametrize("noise, message", [
-    (0.0, "noise == 0.0, must be > 0"), (1.0, "noise == 1.0, must be < 1"),
-    ("most", "noise == 'most', must be a number or 'auto' or None"),
+    (0.0, "noise=0.0: must be > 0"), (1.0, "noise=1.0: must be < 1"),
+    ("most", "noise='most': must be a number or 'auto' or None"),
 ])  # fmt: skip
 def test_other_values_are_refused(cls, parameters, noise, message):
     with pytest.raises((ValueError, TypeError), match=message):

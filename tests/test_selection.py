@@ -56,7 +56,7 @@ OF_VIEWS = [RFFMultiKernelPowerKMeans, MultiKernelPowerKMeans, AverageMKKM, SMKC
     "rows and for rows of one Gaussian whose axes are of similar length.",
 )
 @pytest.mark.few(1)
-@pytest.mark.filterwarnings("ignore:The graph of neighbours has")
+@pytest.mark.filterwarnings("ignore:The neighbor graph has")
 @pytest.mark.parametrize("cls", CLASSES)
 def test_five_blobs_are_five_clusters(cls, tmp_path):
     model = cls("auto", random_state=0).fit(X)
@@ -137,7 +137,7 @@ def blobs(k, each, d=2, seed=0):
 
 @pytest.mark.promise(like="test_five_blobs_are_five_clusters")
 @pytest.mark.few(1)
-@pytest.mark.filterwarnings("ignore:The graph of neighbours has")
+@pytest.mark.filterwarnings("ignore:The neighbor graph has")
 @pytest.mark.parametrize("seed", [0, 1])
 def test_classes_sources_and_samples_have_one_answer(seed):
     """Above the numbers of rows that are looked at, on rows that are hard to count."""
@@ -351,7 +351,7 @@ def test_cosine_counts_directions():
     assert model.n_clusters_ == 3
 
 
-@pytest.mark.filterwarnings("ignore:The graph of neighbours has")
+@pytest.mark.filterwarnings("ignore:The neighbor graph has")
 def test_graphs_have_numbers(tmp_path):
     graph = kneighbors_graph(X, 10)
     expected = select_n_clusters(graph, metric="precomputed", random_state=0)

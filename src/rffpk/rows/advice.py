@@ -182,6 +182,9 @@ def _vectors_in(x: Any) -> tuple[str, int, int] | None:
 UNREADABLE = (
     Advice(ValueError, lambda x: x is None,
            "{name}: is None. Pass an array of shape (n_samples, n_features)."),
+    Advice(ValueError, lambda x: isinstance(x, str),
+           "{name}={x!r}: is a string, must be rows. For rows in a file pass "
+           "rffpk.sources.from_npy or rffpk.sources.from_parquet of its path."),
     Advice(ValueError, lambda x: _table_of(x).ndim > 0 and not any(_table_of(x).shape),
            "{name}: has no rows. Pass an array of shape (n_samples, n_features)."),
     Advice(ValueError, _word_in,

@@ -319,16 +319,14 @@ def warn_of_graph(
     if n_small:
         left = (
             f" {n_small} of them, with {space.n_left_out} rows, {'is' if n_small == 1 else 'are'}"
-            " small and left out: these rows are with the nearest others."
+            " small and left out: each of these rows joins the nearest row of another component."
         )
     alone = 1 - float(shares.sum())
     if alone > 1e-9:
-        left += f" Nodes without near neighbours, {alone:.3g} of the weight, are left out, too."
-    remedy = "A larger n_neighbors connects"
-    if isinstance(near, Nodes):
-        remedy = "More edges connect"
+        left += f" Nodes without near neighbors, {alone:.3g} of the weight, are left out, too."
+    remedy = "add edges" if isinstance(near, Nodes) else "increase n_neighbors"
     warn(
-        f"The graph of neighbours{of} has {len(shares)} connected components, which cover {named}"
-        f"{dots} of the weight of the rows.{left} {remedy} them.",
+        f"The neighbor graph{of} has {len(shares)} connected components, which cover {named}{dots} "
+        f"of the weight of the rows.{left} If clusters are missing, {remedy} or n_clusters.",
         ConvergenceWarning,
     )
