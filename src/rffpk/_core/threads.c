@@ -2,11 +2,11 @@
  *
  * Threads of the package sleep while they wait. Threads of OpenMP spin while they wait: on a busy
  * machine short loops of two threads then take many times as long as one thread
- * (docs/maintainers/benchmarks.md). A forked child starts its own threads, where GNU's OpenMP waits forever for
- * threads of the parent. Nested loops and several callers share one limit of threads, while each
- * caller of OpenMP has a team. The package loads no second OpenMP runtime beside the runtime of
- * scikit-learn or BLAS. Both builds give equal bits, because results are merged in the order of the
- * items. */
+ * (docs/maintainers/benchmarks.md). A forked child starts its own threads, where GNU's OpenMP waits
+ * forever for threads of the parent. Nested loops and several callers share one limit of threads,
+ * while each caller of OpenMP has a team. The package loads no second OpenMP runtime beside the
+ * runtime of scikit-learn or BLAS. Both builds give equal bits, because results are merged in the
+ * order of the items. */
 #include <Python.h> /* Python.h must come first; its locks and threads are portable */
 
 #include "places.h"

@@ -592,8 +592,8 @@ class MVCLFA(KernelFusion):
     beta_l H_l W_l) + mean_weight Tr(F'M), where M has the k leading eigenvectors of the mean
     kernel. In turn it optimizes F with orthonormal columns, rotations W_l, and weights beta >= 0
     with sum_l beta_l^2 = 1 (Wang et al.: Multi-view clustering via late fusion alignment
-    maximization. IJCAI 2019; ``docs/maintainers/fusion.md``). For n rows, or landmarks, O(L n^2) memory, O(n^2
-    k) time a kernel, O(L n k^2) an iteration.
+    maximization. IJCAI 2019; ``docs/maintainers/fusion.md``). For n rows, or landmarks, O(L n^2)
+    memory, O(n^2 k) time a kernel, O(L n k^2) an iteration.
 
     Parameters
     ----------
