@@ -14,7 +14,7 @@ import numpy as np
 
 
 cdef array_at(const void *first, dtype, tuple shape, int access=PyBUF_READ):
-    """An array in memory of the caller; None for NULL."""
+    """Return an array in memory of the caller; None for NULL."""
     if first == NULL:
         return None
     size = math.prod(shape) * np.dtype(dtype).itemsize

@@ -1,5 +1,5 @@
 # cython: language_level=3
-"""A pass that may be repeated with other centroids, for the other modules of the core."""
+"""Passes that may be repeated with new centroids, for the other modules of the core."""
 from rffpk._core.headers cimport rffpk_kernels, rffpk_loop, rffpk_problem, rffpk_rows, rffpk_view
 
 
@@ -11,7 +11,7 @@ ctypedef struct Pass:
     size_t n
     size_t slot_rows
     size_t width  # numbers in the sums of a slot: moments, excess, totals of `rffpk_sums`
-    size_t step  # from those of a slot to those of the next, at least `width`
+    size_t step  # from the sums of a slot to the sums of the next slot, at least `width`
     size_t moments
     size_t excess
     size_t space
@@ -30,9 +30,9 @@ cdef class Passes:
     cdef readonly object dtype
     cdef object arrays
     cdef object buffers
-    cdef object gathered  # the sums of all slots, in their order
-    cdef object total  # the sums; `gathered` itself, but for the columns of sparse rows
-    cdef double *result  # what `total` holds: the numbers of `rffpk_sums`
+    cdef object gathered  # the sums of all slots, in the order that the slots have
+    cdef object total  # the sums in the order of rffpk_sums: `gathered`, except for sparse columns
+    cdef double *result  # the numbers of `total`
     cdef size_t n_moments
     cdef void *prepared
 

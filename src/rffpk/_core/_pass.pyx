@@ -1,10 +1,10 @@
 # cython: language_level=3, freethreading_compatible=True
 # cython: cdivision=True
-"""Slots and buffers of the compiled pass; the computation itself is in C, and so are the threads.
+"""Slots and buffers of the compiled pass. The computation and the threads are in C.
 
-Slots, blocks of a fixed number of rows, are computed in any order and merged in the order of their
-rows. The number of buffers for sums that wait for their turn grows with the number of threads, and
-so does memory; the bits of a result do not depend on it.
+A slot is a block of a fixed number of rows. Slots are computed in any order, and merged in the
+order of their rows. Sums that wait for the merge are in buffers. The number of buffers, and with it
+the memory, grows with the number of threads. The bits of a result do not depend on it.
 """
 from libc.math cimport ceil, log2
 from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t
@@ -33,9 +33,9 @@ STAGES = {
 }
 
 
-# What the parts of the work on a row cost, in multiply-adds of a dense product. They decide from
-# which size on loops have several threads, and nothing else. In brackets what was measured on one
-# core of a Zen 5 (AVX-512, float32, rows in memory), whose products are fast.
+# The costs of the work on a row, in multiply-adds of a dense product. They only decide from which
+# size on loops have several threads. The numbers in brackets were measured on one core of a Zen 5
+# (AVX-512, float32, rows in memory), which has fast products.
 cdef double LOAD_WORK = 4  # a number of x [36]
 cdef double SINCOS_WORK = 10  # a sine with its cosine [32]
 cdef double HADAMARD_WORK = 3  # a phase in one of the log2(p) stages of structured frequencies [5]
@@ -44,10 +44,10 @@ cdef double POWER_WORK = 20  # the power of a distance [61]
 
 
 cdef class Passes:
-    """Passes over the same rows, with the buffers that they need. The pointers to `theta` and
-    `alpha` and the exponent may be replaced between them.
+    """Passes over fixed rows, with their buffers. The pointers to `theta` and `alpha` and the
+    exponent may be replaced between passes.
 
-    Parameters are those of `fused_pass`.
+    Parameters: see `fused_pass`.
     """
 
     def __cinit__(self):
@@ -90,13 +90,14 @@ cdef class Passes:
         self.problem.weight = NULL if weight is None else data(weight, "weight", dtype, (n,))
         self.given.n = n
         self.dtype = dtype
-        # which the pointers refer to
+        # keeps the arrays of the pointers alive
         self.arrays = [
             xs, omegas, shifts, theta, alpha, weight, structures, landmarks, eta, present,
             directions]
 
     cdef void divide(self, int n_threads, size_t slot_rows, size_t width) noexcept:
-        """The slots, threads and buffers of a pass, whose slots have sums of so many numbers."""
+        """Choose the slots, threads and buffers of a pass. The sums of a slot are `width` numbers.
+        """
         cdef size_t n = self.given.n
         cdef rffpk_loop *loop = &self.loop
         loop.n_items = (n + slot_rows - 1) // slot_rows
@@ -112,7 +113,7 @@ cdef class Passes:
         loop.calls_python = 0
 
     cdef int allocate(self, int n_threads) except -1:
-        """The buffers."""
+        """Allocate the buffers."""
         cdef const rffpk_problem *problem = &self.problem
         cdef size_t n = self.given.n, moments = self.kernels.sums_numbers(problem)
         cdef size_t excess = problem.k if problem.present == NULL else problem.n_views
@@ -123,7 +124,7 @@ cdef class Passes:
         self.divide(n_threads, slot_rows, width)
         cdef size_t space = padded(self.kernels.workspace_bytes(problem))
         prepared = np.empty(self.kernels.prepared_bytes(problem) + RFFPK_ALIGN, dtype=np.uint8)
-        # zeros where stages are omitted, so that the others do not compute with NaN
+        # If a stage is omitted, zeros keep the remaining stages from computing with NaN.
         allocate = np.empty if problem.stages == RFFPK_ALL_STAGES else np.zeros
         workspace = allocate(loop.n_threads * space + RFFPK_ALIGN, dtype=np.uint8)
         slots = np.empty(loop.n_buffers * step + RFFPK_ALIGN // 8)
@@ -133,7 +134,7 @@ cdef class Passes:
         cdef size_t size = self.n_moments + excess + 2
         self.gathered = np.empty(width)
         self.total = self.gathered
-        if sparse_columns(problem):  # whose sums are in another order: in place of a slot's
+        if sparse_columns(problem):  # sums in another order; `total` takes the place of a slot
             self.total = slots[begin : begin + size]
         self.result = <double *>filled(self.total, "total", np.float64, self.total.shape)
         self.prepared = aligned(prepared)
@@ -150,8 +151,8 @@ cdef class Passes:
         return 0
 
     cdef int run(self) except -1:
-        """One pass, which adds to the sums."""
-        cdef bint apart = self.given.total != self.result  # in the order of `finish`
+        """Run one pass, and add to the sums."""
+        cdef bint apart = self.given.total != self.result  # the order of sums before `finish`
         cdef size_t i
         with nogil:
             self.kernels.prepare(&self.problem, self.prepared)
@@ -165,11 +166,11 @@ cdef class Passes:
         return 0
 
     cdef tuple sums(self):
-        """The sums of the last pass, as `fused_pass` returns them; no other one may follow."""
+        """Return the sums of the last pass, like `fused_pass`. No pass may follow."""
         self.buffers = None
         if self.total is not self.gathered:
             self.gathered = None
-            self.total = self.total.copy()  # without the slots
+            self.total = self.total.copy()  # lets the memory of the slots go
         return self.parts()
 
     cdef tuple parts(self):
@@ -181,7 +182,7 @@ cdef class Passes:
         return table[:, :F], counts, table[:, F:end], self.total[moments:totals], soft, hard
 
     cdef int begin_from(self, carry) except -1:
-        """Set the sums to those of another pass."""
+        """Set the sums to `carry`, the sums of another pass."""
         cdef size_t k = self.problem.k, F = self.problem.F
         if self.total is self.gathered:
             for part, before in zip(self.parts()[:4], carry):
@@ -201,14 +202,16 @@ def fused_pass(xs, omegas, shifts, theta, alpha, weight, rule, double s, int n_t
                memberships=None, distances=None, nearest=None, second=None, features=None,
                neighbours=None, neighbour_weights=None, carry=None, present=None,
                units=None, directions=None, unsigned stages=RFFPK_ALL_STAGES):
-    """One pass over the rows. Parameters and results are those of the NumPy twin,
-    `rffpk._reference.fused_pass`, and one more parameter. With `carry` the sums have the bits of
-    one pass over the rows before and these, if the number of those is a multiple of SLOT_ROWS.
+    """Run one pass over the rows.
+
+    The NumPy twin, `rffpk._reference.fused_pass`, describes the parameters and results. With
+    `carry` the sums have the bits of one pass over all rows, the rows before and the rows given.
+    This holds if the number of rows before is a multiple of SLOT_ROWS.
 
     Parameters
     ----------
     stages : int
-        The sum of those STAGES that run; a benchmark omits some to measure the others.
+        The sum of the STAGES that run. A benchmark omits stages to measure the remaining stages.
 
     Returns
     -------
@@ -363,7 +366,7 @@ cdef int fill_directions(rffpk_problem *problem, directions, dtype) except -1:
 
 
 cdef double mean_entries(const rffpk_view *view, size_t n) noexcept:
-    """The mean number of entries of a sparse row."""
+    """Return the mean number of entries of a sparse row."""
     return view.indptr[n] / <double>max(n, 1)
 
 
@@ -373,8 +376,8 @@ cdef bint sparse_columns(const rffpk_problem *problem) noexcept:
 
 
 cdef size_t rows_of_slot(const rffpk_problem *problem, size_t n) noexcept:
-    """The sums of a slot are set to zero and merged: that is little beside the work where the rows
-    of a slot have some times as many entries as there are columns."""
+    """Return the number of rows of a slot. The sums of every slot are set to zero and merged. For
+    sparse rows a slot has RFFPK_SLOT_ENTRIES entries for each column, so that this costs little."""
     if not sparse_columns(problem):
         return RFFPK_SLOT_ROWS
     cdef double entries = RFFPK_SLOT_ROWS * max(mean_entries(problem.views, n), 1e-3)
@@ -383,7 +386,7 @@ cdef size_t rows_of_slot(const rffpk_problem *problem, size_t n) noexcept:
 
 
 cdef double row_work(const rffpk_problem *problem, size_t n) noexcept:
-    """About the time of a row, in those of multiply-adds."""
+    """Estimate the work on a row, in multiply-adds."""
     cdef double features = problem.F
     if sparse_columns(problem):
         features = SPARSE_WORK * mean_entries(problem.views, n)

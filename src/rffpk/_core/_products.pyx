@@ -14,7 +14,7 @@ from rffpk._core._runtime cimport (
 import numpy as np
 
 
-# What these cost, in multiply-adds of a dense product, as in _pass.pyx:
+# Costs in multiply-adds of a dense product, as in _pass.pyx:
 cdef double WEIGHT_WORK = 25  # the weight of a row at a centroid, from their inner product
 cdef double READ_WORK = 8  # a number of the large matrix of a skinny product, read from memory
 
@@ -31,8 +31,8 @@ ctypedef struct Weighing:
 
 def weigh_products(products, diagonal, squares, weight, rule, double s, int n_threads, *,
                    weights=None, labels=None):
-    """Weights of rows from their inner products with the centroids. Parameters and results are
-    those of the NumPy twin, `rffpk._reference.weigh_products`.
+    """Compute the weights of rows from their inner products with the centroids. The NumPy twin,
+    `rffpk._reference.weigh_products`, describes the parameters and results.
 
     Returns
     -------
@@ -86,15 +86,15 @@ SKINNY_STRIDE = RFFPK_SKINNY_STRIDE
 
 
 def empty_matrix(size_t lines, size_t columns, dtype):
-    """An array for `skinny_product`, aligned and not initialised. It is returned with more columns
-    than were asked for, a multiple of SKINNY_STRIDE; those beyond `columns` are zero."""
+    """Return an array for `skinny_product`, aligned and not initialized. The number of columns is
+    rounded up to a multiple of SKINNY_STRIDE. The columns beyond `columns` are zero."""
     stride = (columns + RFFPK_SKINNY_STRIDE - 1) // RFFPK_SKINNY_STRIDE * RFFPK_SKINNY_STRIDE
     size = np.dtype(dtype).itemsize
     memory = np.empty(lines * stride * size + RFFPK_ALIGN, dtype=np.uint8)
     unaligned = -memory.__array_interface__["data"][0] % RFFPK_ALIGN
     matrix = memory[unaligned : unaligned + lines * stride * size].view(dtype)
     matrix = matrix.reshape(lines, stride)
-    for begin in range(0, lines, 64):  # a page of new memory for each line: it takes time
+    for begin in range(0, lines, 64):  # slow, because each line touches a new page of memory
         matrix[begin : begin + 64, columns:] = 0
         PyErr_CheckSignals()
     return matrix
@@ -114,8 +114,9 @@ ctypedef struct Product:
 
 
 def skinny_product(coefficients, matrix, out, int n_threads):
-    """out = coefficients @ matrix[:, :n] for coefficients (m, depth) of few rows, a matrix
-    (depth, stride) of `empty_matrix` and out (m, n). The bits do not depend on the threads."""
+    """Compute out = coefficients @ matrix[:, :n]. The coefficients (m, depth) have few rows. The
+    matrix (depth, stride) comes from `empty_matrix`, and out is (m, n). The bits do not depend on
+    the number of threads."""
     cdef size_t lines = coefficients.shape[0], depth = coefficients.shape[1], n = out.shape[1]
     cdef size_t stride = matrix.shape[1]
     cdef const rffpk_kernels *kernels = kernels_for(coefficients.dtype)
@@ -160,8 +161,8 @@ ctypedef struct Lines:
 
 
 def csr_product(matrix, v, int n_threads):
-    """A sparse matrix of SciPy, (n, m) in CSR, times a dense one (m, q) or a vector (m,), in the
-    dtype of both. The bits do not depend on the threads."""
+    """Multiply a sparse matrix of SciPy, (n, m) in CSR, with a dense matrix (m, q) or a vector
+    (m,) of equal dtype. The bits do not depend on the number of threads."""
     cdef rffpk_csr given
     cdef Lines context
     cdef const rffpk_kernels *kernels = kernels_for(matrix.dtype)

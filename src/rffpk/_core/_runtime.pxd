@@ -1,5 +1,5 @@
 # cython: language_level=3
-"""What _runtime.pyx has for the other modules of the core."""
+"""Functions of _runtime.pyx for the other modules of the core."""
 from rffpk._core.headers cimport rffpk_kernels, rffpk_loop, rffpk_number, run_item
 
 

@@ -1,7 +1,7 @@
 # cython: language_level=3, freethreading_compatible=True
 # cython: cdivision=True
-"""What the modules of the core share: the variant in use, loops of several threads, and arrays
-that C reads and fills."""
+"""Functions that the modules of the core share: the variant in use, loops of several threads, and
+arrays that C reads and fills."""
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from libc.stdint cimport uintptr_t
 
@@ -24,9 +24,9 @@ from sys import is_finalizing
 import numpy as np
 
 
-cdef const rffpk_variant *variant = NULL  # the one in use
+cdef const rffpk_variant *variant = NULL  # the variant in use
 
-# The types of small numbers; those of 16 bits that are no half-precision numbers are bfloat16.
+# The types of small numbers. uint16 holds the bits of bfloat16, which NumPy lacks.
 NUMBERS = {
     np.dtype(np.float16): RFFPK_FLOAT16,
     np.dtype(np.uint16): RFFPK_BFLOAT16,
@@ -36,7 +36,7 @@ NUMBERS = {
 
 
 def isa_levels():
-    """Names of the compiled variants that this processor runs, narrowest first."""
+    """Return the names of the compiled variants that this processor runs, narrowest first."""
     return [
         rffpk_variant_at(i).name.decode()
         for i in range(rffpk_n_variants())
@@ -45,14 +45,14 @@ def isa_levels():
 
 
 def isa():
-    """Name of the variant in use."""
+    """Return the name of the variant in use."""
     return variant.name.decode()
 
 
 def use_isa(str name):
-    """Use another of `isa_levels()` from now on; returns the name of the variant used before.
+    """Use one of `isa_levels()` from now on. Return the name of the previous variant.
 
-    For tests: calls that are running in other threads may use either.
+    For tests only: calls that run in other threads may use either variant.
     """
     global variant
     before = variant.name.decode() if variant != NULL else None
@@ -65,7 +65,7 @@ def use_isa(str name):
 
 
 def _level_of_environment():
-    """The widest level, or the widest up to the one that RFFPK_ISA names."""
+    """Return the widest level, or the widest level up to RFFPK_ISA."""
     levels = isa_levels()
     cap = os.environ.get("RFFPK_ISA")
     if not cap:
@@ -92,14 +92,14 @@ if hasattr(os, "register_at_fork"):
 
 
 cdef int run_loop(rffpk_loop *loop) except -1:
-    """Run a loop; returns the status of an item that is not 0, else 0."""
+    """Run a loop. Return the nonzero status of an item, or 0."""
     loop.signals = threading.get_ident() == threading.main_thread().ident
     return rffpk_run_loop(loop)
 
 
 cdef int share_items(run_item run, void *context, size_t n_items, int n_threads,
                      bint calls_python=False) except -1:
-    """Run a loop in which there is nothing to merge; returns like `run_loop`."""
+    """Run a loop without a merge. Return the status like `run_loop`."""
     cdef rffpk_loop loop
     loop.run = run
     loop.merge = NULL
@@ -112,13 +112,13 @@ cdef int share_items(run_item run, void *context, size_t n_items, int n_threads,
 
 
 def threads_by():
-    """What the threads of a pass are: "own", those of the package, or "openmp"."""
+    """Return who runs the threads of a pass: "own" for the package, or "openmp"."""
     return rffpk_threads_by().decode()
 
 
 def bound_threads():
-    """The number of threads that OpenMP binds to places by default; 0 where it binds none. The
-    affinity mask of a thread that it binds is its place alone."""
+    """Return the number of threads that OpenMP binds to places by default; 0 if it binds none. The
+    affinity mask of a bound thread is only its place."""
     return rffpk_bound_threads()
 
 
@@ -126,7 +126,7 @@ cdef double thread_work = RFFPK_THREAD_WORK
 
 
 def use_thread_work(double work):
-    """Set the multiply-adds that each thread of a loop must have; returns those before.
+    """Set the multiply-adds that each thread of a loop must have. Return the previous number.
 
     For tests, which want threads in small loops.
     """
@@ -136,7 +136,7 @@ def use_thread_work(double work):
 
 
 cdef int threads_for(int n_threads, size_t n_items, double work) noexcept:
-    """At most `n_threads`, for a loop of so many items and multiply-adds."""
+    """Return the number of threads, at most `n_threads`, for a loop of `work` multiply-adds."""
     if work < n_threads * thread_work:
         n_threads = <int>(work / thread_work)
     return <int>max(1, min(n_threads, n_items))
@@ -154,12 +154,12 @@ cdef int call_item(void *calls, size_t item, size_t thread, size_t buffer) noexc
 
 
 def call_all(function, list items, int n_threads):
-    """[function(item) for item in items], by threads, with the context variables of the caller,
-    such as NumPy's handling of floating-point errors.
+    """Return [function(item) for item in items], computed by threads. They have the context
+    variables of the caller, such as NumPy's handling of floating-point errors.
 
-    An interrupt is raised in preference to an error, and else the error of the first item.
+    If items fail, an interrupt is raised if there is one, else the error of the first failed item.
     """
-    if is_finalizing():  # then threads of Python do not run any more
+    if is_finalizing():  # at exit threads cannot run Python
         n_threads = 1
     contexts = [copy_context() for _ in items]
     results, errors = [None] * len(items), [None] * len(items)
@@ -196,7 +196,7 @@ cdef const void *address(array) except? NULL:
 
 
 cdef const void *data(array, str name, dtype, tuple shape) except? NULL:
-    """The address of an array, after a check that C can read it as what its name says."""
+    """Return the address of an array. Check that C can read it with this dtype and shape."""
     flags = array.flags
     if array.dtype != dtype or array.shape != shape or not (flags.c_contiguous and flags.aligned):
         raise ValueError(
@@ -207,7 +207,7 @@ cdef const void *data(array, str name, dtype, tuple shape) except? NULL:
 
 
 cdef const void *dense_rows(x, str name, dtype, size_t n, rffpk_number *numbers) except? NULL:
-    """The address of dense rows and the type of their numbers, which may be small."""
+    """Return the address of dense rows, and set the type of their numbers, which may be small."""
     shape = n, x.shape[1]
     if not hasattr(x, "stored"):
         numbers[0] = RFFPK_REAL
@@ -219,7 +219,7 @@ cdef const void *dense_rows(x, str name, dtype, size_t n, rffpk_number *numbers)
 
 
 cdef void *filled(array, str name, dtype, tuple shape) except? NULL:
-    """The same for an array that C fills; NULL for None."""
+    """Return the address of an array that C fills, checked like `data`; NULL for None."""
     if array is None:
         return NULL
     if not array.flags.writeable:
@@ -231,7 +231,7 @@ DEBUG_BOUNDS = bool(RFFPK_DEBUG_BOUNDS)  # whether the next two functions check 
 
 
 cdef int check_indices(array, str name, size_t n) except -1:
-    """Check that indices are from 0 to n - 1: C reads and writes where they say."""
+    """Check that indices are from 0 to n - 1, because C reads and writes at these indices."""
     if RFFPK_DEBUG_BOUNDS and array.size and not (0 <= array.min() and array.max() < n):
         raise IndexError(f"{name} has {array.min()} to {array.max()}, must be from 0 to {n} - 1")
     return 0
@@ -255,8 +255,8 @@ cdef size_t padded(size_t n_bytes) noexcept:
 
 
 def vecmath(str name, array, out=None):
-    """"sincos" of quarter turns (2, n), "log2" or "exp2" of an array (n,), as the pass computes
-    them."""
+    """Compute "sincos" of quarter turns (2, n), "log2" or "exp2" of an array (n,), with the
+    functions of the pass."""
     which = ("sincos", "log2", "exp2").index(name)
     shape = array.shape if which else (2, *array.shape)
     out = np.empty(shape, dtype=array.dtype) if out is None else out

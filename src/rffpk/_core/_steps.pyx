@@ -1,7 +1,7 @@
 # cython: language_level=3, freethreading_compatible=True
 # cython: cdivision=True
-"""Steps at one exponent: passes, each of which moves the centroids; passes in which rows are
-compared with few of many centroids; Ward's method; and the nearest points in cells."""
+"""Steps at one exponent: a pass, then a move of the centroids. Passes that compare rows with few
+of many centroids. Ward's method. The nearest points in cells."""
 from cpython.exc cimport PyErr_CheckSignals
 from libc.math cimport INFINITY, exp, log, sqrt
 from libc.stdint cimport int32_t, int64_t, uintptr_t
@@ -22,22 +22,22 @@ from time import perf_counter
 import numpy as np
 
 
-# The least weight of a view that some rows lack, that of `rffpk.rows.sums`.
+# The least weight of a view that rows may lack. `rffpk.rows.sums` has an equal constant.
 cdef double LEAST_WEIGHT = 1e-9
 
 
 cdef class Views:
-    """The weights of the views, with what depends on them, and how they are learned."""
+    """The weights of the views, the numbers that depend on them, and how they are learned."""
     cdef size_t L, F, k
     cdef double entropy  # lambda; 0: the weights do not change
-    cdef double factor  # k^(-1/s), which the weights of the rows lack, times their unit
+    cdef double factor  # k^(-1/s), which the weights of the rows lack, times the unit
     cdef double unit
     cdef double *alpha
     cdef double *costs
     cdef double *scales  # (F,): the weight of the view of each feature
     cdef double *eta  # (k,): the mean of the reference distances, or NULL
     cdef const double *view_eta  # (L,)
-    cdef const double *coverage  # (L,): the share of the rows that have a view; NULL: all have all
+    cdef const double *coverage  # (L,): the share of the rows that have a view; NULL: all rows
     cdef size_t *widths
     cdef readonly object weights
     cdef object arrays
@@ -65,7 +65,7 @@ cdef class Views:
         self.spread()
 
     cdef void spread(self) noexcept nogil:
-        """What depends on the weights."""
+        """Compute the numbers that depend on the weights."""
         cdef size_t i, f, at = 0
         cdef double eta = 0
         for i in range(self.L):
@@ -79,8 +79,8 @@ cdef class Views:
                 self.eta[i] = eta
 
     cdef double penalty(self) noexcept nogil:
-        """lambda sum_l pi_l alpha_l log(alpha_l sum_t pi_t), with the coverage pi, 1 of each view
-        if all rows have all."""
+        """Return lambda sum_l pi_l alpha_l log(alpha_l sum_t pi_t), with the coverage pi. It is 1
+        for each view if all rows have all views."""
         cdef size_t i
         cdef double total = 0, mass = 0
         for i in range(self.L):
@@ -94,8 +94,8 @@ cdef class Views:
         return 1 if self.coverage == NULL else self.coverage[i]
 
     cdef void measure(self, const double *moments, const double *excess) noexcept nogil:
-        """The costs C_l of the views, from the sums of a pass: sum_j (Q_jl - ||N_jl||^2 / G_j), and
-        with typicality E eta_l."""
+        """Compute the costs C_l of the views from the sums of a pass: sum_j (Q_jl - ||N_jl||^2 /
+        G_j), plus E eta_l with typicality."""
         cdef size_t i, j, f, counts = 1 if self.coverage == NULL else self.L
         cdef size_t width = self.F + self.L + counts
         cdef const double *N
@@ -120,7 +120,7 @@ cdef class Views:
             self.costs[i] += excess[i] * self.view_eta[i]
 
     cdef void learn(self, const double *moments, const double *excess) noexcept nogil:
-        """alpha_l ~ exp(-C_l / (pi_l lambda)), from the sums of a pass."""
+        """Learn alpha_l ~ exp(-C_l / (pi_l lambda)) from the sums of a pass."""
         cdef size_t i
         cdef double least = INFINITY, total = 0
         self.measure(moments, excess)
@@ -216,8 +216,8 @@ def take_steps(xs, omegas, shifts, theta, alpha, weight, rule, double s, int n_t
                double variance, double entropy, double tol, Py_ssize_t most, double goal,
                double hope, double least_share, close, present=None, coverage=None, units=None,
                double least_length=0):
-    """Steps at one exponent. Parameters and results are those of the NumPy twin,
-    `rffpk._reference.take_steps`."""
+    """Take steps at one exponent. The NumPy twin, `rffpk._reference.take_steps`, describes the
+    parameters and results."""
     cdef size_t k = theta.shape[0], F = theta.shape[1]
     cdef double gain, objective = INFINITY
     cdef bint hopeless = False
@@ -257,8 +257,8 @@ def take_steps(xs, omegas, shifts, theta, alpha, weight, rule, double s, int n_t
 
 def move(sums, shifts, theta, alpha, double s, *, view_eta=None, double unit, double variance,
          double entropy, double least_share, close, coverage=None, double least_length=0):
-    """The move of a step after its pass. Parameters and results are those of the NumPy twin,
-    `rffpk._reference.move`."""
+    """Make the move of a step, after its pass. The NumPy twin, `rffpk._reference.move`, describes
+    the parameters and results."""
     cdef size_t k = theta.shape[0], width = theta.shape[1] + len(shifts)
     N, G, Q, E, soft, hard = sums
     eta = view_eta if view_eta is None or coverage is not None else np.empty(k)
@@ -282,8 +282,8 @@ cdef void narrow(const double *wide, float *out, size_t n) noexcept nogil:
 
 cdef size_t divide(const double *moments, double *theta, size_t k, const size_t *widths,
                    size_t n_views, size_t n_counts, double least_share) noexcept nogil:
-    """theta = N / G; the centroids of empty clusters stay, in a view that its rows lack. Returns
-    how many clusters are empty."""
+    """Set theta = N / G, and return the number of empty clusters. The centroid of an empty cluster
+    stays. If the rows of a cluster lack a view, its centroid stays in this view."""
     cdef size_t F = 0, empty = 0, width, j, i, f
     cdef double total = 0
     cdef bint left
@@ -312,8 +312,8 @@ cdef size_t divide(const double *moments, double *theta, size_t k, const size_t 
 
 cdef void onto_sphere(double *theta, const double *before, const double *center, size_t k,
                       size_t F, double least_length) noexcept nogil:
-    """Scale the centroids theta + center to length one; those of at most `least_length` stay where
-    they were `before`."""
+    """Scale the centroids theta + center to length one. Centroids of at most `least_length` return
+    to their place `before`."""
     cdef size_t _j, f
     cdef double length, y
     for _j in range(k):
@@ -333,7 +333,7 @@ cdef void onto_sphere(double *theta, const double *before, const double *center,
 
 cdef double moved(const double *after, const double *before, const double *scale, size_t k,
                   size_t F) noexcept nogil:
-    """sum_j of the squared distances that the centroids moved."""
+    """Return the sum of the squared distances that the centroids moved."""
     cdef size_t j, f
     cdef double total = 0, gap
     for j in range(k):
@@ -345,7 +345,7 @@ cdef double moved(const double *after, const double *before, const double *scale
 
 cdef bint is_near(const double *a, const double *b, const double *scale, size_t F,
                   double close) noexcept nogil:
-    """Whether the squared distance is at most `close`; most pairs are decided by few features."""
+    """Return whether the squared distance is at most `close`. Few features decide most pairs."""
     cdef size_t f
     cdef double total = 0, gap
     for f in range(F):
@@ -358,7 +358,7 @@ cdef bint is_near(const double *a, const double *b, const double *scale, size_t 
 
 cdef size_t n_distinct(const double *theta, const double *scale, size_t k, size_t F,
                        double close, unsigned char *distinct) noexcept nogil:
-    """The number of centroids that are near no distinct one before them."""
+    """Return the number of centroids that are not near an earlier distinct centroid."""
     cdef size_t found = 0, j, other
     for j in range(k):
         distinct[j] = True
@@ -371,8 +371,8 @@ cdef size_t n_distinct(const double *theta, const double *scale, size_t k, size_
 
 
 def count_distinct(theta, double close):
-    """The number of centroids whose squared distance to all distinct ones before them exceeds
-    `close`."""
+    """Return the number of distinct centroids: the squared distance to all earlier distinct
+    centroids exceeds `close`."""
     cdef size_t k = theta.shape[0], F = theta.shape[1]
     theta, scales = np.ascontiguousarray(theta, dtype=np.float64), np.ones(F)
     marked = np.empty(k, dtype=np.uint8)
@@ -392,7 +392,8 @@ ctypedef fused real:
 
 cdef void add_costs(const real *distances, const real *nearest, const double *weight, size_t n,
                     size_t m, double *costs) noexcept nogil:
-    """costs[c] <- sum_i w_i min(d_ic, nearest_i), as four sums that do not wait for each other."""
+    """Set costs[c] = sum_i w_i min(d_ic, nearest_i), by four sums that do not wait for each other.
+    """
     cdef size_t i, c, lane
     cdef double[4] sums
     for c in range(m):
@@ -408,7 +409,7 @@ cdef void add_costs(const real *distances, const real *nearest, const double *we
 
 cdef void lower_nearest(const real *distances, const double *weight, size_t n, size_t m,
                         real *nearest, double *sums) noexcept nogil:
-    """nearest <- min(d, nearest) with the first of m distances, and the sums of their costs."""
+    """Set nearest = min(d, nearest) with the first of m distances, and cumulate the costs."""
     cdef size_t i
     cdef double total = 0
     for i in range(n):
@@ -418,8 +419,8 @@ cdef void lower_nearest(const real *distances, const double *weight, size_t n, s
 
 
 def costs_with(distances, nearest, weight):
-    """The costs of the rows with each of m centroids besides. Parameters and results are those of
-    the NumPy twin, `rffpk._reference.costs_with`."""
+    """Compute the costs of the rows with each of m additional centroids. The NumPy twin,
+    `rffpk._reference.costs_with`, describes the parameters and results."""
     cdef size_t n = distances.shape[0], m = distances.shape[1]
     dtype, costs = distances.dtype, np.empty(m)
     cdef const void *apart = data(distances, "distances", dtype, (n, m))
@@ -434,8 +435,8 @@ def costs_with(distances, nearest, weight):
 
 
 def lowered(distances, size_t added, nearest, weight):
-    """The cumulative sums of the costs with one of these centroids. Parameters and results are
-    those of the NumPy twin, `rffpk._reference.lowered`."""
+    """Compute the cumulative sums of the costs with the added centroid. The NumPy twin,
+    `rffpk._reference.lowered`, describes the parameters and results."""
     cdef size_t n = distances.shape[0], m = distances.shape[1]
     dtype, sums = distances.dtype, np.empty(n)
     cdef const void *apart = data(distances, "distances", dtype, (n, m))
@@ -460,8 +461,8 @@ cdef enum:
 
 cdef void measure_heights(const double *gaps, const double *inverse, size_t k,
                           double *squares) noexcept nogil:
-    """squares (k, k) <- the squared heights at which each two clusters of masses 1/inverse would
-    merge, which are symmetric: else chains could go round."""
+    """Set squares (k, k) to the squared heights at which two clusters of masses 1/inverse merge.
+    They are symmetric, because chains could otherwise run in a circle."""
     cdef size_t first = 0, other, i, j
     cdef double gap
     while first < k:
@@ -479,8 +480,8 @@ cdef void measure_heights(const double *gaps, const double *inverse, size_t k,
 
 
 cdef size_t least_of(const double *line, const double *lost, size_t k) noexcept nogil:
-    """The first cluster with the least number of a line; `lost` is infinite where clusters are
-    merged into others. Several minima at a time need not wait for each other."""
+    """Return the first cluster with the least number of a line. `lost` is infinite for clusters
+    that have been merged. Eight minima are computed at a time, which do not wait for each other."""
     cdef double[8] least
     cdef double value
     cdef size_t j, lane
@@ -519,7 +520,7 @@ cdef void merge(double *squares, double *p, double *lost, size_t k, size_t i,
 
 cdef void merge_all(double *squares, double *p, double *lost, size_t k, size_t *chain,
                     int64_t *pairs, double *heights) noexcept nogil:
-    """The mergers by chains of clusters each of which is the nearest of the one before."""
+    """Make all mergers, by chains: each cluster of a chain is nearest to the cluster before it."""
     cdef size_t length = 0, first = 0, done = 0, here, nearest
     while done < k - 1:
         if not length:
@@ -540,8 +541,8 @@ cdef void merge_all(double *squares, double *p, double *lost, size_t k, size_t *
 
 
 def ward_mergers(gaps, masses):
-    """The mergers of Ward's method. Parameters and results are those of the NumPy twin,
-    `rffpk._reference.ward_mergers`."""
+    """Return the mergers of Ward's method. The NumPy twin, `rffpk._reference.ward_mergers`,
+    describes the parameters and results."""
     cdef size_t k = len(masses)
     p, lost, squares = np.array(masses, dtype=np.float64), np.zeros(k), np.empty((k, k))
     chain, pairs = np.empty(k + 1, dtype=np.uintp), np.empty((k - 1, 2), dtype=np.int64)
@@ -571,8 +572,8 @@ ctypedef struct Near:
 
 
 def near_pass(x, bint unit, shift, weight, theta, near, order, ends, int n_threads):
-    """Compare each row with the centroids near its own alone. Parameters and results are those of
-    the NumPy twin, `rffpk._reference.near_pass`."""
+    """Compare each row only with the centroids near its own centroid. The NumPy twin,
+    `rffpk._reference.near_pass`, describes the parameters and results."""
     cdef size_t n = x.shape[0], d = x.shape[1], k = theta.shape[0], c = near.shape[1]
     cdef const rffpk_kernels *kernels = kernels_for(x.dtype)
     cdef rffpk_near given
@@ -622,9 +623,9 @@ ctypedef struct InCells:
 
 def nearest_in_cells(x, centers, blocks, squares, numbers, ends, visits, order, size_t r,
                      int n_threads):
-    """The nearest points to each row in the cells that it visits. Parameters and results are those
-    of the NumPy twin, `rffpk._reference.nearest_in_cells`; the blocks are aligned to a cache line.
-    """
+    """Find the nearest points to each row in the cells that it visits. The NumPy twin,
+    `rffpk._reference.nearest_in_cells`, describes the parameters and results. The blocks must be
+    aligned to a cache line."""
     cdef rffpk_cells given
     cdef InCells context
     cdef const rffpk_kernels *kernels = kernels_for(x.dtype)
@@ -671,8 +672,8 @@ ctypedef struct Pairs:
 
 
 def squares_of_pairs(x, points, index, int n_threads):
-    """Squared distances of rows to some points each. Parameters and results are those of the NumPy
-    twin, `rffpk._reference.squares_of_pairs`."""
+    """Compute squared distances of each row to r points. The NumPy twin,
+    `rffpk._reference.squares_of_pairs`, describes the parameters and results."""
     cdef rffpk_pairs given
     cdef Pairs context
     cdef const rffpk_kernels *kernels = kernels_for(x.dtype)

@@ -1,10 +1,10 @@
-/* In place of the fourth stage: squared distances to the centroids that can be the nearest of a
- * row, and lower bounds of the others.
+/* A faster fourth stage for many centroids. It computes squared distances only to the centroids
+ * that can be the nearest of a row. Every other centroid keeps a lower bound of its distance.
  *
- * Of a vector x let y be its coordinates in q orthonormal directions and r the length of the rest.
- * Then <x, c> <= <y, y_c> + r r_c, so that a product with q + 1 columns in place of F bounds every
- * distance. Few centroids of many are within reach: their distances are computed. Bounds are
- * lowered by all rounding errors, so labels are those of make_distances. */
+ * Let y be the coordinates of a vector x in q orthonormal directions, and r the length of the
+ * remainder. Then <x, c> <= <y, y_c> + r r_c, so a product with q + 1 columns in place of F bounds
+ * every distance. Bounds are lowered by all rounding errors, so that the labels equal the labels of
+ * make_distances. */
 #ifndef RFFPK_BOUNDS_H
 #define RFFPK_BOUNDS_H
 
@@ -12,7 +12,7 @@
 
 static size_t bounded_lines(const rffpk_problem *pr) { return pr->basis ? pr->q + 1 : 0; }
 
-/* Rows, one after the other, W at a time. */
+/* Scratch memory for W rows, stored one after another. */
 static size_t bounded_scratch(const rffpk_problem *pr)
 {
     return pr->basis ? W * round_up(pr->F, W) : 0;
@@ -35,15 +35,17 @@ static void pack_bounds(const rffpk_problem *pr, real *packed)
     pack(pr->coordinates, pr->q + 1, 1, pr->k, pr->q + 1, -2, packed + packed_basis(pr));
 }
 
-/* ---- a tile --------------------------------------------------------------------------------- */
+/* ---- a tile ---------------------------------------------------------------------------------- */
 
-/* The relative error of a bound: coordinates are sums of F products, q of them make one length. */
+/* Relative error of a bound: each coordinate is a sum of F products, and a length has q
+ * coordinates. */
 static real bound_error(const rffpk_problem *pr)
 {
     return (real)((sqrt((double)pr->q) + 2) * (double)(pr->F + pr->q + 16)) * EPS;
 }
 
-/* The coordinates of the rows, and the lengths of their rests, at least. */
+/* Compute the coordinates of the rows and the lengths of the remainders. Lengths are rounded up, so
+ * that the bounds hold. */
 static void make_coordinates(const rffpk_problem *pr, const real *basis, tile *t)
 {
     real *rest = t->y + pr->q * t->stride;
@@ -60,29 +62,29 @@ static void make_coordinates(const rffpk_problem *pr, const real *basis, tile *t
 }
 
 enum { AT_ONCE = W < 4 ? W : 4 };
-enum { PAIRS = 16 }; /* rows and centroids whose distances are computed together: whole vectors */
+enum { PAIRS = 16 }; /* row-centroid pairs that are computed together: whole vectors */
 _Static_assert(PAIRS % W == 0, "the distances of the pairs are whole vectors");
 
-/* W rows in work. */
+/* The state of W rows. */
 typedef struct {
-    const real *norms; /* (k,): of the centroids */
+    const real *norms; /* (k,): squared norms of the centroids */
     const real *x;     /* (W, width) */
-    real part;         /* of the squares, below which distances cancel */
+    real part;         /* distances below this fraction of the squared norms cancel */
     size_t width, col;
-    real least[W] ALIGNED, second[W] ALIGNED; /* of the distances computed */
-    real reach[W] ALIGNED; /* lower bounds below it leave it open who is nearest */
-    real at[W] ALIGNED;    /* the number of the least bound */
-    size_t pairs;          /* in the queue: centroids, and rows */
+    real least[W] ALIGNED, second[W] ALIGNED; /* computed distances: the least two of each row */
+    real reach[W] ALIGNED; /* a centroid with a bound below `reach` may be the nearest */
+    real at[W] ALIGNED;    /* the centroid with the least bound */
+    size_t pairs;          /* length of the queue, which has centroids and rows */
     size_t centroid[PAIRS], row[PAIRS];
 } bounded_rows;
 
-/* Rounding errors of two distances that are at most `least`, computed in two ways. */
+/* Bound on the difference of two distances that are at most `least` and computed in two ways. */
 INLINE real tie(const rffpk_problem *pr, real norm, real least)
 {
     return (real)(2 * (double)(pr->F + 16)) * EPS * (3 * norm + 2 * least);
 }
 
-/* Copies the rows out of the tile. */
+/* Copy the rows out of the tile. */
 static void copy_rows(const tile *t, size_t col, size_t width, real *x)
 {
     for (size_t f = 0; f < width; f += W) {
@@ -97,7 +99,8 @@ static void copy_rows(const tile *t, size_t col, size_t width, real *x)
     }
 }
 
-/* Lower bounds in place of the products with the coordinates, and the least of each row. */
+/* Replace the products of coordinates by lower bounds, and store the centroid with the least bound
+ * of each row. */
 static void bound(const rffpk_problem *pr, tile *t, bounded_rows *b)
 {
     const vec less_than = splat(1 - 2 * bound_error(pr));
@@ -115,7 +118,7 @@ static void bound(const rffpk_problem *pr, tile *t, bounded_rows *b)
     store(b->at, at);
 }
 
-/* Products of the vectors of some pairs, lane by lane. */
+/* Compute inner products of AT_ONCE pairs. Their lanes are not summed yet. */
 INLINE void pair_products(const rffpk_problem *pr, const bounded_rows *b, size_t first, vec *acc)
 {
     const real *x[AT_ONCE], *theta[AT_ONCE];
@@ -136,7 +139,7 @@ INLINE void pair_products(const rffpk_problem *pr, const bounded_rows *b, size_t
         acc[i] = sum[i];
 }
 
-/* A squared distance replaces its bound. */
+/* Replace the bound of centroid j and row r by the squared distance. */
 INLINE void found(const rffpk_problem *pr, tile *t, bounded_rows *b, size_t j, size_t r, real inner)
 {
     const real *x = b->x + r * b->width, *theta = (const real *)pr->theta + j * pr->F;
@@ -154,7 +157,7 @@ INLINE void found(const rffpk_problem *pr, tile *t, bounded_rows *b, size_t j, s
     }
 }
 
-/* The distances of the pairs in the queue. */
+/* Compute the distances of the pairs in the queue, and empty it. */
 NOINLINE static void measure(const rffpk_problem *pr, tile *t, bounded_rows *b)
 {
     const size_t pairs = b->pairs;
@@ -183,7 +186,8 @@ INLINE void enqueue(const rffpk_problem *pr, tile *t, bounded_rows *b, size_t j,
         measure(pr, t, b);
 }
 
-/* Distances that are equal but for rounding are computed as make_distances computes them. */
+/* Recompute distances that are equal but for rounding, in the way of make_distances. Ties are then
+ * decided alike. */
 static void decide_ties(const rffpk_problem *pr, tile *t, const bounded_rows *b)
 {
     real within[W] ALIGNED, line[STEP] ALIGNED;

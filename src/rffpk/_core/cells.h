@@ -1,4 +1,4 @@
-/* Rows that look for their nearest points in a few cells of these. */
+/* The nearest points of each row, searched in a few cells of the points. */
 #ifndef RFFPK_CELLS_H
 #define RFFPK_CELLS_H
 
@@ -9,18 +9,19 @@ enum { CELL_BLOCK = RFFPK_CELL_BLOCK, CELL_ROWS = RFFPK_CELL_ROWS };
 _Static_assert(CELL_BLOCK % STEP == 0, "a block is whole steps of a product");
 _Static_assert(CELL_BLOCK == 64, "a block has one bit for each point");
 
-/* What a thread has of some rows in work. */
+/* The workspace of one thread, for at most CELL_ROWS rows. */
 typedef struct {
-    size_t enough;    /* points of a row, of which those that are not among the r nearest go */
-    size_t most;      /* points that a row has place for: that many, and a block */
-    real *shifted;    /* (PANEL, d), rows less a center, lines of whole vectors */
-    real *block;      /* (CELL_BLOCK,): what is found of a row and a block */
-    real *bound;      /* (CELL_ROWS,): points as far as this are not among the nearest */
-    size_t *count;    /* (CELL_ROWS,): points that are kept, ... */
-    real *squares;    /* ... (CELL_ROWS, most): their squared distances, by products, ... */
-    int32_t *points;  /* ... (CELL_ROWS, most): and their numbers */
-    size_t *ends;     /* (c + 1,): rows that visit a cell, by places among ... */
-    size_t *visitors; /* ... (CELL_ROWS p,) */
+    size_t enough;    /* a row with more candidates than this drops all but the r nearest */
+    size_t most;      /* capacity of a row: `enough` candidates and another block */
+    real *shifted;    /* (PANEL, d): rows minus a center, padded to whole vectors */
+    real *block;      /* (CELL_BLOCK,): squared distances of a row to a block, less its own
+                       * square */
+    real *bound;      /* (CELL_ROWS,): points at this distance or beyond are not candidates */
+    size_t *count;    /* (CELL_ROWS,): number of candidates of each row */
+    real *squares;    /* (CELL_ROWS, most): squared distances of the candidates, from products */
+    int32_t *points;  /* (CELL_ROWS, most): numbers of the candidates */
+    size_t *ends;     /* (c + 1,): cell j has visitors[ends[j]:ends[j + 1]] */
+    size_t *visitors; /* (CELL_ROWS p,): offsets of rows, grouped by the cell that they visit */
 } cell_rows;
 
 static size_t cells_lay_out(const rffpk_cells *pr, char *memory, cell_rows *c)
@@ -51,7 +52,7 @@ static size_t cells_bytes(const rffpk_cells *pr)
     return cells_lay_out(pr, NULL, &c);
 }
 
-/* How many of n numbers are below a bound; infinite ones fill the last vector. */
+/* Count the numbers that are below a bound. Infinite numbers fill the last vector. */
 INLINE size_t count_below(const real *numbers, size_t n, real bound)
 {
     vec total = splat(0);
@@ -60,7 +61,7 @@ INLINE size_t count_below(const real *numbers, size_t n, real bound)
     return (size_t)sum_lanes(total);
 }
 
-/* The least and the largest of n numbers. */
+/* Find the least and the largest of n numbers, without the infinite padding. */
 INLINE void find_range(const real *numbers, size_t n, real *least, real *largest)
 {
     vec low = load(numbers), high = splat(numbers[0]);
@@ -80,10 +81,13 @@ INLINE void find_range(const real *numbers, size_t n, real *least, real *largest
     }
 }
 
-/* Of the points that a row keeps those that are not among its r nearest are dropped, of equals
- * those that it met last. `below` points, at most r, are nearer than `low`, and more than r are
- * nearer than `high`. The interval is halved until `below` is r or no number is inside: counting
- * takes a vector of points at a time. */
+/* Drop all candidates of a row but the r nearest. Among equally near candidates the row keeps the
+ * candidates that it met first.
+ *
+ * Bisection finds the r-th least distance: `below` candidates, at most r, are nearer than `low`,
+ * and more than r are nearer than `high`. It ends when `below` is r, or when no number is left
+ * between `low` and `high`. Bisection only counts, and counting takes a vector of candidates at a
+ * time. */
 static void keep_first(const rffpk_cells *pr, size_t at, cell_rows *c)
 {
     const size_t n = c->count[at], r = pr->r;
@@ -123,7 +127,7 @@ static void keep_first(const rffpk_cells *pr, size_t at, cell_rows *c)
     c->bound[at] = low;
 }
 
-/* Lists the rows that visit each cell by their visits [first, last). */
+/* List the rows that visit each cell with their visits [first, last). */
 static void list_visitors(const rffpk_cells *pr, size_t begin, size_t end, size_t first,
                           size_t last, cell_rows *c)
 {
@@ -141,8 +145,8 @@ static void list_visitors(const rffpk_cells *pr, size_t begin, size_t end, size_
     c->ends[pr->c] = (end - begin) * (last - first);
 }
 
-/* Keeps the points of a block that a row is near: the ones of `near`, whose squared distances lack
- * that of the row to the center. */
+/* Add the points of a block that are near a row to its candidates. `near` has one bit for each
+ * point. `own`, the squared distance of the row to the center, is missing in c->block. */
 NOINLINE static void keep_near(const rffpk_cells *pr, size_t block, uint64_t near, size_t at,
                                real own, cell_rows *c)
 {
@@ -158,7 +162,7 @@ NOINLINE static void keep_near(const rffpk_cells *pr, size_t block, uint64_t nea
         keep_first(pr, at, c);
 }
 
-/* h rows in work meet a block; h is a constant at every call. */
+/* Compare h rows with a block of points; h is a constant at every call. */
 INLINE void meet_block(const int h, const rffpk_cells *pr, size_t block, const size_t *places,
                        const real *own, cell_rows *c)
 {
@@ -202,7 +206,7 @@ INLINE void meet_block(const int h, const rffpk_cells *pr, size_t block, const s
     }
 }
 
-/* Rows at these places meet the points of a cell. */
+/* Compare the rows at `places` with the points of a cell. */
 static void visit_cell(const rffpk_cells *pr, size_t begin, size_t cell, const size_t *places,
                        size_t rows, cell_rows *c)
 {
@@ -251,7 +255,8 @@ static void write_nearest(const rffpk_cells *pr, size_t row, size_t at, const ce
     }
 }
 
-/* The nearest cell first: it bounds what the others may have. */
+/* Find the nearest points of the rows. Each row visits its nearest cell first, because the points
+ * there bound the distances that matter in the other cells. */
 static void cells_rows(const rffpk_cells *pr, size_t begin, size_t end, void *workspace)
 {
     cell_rows c;
@@ -270,7 +275,8 @@ static void cells_rows(const rffpk_cells *pr, size_t begin, size_t end, void *wo
         write_nearest(pr, (size_t)pr->order[i], i - begin, &c);
 }
 
-/* Squared distances of rows to some points each, by differences, so that equal ones are at zero. */
+/* Compute squared distances of each row to r points. They are sums of squared differences, so that
+ * equal points have distance zero. */
 static void pairs_rows(const rffpk_pairs *pr, size_t begin, size_t end)
 {
     const size_t d = pr->d, r = pr->r;

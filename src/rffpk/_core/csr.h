@@ -1,13 +1,14 @@
-/* A sparse matrix times a dense one of some columns. */
+/* The product of a sparse matrix and a dense matrix. */
 #ifndef RFFPK_CSR_H
 #define RFFPK_CSR_H
 
 #include "simd.h"
 
-enum { CSR_VECTORS = 4, CSR_AHEAD = 8 }; /* of a line at a time; entries whose lines are fetched */
+/* Vectors of a line that are computed at a time, and how many entries ahead lines are fetched. */
+enum { CSR_VECTORS = 4, CSR_AHEAD = 8 };
 
-/* `count` vectors of the lines begin to end - 1, from the columns `at` on; count is a constant at
- * every call. Terms are added in the order of the entries. */
+/* Compute `count` vectors, at the columns `at`, of the lines begin to end - 1. count is a constant
+ * at every call. Terms are added in the order of the entries. */
 INLINE void csr_columns(const int count, const rffpk_csr *pr, size_t begin, size_t end,
                         const size_t *at)
 {
@@ -35,7 +36,7 @@ INLINE void csr_columns(const int count, const rffpk_csr *pr, size_t begin, size
     }
 }
 
-/* Fewer columns than a vector has numbers. */
+/* Compute lines that have fewer columns than a vector has numbers. */
 INLINE void csr_narrow(const size_t q, const rffpk_csr *pr, size_t begin, size_t end)
 {
     const real *values = pr->values, *v = pr->v;
@@ -48,7 +49,8 @@ INLINE void csr_narrow(const size_t q, const rffpk_csr *pr, size_t begin, size_t
     }
 }
 
-/* The last vector ends where the line does, and may overlap the one before it. */
+/* Compute the lines begin to end - 1. The last vector of a line ends with the line, and may overlap
+ * the vector before it. */
 static void csr_lines(const rffpk_csr *pr, size_t begin, size_t end)
 {
     if (pr->q < W) {

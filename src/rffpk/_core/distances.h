@@ -12,7 +12,7 @@ static size_t packed_theta(const rffpk_problem *pr)
     return round_up(pr->k * depth_of(pr), PAD) + round_up(pr->k, PAD);
 }
 
-/* norm + alpha_l ||theta_jl||^2 of the view l whose features begin at f */
+/* Return norm + alpha_l ||theta_jl||^2 for the view l, whose features begin at f. */
 static double weighted_norm(const rffpk_problem *pr, size_t j, size_t l, size_t f, double norm)
 {
     const real *theta = (const real *)pr->theta + j * pr->F + f;
@@ -21,9 +21,9 @@ static double weighted_norm(const rffpk_problem *pr, size_t j, size_t l, size_t 
     return norm;
 }
 
-/* A panel of h centroids from `from` on, to be multiplied with lines of phi: -2 alpha_l theta_jl
- * with the features; alpha_l with ||phi_l||^2 and alpha_l ||theta_jl||^2 with the counts where
- * views are missing. Returns its end. */
+/* Pack a panel of h centroids, from the centroid `from` on, to be multiplied with lines of phi. The
+ * features meet -2 alpha_l theta_jl. If views are missing, ||phi_l||^2 meets alpha_l, and the
+ * counts meet alpha_l ||theta_jl||^2. Return the end of the panel. */
 static real *pack_panel(const rffpk_problem *pr, size_t from, size_t h, real *packed)
 {
     const real *theta = pr->theta;
@@ -61,9 +61,10 @@ static void pack_theta(const rffpk_problem *pr, real *packed)
     }
 }
 
-/* ---- distances that cancel ------------------------------------------------------------------ */
+/* ---- distances that cancel ------------------------------------------------------------------- */
 
-/* Squared distances of W rows, from column `col` on, to one centroid, by differences. */
+/* Compute squared distances of W rows, from column `col` on, to one centroid, as sums of squared
+ * differences. */
 NOINLINE static vec by_differences(const rffpk_problem *pr, const tile *t, size_t j, size_t col)
 {
     const real *theta = (const real *)pr->theta + j * pr->F, *phi = t->phi + col;
@@ -81,8 +82,8 @@ NOINLINE static vec by_differences(const rffpk_problem *pr, const tile *t, size_
     return total;
 }
 
-/* The squared distance of one row that was expanded, again by differences if it is less than
- * `least`. */
+/* Return the squared distance of a row. `squared` comes from an expanded square. Below `least` it
+ * is computed again as a sum of squared differences. */
 INLINE real refined(const rffpk_problem *pr, const tile *t, size_t j, size_t row, real squared,
                     real least)
 {
@@ -93,7 +94,7 @@ INLINE real refined(const rffpk_problem *pr, const tile *t, size_t j, size_t row
     return line[row % W];
 }
 
-/* The distances of W rows that cancel are computed again. */
+/* Recompute the distances of W rows that cancel. */
 NOINLINE static void refine(const rffpk_problem *pr, const real *norms, tile *t, size_t col)
 {
     const real part = cancelling(pr->F);
@@ -105,10 +106,10 @@ NOINLINE static void refine(const rffpk_problem *pr, const real *norms, tile *t,
     }
 }
 
-/* ---- a tile --------------------------------------------------------------------------------- */
+/* ---- a tile ---------------------------------------------------------------------------------- */
 
-/* dist[j] = norm + ||theta_j||^2 - 2 phi theta_j, whose first two terms are in the product if views
- * are missing. NaN stays, and is detected later. */
+/* dist[j] <- norm + ||theta_j||^2 - 2 phi theta_j. If views are missing, the product contains the
+ * first two terms. NaN stays, and is detected later. */
 INLINE void expand(const rffpk_problem *pr, const int missing, const real *norms, tile *t)
 {
     const real part = cancelling(pr->F);
@@ -137,8 +138,8 @@ static void make_distances(const rffpk_problem *pr, const real *theta, tile *t)
         expand(pr, 0, norms, t);
 }
 
-/* Of inner products alone: dist[j] = max(0, ||phi||^2 + ||theta_j||^2 - 2 <phi, theta_j>), 1 beyond
- * the last row */
+/* dist[j] <- max(0, ||phi||^2 + ||theta_j||^2 - 2 <phi, theta_j>), from given inner products.
+ * Beyond the last row it is 1. */
 static void distances_from(const rffpk_problem *pr, const rffpk_gram *gram, size_t n, tile *t)
 {
     const real *diagonal = (const real *)gram->diagonal + t->begin, *squares = gram->squares;

@@ -1,27 +1,27 @@
 /* Structured projection: phases = scale H S1 H S2 H S3 x with the Walsh-Hadamard matrix H of order
  * p in its natural order, x padded with zeros, and signs S (Yu et al. 2016). W rows are transformed
- * at a time: p vectors, which stay in the first-level cache up to p = 256.
+ * at a time. They are p vectors, which stay in the first-level cache up to p = 256.
  *
- * The log2(p) stages of H commute. They run in groups that fit in registers. The second H runs them
- * in the reverse order of the first, and the third in that of the first again: the last group of
- * one H and the first of the next then work on the same lines and share one loop. The first loop
- * reads the lines of the rows and the last one writes the phases. */
+ * The log2(p) stages of H commute. They run in groups that fit in registers. The second H runs the
+ * groups in reverse order. The last group of one H and the first group of the next H then work on
+ * the same lines, and share one loop. The first loop reads the lines of the rows, and the last loop
+ * writes the phases. */
 #ifndef RFFPK_HADAMARD_H
 #define RFFPK_HADAMARD_H
 
 #include "simd.h"
 
 /* Stages of a full group, whose 2^FULL lines fit in the registers. All groups are full except the
- * last one, or the first where p < 2^FULL. */
+ * last group, or the first group where p < 2^FULL. */
 #if defined(__AVX512F__) && !defined(RFFPK_PLAIN)
 enum { FULL = 4 };
 #else
 enum { FULL = 3 };
 #endif
 
-/* 1, which the compiler does not know: a - b * one is then a fused multiply-add, where there are
- * such, with the same bits as a - b. Many processors add and multiply-add in different units, and
- * butterflies keep both busy. */
+/* Return 1, hidden from the compiler. It then computes a - b * one as a fused multiply-add, if the
+ * processor has such instructions, with the same bits as a - b. Many processors add and
+ * multiply-add in different units, and butterflies keep both units busy. */
 INLINE vec opaque_one(void)
 {
     vec one = splat(1);
@@ -46,7 +46,7 @@ INLINE void butterflies(const int stages, vec *v)
     }
 }
 
-/* strip <- first group of H S applied to `from`, whose lines from `have` on count as zero. */
+/* strip <- first group of H S applied to `from`. Lines of `from` beyond `have` count as zero. */
 INLINE void read_lines(const int stages, const real *from, size_t have, const real *signs,
                        real *strip, size_t p)
 {
@@ -63,10 +63,10 @@ INLINE void read_lines(const int stages, const real *from, size_t have, const re
     }
 }
 
-/* strip <- a group of H applied to strip; `twice`, the last group of one H, the signs, and the same
- * group as the first of the next H. h is the distance between the lines that the first stage of the
- * group adds. All parameters before `signs`, h at most calls only, are constants: lines stay in
- * registers only where the compiler sees which work they take part in. */
+/* strip <- a group of H applied to strip. With `twice` the group ends one H and, after the signs,
+ * begins the next H. h is the distance between the lines that the first stage of the group adds.
+ * All parameters before `signs` are constants, h at most calls only. Lines stay in registers only
+ * where the compiler sees how they are combined. */
 INLINE void transform(const int stages, const size_t h, const int twice, const real *signs,
                       real *strip, size_t p)
 {
@@ -90,7 +90,7 @@ INLINE void transform(const int stages, const size_t h, const int twice, const r
         }
 }
 
-/* to <- last group of H applied to strip, of which the first `want` lines are written. */
+/* to <- last group of H applied to strip. Only the first `want` lines are written. */
 INLINE void write_lines(const int stages, const size_t h, const real *strip, real *to,
                         size_t stride, size_t want)
 {
@@ -108,7 +108,7 @@ INLINE void write_lines(const int stages, const size_t h, const real *strip, rea
     }
 }
 
-/* call(stages, ...) with a constant in the place of `stages` */
+/* call(stages, ...) with `stages` as a constant */
 #define WITH_STAGES(call, stages, ...)                                                             \
     switch ((int)(stages)) {                                                                       \
     case 0: call(0, __VA_ARGS__); break;                                                           \
@@ -118,8 +118,8 @@ INLINE void write_lines(const int stages, const size_t h, const real *strip, rea
     default: call(FULL, __VA_ARGS__);                                                              \
     }
 
-/* call(stages, h, ...) with constants, in the place of h only for the distances up to p = 2^(3
- * FULL): a variable one takes as many registers as lines. */
+/* call(stages, h, ...) with constants. h is a constant only for the distances up to p = 2^(3 FULL),
+ * because a variable h takes as many registers as lines. */
 #define WITH_DISTANCE(call, stages, h, ...)                                                        \
     if (h == (size_t)1 << FULL)                                                                    \
         WITH_STAGES(call, stages, (size_t)1 << FULL, __VA_ARGS__)                                  \
@@ -129,11 +129,11 @@ INLINE void write_lines(const int stages, const size_t h, const real *strip, rea
         WITH_STAGES(call, stages, h, __VA_ARGS__)
 
 /* to <- H S1 H S2 H S3 from. signs: p numbers each of S3, S2, S1. from: lines of W numbers. strip:
- * scratch of p such lines. */
+ * scratch memory for p lines of W numbers. */
 static void hadamard_thrice(const real *signs, size_t p, const real *from, size_t have, real *strip,
                             real *to, size_t to_stride, size_t want)
 {
-    int first = 0, last = 0; /* stages of the first and of the last group, which may have none */
+    int first = 0, last = 0; /* stages of the first and of the last group; the last may have none */
     while (first < FULL && (size_t)1 << first < p)
         first++;
     const size_t second = (size_t)1 << first; /* h of the second group ... */

@@ -1,5 +1,5 @@
 # cython: language_level=3
-"""What the modules of the core use of the headers in C, which describe it."""
+"""Declarations of the C headers for the modules of the core. The headers describe them."""
 from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t
 
 

@@ -1,14 +1,14 @@
-/* Landmark features: the nearest landmarks of each row, their weights, and the combination of their
+/* Landmark features: find the nearest landmarks of each row, weigh them, and combine their
  * coordinates. Rows are in the lanes of the vectors.
  *
- * STEP rows meet the landmarks in blocks: their products with a block stay in the first-level cache
- * until the nearest have been taken from them. Products decide which landmarks are nearest, but for
- * rows whose landmarks are so near that products cancel; the distances of those are then computed
- * again from differences, without cancellation.
+ * STEP rows are compared with one block of landmarks at a time. The products with a block stay in
+ * the first-level cache until the nearest landmarks have been taken from them. Products decide
+ * which landmarks are nearest. Where products cancel, because the nearest landmarks are very near a
+ * row, the distances of the row are computed again from differences.
  *
- * Blocks are in parts, and blocks and parts in balls around their means. Where landmarks that
- * follow each other are near each other, and rows are, too, most balls are too far from STEP rows
- * to have one of their nearest landmarks, and are left out. */
+ * Blocks are grouped into parts. Each block and each part has a ball around the mean of its
+ * landmarks. If neighbors in memory are neighbors in space, for landmarks and for rows, most balls
+ * are too far away to contain a nearest landmark of STEP rows. These balls are skipped. */
 #ifndef RFFPK_LANDMARKS_H
 #define RFFPK_LANDMARKS_H
 
@@ -18,32 +18,32 @@
 
 enum {
     BLOCK_LINES = RFFPK_LANDMARK_BLOCK,
-    BLOCKS = 4, /* of a part, or more where landmarks are many */
+    BLOCKS = 4, /* blocks of a part; more where there are many landmarks */
     PART_LINES = BLOCKS * BLOCK_LINES,
     MOST_PARTS = PART_LINES,
     LEAST_PARTS = 4,
     FEW_NEAR = BLOCK_LINES / 2
 };
 
-/* ---- landmarks, packed once a pass ---------------------------------------------------------- */
+/* ---- landmarks, packed once a pass ----------------------------------------------------------- */
 
-/* Balls around the means of some landmarks that follow each other. */
+/* Balls around the means of consecutive landmarks. */
 typedef struct {
-    real *norms;  /* (count,), of the means, ... */
-    real *radii;  /* ... (count,): how far their landmarks are from them, ... */
-    real *panels; /* ... (count, d): and the means times -2, those of some balls after the others */
+    real *norms;  /* (count,): squared norms of the means */
+    real *radii;  /* (count,): distance of the mean to its farthest landmark */
+    real *panels; /* (count, d): means times -2, in groups of balls that are multiplied together */
 } ball_pack;
 
-/* What is packed, one after the other. All points are less the center. */
+/* The arrays that are packed one after another. The center is subtracted from all points. */
 typedef struct {
-    size_t part_lines, n_parts; /* landmarks of a part, whole PART_LINES, but for the last one */
+    size_t part_lines, n_parts; /* landmarks of every part but the last, in whole PART_LINES */
     real *center;               /* (d,) */
-    real *norms;                /* (n,), ... */
-    real *largest;              /* ... (1,): the largest of these */
+    real *norms;                /* (n,): squared norms of the landmarks */
+    real *largest;              /* (1,): the largest norm */
     ball_pack parts, blocks;
-    real *means;       /* (n_blocks, d), in work */
-    real *points;      /* (n, d): the points times -2, in panels of each block */
-    real *coordinates; /* (n, q), lines of whole vectors */
+    real *means;       /* (n_blocks, d): scratch memory for the means */
+    real *points;      /* (n, d): the landmarks times -2, in panels of each block */
+    real *coordinates; /* (n, q), padded to whole vectors */
 } landmark_pack;
 
 static size_t landmarks_lay_out(const rffpk_landmarks *lm, size_t q, real *memory,
@@ -72,8 +72,9 @@ static size_t packed_landmarks(const rffpk_landmarks *lm, size_t q)
     return landmarks_lay_out(lm, q, NULL, &pk);
 }
 
-/* The mean of a column of the landmarks, rounded to a multiple of a power of two that is not above
- * its range: small whole numbers remain such when it is subtracted, and their ties remain ties. */
+/* Return the mean of a column of the landmarks, rounded to a multiple of a power of two that is not
+ * above the range of the column. Small whole numbers then remain whole after the center is
+ * subtracted, and ties remain ties. */
 static real column_center(const real *column, size_t n, size_t d)
 {
     double low = column[0], high = column[0], sum = 0;
@@ -89,7 +90,7 @@ static real column_center(const real *column, size_t n, size_t d)
     return (real)(high > low ? unit * rint(sum / (double)n / unit) : low);
 }
 
-/* Balls of so many landmarks each; `some` of them are multiplied together. */
+/* Pack balls of `lines` landmarks. The means of `some` balls are multiplied together. */
 static void pack_balls(const rffpk_landmarks *lm, const landmark_pack *pk, size_t lines,
                        size_t some, ball_pack *balls)
 {
@@ -158,7 +159,7 @@ static void pack_landmarks(const rffpk_landmarks *lm, size_t q, real *memory)
             *out++ = f < q ? ((const real *)lm->coordinates)[t * q + f] : 0;
 }
 
-/* ---- which landmarks are nearest ------------------------------------------------------------ */
+/* ---- which landmarks are nearest ------------------------------------------------------------- */
 
 static void subtract(const real *center, size_t d, real *x, size_t cols, size_t stride)
 {
@@ -167,8 +168,9 @@ static void subtract(const real *center, size_t d, real *x, size_t cols, size_t 
             store(x + i * stride + col, load(x + i * stride + col) - center[i]);
 }
 
-/* Inserts d of landmark `now` into the ascending near[0..r) where it is less; at: their landmarks.
- * A landmark that is as near as an earlier one comes after it. */
+/* Insert the distance d of landmark `now` into the ascending distances near[0..r), if it is less
+ * than the last of them. `at` has the landmarks of the distances. Among ties the earlier landmark
+ * comes first. */
 INLINE void insert(const size_t r, vec d, vec now, vec *near, vec *at)
 {
     UNROLL
@@ -182,9 +184,9 @@ INLINE void insert(const size_t r, vec d, vec now, vec *near, vec *at)
     at[0] = pick(first, now, at[0]);
 }
 
-/* Updates the r nearest of STEP rows with a block of landmarks. r is a constant at most calls.
- * Landmarks that are nearer than the r-th of any lane are listed first, without branches: which
- * they are is hard to predict. */
+/* Update the r nearest landmarks of STEP rows with a block of landmarks. r is a constant at most
+ * calls. First list the landmarks that are nearer than the r-th landmark in any lane, without
+ * branches: a branch would be hard to predict. */
 INLINE void keep_nearest(const size_t r, const real *products, const real *norms, size_t first,
                          size_t lines, size_t stride, real *near_lines, real *at_lines)
 {
@@ -232,12 +234,13 @@ static void keep_nearest_of(size_t r, const real *products, const real *norms, s
     }
 }
 
-/* The nearest landmarks again, of W rows from column `col` on: by differences, of those rows whose
- * nearest ones are all within a squared distance `bound` > 0. A sum ends where all are beyond. */
+/* Find the nearest landmarks of W rows, from column `col` on, again by differences. Only rows with
+ * `bound` > 0 change: all of their nearest landmarks are within this squared distance. A sum over
+ * columns ends as soon as it exceeds the bound in all lanes. */
 NOINLINE static void find_by_differences(const rffpk_landmarks *lm, const real *center, size_t col,
                                          vec bound, tile *t)
 {
-    enum { COLUMNS = 8 }; /* between two looks at the bound */
+    enum { COLUMNS = 8 }; /* columns between two comparisons with the bound */
     const size_t r = lm->n_neighbours, d = lm->d;
     const real *y = lm->points;
     vec near[RFFPK_MOST_NEIGHBOURS], at[RFFPK_MOST_NEIGHBOURS];
@@ -263,8 +266,8 @@ NOINLINE static void find_by_differences(const rffpk_landmarks *lm, const real *
     }
 }
 
-/* Rows whose r-th distance cancels look for their nearest landmarks again: the order of the
- * products is that of rounding errors there. Its landmark has nearly the square of the row. */
+/* Search again for the nearest landmarks of rows whose r-th distance cancels. Rounding errors
+ * decide the order of the products there, because the landmark has nearly the square of the row. */
 static void find_again(const rffpk_landmarks *lm, const real *center, tile *t)
 {
     const real part = 2 * cancelling(lm->d);
@@ -276,12 +279,13 @@ static void find_again(const rffpk_landmarks *lm, const real *center, tile *t)
             square += x * x;
         }
         const lanes wanted = less(square + load(last + col), square * part);
-        if (any(wanted)) /* rounding adds less than the part itself to the r-th distance */
+        if (any(wanted)) /* rounding adds less than this fraction to the r-th distance */
             find_by_differences(lm, center, col, pick(wanted, 2 * part * square, splat(0)), t);
     }
 }
 
-/* STEP rows, from column `col` on, look for landmarks whose places are below these. */
+/* Begin the search for STEP rows, from column `col` on: only landmarks with ||y||^2 - 2 x y less
+ * than `below` can be among the nearest. */
 static void begin_search(size_t r, size_t col, const vec *below, const tile *t)
 {
     for (size_t s = 0; s < r; s++)
@@ -291,7 +295,7 @@ static void begin_search(size_t r, size_t col, const vec *below, const tile *t)
         }
 }
 
-/* The roots of numbers, those of negative ones zero. */
+/* Return the square roots of numbers; the roots of negative numbers are 0. */
 INLINE vec roots(vec v)
 {
     real numbers[W] ALIGNED;
@@ -301,20 +305,20 @@ INLINE vec roots(vec v)
     return load(numbers);
 }
 
-/* What STEP rows are looking for. */
+/* The state of a search for STEP rows. */
 typedef struct {
-    vec squares[COLS]; /* of the rows */
-    vec slack[COLS];   /* what rounding adds to squared distances, at most */
-    vec reach[COLS];   /* how far the nearest landmarks are, at most */
+    vec squares[COLS]; /* squared norms of the rows */
+    vec slack[COLS];   /* upper bounds of the rounding errors of squared distances */
+    vec reach[COLS];   /* upper bounds of the distances to the r nearest landmarks */
 } search;
 
-/* Squared distances of rows to the mean of a ball, by products with this. */
+/* Return the squared distances of rows to the mean of a ball, from the products with the mean. */
 INLINE vec apart(const search *s, int j, const real *line, real norm)
 {
     return load(line + j * W) + norm + s->squares[j];
 }
 
-/* Whether a ball may have one of the nearest landmarks: it is not beyond the reach of all rows. */
+/* Whether a ball may contain a nearest landmark: it is within reach of at least one row. */
 INLINE int is_near(const search *s, const real *line, real norm, real radius)
 {
     unsigned beyond = ALL_LANES;
@@ -325,8 +329,8 @@ INLINE int is_near(const search *s, const real *line, real norm, real radius)
     return beyond != ALL_LANES;
 }
 
-/* STEP rows meet a part of the landmarks; if there is a search, those blocks alone that it reaches.
- */
+/* Compare STEP rows with a part of the landmarks. If there is a search, only with the blocks within
+ * its reach. */
 static void meet_part(const rffpk_landmarks *lm, const landmark_pack *pk, size_t part, size_t col,
                       unsigned stages, const search *s, const tile *t)
 {
@@ -356,8 +360,8 @@ static void meet_part(const rffpk_landmarks *lm, const landmark_pack *pk, size_t
     }
 }
 
-/* No less than the r-th least of n lines of W rows: the r-th least of the least of some groups, or
- * of all lines where r is large. */
+/* Return an upper bound of the r-th least of n lines, for each of W rows. It is the r-th least of
+ * the minima of groups, or of all lines where r is large. */
 INLINE vec above_least(const size_t r, const real *products, const real *norms, size_t n,
                        size_t stride)
 {
@@ -378,7 +382,7 @@ INLINE vec above_least(const size_t r, const real *products, const real *norms, 
     return near[r - 1];
 }
 
-/* Rows reach no farther than to what they find in the first landmarks of a part. */
+/* Shorten the reach of the rows to the r-th nearest of the first landmarks of a part. */
 NOINLINE static void look_at_part(const rffpk_landmarks *lm, const landmark_pack *pk, size_t part,
                                   size_t col, const tile *t, search *s)
 {
@@ -397,9 +401,12 @@ NOINLINE static void look_at_part(const rffpk_landmarks *lm, const landmark_pack
     }
 }
 
-/* needed[part] <- whether it may have one of the nearest landmarks of STEP rows, from column `col`
- * on. They reach no farther than to the farthest landmark of the nearest part. Where parts are
- * beyond this, they look at that part first. The number of parts that are needed. */
+/* needed[part] <- whether the part may contain a nearest landmark of STEP rows, from column `col`
+ * on. Return the number of needed parts.
+ *
+ * The reach of a row first extends to the farthest landmark of the part that is nearest to STEP
+ * rows. If it excludes a part, the search compares the rows with landmarks of the nearest part,
+ * which shortens the reach. */
 static size_t choose_parts(const rffpk_landmarks *lm, const landmark_pack *pk, size_t col,
                            const tile *t, search *s, unsigned char *needed)
 {
@@ -444,7 +451,7 @@ static size_t choose_parts(const rffpk_landmarks *lm, const landmark_pack *pk, s
     return n_near;
 }
 
-/* t->at <- the nearest landmarks of each row, nearest first, by ||y||^2 - 2 x y */
+/* t->at <- the nearest landmarks of each row, in ascending order of ||y||^2 - 2 x y. */
 static void find_nearest(const rffpk_landmarks *lm, const landmark_pack *pk, unsigned stages,
                          tile *t)
 {
@@ -456,7 +463,7 @@ static void find_nearest(const rffpk_landmarks *lm, const landmark_pack *pk, uns
         unsigned char needed[MOST_PARTS];
         size_t n_needed = pk->n_parts;
         search s;
-        vec below[COLS]; /* the place of the r-th nearest landmark, and slack */
+        vec below[COLS]; /* upper bound of ||y||^2 - 2 x y for the r-th nearest landmark y */
         memset(needed, 1, pk->n_parts);
         if (in_parts)
             n_needed = choose_parts(lm, pk, col, t, &s, needed);
@@ -473,15 +480,16 @@ static void find_nearest(const rffpk_landmarks *lm, const landmark_pack *pk, uns
         find_again(lm, pk->center, t);
 }
 
-/* ---- their weights and features ------------------------------------------------------------- */
+/* ---- weights and features of the nearest landmarks ------------------------------------------- */
 
-/* t->near <- ||x - y||^2 of the nearest landmarks. x: the rows as they are, (rows, d) */
+/* t->near <- ||x - y||^2 of the nearest landmarks y. x: the rows in C order, (rows, d) */
 static void measure_nearest(const rffpk_landmarks *lm, const real *x, tile *t)
 {
     const size_t d = lm->d, rows = t->rows, cols = t->cols, filled = d / W * W;
     for (size_t col = 0; col < cols; col += W) {
         const real *a[W];
-        real last[W][W] ALIGNED; /* columns that fill no vector, with rows in the lanes */
+        real last[W][W] ALIGNED; /* the columns beyond the last whole vector, with rows in the
+                                  * lanes */
         for (size_t lane = 0; lane < W; lane++) {
             a[lane] = x + (col + lane < rows ? col + lane : rows - 1) * d;
             for (size_t i = filled; i < d; i++)
@@ -510,8 +518,8 @@ static void measure_nearest(const rffpk_landmarks *lm, const real *x, tile *t)
     }
 }
 
-/* t->near: squared distances d become exp((d_min - d) scale), 0 where that is small, over their
- * sum. */
+/* t->near: replace squared distances d by weights. A weight is exp((d_min - d) scale), or 0 if that
+ * is small, divided by the sum of the weights. */
 static void weigh_nearest(const rffpk_landmarks *lm, tile *t)
 {
     const double log2_e = 1.44269504088896340736;
@@ -537,8 +545,8 @@ static void weigh_nearest(const rffpk_landmarks *lm, tile *t)
     }
 }
 
-/* phi[f] <- sum_s z_s C[at_s][f], f < q, by differences from the first: where all coordinates are
- * the same, phi is just these, whichever of such landmarks a row has. */
+/* phi[f] <- sum_s z_s C[at_s][f] for f < q, as C[at_0][f] plus weighted differences. If the nearest
+ * landmarks have equal coordinates, phi then equals the coordinates exactly. */
 static void combine(const rffpk_landmarks *lm, size_t q, const real *coordinates, real *phi,
                     const tile *t)
 {
@@ -560,8 +568,8 @@ static void combine(const rffpk_landmarks *lm, size_t q, const real *coordinates
         }
 }
 
-/* t->x: the transposed rows x. phi <- their features; t->at and t->near <- their nearest landmarks
- * and the weights of these. */
+/* phi <- the landmark features of the transposed rows t->x. t->at and t->near receive the nearest
+ * landmarks of the rows and their weights. */
 NOINLINE static void landmark_features(const rffpk_landmarks *lm, size_t q, const real *x,
                                        const real *packed, unsigned stages, real *phi, tile *t)
 {
@@ -575,7 +583,8 @@ NOINLINE static void landmark_features(const rffpk_landmarks *lm, size_t q, cons
     combine(lm, q, pk.coordinates, phi, t);
 }
 
-/* The nearest landmarks of view l and their weights, beside those of the views before it. */
+/* Write the nearest landmarks of view l, and their weights, after the landmarks of earlier
+ * views. */
 static void write_neighbours(const rffpk_problem *pr, size_t l, const tile *t,
                              const rffpk_rows *out)
 {

@@ -1,5 +1,5 @@
-/* The first stage: rows are transposed to lines of the tile. Numbers of small types are widened,
- * and rows scaled to length one, on the way: no copy of the rows is made. */
+/* The first stage: transpose rows to lines of the tile. Numbers of small types are widened, and
+ * rows are scaled to length one, on the way. So no copy of the rows is made. */
 #ifndef RFFPK_LOAD_H
 #define RFFPK_LOAD_H
 
@@ -7,7 +7,7 @@
 
 #include <math.h>
 
-/* ---- numbers of small types ----------------------------------------------------------------- */
+/* ---- numbers of small types ------------------------------------------------------------------ */
 
 static size_t bytes_of(enum rffpk_number numbers)
 {
@@ -27,8 +27,8 @@ static float float_of_bits(uint32_t bits)
     return f;
 }
 
-/* The exponent of a half counts from -15, that of a float from -127; numbers whose exponent is all
- * ones are infinite or NaN in both. */
+/* Widen a half-precision number. Its exponent has the bias 15, and the exponent of a float has the
+ * bias 127. Numbers whose exponent bits are all ones are infinite or NaN in both types. */
 static float widen_half(uint16_t h)
 {
     const uint32_t sign = (uint32_t)(h & 0x8000) << 16, rest = (uint32_t)(h & 0x7fff) << 13;
@@ -53,7 +53,7 @@ INLINE real widen_one(const int numbers, const char *p)
     }
 }
 
-/* W numbers at any address */
+/* Load W numbers from any address, and widen them. */
 INLINE vec widen(const int numbers, const char *p)
 {
     if (numbers == RFFPK_REAL)
@@ -88,7 +88,7 @@ INLINE vec widen(const int numbers, const char *p)
 #endif
 }
 
-/* The d numbers at `from` become a line, whose numbers beyond d stay as they are. */
+/* Load the d numbers at `from` into a line. Numbers of the line beyond d stay as they are. */
 static void load_line(enum rffpk_number numbers, const char *from, size_t d, real *line)
 {
     const size_t size = bytes_of(numbers);
@@ -99,9 +99,9 @@ static void load_line(enum rffpk_number numbers, const char *from, size_t d, rea
         line[f] = widen_one((int)numbers, from + f * size);
 }
 
-/* ---- transposition -------------------------------------------------------------------------- */
+/* ---- transposition --------------------------------------------------------------------------- */
 
-/* W rows of x, `x_step` bytes apart, become W lines of out. */
+/* Transpose W rows of x, which are `x_step` bytes apart, to W lines of out. */
 INLINE void transpose_block(const int numbers, const char *x, size_t x_step, real *out,
                             size_t stride)
 {
@@ -115,7 +115,7 @@ INLINE void transpose_block(const int numbers, const char *x, size_t x_step, rea
         store(out + r * stride, v[r]);
 }
 
-/* Prefetches the bytes of x from `soon` up to `until`, or to the end; returns where it ended. */
+/* Prefetch the bytes of x from `soon` to `until`, or to `end` if that is less. Return the end. */
 INLINE size_t prefetch(const char *x, size_t soon, size_t until, size_t end)
 {
     until = until < end ? until : end;
@@ -124,10 +124,13 @@ INLINE size_t prefetch(const char *x, size_t soon, size_t until, size_t end)
     return soon;
 }
 
-/* Rows of x (rows, d) become lines of out (d, cols). Columns of out beyond `rows` are zero, so that
- * all that is computed from them is finite. Of the `left` rows from x on those are prefetched that
- * follow the next W: after each block as many bytes as it has, as the processor waits for memory
- * where it is asked for more than it can fetch at once. */
+/* Transpose rows of x (rows, d) to lines of out (d, cols). Columns of out beyond `rows` are zero,
+ * so that all numbers computed from them are finite.
+ *
+ * `left` rows begin at x, including rows of later tiles. After each block of W rows and W columns,
+ * the loop prefetches as many bytes as a block has, from rows after the next W rows. It prefetches
+ * no more at once, because the processor waits when it is asked for more memory than it can
+ * fetch. */
 INLINE void transpose(const int numbers, const char *x, size_t left, size_t d, size_t rows,
                       size_t cols, real *out, size_t stride)
 {
@@ -159,11 +162,11 @@ INLINE void transpose(const int numbers, const char *x, size_t left, size_t d, s
     }
 }
 
-/* ---- unit rows ------------------------------------------------------------------------------ */
+/* ---- unit rows ------------------------------------------------------------------------------- */
 
-/* Rows are divided by their lengths, which zeros and numbers near them are not: those below LEAST.
- * The largest number of a row is divided by first, so that squares neither overflow nor underflow.
- */
+/* Rows are divided by their lengths. Rows whose largest number is below LEAST, such as zeros, stay
+ * as they are. Rows are first divided by their largest number, so that squares neither overflow nor
+ * underflow. */
 
 INLINE vec larger_size(vec most, vec x)
 {
@@ -171,7 +174,8 @@ INLINE vec larger_size(vec most, vec x)
     return pick(less(most, size), size, most);
 }
 
-/* What divides one row by its length: a line of `stride` numbers, whole vectors. */
+/* Return the factor that scales a row to length one. The row is a line of `stride` numbers, in
+ * whole vectors. */
 static real unit_scale(const real *line, size_t stride)
 {
     vec most = splat(0), squares = splat(0);
@@ -191,7 +195,8 @@ static real unit_scale(const real *line, size_t stride)
     return scale / (real)sqrt(sum_lanes(squares));
 }
 
-/* The rows in `lines` (d, cols); `squares` and `scale` are lines in which nothing is kept. */
+/* Scale the rows in `lines` (d, cols) to length one. `squares` and `scale` are lines of scratch
+ * memory. */
 static void scale_to_unit(real *lines, size_t d, size_t cols, size_t stride, real *squares,
                           real *scale)
 {
@@ -220,16 +225,16 @@ static void scale_to_unit(real *lines, size_t d, size_t cols, size_t stride, rea
         }
 }
 
-/* ---- both ----------------------------------------------------------------------------------- */
+/* ---- both ------------------------------------------------------------------------------------ */
 
-/* The first row of the tile, of a dense view. */
+/* Return the address of the first row of the tile in a dense view. */
 static const char *rows_of(const rffpk_view *v, const tile *t)
 {
     return (const char *)v->x + t->begin * columns_of(v) * bytes_of(v->numbers);
 }
 
-/* The rows of a tile become lines of out; those that follow, up to `end`, may be prefetched.
- * `scratch` is a line of which nothing is kept. */
+/* Load the rows of a tile into lines of out. Later rows, up to `end`, may be prefetched. `scratch`
+ * is a line of scratch memory. */
 static void load_rows(const rffpk_view *v, size_t end, real *out, real *scratch, const tile *t)
 {
     const char *x = rows_of(v, t);
@@ -243,7 +248,7 @@ static void load_rows(const rffpk_view *v, size_t end, real *out, real *scratch,
     default: transpose(RFFPK_REAL, x, left, d, rows, cols, out, stride); break;
     }
     if (v->unit)
-        scale_to_unit(out, d, cols, stride, scratch, t->label); /* labels follow later */
+        scale_to_unit(out, d, cols, stride, scratch, t->label); /* the labels are not needed yet */
 }
 
 #endif

@@ -1,29 +1,30 @@
-/* Rows of one cluster beside the few centroids that are near its own. */
+/* Compare the rows of one cluster with the few centroids that are near its own. */
 #ifndef RFFPK_NEAR_H
 #define RFFPK_NEAR_H
 
 #include "load.h"
 
-/* Rows and centroids whose products are made together: their accumulators and operands fit into the
- * registers. */
+/* Rows and centroids whose products are computed together. The accumulators and operands fit into
+ * the registers. */
 enum { NEAR_ROWS = VECTOR_BYTES < 64 ? 2 : 4, NEAR_CENTROIDS = 4 };
 enum { NEAR_PANEL = NEAR_ROWS * NEAR_CENTROIDS };
 enum { NEAR_VECTORS = NEAR_PANEL / W };
 _Static_assert(NEAR_PANEL % W == 0, "the products of a panel are whole vectors");
 
-/* What a thread has of a cluster in work. */
+/* The workspace of one thread, for one cluster. */
 typedef struct {
-    size_t lines, stride; /* of centroids, whole panels, and of features, whole vectors */
-    real *theta;          /* (lines, stride), zeros beyond what is given */
-    real *half;   /* (lines, NEAR_ROWS): half the squared norms, by panels, infinity beyond */
-    real *shift;  /* (stride,) */
-    real *x;      /* (NEAR_ROWS, stride): shifted rows */
-    real *square; /* (NEAR_ROWS,) */
-    real part;    /* of the squares, below which distances cancel */
+    size_t lines, stride; /* centroids, in whole panels; features, in whole vectors */
+    real *theta;          /* (lines, stride): the near centroids, padded with zeros */
+    real *half;           /* (lines, NEAR_ROWS): half the squared norms, by panels; infinity in the
+                           * padding */
+    real *shift;          /* (stride,) */
+    real *x;              /* (NEAR_ROWS, stride): shifted rows */
+    real *square;         /* (NEAR_ROWS,) */
+    real part;            /* distances below this fraction of the squared norms cancel */
 } near_cluster;
 
-/* The largest scores so far, x.theta - |theta|^2 / 2, of each place of a panel; the next largest;
- * and the panel of the first. */
+/* The largest scores x.theta - |theta|^2 / 2 so far, for each place of a panel; the second largest
+ * scores; and the panels of the largest scores. */
 typedef struct {
     vec most[NEAR_VECTORS], next[NEAR_VECTORS], panel[NEAR_VECTORS];
 } near_scores;
@@ -49,7 +50,7 @@ static size_t near_bytes(const rffpk_near *pr)
     return (vectors + NEAR_ROWS * lines + NEAR_ROWS) * sizeof(real);
 }
 
-/* The squared norm of a line of whole vectors. */
+/* Return the squared norm of a line of whole vectors. */
 INLINE real square_of_line(const real *line, size_t stride)
 {
     vec total = splat(0);
@@ -60,7 +61,7 @@ INLINE real square_of_line(const real *line, size_t stride)
 
 static void near_load_centroids(const rffpk_near *pr, size_t j, near_cluster *c)
 {
-    memset(c->theta, 0, (c->lines + 1) * c->stride * sizeof(real)); /* and the shift */
+    memset(c->theta, 0, (c->lines + 1) * c->stride * sizeof(real)); /* with the shift */
     memcpy(c->shift, pr->shift, pr->d * sizeof(real));
     for (size_t i = 0; i < c->lines; i++) {
         real *line = c->theta + i * c->stride, half = (real)INFINITY;
@@ -93,7 +94,8 @@ static void near_load_row(const rffpk_near *pr, size_t row, size_t at, near_clus
     c->square[at] = square_of_line(line, c->stride);
 }
 
-/* Scores of all rows in work with a panel of centroids. */
+/* Compute the scores of the NEAR_ROWS rows with a panel of centroids, and update the largest
+ * scores. */
 INLINE void near_score(const near_cluster *c, size_t line, near_scores *found)
 {
     vec acc[NEAR_PANEL];
@@ -126,7 +128,7 @@ INLINE void near_score(const near_cluster *c, size_t line, near_scores *found)
     }
 }
 
-/* What is found of each place of a panel. */
+/* Find the largest and second largest scores of each place of a panel, over all panels. */
 INLINE void near_search(const near_cluster *c, real *most, real *next, real *panel)
 {
     near_scores found;
@@ -141,7 +143,7 @@ INLINE void near_search(const near_cluster *c, real *most, real *next, real *pan
     memcpy(panel, found.panel, sizeof found.panel);
 }
 
-/* A squared distance by differences, of two lines of whole vectors. */
+/* Return the squared distance of two lines of whole vectors, by differences. */
 INLINE real near_apart(const real *x, const real *theta, size_t stride)
 {
     vec total = splat(0);
@@ -152,8 +154,8 @@ INLINE real near_apart(const real *x, const real *theta, size_t stride)
     return sum_lanes(total);
 }
 
-/* The number of the nearest centroid to a row in work, and the two least squared distances, all by
- * differences. */
+/* Return the number of the nearest centroid to a row, and set the two least squared distances. All
+ * distances are computed by differences. */
 NOINLINE static size_t near_refine(const rffpk_near *pr, const near_cluster *c, const real *x,
                                    real *nearest, real *second)
 {
@@ -172,9 +174,9 @@ NOINLINE static size_t near_refine(const rffpk_near *pr, const near_cluster *c, 
     return number;
 }
 
-/* The nearest of the centroids to a row in work, the first of equals, and the two least squared
- * distances, from what is found of its places; by differences where the least one cancels, which is
- * where the row and the centroid have nearly the same square. */
+/* Choose the nearest centroid to a row, the first among ties, from the largest scores of its
+ * places. Store the two least squared distances. If the least distance cancels, all distances are
+ * computed by differences. It cancels where row and centroid have nearly the same square. */
 INLINE int32_t near_choose(const rffpk_near *pr, const near_cluster *c, size_t j, size_t row,
                            size_t line, const real *most, const real *next, const real *panel)
 {
@@ -198,7 +200,7 @@ INLINE int32_t near_choose(const rffpk_near *pr, const near_cluster *c, size_t j
     return pr->labels[row] = pr->near[j * pr->n_near + number];
 }
 
-/* Adds a row in work to the sums of its cluster. */
+/* Add a row to the sums of its cluster. */
 INLINE void near_add(const rffpk_near *pr, size_t j, size_t row, const real *x)
 {
     const real p = pr->weight ? ((const real *)pr->weight)[row] : 1;

@@ -1,16 +1,17 @@
-/* The fourth and the fifth stage of the hard rule for many centroids, in one: distances are not
- * stored where only the least of each row is needed. The bits are those of distances.h and
- * weights.h. */
+/* The fourth and the fifth stage in one, for the hard rule and many centroids. If only the least
+ * distance of each row is needed, the distances are not stored. The bits equal the bits of
+ * distances.h and weights.h. */
 #ifndef RFFPK_NEAREST_H
 #define RFFPK_NEAREST_H
 
 #include "distances.h"
 #include "weights.h"
 
-/* From so many centroids on their panels are of PANEL lines and of one less. */
+/* Every number of centroids from this number on is a sum of terms PANEL and PANEL - 1. So all
+ * panels have one of two heights. */
 enum { TWO_HEIGHTS = (PANEL - 1) * (PANEL - 1) };
 
-/* Whether no distances are needed but the least ones of the rows, to many centroids. */
+/* Whether there are many centroids, and only the least distance of each row is needed. */
 static int only_nearest(const rffpk_problem *pr, const rffpk_rows *out)
 {
     const unsigned stages = RFFPK_DISTANCES | RFFPK_WEIGHTS;
@@ -19,14 +20,15 @@ static int only_nearest(const rffpk_problem *pr, const rffpk_rows *out)
            (pr->stages & stages) == stages && !pr->present && !pr->basis && !sparse_columns(pr);
 }
 
-/* Of STEP rows, from a column on: the squared norms, and the least distances so far with the
- * numbers of their centroids. */
+/* The state of STEP rows: the squared norms, and the least distances so far with the numbers of
+ * their centroids. */
 typedef struct {
     vec norm[COLS], least[COLS], at[COLS];
 } nearest_rows;
 
-/* Compare the rows with h centroids from `from` on, of these norms; h and `careful`, that distances
- * which cancel are computed again, are constants at every call. */
+/* Compare the rows with h centroids, from the centroid `from` on. `norms` has the squared norms of
+ * all centroids. With `careful` distances that cancel are computed again. h and `careful` are
+ * constants at every call. */
 INLINE void meet_panel(const int h, const int careful, const rffpk_problem *pr, const real *packed,
                        const real *norms, size_t from, const tile *t, size_t col, nearest_rows *s)
 {
@@ -75,9 +77,9 @@ NOINLINE static void meet_carefully(const rffpk_problem *pr, const real *packed,
     meet_all(1, pr, packed, norms, t, col, s);
 }
 
-/* The nearest centroid of each row, and its distance. No distance cancels unless the least one is
- * below that part of the largest norms. Where it did so, the next rows are treated carefully at
- * once. */
+/* Find the nearest centroid of each row, and its distance. A distance can only cancel if the least
+ * distance is below a fraction of the largest norms. If the distances of STEP rows cancel, the next
+ * rows are compared carefully at once. */
 NOINLINE static void find_nearest_of_all(const rffpk_problem *pr, const real *packed, tile *t)
 {
     const real *norms = packed + round_up(pr->k * depth_of(pr), PAD), part = cancelling(pr->F);

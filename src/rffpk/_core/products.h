@@ -1,12 +1,12 @@
-/* Products of coefficients with lines, for projection and distances. A line is one feature of many
- * rows; lines are `stride` numbers apart. */
+/* Products of coefficients with lines, for projection and distances. A line has one feature of many
+ * rows. Lines are `stride` numbers apart. */
 #ifndef RFFPK_PRODUCTS_H
 #define RFFPK_PRODUCTS_H
 
 #include "simd.h"
 
-/* Lines are divided evenly among as few blocks of at most `most` lines as hold them all: the height
- * of the block that begins at line `from`. */
+/* Return the height of the block that begins at line `from`. Lines are divided evenly into as few
+ * blocks as possible, of at most `most` lines. */
 static size_t even_share(size_t lines, size_t most, size_t from)
 {
     const size_t blocks = (lines + most - 1) / most;
@@ -14,7 +14,7 @@ static size_t even_share(size_t lines, size_t most, size_t from)
     return from < higher * (low + 1) ? low + 1 : low;
 }
 
-/* out: panels (depth, height) of scale * a[line][depth], one after the other */
+/* out <- scale * a[line][depth], in panels (depth, height) one after another */
 static void pack(const real *a, size_t line_step, size_t depth_step, size_t lines, size_t depth,
                  double scale, real *out)
 {
@@ -26,7 +26,7 @@ static void pack(const real *a, size_t line_step, size_t depth_step, size_t line
     }
 }
 
-/* acc <- h lines of the product, for STEP rows; h is a constant at every call. */
+/* acc <- h lines of the product for STEP rows; h is a constant at every call. */
 INLINE void panel_products(const int h, const real *a, const real *b, size_t depth, size_t stride,
                            vec acc[PANEL][COLS])
 {
@@ -50,7 +50,7 @@ INLINE void panel_products(const int h, const real *a, const real *b, size_t dep
     }
 }
 
-/* The same lines, stored. */
+/* Compute h lines of the product for STEP rows, and store them in c. */
 INLINE void panel_step(const int h, const real *a, const real *b, real *c, size_t depth,
                        size_t stride)
 {
@@ -64,8 +64,8 @@ INLINE void panel_step(const int h, const real *a, const real *b, real *c, size_
     }
 }
 
-/* c[line] = sum_i a[line][i] b[i] for `cols` rows. a is packed in panels (depth, height) of at most
- * PANEL lines, whose heights even_share gives. */
+/* c[line] <- sum_i a[line][i] b[i] for `cols` rows. a is packed in panels (depth, height), whose
+ * heights come from even_share with PANEL. */
 static void product(const real *packed, size_t lines, size_t depth, const real *b, real *c,
                     size_t cols, size_t stride)
 {

@@ -1,8 +1,8 @@
-/* Vectors, as wide as those of the instruction set that this file is compiled for.
+/* Vectors of the instruction set that this file is compiled for.
  *
- * Compiled once per instruction set and type: RFFPK_BITS is 32 or 64; RFFPK_PLAIN asks for plain
- * C, in which a "vector" is one number. The rest of the code is the same for all: it uses the
- * operators of GCC's and Clang's vector extension, which for W = 1 are those of C. */
+ * The file is compiled once for each instruction set and type. RFFPK_BITS is 32 or 64. RFFPK_PLAIN
+ * asks for plain C, where a vector is one number. All other code is common to the instruction sets.
+ * It uses the operators of GCC's and Clang's vector extension, which are plain C for W = 1. */
 #ifndef RFFPK_SIMD_H
 #define RFFPK_SIMD_H
 
@@ -35,7 +35,7 @@ typedef uint64_t unsigned_whole;
 
 #if defined(__GNUC__)
 #define INLINE static inline __attribute__((always_inline))
-#define PREFETCH(p) __builtin_prefetch(p, 0, 2) /* into the second level */
+#define PREFETCH(p) __builtin_prefetch(p, 0, 2) /* into the second-level cache */
 #define ALIGNED __attribute__((aligned(64)))
 #define PRAGMA(text) _Pragma(#text)
 #if defined(__clang__)
@@ -43,7 +43,8 @@ typedef uint64_t unsigned_whole;
 #else
 #define UNROLL PRAGMA(GCC unroll 16)
 #endif
-/* The kernels of a stage: inlined beside those of others, some are up to 12 % slower (GCC 12). */
+/* For the kernels of a stage. Inlined beside other kernels, kernels are up to 12 % slower (GCC
+ * 12). */
 #define NOINLINE __attribute__((noinline))
 #else
 #define INLINE static inline
@@ -53,9 +54,10 @@ typedef uint64_t unsigned_whole;
 #define NOINLINE
 #endif
 
-/* The number of registers determines the shape of the products: PANEL lines of coefficients times
- * COLS vectors of rows for projection and distances, GROUP clusters times 4 features for the sums.
- * The accumulators take 24 of 32 registers, or 12 of 16; the others hold operands. */
+/* The number of registers determines the shape of the products. A product has PANEL lines of
+ * coefficients times COLS vectors of rows for projection and distances, and GROUP clusters times 4
+ * features for the sums. The accumulators take 24 of 32 registers, or 12 of 16. The remaining
+ * registers hold operands. */
 #if defined(RFFPK_PLAIN)
 #define VECTOR_BYTES (RFFPK_BITS / 8)
 enum { PANEL = 4, COLS = 4, GROUP = 2 };
@@ -84,8 +86,8 @@ enum { PANEL = 6, COLS = 2, GROUP = 2 };
 #define W (VECTOR_BYTES * 8 / RFFPK_BITS) /* numbers in a vector */
 
 enum {
-    STEP = COLS * W,                 /* rows that are processed together */
-    PAD = RFFPK_ALIGN / sizeof(real) /* between lines: avoids cache-set conflicts */
+    STEP = COLS * W,                 /* rows of a step of a product */
+    PAD = RFFPK_ALIGN / sizeof(real) /* numbers between lines, against cache-set conflicts */
 };
 
 static size_t round_up(size_t a, size_t to) { return (a + to - 1) / to * to; }
@@ -118,12 +120,12 @@ INLINE vec from_bits(ivec i)
 
 INLINE vec splat(real a) { return (vec){0} + a; }
 
-/* Integers that wrap around: in C only unsigned ones may. */
+/* Arithmetic that wraps around. C allows overflow for unsigned integers only. */
 INLINE ivec shift_left(ivec i, int by) { return (ivec)((uvec)i << by); }
 INLINE ivec add(ivec a, ivec b) { return (ivec)((uvec)a + (uvec)b); }
 INLINE ivec minus(ivec a, ivec b) { return (ivec)((uvec)a - (uvec)b); }
 
-/* p is aligned like a vector. */
+/* p must be aligned like a vector. */
 INLINE vec load(const real *p) { return *(const vec *)p; }
 
 INLINE void store(real *p, vec v) { *(vec *)p = v; }
@@ -142,8 +144,8 @@ INLINE vec select_lanes(ivec mask, vec a, vec b)
 }
 #endif
 
-/* The lanes in which a comparison holds. With AVX-512 they are a mask register, in which compilers
- * do not keep the comparisons of the vector extension. */
+/* The lanes where a comparison holds. AVX-512 has mask registers for them, which compilers do not
+ * use for comparisons of the vector extension. */
 #if defined(__AVX512F__) && !defined(RFFPK_PLAIN) && RFFPK_BITS == 32
 typedef __mmask16 lanes;
 INLINE lanes less(vec a, vec b) { return _mm512_cmp_ps_mask((__m512)a, (__m512)b, _CMP_LT_OQ); }
@@ -181,7 +183,7 @@ INLINE int any(lanes l)
 INLINE vec lesser(vec a, vec b) { return pick(less(a, b), a, b); }
 INLINE vec larger(vec a, vec b) { return pick(less(b, a), a, b); }
 
-/* Bit i is 1 where lane i holds. */
+/* Return a number whose bit i is 1 if lane i holds. */
 INLINE unsigned ones_of(lanes l)
 {
 #if defined(RFFPK_PLAIN)
@@ -202,7 +204,7 @@ INLINE unsigned ones_of(lanes l)
 
 #define ALL_LANES ((unsigned)((1ull << W) - 1))
 
-/* The number of the lowest bit that is 1; there is one. */
+/* Return the number of the lowest bit that is 1. There must be such a bit. */
 INLINE int lowest(uint64_t bits)
 {
 #if defined(__GNUC__)
@@ -224,9 +226,9 @@ INLINE real sum_lanes(vec v)
     return total;
 }
 
-/* Shuffles of two vectors, those that processors have instructions for. Within blocks of 128 bits,
- * which hold BLOCK numbers, single numbers (ONES) or pairs (TWOS) of the lower or of the upper half
- * of each block are interleaved; whole blocks are gathered, the even or the odd ones. */
+/* The shuffles of two vectors for which processors have instructions. A vector has blocks of 128
+ * bits, which hold BLOCK numbers. ONES and TWOS interleave single numbers or pairs, from the lower
+ * or the upper half of each block. BLOCKS gather whole blocks, with even or odd numbers. */
 #define BLOCK (128 / RFFPK_BITS)
 #if defined(__has_builtin)
 #if __has_builtin(__builtin_shufflevector)
@@ -270,13 +272,13 @@ INLINE real sum_lanes(vec v)
 #define ONES_HIGH(a, b) PICK(a, b, 1, 3)
 #endif
 
-/* v[i] = low + high of the pair (v[2 i], v[2 i + 1]), for the first `half` i */
+/* v[i] <- low + high of the pair (v[2 i], v[2 i + 1]), for i < half */
 #define FOLD_STEP(LOW, HIGH, half)                                                                 \
     UNROLL                                                                                         \
     for (int i = 0; i < (half); i++)                                                               \
         v[i] = LOW(v[2 * i], v[2 * i + 1]) + HIGH(v[2 * i], v[2 * i + 1]);
 
-/* Lane i of the result is the sum of the lanes of v[i]; v is overwritten. */
+/* Return a vector whose lane i is the sum of the lanes of v[i]. v is overwritten. */
 INLINE vec fold_lanes(vec v[W])
 {
 #if W > 1
@@ -294,7 +296,7 @@ INLINE vec fold_lanes(vec v[W])
     return v[0];
 }
 
-/* Lane j of v[i] and lane i of v[j] are exchanged. */
+/* Exchange lane j of v[i] and lane i of v[j]. */
 INLINE void transpose_lanes(vec v[W])
 {
 #if W == 1
@@ -306,7 +308,7 @@ INLINE void transpose_lanes(vec v[W])
         t[i] = ONES_LOW(v[i], v[i + 1]);
         t[i + 1] = ONES_HIGH(v[i], v[i + 1]);
     }
-    /* v[i + c]: column c of each block, of the BLOCK rows that begin with i */
+    /* v[i + c]: column c of each block, for the BLOCK rows that begin with row i */
     UNROLL
     for (int i = 0; i < W; i += BLOCK) {
 #ifdef TWOS_LOW

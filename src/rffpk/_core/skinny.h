@@ -1,4 +1,5 @@
-/* The skinny product: few lines of coefficients times a large matrix in memory, an exact kernel. */
+/* The skinny product: few lines of coefficients times a large matrix in memory, such as an exact
+ * kernel. */
 #ifndef RFFPK_SKINNY_H
 #define RFFPK_SKINNY_H
 
@@ -8,8 +9,8 @@
 enum { SKINNY_DEPTH = RFFPK_SKINNY_DEPTH, SKINNY_COLS = RFFPK_SKINNY_BYTES / sizeof(real) };
 _Static_assert(SKINNY_COLS % STEP == 0, "a block of the skinny product is whole steps");
 
-/* c += a b for h lines and STEP columns. `next` is the block of the matrix that follows: each of
- * `parts` calls prefetches its `part` of it. */
+/* c += a b for h lines and STEP columns. `next` is the following block of the matrix. Each of
+ * `parts` calls prefetches part number `part` of it. */
 INLINE void skinny_step(const int h, const real *a, const real *b, real *c, size_t depth,
                         size_t stride, const real *next, size_t part, size_t parts)
 {
@@ -42,7 +43,7 @@ INLINE void skinny_step(const int h, const real *a, const real *b, real *c, size
     }
 }
 
-/* The same for all lines of coefficients and SKINNY_COLS columns. */
+/* c += a b for all lines of coefficients and SKINNY_COLS columns. */
 static void skinny_block(const real *packed, size_t lines, size_t whole_depth, const real *b,
                          real *c, size_t depth, size_t stride, const real *next_block)
 {

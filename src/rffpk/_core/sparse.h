@@ -1,9 +1,9 @@
-/* Sparse rows: projection, distances and sums that visit the entries alone.
+/* Sparse rows: projection, distances and sums that visit only the entries.
  *
- * Where the columns of sparse rows are themselves the features, and there is no other view, phi =
- * x - c for the shift c is not formed: <phi, theta> = <x, theta> - <c, theta>, and sum g phi =
- * sum g x - (sum g) c. Centroids and sums have one line of numbers for each column of x, so that an
- * entry meets those of all clusters side by side. Beside other views such rows are written out, a
+ * The columns of sparse rows may be the features of the only view. Then phi = x - c for the shift c
+ * is not formed. Instead <phi, theta> = <x, theta> - <c, theta>, and sum g phi = sum g x - (sum g)
+ * c. Centroids and sums have one line for each column of x. So an entry finds the numbers of all
+ * clusters side by side. If there are other views, sparse rows are written out with their zeros, a
  * tile at a time. */
 #ifndef RFFPK_SPARSE_H
 #define RFFPK_SPARSE_H
@@ -12,21 +12,21 @@
 #include "vecmath.h"
 
 enum {
-    BUNCH = 4,     /* vectors of centroids, or of phases, that a row is multiplied with at a time */
-    AHEAD = 8,     /* entries ahead, whose lines are prefetched */
-    SUMS_STEP = 8, /* lines of sums are multiples of this many numbers: a cache line */
-    SPREAD = 256   /* lines of sums that are read again for each cluster, in a cache */
+    BUNCH = 4,     /* vectors of centroids, or of phases, that are summed at a time */
+    AHEAD = 8,     /* how many entries ahead lines are prefetched */
+    SUMS_STEP = 8, /* a line of sums has a multiple of this many numbers: a cache line */
+    SPREAD = 256   /* lines of sums that stay in a cache while they are read for each cluster */
 };
 
 static size_t centroids_line(const rffpk_problem *pr) { return round_up(pr->k, W); }
 
 static size_t sums_line(const rffpk_problem *pr) { return round_up(pr->k, SUMS_STEP); }
 
-/* The entries of a row of the tile, none beyond the last row. */
+/* The entries of a row of the tile. Rows beyond the last row have none. */
 typedef struct {
     const real *values;
     const int32_t *columns;
-    size_t count, ahead; /* ahead: entries of this row and of those after it */
+    size_t count, ahead; /* ahead: entries of this row and of the later rows of the tile */
 } entries;
 
 static entries entries_of(const rffpk_view *v, const tile *t, size_t r)
@@ -38,7 +38,7 @@ static entries entries_of(const rffpk_view *v, const tile *t, size_t r)
                      (size_t)(v->indptr[t->begin + t->rows] - first)};
 }
 
-/* out[r] = sum over the entries of value * table[column][r], for h vectors; h is a constant at
+/* out[r] <- sum over the entries of value * table[column][r], for h vectors. h is a constant at
  * every call. Lines of the table are `stride` numbers apart, at any address. */
 INLINE void gather_bunch(const int h, entries e, const real *table, size_t stride, real *out)
 {
@@ -63,8 +63,8 @@ INLINE void gather_bunch(const int h, entries e, const real *table, size_t strid
         store(out + r * W, acc[r]);
 }
 
-/* out[i] = sum over the entries of value * table[column][i], i < n. Numbers of out up to the next
- * multiple of W may be written. */
+/* out[i] <- sum over the entries of value * table[column][i], for i < n. Numbers of out up to the
+ * next multiple of W may be overwritten. */
 static void gather(entries e, const real *table, size_t n, real *out)
 {
     size_t i = 0;
@@ -83,9 +83,9 @@ static void gather(entries e, const real *table, size_t n, real *out)
     }
 }
 
-/* ---- projection ----------------------------------------------------------------------------- */
+/* ---- projection ------------------------------------------------------------------------------ */
 
-/* The columns of rows, written out with their zeros. */
+/* phi <- the columns of the rows, with their zeros. */
 static void load_sparse(const rffpk_view *v, real *phi, const tile *t)
 {
     memset(phi, 0, v->d * t->stride * sizeof(real));
@@ -96,7 +96,8 @@ static void load_sparse(const rffpk_view *v, real *phi, const tile *t)
     }
 }
 
-/* Scratch of the projection of W rows, and of what `sparse_distances` and `sparse_sums` need. */
+/* Return the size of the scratch memory: for the projection of W rows, or for `sparse_distances`
+ * and `sparse_sums`. */
 static size_t sparse_scratch(const rffpk_problem *pr, const rffpk_view *v)
 {
     if (v->D)
@@ -106,7 +107,7 @@ static size_t sparse_scratch(const rffpk_problem *pr, const rffpk_view *v)
     return round_up(centroids_line(pr), PAD) + sums_line(pr) * sizeof(double) / sizeof(real);
 }
 
-/* phases[f] = sum over the entries of each row of value * Omega[column][f], in quarter turns. */
+/* phases[f] <- sum over the entries of each row of value * Omega[column][f], in quarter turns */
 static void project_sparse(const rffpk_view *v, real *phases, tile *t)
 {
     const size_t D = v->D, line = round_up(D, W);
@@ -124,10 +125,10 @@ static void project_sparse(const rffpk_view *v, real *phases, tile *t)
     }
 }
 
-/* ---- columns as features -------------------------------------------------------------------- */
+/* ---- columns as features --------------------------------------------------------------------- */
 
-/* out: (F, centroids_line) numbers -2 alpha theta_jf, then ||theta_j||^2 + 2 <c, theta_j>, times
- * alpha, and what this differs by from its value in double precision */
+/* The packed centroids. (F, centroids_line) numbers -2 alpha theta_jf are followed by a line alpha
+ * (||theta_j||^2 + 2 <c, theta_j>), and by a line with the rounding errors of this line. */
 static size_t packed_sparse_theta(const rffpk_problem *pr)
 {
     return round_up((pr->F + 2) * centroids_line(pr), PAD);
@@ -160,7 +161,8 @@ static double squared_shift(const rffpk_view *v)
     return sum;
 }
 
-/* ||x - c||^2; in double, as it cancels where rows are near c */
+/* Return ||x - c||^2. It is computed in double precision, because it cancels where rows are near
+ * c. */
 static double squared_norm(entries e, const real *shift, double c_norm)
 {
     double sum = c_norm;
@@ -169,7 +171,8 @@ static double squared_norm(entries e, const real *shift, double c_norm)
     return sum > 0 ? sum : 0;
 }
 
-/* The product of a row with a line of the table that `gather` takes, summed in double precision. */
+/* Return the product of a row with one column of the table that `gather` takes, summed in double
+ * precision. */
 static double inner_product(entries e, const real *table, size_t stride)
 {
     double sum = 0;
@@ -178,8 +181,8 @@ static double inner_product(entries e, const real *table, size_t stride)
     return sum;
 }
 
-/* The first line of phi <- ||phi||^2; dist[j] <- max(0, ||phi||^2 + ||theta_j||^2 - 2 <phi,
- * theta_j>), summed in double precision where it cancels */
+/* The first line of phi <- ||phi||^2. dist[j] <- max(0, ||phi||^2 + ||theta_j||^2 - 2 <phi,
+ * theta_j>). Distances that cancel are summed in double precision. */
 NOINLINE static void sparse_distances(const rffpk_problem *pr, const real *theta, tile *t)
 {
     const rffpk_view *v = pr->views;
@@ -202,7 +205,8 @@ NOINLINE static void sparse_distances(const rffpk_problem *pr, const real *theta
     }
 }
 
-/* Lines of `sums`: for each column, sum g x of all clusters; sum g ||phi||^2; sum g */
+/* Return the size of `sums`. It has a line sum g x of all clusters for each column, then the lines
+ * sum g ||phi||^2 and sum g. */
 static size_t sparse_sums_numbers(const rffpk_problem *pr) { return (pr->F + 2) * sums_line(pr); }
 
 static void add_to_line(double *to, const double *g, double value, size_t line)
@@ -211,7 +215,7 @@ static void add_to_line(double *to, const double *g, double value, size_t line)
         to[j] += value * g[j];
 }
 
-/* A row of the cluster `label` alone. */
+/* Add a row that belongs to the cluster `label` only. */
 static void add_hard(const rffpk_problem *pr, entries e, double p, double norm, size_t label,
                      double *sums)
 {
@@ -223,7 +227,7 @@ static void add_hard(const rffpk_problem *pr, entries e, double p, double norm, 
     last[line + label] += p;
 }
 
-/* A row with the weights g, (line,). */
+/* Add a row with the weights g (line,). */
 static void add_soft(const rffpk_problem *pr, entries e, const double *g, double norm, double *sums)
 {
     const size_t line = sums_line(pr);
@@ -257,7 +261,7 @@ NOINLINE static void sparse_sums(const rffpk_problem *pr, const tile *t, double 
     }
 }
 
-/* moments = the moments (k, F + 2) of these sums */
+/* moments (k, F + 2) <- the sums, in the order of rffpk_sums */
 static void spread_sums(const rffpk_problem *pr, const double *sums, double *moments)
 {
     const size_t F = pr->F, line = sums_line(pr);
@@ -271,7 +275,7 @@ static void spread_sums(const rffpk_problem *pr, const double *sums, double *mom
     }
 }
 
-/* out[row] = the features of the rows */
+/* out[row] <- the features of the rows */
 static void write_sparse_rows(const rffpk_view *v, const tile *t, real *out)
 {
     const real *shift = v->shift;

@@ -1,4 +1,4 @@
-/* The last stage: the rows, weighted, are added to the sums N, Q and G of the clusters. */
+/* The last stage: add the weighted rows to the sums N, Q and G of the clusters. */
 #ifndef RFFPK_SUMS_H
 #define RFFPK_SUMS_H
 
@@ -7,8 +7,8 @@
 
 enum { FEATURES_AT_ONCE = 4 }; /* lines of phi in one block of the sums */
 
-/* to[f] += from[f]. The usual n is made a constant, which the compiler turns into one vector sum.
- */
+/* to[f] += from[f]. The usual n becomes a constant, which the compiler turns into one vector
+ * sum. */
 INLINE void add_line(double *to, const real *from, size_t n)
 {
     if (n == FEATURES_AT_ONCE) {
@@ -21,8 +21,8 @@ INLINE void add_line(double *to, const real *from, size_t n)
     }
 }
 
-/* out[r][f] += sum over the rows of g[r] phi[f], for h clusters and the first `valid` of
- * FEATURES_AT_ONCE lines. */
+/* out[r][f] += sum over the rows of g[r] phi[f], for h clusters. FEATURES_AT_ONCE lines of phi are
+ * multiplied; the first `valid` of their sums are added. */
 INLINE void moments_block(const int h, const real *g, const real *phi, size_t cols, size_t stride,
                           double *out, size_t width, size_t valid)
 {
@@ -58,8 +58,8 @@ INLINE void moments_block(const int h, const real *g, const real *phi, size_t co
         add_line(out + r * width, sums + r * FEATURES_AT_ONCE, valid);
 }
 
-/* moments[j][f] += sum over the rows of g[j] phi[f], j < k, f < width. The number of lines of phi
- * is the next multiple of FEATURES_AT_ONCE. */
+/* moments[j][f] += sum over the rows of g[j] phi[f], for j < k and f < width. The number of lines
+ * of phi is the next multiple of FEATURES_AT_ONCE. */
 NOINLINE static void add_moments(const real *g, size_t k, const real *phi, size_t width,
                                  size_t cols, size_t stride, double *moments)
 {
@@ -82,8 +82,9 @@ NOINLINE static void add_moments(const real *g, size_t k, const real *phi, size_
     }
 }
 
-/* moments[label][f] += p phi[f] for every row, f < width: the product above for weights that are 0
- * except at one cluster of each row. Lines of phi are read up to the next multiple of W. */
+/* moments[label][f] += p phi[f] for every row and f < width. It is the product of add_moments for
+ * weights that are 0 except at one cluster of each row. Lines of phi are read up to the next
+ * multiple of W. */
 NOINLINE static void add_rows(const real *label, const real *p, const real *phi, size_t width,
                               size_t cols, size_t stride, double *moments)
 {

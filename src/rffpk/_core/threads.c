@@ -1,11 +1,13 @@
-/* Loops run by threads of the package by default, and by OpenMP in builds with -Dthreads=openmp. A
- * waiting thread of the package sleeps. Waiting threads of OpenMP spin, and on a busy machine short
- * loops of two of them take many times as long as one thread (docs/maintainers/benchmarks.md). A
- * child of a fork starts threads of its own, where GNU's OpenMP waits forever for threads of the
- * parent. Nested loops and several callers share one limit of threads, while each caller of OpenMP
- * has a team. No second OpenMP runtime is loaded beside that of scikit-learn or BLAS. Both builds
- * give equal bits, because results are merged in the order of the items. */
-#include <Python.h> /* the first, as it wants to be; its locks and threads are portable */
+/* Loops run by threads of the package by default, and by OpenMP in builds with -Dthreads=openmp.
+ *
+ * Threads of the package sleep while they wait. Threads of OpenMP spin while they wait: on a busy
+ * machine short loops of two threads then take many times as long as one thread
+ * (docs/maintainers/benchmarks.md). A forked child starts its own threads, where GNU's OpenMP waits
+ * forever for threads of the parent. Nested loops and several callers share one limit of threads,
+ * while each caller of OpenMP has a team. The package loads no second OpenMP runtime beside the
+ * runtime of scikit-learn or BLAS. Both builds give equal bits, because results are merged in the
+ * order of the items. */
+#include <Python.h> /* Python.h must come first; its locks and threads are portable */
 
 #include "places.h"
 #include "threads.h"
@@ -24,7 +26,8 @@ static double seconds(void) { return omp_get_wtime(); }
 #include <time.h>
 #endif
 enum { HAS_OPENMP = 0 };
-/* The wall time, by a clock that never goes back. clock() sums the times of all threads. */
+/* Return the wall time of a clock that never goes back. clock() would sum the times of all
+ * threads. */
 static double seconds(void)
 {
 #ifdef _WIN32 /* POSIX clocks would need another library there */
@@ -37,21 +40,21 @@ static double seconds(void)
 }
 #endif
 
-/* Statuses of a loop: a forked child lacks its helpers; the threads of OpenMP leave their region.
- */
+/* Statuses of a loop. LOST: a forked child lacks the helpers. PAUSED: the threads of OpenMP leave
+ * their region. */
 enum { LOST = -2, PAUSED = -3 };
 #define SECONDS_BETWEEN_SIGNALS 0.05
 
-/* A thread that waits until another one releases its lock. */
+/* A thread that waits until another thread releases its lock. */
 typedef struct rffpk_sleeper {
     PyThread_type_lock wake;
     struct rffpk_sleeper *next;
 } sleeper;
 
-/* Of all that follows, and of the state of loops. It is held for less than a microsecond; nobody
- * waits for the GIL meanwhile. */
+/* The lock of all variables below, and of the state of loops. It is held for less than a
+ * microsecond, and no thread waits for the GIL while it holds the lock. */
 static PyThread_type_lock guard;
-static rffpk_loop *loops; /* those that helpers may join */
+static rffpk_loop *loops; /* loops that helpers may join */
 static sleeper *idle;     /* helpers without work */
 static size_t n_helpers;  /* in all */
 static size_t n_running;  /* threads inside loops */
@@ -88,7 +91,8 @@ static void wake(sleeper **list, size_t most)
 
 /* ---- items ----------------------------------------------------------------------------------- */
 
-/* The item's results wait for those before it. One thread merges at a time, without the guard. */
+/* Record that an item has finished. Its results wait until all earlier items are merged. One thread
+ * merges at a time, without the guard. */
 static void finish(rffpk_loop *loop, size_t item, size_t buffer)
 {
     loop->finished[item % loop->n_buffers] = buffer + 1;
@@ -105,7 +109,7 @@ static void finish(rffpk_loop *loop, size_t item, size_t buffer)
         loop->merge(loop->context, first - 1);
         lock();
         loop->n_merged++;
-        loop->free[loop->n_free++] = first - 1; /* the next to use: it is in the cache */
+        loop->free[loop->n_free++] = first - 1; /* used next, because it is in the cache */
         wake(&loop->waiting, SIZE_MAX);
     }
     loop->merging = 0;
@@ -128,7 +132,7 @@ static int is_time(double *last)
     return 1;
 }
 
-/* Runs items until none is left. The guard is held before and after. */
+/* Run items until none is left. The guard is held before and after. */
 static void run_items(rffpk_loop *loop, sleeper *self, size_t thread)
 {
     int signals = loop->signals && thread == 0;
@@ -137,7 +141,7 @@ static void run_items(rffpk_loop *loop, sleeper *self, size_t thread)
         size_t item, buffer = 0;
         int status, pause = 0;
         if (loop->merge) {
-            if (!loop->n_free) { /* until the slowest item is merged */
+            if (!loop->n_free) { /* wait until the slowest item is merged */
                 wait_in(&loop->waiting, self);
                 continue;
             }
@@ -155,7 +159,7 @@ static void run_items(rffpk_loop *loop, sleeper *self, size_t thread)
             finish(loop, item, buffer);
         if (pause && !loop->status)
             loop->status = PAUSED;
-        if (status && loop->status != -1) /* then a Python exception is set */
+        if (status && loop->status != -1) /* -1: a Python exception is set */
             loop->status = status;
         if (loop->status)
             wake(&loop->waiting, SIZE_MAX);
@@ -170,7 +174,7 @@ static void run_in_region(rffpk_loop *loop, sleeper *caller)
     const int thread = omp_get_thread_num();
     sleeper other = {NULL, NULL};
     if (thread && !(other.wake = new_wake()))
-        return; /* without memory for it the others take all items */
+        return; /* out of memory: the other threads take all items */
     lock();
     run_items(loop, thread ? &other : caller, (size_t)thread);
     unlock();
@@ -178,8 +182,9 @@ static void run_in_region(rffpk_loop *loop, sleeper *caller)
         PyThread_free_lock(other.wake);
 }
 
-/* Handlers of signals may fork, and a child would wait at the end of the region for threads that it
- * lacks. So they run outside of it, for which all threads leave it when it is time. */
+/* Signal handlers may fork, and a child would wait at the end of the region for threads that it
+ * lacks. So handlers run outside the region, and all threads leave the region when it is time to
+ * check for signals. */
 static void run_by_team(rffpk_loop *loop, sleeper *self)
 {
     size_t others;
@@ -195,7 +200,7 @@ static void run_by_team(rffpk_loop *loop, sleeper *self)
     } while (loop->status == PAUSED && !(loop->status = check_signals()) && !forked);
     lock();
     loop->in_region = 0;
-    if (forked) /* meanwhile, by a handler: the child goes on alone */
+    if (forked) /* a handler has forked: the child goes on alone */
         run_items(loop, self, 0);
     else
         n_running -= others;
@@ -255,7 +260,8 @@ static int start_helper(void)
     return 0;
 }
 
-/* Opens the loop to as many helpers as it may have; with fewer it only takes longer. */
+/* Open the loop to helpers. If there are fewer helpers than the loop may have, it only takes
+ * longer. */
 static void open_loop(rffpk_loop *loop)
 {
     loop->next = loops;
@@ -279,7 +285,7 @@ static void close_loop(rffpk_loop *loop, sleeper *self)
 
 /* ---- loops ----------------------------------------------------------------------------------- */
 
-/* 0 where there is no memory for the state */
+/* Initialize the state of a loop. Return 0 if there is no memory. */
 static int begin_loop(rffpk_loop *loop)
 {
     loop->next_item = loop->n_merged = loop->n_free = loop->n_helpers = 0;

@@ -1,5 +1,6 @@
-/* The pass over a slot of rows, tile by tile: view_features.h -> distances.h or bounds.h ->
- * weights.h, or nearest.h for both -> sums.h. Compiled once per instruction set and type. */
+/* The pass over a slot of rows, tile by tile. The stages are in view_features.h; in distances.h or
+ * bounds.h; in weights.h; and in sums.h. nearest.h replaces distances.h and weights.h. Compiled
+ * once for each instruction set and type. */
 #include "bounds.h"
 #include "contract.h"
 #include "csr.h"
@@ -17,12 +18,12 @@
 #define JOIN3(a, b, c) a##_##b##_f##c
 #define NAME(isa, bits) JOIN3(rffpk, isa, bits)
 
-/* ---- memory of a tile ----------------------------------------------------------------------- */
+/* ---- memory of a tile ------------------------------------------------------------------------ */
 
-enum { MIN_TILE_ROWS = 64 }; /* the fewest that are whole steps of all instruction sets */
+enum { MIN_TILE_ROWS = 64 }; /* the fewest rows in whole steps of all instruction sets */
 _Static_assert(MIN_TILE_ROWS % STEP == 0, "a tile is whole steps");
 
-/* Numbers of scratch of a view. */
+/* Return the numbers of scratch memory of a view. */
 static size_t scratch_of(const rffpk_problem *pr, const rffpk_view *v)
 {
     if (v->signs)
@@ -30,7 +31,7 @@ static size_t scratch_of(const rffpk_problem *pr, const rffpk_view *v)
     return v->indptr ? sparse_scratch(pr, v) : 0;
 }
 
-/* What the views need. */
+/* Fill in the sizes that depend on the views. */
 static void shape_views(const rffpk_problem *pr, tile *t)
 {
     t->d = t->scratch = t->block_lines = t->r_most = 0;
@@ -48,7 +49,7 @@ static void shape_views(const rffpk_problem *pr, tile *t)
         t->scratch = bounded_scratch(pr);
 }
 
-/* Fills in the shape of the tiles; returns the number of lines, of `stride` numbers, of a tile. */
+/* Fill in the shape of the tiles. Return the number of lines, of `stride` numbers, of a tile. */
 static size_t shape(const rffpk_problem *pr, tile *t)
 {
     shape_views(pr, t);
@@ -60,8 +61,8 @@ static size_t shape(const rffpk_problem *pr, tile *t)
     const size_t of_rows = pr->present ? 4 : 3;
     const size_t total = t->d + t->lines + of_centroids + of_rows + bounded_lines(pr) +
                          2 * t->r_most + t->block_lines;
-    /* The product of many weights with features reads and writes all sums once a tile: it pays to
-     * have more rows there, even beyond the cache. */
+    /* The product of many weights with features reads and writes all sums once a tile. More rows
+     * pay off there, even beyond the cache. */
     const int many = pr->k >= RFFPK_ONE_HOT_CLUSTERS && !one_hot(pr);
     const size_t least_rows = many ? 2 * MIN_TILE_ROWS : MIN_TILE_ROWS;
     t->most_rows = RFFPK_MAX_TILE_ROWS;
@@ -101,8 +102,7 @@ static tile lay_out(const rffpk_problem *pr, real *memory)
     return t;
 }
 
-/* ---- what is computed once a pass: coefficients of the views, then those of the centroids -----
- */
+/* ---- computed once a pass: coefficients of the views, then coefficients of the centroids ----- */
 
 static size_t prepared_bytes(const rffpk_problem *pr)
 {
@@ -131,9 +131,9 @@ static void finish(const rffpk_problem *pr, const double *sums, double *moments)
         memcpy(moments, sums, sums_numbers(pr) * sizeof(double));
 }
 
-/* ---- the pass ------------------------------------------------------------------------------- */
+/* ---- the pass -------------------------------------------------------------------------------- */
 
-/* out: (n, n_lines) of the same type; lines[line][row] to the rows of the tile */
+/* out (n, n_lines) <- lines[line][row], for the rows of the tile */
 static void write_rows(const real *lines, size_t n_lines, const tile *t, void *out)
 {
     real *to = (real *)out + t->begin * n_lines;
@@ -158,7 +158,8 @@ static void make_sums(const rffpk_problem *pr, const tile *t, double *moments)
         add_moments(t->g, pr->k, t->phi, moments_of(pr), t->cols, t->stride, moments);
 }
 
-/* The stages of a tile. Memberships overwrite the distances, which are written before. */
+/* Run the stages of a tile. Memberships overwrite the distances, after the distances are written
+ * out. */
 static void run_tile(const rffpk_problem *pr, weigh_rule *weigh, const real *prepared, size_t end,
                      tile *t, const rffpk_sums *sums, const rffpk_rows *out)
 {
@@ -207,7 +208,7 @@ static int run(const rffpk_problem *pr, const void *prepared, size_t begin, size
     memset(sums->moments, 0, sums_numbers(pr) * sizeof(double));
     memset(sums->excess, 0, excess_of(pr) * sizeof(double));
     memset(sums->totals, 0, 2 * sizeof(double));
-    memset(t.phi, 0, t.lines * t.stride * sizeof(real)); /* for the padding lines */
+    memset(t.phi, 0, t.lines * t.stride * sizeof(real)); /* zeros for the padding lines */
     if (sparse_columns(pr))
         t.c_norm = squared_shift(pr->views);
     else
@@ -219,7 +220,7 @@ static int run(const rffpk_problem *pr, const void *prepared, size_t begin, size
     return RFFPK_OK;
 }
 
-/* The weights alone, from inner products. */
+/* Compute only the weights, from inner products. */
 static int weigh(const rffpk_problem *pr, const rffpk_gram *gram, size_t n, size_t begin,
                  size_t end, double *totals, void *workspace)
 {

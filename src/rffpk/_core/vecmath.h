@@ -1,9 +1,9 @@
 /* sin, cos, log2 and exp2 of a vector.
  *
- * Error bounds over the stated ranges, checked by tests/test_vecmath.py (eps = 2^-23 or 2^-52):
- *   sin, cos of x quarter turns  absolute 1 eps     every finite x
- *   log2                         absolute 1.5 eps + relative 1.5 eps   every x > 0; 0 gives -inf
- *   exp2                         relative 1.5 eps   [MIN_EXPONENT, 0]; 0 below
+ * Error bounds, checked by tests/test_vecmath.py, with eps = 2^-23 or 2^-52:
+ *   Sine and cosine of x quarter turns: absolute 1 eps, for every finite x.
+ *   Log2 of x: absolute 1.5 eps + relative 1.5 eps, for every x > 0; -inf for 0.
+ *   Exp2 of x: relative 1.5 eps, for x from MIN_EXPONENT to 0; 0 for smaller x.
  * Polynomials: bench/quality/fit_vecmath.py. */
 #ifndef RFFPK_VECMATH_H
 #define RFFPK_VECMATH_H
@@ -39,7 +39,8 @@ static const real LOG2_POLY[] = {2.88539008177792681,  0.961796693925989729, 0.5
 
 #define QUARTER_TURNS 0.63661977236758134308 /* 2/pi: radians as quarter turns */
 #define EXPONENT_BIAS (1 - MIN_EXPONENT)
-/* Adding 1.5 * 2^MANTISSA_BITS rounds to an integer and leaves it in the low bits. */
+/* Adding ROUNDER = 1.5 * 2^MANTISSA_BITS rounds a number to an integer and leaves it in the low
+ * bits. */
 #define ROUNDER ((real)((whole)3 << (MANTISSA_BITS - 1)))
 
 #define HORNER(table, x) horner(table, sizeof table / sizeof table[0], x)
@@ -53,10 +54,11 @@ INLINE vec horner(const real *table, int terms, vec x)
     return y;
 }
 
-/* x is in quarter turns (the frequencies are multiplied by 2/pi beforehand), so that the reduction
- * is a subtraction without rounding error, however large x is. Numbers of 2^(MANTISSA_BITS + 2) and
- * more are whole turns and become 0; from smaller ones a multiple of eight quarters is subtracted,
- * which leaves them in the range of ROUNDER. NaN and infinity become NaN. */
+/* Compute the sine and cosine of x quarter turns. (The frequencies are multiplied by 2/pi
+ * beforehand.) The reduction is then a subtraction without rounding error, however large x is.
+ * Numbers of at least 2^(MANTISSA_BITS + 2) are whole turns and become 0. A multiple of eight
+ * quarters is subtracted from smaller numbers, which brings them into the range of ROUNDER. NaN and
+ * infinity become NaN. */
 INLINE void sincos_quarters(vec x, vec *sine, vec *cosine)
 {
     const real all_whole = (real)((whole)1 << MANTISSA_BITS) * 4;
@@ -81,11 +83,11 @@ INLINE vec log2_positive(vec x)
     const real lift = (real)((whole)1 << (MANTISSA_BITS + 1));
     const ivec tiny = x < least;
     const vec scaled = SELECT(tiny, x * lift, x);
-    /* mantissa in [sqrt(1/2), sqrt(2)): the exponent steps where the bits of sqrt(1/2) do */
+    /* the mantissa is in [sqrt(1/2), sqrt(2)): the exponent steps at the bits of sqrt(1/2) */
     const ivec root_half = bits_of(splat((real)0.70710678118654752));
     const ivec exponent = minus(bits_of(scaled), root_half) >> MANTISSA_BITS;
     const vec m = from_bits(minus(bits_of(scaled), shift_left(exponent, MANTISSA_BITS)));
-    /* the small integer `exponent` as a real: it is put into the low bits of ROUNDER */
+    /* the small integer `exponent` as a real, through the low bits of ROUNDER */
     const vec e = from_bits(add(exponent, bits_of(splat(ROUNDER)))) - ROUNDER;
     const vec t = (m - 1) / (m + 1);
     const vec y =
@@ -103,10 +105,9 @@ INLINE vec exp2_nonpositive(vec x)
     return SELECT(x >= MIN_EXPONENT, y * scale, splat(0));
 }
 
-/* ---- of arrays, for tests and benchmarks ------------------------------------------------------
- */
+/* ---- functions of arrays, for tests and benchmarks ------------------------------------------- */
 
-/* h <= W numbers; in all calls except the last one h is the constant W. */
+/* Apply a function to h <= W numbers. In all calls except the last, h is the constant W. */
 INLINE void vecmath_step(int which, const real *in, real *out, real *second, size_t h)
 {
     vec x = splat(1), y, cosine;

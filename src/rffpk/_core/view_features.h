@@ -1,6 +1,6 @@
-/* The first three stages, view by view: rows are loaded (load.h); projected, on the frequencies
- * Omega; and their phases become features phi - c, with sines and cosines. What
- * differs for landmarks is in landmarks.h, and for sparse rows in sparse.h. */
+/* The first three stages, view by view. Rows are loaded (load.h), and projected on the frequencies
+ * Omega. The sines and cosines of their phases, minus c, are the features phi - c. landmarks.h and
+ * sparse.h have the stages of landmarks and of sparse rows. */
 #ifndef RFFPK_VIEW_FEATURES_H
 #define RFFPK_VIEW_FEATURES_H
 
@@ -12,7 +12,7 @@
 #include "tile.h"
 #include "vecmath.h"
 
-/* ---- what is computed once a pass: frequencies in quarter turns, and landmarks --------------- */
+/* ---- computed once a pass: frequencies in quarter turns, and landmarks ----------------------- */
 
 static size_t sign_numbers(const rffpk_view *v) { return round_up(v->D, v->p) * 3; }
 
@@ -22,7 +22,7 @@ static size_t packed_view(const rffpk_view *v)
         return packed_landmarks(&v->landmarks, v->d);
     if (v->signs)
         return round_up(sign_numbers(v), PAD);
-    return v->indptr ? 0 : round_up(v->d * v->D, PAD); /* sparse rows take Omega as it is */
+    return v->indptr ? 0 : round_up(v->d * v->D, PAD); /* sparse rows use Omega itself */
 }
 
 static size_t packed_views(const rffpk_problem *pr)
@@ -33,7 +33,7 @@ static size_t packed_views(const rffpk_problem *pr)
     return total;
 }
 
-/* The signs as numbers of type `real`; those of S3 are multiplied by the scale. */
+/* Pack the signs as numbers of type `real`. The signs of S3 are multiplied by the scale. */
 static void pack_signs(const rffpk_view *v, double scale, real *out)
 {
     for (size_t i = 0; i < sign_numbers(v); i++)
@@ -54,10 +54,10 @@ static void pack_views(const rffpk_problem *pr, real *out)
     }
 }
 
-/* ---- which views rows have ------------------------------------------------------------------ */
+/* ---- which views rows have ------------------------------------------------------------------- */
 
-/* Which views the rows have: lines that are 1 where a row has view l, else 0; 1 beyond the last row
- */
+/* Load a line for each view l, which is 1 where a row has the view, else 0. Beyond the last row it
+ * is 1. */
 static void load_present(const rffpk_problem *pr, tile *t)
 {
     const size_t bytes = (pr->n_views + 7) / 8;
@@ -71,16 +71,16 @@ static void load_present(const rffpk_problem *pr, tile *t)
     }
 }
 
-/* ---- load and project ----------------------------------------------------------------------- */
+/* ---- load and project ------------------------------------------------------------------------ */
 
-/* Whether `x` holds the rows of the view: not where they are the features, nor where the projection
- * loads them. */
+/* Whether `x` holds the rows of the view. It does not if the rows are the features, or if the
+ * projection loads the rows. */
 static int transposed(const rffpk_view *v)
 {
     return v->landmarks.points || (v->D && !v->signs && !v->indptr);
 }
 
-/* The rows of a tile, which those up to `end` follow, become lines of out. */
+/* Load the rows of a tile into lines of out. Later rows, up to `end`, may be prefetched. */
 static void load_view(const rffpk_view *v, size_t end, real *out, real *scratch, const tile *t)
 {
     if (v->indptr)
@@ -89,12 +89,13 @@ static void load_view(const rffpk_view *v, size_t end, real *out, real *scratch,
         load_rows(v, end, out, scratch, t);
 }
 
-/* Scratch of the structured projection: W rows, and the lines that they are transformed in. */
+/* Return the size of the scratch memory of the structured projection: W rows, and the lines where
+ * the rows are transformed. */
 static size_t structured_scratch(const rffpk_view *v) { return (v->d + v->p) * W; }
 
-/* Structured phases, of W rows at a time from their loading on, so that they stay in a near cache.
- * signs: for each block of p frequencies p numbers each of S3, which contains the scale, S2 and S1.
- */
+/* Compute structured phases. W rows at a time are loaded and transformed, so that they stay in a
+ * near cache. signs: for each block of p frequencies, p numbers each of S3 (times the scale), S2
+ * and S1. */
 static void project_structured(const rffpk_view *v, const real *signs, size_t end, real *phases,
                                real *scratch, const tile *t)
 {
@@ -109,8 +110,8 @@ static void project_structured(const rffpk_view *v, const real *signs, size_t en
     }
 }
 
-/* phases <- Omega' x in quarter turns, where `x` holds the rows unless they are structured or
- * sparse */
+/* phases <- Omega' x in quarter turns. `x` holds the rows, unless frequencies are structured or
+ * rows are sparse. */
 static void project(const rffpk_view *v, const real *packed, size_t end, real *phases,
                     real *scratch, tile *t)
 {
@@ -122,9 +123,9 @@ static void project(const rffpk_view *v, const real *packed, size_t end, real *p
         product(packed, v->D, v->d, t->x, phases, t->cols, t->stride);
 }
 
-/* ---- sines and cosines ---------------------------------------------------------------------- */
+/* ---- sines and cosines ----------------------------------------------------------------------- */
 
-/* phi <- features; on entry its last D lines hold the phases. norm += ||phi||^2 */
+/* phi <- features. On entry the last D lines of phi hold the phases. norm += ||phi||^2 */
 static void fourier(const rffpk_view *v, real *phi, real *norm, size_t cols, size_t stride)
 {
     const real scale = (real)(1 / sqrt((double)v->D));
@@ -143,7 +144,7 @@ static void fourier(const rffpk_view *v, real *phi, real *norm, size_t cols, siz
     }
 }
 
-/* norm += ||phi - shift||^2, phi <- phi - shift, for h lines of phi; h is a constant. */
+/* norm += ||phi - shift||^2, and phi <- phi - shift, for h lines of phi. h is a constant. */
 INLINE void shift_lines(const int h, const real *shift, real *phi, real *norm, size_t cols,
                         size_t stride)
 {
@@ -159,7 +160,7 @@ INLINE void shift_lines(const int h, const real *shift, real *phi, real *norm, s
     }
 }
 
-/* The same for all features, which are in phi already. */
+/* norm += ||phi - shift||^2, and phi <- phi - shift, for identity features in phi. */
 static void shift_features(const rffpk_view *v, real *phi, real *norm, size_t cols, size_t stride)
 {
     enum { AT_ONCE = 4 };
@@ -171,7 +172,7 @@ static void shift_features(const rffpk_view *v, real *phi, real *norm, size_t co
         shift_lines(1, shift + f, phi + f * stride, norm, cols, stride);
 }
 
-/* lines <- 0 in the rows that lack a view, whatever they hold there */
+/* lines <- 0 in the rows that lack a view, whatever numbers the rows have there */
 static void clear_missing(const real *present, real *lines, size_t n_lines, size_t cols,
                           size_t stride)
 {
@@ -182,9 +183,9 @@ static void clear_missing(const real *present, real *lines, size_t n_lines, size
         }
 }
 
-/* ---- all of them ---------------------------------------------------------------------------- */
+/* ---- all of them ----------------------------------------------------------------------------- */
 
-/* phi <- phi_l - c_l of view l, norm <- its square. The rows that follow, up to `end`, may be
+/* phi <- phi_l - c_l of view l, and norm <- its squared norm. Later rows, up to `end`, may be
  * prefetched. */
 static void view_features(const rffpk_problem *pr, size_t l, const real *packed, size_t end,
                           real *phi, real *norm, tile *t, const rffpk_rows *out)
@@ -204,7 +205,7 @@ static void view_features(const rffpk_problem *pr, size_t l, const real *packed,
         (v->D ? fourier : shift_features)(v, phi, norm, t->cols, t->stride);
 }
 
-/* Features of all views, their squared norms, and sum_l alpha_l ||phi_l||^2. */
+/* Compute the features of all views, their squared norms, and sum_l alpha_l ||phi_l||^2. */
 static void make_features(const rffpk_problem *pr, const real *packed, size_t end, tile *t,
                           const rffpk_rows *out)
 {

@@ -1,5 +1,5 @@
-/* The fifth stage: rules, by which the distances of a row become its weights. Distances are squared
- * throughout. */
+/* The fifth stage: a rule turns the distances of a row into its weights. All distances are squared
+ * distances. */
 #ifndef RFFPK_WEIGHTS_H
 #define RFFPK_WEIGHTS_H
 
@@ -11,7 +11,7 @@
 /* `memberships`, (k, rows) or NULL, may be t->dist. */
 typedef void weigh_rule(const rffpk_problem *, tile *t, real *memberships, double *totals);
 
-/* Stores the nearest centroid of each row and its distance; returns the latter. */
+/* Store the nearest centroid of each row and its distance. Return the distances. */
 INLINE vec nearest(const rffpk_problem *pr, tile *t, size_t col)
 {
     vec least = load(t->dist + col);
@@ -27,7 +27,7 @@ INLINE vec nearest(const rffpk_problem *pr, tile *t, size_t col)
     return least;
 }
 
-/* The sum of the least distances, which is the soft total of the hard rule, too. */
+/* Add the sum of the least distances. For the hard rule it is the soft total, too. */
 static void total_nearest(const tile *t, double *totals)
 {
     vec hard_sum = splat(0);
@@ -38,7 +38,7 @@ static void total_nearest(const tile *t, double *totals)
     totals[1] += sum;
 }
 
-/* g = p at the nearest centroid, 0 elsewhere; g is not needed if `one_hot` */
+/* g <- p at the nearest centroid, 0 elsewhere; not written if `one_hot` */
 static void weigh_hard(const rffpk_problem *pr, tile *t, real *memberships, double *totals)
 {
     const size_t cols = t->cols;
@@ -58,7 +58,7 @@ static void weigh_hard(const rffpk_problem *pr, tile *t, real *memberships, doub
 }
 
 /* With r_j = d_min / d_j and S = sum_j r_j^(-s): v_j = r_j^(1-s) S^(1/s) / S, M' = d_min S^(1/s).
- * `memberships` receives r_j^(-s) / S. For s = -1 (`harmonic`) no power has to be computed. */
+ * `memberships` receives r_j^(-s) / S. s = -1 (`harmonic`) needs no powers. */
 INLINE void weigh_soft(const rffpk_problem *pr, const int harmonic, tile *t, real *memberships,
                        double *totals)
 {
@@ -106,7 +106,7 @@ static void weigh_harmonic(const rffpk_problem *pr, tile *t, real *memberships, 
     weigh_soft(pr, 1, t, memberships, totals);
 }
 
-/* The sum of p M' alone. */
+/* Return the sum of p M', without weights. */
 static double sum_of_power_means(const rffpk_problem *pr, tile *t)
 {
     const vec minus_s = splat((real)-pr->s), inverse_s = splat((real)(1 / pr->s));
@@ -152,7 +152,7 @@ static weigh_rule *rule_of(const rffpk_problem *pr)
 
 /* ---- typicality ------------------------------------------------------------------------------ */
 
-/* t->eta <- sum of alpha_l eta_l over the views of each row. */
+/* t->eta <- the sum of alpha_l eta_l over the views of each row. */
 static void combine_eta(const rffpk_problem *pr, tile *t)
 {
     const real *present = counts_of(pr, t);
@@ -163,10 +163,10 @@ static void combine_eta(const rffpk_problem *pr, tile *t)
                                                          (real)(pr->alpha[l] * pr->eta[l]));
 }
 
-/* Fills u_m and rest_m with u^m and (1-u)^m and replaces d by d' = u^m d + (1-u)^m eta. With
- * r = min(d/eta, eta/d), e = r^(1/(m-1)) and h = (1 + e)^(1-m): d' = h min(d, eta); the larger of
- * u^m and (1-u)^m is h/(1 + e), and the smaller is r e times that. For m = 2 (`squares`) no power
- * has to be computed. `missing`: the reference distances are those of t->eta. */
+/* u_m <- u^m, rest_m <- (1-u)^m, and d <- d' = u^m d + (1-u)^m eta. With r = min(d/eta, eta/d), e =
+ * r^(1/(m-1)) and h = (1 + e)^(1-m), d' is h min(d, eta). The larger of u^m and (1-u)^m is h/(1 +
+ * e), and the smaller is r e times the larger. m = 2 (`squares`) needs no powers. With `missing`
+ * the reference distances are in t->eta. */
 INLINE void apply_typicality(const rffpk_problem *pr, const int squares, const int missing, tile *t)
 {
     const size_t cols = t->cols;
@@ -190,7 +190,7 @@ INLINE void apply_typicality(const rffpk_problem *pr, const int squares, const i
     }
 }
 
-/* d becomes d'. */
+/* Replace d by d'. */
 static void make_typical(const rffpk_problem *pr, tile *t)
 {
     if (pr->present)
@@ -205,7 +205,7 @@ static void make_typical(const rffpk_problem *pr, tile *t)
         apply_typicality(pr, 0, 0, t);
 }
 
-/* E_j += sum of p v_j (1-u_j)^m; g, which was p v, becomes p v u^m. */
+/* E_j += the sum of p v_j (1-u_j)^m. On entry g is p v; it becomes p v u^m. */
 static void weigh_typicality(const rffpk_problem *pr, tile *t, double *excess)
 {
     const size_t cols = t->cols;
@@ -220,12 +220,12 @@ static void weigh_typicality(const rffpk_problem *pr, tile *t, double *excess)
     }
 }
 
-/* The same if views are missing: E_l of each view. */
+/* The function weigh_typicality for missing views, with E_l of each view in place of E_j. */
 static void weigh_typicality_of_views(const rffpk_problem *pr, tile *t, double *excess)
 {
     const size_t cols = t->cols;
     const real *present = counts_of(pr, t);
-    fill(t->eta, 0, cols); /* which is not needed any more */
+    fill(t->eta, 0, cols); /* the reference distances are not needed any more */
     for (size_t j = 0; j < pr->k; j++)
         for (size_t col = 0; col < cols; col += W) {
             const size_t at = j * t->stride + col;
@@ -241,7 +241,7 @@ static void weigh_typicality_of_views(const rffpk_problem *pr, tile *t, double *
     }
 }
 
-/* ---- all of them ---------------------------------------------------------------------------- */
+/* ---- all of them ----------------------------------------------------------------------------- */
 
 /* out <- the second least distance of each row */
 static void second_nearest(const rffpk_problem *pr, const tile *t, real *out)
@@ -259,8 +259,8 @@ static void second_nearest(const rffpk_problem *pr, const tile *t, real *out)
     }
 }
 
-/* `memberships`, (k, rows), and the second least distances of the rows, `second`, are NULL where
- * they are not wanted. */
+/* Compute the weights. `memberships` (k, rows), and `second`, the second least distances of the
+ * rows, are NULL where they are not wanted. */
 static void make_weights(const rffpk_problem *pr, weigh_rule *weigh, real *memberships,
                          real *second, tile *t, const rffpk_sums *sums)
 {
@@ -268,7 +268,7 @@ static void make_weights(const rffpk_problem *pr, weigh_rule *weigh, real *membe
     if (typicality)
         make_typical(pr, t);
     if (second) {
-        second_nearest(pr, t, t->g); /* whose lines are filled later */
+        second_nearest(pr, t, t->g); /* the lines of g are filled later */
         memcpy(second, t->g, t->rows * sizeof(real));
     }
     weigh(pr, t, memberships, sums->totals);

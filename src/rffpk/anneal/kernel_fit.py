@@ -48,7 +48,7 @@ KernelInit = Literal["k-means++", "random", "k-means", "spectral"]
 
 @dataclass(frozen=True)
 class KernelProblem:
-    """What parameters say: the kernels, what is minimised, which starts run."""
+    """What parameters say: the kernels, what is minimized, which starts run."""
 
     kernels: Any  # as `matched` takes them
     plan: Callable[[FitContext, float], Plan]  # from the critical exponent

@@ -114,7 +114,7 @@ class DiffusionPowerKMeans(AnnealedClusterer):
     labels_, probabilities_ : ndarray of int32, shape (n_samples,) and ndarray of shape (n_samples,)
         Cluster of each row, the index of its nearest centroid; its membership in it, if stored.
     inertia_, objective_, s_, membership_exponent_ : float
-        k-means cost, `-score(X)`; the minimised sum; its last finite s; s of `predict_proba`.
+        k-means cost, `-score(X)`; the minimized sum; its last finite s; s of `predict_proba`.
     n_iter_, sample_size_ : int
         Number of passes of the best start and of all that followed it; rows that starts ran on.
     n_buffered_ : int

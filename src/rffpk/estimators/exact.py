@@ -35,7 +35,7 @@ from rffpk.system.tuning import TUNING
 class KernelKMeans(Clusterer):
     """Kernel k-means, by Lloyd's iterations in the space of an exact kernel.
 
-    Minimises sum_i min_j ||phi(x_i) - theta_j||^2 over centroids theta_j in the space of the kernel
+    Minimizes sum_i min_j ||phi(x_i) - theta_j||^2 over centroids theta_j in the space of the kernel
     (Dhillon, Guan, Kulis: Kernel k-means, spectral clustering and normalized cuts. KDD 2004).
     Starts run on principal components of the kernel; the best ends with passes over the kernel, of
     O(n^2 k) time for n rows, and O(n^2) memory if it is stored, else O(n k). The kernel of a
@@ -82,7 +82,7 @@ class KernelKMeans(Clusterer):
     dual_coef_ : ndarray of shape (n_clusters, n_samples)
         Centroids as weights of the fitted rows: theta_j = sum_i dual_coef_[j, i] phi(x_i).
     inertia_, objective_, s_, membership_exponent_ : float
-        k-means cost, `-score(X)`; the minimised sum; its s, -inf; s of `predict_proba`.
+        k-means cost, `-score(X)`; the minimized sum; its s, -inf; s of `predict_proba`.
     n_iter_, history_, cache_ : int and list of dict and bool
         Passes of the best start; records (keys: ``docs/api.md``); whether kernels were stored.
     memberships_ : ndarray of shape (n_samples, n_clusters)
@@ -127,7 +127,7 @@ class KernelKMeans(Clusterer):
 class KernelPowerKMeans(KernelKMeans):
     """Kernel power k-means with an exact kernel (KPK).
 
-    Minimises sum_i M_s(d_i1, ..., d_ik) over k centroids theta_j in the space of a kernel, with
+    Minimizes sum_i M_s(d_i1, ..., d_ik) over k centroids theta_j in the space of a kernel, with
     d_ij = ||phi(x_i) - theta_j||^2 and M_s(y) = ((1/k) sum_j y_j^s)^(1/s), while s < 0 falls to
     minus infinity, where this is kernel k-means (Paul, Chakraborty, Das, Xu: Kernel k-means, by all
     means: algorithms and strong consistency; its protocol is ``annealing="paper", n_init=20``).
@@ -177,7 +177,7 @@ class KernelPowerKMeans(KernelKMeans):
     dual_coef_ : ndarray of shape (n_clusters, n_samples)
         Centroids as weights of the fitted rows: theta_j = sum_i dual_coef_[j, i] phi(x_i).
     inertia_, objective_, s_, membership_exponent_ : float
-        k-means cost, `-score(X)`; the minimised sum; its last finite s; s of `predict_proba`.
+        k-means cost, `-score(X)`; the minimized sum; its last finite s; s of `predict_proba`.
     n_iter_, history_, cache_ : int and list of dict and bool
         Passes of the best start; records (keys: ``docs/api.md``); whether kernels were stored.
     memberships_ : ndarray of shape (n_samples, n_clusters)
@@ -203,7 +203,7 @@ class KernelPowerKMeans(KernelKMeans):
 class MultiKernelPowerKMeans(Clusterer):
     """Kernel power k-means of several views or exact kernels at once (MKPK).
 
-    Minimises (Paul et al.: Kernel k-means, by all means: algorithms and strong consistency)
+    Minimizes (Paul et al.: Kernel k-means, by all means: algorithms and strong consistency)
 
         sum_i M_s(d_i1, ..., d_ik) + lambda sum_l alpha_l log(L alpha_l),
         d_ij = sum_l alpha_l ||phi_l(x_i) - theta_jl||^2,
@@ -259,7 +259,7 @@ class MultiKernelPowerKMeans(Clusterer):
     kernel_weights_ : ndarray of shape (n_views,)
         Weights alpha >= 0 of the views, of sum one; `inertia_` is of the kernel sum_l alpha_l k_l.
     inertia_, objective_, s_, membership_exponent_ : float
-        k-means cost, `-score(X)`; the minimised sum; its last finite s; s of `predict_proba`.
+        k-means cost, `-score(X)`; the minimized sum; its last finite s; s of `predict_proba`.
     lambda_ : float
         Entropy weight: `weight_entropy` times the sum of the sample weights.
     n_iter_, history_, cache_ : int and list of dict and bool
@@ -307,10 +307,9 @@ class MultiKernelPowerKMeans(Clusterer):
 
 
 def _problem_of(model: Any, kernels: Any, objective: PowerMean) -> KernelProblem:
-    """Return what is minimised with these kernels, and by which starts.
+    """Return what is minimized with these kernels, and by which starts.
 
-    A schedule that is given, and a schedule with a soft end, are followed with the kernels
-    themselves."""
+    A schedule of the caller, and a schedule with a soft end, use the kernels themselves."""
     given = search_parameters(model, get_args(KernelInit), "an array")
     if not model._annealed and given.n_init is None:
         given = replace(given, n_init=TUNING.starts.exact_equal)
@@ -321,12 +320,12 @@ def _problem_of(model: Any, kernels: Any, objective: PowerMean) -> KernelProblem
     )  # fmt: skip
 
 
-def _plan(given: SearchParameters, hard: bool, context: FitContext, critical: float) -> Plan:
-    """Return the starts, and the number of swaps, which are made on components only."""
+def _plan(search: SearchParameters, hard: bool, context: FitContext, critical: float) -> Plan:
+    """Return the starts, and the number of swaps. Swaps are made on components only."""
     critical = critical if math.isfinite(critical) else 0.0
     swaps, most = 0, context.k
     if hard:
-        swaps, most = given.swaps_of(context, given.differs and given.n_init is None)
+        swaps, most = search.swaps_of(context, search.differs and search.n_init is None)
     tuning = TUNING.starts
-    starts = given.starts(critical, tuning.exact_before_swaps if swaps else tuning.exact)
+    starts = search.starts(critical, tuning.exact_before_swaps if swaps else tuning.exact)
     return Plan(starts, most, swaps, critical=critical)

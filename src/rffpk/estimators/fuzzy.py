@@ -43,7 +43,7 @@ MAX_M = 6.0  # the fuzzifier at s = MAX_S
 class FuzzyCMeans(Clusterer):
     """Fuzzy c-means, as the power mean with fixed exponent s = -1/(m-1).
 
-    Minimises J_m = sum_ij u_ij^m ||x_i - theta_j||^2 over memberships u with rows that sum to one
+    Minimizes J_m = sum_ij u_ij^m ||x_i - theta_j||^2 over memberships u with rows that sum to one
     and centroids theta (Bezdek, Ehrlich, Full: FCM: the fuzzy c-means clustering algorithm.
     Computers & Geosciences 1984), which is k^(-(m-1)) times a sum of power means (``docs/math.md``,
     section 5). A pass over n rows of d columns costs O(n k d) time; memory beyond X is O(n).
@@ -150,22 +150,22 @@ class FuzzyCMeans(Clusterer):
         return _centroids(unit_rows(x) if rows.unit_centroids else x, rows.weight[:, None] * u)
 
     def _plan(
-        self, given: SearchParameters, context: FitContext, critical: float, objective: PowerMean
+        self, search: SearchParameters, context: FitContext, critical: float, objective: PowerMean
     ) -> Plan:
-        """Return starts at the fuzzifier, or starts and swaps as of power k-means.
+        """Return starts at the fuzzifier, or the starts and swaps of power k-means.
 
-        Passes at the fuzzifier follow swaps."""
-        if not given.ends_hard:
+        Passes at the fuzzifier follow the swaps."""
+        if not search.ends_hard:
             return self._fixed(context.k, critical)
-        coarse = replace(given, tol=max(given.tol, TUNING.fuzzy.search_tol))
+        coarse = replace(search, tol=max(search.tol, TUNING.fuzzy.search_tol))
         plan = search_plan(coarse, context, critical, objective)
         return replace(plan, soft_end=partial(self._fixed, context.k))
 
     def _fixed(self, k: int, critical: float, exponent: float = -math.inf) -> Plan:
         """Return starts at the fuzzifier.
 
-        With m="auto" calibrated memberships have this exponent, but well below the critical
-        exponent (docs/math.md, section 8)."""
+        With m="auto" the memberships are calibrated at `exponent`. It is kept well below the
+        critical exponent (docs/math.md, section 8)."""
         s, automatic = -1.0, isinstance(self.m, str)
         if not automatic:
             s = -1 / (float(self.m) - 1)

@@ -97,7 +97,7 @@ def _check_typicality(typicality: Any) -> None:
 class RFFMultiKernelPowerKMeans(AnnealedClusterer):
     """Kernel power k-means of several views or kernels on random Fourier features (IP-RFF-MKPKM).
 
-    Minimises (algorithm 2, eq. (20) of Chen et al.: Enhancing kernel power k-means: scalable and
+    Minimizes (algorithm 2, eq. (20) of Chen et al.: Enhancing kernel power k-means: scalable and
     robust clustering with random Fourier features and possibilistic method)
 
         sum_i M_s(d'_i1, ..., d'_ik) + lambda sum_l alpha_l log(L alpha_l),
@@ -174,7 +174,7 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
     eta_ : ndarray of shape (n_views,), or None
         Reference distances; None if `typicality` is None.
     inertia_, objective_, s_, membership_exponent_ : float
-        k-means cost, `-score(X)`; the minimised sum; its last finite s; s of `predict_proba`.
+        k-means cost, `-score(X)`; the minimized sum; its last finite s; s of `predict_proba`.
     lambda_ : float
         Entropy weight: `weight_entropy` times the sum of the sample weights.
     n_iter_, sample_size_ : int
@@ -278,16 +278,16 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
         )  # fmt: skip
 
     def _views_of(self, shape: Shape) -> tuple[int, ...]:
-        """Return the number of the table of each view of the fit; the last is of all columns."""
+        """Return the table number of each view of the fit. The last table has all columns."""
         n = len(shape.widths)
-        given = [*range(n)]
+        tables = [*range(n)]
         if is_option(self.kernels, "auto"):
-            return (*given, *2 * [*range(n + self._are_joined(n))])
+            return (*tables, *2 * [*range(n + self._are_joined(n))])
         n_kernels = len(self._kernels_of_views(n))
         if shape.has_views and n_kernels != n:
             raise ValueError(f"kernels has {n_kernels} entries for {n} views.")
         bank = self.kernels is None and not shape.has_views
-        return (*given * (len(TUNING.fourier.bank) if bank else n_kernels // n),)
+        return (*tables * (len(TUNING.fourier.bank) if bank else n_kernels // n),)
 
     def _are_joined(self, n_views: int) -> bool:
         """Return whether all views side by side are one more view, with ``kernels="auto"``."""

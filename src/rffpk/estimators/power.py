@@ -39,7 +39,7 @@ class AnnealedClusterer(Clusterer):
 class PowerKMeans(AnnealedClusterer):
     """Power k-means: k-means annealed from a smooth objective.
 
-    Minimises sum_i M_s(||x_i - theta_1||^2, ..., ||x_i - theta_k||^2) over k centroids theta_j,
+    Minimizes sum_i M_s(||x_i - theta_1||^2, ..., ||x_i - theta_k||^2) over k centroids theta_j,
     with the power mean M_s(y) = ((1/k) sum_j y_j^s)^(1/s), while s < 0 falls to minus infinity,
     where this is k-means (Xu, Lange: Power k-means clustering. ICML 2019). A pass over n rows of d
     columns costs O(n k d) time; memory beyond X is O(n). Rules: ``docs/maintainers/annealing.md``.
@@ -86,7 +86,7 @@ class PowerKMeans(AnnealedClusterer):
     labels_, probabilities_ : ndarray of int32, shape (n_samples,) and ndarray of shape (n_samples,)
         Cluster of each row, the index of its nearest centroid; its membership in it, if stored.
     inertia_, objective_, s_, membership_exponent_ : float
-        k-means cost, `-score(X)`; the minimised sum; its last finite s; s of `predict_proba`.
+        k-means cost, `-score(X)`; the minimized sum; its last finite s; s of `predict_proba`.
     n_iter_, sample_size_ : int
         Number of passes of the best start and of all that followed it; rows that starts ran on.
     n_buffered_ : int

@@ -22,12 +22,13 @@ from rffpk.spaces import fourier
 class RFFKernelPowerKMeans(AnnealedClusterer):
     """Kernel power k-means on random Fourier features (RFF-KPKM).
 
-    Minimises sum_i M_s(||phi(x_i) - theta_1||^2, ..., ||phi(x_i) - theta_k||^2) over k centroids
-    theta_j in the space of phi(x) = D^(-1/2) [sin(x Omega), cos(x Omega)], with D random
-    frequencies, the columns of Omega, and M_s(y) = ((1/k) sum_j y_j^s)^(1/s), while s < 0 falls to
-    minus infinity, where this is kernel k-means (Chen et al.: Enhancing kernel power k-means:
-    scalable and robust clustering with random Fourier features and possibilistic method, algorithm
-    1, eqs. (2) to (5); that algorithm is ``annealing="paper", n_frequencies="paper"``).
+    Minimizes sum_i M_s(||phi(x_i) - theta_1||^2, ..., ||phi(x_i) - theta_k||^2) over k centroids
+    theta_j. The map phi(x) = D^(-1/2) [sin(x Omega), cos(x Omega)] has D random frequencies, the
+    columns of Omega. M_s(y) = ((1/k) sum_j y_j^s)^(1/s) is the power mean. The exponent s < 0 falls
+    to minus infinity, where the objective is kernel k-means. See algorithm 1 and eqs. (2) to (5) of
+    Chen et al.: Enhancing kernel power k-means: scalable and robust clustering with random Fourier
+    features and possibilistic method. The published algorithm is ``annealing="paper",
+    n_frequencies="paper"``.
 
     A pass over n rows of d columns costs O(n (d + k) D) time; memory beyond X is O(n), with stored
     features O(n D). Rules: ``docs/which.md`` and ``docs/maintainers/annealing.md``.
@@ -84,7 +85,7 @@ class RFFKernelPowerKMeans(AnnealedClusterer):
     labels_, probabilities_ : ndarray of int32, shape (n_samples,) and ndarray of shape (n_samples,)
         Cluster of each row, the index of its nearest centroid; its membership in it, if stored.
     inertia_, objective_, s_, membership_exponent_ : float
-        k-means cost, `-score(X)`; the minimised sum; its last finite s; s of `predict_proba`.
+        k-means cost, `-score(X)`; the minimized sum; its last finite s; s of `predict_proba`.
     n_iter_, sample_size_ : int
         Number of passes of the best start and of all that followed it; rows that starts ran on.
     n_buffered_ : int

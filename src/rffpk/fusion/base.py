@@ -288,14 +288,14 @@ class KernelFusion(Clusterer):
             self._check_number(k)
             if self._scale_matters():
                 self._warn_of_scale(rows.weight)
-            some = rows.tables if rows.positive is None else [x[rows.positive] for x in rows.tables]
-            self._check_no_zero_kernel(some)
+            xs = rows.tables if rows.positive is None else [x[rows.positive] for x in rows.tables]
+            self._check_no_zero_kernel(xs)
             self.history_: list[dict[str, Any]] = []
             self._progress, self._begun = progress, time.perf_counter()
             self._fuse(rows, k, random)
             del self._progress, self._begun
             scaled = np.sqrt(rows.weight)[:, None] * self.embedding_  # has orthonormal columns
-            flaw = low_rank(scaled, some, uneven(rows.weight))
+            flaw = low_rank(scaled, xs, uneven(rows.weight))
             causes = [few_rows("X", rows.tables, rows.weight), flaw]
             cluster(self, k, rows, random, causes, progress)
             if self._clusterer._centroids.masses.all() and (text := flaw(k)):
@@ -539,7 +539,7 @@ def mean_of(Ks: list[Array]) -> Array:
 def alternation(Ks: list[Array], k: int, penalty: Array | None = None) -> Iterator[Iteration]:
     """Yield iterations over H and alpha in turn, from equal weights.
 
-    They minimise sum_l alpha_l^2 Tr(K_l (I - HH')) + alpha' penalty alpha / 2 over H with k
+    They minimize sum_l alpha_l^2 Tr(K_l (I - HH')) + alpha' penalty alpha / 2 over H with k
     orthonormal columns and over alpha on the simplex."""
     alpha, start = np.full(len(Ks), 1 / len(Ks)), None
     while True:

@@ -57,7 +57,7 @@ _EQUAL = 1e-9
 class CoregSC(KernelFusion):
     """Co-regularised multi-view spectral clustering (CoregSC).
 
-    Maximises sum_l Tr(U_l'A_l U_l) + agreement sum_(l < m) Tr(U_l U_l'U_m U_m') over U_l, pairwise,
+    Maximizes sum_l Tr(U_l'A_l U_l) + agreement sum_(l < m) Tr(U_l U_l'U_m U_m') over U_l, pairwise,
     with orthonormal columns, with A_l = D_l^(-1/2) K_l D_l^(-1/2) and D_l the row sums of kernel l;
     with a centroid U of such columns the second sum is sum_l Tr(U_l U_l'U U') (Kumar, Rai, Daume:
     Co-regularized multi-view spectral clustering. NIPS 2011). For n rows, or landmarks, O(L n^2 +
@@ -247,7 +247,7 @@ class LKAM(KernelFusion):
         sum_l alpha_l^2 Tr(K_l^(i) (I - H^(i)H^(i)')) + (diversity / 2) alpha'M^(i)alpha,
         M^(i)_pq = Tr(K_p^(i) K_q^(i)),
 
-    is minimised over weights alpha >= 0 of sum one and matrices H with orthonormal columns, in turn
+    is minimized over weights alpha >= 0 of sum one and matrices H with orthonormal columns, in turn
     (Li, Liu, Wang, Dou, Yin, Zhu: Multiple kernel clustering with local kernel alignment
     maximization. IJCAI 2016; ``docs/maintainers/fusion.md``). For n rows, or landmarks, O(L n^2)
     memory and O(n^3 + L^2 n^2) time, as for each n embedded rows, and O(L n^2 k) an iteration; n^2
@@ -421,7 +421,7 @@ def shares(rows: Array, members: Array, weight: Array) -> Array:
 class LMKKM(KernelFusion):
     """Localised multiple kernel k-means (LMKKM): each row has its own kernel weights.
 
-    Minimises Tr(K (I - HH')), K_ij = sum_l theta_il theta_jl K_l,ij, over matrices H with
+    Minimizes Tr(K (I - HH')), K_ij = sum_l theta_il theta_jl K_l,ij, over matrices H with
     orthonormal columns and weights theta >= 0 of sum one for each row, in turn, theta by a
     quadratic programme (Goenen, Margolin: Localized data fusion for kernel k-means clustering with
     application to cancer biology. NIPS 2014). For n rows, or landmarks, some 125 L n^2 bytes, else
@@ -544,7 +544,7 @@ def semidefinite(K: Array) -> Array:
 def row_weights(Ks: list[Array], H: Array) -> Array:
     """Return weights theta (n, L) >= 0 with rows of sum one, for semidefinite kernels.
 
-    They minimise sum_l theta_l'(K_l * (I - HH'))theta_l."""
+    They minimize sum_l theta_l'(K_l * (I - HH'))theta_l."""
     clarabel = _clarabel()
     n, L = len(H), len(Ks)
     rest = np.eye(n) - H @ H.T
@@ -588,12 +588,12 @@ def _clarabel() -> Any:
 class MVCLFA(KernelFusion):
     """Multi-view clustering via late fusion alignment maximisation (MVC-LFA).
 
-    Fuses the k leading eigenvectors H_l of each kernel in a matrix F: maximises Tr(F' sum_l beta_l
-    H_l W_l) + mean_weight Tr(F'M), with M those of the mean kernel, over F with orthonormal
-    columns, rotations W_l and weights beta >= 0, sum_l beta_l^2 = 1, in turn (Wang et al.:
-    Multi-view clustering via late fusion alignment maximization. IJCAI 2019;
-    ``docs/maintainers/fusion.md``). For n rows, or landmarks, O(L n^2) memory, O(n^2 k) time a
-    kernel, O(L n k^2) an iteration.
+    Fuses the k leading eigenvectors H_l of each kernel in a matrix F. It maximizes Tr(F' sum_l
+    beta_l H_l W_l) + mean_weight Tr(F'M), where M has the k leading eigenvectors of the mean
+    kernel. In turn it optimizes F with orthonormal columns, rotations W_l, and weights beta >= 0
+    with sum_l beta_l^2 = 1 (Wang et al.: Multi-view clustering via late fusion alignment
+    maximization. IJCAI 2019; ``docs/maintainers/fusion.md``). For n rows, or landmarks, O(L n^2)
+    memory, O(n^2 k) time a kernel, O(L n k^2) an iteration.
 
     Parameters
     ----------
@@ -717,7 +717,7 @@ class LateFusion:
 class ONKC(KernelFusion):
     """Optimal neighbourhood kernel clustering with multiple kernels (ONKC).
 
-    Minimises, for a kernel G near a combination of the given ones (Liu et al.: Optimal neighborhood
+    Minimizes, for a kernel G near a combination of the given ones (Liu et al.: Optimal neighborhood
     kernel clustering with multiple kernels. AAAI 2017)
 
         Tr(G (I - HH')) + (rho / 2) ||G - K_alpha||^2 + (diversity / 2) alpha'M alpha,

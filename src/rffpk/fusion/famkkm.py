@@ -29,7 +29,7 @@ class FAMKKM(KernelFusion):
     """Fast approximated multiple kernel k-means (FAMKKM).
 
     Each kernel K_i has partition matrices H_i and G_i with orthonormal columns, fused into F.
-    Maximised is (eq. (11) of Wang et al.: Fast approximated multiple kernel k-means. IEEE TKDE)
+    Maximized is (eq. (11) of Wang et al.: Fast approximated multiple kernel k-means. IEEE TKDE)
 
         sum_i Tr(H_i'K_i G_i) + lambda1 Tr(H_i'G_i)
               + lambda2 gamma_i Tr(F'(H_i R_i + G_i W_i)),    sum_i gamma_i^2 = 1, gamma_i >= 0,
@@ -161,7 +161,7 @@ class FAMKKM(KernelFusion):
 
 
 class Alternation:
-    """The variables of eq. (11), and updates that maximise. A matrix over the rows has a map: the
+    """The variables of eq. (11), and updates that maximize. A matrix over the rows has a map: the
     features of all kernels of a row, side by side, times the map are its line for it."""
 
     def __init__(

@@ -1,7 +1,7 @@
 """Multiple kernel k-means by eigenvectors, and k-means on features of one kernel.
 
 Kernel weights are equal, given, learned, learned with a penalty on kernels that are alike, or
-learned to minimise the largest alignment over relaxed clusterings.
+learned to minimize the largest alignment over relaxed clusterings.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class AverageMKKM(KernelFusion):
     """Kernel k-means on the mean of the kernels, by spectral relaxation (AMKKM).
 
     Annealed k-means on the rows of H, the k leading eigenvectors of K_alpha = sum_l alpha_l^2 K_l
-    with equal or given alpha_l, which minimise Tr(K_alpha) - Tr(H'K_alpha H) (MKC-AE, eq. (8) of
+    with equal or given alpha_l. H minimizes Tr(K_alpha) - Tr(H'K_alpha H) (MKC-AE, eq. (8) of
     Liang et al.: Stability and generalization of kernel clustering: from single kernel to multiple
     kernel. NeurIPS 2022; ``docs/maintainers/fusion.md``). For n rows, or landmarks, of d columns
     O(n^2) memory, O(L n^2 d) time for L kernels, O(n^2 k) for eigenvectors; O(L n (d + k)) to embed
@@ -140,7 +140,7 @@ class AverageMKKM(KernelFusion):
 class MKKM(KernelFusion):
     """Multiple kernel k-means with learned kernel weights (MKKM).
 
-    Minimises sum_l alpha_l^2 Tr(K_l (I - HH')) over weights alpha >= 0 of sum one and matrices H
+    Minimizes sum_l alpha_l^2 Tr(K_l (I - HH')) over weights alpha >= 0 of sum one and matrices H
     with orthonormal columns, in turn (Huang, Chuang, Chen: Multiple kernel fuzzy clustering. IEEE
     Transactions on Fuzzy Systems 2012). For n rows, or landmarks, O(L n^2) memory and O(L n^2 k)
     time an iteration. See ``docs/maintainers/fusion.md``.
@@ -217,7 +217,7 @@ class MKKM(KernelFusion):
 class MKKMMR(KernelFusion):
     """Multiple kernel k-means with matrix-induced regularisation (MKKM-MR).
 
-    Minimises sum_l alpha_l^2 Tr(K_l (I - HH')) + (diversity / 2) alpha'M alpha, M_pq = Tr(K_p K_q),
+    Minimizes sum_l alpha_l^2 Tr(K_l (I - HH')) + (diversity / 2) alpha'M alpha, M_pq = Tr(K_p K_q),
     over weights alpha >= 0 of sum one and matrices H with orthonormal columns, in turn (Liu, Dou,
     Yin, Wang, Zhu: Multiple kernel k-means clustering with matrix-induced regularization. AAAI
     2016): large weights of like kernels cost. For n rows, or landmarks, O(L n^2) memory, O(L^2 n^2)
@@ -320,9 +320,9 @@ def _given_weights(shares: Any, n_kernels: int) -> Array:
 
 @parameters
 class SimpleMKKM(KernelFusion):
-    """Multiple kernel k-means that minimises over weights a maximum over relaxed clusterings.
+    """Multiple kernel k-means that minimizes over weights a maximum over relaxed clusterings.
 
-    Minimises F(alpha) = max_H Tr(K_alpha HH') / n, K_alpha = sum_l alpha_l^2 K_l, over weights
+    Minimizes F(alpha) = max_H Tr(K_alpha HH') / n, K_alpha = sum_l alpha_l^2 K_l, over weights
     alpha >= 0 of sum one, the maximum over H with orthonormal columns; F is convex if kernels are
     semidefinite (Liu: SimpleMKKM: simple multiple kernel k-means. IEEE TPAMI 2022; with
     `n_landmarks` MKC-AE, eq. (12) of Liang et al.: Stability and generalization of kernel

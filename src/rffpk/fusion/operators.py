@@ -33,7 +33,7 @@ _RANK = 1e-9  # singular values below this fraction of the largest count as zero
 
 
 def polar(V: Callable[[slice], Array], out: Array, n_threads: int) -> Array:
-    """Set `out` (n, k) to the U = VP that maximises Tr(U'V) over orthonormal columns; return P.
+    """Set `out` (n, k) to the U = VP that maximizes Tr(U'V) over orthonormal columns; return P.
 
     `V` returns slices of its rows; no other array of the size of V is made. V = QR tile by tile;
     with the stacked R = MSN', U = Q MN' and P = N S^+ N'. Where V lacks full rank, singular vectors

@@ -85,7 +85,7 @@ class RobustLevel(KernelLevel):
 class RMKKM(Clusterer):
     """Robust multiple kernel k-means (RMKKM).
 
-    Minimises sum_i min_j (sum_l alpha_l ||phi_l(x_i) - theta_jl||^2)^(1/2), distances and not their
+    Minimizes sum_i min_j (sum_l alpha_l ||phi_l(x_i) - theta_jl||^2)^(1/2), distances and not their
     squares, so that outliers count less (Du et al.: Robust multiple kernel k-means using l21-norm.
     IJCAI 2015), over centroids theta_jl and weights alpha >= 0 with sum_l alpha_l^gamma = 1, gamma
     = `weight_norm`. A pass updates both in O(L n^2 k) for n rows, with O(L n^2) memory if the
@@ -134,7 +134,7 @@ class RMKKM(Clusterer):
     kernel_weights_ : ndarray of shape (n_views,)
         Weights alpha >= 0, sum of alpha^gamma one; `inertia_` is of the kernel sum_l alpha_l k_l.
     inertia_, objective_, s_, membership_exponent_ : float
-        k-means cost, `-score(X)`; the minimised sum; its s, -inf; s of `predict_proba`.
+        k-means cost, `-score(X)`; the minimized sum; its s, -inf; s of `predict_proba`.
     n_iter_, history_, cache_ : int and list of dict and bool
         Passes of the best start; records (keys: ``docs/api.md``); whether kernels were stored.
     memberships_ : ndarray of shape (n_samples, n_clusters)

@@ -56,13 +56,14 @@ _RATIO = 1e5  # of sigma_1 and sigma_k; above it eps (sigma_1 / sigma_k)^2 excee
 class SMKC(KernelFusion):
     """Scalable multiple kernel clustering (SMKC): rank-k parts of anchor kernels, fused.
 
-    With G_v = k_v(x_i, anchor_t), of shape (n, s), between the rows and s anchors, it minimises
-    sum_v ||H_v - G_v||^2 + ||H_v - G||^2 over G and H_v of rank k by G = rank-k part of mean_v H_v
-    and H_v = rank-k part of (G_v + G) / 2 in turn (eq. (7) and algorithm 1 of Liang et al.:
-    Scalable multiple kernel clustering: learning clustering structure from expectation. ICML 2024).
-    For n rows of d columns and V views O(min(n, V s) V s + n k) memory, O(n V s (V s + d)) time for
-    two passes over the rows, and O(V r s k + V^2 (r + s) k^2), r = min(n, V s), an iteration. With
-    ``kernels="precomputed"`` X holds the G_v. See ``docs/maintainers/fusion.md``.
+    G_v = k_v(x_i, anchor_t), of shape (n, s), is the kernel between the rows and s anchors. SMKC
+    minimizes sum_v ||H_v - G_v||^2 + ||H_v - G||^2 over G and H_v of rank k. In turn it sets G to
+    the rank-k part of mean_v H_v, and H_v to the rank-k part of (G_v + G) / 2. See eq. (7) and
+    algorithm 1 of Liang et al.: Scalable multiple kernel clustering: learning clustering structure
+    from expectation. ICML 2024. For n rows of d columns and V views O(min(n, V s) V s + n k)
+    memory, O(n V s (V s + d)) time for two passes over the rows, and O(V r s k + V^2 (r + s) k^2),
+    r = min(n, V s), an iteration. With ``kernels="precomputed"`` X holds the G_v. See
+    ``docs/maintainers/fusion.md``.
 
     Parameters
     ----------
@@ -149,16 +150,16 @@ class SMKC(KernelFusion):
         self._drawing(k)
 
     def _drawing(self, k: int) -> tuple[str, int | None] | None:
-        """Return how anchors are drawn, and how many; None if they are given.
+        """Return how anchors are drawn, and their number. Return None if `anchors` has the anchors.
 
-        The number None stands for the number that belongs to the number of rows."""
-        given: Any = self.anchors
-        if isinstance(given, numbers.Integral):
-            return "uniform", checks.check_int(given, "anchors", k)
-        pair = isinstance(given, (tuple, list)) and any(isinstance(each, str) for each in given)
-        if pair or isinstance(given, str):
+        The number is None if it follows from the number of rows."""
+        anchors: Any = self.anchors
+        if isinstance(anchors, numbers.Integral):
+            return "uniform", checks.check_int(anchors, "anchors", k)
+        pair = isinstance(anchors, (tuple, list)) and any(isinstance(a, str) for a in anchors)
+        if pair or isinstance(anchors, str):
             words, also = get_args(Anchors), "an int or an array of rows"
-            return checks.word_and_size(given, "anchors", words, k, also)
+            return checks.word_and_size(anchors, "anchors", words, k, also)
         return None
 
     # ---- fitting ----------------------------------------------------------------------------

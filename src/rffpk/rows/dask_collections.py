@@ -117,15 +117,15 @@ def _lazy(model: Any, name: str, X: Any, options: dict[str, Any]) -> Any:
     apply = delayed(partial(_applied, alone, name, options, meta))
     parts = [_delayed(x) for x in views]
     lengths = [x.chunks[0] if hasattr(x, "chunks") else (math.nan,) * x.npartitions for x in views]
-    if len({len(found) for found in lengths}) > 1:
+    if len({len(chunks) for chunks in lengths}) > 1:
         raise ValueError(f"views have {[*map(len, lengths)]} partitions, must have equally many.")
-    found = [
+    results = [
         array.from_delayed(
             apply([*blocks] if listed else blocks[0]), (m, *meta.shape[1:]), meta=meta
         )
         for m, *blocks in zip(lengths[0], *parts)
     ]
-    return array.concatenate(found, allow_unknown_chunksizes=True)
+    return array.concatenate(results, allow_unknown_chunksizes=True)
 
 
 def _one_row(X: Any) -> Any:

@@ -98,22 +98,22 @@ def features_for_callers(rows: Rows) -> Any:
 def unshifted(x: Columns, mapped: Map, n_threads: int) -> Array:
     """Return features (n, F) of the rows of a view, without a shift.
 
-    Where all landmarks near a part of many rows have one line of coordinates, the rows get it
-    without a search."""
+    If all landmarks near a part have equal coordinates, the rows near this part get these
+    coordinates without a search."""
     is_sparse = isinstance(x, Csr)
     if not isinstance(mapped, Landmarks) or is_sparse or (parts := parts_of(mapped, x)) is None:
         return shifted_features(make_rows([x], [mapped], ones(len(x)), n_threads))
-    found = np.empty((len(x), mapped.width), dtype=x.dtype)
+    out = np.empty((len(x), mapped.width), dtype=x.dtype)
     reach = np.zeros(0) if parts.lines is None else _reach(mapped, parts)
     for tile, order, part in in_parts(x, parts, n_threads):
-        rows, features = x[tile], found[tile]
+        rows, features = x[tile], out[tile]
         if parts.lines is not None:
             squares = _core.squares_of_pairs(rows, parts.means, part[:, None], n_threads)[:, 0]
             order = order[~(squares < reach.take(part))[order]]
             np.take(parts.lines, part, axis=0, out=features, mode="clip")
-        others = make_rows([rows.take(order, axis=0)], [mapped], ones(len(order)), n_threads)
-        features[order] = shifted_features(others)
-    return found
+        searched = make_rows([rows.take(order, axis=0)], [mapped], ones(len(order)), n_threads)
+        features[order] = shifted_features(searched)
+    return out
 
 
 class LandmarkParts(NamedTuple):

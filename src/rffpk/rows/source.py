@@ -307,9 +307,9 @@ _END: Any = object()
 
 
 def _read(
-    make: Callable[[], Iterator[T]], wanted: SimpleQueue[bool], found: Handover[Any], clock: Clock
+    make: Callable[[], Iterator[T]], wanted: SimpleQueue[bool], handed: Handover[Any], clock: Clock
 ) -> None:
-    """Advance an iterator as often as is wanted; put its items, then _END, or its error."""
+    """Advance an iterator at each request, and hand over its items, then _END, or its error."""
     items: Any = ()
     item: Any = None
     try:
@@ -318,9 +318,9 @@ def _read(
             started = time.perf_counter()
             item = next(items, _END)
             clock.reading += time.perf_counter() - started
-            found.give(item)
+            handed.give(item)
     except BaseException as error:
-        found.give(error)
+        handed.give(error)
     finally:
         if hasattr(items, "close"):
             items.close()

@@ -283,19 +283,19 @@ class Mapping:
             means[i] if i in self.mapped else sample.moments(i).mean.astype(rows.dtype)
             for i in range(len(self.maps))
         ]
-        some = replace(rows, shifts=shifts)
+        shifted = replace(rows, shifts=shifts)
         if sample.stream is not None:
-            return some, self._read(sample, some)
-        whole = len(sample.tables[0]) == some.n
-        return some, some if whole else self(sample.tables, sample.weight, shifts)
+            return shifted, self._read(sample, shifted)
+        whole = len(sample.tables[0]) == shifted.n
+        return shifted, shifted if whole else self(sample.tables, sample.weight, shifts)
 
-    def _read(self, sample: Opened, some: Rows) -> Rows:
-        """Return the rows of a stream, with the maps and shifts of rows of its sample."""
+    def _read(self, sample: Opened, sampled: Rows) -> Rows:
+        """Return the rows of a stream, with the maps and shifts of its sampled rows."""
         assert sample.stream is not None
         stream = replace(sample.stream, prepare=partial(_mapped_columns, self.maps, self.views))
-        weight, unit = with_unit(sample.weight, some.dtype)
+        weight, unit = with_unit(sample.weight, sampled.dtype)
         views = mapped_views(self.maps, self.views, [x[:1] for x in sample.some()[0]])
         return replace(
-            some, xs=[x[:0] for x, _ in views], maps=[each for _, each in views],
+            sampled, xs=[x[:0] for x, _ in views], maps=[each for _, each in views],
             weight=weight, weight_unit=unit, stream=stream, present=None,
         )  # fmt: skip

@@ -41,7 +41,7 @@ def is_hard(s: float, dtype: Any) -> bool:
 
 
 def power_constant(k: int, s: float) -> float:
-    """Return k^(-1/s), the ratio of M_s and M', and of w and v; 1 for -inf."""
+    """Return k^(-1/s), the ratio of M_s and M', and of w and v. It is 1 at minus infinity."""
     return math.exp(-math.log(k) / s)
 
 
@@ -148,7 +148,7 @@ def hard_weights(d: Array) -> tuple[Array, Array, Array]:
 def typicality(d: Array, eta: Array, m: float) -> Array:
     """Return u = 1/(1 + (d/eta)^(1/(m-1))).
 
-    It minimises u^m d + (1-u)^m eta (IP-RFF-MKPKM, step 2)."""
+    It minimizes u^m d + (1-u)^m eta (IP-RFF-MKPKM, step 2)."""
     inside = d < eta
     e = (np.minimum(d, eta) / np.maximum(d, eta)) ** (1 / (m - 1))  # no power of a large number
     return np.asarray(np.where(inside, 1, e) / (1 + e))

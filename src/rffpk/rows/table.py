@@ -544,8 +544,10 @@ def _ranks(x: NDArray[Any]) -> NDArray[np.intp]:
     return np.unique(rank, return_inverse=True)[1].ravel()
 
 
-# An entry as bytes whose order is that of rows with and without it: a negative one is below the end
-# of a row, which is 1, and the lower the earlier it comes; a positive one above, and the higher.
+# A sparse entry as bytes. Sparse rows that are compared as bytes have the order of dense rows. The
+# end of a row has the sign 1. Negative entries have the sign 0: they are below the end, the lower
+# the earlier the column. Positive entries have the sign 2: they are above the end, the higher the
+# earlier the column.
 _WORD = np.dtype([("sign", np.uint8), ("column", ">u4"), ("value", ">u8")])
 
 
@@ -559,9 +561,9 @@ def _ordered_words(x: Csr) -> bytes:
 
 
 def hash_terms(x: Columns, factors: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Return the sum of the bits of the numbers of each row times factors (d,), modulo 2^64.
+    """Return for each row the sum of the bits of its numbers, times factors (d,), modulo 2^64.
 
-    Zeros count for nothing, so that sparse rows have the sums of dense rows."""
+    Zeros add nothing, so that sparse rows have the sums of dense rows."""
     values = entries(x)
     values = values + values.dtype.type(0)  # -0.0 becomes 0.0
     bits = values.view(f"u{values.itemsize}").astype(np.uint64)
@@ -599,29 +601,29 @@ def from_canonical(matrix: Any) -> Csr:
     return Csr(matrix.data, indices, matrix.indptr.astype(np.int64), matrix.shape)
 
 
-def sparse_rows(given: Any) -> Csr:
+def sparse_rows(x: Any) -> Csr:
     """Return the rows of a CSR matrix of scipy, which is not changed.
 
-    Duplicates are summed, indices sorted and explicit zeros left out, in a copy if there are any.
+    If necessary, a copy has duplicates summed, indices sorted and explicit zeros left out.
 
     Raises
     ------
     ValueError
-        If the arrays of the matrix do not fit together, or columns are too many.
+        If the arrays of the matrix do not fit together, or there are too many columns.
     """
-    if given.shape[1] > _INT32:
-        raise ValueError(f"X has {given.shape[1]} columns, must have at most {_INT32}.")
-    matrix = sparse.csr_array((given.data, given.indices, given.indptr), shape=given.shape)
+    if x.shape[1] > _INT32:
+        raise ValueError(f"X has {x.shape[1]} columns, must have at most {_INT32}.")
+    matrix = sparse.csr_array((x.data, x.indices, x.indptr), shape=x.shape)
     matrix.check_format(full_check=True)
     if not matrix.has_canonical_format or np.count_nonzero(matrix.data) < matrix.nnz:
         matrix = matrix.copy()
         matrix.sum_duplicates()
         matrix.eliminate_zeros()
     n_entries = int(matrix.indptr[-1])  # arrays may have room for more
-    found = from_canonical(matrix)
+    rows = from_canonical(matrix)
     return Csr(
-        np.require(found.data[:n_entries], requirements=["C", "A"]),
-        np.require(found.indices[:n_entries], requirements=["C", "A"]), found.indptr, given.shape,
+        np.require(rows.data[:n_entries], requirements=["C", "A"]),
+        np.require(rows.indices[:n_entries], requirements=["C", "A"]), rows.indptr, x.shape,
     )  # fmt: skip
 
 

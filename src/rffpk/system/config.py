@@ -98,17 +98,17 @@ class _BlasLimit:
     def held(self) -> Iterator[None]:
         """Limit BLAS to one thread: its idle threads would spin and slow down the pass.
 
-        On two cores a fit of the digits takes 0.05 s with this and 0.2 s without.
+        On two cores a fit of the digits takes 0.05 s with the limit and 0.2 s without it.
 
-        The limit applies to the whole process. If several threads hold it at once, the first sets
-        it, and the last restores the limit that the first replaced. So a limit that other code sets
-        meanwhile is in force until the last one leaves, and is then replaced; and other code that
-        saves the limit meanwhile restores one thread later. While another thread is inside limits
-        of threadpoolctl (3.8 or later), those stay in force. A forked child has the limit only
-        while the thread that forked holds it.
+        The limit applies to the whole process. If several threads hold it at once, the first thread
+        sets it, and the last thread restores the limit that the first thread replaced. If other
+        code sets a limit meanwhile, it is in force until the last thread leaves, and is then
+        replaced. If other code saves the limit meanwhile, it later restores one thread. While
+        another thread is inside limits of threadpoolctl (3.8 or later), its limits stay in force. A
+        forked child has the limit only while the thread that forked holds it.
 
-        NumPy's handling of floating-point errors is its default meanwhile: an underflow to zero is
-        what the passes count on, and must not end them where a caller makes it an error.
+        Meanwhile NumPy handles floating-point errors in its default way. The passes count on
+        underflow to zero. It must not end them if the caller makes underflow an error.
         """
         holder = threading.get_ident()
         with self._lock:
@@ -206,7 +206,7 @@ def available_memory() -> int:
 def _page_cache(parts: Path) -> int:
     """Return the pages of files in the memory that a container uses.
 
-    They are of a memory-mapped X, for example: the system drops them where memory is asked for."""
+    A memory-mapped X has such pages, for example. The system drops them when memory is short."""
     found = dict(line.split() for line in parts.read_text().splitlines()) if parts.exists() else {}
     prefix = "total_" if "total_inactive_file" in found else ""  # v1, with groups inside
     return sum(int(found.get(f"{prefix}{kind}_file", 0)) for kind in ("inactive", "active"))
@@ -270,14 +270,15 @@ def show_config() -> dict[str, Any]:
     Returns
     -------
     config : dict
-        "version", "backend", "isa" (instruction set in use), "isa_levels" (all that this
-        processor runs, of those compiled), "threads_by" ("own", the threads of the package, or
-        "openmp", by the build), "threads" (what `n_jobs=None` gives), "thread_limits" (which it is
-        the least of: of the affinity mask, the quota of the container, also by LOKY_MAX_CPU_COUNT,
-        and the loaded OpenMP runtimes, which follow OMP_NUM_THREADS and threadpoolctl; where
-        "openmp" binds threads to places, of these alone), "blas" (of the loaded libraries),
-        "python", "numpy", "scipy", "scikit-learn", "platform", "missing" (optional packages that
-        are not installed), "slow" (what makes fits slower than they need be, with the remedy).
+        "version", "backend", "python", "numpy", "scipy", "scikit-learn" and "platform". "isa": the
+        instruction set in use. "isa_levels": all compiled instruction sets that this processor
+        runs. "threads_by": "own" for threads of the package, or "openmp", depending on the build.
+        "threads": the number of threads with `n_jobs=None`, the least of "thread_limits". The
+        limits are the affinity mask, the quota of the container or of LOKY_MAX_CPU_COUNT, and the
+        loaded OpenMP runtimes, which follow OMP_NUM_THREADS and threadpoolctl. Where "openmp" binds
+        threads to places, the places are the only limit. "blas": the loaded BLAS libraries.
+        "missing": optional packages that are not installed. "slow": reasons why fits are slower
+        than necessary, with remedies.
 
     Examples
     --------

@@ -85,19 +85,19 @@ def leading_eigenvectors(
 ) -> tuple[Array, Array]:
     """Return the k largest eigenvalues of a symmetric matrix, falling, and eigenvectors (n, k).
 
-    Above a small order they are computed by Lanczos' method (ARPACK), from near the vector
-    `start` (n,) if it is given: the sum of the eigenvectors of a similar matrix saves steps.
-    `matrix` may be a function that multiplies (n,) and (n, m) arrays. Signs are fixed: the
+    Above a small order they are computed by Lanczos' method (ARPACK). The method starts near the
+    vector `start` (n,), if there is one: the sum of the eigenvectors of a similar matrix saves
+    steps. `matrix` may be a function that multiplies (n,) and (n, m) arrays. Signs are fixed: the
     largest entry of each vector is > 0."""
-    found, tuning = None, TUNING.linalg
+    pairs, tuning = None, TUNING.linalg
     slow = tuning.ritz_work * n * k**2 > tuning.long_work and n <= tuning.full_order * k
     if n > max(TUNING.linalg.full_below, 2 * k + 1) and not slow:
         with contextlib.suppress(ArpackError):
-            found = _by_lanczos(matrix if callable(matrix) else matrix.__matmul__, k, n, start)
-    if found is None:
+            pairs = _by_lanczos(matrix if callable(matrix) else matrix.__matmul__, k, n, start)
+    if pairs is None:
         dense = matrix(np.eye(n)) if callable(matrix) else matrix
-        found = eigh((dense + dense.T) / 2, subset_by_index=[n - k, n - 1])
-    values, vectors = found
+        pairs = eigh((dense + dense.T) / 2, subset_by_index=[n - k, n - 1])
+    values, vectors = pairs
     order = np.argsort(-values, kind="stable")
     return values[order], fixed_signs(vectors[:, order])
 
@@ -118,17 +118,19 @@ def _by_lanczos(
     def scaled(v: Array) -> Array:
         return multiply(v) / unit
 
-    def rest(v: Array) -> Array:  # of the matrix whose eigenvalues found become the least of them
+    def rest(v: Array) -> Array:  # deflation: the known eigenvalues become their minimum
         return scaled(v) - vectors @ ((values - values.min()) * (vectors.T @ v))
 
-    operator, others = (LinearOperator((n, n), matvec=f, dtype=np.float64) for f in (scaled, rest))
+    operator, deflated = (
+        LinearOperator((n, n), matvec=f, dtype=np.float64) for f in (scaled, rest)
+    )
     values, vectors = eigsh(operator, k=k, which="LA", v0=vector, **RANDOM)
     for _ in range(k):
         beyond = values.min() + _APART * np.abs(values).max()
         if ritz_values(rest, n, TUNING.linalg.check_steps, seed=1)[-1] <= beyond:
             break
         other = np.random.default_rng(1).normal(size=n)
-        more, missed = eigsh(others, k=k, which="LA", v0=other, **RANDOM)
+        more, missed = eigsh(deflated, k=k, which="LA", v0=other, **RANDOM)
         values = np.r_[values, more[more > beyond]]
         best = np.argsort(-values, kind="stable")[:k]
         vectors = basis_of(np.hstack([vectors, missed[:, more > beyond]])[:, best])[0]
@@ -205,7 +207,7 @@ def over_eigenvalues(vectors: Array, values: Array) -> Array:
 
 
 def procrustes(matrix: Array) -> Array:
-    """Return the matrix U with orthonormal columns that maximises Tr(U'V) for V (n, k).
+    """Return the matrix U with orthonormal columns that maximizes Tr(U'V) for V (n, k).
 
     U = M N' from V = M S N'. O(n k^2)."""
     left, _, right = svd(matrix)

@@ -42,10 +42,10 @@ def by_blocks(
 ) -> Array:
     """Return the results of `function`, one line for each row.
 
-    It maps rows with views `xs` to matrices of about `width` columns. A line has the same bits
-    whatever other rows there are: products of matrices round differently for different shapes,
-    so all blocks have one shape, and copies of the last row fill the last block. A block has not
-    more rows than columns, as new rows may be few where fitted rows are."""
+    It maps rows with views `xs` to matrices of about `width` columns. The bits of a line do not
+    depend on other rows. Products of matrices round differently for different shapes, so all blocks
+    have one shape, and copies of the last row fill the last block. A block has at most as many rows
+    as columns, because there may be few new rows where few rows were fitted."""
     size = block_rows(width)
 
     def lines(rows: slice) -> Array:
@@ -56,7 +56,7 @@ def by_blocks(
 
 
 def block_rows(width: int) -> int:
-    """Return the number of rows of a block of rows that are mapped to so many columns."""
+    """Return the number of rows of a block that is mapped to `width` columns."""
     step, width, tuning = 32, max(1, width), TUNING.tiles  # BLAS cuts rows into parts of 32
     most = min(tuning.block_numbers // width, -(-width // step) * step, tuning.block_rows)
     return max(most // step * step, step)
