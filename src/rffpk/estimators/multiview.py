@@ -43,7 +43,7 @@ from rffpk.system.tuning import TUNING
 
 MAX_TYPICALITY_M = 6.0
 
-_Feature = Literal["diffusion", "linear"]  # an entry of `kernels` besides kernels
+_Feature = Literal["diffusion", "linear"]  # entries of `kernels` that are not kernels
 
 # The map that has the parameters of another; or the columns, by their principal components with a
 # power of the standard deviations, or, None, themselves.

@@ -48,7 +48,7 @@ from rffpk.system.report import Progress, warn
 from rffpk.system.tiles import by_blocks, row_tiles
 from rffpk.system.tuning import TUNING
 
-# What records of passes have besides, of iterations.
+# The values for iterations of the keys that only records of passes have.
 _OF_PASSES = {"start": 0, "kept": True, **dict.fromkeys(("s", "shift", "distinct", "repairs"))}
 
 Iterated = TypeVar("Iterated", bound="Iteration")

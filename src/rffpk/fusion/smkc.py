@@ -47,9 +47,10 @@ from rffpk.system.tuning import TUNING
 Anchors = Literal["uniform", "k-means++"]
 
 
-_DEPENDENT = 1e-8  # of columns of length one: the rest of a column beside the columns before it
+# A column of length one depends on the columns before it if its remainder is at most this long.
+_DEPENDENT = 1e-8
 
-_RATIO = 1e5  # of sigma_1 and sigma_k; above it eps (sigma_1 / sigma_k)^2 exceeds 1e-6
+_RATIO = 1e5  # largest sigma_1 / sigma_k; above it eps (sigma_1 / sigma_k)^2 exceeds 1e-6
 
 
 @parameters
