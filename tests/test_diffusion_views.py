@@ -117,9 +117,7 @@ def test_a_graph_in_pieces_is_named_with_its_view():
     random = np.random.default_rng(0)
     corners = np.repeat([[0, 0], [100, 0], [0, 100]], 100, axis=0)
     pieces = corners + random.standard_normal((300, 2))
-    with pytest.warns(
-        ConvergenceWarning, match=r"The neighbor graph of view 1 has \d+ connected"
-    ):
+    with pytest.warns(ConvergenceWarning, match=r"The neighbor graph of view 1 has \d+ connected"):
         fitted([random.standard_normal((300, 2)), pieces])
 
 

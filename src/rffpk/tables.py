@@ -25,9 +25,10 @@ from rffpk.rows.containers import (
 from rffpk.system.report import warn
 from rffpk.system.tuning import TUNING
 
-_MOST = 50  # categories of a column that have columns of their own; the others share one
+_MOST = 50  # categories of a column that have columns of their own; further categories share one
 _OTHERS = "(others)"
-_ALIKE = 1e-7  # of the squares of a row: in single precision errors of products are nothing to it
+# Distances get this part of the squares of a row: it hides errors of products in single precision.
+_ALIKE = 1e-7
 _LARGEST = 1e150  # numbers whose squares do not overflow
 _INDEX = 511  # the last bits of a distance, which hold the index of a reference
 _FAR = np.float64(np.inf).view(np.int64)

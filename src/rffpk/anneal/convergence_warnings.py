@@ -70,9 +70,9 @@ class Ending:
 
         Rows have memberships (m, k), clusters, and squared distances (m, k) from the centroids;
         the last argument gives squared distances between centroids. Two clusters are one if
-        their memberships are equal to one percent, or if their centroids are hardly apart beside
-        the distances of their own rows. Far rows, and rows that are equally far from all
-        centroids, then say nothing of other rows. O(k^2 m) time, in products."""
+        their memberships are equal to one percent, or if the distance of their centroids is small
+        compared with the distances of their own rows. Then far rows, and rows at equal distances
+        from all centroids, do not decide about other rows. O(k^2 m) time, in products."""
         counts, columns = np.bincount(labels, minlength=self.k), np.ascontiguousarray(u.T)
         costs = np.bincount(labels, squares[np.arange(len(labels)), labels], self.k)
         lengths = np.einsum("ji,ji->j", columns, columns)

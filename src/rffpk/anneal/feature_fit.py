@@ -59,7 +59,7 @@ from rffpk.system.tuning import TUNING
 if TYPE_CHECKING:
     from rffpk.choose.noise import Noise
 
-GivenInit = Numbers | Callable[..., Any]  # besides words
+GivenInit = Numbers | Callable[..., Any]  # values of `init` that are not words
 
 
 # Fits the maps of the views to rows; a map may be `Known`.
@@ -68,16 +68,16 @@ Maps = Callable[[Opened, FitContext], list[Any]]
 
 @dataclass(frozen=True)
 class Problem:
-    """What parameters say: how rows become features, what is minimized, which starts run."""
+    """The problem that the parameters define: features of rows, the objective, and the starts."""
 
     search: SearchParameters
-    # of the critical exponent, among other arguments
+    # the plan, which depends on the critical exponent
     plan: Callable[[SearchParameters, FitContext, float, PowerMean], Plan] = search_plan
     maps: Maps = lambda sample, context: [Identity(x.shape[1]) for x in sample.xs]
     objective: Callable[[Rows, FitContext], PowerMean] = lambda rows, context: PowerMean()
-    n_map_rows: int = 0  # that maps are fitted on, beyond the rows of the starts
+    n_map_rows: int = 0  # rows that maps are fitted on, if they are more than the rows of starts
     cache: Cache = False
-    # the centroids that an array `init` stands for besides centroids
+    # converts an array `init` that has no centroids, such as memberships, to centroids
     given: Callable[[Rows, int], Array | None] = lambda rows, k: None
     unit_centroids: bool = False  # whether centroids are scaled to length one
     rows_name: str = "the map of X"  # what a warning calls the columns of the features
@@ -106,7 +106,7 @@ class Problem:
         if mapping.mapped:
             storage.check(rows)
         init = _checked_init(self, sample, rows, mapping, k)
-        # what is minimized, of which rows have a part
+        # the objective; rows get its reference distances and fuzzifier
         objective = self.objective(pilot, context)
         typical = partial(replace, eta=objective.eta, m=objective.m)
         pilot, rows = typical(pilot), typical(rows)
@@ -153,7 +153,7 @@ class FeatureData:
     samples: list[Rows]  # of growing size, the first for the starts; none: all rows are
     base: Rows  # the first sample, or all rows, with stored features where that pays
     components: Compressed | None  # principal components that the starts run on
-    pool: Rows  # of which initial centroids are chosen
+    pool: Rows  # initial centroids are chosen from these rows
     init: Any  # the name of a method, a callable, or centroids
     objective: PowerMean
     plan: Plan

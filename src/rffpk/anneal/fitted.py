@@ -47,7 +47,7 @@ class RunningSums:
 
 @dataclass(frozen=True)
 class Centroids:
-    """What a fit leaves of centroids in a feature space, besides its public attributes."""
+    """The centroids of a fit in a feature space, with the data that public attributes lack."""
 
     maps: list[Any]  # fitted, of the views
     shifts: list[Array]
@@ -264,7 +264,7 @@ _ROUNDING = 1e-12
 
 @dataclass(frozen=True)
 class KernelCentroids:
-    """What a fit leaves of centroids of exact kernels, besides its public attributes."""
+    """The centroids of a fit of exact kernels, with the data that public attributes lack."""
 
     kernels: list[Any]  # fitted
     squares: Array  # (L, k), squared norms of the centroids

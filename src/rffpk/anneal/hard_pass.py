@@ -215,13 +215,13 @@ def _within_reach(
 
 
 class Need(NamedTuple):
-    """What is needed of a pass besides labels that lower the objective."""
+    """The needs of a pass, in addition to labels that lower the objective."""
 
-    every: bool = False  # that rows are compared with all centroids
-    second: bool = False  # the squared distances from the next centroids
-    bounded: bool = False  # that it leaves out the rows that bounds decide: no distances are needed
-    # that rows are counted whose nearest centroid is not near: they decide how passes go on. Where
-    # bounds decide rows, only passes over all centroids count them
+    every: bool = False  # compare rows with all centroids
+    second: bool = False  # find the squared distances from the second nearest centroids
+    bounded: bool = False  # leave out rows that bounds decide, because no distances are needed
+    # Count the rows whose nearest centroid is missing from the near centroids. The count decides
+    # how passes continue. Where bounds decide rows, only passes over all centroids count them.
     missed: bool = False
     # that bounds of the distances from all centroids leave rows out; other needs are then ignored
     settles: bool = False
@@ -427,7 +427,9 @@ def _among_active(rows: Rows, theta: Array, before: Assignment) -> tuple[Sums, A
 
 
 def _most_of_others(shifts: Array, near: Array | None) -> Array:
-    """Return the largest shift of the centroids besides its own that a row is compared with."""
+    """Return for each row the largest shift of the centroids that it is compared with.
+
+    The shift of its own centroid does not count."""
     if near is not None:
         return np.where(near == np.arange(len(near))[:, None], 0, shifts[near]).max(axis=1)
     farthest = int(shifts.argmax())
@@ -462,7 +464,7 @@ def _weighted(rows: Rows, costs: Array) -> float:
 
 def add(before: Assignment, count: int) -> Assignment:
     """Return the assignment with the last `count` of the next centroids as new ones."""
-    near = None if before.new else before.near  # lists with new ones besides are longer
+    near = None if before.new else before.near  # lists that include new centroids are longer
     return replace(before, near=near, new=count, bounds=None)
 
 

@@ -70,10 +70,10 @@ class SearchParameters:
         return [*(others[i % 2] for i in reversed(range(count - 1))), Start("critical", slow)]
 
     def swaps_of(self, context: FitContext, automatic: bool) -> tuple[int, int]:
-        """Return how many failures in a row end the swaps, and how many centroids there are then.
+        """Return how many failures in a row end the swaps, and the number of centroids with swaps.
 
         `automatic`: whether there are swaps if their number is automatic. Many centroids are
-        swapped in batches, which need centroids besides."""
+        swapped in batches, which need additional centroids."""
         k, swaps = context.k, self.swaps
         if swaps is None:
             swaps = min(TUNING.swaps.automatic, TUNING.swaps.a_cluster * k) if automatic else 0

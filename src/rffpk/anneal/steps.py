@@ -216,7 +216,7 @@ class FeatureLevel:
         return len(chosen)
 
 
-# ---- which centroids coincide, and where those of empty clusters move ----------------------------
+# ---- which centroids coincide, and where centroids of empty clusters move ------------------------
 
 
 def count_distinct(theta: Array, close: float) -> int:

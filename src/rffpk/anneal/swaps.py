@@ -153,11 +153,11 @@ def _improve_on_drawn(
     level: FeatureLevel, state: State, expected: float, of_cluster: Array, count: int,
     patience: int,
 ) -> State:  # fmt: skip
-    """Swap centroids on so many rows that are drawn.
+    """Swap centroids on `count` drawn rows.
 
-    A row is drawn by its part of the cost and its part of its cluster, and has the inverse of the
-    probability as a weight. Of as many rows drawn uniformly next to none are far from all centroids
-    or of a small cluster, so that centroids fit those few alone."""
+    The probability of a row depends on its shares of the cost and of its cluster. The weight of a
+    row is the inverse of the probability. If rows were drawn uniformly, nearly none would be far
+    from all centroids or in a small cluster, and centroids would fit only these few rows."""
     context, rows = level.context, level.at(state)
     seed = context.random.randint(2**31 - 1)
     rounding = float(np.finfo(rows.dtype).eps) * level.variance * rows.total_weight

@@ -65,7 +65,7 @@ class Annealing(BaseEstimator):
 
 
 class Paper(NamedTuple):
-    """What the word "paper" stands for, besides ``sample=None``."""
+    """The parameters of the word "paper", in addition to ``sample=None``."""
 
     annealing: Annealing
     init: str  # in place of "k-means++"

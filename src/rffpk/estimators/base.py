@@ -42,10 +42,10 @@ _KEY = "_rffpk_version"
 
 @dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(field,))
 def parameters(cls: C) -> C:
-    """Make the annotated attributes of an estimator its parameters, besides its bases' parameters.
+    """Make the annotated attributes of an estimator its parameters, after its bases' parameters.
 
-    They are passed by keyword, unless a field says otherwise. What a fit sets is annotated with
-    ``field(init=False)``, or in a class without the decorator."""
+    They are passed by keyword, unless a field says otherwise. Attributes that a fit sets are
+    annotated with ``field(init=False)``, or in a class without the decorator."""
     text = cls.__doc__  # None under python -OO, where dataclass would write one
     dataclass(eq=False, repr=False, kw_only=True, match_args=False)(cls)
     cls.__doc__ = text

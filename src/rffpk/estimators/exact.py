@@ -307,7 +307,7 @@ class MultiKernelPowerKMeans(Clusterer):
 
 
 def _problem_of(model: Any, kernels: Any, objective: PowerMean) -> KernelProblem:
-    """Return what is minimized with these kernels, and by which starts.
+    """Return the problem of a fit with these kernels: the objective, and the plan of starts.
 
     A schedule of the caller, and a schedule with a soft end, use the kernels themselves."""
     given = search_parameters(model, get_args(KernelInit), "an array")

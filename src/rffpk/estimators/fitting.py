@@ -282,7 +282,7 @@ def rows_in_memory(model: Any, X: Any, sample_weight: Any, random: Any) -> Opene
 def opened_rows(
     model: Any, problem: Problem, X: Any, sample_weight: Any, random: Any
 ) -> tuple[Opened, Noise | None]:
-    """Return all rows, of which noise has no weight, and the noise.
+    """Return all rows, and the noise. Noise points have weight zero.
 
     Rows of a source are read once."""
     noise, distinct, is_sought = None, None, getattr(model, "noise", None) is not None

@@ -43,7 +43,7 @@ from rffpk.system.tuning import TUNING
 
 MAX_TYPICALITY_M = 6.0
 
-_Feature = Literal["diffusion", "linear"]  # an entry of `kernels` besides kernels
+_Feature = Literal["diffusion", "linear"]  # entries of `kernels` that are not kernels
 
 # The map that has the parameters of another; or the columns, by their principal components with a
 # power of the standard deviations, or, None, themselves.
@@ -236,7 +236,7 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
         )  # fmt: skip
 
     def _kernels_of_views(self, n_views: int) -> list[_Kernel]:
-        """Return what defines the features of each view, or of each repetition of the views."""
+        """Return the kernels that define the features of each view, or of each repeated view."""
         kernels = "rbf" if self.kernels is None else self.kernels
         if is_option(kernels, "auto"):
             n_tables = n_views + self._are_joined(n_views)
@@ -256,7 +256,7 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
         return [self._kernel_of_view(kernel) for kernel in kernels]
 
     def _kernel_of_view(self, kernel: Any) -> _Kernel:
-        """Return an entry of `kernels`, with what a name alone stands for."""
+        """Return an entry of `kernels`. A name stands for its default parameters."""
         if isinstance(kernel, (DiffusionMap, RandomFourierFeatures)):
             return kernel
         if is_option(kernel, "diffusion"):
@@ -348,7 +348,7 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
         return 2 * (powers.fit(sample, view, context.k, context.random, context.n_threads),)
 
     def _scales(self, sample: Opened, view: int) -> Array | None:
-        """Return what multiplies the columns of all views side by side; None for a single view.
+        """Return factors for the columns of all views side by side; None for a single view.
 
         Each view then has a total variance of one."""
         if self._shape.views[view] < len(self._shape.widths):
@@ -418,7 +418,7 @@ def _spread(sample: Opened, view: int) -> float:
 
 
 def _check_kernel(kernel: _Kernel) -> None:
-    """Check what defines the features of a view."""
+    """Check the kernel that defines the features of a view."""
     if isinstance(kernel, DiffusionMap):
         if diffusion_spec(kernel).metric == PRECOMPUTED:
             raise ValueError("metric='precomputed': is for DiffusionPowerKMeans only.")

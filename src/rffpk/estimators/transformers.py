@@ -180,7 +180,7 @@ class DiffusionMap(Estimator):
 
     With ``metric="precomputed"`` X is a sparse or dense graph of affinities >= 0, (n_samples,
     n_samples), taken as (A + A') / 2 (``docs/tasks.md``). `fit` raises a ValueError or TypeError
-    for bad input; a ConvergenceWarning says if components count beside the largest.
+    for bad input. A ConvergenceWarning says if smaller components count as well.
 
     Parameters
     ----------

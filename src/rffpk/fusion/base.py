@@ -48,7 +48,7 @@ from rffpk.system.report import Progress, warn
 from rffpk.system.tiles import by_blocks, row_tiles
 from rffpk.system.tuning import TUNING
 
-# What records of passes have besides, of iterations.
+# The values for iterations of the keys that only records of passes have.
 _OF_PASSES = {"start": 0, "kept": True, **dict.fromkeys(("s", "shift", "distinct", "repairs"))}
 
 Iterated = TypeVar("Iterated", bound="Iteration")
@@ -322,8 +322,8 @@ class KernelFusion(Clusterer):
     ) -> tuple[list[Columns], list[Specification]]:
         """Return rows of the view of each kernel, and its specification.
 
-        For precomputed kernels they are the kernels among these rows. None stands for all rows.
-        Set `_columns`."""
+        For precomputed kernels they are the kernels among `rows`. None stands for all rows. The
+        method sets `_columns`."""
         precomputed = checks.is_option(self.kernels, PRECOMPUTED)
         self._columns = rows if precomputed else None
         if not precomputed:  # copies, as the kernels keep them and the caller may change X
@@ -338,7 +338,7 @@ class KernelFusion(Clusterer):
     def _view_of_each(self, xs: list[Columns], n_kernels: int) -> list[Columns]:
         """Return the view of each kernel.
 
-        Of precomputed kernels it has the columns of the rows learned on."""
+        For precomputed kernels it has only the columns of the rows that the fit learned on."""
         xs = xs if self._shape.has_views else xs * n_kernels
         return xs if self._columns is None else [x[:, self._columns] for x in xs]
 
@@ -351,8 +351,8 @@ class KernelFusion(Clusterer):
     ) -> Array:
         """Return the embedding of rows, block by block, by threads.
 
-        It is what `_mapping` makes of the values of `functions` of the view of each kernel. They
-        have about `width` columns."""
+        `functions` map the view of each kernel to values, of about `width` columns. `_mapping` maps
+        the values to the embedding."""
         mapping = self._mapping()
 
         def embed(parts: list[Columns]) -> Array:
@@ -372,7 +372,8 @@ class KernelFusion(Clusterer):
     def _check_no_zero_kernel(self, xs: list[Columns]) -> None:
         """Refuse a kernel that is zero.
 
-        It costs nothing in any clustering, so that learned weights go to it alone."""
+        A zero kernel has no cost in any clustering, so that it would get all of the learned weight.
+        """
         precomputed = checks.is_option(self.kernels, PRECOMPUTED)
         centered = self.standardize and not self._of_affinities
         if not self._needs_every_kernel or not (precomputed or centered):
@@ -402,8 +403,10 @@ class KernelFusion(Clusterer):
     def _converge(
         self, iterations: Iterator[Iterated], rows: int, rising: bool = False
     ) -> Iterated:
-        """Record iterations on so many rows, and return the last: the first whose own `change` is
-        at most `tol`, or after which the objective falls, or rises, by at most `tol` of itself."""
+        """Record iterations on `rows` rows until they converge, and return the last iteration.
+
+        They converge when the `change` of an iteration is at most `tol`. Iterations without a
+        `change` converge when the objective falls, or rises, by at most `tol` of itself."""
         max_iter, tol, before = int(self.max_iter), float(self.tol), math.nan
         for last in islice(iterations, max_iter):
             named = {} if last.change is None else {"change": last.change}
@@ -450,13 +453,13 @@ _RIDGE = 1e-12
 
 @dataclass(frozen=True)
 class Iteration:
-    """The kernel weights and the objective of an iteration of a fusion, and what it found."""
+    """The kernel weights, the objective and the eigenpairs of an iteration of a fusion."""
 
     alpha: Array
     objective: float
     values: Array = field(default_factory=lambda: np.empty(0))  # the leading eigenpairs, if any
     vectors: Array = field(default_factory=lambda: np.empty(0))
-    change: float | None = None  # compared with `tol`; None: that of the objective is
+    change: float | None = None  # compared with `tol`; None: the change of the objective is
 
 
 def inverse_shares(costs: Array) -> Array:
@@ -470,10 +473,10 @@ def inverse_shares(costs: Array) -> Array:
 def simplex_minimum(Q: Array) -> Array:
     """Return the minimum of x'Qx over x >= 0 of sum one, for semidefinite Q (m, m).
 
-    For x = t alpha, t >= 0 and alpha of sum one, x'Qx + (1'x - 1)^2 is least over t at q / (1 +
-    q) with q = alpha'Q alpha, which rises with q. So the minimum without the constraint on the
-    sum, a least squares problem with x >= 0, has the same direction. It is solved by the active
-    sets of Lawson and Hanson (`scipy.optimize.nnls`), exact up to rounding."""
+    Write x = t alpha with t >= 0 and alpha of sum one. The minimum of x'Qx + (1'x - 1)^2 over t is
+    q / (1 + q) with q = alpha'Q alpha, and it rises with q. So the minimum without the constraint
+    on the sum has the same direction. It is a least squares problem with x >= 0, which the active
+    sets of Lawson and Hanson (`scipy.optimize.nnls`) solve exactly up to rounding."""
     size = Q.diagonal().max()
     if not size > 0:
         return np.full(len(Q), 1 / len(Q))

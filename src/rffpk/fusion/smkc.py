@@ -47,9 +47,10 @@ from rffpk.system.tuning import TUNING
 Anchors = Literal["uniform", "k-means++"]
 
 
-_DEPENDENT = 1e-8  # of columns of length one: the rest of a column beside the columns before it
+# A column of length one depends on the columns before it if its remainder is at most this long.
+_DEPENDENT = 1e-8
 
-_RATIO = 1e5  # of sigma_1 and sigma_k; above it eps (sigma_1 / sigma_k)^2 exceeds 1e-6
+_RATIO = 1e5  # largest sigma_1 / sigma_k; above it eps (sigma_1 / sigma_k)^2 exceeds 1e-6
 
 
 @parameters
@@ -271,7 +272,7 @@ class SMKC(KernelFusion):
         roots = B.roots[:, None]
         Q, triangle = basis_of(roots * Y)
         apart = np.abs(triangle.diagonal()) > _DEPENDENT
-        if not apart.all():  # a singular value of rounding alone that is not below all rounding
+        if not apart.all():  # drop a singular value that is only rounding, but above the limit
             L, Y = L[:, apart], Y[:, apart]
             Q, triangle = basis_of(roots * Y)
         signs = np.einsum("ij,ij->j", Q, fixed_signs(Q))
@@ -341,8 +342,10 @@ def _of_equal_variance(x: Columns) -> Columns:
 
 @dataclass(frozen=True)
 class AnchorKernels:
-    """B = [G_1 ... G_V], stored whole if it has no more rows than columns, else computed in tiles,
-    by the shapes alone, so that results have the same bits for any number of threads."""
+    """B = [G_1 ... G_V], stored whole if it has no more rows than columns, else computed in tiles.
+
+    The choice depends only on the shapes. So the bits of results do not depend on the number of
+    threads."""
 
     xs: list[Array]
     kernels: list[FittedKernel]
@@ -432,7 +435,7 @@ def factor(M: Array) -> Array:
 
 @dataclass(frozen=True)
 class Product:
-    """P R' of rank k, with orthogonal columns of P and orthonormal ones of R."""
+    """P R' of rank k, with orthogonal columns of P and orthonormal columns of R."""
 
     left: Array  # P (r, k)
     right: Array  # R (s, k)

@@ -22,7 +22,7 @@ class HasArray(Protocol):
         """Return the array."""
 
 
-Numbers = HasArray | list[Any] | tuple[Any, ...]  # an argument besides words, which are no lists
+Numbers = HasArray | list[Any] | tuple[Any, ...]  # an argument that is no word; words are no lists
 
 # Weights of landmarks below this part of the largest of a row are zero: they would connect, by an
 # amount that nothing resolves, what is disconnected.

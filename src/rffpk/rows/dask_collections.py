@@ -1,5 +1,4 @@
-"""What holds rows, and collections of Dask: arrays and frames whose partitions need not be computed
-yet."""
+"""The kinds of X, and collections of Dask: arrays and frames with partitions to be computed."""
 
 from __future__ import annotations
 
@@ -23,9 +22,9 @@ Kind = Literal["memory", "source", "dask"]
 
 
 def kind_of(X: Any) -> Kind:
-    """Return what holds the rows of X: memory, a source, a collection of Dask, or lists of them.
+    """Return whether X is memory, a source, a collection of Dask, or a list of one kind.
 
-    Raise a TypeError for what can be read only once."""
+    Raise a TypeError if X can be read only once."""
     if isinstance(X, np.ndarray):
         return "memory"
     if is_dask(X):
@@ -49,7 +48,7 @@ def is_dask(X: Any) -> bool:
 
 
 def dask_module(name: str) -> Any:
-    """Return a module of Dask; an ImportError says what is missing."""
+    """Return a module of Dask, or raise an ImportError that names the missing packages."""
     return optional_module(
         name, "collections of Dask need dask (pip install 'dask[array]' distributed)"
     )
@@ -113,7 +112,7 @@ def _lazy(model: Any, name: str, X: Any, options: dict[str, Any]) -> Any:
     meta = getattr(model, name)(dummy if listed else dummy[0], **options)[:0]
     alone = copy(model)
     if alone.n_jobs is None:
-        alone.n_jobs = 1  # as many partitions at once as there are threads
+        alone.n_jobs = 1  # Dask computes as many partitions at once as it has threads
     apply = delayed(partial(_applied, alone, name, options, meta))
     parts = [_delayed(x) for x in views]
     lengths = [x.chunks[0] if hasattr(x, "chunks") else (math.nan,) * x.npartitions for x in views]

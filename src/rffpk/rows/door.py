@@ -196,7 +196,7 @@ def _memory_of(name: str) -> type[BaseEstimator]:
 
 
 def _warn_if_kernel(x: Columns, name: str, schema: Schema) -> None:
-    """Warn if rows of which kernels are to be computed look like a kernel matrix."""
+    """Warn if rows look like a kernel matrix, although kernels are computed from the rows."""
     if schema.warns_of_kernels and schema.kind != "kernels":
         advice.give(advice.FEATURES, name, advice.likeness(x))
 

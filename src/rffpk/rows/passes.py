@@ -117,18 +117,18 @@ def unshifted(x: Columns, mapped: Map, n_threads: int) -> Array:
 
 
 class LandmarkParts(NamedTuple):
-    """Landmarks that follow each other, and are near each other where they are in order."""
+    """Parts of consecutive landmarks. They are near each other if the landmarks are ordered."""
 
-    first: Array  # (c,): the number of the first one of each part
+    first: Array  # (c,): the number of the first landmark of each part
     means: Array  # (c, d), in the dtype of the rows
-    lines: Array | None  # (c, q): the coordinates that all of a part have; None: they differ
+    lines: Array | None  # (c, q): the common coordinates of each part; None: coordinates differ
 
 
 def parts_of(marks: Landmarks, x: Array) -> LandmarkParts | None:
-    """Return the parts of landmarks that the core meets together; None where order saves no time.
+    """Return the parts of landmarks that the core compares together.
 
-    They are cut where coordinates change if that is seldom. Order saves no time if rows or
-    landmarks are few, or columns are many."""
+    If coordinates change seldom, parts are also cut where they change. Return None where order
+    saves no time: for few rows, few landmarks or many columns."""
     m, tuning = len(marks.points), TUNING.passes
     if m < LEAST_ORDERED or len(x) < tuning.ordered_rows or x.shape[1] > tuning.ordered_columns:
         return None
@@ -137,7 +137,7 @@ def parts_of(marks: Landmarks, x: Array) -> LandmarkParts | None:
     is_told = len(changes) < len(first)
     if is_told:
         first = np.union1d(first, changes)
-    with np.errstate(over="ignore", invalid="ignore"):  # refused by name later
+    with np.errstate(over="ignore", invalid="ignore"):  # a later check names the parameter
         means = np.add.reduceat(marks.points, first) / np.diff(np.append(first, m))[:, None]
     return LandmarkParts(
         first, means.astype(x.dtype), marks.coordinates[first] if is_told else None
@@ -149,7 +149,7 @@ def in_parts(
 ) -> Iterator[tuple[slice, NDArray[np.intp], NDArray[np.int32]]]:
     """Yield tiles of rows, an order of their rows, and the part that is nearest to each row.
 
-    In this order rows near one part follow each other."""
+    The order puts rows near one part side by side."""
     mapped, origin = Landmarks(parts.means, 1, 0.0, parts.means[:, :0]), np.zeros((1, 0), x.dtype)
     for tile in row_tiles(len(x), x.shape[1], TUNING.tiles.ordered_numbers):
         rows = make_rows([x[tile]], [mapped], ones(len(x[tile])), n_threads, [origin[0]])
@@ -159,13 +159,13 @@ def in_parts(
 
 @np.errstate(over="ignore", invalid="ignore", divide="ignore")
 def _reach(marks: Landmarks, parts: LandmarkParts) -> Array:
-    """Return squared distances (c,) from means of parts within which a part tells coordinates.
+    """Return squared distances (c,) from the means of parts within which coordinates are known.
 
-    Below them the nearest landmarks of a row all have the line of this part. The farthest
-    landmark of the part is at most its radius R beyond the mean. Landmarks with other lines are
-    in balls around means, too. A row in the middle between R and the nearest of these balls has
-    landmarks of both as near, up to what rounding adds to squared distances in the core. A part
-    has enough landmarks, or no row is in its reach."""
+    The nearest landmarks of a row within reach of a part all have the coordinates of the part. The
+    landmarks of the part are in a ball of radius R around its mean. Landmarks with different
+    coordinates are in balls of their parts. The reach ends in the middle between R and the nearest
+    of the different balls, less the rounding errors of squared distances in the core. A part with
+    too few landmarks has no reach."""
     dtype = parts.means.dtype
     lines = np.unique(np.asarray(parts.lines), axis=0, return_inverse=True)[1].ravel()
     points, means = marks.points.astype(np.float64), parts.means.astype(np.float64)
@@ -194,7 +194,7 @@ def total_variance(rows: Rows) -> float:
     cost = float(rows.alpha @ view_variances(rows))
     resolved = rounding_error(rows.dtype)
     if rows.unit_centroids and cost <= resolved:
-        return 0.0  # rows with one direction differ by rounding
+        return 0.0  # all rows have one direction, up to rounding
     if cost < 1e3 * resolved and any(isinstance(view, Fourier) for view in rows.maps):
         counted = rows.counted()
         counted = replace(counted, weight=ones(counted.n, rows.dtype), weight_unit=1.0)
@@ -299,7 +299,7 @@ def _pass_of_next(
 
 
 def added(first: tuple[Any, Any], second: tuple[Any, Any]) -> tuple[Any, Any]:
-    """Return what two parts of the rows gave, joined."""
+    """Join the results of two parts of the rows."""
     return first[0] + second[0], first[1] + second[1]
 
 
@@ -344,7 +344,7 @@ def _arguments(
     rule = _core.HARD if math.isinf(s) else _core.BOTH if hard else _core.POWER
     xs, omegas, shifts, alpha, weight, options, _ = rows.of_core
     if rows.eta is not None:
-        # added one after the other, as steps that learn the weights do
+        # summed in order, with the rounding of steps that learn the weights
         combined = np.cumsum(np.atleast_2d(rows.eta) * rows.alpha, axis=1)[:, -1]
         eta = np.array(np.broadcast_to(combined, len(theta)))
         eta = eta if rows.present is None else aligned(rows.eta)
@@ -426,7 +426,7 @@ def move(
 
 
 def made_step(s: float, k: int, record: tuple[float, float, float, float, int, float]) -> Step:
-    """Return the step at an exponent from what the core returns of it."""
+    """Return the step at an exponent from the record of the core."""
     soft, hard, penalty, shift, distinct, seconds = record
     objective = power_constant(k, s) * soft + penalty
     return Step(soft, hard, objective, penalty, shift, distinct, distinct < k, seconds)

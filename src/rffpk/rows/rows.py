@@ -60,12 +60,12 @@ class Rows:
     stream: Stream | None = None
     begin: int = 0  # the number of the first row in the stream that these rows are a block of
     present: Array | None = None  # (n, ceil(L / 8)): which views rows have, as bits; None: all
-    # (L,), the shares of the rows that have the views, in a fit to rows of which some lack some
+    # (L,), the shares of the rows that have the views, in a fit to rows that may lack views
     coverage: NDArray[np.float64] | None = None
     unit_centroids: bool = False  # whether centroids are scaled to length one
 
-    # what follows from the fields above
-    n: int = field(init=False)  # the number of rows; of a stream that of all it has
+    # these fields follow from the fields above
+    n: int = field(init=False)  # the number of rows; for a stream the number of all its rows
     dtype: np.dtype[Any] = field(init=False)
     widths: tuple[int, ...] = field(init=False)  # the numbers of features F_l
     shift: Array = field(init=False)  # (F,)

@@ -286,7 +286,7 @@ class Opened:
             return tables, left
         unit = weight_unit(self.odds)  # so that keys of rows do not overflow
         odds = (self.odds[index] / unit).astype(np.float64)
-        # over the probability of a row, so that sums have the expectation of those over all rows
+        # divided by the probability of a row, so that sums over the sample are unbiased
         weight = unit * (odds / -np.expm1(-odds * threshold))
         return tables, np.where(left > 0, weight, 0)
 

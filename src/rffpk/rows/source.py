@@ -47,7 +47,7 @@ class Clock:
 class Part(NamedTuple):
     """Consecutive rows, as they are visited."""
 
-    tables: list[Array]  # distinct tables, or what passes take in their place
+    tables: list[Array]  # distinct tables, or the results of `prepare`
     weight: Array
     begin: int  # the number of the first row
     shape: Shape
@@ -60,20 +60,20 @@ Add = Callable[[Any, Any], Any]
 
 @dataclass(frozen=True)
 class Stream:
-    """The rows of a source, or of one for each view, as checked tables of one dtype."""
+    """The rows of a source, or of a source for each view, as checked tables of one dtype."""
 
     sources: list[Source]
     listed: bool  # whether X is a list of sources
-    schema: Schema  # what blocks may be
+    schema: Schema  # the rules that blocks must follow
     weight: Array  # (n,), or a mask; ENDLESS weights of one for a source without weights
-    n_weights: int = ENDLESS  # that were given
-    n: int | None = None  # known after the first read, like ...
+    n_weights: int = ENDLESS  # number of weights of the caller
+    n: int | None = None  # known after the first read, like `dtype`
     dtype: Any = None
-    # what passes take in place of the tables of a block
+    # converts the tables of a block to the tables of a pass
     prepare: Callable[[list[Array]], list[Array]] = field(default=lambda xs: xs)
     clock: Clock = field(default_factory=Clock)
-    # the numbers of rows and the digests of the blocks at the first read; later reads are
-    # compared with them; None: there is one read
+    # The numbers of rows and the digests of the blocks at the first read. Later reads are compared
+    # with them. None: the rows are read only once.
     digests: list[tuple[int, int]] | None = None
 
     head: Any = None  # the first rows, if workers in other processes read the blocks
@@ -89,9 +89,10 @@ class Stream:
         return prefetched(self._checked, self.clock)
 
     def fold(self, visit: Visit, add: Add, shared: Any = None) -> Any:
-        """Return what `visit` makes of each block, of `shared`, and of its result before.
+        """Call `visit` with each block, `shared`, and its result for the block before.
 
-        That is None at the first block. `add` joins results on a cluster."""
+        The result before the first block is None. Return the last result. On a cluster `add` joins
+        results."""
         found = None
         for part in self.blocks():
             found = visit(part, shared, found)
@@ -127,7 +128,7 @@ class Stream:
         )
 
     def _compare(self, number: int, begin: int, xs: list[Array]) -> None:
-        """Keep the digest of a block, or refuse one that is not as it was."""
+        """Keep the digest of a block at the first read; later refuse a block that has changed."""
         assert self.digests is not None
         n, found = len(xs[0]), digest(xs)
         if self.n is None:
@@ -207,7 +208,7 @@ def _copied(x: Any) -> Array:
 
 
 def _plain(source: Source, name: str) -> Iterator[list[Array]]:
-    """Yield blocks of one of several sources, which are cut before they are checked together."""
+    """Yield blocks of one of several sources. Blocks are cut before they are checked together."""
     for block in _blocks_of(source, name):
         check_plain(block, name)
         block = np.array(block, copy=None if hasattr(source, "fresh") else True)
@@ -283,11 +284,11 @@ def _joined(parts: list[list[Array]]) -> list[Array]:
 
 
 def prefetched(make: Callable[[], Iterator[T]], clock: Clock) -> Iterator[T]:
-    """Yield the items of an iterator that another thread makes, one item ahead.
+    """Yield the items of an iterator that runs in another thread, one item ahead.
 
-    Its errors are raised here. The thread ends with this iterator. Neither this iterator nor the
-    end of the process waits for an item that is being read."""
-    wanted: SimpleQueue[bool] = SimpleQueue()  # whether one more item is
+    Errors of the thread are raised here. The thread ends with this iterator. Neither this iterator
+    nor the end of the process waits for an item that is being read."""
+    wanted: SimpleQueue[bool] = SimpleQueue()  # requests: whether another item is wanted
     found: Handover[Any] = Handover()
     found.start(_read, make, wanted, found, clock)
     wanted.put(True)

@@ -249,7 +249,7 @@ class Mapping:
     views: tuple[int, ...]  # the numbers of the tables of the views
     storage: Storage
     n_threads: int
-    coverage: NDArray[np.float64] | None  # the share of the rows that has each view; None: all
+    coverage: NDArray[np.float64] | None  # the shares of rows that have the views; None: all rows
     unit_centroids: bool = False
 
     @cached_property
@@ -261,7 +261,7 @@ class Mapping:
         self, tables: list[Array], weight: Array, shifts: list[Array] | None = None,
         known: Iterable[View | None] = repeat(None),
     ) -> Rows:  # fmt: skip
-        """Return rows with these tables and weights, and shifts of zero by default."""
+        """Return rows of features from tables and weights. Shifts are zero by default."""
         views = mapped_views(self.maps, self.views, tables, known)
         views = self.storage.landmark_views(views, self.n_threads)
         columns, maps = map(list, zip(*views))
@@ -273,10 +273,10 @@ class Mapping:
         return replace(rows, coverage=self.coverage, alpha=alpha).with_present_views()
 
     def pair(self, sample: Opened, known: list[View | None]) -> tuple[Rows, Rows]:
-        """Return a sample of the rows, whose views may be known, and all rows.
+        """Return a sample of the rows, and all rows. The views of the sample may be known.
 
-        Their shifts are mean features: of all rows where features are columns of X, else of the
-        sample."""
+        The shifts are mean features. If features are columns of X, the mean is over all rows, else
+        over the sample."""
         rows = self(*sample.some(), known=known)
         means = mean_features(rows) if self.mapped else []
         shifts = [

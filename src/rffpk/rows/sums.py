@@ -17,8 +17,8 @@ from scipy.special import softmax, xlogy
 
 from rffpk.rows.arrays import Array
 
-# Of a view that some rows lack: with less, float32 would not hold the distances of a row that has
-# no other view.
+# The least weight of a view that rows may lack. With less, float32 could not hold the distances of
+# a row that has only this view.
 LEAST_WEIGHT = 1e-9
 
 # The power mean multiplies relative errors of the distances by |s|. If |s| eps exceeds 2^-7, the
@@ -46,14 +46,14 @@ def power_constant(k: int, s: float) -> float:
 
 
 def empty_clusters(G: Array, dtype: Any) -> Array:
-    """Return a mask (k,) of clusters with nearly no part of the weight, in any view."""
+    """Return a mask (k,) of clusters that have nearly no weight in any view."""
     weights = G.reshape(len(G), -1)
     return np.asarray(~(weights > EMPTY_SHARE[np.dtype(dtype)] * G.sum()).any(axis=1))
 
 
 @dataclass(frozen=True)
 class Sums:
-    """What one pass returns, in float64; see `_reference.fused_pass` for the symbols."""
+    """The sums of a pass, in float64. See `_reference.fused_pass` for the symbols."""
 
     N: Array  # (k, F)
     G: Array  # (k,), or (k, L) if views are missing
@@ -68,7 +68,7 @@ class Sums:
         return self.N, self.G, self.Q, self.E, self.soft, self.hard
 
     def __add__(self, other: Sums) -> Sums:
-        """Return the sums of the rows of both."""
+        """Return the sums over the rows of both sums."""
         moments = self.N + other.N, self.G + other.G, self.Q + other.Q, self.E + other.E
         return Sums(*moments, self.soft + other.soft, self.hard + other.hard, self.widths)
 
@@ -104,7 +104,7 @@ class Step(NamedTuple):
     penalty: float  # of the view weights
     shift: float  # root mean square shift of the centroids, in standard deviations of the features
     distinct: int  # number of centroids that do not coincide
-    merged: bool  # whether some coincide
+    merged: bool  # whether centroids coincide
     seconds: float
     repairs: int = 0  # number of centroids of empty clusters that were moved
 
@@ -159,8 +159,8 @@ def divided(
 ) -> tuple[Array, Array]:
     """Return theta = N / G, (k, F), and a mask (k,) of the empty clusters.
 
-    Their weight is at most this share of the total, and their centroids stay. So do centroids in
-    a view that all rows of a cluster lack."""
+    The weight of an empty cluster is at most `least_share` of the total, and its centroid stays.
+    If all rows of a cluster lack a view, its centroid stays in this view."""
     G = G.reshape(len(G), -1)
     stays = ~(G > least_share * G.sum())
     counts = 1 if G.shape[1] == 1 else widths
@@ -169,9 +169,9 @@ def divided(
 
 
 def onto_sphere(theta: Array, previous: Array, shift: Array, least_length: float) -> Array:
-    """Return the centroids theta + shift scaled to length one, less the shift.
+    """Return the centroids theta + shift scaled to length one, minus the shift.
 
-    Centroids of at most this length stay where they were `previous`ly."""
+    Centroids of at most `least_length` keep their `previous` place."""
     centers = theta + shift.astype(np.float64)
     lengths = np.linalg.norm(centers, axis=1, keepdims=True)
     there = lengths > least_length
@@ -183,9 +183,9 @@ def view_weights(
 ) -> NDArray[np.float64]:
     """Return alpha_l ~ exp(-factor cost_l / (pi_l lambda)) with sum_l pi_l alpha_l = 1.
 
-    There sum_l alpha_l (factor cost_l + lambda pi_l log alpha_l) is least. `coverage` is pi, the
-    shares of the rows that have the views, None where all have all. With it no alpha is below
-    LEAST_WEIGHT."""
+    These weights minimize sum_l alpha_l (factor cost_l + lambda pi_l log alpha_l). `coverage` is
+    pi, the shares of the rows that have the views; None if all rows have all views. With a coverage
+    no alpha is below LEAST_WEIGHT."""
     if coverage is None:
         return np.asarray(softmax(factor * (costs.min() - costs) / entropy))
     costs = costs / coverage
@@ -202,7 +202,7 @@ def view_weights(
 def positive(alpha: Array) -> Array:
     """Return view weights for rows that lack views, from weights of a fit to complete rows.
 
-    None is zero."""
+    No weight is zero."""
     return np.maximum(alpha, 1e-3 * LEAST_WEIGHT * alpha.max())
 
 

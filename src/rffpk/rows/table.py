@@ -36,9 +36,9 @@ SMALL = set(_TYPES.values())
 
 @dataclass(frozen=True, eq=False)
 class Narrow:
-    """Dense rows of float16, bfloat16, int8 or uint8, of which passes and copies get float32."""
+    """Dense rows of float16, bfloat16, int8 or uint8. Passes and copies convert them to float32."""
 
-    stored: NDArray[Any]  # (n, d), in C order; of bfloat16 the bits, as uint16
+    stored: NDArray[Any]  # (n, d), in C order; uint16 holds the bits of bfloat16
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -203,8 +203,8 @@ def operand(x: Columns) -> Any:
 
 
 def skip_zeros(*tables: Columns) -> bool:
-    """Return whether one of the tables holds entries alone. Such tables are multiplied, not
-    searched, and no offset is added to such rows."""
+    """Return whether one of the tables holds only nonzero entries. Such tables are multiplied, not
+    searched, and no offset is added to their rows."""
     return Csr in map(type, tables)
 
 
@@ -272,8 +272,8 @@ def occupied_columns(
 ) -> NDArray[np.intp] | None:
     """Return the columns of sparse rows that have entries, and the columns of a mask `besides`.
 
-    Rows of weight zero do not count. None: the rows are dense, or these columns are at least half
-    of all columns, and a copy without the other columns is not worth its time."""
+    Rows of weight zero do not count. Return None if the rows are dense, or if at least half of the
+    columns are occupied: a copy without the empty columns is then not worth its time."""
     if not isinstance(x, Csr):
         return None
     x = x if weight is None else x[np.flatnonzero(weight)]
@@ -420,8 +420,8 @@ def centered_product(
 ) -> NDArray[Any]:  # fmt: skip
     """Return `finish` of the lines of (x - origin) @ matrix, in the dtype of the rows.
 
-    A line has the same bits whatever other rows there are: blocks have one shape, as in `by_blocks`
-    of `system.tiles`. Many blocks in one call are a stack of matrices, which BLAS multiplies one by
+    The bits of a line do not depend on other rows: blocks have one shape, as in `by_blocks` of
+    `system.tiles`. Many blocks in one call are a stack of matrices, which BLAS multiplies one by
     one."""
     (n, d), size = x.shape, block_rows(x.shape[1])
     result = np.empty((n, matrix.shape[1]), dtype=x.dtype)
@@ -489,11 +489,11 @@ def mean_square(x: Columns) -> float:
 
 
 def beyond_float32(x: Columns, mean: float) -> bool:
-    """Return whether float32 does not hold the squares of numbers with this `mean_square`."""
+    """Return whether float32 cannot hold the squares of numbers with this `mean_square`."""
     if _SQUARES[0] <= mean <= _SQUARES[1]:
         return False
     numbers = entries(x)
-    if math.isnan(mean):  # of rows that lack views
+    if math.isnan(mean):  # some rows lack views
         known = numbers[~np.isnan(numbers)]
         return bool(known.size) and beyond_float32(known, mean_square(known))
     return mean > 0 or bool(numbers.any())
@@ -525,7 +525,7 @@ def distinct_rows(x: Columns) -> tuple[Columns, NDArray[np.intp]]:
 def _ranks(x: NDArray[Any]) -> NDArray[np.intp]:
     """Return the place of each row among the distinct rows in lexicographic order.
 
-    Columns are compared one after the other, of rows alone that are equal so far."""
+    Columns are compared one after another, and only for rows that are equal so far."""
     rank = np.zeros(len(x), dtype=np.intp)  # how many rows come before
     tied = np.arange(len(x))
     for column in x.T:
@@ -628,8 +628,8 @@ def sparse_rows(x: Any) -> Csr:
 
 
 def unit_view(x: Columns) -> tuple[Columns, Map]:
-    """Return what a pass reads of rows scaled to length one: sparse rows are scaled before, and
-    dense rows in the pass."""
+    """Return the columns and the map of rows that are scaled to length one. Sparse rows are scaled
+    here, and dense rows in the pass."""
     width = x.shape[1]
     return (unit_rows(x), Identity(width)) if isinstance(x, Csr) else (x, Unit(width))
 

@@ -260,7 +260,7 @@ def _check_separator(path: str, separator: str, fields: list[Any], width: int) -
 
 
 def besides_numbers(table: Any) -> str:
-    """Return what a frame has besides numbers, and in which columns; empty for nothing."""
+    """Return the kinds of a frame that are not numbers, with their columns; empty if none."""
     by_kind = _columns_by_kind(table).items()
     return " and ".join(f"{kind} in the columns {names}" for kind, names in by_kind)
 

@@ -252,7 +252,7 @@ def _check_word(word: Any, name: str, known: tuple[str, ...], also: str) -> None
 def one_kernel(metric: Any, gamma: Any, extra: Any, *further: str) -> Specification:
     """Return the kernel of the parameters `kernel`, `gamma` and `kernel_params`, which are checked.
 
-    The words `further` name kernels besides scikit-learn's."""
+    The words `further` name kernels that scikit-learn lacks."""
     if not isinstance(extra, (dict, type(None))):
         raise TypeError(f"kernel_params={extra!r}: must be a dict or None.")
     params = {"gamma": gamma} | (extra or {})

@@ -40,8 +40,8 @@ _BACKENDS = {"core": "rffpk._core", "numpy": "rffpk._reference"}
 def n_threads(n_jobs: Any) -> int:
     """Check the parameter `n_jobs`; return the number of threads.
 
-    None and -1 stand for the least of `thread_limits()`, -2 for one less and so on; a positive
-    number stands for itself."""
+    None and -1 stand for the least of `thread_limits()`, -2 for one thread less, and so on. A
+    positive number is the number of threads."""
     given = -1 if n_jobs is None else check_int(n_jobs, "n_jobs", -_MOST_JOBS, _MOST_JOBS)
     if given == 0:
         raise ValueError("n_jobs=0: must be None, positive or negative.")
@@ -52,10 +52,10 @@ def thread_limits() -> dict[str, int]:
     """Return limits of the number of threads, by their sources.
 
     Sources are the affinity mask, the CPUs of the machine, the quota of a container or
-    LOKY_MAX_CPU_COUNT, and the OpenMP runtimes that are loaded, such as scikit-learn's, which
-    follow OMP_NUM_THREADS and threadpoolctl. Without a runtime OMP_NUM_THREADS counts itself.
-    Where the core is built with OpenMP, which binds threads to places, its number of threads
-    counts alone: the mask is then the mask of one place."""
+    LOKY_MAX_CPU_COUNT, and the loaded OpenMP runtimes, such as the runtime of scikit-learn.
+    Runtimes follow OMP_NUM_THREADS and threadpoolctl. Without a runtime OMP_NUM_THREADS is a limit
+    itself. If the core is built with OpenMP, and OpenMP binds threads to places, its number of
+    threads is the only limit: the affinity mask then has only one place."""
     if bound := _core.bound_threads():
         return {"OpenMP places": bound}
     limits = {}
@@ -119,7 +119,7 @@ class _BlasLimit:
                     blas = _loaded("blas")
                     self._before = blas.limit(limits=None)  # first: the process may fork any time
                     blas.limit(limits=1)
-                    # threadpoolctl 3.8 lets one thread at a time set limits; another may restore
+                    # threadpoolctl 3.8 lets one thread at a time set limits. Any thread may restore
                     with blas.limit(limits=None):
                         pass
             with np.errstate(divide="warn", over="warn", under="ignore", invalid="warn"):
@@ -141,7 +141,7 @@ class _BlasLimit:
         self._holders = [holder for holder in self._holders if holder == alone]
         if self._before is not None:
             with self.held():
-                pass  # leaving it restores the limits, unless this thread holds it besides
+                pass  # leaving the context restores the limits, unless this thread holds the limit
 
 
 _blas_limit = _BlasLimit()
@@ -152,8 +152,9 @@ one_blas_thread = _blas_limit.held
 def one_openmp_thread() -> Iterator[None]:
     """Limit the OpenMP of other libraries to one thread, in calls from this thread.
 
-    scikit-learn's clustering takes no number of threads, its bits depend on it, and GNU's OpenMP
-    hangs in a child that is forked after its threads were started, unless it uses one.
+    The clustering of scikit-learn has no parameter for the number of threads, but its bits depend
+    on the number. GNU's OpenMP hangs in a child that is forked after its threads have started,
+    unless the child uses one thread.
     """
     runtimes = _loaded("openmp").lib_controllers
     before = [runtime.num_threads for runtime in runtimes]
@@ -213,7 +214,7 @@ def _page_cache(parts: Path) -> int:
 
 
 def _address_space() -> int:
-    """Return what `ulimit -v` leaves; raise a ValueError if there is no limit."""
+    """Return the bytes that `ulimit -v` leaves, or raise a ValueError if there is no limit."""
     import resource
 
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)
@@ -320,7 +321,7 @@ def _missing() -> list[str]:
 
 
 def _slow() -> list[str]:
-    """Return what makes fits slower on this machine than they need be, with the remedy."""
+    """Return the reasons why fits are slower than necessary on this machine, with remedies."""
     reasons, limits, widest = list[str](), thread_limits(), _core.isa_levels()[-1]
     if backend().__name__ != _BACKENDS["core"]:
         reasons.append("passes run in NumPy: unset RFFPK_BACKEND")

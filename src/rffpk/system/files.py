@@ -48,11 +48,11 @@ def _csv(array: Array) -> str:
 
 @contextmanager
 def whole_file(path: str) -> Iterator[BinaryIO]:
-    """Write a file beside its place, and move it there at the end.
+    """Write a temporary file next to the file `path`, and move it to `path` at the end.
 
-    So no partial file is seen, nor after a crash of the machine. It has the permissions of the file
-    that is there, or of any new file. Links are followed. A pipe, or another device, is written
-    directly. A process that is killed leaves a file rffpk-... there."""
+    So nobody sees a partial file, even after a crash of the machine. The file has the permissions
+    of the file that it replaces, or of any new file. Links are followed. A pipe or another device
+    is written directly. A killed process leaves a file rffpk-... in the folder."""
     if is_device(path):  # whose real path may be no path, such as that of /dev/fd/63
         with open(path, "wb") as file:
             yield file

@@ -23,26 +23,26 @@ from rffpk.system.tuning import TUNING
 Array = NDArray[Any]
 
 
-# The seed of the vectors from which ARPACK goes on after a space that the matrix maps into itself,
-# where SciPy takes one (from 1.17 on).
+# The seed of the vectors with which ARPACK continues after it has found an invariant subspace.
+# SciPy has this option from 1.17 on.
 RANDOM: dict[str, int] = {"rng": 0} if "rng" in inspect.signature(eigsh).parameters else {}
 
-# Lanczos' method sees one vector of each eigenvalue, and more by rounding. An eigenvalue was missed
-# if it is above the least by this part of the largest.
+# Lanczos' method finds one vector of each eigenvalue, and further vectors only by rounding. An
+# eigenvalue was missed if it exceeds the least by this fraction of the largest.
 _APART = 1e-9
 
 
 def eigh(matrix: Array, **options: Any) -> tuple[Array, Array]:
     """Return eigenvalues and eigenvectors by `scipy.linalg.eigh`, with two of its options.
 
-    All pairs are returned where the options fail. SciPy holds the interpreter's lock, so that
-    Ctrl-C waits for it. Where that is long, NumPy is used, which does not."""
+    If the options fail, all pairs are computed. SciPy holds the interpreter's lock, so that Ctrl-C
+    waits for it. For long computations NumPy is used, which releases the lock."""
     n = len(matrix)
     work = TUNING.linalg.eigh_work * n**3
     first, last = options.get("subset_by_index", (0, n - 1))
     # SciPy 1.11 asks for too little memory of order one
     if work < TUNING.linalg.long_work and n > 1:
-        with contextlib.suppress(LinAlgError):  # of multiple eigenvalues a part may not be found
+        with contextlib.suppress(LinAlgError):  # may miss a part of multiple eigenvalues
             values, vectors = scipy.linalg.eigh(matrix, **options)
             if len(values) == last - first + 1:
                 return values, vectors

@@ -297,9 +297,9 @@ class Components:
     change: float = 0.02
     # Leading components for each cluster that are sought first: too few are doubled, twice at most.
     a_cluster: int = 8
-    # Such components besides.
+    # Leading components that are sought in addition.
     spare: int = 16
-    # Part of all components up to which leading ones are sought, and beyond all.
+    # Up to this part of all components, only leading components are sought; beyond it, all.
     leading_part: float = 0.25
     # Work of all components of (m, m), over m^3.
     all_work: float = 30.0
@@ -498,7 +498,7 @@ class Noise:
     tail_samples: float = 1000.0
     # Least ratio of the ends of such a gap. It was not tuned (docs/noise.md).
     least_ratio: float = 3.0
-    # Largest distances that may hold a gap, besides the least share.
+    # Number of largest distances that may hold a gap, in addition to the least share.
     gap_rows: int = 1000
     # Rows of the sample among which groups of far rows are sought. In more rows background noise
     # has fewer near neighbors below the threshold (docs/noise.md).
