@@ -58,6 +58,7 @@ class Refusal(NamedTuple):
     options: dict[str, Any] = {}  # noqa: RUF012 other parameters
     then: dict[str, Any] = {}  # noqa: RUF012 parameters that take what the remedy gives
     first: Any = None  # a view before what the remedy gives
+    rows: Any = ROWS  # of a fit whose parameter is refused
 
     def refused_by(self):
         """Return the classes that refuse the value."""
@@ -311,7 +312,9 @@ WEIGHTS = [
         (np.full(N, 1e308), ValueError),
         (np.full(N, 1e-280), ValueError), (np.full(N, 1j), ValueError),
         (np.r_[1e-40, np.ones(N - 1)], ValueError), (["heavy"] * N, ValueError),
-        (10**400, ValueError), ([[1, 2], [3]], ValueError), (SECONDS[:, 0], TypeError),
+        (10.0 ** np.linspace(-150, 150, N), ValueError),
+        (10.0 ** np.linspace(-50, 0, N), ValueError), (10**400, ValueError),
+        ([[1, 2], [3]], ValueError), (SECONDS[:, 0], TypeError),
         (MASKED[:, 0], TypeError),
     ]
 ]  # fmt: skip
@@ -323,10 +326,10 @@ WEIGHTS.append(
 # ---- parameters ---------------------------------------------------------------------------------
 
 
-def parameters(argument, *values, classes=None, name=None, **options):
+def parameters(argument, *values, classes=None, name=None, rows=ROWS, **options):
     """Return rows of one parameter."""
-    at = name or rf"{argument}\b"
-    return [Refusal(argument, value, ANY, at, None, classes, options) for value in values]
+    row = Refusal(argument, None, ANY, name or rf"{argument}\b", None, classes, options, rows=rows)
+    return [row._replace(value=value) for value in values]
 
 
 def annealed(field, *values, **others):
@@ -379,7 +382,7 @@ PARAMETERS = [
                 [("rbf", 1.0, 2.0)], [("rbf", -1.0)], [("rbf", "wide")], [(3, 1.0)],
                 [("rbf", 10**400)], [("polynomial", {"degree": -3})],
                 [("polynomial", {"degree": "two"})], [("sigmoid", {"coef0": [1]})],
-                [("rbf", {"sigma": 3})], classes=FUSED, name=""),
+                [("rbf", {"sigma": 3})], classes=FUSED, name=r"kernel|X\["),
     *parameters("kernels", [("rbf", 1e300)], classes=[rffpk.FAMKKM], name="gamma",
                 approximation="rff"),
     *parameters("views", "ab", [], [[0], []], [[0], [4]], [["a"], ["e"]], [[[0], [1, 2]]], [[0.5]],
@@ -387,7 +390,77 @@ PARAMETERS = [
                 [[0, 1], slice(0, 2, 0)], [[0, 1], slice(0.5, 2)], name="views"),
 ]  # fmt: skip
 
+DIFFUSION = [rffpk.DiffusionMap, rffpk.DiffusionPowerKMeans]
+GRAPH = scipy.sparse.csr_array(np.maximum(NEAR, NEAR.T))
+FAR = np.maximum(pairwise_distances(ROWS), 0)
+GRAPHS = [
+    *(Refusal("X", X, ANY, "X", None, DIFFUSION, {"metric": "precomputed"})
+      for X in (GRAPH[:, :20], -GRAPH, FAR, scipy.sparse.csr_array(FAR**2), GRAPH * np.nan)),
+    *parameters("n_neighbors", 9, classes=DIFFUSION, rows=GRAPH, metric="precomputed"),
+    *parameters("n_landmarks", 99, classes=DIFFUSION, rows=GRAPH, metric="precomputed"),
+    *parameters("whitening", 0.5, classes=DIFFUSION, rows=GRAPH, metric="precomputed"),
+    *parameters("n_components", 0, 79, classes=DIFFUSION, n_landmarks=40),
+    *parameters("n_neighbors", 0, classes=DIFFUSION, n_landmarks=40),
+    *parameters("n_landmarks", 0, "all", classes=DIFFUSION),
+    *parameters("time", 0.0, "long", classes=DIFFUSION, n_landmarks=40),
+    *parameters("metric", "manhattan"),
+]  # fmt: skip
+EXACT = [rffpk.KernelKMeans, rffpk.KernelPowerKMeans]
+LACKING = np.where(np.eye(4)[::-1] == 1, np.nan, np.eye(4))
+SKEW = np.eye(4) + 0.5 * np.eye(4, k=1)
+OF_KERNELS = [
+    *(Refusal("X", X, ValueError, "X", None, EXACT, {"kernel": "precomputed"})
+      for X in (LACKING, np.ones((4, 3)), SKEW, -np.eye(4))),
+    Refusal("X", [np.eye(4), SKEW], ValueError, r"X\[1\]", None, SEVERAL[1:2], GIVEN),
+    *parameters("kernel", "gauss", classes=[*EXACT, rffpk.NystroemKernelKMeans]),
+    *parameters("gamma", -1.0, "big", classes=[*EXACT, rffpk.NystroemKernelKMeans]),
+    *parameters("kernel_params", {"degree": -1}, {"coef0": "x"}, {"coef0": np.nan}, 3, {"gama": 3}),
+    *parameters("init", "magic", np.ones((3, 2)), np.zeros(N, int), np.arange(N) % 2,
+                np.arange(N) % 4, np.zeros((3, N)), classes=EXACT),
+    *parameters("cache", "no", -1),
+    *parameters("weight_entropy", 0, 1e-320, "even"),
+    *parameters("n_anchors", 0), *parameters("n_components", 0, 257, classes=ONE[6:]),
+    *parameters("kernel", "sigmoid", classes=ONE[6:], gamma=1.0, kernel_params={"coef0": -1.0}),
+    *parameters("gamma", np.nan, "auto", classes=RANDOM),
+    *parameters("kernel", "poly", classes=RANDOM),
+    *parameters("annealing", "slow", 1.04, {"start": -1.0}, Annealing, np.ones(3)),
+    *parameters("noise", 0.0, 1.0, "most"),
+]  # fmt: skip
+WHOLE = [cls for cls in FUSED if "n_landmarks" in inspect.signature(cls).parameters]
+OF_VIEWS = [
+    Refusal("X", [np.eye(4), np.array([["a"] * 2] * 4)], ValueError, r"X\[1\]", None, SEVERAL),
+    Refusal("X", [np.eye(4), np.ones(4)], ValueError, r"X\[1\]", None, SEVERAL),
+    *parameters("kernels", "du", ["rbf", "gauss"], ["rbf"], ["rbf"] * 3, "du2015", rows=VIEWS,
+                name=r"kernel|X\[", classes=[rffpk.MultiKernelPowerKMeans, *FUSED]),
+    *parameters("kernels", "precomputed", rows=VIEWS, name=r"kernel|X\[", classes=FUSED),
+    *parameters("kernels", 3, [], ["rbf", rbf_kernel], [(rbf_kernel, 1.0)], rbf_kernel, [3, 4],
+                "poly", ["rbf", "line"], "precomputed", [("rbf", -1), "rbf"],
+                [("linear", 2), "rbf"], ["rbf"] * 3, rows=VIEWS, name="kernel",
+                classes=[rffpk.RFFMultiKernelPowerKMeans]),
+    *parameters("typicality", "yes", True, *(rffpk.Typicality(**field) for field in (
+        {"m": 1.0}, {"eta": 0.0}, {"eta": "within"}, {"eta": 1e39}))),
+    *parameters("n_landmarks", 40.0, 2, classes=WHOLE),
+    *parameters("standardize", 1), *parameters("normalize_rows", "yes"),
+    *parameters("lambda1", -1.0), *parameters("lambda2", np.inf, "big"),
+    *parameters("approximation", "fourier", False, ("fourier", 8), ("rff", 0), ("rff", "auto"),
+                ["nystroem", 2.5]),
+    *parameters("kernels", ["rbf", "linear"], "du2015", name=r"kernel|X\[", rows=VIEWS,
+                approximation="rff",
+                classes=[rffpk.FAMKKM]),
+    *parameters("diversity", -0.1, 1e308, "all"), *parameters("agreement", -0.1, 1e308, "all"),
+    *parameters("mean_weight", -0.1, 1e308, "all"),
+    *parameters("tol", 0.0, "small", classes=[rffpk.SimpleMKKM]),
+    *parameters("tol", np.nan, "a", classes=[rffpk.MKKM]),
+    *parameters("n_neighbors", 0, 0.0, 1.5, "all", classes=[rffpk.LKAM]),
+    *parameters("rho", 0.0, "near"), *parameters("scheme", "both"),
+    *parameters("kernel_weights", [1, 2, 3], [1, -1], [0, 0], [1, np.inf], "equal", ["a", "b"],
+                rows=VIEWS),
+]  # fmt: skip
+
 TABLES = {
+    "graphs": GRAPHS,
+    "kernels": OF_KERNELS,
+    "views": OF_VIEWS,
     "objects": OBJECTS,
     "orders": ORDERS,
     "stacks": STACKS,

@@ -111,11 +111,3 @@ def test_swaps_over_principal_components_of_a_kernel(swaps, kinds):
     model = KernelPowerKMeans(6, annealing=Annealing(swaps=swaps), random_state=0).fit(rows)
     assert ("swap" in stages(model)) == (swaps > 0)
     assert sum(record["stage"] == "start" for record in model.history_) == kinds
-
-
-@pytest.mark.parametrize("annealing", ["slow", 1.04, {"start": -1.0}, Annealing, np.ones(3)])
-@pytest.mark.parametrize("name", PAPERS)
-def test_other_values_are_refused(name, annealing):
-    message = r"annealing=.*must be one of \['auto', 'paper'\] or an Annealing or None"
-    with pytest.raises(ValueError, match=f"(?s){message}"):
-        getattr(rffpk, name)(3, annealing=annealing).fit(X)

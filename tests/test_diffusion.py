@@ -651,41 +651,6 @@ def test_rows_without_weight_are_as_equal_rows_with_weight():
     assert_array_equal(labels[:100], labels[100:])
 
 
-@pytest.mark.parametrize(
-    "parameters, message",
-    [
-        ({"n_components": 0}, "n_components"),
-        ({"n_components": 79}, "n_components=79: the graph has"),
-        ({"n_neighbors": 0}, "n_neighbors"),
-        ({"n_landmarks": 0}, "n_landmarks"),
-        ({"n_landmarks": "all"}, "n_landmarks"),
-        ({"time": 0.0}, "time"),
-        ({"time": "long"}, "time"),
-        ({"metric": "manhattan"}, "metric"),
-        ({"n_jobs": 0}, "n_jobs"),
-    ],
-)
-@pytest.mark.parametrize("estimator", [DiffusionMap, DiffusionPowerKMeans])
-def test_bad_parameters(rows, estimator, parameters, message):
-    model = estimator(**{"n_landmarks": 40, **parameters})
-    with pytest.raises((ValueError, TypeError), match=message):
-        model.fit(rows)
-    assert not [name for name in vars(model) if name.endswith("_")]
-
-
-@pytest.mark.parametrize("value", [np.nan, np.inf])
-@pytest.mark.parametrize("estimator", [DiffusionMap(), DiffusionPowerKMeans(2)])
-def test_bad_rows(rows, estimator, value):
-    model = clone(estimator).fit(rows)
-    bad = rows.copy()
-    bad[3, 1] = value
-    for method in (model.transform, clone(estimator).fit):
-        with pytest.raises(ValueError, match="contains (NaN|infinity)"):
-            method(bad)
-    with pytest.raises(ValueError, match="overflow float64"):
-        clone(estimator).fit(rows * 1e160)
-
-
 def test_the_memory_limit_decides_whether_features_are_stored(rows, dtype, memory):
     """The same results to the last bit, with features of the memory limit or without."""
     X = rows.astype(dtype)

@@ -540,31 +540,6 @@ def test_ritz_values_are_within_the_spectrum_and_near_its_bounds():
 
 # ---- errors -------------------------------------------------------------------------------------
 
-NAN = np.eye(4)
-NAN[1, 2] = NAN[2, 1] = np.nan
-SKEW = np.eye(4)
-SKEW[0, 1] = 0.5
-
-
-@pytest.mark.parametrize(
-    "K, message",
-    [
-        (NAN, "X: contains NaN"),
-        (np.ones((4, 3)), r"X.shape=\(4, 3\): must be square"),
-        (SKEW, "X is not symmetric: entries differ from the transposed ones by 0.5"),
-        (-np.eye(4), "X has -1.0 on its diagonal, must be >= 0"),
-    ],
-)
-@pytest.mark.parametrize("estimator", ONE_KERNEL)
-def test_bad_precomputed_kernels(estimator, K, message):
-    with pytest.raises(ValueError, match=message):
-        estimator(2, kernel="precomputed").fit(K)
-
-
-def test_a_bad_kernel_of_several_is_named():
-    with pytest.raises(ValueError, match=r"X\[1\] is not symmetric"):
-        MultiKernelPowerKMeans(2, kernels="precomputed").fit([np.eye(4), SKEW])
-
 
 def test_indefinite_kernels_give_a_warning(blobs):
     K = rbf_kernel(blobs[0]) - 0.5 * np.eye(300) + np.diag(np.full(300, 0.0))
@@ -594,50 +569,6 @@ def test_the_inertia_with_an_indefinite_kernel_is_that_of_the_formula():
     assert (diagonal - 2 * (K * means).sum(axis=1) + (means @ K @ means).diagonal()).min() < 0
     assert_allclose(small.inertia_, diagonal.sum() - (means * K).sum())
     assert small.inertia_ <= 1.001 * whole.inertia_
-
-
-@pytest.mark.parametrize(
-    "parameters, message",
-    [
-        ({"kernel": "gauss"}, "kernel='gauss': must be one of"),
-        ({"gamma": -1.0}, "gamma=-1.0: must be > 0"),
-        ({"gamma": "big"}, "gamma='big': must be one of"),
-        ({"kernel_params": {"degree": -1}}, "kernel_params: degree=-1: must be >= 0"),
-        ({"kernel_params": {"coef0": "x"}}, "kernel_params: coef0='x': must be a number"),
-        ({"kernel_params": 3}, "kernel_params=3: must be a dict"),
-        ({"init": "magic"}, "init='magic': must be one of"),
-        ({"init": np.ones((3, 3))}, r"^init.shape=\(3, 3\): must be \(300,\) or"),
-        ({"init": np.zeros(300, int)}, "^init: .* labels than 0 to 4"),
-        ({"init": np.arange(300) % 4}, "^init: .* labels than 0 to 4"),
-        ({"init": np.arange(300) % 6}, "^init: .* labels than 0 to 4"),
-        ({"kernel_params": {"gama": 3}}, r"kernel_params has parameters \['gama'\], must be among"),
-        ({"init": np.zeros((5, 300))}, "^init: .* sum to zero"),
-        ({"n_init": 0}, "n_init=0: must be >= 1"),
-        ({"cache": "no"}, "cache='no': must be one of"),
-        ({"cache": -1}, "cache=-1: must be >= 0"),
-    ],
-)
-@pytest.mark.parametrize("estimator", ONE_KERNEL)
-def test_bad_parameters(blobs, estimator, parameters, message):
-    with pytest.raises((ValueError, TypeError), match=message):
-        estimator(5, **parameters).fit(blobs[0])
-
-
-@pytest.mark.parametrize(
-    "parameters, message",
-    [
-        ({"kernels": "du"}, "kernels='du': must be one of"),
-        ({"kernels": 3}, "kernels=3: must be a list"),
-        ({"kernels": ["rbf", "gauss"]}, r"kernels\[1\]='gauss': must be one of"),
-        ({"kernels": ["rbf"]}, "kernels has 1 entries for 2 views"),
-        ({"kernels": "du2015"}, "kernels='du2015': needs one array"),
-        ({"weight_entropy": 0}, "weight_entropy=0: must be >= 1e-30"),
-        ({"annealing": Annealing(start=1.0)}, "annealing.start=1.0: must be <= -0.2"),
-    ],
-)
-def test_bad_parameters_of_several_kernels(blobs, parameters, message):
-    with pytest.raises((ValueError, TypeError), match=message):
-        MultiKernelPowerKMeans(5, **parameters).fit([blobs[0], blobs[0]])
 
 
 def test_too_little_memory_is_an_error_before_any_work(blobs, memory):

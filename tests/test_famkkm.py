@@ -416,33 +416,6 @@ def test_the_order_of_rows_and_views_hardly_matters(views):
 # ---- errors --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "parameters, message",
-    [
-        ({"lambda1": -1.0}, "lambda1"),
-        ({"lambda2": np.inf}, "lambda2"),
-        ({"lambda2": "big"}, "lambda2"),
-        ({"approximation": "fourier"}, "approximation='fourier': must be one of"),
-        ({"approximation": False}, "approximation=False: must be one of"),
-        ({"approximation": ("fourier", 8)}, "approximation='fourier': must be one of"),
-        ({"approximation": ("rff", 0)}, r"approximation\[1\]=0: must be >= 1"),
-        ({"approximation": ("rff", "auto")}, r"approximation\[1\] must be an instance of int"),
-        ({"approximation": ["nystroem", 2.5]}, r"approximation\[1\] must be an instance of int"),
-        ({"max_iter": 0}, "max_iter"),
-        ({"tol": -1e-3}, "tol"),
-        ({"n_clusters": 241}, "n_clusters"),
-        ({"kernels": ["rbf", "linear", "rbf"], "approximation": "rff"}, r"X\[1\] is 'linear'"),
-        ({"kernels": "du2015", "approximation": "rff"}, "du2015"),
-        ({"kernels": ["rbf"]}, "kernels"),
-    ],
-)
-def test_bad_parameters_are_named(views, parameters, message):
-    model = FAMKKM(**parameters)
-    with pytest.raises((ValueError, TypeError), match=message):
-        model.fit(views[0])
-    assert not [name for name in vars(model) if name.endswith("_")]
-
-
 def test_asymmetric_and_indefinite_kernels_are_refused(matrices):
     good, n = matrices[0], 240
     asymmetric = good.copy()
@@ -564,31 +537,3 @@ def test_nystroem_with_other_kernels(views):
         4, kernel=lambda a, b, c: c * (a @ b), kernel_params={"c": 3.0}, random_state=0
     ).fit(x[:60])
     assert_same_kernel(model, 3 * x[:60] @ x[:60].T)
-
-
-@pytest.mark.parametrize(
-    "parameters, message",
-    [
-        ({"kernel": "precomputed"}, "precomputed"),
-        ({"kernel": "gauss"}, "kernel"),
-        ({"gamma": -1.0}, "gamma"),
-        ({"kernel_params": {"degree": "two"}}, "degree"),
-        ({"kernel_params": {"coef0": np.nan}}, "coef0"),
-        ({"kernel_params": [1]}, "kernel_params"),
-        ({"n_anchors": 0}, "n_anchors"),
-        ({"n_components": 0}, "n_components"),
-        ({"n_components": 257}, "n_components"),
-        ({"n_init": 0}, "n_init"),
-        ({"n_clusters": 241}, "n_clusters"),
-        ({"n_jobs": 0}, "n_jobs"),
-        (
-            {"kernel": "sigmoid", "gamma": 1.0, "kernel_params": {"coef0": -1.0}},
-            "kernel is not positive",
-        ),
-    ],
-)
-def test_bad_parameters_of_nystroem_k_means_are_named(views, parameters, message):
-    model = NystroemKernelKMeans(**parameters)
-    with pytest.raises((ValueError, TypeError), match=message):
-        model.fit(views[0][0])
-    assert not [name for name in vars(model) if name.endswith("_")]

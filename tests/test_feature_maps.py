@@ -227,19 +227,3 @@ def test_orthogonal_features_approximate_better_than_independent_ones():
 
     assert error("orthogonal") < 0.6 * error("iid")
     assert error("structured") < 0.6 * error("iid")
-
-
-@pytest.mark.parametrize(
-    "parameters, message",
-    [
-        ({"n_frequencies": 0}, "n_frequencies=0: must be >= 1"),
-        ({"gamma": 0}, "gamma=0: must be > 0"),
-        ({"gamma": np.nan}, "gamma=nan: must be finite"),
-        ({"gamma": "auto"}, "gamma='auto': must be one of"),
-        ({"kernel": "poly"}, "kernel='poly': has no random features. Choose one of"),
-        ({"sampling": "orthogonal", "kernel": "cauchy"}, "sampling='orthogonal': needs"),
-    ],
-)
-def test_bad_parameters_are_named(X, parameters, message):
-    with pytest.raises(ValueError, match=message):
-        RandomFourierFeatures(**parameters).fit(X)

@@ -10,7 +10,6 @@ from conventions import weight_and_sparse_failures
 from fusion_cases import (
     CASES,
     GAMMAS,
-    NAMED,
     affinity,
     gaussian,
     leading,
@@ -349,72 +348,6 @@ def test_all_rows_as_landmarks_are_no_landmarks(case):
 
 
 # ---- errors -------------------------------------------------------------------------------------
-
-
-def assert_refused(model, parameters, message):
-    model = clone(model).set_params(**parameters)
-    before = dict(vars(model))
-    with pytest.raises((ValueError, TypeError), match=message):
-        model.fit(three_views(60)[0])
-    assert vars(model) == before
-
-
-@each
-@pytest.mark.parametrize(
-    "parameters, message",
-    [
-        ({"n_clusters": 0}, "n_clusters=0: must be >= 1"),
-        ({"n_clusters": 400}, "n_clusters=400: must not exceed .* samples .60"),
-        ({"n_init": 0}, "n_init=0: must be >= 1"),
-        ({"n_landmarks": 3}, "n_landmarks=3: must be >= 4"),
-        ({"n_landmarks": 40.0}, "n_landmarks must be an instance of int"),
-        ({"standardize": 1}, "standardize=1: must be True or False"),
-        ({"normalize_rows": "yes"}, "normalize_rows='yes': must be True or False"),
-        ({"kernels": "rbf"}, "kernels='rbf': must be one of"),
-        ({"kernels": ["rbf"] * 2}, "kernels has 2 entries for 3 views"),
-        ({"kernels": ["wave"] * 3}, r"kernels\[0\]='wave': must be one of"),
-        ({"kernels": "du2015"}, "kernels='du2015': needs one array, not a list"),
-        ({"kernels": "precomputed"}, r"X\[0\].shape=\(60, 5\): must be square"),
-        ({"n_jobs": 0}, "n_jobs=0: must be"),
-    ],
-)
-def test_bad_parameters_are_named_and_change_nothing(case, parameters, message):
-    assert_refused(case.model, parameters, message)
-
-
-WEIGHTED = [("mkkm_mr", "diversity"), ("lkam", "diversity"), ("onkc", "diversity"),
-            ("coregsc", "agreement"), ("mvclfa", "mean_weight")]  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    "case, name, value, message",
-    [
-        *((*pair, -0.1, "=-0.1: must be >= 0") for pair in WEIGHTED),
-        *((*pair, 1e308, "=1e.308: must be <= 1e.100") for pair in WEIGHTED),
-        *((*pair, "all", "='all': must be a number") for pair in WEIGHTED),
-        *((case, "max_iter", 0, "=0: must be >= 1") for case in [*NAMED][2:]),
-        *((case, "tol", -1.0, "=-1.0: must be >") for case in [*NAMED][2:]),
-        ("mkkm", "tol", np.nan, "="),
-        ("mkkm", "tol", "a", "="),
-        ("simplemkkm", "tol", 0.0, "=0.0: must be > 0"),
-        ("simplemkkm", "tol", "small", "='small': must be a number"),
-        ("lkam", "n_neighbors", 0, "=0: must be >= 1"),
-        ("lkam", "n_neighbors", 0.0, "=0.0: must be > 0"),
-        ("lkam", "n_neighbors", 1.5, "=1.5: must be <= 1"),
-        ("lkam", "n_neighbors", "all", " must be an instance of int"),
-        ("onkc", "rho", 0.0, "=0.0: must be > 0"),
-        ("onkc", "rho", "near", "='near': must be a number"),
-        ("coregsc", "scheme", "both", "='both': must be one of"),
-        ("average", "kernel_weights", [1, 2], r": has shape \(2,\). Pass 3 weights"),
-        ("average", "kernel_weights", [1, -1, 1], r"=\[1, -1, 1\]: must be finite, >= 0"),
-        ("average", "kernel_weights", [0, 0, 0], ".*not all 0"),
-        ("average", "kernel_weights", [1, np.inf, 0], ".*finite"),
-        ("average", "kernel_weights", "equal", ": could not convert string"),
-        ("average", "kernel_weights", ["a", "b", "c"], ": could not convert string"),
-    ],
-)
-def test_bad_parameters_of_a_class(case, name, value, message):
-    assert_refused(NAMED[case].model, {name: value}, f"^{name}{message}")
 
 
 @each

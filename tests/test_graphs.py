@@ -185,23 +185,6 @@ def test_cross_validation_splits_rows_and_columns():
 
 
 D = pairwise_distances(MOONS)
-REFUSED = [
-    (GRAPH[:, :20], {}, r"^X.shape=\(300, 20\): .* affinities"),
-    (-GRAPH, {}, "X contains -1, must be >= 0: .*affinities"),
-    (D, {}, "X: looks like a matrix of distances"),
-    (csr_array(D**2), {}, "X: looks like a matrix of distances"),
-    (GRAPH * np.nan, {}, "X: contains NaN"),
-    (GRAPH, {"n_neighbors": 9}, "n_neighbors=9: must have its default"),
-    (GRAPH, {"n_landmarks": 99}, "n_landmarks=99: must have its default"),
-    (GRAPH, {"whitening": 0.5}, "whitening=0.5: must have its default"),
-]
-
-
-@pytest.mark.parametrize("X, parameters, message", REFUSED)
-@pytest.mark.parametrize("cls", [DiffusionMap, DiffusionPowerKMeans])
-def test_what_is_no_graph_is_refused(cls, X, parameters, message):
-    with pytest.raises(ValueError, match=message):
-        cls(2, metric="precomputed", **parameters).fit(X)
 
 
 def test_what_needs_rows_is_refused(fitted):

@@ -16,7 +16,6 @@ from sklearn.base import clone
 from sklearn.datasets import make_blobs
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
-from sklearn.metrics.pairwise import rbf_kernel
 
 import rffpk
 from rffpk import (
@@ -355,20 +354,6 @@ def test_the_same_bits_for_any_number_of_threads(views):
     assert_array_equal(fits[0].kernel_weights_, fits[1].kernel_weights_)
 
 
-BAD = [
-    ([np.ones((4, 2)), np.ones((5, 2))], r"^X\[1\]: has 5 rows, and X\[0\] has 4"),
-    ([np.ones((4, 2)), np.full((4, 2), np.nan)], r"X\[1\]: contains NaN"),
-    ([np.eye(4), np.array([["a"] * 2] * 4)], r"X\[1\]: could not convert"),
-    ([np.eye(4), np.ones(4)], r"X\[1\]: has one dimension, as labels have"),
-]
-
-
-@pytest.mark.parametrize("xs, message", BAD)
-def test_bad_views_are_named(xs, message):
-    with pytest.raises(ValueError, match=message):
-        ip_rff_mkpkm(2).fit(xs)
-
-
 def test_views_that_are_not_those_of_the_fit(views):
     xs = views[0]
     model = ip_rff_mkpkm(4, **PLAIN).fit(xs[:2])
@@ -381,41 +366,6 @@ def test_views_that_are_not_those_of_the_fit(views):
     alone = ip_rff_mkpkm(4, **PLAIN).fit(xs[0])
     with pytest.raises(ValueError, match="^X: is a list of views, but was one array in fit"):
         alone.predict(xs[:2])
-
-
-@pytest.mark.parametrize(
-    "parameters, message",
-    [
-        ({"typicality": Typicality(m=1.0)}, r"typicality\.m=1.0: must be > 1"),
-        ({"typicality": Typicality(eta=0.0)}, r"typicality\.eta=0.0: must be >= 1e-30"),
-        ({"typicality": Typicality(eta="within")}, r"typicality\.eta='within': must be one of"),
-        ({"weight_entropy": 0.0}, "weight_entropy=0.0: must be >= 1e-30"),
-        ({"kernels": 3}, "kernels=3: must be a name, or a list"),
-        ({"kernels": []}, r"kernels=\[\]: must be a name, or a list"),
-        ({"kernels": ["rbf", rbf_kernel]}, r"^kernels\[1\]=rbf_kernel: is a .* Pass 'rbf'"),
-        ({"kernels": [(rbf_kernel, 1.0)]}, r"^kernels\[0\]=rbf_kernel: is a .* Pass 'rbf'"),
-        ({"kernels": rbf_kernel}, "^kernels=rbf_kernel: is a function of two .* Pass 'rbf'"),
-        ({"kernels": [3, 4]}, "kernels contains 3, must have for each view a name"),
-        (
-            {"kernels": "poly"},
-            "^kernels: kernel='poly': has no .*KernelPowerKMeans",
-        ),
-        ({"typicality": Typicality(eta=1e39)}, r"typicality\.eta=1e\+39: must be <= 1e\+30"),
-        ({"weight_entropy": 1e-320}, "weight_entropy=1e-320: must be >= 1e-30"),
-        ({"kernels": ["rbf", "line"]}, r"^kernels\[1\]: kernel='line': must be one of"),
-        ({"kernels": "precomputed"}, "kernel='precomputed': has no random features"),
-        ({"kernels": [("rbf", -1)]}, r"^kernels\[0\]: gamma=-1: must be > 0"),
-        ({"kernels": [("linear", 2)]}, r"^kernels\[0\]: the power of 'linear'=2: must"),
-        ({"kernels": ["rbf"] * 3}, "kernels has 3 entries for 2 views"),
-        ({"noise": 0.0}, "noise=0.0: must be > 0"),
-        ({"noise": "most"}, "noise='most': must be a number or 'auto' or None"),
-        ({"typicality": "yes"}, r"typicality='yes': must be one of \['auto'\] or a Typicality"),
-        ({"typicality": True}, "typicality=True: must be one of"),
-    ],
-)
-def test_bad_parameters(views, parameters, message):
-    with pytest.raises((ValueError, TypeError), match=message):
-        ip_rff_mkpkm(2, **parameters).fit(views[0][:2])
 
 
 def weighted(model, xs):

@@ -484,16 +484,6 @@ def test_views_are_scaled_before_distances_are_taken():
     assert_array_equal(model.predict(views), model.labels_)
 
 
-@pytest.mark.parametrize("cls, parameters", CLASSES)
-@pytest.mark.parametrize("noise, message", [
-    (0.0, "noise=0.0: must be > 0"), (1.0, "noise=1.0: must be < 1"),
-    ("most", "noise='most': must be a number or 'auto' or None"),
-])  # fmt: skip
-def test_other_values_are_refused(cls, parameters, noise, message):
-    with pytest.raises((ValueError, TypeError), match=message):
-        cls(4, noise=noise, **parameters).fit(X)
-
-
 def test_noise_is_no_example_of_a_cluster():
     """The middle of a ring is the row that is nearest to its centroid."""
     angle = np.linspace(0, 2 * np.pi, 200, endpoint=False)

@@ -44,7 +44,7 @@ def arguments_of(row, value):
     if row.argument == "sample_weight":
         has_labels = isinstance(row.value, (dict, pandas.Series))
         return {"X": FRAME if has_labels else ROWS, "sample_weight": value}
-    return {"X": ROWS}
+    return {"X": row.rows}
 
 
 def content_of(value):

@@ -36,8 +36,8 @@ class Sampling:
     reservoir_part: int = 16
     # Rows of this room, at least.
     reservoir_rows: int = 1024
-    # Rows that give the critical exponent, in time that grows with them. 500 rows change labels of 9
-    # of 84 small fits, and the mean ARI by .0002.
+    # Rows that give the critical exponent, in time that grows with them. 500 rows change labels of
+    # 9 of 84 small fits, and the mean ARI by .0002.
     exponent_rows: int = 1000
     # Such rows with typicality or exact kernels, in time that grows with their cube.
     decomposed_rows: int = 500
