@@ -2,6 +2,7 @@
 
 import pickle
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -442,6 +443,18 @@ def test_small_components_take_no_cluster():
     assert adjusted_rand_score(y, model.labels_[:1000]) >= 0.99
     assert len(set(model.labels_[1000:])) == 1
     assert_allclose(model.feature_map_.component_shares_.sum(), 1)
+
+
+def test_a_valley_is_what_its_definition_says():
+    X, y = groups([60, 30, 20], PLACES)
+    distances = np.linalg.norm(X[:, None] - X, axis=-1)
+    components = SimpleNamespace(labels=y, enough=np.ones(3, dtype=bool))
+    for number in range(3):
+        own = y == number
+        inside = np.sort(np.sort(distances[own][:, own], axis=1)[:, 5])[(own.sum() - 1) // 2]
+        around = np.sort(distances[own][:, ~own].min(axis=1))[int(np.ceil(0.1 * own.sum())) - 1]
+        valley = spectrum.valley_of_rows(X, np.ones(110), np.arange(110), 1, components, number)
+        assert_allclose(valley, np.log(around / inside), rtol=1e-6)
 
 
 def test_the_components_that_a_warning_names_cover_all_rows():

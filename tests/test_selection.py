@@ -6,6 +6,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from contracts.fusion import FittedKernel, Specification
 from contracts.graph import criteria, spectrum
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array, diags
@@ -236,6 +237,16 @@ def test_weights_of_kernels():
     model = KernelPowerKMeans("auto", kernel="precomputed", random_state=0)
     assert model.fit(X @ X.T, sample_weight=weight).n_clusters_ == 3
     assert KernelKMeans("auto", random_state=0).fit(X, sample_weight=weight).n_clusters_ == 3
+
+
+def test_coordinates_have_the_distances_of_a_kernel():
+    for K in (X @ X.T, rbf_kernel(X[:100], gamma=0.5), np.ones((9, 9)), np.zeros((3, 3))):
+        kernel = FittedKernel(K, Specification("precomputed"), shift=True, weight=np.ones(len(K)))
+        coordinates = criteria.kernel_coordinates(kernel)
+        squares = np.diagonal(K)[:, None] + np.diagonal(K) - 2 * K
+        gaps, largest = cdist(coordinates, coordinates, "sqeuclidean"), max(squares.max(), 1)
+        assert_allclose(gaps, squares, atol=1e-5 * largest)
+        assert coordinates.shape[1] <= 100
 
 
 def test_few_anchors_or_landmarks_bound_the_number():
