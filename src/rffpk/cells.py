@@ -128,7 +128,9 @@ def _connectivities(adata: Any, key: Any) -> Any:
     if not isinstance(entry, Mapping):
         raise ValueError(
             f"neighbors_key={key!r}: adata.uns has no such graph. Call "
-            f"scanpy.pp.neighbors(adata, key_added={key!r})."
+            f"scanpy.pp.neighbors(adata, key_added={key!r}), or for affinities in "
+            f"adata.obsp['connectivities'] set adata.uns[{key!r}] = "
+            "{'connectivities_key': 'connectivities'}."
         )
     name = entry.get("connectivities_key", "connectivities")
     if name not in adata.obsp:

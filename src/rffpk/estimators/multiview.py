@@ -169,8 +169,9 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
         Number of clusters; good numbers with scores, if none is given; Ward's tree of clusters.
     labels_, probabilities_ : ndarray of int32, shape (n_samples,) and ndarray of shape (n_samples,)
         Cluster of each row, the index of its nearest centroid; its membership in it, if stored.
-    kernel_weights_ : ndarray of shape (n_views,)
-        Weights alpha >= 0 of the views, of sum one; `inertia_` is of the kernel sum_l alpha_l k_l.
+    kernel_weights_ : ndarray of shape (n_kernels,)
+        Weights alpha >= 0 of sum one: one for each view if `kernels` names one for each view. By
+        default there are several for each view (``docs/api.md``).
     eta_ : ndarray of shape (n_views,), or None
         Reference distances; None if `typicality` is None.
     inertia_, objective_, s_, membership_exponent_ : float
