@@ -258,11 +258,11 @@ class HardPasses:
     # Rows whose bounds change at a time: what is computed between stays in a cache.
     bounds_block: int = 1 << 16
     # All rows are visited if a cluster has less than this part of its largest weight since the last
-    # such visit. Its sums have the rounding errors of what was subtracted. With 1 fits take twice as
-    # long.
+    # such visit. Its sums have the rounding errors of what was subtracted. With 1 fits take twice
+    # as long.
     shrunken: float = 0.5
-    # Multiply-adds of a pass from which rows are compared with near centroids alone. Half of it takes
-    # .73 of the time there, for an objective .01 % higher and other labels.
+    # Multiply-adds of a pass from which rows are compared with near centroids alone. Half of it
+    # takes .73 of the time there, for an objective .01 % higher and other labels.
     near_work: int = 1 << 28
     # Centroids that a row is compared with: with 24, 32 and 48 objectives are within .03 % and
     # times within 8 % (bench/results/trials.md, Search).
