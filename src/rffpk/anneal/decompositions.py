@@ -405,7 +405,7 @@ def _components(rows: Rows, view: int, k: int, hard: bool) -> tuple[Array, Array
 def rows_of_components(rows: Rows, view: int) -> Rows:
     """Return the rows that components of a view are computed from.
 
-    They are all rows, or a part with a limited number of numbers."""
+    They are all rows, or a sample with at most `TUNING.components.numbers` entries."""
     most = TUNING.components.numbers // rows.widths[view]
     if rows.n <= most:
         return rows

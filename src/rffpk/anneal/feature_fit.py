@@ -381,17 +381,21 @@ def _without_rounding(centers: Array) -> Array:
 
 
 def _ending(data: FeatureData, rows: Rows, theta: Array, hard: Sums, s: float) -> Ending:
-    """Return how the run ended: which clusters have rows, and can be told apart at an exponent."""
+    """Return what warnings need to know of the end of a fit.
+
+    Count the clusters that have rows. At a finite exponent s, also judge on the pilot sample
+    whether soft memberships distinguish the clusters. Labels do not depend on typicality, so they
+    are computed without `eta`."""
     k, plan = len(theta), data.plan
     used = k - int(empty_clusters(hard.G, rows.dtype).sum())
     ending = Ending(k, used, s, plan.critical, plan.lowered_by)
     if math.isinf(s):
         return ending
-    some = replace(data.pilot, alpha=rows.alpha).counted()
-    plain = replace(some, eta=None)
-    labels = passes.one_pass(plain, theta, -math.inf, want=("labels",))[1]["labels"]
+    pilot = replace(data.pilot, alpha=rows.alpha).counted()
+    untypical = replace(pilot, eta=None)
+    labels = passes.one_pass(untypical, theta, -math.inf, want=("labels",))[1]["labels"]
     index = rows_of_clusters(labels, k)
-    outputs = passes.one_pass(some.take(index), theta, s, want=("memberships", "distances"))[1]
+    outputs = passes.one_pass(pilot.take(index), theta, s, want=("memberships", "distances"))[1]
     scaled = rows.scaled(theta)
     return ending.of_memberships(
         outputs["memberships"], labels[index], outputs["distances"],

@@ -177,7 +177,10 @@ def _reach(k: int, s: float, dtype: Any) -> float:
 
 
 def coordinates(theta: Array, directions: Array) -> Array:
-    """Return the coordinates (k, q + 1) of centroids, the last at least the length of the rest."""
+    """Return coordinates (k, q + 1) of centroids along q orthonormal directions.
+
+    The last column is an upper bound of the length of the part that is orthogonal to the
+    directions. It includes rounding errors, so that bounds of distances hold."""
     at, basis = theta.astype(np.float64), directions.astype(np.float64)
     along, eps = at @ basis.T, float(np.finfo(directions.dtype).eps)
     squares = (at**2).sum(axis=1)
@@ -361,7 +364,7 @@ def _among_near(
     )  # fmt: skip
     if need.bounded:
         upper, lower = bounds_of(own, other, rounding_errors(rows, at))
-        lower[changed] = 0  # next they are compared with other centroids
+        lower[changed] = 0  # the candidate list changes with the label: no bound holds
         bounds = Bounds(at, N, G, G.copy(), upper, lower, rows.n)
         assigned = replace(assigned, own=None, other=None, bounds=bounds)
     return sums, assigned
@@ -387,9 +390,11 @@ def _with_bounds(rows: Rows, theta: Array, before: Assignment | None) -> tuple[S
 
 
 def _among_active(rows: Rows, theta: Array, before: Assignment) -> tuple[Sums, Assignment] | None:
-    """Make a pass over the rows that bounds do not decide.
+    """Assign the active rows again: rows whose label Hamerly's bounds do not hold.
 
-    None: most rows are active, or a cluster has lost so much weight that its sums lost digits."""
+    The cluster sums N and the cluster weights G are corrected by the rows that change their
+    cluster. Return None if a pass over all rows is needed: most rows are active, or a cluster lost
+    so much weight that its corrected sums are imprecise."""
     labels, near, bounds = before.labels, before.near, before.bounds
     assert bounds is not None
     at = np.ascontiguousarray(theta, dtype=rows.dtype)
@@ -411,7 +416,7 @@ def _among_active(rows: Rows, theta: Array, before: Assignment) -> tuple[Sums, A
         upper[index], lower[index] = bounds_of(own, other, errors)
         changed = index[new != old]
         if near is not None:
-            lower[changed] = 0  # next they are compared with other centroids
+            lower[changed] = 0  # the candidate list changes with the label: no bound holds
         _add_rows(rows, N, changed, labels, -1.0)
         G -= np.bincount(labels[changed], rows.weight[changed], len(at))
         labels[index] = new
@@ -427,9 +432,9 @@ def _among_active(rows: Rows, theta: Array, before: Assignment) -> tuple[Sums, A
 
 
 def _most_of_others(shifts: Array, near: Array | None) -> Array:
-    """Return for each row the largest shift of the centroids that it is compared with.
+    """Return the largest shift (k,) among the other centroids that the rows of a cluster see.
 
-    The shift of its own centroid does not count."""
+    Its rows see the candidate list of the cluster, a row of `near` (k, c), or all centroids."""
     if near is not None:
         return np.where(near == np.arange(len(near))[:, None], 0, shifts[near]).max(axis=1)
     farthest = int(shifts.argmax())

@@ -64,10 +64,11 @@ class KernelProblem:
     stores_memberships: bool = False  # what a fit adds
 
     def prepare(self, opened: Opened, context: FitContext) -> KernelData:
-        """Return the rows with their kernels, what is minimized, and the starts.
+        """Return the rows with their kernels and the plan of the starts.
 
-        Components are of several kernels with the weights at the end of one start, which begins
-        with equal weights."""
+        Exact fits and given centroids search on the kernels. Other fits search on principal
+        components of the weighted sum of the kernels. Where weights are learned, one start from
+        equal weights finds the weights of this sum."""
         xs, named = opened.tables, isinstance(self.init, str)
         initial = None if named else _given_weights(self.init, context.k, len(xs[0]))
         rows = _kernel_rows(self, opened, context)

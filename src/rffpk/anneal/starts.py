@@ -251,9 +251,10 @@ def _far_rows(
 ) -> NDArray[np.intp]:
     """Return at most `count` rows that are far from the mean of their cluster.
 
-    They are drawn in proportion to the square of the excess of their squared distance over the
-    mean of the cluster. In many columns the first draws miss small clusters, whose rows are
-    hardly farther from drawn rows than rows of large clusters are. From means they are."""
+    `nearest` has the squared distances of the rows from these means. Rows are drawn in proportion
+    to the squared excess over the mean distance of their cluster. In many columns the first seeds
+    miss small clusters. The rows of such a cluster are about as far from any seed as other rows
+    are, but they are far from the means of clusters."""
     p = weight.astype(np.float64)
     masses = np.bincount(labels, p)
     mean = np.bincount(labels, p * nearest) / np.where(masses > 0, masses, 1)

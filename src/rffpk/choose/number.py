@@ -292,10 +292,10 @@ def _part(sample: Opened, n: int, table: Table) -> Part:
 
 
 def _leading(sample: Opened, table: Table, random: Any, n_threads: int) -> Table:
-    """Return a function that takes the leading principal components of a table of more columns.
+    """Return a function of rows that gives few columns: `table`, or principal components of it.
 
-    In many columns the noise of a row is longer than clusters are apart, and densities hardly
-    fall between clusters."""
+    A table with few columns stays as it is. In many columns noise exceeds the distances between
+    clusters, and the density between clusters hardly falls."""
     _, x, weight = _part(sample, TUNING.number.tree_rows[0], table)
     if x.shape[1] <= PER_CLUSTER * TUNING.number.whitened_for:
         return table

@@ -226,14 +226,12 @@ def _central_nodes(model: Any, mass: Array, X: Any, nearest: Array) -> Array:
 
 
 def _apart(space: DiffusionSpace, centers: Array, gaps: Array) -> Array:
-    """Return the squared distances between centroids, longest between components of the graph.
+    """Return squared distances between centroids, the longest between components of the graph.
 
-    By the functions of the graph all components are equally far from each other. So the distance
-    of two centroids in different components is in proportion to the distance between the means of
-    their landmarks, and above all distances within components. A cluster without landmarks is
-    placed at the nearest landmark."""
-    # values of the functions that are constant on components, with length one, are orthogonal if
-    # components differ
+    Diffusion features put all components equally far apart. So entries of `gaps` between different
+    components are scaled by the distances between the means of their landmarks, and are above all
+    entries within components. A cluster without landmarks is placed at the nearest landmark."""
+    # Indicators of components, scaled to length one, are orthogonal where components differ.
     last = centers[:, -1:] if space.unit else np.ones_like(centers[:, -1:])
     constant = np.hstack([centers[:, : space.spectrum.n_constant], last]).astype(np.float64)
     constant = unit_rows(constant)

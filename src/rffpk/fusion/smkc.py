@@ -464,9 +464,12 @@ class AnchorIteration(Iteration):
 
 
 def iterations(B: Array, V: int, k: int, n_threads: int) -> Iterator[AnchorIteration]:
-    """Yield the endless iterations of SMKC, from B or its coordinates (r, V s).
+    """Yield the iterations of SMKC without end.
 
-    Liang et al., ICML 2024, algorithm 1. O(V r s k + V^2 (r + s) k^2) each."""
+    B has the kernels of V views with s anchors each side by side, (n, V s), or their coordinates
+    (r, V s) in a common basis. Each iteration fuses the rank-k parts of the views, and then fits
+    the part of each view to the fused matrix. Liang et al., ICML 2024, algorithm 1. An iteration
+    costs O(V r s k + V^2 (r + s) k^2)."""
     views = [View(G, _gram(G, n_threads)) for G in np.split(B, V, axis=1)]
     parts = run_all(lambda view: view.initial_part(k), views, n_threads)
     alpha = np.full(V, 1 / V)  # no weights are learned

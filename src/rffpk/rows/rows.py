@@ -225,6 +225,9 @@ class Rows:
         return replace(self, xs=[x[index] for x in self.xs], weight=weight, present=present)
 
     def _taken(self, index: Array) -> Rows:
+        """Read the rows at `index` from a stream.
+
+        One reading picks the rows in rising order. Then the order of `index` is restored."""
         order = np.argsort(index, kind="stable")
         parts = self.fold(partial(_picked, index[order]), operator.add)
         xs = [np.concatenate(blocks) for blocks in zip(*parts)]

@@ -84,9 +84,9 @@ def narrow_rows(x: Any) -> Narrow | None:
 
 
 def as_type(x: Any, dtype: Any = None) -> Any:
-    """Return rows in a type, at addresses that their numbers need.
+    """Return rows in a dtype, at aligned addresses.
 
-    Small numbers stay as they are unless they are to be float64."""
+    Rows in low precision (`Narrow`) stay as they are for float32, because passes widen them."""
     if isinstance(x, (Csr, Narrow)):
         return x.astype(dtype or x.dtype, copy=False)
     return np.require(x, dtype, "A")

@@ -72,11 +72,14 @@ def divided(
     graph: Any, share: Array, held: Array, degrees: Array, k: int, n_rows: int, valley: Valley,
     n_columns: float = math.inf, rows: Array | None = None,
 ) -> Parts:  # fmt: skip
-    """Return the components of a graph and the nodes that count for k clusters.
+    """Divide a graph into connected components, and decide which components count for k clusters.
 
-    `share` has the shares of the nodes of the weight of `n_rows` rows. `rows` has their numbers
-    of rows, where they do not follow from the shares. `held` has the parts of their degrees that
-    stay where they are in a step of the walk."""
+    Outlying nodes that the walk hardly ever leaves are left out first. A component counts if it has
+    enough rows, or a valley of low density around it.
+
+    `share` (m,) has the part of the total weight at each node. `held` (m,) has the part of each
+    degree that is a loop of the node. `rows` (m,) has numbers of rows, where they do not follow
+    from the shares of `n_rows` rows."""
     rows = n_rows * share if rows is None else rows
     tuning = TUNING.graph
     least_rows = max(tuning.least_rows, tuning.rows_of_root * math.sqrt(n_rows / k))
@@ -85,20 +88,20 @@ def divided(
     # slow as functions that separate clusters. A node with a component's share does not dangle.
     leave = 1 - np.divide(held, degrees, out=np.ones(len(share)), where=degrees > 0)
     dangle = leave < tuning.dangling * quantile(leave, share, 0.5)
-    there = (share > 0) & ~(dangle & (share < min(tuning.large / k, least_rows / n_rows)))
+    present = (share > 0) & ~(dangle & (share < min(tuning.large / k, least_rows / n_rows)))
     labels = np.full(len(share), -1)
-    nodes = graph if there.all() else graph[there][:, there]
-    labels[there] = connected_components(nodes, directed=False)[1]
-    shares = np.bincount(labels[there], share[there])
+    nodes = graph if present.all() else graph[present][:, present]
+    labels[present] = connected_components(nodes, directed=False)[1]
+    shares = np.bincount(labels[present], share[present])
     order = np.argsort(-shares, kind="stable")
-    labels[there] = np.argsort(order, kind="stable")[labels[there]]
-    shares, rows = shares[order], np.bincount(labels[there], rows[there])
+    labels[present] = np.argsort(order, kind="stable")[labels[present]]
+    shares, rows = shares[order], np.bincount(labels[present], rows[present])
     evidence = np.maximum(rows, shares * n_rows)
     enough = evidence >= least_rows * (1 - 1e-9)
     components = Components(labels, shares, rows, evidence, enough)
     counted = _counted(components, k, valley, least_valley)
     kept = np.append(counted, False)[labels]  # the label -1 takes the last one
-    several = np.bincount(labels[there], minlength=len(counted)) > 1
+    several = np.bincount(labels[present], minlength=len(counted)) > 1
     return Parts(
         components, n_rows, least_rows, least_valley, valley, counted,
         several & ~counted & (shares > 0), kept, (np.cumsum(counted) - 1)[labels[kept]],

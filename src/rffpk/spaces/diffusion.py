@@ -226,20 +226,23 @@ class Drawn(NamedTuple):
     rows: Columns  # among which neighbors are looked for
 
     def fitted(self, unit_variance: bool = False) -> FittedMap:
-        """Return the fitted map. With `unit_variance` features have a total variance of one."""
+        """Return the fitted map: features of the nodes, and what new rows are interpolated from.
+
+        Features of the fitted rows are computed as `transform` computes them, so that both agree.
+        With `unit_variance` features have a total variance of one."""
         inputs, graph, unit = self.inputs, self.found, self.option.unit
         X, spec, parts = inputs.X, inputs.spec, graph.parts
         k = inputs.k if inputs.is_told else None
-        time, lines = node_features(graph, spec, k, unit, unit_variance)
-        functions, own, near = lines.astype(X.dtype), None, graph.neighbourhoods
-        if isinstance(graph, GraphDiffusion):  # as `transform` computes features
+        time, of_nodes = node_features(graph, spec, k, unit, unit_variance)
+        functions, own, near = of_nodes.astype(X.dtype), None, graph.neighbourhoods
+        if isinstance(graph, GraphDiffusion):
             own = graph.neighbourhoods.means(graph.graph, functions).astype(X.dtype)
         else:
             landmarks = graph.neighbourhoods.landmarks
             squares = squared_distances(landmarks, column_means(landmarks))
             checks.check_underflow(squares.astype(X.dtype).sum(), [landmarks])
             if graph.weights is not None:
-                own = (graph.weights @ lines).astype(X.dtype)
+                own = (graph.weights @ of_nodes).astype(X.dtype)
         left_out = float(parts.components.rows[parts.left_out].sum())
         spherical = spec.metric == "cosine"
         space = DiffusionSpace(

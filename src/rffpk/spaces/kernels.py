@@ -594,14 +594,14 @@ def _centered_squares(diagonal: Array, means: Array, mean: float) -> Array:
 def _resolved(
     spec: Specification, x: Columns, weight: Array, random: Any, n_threads: int
 ) -> dict[str, Any]:
-    """Return the parameters of a kernel with the number that gamma stands for."""
+    """Return the parameters of a kernel, with a number in place of a named gamma ("mean", ...)."""
     params = dict(spec.params)
     if spec.metric in ("rbf", "laplacian"):
         gamma = params.setdefault("gamma", "mean")
         if isinstance(gamma, str):
             params["gamma"] = resolve_gamma(x, spec.metric, gamma, weight, random, n_threads)
     elif isinstance(params.get("gamma"), str) and not callable(spec.metric):
-        del params["gamma"]  # a word, of distances
+        del params["gamma"]  # names are for kernels of distances: take the default
     if params.get("gamma", 0) is None:  # scikit-learn's default
         del params["gamma"]
     return params

@@ -223,9 +223,12 @@ class Neighbourhoods:
         return results
 
     def sums(self, X: Columns, weight: Array, random: Any) -> tuple[Array, csr_matrix, int]:
-        """Return sum_i p_i z_i, (m,), sum_i p_i z_i z_i', sparse (m, m), and the number of rows.
+        """Return the weighted sums of z_i and of z_i z_i', and the number of summed rows.
 
-        The sums are in float64, over at most 100 random rows of positive weight a landmark."""
+        Row i has the weights z_i of its nearest landmarks, and p_i is its sample weight. The sums
+        are sum_i p_i z_i of shape (m,) and sum_i p_i z_i z_i', sparse (m, m), in float64. With more
+        than `TUNING.landmarks.summed_rows` rows for each landmark a random sample is summed. Rows
+        of weight zero are left out."""
         m = len(self.landmarks)
         index, p = drawn_rows(weight, TUNING.landmarks.summed_rows * m, random)
         alone = replace(self, n_threads=1)
@@ -426,11 +429,11 @@ def _gaussian(squares: Array, bandwidth: float, counted: Array | bool) -> Array:
 def distinct_where_few(
     X: Columns, weight: Array, numbers: tuple[int, int], random: Any
 ) -> tuple[Columns, Array, Array] | None:
-    """Return distinct rows, their weights, and the number of the distinct row that each row equals.
+    """Return distinct rows, their weights, and for each row the index of its distinct row.
 
-    The number is -1 for rows that do not count. Of many rows a random sample is examined, and
-    all other rows have the number -1. None: there are more distinct rows than the first of
-    `numbers`."""
+    The index (n,) is -1 for rows of weight zero. Of many rows a sample is examined, and rows
+    outside it have the index -1. `numbers` are the largest number of distinct rows, beyond which
+    the result is None, and the number of landmarks, which determines the size of the sample."""
     most, m = numbers
     size = max(TUNING.landmarks.sampled_rows * m, math.ceil(TUNING.landmarks.sought * most))
     index = np.flatnonzero(weight)

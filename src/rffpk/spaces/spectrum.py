@@ -110,8 +110,10 @@ class Wanted(NamedTuple):
 
 
 def wanted_pairs(k: int, rough: bool, functions: int = 0, use: UseOfGraph = "always") -> Wanted:
-    """Return the pairs for k clusters. `rough`: functions are only clustered. Else functions are
-    results themselves, and there are at least `functions`."""
+    """Return how many eigenpairs of a graph k clusters need, and how exactly.
+
+    With `rough` the eigenvectors are only clustered, so that fewer and less exact ones suffice.
+    Otherwise they are a result, and there are at least `functions`."""
     tuning = TUNING.spectrum
     pairs = min(tuning.a_cluster * k, max(tuning.two_a_cluster, k + k // 2))
     if use == "combined" and not (rough and k > tuning.combinations):

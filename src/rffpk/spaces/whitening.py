@@ -181,7 +181,10 @@ class WhiteningSpec:
     def fit(
         self, sample: Opened, view: int, k: int, random: np.random.RandomState, n_threads: int
     ) -> Whitening:
-        """Return the map of a view for k clusters, by a sample of the rows."""
+        """Fit principal components to a sample of the rows of a view.
+
+        With `unit_variance` the result is divided by the root of its total variance, except where
+        rows are scaled to length one anyway."""
         components = fit_components(*sample.some_with(view), k, random, self.scales)
         mapped = components.whitening(self.exponent, n_threads)
         if mapped.unit or not self.unit_variance:
