@@ -44,7 +44,7 @@ def pytest_collection_modifyitems(items):
 
 @pytest.fixture(autouse=True, scope="session")
 def threads_in_small_loops():
-    """Small problems, too, are tested with as many threads as are asked for."""
+    """Share the work of small problems, too, among as many threads as are asked for."""
     before = _core.use_thread_work(0)
     yield before
     _core.use_thread_work(before)
@@ -52,14 +52,14 @@ def threads_in_small_loops():
 
 @pytest.fixture(params=["core", "numpy"])
 def backend(request, monkeypatch):
-    """Both implementations of the pass, each chosen by name."""
+    """Return the name of each implementation of the pass, chosen by name."""
     monkeypatch.setenv("RFFPK_BACKEND", request.param)
     return request.param
 
 
 @pytest.fixture(params=_core.isa_levels())
 def isa(request):
-    """Each instruction set that the core is compiled for and this processor runs."""
+    """Use each instruction set that the core is compiled for and this processor runs."""
     before = _core.use_isa(request.param)
     yield request.param
     _core.use_isa(before)
@@ -67,7 +67,7 @@ def isa(request):
 
 @pytest.fixture(params=[*_core.isa_levels(), "numpy"])
 def implementation(request, monkeypatch):
-    """Each implementation of the pass: the core at every instruction set, and the NumPy twin."""
+    """Use each implementation of the pass: the core at any instruction set, and the NumPy twin."""
     twin = request.param == "numpy"
     monkeypatch.setenv("RFFPK_BACKEND", "numpy" if twin else "core")
     before = _core.use_isa(_core.isa() if twin else request.param)
@@ -94,7 +94,7 @@ def tuning(monkeypatch):
 
 @pytest.fixture
 def memory(monkeypatch, tuning):
-    """Let so many bytes be available, of which few are not taken unseen."""
+    """Limit the available bytes; few bytes are taken unseen."""
 
     def available(left):
         monkeypatch.setattr("rffpk.system.config.available_memory", lambda: left)

@@ -19,8 +19,10 @@ WEIGHT_CHECKS = {
 
 
 def sparse_failures(estimator):
-    """Checks that take an estimator with predict_proba for a classifier, whose tags they ask for;
-    tests/test_sparse.py has the formats that they try."""
+    """List the checks that take any estimator with predict_proba for a classifier.
+
+    These checks ask for the tags of a classifier. tests/test_sparse.py has the formats they try.
+    """
     if not (get_tags(estimator).input_tags.sparse and hasattr(estimator, "predict_proba")):
         return {}
     reason = "memberships are not those of a classifier"

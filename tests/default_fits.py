@@ -2,7 +2,7 @@
 
     python tests/default_fits.py COUNT
 
-Makes so many fits and prints those that raise or whose labels are not those of `predict`.
+Makes so many fits. Prints each fit that raises, or whose labels differ from `predict`.
 """
 
 import sys
@@ -21,7 +21,7 @@ ROWS = 5, 150_000  # at least so many for each cluster, and at most so many
 
 
 def draw(seed):
-    """An estimator, its rows, and a text that describes them."""
+    """Draw an estimator, its rows, and a text that describes them."""
     random = np.random.default_rng(seed)
     if seed % 100 == 99:
         X, text = mixture(random, 20_000, 32, 100, 3.0)
@@ -45,7 +45,7 @@ def mixture(random, n, d, groups, apart):
 
 
 def fit(seed):
-    """The description of a fit that is not as it should be; None of one that is."""
+    """Describe a fit that is not as it should be; return None for a correct fit."""
     model, X, text = draw(seed)
     try:
         labels = model.fit(X).labels_

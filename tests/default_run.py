@@ -1,4 +1,4 @@
-"""The cases of parametrized tests that a default run has. All others are marked `exhaustive`."""
+"""The cases of parametrized tests in a default run. All other cases are marked `exhaustive`."""
 
 import itertools
 import zlib
@@ -10,13 +10,16 @@ CHECKED = {
     "RandomFourierFeatures(n_frequencies=8)", "RFFKernelPowerKMeans()",
     "KernelPowerKMeans(n_init=2)", "NystroemKernelKMeans()", "MKKM()",
 }  # fmt: skip
-MANY = 5  # estimators, of which every third represents the others
+MANY = 5  # of so many estimators, every third represents all
 
 
 def chosen(cases):
-    """Of the cases of one test: the widest instruction set, every third of many estimators, all
-    combinations of the parameters that have two values, and each value of the others once, as on
-    the diagonal of a table."""
+    """Choose the cases of a test for a default run.
+
+    The run has the widest instruction set and every third of many estimators. It has all
+    combinations of the parameters that have two values. Each value of the other parameters occurs
+    once, as on the diagonal of a table.
+    """
     if len(cases) == 1:
         return cases
     cases = [case for case in cases if not is_held_by_another(case)]
@@ -30,8 +33,10 @@ def chosen(cases):
 
 
 def is_held_by_another(case):
-    """Whether a case without a mark, a wider instruction set, or a class of the same base stands
-    for this case."""
+    """Decide whether another case stands for this case.
+
+    It may be a case without a mark, with a wider instruction set, or of a class with the same base.
+    """
     if case.get_closest_marker("exhaustive"):
         return True
     given = case.callspec.params
@@ -41,7 +46,7 @@ def is_held_by_another(case):
 
 
 def parameters(cases):
-    """The names of what varies: one or several of each `parametrize`, and one of each fixture."""
+    """List the names of what varies: some of each `parametrize`, and the name of each fixture."""
     if not cases:
         return []
     together = []
@@ -53,14 +58,14 @@ def parameters(cases):
 
 
 def ranks(cases, names):
-    """For each case the place of these values among those of all cases."""
+    """Rank the values of each case among the values of all cases."""
     column = [tuple(id(case.callspec.params[name]) for name in names) for case in cases]
     places = {value: place for place, value in enumerate(dict.fromkeys(column))}
     return [places[value] for value in column]
 
 
 def every_third_estimator(cases, names):
-    """Where there are many, beginning elsewhere in each test."""
+    """Select the estimators: if there are many, begin elsewhere in each test."""
     first, *others = (cases[0].callspec.params[name] for name in names)
     places = ranks(cases, names)
     model = getattr(first, "model", first)  # of a case with one
@@ -71,7 +76,7 @@ def every_third_estimator(cases, names):
 
 
 def diagonal(sizes):
-    """Places in a table of so many dimensions, the smallest first."""
+    """Choose places in a table of so many dimensions, the smallest first."""
     pairs = sum(size <= 2 for size in sizes)
     combinations = [*itertools.product(*map(range, sizes[:pairs]))]
     steps = range(max([len(combinations), *sizes]))

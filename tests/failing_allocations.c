@@ -1,4 +1,5 @@
-/* Preloaded: one call of malloc, calloc or realloc fails, by its number among those that count.
+/* Preloaded: one call of malloc, calloc or realloc fails, by its number among all calls
+ * that count.
  * Calls count if they ask for many bytes, or come from a range of code addresses. */
 #include <errno.h>
 #include <stddef.h>
@@ -6,7 +7,7 @@
 
 extern void *__libc_malloc(size_t), *__libc_calloc(size_t, size_t), *__libc_realloc(void *, size_t);
 
-static long left = -1; /* calls before the one that fails; negative: none fails */
+static long left = -1; /* calls before the call that fails; negative: none fails */
 static size_t least;
 static uintptr_t low, high;
 

@@ -2,9 +2,9 @@
 
     python tests/guided_fuzz.py .csv|.npy|.npz|model [options of libFuzzer, such as -runs=100000]
 
-It needs `pip install atheris` beside the packages of the tests. What is read is a table or a model,
-and what is not ends in the error of its kind; anything else ends the run with the bytes that show
-it. Models have their checksum set right, which no mutation would find.
+It needs `pip install atheris` beside the packages of the tests. What is read is a table or a model.
+Other bytes end in the error of their kind. Anything else ends the run with the bytes that show it.
+Models have their checksum set right, which no mutation would find.
 """
 
 import os

@@ -68,7 +68,7 @@ NAMES |= {new: old for old, new in NAMES.items()}
 
 
 def mutations(node):
-    """Pairs of a description and a function that changes the node in place."""
+    """Yield pairs of a description and a function that changes the node in place."""
     if isinstance(node, (ast.BinOp, ast.BoolOp, ast.AugAssign)) and type(node.op) in OPERATORS:
         new = OPERATORS[type(node.op)]
         yield f"{type(node.op).__name__} -> {new.__name__}", lambda n: setattr(n, "op", new())
@@ -98,7 +98,7 @@ def mutations(node):
 
 
 def nodes(tree):
-    """The nodes that are mutated, in order: no annotations, and no messages of errors."""
+    """Yield the nodes that are mutated, in order: no annotations, and no messages of errors."""
     for field, value in ast.iter_fields(tree):
         if field in ("annotation", "returns") or isinstance(tree, (ast.Raise, ast.ImportFrom)):
             continue
@@ -109,7 +109,7 @@ def nodes(tree):
 
 
 def mutants(source):
-    """Triples of a line, a description and the source of a mutant."""
+    """Yield triples of a line, a description and the source of a mutant."""
     tree = ast.parse(source)
     for place, node in enumerate(nodes(tree)):
         for description, change in mutations(node):
@@ -119,7 +119,7 @@ def mutants(source):
 
 
 def copied_package(folder):
-    """A copy of the package with its compiled modules, wherever they are installed."""
+    """Copy the package with its compiled modules, wherever they are installed."""
     here = Path(importlib.util.find_spec("rffpk").origin).parent
     package = Path(folder, "rffpk")
     shutil.copytree(here, package, ignore=shutil.ignore_patterns("__pycache__"))
@@ -147,8 +147,10 @@ def import_all_but_the_package():
 
 
 def survives(folder, tests, limit, marks=""):
-    """Whether the tests pass with the package in `folder`, in a child of this process, which has
-    imported all but the package. New processes of tests have it, too."""
+    """Run the tests with the package in `folder` in a child; return whether they pass.
+
+    The child has imported all but the package. New processes of tests have the package, too.
+    """
     child = os.fork()
     if not child:
         signal.alarm(limit)
@@ -184,8 +186,10 @@ def main():
             if not survives(folder, tests, 600):
                 sys.exit(f"{module}: the tests fail without a mutation")
             limit = 30 + int(5 * (time.monotonic() - started))
-            found = [*mutants(source)]
-            chosen = random.Random(options.seed).sample(found, min(options.sample, len(found)))
+            candidates = [*mutants(source)]
+            chosen = random.Random(options.seed).sample(
+                candidates, min(options.sample, len(candidates))
+            )
             alive = 0
             for line, description, mutant in sorted(chosen):
                 path.write_text(mutant)
@@ -195,7 +199,7 @@ def main():
                     print(f"{module}:{line}: {description}: {text}", flush=True)
             path.write_text(source)
             print(f"{module}: {len(chosen) - alive} of {len(chosen)} mutants are killed, out of "
-                  f"{len(found)} possible ones", flush=True)  # fmt: skip
+                  f"{len(candidates)} possible ones", flush=True)  # fmt: skip
 
 
 if __name__ == "__main__":

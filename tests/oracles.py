@@ -7,21 +7,23 @@ from rffpk import Annealing
 
 
 def procrustes(V):
-    """The matrix with orthonormal columns that is nearest to V."""
+    """Return the matrix with orthonormal columns that is nearest to V."""
     left, _, right = np.linalg.svd(V, full_matrices=False)
     return left @ right
 
 
-def first_exponent(model, X, **given):
-    """The exponent at which annealing begins where it is the only start: the critical one, at most
-    -1/2."""
+def first_exponent(model, X, **weights):
+    """Return the exponent at which annealing begins if it is the only start.
+
+    It is the critical exponent, at most -1/2.
+    """
     model = clone(model).set_params(n_init=1, max_iter=1, annealing=Annealing(swaps=0))
-    model.fit(X, **given)
+    model.fit(X, **weights)
     return next(record["s"] for record in model.history_ if "s" in record)
 
 
 def critical_exponent(X, p=None):
-    """docs/math.md, section 8: from the directions of rows from their mean."""
+    """Compute docs/math.md, section 8, from the directions of rows from their mean."""
     p = np.ones(len(X)) if p is None else p
     z = X - p @ X / p.sum()
     z, p = z[p > 0], p[p > 0]
@@ -30,7 +32,7 @@ def critical_exponent(X, p=None):
 
 
 def typical_critical_exponent(X, p, eta, m):
-    """docs/math.md, (8.5), with the inverse written out, and where the centroids merge."""
+    """Compute docs/math.md, (8.5), with the inverse written out, and where the centroids merge."""
     c = p @ X / p.sum()
     for _ in range(300):
         u = 1 / (1 + (((X - c) ** 2).sum(axis=1) / eta) ** (1 / (m - 1)))
@@ -44,7 +46,7 @@ def typical_critical_exponent(X, p, eta, m):
 
 
 def fcm_memberships(X, V, m):
-    """Bezdek: u_ij = 1 / sum_l (|x_i - v_j| / |x_i - v_l|)^(2/(m-1)); distances positive."""
+    """Compute 1 / sum_l (|x_i - v_j| / |x_i - v_l|)^(2/(m-1)) (Bezdek); distances positive."""
     dist = np.linalg.norm(X[:, None, :] - V[None, :, :], axis=2)
     return 1 / ((dist[:, :, None] / dist[:, None, :]) ** (2 / (m - 1))).sum(axis=2)
 
@@ -60,30 +62,30 @@ def fcm_step(X, V, m, p=1.0):
 
 
 def power_mean(Y, s):
-    """Xu and Lange: M_s(y) = ((1/k) sum_j y_j^s)^(1/s), row by row."""
+    """Compute M_s(y) = ((1/k) sum_j y_j^s)^(1/s) (Xu and Lange), row by row."""
     return (Y**s).mean(axis=1) ** (1 / s)
 
 
 def kpkm_weights(Y, s):
-    """RFF-KPKM, eq. (4), on squared distances Y: the partial derivatives of M_s."""
+    """Compute RFF-KPKM, eq. (4), on squared distances Y: the partial derivatives of M_s."""
     k = Y.shape[1]
     return (Y ** (s - 1) / k) / ((Y**s).sum(axis=1, keepdims=True) / k) ** (1 - 1 / s)
 
 
 def typical_distances(Y, eta, m):
-    """IP-RFF-MKPKM, Algorithm 2: u of step 2 and d~ of step 4, from combined distances Y."""
+    """Compute u and d~ from combined distances Y: IP-RFF-MKPKM, Algorithm 2, steps 2 and 4."""
     u = 1 / (1 + (Y / eta) ** (1 / (m - 1)))
     return u, u**m * Y + (1 - u) ** m * eta
 
 
 def rff(X, omega):
-    """RFF-KPKM, eq. (2), with all sines before all cosines."""
+    """Compute RFF-KPKM, eq. (2), with all sines before all cosines."""
     D = omega.shape[1]
     return np.hstack([np.sin(X @ omega), np.cos(X @ omega)]) * np.sqrt(1 / D)
 
 
 def kpkm_step(phi, theta, s, p=1.0):
-    """RFF-KPKM, eq. (3) after eq. (4); the new centroids and the old objective, eq. (5)."""
+    """Compute the new centroids and the old objective: RFF-KPKM, eqs. (3) to (5)."""
     Y = ((phi[:, None, :] - theta[None, :, :]) ** 2).sum(axis=2)
     W = kpkm_weights(Y, s) * np.reshape(p, (-1, 1))
     return W.T @ phi / W.sum(axis=0)[:, None], float((power_mean(Y, s) * p).sum())
@@ -95,7 +97,7 @@ def lloyd_step(X, V):
 
 
 def kernel_kmeans_objective(K, labels):
-    """sum_i K_ii - sum_j (1/|C_j|) sum_{i,l in C_j} K_il."""
+    """Compute sum_i K_ii - sum_j (1/|C_j|) sum_{i,l in C_j} K_il."""
     within = sum(
         K[np.ix_(labels == j, labels == j)].sum() / (labels == j).sum() for j in set(labels)
     )
@@ -103,7 +105,7 @@ def kernel_kmeans_objective(K, labels):
 
 
 def best_matching_accuracy(y, labels):
-    """The largest trace over all permutations; for few classes."""
+    """Find the largest trace over all permutations; for few classes."""
     from itertools import permutations
 
     classes = sorted(set(y) | set(labels))

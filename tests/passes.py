@@ -29,17 +29,17 @@ class Sums(NamedTuple):
     hard: float
 
     def objective(self, s):
-        """sum_i p_i M_s."""
+        """Return sum_i p_i M_s."""
         return self.hard if math.isinf(s) else power_constant(len(self.G), s) * self.soft
 
     def view_costs(self, widths):
-        """sum_i p_i g_ij ||phi_il - theta_jl||^2 at theta = N / G, (k, L)."""
+        """Compute sum_i p_i g_ij ||phi_il - theta_jl||^2 at theta = N / G, (k, L)."""
         squares = np.add.reduceat(self.N**2, np.cumsum([0, *widths[:-1]]), axis=1)
         return self.Q - squares / self.G[:, None]
 
 
 def power_constant(k, s):
-    """Between M_s and M', and between their weights."""
+    """Return the factor between M_s and M', and between their weights."""
     return k ** (-1 / s)
 
 
@@ -88,16 +88,16 @@ class Rows:
         return np.unpackbits(self.present, **shape).astype(bool)
 
     def scaled(self, theta):
-        """Vectors whose squared distances are those of all views."""
+        """Scale vectors such that their squared distances are the distances over all views."""
         return theta * np.sqrt(np.repeat(self.alpha, self.widths))
 
     def centroids(self, sums, previous):
-        """N / G, and the centroids before where clusters are empty."""
+        """Return N / G, and the centroids before where clusters are empty."""
         G = sums.G[:, None] if sums.G.ndim == 1 else np.repeat(sums.G, self.widths, axis=1)
         return np.where(G > 0, sums.N / np.where(G > 0, G, 1), previous)
 
     def combined(self, numbers):
-        """sum_l alpha_l of numbers (L,) or (k, L) of the views; (n, 1) where views are missing."""
+        """Sum alpha_l times numbers (L,) or (k, L) of the views; (n, 1) where views are missing."""
         if self.present is None:
             return numbers @ self.alpha
         return (self.has @ (numbers * self.alpha))[:, None]
@@ -119,8 +119,10 @@ class Rows:
 
 
 def make_rows(xs, maps=None, weight=None, n_threads=1, shifts=None):
-    """Rows with equal view weights, whose features are shifted by their means unless `shifts` are
-    given."""
+    """Build rows with equal view weights.
+
+    Their features are shifted by their means unless `shifts` are given.
+    """
     dtype, maps = np.dtype(xs[0].dtype), maps or [None] * len(xs)
     weight = None if weight is None else np.ascontiguousarray(weight, dtype)
     zeros = [np.zeros(width(x, each), dtype) for x, each in zip(xs, maps)]
@@ -133,18 +135,20 @@ def make_rows(xs, maps=None, weight=None, n_threads=1, shifts=None):
     return replace(rows, shifts=[mean.astype(dtype) for mean in means])
 
 
-def width(x, each):
-    """The number of features of a view."""
-    if isinstance(each, Landmarks):
-        return each.coordinates.shape[1]
-    if isinstance(each, Structure):
-        return 2 * each.n_frequencies
-    return x.shape[1] if each is None or each is UNIT else 2 * each.shape[1]
+def width(x, embedding):
+    """Return the number of features of a view."""
+    if isinstance(embedding, Landmarks):
+        return embedding.coordinates.shape[1]
+    if isinstance(embedding, Structure):
+        return 2 * embedding.n_frequencies
+    return x.shape[1] if embedding is None or embedding is UNIT else 2 * embedding.shape[1]
 
 
 def one_pass(rows, theta, s, want=(), backend=None, both=False, before=None, directions=None):
-    """A pass: its sums, and what it found of the rows. `both`: the sums of the hard rule, and the
-    soft objective."""
+    """Run a pass; return its sums, and what it found of the rows.
+
+    With `both`, return the sums of the hard rule, and the soft objective.
+    """
     k = len(theta)
     near = sum(each.n_neighbours for each in rows.maps if isinstance(each, Landmarks))
     columns = {"memberships": k, "distances": k, "features": len(rows.shift)}
@@ -167,17 +171,21 @@ def one_pass(rows, theta, s, want=(), backend=None, both=False, before=None, dir
 
 
 def module_of(backend):
-    """The core or the twin, by default the one that RFFPK_BACKEND names."""
+    """Return the core or the twin, by default the back end that RFFPK_BACKEND names."""
     return BACKENDS[backend or os.environ.get("RFFPK_BACKEND", "core")]
 
 
 def arguments_of(rows, theta, s):
-    """The arguments of a pass, without its outputs."""
+    """Return the arguments of a pass, without its outputs."""
     rule = _core.HARD if math.isinf(s) else _core.POWER
     options = {
-        "structures": [each if isinstance(each, Structure) else None for each in rows.maps],
-        "landmarks": [each if isinstance(each, Landmarks) else None for each in rows.maps],
-        "units": [each is UNIT for each in rows.maps],
+        "structures": [
+            embedding if isinstance(embedding, Structure) else None for embedding in rows.maps
+        ],
+        "landmarks": [
+            embedding if isinstance(embedding, Landmarks) else None for embedding in rows.maps
+        ],
+        "units": [embedding is UNIT for embedding in rows.maps],
     }
     if rows.present is not None:
         options["present"] = rows.present
@@ -186,13 +194,13 @@ def arguments_of(rows, theta, s):
         if rows.present is None:
             eta = np.broadcast_to(rows.combined(eta), len(theta)).copy()
         rule, options = _core.TYPICALITY, options | {"eta": eta, "m": rows.m}
-    omegas = [each if isinstance(each, np.ndarray) else None for each in rows.maps]
+    omegas = [embedding if isinstance(embedding, np.ndarray) else None for embedding in rows.maps]
     given = rows.xs, omegas, rows.shifts, theta, rows.alpha, rows.weight, rule, s, rows.n_threads
     return given, options
 
 
 def shifted_features(rows):
-    """The features of all rows, (n, F)."""
+    """Compute the features of all rows, (n, F)."""
     origin = np.zeros((1, len(rows.shift)))
     return one_pass(rows, origin, -math.inf, want=("features",))[1]["features"]
 

@@ -23,7 +23,7 @@ def rff_kpkm(
     tol: float = 1e-6,
     max_iter: int = 500,
 ) -> tuple[Array, Array, list[float]]:
-    """Algorithm 1 of the RFF-KPKM paper as printed.
+    """Run Algorithm 1 of the RFF-KPKM paper as printed.
 
     The weights are eq. (4) without its constant 1/k, which the normalisation of line 4 removes;
     distances must be positive. Ends when the objective (eq. 5) changes by at most `tol` of
@@ -62,7 +62,7 @@ def ip_rff_mkpkm_step(
     s: float,
     m: float,
 ) -> tuple[Array, list[Array], Array, float]:
-    """One iteration of Algorithm 2 of the RFF-KPKM paper in its printed order, at a fixed s.
+    """Run an iteration of Algorithm 2 of the RFF-KPKM paper in its printed order, at a fixed s.
 
     The weights w come from the typicalities `u` of the iteration before.
 

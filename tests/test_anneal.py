@@ -257,8 +257,11 @@ def test_counting_distinct_centroids_takes_little_memory():
 
 @pytest.fixture(scope="module")
 def pairs():
-    """15 rows of a wide cluster far from two narrow ones. Three random rows hold two or more of the
-    wide one with probability 1/2: then a centroid stays between the narrow ones, else none does."""
+    """Draw 15 rows of a wide cluster far from two narrow clusters.
+
+    Three random rows hold two or more of the wide cluster with probability 1/2. Then a centroid
+    stays between the narrow clusters, else none does.
+    """
     random = np.random.default_rng(0)
     wide = [-1000, 0] + 0.15 * random.standard_normal((15, 2))
     narrow = np.repeat([[0.0, 0], [1, 0]], [8, 7], axis=0)
@@ -282,7 +285,7 @@ def test_hopeless_starts_are_dropped(pairs, seed):
 
 
 def test_starts_that_end_softly_are_not_dropped(pairs):
-    """Their costs at a soft end are not those of nearest centroids."""
+    """Their costs at a soft end are not the costs of nearest centroids."""
     given = Annealing(start=-5.0, end=-50.0)
     model = PowerKMeans(3, annealing=given, init="random", n_init=40, random_state=0).fit(pairs)
     assert "dropped" not in {r["outcome"] for r in model.history_ if r["stage"] == "start"}

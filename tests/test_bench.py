@@ -99,15 +99,15 @@ def test_repeats_on_one_embedding_have_the_labels_of_fits(monkeypatch):
 
     X, _ = make_blobs(90, 6, centers=9, cluster_std=3.0, random_state=0)
     views = [X[:, :3], X[:, 3:]]
-    found = []
+    labels = []
     for name in methods.SEEDLESS:
         run = methods.OneEmbedding(methods.VIEWS[name], n_init=1)
         for seed in range(3):
             fit = methods.VIEWS[name](9, n_init=1, random_state=seed).fit(views)
             np.testing.assert_array_equal(run(views, 9, seed), fit.labels_)
-            found.append(fit.labels_)
+            labels.append(fit.labels_)
         assert run.seconds > 0
-    assert len(np.unique(found, axis=0)) > len(methods.SEEDLESS)  # seeds do change labels
+    assert len(np.unique(labels, axis=0)) > len(methods.SEEDLESS)  # seeds do change labels
 
 
 def test_the_memory_of_each_class_is_measured(monkeypatch):

@@ -39,7 +39,7 @@ def mixture(n, k, d, dtype, seed, spread=1.0):
 
 
 def assert_same_passes(rows, theta, passes):
-    """Lloyd's iteration with bounds and without: the same labels, and sums to rounding."""
+    """Check that bounds leave the labels of Lloyd's iteration, and its sums up to rounding."""
     bounded = Passes(rows)
     for _ in range(passes):
         sums = bounded.sums(theta)

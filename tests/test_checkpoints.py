@@ -39,7 +39,7 @@ RECORDED = ("seconds", "reading", "computing")  # differ from fit to fit
 
 @pytest.fixture(autouse=True)
 def fast_files(monkeypatch):
-    """The tests do not end in a crash of the machine."""
+    """Skip the waits for the disk: the tests do not end in a crash of the machine."""
     monkeypatch.setattr(os, "fsync", lambda handle: None)
 
 
@@ -68,17 +68,17 @@ def records(history):
     ]
 
 
-def assert_same(found, expected):
+def assert_same(model, expected):
     for name in ("cluster_centers_", "inertia_", "objective_", "s_", "n_iter_", "sample_size_"):
-        assert_array_equal(getattr(found, name), getattr(expected, name))
-    assert hasattr(found, "labels_") == hasattr(expected, "labels_")
+        assert_array_equal(getattr(model, name), getattr(expected, name))
+    assert hasattr(model, "labels_") == hasattr(expected, "labels_")
     if hasattr(expected, "labels_"):
-        assert_array_equal(found.labels_, expected.labels_)
-    assert records(found.history_) == records(expected.history_)
+        assert_array_equal(model.labels_, expected.labels_)
+    assert records(model.history_) == records(expected.history_)
 
 
 def after_saves(monkeypatch, action):
-    """Do something after each checkpoint."""
+    """Call the action after each checkpoint."""
     replace = os.replace
 
     def replaced(source, target, **options):
@@ -90,7 +90,7 @@ def after_saves(monkeypatch, action):
 
 
 def after_passes(monkeypatch, action):
-    """Do something after each pass, which the log has."""
+    """Call the action after each pass, which the log has."""
     logger, handler = logging.getLogger("rffpk"), logging.Handler()
     handler.emit = lambda record: action() if "objective=" in record.getMessage() else None
     monkeypatch.setattr(logger, "handlers", [handler])
@@ -100,7 +100,7 @@ def after_passes(monkeypatch, action):
 
 
 def watched(monkeypatch):
-    """The shapes of the rows of all passes of the core from now on."""
+    """Record the shapes of the rows of all passes of the core from here on."""
     shapes, fused_pass = set(), _core.fused_pass
 
     def watching(xs, *given, **options):
@@ -112,7 +112,7 @@ def watched(monkeypatch):
 
 
 def interrupted(monkeypatch, saves=1):
-    """Interrupt fits after so many checkpoints."""
+    """Raise an interrupt in fits after so many checkpoints."""
     left = [saves]
 
     def stop():
@@ -125,7 +125,7 @@ def interrupted(monkeypatch, saves=1):
 
 
 def fit_in_parts(fit, path):
-    """A fit that is interrupted again and again, and how often it was."""
+    """Stop a fit again and again; return it, and how often it was interrupted."""
     parts = 0
     while True:
         try:
@@ -466,7 +466,7 @@ def test_a_fit_that_is_killed_at_any_moment_goes_on_to_the_same_bits(python, tmp
 
 @pytest.fixture
 def kept(X, path):
-    """A checkpoint of a fit of X that was interrupted."""
+    """Write a checkpoint of a fit of X that was interrupted."""
     with pytest.MonkeyPatch.context() as patch:
         interrupted(patch, 5)
         with pytest.raises(Stop):

@@ -39,7 +39,7 @@ def rffpk_process(*arguments, **options):
 
 
 def said(capsys, *arguments):
-    """The labels that a command prints, and what it says, with warnings as a user sees them."""
+    """Return the labels that a command prints, and its messages, with all warnings."""
     with warnings.catch_warnings():
         warnings.simplefilter("always")
         main([*map(str, arguments)])
@@ -48,7 +48,7 @@ def said(capsys, *arguments):
 
 
 def refused(capsys, *arguments):
-    """The line in which a command says why it ends."""
+    """Return the line with the reason why a command ends."""
     with warnings.catch_warnings(), pytest.raises(SystemExit) as end:
         warnings.simplefilter("ignore")
         main([*map(str, arguments)])
@@ -66,7 +66,7 @@ def test_labels_are_those_of_the_estimator(table, capsys):
 
 
 def written(frame, path):
-    """The path of a file that holds a frame, without names in files of arrays."""
+    """Write a frame to a file, without names in files of arrays; return the path."""
     if path.suffix == ".parquet":
         pytest.importorskip("pyarrow")
         frame.to_parquet(path)
@@ -314,7 +314,7 @@ def test_a_result_that_cannot_be_written_leaves_the_file_before(
     path.write_text("before")
 
     def fail(*arguments):
-        raise OSError("disk full")
+        raise OSError("disk full.")
 
     monkeypatch.setattr(os, "replace", fail)
     assert "disk full" in refused(capsys, "cluster", table, "-k", "3", "--out", path)

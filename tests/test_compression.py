@@ -164,7 +164,7 @@ def test_all_features_are_halved_where_components_do_not_pay(weighted, tuning):
 
 
 def decaying(n, widths, k, power=1.0):
-    """Rows about k points, in views whose columns have falling variances."""
+    """Draw rows about k points, in views whose columns have falling variances."""
     random = np.random.default_rng(0)
     xs = []
     for d in widths:
@@ -174,16 +174,16 @@ def decaying(n, widths, k, power=1.0):
     return make_rows(xs, [Identity(x.shape[1]) for x in xs], None, 1)
 
 
-@pytest.mark.parametrize("numbers", [1 << 24, 150_000])  # the second: those of 500 rows
+@pytest.mark.parametrize("numbers", [1 << 24, 150_000])  # the second: numbers of 500 rows
 def test_partitions_keep_their_order_of_costs_in_few_components(tuning, numbers):
     """The cost of any partition changes by a constant and at most 2 % of the least cost."""
     tuning(components__numbers=numbers)
     n, k = 1000, 5
     rows = decaying(n, (300,), k, power=0.1)
     assert compressed(rows, k, STORED) is None  # more than half have 99 % of the variance
-    few = compressed(rows, k, STORED, True)
-    assert few.rows.xs[0].shape[1] < 100
-    whole, small = shifted_features(rows), shifted_features(few.rows)
+    leading = compressed(rows, k, STORED, True)
+    assert leading.rows.xs[0].shape[1] < 100
+    whole, small = shifted_features(rows), shifted_features(leading.rows)
     random, changes, costs = np.random.default_rng(1), [], []
     for labels in [np.arange(n) % k, *random.integers(0, k, (20, n))]:
         cost = [
@@ -191,7 +191,7 @@ def test_partitions_keep_their_order_of_costs_in_few_components(tuning, numbers)
             for x in (whole, small)
         ]
         costs.append(cost[0])
-        changes.append(cost[0] - cost[1] - few.left_out)
+        changes.append(cost[0] - cost[1] - leading.left_out)
     assert -0.02 * min(costs) <= min(changes) and max(changes) <= 1e-9 * max(costs)
 
 
@@ -225,7 +225,7 @@ def rows_with_kernels(X, names, weight, k):
 
 @pytest.mark.parametrize("weighted", [False, True])
 def test_components_of_a_kernel_are_those_of_its_features(weighted):
-    """Of the linear kernel; distances in the components are those of projections."""
+    """Of the linear kernel; distances in the components are distances of projections."""
     random, k = np.random.default_rng(0), 5
     X = decaying(900, (60,), k).xs[0]
     weight = random.integers(0, 3, 900).astype(float) if weighted else None
@@ -271,15 +271,15 @@ def test_all_components_are_computed_of_few_rows_only(n):
 @pytest.mark.exhaustive
 def test_leading_components_are_found_without_the_others(tuning):
     rows = decaying(900, (700,), 5)
-    found = compressed(rows, 5, STORED, hard=True)
+    leading = compressed(rows, 5, STORED, hard=True)
     tuning(components__leading_part=0.0)
     assert compressed(rows, 5, STORED, hard=True) is None  # too long for so many passes
     tuning(components__margin=0.0)
     whole = compressed(rows, 5, STORED, hard=True)
-    basis = found.bases[0]
+    basis = leading.bases[0]
     assert basis.shape == whole.bases[0].shape
     assert_allclose(basis.T @ basis, np.eye(basis.shape[1]), atol=1e-9)
-    assert_allclose(found.left_out, whole.left_out, rtol=1e-2)
+    assert_allclose(leading.left_out, whole.left_out, rtol=1e-2)
 
 
 def test_exact_kernels_end_converged_in_the_space_of_the_kernel():

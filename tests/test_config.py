@@ -110,7 +110,7 @@ def blas_threads():
 
 
 def set_blas_threads(number):
-    """Set the limit in a thread that ends: a running one could keep others from setting limits."""
+    """Set the limit in a thread that ends: a running thread could keep the limit from changing."""
     thread = threading.Thread(target=threadpoolctl.threadpool_limits, args=(number, "blas"))
     thread.start()
     thread.join()
@@ -183,7 +183,7 @@ def test_overlapping_fits_leave_blas_as_it_was(two_blas_threads):
                 assert ended.wait(60)
             assert blas_threads() == {1}
             if number == 3:
-                raise RuntimeError("no start")
+                raise RuntimeError("no start.")
             return features[:n_clusters]
 
         return rffpk.PowerKMeans(4, init=init, random_state=0).fit(X).inertia_

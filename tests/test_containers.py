@@ -50,7 +50,7 @@ def refusal(model, X, **options):
 
 
 def followed(message, pattern, **names):
-    """The value of what a message says to pass."""
+    """Evaluate what a message says to pass."""
     code = re.search(pattern, message)
     assert code, message
     packages = {"numpy": numpy, "pandas": pandas, "scipy": scipy}
@@ -201,14 +201,14 @@ def test_distances_and_affinities_are_told_apart_in_warnings(cls, M, pattern):
 def test_affinities_with_their_diagonal_are_kernel_values():
     """They are passed as they are."""
     for cls in (rffpk.KernelPowerKMeans, rffpk.RFFKernelPowerKMeans):
-        with pytest.warns(UserWarning, match="symmetric like a matrix of kernel values") as found:
+        with pytest.warns(UserWarning, match="symmetric like a matrix of kernel values") as caught:
             model_of(cls).fit(KERNELS[0])
-        assert "istances" not in "".join(str(w.message) for w in found if "symm" in str(w.message))
+        assert "istances" not in "".join(str(w.message) for w in caught if "symm" in str(w.message))
     assert_clusters(model_of(rffpk.KernelPowerKMeans, kernel="precomputed"), KERNELS[0])
     graph = scipy.sparse.csr_array(np.maximum(NEAR, NEAR.T))
-    with pytest.warns(UserWarning, match="symmetric like a matrix of .*affinities") as found:
+    with pytest.warns(UserWarning, match="symmetric like a matrix of .*affinities") as caught:
         model_of(rffpk.KernelPowerKMeans).fit(graph)
-    text = next(str(w.message) for w in found if "symmetric" in str(w.message))
+    text = next(str(w.message) for w in caught if "symmetric" in str(w.message))
     K_of_W = followed(text, OF_AFFINITIES, W=graph.toarray())
     assert_clusters(model_of(rffpk.AverageMKKM, kernels="precomputed"), K_of_W)
 

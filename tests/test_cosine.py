@@ -18,7 +18,7 @@ K = 6
 
 
 def directions(n=900, d=20, k=K, seed=0, spread=0.2, dtype=np.float64):
-    """Rows about k directions, of any length; the first is zero."""
+    """Draw rows about k directions, of any length; the first is zero."""
     rng = np.random.default_rng(seed)
     centers = normalize(rng.standard_normal((k, d)))
     rows = centers[rng.integers(k, size=n)] + spread * rng.standard_normal((n, d))
@@ -28,12 +28,12 @@ def directions(n=900, d=20, k=K, seed=0, spread=0.2, dtype=np.float64):
 
 
 def sphere(theta, rows):
-    """Shifted centroids of length one."""
+    """Return shifted centroids of length one."""
     return normalize(theta + rows.shift) - rows.shift
 
 
 def cost(X, labels, k=K):
-    """The least cost of unit centroids: n - ||sum|| twice a cluster, and one of a zero row."""
+    """Compute the least cost of unit centroids: n - ||sum|| twice a cluster, 1 of a zero row."""
     U = normalize(X)
     sums = np.stack([U[labels == j].sum(axis=0) for j in range(k)])
     kept = U.any(axis=1).sum()

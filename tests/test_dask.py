@@ -37,10 +37,10 @@ SECONDS = 120  # of a test, at most
 
 @pytest.fixture(autouse=True)
 def time_limit():
-    """An error in a test that hangs."""
+    """Raise an error in a test that hangs."""
 
     def stop(*_):
-        raise TimeoutError(f"a test took more than {SECONDS} seconds")
+        raise TimeoutError(f"a test took more than {SECONDS} seconds.")
 
     before = signal.signal(signal.SIGALRM, stop)
     signal.alarm(SECONDS)
@@ -73,14 +73,14 @@ def client():
 
 
 def divided(X, lengths=LENGTHS):
-    """X in partitions of these lengths."""
+    """Divide X into partitions of these lengths."""
     blocks = np.split(X, np.cumsum(lengths)[:-1])
     found = [array.from_delayed(dask.delayed(b), b.shape, dtype=X.dtype) for b in blocks]
     return array.concatenate(found)
 
 
 def unknown(X):
-    """A collection whose chunks have lengths that Dask does not know."""
+    """Build a collection whose chunks have lengths that Dask does not know."""
     blocks = [
         array.from_delayed(block, (np.nan, X.shape[1]), dtype=X.dtype)
         for block in X.to_delayed().ravel()
@@ -162,13 +162,13 @@ def test_views_that_rows_lack(rows, client):
     parameters = {"kernels": "linear", "random_state": 0, "sample": 500}
     model = ip_rff_mkpkm(K, allow_missing_views=True, **parameters)
     expected = clone(model).fit(views)
-    given = [divided(view) for view in views]
-    found = clone(model).fit(given)
-    assert_allclose(found.cluster_centers_, expected.cluster_centers_, rtol=1e-11)
-    assert_allclose(found.kernel_weights_, expected.kernel_weights_, rtol=1e-9)
-    assert_array_equal(found.predict(given).compute(), expected.labels_)
+    collections = [divided(view) for view in views]
+    model_of_collections = clone(model).fit(collections)
+    assert_allclose(model_of_collections.cluster_centers_, expected.cluster_centers_, rtol=1e-11)
+    assert_allclose(model_of_collections.kernel_weights_, expected.kernel_weights_, rtol=1e-9)
+    assert_array_equal(model_of_collections.predict(collections).compute(), expected.labels_)
     with pytest.raises(TypeError, match="noise needs rows in memory or a source"):
-        model.set_params(noise=0.1, allow_missing_views=False).fit(given)
+        model.set_params(noise=0.1, allow_missing_views=False).fit(collections)
 
 
 def test_few_rows_come_to_the_client(rows, client):
@@ -311,7 +311,7 @@ def test_a_killed_worker_changes_nothing(rows, client):
 
 def test_an_error_of_a_partition_that_looks_like_a_slow_transfer_ends_the_fit(rows, client):
     def fail(block):
-        raise TimeoutError("the storage did not answer")
+        raise TimeoutError("the storage did not answer.")
 
     X = divided(rows).map_blocks(fail, dtype=rows.dtype, meta=np.empty((0, 0), rows.dtype))
     with pytest.raises(TimeoutError, match="the storage did not answer"):

@@ -92,7 +92,7 @@ def of_spectrum(values):
 
 
 def hypercube(d):
-    """The adjacency of its corners: d + 1 eigenvalues, of multiplicities up to binom(d, d / 2)."""
+    """Return the adjacency of its corners: d + 1 eigenvalues, of up to binom(d, d / 2) vectors."""
     corners = np.array(list(product([0, 1], repeat=d)))
     return (np.abs(corners[:, None] - corners).sum(axis=2) == 1).astype(float)
 
@@ -138,7 +138,7 @@ def test_eigenvectors_of_low_rank_are_the_same_each_time():
 
 
 def failing(error):
-    """A function that raises."""
+    """Return a function that raises."""
 
     def raises(*arguments, **options):
         raise error
@@ -160,7 +160,7 @@ def test_another_driver_follows_one_that_fails(monkeypatch):
     monkeypatch.setattr(scipy.linalg, "eigh", only_by_qr)
     for broken in (False, True):
         if broken:
-            monkeypatch.setattr(np.linalg, "eigh", failing(LinAlgError("no convergence")))
+            monkeypatch.setattr(np.linalg, "eigh", failing(LinAlgError("no convergence.")))
         found = linalg.eigh(S, subset_by_index=[17, 19])
         assert_allclose(found[0], values[17:], rtol=1e-9)
         assert_allclose(np.abs(found[1]), np.abs(vectors[:, 17:]), atol=1e-9)
@@ -168,7 +168,7 @@ def test_another_driver_follows_one_that_fails(monkeypatch):
 
     def only_gesvd(matrix, full_matrices=True, lapack_driver="gesdd"):
         if lapack_driver == "gesdd":
-            raise LinAlgError("SVD did not converge")
+            raise LinAlgError("SVD did not converge.")
         return plain_svd(matrix, full_matrices, lapack_driver=lapack_driver)
 
     monkeypatch.setattr(scipy.linalg, "svd", only_gesvd)

@@ -50,7 +50,7 @@ MODELS = [
 
 
 def fitted(model, X, weight):
-    """The model fitted to X, None if it is refused by name, and whether that gave a warning."""
+    """Fit the model to X; return it, or None if refused by name, and whether it gave a warning."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
@@ -63,7 +63,7 @@ def fitted(model, X, weight):
 
 
 def ask(model, X, weight):
-    """All that a fitted model says is finite, and its parts agree."""
+    """Check that all that a fitted model says is finite, and that its parts agree."""
     labels, k = model.predict(X), len(model.linkage_) + 1
     assert_array_equal(labels, model.labels_)
     u = model.predict_proba(X)

@@ -66,7 +66,7 @@ def squared_distances(features):
 
 
 def weights_by_definition(X, landmarks, r, bandwidth, mutual=False):
-    """z, one row and one landmark at a time."""
+    """Compute z, one row and one landmark at a time."""
     Z = np.zeros((len(X), len(landmarks)))
     for i, x in enumerate(X):
         squares = ((landmarks - x) ** 2).sum(axis=1)
@@ -80,7 +80,7 @@ def weights_by_definition(X, landmarks, r, bandwidth, mutual=False):
 
 
 def walk_over_landmarks(model, X, p):
-    """The doubly stochastic kernel B B' between rows, and the degrees, by definition."""
+    """Compute the doubly stochastic kernel B B' between rows, and the degrees, by definition."""
     mutual = len(model.landmarks_) == len(X)
     Z = weights_by_definition(X, model.landmarks_, model.n_neighbors_, model.bandwidth_, mutual)
     mass = Z.T @ p
@@ -89,8 +89,11 @@ def walk_over_landmarks(model, X, p):
 
 
 def diffusion_distances(S, degrees, t, keep):
-    """||exp(-t (I - P)) delta_i - ... delta_j||^2 over the stationary distribution, at time t/2,
-    of the part of the walk that its slowest functions span."""
+    """Compute ||exp(-t (I - P)) delta_i - ... delta_j||^2 at time t/2.
+
+    The norm is over the stationary distribution, of the part of the walk that its slowest functions
+    span.
+    """
     values, vectors = np.linalg.eigh(S)
     slow = vectors[:, np.argsort(-values)[: keep + 1]]
     root = np.sqrt(degrees)
@@ -214,7 +217,7 @@ def test_same_bits_for_any_number_of_jobs(digits, dtype):
 
 @pytest.fixture
 def sampled(tuning):
-    """The sums of fits with 20 landmarks are those of 200 rows."""
+    """Return a map whose fits with 20 landmarks sum over 200 rows."""
     tuning(landmarks__summed_rows=10)
     return DiffusionMap(4, n_landmarks=20, time=T, random_state=0)
 
@@ -233,7 +236,7 @@ def test_sums_over_a_sample_are_near_those_over_all_rows(sampled, tuning, dtype)
 
 
 def walk_of(model):
-    """The neighbourhoods of the landmarks of a map."""
+    """Return the neighbourhoods of the landmarks of a map."""
     return Neighbourhoods(model.landmarks_, model.n_neighbors_, model.bandwidth_, 1)
 
 
@@ -250,7 +253,7 @@ def test_sums_over_a_sample_follow_the_weights(sampled):
 
 
 def test_landmarks_without_rows_of_the_sample_are_no_components(tuning):
-    """One row a landmark leaves some landmarks without any; no warning names these."""
+    """One row a landmark leaves some landmarks without any; no warning names them."""
     tuning(landmarks__summed_rows=1)
     X = np.random.default_rng(13).standard_normal((5000, 40))
     model = DiffusionMap(n_landmarks=200, n_neighbors=3, random_state=0).fit(X)
@@ -279,7 +282,7 @@ def test_sums_are_those_of_the_weights(rows, n_neighbors):
 
 
 def test_sums_over_many_neighbours_are_products_of_full_matrices(rows, monkeypatch, tuning):
-    """Those of sparse ones with as many entries take several times as long."""
+    """Products of sparse matrices with as many entries take several times as long."""
     model = DiffusionMap(1, n_neighbors=20, n_landmarks=25, random_state=0).fit(rows)
     p, random = np.random.default_rng(12).uniform(0, 2, 80), np.random.RandomState(0)
     sparse = walk_of(model).sums(rows, p, random)[1].toarray()
@@ -316,7 +319,7 @@ def test_each_of_many_clusters_has_a_landmark():
     random = np.random.default_rng(0)
     y = np.repeat(np.arange(100), [3000] + 99 * [3])
     X = 100 * random.standard_normal((100, 5))[y] + random.standard_normal((len(y), 5))
-    found = [
+    chosen = [
         centroid_landmarks(
             X,
             ones(len(X)),
@@ -329,9 +332,9 @@ def test_each_of_many_clusters_has_a_landmark():
         )
         for n_threads in (1, 2)
     ]
-    assert len(np.unique(y[cdist(found[0][0].landmarks, X).argmin(axis=1)])) == 100
-    assert_array_equal(found[0][0].landmarks, found[1][0].landmarks)
-    assert found[0][0].bandwidth == found[1][0].bandwidth
+    assert len(np.unique(y[cdist(chosen[0][0].landmarks, X).argmin(axis=1)])) == 100
+    assert_array_equal(chosen[0][0].landmarks, chosen[1][0].landmarks)
+    assert chosen[0][0].bandwidth == chosen[1][0].bandwidth
 
 
 @pytest.mark.exhaustive
@@ -349,7 +352,7 @@ def test_many_unequal_clusters_are_found_over_landmarks():
 
 @pytest.mark.parametrize("kind", ["rows", "features", "graph"])
 def test_memberships_show_rows_between_clusters(kind):
-    """Those that no row has in reach are no part of the graph, and see both clusters."""
+    """Landmarks that no row has in reach are no part of the graph, and see both clusters."""
     random = np.random.default_rng(0)
     X = random.standard_normal((1000, 2)) + np.repeat([[0, 0], [12, 0]], 500, axis=0)
     between = [6, 0] + random.standard_normal((6, 2)) / 8
@@ -368,13 +371,13 @@ def test_memberships_show_rows_between_clusters(kind):
 
 @pytest.fixture(scope="module")
 def many():
-    """More rows than the pass of starts takes, in two shapes."""
+    """Draw more rows than the pass of starts takes, in two shapes."""
     return make_moons(25_000, noise=0.06, random_state=0)
 
 
 @pytest.mark.exhaustive
 def test_all_of_many_rows_are_nodes_and_are_searched_once(many, monkeypatch):
-    """Their features, and those of the sample that starts run on, are those of the graph."""
+    """Rows, and the sample that starts run on, have the features of the graph."""
     X, y = many
     searched, nearest = [], Neighbourhoods._nearest
 
@@ -394,7 +397,7 @@ def test_all_of_many_rows_are_nodes_and_are_searched_once(many, monkeypatch):
 
 
 def test_rows_that_equal_a_node_have_its_features(many):
-    """To the bit; those of rows beside it are nearly the same."""
+    """To the bit; features of rows beside it are nearly equal."""
     X = many[0][:6000]
     model = DiffusionMap(6, time=50.0, random_state=0)
     features = model.fit_transform(X)
@@ -434,7 +437,7 @@ def test_cosine_sees_directions_only(rows):
 
 
 def test_small_components_take_no_cluster():
-    """Nine far rows are a component; two clusters are the moons all the same."""
+    """Nine far rows are a component; two clusters are the moons nevertheless."""
     X, y = make_moons(1000, noise=0.05, random_state=0)
     far = 50 + 0.01 * np.random.default_rng(6).standard_normal((9, 2))
     model = DiffusionPowerKMeans(2, random_state=0)
@@ -458,7 +461,7 @@ def test_a_valley_is_what_its_definition_says():
 
 
 def test_the_components_that_a_warning_names_cover_all_rows():
-    """Two blobs, a small one, and two rows that are alone: those are left out of the shares."""
+    """Two blobs, a small one, and two rows that are alone and left out of the shares."""
     random = np.random.default_rng(0)
     blobs = [random.normal(c, 0.05, (n, 2)) for c, n in ((0, 60), (9, 60), (5, 3))]
     X = np.vstack([*blobs, [[100.0, 100.0], [-80.0, 50.0]]])
@@ -474,7 +477,7 @@ def test_the_components_that_a_warning_names_cover_all_rows():
 
 
 def groups(sizes, places, seed=0):
-    """Gaussian rows about places of the plane."""
+    """Draw Gaussian rows about places of the plane."""
     y = np.repeat(np.arange(len(sizes)), sizes)
     noise = np.random.default_rng(seed).standard_normal((len(y), 2))
     return np.asarray(places, dtype=float)[y] + noise, y
@@ -588,7 +591,7 @@ def test_a_part_of_a_thin_cluster_is_no_cluster():
 
 
 def test_rows_that_the_walk_hardly_leaves_are_no_nodes():
-    """Those on the fringe, which have slow functions of their own."""
+    """Rows on the fringe, which have slow functions of their own."""
     X = np.random.default_rng(0).standard_normal((400, 2))
     model = DiffusionMap(n_neighbors=15, whitening=None).fit(X)
     Z = weights_by_definition(X, X, 15, model.bandwidth_, mutual=True)
@@ -676,7 +679,7 @@ def test_the_memory_limit_decides_whether_features_are_stored(rows, dtype, memor
     assert_array_equal(kept.cluster_centers_, limited.cluster_centers_)
     assert_array_equal(kept.labels_, limited.labels_)
     assert_array_equal(limited.predict(X), limited.labels_)
-    memory(needed)  # of which a fit takes a part
+    memory(needed)  # a fit takes a part of this
     with pytest.raises(MemoryError, match=f"takes {needed} bytes"):
         clone(model).set_params(cache=True).fit(X)
 
@@ -694,14 +697,14 @@ def test_parameters_set_after_the_fit_change_no_features(rows):
 
 
 def of_eigenvalues(values):
-    """A matrix with these eigenvalues."""
+    """Build a matrix with these eigenvalues."""
     n = len(values)
     turned = np.linalg.qr(np.random.default_rng(15).standard_normal((n, n)))[0]
     return turned * values @ turned.T
 
 
 def lattice(n):
-    """The lazy walk on a ring: all eigenvalues but two are double, and the largest are near."""
+    """Build the lazy walk on a ring: all eigenvalues but two are double, the largest are near."""
     step = np.roll(np.eye(n), 1, axis=0)
     return np.eye(n) / 2 + (step + step.T) / 4
 
@@ -804,8 +807,10 @@ def test_filters_of_many_vectors_are_stronger_and_begin_higher(many, amplified, 
 
 @pytest.mark.parametrize("size", [10, 40])
 def test_slow_pairs_of_more_vectors_than_groups_take_one_round(size, monkeypatch):
-    """The least eigenvalue that groups have stands for those that are missing, without that of the
-    vector that is known; half of the vectors are accurate then."""
+    """The least eigenvalue that groups have stands for the missing eigenvalues.
+
+    The eigenvalue of the known vector does not count. Half of the vectors are accurate then.
+    """
     matrix, degrees, _ = cliques([size] * 40, joined=0.05)
     filters, filtered = [], spectrum._filter
     monkeypatch.setattr(spectrum, "_filter", lambda *a: filters.append(a[3]) or filtered(*a))
@@ -848,7 +853,7 @@ def test_slow_pairs_of_two_factors_are_those_of_their_product(denser, ordered_no
 
 
 def cliques(sizes, joined=0.02):
-    """A graph of cliques that random edges join, its degrees, and the clique of each node."""
+    """Build a graph of cliques that random edges join, its degrees, and the clique of each node."""
     label, random = np.repeat(np.arange(len(sizes)), sizes), np.random.default_rng(0)
     edges = random.uniform(size=(len(label), len(label))) < joined * 2 / len(label)
     matrix = 1.0 * (label == label[:, None]) + 0.5 * (edges + edges.T)
@@ -1073,8 +1078,10 @@ def test_as_many_functions_as_are_asked_for(n_components):
 
 @pytest.mark.parametrize("counted", [False, True])
 def test_rows_without_weight_have_the_features_of_new_rows(counted):
-    """Where all rows are landmarks, those that count keep the features of the fit, and noise and
-    rows of weight zero have those that `transform` gives."""
+    """Where all rows are landmarks, rows that count keep the features of the fit.
+
+    Noise and rows of weight zero have the features that `transform` gives.
+    """
     X, _ = make_moons(1500, noise=0.06, random_state=0)
     X[:20] += [[9, 9]] * np.arange(1, 21)[:, None]
     weight = np.where(np.arange(1500) < 20, 0.0, 1.0)

@@ -16,9 +16,9 @@ from rffpk import DiffusionMap, DiffusionPowerKMeans
 
 @pytest.fixture(scope="module")
 def views():
-    """Two views of circles, which no straight line separates, and one of noise."""
+    """Draw two views of circles, which no straight line separates, and a view of noise."""
     first, y = make_circles(600, factor=0.4, noise=0.05, random_state=0)
-    order = np.argsort(y, kind="stable")  # so that rows of a view match those of the other
+    order = np.argsort(y, kind="stable")  # so that rows of both views match
     second, z = make_circles(600, factor=0.4, noise=0.05, random_state=1)
     second = second[np.argsort(z, kind="stable")]
     noise = np.random.default_rng(0).standard_normal((600, 2))

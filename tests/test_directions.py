@@ -15,7 +15,7 @@ from rffpk import Annealing, PowerKMeans, _core, _reference
 
 
 def around(n, d, k, spread, dtype, seed=0, offset=0.0):
-    """Rows around some of k centers, and these."""
+    """Draw rows around some of k centers, and the centers."""
     random = np.random.default_rng(seed)
     centers = random.standard_normal((k, d)) * np.arange(1, d + 1) ** -0.5
     X = centers[random.integers(k, size=n)] + spread * random.standard_normal((n, d))
@@ -23,14 +23,14 @@ def around(n, d, k, spread, dtype, seed=0, offset=0.0):
 
 
 def tied(n, d, k, dtype):
-    """Rows and centers of few small integers, of which many are equally far apart."""
+    """Draw rows and centers of few small integers, where many are equally far apart."""
     random = np.random.default_rng(0)
     X = random.integers(-1, 2, (n, d)).astype(dtype)
     return X, random.integers(-1, 2, (k, d)).astype(float)
 
 
 def tight(n, d, k, dtype):
-    """Rows in groups far apart, and two centers in each of them."""
+    """Draw rows in groups far apart, and two centers in each of them."""
     random = np.random.default_rng(0)
     middles = np.repeat(1000 * random.standard_normal((k // 2, d)), 2, axis=0)
     X = middles[random.integers(k, size=n)] + 0.1 * random.standard_normal((n, d))
@@ -57,14 +57,16 @@ def rows_and_centers(name, dtype, unit=False, weighted=False):
 
 
 def leading(theta, q):
-    """Directions in which centroids are far apart."""
+    """Compute directions along which centroids are far apart."""
     basis = np.linalg.svd(theta.astype(float), full_matrices=False)[2][:q]
     return np.ascontiguousarray(basis, theta.dtype)
 
 
 def described(theta, q):
-    """Such directions, the coordinates there, and the ratio of distances beyond which a centroid is
-    not the nearest one."""
+    """Describe centroids by such directions, the coordinates there, and a ratio.
+
+    A centroid is not the nearest beyond this ratio of distances.
+    """
     directions = leading(theta, q)
     return directions, coordinates(theta, directions), 1.0
 
@@ -75,13 +77,13 @@ def test_what_is_left_of_centroids_is_not_shorter_than_it_is(dtype):
     theta = around(1, 40, 50, 0.3, dtype)[1].astype(dtype)
     for q in (8, 40):
         directions = leading(theta, q)
-        found = coordinates(theta, directions).astype(float)
-        assert found.shape == (50, q + 1)
-        along, basis = found[:, :-1], directions.astype(float)
+        reduced = coordinates(theta, directions).astype(float)
+        assert reduced.shape == (50, q + 1)
+        along, basis = reduced[:, :-1], directions.astype(float)
         assert_allclose(along, theta.astype(float) @ basis.T, atol=20 * np.finfo(dtype).eps)
         left = np.linalg.norm(theta - along @ basis, axis=1)
-        assert (found[:, -1] >= left).all()
-        assert_allclose(found[:, -1], left, atol=30 * np.finfo(dtype).eps ** 0.5)
+        assert (reduced[:, -1] >= left).all()
+        assert_allclose(reduced[:, -1], left, atol=30 * np.finfo(dtype).eps ** 0.5)
 
 
 def test_directions_are_found_where_they_pay(tuning):
@@ -108,17 +110,17 @@ def test_directions_are_found_where_they_pay(tuning):
 @pytest.mark.parametrize("q", [1, 8, 20])
 def test_labels_and_sums_are_those_of_all_distances(isa, dtype, name, unit, q):
     rows, theta = rows_and_centers(name, dtype, unit, weighted=unit)
-    (sums, found), (all_sums, expected) = (
+    (sums, results), (all_sums, expected) = (
         one_pass(rows, theta, -np.inf, want=("labels", "nearest"), directions=each)
         for each in (described(theta, q), None)
     )
-    np.testing.assert_array_equal(found["labels"], expected["labels"])
+    np.testing.assert_array_equal(results["labels"], expected["labels"])
     np.testing.assert_array_equal(sums.N, all_sums.N)
     np.testing.assert_array_equal(sums.G, all_sums.G)
     squares = float((rows.xs[0].astype(float) ** 2).sum(axis=1).max()) if not unit else 4.0
     squares += float((theta**2).sum(axis=1).max()) + float((rows.shift.astype(float) ** 2).sum())
     within = float(40 * theta.shape[1] * np.finfo(dtype).eps * squares)
-    assert_allclose(found["nearest"], expected["nearest"], atol=within)
+    assert_allclose(results["nearest"], expected["nearest"], atol=within)
     assert sums.hard == pytest.approx(all_sums.hard, abs=within * rows.total_weight)
 
 
@@ -161,17 +163,17 @@ def test_bits_do_not_depend_on_threads():
 def test_a_pass_refuses_directions_that_it_cannot_use(rule):
     X, theta = around(100, 40, 40, 0.2, np.float32)
     theta = theta.astype(np.float32)
-    given = described(theta, 4)
+    directions = described(theta, 4)
     k = 40 if rule == _core.POWER else 8
     with pytest.raises(ValueError, match="directions must be None but for"):
         _core.fused_pass(
             [X], [None], [X.mean(axis=0)], theta[:k], np.ones(1), None, rule, -2.0, 1,
-            directions=given,
+            directions=directions,
         )  # fmt: skip
     with pytest.raises(ValueError, match="memberships or distances"):
         _core.fused_pass(
             [X], [None], [X.mean(axis=0)], theta, np.ones(1), None, _core.HARD, -2.0, 1,
-            directions=given, distances=np.empty((100, 40), np.float32),
+            directions=directions, distances=np.empty((100, 40), np.float32),
         )  # fmt: skip
 
 

@@ -137,15 +137,18 @@ KINDS = {
 
 
 def sections_of(thing):
-    """(title, lines) of each section of a docstring, in its order."""
+    """Return (title, lines) of each section of a docstring, in its order."""
     lines = inspect.getdoc(thing).splitlines()
     starts = [i for i, line in enumerate(lines[1:]) if line and set(line) == {"-"}]
     return [(lines[a], lines[a + 2 : b]) for a, b in zip(starts, [*starts[1:], len(lines)])]
 
 
 def described(thing, title):
-    """(name, type, description) of each name in a section; an entry may have several names, of one
-    type or of one each, and one that names a property alone has the description of the property."""
+    """Return (name, type, description) of each name in a section.
+
+    An entry may have several names, of one type or of one each. An entry that names a property
+    alone has the description of the property.
+    """
     entries = []
     for line in dict(sections_of(thing)).get(title, []):
         if line.startswith(" "):
@@ -153,7 +156,7 @@ def described(thing, title):
         elif line:
             names, _, kind = line.partition(" : ")
             entries.append([names.split(", "), kind, ""])
-    found = []
+    named = []
     for names, kind, text in entries:
         kind, _, default = kind.partition(", default=")
         kinds = kind.split(" and ") if len(names) > 1 else [kind]
@@ -161,12 +164,12 @@ def described(thing, title):
         kinds = [f"{kind}, default={default}" if default else kind for kind in kinds]
         if text == kind == "":
             text = inspect.getdoc(getattr(thing, names[0]))
-        found += [(name, kind, text) for name, kind in zip(names, kinds, strict=True)]
-    return found
+        named += [(name, kind, text) for name, kind in zip(names, kinds, strict=True)]
+    return named
 
 
 def check_parameters(thing, parameters):
-    """Each parameter is described once, in the order of the signature, with its default."""
+    """Check that each parameter is described once, in the signature's order, with its default."""
     entries = described(thing, "Parameters")
     stars = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
     names = [stars.get(given.kind, "") + name for name, given in parameters.items()]
@@ -275,7 +278,7 @@ def test_attributes_that_fits_set_are_those_described(cls):
     kinds = {name: kind for name, kind, text in attributes if text}
     assert len(kinds) == len(attributes)
     assert all(kinds[name] or is_property(getattr(cls, name)) for name in kinds)
-    found = set()
+    seen = set()
     fits, given = FITS[cls.__name__], {}
     if "n_clusters" in inspect.signature(cls).parameters:
         fits, given = [*fits, ({"n_clusters": "auto"}, GROUPS)], {"n_clusters": 3}
@@ -287,12 +290,12 @@ def test_attributes_that_fits_set_are_those_described(cls):
         names = {*vars(model), *(n for n, _ in inspect.getmembers(cls, is_property))}
         names = {n for n in names if n.endswith("_") and n[0] != "_" and hasattr(model, n)}
         fitted = {n: getattr(model, n) for n in names}
-        found |= {*fitted}
+        seen |= {*fitted}
         for name, value in fitted.items():
             if kinds[name]:
                 check_kind(name, value, kinds[name], model)
         check_history(model)
-    assert found == {*kinds}
+    assert seen == {*kinds}
 
 
 def is_property(value):
@@ -300,7 +303,7 @@ def is_property(value):
 
 
 def check_kind(name, value, kind, model):
-    """The type, and the shape of an array as far as its sizes are known."""
+    """Check the type, and the shape of an array as far as its sizes are known."""
     if value is None:
         assert kind.endswith("or None"), name
         return
@@ -315,8 +318,10 @@ def check_kind(name, value, kind, model):
 
 
 def check_history(model):
-    """Keys and str values of the records are described on the page of the reference, which the
-    repository has."""
+    """Check that the page of the reference describes the keys and str values of the records.
+
+    The repository has the page.
+    """
     if not API_PAGE.exists():
         return
     records = API_PAGE.read_text().partition("## Records of a fit")[2]

@@ -1,4 +1,4 @@
-"""The classes that cluster an embedding: what they have in common with those of centroids."""
+"""The classes that cluster an embedding: what they have in common with classes of centroids."""
 
 import warnings
 

@@ -1,5 +1,7 @@
-"""Fits that cannot end in the clusters that were asked for say so: one warning, with the cause and
-the remedy, the same in every class."""
+"""Fits that cannot end in as many clusters as asked for say so in a warning.
+
+The warning has the cause and the remedy, in equal words in every class.
+"""
 
 import re
 import warnings
@@ -55,7 +57,7 @@ ALL = [
 
 
 def soft(model):
-    """The model with memberships at its end that are as soft as they can be."""
+    """Return the model with memberships at its end that are as soft as they can be."""
     fuzzy = isinstance(model, rffpk.FuzzyCMeans)
     return clone(model).set_params(
         **{"m": 6.0} if fuzzy else {"annealing": rffpk.Annealing(end=-0.2)}
@@ -158,7 +160,7 @@ def test_flat_memberships_are_named_where_centroids_differ(digits):
 
 @pytest.mark.parametrize("metric, copies", [("cosine", 4), ("euclidean", 100)])
 def test_a_row_as_far_from_all_centroids_says_nothing_of_others(metric, copies):
-    """It has the whole objective and memberships of 1/k; the centroids of the others are apart."""
+    """It has the whole objective and memberships of 1/k; the other rows' centroids are apart."""
     X = np.vstack([np.tile(np.eye(3), (copies, 1)), np.zeros((1, 3))])
     model = rffpk.FuzzyCMeans(3, metric=metric)
     assert warnings_of(model, X) == []

@@ -572,7 +572,7 @@ def test_the_inertia_with_an_indefinite_kernel_is_that_of_the_formula():
 
 
 def test_too_little_memory_is_an_error_before_any_work(blobs, memory):
-    memory(1228800)  # of which a fit takes a part
+    memory(1228800)  # a fit takes a part of this
     model = KernelKMeans(5, cache=True)
     with pytest.raises(MemoryError, match="cache=True takes 1228800 bytes for the kernel matrices"):
         model.fit(blobs[0])
@@ -710,7 +710,7 @@ def test_components_keep_to_the_memory_limit(monkeypatch):
 
 @pytest.mark.parametrize("cls", [MultiKernelPowerKMeans, RMKKM])
 def test_the_kernels_of_a_bank_are_normalised_before_any_shift(cls):
-    """Their cosines are those with the origin, not with the mean of the rows."""
+    """Their cosines are taken from the origin, not from the mean of the rows."""
     X = load_iris().data
     model = cls(3, kernels="du2015", random_state=0).fit(X)
     matrices = [

@@ -82,7 +82,7 @@ RULE = """
 
 
 def diff_with(path):
-    """The diff of the page that adds or changes a file."""
+    """Find the diff of the page that adds or changes a file."""
     [found] = [diff for diff in DIFF.findall(PAGE.read_text()) if f"+++ b/{path}\n" in diff]
     return found
 
@@ -97,7 +97,7 @@ def apply(diff, folder):
 
 @pytest.fixture
 def package(tmp_path):
-    """A copy of the package, with its compiled modules."""
+    """Copy the package, with its compiled modules."""
     copy = tmp_path / "src" / "rffpk"
     shutil.copytree(Path(rffpk.__file__).parent, copy, ignore=shutil.ignore_patterns("__pycache__"))
     for name, module in sys.modules.items():
@@ -109,7 +109,7 @@ def package(tmp_path):
 
 
 def check(uses, packages, python):
-    """The code runs with the modified package in one of these folders."""
+    """Run the code with the modified package in one of these folders."""
     start = f"""
         import sys
         {HERE}
@@ -215,7 +215,7 @@ def weighted(float[:, ::1] x, float[:, ::1] theta, float[::1] p, double s, int n
 
 @pytest.fixture(scope="module")
 def compiled(tmp_path_factory):
-    """An extension of what the page shows, and of more functions, as its build file makes it."""
+    """Build an extension of what the page shows, and of more functions, from its build file."""
     for module in ("Cython", "mesonbuild", "ninja"):
         pytest.importorskip(module)
     compiler = shlex.split(os.environ.get("CC", "cc"))

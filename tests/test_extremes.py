@@ -52,13 +52,13 @@ SCALES = [
 @pytest.mark.parametrize("model", ALL, ids=str)
 def test_a_scale_changes_nothing(model, kind, scale):
     X = (BLOBS * scale).astype(kind)
-    found = fitted(model, X)
-    assert adjusted_rand_score(GROUPS, found.labels_) == 1
-    assert_array_equal(found.predict(X), found.labels_)
-    assert_array_equal(found.predict(X[:1]), found.labels_[:1])
-    assert np.isfinite(found.inertia_) and np.isfinite(found.transform(X)).all()
+    scaled = fitted(model, X)
+    assert adjusted_rand_score(GROUPS, scaled.labels_) == 1
+    assert_array_equal(scaled.predict(X), scaled.labels_)
+    assert_array_equal(scaled.predict(X[:1]), scaled.labels_[:1])
+    assert np.isfinite(scaled.inertia_) and np.isfinite(scaled.transform(X)).all()
     origin = np.zeros((1, 5))  # it has no scale
-    assert_array_equal(found.predict(origin.astype(kind)), found.predict(origin))
+    assert_array_equal(scaled.predict(origin.astype(kind)), scaled.predict(origin))
 
 
 @pytest.mark.parametrize("exponent", [-100, 100])
@@ -133,13 +133,13 @@ def test_the_softest_and_the_hardest_exponents(model, s, dtype):
 @pytest.mark.parametrize("m", [1 + 1e-15, 1 + 1e-6, 6.0])
 def test_the_hardest_and_the_softest_fuzzifiers(m, dtype):
     X = BLOBS.astype(dtype)
-    found = fitted(rffpk.FuzzyCMeans(4, m=m), X)
-    assert adjusted_rand_score(GROUPS, found.labels_) == 1
-    d = ((X[:, None] - found.cluster_centers_) ** 2).sum(axis=2, dtype=np.float64)
+    fuzzy = fitted(rffpk.FuzzyCMeans(4, m=m), X)
+    assert adjusted_rand_score(GROUPS, fuzzy.labels_) == 1
+    d = ((X[:, None] - fuzzy.cluster_centers_) ** 2).sum(axis=2, dtype=np.float64)
     ratios = d.min(axis=1, keepdims=True) / d
     u = ratios ** (1 / (m - 1))
     u /= u.sum(axis=1, keepdims=True)
-    assert_allclose(found.objective_, (u**m * d).sum(), rtol=1e-4)
+    assert_allclose(fuzzy.objective_, (u**m * d).sum(), rtol=1e-4)
     typical = fitted(ip_rff_mkpkm(4, typicality=rffpk.Typicality(m=m), n_frequencies=128), X)
     assert np.isfinite(typical.objective_) and np.isfinite(typical.predict_typicality(X)).all()
     for bad in (1.0, 6.0001):
@@ -169,7 +169,7 @@ def test_a_power_of_two_of_the_weights_is_one_of_the_costs(model, exponent):
 
 @pytest.mark.parametrize("model", [*CENTROIDS, *EXACT], ids=str)
 def test_weights_of_extreme_ratios(model, dtype):
-    """Rows of 1e29 times the weight of others; 300 orders of magnitude are refused by name."""
+    """Rows of 1e29 times the weight of other rows; 300 orders of magnitude are refused by name."""
     X = BLOBS.astype(dtype)
     weight = np.ones(120)
     weight[::7] = 1e-29
@@ -186,7 +186,7 @@ def test_weights_of_extreme_ratios(model, dtype):
 
 
 def tight_groups(dtype):
-    """Groups of rows 1000 apart, of the size 0.1."""
+    """Draw groups of rows 1000 apart, of the size 0.1."""
     random = np.random.default_rng(0)
     centers = 1000.0 * np.array([[0, 0], [1, 0], [0, 1], [1, 1]])
     return (np.repeat(centers, 50, axis=0) + random.normal(0, 0.1, (200, 2))).astype(dtype)
@@ -212,10 +212,10 @@ def test_distances_within_tight_groups_have_digits(model, dtype, container):
     if cosine := getattr(model, "metric", None) == "cosine":  # nearly parallel rows
         X = (np.array([[1, 0], [0, 1], [1, 1], [-1, 1]]) + 1e-3 * X[:50, None]).reshape(-1, 2)
         X = X.astype(dtype)
-    given = container(X)
+    contained = container(X)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        model = clone(model).fit(given)
+        model = clone(model).fit(contained)
     exact = X.astype(float)
     if cosine:
         exact /= np.linalg.norm(exact, axis=1, keepdims=True)
@@ -226,15 +226,15 @@ def test_distances_within_tight_groups_have_digits(model, dtype, container):
     else:
         centers = model.cluster_centers_.astype(float)
     apart = np.linalg.norm(exact[:, None] - centers, axis=2)
-    found = model.transform(given)
+    found = model.transform(contained)
     # rounding of the rows and of the centroids, and of distances that do not cancel
     rounding = (8 * np.finfo(dtype).eps if dtype == np.float32 else 1e-9) * np.abs(exact).max()
     part = 2**-8 if dtype == np.float32 else 2**-17  # as double precision has it of expansions
     assert_allclose(found, apart, rtol=part, atol=rounding)
-    assert_array_equal(model.predict(given), model.labels_)
+    assert_array_equal(model.predict(contained), model.labels_)
     own = apart[np.arange(len(X)), model.labels_]
     assert_allclose(own, apart.min(axis=1), rtol=part, atol=rounding)
-    assert_allclose(-model.score(given), (apart.min(axis=1) ** 2).sum(), rtol=4 * part)
+    assert_allclose(-model.score(contained), (apart.min(axis=1) ** 2).sum(), rtol=4 * part)
 
 
 @pytest.mark.parametrize("noise", ["auto", 0.05])

@@ -30,7 +30,7 @@ LAMBDAS = [(0.01, 1.0), (1.0, 0.1), (30.0, 50.0), (0.0, 0.0)]
 
 @pytest.fixture(scope="module")
 def views():
-    """Two views that separate the clusters, and one of noise."""
+    """Draw two views that separate the clusters, and a view of noise."""
     random = np.random.default_rng(0)
     first, y = make_blobs(240, 5, centers=4, cluster_std=1.5, random_state=0)
     second = np.eye(4)[y] @ random.standard_normal((4, 12)) * 3 + random.standard_normal((240, 12))
@@ -53,7 +53,7 @@ def dense(Ks):
 
 
 def eq11(Ks, state, lambda1, lambda2):
-    """The objective as it is printed."""
+    """Compute the objective as it is printed."""
     total = 0.0
     for i, K in enumerate(Ks):
         H, G, R, W = state.H[i], state.G[i], state.R[i], state.W[i]
@@ -63,7 +63,7 @@ def eq11(Ks, state, lambda1, lambda2):
 
 
 def printed_algorithm(Ks, H, lambda1, lambda2, iterations):
-    """Algorithm 1, with an SVD for each Procrustes problem; F, gamma and the objectives."""
+    """Run Algorithm 1, with an SVD for each Procrustes problem; return F, gamma, the objectives."""
 
     def maximiser(V):
         M, _, Nt = np.linalg.svd(V, full_matrices=False)
@@ -514,7 +514,7 @@ def test_nystroem_k_means(dtype):
 
 
 def assert_same_kernel(model, K):
-    """Up to the rounding of its eigenvalues."""
+    """Compare up to the rounding of its eigenvalues."""
     atol = 10 * len(K) * np.finfo(float).eps * np.linalg.norm(K, 2)
     assert_allclose(model.embedding_ @ model.embedding_.T, K, rtol=0, atol=atol)
 

@@ -45,7 +45,7 @@ def parquet(frame, compression):
 
 
 def header(shape):
-    """An .npy file of float64 numbers that says to have this shape, and has two numbers."""
+    """Write an .npy file of float64 numbers that says to have this shape, and has two numbers."""
     text = f"{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}, }}\n".encode()
     return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text + bytes(16)
 
@@ -63,8 +63,8 @@ VALID = {
 }
 
 
-def damaged(data, others, draw):
-    """The bytes with one to four small changes."""
+def damaged(data, donors, draw):
+    """Return the bytes with one to four small changes."""
     data = bytearray(data)
     for _ in range(draw.randint(1, 4)):
         a, b = sorted(draw.randint(0, len(data)) for _ in range(2))
@@ -80,12 +80,12 @@ def damaged(data, others, draw):
             case "end":
                 del data[b:]
             case "other":
-                data[a:b] = draw.choice(others)[a:b]
+                data[a:b] = draw.choice(donors)[a:b]
     return bytes(data)
 
 
 def is_read_or_named(path):
-    """Whether the file is a table; if not, the error names it."""
+    """Return whether the file is a table; if not, the error names it."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -36,7 +36,7 @@ COUNTED = np.flatnonzero(WEIGHT)
 REPEATED = [x[ROWS] for x in VIEWS]
 FIRST = np.searchsorted(ROWS, COUNTED)  # of the copies of each row
 
-# Results that do not depend on draws, except those of k-means.
+# Results that do not depend on draws, except the draws of k-means.
 FIXED = [
     rffpk.AverageMKKM(4), rffpk.MKKM(4, tol=1e-10), rffpk.SimpleMKKM(4),
     rffpk.MKKMMR(4, tol=1e-10), rffpk.LKAM(4, tol=1e-10, n_neighbors=30),
@@ -60,19 +60,19 @@ def fit(model, X, weight=None, **parameters):
 
 
 def assert_same_embedding(one, other, tol=1e-6):
-    """Up to the signs of the columns."""
+    """Check that embeddings are equal up to the signs of the columns."""
     one, other = one.transform(VIEWS), other.transform(VIEWS)
     signs = np.sign(np.einsum("ij,ij->j", one, other))
     assert_allclose(one * signs, other, atol=tol * np.abs(other).max())
 
 
 def weighted(K, p):
-    """P^(1/2) K P^(1/2)."""
+    """Return P^(1/2) K P^(1/2)."""
     return np.sqrt(np.outer(p, p)) * K
 
 
 def prepared(x, gamma, p):
-    """A kernel, centered at the weighted mean and normalised, by products of matrices."""
+    """Compute a kernel, centered at the weighted mean and normalised, by products of matrices."""
     K, n = rbf_kernel(x, gamma=gamma), len(x)
     center = np.eye(n) - np.outer(np.ones(n), p / p.sum())
     K = center @ K @ center.T
@@ -82,7 +82,7 @@ def prepared(x, gamma, p):
 
 @pytest.fixture(scope="module")
 def real():
-    """Weights that are no integers, and the weighted kernels of GAMMAS."""
+    """Draw weights that are no integers, and compute the weighted kernels of GAMMAS."""
     p = np.random.default_rng(2).gamma(2.0, size=N)
     return p, [weighted(prepared(x, gamma, p), p) for x, (_, gamma) in zip(VIEWS, GAMMAS)]
 
@@ -91,42 +91,44 @@ def real():
 
 
 @pytest.mark.promise(like="test_weights_are_repetitions_at_a_fixed_start")
-@pytest.mark.parametrize("given", [False, True])
+@pytest.mark.parametrize("precomputed", [False, True])
 @fixed
-def test_a_weight_is_a_repeated_row(model, given):
+def test_a_weight_is_a_repeated_row(model, precomputed):
     """Kernels of the views, and precomputed ones."""
     X, repeated, parameters = VIEWS, REPEATED, {}
-    if given:
+    if precomputed:
         X = [rbf_kernel(x, gamma=0.1) for x in VIEWS]
         repeated = [K[np.ix_(ROWS, ROWS)] for K in X]
         parameters["kernels"] = "precomputed"
     once = fit(model, X, WEIGHT, **parameters)
-    more = fit(model, repeated, **parameters)
+    copied = fit(model, repeated, **parameters)
     programme = isinstance(model, rffpk.LMKKM)  # up to its tolerance
-    assert_allclose(once.objective_, more.objective_, rtol=1e-7 if programme else 1e-9)
-    assert_allclose(once.kernel_weights_, more.kernel_weights_, atol=1e-6)
-    assert once.n_iter_ == more.n_iter_
+    assert_allclose(once.objective_, copied.objective_, rtol=1e-7 if programme else 1e-9)
+    assert_allclose(once.kernel_weights_, copied.kernel_weights_, atol=1e-6)
+    assert once.n_iter_ == copied.n_iter_
     if hasattr(once, "eigenvalues_"):
-        assert_allclose(once.eigenvalues_, more.eigenvalues_, rtol=1e-6)
-    if not given:
-        assert_same_embedding(once, more)
-    assert_allclose(projector(once.embedding_[ROWS]), projector(more.embedding_), atol=1e-6)
-    assert adjusted_rand_score(once.labels_[ROWS], more.labels_) == 1
-    assert_allclose(once.inertia_, more.inertia_, rtol=1e-4, atol=1e-9)
+        assert_allclose(once.eigenvalues_, copied.eigenvalues_, rtol=1e-6)
+    if not precomputed:
+        assert_same_embedding(once, copied)
+    assert_allclose(projector(once.embedding_[ROWS]), projector(copied.embedding_), atol=1e-6)
+    assert adjusted_rand_score(once.labels_[ROWS], copied.labels_) == 1
+    assert_allclose(once.inertia_, copied.inertia_, rtol=1e-4, atol=1e-9)
 
 
 @pytest.mark.parametrize("anchors", [COUNTED[::2], COUNTED[:12]], ids=["stored", "tiles"])
 def test_weights_of_smkc_are_repeated_rows_for_the_same_anchors(anchors):
     """With B itself, and with the cross-products of more rows than its columns."""
     once = fit(rffpk.SMKC(4, anchors=anchors), VIEWS, WEIGHT, max_iter=20, tol=0)
-    more = fit(rffpk.SMKC(4, anchors=np.searchsorted(ROWS, anchors)), REPEATED, max_iter=20, tol=0)
+    copied = fit(
+        rffpk.SMKC(4, anchors=np.searchsorted(ROWS, anchors)), REPEATED, max_iter=20, tol=0
+    )
     assert_allclose(
         [record["objective"] for record in once.history_],
-        [record["objective"] for record in more.history_], rtol=1e-9,
+        [record["objective"] for record in copied.history_], rtol=1e-9,
     )  # fmt: skip
-    assert_allclose(once.singular_values_, more.singular_values_, rtol=1e-7)
-    assert_same_embedding(once, more)
-    assert adjusted_rand_score(once.labels_[ROWS], more.labels_) == 1
+    assert_allclose(once.singular_values_, copied.singular_values_, rtol=1e-7)
+    assert_same_embedding(once, copied)
+    assert adjusted_rand_score(once.labels_[ROWS], copied.labels_) == 1
 
 
 @pytest.mark.parametrize("parameters", [{}, {"approximation": ("rff", 40)}], ids=str)
@@ -134,7 +136,7 @@ def test_weights_of_famkkm_are_repeated_rows_from_the_same_start(monkeypatch, pa
     normal = np.random.default_rng(3).standard_normal((N, 4))
 
     def started(rows, p):
-        """The nearest orthonormal columns, in the coordinates P^(1/2)."""
+        """Start from the nearest orthonormal columns, in the coordinates P^(1/2)."""
         U, _, V = np.linalg.svd(np.sqrt(p)[:, None] * normal[rows], full_matrices=False)
         monkeypatch.setattr(famkkm, "orthonormal", lambda n, k, random: U @ V)
 
@@ -174,18 +176,18 @@ def test_weights_of_one_change_no_bit(model):
 @every
 def test_rows_of_weight_zero_have_no_influence_and_a_label(model):
     far = [np.where(WEIGHT[:, None] > 0, x, x + 1e3 * np.arange(N)[:, None]) for x in VIEWS]
-    found, moved = (fit(model, X, WEIGHT) for X in (VIEWS, far))
+    fitted, moved = (fit(model, X, WEIGHT) for X in (VIEWS, far))
     if "anchors" in model.get_params() and not isinstance(model.anchors, (str, int)):
         model = clone(model).set_params(anchors=np.searchsorted(COUNTED, model.anchors))
     without = fit(model, [x[COUNTED] for x in VIEWS], WEIGHT[COUNTED])
     for other in (moved, without):
-        assert_allclose(other.objective_, found.objective_, rtol=1e-12)
-        assert_allclose(other.kernel_weights_, found.kernel_weights_, rtol=1e-12)
-        assert_allclose(other.transform(VIEWS), found.embedding_, atol=1e-9)
-    assert len(found.labels_) == N
-    assert_array_equal(found.predict(VIEWS), found.labels_)
-    assert adjusted_rand_score(found.labels_[COUNTED], without.labels_) == 1
-    assert adjusted_rand_score(GROUPS, found.labels_) > 0.55
+        assert_allclose(other.objective_, fitted.objective_, rtol=1e-12)
+        assert_allclose(other.kernel_weights_, fitted.kernel_weights_, rtol=1e-12)
+        assert_allclose(other.transform(VIEWS), fitted.embedding_, atol=1e-9)
+    assert len(fitted.labels_) == N
+    assert_array_equal(fitted.predict(VIEWS), fitted.labels_)
+    assert adjusted_rand_score(fitted.labels_[COUNTED], without.labels_) == 1
+    assert adjusted_rand_score(GROUPS, fitted.labels_) > 0.55
 
 
 @pytest.mark.parametrize(
@@ -204,23 +206,23 @@ def test_rows_of_weight_zero_of_precomputed_kernels(model):
 @every
 def test_certificates_of_any_weights(model, real):
     p, _ = real
-    found = fit(model, VIEWS, p)
-    U, k = found.embedding_, found.embedding_.shape[1]
+    fitted = fit(model, VIEWS, p)
+    U, k = fitted.embedding_, fitted.embedding_.shape[1]
     if k == 4:  # else several matrices side by side
         assert_allclose(U.T @ (p[:, None] * U), np.eye(4), atol=1e-8)
-    assert_allclose(found.transform(VIEWS), U, atol=1e-12)
-    assert_array_equal(found.predict(VIEWS), found.labels_)
+    assert_allclose(fitted.transform(VIEWS), U, atol=1e-12)
+    assert_array_equal(fitted.predict(VIEWS), fitted.labels_)
     rises = isinstance(model, (rffpk.CoregSC, rffpk.MVCLFA, rffpk.FAMKKM))
-    values = [record["objective"] * (-1 if rises else 1) for record in found.history_]
+    values = [record["objective"] * (-1 if rises else 1) for record in fitted.history_]
     if isinstance(model, rffpk.FAMKKM):
         values = values[1:]  # gamma begins inside the sphere
     rounding = 1e-7 if isinstance(model, rffpk.LMKKM) else 1e-11
     for before, after in itertools.pairwise(values):
         assert after <= before + rounding * abs(before)
-    rows = U / np.linalg.norm(U, axis=1, keepdims=True) if found.normalize_rows else U
-    d = ((rows[:, None] - found.cluster_centers_) ** 2).sum(axis=2)
-    assert_allclose(found.score(VIEWS, sample_weight=p), -(p @ d.min(axis=1)), rtol=1e-6)
-    assert_allclose(found.inertia_, p @ d[np.arange(N), found.labels_], rtol=1e-6)
+    rows = U / np.linalg.norm(U, axis=1, keepdims=True) if fitted.normalize_rows else U
+    d = ((rows[:, None] - fitted.cluster_centers_) ** 2).sum(axis=2)
+    assert_allclose(fitted.score(VIEWS, sample_weight=p), -(p @ d.min(axis=1)), rtol=1e-6)
+    assert_allclose(fitted.inertia_, p @ d[np.arange(N), fitted.labels_], rtol=1e-6)
 
 
 @pytest.mark.few(2)
@@ -348,7 +350,7 @@ def test_famkkm_is_the_printed_algorithm_on_weighted_kernels(real):
         for x, (_, gamma) in zip(VIEWS, GAMMAS)
     ]  # fmt: skip
     dense = [operators.DenseOperator(kernel, 1, p) for kernel in kernels]
-    # the same draws as in the fit, in which they are the first
+    # the same draws as in the fit, which begins with them
     state = famkkm.Alternation(dense, 4, 0.5, 2.0, np.random.RandomState(0), 1)
     F, gamma, values = printed_algorithm(Ks, state.H, 0.5, 2.0, model.n_iter_)
     assert_allclose(model.objective_, values[-1], rtol=1e-9)
@@ -396,13 +398,13 @@ def test_a_fraction_is_a_share_of_the_weights():
 
 @pytest.mark.parametrize("model", [m for m in FIXED if not isinstance(m, rffpk.FAMKKM)], ids=str)
 def test_landmarks_have_weight_and_keep_theirs(model):
-    found = fit(model, VIEWS, WEIGHT, n_landmarks=30)
-    chosen = found.landmarks_
+    fitted = fit(model, VIEWS, WEIGHT, n_landmarks=30)
+    chosen = fitted.landmarks_
     assert len(chosen) == 30 and (WEIGHT[chosen] > 0).all()
     alone = fit(model, [x[chosen] for x in VIEWS], WEIGHT[chosen])
-    assert_allclose(found.kernel_weights_, alone.kernel_weights_, rtol=1e-9)
-    assert_allclose(found.embedding_[chosen], alone.embedding_, atol=1e-9)
-    assert_array_equal(found.predict(VIEWS), found.labels_)
+    assert_allclose(fitted.kernel_weights_, alone.kernel_weights_, rtol=1e-9)
+    assert_allclose(fitted.embedding_[chosen], alone.embedding_, atol=1e-9)
+    assert_array_equal(fitted.predict(VIEWS), fitted.labels_)
     assert fit(model, VIEWS, WEIGHT, n_landmarks=len(COUNTED)).landmarks_ is None
 
 
@@ -441,15 +443,15 @@ def test_a_saved_model_is_the_same(model, tmp_path):
 @every
 def test_rows_of_single_precision_and_weights_of_any_type(model):
     narrow = [x.astype(np.float32) for x in VIEWS]
-    found = fit(model, narrow, WEIGHT, store_memberships=True)
-    assert_array_equal(found.predict(narrow), found.labels_)
-    assert_array_equal(found.predict_proba(narrow), found.memberships_)
-    for values in (found.transform(narrow), found.memberships_):
+    fitted = fit(model, narrow, WEIGHT, store_memberships=True)
+    assert_array_equal(fitted.predict(narrow), fitted.labels_)
+    assert_array_equal(fitted.predict_proba(narrow), fitted.memberships_)
+    for values in (fitted.transform(narrow), fitted.memberships_):
         assert values.dtype == np.float32
-    assert_array_equal(found.transform(narrow), found.embedding_.astype(np.float32))
-    assert adjusted_rand_score(found.labels_, fit(model, VIEWS, WEIGHT).labels_) == 1
+    assert_array_equal(fitted.transform(narrow), fitted.embedding_.astype(np.float32))
+    assert adjusted_rand_score(fitted.labels_, fit(model, VIEWS, WEIGHT).labels_) == 1
     for given in (WEIGHT.tolist(), WEIGHT.astype(np.float32), WEIGHT.astype(np.uint8)):
-        assert_array_equal(fit(model, narrow, given).labels_, found.labels_)
+        assert_array_equal(fit(model, narrow, given).labels_, fitted.labels_)
 
 
 # ---- refusals -----------------------------------------------------------------------------------
@@ -510,8 +512,10 @@ def test_a_rank_that_weights_leave_is_named():
 @pytest.mark.parametrize("size", [1e-270, 1e-99, 1e99])
 @every
 def test_weights_of_extreme_size_and_ratio(model, size):
-    """Rows of 1e-29 times the weight of others; a common factor changes the clusters of FAMKKM, and
-    of LKAM with a number of neighbours."""
+    """Rows of 1e-29 times the weight of other rows.
+
+    A common factor changes the clusters of FAMKKM, and of LKAM with a number of neighbours.
+    """
     X, y = make_blobs(N, 5, centers=4, cluster_std=0.5, random_state=0)
     weight = np.where(np.arange(N) % 7, 1.0, 1e-29)
     found = fit(model, X, weight)

@@ -106,7 +106,7 @@ def models(draw):
 
 @st.composite
 def arrays(draw):
-    """Rows that repeat, grids, constant columns, offsets, any scale; of several layouts."""
+    """Draw rows that repeat, grids, constant columns, offsets, any scale; of several layouts."""
     n, d = draw(st.integers(1, 24)), draw(st.integers(1, 4))
     random = np.random.default_rng(draw(st.integers(0, 2**20)))
     kind = draw(st.sampled_from(["normal", "grid", "few", "constant", "outlier"]))
@@ -206,7 +206,7 @@ def test_a_named_refusal_or_a_valid_result(model, X, weighted):
 
 
 def assert_valid_tree_and_memberships(model, X):
-    """Of the rows that were fitted, which may have views."""
+    """Check a tree of the rows that were fitted, which may have views."""
     tree, k = model.linkage_, len(model.linkage_) + 1
     assert k == 1 or (is_valid_linkage(tree) and is_monotonic(tree))
     assert_array_equal(model.cut(k), model.labels_)
@@ -220,7 +220,7 @@ def assert_valid_tree_and_memberships(model, X):
 
 @st.composite
 def sparse_arrays(draw):
-    """The same with zeros, as CSR; some of the zeros are stored, some columns occur twice."""
+    """Draw arrays with zeros, as CSR; some of the zeros are stored, some columns occur twice."""
     X, random = draw(arrays()), np.random.default_rng(draw(st.integers(0, 2**20)))
     kept = random.random(X.shape) < draw(st.sampled_from([0.1, 0.5, 1.0]))
     rows, columns = np.nonzero(kept)
@@ -288,7 +288,7 @@ VIEW_CLASSES = [
 
 @st.composite
 def views(draw):
-    """Two views of the same rows, of any scale each; some are frames of nullable columns."""
+    """Draw two views of the same rows, of any scale each; some are frames of nullable columns."""
     X, seed = draw(arrays()), draw(st.integers(0, 2**20))
     other = np.random.default_rng(seed).standard_normal((len(X), draw(st.integers(1, 3))))
     pair = [X, other * 10.0 ** draw(st.sampled_from([0, -20, 20]))]
@@ -338,7 +338,7 @@ def test_views_are_refused_by_name_or_give_a_valid_result(model, X, weighted):
 
 @st.composite
 def sparse_views(draw):
-    """Such views, of which one or two are CSR."""
+    """Draw such views, and make one or two of them CSR."""
     X = draw(sparse_arrays())
     random = np.random.default_rng(draw(st.integers(0, 2**20)))
     other = random.standard_normal((X.shape[0], draw(st.integers(1, 3))))
@@ -355,7 +355,7 @@ def test_sparse_views_are_refused_by_name_or_give_a_valid_result(model, X, weigh
 
 
 def assert_refused_or_valid(model, X, weighted):
-    """A refusal by name, or a valid result, for views."""
+    """Check that views are refused by name, or give a valid result."""
     model, arguments = clone(model), {}
     if weighted and isinstance(model, WEIGHTED):
         n = np.shape(X[0])[0]
@@ -394,8 +394,8 @@ def test_missing_views_are_refused_by_name_or_give_a_valid_result(model, X, lack
     for i, view in enumerate(lacks[: len(X[0])]):
         for x in X[view : view + 1] if view < 4 else X:
             x[i, : 1 if view == 4 else None] = np.nan
-    given = {"noise": None} if hasattr(model, "noise") else {}
-    assert_refused_or_valid(model.set_params(allow_missing_views=True, **given), X, weighted)
+    options = {"noise": None} if hasattr(model, "noise") else {}
+    assert_refused_or_valid(model.set_params(allow_missing_views=True, **options), X, weighted)
 
 
 @example(np.array([[np.inf, -np.inf]], np.float32), 1, 2.0, False)  # a warning of NumPy
@@ -466,8 +466,11 @@ def switch(random, tuning):
 @pytest.mark.few(12)
 @pytest.mark.parametrize("seed", range(200))
 def test_the_paths_that_constants_choose_change_no_promise(seed, tuning, tmp_path):
-    """Threads, weights of one, checkpoints and files change no bit, predictions are the labels,
-    which are those of the nearest centroids, and a source has those of groups that are found."""
+    """Threads, weights of one, checkpoints and files change no bit.
+
+    Predictions are the labels, which belong to the nearest centroids. A source has the
+    labels of the groups in it.
+    """
     random = np.random.default_rng(seed)
     switch(random, tuning)
     cls = [*SWITCHED][random.integers(len(SWITCHED))]

@@ -18,7 +18,7 @@ X = load_iris().data
 
 
 def alternate(X, u, m, error, maxiter):
-    """Fuzzy c-means as its update rules say, with memberships (c, n)."""
+    """Run fuzzy c-means as its update rules say, with memberships (c, n)."""
     objectives = []
     for _ in range(maxiter):
         before = u
@@ -105,7 +105,7 @@ def test_memberships_as_initial_values_of_the_estimator(dtype):
 
 
 def _objective(u):
-    """J_m at the centroids of memberships, with the best memberships for these."""
+    """Compute J_m at the centroids of memberships, with the best memberships for the centroids."""
     centers = (u**2).T @ X / (u**2).sum(axis=0)[:, None]
     squares = ((X[:, None] - centers) ** 2).sum(axis=2)
     return (1 / (1 / squares).sum(axis=1)).sum()
