@@ -42,13 +42,13 @@ def test_the_walk_is_that_of_its_definition():
     A = GRAPH.toarray() * np.outer(weight, weight)
     degrees = A.sum(axis=1)
     values = np.linalg.eigvalsh(A / np.sqrt(np.outer(degrees, degrees)))[::-1]
-    found = DiffusionMap(6, metric="precomputed", time=5.0).fit(GRAPH, sample_weight=weight)
-    assert_allclose(found.eigenvalues_[:40], values[1:41].clip(0), atol=1e-9)
-    features = found.transform(GRAPH)
-    assert_allclose(A / degrees[:, None] @ features, features * found.eigenvalues_[:6], atol=1e-9)
+    fitted = DiffusionMap(6, metric="precomputed", time=5.0).fit(GRAPH, sample_weight=weight)
+    assert_allclose(fitted.eigenvalues_[:40], values[1:41].clip(0), atol=1e-9)
+    features = fitted.transform(GRAPH)
+    assert_allclose(A / degrees[:, None] @ features, features * fitted.eigenvalues_[:6], atol=1e-9)
     assert_allclose(degrees @ features**2 / degrees.sum(), np.exp(-5 * (1 - values[1:7])))
     with pytest.raises(AttributeError):
-        found.landmarks_  # noqa: B018
+        fitted.landmarks_  # noqa: B018
 
 
 @pytest.mark.parametrize("nodes, error", [(300, 1e-9), (200, 0.05)])

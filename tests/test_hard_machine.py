@@ -1,5 +1,8 @@
-"""Passes of the hard rule in any order, with centroids that are added, removed and moved between
-them: what a pass says of the rows is true, whatever came before it."""
+"""Run passes of the hard rule in any order.
+
+Centroids are added, removed and moved between passes. The results of a pass must be true, whatever
+came before it.
+"""
 
 import copy
 import math
@@ -46,13 +49,13 @@ class HardPasses(RuleBasedStateMachine):
         self.found = self.sums = self.settling = self.kept = None
 
     def distances(self):
-        """Squared distances of the rows from the centroids, and the error that passes may make."""
+        """Return squared distances of rows from centroids, and the error that passes may make."""
         at = self.theta.astype(self.rows.dtype).astype(np.float64)
         error = 40 * self.eps * ((self.x**2).sum(axis=1).max() + (at**2).sum(axis=1).max())
         return ((self.x[:, None] - at) ** 2).sum(axis=2), error
 
     def check_sums(self, sums, labels):
-        """They are those of these labels."""
+        """Check that the sums are the sums of the rows with each label."""
         N, G = np.zeros(self.theta.shape), np.bincount(labels, self.p, len(self.theta))
         np.add.at(N, labels, self.p[:, None] * self.x)
         scale = max(self.p.sum(), 1e-300) * max(np.abs(self.x).max(), 1e-300)
@@ -63,38 +66,38 @@ class HardPasses(RuleBasedStateMachine):
     def visit(self, every, second, bounded, missed):
         need = Need(every, second, bounded and not second, missed)
         before, kept = self.found, copy.deepcopy(self.found)
-        self.sums, self.found = found = step(self.rows, self.theta, before, need)[0:2]
-        found = self.found
+        self.sums, self.found = state = step(self.rows, self.theta, before, need)[0:2]
+        state = self.found
         if before is not None and before.bounds is None:
             assert_array_equal(before.labels, kept.labels)
         apart, error = self.distances()
-        chosen = apart[np.arange(len(apart)), found.labels]
-        self.check_sums(self.sums, found.labels)
-        if found.every:
+        chosen = apart[np.arange(len(apart)), state.labels]
+        self.check_sums(self.sums, state.labels)
+        if state.every:
             assert (chosen <= apart.min(axis=1) + error).all()
         if before is not None and len(self.theta) == self.of_labels:
-            # labels are no worse than those before them
+            # labels are no worse than the labels of the pass before
             assert (chosen <= apart[np.arange(len(apart)), kept.labels] + error).all()
         if need.every or before is None:
-            assert found.every
-        if found.own is not None:
-            np.testing.assert_allclose(found.own, chosen, atol=error)
+            assert state.every
+        if state.own is not None:
+            np.testing.assert_allclose(state.own, chosen, atol=error)
         if need.second:
             others = apart.copy()
-            others[np.arange(len(apart)), found.labels] = math.inf
-            assert (found.other >= others.min(axis=1) - error).all()
-        if found.bounds is not None:
-            assert (found.bounds.upper >= np.sqrt(chosen) - np.sqrt(error)).all()
+            others[np.arange(len(apart)), state.labels] = math.inf
+            assert (state.other >= others.min(axis=1) - error).all()
+        if state.bounds is not None:
+            assert (state.bounds.upper >= np.sqrt(chosen) - np.sqrt(error)).all()
         total = self.p @ chosen
         slack = error * self.p.sum()
         assert self.sums.hard == pytest.approx(total, rel=1e-5, abs=slack)
-        assert found.cost <= total + slack
+        assert state.cost <= total + slack
         self.of_labels = len(self.theta)
 
     @precondition(lambda self: self.sums is not None)
     @rule()
     def move(self):
-        """To the means of the rows, which costs no more."""
+        """Move centroids to the means of the rows, which costs no more."""
         if len(self.sums.G) == len(self.theta):
             self.theta = self.rows.centroids(self.sums, self.theta)
         self.sums = None
@@ -134,7 +137,7 @@ class HardPasses(RuleBasedStateMachine):
 
     @rule()
     def settle(self):
-        """A pass by bounds of all centroids."""
+        """Run a pass by bounds of all centroids."""
         sums, self.settling = step(self.rows, self.theta, self.settling, Need(settles=True))
         apart, error = self.distances()
         labels = self.settling.labels
@@ -143,7 +146,7 @@ class HardPasses(RuleBasedStateMachine):
 
     @rule(part=st.sampled_from([0.0, 2e-3, 1.0]))
     def miss(self, part):
-        """Another limit of the rows that may miss their nearest centroid."""
+        """Set another limit of the rows that may miss their nearest centroid."""
         changed = replace(TUNING.hardpasses, most_missed=part)
         self.limits.setattr(TUNING, "hardpasses", changed)
 

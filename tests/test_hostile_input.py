@@ -26,7 +26,7 @@ def named(models):
 
 
 def few_distinct_rows():
-    """Three distinct rows, each twenty times, in random order."""
+    """Return three distinct rows, each twenty times, in random order."""
     random = np.random.default_rng(0)
     return random.permutation(np.repeat(random.standard_normal((3, 4)), 20, axis=0))
 
@@ -73,7 +73,7 @@ FAR_FROM = r"X has rows so far from the others that gamma='mean' .* take gamma='
 )
 @named([cls(4, random_state=0) for cls in KERNELS])
 def test_a_far_row_is_named_and_changes_no_kernel_of_the_median_distance(model):
-    """From 1000 on its kernel with the others is zero."""
+    """From 1000 on, the kernel of the row with the rest of the rows is zero."""
     y = np.arange(150) % 3
     X = 5.0 * np.eye(3)[y] + np.random.default_rng(0).normal(0, 0.3, (150, 3))
     X[7] = 1e3

@@ -120,7 +120,7 @@ def test_a_long_call_has_the_context_and_the_errors_of_a_short_one():
 
 def test_a_long_call_without_memory_for_a_thread_is_direct(monkeypatch):
     def start(function, arguments):
-        raise RuntimeError("can't start new thread")
+        raise RuntimeError("can't start new thread.")
 
     monkeypatch.setattr(_thread, "start_new_thread", start)
     assert interruptible(LONG, threading.get_ident) == threading.get_ident()

@@ -31,7 +31,7 @@ CHOICES = [(False, False), (True, False), (False, True), (True, True)]
 
 
 def gap(x, y):
-    """A user-defined kernel."""
+    """Compute a user-defined kernel."""
     return np.exp(-np.abs(x - y).max())
 
 
@@ -40,7 +40,7 @@ METRICS = [*NAMES, gap]
 
 @pytest.fixture
 def rows():
-    """Nonnegative rows, as the chi2 kernels need; some are equal, and one is zero."""
+    """Return nonnegative rows, as the chi2 kernels need; two are equal, and one is zero."""
     X = np.random.default_rng(0).random((40, 5))
     X[3], X[7] = X[4], 0
     return X
@@ -59,7 +59,7 @@ def fit(X, metric, **options):
 
 
 def plain(K, center, normalize):
-    """Both by their definitions, entry by entry."""
+    """Center and normalize a kernel matrix by the definitions, entry by entry."""
     if center:
         J = np.eye(len(K)) - 1 / len(K)
         K = J @ K @ J
@@ -93,7 +93,7 @@ def test_new_rows_that_are_fitted_ones_get_their_blocks(rows, metric, center, no
     cross, diagonal = fitted.cross(rows[4:20])
     assert_allclose(cross, fitted.block(slice(4, 20)), atol=1e-12)
     assert_allclose(diagonal, fitted.diagonal[4:20], atol=1e-12)
-    if not (normalize and metric in ("additive_chi2", "sigmoid")):  # those with norms^2 < 0
+    if not (normalize and metric in ("additive_chi2", "sigmoid")):  # rows with norms^2 < 0
         assert_allclose(fitted.diagonal, np.diagonal(fitted.matrix()), atol=1e-9)
 
 
@@ -148,7 +148,7 @@ def test_rescaling_is_to_the_unit_interval(rows, blocks):
 
 
 def test_the_bank_of_du_2015(rows):
-    found = [
+    bank = [
         FittedKernel(rows, spec, weight=ones(len(rows))).matrix() for spec in kernels.du2015(rows)
     ]
     distances = pairwise_distances(rows)
@@ -156,8 +156,8 @@ def test_the_bank_of_du_2015(rows):
     sigmas = np.multiply((0.01, 0.05, 0.1, 1, 10, 50, 100), distances.max())
     expected = [np.exp(-(distances**2) / (2 * sigma**2)) for sigma in sigmas]
     expected += [(a + products) ** b for a in (0, 1) for b in (2, 4)] + [products]
-    assert len(found) == len(expected) == 12
-    for K, formula in zip(found, expected):
+    assert len(bank) == len(expected) == 12
+    for K, formula in zip(bank, expected):
         formula = plain(formula, False, True)
         formula = (formula - formula.min()) / (formula.max() - formula.min())
         assert_allclose(K, formula, atol=1e-7)

@@ -19,7 +19,7 @@ NEAR = ("neighbours", "neighbour_weights")
 
 
 def definition(x, landmarks):
-    """Weights of all landmarks, (n, m), in float64 and without shortcuts."""
+    """Compute weights of all landmarks, (n, m), in float64 and without shortcuts."""
     x, y = x.astype(np.float64), landmarks.points.astype(np.float64)
     z = np.zeros((len(x), len(y)))
     for row, point in enumerate(x):
@@ -39,7 +39,7 @@ def draw(n, d, m, r, q, dtype, seed=0, scale=0.0):
 
 
 def clear(x, landmarks):
-    """Rows whose neighbours, and their order, rounding of squared distances does not decide."""
+    """Return rows whose neighbors, and their order, do not depend on rounding."""
     y = landmarks.points.astype(np.float64)
     d = np.sort(_reference.squared_distances(x.astype(np.float64), y), axis=1)
     size = (np.linalg.norm(x, axis=1) + np.linalg.norm(y, axis=1).max()) ** 2
@@ -194,8 +194,10 @@ def test_distances_that_overflow_are_named_behind_a_tree_too(tuning):
 @pytest.mark.parametrize("d", [3, 40])
 @pytest.mark.parametrize("r", [1, 5, 80])
 def test_neighbours_within_tight_groups_are_found(isa, dtype, r, d):
-    """Products of rows that are near each other and far from all others cancel; in 40 columns those
-    in single precision are looked at first, which suffice for the others."""
+    """Products of rows in a tight group that is far from the rest cancel.
+
+    In 40 columns, products in single precision come first. They suffice for rows outside of groups.
+    """
     random = np.random.default_rng(0)
     centers = 1000 * random.standard_normal((4, d))
     points, x = (
@@ -293,7 +295,7 @@ def test_parts_that_are_left_out_have_none_of_the_nearest(isa, dtype, m, d, r, f
     rng = np.random.default_rng(0)
     centers = far * rng.standard_normal((6, d))
     points, x = (np.repeat(centers, k // 6 + 1, axis=0)[:k] for k in (m, 500))
-    # whole numbers: many landmarks are equally near, and the first of these are taken
+    # whole numbers: many landmarks are equally near, and the first equal landmarks are taken
     points, x = (np.rint(a + 3 * rng.standard_normal(a.shape)).astype(dtype) for a in (points, x))
     order = np.argsort(points[:, 0], kind="stable") if not far else np.arange(m)
     for each in (points[order], rng.permutation(points)):
@@ -332,7 +334,7 @@ def test_rows_have_the_same_features_in_any_order(isa, dtype):
 
 
 def islands(n, d, m, dtype, apart, offset=0.0):
-    """Rows of four groups, and landmarks with one line of coordinates a group."""
+    """Return rows of four groups, and landmarks with one line of coordinates a group."""
     rng = np.random.default_rng(0)
     centers = offset + apart * rng.standard_normal((4, d))
     group = np.sort(rng.integers(4, size=m))
@@ -391,7 +393,7 @@ def test_rows_that_overflow_are_not_taken_for_near_ones(value):
 
 
 def test_too_few_landmarks_of_a_group_have_no_reach():
-    """Rows near a group of fewer landmarks than neighbours see others, too."""
+    """Rows near a group of fewer landmarks than neighbors see other landmarks, too."""
     x, landmarks = islands(2000, 3, 400, np.float64, 100.0)
     points = np.r_[landmarks.points, [[1e3] * 3] * 3]
     coordinates = np.r_[landmarks.coordinates, [[9.0] * 3] * 3]

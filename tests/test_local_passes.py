@@ -107,15 +107,15 @@ def test_the_objective_falls_and_is_that_of_the_labels(weighted, unit):
     weight = np.linspace(0.5, 2, len(X)).astype(X.dtype) if weighted else None
     rows = rows_with(X, weight, unit)
     theta = rows_of(rows)[:k]
-    found, cost = None, math.inf
+    state, cost = None, math.inf
     for _ in range(7):  # the first of them over all centroids
-        sums, found = step(rows, theta, found, Need())
+        sums, state = step(rows, theta, state, Need())
         theta = rows.centroids(sums, theta)
-        assert found.cost <= sums.hard * (1 + 1e-6) <= cost * (1 + 2e-6)
-        cost = found.cost
+        assert state.cost <= sums.hard * (1 + 1e-6) <= cost * (1 + 2e-6)
+        cost = state.cost
     exact = one_pass(rows, theta, -math.inf)[0].hard
     assert 0.9 * cost < exact <= cost * (1 + 1e-6)  # random rows are a poor start
-    labels, p = found.labels, 1 if weight is None else weight[:, None].astype(np.float64)
+    labels, p = state.labels, 1 if weight is None else weight[:, None].astype(np.float64)
     N = np.zeros(theta.shape)
     np.add.at(N, labels, p * rows_of(rows))
     np.testing.assert_allclose(sums.N, N, atol=1e-2)
@@ -150,7 +150,7 @@ def test_rows_that_bounds_decide_keep_their_labels(monkeypatch, dtype, weighted,
     _, bounded = step(rows, theta, bounded, Need(every=True, bounded=True))
     near, bounded = step(rows, theta, bounded, Need(bounded=True))
     every, bounded = step(rows, theta, bounded, Need(every=True, bounded=True))
-    np.testing.assert_array_equal(near.N, every.N)  # the labels are the same
+    np.testing.assert_array_equal(near.N, every.N)  # the labels are equal
 
 
 def test_a_pass_leaves_what_it_begins_with_as_it_was():
@@ -171,14 +171,14 @@ def test_a_pass_gives_what_is_needed(every, bounds):
     rows = rows_with(clustered())
     theta, before = rows_of(rows)[:120], None
     for _ in range(3):
-        _, found = step(rows, theta, before, Need(every=every, second=True))
-        assert found.own is not None and (found.other is not None) and found.cost is not None
-        assert found.every or not every
-        if found.every:
+        _, state = step(rows, theta, before, Need(every=every, second=True))
+        assert state.own is not None and (state.other is not None) and state.cost is not None
+        assert state.every or not every
+        if state.every:
             outputs = one_pass(rows, theta, -math.inf, want=("labels", "nearest", "second"))[1]
-            np.testing.assert_array_equal(found.labels, outputs["labels"])
-            np.testing.assert_allclose(found.other, outputs["second"], rtol=1e-4)
-        _, before = step(rows, theta, found, Need(bounded=bounds))
+            np.testing.assert_array_equal(state.labels, outputs["labels"])
+            np.testing.assert_allclose(state.other, outputs["second"], rtol=1e-4)
+        _, before = step(rows, theta, state, Need(bounded=bounds))
 
 
 def rows_of(rows):
@@ -190,34 +190,34 @@ def test_centroids_that_are_added_and_removed():
     X, k = clustered(), 120
     rows = column_rows(X, None, 1, X.mean(axis=0))
     theta = X[: k + 10] - X.mean(axis=0).astype(np.float64)
-    before, found = step(rows, theta[:k], None, Need())
-    sums, found = step(rows, theta, add(found, 10), Need())
+    before, state = step(rows, theta[:k], None, Need())
+    sums, state = step(rows, theta, add(state, 10), Need())
     assert sums.hard < before.hard
-    np.testing.assert_array_equal(found.labels[: len(theta)], np.arange(len(theta)))
-    sums, found = step(rows, theta, found, Need(every=True))
+    np.testing.assert_array_equal(state.labels[: len(theta)], np.arange(len(theta)))
+    sums, state = step(rows, theta, state, Need(every=True))
     outputs = one_pass(rows, theta, -math.inf, want=("labels", "nearest"))[1]
-    np.testing.assert_array_equal(found.labels, outputs["labels"])
+    np.testing.assert_array_equal(state.labels, outputs["labels"])
     np.testing.assert_array_equal(sums.G, np.bincount(outputs["labels"], minlength=len(theta)))
     removed = np.arange(k + 10) % 13 == 0
-    found = remove(rows, theta, found, removed)
+    state = remove(rows, theta, state, removed)
     outputs = one_pass(rows, theta[~removed], -math.inf, want=("labels", "nearest"))[1]
-    np.testing.assert_array_equal(found.labels, outputs["labels"])
+    np.testing.assert_array_equal(state.labels, outputs["labels"])
 
 
 def test_new_centroids_are_seen_until_as_many_are_removed():
     """The 8 of them that are nearest to each centroid, itself among them."""
     rows, k, count = rows_with(clustered()), 120, 40
     theta = rows_of(rows)[: k + count]
-    _, found = step(rows, theta[:k], None, Need())
-    found = add(found, count)
+    _, state = step(rows, theta[:k], None, Need())
+    state = add(state, count)
     for _ in range(3):
-        sums, found = step(rows, theta, found, Need())
-        assert ((found.near >= k).sum(axis=1) == 8).all()
-        assert (found.near == np.arange(k + count)[:, None]).any(axis=1).all()
+        sums, state = step(rows, theta, state, Need())
+        assert ((state.near >= k).sum(axis=1) == 8).all()
+        assert (state.near == np.arange(k + count)[:, None]).any(axis=1).all()
         theta = rows.centroids(sums, theta)
     removed = np.arange(k + count) >= k
-    _, found = step(rows, theta[:k], remove(rows, theta, found, removed), Need())
-    assert found.near.shape == (k, 16) and found.near.max() < k
+    _, state = step(rows, theta[:k], remove(rows, theta, state, removed), Need())
+    assert state.near.shape == (k, 16) and state.near.max() < k
 
 
 @pytest.mark.parametrize("apart", [0.1, 5.0])
@@ -225,8 +225,8 @@ def test_rows_are_compared_with_all_centroids_while_near_ones_miss_the_nearest(a
     X = clustered(apart=apart)
     rows, need = rows_with(X), Need(missed=True)
     theta = rows_of(rows)[:120]
-    _, found = step(rows, theta, None, Need())
-    strange = replace(found, labels=np.roll(found.labels, 1))
+    _, state = step(rows, theta, None, Need())
+    strange = replace(state, labels=np.roll(state.labels, 1))
     _, all_seen = step(rows, theta, strange, need)
     assert all_seen.every and not all_seen.few  # hardly any label is one of a near centroid
     _, again = step(rows, theta, replace(all_seen, labels=strange.labels), Need())
@@ -235,7 +235,7 @@ def test_rows_are_compared_with_all_centroids_while_near_ones_miss_the_nearest(a
     assert enough.every and enough.few
     _, near = step(rows, theta, enough, need)
     assert not near.every and near.few
-    np.testing.assert_array_equal(near.labels, found.labels)
+    np.testing.assert_array_equal(near.labels, state.labels)
 
 
 @pytest.mark.parametrize("need", [Need(missed=True), Need(every=True, bounded=True)])
@@ -243,7 +243,7 @@ def test_passes_over_all_centroids_count_every_row_that_near_ones_miss(need):
     rows = rows_with(clustered(apart=5.0))
     theta = rows_of(rows)[:120]
     _, found = step(rows, theta, None, Need())
-    unseen = np.arange(rows.n) % 300 == 1  # some rows are looked at otherwise, none of these
+    unseen = np.arange(rows.n) % 300 == 1  # not in the sample of rows that decides
     strange = replace(found, labels=np.where(unseen, np.roll(found.labels, 1), found.labels))
     _, near = step(rows, theta, strange, need._replace(every=False))
     assert not near.every
@@ -305,8 +305,10 @@ def test_objectives_are_as_low_as_those_of_all_centroids(tuning, always, metric,
 @pytest.mark.parametrize("part", [0.9, 1.05, 1.3, 1.6])
 @pytest.mark.parametrize("sample", [None, 2000])
 def test_fits_on_both_sides_of_the_least_work(tuning, part, sample):
-    """Of separated clusters, whose centroids hardly move once they are found, with the least work
-    between that of a pass over k centroids and that over those which swaps add to them."""
+    """Fit separated clusters, whose centroids hardly move once they are found.
+
+    The least work is between a pass over k centroids and a pass over the centroids that swaps add.
+    """
     X, k = clustered(3000, 10, 100, apart=50), 100
     tuning(hardpasses__near_work=int(part * k * X.size))
     model = PowerKMeans(k, sample=sample, random_state=0).fit(X)
@@ -322,13 +324,13 @@ def test_rows_that_are_all_equal_but_few(always):
 
 def test_the_tolerance_decides_where_a_fit_of_many_clusters_ends(always):
     X = clustered(n=3000, seed=2)
-    given = {
+    parameters = {
         "n_init": 1,
         "init": "random",
         "annealing": Annealing(start=-1e9, swaps=0),
         "random_state": 0,
     }
-    loose, tight = (PowerKMeans(120, tol=tol, **given).fit(X) for tol in (0.1, 0))
+    loose, tight = (PowerKMeans(120, tol=tol, **parameters).fit(X) for tol in (0.1, 0))
     assert loose.n_iter_ < tight.n_iter_ < 100
     assert tight.inertia_ < loose.inertia_
     means = np.array([X[tight.labels_ == j].mean(axis=0) for j in range(120)])

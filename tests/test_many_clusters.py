@@ -79,7 +79,7 @@ def test_all_of_many_separated_clusters_are_found():
 
 
 def uneven(n, k, d=48, seed=0):
-    """Unit rows around k directions, as many as fall by a power law, and these."""
+    """Return unit rows around k directions with sizes by a power law, and the directions."""
     random = np.random.default_rng(seed)
     centers = normalize(random.standard_normal((k, d)))
     y = random.choice(k, n, p=(1 / np.arange(1, k + 1)) / (1 / np.arange(1, k + 1)).sum())
@@ -111,17 +111,17 @@ def test_merged_centroids_are_those_of_the_clusters(weighted, sparse):
 
 @pytest.mark.parametrize("least_work", [0, np.inf], ids=["near", "all"])
 def test_clusters_of_few_rows_in_many_columns_have_merged_centroids(least_work, tuning):
-    """There rows of other clusters are hardly farther from a row than those of its own."""
+    """Rows of other clusters are hardly farther from a row than rows of its own cluster."""
     tuning(hardpasses__near_work=least_work)
-    found, y = 0, np.repeat(np.arange(40), [300] * 10 + [8] * 30)
+    n_found, y = 0, np.repeat(np.arange(40), [300] * 10 + [8] * 30)
     for seed in range(5):
         random = np.random.RandomState(seed)
         centers = normalize(random.standard_normal((40, 384)))
         X = (centers[y] + 0.0625 * random.standard_normal((len(y), 384))).astype(np.float32)
         rows = column_rows(X, None, 1, np.zeros(384, dtype=np.float32))
         merged = starts.merged_centroids(rows, X, 40, random)
-        found += len(np.unique(cdist(merged, centers).argmin(axis=1)))
-    assert found >= 195  # of 200; some 170 without the second draws
+        n_found += len(np.unique(cdist(merged, centers).argmin(axis=1)))
+    assert n_found >= 195  # of 200; some 170 without the second draws
 
 
 @pytest.mark.parametrize("exponent", [0.0, 1.0], ids=["even", "zipf"])
@@ -167,7 +167,7 @@ def test_centroids_are_swapped_again_after_samples_of_few_rows_a_cluster(sample,
 
 
 def swapped_later(model, n=60_000):
-    """The numbers of the rows that centroids were swapped on after the sample, but not all."""
+    """Return the numbers of rows of swaps after the sample, without swaps on all rows."""
     swaps = {step["rows"] for step in model.history_ if step["stage"] == "swap"}
     return swaps - {model.sample_size_, n}
 
@@ -175,7 +175,7 @@ def swapped_later(model, n=60_000):
 @pytest.mark.parametrize("k, sample", [(100, 5000), (100, 30_000), (99, 15_000), (30, 20_000)])
 @pytest.mark.parametrize("lacks", [True, False])
 def test_samples_that_lack_cost_are_followed_by_swaps_on_drawn_rows(k, sample, lacks):
-    """Others are where they have few rows for each of many clusters."""
+    """Samples lack cost if they have few rows for each of many clusters."""
     random = np.random.default_rng(0)
     X = random.standard_t(2, size=(60_000, 3)) if lacks else random.random((60_000, 2))
     model = PowerKMeans(k, sample=sample, random_state=0).fit(X)

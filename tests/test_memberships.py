@@ -1,4 +1,4 @@
-"""Memberships that a fit stores are those that `predict_proba` returns."""
+"""Memberships that a fit stores equal the result of `predict_proba`."""
 
 import numpy as np
 import pytest
@@ -36,7 +36,7 @@ def test_stored_memberships_are_those_predicted(cls, dtype):
 
 
 def in_order(given, model):
-    """The memberships of a fit in the order of the clusters of another, which rounding decides."""
+    """Match the order of clusters to another fit, as rounding decides the order."""
     found = given.memberships_
     return found[:, linear_sum_assignment(-(model.memberships_.T @ found))[1]]
 
@@ -66,7 +66,7 @@ def test_several_precomputed_kernels_have_stored_memberships():
 
 
 def exponent(apart, weight=None):
-    """-(1 + d)/2 from the vectors between rows and their centroids."""
+    """Compute -(1 + d)/2 from the vectors between rows and their centroids."""
     norms = np.linalg.norm(apart, axis=1)
     away = norms > 1e-9  # rows that are centroids have no direction
     z, p = apart[away] / norms[away, None], (np.ones(150) if weight is None else weight)[away]
@@ -115,7 +115,7 @@ def test_soft_ends_and_rows_on_centroids_keep_the_exponent_of_the_fit():
 
 
 def bridge(random, n=200):
-    """Two blobs, and rows between them; a row's place from 0 to 1 on the way."""
+    """Return two blobs with rows between them, and the place of each row from 0 to 1."""
     places = np.r_[np.zeros(n), np.ones(n), np.linspace(0, 1, n // 4)]
     noise = np.where(np.arange(len(places)) < 2 * n, 1.0, 0.3)[:, None]
     return np.c_[8 * places, 0 * places] + noise * random.normal(size=(len(places), 2)), places

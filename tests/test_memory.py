@@ -78,7 +78,7 @@ print(fails // step)
 
 @pytest.fixture(scope="session")
 def preloaded(tmp_path_factory):
-    """A library in which a chosen allocation fails."""
+    """Build a library that makes a chosen allocation fail."""
     compiler = shutil.which("cc")
     if not compiler or platform.libc_ver()[0] != "glibc" or "LD_PRELOAD" in os.environ:
         pytest.skip("needs cc, glibc and no other preloaded library")
@@ -89,8 +89,10 @@ def preloaded(tmp_path_factory):
 
 
 def failures(library, name, module, step, least, n):
-    """How many fits of n rows met an allocation that failed, before the one that needs fewer:
-    allocations of so many bytes, and all of a module of the core."""
+    """Count the fits of n rows that met a failed allocation, before a fit that needs fewer.
+
+    Allocations of `least` bytes or more fail, and all allocations of a module of the core.
+    """
     done = subprocess.run(
         [sys.executable, "-c", FAIL, name, module, *map(str, (step, least, n))],
         env={**os.environ, "LD_PRELOAD": str(library), "OPENBLAS_NUM_THREADS": "1"},
@@ -119,8 +121,7 @@ FEW_CALLS = {"RandomFourierFeatures", "RMKKM", "KernelKMeans"}  # of the pass
 @pytest.mark.parametrize("module", ["_pass", "_runtime"])
 @pytest.mark.parametrize("name", CLASSES if EVERY else ["FuzzyCMeans"])
 def test_an_allocation_of_the_core_that_fails_is_a_memory_error(preloaded, name, module):
-    """Also those of `_runtime` without which helpers cannot start: then there are fewer, and no
-    error."""
+    """If an allocation of `_runtime` for a helper fails, fewer helpers start, without an error."""
     assert failures(preloaded, name, module, 1, 1 << 60, 300) >= (1 if name in FEW_CALLS else 5)
 
 
@@ -256,7 +257,7 @@ PEAKS = [
 
 
 def formula(name, cached):
-    """The line of docs/maintainers/promises.md."""
+    """Read the line of docs/maintainers/promises.md."""
     page = HERE.parent / "docs" / "maintainers" / "promises.md"
     if not page.exists():
         pytest.skip("the pages are missing")
@@ -296,8 +297,11 @@ def test_the_memory_of_a_fit_is_what_the_page_says(
     "name", CLASSES if EVERY else ["RFFKernelPowerKMeans", "DiffusionPowerKMeans", "KernelKMeans"]
 )
 def test_fits_keep_no_memory(name):
-    """Between fits the interpreter keeps up to some thousand free objects in lists, two to five
-    kilobytes a fit at first; a collection empties these, and nothing else is left."""
+    """After a collection, fits leave nothing in memory.
+
+    Between fits the interpreter keeps up to some thousand free objects in lists, two to five
+    kilobytes a fit at first. A collection empties the lists.
+    """
     cls = getattr(rffpk, name)
     X = np.random.default_rng(0).standard_normal((30, 3))
     small = {

@@ -119,7 +119,7 @@ def test_indices_of_memberships_by_their_definitions(seed, n, k, m):
 
 
 def silhouette_by_hand(X, labels, i):
-    """(b - a) / max(a, b), zero for the only row of a cluster."""
+    """Compute (b - a) / max(a, b), zero for the only row of a cluster."""
     distances = np.linalg.norm(X - X[i], axis=1)
     own = (labels == labels[i]) & (np.arange(len(X)) != i)
     if not own.any():

@@ -29,7 +29,7 @@ GIVEN = {"annealing": Annealing(start=-2.0, factor=1.1, passes=3), "random_state
 
 @pytest.fixture(scope="module")
 def complete():
-    """Three views that separate the clusters together, and the classes."""
+    """Return three views that separate the clusters together, and the classes."""
     random = np.random.default_rng(0)
     y = random.integers(K, size=N)
     return [
@@ -39,8 +39,10 @@ def complete():
 
 
 def lacking(n, n_views, share, kind="random", seed=0):
-    """A mask (n, L) of the views that rows lack, each has one at least: at random, or each row one
-    block of neighbouring views."""
+    """Draw a mask (n, L) of the views that rows lack; each row has at least one view.
+
+    Views are missing at random, or each row has one block of neighboring views.
+    """
     random = np.random.default_rng(seed)
     lacks = random.random((n, n_views)) < share
     if kind == "blocks":
@@ -157,7 +159,7 @@ def test_view_weights_have_a_least_one(backend, scale):
 
 
 def features_of(model, xs):
-    """(n, L) lists of feature vectors: those of the fitted maps."""
+    """Compute feature vectors of all views by the fitted maps."""
     maps = model.feature_maps_
     filled = [np.nan_to_num(x) for x in xs]
     return [getattr(each, "transform", each)(x) for x, each in zip(filled, maps)]
@@ -201,7 +203,7 @@ def test_the_objective_is_that_of_the_formula(views, kernels, possibilistic):
 
 
 def with_bits(rows):
-    """The rows with the views that they have, and equal view weights."""
+    """Return the rows with bits for the views that are present, and equal view weights."""
     has = ~np.stack([np.isnan(x[:, 0]) for x in rows.xs], axis=1)
     coverage = rows.weight.astype(float) @ has / rows.total_weight
     present = np.packbits(has, axis=1, bitorder="little")
@@ -224,7 +226,7 @@ def masked_rows(dtype, typical, n=700):
 @pytest.mark.parametrize("typical", [True, False])
 def test_steps_are_those_of_the_twin(dtype, typical, s):
     rows, theta = masked_rows(dtype, typical)
-    found, expected = (
+    compiled, expected = (
         take_steps(
             rows, theta, s, variance=rows.variance, tol=-1.0, most=6, close=(1e-8, 1e-12),
             entropy=0.5 * rows.total_weight, backend=name,
@@ -232,12 +234,12 @@ def test_steps_are_those_of_the_twin(dtype, typical, s):
         for name in ("core", "numpy")
     )  # fmt: skip
     rtol = 5e-3 if dtype == np.float32 else 1e-9
-    for record, twin in zip(found.steps, expected.steps, strict=True):
+    for record, twin in zip(compiled.steps, expected.steps, strict=True):
         assert_allclose(record[:5], twin[:5], rtol=rtol, atol=rtol * twin[1])
-    assert_allclose(found.theta, expected.theta, atol=rtol * np.abs(theta).max())
-    assert_allclose(found.alphas, expected.alphas, rtol=rtol)
-    assert_allclose(found.sums.G, expected.sums.G, rtol=rtol, atol=rtol)
-    assert np.ptp(found.alphas[-1]) > 0.01
+    assert_allclose(compiled.theta, expected.theta, atol=rtol * np.abs(theta).max())
+    assert_allclose(compiled.alphas, expected.alphas, rtol=rtol)
+    assert_allclose(compiled.sums.G, expected.sums.G, rtol=rtol, atol=rtol)
+    assert np.ptp(compiled.alphas[-1]) > 0.01
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

@@ -53,7 +53,7 @@ def fitted(cls, parameters, X):
 
 
 def like(X):
-    """New rows of the kind that a model was fitted to."""
+    """Return new rows of the kind that a model was fitted to."""
     if isinstance(X, pd.DataFrame):
         return pd.DataFrame(NEW, columns=X.columns)
     if isinstance(X, list):
@@ -62,8 +62,10 @@ def like(X):
 
 
 def assert_same(one, other):
-    """The same values, types, bits and orders of arrays, all the way down. `one` was read: what was
-    part of another array is an array in the order of rows there."""
+    """Check that values, types, bits and orders of arrays are equal, all the way down.
+
+    `one` was read from a file. There, a part of another array is an array in the order of rows.
+    """
     assert type(one) is type(other)
     if isinstance(one, np.ndarray):
         assert (one.dtype, one.shape) == (other.dtype, other.shape)
@@ -234,11 +236,11 @@ def test_a_save_that_fails_leaves_the_file_that_was_there(tmp_path, monkeypatch)
     path.write_text("before")
 
     def full(*places):
-        raise OSError("no space")
+        raise OSError("no space.")
 
     with monkeypatch.context() as patch:
         patch.setattr(os, "replace", full)
-        with pytest.raises(OSError, match="no space"):
+        with pytest.raises(OSError, match="no space."):
             rffpk.PowerKMeans(2).save(path)
     assert path.read_text() == "before" and [*tmp_path.iterdir()] == [path]
     monkeypatch.setattr("rffpk.system.tensor_files.MAX_HEADER", 100)
@@ -300,7 +302,7 @@ SMALL = rffpk.PowerKMeans(2, n_init=1, random_state=0)
 
 
 def standardized(folder):
-    """The bytes of the file of a pipeline."""
+    """Return the bytes of the file of a pipeline."""
     save(make_pipeline(StandardScaler(), SMALL).fit(NEW), folder / "source")
     return (folder / "source").read_bytes()
 
@@ -332,20 +334,20 @@ def test_a_pipeline_keeps_the_names_of_its_columns_and_one_that_does_not_scale_i
 @pytest.mark.parametrize(
     "change",
     [
-        lambda found: found.clear(),
-        lambda found: found.pop("var_"),
-        lambda found: found.update(more=1),
-        lambda found: found.update(mean_=0),
-        lambda found: found.update(feature_names_in_=0),
-        lambda found: found.update(feature_names_in_={"strings": ["O", "a"]}),
-        lambda found: found.update(scale_={"same": "cluster_centers_"}),
+        lambda content: content.clear(),
+        lambda content: content.pop("var_"),
+        lambda content: content.update(more=1),
+        lambda content: content.update(mean_=0),
+        lambda content: content.update(feature_names_in_=0),
+        lambda content: content.update(feature_names_in_={"strings": ["O", "a"]}),
+        lambda content: content.update(scale_={"same": "cluster_centers_"}),
     ],
 )
 def test_a_scaler_that_is_none_of_the_model_is_refused(change, tmp_path):
     header, data = taken_apart(standardized(tmp_path))
-    found = json.loads(header["__metadata__"]["scaler"])
-    change(found)
-    header["__metadata__"]["scaler"] = json.dumps(found)
+    content = json.loads(header["__metadata__"]["scaler"])
+    change(content)
+    header["__metadata__"]["scaler"] = json.dumps(content)
     with pytest.raises(ModelFileError, match="holds a scaler of other columns"):
         loaded(put_together(header, data), tmp_path)
 
@@ -364,7 +366,7 @@ def loaded(content, folder):
 
 
 def sealed(content):
-    """The bytes with their checksum."""
+    """Return the bytes with their checksum."""
     empty = content[:BEGIN] + b"0" * 32 + content[BEGIN + 32 :]
     digest = hashlib.blake2b(empty, digest_size=16).hexdigest().encode()
     return content[:BEGIN] + digest + content[BEGIN + 32 :]
@@ -413,11 +415,11 @@ def attributes(change):
 
 
 def drop(name):
-    return lambda found: found.pop(name)
+    return lambda content: content.pop(name)
 
 
 def put(name, value):
-    return lambda found: found.update({name: value})
+    return lambda content: content.update({name: value})
 
 
 DEEP = []
@@ -489,7 +491,7 @@ def test_a_header_of_any_stated_length_is_refused(tmp_path):
 
 
 def damaged(content, source):
-    """A few bytes changed, removed, inserted or moved."""
+    """Return the content with a few bytes changed, removed, inserted or moved."""
     content = bytearray(content)
     for _ in range(source.choice((1, 1, 1, 2, 5))):
         at, size = source.randrange(len(content)), source.choice((1, 1, 2, 8, 100))
@@ -520,7 +522,7 @@ VALUES = (
 
 
 def changed_within(tree, source):
-    """The tree with a value somewhere inside of it replaced, removed, or put somewhere else."""
+    """Replace, remove or move a value somewhere inside of the tree."""
     places = []
 
     def collect(node):
@@ -545,7 +547,7 @@ def changed_within(tree, source):
 
 
 def hostile(content, source):
-    """An edit of the header or of the JSON within it."""
+    """Replace parts of the header or the JSON within it."""
     header, data = taken_apart(content)
     part = source.choice(("header", "parameters", "attributes", "attributes"))
     for _ in range(source.choice((1, 1, 2))):
@@ -576,7 +578,7 @@ def test_a_damaged_file_gives_a_named_error_or_a_model(tmp_path):
     ]
     contents = [bytes_of(model, tmp_path) for model in models]
     contents.append(standardized(tmp_path))
-    found = {"refused": 0, "read": 0}
+    counts = {"refused": 0, "read": 0}
     for seed in range(DAMAGED):
         source = random.Random(seed)
         content = source.choice(contents)
@@ -589,18 +591,18 @@ def test_a_damaged_file_gives_a_named_error_or_a_model(tmp_path):
         try:
             model = rffpk.load(tmp_path / "model")
         except (ModelFileError, VersionError):
-            found["refused"] += 1
+            counts["refused"] += 1
             continue
         finally:
             taken = tracemalloc.get_traced_memory()[1]
             tracemalloc.stop()
             assert taken <= len(changed) + 2**20, (seed, taken)
-        found["read"] += 1
+        counts["read"] += 1
         assert type(model) in {*CLASSES, Pipeline}, seed
         assert kind != "damaged" or changed == content, seed
         with suppress(Exception):  # the values of such a file may be anything
             model.transform(NEW)
-    assert min(found.values()) > DAMAGED / 20
+    assert min(counts.values()) > DAMAGED / 20
 
 
 @pytest.mark.promise(like="test_a_damaged_file_gives_a_named_error_or_a_model")
@@ -631,7 +633,7 @@ def test_a_large_model_is_read_into_one_buffer(tmp_path):
 
 
 def golden_rows():
-    """Three groups of rows, from a formula."""
+    """Compute three groups of rows by a formula."""
     i = np.arange(24)
     rows = np.stack([np.sin(3.0 * i), np.cos(2.0 * i), np.sin(i * i)], axis=1) / 8
     return rows + (i % 3)[:, None]

@@ -34,7 +34,7 @@ PLAIN = {"sample": None, "n_frequencies": 64, "random_state": 0}
 
 @pytest.fixture(scope="module")
 def views():
-    """Two views that separate the clusters, and one of noise."""
+    """Return two views that separate the clusters, and one of noise."""
     random = np.random.default_rng(0)
     first, y = make_blobs(600, 5, centers=4, cluster_std=1.5, random_state=0)
     second = np.eye(4)[y] @ random.standard_normal((4, 12)) * 3 + random.standard_normal((600, 12))
@@ -155,13 +155,13 @@ def test_the_result_of_the_printed_algorithm_is_a_fixed_point_of_ours(views):
 
 def test_features_in_kernels_have_parameters_of_their_own(views, tmp_path):
     xs = views[0]
-    given = [
+    instances = [
         RandomFourierFeatures(30, kernel="laplacian", gamma=0.2),
         RandomFourierFeatures(40, sampling="iid"), ("linear", 1.0),
     ]  # fmt: skip
-    before = [dict(vars(each)) for each in given[:2]]
-    model = RFFMultiKernelPowerKMeans(4, kernels=given, random_state=0).fit(xs)
-    assert [vars(each) for each in given[:2]] == before
+    before = [dict(vars(each)) for each in instances[:2]]
+    model = RFFMultiKernelPowerKMeans(4, kernels=instances, random_state=0).fit(xs)
+    assert [vars(each) for each in instances[:2]] == before
     first, second, _ = model.feature_maps_
     assert (first.n_frequencies_, first.kernel, first.gamma_) == (30, "laplacian", 0.2)
     assert (second.n_frequencies_, second.sampling, second.structure_) == (40, "iid", None)
@@ -369,7 +369,7 @@ def test_views_that_are_not_those_of_the_fit(views):
 
 
 def weighted(model, xs):
-    """Features whose squared distances are the model's weighted sums over the views."""
+    """Return features whose squared distances are the model's weighted sums over the views."""
     parts = features(model, xs)
     return np.hstack([f * np.sqrt(a) for f, a in zip(parts, model.kernel_weights_)])
 

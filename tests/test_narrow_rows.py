@@ -17,7 +17,7 @@ FAST = {"random_state": 0, "n_init": 1, "annealing": Annealing(swaps=0)}
 
 
 def rows_of(dtype, shape, seed=0):
-    """Rows of a type, and the same numbers as float32."""
+    """Return rows of a type, and the same numbers as float32."""
     rng = np.random.default_rng(seed)
     x = rng.integers(0, 9, (len(range(shape[0])), 1)) * 12 + rng.normal(0, 4, shape)
     if dtype == "bfloat16":
@@ -90,7 +90,7 @@ def test_a_fit_has_the_bits_of_one_to_float32(new, dtype):
 
 
 def as_given(small):
-    """The numbers as a caller has them."""
+    """Return the numbers as a caller has them."""
     if small.stored.dtype != np.uint16:
         return small.stored
     return small.stored.view(pytest.importorskip("ml_dtypes").bfloat16)

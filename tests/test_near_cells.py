@@ -1,5 +1,7 @@
-"""Neighbours that are looked for in cells: the compiled search against its twin, the parts of a
-search that must not depend on others, and how many of the neighbours are found."""
+"""Search neighbors in cells: the compiled search against its twin, and the recall.
+
+Parts of a search must not depend on each other.
+"""
 
 from dataclasses import replace
 
@@ -34,7 +36,7 @@ def cells_of(points, n_threads=1):
 
 
 def given(n, m, d, c, p, dtype, seed=0):
-    """Arguments of the search, for cells of random sizes around any centers."""
+    """Return arguments of the search, for cells of random sizes around any centers."""
     random = np.random.default_rng(seed)
     x, points = (random.standard_normal((k, d)).astype(dtype) for k in (n, m))
     centers = random.standard_normal((c, d)).astype(dtype)
@@ -56,13 +58,13 @@ def given(n, m, d, c, p, dtype, seed=0):
 )
 def test_the_search_is_that_of_its_twin(isa, dtype, n, m, d, c, p, r):
     x, points, others = given(n, m, d, c, p, dtype)
-    found, by_three = (_core.nearest_in_cells(x, *others, r, threads) for threads in (1, 3))
-    assert_array_equal(found, by_three)
+    by_one, by_three = (_core.nearest_in_cells(x, *others, r, threads) for threads in (1, 3))
+    assert_array_equal(by_one, by_three)
     expected = _reference.nearest_in_cells(x, *others, r)
-    assert_array_equal(found < 0, expected < 0)
+    assert_array_equal(by_one < 0, expected < 0)
     squares = [
         np.where(index < 0, np.inf, _reference.squares_of_pairs(x, points, index))
-        for index in (found, expected)
+        for index in (by_one, expected)
     ]
     np.testing.assert_array_equal(squares[0][:, 0], squares[0].min(axis=1))
     eps = np.finfo(dtype).eps
@@ -112,21 +114,21 @@ def test_cells_without_some_points_find_the_others(d):
     points = gaussians(4000, d)
     kept = np.random.default_rng(0).random(4000) < 0.6
     cells, numbers = cells_of(points), np.flatnonzero(kept)
-    found = cells.of(kept).nearest(points[kept], points, 9, 1)
-    assert_array_equal(found[kept, 0], np.arange(len(numbers)))
+    neighbors = cells.of(kept).nearest(points[kept], points, 9, 1)
+    assert_array_equal(neighbors[kept, 0], np.arange(len(numbers)))
     first = cells.nearest(points, points, 40, 1)
     along = points if cells.points is None else cells.points
     squares = _reference.squares_of_pairs(along, along, first)
     nearest = np.take_along_axis(first, np.argsort(squares, axis=1), axis=1)
-    squares = _reference.squares_of_pairs(along, along, numbers[found])
-    found = numbers[np.take_along_axis(found, np.argsort(squares, axis=1), axis=1)]
+    squares = _reference.squares_of_pairs(along, along, numbers[neighbors])
+    neighbors = numbers[np.take_along_axis(neighbors, np.argsort(squares, axis=1), axis=1)]
     for row in range(0, 4000, 100):  # the first ones that are left
         left = nearest[row][kept[nearest[row]]][:9]
-        assert_array_equal(found[row][: len(left)], left)
+        assert_array_equal(neighbors[row][: len(left)], left)
 
 
 def recall(index, nodes, rows):
-    """The part of the nearest nodes to some rows that are among these ones."""
+    """Compute the share of the nearest nodes of the rows that `index` contains."""
     nodes, r = nodes.astype(np.float64), index.shape[1]
     squares = _reference.squared_distances(nodes[rows], nodes)
     last = np.partition(squares, r - 1, axis=1)[:, r - 1 : r]

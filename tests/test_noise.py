@@ -34,7 +34,7 @@ CLASSES = [
 
 
 def noisy_rows(n=600, d=5, seed=0):
-    """Four clusters and a tenth of uniform noise; its label is -1."""
+    """Return four clusters and a tenth of uniform noise; its label is -1."""
     random = np.random.default_rng(seed)
     centers = 12 * random.standard_normal((4, d))
     X, y = make_blobs(n, centers=centers, random_state=seed)
@@ -55,15 +55,15 @@ X, Y = noisy_rows()
 @pytest.mark.parametrize("noise", ["auto", 0.1])
 def test_labels_memberships_and_scores_agree(cls, parameters, noise):
     model = cls(4, noise=noise, store_memberships=True, random_state=0, **parameters).fit(X)
-    found = model.labels_ == -1
+    noisy = model.labels_ == -1
     assert adjusted_rand_score(Y, model.labels_) > 0.93
     assert_array_equal(model.predict(X), model.labels_)
-    assert_array_equal(model.outlier_scores_ > 0.5, found)
+    assert_array_equal(model.outlier_scores_ > 0.5, noisy)
     assert model.outlier_scores_.min() >= 0 and model.outlier_scores_.max() <= 1
     for u in (model.memberships_, model.predict_proba(X)):
-        np.testing.assert_allclose(u.sum(axis=1), ~found, atol=1e-6)
+        np.testing.assert_allclose(u.sum(axis=1), ~noisy, atol=1e-6)
     if noise == 0.1:
-        assert found.sum() == round(0.1 * len(X))
+        assert noisy.sum() == round(0.1 * len(X))
     far = np.full((1, X.shape[1]), 1e4)
     assert model.predict(far) == -1 and not model.predict_proba(far).any()
 
@@ -121,13 +121,13 @@ def test_rows_at_the_border_of_a_share_are_all_kept(cls, parameters):
     """Whole numbers, many of whose distances are equal."""
     rows = np.round(np.random.default_rng(0).standard_normal((400, 2)) * 2)
     model = cls(3, noise=0.1, store_memberships=True, random_state=0, **parameters).fit(rows)
-    found = model.labels_ == -1
-    assert 0.05 < found.mean() <= 0.1
-    assert_array_equal(model.outlier_scores_ > 0.5, found)
+    noisy = model.labels_ == -1
+    assert 0.05 < noisy.mean() <= 0.1
+    assert_array_equal(model.outlier_scores_ > 0.5, noisy)
     assert_array_equal(model.predict(rows), model.labels_)
     for u in (model.memberships_, model.predict_proba(rows)):
-        assert_array_equal(u.sum(axis=1) == 0, found)
-    assert describe(model, rows, n_resamples=0).sizes.sum() == (~found).sum()
+        assert_array_equal(u.sum(axis=1) == 0, noisy)
+    assert describe(model, rows, n_resamples=0).sizes.sum() == (~noisy).sum()
 
 
 def test_equal_rows_are_all_noise_or_none():
@@ -200,8 +200,11 @@ def test_few_far_rows_are_noise_and_those_of_a_heavy_tail_are_not():
 
 
 def rows_with_words(n, d, words, seed):
-    """Four clusters of numbers, scaled, and indicators of words, the rarer the more of them there
-    are, which are as far apart as numbers by one deviation."""
+    """Return four clusters of scaled numbers, and indicators of words.
+
+    Some of the words are rare, and with more columns of words, combinations are rarer. Two words
+    are as far apart as numbers that differ by one deviation.
+    """
     random = np.random.default_rng(seed)
     numbers = 4 * random.standard_normal((4, d))[np.arange(n) % 4] + random.standard_normal((n, d))
     p = 1 / np.arange(1.0, 9) ** 2
@@ -255,14 +258,14 @@ def test_a_far_row_is_noise_though_its_column_has_two_values():
 
 
 def distances_to_others(rows, references=None):
-    """To the fifth nearest other row, by all distances."""
+    """Compute the distance to the fifth nearest other row from all distances."""
     references = rows if references is None else references
     squares = np.sort(((rows[:, None] - references) ** 2).sum(axis=2), axis=1)
     return np.sqrt(np.where(squares[:, 0] == 0, squares[:, 5], squares[:, 4]))
 
 
 def near_copies():
-    """Rows of many columns, which are compared in single precision, some of them nearly equal."""
+    """Return rows of many columns, which are compared in single precision; some nearly agree."""
     random = np.random.default_rng(0)
     rows = random.standard_normal((700, 40))
     return np.vstack([rows, rows[:100] + 1e-6 * random.standard_normal((100, 40))])

@@ -17,7 +17,10 @@ def fit(Ks, **parameters):
 @pytest.mark.few(3)
 @pytest.mark.parametrize("n_positive", [0, 1, 20, 40, 60, 200])
 def test_positive_eigenpairs_are_those_of_all(n_positive):
-    """By Lanczos' method where they are about as many as before and few, else with all others."""
+    """Lanczos' method is used for few eigenpairs, up to the number of known vectors.
+
+    For more positive eigenvalues, all eigenpairs are computed.
+    """
     random = np.random.default_rng(n_positive)
     basis = np.linalg.qr(random.standard_normal((400, 400)))[0]
     expected = -random.uniform(0.01, 1, 400)
@@ -57,11 +60,11 @@ def test_an_eigenvalue_that_lanczos_method_misses_is_noticed(monkeypatch):
 def test_few_eigenvectors_change_no_result(rho, diversity, tuning):
     Ks = prepared(three_views(400)[0])
     parameters = {"rho": rho, "diversity": diversity, "max_iter": 10, "tol": 0.0}
-    few = fit(Ks, **parameters)
+    leading = fit(Ks, **parameters)
     tuning(fusion__lanczos_part=0)
     every = fit(Ks, **parameters)
-    for one, other in zip(few.history_, every.history_, strict=True):
+    for one, other in zip(leading.history_, every.history_, strict=True):
         assert_allclose(one["objective"], other["objective"], rtol=1e-10)
         assert_allclose(one["kernel_weights"], other["kernel_weights"], atol=1e-10)
-    assert_allclose(projector(few.embedding_), projector(every.embedding_), atol=1e-9)
-    assert_array_equal(few.labels_, every.labels_)
+    assert_allclose(projector(leading.embedding_), projector(every.embedding_), atol=1e-9)
+    assert_array_equal(leading.labels_, every.labels_)

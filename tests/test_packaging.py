@@ -1,4 +1,4 @@
-"""What stands in several files of the repository is the same in each."""
+"""Versions and dependencies agree in all files of the repository."""
 
 import re
 import tomllib
@@ -12,7 +12,7 @@ pytestmark = pytest.mark.skipif(not RECIPE.exists(), reason="only in the reposit
 
 
 def section(name):
-    """The entries of a list of the recipe, without spaces."""
+    """Return the entries of a list of the recipe, without spaces."""
     text = re.search(rf"^ +{name}:\n((?: +- .*\n)+)", RECIPE.read_text(), re.MULTILINE)[1]
     return {line.strip().removeprefix("- ").replace(" ", "") for line in text.splitlines()}
 

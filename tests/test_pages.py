@@ -30,7 +30,7 @@ def blocks(path):
 
 @pytest.fixture
 def logger_as_it_was():
-    """What a page sets of the logger is undone."""
+    """Reset changes that a page makes to the logger."""
     logger = logging.getLogger("rffpk")
     level, handlers = logger.level, list(logger.handlers)
     yield
@@ -129,8 +129,10 @@ def test_topics_are_found_by_the_class_that_their_page_names():
 
 
 def of_sets():
-    """Recorded ARI of each set and method, a seed each, of sets of numbers and of tables with
-    words; of the numbers of the latter alone, too."""
+    """Return the recorded ARI of each data set and method, one for each seed.
+
+    Data sets have numbers, or numbers and words; the numbers of the second kind alone count, too.
+    """
     path = ROOT / "bench" / "results" / "which.jsonl"
     if not path.exists():
         pytest.skip("only in the repository")

@@ -52,7 +52,7 @@ def clone_of(model):
 
 
 def sums_of_batch(model, s, X, weight):
-    """N, of features that are not shifted, and G, from the formulas."""
+    """Compute N, of features that are not shifted, and G by the formulas."""
     mapped = getattr(model, "feature_map_", None)
     phi = X if mapped is None else mapped.transform(X)
     d = ((phi[:, None] - model.cluster_centers_) ** 2).sum(axis=2)
@@ -102,13 +102,13 @@ def test_rows_of_a_batch_have_weights_in_many_clusters():
 
 
 def test_the_mass_does_not_depend_on_how_rows_come_in_batches():
-    X, found = rows_of(1), []
+    X, masses = rows_of(1), []
     for sizes in ((60, 200), (70, 1, 99, 90), (60, *[1] * 200)):
         model = clone(HARD)
         for batch in batches(X, sizes):
             model.partial_fit(batch, half_life=30.0)
-        found.append(model._centroids.running.G.sum() if len(sizes) > 1 else None)
-    assert_allclose(found, (2 ** (-np.arange(260) / 30.0)).sum(), rtol=1e-12)
+        masses.append(model._centroids.running.G.sum() if len(sizes) > 1 else None)
+    assert_allclose(masses, (2 ** (-np.arange(260) / 30.0)).sum(), rtol=1e-12)
 
 
 @pytest.mark.promise("Files", "A stream that was saved and loaded goes on with the same bits.")
@@ -430,7 +430,7 @@ def test_without_drift_the_objective_is_near_that_of_a_fit(data, cls, digits):
     model = model.fit(X[:500]) if cls is FuzzyCMeans else model.partial_fit(X[:500])
     for begin in range(500, len(X), 100):
         model.partial_fit(X[begin : begin + 100])
-    if cls is RFFKernelPowerKMeans:  # features differ: compare in those of the whole fit
+    if cls is RFFKernelPowerKMeans:  # features differ: use the whole fit's features
         labels = model.predict(X)
         features = whole.feature_map_.transform(X)
         means = [features[labels == j].mean(axis=0) for j in range(k)]

@@ -31,7 +31,7 @@ OUTPUTS = ("labels", "memberships", "distances", "nearest", "second", "features"
 
 
 def problem(n, dims, k, dtype, seed=0, weighted=False, n_threads=1, spread=1.0):
-    """Random views; a positive number of frequencies makes a view Fourier, 0 identity."""
+    """Draw random views; a positive number of frequencies makes a view Fourier, 0 identity."""
     rng = np.random.default_rng(seed)
     xs = [rng.standard_normal((n, d)).astype(dtype) for d, _ in dims]
     omegas = [rng.standard_normal((d, D)).astype(dtype) for d, D in dims]
@@ -43,7 +43,7 @@ def problem(n, dims, k, dtype, seed=0, weighted=False, n_threads=1, spread=1.0):
 
 
 def assert_close(actual, expected, dtype, unit=0.0, s=0.0, name=""):
-    """Equal to the tolerance of the dtype, relative to the largest entry or to `unit`."""
+    """Compare with the tolerance of the dtype, relative to the largest entry or to `unit`."""
     scale = max(unit, float(np.max(np.abs(expected), initial=0)))
     tolerance = _reference.TOLERANCE[np.dtype(dtype)] * (1 + (abs(s) if np.isfinite(s) else 0))
     assert_allclose(actual, expected, rtol=0, atol=tolerance * scale, err_msg=name)
@@ -85,7 +85,7 @@ def assert_same_pass(rows, theta, s):
 
 
 def unit_of(rows):
-    """The size of squared distances."""
+    """Return the size of squared distances."""
     return rows.variance if rows.n > 1 else 1.0
 
 
@@ -122,7 +122,7 @@ def test_core_agrees_with_its_twin_on_typicality(isa, dtype, shape, s, m, weight
 
 
 def without_some_views(rows, seed, share=0.3):
-    """The rows without some of their views: NaN in the columns, where there are any."""
+    """Remove views of the rows: NaN in the columns, where there are any."""
     random, L = np.random.default_rng(seed), len(rows.xs)
     lacks = random.random((rows.n, L)) < share
     lacks[np.arange(rows.n), random.integers(L, size=rows.n)] = False
@@ -153,7 +153,7 @@ def test_core_agrees_with_its_twin_on_missing_views(isa, dtype, shape, s, m, wei
 
 @pytest.mark.parametrize("n_views", [2, 8, 9, 17, 70])
 def test_any_number_of_views_may_be_missing(implementation, n_views):
-    """The sums are those of passes over the rows of each pattern of views alone."""
+    """The sums equal the sums of passes over the rows of each pattern of views alone."""
     rows, theta = problem(150, [(2, 0)] * n_views, 4, np.float64, weighted=True)
     eta = np.random.default_rng(1).uniform(0.5, 2, n_views)
     rows, has = without_some_views(replace(rows, eta=eta, m=1.5), seed=n_views)
@@ -171,14 +171,14 @@ def test_any_number_of_views_may_be_missing(implementation, n_views):
             alpha=one.alpha[views],
             eta=eta[views],
         )
-        expected, found = one_pass(alone, theta[:, spread[i]], -2.0, want=OUTPUTS)
+        expected, outputs = one_pass(alone, theta[:, spread[i]], -2.0, want=OUTPUTS)
         moments[0][:, spread[i]] += expected.N
         moments[1][:, views] += expected.G[:, None]
         moments[2][:, views] += expected.Q
         moments[3][views] += expected.E.sum()
         for name in OUTPUTS[:-1]:
-            assert_allclose(out[name][i], found[name][0], rtol=1e-9, err_msg=name)
-        assert_allclose(out["features"][i, spread[i]], found["features"][0])
+            assert_allclose(out[name][i], outputs[name][0], rtol=1e-9, err_msg=name)
+        assert_allclose(out["features"][i, spread[i]], outputs["features"][0])
     assert not out["features"][~spread].any()
     for part, expected in zip(sums, moments):
         assert_allclose(part, expected, rtol=1e-9, atol=1e-9)
@@ -480,7 +480,7 @@ def test_input_is_read_in_place_and_left_unchanged(tmp_path, dtype, tuning):
 
 
 def tight_groups(n, d, k, dtype):
-    """Rows in groups that are far apart, with two centroids in each group."""
+    """Return rows in groups that are far apart, with two centroids in each group."""
     random = np.random.default_rng(0)
     centers = np.repeat(1000 * random.standard_normal((k // 2, d)), 2, axis=0)
     x = centers[random.integers(k, size=n)] + 0.1 * random.standard_normal((n, d))
@@ -507,15 +507,15 @@ def test_distances_of_tight_groups_have_digits(implementation, dtype, dims, miss
         rows, has = without_some_views(rows, 0)
     apart = (x[:, None].astype(float) - theta) ** 2 * np.repeat(rows.alpha, dims)
     exact = (apart * np.repeat(has, dims, axis=1)[:, None]).sum(axis=2)
-    _, found = one_pass(rows, theta, s, want=OUTPUTS)
-    assert_allclose(found["distances"], exact, rtol=PART[dtype.char])
-    assert_allclose(found["nearest"], exact.min(axis=1), rtol=PART[dtype.char])
-    assert_allclose(found["second"], np.sort(exact)[:, 1], rtol=PART[dtype.char])
-    picked = np.take_along_axis(exact, found["labels"][:, None], 1)[:, 0]
+    _, outputs = one_pass(rows, theta, s, want=OUTPUTS)
+    assert_allclose(outputs["distances"], exact, rtol=PART[dtype.char])
+    assert_allclose(outputs["nearest"], exact.min(axis=1), rtol=PART[dtype.char])
+    assert_allclose(outputs["second"], np.sort(exact)[:, 1], rtol=PART[dtype.char])
+    picked = np.take_along_axis(exact, outputs["labels"][:, None], 1)[:, 0]
     assert_allclose(picked, exact.min(axis=1), rtol=PART[dtype.char])
     if np.isfinite(s):
         shares = exact**s / (exact**s).sum(axis=1, keepdims=True)
-        assert_allclose(found["memberships"], shares, atol=2 * PART[dtype.char])
+        assert_allclose(outputs["memberships"], shares, atol=2 * PART[dtype.char])
 
 
 MANY = {
@@ -617,13 +617,13 @@ def test_more_centroids_than_there_are_labels_are_refused(call, most, dtype):
 def test_the_instruction_sets_are_different_code():
     """The order of the sums follows the width of the vectors, so equal bits mean equal code."""
     rows, theta = problem(1000, [(7, 20)], 5, np.float32)
-    before, found = _core.isa(), set()
+    before, results = _core.isa(), set()
     for level in _core.isa_levels():
         _core.use_isa(level)
         assert _core.isa() == level
-        found.add(one_pass(rows, theta, -2.0, backend="core")[0].N.tobytes())
+        results.add(one_pass(rows, theta, -2.0, backend="core")[0].N.tobytes())
     assert _core.use_isa(before) == level
-    assert len(found) == len(_core.isa_levels())
+    assert len(results) == len(_core.isa_levels())
 
 
 def test_an_instruction_set_that_does_not_run_here_is_refused():

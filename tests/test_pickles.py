@@ -72,13 +72,13 @@ def kernels():
 @pytest.mark.promise("Files", "Models of precomputed kernels do not hold the training matrix.")
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: " ".join(str(model).split()))
 def test_precomputed_kernels_are_not_kept(kernels, model):
-    given, new = [K[:400].copy() for K in kernels], [K[400:] for K in kernels]
+    passed, new = [K[:400].copy() for K in kernels], [K[400:] for K in kernels]
     if "kernel" in model.get_params():
-        model.fit(given[0])
+        model.fit(passed[0])
         new = new[0]
     else:
-        model.fit(given)
-    for K, same in zip(given, kernels):
+        model.fit(passed)
+    for K, same in zip(passed, kernels):
         assert_array_equal(K, same[:400])
     pickled = pickle.dumps(model)
     assert len(pickled) < 400 * 400 * 8 / 8

@@ -75,13 +75,13 @@ def test_places_of_rows(ax):
     assert_allclose(np.sort(drawn, axis=0), np.sort(expected[:, :2], axis=0))
     digits = load_digits().data
     other = PowerKMeans(3, random_state=0).fit(digits)
-    for given in (None, np.random.RandomState(0).randn(1797, 2)):
+    for places in (None, np.random.RandomState(0).randn(1797, 2)):
         ax.clear()
-        plot.clusters(other, digits, places=given, ax=ax)
+        plot.clusters(other, digits, places=places, ax=ax)
         drawn = np.vstack([group.get_offsets() for group in ax.collections])
         assert len(drawn) == 1797
-        if given is not None:
-            assert_allclose(np.sort(drawn, axis=0), np.sort(given, axis=0))
+        if places is not None:
+            assert_allclose(np.sort(drawn, axis=0), np.sort(places, axis=0))
     with pytest.raises(ValueError, match="places has shape"):
         plot.clusters(other, digits, places=digits, ax=ax)
 

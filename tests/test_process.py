@@ -37,7 +37,7 @@ UNSHARED = {  # of modules whose other functions and attributes are shared
 
 
 def changes(path):
-    """What a module calls or sets of the state of the process."""
+    """Yield calls and assignments of a module that change the state of the process."""
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Attribute):
             name, owner = node.attr, ast.unparse(node.value)
@@ -145,7 +145,7 @@ def test_a_warning_of_another_thread_is_seen_while_ours_are_not_wanted(monkeypat
     def fit(self, *arguments, **options):
         with ThreadPoolExecutor(1) as other:
             other.submit(warnings.warn, "of another thread", ConvergenceWarning).result()
-        report.warn("of an inner fit", ConvergenceWarning)
+        report.warn("of an inner fit.", ConvergenceWarning)
         said.append(self)
         return inner(self, *arguments, **options)
 
@@ -156,7 +156,7 @@ def test_a_warning_of_another_thread_is_seen_while_ours_are_not_wanted(monkeypat
         described(model)
     texts = [str(warning.message) for warning in seen]
     assert texts.count("of another thread") == len(said) == 2
-    assert "of an inner fit" not in texts
+    assert "of an inner fit." not in texts
     assert warnings.filters == filters
 
 

@@ -32,7 +32,7 @@ def fitted():
 
 
 def cohen(x, inside, p):
-    """Cohen's d by its formula."""
+    """Compute Cohen's d by its formula."""
     a, b, p, q = x[inside], x[~inside], p[inside], p[~inside]
     means = np.average(a, axis=0, weights=p), np.average(b, axis=0, weights=q)
     within = (p @ (a - means[0]) ** 2 + q @ (b - means[1]) ** 2) / (p.sum() + q.sum())
@@ -109,7 +109,7 @@ def test_pipelines_are_described_by_their_own_columns():
 
 
 def mixed_table():
-    """Two groups of rows that differ in each of the columns, of each kind."""
+    """Return two groups of rows that differ in each of the columns, of each kind."""
     y, random = np.arange(120) % 2, np.random.default_rng(0)
     days = pd.Timestamp("2024-01-10") + pd.to_timedelta(30 * y, unit="D")
     return y, pd.DataFrame(
@@ -148,29 +148,29 @@ def test_columns_that_do_not_differ_are_not_shown():
 @pytest.mark.parametrize("library", ["pandas", "polars"])
 def test_words_and_dates_are_described_as_users_read_them(library):
     y, frame = mixed_table()
-    given = frame.drop(columns=["since", "stay"])
-    model = make_pipeline(TablePreprocessor(), rffpk.PowerKMeans(2, random_state=0)).fit(given)
+    data = frame.drop(columns=["since", "stay"])
+    model = make_pipeline(TablePreprocessor(), rffpk.PowerKMeans(2, random_state=0)).fit(data)
     table = frame
     if library == "polars":
         polars = pytest.importorskip("polars")
-        given = polars.DataFrame({name: given[name].to_list() for name in given})
+        data = polars.DataFrame({name: data[name].to_list() for name in data})
         table = polars.DataFrame({name: frame[name].to_list() for name in frame})
-    found = describe(model, given, n_resamples=2, random_state=0)
-    assert_array_equal(found.stability, 1.0)
+    description = describe(model, data, n_resamples=2, random_state=0)
+    assert_array_equal(description.stability, 1.0)
     shares = ["word=red", "word=blue", "word=green", "member=True"]
-    assert {*found.columns} == {"size", *shares}
-    found = describe(model, given, table=table, **ALONE)
-    of = dict(zip(found.columns, found.units))
+    assert {*description.columns} == {"size", *shares}
+    description = describe(model, data, table=table, **ALONE)
+    of = dict(zip(description.columns, description.units))
     assert of == dict.fromkeys(shares, "share") | {
         "size": "number", "since": "date", "stay (days)": "number"
     }  # fmt: skip
     for j in range(2):
         rows = frame[model[-1].labels_ == j]
-        means = dict(zip(found.columns, found.means[j]))
+        means = dict(zip(description.columns, description.means[j]))
         assert means["word=red"] == pytest.approx((rows["word"] == "red").mean())
         assert means["member=True"] == rows["member"].mean()
         assert means["stay (days)"] == pytest.approx(0.5 + 0.5 * rows["member"].mean())
-        line = str(found).splitlines()[j + 1]
+        line = str(description).splitlines()[j + 1]
         member = bool(rows["member"].iloc[0])
         assert f"since 2024-{'02-09' if member else '01-10'} (" in line
         assert f"member=True {100 * member} % (" in line

@@ -77,15 +77,15 @@ ITERATION = re.compile(r"(\w+): (weights|fusion), objective=\S+, \S+ rows/s, 0:0
 def test_verbose_2_prints_each_pass(cls, capsys):
     model = cls(3, random_state=0, verbose=2).fit(X)
     lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith(cls.__name__)]
-    of_passes = [found for line in lines if (found := PASS.fullmatch(line))]
+    of_passes = [match for line in lines if (match := PASS.fullmatch(line))]
     iterations = [line for line in lines if ITERATION.fullmatch(line)]
     assert len(of_passes) + len(iterations) == len(lines)
     if cls in FUSIONS:
-        assert len(iterations) == model.n_iter_ and of_passes  # those of k-means
+        assert len(iterations) == model.n_iter_ and of_passes  # passes of k-means
     else:
         assert len(lines) == len(passes(model))
         stages = [(r["start"] + 1, r["stage"]) for r in passes(model)]
-        assert [(int(found[2]), found[4]) for found in of_passes] == stages
+        assert [(int(match[2]), match[4]) for match in of_passes] == stages
     if cls is rffpk.PowerKMeans:  # the time left is known after the first start
         assert not of_passes[0][5]
 

@@ -19,7 +19,7 @@ STEP = np.array([0.7, -0.4, 0.2, 0.5])  # from one row to the other
 
 
 def kernel_estimates(kernel, sampling, D, gamma, step=STEP):
-    """phi(x)'phi(y) for many draws of the frequencies."""
+    """Compute phi(x)'phi(y) for many draws of the frequencies."""
     pair = np.stack([np.zeros_like(step), step])
     mapping = rffpk.RandomFourierFeatures(D, kernel=kernel, gamma=gamma, sampling=sampling)
     found = []
@@ -46,14 +46,14 @@ def exact(kernel, t, gamma):
 def test_independent_frequencies_have_the_mean_and_the_variance_derived(kernel):
     """E = kappa(t), and a variance of ((1 + kappa(2t))/2 - kappa(t)^2)/D: section 9."""
     D, gamma = 16, 0.6
-    found, kappa = kernel_estimates(kernel, "iid", D, gamma), exact(kernel, STEP, gamma)
+    estimates, kappa = kernel_estimates(kernel, "iid", D, gamma), exact(kernel, STEP, gamma)
     variance = ((1 + exact(kernel, 2 * STEP, gamma)) / 2 - kappa**2) / D
     if kernel != "cauchy":  # the closed forms of (9.1)
         power = 2 if kernel == "rbf" else 1
         assert_allclose(variance, (1 - kappa**2) ** power / (2 * D), rtol=1e-12)
-    assert abs(found.mean() - kappa) < 5 * np.sqrt(variance / DRAWS)
+    assert abs(estimates.mean() - kappa) < 5 * np.sqrt(variance / DRAWS)
     # the fourth moment of a mean of 16 bounded terms is close to that of a normal distribution
-    assert abs(found.var() / variance - 1) < 5 * np.sqrt(2.2 / DRAWS)
+    assert abs(estimates.var() / variance - 1) < 5 * np.sqrt(2.2 / DRAWS)
 
 
 @pytest.mark.exhaustive
@@ -79,7 +79,7 @@ def test_orthogonal_and_structured_frequencies_have_less_variance():
 
 
 def uniform(counts, expected):
-    """Whether counts follow the expected ones, by Pearson's chi-square."""
+    """Decide by Pearson's chi-square whether counts follow the expected counts."""
     statistic = ((counts - expected) ** 2 / expected).sum()
     return chi2.sf(statistic, len(counts) - 1) > 1e-6
 
@@ -129,8 +129,10 @@ def test_the_second_centroid_of_k_means_plus_plus_follows_the_squared_distances(
 
 @pytest.mark.exhaustive
 def test_centroids_that_are_drawn_in_batches_have_the_distribution_of_single_draws(monkeypatch):
-    """Each in proportion to the squared distances from those before it, of which three of five
-    rows are a set with the sum of the probabilities of its orders."""
+    """Each centroid is drawn in proportion to the squared distances from earlier centroids.
+
+    The probability of a set of three of the five rows is the sum over the orders of its rows.
+    """
     monkeypatch.setattr(starts, "MANY", 3)
     X = np.array([0.0, 1.0, 3.0, 7.0, 12.0])
     squares, expected = (X[:, None] - X) ** 2, {}
@@ -233,7 +235,7 @@ def test_labels_of_separated_clusters_are_those_of_every_instruction_set(isa, dt
 
 @pytest.fixture(scope="module")
 def normal_rows():
-    """Rows without clusters, for which borders between centroids cross dense regions."""
+    """Draw rows without clusters, so that borders between centroids cross dense regions."""
     return np.random.default_rng(0).standard_normal((3000, 8))
 
 
@@ -280,7 +282,7 @@ def test_a_pass_differs_between_instruction_sets_by_rounding(isa, dtype, rule, s
 def test_fits_differ_between_instruction_sets_by_less_than_between_seeds(
     isa, dtype, cls, normal_rows
 ):
-    """Rounding may lead to another local optimum: one of those that other seeds lead to."""
+    """Rounding may lead to another local optimum, to which other seeds lead, too."""
     X = normal_rows[:1000].astype(dtype)
 
     def inertia(seed):

@@ -33,7 +33,7 @@ def kernels_of(X):
 
 
 def squared_distances(Ks, W):
-    """(L, n, k), of all rows to the centroids with weights W (k, n)."""
+    """Compute squared distances (L, n, k) of all rows to centroids with weights W (k, n)."""
     squares = np.einsum("kn,lnm,km->lk", W, Ks, W)
     diagonals = np.einsum("lnn->ln", Ks)
     return diagonals[:, :, None] - 2 * Ks @ W.T + squares[:, None]

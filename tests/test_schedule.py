@@ -36,7 +36,7 @@ def starts(model):
 
 
 def stages(model, start=0):
-    """The stages of a start: the name, the exponent and the passes of each."""
+    """List the stages of a start: the name, the exponent and the passes of each."""
     grouped = itertools.groupby(passes(model, start), lambda r: (r["stage"], r["s"]))
     return [(*key, [*records]) for key, records in grouped]
 
@@ -49,8 +49,11 @@ def first_exponents(model):
     "X, k, seen", [(ROUND, 3, {2, 4, 5, 1.05}), (TIGHT, 3, {2, 4, 5}), (BLOBS, 7, {2, 4, 1.5})]
 )
 def test_the_factor_follows_the_number_of_passes(X, k, seen):
-    """It grows after stages of at most two passes, and shrinks after those of five or more, between
-    1.05 and 1.5. A stage ends where centroids move by at most 0.003, or after ten passes."""
+    """The factor grows after stages of at most two passes, and shrinks after five or more passes.
+
+    It stays between 1.05 and 1.5. A stage ends where centroids move by at most 0.003, or after ten
+    passes.
+    """
     found = [stage for stage in stages(fit(X, k, 1)) if stage[0] == "anneal"]
     factor, cases = 1.2, set()
     for (_, s, records), (_, following, _) in itertools.pairwise(found):
@@ -84,7 +87,7 @@ def test_slow_starts_are_disturbed_before_each_stage_and_others_are_not():
 
 
 def hardness(X, centers, s):
-    """1 - sum M' / sum d_min: how far the power mean is from the minimum."""
+    """Compute 1 - sum M' / sum d_min: how far the power mean is from the minimum."""
     d = cdist(X, centers, "sqeuclidean")
     least = d.min(axis=1, keepdims=True)
     soft = least[:, 0] * ((d / least) ** s).sum(axis=1) ** (1 / s)
@@ -207,8 +210,8 @@ def test_the_first_of_the_cheapest_starts_is_kept_with_an_exponent():
     kinds = set()
     for seed in range(8):
         model = fit(BLOBS, 3, 3, seed)
-        costs = [each["objective"] for each in starts(model)]
-        outcomes = [each["outcome"] for each in starts(model)]
+        costs = [record["objective"] for record in starts(model)]
+        outcomes = [record["outcome"] for record in starts(model)]
         kept = int(np.argmin(costs))
         assert outcomes.index("kept") == kept and outcomes.count("kept") == 1
         kind = starts(model)[kept]["kind"]
@@ -217,7 +220,7 @@ def test_the_first_of_the_cheapest_starts_is_kept_with_an_exponent():
         kinds.add(kind)
     assert "k-means++" in kinds and len(kinds) > 1
     equal = fit(np.repeat(np.eye(4), 5, axis=0), 4, 5)  # all starts cost nothing
-    assert_array_equal([each["outcome"] == "kept" for each in starts(equal)], np.arange(5) == 0)
+    assert_array_equal([record["outcome"] == "kept" for record in starts(equal)], np.arange(5) == 0)
 
 
 # ---- stages without any rows: which follow from given ends of those before ----------------------
@@ -239,8 +242,10 @@ class Given:
 
 
 def run(start, ends, best=math.inf, dtype=np.float64):
-    """The stages of a start, and its result, where the stages end in turn as `ends` says: each end
-    is a result and a number of steps. None if the start goes on after the last."""
+    """Return the stages of a start, and its result, if the stages end in turn as `ends` says.
+
+    Each end is a result and a number of steps. None if the start goes on after the last.
+    """
     if isinstance(start, Schedule):
         start = Start("given", start)
     given = Given(ends, dtype)

@@ -102,8 +102,10 @@ def test_moons_are_two_clusters_and_one_gaussian_or_uniform_rows_are_one():
 
 @pytest.mark.promise(like="test_five_blobs_are_five_clusters")
 def test_rows_on_a_line_are_one_cluster_where_they_are_even():
-    """Each mode on a line is a chance of its own, as no way leads around the rows between two; of
-    20 sets of even density at most one is cut, and none of two groups is merged."""
+    """On a line no path leads around the rows between two modes, so each mode may be a chance.
+
+    Of 20 data sets of even density at most one is cut. No data set of two groups is merged.
+    """
     cut = 0
     for seed in range(10):
         random = np.random.default_rng(seed)
@@ -128,7 +130,7 @@ def test_the_result_depends_on_the_seed_alone():
 
 
 def blobs(k, each, d=2, seed=0):
-    """Gaussians whose centers are on a grid, ten deviations apart."""
+    """Draw Gaussians whose centers are on a grid, ten deviations apart."""
     random, side = np.random.RandomState(seed), int(np.ceil(k ** (1 / d)))
     places = np.array(list(product(range(side), repeat=d)))[:k] * 10.0
     y = np.repeat(np.arange(k), each)
@@ -341,16 +343,16 @@ def test_more_rows_are_looked_at_where_clusters_have_few():
 @pytest.mark.parametrize("k", [5, 10])
 def test_clusters_in_many_columns_show_in_components(k, sparse):
     """They are 13 deviations apart, and rows of one cluster 45, so that densities hardly differ."""
-    found = []
+    numbers = []
     for seed in range(3):
         random = np.random.default_rng(seed)
         X = 0.28 * random.standard_normal((k, 1000))[np.arange(1000) % k]
         X += random.standard_normal(X.shape)
         given = csr_array(X) if sparse else X
-        found.append(select_n_clusters(given, random_state=0).n_clusters)
+        numbers.append(select_n_clusters(given, random_state=0).n_clusters)
         alone = random.standard_normal((300, 500)) / np.sqrt(np.arange(1, 501))
         assert select_n_clusters(alone, random_state=0).n_clusters == 1
-    assert found == [k] * 3
+    assert numbers == [k] * 3
 
 
 def test_cosine_counts_directions():
@@ -387,7 +389,7 @@ def test_progress_is_said(capsys):
 
 
 def modes_by_levels(density, edges, prominence):
-    """The number of modes, from the components of the nodes above every level."""
+    """Count modes by the components of the nodes above every level."""
     graph, count = (edges + edges.T).toarray() > 0, 0
     for node in np.argsort(-density, kind="stable"):
         higher = (density > density[node]) | (np.arange(len(density)) == node)

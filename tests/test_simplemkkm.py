@@ -37,7 +37,7 @@ def objective(alpha, Ks, k):
 def gap(alpha, Ks, k):
     """Return the violation of the optimality conditions on the simplex.
 
-    It is 0 if the gradient is the same for all positive weights, and not less for weights of zero.
+    It is 0 if the gradient is equal for all positive weights, and not less for weights of zero.
     """
     vectors = leading(combined(Ks, alpha), k)[1]
     gradient = 2 * alpha * np.einsum("lij,ic,jc->l", Ks, vectors, vectors) / len(vectors)

@@ -1,4 +1,4 @@
-"""scikit-fuzzy's functions by those of the same names here: its own tests, and its results."""
+"""Replace scikit-fuzzy's functions by functions of equal names: its tests and its results."""
 
 import warnings
 

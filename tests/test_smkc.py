@@ -31,7 +31,7 @@ Plain = partial(SMKC, standardize=False)
 
 @pytest.fixture(scope="module")
 def views():
-    """Two views that separate the clusters, and one of noise."""
+    """Return two views that separate the clusters, and one of noise."""
     random = np.random.default_rng(0)
     first, y = make_blobs(700, 5, centers=4, cluster_std=1.5, random_state=0)
     second = np.eye(4)[y] @ random.standard_normal((4, 12)) * 3 + random.standard_normal((700, 12))
@@ -40,7 +40,7 @@ def views():
 
 @pytest.fixture
 def small_tiles(tuning):
-    """Many tiles, chunks and blocks of columns, the last ones partial."""
+    """Set many tiles, chunks and blocks of columns, the last ones partial."""
     tuning(
         tiles__smkc_numbers=100 * 180, tiles__smkc_chunk_numbers=30 * 180, tiles__smkc_columns=50
     )
@@ -52,8 +52,11 @@ def rank_part(A, k):
 
 
 def direct(Gs, k, iterations):
-    """The printed algorithm on n x s matrices: U, objectives and changes by their definitions, the
-    last singular values of G, and the bound of the error by squares."""
+    """Run the printed algorithm on n x s matrices.
+
+    Returns U, objectives and changes by their definitions, the last singular values of G, and the
+    bound of the error by squares.
+    """
     Hs, values, changes, G = [rank_part(A, k)[1] for A in Gs], [], [], None
     for _ in range(iterations):
         before = G
@@ -69,12 +72,12 @@ def direct(Gs, k, iterations):
 
 
 def rounding(Gs):
-    """Of an objective: a difference of squared norms, each a sum over the columns."""
+    """Bound the rounding of an objective: a difference of squared norms, sums over columns."""
     return len(Gs[0].T) * EPS * sum((G**2).sum() for G in Gs)
 
 
 def apart(U, V):
-    """||UU' - VV'||_F for orthonormal columns."""
+    """Compute ||UU' - VV'||_F for orthonormal columns."""
     return np.sqrt(2) * np.linalg.norm(U - V @ (V.T @ U))
 
 

@@ -41,7 +41,7 @@ def rows():
 
 @pytest.fixture
 def small_blocks(tuning):
-    """Blocks of one slot of rows."""
+    """Set blocks of one slot of rows."""
     tuning(storage__block_bytes=1)
 
 
@@ -134,13 +134,13 @@ def test_views_may_be_cut_into_different_blocks(rows, small_blocks):
     parameters = {"kernels": "linear", "random_state": 0, "sample": 500}
     array = ip_rff_mkpkm(K, **parameters).fit(views)
     labels: list = []
-    given = [source(views[0], 900), source(views[1], 5000)]
-    model = ip_rff_mkpkm(K, **parameters).fit(given, labels_to=labels.append)
+    sources = [source(views[0], 900), source(views[1], 5000)]
+    model = ip_rff_mkpkm(K, **parameters).fit(sources, labels_to=labels.append)
     assert_array_equal(model.cluster_centers_, array.cluster_centers_)
     assert_array_equal(np.concatenate(labels), array.labels_)
-    assert_array_equal(model.predict(given), array.predict(views))
+    assert_array_equal(model.predict(sources), array.predict(views))
     with pytest.raises(ValueError, match=r"X\[0\] gave fewer rows than the other sources"):
-        ip_rff_mkpkm(K, **parameters).fit([source(views[0][:5000]), given[1]])
+        ip_rff_mkpkm(K, **parameters).fit([source(views[0][:5000]), sources[1]])
 
 
 def test_names_of_columns_are_those_of_the_frames(rows):
@@ -185,7 +185,7 @@ def test_smaller_samples_are_parts_of_larger_ones(rows):
 
 
 def test_rows_of_weight_zero_are_read_no_more_often(rows):
-    """Few rows count: starts run on those, not on all rows of the source."""
+    """Few rows count: starts run on rows of positive weight, not on all rows of the source."""
     weight = np.zeros(N)
     weight[:: N // 500] = 1
     counting = Counting(rows)
@@ -309,19 +309,19 @@ def test_errors_of_a_reader_surface_and_its_thread_ends(rows):
     def failing():
         try:
             yield rows[:5000]
-            raise OSError("the disk is gone")
+            raise OSError("the disk is gone.")
         finally:
             closed.append(1)
 
     model = PowerKMeans(K)
-    with pytest.raises(OSError, match="the disk is gone"):
+    with pytest.raises(OSError, match="the disk is gone."):
         model.fit(failing)
     assert not hasattr(model, "labels_") and closed == [1]
     assert ends(lambda: len(sys._current_frames()) <= before)
 
 
 def ends(condition, seconds=5.0):
-    """Whether a condition is met within some seconds."""
+    """Return whether a condition is met within some seconds."""
     deadline = time.perf_counter() + seconds
     while not condition() and time.perf_counter() < deadline:
         time.sleep(0.01)
@@ -330,8 +330,10 @@ def ends(condition, seconds=5.0):
 
 @pytest.fixture
 def interrupts():
-    """Interrupts raise KeyboardInterrupt, also in a process that a shell started in the background,
-    where they are ignored."""
+    """Make interrupts raise KeyboardInterrupt.
+
+    A process that a shell started in the background ignores interrupts otherwise.
+    """
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)

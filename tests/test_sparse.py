@@ -1,4 +1,4 @@
-"""Sparse rows: passes against the twin, and fits against those of the same rows as an array."""
+"""Sparse rows: passes against the twin, and fits against fits of the same rows as an array."""
 
 import tracemalloc
 import warnings
@@ -41,8 +41,10 @@ EVERY = [*CLUSTERERS, DiffusionPowerKMeans, KernelKMeans, KernelPowerKMeans]
 
 
 def messy(n, d, density, seed, dtype=np.float64):
-    """A CSR array with unsorted indices, duplicates, explicit zeros, empty rows and rows of
-    zeros."""
+    """Build a CSR array with unsorted indices, duplicates, explicit zeros and empty rows.
+
+    It has rows of zeros, too.
+    """
     random = np.random.default_rng(seed)
     counts = random.binomial(d, density, n) * (random.random(n) > 0.1)
     indices = random.integers(0, d, counts.sum())
@@ -54,7 +56,7 @@ def messy(n, d, density, seed, dtype=np.float64):
 
 
 def topics(n, d, k, seed=0, length=20):
-    """Rows of counts, each with the words of one of k topics, and these."""
+    """Draw rows of counts, each with the words of one of k topics, and the topics."""
     random = np.random.default_rng(seed)
     y = np.r_[np.arange(k), random.integers(0, k, n - k)]
     own = random.permutation(d)[: d // k * k].reshape(k, -1)
@@ -68,7 +70,7 @@ def topics(n, d, k, seed=0, length=20):
 
 
 def peak_of_fit(model, X):
-    """The most bytes that a fit and a prediction hold at a time."""
+    """Measure the most bytes that a fit and a prediction hold at a time."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         tracemalloc.start()
@@ -126,16 +128,16 @@ def test_a_pass_has_the_same_bits_for_any_number_of_threads(dtype, kind):
     rows, theta = problem(messy(9000, 50, 0.05, 1), dtype, kind, 7, 1, True)
     before = _core.use_thread_work(1.0)
     try:
-        found = []
+        results = []
         for n_threads in (1, 2, 5):
-            found.append(one_pass(replace(rows, n_threads=n_threads), theta, -2.0, want=OUTPUTS))
+            results.append(one_pass(replace(rows, n_threads=n_threads), theta, -2.0, want=OUTPUTS))
     finally:
         _core.use_thread_work(before)
-    for sums, outputs in found[1:]:
-        for part, same in zip(sums, found[0][0]):
+    for sums, outputs in results[1:]:
+        for part, same in zip(sums, results[0][0]):
             assert_array_equal(part, same)
         for name in OUTPUTS:
-            assert_array_equal(outputs[name], found[0][1][name])
+            assert_array_equal(outputs[name], results[0][1][name])
 
 
 def test_sums_follow_those_of_other_rows():
@@ -392,14 +394,14 @@ def test_structured_frequencies_are_written_out_where_rows_have_few_entries(
         mapped = RandomFourierFeatures(70, sampling="structured", gamma=1e-3, random_state=0)
         return mapped.fit(X).transform(X)
 
-    found, dense = features(), X.toarray()
+    expected, dense = features(), X.toarray()
     mapped = RandomFourierFeatures(70, sampling="structured", gamma=1e-3, random_state=0).fit(dense)
-    assert_allclose(found, mapped.transform(dense), atol=1e-15)
+    assert_allclose(expected, mapped.transform(dense), atol=1e-15)
     memory(2000 * 70 * 8 // 2)
-    assert_array_equal(features(), found)
+    assert_array_equal(features(), expected)
     tuning(storage__written_bytes=2000 * 70 * 8 - 1)
-    assert_allclose(features(), found, atol=1e-15)
-    assert np.array_equal(features(), found) is (entries == "all")
+    assert_allclose(features(), expected, atol=1e-15)
+    assert np.array_equal(features(), expected) is (entries == "all")
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "laplacian", "cauchy"])
@@ -449,14 +451,14 @@ def test_exact_kernels_are_those_of_dense_rows(kernel, weighted, dtype):
             model = estimator(3, kernel=kernel, random_state=0, store_memberships=True)
             ours = model.fit(X, sample_weight=weight)
             labels, inertia, u = ours.labels_, ours.inertia_, ours.memberships_
-            found = ours.predict(X), ours.transform(X), ours.score(X)
+            results = ours.predict(X), ours.transform(X), ours.score(X)
             same = model.fit(X.toarray(), sample_weight=weight)
         assert_array_equal(labels, same.labels_)
-        assert_array_equal(found[0], labels)
+        assert_array_equal(results[0], labels)
         tolerance = {"rtol": 1e-8} if dtype == np.float64 else {"rtol": 1e-3, "atol": 1e-3}
         assert_allclose(inertia, same.inertia_, **tolerance)
-        assert_allclose(found[1], same.transform(X.toarray()), **tolerance)
-        assert_allclose(found[2], same.score(X.toarray()), **tolerance)
+        assert_allclose(results[1], same.transform(X.toarray()), **tolerance)
+        assert_allclose(results[2], same.score(X.toarray()), **tolerance)
         assert_allclose(u, same.memberships_, atol=1e-2)
 
 
@@ -493,14 +495,14 @@ DIFFUSIONS = [
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("parameters", DIFFUSIONS)
 def test_diffusion_is_that_of_dense_rows(parameters, weighted, dtype):
-    """Rows without ties, of which an array and sparse rows choose alike."""
+    """The rows have no ties, so that choices from an array and from sparse rows agree."""
     X, y = topics(1500, 80, 3, length=10)
     X.data *= np.random.default_rng(0).uniform(0.5, 2, X.nnz)
     X = X.astype(dtype)
     weight = np.random.default_rng(0).uniform(0.5, 2, 1500) if weighted else None
     model = DiffusionPowerKMeans(3, random_state=0, **parameters)
     ours = model.fit(X, sample_weight=weight)
-    labels, mapped, found = ours.labels_, ours.feature_map_, ours.transform(X)
+    labels, mapped, distances = ours.labels_, ours.feature_map_, ours.transform(X)
     assert sparse.issparse(mapped.landmarks_)
     assert_array_equal(ours.predict(X), labels)
     same = model.fit(X.toarray(), sample_weight=weight)
@@ -510,7 +512,7 @@ def test_diffusion_is_that_of_dense_rows(parameters, weighted, dtype):
     assert_allclose(mapped.landmarks_.toarray(), same.feature_map_.landmarks_, rtol=rtol)
     assert_allclose(mapped.eigenvalues_, same.feature_map_.eigenvalues_, atol=rtol)
     expected = np.sort(same.transform(X.toarray()), axis=1)
-    assert_allclose(np.sort(found, axis=1), expected, atol=50 * rtol)
+    assert_allclose(np.sort(distances, axis=1), expected, atol=50 * rtol)
 
 
 def test_diffusion_maps_can_be_saved(tmp_path):
@@ -579,7 +581,7 @@ def test_rows_of_few_columns_are_written_out_a_tile_at_a_time():
 
 
 def sparse_and_full(columns, share, dtype):
-    """The same 700 rows as an array and as sparse rows, with this share of entries."""
+    """Return the same 700 rows as an array and as sparse rows, with this share of entries."""
     random = np.random.default_rng(0)
     X = random.standard_normal((700, columns)).astype(dtype)
     X[random.random(X.shape) > share] = 0

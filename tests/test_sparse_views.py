@@ -1,4 +1,4 @@
-"""Sparse views in lists: passes against the twin, and fits against those of arrays."""
+"""Sparse views in lists: passes against the twin, and fits against fits of arrays."""
 
 import warnings
 from dataclasses import replace
@@ -56,14 +56,14 @@ MODELS = [
     SMKC(3, anchors=("k-means++", 50), random_state=0),
     SimpleMKKM(3, n_landmarks=60, random_state=0),
 ]
-# Of results at the weights of a minimum: an objective that is flat there determines these to the
-# root of its rounding.
+# Tolerance of results at the weights of a minimum: an objective that is flat there determines the
+# weights to the root of its rounding.
 FLAT = 100 * np.finfo(float).eps ** 0.5
 by_name = pytest.mark.parametrize("model", MODELS, ids=lambda model: str(model)[:60])
 
 
 def some_views(n=240, dtype=np.float64):
-    """Two sparse views and a dense one of the same clusters."""
+    """Return two sparse views and a dense one of the same clusters."""
     (X, y), (Z, _) = topics(n, 60, 3, length=15), topics(n, 90, 3, length=30)
     dense = np.random.default_rng(0).standard_normal((n, 4)) + 3 * np.eye(3, 4)[y]
     return [X.astype(dtype), Z.astype(dtype), dense.astype(dtype)]
@@ -90,7 +90,7 @@ KINDS = ("array", "array, frequencies", "columns", "frequencies", "structured")
 
 
 def problem(n, kinds, k, dtype, seed, weighted=False, typical=False, missing=False):
-    """Views of these kinds, of different widths."""
+    """Return views of these kinds, of different widths."""
     random = np.random.default_rng(seed)
     xs, maps = [], []
     for i, kind in enumerate(kinds):
@@ -133,16 +133,16 @@ def test_a_pass_has_the_bits_of_arrays_and_of_any_number_of_threads(dtype):
     before = _core.use_thread_work(1.0)
     try:
         given_rows = [replace(rows, n_threads=threads) for threads in (1, 2, 5)]
-        found = [one_pass(each, theta, -2.0, want=OUTPUTS) for each in given_rows]
+        results = [one_pass(each, theta, -2.0, want=OUTPUTS) for each in given_rows]
     finally:
         _core.use_thread_work(before)
-    for sums, outputs in found[1:]:
-        for part, same in zip(sums, found[0][0]):
+    for sums, outputs in results[1:]:
+        for part, same in zip(sums, results[0][0]):
             assert_array_equal(part, same)
         for name in OUTPUTS:
-            assert_array_equal(outputs[name], found[0][1][name])
-    columns = slice(sum(rows.widths[:2]), sum(rows.widths[:3]))  # which are those of an array
-    features = found[0][1]["features"][:, columns]
+            assert_array_equal(outputs[name], results[0][1][name])
+    columns = slice(sum(rows.widths[:2]), sum(rows.widths[:3]))  # columns of an array
+    features = results[0][1]["features"][:, columns]
     assert_array_equal(features, rows.xs[2].toarray() - rows.shifts[2])
 
 
@@ -150,7 +150,7 @@ def test_a_pass_has_the_bits_of_arrays_and_of_any_number_of_threads(dtype):
 
 
 def assert_same_clusters(labels, expected):
-    """Of starts that end equally low rounding chooses one."""
+    """Compare clusters, as rounding chooses among starts that end equally low."""
     assert adjusted_rand_score(labels, expected) == 1
 
 
@@ -250,7 +250,7 @@ def test_rows_may_lack_views_that_are_arrays():
 
 
 def test_a_critical_exponent_and_reference_distances_of_sparse_columns():
-    """Those of arrays, with typicality and weights."""
+    """The values equal the values of arrays, with typicality and weights."""
     X, weight = topics(700, 60, 3)[0], np.random.default_rng(0).uniform(0.5, 2, 700)
     for parameters in ({}, {"typicality": Typicality(eta="mean")}, {"typicality": None}):
         model = ip_rff_mkpkm(3, kernels="linear", random_state=0, **parameters)

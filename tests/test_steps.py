@@ -16,7 +16,7 @@ CLOSE = (1e-8, 1e-12)
 
 
 def problem(kind, dtype, n=700, k=5, n_threads=1):
-    """Rows, centroids, and the total variance."""
+    """Return rows, centroids, and the total variance."""
     random = np.random.default_rng(0)
     xs = [(random.standard_normal((n, d)) + 3 * random.integers(0, 3, (n, 1))) for d in (4, 7)]
     maps, weight = [None, random.standard_normal((7, 9)).astype(dtype)], None
@@ -32,11 +32,14 @@ def problem(kind, dtype, n=700, k=5, n_threads=1):
     return rows, pairs.mean(axis=0, dtype=float), rows.variance
 
 
-def rounding(given, dtype):
-    """Of numbers of a step, relative: sums over the rows of differences of squared norms, whose
-    exponentials are the weights of views; and of its centroids, which are means of the rows."""
+def rounding(arguments, dtype):
+    """Return tolerances of the numbers of a step (relative) and of its centroids.
+
+    The numbers are sums over the rows of differences of squared norms. Their exponentials are the
+    weights of views. The centroids are means of the rows.
+    """
     eps = np.finfo(dtype).eps
-    return 1e4 * eps, 200 * eps * np.abs(given[1]).max()
+    return 1e4 * eps, 200 * eps * np.abs(arguments[1]).max()
 
 
 def steps(given, s, **options):
@@ -49,16 +52,16 @@ def steps(given, s, **options):
 @pytest.mark.parametrize("kind", ["one view", "weighted", "two views", "typical"])
 def test_steps_are_those_of_the_twin(kind, s, dtype):
     given = problem(kind, dtype)
-    found, expected = (steps(given, s, backend=name) for name in ("core", "numpy"))
+    compiled, expected = (steps(given, s, backend=name) for name in ("core", "numpy"))
     rtol, atol = rounding(given, dtype)
-    assert len(found.steps) == len(expected.steps) == 6
-    for record, twin in zip(found.steps, expected.steps):
+    assert len(compiled.steps) == len(expected.steps) == 6
+    for record, twin in zip(compiled.steps, expected.steps):
         assert_allclose(record[:5], twin[:5], rtol=rtol, atol=rtol * twin[1])
         assert record.distinct == twin.distinct and record.seconds >= 0
-    assert_allclose(found.theta, expected.theta, rtol=0, atol=atol)
-    assert_allclose(found.previous, expected.previous, rtol=0, atol=atol)
-    assert_allclose(found.sums.G, expected.sums.G, rtol=rtol)
-    assert found.n_empty == expected.n_empty == 0
+    assert_allclose(compiled.theta, expected.theta, rtol=0, atol=atol)
+    assert_allclose(compiled.previous, expected.previous, rtol=0, atol=atol)
+    assert_allclose(compiled.sums.G, expected.sums.G, rtol=rtol)
+    assert compiled.n_empty == expected.n_empty == 0
 
 
 @pytest.mark.parametrize("kind", ["one view", "weighted", "typical"])
@@ -103,13 +106,15 @@ def test_centroids_of_empty_clusters_stay_in_a_move(backend, dtype):
 def test_learned_weights_of_views_are_those_of_the_twin(kind, s, dtype):
     rows, *_ = given = problem(kind, dtype)
     entropy = 0.3 * rows.total_weight
-    found, expected = (steps(given, s, entropy=entropy, backend=name) for name in ("core", "numpy"))
+    compiled, expected = (
+        steps(given, s, entropy=entropy, backend=name) for name in ("core", "numpy")
+    )
     rtol, atol = rounding(given, dtype)
-    assert len(found.alphas) == len(found.steps) + 1 == 7
-    assert np.ptp(found.alphas[-1]) > 0.1
-    assert_allclose(found.alphas, expected.alphas, rtol=rtol)
-    assert_allclose([r[:5] for r in found.steps], [r[:5] for r in expected.steps], rtol=rtol)
-    assert_allclose(found.theta, expected.theta, rtol=0, atol=atol)
+    assert len(compiled.alphas) == len(compiled.steps) + 1 == 7
+    assert np.ptp(compiled.alphas[-1]) > 0.1
+    assert_allclose(compiled.alphas, expected.alphas, rtol=rtol)
+    assert_allclose([r[:5] for r in compiled.steps], [r[:5] for r in expected.steps], rtol=rtol)
+    assert_allclose(compiled.theta, expected.theta, rtol=0, atol=atol)
 
 
 @pytest.mark.parametrize("kind", ["two views", "typical"])
@@ -137,15 +142,15 @@ def test_learned_weights_minimise_the_objective(kind, backend):
 
 
 def test_steps_end_where_the_goal_is_out_of_reach(backend):
-    given = problem("one view", np.float64)
-    every = steps(given, -np.inf, most=12)
+    arguments = problem("one view", np.float64)
+    every = steps(arguments, -np.inf, most=12)
     costs = np.array([record[1] for record in every.steps])
     assert not every.hopeless and len(costs) == 12
     # the gain of the second step times four does not reach what is below the third one's
     goal = costs[1] - 5 * (costs[0] - costs[1])
-    ended = steps(given, -np.inf, most=12, goal=goal)
+    ended = steps(arguments, -np.inf, most=12, goal=goal)
     assert ended.hopeless and len(ended.steps) == 2
-    assert not steps(given, -np.inf, most=2, goal=goal + 2 * (costs[0] - costs[1])).hopeless
+    assert not steps(arguments, -np.inf, most=2, goal=goal + 2 * (costs[0] - costs[1])).hopeless
 
 
 def test_steps_do_not_depend_on_the_number_of_threads(dtype):
@@ -208,14 +213,14 @@ def test_distinct_centroids_are_compared_with_distinct_ones(count):
 
 
 def test_an_interrupt_ends_steps_of_short_passes():
-    given = problem("one view", np.float64, n=50)
+    arguments = problem("one view", np.float64, n=50)
     timer = threading.Timer(0.2, signal.raise_signal, [signal.SIGINT])
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     gc.disable()  # it ignores what is raised in its callbacks, and hypothesis has one
     try:
         timer.start()
         with pytest.raises(KeyboardInterrupt):
-            steps(given, -2.0, most=10**8)
+            steps(arguments, -2.0, most=10**8)
     finally:
         gc.enable()
         timer.cancel()

@@ -47,13 +47,13 @@ PATHS = sorted(PACKAGE.glob("**/*.py"))
 
 
 def module_of(path):
-    """The name of a module below the package; that of a folder for its __init__."""
+    """Return the name of a module below the package; of the folder for an __init__."""
     parts = path.relative_to(PACKAGE).with_suffix("").parts
     return ".".join(parts[:-1] if len(parts) > 1 and parts[-1] == "__init__" else parts)
 
 
 def imported_modules(path, modules):
-    """The modules of the package that a module imports."""
+    """Find the modules of the package that a module imports."""
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]

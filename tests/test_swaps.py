@@ -37,8 +37,10 @@ def swap_passes(model):
 
 @pytest.mark.parametrize("seed", range(6))
 def test_one_swap_moves_the_centroid_whose_loss_is_least_to_where_it_gains_most(seed):
-    """Two centroids are in one narrow cluster and one is between two others; there are also two
-    centroids in a wide cluster."""
+    """Two centroids are in one narrow cluster, and two are in a wide cluster.
+
+    Another centroid is between two more clusters.
+    """
     random = np.random.default_rng(seed)
     centers, spread = np.repeat(LINE[:4], 100, axis=0), np.repeat([1.0, 8.0, 1.0, 1.0], 100)
     X = centers + spread[:, None] * random.standard_normal((400, 1))
@@ -163,7 +165,7 @@ def test_far_rows_are_told_by_what_rows_cost_with_the_weights_of_the_views_of_th
 
 
 def test_far_rows_in_single_precision_and_copies_cost_nothing_else():
-    """All costs but those of far rows, or all, are rounding errors."""
+    """All costs, or all but the costs of far rows, are rounding errors."""
     X, _ = make_blobs(30_000, 5, centers=10, random_state=0)
     far = np.vstack([1e6 * np.eye(3, 5) + 1e6, X]).astype(np.float32)
     assert math.isfinite(PowerKMeans(10, random_state=0).fit(far).inertia_)
@@ -236,7 +238,7 @@ def test_batches_lower_the_objective_until_the_smallest_fail(views):
 
 
 def run_of(xs, k, weight=None, seed=0):
-    """Rows, and a state whose centroids are some of them."""
+    """Return rows, and a state whose centroids are some of the rows."""
     random = np.random.RandomState(seed)
     rows = make_rows(xs, [Identity(x.shape[1]) for x in xs], weight, 1)
     theta = shifted_features(rows)[random.choice(len(xs[0]), k, replace=False)].astype(np.float64)
@@ -244,7 +246,7 @@ def run_of(xs, k, weight=None, seed=0):
 
 
 def data(seed=0):
-    """Rows, and weights that differ from place to place."""
+    """Return rows, and weights that differ from place to place."""
     X = np.random.default_rng(seed).standard_normal((300, 3))
     return X, np.exp(2 * X[:, 0])
 
@@ -256,7 +258,7 @@ def hard_cost(X, weight, centers):
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("seed", range(5))
 def test_a_swap_removes_the_centroid_whose_loss_is_least(weighted, seed):
-    """The moved centroid is the one whose place costs least with the candidate among the others."""
+    """The swap moves the centroid whose place costs least once the candidate is a centroid."""
     X, weight = data(seed)
     weight = weight if weighted else np.ones(300)
     level, state = run_of([X], 6, weight, seed)

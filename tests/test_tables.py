@@ -43,17 +43,17 @@ def with_gaps():
 
 def test_numbers_count_alike_and_a_word_as_a_deviation():
     model = TablePreprocessor().fit(TABLE)
-    found = model.transform(TABLE)
+    transformed = model.transform(TABLE)
     names = [*model.get_feature_names_out()]
     assert names[:2] == ["size", "count"] and "kind=a" in names and "same" not in names
     assert {"flag=True", "flag=False"} <= {*names}
-    assert_allclose(found.mean(axis=0), 0, atol=1e-12)
+    assert_allclose(transformed.mean(axis=0), 0, atol=1e-12)
     for name in TABLE.columns[:-1]:
         own = [j for j, each in enumerate(names) if each.split("=")[0] == name]
         if name in ("size", "count"):
-            assert_allclose(found[:, own].var(axis=0), 1)
+            assert_allclose(transformed[:, own].var(axis=0), 1)
         else:
-            rows = np.unique(found[:, own], axis=0)
+            rows = np.unique(transformed[:, own], axis=0)
             assert_allclose(pdist(rows), 1)
 
 
@@ -67,13 +67,13 @@ def test_columns_of_any_scale_count_alike(exponent):
 def test_gaps_are_filled_by_near_rows_and_make_no_columns():
     table = with_gaps()
     model = TablePreprocessor().fit(table)
-    found = model.transform(table)
-    assert np.isfinite(found).all() and found.shape[1] == 9
+    transformed = model.transform(table)
+    assert np.isfinite(transformed).all() and transformed.shape[1] == 9
     names = [*model.get_feature_names_out()]
-    own = found[:, [names.index(f"kind={each}") for each in "abc"]]
+    own = transformed[:, [names.index(f"kind={each}") for each in "abc"]]
     assert_array_equal(own[[7, 110]], own[[8, 111]])  # a word, no share of several
     unknown = TABLE[:1].assign(kind="new")
-    assert_allclose(model.transform(unknown)[0], found[0], atol=1e-9)
+    assert_allclose(model.transform(unknown)[0], transformed[0], atol=1e-9)
 
 
 def test_frames_and_arrays_are_alike_and_columns_are_found_by_name():
@@ -313,11 +313,11 @@ def test_numbers_among_words_are_told_from_names(point, other, named):
         TablePreprocessor().fit(table)
 
 
-@pytest.mark.parametrize("others", [["yes", "no"] * 10, [None] * 20])
-def test_columns_without_a_known_value_are_named(others):
+@pytest.mark.parametrize("values", [["yes", "no"] * 10, [None] * 20])
+def test_columns_without_a_known_value_are_named(values):
     table = pd.DataFrame({"size": np.arange(20.0), "member": [True, False] * 10})
     fitted = TablePreprocessor().fit(table)
     with pytest.warns(UserWarning, match=r"columns \['member'\] that is known from fit"):
-        fitted.transform(table.assign(member=others))
-    fitted.transform(table.assign(member=[True, *others[1:]]))
-    fitted.transform(table.assign(member=others)[:9])
+        fitted.transform(table.assign(member=values))
+    fitted.transform(table.assign(member=[True, *values[1:]]))
+    fitted.transform(table.assign(member=values)[:9])

@@ -325,7 +325,7 @@ def test_a_status_of_a_slot_reaches_the_caller(n_threads):
 
 @pytest.fixture
 def interrupt():
-    """A function that makes the process receive SIGINT soon."""
+    """Return a function that makes the process receive SIGINT soon."""
 
     def start(seconds=0.1):
         signal.setitimer(signal.ITIMER_REAL, seconds)
@@ -458,11 +458,11 @@ def test_a_child_that_a_signal_handler_forks_inside_a_pass_does_not_hang():
     def fork(*_):
         children.append(os.fork())
 
-    given = problem(100 * _core.SLOT_ROWS, d=2, F=1000, k=100, dtype=np.float32)
+    arguments = problem(100 * _core.SLOT_ROWS, d=2, F=1000, k=100, dtype=np.float32)
     before = signal.signal(signal.SIGALRM, fork)
     signal.setitimer(signal.ITIMER_REAL, 0.1)
     try:
-        result = digest(_core.fused_pass(*given, _core.HARD, 0.0, 2))
+        result = digest(_core.fused_pass(*arguments, _core.HARD, 0.0, 2))
     except RuntimeError as error:
         result = str(error).encode()
     finally:
@@ -477,7 +477,7 @@ def test_a_child_that_a_signal_handler_forks_inside_a_pass_does_not_hang():
     os.close(write)
     with os.fdopen(read, "rb") as lines:
         found = lines.read()
-    assert result == digest(_core.fused_pass(*given, _core.HARD, 0.0, 1))
+    assert result == digest(_core.fused_pass(*arguments, _core.HARD, 0.0, 1))
     if OPENMP:
         assert found == result
     else:
@@ -573,7 +573,7 @@ def test_a_limit_that_is_interrupted_is_undone(monkeypatch):
     not sysconfig.get_config_var("Py_GIL_DISABLED"), reason="this Python has the interpreter's lock"
 )
 def test_the_core_does_not_need_the_lock():
-    """Importing a module that needs it would turn it on, as those of pandas may."""
+    """Importing a module that needs the lock would turn it on, as modules of pandas may."""
     code = (
         "import sys; sys.modules['pandas'] = None; import rffpk; assert not sys._is_gil_enabled()"
     )

@@ -25,7 +25,7 @@ def run(tool, *options, root=ROOT, cwd=None):
 
 @pytest.fixture
 def copy(tmp_path):
-    """A copy of the tools and the modules that they look at."""
+    """Copy the tools and the modules that they look at."""
     for folder in "tools", "src", "bench":
         for path in ROOT.glob(f"{folder}/**/*.py"):
             there = tmp_path / path.relative_to(ROOT)

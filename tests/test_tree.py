@@ -100,8 +100,10 @@ def test_merged_clusters_are_those_of_a_cut():
 @pytest.mark.parametrize("n", [1, 5, 40, 90, 199])
 @pytest.mark.parametrize("equal", [False, True])
 def test_very_many_clusters_are_merged_in_blocks(n, equal, tuning):
-    """As many groups are left as are asked for, none of which has parts of two that are far apart;
-    no distances between more clusters than the limit are computed."""
+    """As many groups are left as are asked for, and no group has parts of two that are far apart.
+
+    No distances between more clusters than the limit are computed.
+    """
     tuning(tree__whole=64, tree__block=16)
     random = np.random.RandomState(0)
     y = np.arange(200) % 40

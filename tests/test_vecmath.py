@@ -15,7 +15,7 @@ def rng():
 
 
 def worst_of_sincos(quarters, reduced):
-    """The largest errors, in eps, of sines and cosines of quarter turns."""
+    """Return the largest errors, in eps, of sines and cosines of quarter turns."""
     phase = reduced * (np.arctan(wide(1)) * 2)
     exact = np.stack([np.sin(phase), np.cos(phase)])
     found = _core.vecmath("sincos", quarters)

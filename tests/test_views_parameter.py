@@ -93,7 +93,7 @@ def test_kernel_matrices_have_no_columns_to_choose():
 
 # ---- lists of views are not split by views ------------------------------------------------------
 
-EQUAL = [X[:, :2], X[:, 2:], X[:, 1:3], X[:, ::3]]  # any two of them fit where any two others were
+EQUAL = [X[:, :2], X[:, 2:], X[:, 1:3], X[:, ::3]]  # any two views fit in place of any other two
 
 
 @pytest.mark.promise(

@@ -1,4 +1,4 @@
-"""Weights of rows in all classes: those that change nothing."""
+"""Weights of rows in all classes: weights that change nothing."""
 
 import inspect
 import warnings
@@ -21,9 +21,9 @@ N = 60
 
 
 def variants():
-    """Each class with its defaults, and with parameters for which rows are drawn."""
-    for each in CLASSES:
-        names = inspect.signature(each).parameters
+    """Yield each class with its defaults, and with parameters for which rows are drawn."""
+    for cls in CLASSES:
+        names = inspect.signature(cls).parameters
         parameters = {"random_state": 0} if "random_state" in names else {}
         if "n_clusters" in names:
             parameters["n_clusters"] = 3
@@ -32,11 +32,11 @@ def variants():
         for name in [None, *options]:
             given = parameters | ({} if name is None else {name: options[name]})
             mark = [pytest.mark.exhaustive] if name not in (None, "init") else []
-            yield pytest.param(each, given, id=f"{each.__name__}-{name or 'default'}", marks=mark)
+            yield pytest.param(cls, given, id=f"{cls.__name__}-{name or 'default'}", marks=mark)
 
 
 def given(each):
-    """Rows for a class: one array, or two views."""
+    """Return rows for a class: one array, or two views."""
     X = make_blobs(N, 4, centers=3, cluster_std=3, random_state=2)[0]
     return [X, X[:, :2] ** 2] if "views" in inspect.signature(each).parameters else X
 
@@ -54,7 +54,7 @@ def fit(each, parameters, X, weight=None):
 
 
 def published(model):
-    """The public attributes that are numbers."""
+    """Return the public attributes that are numbers."""
     found = {
         name: np.asarray(value)
         for name, value in vars(model).items()
@@ -132,7 +132,7 @@ def test_weights_of_one_change_no_bit_of_functions_and_batches():
     assert_array_equal(*(np.asarray(table.stability) for table in tables))
 
 
-@pytest.mark.parametrize("each", CLASSES, ids=lambda each: each.__name__)
+@pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
 @pytest.mark.parametrize(
     "weight, message",
     [
@@ -144,11 +144,11 @@ def test_weights_of_one_change_no_bit_of_functions_and_batches():
     ],
     ids=["all", "some"],
 )
-def test_weights_below_the_range_of_numbers_are_refused(each, weight, message):
+def test_weights_below_the_range_of_numbers_are_refused(cls, weight, message):
     """They have lost bits, and so would their products with costs."""
-    parameters = {"n_clusters": 3} if "n_clusters" in inspect.signature(each).parameters else {}
+    parameters = {"n_clusters": 3} if "n_clusters" in inspect.signature(cls).parameters else {}
     with pytest.raises(ValueError, match=message):
-        fit(each, parameters, given(each), weight)
+        fit(cls, parameters, given(cls), weight)
 
 
 def weights_in_the_core(monkeypatch, fit):
@@ -175,7 +175,7 @@ def test_the_core_gets_no_weights_of_one(monkeypatch, weight, is_source):
     rows = (lambda: iter([X[:900], X[900:]])) if is_source else X
     model = rffpk.PowerKMeans(3, random_state=0, sample=500)
     handed = weights_in_the_core(monkeypatch, lambda: model.fit(rows, sample_weight=weight))
-    # those of a sample of a source are all one, too
+    # weights of a sample of a source are all one, too
     assert handed and all(each is None for each in handed)
     with monkeypatch.context() as again:
         weight = np.linspace(1, 2, 2000)

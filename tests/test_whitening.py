@@ -28,8 +28,11 @@ def random_rows(n, d, seed=0):
 
 
 def by_definition(X, p, exponent, m):
-    """Centred rows on the leading eigenvectors of their covariance, each divided by s^e of its
-    standard deviation s in units of the largest; rows of length one from eight components on."""
+    """Project centered rows onto the leading eigenvectors of their covariance.
+
+    Each component is divided by s^e of its standard deviation s in units of the largest. From eight
+    components on, rows have length one.
+    """
     share = p / p.sum()
     centred = X - share @ X
     variances, vectors = np.linalg.eigh(centred.T * share @ centred)
@@ -199,7 +202,7 @@ def test_the_plainest_is_taken_where_all_agree():
 
 
 def touching(n, d, apart, seed=0):
-    """Equal Gaussians at the corners of a simplex, whose edges have so many deviations."""
+    """Draw equal Gaussians at the corners of a simplex, whose edges have so many deviations."""
     y = np.arange(n) % 3
     centers = np.eye(3, d) * apart / np.sqrt(2)
     return centers[y] + np.random.default_rng(seed).standard_normal((n, d)), y
