@@ -499,7 +499,7 @@ static void check_runs(void)
 }
 
 #if SIZE_MAX > UINT32_MAX && defined __unix__ && !defined RFFPK_NO_FAR_ROWS
-/* Memory of n lines of which only those from AWAY on are written; the system provides no others. */
+/* Memory of n lines. Lines from AWAY on are written; the system provides no other lines. */
 enum { BEFORE = 100 };
 static const size_t AWAY = ((size_t)1 << 31) - BEFORE; /* so that rows lie on both sides of 2^31 */
 
@@ -560,7 +560,7 @@ static void check_far_rows(void)
 static void check_far_rows(void) {}
 #endif
 
-/* Weights from inner products: those of the pass over the same features and centroids. */
+/* Weights from inner products equal the weights of a pass over equal features and centroids. */
 static void check_weights(void)
 {
     static real products[MOST_k * ROWS], diagonal[ROWS], squares[MOST_k], weights[MOST_k * ROWS];
@@ -608,7 +608,7 @@ static void check_many(void)
     given.theta = many;
     given.rule = RFFPK_HARD;
     given.s = -INFINITY;
-    for (size_t i = 0; i < MANY * pr.F; i++) /* multiples of those that were drawn */
+    for (size_t i = 0; i < MANY * pr.F; i++) /* multiples of the drawn ones */
         many[i] = theta[i % (MOST_k * pr.F)] * (real)(1 + i / (MOST_k * pr.F));
     for (given.k = MANY - 12; given.k <= MANY; given.k += 6) {
         double *found = room(core->sums_numbers(&given) * sizeof(double)), more[MANY];

@@ -1,9 +1,7 @@
-"""Check the prose of a project: `python tools/prose_lint.py [--allow FILE] [--counts] PATH...`.
+"""Check the prose of a project: `python tools/prose_lint.py PATH...`.
 
-Reads Python, Cython, C and Markdown files. Prints `file:line: rule: text` for each fault beyond
-the allow-list and exits with 1 if there is one. The allow-list has a line `file rule count` for
-each file; `--counts` prints such a list. The list may only shrink: a count above what the file
-has, or above the count of the last commit, is a fault.
+Reads Python, Cython, C and Markdown files. Prints `file:line: rule: text` for each fault, and exits
+with 1 if there is one.
 
 summary   a docstring of a function starts with an imperative verb, and its first sentence fits
           a line (tests excepted)
@@ -19,10 +17,8 @@ from __future__ import annotations
 import ast
 import io
 import re
-import subprocess
 import sys
 import tokenize
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -302,67 +298,19 @@ def faults_of_code(tree: ast.Module) -> Iterator[tuple[int, str, str]]:
         yield line, "names", text
 
 
-def allow_list(text: str) -> Counter[tuple[str, str]]:
-    """Read the counts of an allow-list."""
-    rows = (line.split() for line in text.split("\n") if line.strip() and not line.startswith("#"))
-    return Counter({(name, rule): int(count) for name, rule, count in rows})
-
-
-def raised_counts(path: str, allowed: Counter[tuple[str, str]]) -> Iterator[str]:
-    """Yield the rules whose total count is above that of the last commit. Files may be moved."""
-    shown = subprocess.run(
-        ["git", "show", f"HEAD:./{path}"], capture_output=True, text=True, check=False
-    )
-    if shown.returncode:
-        return
-    before, after = (Counter[str](), Counter[str]())
-    for counts, total in ((allow_list(shown.stdout), before), (allowed, after)):
-        for (_, rule), count in counts.items():
-            total[rule] += count
-    for rule in after:
-        if after[rule] > before[rule]:
-            yield f"{path}:1: {rule}: the allow-list rose from {before[rule]} to {after[rule]}"
-
-
-def faults_by_rule(roots: list[Path]) -> dict[tuple[str, str], list[str]]:
-    """Collect the faults of all files, by file and rule."""
-    kinds = {".py", *READERS}
-    files = (file for root in roots for file in (root.rglob("*") if root.is_dir() else [root]))
-    files = (file for file in files if not _WRITTEN & {*file.parts})
-    lines = dict[tuple[str, str], list[str]]()
-    for path in sorted({file for file in files if file.suffix in kinds}):
-        for line, rule, text in sorted(faults(path)):
-            key = path.as_posix(), rule
-            lines.setdefault(key, []).append(f"{path}:{line}: {rule}: {text}")
-    return lines
-
-
 def main(arguments: list[str]) -> int:
-    """Print faults beyond the allow-list; return 1 if there are any."""
-    allowed, printed = Counter[tuple[str, str]](), list[str]()
-    if "--allow" in arguments:
-        at = arguments.index("--allow")
-        allowed = allow_list(Path(arguments[at + 1]).read_text())
-        printed = [*raised_counts(arguments[at + 1], allowed)]
-        del arguments[at : at + 2]
-    roots = [Path(argument) for argument in arguments if not argument.startswith("--")]
-    lines = faults_by_rule(roots)
-    if "--counts" in arguments:
-        print(
-            *(f"{name} {rule} {len(lines[name, rule])}" for name, rule in sorted(lines)), sep="\n"
-        )
-        return 0
-    for key in sorted(lines):
-        if len(lines[key]) > allowed[key]:
-            printed += lines[key]
-    for name, rule in sorted(allowed):
-        count, known = len(lines.get((name, rule), [])), allowed[name, rule]
-        if count < known and any(Path(name).is_relative_to(root) for root in roots):
-            printed.append(
-                f"{name}:1: {rule}: the allow-list has {known}, the file {count}: lower it"
-            )
-    print(*printed, sep="\n", end="\n" if printed else "")
-    return 1 if printed else 0
+    """Print the faults of all files; return 1 if there are any."""
+    kinds = {".py", *READERS}
+    roots = [Path(argument) for argument in arguments]
+    files = [file for root in roots for file in (root.rglob("*") if root.is_dir() else [root])]
+    paths = {file for file in files if file.suffix in kinds and not _WRITTEN & {*file.parts}}
+    lines = [
+        f"{path}:{line}: {rule}: {text}"
+        for path in sorted(paths)
+        for line, rule, text in sorted(faults(path))
+    ]
+    print(*lines, sep="\n", end="\n" if lines else "")
+    return 1 if lines else 0
 
 
 if __name__ == "__main__":
