@@ -133,7 +133,7 @@ def test_an_exception_that_is_no_longer_needed_is_named(copy):
         ("A fit that fails leaves", "No fit that fails changes", "differs from the marks"),
         ('"Input", "A fit that', '"Inputs", "A fit that', r"promise\(group, sentence\)"),
         (r"(?=\n@pytest.mark.promise\()", "\n@pytest.mark.promise(like='nothing')", "at nothing"),
-        (r"\n(@pytest.mark.promise\(.*)", r"\n\1\n\1", "two promises"),
+        (r"\n(@pytest.mark.promise\((?:.|\n)*?\n\))", r"\n\1\n\1", "two promises"),
     ],
 )  # fmt: skip
 def test_promises_that_the_page_has_otherwise_are_named(tmp_path, pattern, new, message):

@@ -102,13 +102,18 @@ class Rows:
         xs: list[Columns] = []
         omegas: list[Array | None] = []
         options: dict[str, Any] = {"structures": [], "landmarks": [], "units": []}
-        for x, mapped in zip(self.xs, map(aligned_map, self.maps)):
+        for x, mapped in zip(self.xs, self.maps):
             frequencies = mapped.frequencies if isinstance(mapped, Fourier) else None
             structure = frequencies if isinstance(frequencies, Structure) else None
+            omega = None if isinstance(frequencies, Structure) else frequencies
             xs.append(aligned(x) if isinstance(x, np.ndarray) else x)
-            omegas.append(None if isinstance(frequencies, Structure) else frequencies)
+            omegas.append(None if omega is None else aligned(omega))
             options["structures"].append(structure)
-            options["landmarks"].append(mapped if isinstance(mapped, Landmarks) else None)
+            if isinstance(mapped, Landmarks):
+                points, coordinates = aligned(mapped.points), aligned(mapped.coordinates)
+                options["landmarks"].append(replace(mapped, points=points, coordinates=coordinates))
+            else:
+                options["landmarks"].append(None)
             options["units"].append(isinstance(mapped, Unit))
         if self.present is not None:
             options["present"] = self.present
@@ -283,16 +288,6 @@ def aligned(array: Array) -> Array:
 
     Parts of messages are not. `np.require` would take ten times the time."""
     return array if array.flags.aligned else array.copy()
-
-
-def aligned_map(mapped: Map) -> Map:
-    """Return a map whose arrays are at addresses that their numbers need."""
-    if isinstance(mapped, Landmarks):
-        points, coordinates = aligned(mapped.points), aligned(mapped.coordinates)
-        return replace(mapped, points=points, coordinates=coordinates)
-    if isinstance(mapped, Fourier) and not isinstance(mapped.frequencies, Structure):
-        return Fourier(aligned(mapped.frequencies))
-    return mapped
 
 
 def present_bits(xs: list[Columns], always: bool = False) -> NDArray[np.uint8] | None:
