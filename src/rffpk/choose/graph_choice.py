@@ -241,6 +241,9 @@ def _tried(whole: MapRows, options: list[Option], random: Any) -> tuple[MapRows,
     columns = sample.columns if occupied is None else some_columns(sample.columns, occupied)
 
     def clusters(option: Option) -> Array:
+        """Return labels of the sample by k-means on the features of an option.
+
+        The number of kept components of a graph is appended to `counts`."""
         features: Columns = columns
         if option.neighbors:
             wanted = wanted_pairs(k, True)

@@ -46,7 +46,7 @@ class Noise:
     scores: Array | None  # (n,): outlier scores; None: the rows are not in memory
 
     def add_to(self, attributes: dict[str, Any]) -> None:
-        """Add scores to the attributes of a fitted model; take memberships from noise."""
+        """Add outlier scores to the attributes of a fit, and set memberships of noise to zero."""
         if self.scores is not None:
             attributes["outlier_scores_"] = self.scores
         if "memberships_" in attributes:
@@ -188,7 +188,10 @@ class Outliers:
             references, alone = self.nearest.landmarks, replace(self.nearest, n_threads=1)
 
             def visit(rows: Array, members: Array) -> None:
-                # distances among a part of the members are no shorter
+                """Write the squared distances of rows to the members of their cell.
+
+                With `enough` a part of the members is tried first: the distances to it are no
+                shorter, and may be short enough."""
                 some = members[:: TUNING.noise.member_step]
                 pays = enough is not None and len(some) >= alone.r
                 for looked_at in [some, members] if pays else [members]:
@@ -228,7 +231,7 @@ def _to_last(X: Columns, nearest: Neighbourhoods) -> Array:
 
     A row that equals a landmark does not count the landmark as a neighbor."""
     squares = np.sort(nearest._nearest(X)[0], axis=1)
-    # a row of the sample is its own nearest landmark, and does not count
+    # a row of the sample is its own nearest landmark, which is skipped
     return np.where(squares[:, 0] == 0, squares[:, -1], squares[:, max(nearest.r - 2, 0)])
 
 

@@ -1,4 +1,4 @@
-"""Connected components of a graph, which of them count, and nodes that dangle."""
+"""Connected components of a graph, and which components are kept for clusters."""
 
 from __future__ import annotations
 

@@ -62,10 +62,10 @@ class DiffusionSpec:
 
 
 class Option(NamedTuple):
-    """The features of a trial: the columns, or functions of a graph of neighbors."""
+    """The features of a trial: the columns, or eigenvectors of a neighbor graph."""
 
-    whitening: float | None  # of the columns, before neighbors are looked for
-    neighbors: float  # times the default number; 0: no graph, the columns are the features
+    whitening: float | None  # exponent of the whitening before the search; None: no whitening
+    neighbors: float  # a multiple of the default number; 0: no graph, the columns are features
     unit: bool = False  # whether features are scaled to length one
 
 
@@ -286,7 +286,7 @@ def node_features(
     else:
         able = spectrum.able()
         slow = spectrum.slow(k) if is_told else able
-        # functions that cover few rows count only if slow functions are too few
+        # eigenvectors that cover few rows are used only if there are too few slow eigenvectors
         index = np.sort(np.r_[slow, np.setdiff1d(able, slow)][: spec.n_components])
         if max(1, len(index)) < spec.n_components:
             raise ValueError(

@@ -127,9 +127,10 @@ def _check_square(K: Any, name: str) -> Array:
 def check_precomputed(
     K: Any, name: str, symmetric: bool = True, of_affinities: bool = False
 ) -> Array:
-    """Return a square kernel matrix of float32 or float64, finite, with a diagonal >= 0.
+    """Return a square kernel matrix as float32 or float64, or raise a ValueError.
 
-    The diagonal of a matrix of affinities may be zero."""
+    The matrix must be finite, symmetric if `symmetric`, and must have a diagonal >= 0. It must not
+    look like distances. With `of_affinities` the diagonal may be zero."""
     K = _check_square(K, name)
     (refuse_distances if of_affinities else check_no_distances)(K, name)
     if (np.diagonal(K) < 0).any():
@@ -266,7 +267,7 @@ def one_kernel(metric: Any, gamma: Any, extra: Any, *further: str) -> Specificat
 
 
 def specification(given: Any, name: str) -> Specification:
-    """Return the specification of a kernel, or of a pair of one and its gamma or parameters."""
+    """Return the specification of a kernel, or of a pair (kernel, gamma or dict of parameters)."""
     pair = given if isinstance(given, (tuple, list)) else (given, {})
     if len(pair) != 2:
         raise ValueError(
@@ -281,7 +282,9 @@ def specification(given: Any, name: str) -> Specification:
 
 
 def specifications(kernels: Any, n_views: int) -> list[Specification]:
-    """Return the specifications of `n_views` views; None is "rbf" for each."""
+    """Return the list of specifications for the parameter `kernels`.
+
+    If it is None, it has "rbf" for each of the `n_views` views."""
     if kernels is None:
         return [specification("rbf", "kernels")] * n_views
     if not isinstance(kernels, (list, tuple)) or not len(kernels):
@@ -402,7 +405,7 @@ class FittedKernel:
             self._origin = _origin(x, weight)
         self.params = _resolved(spec, x, weight, random, n_threads)
         self._shares = weight / weight.sum()  # of the rows in the mean feature
-        self._columns: Array | None = None  # means, where the kernel is centered
+        self._columns: Array | None = None  # (n,): <phi_i, c>, if the kernel is centered
         # <phi_i, c> and ||c||^2 with the mean feature c of some rows, where the kernel is shifted
         self._products: Array | None = None
         self._mean = self._square = 0.0

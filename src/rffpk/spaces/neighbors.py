@@ -289,6 +289,10 @@ class Neighbourhoods:
         c, norms = _matrix(self.landmarks).T.tocsr(), squared_norms(self.landmarks)
 
         def nearest(rows: slice) -> tuple[Array, Array]:
+            """Return squared distances and indices (n, r) for a tile of rows.
+
+            An upper bound of the r-th distance selects candidates, which are few. Distances that
+            are rounding errors are set to zero."""
             own, squares = squared_norms(X[rows])[:, None], (_matrix(X[rows]) @ c).toarray()
             largest = float(own.max() + norms.max())
             checks.check_overflow(largest, X.dtype)
@@ -359,6 +363,7 @@ class Neighbourhoods:
         near = replace(self, landmarks=(points / unit).astype(np.float32))
 
         def chosen(tile: slice) -> Array:
+            """Return indices (n, r) for a tile of rows."""
             rows = X[tile] - center
             squares, index = squared_norms(rows), near.chosen((rows / unit).astype(np.float32))
             last = squared_norms(rows - points.take(index[:, -1], axis=0))

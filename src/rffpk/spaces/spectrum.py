@@ -362,10 +362,10 @@ def _error(values: Array, vectors: Array, products: Array) -> float:
     first = values[:accurate]
     products -= first * vectors[:, :accurate]
     apart = np.maximum(1 - first, 1 / tuning.largest_time) * (first - values[-1])
-    # faster pairs are not used, and filters of many vectors do not amplify them
+    # faster eigenvectors are not used, and filters of many vectors do not amplify them
     many = vectors.shape[1] > tuning.many_vectors
     slow = first >= (tuning.least_low if many else 1 - tuning.largest_gap)
-    # residuals of rounding errors do not count, even if values are equal to the last one
+    # residuals that are rounding errors give a small ratio, even if `apart` is zero
     ratios = (products**2).sum(axis=0) / np.maximum(apart, np.finfo(np.float64).eps)
     return float(ratios[slow].max(initial=0))
 
@@ -456,7 +456,7 @@ def _filter(walk: Walk, known: Array, v: Array, low: float) -> None:
     v[...] = now
 
 
-# ---- combinations of the slow functions ---------------------------------------------------------
+# ---- combinations of the slow eigenvectors ------------------------------------------------------
 
 
 def _combinations(
