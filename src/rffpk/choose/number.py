@@ -226,8 +226,8 @@ def _of_rows(
     """Score numbers of clusters of a sample of rows by all three criteria.
 
     `table` computes the columns from the views. `alone` is True if it is the only table, so that
-    its sums are not compared with sums of other tables. `before` is the evidence of a smaller
-    sample; None: this is the first look, at a small sample."""
+    its sums are not compared with sums of other tables. `before` is the evidence of a first look at
+    a smaller sample; None: this is the first look."""
     tuning, look = TUNING.number, int(before is not None)
     if before is None:
         table = _leading(sample, table, random, n_threads)

@@ -61,8 +61,8 @@ class Spectrum:
     def slow(self, k: int) -> Array:
         """Return the indices of the eigenvectors that may be features for k clusters.
 
-        They are constant on components, or cover enough rows. If there are fewer than k - 1, the k
-        - 1 eigenvectors that cover most rows are returned."""
+        They are constant on components, or cover enough rows. If they are fewer than k - 1, the
+        result has the k - 1 eigenvectors that cover most rows."""
         able, covers = self.able(), self.shares >= min(TUNING.graph.large / k, self.enough)
         covers[: self.n_constant] = True
         enough = able[covers[able]]
