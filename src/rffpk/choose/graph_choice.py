@@ -41,7 +41,7 @@ from rffpk.spaces.whitening import PER_CLUSTER
 from rffpk.system.tuning import TUNING
 
 COLUMNS, PLAIN = Option(None, 0), Option(None, 1)
-# If all agree alike, the first is taken.
+# If several options have the highest agreement, the first is chosen.
 OPTIONS = (
     COLUMNS, PLAIN, Option(1.0, 1), Option(None, 1, True), Option(1.0, 1, True),
     Option(None, 0.5), Option(None, 2), Option(1.0, 0.5), Option(1.0, 2),
@@ -62,10 +62,12 @@ class Choice(NamedTuple):
 
 
 def medoid(options: Sequence[Option], clusters: Callable[[Option], Array]) -> Choice:
-    """Compute the clusters of each option, and how well each partition agrees with all partitions.
+    """Cluster by each option, and measure how well each partition agrees with all partitions.
 
-    A cluster that a single scale, whitening or scaling of the features finds is an artefact of
-    this option. The trials end early if one partition is nearly equal to two other partitions."""
+    `clusters` returns labels (n,) for an option. The agreement is the weighted mean of adjusted
+    Rand indices. A cluster that appears with only one scale, whitening or scaling of the features
+    is an artefact of this option. The trials end early if one partition is nearly equal to enough
+    other partitions (`TUNING.choice.same_partitions`, itself included)."""
     same, labels, tuning = np.eye(len(options)), list[Array](), TUNING.choice
     for i, option in enumerate(options):
         labels.append(clusters(option))
@@ -80,10 +82,10 @@ def medoid(options: Sequence[Option], clusters: Callable[[Option], Array]) -> Ch
 def searched_clusters(
     X: Columns, weight: Array, k: int, n_threads: int, random: np.random.RandomState
 ) -> Array:
-    """Return k clusters of a few rows by k-means without swaps of centroids.
+    """Return k-means labels (n,) for k clusters of a sample of rows, without swaps of centroids.
 
-    Swaps would take most of the time, and change few choices. `random` is seeded: that takes no
-    time, a new generator does."""
+    Swaps would take most of the time, and change few choices. `random` is an existing generator
+    that is seeded here, which is faster than making a new generator."""
     random.seed(0)
     x = centered(X, X.dtype)
     rows = column_rows(x, weight, n_threads)
@@ -112,12 +114,14 @@ def chosen_map(
     spec: DiffusionSpec, X: Columns, weight: Array, k: int, random: np.random.RandomState,
     n_threads: int, or_columns: bool = False, unit_variance: bool = False,
 ) -> tuple[FittedMap, Choice | None]:  # fmt: skip
-    """Return the map of checked rows, and the choice if several options were tried.
+    """Return the fitted map of checked rows, and the choice if several options were tried.
 
-    Parameters that are "auto" are chosen on a sample (`medoid`). With `or_columns` the map may have
-    no walk: its features are the columns. With `unit_variance` the features have a total variance
-    of one, and not length one. If the graph of all rows has small components, which the sample may
-    lack, the graph is kept."""
+    Parameters that are "auto" are chosen on a sample, by `medoid`. If there is one option only, no
+    choice is made, and the second result is None.
+
+    With `or_columns` the columns themselves may be the features, without a walk. But if the graph
+    of all rows has small components, which the sample may lack, the graph is used. With
+    `unit_variance` the features have a total variance of one, and are not scaled to length one."""
     if not weight.all() and spec.metric != PRECOMPUTED:
         counted = np.flatnonzero(weight)  # rows of weight zero are no part of the map
         fitted, choice = chosen_map(
@@ -154,7 +158,10 @@ def chosen_map(
 
 
 def _spread(fitted: FittedMap, X: Columns, counted: Array) -> Array:
-    """Return features of all rows of X after a fit to the `counted` rows only."""
+    """Return features (n, q) of all rows of X after a fit to some of them.
+
+    `counted` are the indices of the fitted rows. The features of the remaining rows are
+    interpolated."""
     others = np.delete(np.arange(len(X)), counted)
     known, rest = fitted.features(), fitted.space._features(X[others])
     features = np.empty((len(X), known.shape[1]), dtype=known.dtype)
@@ -163,11 +170,14 @@ def _spread(fitted: FittedMap, X: Columns, counted: Array) -> Array:
 
 
 def _use_of_piles(drawn: Drawn) -> UseOfGraph | None:
-    """Return a different use of the graph if many rows are equal, else None.
+    """Return a different use of the graph if it has too few nodes because rows are equal, or None.
 
-    Equal rows are one node, and a graph of few nodes has too few slow functions: then the columns
-    are clustered. With the cosine metric, fewer directions than clusters need the graph: its nodes
-    are the directions, while the columns of rows of one direction differ by rounding."""
+    Equal rows are one node, and a graph of few nodes has too few slow eigenvectors. Then "never" is
+    returned: the columns are clustered.
+
+    With the cosine metric the nodes are directions. If there are fewer directions than clusters,
+    the graph is needed, and "always" is returned if it was not used. The columns of rows with equal
+    directions differ by rounding."""
     inputs, diffusion = drawn.inputs, drawn.found
     n_nodes, k, metric = len(diffusion.extension), inputs.k, inputs.spec.metric
     if not diffusion.is_used:
@@ -181,7 +191,7 @@ def _use_of_piles(drawn: Drawn) -> UseOfGraph | None:
 
 
 def reason(choice: Choice, fitted: FittedMap) -> str:
-    """Return the sentence that says why a map was chosen."""
+    """Return a sentence for users that says why a map was chosen."""
     option, agreement = choice.options[choice.best], choice.agreements[choice.best]
     said = "the columns agree"
     if option.neighbors:
@@ -198,10 +208,11 @@ def reason(choice: Choice, fitted: FittedMap) -> str:
 
 
 def _options(parameters: DiffusionSpec, k: int, is_large: bool, or_columns: bool) -> list[Option]:
-    """Return the options that the parameters leave.
+    """Return the options to try, as far as the parameters leave a choice.
 
-    A single option is left if a sample has too few rows of each cluster to compare options: X
-    `is_large`, and there are many clusters."""
+    There is one option if the parameters fix it, or for one cluster. There is also one if X
+    `is_large` and has many clusters: a sample then has too few rows of each cluster to compare
+    options."""
     given = parameters.whitening, parameters.n_neighbors
     if parameters.metric == PRECOMPUTED:
         return [Option(None, 1, unit=True)]
@@ -212,11 +223,11 @@ def _options(parameters: DiffusionSpec, k: int, is_large: bool, or_columns: bool
 
 
 def _tried(whole: MapRows, options: list[Option], random: Any) -> tuple[MapRows, Choice, bool]:
-    """Cluster a sample by several options.
+    """Cluster a sample of the rows by several options, and compare the partitions.
 
-    Return the sample, the choice, and whether each graph that was tried has k components that
-    count. A row that is drawn several times is taken once, with the number of draws as weight:
-    copies would be each other's neighbors."""
+    Return the sample, the choice, and whether each graph that was tried has exactly k kept
+    components. A row that is drawn several times is in the sample once, with the number of draws as
+    its weight. Copies of a row would be neighbors of each other."""
     X, k, n_threads, tuning = whole.X, whole.k, whole.n_threads, TUNING.choice
     index, p = drawn_rows(whole.weight, max(tuning.rows, tuning.rows_a_cluster * k), random)
     distinct, times = np.unique(index, return_counts=True)
@@ -230,6 +241,9 @@ def _tried(whole: MapRows, options: list[Option], random: Any) -> tuple[MapRows,
     columns = sample.columns if occupied is None else some_columns(sample.columns, occupied)
 
     def clusters(option: Option) -> Array:
+        """Return labels of the sample by k-means on the features of an option.
+
+        The number of kept components of a graph is appended to `counts`."""
         features: Columns = columns
         if option.neighbors:
             wanted = wanted_pairs(k, True)

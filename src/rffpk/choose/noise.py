@@ -1,4 +1,4 @@
-"""Rows that are left out of a fit: their weight is zero in all of its steps."""
+"""Noise: rows that are far from other rows, and have the weight zero in a fit."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ class Noise:
     """Noise that a fit with the parameter `noise` has found before its search."""
 
     outliers: Outliers
-    rows: Array  # (n,), a mask
-    scores: Array | None  # (n,), of rows in memory
+    rows: Array  # (n,) mask: rows that are noise
+    scores: Array | None  # (n,): outlier scores; None: the rows are not in memory
 
     def add_to(self, attributes: dict[str, Any]) -> None:
-        """Add scores to the attributes of a fitted model; take memberships from noise."""
+        """Add outlier scores to the attributes of a fit, and set memberships of noise to zero."""
         if self.scores is not None:
             attributes["outlier_scores_"] = self.scores
         if "memberships_" in attributes:
@@ -66,9 +66,11 @@ def find_noise(
     noise: Auto | float, sample: Opened, distinct: DistinctRows | None, n_views: int,
     is_cosine: bool,
 ) -> Noise:  # fmt: skip
-    """Find noise among the rows by the parameter `noise`, in their first `n_views` tables.
+    """Find the rows that are noise, by the value of the parameter `noise`.
 
-    Rows of a source, which `distinct` has seen, are read once."""
+    Distances are measured in the first `n_views` tables. `distinct` has the distinct rows of a
+    source that was read before; None: they are collected here, and the rows are in memory. A source
+    is read once more, for the distances."""
     if distinct is None or sample.stream is None:  # all rows are in memory
         distinct = DistinctRows()
         distinct.add(0, sample.tables, sample.weight)
@@ -105,14 +107,17 @@ _EQUAL = 1 + 1e-5  # ratio of equal variances, with rounding
 
 @dataclass(frozen=True)
 class Cells:
-    """Parts of a sample. The nearest rows of a row are looked for in one part only."""
+    """Overlapping parts of a sample. A row looks for its nearest rows in one part only."""
 
     centroids: Neighbourhoods  # its landmarks are the centroids of the cells
-    members: Array  # numbers of rows of the sample, cell by cell
+    members: Array  # indices of rows of the sample, cell by cell
     ends: Array  # (number of cells,): the end of each cell in `members`
 
     def visit(self, X: Columns, visit: Callable[[Array, Array], None]) -> None:
-        """Call a function with the numbers of the rows of X in a cell, and its members."""
+        """Call `visit(rows, members)` for each cell that is nearest to at least one row of X.
+
+        `rows` are the indices of the rows of X for which the centroid of the cell is nearest.
+        `members` are the indices of the sampled rows in the cell. Calls run in threads."""
         cells = self.centroids.chosen(X).ravel()
         order = label_order(cells, len(self.ends))
         ends = np.cumsum(sizes := np.bincount(cells, minlength=len(self.ends)))
@@ -125,10 +130,10 @@ class Cells:
 
 
 def cells_of(references: Columns, n_threads: int) -> Cells:
-    """Divide rows into cells that overlap.
+    """Divide the rows of a sample into overlapping cells.
 
-    A row is in the cells with the nearest centroids. The rows nearest to the centroid of a cell are
-    in the cell, too."""
+    Each row is in the cells of its nearest centroids. In addition, each cell has the rows that are
+    nearest to its centroid."""
     m = len(references)
     n_cells = round(TUNING.noise.cells_a_root * math.sqrt(m))
     seeds = references[np.linspace(0, m - 1, n_cells).astype(int)]
@@ -153,18 +158,19 @@ class Outliers:
     """Distances of rows to their nearest rows of a sample, and the threshold of noise."""
 
     nearest: Neighbourhoods  # its landmarks are the sample
-    cells: Cells | None  # of the sample; None: the sample is all distinct rows
+    cells: Cells | None  # of the sample; None: the sample has all distinct rows
     threshold: float  # rows with larger distances are noise
-    scales: tuple[float, ...]  # of the columns of each view
+    scales: tuple[float, ...]  # a factor for the columns of each view
     columns: Array | None  # columns of the joined views in which distances are taken; None: all
     spherical: bool
     rounding: float  # distances that differ by no more are equal
 
     def squares(self, xs: list[Columns], enough: float | None = None) -> Array:
-        """Return squared distances of rows to the last of their nearest other rows, (n,).
+        """Return squared distances (n,) from each row to its last neighbor in the sample.
 
-        The dtype is the dtype of the rows. A distance up to `enough` may be too large, but stays at
-        most `enough`."""
+        The neighbors are the nearest `TUNING.noise.neighbors` rows of the sample, without the row
+        itself. `xs` are the views. A distance that is at most `enough` need not be exact: it may be
+        too large, but not larger than `enough`."""
         squares = np.empty(len(xs[0]), dtype=xs[0].dtype)
         width = sum(x.shape[1] for x in xs)
         for rows in row_tiles(len(squares), width, TUNING.tiles.noise_numbers):
@@ -174,7 +180,7 @@ class Outliers:
         return squares
 
     def _squares_of(self, X: Columns, enough: float | None) -> Array:
-        """Return `squares` of rows of joined views."""
+        """Compute `squares` for rows whose views are joined already."""
         squares = np.empty(len(X), dtype=X.dtype)
         if self.cells is None:
             squares[:] = _to_last(X, self.nearest)
@@ -182,7 +188,10 @@ class Outliers:
             references, alone = self.nearest.landmarks, replace(self.nearest, n_threads=1)
 
             def visit(rows: Array, members: Array) -> None:
-                # distances among a part of the members are no shorter
+                """Write the squared distances of rows to the members of their cell.
+
+                With `enough` a part of the members is tried first: the distances to it are no
+                shorter, and may be short enough."""
                 some = members[:: TUNING.noise.member_step]
                 pays = enough is not None and len(some) >= alone.r
                 for looked_at in [some, members] if pays else [members]:
@@ -197,7 +206,7 @@ class Outliers:
         return squares
 
     def scores(self, squares: Array) -> Array:
-        """Return outlier scores, between 0 and 1, with 1/2 at the threshold."""
+        """Return outlier scores between 0 and 1 from squared distances; 1/2 is at the threshold."""
         distances = np.sqrt(squares, dtype=np.float64)
         if not self.threshold > 0:
             return np.where(distances > 0, 1.0, 0.0)
@@ -205,31 +214,34 @@ class Outliers:
         return np.asarray(np.where(np.isfinite(ratio), 1 - 1 / (1 + ratio), 1.0))
 
     def are_beyond(self, squares: Array) -> Array:
-        """Return a mask of the squared distances that are beyond the threshold."""
+        """Return a mask of the squared distances that are larger than the threshold allows."""
         mask = np.empty(len(squares), dtype=bool)
         for tile in row_tiles(len(squares), 1):
             mask[tile] = np.sqrt(squares[tile], dtype=np.float64) > self.threshold
         return mask
 
     def are_noise(self, xs: list[Columns]) -> Array:
-        """Return a mask of the rows that are noise."""
+        """Return a mask (n,) of the rows that are noise. `xs` are the views of the rows."""
         return self.are_beyond(self.squares(xs, self.threshold))
 
 
 @np.errstate(over="ignore", invalid="ignore")  # refused by name later
 def _to_last(X: Columns, nearest: Neighbourhoods) -> Array:
-    """Return squared distances of rows to the last of their nearest landmarks, without the row."""
+    """Return squared distances (n,) from each row of X to the last of its nearest landmarks.
+
+    A row that equals a landmark does not count the landmark as a neighbor."""
     squares = np.sort(nearest._nearest(X)[0], axis=1)
-    # a row of the sample is its own nearest landmark, and does not count
+    # a row of the sample is its own nearest landmark, which is skipped
     return np.where(squares[:, 0] == 0, squares[:, -1], squares[:, max(nearest.r - 2, 0)])
 
 
 def joined_views(
     xs: list[Columns], scales: tuple[float, ...], spherical: bool, columns: Array | None = None
 ) -> Columns:
-    """Join the columns of the first tables, each times its scale.
+    """Join the columns of the first `len(scales)` views, each view multiplied by its scale.
 
-    `columns` selects columns of the joined tables."""
+    A single view is not scaled. If `spherical`, rows are scaled to length one. `columns` are
+    indices of the joined columns to return; None: all columns."""
     views = xs[: len(scales)]
     if len(views) > 1:
         repeated = [np.full(x.shape[1], scale) for x, scale in zip(views, scales)]
@@ -239,11 +251,11 @@ def joined_views(
 
 
 def numbers_beside_words(X: Columns, mass: Array) -> Array | None:
-    """Return the numbers of the columns that are not words; None: all columns.
+    """Return the indices of the columns that are numbers, not words; None: use all columns.
 
-    A word is a column of two values whose difference is at most the root of the total variance of
-    the columns with more values. With words, a row with a rare combination of words would be far
-    from all rows, even with many near rows in the columns of numbers."""
+    A word is a column with two values that differ by at most the root of the total variance of the
+    other columns. A row with a rare combination of words would be far from all rows, even if many
+    rows are near it in the columns of numbers."""
     two, step = binary_columns(X)
     if not two.any():
         return None
@@ -257,10 +269,10 @@ def numbers_beside_words(X: Columns, mass: Array) -> Array | None:
 def outliers_of(
     sample: Opened, distinct: DistinctRows, n_views: int, spherical: bool
 ) -> tuple[Outliers, Array]:
-    """Return distances to a sample of distinct rows, and the numbers of its rows.
+    """Return distances to a sample of distinct rows, without a threshold yet.
 
-    There is no threshold yet. The distances are in the first views. They depend on the columns and
-    the weights alone."""
+    The second result has the index of a row in the data set for each row of the sample. Distances
+    are measured in the first `n_views` views. They depend only on the columns and the weights."""
     numbers, xs, mass, are_all = distinct.sample()
     views = [plain(x) for x in (xs or [x[numbers] for x in sample.tables])[:n_views]]
     variances = [column_moments(x, mass, 1).variance for x in views]
@@ -286,11 +298,14 @@ def outliers_of(
 
 
 def _references(rows: Columns, mass: Array, m: int, least: float) -> tuple[Columns, Array]:
-    """Return distinct rows in lexicographic order, with copies of heavy rows, and their numbers.
+    """Return distinct rows in lexicographic order, with copies of heavy rows, and their indices.
 
-    One of the first m rows is heavy if its mass is at least `copies` times their median. Another
-    row is heavy from the mass `least` on, and is left out otherwise. Heavy rows are copied so
-    often that their distance is zero: they are never noise."""
+    The first m of `rows` are a sample of distinct rows. Each of them is returned. It is heavy if
+    its mass is at least `TUNING.noise.neighbors` + 1 times the median. The remaining rows are drawn
+    by weight. Such a row is returned only if it is heavy: if its mass is at least `least`.
+
+    A heavy row is repeated so often that all its neighbors are copies of it. Its distance is then
+    zero, and it is never noise. The indices are of `rows`, one for each returned row."""
     copies = TUNING.noise.neighbors + 1
     distinct, number = distinct_rows(rows)
     n = len(distinct)
@@ -304,15 +319,15 @@ def _references(rows: Columns, mass: Array, m: int, least: float) -> tuple[Colum
 
 
 def automatic_threshold(outliers: Outliers, own: Array, squares: Array, weight: Array) -> float:
-    """Return the distance beyond which rows are noise. No row is beyond it if there is no noise.
+    """Return the distance beyond which rows are noise. If there is no noise, no row is beyond it.
 
-    `own` are squared distances of the rows of the sample. `squares` are squared distances of all
-    rows, which may have weights. The threshold is a valley of the histogram of the logarithms of
-    distances in the sample, beyond its mode, or a wide gap before the largest distances.
+    `own` are squared distances of the sampled rows. `squares` are squared distances of all rows,
+    with the weights `weight`.
 
-    Rows beyond the threshold must not be a cluster. A few distinct rows are not: at least one of
-    their nearest other rows is far. More rows are noise if `_is_mixed` says so.
-    """
+    Two candidates are tried: a valley in the histogram of log distances of the sample, beyond the
+    mode; then a wide gap before the largest distances of all rows. A candidate is taken if the rows
+    beyond it are not a cluster. They are not if they are so few that at least one of the nearest
+    neighbors of each row must be on the other side. Otherwise `_is_mixed` decides."""
     counted, least = weight > 0, np.sort(own)
     least = least[np.searchsorted(np.sqrt(least, dtype=np.float64), outliers.rounding, "right") :]
     apart = np.sqrt(least, dtype=np.float64)
@@ -330,10 +345,11 @@ def automatic_threshold(outliers: Outliers, own: Array, squares: Array, weight: 
 
 
 def _valley(logs: Array, rounding: float) -> float | None:
-    """Return the distance at the deepest valley of the density of `logs`, beyond its mode, or None.
+    """Return the distance at the deepest valley of a density, beyond its mode, or None.
 
-    `logs` are logarithms of distances. If many distances are equal, the kernel of the density is as
-    wide as the steps between distinct distances."""
+    `logs` are logarithms of distances, and the density is a kernel density estimate of them. If
+    many distances are equal, the kernel is as wide as the steps between distinct distances.
+    `rounding` is the difference up to which distances are equal. None: no valley is deep enough."""
     tuning = TUNING.noise
     if len(logs) < tuning.least_seen:
         return None
@@ -361,10 +377,10 @@ def _valley(logs: Array, rounding: float) -> float | None:
 
 
 def _gap(far: Array) -> float | None:
-    """Return the middle of the innermost gap between falling distances that is rare, or None.
+    """Return the middle of the last wide gap in a falling list of distances, or None.
 
-    A gap is rare if even a tail as heavy as that of Cauchy's distribution seldom has it. In such a
-    tail, the j largest distances are more than r times all other distances once in r^j samples."""
+    A gap must be rare: even a tail as heavy as Cauchy's distribution seldom has it. In such a tail,
+    the j largest distances are more than r times all other distances in one of r^j samples."""
     ratios = far[:-1] / far[1:]
     rare = np.arange(1, len(far)) * np.log(ratios) >= math.log(TUNING.noise.tail_samples)
     wide = np.flatnonzero(rare & (ratios >= TUNING.noise.least_ratio))
@@ -374,9 +390,10 @@ def _gap(far: Array) -> float | None:
 def _is_mixed(noise: Outliers, own: Array) -> bool:
     """Return whether the rows beyond the threshold are noise rather than sparse clusters.
 
-    Rows beyond the threshold form groups, linked by nearest neighbors. Noise lies among other rows,
-    which are neighbors of a group. A sparse cluster far from all other rows is a group without such
-    neighbors. Most of the rows must be in groups of noise."""
+    Rows beyond the threshold are linked to their nearest neighbors that are beyond it, too. Linked
+    rows form groups. A group is noise if enough of its neighbors are not beyond the threshold. A
+    sparse cluster far from all other rows has no such neighbors. The result is True if most of the
+    rows beyond the threshold are in groups of noise."""
     some = slice(None, None, -(-len(own) // TUNING.noise.group_rows))
     references = noise.nearest.landmarks[some]
     beyond = noise.are_beyond(own[some])
@@ -395,9 +412,10 @@ def _is_mixed(noise: Outliers, own: Array) -> bool:
 def share_threshold(
     outliers: Outliers, own: Array, squares: Array, weight: Array, share: float
 ) -> float:
-    """Return a distance beyond which rows have as much weight as possible, up to this share.
+    """Return a threshold such that rows beyond it have at most this share of the total weight.
 
-    Rows with equal distances are all on one side of it."""
+    The rows beyond it have as much weight as possible. Rows with equal distances are on the same
+    side. `own` are squared distances of the sample, and `squares` and `weight` are of all rows."""
     most = share * weight.sum() * (1 + _SAME_MASS)
     first = min(1.0, TUNING.noise.border_part * share)  # the sample says where the border may be
     for part in (first, 1.0):

@@ -1,4 +1,4 @@
-"""The number of clusters: the sum of what three independent witnesses say, on some of the rows."""
+"""The number of clusters: the sum of the scores of three criteria, on a sample of the rows."""
 
 from __future__ import annotations
 
@@ -39,18 +39,18 @@ from rffpk.system.tree import groups, root, ward
 from rffpk.system.tuning import TUNING
 
 Say = Callable[[str], None]
-Table = Callable[[list[Columns]], Columns]  # the columns of views that are looked at
+Table = Callable[[list[Columns]], Columns]  # computes an array of columns from the views of rows
 Part = tuple[Array, Columns, Array]  # the indices of some rows, the rows, and their weights
 
 
 class _Evidence(NamedTuple):
-    """Evidence of the witnesses for each number of clusters of some rows."""
+    """Scores of three criteria for each number of clusters of a sample of rows."""
 
-    rows: Array  # their indices
-    sums: Array  # of the scores of each number k, at the place k
+    rows: Array  # indices of the rows in the data set
+    sums: Array  # sums[k] is the sum of the scores of k clusters
     scores: tuple[Array, Array, Array]  # by eigengaps, heights and modes
-    labels: Callable[[list[int]], list[Array]]  # partitions into such numbers > 1 of clusters
-    rare: float = 0.0  # share of the rows in clusters that have few of them
+    labels: Callable[[list[int]], list[Array]]  # labels of `rows` for each number > 1 in a list
+    rare: float = 0.0  # share of the rows that are in clusters with few of the rows
 
     @property
     def best(self) -> int:
@@ -68,9 +68,9 @@ class Question(NamedTuple):
 def select_number(
     question: Question, sample: Opened, random: Any, n_threads: int, say: Say | None = None
 ) -> NClustersSelection:
-    """Find the number of clusters of checked rows, or of the nodes of a graph of affinities.
+    """Find the number of clusters of checked rows, or of the nodes of an affinity graph.
 
-    Lines about what is done are passed to `say`."""
+    `say` is called with a line of text for each step; None: no lines."""
     say = say or (lambda text: None)
     if question.kind == "graph":
         say("Looking for the number of clusters of the graph.")
@@ -106,7 +106,10 @@ def select_number(
 
 
 def _selection(evidence: _Evidence) -> NClustersSelection:
-    """Return the good numbers and their partitions."""
+    """Return the record of the best numbers of clusters, their partitions, and how they nest.
+
+    The numbers with positive sums of scores are visited from the best on. A number is left out if
+    it is close to a number before it."""
     sums, numbers, tuning = evidence.sums, list[int](), TUNING.number
     order = np.argsort(-sums, kind="stable")
     for k in order[sums[order] > 0].tolist():
@@ -131,17 +134,20 @@ def _selection(evidence: _Evidence) -> NClustersSelection:
 
 
 def _total(*scores: Array) -> Array:
-    """Sum what several witnesses say of each number."""
+    """Sum the scores of several criteria for each number of clusters k, at the index k.
+
+    k = 0 gets minus infinity, and k = 1 gets a fixed score."""
     total = np.sum(scores, axis=0)
     total[:2] += -math.inf, TUNING.number.one_cluster
     return np.asarray(total)
 
 
 def _finest(seen: list[_Evidence]) -> _Evidence:
-    """Return the evidence with the largest number of clusters, of the tables that are clear.
+    """Return the evidence with the largest number of clusters among views with clear evidence.
 
-    All tables have the same rows. A view that knows less merges clusters, and does not split
-    them."""
+    `seen` has the evidence of each view and of all views together, on the same rows. A view with
+    less information merges clusters, but does not split them: so the largest number is taken.
+    Evidence is clear if its best score is large compared with the best scores of all views."""
     most = [0.0, 0.0]  # of tables with one cluster, and with more
     for each in seen:
         most[each.best > 1] = max(most[each.best > 1], each.sums.max())
@@ -150,10 +156,11 @@ def _finest(seen: list[_Evidence]) -> _Evidence:
 
 
 def _without_copies(sample: Opened) -> Opened:
-    """Return a sample with copies as weights: the first of equal rows has the weight of all.
+    """Return a sample where the first of equal rows has the weight of all of them.
 
-    So densities and neighbors are of distinct rows. The sample is returned as it is if rows have
-    many copies, which are clusters, or if there are so many rows that few copies are drawn."""
+    The copies get the weight zero, so that densities and neighbors are of distinct rows. The sample
+    is returned unchanged if rows have many copies, because equal rows are then clusters. It is also
+    returned unchanged if the data set is so large that few copies are drawn."""
     if sample.sample is not None or sample.n > TUNING.number.tree_rows[1]:
         return sample
     weight = sample.weight
@@ -168,7 +175,7 @@ def _without_copies(sample: Opened) -> Opened:
 
 
 def _of_kernels(shape: Shape, sample: Opened, n_threads: int) -> Opened:
-    """Return the rows by coordinates, from precomputed kernels between them."""
+    """Return a sample in which precomputed kernels are replaced by coordinates of the rows."""
     xs, specs = matched(sample.tables, PRECOMPUTED, not shape.has_views, sample.weight)
     if any(x.shape[0] != x.shape[1] for x in xs):
         raise ValueError(
@@ -184,10 +191,10 @@ def _of_kernels(shape: Shape, sample: Opened, n_threads: int) -> Opened:
 
 
 def _tables(n_views: int, sample: Opened, spherical: bool, n_threads: int) -> dict[str, Table]:
-    """Return functions that take tables from the views of some rows, by their names in messages.
+    """Return functions that compute columns from the views of rows, by their names in messages.
 
-    The tables are each view, and the columns of all views, where each view has a total variance
-    of one."""
+    With several views there is a function for each view, and one for all views. The last joins the
+    columns, after scaling each view to a total variance of one."""
     if n_views == 1:
         return {"": lambda xs: unit_rows(xs[0]) if spherical else xs[0]}
     _, xs, weight = sample.numbered(TUNING.number.tree_rows[0])
@@ -200,7 +207,7 @@ def _tables(n_views: int, sample: Opened, spherical: bool, n_threads: int) -> di
 
 
 def _of_graph(X: Columns, weight: Array) -> _Evidence:
-    """Return the evidence for numbers of clusters in the eigengaps of a graph of affinities."""
+    """Return the evidence of an affinity graph: only its eigengaps are scored."""
     pairs = TUNING.number.pairs
     found = graph_diffusion(X, weight, Wanted(TUNING.number.most_clusters, pairs))
     spectrum, none = found.spectrum, np.zeros(pairs + 1)
@@ -216,10 +223,11 @@ def _of_rows(
     sample: Opened, table: Table, alone: bool, spherical: bool, random: Any, n_threads: int,
     before: _Evidence | None = None,
 ) -> _Evidence:  # fmt: skip
-    """Return what all three witnesses say of a table of rows.
+    """Score numbers of clusters of a sample of rows by all three criteria.
 
-    `before` is the evidence of fewer rows, if there is any. `alone`: there is no other table
-    whose sums are compared with the sums of this table."""
+    `table` computes the columns from the views. `alone` is True if it is the only table, so that
+    its sums are not compared with sums of other tables. `before` is the evidence of a first look at
+    a smaller sample; None: this is the first look."""
     tuning, look = TUNING.number, int(before is not None)
     if before is None:
         table = _leading(sample, table, random, n_threads)
@@ -263,12 +271,12 @@ def _gaps_of_graphs(
     graphs: MapRows, options: list[tuple[float | None, int]], heights: Array, modes: Array,
     alone: bool, random: Any,
 ) -> Array:  # fmt: skip
-    """Return the scores by eigengaps.
+    """Return the eigengap scores of the numbers of clusters, from several neighbor graphs.
 
-    If the table is `alone`, graphs are asked only until the number with the largest sum is
-    certain and the levels are likely. A graph that is not asked adds at most its share to each
-    number from two on. Levels are likely if they stay when such graphs agree with the graphs so
-    far."""
+    If the table is `alone`, graphs are computed only until the best number is certain and the
+    levels are likely. A graph that is left out could add at most its share of the score to each
+    number from 2 on. The levels are likely if they stay when the missing graphs agree with the
+    computed graphs."""
     logs, wanted = list[Array](), Wanted(TUNING.number.most_clusters, TUNING.number.pairs)
     for option in options:
         found = graphs.diffusion(wanted, *option, random)[0]
@@ -286,16 +294,17 @@ def _gaps_of_graphs(
 
 
 def _part(sample: Opened, n: int, table: Table) -> Part:
-    """Return at most n of the rows that count."""
+    """Return indices, columns and weights of at most n random rows of positive weight."""
     rows, xs, weight = sample.numbered(n)
     return rows, table(xs), weight
 
 
 def _leading(sample: Opened, table: Table, random: Any, n_threads: int) -> Table:
-    """Return a function of rows that gives few columns: `table`, or principal components of it.
+    """Return a function that computes few columns from views: `table`, or its components.
 
-    A table with few columns stays as it is. In many columns noise exceeds the distances between
-    clusters, and the density between clusters hardly falls."""
+    A table with few columns is returned as it is. With many columns principal components are
+    computed: noise in many columns exceeds the distances between clusters, and the density hardly
+    falls between clusters."""
     _, x, weight = _part(sample, TUNING.number.tree_rows[0], table)
     if x.shape[1] <= PER_CLUSTER * TUNING.number.whitened_for:
         return table
@@ -306,9 +315,10 @@ def _leading(sample: Opened, table: Table, random: Any, n_threads: int) -> Table
 
 
 def _tree(some: Part, wanted: int, random: Any, n_threads: int) -> tuple[Array, Array]:
-    """Return Ward's tree of the centroids of `wanted` small clusters, and the centroid of each row.
+    """Return Ward's tree of about `wanted` small clusters, and the cluster (n,) of each row.
 
-    There are fewer clusters if there are not enough rows of each."""
+    The tree is the linkage matrix of the k-means centroids. There are fewer clusters if there are
+    too few rows for each."""
     _, x, weight = some
     m = max(1, min(wanted, len(x) // TUNING.number.rows_a_centroid))
     centroids, leaf = distinct_rows(x)
@@ -329,10 +339,11 @@ def _partitions(
     of_graph: Array, of_tree: Part, graphs: MapRows, random: Any, tree: tuple[Array, Array],
     gaps: Array, heights: Array, numbers: list[int],
 ) -> list[Array]:  # fmt: skip
-    """Return partitions of the rows by the witness who says most for each number.
+    """Return labels of the rows for each of `numbers`, a list of numbers of clusters.
 
-    They are cuts of the tree, or slow functions of the graph of a part of the rows. Other rows
-    are with the nearest row of the graph."""
+    A number is either a cut of Ward's tree, or a clustering by slow eigenvectors of the graph. The
+    graph is used where its eigengap score is at least the height score of the tree. The graph has
+    only a part of the rows; each other row gets the label of the nearest row in the graph."""
     linkage, leaf = tree
     wanted = Wanted(TUNING.number.most_clusters, TUNING.number.pairs)
     slow = [k <= wanted.pairs and (gaps[k] >= heights[k] or k > len(linkage) + 1) for k in numbers]
@@ -359,10 +370,11 @@ _ROUNDING = 1e-12  # of the largest cost
 
 
 def eigengap_scores(eigengaps: list[Array]) -> Array:
-    """Return the mean over several graphs of the logarithms of their eigengaps.
+    """Return scores (largest + 1,) from 0 to 1 of the numbers k, the mean over several graphs.
 
-    Each logarithm is less a part of what the eigenvalues fall from there to the number 2 k
-    anyhow."""
+    `eigengaps` has an array for each graph, as `spectrum.eigengaps` returns it: logarithms of gaps.
+    From each gap k a fraction of the sum of the gaps k + 1 to 2 k - 1 is subtracted. Eigenvalues
+    fall by such gaps even without clusters."""
     gaps = np.array(eigengaps)
     sums, k = np.cumsum(np.maximum(gaps, 0), axis=1), np.arange(gaps.shape[1])
     usual = sums[:, np.clip(2 * k - 1, 0, k[-1])] - sums
@@ -371,9 +383,10 @@ def eigengap_scores(eigengaps: list[Array]) -> Array:
 
 
 def outstanding_scores(eigengaps: Array) -> Array:
-    """Score how far eigengap k of a graph stands out above the next eigengaps, up to 2 k + 2.
+    """Return scores from 0 to 1 of how far eigengap k stands out above the eigengaps after it.
 
-    Behind the eigenvalues of communities there are eigenvalues that chance spaces evenly."""
+    It is compared with the largest of the eigengaps k + 1 to 2 k + 2. After the eigenvalues of
+    communities come eigenvalues with random, even spacing."""
     scores = np.zeros(len(eigengaps))
     for k in range(2, len(eigengaps) - 1):
         next_ones = eigengaps[k + 1 : 2 * k + 3].max()
@@ -382,9 +395,11 @@ def outstanding_scores(eigengaps: Array) -> Array:
 
 
 def height_scores(linkage: Array, largest: int) -> Array:
-    """Score how much more the merger of k clusters costs than the merger before it in Ward's tree.
+    """Return scores (largest + 1,) from 0 to 1 of the numbers k, from the costs of Ward's tree.
 
-    A part of what the costs fall from there to 2 k + 1 clusters is subtracted."""
+    The score compares the cost of merging k clusters to k - 1 with the cost of merging k + 1 to k.
+    A fraction of the fall of the log costs from there to 2 k + 1 clusters is subtracted. `linkage`
+    is the linkage matrix of the tree."""
     scores, most = np.zeros(largest + 1), TUNING.number.largest_height
     costs = linkage[::-1, 2] ** 2  # twice the costs of the mergers of 2, 3, ... clusters
     if len(costs) == 0 or not costs[0] > 0:
@@ -398,10 +413,11 @@ def height_scores(linkage: Array, largest: int) -> Array:
 
 
 def mode_scores(distances: Array, index: Array, largest: int) -> Array:
-    """Return the share of scales and significances at which the density of rows has k modes.
+    """Return the share of scales and significances at which the density has k modes, at index k.
 
-    `distances` are from rows to their nearest rows, rising, themselves the first. `index` has
-    the indices of the nearest rows."""
+    `distances` (n, r) are from rows to their nearest rows, rising; each row is its own nearest row.
+    `index` (n, r) has the indices of the nearest rows. A scale is a number of neighbors. A
+    significance is how far a mode must stand out."""
     if distances.shape[1] == 1:  # a single row
         return shares_of_counts(np.ones(1, dtype=np.intp), largest)
     dimension = intrinsic_dimension(distances, 0, TUNING.number.neighbors[0])
@@ -421,18 +437,20 @@ def mode_scores(distances: Array, index: Array, largest: int) -> Array:
 
 
 def shares_of_counts(counts: Array, largest: int) -> Array:
-    """Return the share of the counts that equal k; of many, counts near k count in part."""
+    """Return the share of `counts` that equal k, for k from 0 to `largest`.
+
+    For large k, a count near k adds a part: the part falls linearly with the difference."""
     k = np.arange(largest + 1)
     apart = np.abs(counts[:, None] - k) / (1 + k // TUNING.number.exact_modes)
     return np.asarray(np.maximum(1 - apart, 0).mean(axis=0))
 
 
 def mode_counts(density: Array, edges: csr_array, r: float) -> NDArray[np.intp]:
-    """Count modes of a logarithm of the density at the nodes of a graph, for each significance.
+    """Return the number of modes of a density on a graph, for each significance.
 
-    The density is known from r neighbors of each node. Modes whose prominence is small are
-    merged along the graph in falling density. Chazal, Guibas, Oudot, Skraba: Persistence-based
-    clustering in Riemannian manifolds. JACM 2013."""
+    `density` (n,) has logarithms of the density at the nodes, estimated from r neighbors. A mode is
+    counted if its prominence is at least the significance. Chazal, Guibas, Oudot, Skraba:
+    Persistence-based clustering in Riemannian manifolds. JACM 2013."""
     prominences = _prominences(density, edges)
     # divided by (2 log(n/r))^(1/2) of a thousand rows and ten neighbors
     deviation = math.sqrt(2 * math.log(max(len(density) / r, 2)) / r) / 3.0
@@ -441,10 +459,11 @@ def mode_counts(density: Array, edges: csr_array, r: float) -> NDArray[np.intp]:
 
 
 def _prominences(density: Array, edges: csr_array) -> Array:
-    """Return how far each mode stands out above the highest way to a higher mode.
+    """Return the prominence (n,) of each mode: its height above the best path to a higher mode.
 
-    It is infinite where there is no way, and zero of rows that are no modes. The densest rows
-    come first."""
+    The height of a path is the density of its lowest node, and the best path is the highest path.
+    The prominence is infinite if no path leads to a higher mode, and zero at nodes that are no
+    modes. The results are in the order of falling density."""
     n = len(density)
     order = np.argsort(-density, kind="stable")
     rank = np.empty(n, dtype=np.intp)
@@ -452,11 +471,11 @@ def _prominences(density: Array, edges: csr_array) -> Array:
     height, pairs = density[order], edges.tocoo()
     ends = rank[pairs.row], rank[pairs.col]
     high, low = np.minimum(*ends), np.maximum(*ends)
-    mode = np.arange(n)  # that of the densest neighbour of a row, if this is denser
+    mode = np.arange(n)  # of each row its densest neighbor, if that is denser; later its mode
     np.minimum.at(mode, low, high)
     while (mode != mode[mode]).any():
         mode = mode[mode]
-    # an edge is there from the lower of its ends on; the first one between two modes counts
+    # an edge appears with the lower of its two nodes; only the first edge between two modes matters
     across = np.flatnonzero(mode[low] != mode[high])
     across = across[np.argsort(low[across], kind="stable")]
     met = np.array([mode[low[across]], mode[high[across]]])
@@ -471,12 +490,13 @@ def _prominences(density: Array, edges: csr_array) -> Array:
 
 
 def rare_share(distances: Array) -> float:
-    """Return the share of rows that have a few near neighbors and then none up to a distance.
+    """Return the share of rows that have a few near neighbors, and a jump to the next neighbor.
 
-    The rows are in clusters that have fewer rows here than neighbors are looked at.
+    Such rows are in clusters with fewer rows in this sample than neighbors in `distances`.
+    `distances` (n, r) are from rows to their nearest rows, rising; each row is its own nearest row.
 
-    In a cloud of even density in d dimensions j d log(T_(j+1) / T_j) of the distances to the
-    j-th neighbors is exponential, with mean one."""
+    Let T_j be the distance to the j-th neighbor. In a cloud of even density in d dimensions j d
+    log(T_(j+1) / T_j) is exponential with mean one."""
     last, tuning = distances.shape[1] - 1, TUNING.number
     first, middle = tuning.jump_neighbors, tuning.neighbors[0]
     if last <= first:
@@ -488,10 +508,11 @@ def rare_share(distances: Array) -> float:
 
 
 def intrinsic_dimension(distances: Array, first: int, last: int) -> float:
-    """Return the dimension in which rows have neighbors at these distances.
+    """Estimate the dimension of the data around the rows, from distances to their neighbors.
 
-    Distances to the neighbors of the numbers after `first` to `last` count. Levina, Bickel:
-    Maximum likelihood estimation of intrinsic dimension. NeurIPS 2004."""
+    `distances` (n, r) rise along each row. The distances to the neighbors number `first` + 1 to
+    `last` are used. Levina, Bickel: Maximum likelihood estimation of intrinsic dimension. NeurIPS
+    2004."""
     last = min(last, distances.shape[1] - 1)
     number = np.arange(first + 1, last)  # of neighbours
     some = distances[distances[:, min(first + 1, last)] > 0]

@@ -1,4 +1,4 @@
-"""Connected components of a graph, which of them count, and nodes that dangle."""
+"""Connected components of a graph, and which components are kept for clusters."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ class Components:
     """The connected components of a graph, the largest first."""
 
     labels: Array  # (m,): the component of each node; -1 of nodes that no component has
-    shares: Array  # of the weight of the rows, falling
-    rows: Array  # their numbers of rows
-    evidence: Array  # `rows`, or the number of rows of mean weight that weigh as much, if larger
-    enough: Array  # whether they have so many rows that a valley around them is evidence
+    shares: Array  # the fraction of the total weight in each component, falling
+    rows: Array  # the number of rows in each component
+    evidence: Array  # the larger of `rows` and the number of rows of mean weight with this weight
+    enough: Array  # mask: components with so many rows that a valley around them is evidence
 
 
 Valley = Callable[[Components, int], float]  # around a component
@@ -32,25 +32,25 @@ Valley = Callable[[Components, int], float]  # around a component
 
 @dataclass(frozen=True)
 class Parts:
-    """The nodes of a graph that count, and the components that they are in."""
+    """Connected components of a graph, and which components are kept ("count") for clusters."""
 
     components: Components
     n_rows: int
-    least_rows: float  # of components that count without being large, ...
-    least_valley: float  # ... and around them
+    least_rows: float  # a small component with fewer rows is not kept
+    least_valley: float  # a valley around a component is deep from this value on
     valley: Valley
-    counted: Array  # which components count
-    left_out: Array  # which components of several nodes do not count
-    kept: Array  # (m,): whether a node counts
-    labels: Array  # the component of each node that counts
-    n_kept: int  # components that count
+    counted: Array  # (n_components,) mask: kept components
+    left_out: Array  # (n_components,) mask: components of two or more nodes that are not kept
+    kept: Array  # (m,) mask: nodes of kept components
+    labels: Array  # for each kept node the index of its component among kept components
+    n_kept: int  # number of kept components
 
     def lose_rows(self, k: int) -> bool:
-        """Return whether components that do not count may be clusters.
+        """Return whether components that are not kept may be clusters.
 
-        One of them has enough rows, or has fewer rows and a valley around it, or all together
-        have the rows of a large component. The few rows that most graphs leave out on their
-        fringe are no cluster."""
+        They may if a component that is not kept has enough rows, or a deep valley around it. They
+        also may if all of these components together have as many rows as a large component. Most
+        graphs leave out a few rows on their fringe: the result is then False."""
         rows = self.components.evidence
         if rows[self.left_out].sum() >= max(TUNING.graph.large / k * self.n_rows, self.least_rows):
             return True
@@ -61,9 +61,9 @@ class Parts:
         )
 
     def show_clusters(self, k: int) -> bool:
-        """Return whether the components that count show clusters that other methods may lose.
+        """Return whether the kept components show clusters that a clustering of columns may miss.
 
-        There are k of them, or a component is small."""
+        They do if there are at least k kept components, or if a kept component is small."""
         small = self.components.shares[self.counted] < TUNING.graph.large / k
         return self.n_kept >= k or bool(small.any())
 
@@ -72,20 +72,21 @@ def divided(
     graph: Any, share: Array, held: Array, degrees: Array, k: int, n_rows: int, valley: Valley,
     n_columns: float = math.inf, rows: Array | None = None,
 ) -> Parts:  # fmt: skip
-    """Divide a graph into connected components, and decide which components count for k clusters.
+    """Divide a graph into connected components, and decide which ones are kept for k clusters.
 
-    Outlying nodes that the walk hardly ever leaves are left out first. A component counts if it has
-    enough rows, or a valley of low density around it.
+    Nodes that the walk hardly ever leaves are dropped first, unless they are as heavy as a
+    component. `_counted` then decides which components are kept.
 
-    `share` (m,) has the part of the total weight at each node. `held` (m,) has the part of each
-    degree that is a loop of the node. `rows` (m,) has numbers of rows, where they do not follow
-    from the shares of `n_rows` rows."""
+    `graph` (m, m) is a sparse adjacency matrix. `share` (m,) is the fraction of the total weight at
+    each node. `held` (m,) is the weight of the loop from each node to itself, a part of `degrees`
+    (m,). `rows` (m,) are numbers of rows at the nodes; None: `n_rows * share`. `valley` measures
+    the valley around a component. With few columns, `n_columns`, a valley must be deeper."""
     rows = n_rows * share if rows is None else rows
     tuning = TUNING.graph
     least_rows = max(tuning.least_rows, tuning.rows_of_root * math.sqrt(n_rows / k))
     least_valley = max(tuning.valley, tuning.denser / n_columns)
-    # Nodes that the walk hardly leaves dangle. On the fringe of the rows their functions may be as
-    # slow as functions that separate clusters. A node with a component's share does not dangle.
+    # The walk hardly leaves dangling nodes. On the fringe of the rows their eigenvectors may be as
+    # slow as eigenvectors that separate clusters. A node as heavy as a component does not dangle.
     leave = 1 - np.divide(held, degrees, out=np.ones(len(share)), where=degrees > 0)
     dangle = leave < tuning.dangling * quantile(leave, share, 0.5)
     present = (share > 0) & ~(dangle & (share < min(tuning.large / k, least_rows / n_rows)))
@@ -110,11 +111,12 @@ def divided(
 
 
 def _counted(components: Components, k: int, valley: Valley, least_valley: float) -> Array:
-    """Return which components count for k clusters.
+    """Return a mask (n_components,) of the components that are kept for k clusters.
 
-    Large components count. While they are fewer than k, the largest of the components with a
-    valley around them count, too. If the components so far have less than half of the rows, all
-    components with enough rows count. If no component counts by these rules, all do."""
+    Large components are kept. While fewer than k are kept, smaller components with enough rows are
+    visited, the largest first, and are kept if the valley around them is deep. If the kept
+    components have less than half of the weight, all components with enough rows are kept. If these
+    rules keep no component, all components are kept."""
     shares, enough = components.shares, components.enough
     counted = shares >= TUNING.graph.large / k
     for number in np.flatnonzero(enough & ~counted):
@@ -129,9 +131,15 @@ def _counted(components: Components, k: int, valley: Valley, least_valley: float
 def valley_of_rows(
     X: Columns, mass: Array, node: Array, n_threads: int, components: Components, number: int
 ) -> float:
-    """Return the valley around a component of nodes.
+    """Return log(a / b), with the distance a from a component to rows outside and b inside it.
 
-    Row i of X has the weight mass[i] and the node node[i]."""
+    The component has the index `number`. Row i of X has the weight mass[i] and belongs to node[i].
+    Distance b is the median distance from a row of the component to one of its nearest rows inside.
+    Distance a is a low quantile of distances from its rows to the nearest row outside. Rows outside
+    are in other components with enough rows.
+
+    The result is minus infinity if the component has no row in X, and infinity if there are no rows
+    outside."""
     labels = components.labels[node]
     own = labels == number
     outside = components.enough[labels] & ~own & (labels >= 0)
@@ -149,7 +157,7 @@ def valley_of_rows(
 
 
 def quantile(values: Array, weight: Array, q: float) -> float:
-    """Return the least value such that the values up to it have the part q of the weight."""
+    """Return the least value such that the values up to it have the fraction q of the weight."""
     order = np.argsort(values, kind="stable")
     sums = np.cumsum(weight[order])
     return float(values[order][np.searchsorted(sums, q * sums[-1])])

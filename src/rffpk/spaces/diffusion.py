@@ -62,10 +62,10 @@ class DiffusionSpec:
 
 
 class Option(NamedTuple):
-    """The features of a trial: the columns, or functions of a graph of neighbors."""
+    """The features of a trial: the columns, or eigenvectors of a neighbor graph."""
 
-    whitening: float | None  # of the columns, before neighbors are looked for
-    neighbors: float  # times the default number; 0: no graph, the columns are the features
+    whitening: float | None  # exponent of the whitening before the search; None: no whitening
+    neighbors: float  # a multiple of the default number; 0: no graph, the columns are features
     unit: bool = False  # whether features are scaled to length one
 
 
@@ -75,21 +75,22 @@ class DiffusionSpace:
 
     neighborhoods: Neighbourhoods | Nodes
     spectrum: Spectrum
-    functions: Array  # (m, q), of the nodes
-    own: Array | None  # (m, q), features of nodes that are rows; None: nodes are centroids of rows
+    functions: Array  # (m, q): eigenvectors, scaled, at the nodes
+    own: Array | None  # (m, q): features of nodes that are rows; None: nodes are centroids of rows
     whitening: Whitening | None  # of rows, before neighbors are looked for
     spherical: bool  # whether neighbors are looked for among rows of length one
-    unit: bool  # whether a constant is appended to the functions, which have length one then
+    unit: bool  # whether a constant is appended to `functions`, whose rows have length one then
     time: float  # of the walks
-    shares: Array  # of the weight of the rows, in connected components, falling
-    n_kept: int  # components that count
-    n_left_out: int  # rows in components that do not
+    shares: Array  # the fraction of the total weight in each connected component, falling
+    n_kept: int  # number of kept components
+    n_left_out: int  # number of rows in components that are not kept
     loses_rows: bool  # whether small components may be clusters
 
     def _view(self, X: Columns) -> tuple[Array, Map]:
-        """Return the columns and the map with which passes compute features of the rows of X.
+        """Return an array with a row for each row of X, and the map from the array to features.
 
-        Rows that lack the view have NaN."""
+        Passes apply the map. Where passes cannot compute the features, the array has the features
+        (n, q) and the map is the identity. Rows of X that lack the view have NaN."""
         if not (there := has_view(X)).all():
             known, mapped = self._view(X[there] if there.any() else np.zeros_like(X[:1]))
             spread = np.full((len(X), known.shape[1]), np.nan, dtype=X.dtype)
@@ -104,11 +105,13 @@ class DiffusionSpace:
         return features, Identity(features.shape[1])
 
     def _features(self, X: Columns) -> Array:
-        """Return the features of rows."""
+        """Return the features (n, q) of the rows of X."""
         return self.neighborhoods.combinations(self._prepared(X), self.functions, self.own)
 
     def _prepared(self, X: Columns) -> Columns:
-        """Return the rows for which neighbors are looked for."""
+        """Return rows scaled to length one and whitened, as the search for neighbors needs them.
+
+        The metric and the parameter `whitening` say whether rows are scaled and whitened."""
         rows = unit_rows(X) if self.spherical else X
         return rows if self.whitening is None else self.whitening(rows)
 
@@ -124,7 +127,11 @@ class FittedMap(NamedTuple):
     choices: Sequence[dict[str, Any]] = ()  # the options that were tried
 
     def known(self) -> Known | DiffusionSpace | UnitRows | Identity:
-        """Return what a fit of the rows takes: features are known unless passes compute them."""
+        """Return the space for a fit of the rows that the map was fitted to.
+
+        It is a map of the columns if the graph is not used. If passes can compute the features, it
+        is the diffusion space. Otherwise it is the space together with the features, computed once.
+        """
         if self.columns is not None:
             return self.columns
         if self.space.own is None:
@@ -170,9 +177,11 @@ class MapRows:
     def diffusion(
         self, wanted: Wanted, whitening: float | None, times: float, random: Any
     ) -> tuple[Diffusion, Whitening | None, Columns]:
-        """Return a diffusion, the whitening of the rows before it, and the whitened rows.
+        """Return a diffusion on a neighbor graph, the whitening of the rows, and the whitened rows.
 
-        The graph has `times` the default number of neighbors."""
+        `whitening` is the power of the standard deviations that components are divided by; None:
+        the rows are not whitened. The graph has `times` the default number of neighbors. If the
+        graph of all rows is too costly, the graph has fewer landmarks."""
         spec = self.spec
         if whitening not in self._whitened:
             prepare = None
@@ -195,12 +204,12 @@ class MapRows:
         return diffusion(graph, wanted), prepare, rows
 
     def draw(self, option: Option, use: UseOfGraph, random_state: Any) -> Drawn:
-        """Compute the slow functions of the graph of an option.
+        """Compute the slow eigenvectors of the neighbor graph of an option.
 
-        `use` is "always" for slow functions of the graph, "combined" for random combinations of
-        them with many clusters, and "never" for the columns as features. "if shown" stands for
-        "always" if components of the graph show clusters that the columns may miss, else for
-        "never"."""
+        `use` says what becomes of the graph. "always": its slow eigenvectors are the features.
+        "combined": with many clusters, random combinations of the eigenvectors are. "never": the
+        columns are the features. "if shown": like "always" if components of the graph show clusters
+        that the columns may miss, else like "never"."""
         spec, is_automatic = self.spec, isinstance(self.spec.n_components, str)
         functions = 0 if is_automatic else int(spec.n_components)
         rough = self.is_told and is_automatic and isinstance(spec.time, str)
@@ -216,7 +225,7 @@ class MapRows:
 
 
 class Drawn(NamedTuple):
-    """The slow functions of a graph, which become features if the graph is taken."""
+    """The slow eigenvectors of a graph, which become features if the graph is chosen."""
 
     inputs: MapRows
     option: Option
@@ -226,10 +235,10 @@ class Drawn(NamedTuple):
     rows: Columns  # among which neighbors are looked for
 
     def fitted(self, unit_variance: bool = False) -> FittedMap:
-        """Return the fitted map: features of the nodes, and what new rows are interpolated from.
+        """Return the fitted map, with features of the nodes and the means to interpolate new rows.
 
         Features of the fitted rows are computed as `transform` computes them, so that both agree.
-        With `unit_variance` features have a total variance of one."""
+        With `unit_variance` the features have a total variance of one."""
         inputs, graph, unit = self.inputs, self.found, self.option.unit
         X, spec, parts = inputs.X, inputs.spec, graph.parts
         k = inputs.k if inputs.is_told else None
@@ -261,11 +270,14 @@ def node_features(
     graph: Diffusion | GraphDiffusion, spec: DiffusionSpec, k: int | None, unit: bool,
     unit_variance: bool = False,
 ) -> tuple[float, Array]:  # fmt: skip
-    """Return the time of the walk and features of its nodes for k clusters; None: as suggested.
+    """Return the time of the walk, and features (m, q) of its nodes for k clusters.
 
-    With `unit` a constant is appended, and features have length one. Their length tells only how
-    far out a node is. On a fringe a few nodes have the longest features; with length one they count
-    no more than other nodes."""
+    The features are the slow eigenvectors, each times its decay exp(-time (1 - mu) / 2) after half
+    of the time. If k is None, the spectrum suggests the number of clusters.
+
+    With `unit` a constant column is appended, and each row of features is scaled to length one. The
+    length tells only how far out a node is, and a few nodes on a fringe would have the longest
+    features. With `unit_variance` but not `unit` the squared decays have the sum one."""
     spectrum, is_told = graph.spectrum, k is not None
     k = suggested_n_clusters(spectrum, MAX_CLUSTERS) if k is None else k
     time = spectrum.separating_time(k) if isinstance(spec.time, str) else float(spec.time)
@@ -274,7 +286,7 @@ def node_features(
     else:
         able = spectrum.able()
         slow = spectrum.slow(k) if is_told else able
-        # functions that cover few rows count only if slow functions are too few
+        # eigenvectors that cover few rows are used only if there are too few slow eigenvectors
         index = np.sort(np.r_[slow, np.setdiff1d(able, slow)][: spec.n_components])
         if max(1, len(index)) < spec.n_components:
             raise ValueError(
@@ -302,9 +314,9 @@ def warn_of_graph(
 ) -> None:
     """Warn of a graph with too few nodes, or with more connected components than expected.
 
-    A graph has too few nodes if it has fewer nodes than `n_neighbors`. Small components are not
-    counted, as most graphs leave out a few rows on the fringe. But there is a warning, too, if
-    small components may be clusters."""
+    A graph has too few nodes if it has fewer nodes than `n_neighbors`. Small components do not add
+    to the number of components, because most graphs leave out a few rows on the fringe. But if
+    small components may be clusters, there is a warning, too. `of` names the view in messages."""
     near, r = space.neighborhoods, n_neighbors
     # with no more nodes than clusters many rows are equal: the warning of empty clusters says so
     if not isinstance(near, Nodes) and not isinstance(r, str) and expected < near.r < r:

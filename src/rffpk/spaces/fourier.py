@@ -141,9 +141,9 @@ class FourierSpec:
     def fit(
         self, sample: Opened, view: int, k: int, random: np.random.RandomState, n_threads: int
     ) -> FourierSpace:
-        """Draw the features of a view for k clusters, by a sample of the rows.
+        """Draw random Fourier features of a view for k clusters, with gamma from a sample.
 
-        Sparse columns without an entry are not mapped."""
+        Sparse columns without an entry are left out of the map."""
         x, weight = sample.some_with(view)
         if not isinstance(self.n_frequencies, str):
             D = int(self.n_frequencies)
@@ -159,7 +159,8 @@ class FourierSpec:
     ) -> FourierSpace:  # fmt: skip
         """Choose gamma and draw the frequencies for checked rows.
 
-        `moments` are of all rows, if X is a part of them. Only `columns` are mapped; None: all."""
+        `moments` returns the mean and variance of all rows, if X has only a part of the rows.
+        `columns` are indices of the columns to map; None: all columns."""
         gamma = resolve_gamma(X, self.kernel, self.gamma, weight, random, n_threads, moments)
         is_given = not isinstance(self.gamma, str)
         weighted = uneven(weight) and not is_given
@@ -173,6 +174,7 @@ class FourierSpec:
         return FourierSpace(fourier, gamma, error, columns, dtype, n_threads)
 
     def _draw(self, D: int, gamma: float, X: Columns, random: np.random.RandomState) -> Fourier:
+        """Draw D frequencies for the columns of X, structured or as a matrix (d, D)."""
         d = X.shape[1]
         automatic = self.sampling == "auto" and self.kernel == "rbf"
         automatic &= d >= TUNING.fourier.structured_from
@@ -186,7 +188,9 @@ class FourierSpec:
     def _draw_enough(
         self, gamma: float, X: Columns, weight: Array, random: np.random.RandomState
     ) -> tuple[Fourier, float]:
-        """Draw frequencies whose kernel error is small, or the largest number; return the error."""
+        """Draw frequencies, doubling their number until the error of the kernel is small.
+
+        Return the map and its error. Warn if the largest number of frequencies does not suffice."""
         rows, tuning = _sampled_rows(X, weight, random), TUNING.fourier
         exact = _kernel_of_pairs(self.kernel, gamma, rows)
         most = tuning.most_numbers // (2 * min(len(X), TUNING.sampling.rows))
@@ -244,7 +248,8 @@ def resolve_gamma(
 ) -> float:  # fmt: skip
     """Return the number that the parameter `gamma` stands for; see `RandomFourierFeatures`.
 
-    The `moments` of the columns may be of more rows than X."""
+    `moments` returns the mean and variance of the columns. It may use more rows than X has; None:
+    they are computed from X."""
     if not isinstance(gamma, str):
         return float(gamma)
     if gamma == "median" or (gamma == "mean" and kernel == "laplacian"):
@@ -283,10 +288,10 @@ def _warn_of_far_rows(X: Columns, kernel: str, gamma: str, weight: Array, distan
 
 @np.errstate(over="ignore", under="ignore", invalid="ignore")  # overflow is refused by name
 def center_and_spread(X: Columns, weight: Array) -> tuple[Array, float]:
-    """Return the median of each column, and the squared distance from it that 99 % of rows keep.
+    """Return the median (d,) of each column, and a 99 % quantile of squared distances from it.
 
-    Of sparse rows the center is zero. Rows of positive weight count. What a few rows are does
-    not matter."""
+    For sparse rows the center is zero. Only rows of positive weight are used, and many rows are
+    subsampled. A few extreme rows do not change the result much."""
     counted = np.flatnonzero(weight)
     tuning = TUNING.fourier
     most = max(1, min(tuning.spread_rows, tuning.spread_numbers // X.shape[1]))
@@ -318,20 +323,23 @@ def _draw_matrix(
 
 
 def _draw_structure(gamma: float, d: int, D: int, random: Any) -> Structure:
-    """Draw the signs of sqrt(2 gamma) sqrt(p) H1 S1 H1 S2 H1 S3, with H1 = p^(-1/2) H."""
+    """Draw the signs of sqrt(2 gamma p) H1 S1 H1 S2 H1 S3, a fast stand-in for a Gaussian matrix.
+
+    H1 is the orthonormal Hadamard matrix of size p, the power of two from d on. S1, S2 and S3 are
+    diagonal matrices of random signs. Each block of p frequencies has its own signs."""
     p = max(2, 1 << (d - 1).bit_length())
     signs = random.choice(np.array([-1, 1], dtype=np.int8), size=(-(-D // p), 3, p))
     return Structure(signs, math.sqrt(2 * gamma) / p, D)
 
 
 def _uniform(gaussian: Array) -> Array:
-    """Return orthonormal columns, uniform over the orthogonal group, from normal numbers."""
+    """Return orthonormal columns, uniformly distributed, from a Gaussian matrix or a stack."""
     q, r = np.linalg.qr(gaussian)
     return np.asarray(q * np.sign(np.diagonal(r, axis1=-2, axis2=-1))[..., None, :])
 
 
 def _orthogonal_directions(d: int, D: int, random: Any) -> Array:
-    """Draw columns distributed as standard normal vectors, orthogonal in blocks of d."""
+    """Draw D standard normal vectors (d, D) whose directions are orthogonal in blocks of d."""
     whole, rest = divmod(D, d)
     blocks = [_uniform(random.standard_normal((whole, d, d))).swapaxes(0, 1).reshape(d, whole * d)]
     if rest:
@@ -344,7 +352,7 @@ def _orthogonal_directions(d: int, D: int, random: Any) -> Array:
 
 
 def _sampled_rows(X: Columns, weight: Array, random: np.random.RandomState) -> Array:
-    """Draw rows at random, in proportion to their weights, in float64."""
+    """Draw rows of X at random, in proportion to their weights, as a dense float64 array."""
     tuning = TUNING.fourier
     m = (2 * tuning.pair_numbers / X.shape[1]) ** 0.5
     m = int(np.clip(m, tuning.fewest_paired, tuning.most_paired))
@@ -367,9 +375,10 @@ def _kernel_of_pairs(kernel: str, gamma: float, rows: Array) -> Array:
 
 
 def _relative_error(fourier: Fourier, rows: Array, exact: Array) -> float:
-    """Return the mean squared error of inner products of features over the variance of the kernel.
+    """Return the mean squared error of the approximate kernel over the exact kernel's variance.
 
-    All pairs of rows count."""
+    The mean and the variance are over all pairs of `rows`. `exact` has the kernel values of the
+    pairs."""
     if not exact.size or exact.var() <= _ROUNDING:
         return 0.0
     features = unshifted(rows, fourier.astype(rows.dtype), 1)

@@ -26,41 +26,41 @@ _OF_GRAPHS = {"n_neighbors": ("auto",), "n_landmarks": ("auto",), "whitening": (
 
 @dataclass(frozen=True)
 class Nodes:
-    """Rows of a graph as the nodes of a walk, and how other rows have their functions."""
+    """Rows of a graph as the nodes of a walk. New rows get means of the values at the nodes."""
 
     mass: Array  # (n,): weights; zero for nodes that are left out
 
     def combinations(self, X: Columns, matrix: Array, own: Array | None = None) -> Array:
-        """Return means of the lines of a matrix (n, q): (len(X), q), in the dtype of X.
+        """Return weighted means (len(X), q) of the rows of `matrix` (n, q), in the dtype of X.
 
-        They are weighed by the affinities of the rows of X to the nodes, and zeros where all
-        affinities are zero."""
+        The weights are the affinities of each row of X to the n nodes, times the weights of the
+        nodes. A row without positive affinity has zeros."""
         check_affinities(X)
         return self.means(scaled(X), matrix).astype(X.dtype)
 
     def means(self, affinities: csr_array, matrix: Array) -> Array:
-        """Return the combinations in float64 for affinities that have been checked and scaled."""
+        """Compute `combinations` in float64 from affinities that have been checked and scaled."""
         sums, total = affinities @ (self.mass[:, None] * matrix), affinities @ self.mass
         there = total[:, None] > 0
         return np.divide(sums, total[:, None], out=np.zeros_like(sums), where=there)
 
     def mapped(self, matrix: Array, X: Columns) -> None:
-        """Return None: passes do not compute the features."""
+        """Return None, because passes cannot compute these features."""
 
 
 @dataclass(frozen=True)
 class GraphDiffusion:
-    """A diffusion on a given graph, and its slow functions."""
+    """A diffusion on a given graph, and its slow eigenvectors."""
 
     neighbourhoods: Nodes
     graph: csr_array  # symmetric
     spectrum: Spectrum
-    extension: Array  # (n, q): means of the lines are the slow functions; zeros if left out
+    extension: Array  # (n, q): eigenvectors over eigenvalues; zeros at nodes that are left out
     parts: Parts
     is_used: bool = True
 
     def features(self, X: Columns, functions: Array, own: Any) -> Any:
-        """Return the means of functions of the nodes, which are the rows."""
+        """Return `own`, the features of the rows: rows are nodes, so nothing is computed."""
         return own
 
 
@@ -76,7 +76,7 @@ def check_no_choice(spec: Any) -> None:
 
 
 def check_graph(X: Columns) -> None:
-    """Refuse what is no square matrix of affinities, but may be one of distances."""
+    """Refuse a matrix with negative entries, or one that looks like a matrix of distances."""
     check_affinities(X)
     if entries(X).size >= len(X) * (len(X) - 1):  # zero on the diagonal alone
         refuse_distances(dense(X), "X")
@@ -93,9 +93,9 @@ def check_affinities(X: Columns) -> None:
 
 
 def scaled(X: Columns) -> csr_array:
-    """Return affinities as a sparse matrix of float64 with entries up to one.
+    """Return affinities as a sparse float64 matrix, scaled so that no entry exceeds one.
 
-    They are scaled by a power of two, which rounds nothing."""
+    The factor is a power of two, so that no entry is rounded."""
     table = csr_array(operand(X), dtype=np.float64)
     exponent = np.frexp(table.data.max(initial=0))[1]
     table.data = np.ldexp(table.data, -exponent)
@@ -103,7 +103,9 @@ def scaled(X: Columns) -> csr_array:
 
 
 def symmetric(X: Columns, mass: Array) -> csr_array:
-    """Return (A + A') / 2, with an entry on the diagonal where a row has none that counts."""
+    """Return (A + A') / 2 of scaled affinities A, without rows that have no neighbors.
+
+    A row gets an entry of one on the diagonal if it has no affinity to a row of positive weight."""
     half = scaled(X) / 2
     graph = csr_array(half + half.T)
     alone = graph @ mass == 0
@@ -115,14 +117,14 @@ def symmetric(X: Columns, mass: Array) -> csr_array:
 
 
 def graph_diffusion(X: Columns, weight: Array, wanted: Wanted) -> GraphDiffusion:
-    """Return the walk along the edges of a graph, with its slow functions.
+    """Return the random walk along the edges of an affinity graph, with its slow eigenvectors.
 
-    Its steps are in proportion to the affinities of edges and to the weights of the rows where
-    they end. Where enough components count for the clusters, all functions are constant on each
-    component.
+    The probability of a step is proportional to the affinity of the edge and to the weight of the
+    row at its end. If at least k components are kept, and the eigenvectors need not be exact, all
+    eigenvectors are constant on each component.
 
-    The eigenvalues of the walk are from -1 to 1. If half of the steps stay, they are from zero
-    to one, and have the same order and functions."""
+    The eigenvalues of the walk are from -1 to 1. The matrix here stays at a node with probability
+    one half, so that its eigenvalues are from 0 to 1. Order and eigenvectors do not change."""
     check_graph(X)
     n = len(X)
     mass = weight / weight.max()
@@ -154,10 +156,10 @@ def graph_diffusion(X: Columns, weight: Array, wanted: Wanted) -> GraphDiffusion
 
 
 def _valley(neighbours: Array, mass: Array, components: Components, number: int) -> float:
-    """Return whether there is a valley around a component: infinity, or minus infinity.
+    """Return infinity if there is a valley around a component, else minus infinity.
 
-    Affinities across its border are zero. There is a valley if most of its rows have enough
-    neighbors inside for this to be evidence."""
+    No affinity crosses the border of a component, so a valley has no depth here. There is a valley
+    if the median row of the component has enough neighbors. `neighbours` (n,) are their numbers."""
     own = components.labels == number
     enough = quantile(neighbours[own], mass[own], 0.5) >= TUNING.graph.inside
     return math.inf if enough else -math.inf

@@ -117,6 +117,7 @@ def _inverse_norms(squares: Array) -> Array:
 
 
 def _check_square(K: Any, name: str) -> Array:
+    """Return a finite square matrix of float32 or float64, or raise a ValueError."""
     K = checks.finite_array(K, name, [np.float64, np.float32], order="C")
     if K.shape[0] != K.shape[1]:
         raise ValueError(f"{name}.shape={K.shape}: must be square, as a precomputed kernel is.")
@@ -126,9 +127,10 @@ def _check_square(K: Any, name: str) -> Array:
 def check_precomputed(
     K: Any, name: str, symmetric: bool = True, of_affinities: bool = False
 ) -> Array:
-    """Return a square kernel matrix of float32 or float64, finite, with a diagonal >= 0.
+    """Return a square kernel matrix as float32 or float64, or raise a ValueError.
 
-    The diagonal of a matrix of affinities may be zero."""
+    The matrix must be finite, symmetric if `symmetric`, and must have a diagonal >= 0. It must not
+    look like distances. With `of_affinities` the diagonal may be zero."""
     K = _check_square(K, name)
     (refuse_distances if of_affinities else check_no_distances)(K, name)
     if (np.diagonal(K) < 0).any():
@@ -144,7 +146,10 @@ def check_precomputed(
 
 
 def check_no_distances(K: Array, name: str) -> None:
-    """Raise a ValueError for distances, and for affinities that are zero on the diagonal alone."""
+    """Raise a ValueError if a kernel matrix looks like distances, or like affinities without loops.
+
+    Both are zero only on the diagonal, or, with fewer columns than rows, once in each column. A
+    kernel is not: |K_ij|^2 <= K_ii K_jj."""
     if len(K) < 2 or K.min() < 0 or not K.any():
         return
     square = K.shape[0] == K.shape[1]
@@ -171,9 +176,10 @@ def refuse_distances(K: Array, name: str) -> None:
 
 
 def have_triangles(K: Array) -> bool:
-    """Return whether the roots of the entries satisfy the triangle inequality.
+    """Return whether the square roots of the entries satisfy the triangle inequality.
 
-    The roots of distances, and of squared distances, do. Only a part of the columns is tested."""
+    The roots of distances do, and so do the roots of squared distances. Only some columns are
+    tested. The row of the smallest entry of a column is taken as the point of this column."""
     roots = np.sqrt(K.astype(np.float64))
     own = K.argmin(axis=0)  # the rows that the columns stand for
     some = range(0, K.shape[1], -(-K.shape[1] // 16))  # at most 16 columns
@@ -250,9 +256,9 @@ def _check_word(word: Any, name: str, known: tuple[str, ...], also: str) -> None
 
 
 def one_kernel(metric: Any, gamma: Any, extra: Any, *further: str) -> Specification:
-    """Return the kernel of the parameters `kernel`, `gamma` and `kernel_params`, which are checked.
+    """Check the parameters `kernel`, `gamma` and `kernel_params`, and return the specification.
 
-    The words `further` name kernels that scikit-learn lacks."""
+    `further` are names of kernels that are accepted besides the kernels of scikit-learn."""
     if not isinstance(extra, (dict, type(None))):
         raise TypeError(f"kernel_params={extra!r}: must be a dict or None.")
     params = {"gamma": gamma} | (extra or {})
@@ -261,7 +267,7 @@ def one_kernel(metric: Any, gamma: Any, extra: Any, *further: str) -> Specificat
 
 
 def specification(given: Any, name: str) -> Specification:
-    """Return the specification of a kernel, or of a pair of one and its gamma or parameters."""
+    """Return the specification of a kernel, or of a pair (kernel, gamma or dict of parameters)."""
     pair = given if isinstance(given, (tuple, list)) else (given, {})
     if len(pair) != 2:
         raise ValueError(
@@ -276,7 +282,9 @@ def specification(given: Any, name: str) -> Specification:
 
 
 def specifications(kernels: Any, n_views: int) -> list[Specification]:
-    """Return the specifications of `n_views` views; None is "rbf" for each."""
+    """Return the list of specifications for the parameter `kernels`.
+
+    If it is None, it has "rbf" for each of the `n_views` views."""
     if kernels is None:
         return [specification("rbf", "kernels")] * n_views
     if not isinstance(kernels, (list, tuple)) or not len(kernels):
@@ -291,10 +299,12 @@ def matched(
     xs: list[Columns], kernels: Any, one_array: bool, weight: Array,
     of_affinities: bool = False,
 ) -> tuple[list[Columns], list[Specification]]:  # fmt: skip
-    """Return the view and the specification of each kernel, from the parameter `kernels`.
+    """Return a list of views and a list of specifications, one entry of each for each kernel.
 
-    Precomputed kernels are checked, and whether kernels take sparse rows. Specifications do not
-    depend on rows of weight zero."""
+    `kernels` is the parameter of that name. With `one_array` all kernels use the same view.
+    Precomputed kernel matrices are checked; with `of_affinities` their diagonal may be zero. Sparse
+    rows are refused for kernels that need dense rows. Rows of weight zero do not change the
+    specifications."""
     names = ["X"] if one_array else [f"X[{i}]" for i in range(len(xs))]
     if isinstance(kernels, str) and kernels == PRECOMPUTED:
         checked = [
@@ -368,11 +378,12 @@ class FittedKernel:
     """A kernel over the `n` rows that it was fitted to, or a precomputed kernel.
 
     It has the `dtype` of the rows, the `diagonal` (n,), and `params` with a number for gamma.
-    `definite` says whether it is known to be positive semidefinite. Blocks are float64.
+    `definite` says whether it is known to be positive semidefinite. Values are float64.
 
-    `center` at the mean feature, by `weight`, and then `normalize` leave precomputed kernels as
-    they are. `shift` centers all kernels at the mean of some rows, which makes values small.
-    `unit_variance` divides kernels that follow the scale of the rows by their total variance."""
+    `center` subtracts the mean feature, weighted by `weight`. `normalize` then scales features to
+    length one. Both leave precomputed kernels as they are. `shift` subtracts the mean feature of a
+    few rows from all kernels, precomputed or not, which makes values small. `unit_variance` divides
+    kernels that follow the scale of the rows by their total variance."""
 
     @np.errstate(over="ignore", invalid="ignore")  # kernels that are not finite are refused later
     def __init__(
@@ -394,7 +405,7 @@ class FittedKernel:
             self._origin = _origin(x, weight)
         self.params = _resolved(spec, x, weight, random, n_threads)
         self._shares = weight / weight.sum()  # of the rows in the mean feature
-        self._columns: Array | None = None  # means, where the kernel is centered
+        self._columns: Array | None = None  # (n,): <phi_i, c>, if the kernel is centered
         # <phi_i, c> and ||c||^2 with the mean feature c of some rows, where the kernel is shifted
         self._products: Array | None = None
         self._mean = self._square = 0.0
@@ -419,7 +430,7 @@ class FittedKernel:
             self._shift()
 
     def _mean_products(self) -> tuple[Array, float]:
-        """Compute <phi_i, c> of all rows, and ||c||^2, for the mean feature c of the kernel."""
+        """Return <phi_i, c> (n,) for all rows, and ||c||^2, with the weighted mean feature c."""
         blocks = row_tiles(self.n, self.n)
         means = np.concatenate(
             run_all(lambda b: self._means(self._pairs(b, slice(None))), blocks, self.n_threads)
@@ -427,7 +438,7 @@ class FittedKernel:
         return means, float(self._means(means))
 
     def _shift(self) -> None:
-        """Center the kernel, as it is now, at the mean feature of some rows that count."""
+        """Center the kernel at the mean feature of evenly spaced rows of positive weight."""
         self._some = self.counted[:: -(-len(self.counted) // TUNING.sampling.shift_rows)]
         blocks = row_tiles(self.n, TUNING.sampling.shift_rows)
         means = run_all(lambda b: self.block(b, self._some).mean(axis=1), blocks, self.n_threads)
@@ -436,16 +447,19 @@ class FittedKernel:
         self.diagonal = _centered_squares(self.diagonal, self._products, self._square)
 
     def _apart(self, values: Array, products: Array, columns: slice | Array = slice(None)) -> Array:
-        """Turn values, in place, into inner products of features less the mean feature c.
+        """Subtract the mean feature c from the features, in `values`, a block of inner products.
 
-        `products` are inner products of the rows with c."""
+        `values` is changed in place and returned. `products` are the inner products of the rows of
+        the block with c, and `columns` are the indices of its columns."""
         assert self._products is not None
         values += self._square - self._products[columns]
         values -= products[:, None]
         return values
 
     def is_finite(self) -> bool:
-        """Return whether some of the values are finite and within the range of the dtype."""
+        """Return whether the diagonal is finite and within the range of the dtype.
+
+        With `shift` the inner products of rows with the mean feature are tested, too."""
         largest = np.finfo(self.dtype).max
         products = self.diagonal if self._products is None else self._products
         return all(bool((np.abs(each) < largest).all()) for each in (self.diagonal, products))
@@ -458,7 +472,9 @@ class FittedKernel:
     # ---- values
 
     def block(self, rows: slice | Array, columns: slice | Array = slice(None)) -> Array:
-        """Compute k(x_i, x_j) for some rows i and some columns j, float64, in each call."""
+        """Compute k(x_i, x_j) for fitted rows i and j, as a new float64 array.
+
+        `rows` and `columns` are slices or arrays of indices."""
         means = None if self._columns is None else self._columns[rows]
         norms = None if self._inverse_norms is None else self._inverse_norms[rows]
         values = self._finished(self._pairs(rows, columns), means, norms, columns)
@@ -468,7 +484,9 @@ class FittedKernel:
 
     @np.errstate(over="ignore", invalid="ignore")  # refused by name
     def cross(self, x: Array) -> tuple[Array, Array | None]:
-        """Compute k(x, x_j) for new rows x and all j, and k(x, x), None for precomputed kernels."""
+        """Compute k(x, x_j) (len(x), n) for new rows x and fitted rows j, and k(x, x) (len(x),).
+
+        The second result is None for precomputed kernels, where x has rows of the kernel matrix."""
         raw = x.astype(np.float64) if self.precomputed else self._raw(x, self.x)
         means = None if self._columns is None else self._means(raw)
         norms = diagonal = None
@@ -504,25 +522,30 @@ class FittedKernel:
     # ---- computation
 
     def _ends(self, rows: slice) -> tuple[float, float]:
-        """Return the least and the largest value between some rows and all rows that count."""
+        """Return the least and the largest value between a slice of the rows and all rows.
+
+        Rows of weight zero are left out."""
         counted = np.intersect1d(np.arange(self.n)[rows], self.counted)
         values = self.block(counted, self.counted)
         return values.min(initial=np.inf), values.max(initial=-np.inf)
 
     def _means(self, values: Array) -> Array:
-        """Return the weighted means over the fitted rows, the last axis.
+        """Return weighted means along the last axis, which stands for the n fitted rows.
 
-        Equal numbers have exactly their mean."""
+        If all values are equal, the mean is exactly this value."""
         first = values[..., :1]
         return np.asarray(first[..., 0] + (values - first) @ self._shares)
 
     def _pairs(self, rows: slice | Array, columns: slice | Array) -> Array:
-        """Return the kernel between some fitted rows as it is given, in new memory."""
+        """Return kernel values between fitted rows, before centering and scaling, in new memory."""
         if self.precomputed:
             return np.array(self.x[rows][:, columns], dtype=np.float64)
         return self._raw(self.x[rows], self.x[columns])
 
     def _raw(self, x: Array, y: Array) -> Array:
+        """Compute kernel values (len(x), len(y)) in float64, before centering and scaling.
+
+        A callable kernel is not called again for equal rows at the end of x."""
         if callable(self.metric):
             different = np.flatnonzero((x != x[-1]).any(axis=1))
             head = x[: different[-1] + 2] if len(different) else x[:1]
@@ -539,10 +562,11 @@ class FittedKernel:
         return np.asarray(values, dtype=np.float64)
 
     def _moved(self, x: Columns) -> Columns:
+        """Return rows in float64, less the origin if the kernel has one."""
         return x.astype(np.float64, copy=False) if self._origin is None else dense(x) - self._origin
 
     def _own(self, x: Array) -> Array:
-        """Return k(x, x) of rows, as `_raw` has it."""
+        """Return k(x, x) of each row, (len(x),), before centering and scaling."""
         if self.metric in ("rbf", "laplacian", "chi2"):
             return np.ones(len(x))
         if self.metric == "linear":
@@ -554,7 +578,11 @@ class FittedKernel:
         self, raw: Array, means: Array | None, norms: Array | None,
         columns: slice | Array = slice(None),
     ) -> Array:  # fmt: skip
-        """Center, normalize and rescale values of rows with these means and inverse norms."""
+        """Center, normalize and rescale the kernel values `raw`, in place where possible.
+
+        `means` are inner products of the rows with the mean feature; None: no centering. `norms`
+        are inverse norms of the features of the rows; None: no normalization. `columns` are the
+        indices of the fitted rows that the columns of `raw` stand for."""
         if means is not None and self._columns is not None:
             raw += self._mean - self._columns[columns]
             raw -= means[:, None]
@@ -566,10 +594,11 @@ class FittedKernel:
     def _finished_diagonal(
         self, diagonal: Array, means: Array | None
     ) -> tuple[Array | None, Array]:
-        """Return the inverse norms of rows with these means, and k(x, x).
+        """Return inverse norms of the features of rows, and k(x, x), after centering and scaling.
 
-        There are inverse norms where the kernel is normalized. Squared norms of centered
-        features are zero if they are zero up to rounding."""
+        The inverse norms are None if the kernel is not normalized. `diagonal` has k(x, x) before,
+        and `means` the inner products with the mean feature. Squared norms of centered features are
+        set to zero if they are zero up to rounding."""
         norms = None
         if means is not None:
             diagonal = _centered_squares(diagonal, means, self._mean)
@@ -578,6 +607,7 @@ class FittedKernel:
         return norms, diagonal if self._scale is None else self._rescaled(diagonal)
 
     def _rescaled(self, values: Array) -> Array:
+        """Subtract the offset of the kernel from values, and multiply them by its scale."""
         assert self._scale is not None
         return (values - self._scale[0]) * self._scale[1]
 
@@ -609,9 +639,9 @@ def _resolved(
 
 @np.errstate(over="ignore", invalid="ignore")  # kernels that are not finite are refused
 def _origin(x: Array, weight: Array) -> Array:
-    """Return the mean of the rows of positive weight; their median if nearly all rows are far away.
+    """Return the mean of the rows of positive weight, or their median if the mean is far from it.
 
-    Squared distances about a mean that is far away would lose their digits."""
+    A few very far rows move the mean. Squared distances about such a mean would lose digits."""
     x = of_positive_weight(x, weight)
     mean = x.mean(axis=0, dtype=np.float64)
     median, spread = center_and_spread(x, ones(len(x)))

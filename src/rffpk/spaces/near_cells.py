@@ -17,17 +17,17 @@ from rffpk.system.tuning import TUNING
 
 @dataclass(frozen=True)
 class NearCells:
-    """Points in the cells of their nearest centers."""
+    """Points grouped into cells: each point is in the cell of its nearest center."""
 
     centers: Array  # (c, q)
-    order: Array  # (m,): the points, cell by cell
+    order: Array  # (m,): indices of the points, cell by cell
     ends: Array  # (c + 1,): the points of cell j are order[ends[j]:ends[j + 1]]
-    origin: Array | None  # (d,): the mean, and ...
-    axes: Array | None  # ... (d, q): components, where the columns are many
-    points: Array | None  # (m, q): the points along the axes
+    origin: Array | None  # (d,): the mean of the points; None: the points have few columns
+    axes: Array | None  # (d, q): principal axes; None: the points have few columns
+    points: Array | None  # (m, q): coordinates of the points along the axes
 
     def of(self, kept: Array) -> NearCells:
-        """Return the cells with only the points that `kept` marks."""
+        """Return the cells with only the points that the mask `kept` (m,) marks."""
         there = kept[self.order]
         ends = np.r_[0, np.cumsum(there)][self.ends]
         order = (np.cumsum(kept) - 1)[self.order[there]]
@@ -37,10 +37,11 @@ class NearCells:
     def nearest(
         self, points: Array, X: Array, r: int, n_threads: int, visits: Array | None = None
     ) -> Array:
-        """Return the numbers (n, r) of the points nearest to the rows of X, the nearest one first.
+        """Return indices (n, r) of the points nearest to each row of X, the nearest point first.
 
-        They are -1 where the cells near a row have fewer points. `visits` are the cells near the
-        rows, if X are the points."""
+        Only the cells near a row are searched. If they have fewer than r points, the last indices
+        are -1. `visits` (n, p) are the cells to search for each row. They are passed only if the
+        rows of X are the points themselves; None: they are computed."""
         if visits is not None:
             points = X = points if self.points is None else self.points
         elif self.points is not None:
@@ -55,9 +56,10 @@ class NearCells:
 def near_cells(
     points: Array, k_means: Callable[[Array, Array], Array], n_threads: int
 ) -> tuple[NearCells, Array]:
-    """Return cells of points, and the cells near each point.
+    """Group points into cells. Return the cells, and for each point the nearest cells (m, p).
 
-    `k_means` makes the centers from a sample, beginning with evenly spaced points of it."""
+    `k_means` takes a sample of the points and initial centers, and returns the centers. Cells are
+    given by their indices, the nearest cell first."""
     (m, d), tuning = points.shape, TUNING.search
     c = m // tuning.cell_points
     size = min(m, tuning.cell_sample * c)
@@ -75,7 +77,7 @@ def near_cells(
 
 
 def _principal(x: Array) -> tuple[Array, Array]:
-    """Return the mean (d,) and the first components (d, q)."""
+    """Return the mean (d,) and the leading principal axes (d, q) of the rows of x."""
     mean, d = x.mean(axis=0), x.shape[1]
     scatter = ((x - mean).T @ (x - mean)).astype(np.float64)
     last = [d - TUNING.search.cell_columns, d - 1]
@@ -83,12 +85,14 @@ def _principal(x: Array) -> tuple[Array, Array]:
 
 
 def _along(X: Array, origin: Any, axes: Any, n_threads: int) -> Array:
-    """Return coordinates of rows, each with the same bits whatever other rows there are."""
+    """Return coordinates (n, q) of the rows of X along axes; they do not depend on other rows."""
     return centered_product(X, origin, axes, n_threads)
 
 
 def _visits(centers: Array, X: Array, p: int, n_threads: int) -> Array:
-    """Return the p cells, or all, whose centers are nearest to each row, the nearest first."""
+    """Return indices (n, p) of the p cells whose centers are nearest to each row, nearest first.
+
+    If there are fewer than p cells, all cells are returned."""
     c = len(centers)
     mean, all_alike = centers.mean(axis=0, keepdims=True), np.zeros((len(X), 1), dtype=np.int32)
     return _found(centers, mean, np.arange(c), np.array([0, c]), X, all_alike, min(p, c), n_threads)
@@ -98,7 +102,10 @@ def _found(
     points: Array, centers: Array, order: Array, ends: Array, X: Array, visits: Array, r: int,
     n_threads: int,
 ) -> Array:  # fmt: skip
-    """Return the r nearest points of the cells that rows visit, in the precision of the rows."""
+    """Return indices (n, r) of the nearest points in the cells that each row visits.
+
+    `order` and `ends` are the fields of `NearCells`. `visits` (n, p) are the cells of each row.
+    Distances are computed in the dtype of X."""
     points, centers = (a.astype(X.dtype, copy=False) for a in (points, centers))
     alike = np.argsort(visits[:, 0], kind="stable")
     return _core.nearest_in_cells(
@@ -110,10 +117,11 @@ def _found(
 def _laid_out(
     points: Array, centers: Array, order: Array, ends: Array
 ) -> tuple[Array, Array, Array, Array]:
-    """Return points less the centers of their cells, as the core reads them.
+    """Return points less the centers of their cells, in the memory layout that the core reads.
 
-    They are blocks of points times -2, the squares and the numbers of the points, and where the
-    blocks of each cell end."""
+    The results are: blocks of points times -2, (n_blocks, d, size); squared norms (n_blocks, size);
+    indices of the points (n_blocks, size); and where the blocks of each cell begin and end. Unused
+    places have an infinite norm and the index -1."""
     size, d, counts = _core.CELL_BLOCK, points.shape[1], np.diff(ends)
     blocks = np.r_[0, np.cumsum(-(-counts // size))]
     place = np.arange(len(order)) + np.repeat(size * blocks[:-1] - ends[:-1], counts)
@@ -130,7 +138,7 @@ def _laid_out(
 
 
 def _aligned(shape: tuple[int, ...], dtype: Any) -> Array:
-    """Return memory that begins a cache line."""
+    """Return an uninitialized array whose memory begins at a cache line of 64 bytes."""
     size = int(np.prod(shape)) * dtype.itemsize
     memory = np.empty(size + 64, dtype=np.uint8)
     first = -memory.__array_interface__["data"][0] % 64

@@ -60,7 +60,7 @@ class NeighbourCount:
 
     given: int | None
     times: float = 1
-    kept: int = 0  # nearest neighbours that need not be mutual
+    kept: int = 0  # so many nearest neighbours have weight even if they are not mutual
 
     def of(self, default: int) -> int:
         """Return the number of neighbours."""
@@ -81,15 +81,17 @@ class Shared:
 
 
 class Steps(NamedTuple):
-    """How rows step to landmarks: by z, or by lines of z with more neighbors."""
+    """Weights with which rows step to landmarks. Rows far from all landmarks step to more."""
 
-    z: csr_matrix
-    equal: Array | None = None  # which rows equal a landmark ...
-    same: Array | None = None  # ... and which one; None: the landmarks are no rows
-    around: Iterable[tuple[Array, csr_matrix]] = ()  # rows far from all landmarks, and their z
+    z: csr_matrix  # (n, m): weights of the nearest landmarks of each row
+    equal: Array | None = None  # (n,) mask: rows equal to a landmark; None: landmarks are no rows
+    same: Array | None = None  # the index of the landmark that each of these rows equals
+    around: Iterable[tuple[Array, csr_matrix]] = ()  # indices of far rows, and their weights
 
     def means(self, matrix: Array, own: Array | None, n_threads: int) -> Array:
-        """Return means of the lines of a matrix, as `Neighbourhoods.combinations` does."""
+        """Return weighted means (n, q) of the rows of `matrix` (m, q), as `combinations` does.
+
+        If the landmarks are fitted rows, a row equal to a landmark gets its row of `own` (m, q)."""
         found = _core.csr_product(self.z, matrix.astype(self.z.dtype, copy=False), n_threads)
         if own is not None and self.same is not None:
             found[self.equal] = own[self.same]
@@ -107,22 +109,24 @@ class Neighbourhoods:
 
     landmarks: Columns  # (m, d), distinct, in the dtype of the rows, and sparse as rows are
     r: int
-    bandwidth: float  # sigma^2; 0: all landmarks at the least distance weigh equally
+    bandwidth: float  # sigma^2; 0: only the nearest landmarks have weight, equally
     n_threads: int
-    radii: Array | None = None  # (m,), squared
-    cells: NearCells | None = None  # for the search; None: all are compared
+    radii: Array | None = None  # (m,): squared radii of the landmarks
+    cells: NearCells | None = None  # of the landmarks, for the search; None: all are compared
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "r", min(self.r, len(self.landmarks)))
 
     def of(self, kept: Array) -> Neighbourhoods:
-        """Return the neighborhoods with only the landmarks that `kept` marks."""
+        """Return the neighborhoods with only the landmarks that the mask `kept` (m,) marks."""
         radii = None if self.radii is None else self.radii[kept]
         cells = None if self.cells is None else self.cells.of(kept)
         return replace(self, landmarks=self.landmarks[kept], radii=radii, cells=cells)
 
     def weights(self, X: Columns) -> csr_matrix:
-        """Return z of the rows of X, a sparse matrix (n, m) in their dtype. O(n m d) time."""
+        """Return the weights z of the rows of X, a sparse matrix (n, m) in their dtype.
+
+        O(n m d) time."""
         mapped = self.mapped(np.empty((len(self.landmarks), 0)), X)
         if mapped is not None:
             results = self._visit(X, mapped, ("neighbours", "neighbour_weights"))
@@ -133,10 +137,10 @@ class Neighbourhoods:
         return self._weighed(*self._nearest(X))
 
     def _weighed(self, squares: Array, index: Array, kept: int = 0) -> csr_matrix:
-        """Compute z of rows from squared distances (n, r) to landmarks, and their indices.
+        """Compute weights z (n, m) from squared distances (n, r) to landmarks, and their indices.
 
-        A landmark counts within its radius. Besides, the nearest and the next `kept` landmarks
-        count at any distance."""
+        A landmark has weight within its radius. The nearest landmark, and the next `kept`
+        landmarks, have weight at any distance."""
         checks.check_overflow(float(squares.max()), squares.dtype)
         last = min(kept, self.r - 1)
 
@@ -150,15 +154,16 @@ class Neighbourhoods:
         return self._matrix(np.concatenate(run_all(weights, tiles, self.n_threads)), index)
 
     def _matrix(self, z: Array, index: Array) -> csr_matrix:
+        """Return a sparse matrix (n, m) with entries `z` (n, r) in the columns `index` (n, r)."""
         ends = np.arange(0, z.size + 1, self.r)
         return csr_matrix((z.ravel(), index.ravel(), ends), shape=(len(z), len(self.landmarks)))
 
     def combinations(self, X: Columns, matrix: Array, own: Array | None = None) -> Array:
-        """Return z(x) times a matrix (m, q), for all rows x of X: (n, q) in their dtype.
+        """Return the weighted means z(x) @ matrix, (n, q), for all rows x of X, in their dtype.
 
-        If the landmarks are all fitted rows, a row equal to a landmark has its line of `own`
-        instead. A row beyond the radii of all landmarks sees more landmarks. Of many landmarks
-        the eight nearest say as much as all that the walk may step to."""
+        `matrix` (m, q) has a row for each landmark. If the landmarks are fitted rows, a row of X
+        equal to a landmark gets its row of `own` (m, q) instead. A row outside the radii of all its
+        nearest landmarks steps to more landmarks than r."""
         mapped = self.mapped(matrix, X)
         if mapped is not None:
             features = unshifted(X, mapped, self.n_threads)
@@ -170,7 +175,10 @@ class Neighbourhoods:
         return features
 
     def steps(self, X: Columns) -> Steps:
-        """Return how the rows of X step to landmarks."""
+        """Return how the rows of X step to landmarks, as weights of the landmarks.
+
+        With many landmarks only the `TUNING.graph.neighbors` nearest are looked for: further
+        landmarks change the means little."""
         is_few = self.radii is None or len(self.landmarks) < TUNING.search.cell_landmarks
         some = self if is_few else replace(self, r=min(self.r, TUNING.graph.neighbors))
         squares, index = some._nearest(X)
@@ -185,10 +193,10 @@ class Neighbourhoods:
         return Steps(z, equal, same, ((tile, self._around(X[tile])) for tile in tiles))
 
     def _around(self, X: Columns) -> csr_matrix:
-        """Compute z of rows that are far from all landmarks.
+        """Compute weights z (n, m) of rows that are far from all landmarks.
 
-        The rows may lie between several groups of landmarks, so that more landmarks count. The
-        bandwidth of a row is its squared distance to the nearest landmark."""
+        More landmarks than r have weight, because the rows may lie between several groups of
+        landmarks. The bandwidth of a row is its squared distance to the nearest landmark."""
         part = len(self.landmarks) // TUNING.graph.around_part
         more = replace(self, r=max(self.r, min(TUNING.graph.around, part)))
         squares, index = more._nearest(X)
@@ -196,21 +204,26 @@ class Neighbourhoods:
         return more._matrix(z, index)
 
     def mapped(self, matrix: Array, X: Columns) -> Landmarks | None:
-        """Return the map with which passes over X make the combinations; None: they cannot.
+        """Return the map with which passes over X compute the combinations, or None.
 
-        Passes do not take so many neighbors, a bandwidth that is zero in this dtype, landmarks
-        with radii, or sparse rows."""
+        It is None if passes cannot compute them: with too many neighbors, with radii, with sparse
+        rows, or with a bandwidth that is zero in the dtype of X."""
         many = self.r > MOST_NEIGHBOURS or self.radii is not None
         if many or skip_zeros(X, self.landmarks) or self.bandwidth < np.finfo(X.dtype).tiny:
             return None
         return self._landmarks(matrix, 1 / (2 * self.bandwidth), X.dtype)
 
     def _landmarks(self, matrix: Array, scale: float, dtype: Any) -> Landmarks:
+        """Return the map of a pass: the landmarks, and `matrix` (m, q), in the given dtype.
+
+        `scale` is 1 / (2 bandwidth)."""
         points, matrix = (np.ascontiguousarray(a, dtype=dtype) for a in (self.landmarks, matrix))
         return Landmarks(points, self.r, scale, matrix)
 
     def _visit(self, X: Columns, mapped: Landmarks, want: tuple[str, ...]) -> dict[str, Array]:
-        """Return what a pass returns of each row of X, without features."""
+        """Run a pass over X, and return arrays (n, r) of the values that `want` names.
+
+        The names are "neighbours", indices of the nearest landmarks, and "neighbour_weights"."""
         origin, parts = np.zeros((1, 0), dtype=X.dtype), parts_of(mapped, X)
         types = {"neighbours": np.int32, "neighbour_weights": X.dtype}
         results = {name: np.empty((len(X), self.r), types[name]) for name in want}
@@ -244,9 +257,10 @@ class Neighbourhoods:
         return np.sum(first, axis=0), sum(second[1:], second[0]), len(index)
 
     def _nearest(self, X: Columns, visits: Array | None = None) -> tuple[Array, Array]:
-        """Return squared distances (n, r) to the nearest landmarks, and their indices, rising.
+        """Return squared distances (n, r) to the nearest landmarks, and their indices (n, r).
 
-        `visits` are the cells near the rows, if X are the landmarks."""
+        The indices of each row rise; they are not in the order of the distances. `visits` are the
+        cells to search for each row, if X are the landmarks."""
         if skip_zeros(X, self.landmarks):
             columns = occupied_columns(self.landmarks)
             if columns is not None:
@@ -258,9 +272,9 @@ class Neighbourhoods:
         return _core.squares_of_pairs(X, points, index, self.n_threads), index
 
     def _nearest_of_occupied(self, X: Columns, columns: Array) -> tuple[Array, Array]:
-        """Compute what `_nearest` does for landmarks with entries in these columns alone.
+        """Compute `_nearest` for landmarks that have entries only in the given columns.
 
-        The entries of a row in other columns add one number to all its distances."""
+        The entries of a row in other columns add the same number to all its squared distances."""
         outside = np.ones(X.shape[1])
         outside[columns] = 0
         rest = squared_norms(scaled_columns(X, outside))
@@ -269,12 +283,16 @@ class Neighbourhoods:
         return squares + rest[:, None].astype(X.dtype), index
 
     def _nearest_of_sparse(self, X: Columns) -> tuple[Array, Array]:
-        """Compute what `_nearest` does by inner products of all rows and landmarks, tile by tile.
+        """Compute `_nearest` from inner products of all rows and landmarks, tile by tile.
 
-        Of landmarks equally far away, the landmarks of smaller index are taken."""
+        If landmarks are equally far away, the landmarks of smaller index come first."""
         c, norms = _matrix(self.landmarks).T.tocsr(), squared_norms(self.landmarks)
 
         def nearest(rows: slice) -> tuple[Array, Array]:
+            """Return squared distances and indices (n, r) for a tile of rows.
+
+            An upper bound of the r-th distance selects candidates, which are few. Distances that
+            are rounding errors are set to zero."""
             own, squares = squared_norms(X[rows])[:, None], (_matrix(X[rows]) @ c).toarray()
             largest = float(own.max() + norms.max())
             checks.check_overflow(largest, X.dtype)
@@ -301,20 +319,22 @@ class Neighbourhoods:
         return np.concatenate(squares), np.concatenate(index)
 
     def _nearest_of_full(self, X: Columns) -> tuple[Array, Array]:
-        """Compute what `_nearest` does of rows that are written out, a tile at a time."""
+        """Compute `_nearest` from dense copies of the rows of X, a tile at a time."""
         whole = replace(self, landmarks=dense(self.landmarks))
         tiles = row_tiles(len(X), X.shape[1], TUNING.tiles.full_numbers)
         squares, index = zip(*(whole._nearest(dense(X[tile])) for tile in tiles))
         return np.concatenate(squares), np.concatenate(index)
 
     def chosen(self, X: Columns, visits: Array | None = None) -> Array:
-        """Return the indices (n, r) of the nearest landmarks."""
+        """Return the indices (n, r) of the landmarks nearest to each row of X, without distances.
+
+        `visits` are the cells to search for each row, if X are the landmarks."""
         if skip_zeros(X, self.landmarks):
             return self._nearest(X)[1]
         return self._of_arrays(X, visits)
 
     def _of_arrays(self, X: Array, visits: Array | None) -> Array:
-        """Return what `chosen` does, of rows and landmarks in arrays."""
+        """Compute `chosen` for dense rows and landmarks, by the fastest kind of search."""
         if self.cells is not None:
             return self._by_cells(X, self.cells, visits)
         tuning, m, (n, d) = TUNING.search, len(self.landmarks), X.shape
@@ -331,10 +351,11 @@ class Neighbourhoods:
 
     @np.errstate(over="ignore", invalid="ignore")  # refused by name later
     def _by_single(self, X: Array, nearest: Landmarks) -> Array:
-        """Return nearly the indices of `chosen`, by single precision, in .55 to .8 of the time.
+        """Compute `chosen` in single precision where it suffices, which is faster.
 
-        Rows are compared in double precision if single precision does not tell them from their
-        nearest landmarks, or if they are far from all landmarks or very near their mean."""
+        A row is compared in double precision if single precision cannot tell its last neighbor from
+        the row. So is a row that is far from all landmarks, or very near their mean. Neighbors at
+        nearly equal distances may be exchanged."""
         center = self.landmarks.mean(axis=0)
         points = self.landmarks - center
         largest = squared_norms(points).max()
@@ -342,6 +363,7 @@ class Neighbourhoods:
         near = replace(self, landmarks=(points / unit).astype(np.float32))
 
         def chosen(tile: slice) -> Array:
+            """Return indices (n, r) for a tile of rows."""
             rows = X[tile] - center
             squares, index = squared_norms(rows), near.chosen((rows / unit).astype(np.float32))
             last = squared_norms(rows - points.take(index[:, -1], axis=0))
@@ -354,7 +376,7 @@ class Neighbourhoods:
         return np.concatenate([chosen(tile) for tile in row_tiles(len(X), X.shape[1])])
 
     def _by_tree(self, X: Columns) -> Array:
-        """Return the indices by a k-d tree."""
+        """Compute `chosen` with a k-d tree."""
         from scipy.spatial import KDTree
 
         tree = KDTree(self.landmarks)
@@ -363,7 +385,9 @@ class Neighbourhoods:
         return np.minimum(index, len(self.landmarks) - 1).astype(np.int32)
 
     def _by_cells(self, X: Columns, cells: NearCells, visits: Array | None) -> Array:
-        """Return most of the nearest landmarks, by the cells near each row."""
+        """Compute `chosen` from the cells near each row, which may miss a few nearest landmarks.
+
+        A row whose cells have fewer than r landmarks is compared with all landmarks."""
         with np.errstate(over="ignore", invalid="ignore"):
             index = cells.nearest(self.landmarks, X, self.r, self.n_threads, visits)
         short = index[:, -1] < 0
@@ -373,9 +397,10 @@ class Neighbourhoods:
 
     @np.errstate(over="ignore", invalid="ignore")
     def _many(self, X: Columns) -> Array:
-        """Return the indices of more neighbors than the pass keeps.
+        """Compute `chosen` for more neighbors than a pass can keep.
 
-        Landmarks are compared by ||c||^2 - 2 x'c about the mean landmark, some at a time."""
+        Landmarks are compared by ||c||^2 - 2 x'c, with rows and landmarks less the mean landmark.
+        """
         origin = self.landmarks.mean(axis=0, dtype=np.float64)
         x, compared = X - origin, np.empty((len(X), len(self.landmarks)))
         for some in row_tiles(*self.landmarks.shape):
@@ -385,9 +410,10 @@ class Neighbourhoods:
 
 
 def _above_least(squares: Array, r: int) -> Array:
-    """Return numbers (n, 1) that are no less than the r-th least number of each line.
+    """Return an upper bound (n, 1) of the r-th smallest number in each row of `squares` (n, m).
 
-    They are the r-th of the least numbers of some groups, which are faster to find."""
+    The numbers are divided into groups. The bound is the r-th smallest of the minima of the groups,
+    which is faster to find."""
     (n, m), groups = squares.shape, TUNING.search.groups
     size = m // (groups * r)
     if size < 2:
@@ -397,7 +423,7 @@ def _above_least(squares: Array, r: int) -> Array:
 
 
 def _mean(squares: Array, weight: Array) -> float:
-    """Return the weighted mean over rows."""
+    """Return the weighted mean of squared distances (n, r), with the weights (n,) of the rows."""
     with np.errstate(over="ignore"):
         mean = float(np.average(squares.mean(axis=1, dtype=np.float64), weights=weight))
     checks.check_overflow(mean, squares.dtype)
@@ -405,7 +431,7 @@ def _mean(squares: Array, weight: Array) -> float:
 
 
 def _products(z: csr_matrix, weighted: csr_matrix, r: int) -> csr_matrix:
-    """Return z' weighted, for r entries in each row."""
+    """Return z' @ weighted, (m, m), for sparse matrices (n, m) with r entries in each row."""
     n, m = z.shape
     if n * (TUNING.search.sparse_term * r**2 - m**2) < TUNING.search.sparse_work:
         return z.T @ weighted
@@ -417,9 +443,9 @@ def _products(z: csr_matrix, weighted: csr_matrix, r: int) -> csr_matrix:
 
 @np.errstate(invalid="ignore")  # of squares that overflow, which are refused by name
 def _gaussian(squares: Array, bandwidth: float, counted: Array | bool) -> Array:
-    """Return exp(-squares / (2 bandwidth)), scaled so that rows sum to one, in float64.
+    """Return exp(-squares / (2 bandwidth)), (n, r), scaled so that rows sum to one, in float64.
 
-    Squares that are not counted give zero, except the least squares of a row."""
+    Where the mask `counted` is False the result is zero, except at the smallest square of a row."""
     excess = squares.astype(np.float64) - squares.min(axis=1, keepdims=True)
     z = np.exp(-excess / (2 * bandwidth)) if bandwidth > 0 else 1.0 * (excess == 0)
     z[(z < LEAST_WEIGHT) | ~(counted | (excess == 0))] = 0
@@ -429,11 +455,13 @@ def _gaussian(squares: Array, bandwidth: float, counted: Array | bool) -> Array:
 def distinct_where_few(
     X: Columns, weight: Array, numbers: tuple[int, int], random: Any
 ) -> tuple[Columns, Array, Array] | None:
-    """Return distinct rows, their weights, and for each row the index of its distinct row.
+    """Return distinct rows, their weights, and for each row of X the index of its distinct row.
 
-    The index (n,) is -1 for rows of weight zero. Of many rows a sample is examined, and rows
-    outside it have the index -1. `numbers` are the largest number of distinct rows, beyond which
-    the result is None, and the number of landmarks, which determines the size of the sample."""
+    The result is None if there are too many distinct rows. `numbers` are the largest number of
+    distinct rows, and the number of landmarks m, as `landmark_numbers` returns them.
+
+    With many rows only a sample is examined, whose size depends on both numbers. The index (n,) is
+    -1 for rows outside the sample and for rows of weight zero."""
     most, m = numbers
     size = max(TUNING.landmarks.sampled_rows * m, math.ceil(TUNING.landmarks.sought * most))
     index = np.flatnonzero(weight)
@@ -456,13 +484,14 @@ def mutual_neighbours(
     n_threads: int,
     shared: Shared | None = None,
 ) -> tuple[Neighbourhoods, csr_matrix]:
-    """Return neighborhoods whose landmarks are distinct rows, and the weights z of these rows.
+    """Return neighborhoods whose landmarks are the nodes, and the weights z (m, m) of the nodes.
 
-    The rows have the weights `mass`. Neighbors are mutual: each row is among the r nearest of
-    the other.
+    The nodes are distinct rows with the weights `mass` (m,). Two nodes are neighbors only if each
+    is among the r nearest nodes of the other, where a node is its own first neighbor. The `kept`
+    nearest of `count` are neighbors in any case.
 
-    The radii are the squared distances of the landmarks to the last of their r nearest
-    landmarks, themselves the first. They are a little larger, since distances are rounded."""
+    The radius of a node is the distance to the last of its r nearest nodes. It is a little larger,
+    because distances are rounded. `shared` keeps the search for graphs of the same nodes."""
     shared = shared or Shared()
     default = max(2, round(TUNING.graph.neighbors_a_logarithm * math.log(len(nodes))))
     r = count.of(default)
@@ -488,9 +517,10 @@ def mutual_neighbours(
 
 
 def _cells(nodes: Columns, r: int, n_threads: int) -> tuple[NearCells, Array] | tuple[None, None]:
-    """Return cells of many rows, and the cells near each row; None if a search has no use for them.
+    """Return cells of the nodes, and the cells near each node, or None and None.
 
-    A tree is faster in few columns. Of very many neighbors most would be in other cells."""
+    They are None if a search without cells is faster: with few nodes or columns, sparse rows, or so
+    many neighbors r that most are in other cells."""
     tuning = TUNING.search
     most = tuning.cell_visits * tuning.cell_points // 4
     if skip_zeros(nodes) or nodes.shape[1] <= tuning.tree_columns or r > most:
@@ -513,11 +543,13 @@ def centroid_landmarks(
     random: Any,
     n_threads: int,
 ) -> tuple[Neighbourhoods, Columns, Array, Array]:
-    """Return neighborhoods with m landmarks, for k clusters, and the sample that they are made of.
+    """Return neighborhoods with at most m landmarks, and the sample that they were computed from.
 
-    The landmarks are centroids of a few passes of k-means over a sample of 20 m rows, scaled to
-    length one if `spherical`. The sample is returned as its rows, their weights, and the nearest
-    landmark of each row."""
+    The landmarks are centroids of a few k-means passes over a sample of the rows. They are scaled
+    to length one if `spherical`. `k` is the number of clusters that the landmarks are for.
+
+    The sample is returned as three arrays: its rows, their weights, and for each row the index of
+    the nearest landmark."""
     tuning = TUNING.landmarks
     index, p = drawn_rows(weight, tuning.sampled_rows * m, random)
     rows, many = X[index], k >= MANY
@@ -541,10 +573,10 @@ def centroid_landmarks(
 
 
 def near_path(points: Columns, n_threads: int) -> Array:
-    """Return an order in which points that follow each other are near each other.
+    """Return an order (n,) in which consecutive points are near each other.
 
-    Small clusters follow each other: the next cluster is the nearest of the clusters that are
-    left. Few or sparse points keep their order."""
+    The points are grouped into small clusters. The clusters are chained: after each cluster comes
+    the nearest cluster that is left. Sparse points, or only a few points, keep their order."""
     if skip_zeros(points) or len(points) < LEAST_ORDERED:
         return np.arange(len(points))
     step = max(TUNING.landmarks.path_points, -(-len(points) // TUNING.landmarks.path_clusters))
@@ -563,10 +595,11 @@ def near_path(points: Columns, n_threads: int) -> Array:
 def landmark_numbers(
     wanted: Any, n: int, k: int, sparse: bool = False, d: int = 1
 ) -> tuple[int, int]:
-    """Return the number of distinct rows up to which all are landmarks, and a number for more rows.
+    """Return a limit and a number of landmarks, for n rows of d columns and k clusters.
 
-    The second is the number of landmarks of n rows of d columns, for k clusters. A number in
-    place of "auto" is both."""
+    If there are no more distinct rows than the limit, all distinct rows are landmarks. If there are
+    more, the second number is the number of landmarks. `wanted` is the parameter `n_landmarks`: an
+    integer is returned as both numbers."""
     if not isinstance(wanted, str):
         return int(wanted), int(wanted)
     tuning = TUNING.landmarks
@@ -581,22 +614,22 @@ def landmark_numbers(
 
 
 def landmark_numbers_of(X: Columns, wanted: Any, k: int) -> tuple[int, int]:
-    """Return `landmark_numbers` of rows."""
+    """Return `landmark_numbers` for the rows of X and k clusters."""
     return landmark_numbers(wanted, len(X), k, skip_zeros(X), X.shape[1])
 
 
 def map_rows(wanted: Any) -> int:
-    """Return the largest number of rows that a map of so many landmarks learns from."""
+    """Return the largest number of rows that a map with `wanted` landmarks is fitted to."""
     if isinstance(wanted, str):
         return math.ceil(TUNING.landmarks.sought * TUNING.landmarks.most_rows)
     return TUNING.landmarks.summed_rows * int(wanted)
 
 
 def drawn_rows(weight: Array, size: int, random: Any) -> tuple[Array, Array]:
-    """Return sorted indices of at most `size` rows of positive weight, and weights of the rows.
+    """Return sorted indices of at most `size` rows of positive weight, and the weights of the rows.
 
-    More rows than `size` are drawn in proportion to their weights, and have weight one then. Rows
-    of unequal weights may be drawn repeatedly."""
+    If there are more rows than `size`, rows are drawn in proportion to their weights, and the drawn
+    rows have weight one. If weights are unequal, a row may be drawn several times."""
     index = np.flatnonzero(weight)
     if len(index) <= size:
         return index, weights_at(weight, index)
@@ -608,9 +641,10 @@ def drawn_rows(weight: Array, size: int, random: Any) -> tuple[Array, Array]:
 
 
 def _distinct(X: Columns, least: int, random: Any) -> tuple[Columns, Array]:
-    """Return distinct rows: at least `least` of them, or all.
+    """Return distinct rows of X, and for each row the index of the distinct row that it equals.
 
-    If they are all, the second result has the number of the distinct row that each row equals."""
+    If a random sample of `least` rows has no equal rows, the sample is returned. The indices are
+    then of the rows in the sample."""
     if len(X) > least:
         drawn, number = distinct_rows(X[random.choice(len(X), least, replace=False)])
         if len(drawn) == least:
@@ -621,9 +655,10 @@ def _distinct(X: Columns, least: int, random: Any) -> tuple[Columns, Array]:
 def k_means(
     X: Columns, weight: Array, centroids: Columns, n_threads: int, passes: int | None = None
 ) -> Columns:
-    """Return centroids after a few passes over the rows of X; empty clusters keep theirs.
+    """Return centroids (m, d) after a number of k-means passes over the rows of X.
 
-    Without a number of passes it is the number for landmarks."""
+    Empty clusters keep their centroids. If `passes` is None, there are `TUNING.landmarks.passes`.
+    """
     for _ in range(TUNING.landmarks.passes if passes is None else passes):
         labels = Neighbourhoods(centroids, 1, 0.0, n_threads).chosen(X).ravel()
         centroids = cluster_means(X, weight, labels, centroids)
@@ -631,7 +666,9 @@ def k_means(
 
 
 def cluster_means(X: Columns, weight: Array, labels: Array, centroids: Columns) -> Columns:
-    """Return the means of the rows of X in each cluster; the centroids of empty clusters stay."""
+    """Return the weighted means (m, d) of the rows of X with each label.
+
+    An empty cluster keeps its row of `centroids` (m, d)."""
     ends = np.arange(len(X) + 1)
     members = csr_matrix((weight, labels, ends), shape=(len(X), len(centroids)))
     mass = np.bincount(labels, weight, len(centroids))[:, None]
@@ -639,9 +676,9 @@ def cluster_means(X: Columns, weight: Array, labels: Array, centroids: Columns) 
 
 
 def _is_full(x: Columns) -> bool:
-    """Return whether a search among the rows is faster where zeros are written out.
+    """Return whether a search among these sparse rows is faster with dense copies of them.
 
-    It is with a small number of columns or of zeros."""
+    It is with few columns, or with few zeros."""
     d = x.shape[1]
     return TUNING.search.taken + TUNING.search.sparse_term * entries_a_row(x) ** 2 / d > d
 

@@ -1,4 +1,4 @@
-"""The slow eigenpairs of a diffusion, and which of them count for how long."""
+"""Slow eigenvectors of a diffusion, and which of them are features at a time of the walk."""
 
 from __future__ import annotations
 
@@ -40,29 +40,29 @@ from rffpk.system.tuning import TUNING
 MAX_CLUSTERS = 20
 
 
-# Slow functions; random combinations of slow functions, for many clusters; slow functions if
-# components of the graph show clusters; or the columns as they are.
+# The features are the slow eigenvectors; random combinations of them, for many clusters; the slow
+# eigenvectors if components of the graph show clusters, else the columns; or the columns.
 UseOfGraph = Literal["always", "combined", "if shown", "never"]
 
 
 @dataclass(frozen=True)
 class Spectrum:
-    """Eigenvalues of a diffusion, without the constant function's one, slowest first."""
+    """Eigenvalues mu of a diffusion, largest first, without the constant eigenvector."""
 
-    gaps: Array  # 1 - mu, (q,)
-    shares: Array  # (q,): participation, the share of the rows that a function covers
-    enough: float  # the share from which on it counts for any number of clusters
-    n_constant: int  # the first ones, which are constant on components
+    gaps: Array  # (q,): 1 - mu
+    shares: Array  # (q,): the fraction of the rows that an eigenvector covers (participation)
+    enough: float  # an eigenvector with this share is used for any number of clusters
+    n_constant: int  # so many first eigenvectors are constant on components
 
     def able(self) -> Array:
-        """Return the numbers of the pairs that extend to other rows."""
+        """Return the indices of the eigenvectors that extend to new rows: their gaps are small."""
         return np.flatnonzero(self.gaps <= TUNING.spectrum.largest_gap)
 
     def slow(self, k: int) -> Array:
-        """Return the indices of the pairs that k clusters may use.
+        """Return the indices of the eigenvectors that may be features for k clusters.
 
-        They are constant on components or cover enough rows. If they are fewer than k - 1, the
-        k - 1 pairs that cover most rows are returned."""
+        They are constant on components, or cover enough rows. If they are fewer than k - 1, the
+        result has the k - 1 eigenvectors that cover most rows."""
         able, covers = self.able(), self.shares >= min(TUNING.graph.large / k, self.enough)
         covers[: self.n_constant] = True
         enough = able[covers[able]]
@@ -71,10 +71,11 @@ class Spectrum:
         return np.sort(able[np.argsort(-self.shares[able], kind="stable")[: k - 1]])
 
     def separating_time(self, k: int) -> float:
-        """Return three times the relaxation time 1 / (1 - mu) of the k-th slowest pair.
+        """Return the time of the walk that separates k clusters.
 
-        Only pairs that cover enough rows count, with the constant one as the first. Infinite
-        times are cut."""
+        It is `TUNING.spectrum.times` the relaxation time 1 / (1 - mu) of the k-th eigenvector. The
+        constant eigenvector is the first, and only the eigenvectors of `slow` are counted. The time
+        has an upper limit."""
         gaps = self.gaps[self.slow(k)]
         if not len(gaps):
             return 1.0
@@ -83,37 +84,40 @@ class Spectrum:
         return float(min(TUNING.spectrum.times / max(gap, 1 / longest), longest))
 
     def components(self, k: int, time: float) -> Array:
-        """Return the numbers of the pairs whose power at a time is not small."""
+        """Return the indices of the eigenvectors that are features for k clusters at a time.
+
+        They are the first of `slow`, as long as mu^time, about exp(-time (1 - mu)), is not small.
+        There are at least k - 1, if `slow` has so many."""
         slow = self.slow(k)
         lasting = int((np.exp(-time * self.gaps[slow]) >= TUNING.spectrum.least_power).sum())
         most = min(TUNING.spectrum.a_cluster * k, max(TUNING.spectrum.two_a_cluster, k))
         return slow[: max(k - 1, min(lasting, most))]
 
     def unit_decay(self, index: Array, time: float) -> Array:
-        """Return exp(-time (1 - mu) / 2) of pairs, scaled so that the squares have the sum one.
+        """Return exp(-time (1 - mu) / 2) of some eigenvectors, scaled to a sum of squares of one.
 
-        At least one of them does not underflow."""
+        The smallest 1 - mu is subtracted first, so that not all decays underflow."""
         gaps = self.gaps[index]
         decay = np.exp(-time * (gaps - gaps.min(initial=1)) / 2)
         return np.asarray(decay / np.linalg.norm(decay))
 
 
 class Wanted(NamedTuple):
-    """Which slow functions are wanted of a graph, for k clusters."""
+    """Which slow eigenvectors of a graph are to be computed, for k clusters."""
 
     k: int
-    pairs: int
-    # all pairs as accurate as the graph allows; else the first half is accurate, and components of
-    # the graph alone may serve as functions
+    pairs: int  # the number of eigenvectors
+    # whether all are as accurate as the graph allows; else only the first half is accurate, and
+    # eigenvectors that are constant on components may suffice
     exact: bool = False
     use: UseOfGraph = "always"
 
 
 def wanted_pairs(k: int, rough: bool, functions: int = 0, use: UseOfGraph = "always") -> Wanted:
-    """Return how many eigenpairs of a graph k clusters need, and how exactly.
+    """Return how many eigenvectors of a graph k clusters need, and how exactly.
 
-    With `rough` the eigenvectors are only clustered, so that fewer and less exact ones suffice.
-    Otherwise they are a result, and there are at least `functions`."""
+    With `rough` the eigenvectors are only clustered, so that fewer and less exact eigenvectors
+    suffice. Otherwise users see the eigenvectors, and there are at least `functions`."""
     tuning = TUNING.spectrum
     pairs = min(tuning.a_cluster * k, max(tuning.two_a_cluster, k + k // 2))
     if use == "combined" and not (rough and k > tuning.combinations):
@@ -127,15 +131,18 @@ def decompose(
     walk: Callable[[], Walk], degrees: Array, labels: Array, wanted: Wanted, n_rows: int,
     least_rows: float,
 ) -> tuple[Spectrum, Array]:  # fmt: skip
-    """Return the slow eigenpairs of the random walk on a graph, D^-1 A f = mu f.
+    """Return the spectrum and the slow eigenvectors f of a random walk, D^-1 A f = mu f.
 
-    The functions f are (m, q), with sum_i d_i f_i^2 = sum_i d_i. They are computed from the
-    matrix D^-1/2 A D^-1/2 and its connected components. The walk is of `n_rows` rows, and
-    components have at least `least_rows`. `walk` makes the matrix where it is needed: no other
-    reference is left, so that a copy in order takes its place.
+    The eigenvectors are (m, q), with sum_i d_i f_i^2 = sum_i d_i. `degrees` (m,) are d, and
+    `labels` (m,) are connected components. The walk is of `n_rows` rows. A small component has at
+    least `least_rows`.
 
-    Functions that are constant on each component have the eigenvalue one, and are known. At all
-    nodes of a component they are equal to the last bit, which passes over rows make use of."""
+    `walk` returns the matrix D^-1/2 A D^-1/2. It is called where the matrix is needed, so that no
+    reference is left and a reordered copy can replace the matrix.
+
+    Eigenvectors that are constant on each component have the eigenvalue one, and need no
+    computation. They are exactly equal at all nodes of a component, which passes over rows make use
+    of."""
     share = degrees / degrees.sum()
     root = np.sqrt(share)
     lengths = np.sqrt(np.bincount(labels, share))  # of components
@@ -165,7 +172,9 @@ def decompose(
 
 
 def suggested_n_clusters(spectrum: Spectrum, largest: int) -> int:
-    """Return the number of clusters, from 2 on, after which the spectrum has its largest gap."""
+    """Return the number of clusters, at least 2, after which the spectrum has its largest gap.
+
+    If there are fewer than two slow eigenvectors, it is their number plus one."""
     gaps = spectrum.gaps[spectrum.slow(largest)][:largest]
     if len(gaps) < 2:
         return len(gaps) + 1
@@ -174,10 +183,10 @@ def suggested_n_clusters(spectrum: Spectrum, largest: int) -> int:
 
 
 def eigengaps(spectrum: Spectrum, largest: int) -> Array:
-    """Return log((1 - mu_(k+1)) / (1 - mu_k)) at the places k from 2 to `largest`.
+    """Return an array (largest + 1,) with log((1 - mu_(k+1)) / (1 - mu_k)) at the index k.
 
-    For each k, functions count that cover enough rows for k clusters. Places without enough
-    functions are zero, and so are the places 0 and 1."""
+    For each k only the eigenvectors that cover enough rows for k clusters are used. Entries 0 and 1
+    are zero, and so are entries with too few eigenvectors."""
     scores = np.zeros(largest + 1)
     for k in range(2, min(largest, len(spectrum.gaps)) + 1):
         gaps = spectrum.gaps[spectrum.slow(k)]
@@ -189,13 +198,13 @@ def eigengaps(spectrum: Spectrum, largest: int) -> Array:
 
 
 def slow_labels(functions: Array, k: int) -> Array:
-    """Return clusters of nodes by their slow functions (m, q), slowest first.
+    """Return the clusters (m,) of nodes, from their slow eigenvectors (m, q), slowest first.
 
-    A QR factorization with pivots chooses nodes. The first k - 1 functions, and the constant
-    one, are rotated so that they become indicators of the chosen nodes.
+    A QR factorization with pivots chooses k nodes. The first k - 1 eigenvectors and the constant
+    are rotated so that each is nearly an indicator of one chosen node.
 
-    Damle, Minden, Ying: Simple, direct and efficient multi-way spectral clustering. Information
-    and Inference 2019, algorithm 1."""
+    Damle, Minden, Ying: Simple, direct and efficient multi-way spectral clustering. Information and
+    Inference 2019, algorithm 1."""
     functions = np.column_stack([np.ones(len(functions)), functions[:, : k - 1]])
     pivots = qr(functions.T, mode="r", pivoting=True)[1][: functions.shape[1]]
     left, _, right = svd(functions[pivots].T)
@@ -207,7 +216,7 @@ def slow_labels(functions: Array, k: int) -> Array:
 
 @dataclass(frozen=True)
 class Walk:
-    """The symmetric matrix of a walk, or two factors of it."""
+    """The symmetric matrix S of a walk, (m, m), or two factors of it: S = back @ there."""
 
     there: csr_matrix
     back: csr_matrix | None = None
@@ -218,13 +227,18 @@ class Walk:
         return once if self.back is None else _core.csr_product(self.back, once, self.n_threads)
 
     def without(self, known: Array, v: Array) -> Array:
-        """Multiply vectors by the walk without its part along known orthonormal eigenvectors."""
+        """Return S v - known known' S v: the product with vectors v without known eigenvectors.
+
+        The columns of `known` are orthonormal."""
         found = self @ v
         found -= known @ (known.T @ v)
         return found
 
     def ordered(self, order: Array) -> Walk:
-        """Return the walk with its nodes in another order. Entries of a node keep their order."""
+        """Return the walk with its nodes in another order.
+
+        `order` (m,) has the indices of the nodes. Entries in a row of the matrix keep their order.
+        """
         place = np.empty(len(order), dtype=np.int32)
         place[order] = np.arange(len(order))
 
@@ -236,9 +250,10 @@ class Walk:
         return Walk(moved(self.there), back, self.n_threads)
 
     def merged(self, groups: csr_matrix) -> Walk:
-        """Return the walk between groups of nodes, the orthonormal columns of a matrix.
+        """Return the walk G' S G between groups of nodes, with orthonormal columns G.
 
-        Two factors are multiplied only if steps along the product are faster than along both."""
+        Two factors are multiplied only if their product has so few entries that products are
+        faster."""
         once = self.there @ groups
         if self.back is None:
             return Walk(csr_matrix(groups.T @ once), n_threads=self.n_threads)
@@ -253,9 +268,10 @@ def slow_pairs(
 ) -> tuple[Array, Array]:
     """Return the `block` largest eigenvalues of a walk, falling, and their eigenvectors.
 
-    The eigenvalues of the walk are from zero to one. The first half of the pairs, and at least the
-    first `least`, are as accurate as clusters need. `constant` are known orthonormal eigenvectors,
-    which are left out. They are multiples of `root` on each component."""
+    The eigenvalues of the walk are from zero to one. The first half of the eigenvectors, and at
+    least the first `least`, are as accurate as clusters need. `constant` (m, c) are known
+    orthonormal eigenvectors, which are left out. On each component they are multiples of `root`
+    (m,), the square roots of the shares of the degrees."""
     order = _order(walk, len(root), block)
     if order is not None:
         walk, root, constant = walk.ordered(order), root[order], constant[order]
@@ -275,8 +291,9 @@ def slow_pairs(
 
 
 def _order(walk: Walk, n: int, n_vectors: int) -> Array | None:
-    """Return an order of n nodes that puts near nodes side by side. None: it would take more time
-    than products with so many vectors gain."""
+    """Return an order of n nodes that puts near nodes side by side, or None.
+
+    It is None if sorting takes more time than it saves in products with `n_vectors` vectors."""
     there = walk.there
     sorting = (np.diff(there.indptr).astype(np.float64) ** 2).sum()  # work for all neighbours
     gained = TUNING.spectrum.degree * n_vectors * there.nnz
@@ -288,11 +305,12 @@ def _order(walk: Walk, n: int, n_vectors: int) -> Array | None:
 def _pairs_by_groups(
     walk: Walk, root: Array, constant: Array, block: int, least: int
 ) -> tuple[Array, Array, float]:
-    """Compute `slow_pairs` of nodes in the order given, and the error that is left.
+    """Compute `slow_pairs` for nodes in their order; return the remaining error, too.
 
-    Neighbors are merged, and so are their groups, until few groups are left. The eigenvectors of
-    each graph begin at the eigenvectors of the graph of its groups. A subspace iteration with
-    Chebyshev filters of a low degree then has to smooth the vectors within groups only."""
+    Neighboring nodes are merged to groups, and the groups to larger groups, until few groups are
+    left. The eigenvectors of each graph are started from the eigenvectors of the graph of its
+    groups. A subspace iteration with Chebyshev filters of low degree then smooths the vectors
+    within groups."""
     multiply, n = partial(walk.without, constant), len(root)
     block = min(block, n)
     accurate = max((block + 1) // 2, min(block, least))
@@ -322,9 +340,10 @@ def _pairs_by_groups(
 
 
 def _turn(multiply: Callable[[Array], Array], v: Array, count: int) -> tuple[Array, Array]:
-    """Turn vectors, in place, into approximate eigenvectors of a matrix.
+    """Rotate the vectors v, in place, into approximate eigenvectors of a matrix.
 
-    Return their eigenvalues, falling, and the products of the first `count` with the matrix."""
+    Return their eigenvalues, falling, and the products of the matrix with the first `count`
+    vectors."""
     many = v.shape[1] > TUNING.spectrum.many_vectors
     v[...] = orthonormal_basis(v) if many else np.linalg.qr(v)[0]
     products = multiply(v)
@@ -335,7 +354,7 @@ def _turn(multiply: Callable[[Array], Array], v: Array, count: int) -> tuple[Arr
 
 
 def _error(values: Array, vectors: Array, products: Array) -> float:
-    """Return a bound on the relative error of 1 - mu of the first pairs.
+    """Return a bound on the relative error of 1 - mu of the first eigenvectors.
 
     1 - mu is too large by at most the squared residual over the distance to the last eigenvalue.
     `products` are the products of the walk with the first vectors. They are overwritten."""
@@ -343,20 +362,21 @@ def _error(values: Array, vectors: Array, products: Array) -> float:
     first = values[:accurate]
     products -= first * vectors[:, :accurate]
     apart = np.maximum(1 - first, 1 / tuning.largest_time) * (first - values[-1])
-    # faster pairs are not used, and filters of many vectors do not amplify them
+    # faster eigenvectors are not used, and filters of many vectors do not amplify them
     many = vectors.shape[1] > tuning.many_vectors
     slow = first >= (tuning.least_low if many else 1 - tuning.largest_gap)
-    # residuals of rounding errors do not count, even if values are equal to the last one
+    # residuals that are rounding errors give a small ratio, even if `apart` is zero
     ratios = (products**2).sum(axis=0) / np.maximum(apart, np.finfo(np.float64).eps)
     return float(ratios[slow].max(initial=0))
 
 
 def _merging(walk: Walk, root: Array) -> csr_matrix:
-    """Group nodes, and return the groups as orthonormal columns, multiples of `root` on a group.
+    """Group nodes, and return the groups as a matrix (m, n_groups) of orthonormal columns.
 
-    Each node draws a random number. Nodes with the same largest number among their neighbours are
-    a group. Nodes are not merged along weak edges, such as edges across the borders of an image:
-    the walk along weak edges is slow."""
+    Each column is a multiple of `root` on a group, and zero elsewhere. Each node draws a random
+    number. Nodes that see the same largest number among their neighbors form a group. Nodes are not
+    merged along weak edges, such as edges across the borders of an image, because the walk along
+    weak edges is slow."""
     n = len(root)
     largest = np.random.default_rng(0).permutation(n).astype(np.int32)
     graphs = [walk.there]
@@ -375,9 +395,10 @@ def _merging(walk: Walk, root: Array) -> csr_matrix:
 
 
 def _strong(graph: csr_matrix) -> csr_matrix:
-    """Keep edges that are not much weaker than the strongest edge of at least one end.
+    """Return the edges of a symmetric graph that are not weak, with weight one.
 
-    The graph is symmetric. An edge from each node to itself is added."""
+    An edge is weak if it is much weaker than the strongest edges of both of its nodes. An edge from
+    each node to itself is added."""
     edges = graph.tocoo()
     row, column, p = edges.row, edges.col, edges.data
     least = np.zeros(len(graph.indptr) - 1)
@@ -389,11 +410,11 @@ def _strong(graph: csr_matrix) -> csr_matrix:
 
 
 def orthonormal_basis(v: Array) -> Array:
-    """Return an orthonormal basis of many vectors.
+    """Return an orthonormal basis (n, q) of the span of the columns of v, for large q.
 
-    The Cholesky factor of their products is divided out twice: after one division rounding errors
-    are multiplied by the square of the condition number. Dependent vectors have no such factor, and
-    are orthonormalised by QR."""
+    The Cholesky factor of v'v is divided out twice: after one division rounding errors are
+    multiplied by the square of the condition number. Dependent vectors have no Cholesky factor, so
+    QR is used."""
     lengths = np.linalg.norm(v, axis=0)
     found = v / np.where(lengths > 0, lengths, 1)
     with suppress(np.linalg.LinAlgError):
@@ -404,9 +425,11 @@ def orthonormal_basis(v: Array) -> Array:
 
 
 def _filter(walk: Walk, known: Array, v: Array, low: float) -> None:
-    """Multiply vectors, in place, by a Chebyshev polynomial of a walk without known eigenvectors.
+    """Multiply the vectors v, in place, by a Chebyshev polynomial of a walk.
 
-    The polynomial is at most one from zero to `low`, an eigenvalue, or to a smaller number."""
+    The part of the walk along `known` eigenvectors is left out. The polynomial is at most one
+    between zero and `low`, and large above. `low` is an eigenvalue, and may be lowered or raised to
+    limits."""
     before, now, tuning = v, walk.without(known, v), TUNING.spectrum
     low, amplified = min(low, tuning.largest_low), tuning.amplified
     if v.shape[1] > tuning.many_vectors:
@@ -433,22 +456,23 @@ def _filter(walk: Walk, known: Array, v: Array, low: float) -> None:
     v[...] = now
 
 
-# ---- combinations of the slow functions ---------------------------------------------------------
+# ---- combinations of the slow eigenvectors ------------------------------------------------------
 
 
 def _combinations(
     walk: Walk, share: Array, known: Array, k: int, enough: float
 ) -> tuple[Spectrum, Array]:
-    """Return random combinations of slow functions, for many clusters, without eigenvectors.
+    """Return random combinations of slow eigenvectors, for many clusters, without eigenvectors.
 
-    The combinations are of the functions of `decompose`, each times its decay at the separating
-    time, so that distances between nodes hardly change. A polynomial of the walk makes them of
-    random functions. Functions of few rows stay, and place their nodes far from all other nodes.
-    So far nodes are moved near: no farther out than nodes of a cluster of half the mean size. Each
-    combination has the eigenvalue of the k-th function.
+    Each eigenvector in a combination is multiplied by its decay at the separating time, so that
+    distances between nodes hardly change. A polynomial of the walk filters random vectors to get
+    the combinations. The spectrum has the gap of the k-th eigenvector for each combination.
 
-    Tremblay, Puy, Gribonval, Vandergheynst: Compressive spectral clustering. ICML 2016.
-    """
+    Eigenvectors that cover few rows are not removed, and place their nodes far from all other
+    nodes. Such nodes are moved in, so that they are no farther out than nodes of a cluster of half
+    the mean size. `known` are the eigenvectors that are constant on components.
+
+    Tremblay, Puy, Gribonval, Vandergheynst: Compressive spectral clustering. ICML 2016."""
     count = TUNING.spectrum.combinations
     order = _order(walk, len(share), count)
     if order is not None:
@@ -474,11 +498,11 @@ def _combinations(
 
 
 def _low_pass(walk: Walk, known: Array, k: int, random: Any) -> tuple[Array, float]:
-    """Return filtered random vectors, and 1 - mu of the k-th largest eigenvalue mu.
+    """Return filtered random vectors (m, count), and 1 - mu of the k-th largest eigenvalue mu.
 
-    Random vectors lose their parts along known eigenvectors and outside the k largest
-    eigenvalues, the known ones counted. The rest is multiplied by exp(-t (1 - mu) / 2) mu^(-1/2)
-    at the separating time t."""
+    Random vectors lose their parts along `known` eigenvectors, and along eigenvectors beyond the k
+    largest eigenvalues; the k include the known ones. The remaining parts are multiplied by exp(-t
+    (1 - mu) / 2) mu^(-1/2) at the separating time t."""
     tuning = TUNING.spectrum
     probes, vectors = (
         (v := random.standard_normal((len(known), number))) - known @ (known.T @ v)
@@ -507,10 +531,10 @@ def _low_pass(walk: Walk, known: Array, k: int, random: Any) -> tuple[Array, flo
 
 
 def _angle(walk: Walk, probes: Array, count: int) -> float:
-    """Return arccos(2 mu - 1) of the eigenvalue mu with the number `count`.
+    """Return arccos(2 mu - 1) of the `count`-th largest eigenvalue mu.
 
-    It is computed from the moments of the distribution of all eigenvalues: sums of their
-    Chebyshev polynomials, estimated from random vectors."""
+    It is estimated from moments of the distribution of all eigenvalues. The moments are sums of
+    Chebyshev polynomials of the eigenvalues, estimated from the random vectors `probes`."""
     pairs = itertools.islice(_chebyshev(walk, probes), TUNING.spectrum.probed_degree)
     sums = [2 * np.vdot(each, now) for before, now in pairs for each in (before, now)]
     moments = np.r_[np.vdot(probes, probes), sums] / probes.shape[1]
@@ -522,9 +546,9 @@ def _angle(walk: Walk, probes: Array, count: int) -> float:
 
 
 def _chebyshev(walk: Walk, v: Array) -> Iterator[tuple[Array, Array]]:
-    """Yield vectors times Chebyshev polynomials of 2 S - 1, with the matrix S of a walk.
+    """Yield T_j(2 S - 1) v and T_(j+1)(2 S - 1) v for j = 0, 1, ..., with the matrix S of a walk.
 
-    The polynomials are of degrees zero and one, then of one and two, and so on."""
+    T_j is the Chebyshev polynomial of degree j."""
     before, now = v, 2 * (walk @ v) - v
     tiles = row_tiles(len(v), v.shape[1], TUNING.tiles.vector_numbers)
 
@@ -542,9 +566,9 @@ def _chebyshev(walk: Walk, v: Array) -> Iterator[tuple[Array, Array]]:
 
 
 def _damping(degree: int) -> Array:
-    """Return Jackson's factors of the terms of a Chebyshev series.
+    """Return Jackson's factors (degree + 1,) of the terms of a Chebyshev series.
 
-    Without them a series that is cut there swings on both sides of a step."""
+    Without these factors a truncated series oscillates on both sides of a step."""
     step, j = math.pi / (degree + 2), np.arange(degree + 1)
     return (1 - j / (degree + 2)) * np.cos(step * j) + np.sin(step * j) / math.tan(step) / (
         degree + 2
@@ -556,39 +580,39 @@ def _damping(degree: int) -> Array:
 
 @dataclass(frozen=True)
 class Graph:
-    """A walk over the landmarks that count."""
+    """A walk over the landmarks in kept components of the graph."""
 
     neighbourhoods: Neighbourhoods
-    weights: csr_matrix  # sums of p z z' over all rows, or the z of landmarks that are all rows
-    degrees: Array
-    mass: Array | None  # of landmarks that are all rows
-    node: Array | None  # (n,): the landmark that is each row, -1 where none is
+    weights: csr_matrix  # (m, m): sums of p z z' over rows, or z if all distinct rows are landmarks
+    degrees: Array  # (m,)
+    mass: Array | None  # (m,): weights of the landmarks; None: they are centroids, not rows
+    node: Array | None  # (n,): the index of the landmark that equals each row, or -1
     parts: Parts
-    n_sampled: int
-    shared: Shared  # by diffusions: spectra and functions, and steps of rows that are no nodes
+    n_sampled: int  # the number of rows that the graph was computed from
+    shared: Shared  # by diffusions: spectra and eigenvectors, and steps of rows without a node
 
 
 @dataclass(frozen=True)
 class Diffusion:
-    """A diffusion over landmarks, and its slow functions.
+    """A diffusion over landmarks, and its slow eigenvectors.
 
-    Landmarks that dangle, and landmarks in components that do not count, are left out. The nearest
-    landmarks that count stand for them."""
+    Landmarks that the walk hardly leaves, and landmarks in components that are not kept, are left
+    out. Rows near them step to the nearest kept landmarks."""
 
     neighbourhoods: Neighbourhoods
     spectrum: Spectrum
-    extension: Array  # (m, q): the slow functions are f(x) = z(x) @ extension
-    weights: csr_matrix | None  # z of landmarks that are all rows
-    node: Array | None  # as in a graph
+    extension: Array  # (m, q): the slow eigenvectors at a row x are z(x) @ extension
+    weights: csr_matrix | None  # (m, m): z of the landmarks, if all distinct rows are landmarks
+    node: Array | None  # (n,), as in `Graph`
     parts: Parts
-    is_used: bool  # False: the columns are the features, and no functions are computed
+    is_used: bool  # False: the columns are the features, and no eigenvectors are computed
     shared: Shared  # by diffusions on the same graph
 
     def features(self, X: Columns, functions: Array, own: Array | None) -> Array:
-        """Return the means of functions, (n, q), of the rows that the diffusion was made of.
+        """Return means (n, q) of `functions` (m, q) for the rows that the diffusion was fitted to.
 
-        If all rows are landmarks, `own` has the means at the landmarks, and most rows need no
-        search for neighbors."""
+        If all distinct rows are landmarks, `own` (m, q) has the means at the landmarks. Only rows
+        that equal no kept landmark then need a search for neighbors."""
         near = self.neighbourhoods
         if own is None or self.node is None:
             return np.asarray(near.combinations(X, functions))
@@ -606,10 +630,11 @@ class Diffusion:
 
 
 def diffusion(graph: Graph, wanted: Wanted) -> Diffusion:
-    """Compute the slow functions of a walk.
+    """Compute the slow eigenvectors of the walk on a graph, as `wanted` says.
 
-    Where functions are only clustered and k components count, functions that are constant on each
-    component are enough. Of more than k components the nearest are joined."""
+    If eigenvectors are only clustered, and at least k components are kept, eigenvectors that are
+    constant on each component suffice. If more than k components are kept, near components are
+    merged to k first."""
     parts, labels, enough = graph.parts, graph.parts.labels, max(wanted.k, 2)
     is_combined = wanted.use == "combined"
     is_shown = wanted.use == "if shown" and parts.show_clusters(wanted.k)
@@ -634,10 +659,10 @@ def diffusion(graph: Graph, wanted: Wanted) -> Diffusion:
 
 
 def is_costly(graph: Graph, wanted: Wanted) -> bool:
-    """Return whether one filter takes too long on the graph of all rows.
+    """Return whether one Chebyshev filter on the graph of all rows takes too long.
 
-    Functions that are results themselves are always computed on all rows. Random combinations, and
-    as many components as clusters, need no filter."""
+    Eigenvectors that users see are always computed on all rows. Random combinations, and graphs
+    with at least as many components as clusters, need no such filter."""
     n_kept, is_shown = graph.parts.n_kept, wanted.use == "if shown"
     is_filtered = wanted.use == "always" or (is_shown and graph.parts.show_clusters(wanted.k))
     if graph.mass is None or wanted.exact or not is_filtered or n_kept >= max(wanted.k, 2):
@@ -649,7 +674,9 @@ def is_costly(graph: Graph, wanted: Wanted) -> bool:
 
 
 def _nearest_joined(graph: Graph, k: int) -> Array:
-    """Return the component of each node, with components merged to k by Ward's method."""
+    """Return the component (m,) of each landmark after merging components to k.
+
+    The components are merged by Ward's method, with the means of their landmarks."""
     labels, n = graph.parts.labels, graph.parts.n_kept
     if n <= k:
         return labels
@@ -671,9 +698,11 @@ def neighbour_graph(
     n_threads: int,
     shared: Shared,
 ) -> Graph:
-    """Return the walk of rows to their nearest landmarks, and from there to rows of the landmarks.
+    """Return the graph of steps from rows to their nearest landmarks and back to rows.
 
-    `numbers` are the numbers of `landmark_numbers`. k clusters decide which components count."""
+    `numbers` are the results of `landmark_numbers`. If there are few distinct rows, all are
+    landmarks, and neighbors are mutual. Otherwise the landmarks are centroids of a sample. The
+    number of clusters k decides which components are kept."""
     mass = node = of_nodes = None
     rows = shared("distinct", partial(distinct_where_few, X, weight, numbers, random))
     if rows is None:
@@ -698,9 +727,9 @@ def neighbour_graph(
 
 
 def _of_kept(graph: Graph) -> Graph:
-    """Return the walk over the landmarks that count, with its degrees.
+    """Return the graph with only the landmarks of kept components, and its degrees.
 
-    No step leads to other landmarks."""
+    Steps to other landmarks are removed, and the remaining weights are rescaled."""
     kept = graph.parts.kept
     near, weights = graph.neighbourhoods.of(kept), graph.weights[kept][:, kept]
     sums = np.asarray(weights.sum(axis=1)).ravel()
@@ -715,7 +744,7 @@ def _of_kept(graph: Graph) -> Graph:
 
 
 def _scaled(graph: csr_matrix, rows: Array, columns: Array | None = None) -> csr_matrix:
-    """Return a copy with rows and columns that are multiplied by numbers."""
+    """Return a copy of a sparse matrix with its rows, and its columns if given, multiplied."""
     data = graph.data * np.repeat(rows, np.diff(graph.indptr))
     if columns is not None:
         data *= columns[graph.indices]
@@ -725,8 +754,8 @@ def _scaled(graph: csr_matrix, rows: Array, columns: Array | None = None) -> csr
 def _walk(graph: Graph) -> Walk:
     """Return the symmetric matrix of the walk over landmarks.
 
-    It is made from the sums of p z z' over all rows. If the landmarks are all rows, it is made
-    from their z and their weights p."""
+    It is made from the sums of p z z' over all rows. If all distinct rows are landmarks, it is made
+    as two factors from their weights z and p."""
     scale, n_threads = 1 / np.sqrt(graph.degrees), graph.neighbourhoods.n_threads
     if graph.mass is None:
         return Walk(_scaled(graph.weights, scale, scale), n_threads=n_threads)

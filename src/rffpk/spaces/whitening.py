@@ -43,13 +43,13 @@ class Whitening:
     matrix: Array  # (d, m)
     unit: bool  # whether rows are scaled to length one
     n_threads: int
-    columns: Array | None = None  # (d,), columns that components are made of; None: all
+    columns: Array | None = None  # (d,): indices of the columns that are used; None: all
 
     @np.errstate(over="ignore", invalid="ignore")  # refused by name
     def __call__(self, X: Columns) -> Array:
         """Return the components (n, m) of the rows of X, in their dtype. O(n d m) time.
 
-        A row has the same bits whatever other rows there are."""
+        The components of a row do not depend on other rows."""
         X = X if self.columns is None else some_columns(X, self.columns)
         components = centered_product(X, self.mean, self.matrix, self.n_threads, self._scaled)
         sums = components.sum(axis=1, dtype=np.float64)  # NaN where rows lack the view
@@ -57,14 +57,14 @@ class Whitening:
         return components
 
     def _scaled(self, components: Array) -> Array:
-        """Scale components to length one if the map does so."""
+        """Scale rows of components to length one if `unit` is True."""
         if not self.unit:
             return components
         lengths = np.linalg.norm(components, axis=1, keepdims=True)
         return np.divide(components, lengths, out=components, where=lengths > 0)
 
     def _view(self, X: Columns) -> tuple[Array, Identity]:
-        """Return the features of rows as columns, as passes take them."""
+        """Return the components (n, m) of the rows of X, and the identity as the map of passes."""
         return self(X), Identity(self.matrix.shape[1])
 
 
@@ -73,14 +73,16 @@ class Components:
     """The leading principal components of rows."""
 
     mean: Array  # (d,)
-    deviations: Array  # (m,), falling, the first one
-    directions: Array  # (d, m), over the largest deviation
-    columns: Array | None = None  # (d,), which differ from zero; None: all may
+    deviations: Array  # (m,): standard deviations over the largest one, falling
+    directions: Array  # (d, m): axes, divided by the largest standard deviation
+    columns: Array | None = None  # (d,): indices of columns that are not all zero; None: all
 
     def whitening(self, exponent: float | None, n_threads: int) -> Whitening:
-        """Return the map to components over a power of their deviations; None: as they are.
+        """Return the map from rows to components divided by a power of their standard deviations.
 
-        The unit of the standard deviations is the largest of them."""
+        `exponent` is the power; None: the components are not divided. Standard deviations are
+        measured in units of the largest one. With many components the results are scaled to length
+        one."""
         matrix, unit = self.directions, False
         if exponent is not None:
             matrix = matrix * self.deviations**-exponent
@@ -91,10 +93,10 @@ class Components:
 def fit_components(
     X: Columns, weight: Array, k: int, random: Any, scales: Array | None = None
 ) -> Components:
-    """Return at most 2 k components of checked rows with columns that are multiplied by `scales`.
+    """Return leading principal components, at most `PER_CLUSTER` k, of the rows of X.
 
-    O(n d min(n, d)) time for n rows, at most 20 000; O(n_entries k) for many sparse columns.
-    """
+    Columns are multiplied by `scales` (d,) first. Many rows are sampled. O(n d min(n, d)) time for
+    n sampled rows; O(n_entries k) for sparse rows."""
     fitting = int(TUNING.sampling.whitened_numbers / max(1, entries_a_row(X)))
     most = max(2 * PER_CLUSTER * k, min(TUNING.sampling.whitened_rows, fitting))
     index, p = drawn_rows(weight, most, random)
@@ -124,9 +126,10 @@ def fit_components(
 
 @np.errstate(over="ignore", invalid="ignore")  # refused by name
 def _of_sparse(x: Columns, mean: Array, root: Array, m: int) -> tuple[Array, Array]:
-    """Compute m leading principal components of sparse rows whose shares have these roots.
+    """Compute m leading principal components of sparse rows.
 
-    Returns the standard deviations, falling, and the directions (d, m)."""
+    `root` (n, 1) has the square roots of the shares of the rows in the total weight. Returns the
+    standard deviations (m,), falling, and the directions (d, m)."""
     wide, matrix = x.shape[0] < x.shape[1], operand(x).astype(np.float64)
 
     def centered(v: Array) -> Array:  # the rows, times their roots, and columns
@@ -167,6 +170,7 @@ def _of_dense(x: Array, mean: Array, root: Array, m: int) -> tuple[Array, Array]
 
 
 def _over(vectors: Array, deviations: Array) -> Array:
+    """Divide the columns of `vectors` by the deviations, except where a deviation is zero."""
     return np.asarray(vectors / np.where(deviations > 0, deviations, 1))
 
 
@@ -181,10 +185,10 @@ class WhiteningSpec:
     def fit(
         self, sample: Opened, view: int, k: int, random: np.random.RandomState, n_threads: int
     ) -> Whitening:
-        """Fit principal components to a sample of the rows of a view.
+        """Fit a whitening map to a sample of the rows of a view, for k clusters.
 
-        With `unit_variance` the result is divided by the root of its total variance, except where
-        rows are scaled to length one anyway."""
+        With `unit_variance` the components are divided by the root of their total variance, unless
+        they are scaled to length one anyway."""
         components = fit_components(*sample.some_with(view), k, random, self.scales)
         mapped = components.whitening(self.exponent, n_threads)
         if mapped.unit or not self.unit_variance:
