@@ -127,6 +127,7 @@ def few_rows(
     the message suggests no smaller number."""
 
     def cause(k: int) -> str:
+        """Compare the number of distinct rows with k."""
         counted = None if weight.all() else weight > 0
         views = xs if counted is None else [x[counted] for x in xs]
         if _n_distinct([x[: 4 * k] for x in views]) >= k:  # most often, without a look at all
@@ -143,6 +144,7 @@ def equal_centroids(init: Array) -> Cause:
     """Return the cause that some initial centroids are equal; soft passes keep them equal."""
 
     def cause(k: int) -> str:
+        """Compare the number of distinct initial centroids with k."""
         distinct = _n_distinct([init])
         if distinct == k:
             return ""
@@ -162,6 +164,7 @@ def low_rank(embedding: Array, xs: list[Columns], weighted: bool) -> Cause:
     1. `weighted`: the rows have weights, which can reduce the rank to rounding."""
 
     def cause(k: int) -> str:
+        """Compare the rank of the embedding with k."""
         values = eigh(embedding.T @ embedding)[0]
         rank = int((values > _RANK * values[-1]).sum())
         if rank >= k or rank >= _n_distinct(xs) - 1:

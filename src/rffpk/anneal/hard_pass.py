@@ -1,4 +1,4 @@
-"""Passes of the hard rule, and what makes them faster: bounds, near centroids and directions.
+"""Passes of the hard rule, and what makes them faster: bounds, candidate lists and directions.
 
 **Bounds** (Hamerly: Making k-means even faster. SDM 2010) leave out the rows whose nearest
 centroid cannot have changed. Each row has two numbers: an upper bound of the distance from its
@@ -7,17 +7,18 @@ first grows by the shift of the row's centroid, and the second falls by the larg
 While they are apart by more than the rounding errors of squared distances, a pass would give the
 row the label that it has. So labels are the labels of passes over all rows.
 
-**Near centroids.** A row whose centroid was a moves to the nearest of few centroids: a, and the
-centroids nearest to a. The objective falls as in passes over all centroids, and not much less,
-as of many clusters nearly all are far from a row. A pass takes O(n c F) time for c near
-centroids in place of O(n k F), as in the closures of Wang et al.: Fast approximate k-means via
-cluster closures. CVPR 2012. A fit ends with passes over all centroids, which give its labels.
+**Candidate lists** (near centroids). A row with the centroid a is compared with c centroids only:
+a, and the centroids nearest to a. The objective falls nearly as much as in passes over all
+centroids, because nearly all of many centroids are far from a row. A pass takes O(n c F) time in
+place of O(n k F), as in the closures of Wang et al.: Fast approximate k-means via cluster closures.
+CVPR 2012. A fit ends with passes over all centroids, which give its labels.
 
-**Directions.** The coordinates of a row in q orthonormal directions, and the length of the rest,
-bound its distances from below. Passes over many centroids then compute few distances
-(_core/bounds.h).
+**Directions.** The coordinates of a row along q orthonormal directions, and the length of its part
+orthogonal to them, bound its distances from below. Passes over many centroids then compute few
+distances (_core/bounds.h).
 
-A pass is a function of what the pass before it returned.
+A pass takes the `Assignment` that the pass before it returned. Scaled weights are the weights that
+`Rows` stores, which are in units of `weight_unit`.
 """
 
 from __future__ import annotations
@@ -45,18 +46,18 @@ from rffpk.system.linalg import basis_of
 from rffpk.system.tiles import row_tiles
 from rffpk.system.tuning import TUNING
 
-# ---- which are used ------------------------------------------------------------------------------
+# ---- the accelerations in use --------------------------------------------------------------------
 
 
-_MOST_ROWS = np.iinfo(np.int32).max  # that near centroids are used for: the core numbers them so
+_MOST_ROWS = np.iinfo(np.int32).max  # for candidate lists: the core has row indices of int32
 
 
 class HardPlan(NamedTuple):
-    """How passes over some rows are made, whatever number of centroids they have."""
+    """The accelerations that the passes over some rows use."""
 
-    near: bool = False  # rows are compared with the centroids near their own, in most passes
-    bounded: bool = False  # passes that settle leave out the rows whose labels bounds decide
-    directed: bool = False  # passes over all centroids are bounded by directions, if there are some
+    near: bool = False  # most passes compare rows with candidate lists
+    bounded: bool = False  # the last passes leave out the rows whose labels bounds decide
+    directed: bool = False  # passes over all centroids use directions, where they pay
 
 
 def hard_plan(rows: Rows, most: int, learns_weights: bool = False) -> HardPlan:
@@ -239,7 +240,7 @@ def _within_reach(
     return means
 
 
-# ---- near centroids ------------------------------------------------------------------------------
+# ---- candidate lists -----------------------------------------------------------------------------
 
 
 class Need(NamedTuple):
@@ -248,7 +249,7 @@ class Need(NamedTuple):
     every: bool = False  # compare rows with all centroids
     second: bool = False  # find the squared distances from the second nearest centroids
     bounded: bool = False  # leave out rows that bounds decide, because no distances are needed
-    # Count the rows whose nearest centroid is missing from the near centroids. The count decides
+    # Count the rows whose nearest centroid is missing from the candidate lists. The count decides
     # how passes continue. Where bounds decide rows, only passes over all centroids count them.
     missed: bool = False
     # Make bounds of the distances from all centroids, and leave out the rows that they decide. The

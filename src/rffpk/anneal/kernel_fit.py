@@ -126,7 +126,7 @@ class KernelData:
     components: Rows | None  # that initial centroids are chosen from, if not at random
     search: Any  # level of the starts: components, or the kernels
     plan: Plan
-    patience: int = 0  # for swaps on larger samples, which are none
+    patience: int = 0  # no swaps on larger samples
 
     def first(self, start: int) -> State:
         """Return the state of a start at its initial centroids.

@@ -63,7 +63,7 @@ class KernelLevel:
         return self.moved(State(W, alpha), W)
 
     def moved(self, state: State, W: Array) -> State:
-        """Return the state at other centroids, which are weights of the rows."""
+        """Return the state at the centroids W (k, n), with their products with the kernels."""
         W = np.asarray(W, dtype=self.rows.dtype)
         return state._replace(theta=W, products=self.rows.multiply(W))
 
@@ -224,7 +224,7 @@ class KernelRows:
         self.stored = self._matrices() if stored else None
         self.counted = self.p > 0
         index = np.flatnonzero(self.counted)
-        # at most so many rows that count
+        # indices (m,) of evenly spaced rows of positive weight, for decompositions
         self.some = index[:: -(-len(index) // TUNING.sampling.decomposed_rows)]
         self.equal = np.full(len(kernels), 1 / len(kernels))  # kernel weights
         self.total_weight = float(self.p.sum())
@@ -259,6 +259,7 @@ class KernelRows:
             return out
 
         def fill(row_tiles: list[tuple[slice, slice]]) -> None:
+            """Set the products of one block of kernel rows, summed over tiles of columns."""
             rows = row_tiles[0][0]
             for kernel, product in zip(self.kernels, out):
                 parts = (

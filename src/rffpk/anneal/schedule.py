@@ -54,7 +54,7 @@ class Start:
     kind: str
     schedule: Schedule
     k_means_first: bool = False
-    merges: bool = False  # whether it begins at more centroids, which are merged
+    merges: bool = False  # whether more centroids are drawn, and merged to k before it begins
 
 
 class Stage(NamedTuple):

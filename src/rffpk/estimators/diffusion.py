@@ -155,6 +155,7 @@ class DiffusionPowerKMeans(AnnealedClusterer):
         return graph_schema(self, self.metric)
 
     def _problem(self) -> Problem:
+        """Check the parameters, and return the problem that they define."""
         search = search_parameters(self)
         spec = diffusion_spec(self)
         is_graph = self._schema().kind == "graph"

@@ -128,6 +128,7 @@ class FuzzyCMeans(Clusterer):
         return Schema(type(self).__name__, narrow=True)
 
     def _problem(self) -> Problem:
+        """Check the parameters, and return the problem that they define."""
         given, maps = search_parameters(self), maps_of(self.metric, self.whitening)
         check_m(self.m)
         if not (is_option(self.m, "auto") or (given.differs and given.n_init is None)):

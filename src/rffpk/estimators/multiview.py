@@ -214,6 +214,7 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
     # ---- parameters and views --------------------------------------------------------------------
 
     def _problem(self) -> Problem:
+        """Check the parameters, and return the problem that they define."""
         search = search_parameters(self)
         _check_typicality(self.typicality)
         may_lack = checks.check_bool(self.allow_missing_views, "allow_missing_views")
