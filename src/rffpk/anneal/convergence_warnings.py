@@ -17,11 +17,12 @@ from rffpk.system.report import warn
 from rffpk.system.tiles import row_tiles
 from rffpk.system.tuning import TUNING
 
-# ... and clusters whose centroids have at most this part of the mean squared distance of their rows
-# between them.
+# Two clusters coincide if the squared distance of their centroids is at most this part of the mean
+# squared distance of their rows.
 _COINCIDENT = 1e-6
 
-# Why k clusters may be impossible: a sentence, or "" if they are not for this reason.
+# A function of k that returns a sentence on why k clusters are impossible, or "" if the cause does
+# not apply.
 Cause = Callable[[int], str]
 
 # Eigenvalues of the cross-products of an embedding below this fraction of the largest are zero.
@@ -36,11 +37,11 @@ class Ending:
     """How a run ended."""
 
     k: int
-    found: int  # number of clusters that a user can tell apart, at first the number with rows
+    found: int  # number of clusters with rows, less the clusters that coincide with another
     s: float  # the exponent of its last passes; -inf: the hard rule
     critical: float  # exponent above which the state of coincident centroids is stable
-    parameter: str  # what lowers the exponent: "annealing.end", "m" or "m='auto'"
-    merged: bool = False  # whether some clusters with rows are one with another of them
+    parameter: str  # the parameter that lowers the exponent: "annealing.end", "m" or "m='auto'"
+    merged: bool = False  # whether some clusters with rows coincide
     flat: bool = False  # whether memberships are nearly 1/k
 
     def __str__(self) -> str:
@@ -49,7 +50,7 @@ class Ending:
         return f"{self.found} of n_clusters={self.k} clusters have rows"
 
     def cause(self) -> str:
-        """Return why there are fewer clusters than enough distinct rows allow, and what to do."""
+        """Return the cause of missing clusters and a remedy, if enough rows are distinct."""
         if not self.flat:
             what = "centroids merged" if self.merged else "no row is nearest to the other centroids"
             also = "" if math.isinf(self.s) else f" or {self._lower()}"
@@ -66,13 +67,16 @@ class Ending:
     def of_memberships(
         self, u: Array, labels: Array, squares: Array, gaps: Callable[[slice], Array]
     ) -> Ending:
-        """Return this ending with `merged` and `flat`, from rows of each cluster.
+        """Return this ending with `found`, `merged` and `flat` set from m rows of all clusters.
 
-        Rows have memberships (m, k), clusters, and squared distances (m, k) from the centroids;
-        the last argument gives squared distances between centroids. Two clusters are one if
-        their memberships are equal to one percent, or if the distance of their centroids is small
-        compared with the distances of their own rows. Then far rows, and rows at equal distances
-        from all centroids, do not decide about other rows. O(k^2 m) time, in products."""
+        The rows have memberships u (m, k), `labels` (m,), and squared distances `squares` (m, k)
+        from the centroids. `gaps` returns the squared distances of a slice of the centroids from
+        all centroids.
+
+        Two clusters coincide if their memberships agree to one percent. They also coincide if
+        their centroids are close, compared with the distances of their rows. The second test does
+        not depend on rows that are far, or equally far, from all centroids. O(k^2 m) time, in
+        products."""
         counts, columns = np.bincount(labels, minlength=self.k), np.ascontiguousarray(u.T)
         costs = np.bincount(labels, squares[np.arange(len(labels)), labels], self.k)
         lengths = np.einsum("ji,ji->j", columns, columns)
@@ -82,7 +86,7 @@ class Ending:
             sums = lengths + lengths[part, None]
             same = sums - 2 * (columns[part] @ u) <= 0.01**2 * sums
             same |= gaps(part) <= _COINCIDENT * mean
-            first[part] = (same & (counts > 0)).argmax(axis=1)  # that a cluster is one with
+            first[part] = (same & (counts > 0)).argmax(axis=1)  # first cluster that coincides
             flat &= bool(same.all())
         merged = int(((counts > 0) & (first < np.arange(self.k))).sum())
         return replace(self, found=self.found - merged, merged=merged > 0, flat=flat)
@@ -101,7 +105,9 @@ def warn_of_ending(ending: Ending, causes: Iterable[Cause]) -> None:
 
 
 def rows_of_clusters(labels: Array, k: int) -> Array:
-    """Return the indices of rows of each cluster, evenly spaced among its own."""
+    """Return the indices of some rows of each cluster, evenly spaced among the rows of the cluster.
+
+    `labels` (n,) are the clusters of the rows."""
     counts = np.bincount(labels, minlength=k)
     rank = np.empty(len(labels), dtype=np.intp)
     first = np.repeat(np.cumsum(counts) - counts, counts)
@@ -116,11 +122,12 @@ def few_rows(
 ) -> Cause:  # fmt: skip
     """Return the cause that there are fewer distinct rows than clusters.
 
-    The views `xs` are called `name` in the message. Rows of weight zero do not count, and
-    `which` says what the counted rows are. `least`: number of clusters with rows, where the rows
-    are a sample."""
+    The message calls the views `xs` by `name`. Rows of weight zero are ignored, and `which`
+    describes the rest. If the rows are a sample, `least` is the number of clusters with rows, and
+    the message suggests no smaller number."""
 
     def cause(k: int) -> str:
+        """Compare the number of distinct rows with k."""
         counted = None if weight.all() else weight > 0
         views = xs if counted is None else [x[counted] for x in xs]
         if _n_distinct([x[: 4 * k] for x in views]) >= k:  # most often, without a look at all
@@ -134,9 +141,10 @@ def few_rows(
 
 
 def equal_centroids(init: Array) -> Cause:
-    """Return the cause that some initial centroids are equal: soft passes do not separate them."""
+    """Return the cause that some initial centroids are equal; soft passes keep them equal."""
 
     def cause(k: int) -> str:
+        """Compare the number of distinct initial centroids with k."""
         distinct = _n_distinct([init])
         if distinct == k:
             return ""
@@ -151,11 +159,12 @@ def equal_centroids(init: Array) -> Cause:
 def low_rank(embedding: Array, xs: list[Columns], weighted: bool) -> Cause:
     """Return the cause that an embedding has fewer dimensions than clusters.
 
-    It is an embedding by leading eigenvectors, with the views `xs` of its rows: m distinct rows
-    have centered kernels of rank m - 1. Kernels of `weighted` rows may have less than eps times
-    the largest eigenvalue in other directions."""
+    `embedding` (n, r) has leading eigenvectors of kernels of the views `xs`. The cause does not
+    apply if few distinct rows explain the rank: m distinct rows have centered kernels of rank m -
+    1. `weighted`: the rows have weights, which can reduce the rank to rounding."""
 
     def cause(k: int) -> str:
+        """Compare the rank of the embedding with k."""
         values = eigh(embedding.T @ embedding)[0]
         rank = int((values > _RANK * values[-1]).sum())
         if rank >= k or rank >= _n_distinct(xs) - 1:
@@ -172,14 +181,16 @@ def low_rank(embedding: Array, xs: list[Columns], weighted: bool) -> Cause:
 
 
 def _n_distinct(xs: list[Columns]) -> int:
+    """Count the rows that differ in at least one view."""
     indices = [distinct_rows(x)[1][:, None] for x in xs]
     return len(distinct_rows(np.hstack(indices))[0])
 
 
 def warn_if_indefinite(name: str, values: Array) -> bool:
-    """Warn if a kernel has a negative eigenvalue, and return whether it has.
+    """Warn if a kernel has a negative eigenvalue; return whether it has one.
 
-    `values` are its Ritz values, in rising order."""
+    `values` are Ritz values of the kernel matrix, estimates of its extreme eigenvalues, in rising
+    order. `name` is the name of the kernel in the message."""
     indefinite = bool(len(values) and values[0] < -_INDEFINITE * max(values[-1], 0))
     if indefinite:
         warn(

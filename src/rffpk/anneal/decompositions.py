@@ -30,7 +30,10 @@ from rffpk.system.tuning import TUNING
 
 
 def exponent_of_rows(rows: Rows) -> float:
-    """Return the critical exponent of the features of rows; 0 if they are equal."""
+    """Return the critical exponent of the features of rows; 0 if all rows are equal.
+
+    It is computed on evenly spaced rows. Centroids of length one, and typicality, have formulas of
+    their own."""
     most = TUNING.sampling.exponent_rows if rows.eta is None else TUNING.sampling.decomposed_rows
     rows = rows.take(np.arange(0, rows.n, max(1, rows.n // most)))
     features, unit = some_features(rows), rows.unit_centroids
@@ -64,11 +67,12 @@ def exponent_of_rows(rows: Rows) -> float:
 
 
 def unit_critical_exponent(x: Array, p: Array) -> float:
-    """Return the critical exponent of rows x whose centroids have length one.
+    """Return the critical exponent of rows x (n, F) whose centroids have length one.
 
-    It is s_c = 1 - 1/(2 lambda_max) (docs/math.md, section 8). The centroids merge at mu =
-    c/||c|| with the mean c, and move across it. lambda_max is the largest eigenvalue of sum p
-    tt'/||x - mu||^2 / (||c|| sum p) with t = x - (x'mu) mu."""
+    The rows have the weights p (n,). The exponent is s_c = 1 - 1/(2 lambda_max) (docs/math.md,
+    section 8). The centroids merge at mu = c/||c|| with the mean c, and move orthogonally to mu.
+    lambda_max is the largest eigenvalue of sum p tt'/||x - mu||^2 / (||c|| sum p) with t = x -
+    (x'mu) mu."""
     center = (p @ x) / p.sum()
     length = float(np.linalg.norm(center))
     if length < 1e-6:  # every s < 0 is unstable
@@ -87,14 +91,16 @@ def unit_critical_exponent(x: Array, p: Array) -> float:
 def critical_exponent(z: Array, p: Array, present: Array | None) -> float:
     """Return s_c = 1 - 1/(2 lambda_max), above which the merged state of centroids is stable.
 
-    The vectors z (m, F) lead from the mean to the rows, and are overwritten. The result is -inf
-    if they are zero. lambda_max is the largest eigenvalue of sum p zz'/sum p over their
-    directions. O(m F) times some tens of steps for m rows, by Lanczos' method where both m and F
-    are above 300.
+    The vectors z (m, F) lead from the mean to the rows, which have the weights p (m,). They are
+    overwritten. The result is -inf if they are zero. With the directions u = z/||z||, the matrix
+    sum p uu'/sum p has the largest eigenvalue lambda_max.
 
-    `present` is a mask (m, F) of the features that rows have. Missing features are 0, and so are
-    their directions. Directions of a view are divided by the root of the share of the rows that
-    have it."""
+    O(m F) times some tens of steps for m rows, by Lanczos' method. If m or F is at most
+    `TUNING.linalg.full_below`, all eigenvalues are computed.
+
+    `present` is a mask (m, F) of the features that rows have; None: they have all. In z, missing
+    features are 0. The directions in a feature are divided by the root of the share of the rows
+    that have it."""
     z, kept = _directions(z, p)
     if not len(z):
         return -math.inf
@@ -106,7 +112,9 @@ def critical_exponent(z: Array, p: Array, present: Array | None) -> float:
 
 
 def _weights(p: Array, present: Array | None) -> Array:
-    """Return the weights of the rows that have each feature; of all rows without a mask."""
+    """Return the total weight (F,) of the rows that have each feature.
+
+    Without a mask `present` (m, F), return the total weight of all rows, a scalar."""
     if present is None:
         return np.asarray(p.sum())
     weights = p @ present
@@ -114,13 +122,13 @@ def _weights(p: Array, present: Array | None) -> Array:
 
 
 def _about(features: Array, center: Array, present: Array | None) -> Array:
-    """Return features from a center on, 0 where rows lack them."""
+    """Return features less a center, (m, F); zero where `present` says that rows lack them."""
     z = features - center
     return z if present is None else np.where(present, z, 0)
 
 
 def _scaled(z: Array, p: Array, present: Array) -> Array:
-    """Divide directions by the roots of the shares of the rows that have each feature."""
+    """Divide directions z (m, F) by the root of the share of the rows that have each feature."""
     total = p.sum()
     if total < np.finfo(float).tiny:  # no row counts
         return z
@@ -128,9 +136,10 @@ def _scaled(z: Array, p: Array, present: Array) -> Array:
 
 
 def _directions(z: Array, p: Array) -> tuple[Array, Array]:
-    """Return z / ||z||, in place if possible, and the numbers of its rows.
+    """Scale the rows of z (m, F) to length one; return them with their indices.
 
-    Rows have a weight p > 0, and z is not zero to rounding there."""
+    Rows of weight zero, and rows of z that are zero up to rounding, are left out. z is overwritten
+    if no row is left out."""
     norms = np.linalg.norm(z, axis=1)
     kept = np.flatnonzero(_apart(norms, p))
     if len(kept) < len(z):
@@ -140,7 +149,7 @@ def _directions(z: Array, p: Array) -> tuple[Array, Array]:
 
 
 def _apart(norms: Array, p: Array) -> Array:
-    """Return a mask of the rows of a weight p > 0 whose distance from the mean is not rounding."""
+    """Return a mask of the rows with p > 0 whose distance from the mean exceeds rounding errors."""
     norms = np.where(p > 0, norms, 0)
     return np.asarray(norms > 1e-6 * max(norms.max(), np.finfo(float).tiny))
 
@@ -150,8 +159,10 @@ def typical_critical_exponent(
 ) -> float:
     """Return the critical exponent with typicality.
 
-    `eta` is one reference distance of all centroids, or one of each row; the mask is as in
-    `critical_exponent`. The centroids merge where sum q z = 0, q ~ p u^m. With R = sum q u zz'
+    `features` (n, F) have the weights p (n,). `eta` is the reference distance, a scalar or one for
+    each row (n,). m is the fuzzifier of the typicality u. `present` is as in `critical_exponent`.
+
+    The centroids merge where sum q z = 0, q ~ p u^m. With R = sum q u zz'
     and P = m/(m-1) sum q (1-u) zz' over the directions z, s_c = 1 - 1/lambda_max((I/2 - P)^-1
     R). Every s < 0 is unstable, and 0.5 is returned, where lambda_max(P) >= 1/2. O(m F min(m,
     F))."""
@@ -185,6 +196,7 @@ def typical_critical_exponent(
 
 
 def _largest_squared_singular_value(z: Array) -> float:
+    """Return the largest eigenvalue of z'z, by Lanczos' method unless z is small."""
     tall = z if len(z) >= z.shape[1] else z.T
     n = tall.shape[1]
     if n <= TUNING.linalg.full_below:
@@ -194,7 +206,9 @@ def _largest_squared_singular_value(z: Array) -> float:
 
 
 def exponent_of_gram(gram: Array, p: Array) -> float:
-    """Return `critical_exponent` from inner products of vectors; -inf if the vectors are zero."""
+    """Return `critical_exponent` from the inner products (m, m) of the vectors from the mean.
+
+    The rows have the weights p (m,). The result is -inf if the vectors are zero."""
     norms = np.sqrt(np.maximum(np.diagonal(gram), 0))
     apart = _apart(norms, p)
     if not apart.any():
@@ -206,16 +220,17 @@ def exponent_of_gram(gram: Array, p: Array) -> float:
 
 # ---- the exponent of memberships -----------------------------------------------------------------
 
-# -(1 + d)/2 is so much below 1 - d/2, the critical exponent inside clusters of dimension d.
+# The exponent of memberships, -(1 + d)/2, is by this much less than 1 - d/2, the critical exponent
+# inside clusters of dimension d.
 BELOW = 1.5
 
 
 def exponent_of_memberships(rows: Rows, theta: Array) -> float:
     """Return s = -(1 + d)/2 with the effective dimension d = 1/lambda_max of the clusters.
 
-    lambda_max is of the mean of zz' over unit vectors z, which lead from the nearest of the
-    centroids theta (k, F) to evenly spaced rows of positive weight. The result is -inf if all of
-    them are on centroids. See docs/math.md, section 8."""
+    lambda_max is the largest eigenvalue of the mean of zz'. The vectors z have length one, and
+    point from rows to their nearest centroids in theta (k, F). Evenly spaced rows of positive
+    weight are taken. The result is -inf if they all lie on centroids (docs/math.md, section 8)."""
     rows, tuning = replace(rows.counted(), eta=None), TUNING.sampling
     most = tuning.exponent_rows
     if not rows.sparse_columns:
@@ -239,7 +254,9 @@ def exponent_of_memberships(rows: Rows, theta: Array) -> float:
 
 
 def _sparse_residuals(rows: Rows, theta: Array, labels: Array) -> Array:
-    """Return the inner products of few sparse rows less their centroids."""
+    """Return the inner products (n, n) of sparse rows less the centroids of their labels.
+
+    They are computed without dense copies of the rows, and need few rows."""
     found, index = np.unique(labels, return_inverse=True)
     centers, x, shift = theta[found], rows.xs[0], rows.shift.astype(np.float64)
     cross = (operand(x) @ centers.T - centers @ shift)[:, index]
@@ -248,7 +265,7 @@ def _sparse_residuals(rows: Rows, theta: Array, labels: Array) -> Array:
 
 
 def features_of(gram: Array) -> Array:
-    """Return vectors with these inner products, as the rows of a matrix."""
+    """Return a matrix (n, n) whose rows have the inner products in `gram` (n, n)."""
     values, vectors = eigh((gram + gram.T) / 2)
     return np.asarray(vectors * np.sqrt(np.maximum(values, 0)))
 
@@ -258,14 +275,14 @@ def features_of(gram: Array) -> Array:
 
 @dataclass(frozen=True)
 class Compressed:
-    """Rows of fewer or shorter numbers, and the way back from their centroids."""
+    """Rows with fewer features or in single precision, and the way back for their centroids."""
 
     rows: Rows
     bases: list[Array] | None  # (F_l, r_l), orthonormal columns; None: all features, shifted
-    left_out: float  # of one view: sum_i p_i times the squared lengths of what is left out
+    left_out: float  # sum_i p_i times the squared length of what components omit; one view only
 
     def expand(self, theta: Array) -> Array:
-        """Return centroids in the space of all features, shifted."""
+        """Map centroids (k, r) back to the space of all shifted features, (k, F)."""
         if self.bases is None:
             return theta
         edges = np.cumsum([basis.shape[1] for basis in self.bases])[:-1]
@@ -278,10 +295,12 @@ def compressed(
 ) -> Compressed | None:
     """Return the rows with the principal components of each view as features, or None.
 
-    None: they take more than half the memory, or a search for k centroids is no longer than the
-    decompositions. `hard`: starts are compared by the hard objective, for which fewer components
-    of one view suffice. `single`: in single precision, which halves the time of a pass over
-    float64, with all features where components do not pay.
+    None means that the search should use the rows as they are. Either components would take more
+    than half of their memory, or the decompositions would take longer than a search.
+
+    `hard`: starts are compared by the hard objective, for which fewer components of one view
+    suffice. `single`: the result is in single precision, which halves the time of a pass over
+    float64. Then all features are kept where components do not pay.
 
     O(n F min(n, F)) time for n `rows_of_components`."""
     widths, numbers = rows.widths, TUNING.components.numbers
@@ -319,10 +338,12 @@ def compressed(
 
 
 def _pays(rows: Rows, k: int, hard: bool) -> bool:
-    """Return whether a search for k centroids is longer than the decompositions."""
+    """Return whether a search for k centroids takes longer than the decompositions.
+
+    Both times are estimated by their arithmetic. `hard` is as in `compressed`."""
     tuning = TUNING.components
     sizes = [min(rows.n, tuning.numbers // F) for F in rows.widths]
-    if hard and k > min(*sizes, *rows.widths):  # which need all components
+    if hard and k > min(*sizes, *rows.widths):  # so many clusters need all components
         return False
     first, cost = tuning.a_cluster * k + tuning.spare, 0.0
     for F, n in zip(rows.widths, sizes):
@@ -337,7 +358,9 @@ def _pays(rows: Rows, k: int, hard: bool) -> bool:
 
 
 def _with_columns(rows: Rows, xs: list[Array], shifts: list[Array], dtype: Any) -> Rows:
-    """Return the rows with other columns and shifts, in this dtype."""
+    """Return the rows with the columns `xs` and `shifts` of each view in place of theirs.
+
+    Columns, shifts and weights are converted to `dtype`."""
     xs = [np.ascontiguousarray(x, dtype=dtype) for x in xs]
     shifts = [shift.astype(dtype) for shift in shifts]
     weight = in_units(rows.weight, 1.0, dtype)
@@ -345,9 +368,9 @@ def _with_columns(rows: Rows, xs: list[Array], shifts: list[Array], dtype: Any) 
 
 
 def _with_direction(basis: Array, center: Array) -> Array:
-    """Return an orthonormal basis (F, r or r + 1) of the span of one and a vector.
+    """Return an orthonormal basis (F, r or r + 1) of the span of `basis` (F, r) and `center` (F,).
 
-    Centroids of length one have it in these coordinates, too."""
+    Centroids of length one have length one in these coordinates, too."""
     across = center - basis @ (basis.T @ center)
     length = float(np.linalg.norm(across))
     small = length <= 1e-6 * float(np.linalg.norm(center))
@@ -355,7 +378,9 @@ def _with_direction(basis: Array, center: Array) -> Array:
 
 
 def total_squares(rows: Rows) -> float:
-    """Return sum_i p_i ||phi_i - c||^2 of all views, with their weights."""
+    """Return the weighted sum of squared distances of the rows from their shift.
+
+    The views are added with their view weights."""
     total = 0.0
     for x, shift, alpha in zip(rows.xs, rows.shifts, rows.alpha):
         center = shift.astype(np.float64)
@@ -368,7 +393,9 @@ def total_squares(rows: Rows) -> float:
 def _components(rows: Rows, view: int, k: int, hard: bool) -> tuple[Array, Array]:
     """Return principal components (n, r) of a view for k clusters, and their basis (F, r).
 
-    They are components for the hard objective where that needs fewer."""
+    There are so many that a partition into k clusters costs nearly the same without the rest.
+    `hard`: take only the components that the hard objective needs. The basis is computed from
+    `rows_of_components`, and applied to all rows."""
     rows_used, shift, n_threads = rows_of_components(rows, view), rows.shifts[view], rows.n_threads
     x, weight = rows_used.xs[view], rows_used.weight
 
@@ -405,7 +432,7 @@ def _components(rows: Rows, view: int, k: int, hard: bool) -> tuple[Array, Array
 def rows_of_components(rows: Rows, view: int) -> Rows:
     """Return the rows that components of a view are computed from.
 
-    They are all rows, or a sample with at most `TUNING.components.numbers` entries."""
+    They are all rows, or a random sample with at most `TUNING.components.numbers` entries."""
     most = TUNING.components.numbers // rows.widths[view]
     if rows.n <= most:
         return rows
@@ -415,7 +442,9 @@ def rows_of_components(rows: Rows, view: int) -> Rows:
 
 
 def _cost_of_draws(rows: Rows, view: int, k: int) -> float:
-    """Return the cost of k rows, drawn as by k-means++, as centroids of a view."""
+    """Return the hard objective in one view if k rows, drawn as by k-means++, are centroids.
+
+    It is estimated on a sample of the rows."""
     random, index = np.random.RandomState(0), rows.counted_indices()
     n, most = len(index), 4 * k
     if n > most:
@@ -434,18 +463,23 @@ def components_for_clusters(
     multiply: Callable[[Array], Array], matrix: Callable[[], Array] | None, total: float, m: int,
     k: int, fits: Callable[[int], bool] = lambda r: True,
 ) -> tuple[Array, Array, Array]:  # fmt: skip
-    """Return the leading eigenpairs of a positive semidefinite matrix (m, m), and its products.
+    """Return the r leading eigenvalues (r,) and eigenvectors (m, r) of a matrix, and a product.
 
-    Eigenvalues fall. The products are of the matrix with the eigenvectors. The hard objective of
-    k clusters needs so many, if `total` is the sum of all eigenvalues. Where they take more than
-    `multiply` is worth, all are computed, or the leading ones if `matrix` is None."""
+    The product (m, r) is the matrix times the eigenvectors. The matrix (m, m) is positive
+    semidefinite, and `multiply` returns its product with columns. r is the number that the hard
+    objective of k clusters needs, where `total` is the sum of all eigenvalues.
+
+    Subspace iteration starts with few eigenvectors, and doubles their number until it suffices.
+    If it would take too many, the whole `matrix()` is decomposed. If `matrix` is None, the
+    eigenvectors of the iteration are returned even if they do not suffice. `fits` says whether r
+    eigenvectors fit into memory."""
     tuning = TUNING.components
     first, V = min(tuning.a_cluster * k + tuning.spare, m), np.empty((m, 0))
     numbers = [first << doublings for doublings in range(3)]
     numbers = [r for r in numbers if r <= tuning.leading_part * m and (r == first or fits(r))]
     for r in numbers or ([first] if matrix is None else []):
         V = np.hstack([V, np.random.default_rng(0).standard_normal((m, r - V.shape[1]))])
-        for _ in range(2):  # what they do not resolve changes the cost of a partition little
+        for _ in range(2):  # unresolved eigenvectors change the cost of a partition little
             V = basis_of(multiply(V))[0]
         product = multiply(V)
         squares, turn = _all_components(V.T @ product)
@@ -461,15 +495,18 @@ def components_for_clusters(
 
 
 def _all_components(matrix: Array) -> tuple[Array, Array]:
-    """Return eigenvalues of a positive semidefinite matrix, falling, and its eigenvectors."""
+    """Return all eigenvalues (m,) of a positive semidefinite matrix, and eigenvectors (m, m).
+
+    The eigenvalues are in falling order."""
     squares, vectors = eigh(matrix, driver="evd")
     return np.maximum(squares[::-1], 0), vectors[:, ::-1]
 
 
 def _enough(squares: Array, total: float, k: int) -> int:
-    """Return how many components the hard objective of k clusters needs.
+    """Return how many principal components the hard objective of k clusters needs.
 
-    `squares` are their variances, `total` is the variance of all components. No partition costs
-    less than without the first k - 1."""
+    `squares` (r,) are the variances of the leading components, and `total` is the variance of all.
+    No partition into k clusters costs less than the variance beyond the first k - 1 components.
+    Components whose variance is small in comparison are not needed."""
     least = max(total - squares[: k - 1].sum(), 0.0)
     return max(1, int(((k - 1) * squares > TUNING.components.change * least).sum()))

@@ -91,7 +91,7 @@ class Problem:
     stores_memberships: bool = False
 
     def prepare(self, sample: Opened, context: FitContext) -> FeatureData:
-        """Return the rows with their features, what is minimized, and the starts."""
+        """Return the rows with their features, the objective, and the plan of the starts."""
         params, k, storage, history = self.search, context.k, context.storage, context.history
         # the features of all rows, and of a pilot sample
         fits = (fit if isinstance(fit, Known) else Known(fit) for fit in self.maps(sample, context))
@@ -188,7 +188,8 @@ class FeatureData:
     def settled(self, state: State, end: StartEnd) -> tuple[State, StartEnd]:
         """Make the last passes of the search, which starts and swaps leave out.
 
-        Find its exponent, if no start was annealed."""
+        If no start was annealed, compute the exponent at which annealing would have ended. Return
+        the state and the end of the start."""
         level, schedule = self.search, self.plan.schedule
         if self.plan.swaps or not schedule.exact:  # centroids have not converged
             are_last = not (self.samples or self.components)  # no other passes follow
@@ -201,12 +202,16 @@ class FeatureData:
         return state, end
 
     def softened(self, state: State, end: StartEnd) -> tuple[FeatureData, State, StartEnd]:
-        """Make passes at a finite exponent after a search with a hard end."""
+        """Make passes at a finite exponent after a search that ended hard.
+
+        The exponent follows from the critical exponent and the exponent of memberships. Return the
+        data with the new plan, the state, and the end of the start."""
         context, state = self.context, self.search.leave(state)
 
         def exponents(state: State) -> tuple[State, list[float]]:
+            """Return the state, the critical exponent, and the exponent of memberships."""
             critical = self.plan.critical
-            if self.components is not None:  # that of the plan is of these components
+            if self.components is not None:  # the plan has the critical exponent of components
                 rows = seeding_rows(self.pilot, context.k, context.random)
                 critical = decompositions.exponent_of_rows(rows)
             of_clusters = decompositions.exponent_of_memberships(self.pilot, state.theta)
@@ -222,8 +227,11 @@ class FeatureData:
         return data, state, StartEnd(s, converged)
 
     def later(self) -> list[FeatureLevel]:
-        """Return the levels after the search: all features, growing samples, and all rows, with
-        stored features where that pays."""
+        """Return the levels that follow the search, in order.
+
+        After a search on principal components of all rows, that is one level with all features.
+        After a search on a sample, there is a level for each larger sample, and one for all
+        rows."""
         level = replace(self.search, components=None, whole=None)
         if not self.samples:
             return [] if self.components is None else [replace(level, rows=self.base)]
@@ -233,9 +241,11 @@ class FeatureData:
         return [replace(level, rows=rows, coarse=coarse) for rows, coarse in [*parts, (whole, 0.0)]]
 
     def sample_of_far_rows(self, level: FeatureLevel) -> Rows | None:
-        """Return the rows that starts have seen; None if no row of a level can be far from them.
+        """Return the rows that the starts have seen, if the level may have rows far from them.
 
-        No row is far from all rows with typicality, on spheres, and for random features."""
+        The result is None if the starts have seen all rows, or if centroids are given or rows lack
+        views. It is also None where no row can be far from all centroids: with typicality, for
+        centroids of length one, and for random features."""
         is_near = level.rows.eta is not None or self.rows.unit_centroids
         is_near |= any(isinstance(mapped, Fourier) for mapped in self.rows.maps)
         if not isinstance(self.init, str) or level.rows.present is not None or is_near:
@@ -249,7 +259,10 @@ class FeatureData:
     def result(
         self, level: FeatureLevel, state: State, end: StartEnd, write: Callable[..., Any] | None
     ) -> Result:
-        """Evaluate the centroids on all rows. `write`, unless it is None, gets the labels."""
+        """Evaluate the centroids on all rows, and return the result of the fit.
+
+        `end` is the end of the start that was kept. `write` is called with the labels of each
+        block of rows, unless it is None."""
         problem, plan = self.problem, self.plan
         rows, hard_end = replace(self.rows, alpha=state.alpha), plan.schedule.ends_hard
         centers = (state.theta + rows.shift).astype(rows.dtype)
@@ -286,7 +299,9 @@ class FeatureData:
         return Result(attributes, end, ending, causes, self, rows)
 
     def spread(self, lines: list[Array]) -> list[Array]:
-        """Return lines of features of each view with a place for each column of the view."""
+        """Insert zeros for the columns that were left out, in the features of each view.
+
+        `lines` has an array for each view, whose last axis are the features that were kept."""
         views = zip(lines, self.columns, self.opened.xs)
         return [spread_columns(line, index, x.shape[1]) for line, index, x in views]
 
@@ -319,7 +334,7 @@ def maps_of(metric: Any, whitening: Any) -> Maps:
 
 
 def _checked_init(problem: Problem, opened: Opened, rows: Rows, mapping: Mapping, k: int) -> Any:
-    """Return the word or the function that makes initial centroids, or their array (k, F)."""
+    """Check the parameter `init`; return a name, a callable, or centroids (k, F)."""
     init = problem.search.init
     if isinstance(init, str) or callable(init):
         return init
@@ -333,20 +348,20 @@ def _checked_init(problem: Problem, opened: Opened, rows: Rows, mapping: Mapping
 
 
 def _occupied(sample: Opened, maps: list[Any], init: Any) -> list[Array | None]:
-    """Return the columns of each sparse view with entries; None: all columns.
+    """Return, for each view, the indices of the columns that are not empty; None: all columns.
 
-    Features must be columns. With given centroids all columns count, as centroids may have numbers
-    in empty columns."""
+    Only sparse views whose features are columns can leave out empty columns. With given centroids
+    all columns are kept, because centroids may have numbers in empty columns."""
     kinds = UnitRows | ScaledColumns | Identity
     are_columns = [isinstance(init, str) and isinstance(mapped, kinds) for mapped in maps]
     return [occupied_columns(x) if own else None for x, own in zip(sample.xs, are_columns)]
 
 
 def _samples(problem: Problem, sample: Opened, rows: Rows, mapping: Mapping, k: int) -> list[Rows]:
-    """Return samples of growing size, the first for the starts; none if these run on all rows.
+    """Return samples of growing size; the starts use the first sample.
 
-    Where features are columns of `rows` already, samples are cut from the columns, so that no map
-    runs twice."""
+    The list is empty if the starts run on all rows. Views of `rows` with stored features are cut
+    into samples as they are, so that no map runs twice."""
     if rows.stream is None and len(rows.computed) < len(mapping.mapped):  # else it may hold rows
         xs, maps = [*rows.xs], [*rows.maps]
         for i in rows.computed:
@@ -361,7 +376,9 @@ def _samples(problem: Problem, sample: Opened, rows: Rows, mapping: Mapping, k: 
 
 
 def _soft_exponent(data: FeatureData, rows: Rows, theta: Array, s: float) -> float:
-    """Return the exponent of memberships after a hard end, or s where the rows suggest none."""
+    """Return the exponent of memberships after a hard end.
+
+    It follows from the shape of the clusters. If all rows lie on centroids, it is s."""
     calibrated = decompositions.exponent_of_memberships(
         replace(data.pilot, alpha=rows.alpha), theta
     )
@@ -372,8 +389,8 @@ def _soft_exponent(data: FeatureData, rows: Rows, theta: Array, s: float) -> flo
 def _without_rounding(centers: Array) -> Array:
     """Replace each centroid of length one by the first centroid that is equal up to rounding.
 
-    Rows with one direction differ by rounding, and have one label then. O(k^2 F) time if centroids
-    are replaced."""
+    Rows with the same direction differ by rounding. After the replacement they get one label.
+    O(k^2 F) time if centroids are replaced."""
     close, exact = rounding_error(centers.dtype), centers.astype(np.float64)
     if count_distinct(exact, close) == len(exact):
         return centers
@@ -381,11 +398,11 @@ def _without_rounding(centers: Array) -> Array:
 
 
 def _ending(data: FeatureData, rows: Rows, theta: Array, hard: Sums, s: float) -> Ending:
-    """Return what warnings need to know of the end of a fit.
+    """Return the ending of a fit, from which warnings are made.
 
-    Count the clusters that have rows. At a finite exponent s, also judge on the pilot sample
-    whether soft memberships distinguish the clusters. Labels do not depend on typicality, so they
-    are computed without `eta`."""
+    Count the clusters that have rows, by the sums `hard`. At a finite exponent s, also judge on the
+    pilot sample whether soft memberships distinguish the clusters. Labels do not depend on
+    typicality, so they are computed without `eta`."""
     k, plan = len(theta), data.plan
     used = k - int(empty_clusters(hard.G, rows.dtype).sum())
     ending = Ending(k, used, s, plan.critical, plan.lowered_by)
@@ -403,19 +420,22 @@ def _ending(data: FeatureData, rows: Rows, theta: Array, hard: Sums, s: float) -
     )  # fmt: skip
 
 
-_Pair = tuple[Sums, Sums]  # at an exponent, and in the hard limit
+_Pair = tuple[Sums, Sums]  # sums at an exponent, and sums in the hard limit
 
 
 def _evaluated(
     data: FeatureData, rows: Rows, theta: Array, s: float, write: Callable[[Array], Any] | None
 ) -> tuple[Sums, Sums, float, list[Array]]:
-    """Return the sums of all rows at the last soft exponent and in the hard limit, and their cost.
+    """Return sums of all rows at the exponent s, sums in the hard limit, inertia and labels.
 
-    One reading gives both, and the labels: they are returned for rows in memory, and written."""
+    The rows are read once for all of them. Labels come in blocks, and only for rows in memory.
+    Without typicality, the inertia is the weighted sum of the least squared distances. `write` is
+    called with the labels of each block, unless it is None."""
     elsewhere = rows.stream is not None and rows.stream.on_workers
     blocks = list[Array]()
 
     def take(begin: int, labels: Array) -> None:
+        """Keep and write the labels of a block whose first row has the index `begin`."""
         if data.problem.noise is not None:
             noise = data.problem.noise.rows[begin : begin + len(labels)]
             labels = np.where(noise, np.int32(-1), labels)
@@ -439,10 +459,11 @@ def _both_sums(
     theta: Array, s: float, take: Callable[[int, Array], None] | None, ends_hard: bool,
     directions: Along | None, block: Rows, before: _Pair | None,
 ) -> _Pair:  # fmt: skip
-    """Return the sums of a block at an exponent and in the hard limit.
+    """Return the sums of a block at the exponent s, and its sums in the hard limit.
 
-    One pass gives both if the fit ends hard and has no typicality, as only the objective at the
-    exponent is needed then; else two passes do. `take` is given the number of the first row and the
+    They are added to the sums `before` of earlier blocks, if there are any. One pass gives
+    both if the fit ends hard and has no typicality: only the objective at the exponent is needed
+    then. Otherwise two passes are made. `take` is called with the index of the first row and the
     labels."""
     soft, hard = before or (None, None)
     one = ends_hard and block.eta is None
@@ -464,8 +485,10 @@ def _both_sums(
 
 
 def _causes(data: FeatureData, rows: Rows, ending: Ending) -> list[Cause]:
-    """Return why clusters may be missing: few distinct rows, of X or of what it was computed from,
-    and then of what it is mapped to."""
+    """Return the causes that may explain missing clusters, in the order of trial.
+
+    First, X may have few distinct rows, or the data that X was computed from. Next, the features
+    of X may have few distinct rows. Last, given centroids may be equal."""
     problem, sample, count = data.problem, data.pilot, ending.found
     xs, weight = data.opened.some()
     name = "X" if rows.n == sample.n else "a sample of X"

@@ -53,8 +53,8 @@ class Centroids:
     shifts: list[Array]
     alpha: Array  # (L,), view weights
     objective: PowerMean
-    masses: Array  # (k,), or (k, L), of the clusters
-    weights: Array  # (k,), by which centroids follow from their sums
+    masses: Array  # (k,), weights of the clusters; (k, L), for each view, if rows lack views
+    weights: Array  # (k,); sums of features divided by them are the centroids
     counted: int  # number of rows with positive weight
     s: float  # exponent of the passes over batches
     outliers: Any  # what noise is; None: no row is noise
@@ -71,7 +71,9 @@ class Pass:
     outputs: dict[str, Array]  # of the rows
 
     def distances(self) -> Array:
-        """Return Euclidean distances, over the views that rows have."""
+        """Return Euclidean distances (n, k) of the rows from the centroids.
+
+        If views are missing, squared distances are weighted means over the views of each row."""
         rows, squares = self.rows, self.outputs["distances"]
         if rows.present is not None:
             squares /= rows.combined(np.ones(len(rows.xs))).astype(squares.dtype)
@@ -95,10 +97,11 @@ class CentroidModel:
         self, xs: list[Array], weight: Array, s: float, want: tuple[str, ...] = (),
         typical: bool = False, whole: bool = False,
     ) -> Pass:  # fmt: skip
-        """Make a pass over checked tables and weights, with typicality if `typical`.
+        """Make a pass over checked tables and weights at the exponent s.
 
-        Where nothing is wanted of the rows, the sums are of the rows that are no noise. Empty
-        columns of sparse rows are left out unless `whole`."""
+        `want` names the outputs of each row. If it is empty, noise points get weight zero, so that
+        the sums leave them out. `typical`: use the typicality of the objective. `whole`: keep empty
+        columns of sparse rows, so that the sums have all features."""
         fitted = self.fitted
         views = mapped_views(fitted.maps, self.views, xs)
         columns, maps = map(list, zip(*self.storage.landmark_views(views, self.n_threads)))
@@ -155,7 +158,7 @@ class CentroidModel:
         return joined(part.distances() for part in self.passes(X, -math.inf, ("distances",)))
 
     def nearest_rows(self, X: Any) -> Array:
-        """Return the row that is nearest to each centroid, (k,), but noise."""
+        """Return the index of the row nearest to each centroid, (k,); noise points do not count."""
         parts = self.passes(X, -math.inf, ("distances", "labels"))
         distances = joined(
             np.where(part.outputs["labels"][:, None] < 0, np.inf, part.distances())
@@ -180,9 +183,11 @@ class CentroidModel:
             return gaps_of(theta @ theta.T), masses
 
     def central_rows(self, X: Any, labels: Array, is_cosine: bool) -> list[int | None]:
-        """Return a row in the middle of each cluster, by its columns; None without rows.
+        """Return the index of a row in the middle of each cluster; None for an empty cluster.
 
-        In a large cluster only rows spread evenly over X are looked at."""
+        The middle is by the columns of X, not by the features. `labels` (n,) are the clusters. In a
+        large cluster only evenly spaced rows are compared. `is_cosine`: scale rows to length
+        one."""
         members = [np.flatnonzero(labels == j) for j in range(len(self.centers))]
         most = TUNING.sampling.central_rows
         spread = [index[:: max(1, -(-len(index) // most))] for index in members]
@@ -199,9 +204,10 @@ class CentroidModel:
     def updated(
         self, running: RunningSums, x: Columns, weight: Array, discount: float
     ) -> tuple[Array, RunningSums, Array]:
-        """Move the centroids by one pass over a batch of discounted weights.
+        """Move the centroids by one pass over a batch of rows x with discounted weights.
 
-        Return the centroids, the running sums, and the labels before the move."""
+        The running sums are multiplied by `discount` before the sums of the batch are added. Return
+        the centroids (k, F), the running sums, and the labels (n,) before the move."""
         shift = np.concatenate(self.fitted.shifts).astype(np.float64)
         visit = self.one_pass([x], weight, running.s, ("labels",), whole=True)
         rows, sums = visit.rows, visit.sums
@@ -216,7 +222,7 @@ class CentroidModel:
 
 
 def joined(parts: Iterator[Array]) -> Array:
-    """Return the results of all blocks."""
+    """Concatenate the results of all blocks."""
     results = [*parts]
     return results[0] if len(results) == 1 else np.concatenate(results)
 
@@ -242,10 +248,10 @@ def _without_empty(
 
 
 def _middle(x: Columns) -> int:
-    """Return a row inside of the rows, even if they are not a ball.
+    """Return the index of a row in a dense middle of the rows, whatever the shape of their cloud.
 
-    It is the row nearest to the mean of all rows, then of the half nearest to this row, and so
-    on."""
+    Find the row nearest to the mean, keep the half of the rows nearest to that row, and repeat.
+    Stop when about the square root of the number of rows is left."""
     index, least = np.arange(len(x)), math.isqrt(len(x))
     while True:
         nearest = index[squared_distances(x[index], column_means(x[index])).argmin()]
@@ -316,9 +322,10 @@ class KernelModel:
 
     @config.one_blas_thread()
     def _squares(self, X: Any, caller: str = "") -> tuple[Array, Any]:
-        """Return squared distances (n, k) and the dtype of rows; without a `caller` less k(x, x).
+        """Return squared distances (n, k) from the centroids, and the dtype of the rows.
 
-        The caller is named if k(x, x) is not known."""
+        Without a `caller`, the distances lack the summand k(x, x), which does not change labels.
+        With a `caller`, an error that names it is raised if k(x, x) is not known."""
         xs, _ = check_views(X, self.schema)
         if caller and any(kernel.precomputed for kernel in self.fitted.kernels):
             raise ValueError(
@@ -329,6 +336,7 @@ class KernelModel:
         weights, kernels = unit_weights(self.coef), self.fitted.kernels
 
         def of_block(xs: list[Array]) -> Array:
+            """Return the squared distances of a block of rows."""
             views = xs if self.several else xs * len(kernels)
             blocks, diagonals = zip(*(kernel.cross(x) for kernel, x in zip(kernels, views)))
             products = [block @ weights.T for block in blocks]
@@ -341,9 +349,10 @@ class KernelModel:
 
 
 def unit_weights(coef: Array) -> Array:
-    """Return weights of the rows (k, n) in double precision and of sum one.
+    """Scale the weights (k, n) of the rows so that each centroid's weights sum to one.
 
-    Centroids that are far from the origin of the kernel would move with their sum."""
+    The result is in double precision. Rounding of the sum would move centroids that are far from
+    the origin of the kernel."""
     coef = coef.astype(np.float64)
     sums = coef.sum(axis=1, keepdims=True)
     return np.asarray(coef / np.where(sums != 0, sums, 1))
@@ -352,8 +361,9 @@ def unit_weights(coef: Array) -> Array:
 def gaps_to_centroids(products: Iterable[Array], squares: Array, alpha: Array) -> Array:
     """Return squared distances (n, k), less the squared norms of the rows.
 
-    `products` (n, k) are of rows with centroids in each kernel, `squares` (L, k) are the squared
-    norms of centroids. Distances that exceed the least by rounding errors are equal to it, so that
+    `products` has, for each kernel, the inner products (n, k) of rows and centroids. `squares`
+    (L, k) are the squared norms of the centroids, and `alpha` (L,) the weights of the kernels. A
+    distance that exceeds the least of its row only by rounding errors is set to the least. So
     labels do not depend on the order of sums."""
     gaps, sizes = alpha @ squares, alpha @ np.abs(squares)
     for weight, product in zip(alpha, products):
@@ -366,6 +376,6 @@ def gaps_to_centroids(products: Iterable[Array], squares: Array, alpha: Array) -
 
 
 def memberships_at(squares: Array, s: float, dtype: Any) -> Array:
-    """Return memberships of rows with these squared distances, at an exponent."""
+    """Return memberships (n, k) from squared distances (n, k), at the exponent s."""
     shares = hard_weights(squares) if math.isinf(s) else power_weights(squares, s)
     return shares[2].astype(dtype, copy=False)

@@ -1,4 +1,4 @@
-"""Passes of the hard rule, and what makes them faster: bounds, near centroids and directions.
+"""Passes of the hard rule, and what makes them faster: bounds, candidate lists and directions.
 
 **Bounds** (Hamerly: Making k-means even faster. SDM 2010) leave out the rows whose nearest
 centroid cannot have changed. Each row has two numbers: an upper bound of the distance from its
@@ -7,17 +7,18 @@ first grows by the shift of the row's centroid, and the second falls by the larg
 While they are apart by more than the rounding errors of squared distances, a pass would give the
 row the label that it has. So labels are the labels of passes over all rows.
 
-**Near centroids.** A row whose centroid was a moves to the nearest of few centroids: a, and the
-centroids nearest to a. The objective falls as in passes over all centroids, and not much less,
-as of many clusters nearly all are far from a row. A pass takes O(n c F) time for c near
-centroids in place of O(n k F), as in the closures of Wang et al.: Fast approximate k-means via
-cluster closures. CVPR 2012. A fit ends with passes over all centroids, which give its labels.
+**Candidate lists** (near centroids). A row with the centroid a is compared with c centroids only:
+a, and the centroids nearest to a. The objective falls nearly as much as in passes over all
+centroids, because nearly all of many centroids are far from a row. A pass takes O(n c F) time in
+place of O(n k F), as in the closures of Wang et al.: Fast approximate k-means via cluster closures.
+CVPR 2012. A fit ends with passes over all centroids, which give its labels.
 
-**Directions.** The coordinates of a row in q orthonormal directions, and the length of the rest,
-bound its distances from below. Passes over many centroids then compute few distances
-(_core/bounds.h).
+**Directions.** The coordinates of a row along q orthonormal directions, and the length of its part
+orthogonal to them, bound its distances from below. Passes over many centroids then compute few
+distances (_core/bounds.h).
 
-A pass is a function of what the pass before it returned.
+A pass takes the `Assignment` that the pass before it returned. Scaled weights are the weights that
+`Rows` stores, which are in units of `weight_unit`.
 """
 
 from __future__ import annotations
@@ -45,24 +46,26 @@ from rffpk.system.linalg import basis_of
 from rffpk.system.tiles import row_tiles
 from rffpk.system.tuning import TUNING
 
-# ---- which are used ------------------------------------------------------------------------------
+# ---- the accelerations in use --------------------------------------------------------------------
 
 
-_MOST_ROWS = np.iinfo(np.int32).max  # that near centroids are used for: the core numbers them so
+_MOST_ROWS = np.iinfo(np.int32).max  # for candidate lists: the core has row indices of int32
 
 
 class HardPlan(NamedTuple):
-    """How passes over some rows are made, whatever number of centroids they have."""
+    """The accelerations that the passes over some rows use."""
 
-    near: bool = False  # rows are compared with the centroids near their own, in most passes
-    bounded: bool = False  # passes that settle leave out the rows whose labels bounds decide
-    directed: bool = False  # passes over all centroids are bounded by directions, if there are some
+    near: bool = False  # most passes compare rows with candidate lists
+    bounded: bool = False  # the last passes leave out the rows whose labels bounds decide
+    directed: bool = False  # passes over all centroids use directions, where they pay
 
 
 def hard_plan(rows: Rows, most: int, learns_weights: bool = False) -> HardPlan:
-    """Return the plan of passes with at most so many centroids.
+    """Decide which accelerations the passes over `rows` use.
 
-    `most` includes the centroids that swaps add."""
+    `most` is the largest number of centroids of a pass. It includes the centroids that swaps
+    add. No acceleration is used if view weights are learned, or if the rows have typicality, lack
+    views or come from a stream."""
     if learns_weights or not (rows.eta is None and rows.stream is None and rows.present is None):
         return HardPlan()
     tuning = TUNING.hardpasses
@@ -80,12 +83,14 @@ def hard_plan(rows: Rows, most: int, learns_weights: bool = False) -> HardPlan:
 # ---- bounds --------------------------------------------------------------------------------------
 
 
-# Of squared distances, from bounds of the distances.
+# A function that maps distances to bounds of the rounding errors of their squares.
 Errors = Callable[[Array], Array]
 
 
 def shifts_of(rows: Rows, before: Array, theta: Array) -> Array:
-    """Return bounds (k,) above the distances that centroids moved, in the dtype of the rows."""
+    """Return upper bounds (k,) of the distances that the centroids moved from `before` to `theta`.
+
+    The bounds have the dtype of the rows."""
     shift = rows.scaled(theta.astype(np.float64) - before)
     eps = float(np.finfo(rows.dtype).eps)
     return np.asarray(np.sqrt((shift**2).sum(axis=1)) * (1 + 4 * eps), dtype=rows.dtype)
@@ -94,11 +99,15 @@ def shifts_of(rows: Rows, before: Array, theta: Array) -> Array:
 def undecided(
     labels: Array, bounds: tuple[Array, Array], shifts: Array, most_others: Array
 ) -> NDArray[np.bool_]:
-    """Adjust the bounds of rows, in place, and return a mask of the rows that need a pass.
+    """Update the bounds of all rows in place; return a mask (n,) of the rows to visit again.
 
-    Centroids have moved by `shifts`. For rows of each centroid, all other centroids that they are
-    compared with have moved by at most `most_others`. A row needs a pass if its bounds do not
-    decide its label. Each bound allows for the rounding of two distances: the distance that it was
+    `bounds` are the upper bounds (n,) of the distances from the centroids of the `labels` (n,),
+    and the lower bounds (n,) of the distances from all other centroids. Since they were made, the
+    centroids have moved by `shifts` (k,). `most_others` (k,) has, for the rows of each cluster,
+    the largest shift of the other centroids that these rows are compared with.
+
+    The label of a row cannot change while its lower bound exceeds its upper bound. All other rows
+    are visited again. Each bound allows for the rounding of two distances: the distance that it was
     made of, and the distance that a pass would compute."""
     active, eps = np.empty(len(labels), dtype=bool), float(np.finfo(shifts.dtype).eps)
     for part in gen_batches(len(labels), TUNING.hardpasses.bounds_block):
@@ -113,9 +122,10 @@ def undecided(
 
 
 def rounding_errors(rows: Rows, theta: Array) -> Errors:
-    """Return bounds of the rounding errors of squared distances, as a function of distances.
+    """Return a function that bounds the rounding errors of squared distances from `theta`.
 
-    A squared distance is a sum of F products and two squared norms."""
+    The function takes distances (m,) and returns the bounds (m,). A squared distance is computed
+    as the sum of F products and two squared norms."""
     longest = math.sqrt((rows.scaled(theta.astype(np.float64)) ** 2).sum(axis=1).max())
     terms = theta.shape[1]
     if rows.sparse_columns:  # whose products are of rows that are not shifted
@@ -126,7 +136,11 @@ def rounding_errors(rows: Rows, theta: Array) -> Errors:
 
 
 def bounds_of(nearest: Array, second: Array, errors: Errors) -> tuple[Array, Array]:
-    """Return bounds of distances, in place of the squared distances that a pass returned."""
+    """Replace squared distances by bounds of the distances, in place; return both arrays.
+
+    `nearest` (n,) and `second` (n,) are the squared distances of the rows from their nearest and
+    their second nearest centroid. They become upper bounds of the nearest distances, and lower
+    bounds of the second nearest distances."""
     for part in gen_batches(len(nearest), TUNING.hardpasses.bounds_block):
         twice = 2 * errors(np.sqrt(nearest[part]))
         nearest[part] = np.sqrt(nearest[part] + twice)
@@ -137,14 +151,17 @@ def bounds_of(nearest: Array, second: Array, errors: Errors) -> tuple[Array, Arr
 # ---- directions ----------------------------------------------------------------------------------
 
 
-# Directions (q, F), the coordinates of centroids there, and their reach: see `_reach`.
+# Directions (q, F), the coordinates (k, q + 1) of the centroids along them, and the ratio that
+# `_reach` returns.
 Along = tuple[Array, Array, float]
 
 
 def find_directions(rows: Rows, theta: Array, s: float = -math.inf) -> Along | None:
-    """Return what bounds distances in a pass at many centroids; None where it would not pay.
+    """Return directions that bound distances in a pass; None where they would not pay.
 
-    The bounds hold for the hard rule, and for power means of the exponent `s`."""
+    The number of directions q is chosen by the estimated cost of a pass. The estimate counts, on a
+    sample of the rows, the distances that the bounds leave to compute. The bounds hold for the hard
+    rule, and for power means of the exponent `s`."""
     (k, F), tuning = theta.shape, TUNING.hardpasses
     if not hard_plan(rows, k).directed:
         return None
@@ -165,14 +182,16 @@ def find_directions(rows: Rows, theta: Array, s: float = -math.inf) -> Along | N
 
 
 def along(directions: Array, theta: Array, s: float = -math.inf) -> Along:
-    """Return directions with the coordinates of centroids there."""
+    """Return directions (q, F) together with the coordinates of the centroids theta (k, F)."""
     return directions, coordinates(theta, directions), _reach(len(theta), s, directions.dtype)
 
 
 def _reach(k: int, s: float, dtype: Any) -> float:
-    """Return a ratio of distances to the least distance of a row.
+    """Return the ratio of squared distances beyond which a pass can ignore a centroid.
 
-    Beyond it the terms of k centroids are less than the rounding error of the power mean."""
+    Let d be the least squared distance of a row. Centroids at squared distances above the ratio
+    times d change the power mean by less than its rounding error, even if there are k of them. The
+    ratio is one in the hard limit."""
     return 1.0 if math.isinf(s) else float(-s * np.finfo(dtype).eps / k) ** (1 / s)
 
 
@@ -190,7 +209,10 @@ def coordinates(theta: Array, directions: Array) -> Array:
 
 
 def _leading(theta: Array, q: int) -> Array:
-    """Return directions (F, q) in which centroids are nearly as far apart as in any."""
+    """Return orthonormal directions (F, q) along which the centroids spread most.
+
+    They approximate the q leading eigenvectors of theta'theta, the largest first, by subspace
+    iteration."""
     start = np.random.RandomState(0).standard_normal((len(theta), q))
     found = basis_of(theta.T @ start)[0]
     for _ in range(2):
@@ -202,7 +224,11 @@ def _leading(theta: Array, q: int) -> Array:
 def _within_reach(
     x: Array, theta: Array, basis: Array, numbers: list[int], reach: float
 ) -> list[float]:
-    """Return the mean number of centroids of a row that bounds by so many directions leave open."""
+    """Return how many centroids of a row the bounds cannot exclude, on average over the rows.
+
+    The list has an average for each number q in `numbers`, with the first q columns of `basis`
+    (F, q) as directions. `x` (m, F) are features of rows. A centroid is not excluded if the lower
+    bound of its squared distance is at most `reach` times the least squared distance of the row."""
     norm, square = (x**2).sum(axis=1)[:, None], (theta**2).sum(axis=1)
     least = (norm + square - 2 * x @ theta.T).min(axis=1, keepdims=True) * reach
     y, at, means, inner = x @ basis, theta @ basis, [], np.zeros((len(x), len(theta)))
@@ -214,7 +240,7 @@ def _within_reach(
     return means
 
 
-# ---- near centroids ------------------------------------------------------------------------------
+# ---- candidate lists -----------------------------------------------------------------------------
 
 
 class Need(NamedTuple):
@@ -223,10 +249,11 @@ class Need(NamedTuple):
     every: bool = False  # compare rows with all centroids
     second: bool = False  # find the squared distances from the second nearest centroids
     bounded: bool = False  # leave out rows that bounds decide, because no distances are needed
-    # Count the rows whose nearest centroid is missing from the near centroids. The count decides
+    # Count the rows whose nearest centroid is missing from the candidate lists. The count decides
     # how passes continue. Where bounds decide rows, only passes over all centroids count them.
     missed: bool = False
-    # that bounds of the distances from all centroids leave rows out; other needs are then ignored
+    # Make bounds of the distances from all centroids, and leave out the rows that they decide. The
+    # other needs are then ignored.
     settles: bool = False
 
 
@@ -236,12 +263,12 @@ class Bounds:
 
     The next pass overwrites bounds and labels, as copies of them would double the memory."""
 
-    at: Array  # the centroids of the pass
-    N: Array  # its sums, in units of the weights
-    G: Array  # (k,), the weights of its clusters
+    at: Array  # (k, F), the centroids of the pass
+    N: Array  # (k, F), the weighted sums of the rows of each cluster, by the scaled weights
+    G: Array  # (k,), the weights of the clusters, by the scaled weights
     largest: Array  # (k,), the largest weights since the last visit of all rows
-    upper: Array  # (n,), above the distances from the own centroids
-    lower: Array  # (n,), below the distances from all other centroids that a row is compared with
+    upper: Array  # (n,), upper bounds of the distances from the centroids of the labels
+    lower: Array  # (n,), lower bounds of the distances from the other centroids of a comparison
     visited: int  # number of rows that the pass visited
 
 
@@ -253,11 +280,12 @@ class Assignment:
     squares: Any  # the weighted sum of their squared norms, or a sum (L,) for each view
     every: bool  # whether they were compared with all centroids
     cost: float | None = None  # the hard objective of the labels at the means of their rows
-    own: Array | None = None  # (n,), the squared distances from the centroids of the labels, ...
-    other: Array | None = None  # ... and from the next ones that rows were compared with
-    near: Array | None = None  # (k, c), which centroids rows of a centroid are compared with next
-    new: int = 0  # the number of the last centroids that were added
-    few: bool = True  # whether near centroids are enough for the next passes
+    own: Array | None = None  # (n,), squared distances from the centroids of the labels
+    other: Array | None = None  # (n,), squared distances from the second nearest centroids
+    # (k, c), candidate lists: the rows of cluster j are next compared with the centroids near[j]
+    near: Array | None = None
+    new: int = 0  # how many centroids at the end of theta have just been added
+    few: bool = True  # whether the candidate lists are enough for the next passes
     bounds: Bounds | None = None
     directions: Array | None = None  # for passes over all centroids, where they pay
 
@@ -265,7 +293,11 @@ class Assignment:
 def step(
     rows: Rows, theta: Array, before: Assignment | None, need: Need
 ) -> tuple[Sums, Assignment]:
-    """Make a pass at the centroids theta (k, F); return its sums, and what it says of the rows.
+    """Make a pass at the centroids theta (k, F); return its sums and the assignment of the rows.
+
+    `before` is the assignment of the last pass. Without it, rows are compared with all centroids.
+    With it, they are compared with candidate lists unless `need` demands all centroids, or the
+    lists miss too many nearest centroids.
 
     Memory: O(n), and O(k^2) where centroids are compared."""
     if need.settles:
@@ -295,14 +327,14 @@ def step(
 
 
 def _are_enough(before: Assignment, at: Array, found: Assignment) -> bool:
-    """Return whether a pass over all centroids moved few rows to a centroid that was not near."""
+    """Return whether few rows moved to centroids missing from the candidate lists of `before`."""
     moved = np.flatnonzero(found.labels != before.labels)
     old, new = before.labels[moved], found.labels[moved]
     tuning = TUNING.hardpasses
     most, beyond = tuning.few_missed * len(found.labels), 0
     if len(moved) <= most:
         return True
-    # of all, only where few have moved
+    # by tiles, so that the lists of all centroids are made only where few rows miss them
     for part in row_tiles(len(at), len(at), tuning.compared_numbers):
         inside = (old >= part.start) & (old < part.stop)
         near = _lists(before, at, part)[old[inside] - part.start]
@@ -313,7 +345,9 @@ def _are_enough(before: Assignment, at: Array, found: Assignment) -> bool:
 
 
 def _missed(rows: Rows, at: Array, before: Assignment) -> float:
-    """Return the share of drawn rows whose nearest centroid is not among near centroids."""
+    """Return the share of rows whose nearest centroid is missing from their candidate list.
+
+    The share is estimated on evenly spaced rows."""
     index = np.arange(0, rows.n, -(-rows.n // TUNING.hardpasses.missed_rows))
     some, labels = rows.take(index), before.labels[index]
     _, own, _, _ = _visit(some, at, labels, _lists(before, at))
@@ -325,7 +359,10 @@ def _missed(rows: Rows, at: Array, before: Assignment) -> float:
 def _among_all(
     rows: Rows, theta: Array, before: Assignment | None, need: Need
 ) -> tuple[Sums, Assignment]:
-    """Make a pass over all centroids."""
+    """Compare all rows with all centroids; return the sums and the assignment.
+
+    Directions that the last pass used are used again. New directions are looked for in a first
+    pass, and where `need` demands all centroids."""
     directions = None if before is None else before.directions
     if need.second:  # by directions it is not known
         sums, outputs = one_pass(rows, theta, -math.inf, want=("labels", "nearest", "second"))
@@ -347,7 +384,10 @@ def _among_all(
 def _among_near(
     rows: Rows, theta: Array, before: Assignment, need: Need
 ) -> tuple[Sums, Assignment]:
-    """Make a pass over near centroids."""
+    """Compare the rows with the candidate lists of their clusters; return sums and assignment.
+
+    If bounds are needed and known, only the rows that they do not decide are visited. If they are
+    needed and unknown, all rows are visited, and the assignment has new bounds."""
     is_bounded = need.bounded and before.bounds is not None
     if is_bounded and (decided := _among_active(rows, theta, before)):
         return decided
@@ -374,9 +414,10 @@ _WANTED = ("labels", "nearest", "second")
 
 
 def _with_bounds(rows: Rows, theta: Array, before: Assignment | None) -> tuple[Sums, Assignment]:
-    """Make a pass over all rows and all centroids that finds bounds, in the arrays of the last.
+    """Compare all rows with all centroids; return the sums, and an assignment with bounds.
 
-    The objective is precise to the rounding errors of sums."""
+    The labels and bounds of the last pass are overwritten, which saves memory. The objective
+    follows from the sums, and is precise to their rounding errors."""
     at = np.ascontiguousarray(theta, dtype=rows.dtype)
     into, unit = {}, rows.weight_unit
     if before is not None and before.bounds is not None:
@@ -390,11 +431,12 @@ def _with_bounds(rows: Rows, theta: Array, before: Assignment | None) -> tuple[S
 
 
 def _among_active(rows: Rows, theta: Array, before: Assignment) -> tuple[Sums, Assignment] | None:
-    """Assign the active rows again: rows whose label Hamerly's bounds do not hold.
+    """Assign the active rows again: rows whose labels the bounds do not decide.
 
-    The cluster sums N and the cluster weights G are corrected by the rows that change their
-    cluster. Return None if a pass over all rows is needed: most rows are active, or a cluster lost
-    so much weight that its corrected sums are imprecise."""
+    Return the sums of all rows, and their assignment. The cluster sums N and the cluster weights G
+    are corrected by the rows that change their cluster. Return None if a pass over all rows is
+    needed: most rows are active, or a cluster lost so much weight that its corrected sums are
+    imprecise."""
     labels, near, bounds = before.labels, before.near, before.bounds
     assert bounds is not None
     at = np.ascontiguousarray(theta, dtype=rows.dtype)
@@ -432,9 +474,9 @@ def _among_active(rows: Rows, theta: Array, before: Assignment) -> tuple[Sums, A
 
 
 def _most_of_others(shifts: Array, near: Array | None) -> Array:
-    """Return the largest shift (k,) among the other centroids that the rows of a cluster see.
+    """Return the largest shift (k,) among the other centroids that the rows of each cluster see.
 
-    Its rows see the candidate list of the cluster, a row of `near` (k, c), or all centroids."""
+    The rows of cluster j see the centroids near[j], or all centroids if `near` (k, c) is None."""
     if near is not None:
         return np.where(near == np.arange(len(near))[:, None], 0, shifts[near]).max(axis=1)
     farthest = int(shifts.argmax())
@@ -446,9 +488,11 @@ def _most_of_others(shifts: Array, near: Array | None) -> Array:
 def _sums(
     rows: Rows, theta: Array, squares: Any, N: Array, G: Array, hard: float | None = None
 ) -> Sums:
-    """Return the sums of a pass over all rows from sums in units of the weights.
+    """Return the sums of a pass from cluster sums N (k, F) and weights G (k,) by scaled weights.
 
-    `squares` are of all rows: squares of a cluster are not known, and not needed."""
+    `squares` is the weighted sum of the squared norms of all rows. The sum of each cluster is not
+    known, and not needed, so each gets an equal part. `hard` is the hard objective; None: it
+    follows from the sums."""
     k, unit = len(theta), rows.weight_unit
     Q = np.full((k, len(rows.xs)), squares / k)
     sums = Sums(N * unit, G * unit, Q, np.zeros(k), 0.0, 0.0, rows.widths)
@@ -457,26 +501,29 @@ def _sums(
 
 
 def _cost(rows: Rows, sums: Sums, theta: Array) -> float:
-    """Return the hard objective of the labels at the next centroids."""
+    """Return the hard objective of the labels after the centroids have moved to their means."""
     at = rows.centroids(sums, theta)
     return sums.cost_at(at, rows.alpha) if sums.hard > 0 else 0.0
 
 
 def _weighted(rows: Rows, costs: Array) -> float:
-    """Return the weighted sum of a number of each row."""
+    """Return the sum of `costs` (n,) times the unscaled weights of the rows."""
     return rows.weight_unit * float(np.multiply(costs, rows.weight, dtype=np.float64).sum())
 
 
 def add(before: Assignment, count: int) -> Assignment:
-    """Return the assignment with the last `count` of the next centroids as new ones."""
+    """Return the assignment after `count` centroids have been appended to theta.
+
+    Bounds are dropped, as they do not hold for new centroids."""
     near = None if before.new else before.near  # lists that include new centroids are longer
     return replace(before, near=near, new=count, bounds=None)
 
 
 def remove(rows: Rows, theta: Array, before: Assignment, removed: Array) -> Assignment:
-    """Give the rows of removed centroids to the nearest centroid that stays.
+    """Assign the rows of removed centroids to the nearest centroid that stays.
 
-    No costs are known then."""
+    `removed` is a mask (k,). Return an assignment with labels among the centroids that stay, but
+    without costs, distances, candidate lists and bounds."""
     number = np.cumsum(~removed) - 1
     lost = np.flatnonzero(removed[before.labels])
     labels = number[before.labels].astype(np.int32)
@@ -489,10 +536,11 @@ def remove(rows: Rows, theta: Array, before: Assignment, removed: Array) -> Assi
 
 
 def _lists(before: Assignment, at: Array, part: slice | None = None) -> Array:
-    """Return with which centroids the rows of a centroid are compared: its own and the nearest.
+    """Return candidate lists (k, c): for each centroid, itself and its nearest centroids.
 
-    Lists of old centroids are kept when new centroids are added, as the old ones have hardly
-    moved. `part`: of the centroids."""
+    The rows of a cluster are compared only with the list of its centroid. When centroids are added,
+    old lists are kept, because old centroids have hardly moved. Each list then grows by the nearest
+    added centroids. `part`: make the lists of only these centroids."""
     begin, end = (0, len(at)) if part is None else (part.start, part.stop)
     near, old, tuning = before.near, len(at) - before.new, TUNING.hardpasses
     if near is not None and len(near) == len(at):
@@ -509,9 +557,10 @@ def _lists(before: Assignment, at: Array, part: slice | None = None) -> Array:
 
 
 def _nearest_of_each(at: Array, centroids: Array, count: int, number: int) -> Array:
-    """Return the `count` centroids that are nearest to each line of `at`.
+    """Return indices (m, count) of the centroids nearest to each row of `at` (m, F).
 
-    A line is its own nearest: the first line has this `number` among the centroids."""
+    The rows of `at` are centroids too: row i has the index `number` + i. If that index is among
+    `centroids`, the centroid itself is always in its list."""
     nearest, squares = np.empty((len(at), count), dtype=np.intp), (centroids**2).sum(axis=1)
     for part in row_tiles(len(at), len(centroids)):
         apart = squares - (2 * at[part]) @ centroids.T
@@ -527,7 +576,10 @@ def _nearest_of_each(at: Array, centroids: Array, count: int, number: int) -> Ar
 
 
 def _visit(rows: Rows, at: Array, labels: Array, near: Array) -> tuple[Array, Array, Array, Array]:
-    """Return the labels, the two least squared distances, and the sums of the rows that stay."""
+    """Compare the rows with the candidate lists `near` (k, c) of their `labels` (n,).
+
+    Return new labels (n,), the least squared distances (n,), the second least squared distances
+    (n,), and the weighted sums (k, F) of the rows that keep their labels."""
     (order, ends), is_unit = _by_label(labels, len(at)), isinstance(rows.maps[0], Unit)
     result: tuple[Array, Array, Array, Array] = config.backend().near_pass(
         rows.xs[0], is_unit, rows.shifts[0], for_core(rows.weight), at, near, order, ends,
@@ -537,7 +589,9 @@ def _visit(rows: Rows, at: Array, labels: Array, near: Array) -> tuple[Array, Ar
 
 
 def _add_rows(rows: Rows, N: Array, moved: Array, labels: Array, sign: float = 1.0) -> None:
-    """Add moved rows, times a sign, to the sums of their labels."""
+    """Add the weighted features of some rows, times `sign`, to cluster sums N (k, F) in place.
+
+    `moved` are the indices of the rows, and `labels` (n,) the clusters of all rows."""
     for part in row_tiles(len(moved), N.shape[1], TUNING.hardpasses.summed_numbers):
         index = moved[part]
         index = index[np.argsort(labels[index], kind="stable")]
@@ -549,7 +603,9 @@ def _add_rows(rows: Rows, N: Array, moved: Array, labels: Array, sign: float = 1
 
 
 def _by_label(labels: Array, k: int) -> tuple[Array, Array]:
-    """Return the rows in the order of their labels, and where the rows of a label begin and end."""
+    """Return the row indices (n,) sorted by label, and the position (k + 1,) of each label's first.
+
+    Rows of the label j are at the positions from the j-th to the next."""
     ones = np.ones(len(labels), dtype=bool)
     by_row = csr_array((ones, labels, np.arange(len(labels) + 1)), shape=(len(labels), k))
     by_label = by_row.tocsc()

@@ -38,8 +38,9 @@ _START = 128  # bytes, which contain the format of a file of tensors
 
 
 class FileJournal(Journal):
-    """The calls of a fit with their numbers, in a file that a call replaces after `seconds` or
-    more."""
+    """The results of the calls of a fit, kept in a file that is replaced every `seconds`.
+
+    A call that ends after that time replaces the file."""
 
     keeps = True
 
@@ -48,11 +49,11 @@ class FileJournal(Journal):
         self.seconds, self.resume = seconds, resume
         self._fit: dict[str, str] = {}  # what distinguishes this fit
         self._kept: dict[str, str] | None = None  # what distinguishes the fit in the file
-        self._numbers: list[Any] = []  # of the calls
+        self._numbers: list[Any] = []  # the results of all calls, in order
         self._made = 0  # number of calls of this fit
-        self._stored: dict[str, Array] = {}  # the state after the last call in the file, ...
-        self._rest: dict[str, Any] = {}  # ... with random numbers and history
-        self._inside = False  # of a call, whose own calls are parts of it
+        self._stored: dict[str, Array] = {}  # the state after the last call in the file
+        self._rest: dict[str, Any] = {}  # the random numbers and the history after that call
+        self._inside = False  # whether a call is running; calls inside of it are not kept
         self._saved = time.monotonic()
         self._history, self._random = History(), np.random.RandomState(0)
 
@@ -65,15 +66,18 @@ class FileJournal(Journal):
         self._add(fit)
 
     def cache(self, given: Cache) -> Cache:
-        """Return the parameter, with the limit of stored features if it is automatic: whether they
-        are stored changes their last bits."""
+        """Return the parameter `cache`, with "auto" replaced by a limit in bytes from the file.
+
+        Whether features are stored changes their last bits, so the limit must stay."""
         if given != "auto":
             return given
         self._fit[_LIMIT] = (self._kept or {}).get(_LIMIT) or str(automatic_limit())
         return int(self._fit[_LIMIT])
 
     def begin(self, history: History, random: Any, rows: Opened, *computed: Any) -> None:
-        """Compare what distinguishes the rows, before the first call."""
+        """Check that the rows are the rows of the checkpoint, before the first call.
+
+        `computed` are numbers from features of the rows."""
         self._history, self._random = history, random
         self._add(_of_rows(rows, *computed))
         if self._kept is None:  # resume=False
@@ -83,7 +87,10 @@ class FileJournal(Journal):
     def run(
         self, call: Callable[..., tuple[State, T]], state: State, *arguments: Any
     ) -> tuple[State, T]:
-        """Make a call, or take its numbers from the file; the last one there gives the state."""
+        """Make a call and keep its result, or take the result from the file.
+
+        Results are taken from the file in order, with a state that is out of date. The last result
+        in the file comes with the state after its call. Return the state and the result."""
         if self._inside:
             return call(state, *arguments)
         self._made += 1
@@ -101,7 +108,7 @@ class FileJournal(Journal):
         return state, numbers
 
     def _write(self, state: State) -> None:
-        """Replace the file after a call that returned this state."""
+        """Write the results of all calls to the file, with the state after the last call."""
         rest = {
             "numbers": self._numbers,
             "history": self._history.records,
@@ -119,6 +126,7 @@ class FileJournal(Journal):
             os.unlink(os.path.realpath(self.path))  # a link stays, and the next fit writes there
 
     def _read(self) -> None:
+        """Read the results, the state and the fingerprint of the interrupted fit."""
         try:
             metadata, self._stored = read_tensors(self.path)
         except ModelFileError as error:
@@ -128,7 +136,7 @@ class FileJournal(Journal):
         self._numbers = self._rest["numbers"]
 
     def _add(self, fit: dict[str, str]) -> None:
-        """Add to what distinguishes this fit, or raise an error if the file is of another fit."""
+        """Add facts that distinguish this fit; raise an error if the file has different facts."""
         for name, given in fit.items():
             if self._kept is not None and (kept := self._kept.get(name)) != given:
                 raise ValueError(
@@ -173,7 +181,7 @@ def _names(record: Any) -> Iterable[str]:
 
 
 def record_of(cls: type[Any], arrays: dict[str, Array]) -> Any:
-    """Return the record whose fields have these arrays."""
+    """Return the record of a class whose fields were written by `arrays_of_record`."""
     values = {n: x if x.ndim else x.item() for n, x in arrays.items() if "." not in n}
     for name in {name.partition(".")[0] for name in arrays.keys() - values.keys()}:
         parts = {
@@ -192,17 +200,19 @@ def _is_checkpoint(path: str) -> bool:
 
 
 _REMEDY = "resume=False begins anew and replaces it."
-_LIMIT = "memory limit where none is given"  # of all fits with the same file
+_LIMIT = "memory limit where none is given"  # kept for all fits that go on from the file
 
 
 # ---- what distinguishes fits ---------------------------------------------------------------------
 
 
 def _of_rows(sample: Opened, *computed: Any) -> dict[str, str]:
-    """Return what distinguishes the rows of a fit, at the cost of a pass at most. `computed` is
-    from features of the rows: its bits depend on the processor and on libraries."""
+    """Return facts that distinguish the rows of a fit, as texts by name.
+
+    They cost at most one pass over the rows. `computed` are numbers from features of the rows,
+    whose bits depend on the processor and on libraries."""
     xs, _ = sample.some()
-    first = [sample.shape.views.index(i) for i in range(len(xs))]  # the views of the tables
+    first = [sample.shape.views.index(i) for i in range(len(xs))]  # the first view of each table
     return {
         "number of rows": str(sample.n),
         "number of columns": str([x.shape[1] for x in xs]),

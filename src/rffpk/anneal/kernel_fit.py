@@ -48,7 +48,7 @@ KernelInit = Literal["k-means++", "random", "k-means", "spectral"]
 
 @dataclass(frozen=True)
 class KernelProblem:
-    """What parameters say: the kernels, what is minimized, which starts run."""
+    """The problem that the parameters define: the kernels, the objective, and the starts."""
 
     kernels: Any  # as `matched` takes them
     plan: Callable[[FitContext, float], Plan]  # from the critical exponent
@@ -64,11 +64,11 @@ class KernelProblem:
     stores_memberships: bool = False  # what a fit adds
 
     def prepare(self, opened: Opened, context: FitContext) -> KernelData:
-        """Return the rows with their kernels and the plan of the starts.
+        """Return the rows with their kernels, and the plan of the starts.
 
-        Exact fits and given centroids search on the kernels. Other fits search on principal
-        components of the weighted sum of the kernels. Where weights are learned, one start from
-        equal weights finds the weights of this sum."""
+        Exact fits, and fits with given centroids, search on the kernels. All other fits search on
+        principal components of the weighted sum of the kernels. If kernel weights are learned, one
+        start with equal weights finds the weights of this sum."""
         xs, named = opened.tables, isinstance(self.init, str)
         initial = None if named else _given_weights(self.init, context.k, len(xs[0]))
         rows = _kernel_rows(self, opened, context)
@@ -99,7 +99,10 @@ class ComponentLevel(FeatureLevel):
     of: Array | None = None  # (L,), the weights of the kernels
 
     def leave(self, state: State) -> State:
-        """Return the state with the clusters as centroids, which are weights of the rows."""
+        """Return the state on the kernels: centroids (k, n) are weights of the rows.
+
+        Each centroid is the mean of the rows of its cluster. The centroid of an empty cluster is
+        the nearest row."""
         assert self.kernels is not None and self.of is not None
         self.context.history.left_out = 0.0
         x, rows = self.rows.xs[0], self.kernels.rows
@@ -123,10 +126,12 @@ class KernelData:
     components: Rows | None  # that initial centroids are chosen from, if not at random
     search: Any  # level of the starts: components, or the kernels
     plan: Plan
-    patience: int = 0  # for swaps on larger samples, which are none
+    patience: int = 0  # no swaps on larger samples
 
     def first(self, start: int) -> State:
-        """Return the state of a start at its initial centroids."""
+        """Return the state of a start at its initial centroids.
+
+        On the kernels centroids are weights of the rows, and on components points (k, r)."""
         if self.given is not None:
             return self.kernels.first(self.given, self.alpha)
         W = initial_weights(self.kernels.rows, self.components, self.problem.init)
@@ -136,11 +141,11 @@ class KernelData:
         return State(W @ x, self.search.rows.alpha)
 
     def settled(self, state: State, end: StartEnd) -> tuple[State, StartEnd]:
-        """Leave the last passes to the kernels."""
+        """Return the state unchanged: the last passes are made on the kernels."""
         return state, end
 
     def softened(self, state: State, end: StartEnd) -> tuple[KernelData, State, StartEnd]:
-        """Make no passes at another exponent: starts end at the exponent of memberships."""
+        """Return the arguments unchanged: starts already end at the exponent of memberships."""
         return self, state, end
 
     def later(self) -> list[KernelLevel]:
@@ -154,7 +159,10 @@ class KernelData:
     def result(
         self, level: KernelLevel, state: State, end: StartEnd, write: Callable[..., Any] | None
     ) -> Result:
-        """Evaluate the centroids on all rows."""
+        """Evaluate the centroids on all rows, and return the result of the fit.
+
+        `end` is the end of the start that was kept. `write` is not used, as the rows are in
+        memory."""
         problem, rows, plan = self.problem, level.rows, self.plan
         history, journal = level.context.history, level.context.journal
         if problem.annealed and math.isinf(end.s):  # no start was
@@ -187,7 +195,9 @@ class KernelData:
 def _search_of_components(
     problem: KernelProblem, kernels: KernelLevel, alpha: Array
 ) -> tuple[Rows, ComponentLevel, Plan]:
-    """Return principal components, their level, and the plan of the starts on them."""
+    """Return principal components of the kernels, their level, and the plan of the starts.
+
+    `alpha` (L,) are the weights of the kernels in the sum that is decomposed."""
     rows, context = kernels.rows, kernels.context
     components, left_out = rows.components(alpha)
     left_out += rows.objective.penalty(alpha, rows.total_weight)
@@ -202,7 +212,9 @@ def _search_of_components(
 
 
 def _weights_after_one_start(data: KernelData) -> Array:
-    """Return the weights of the kernels that one start learns."""
+    """Return the kernel weights (L,) that one start learns.
+
+    The start runs on components. Its last passes, on the kernels, learn the weights."""
     level, kernels, plan = data.search, data.kernels, data.plan
     state, end = anneal(level, data.first(-1)._replace(start=-1), plan.starts[-1])
     state = level.leave(state)
@@ -214,7 +226,9 @@ def _weights_after_one_start(data: KernelData) -> Array:
 
 
 def _kernel_rows(problem: KernelProblem, opened: Opened, context: FitContext) -> KernelRows:
-    """Return the rows with their kernels, scaled weights and the objective."""
+    """Fit the kernels to the rows; return the rows with kernels, scaled weights and objective.
+
+    Warn if a kernel is indefinite."""
     xs, weight = opened.tables, opened.weight
     if not checks.is_option(problem.kernels, PRECOMPUTED):
         xs = [x.copy() for x in xs]  # the kernels keep them, and the caller may change X
@@ -240,12 +254,14 @@ def _kernel_rows(problem: KernelProblem, opened: Opened, context: FitContext) ->
 
 
 def _product(rows: KernelRows, view: int, v: Array) -> Array:
-    """Multiply a kernel with a vector."""
+    """Return the product (n,) of the kernel matrix of a view with the vector v (n,)."""
     return np.asarray(rows.multiply(v[None])[view, 0], dtype=np.float64)
 
 
 def _given_weights(init: Any, k: int, n: int) -> Array:
-    """Return centroids (k, n) from an array `init` of labels, or of weights of the rows."""
+    """Check an array `init`; return initial centroids (k, n), rows of weights that sum to one.
+
+    `init` has labels (n,) of the rows, or weights (k, n) of the rows for each cluster."""
     checks.check_plain(init, "init")
     with checks.named("init"):
         init = np.asarray(init)
@@ -267,9 +283,10 @@ def _given_weights(init: Any, k: int, n: int) -> Array:
 
 
 def initial_weights(rows: KernelRows, components: Rows | None, init: str) -> Array:
-    """Return initial centroids of a start, (k, n): rows, or means of clusters of rows.
+    """Return initial centroids (k, n) of a start, as weights of the rows.
 
-    Components of the kernels are needed unless rows are chosen at random."""
+    They are k rows, or for "spectral" the means of k clusters. Rows are chosen on the principal
+    components of the kernels, or at random if `components` is None."""
     n, k, random = rows.n, rows.context.k, rows.context.random
     rows.context.history.records.append({"stage": "seeding", "rows": n})
     if components is None:
@@ -284,10 +301,10 @@ def initial_weights(rows: KernelRows, components: Rows | None, init: str) -> Arr
 
 
 def _spectral(components: Rows, k: int, random: Any) -> Array:
-    """Return the clusters (n,) that k-means makes of leading eigenvectors.
+    """Return labels (n,) by spectral clustering: k-means on k leading eigenvectors of the kernel.
 
-    The k leading eigenvectors of the kernel with these principal components are scaled to length
-    one."""
+    The eigenvectors follow from the principal components, by scaling their columns. Then each row
+    (k,) of the eigenvectors is scaled to length one."""
     x, p = components.xs[0][:, :k], components.weight
     lengths = np.linalg.norm(x * np.sqrt(p)[:, None], axis=0)
     H = normalize(x / np.where(lengths > 0, lengths, 1))
@@ -302,7 +319,10 @@ def _spectral(components: Rows, k: int, random: Any) -> Array:
 def _evaluated(
     problem: KernelProblem, rows: KernelRows, state: State, ends_hard: bool, s: float
 ) -> tuple[dict[str, Any], Array]:
-    """Return attributes of the fitted model, and squared distances (n, k) from the centroids."""
+    """Return attributes of the fitted model, and squared distances (n, k) from the centroids.
+
+    s is the exponent of memberships if the fit does not end hard, or if all rows of each cluster
+    are equal."""
     W, alpha, unit = state.theta, state.alpha, rows.context.history.unit
     weights = unit_weights(W)
     Y = rows.multiply(weights, precise=True)
@@ -336,7 +356,11 @@ def _evaluated(
 
 
 def _ending(rows: KernelRows, fitted: dict[str, Any], d: Array, s: float, plan: Plan) -> Ending:
-    """Return which clusters have rows, and can be told apart at an exponent."""
+    """Return the ending of a fit: how many clusters have rows, and different memberships.
+
+    `fitted` are the attributes of the fitted model, and `d` (n, k) squared distances from its
+    centroids. s is the exponent of the memberships; in the hard limit, clusters with rows are
+    enough."""
     k, labels, centroids = rows.context.k, fitted["labels_"], fitted["_centroids"]
     used = int(np.count_nonzero(centroids.masses))
     ending = Ending(k, used, s, plan.critical, plan.lowered_by)

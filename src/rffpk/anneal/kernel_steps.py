@@ -36,7 +36,7 @@ from rffpk.system import config
 from rffpk.system.tiles import run_all, tiles
 from rffpk.system.tuning import TUNING
 
-# Where no row moves kernel weights are final after one more step, up to this.
+# Kernel weights that change less are final. Once no centroid moves, that takes one more step.
 _EXACT = 1e-12
 
 
@@ -63,15 +63,15 @@ class KernelLevel:
         return self.moved(State(W, alpha), W)
 
     def moved(self, state: State, W: Array) -> State:
-        """Return the state at other centroids, which are weights of the rows."""
+        """Return the state at the centroids W (k, n), with their products with the kernels."""
         W = np.asarray(W, dtype=self.rows.dtype)
         return state._replace(theta=W, products=self.rows.multiply(W))
 
     def follow(self, state: State, stage: Stage) -> tuple[State, StageEnd]:
-        """Make the steps of a stage.
+        """Make the steps of a stage; return the state and the end of the stage.
 
-        It goes on while kernel weights change, which may move rows after a step in which none
-        moved."""
+        The stage goes on while kernel weights change, even if no centroid moved in a step. New
+        kernel weights may move centroids in the next step."""
         state = self._disturbed(state, stage.noise) if stage.noise else state
         steps, over = 0, False
         while not over:
@@ -83,10 +83,10 @@ class KernelLevel:
         return state, StageEnd(last, steps)
 
     def _step(self, state: State, stage: Stage) -> tuple[State, tuple[Step, float]]:
-        """Move to the means of the rows with their weights at an exponent.
+        """Move the centroids to the weighted means of the rows, at the exponent of the stage.
 
-        Update the kernel weights from the costs there. Return the result, and the largest change
-        of a kernel weight."""
+        Then update the kernel weights from the costs at the new centroids. Return the state, and
+        two numbers: the record of the step, and the largest change of a kernel weight."""
         started, rows, objective = time.perf_counter(), self.rows, self.rows.objective
         k, alpha = len(state.theta), state.alpha
         weights, soft, hard = self._weigh(state, stage.s)
@@ -106,7 +106,7 @@ class KernelLevel:
         return new._replace(alpha=alpha), (step, float(np.abs(alpha - state.alpha).max()))
 
     def cost(self, state: State, s: float) -> tuple[State, float]:
-        """Return the objective at the centroids of a state."""
+        """Return the state and the objective at its centroids, at the exponent s."""
         penalty = self.rows.objective.penalty(state.alpha, self.rows.total_weight)
         soft = self._weigh(state, s)[1]
         return state, float(power_constant(len(state.theta), s) * soft + penalty)
@@ -117,7 +117,10 @@ class KernelLevel:
         return state, float(s)
 
     def count_distinct(self, state: State, hard: float) -> int:
-        """Count distinct centroids; the tolerance is relative to a hard objective."""
+        """Count the distinct centroids of a state.
+
+        Centroids coincide if their squared distance is a tiny part of the mean cost of a row, by
+        the hard objective `hard`, or a rounding error."""
         mixed = state.products @ state.theta.T
         gram = np.einsum("l,lij->ij", state.alpha, mixed, dtype=np.float64)
         squares = gram.diagonal()
@@ -131,9 +134,10 @@ class KernelLevel:
         return int(distinct.sum())
 
     def _means(self, state: State, weights: Array, G: Array) -> tuple[Array, int]:
-        """Return the means of rows with these weights (k, n), of the sums G.
+        """Return new centroids (k, n): weights of the rows that sum to one for each centroid.
 
-        Centroids of empty clusters move to the costliest rows; their number is returned, too."""
+        `weights` (k, n) have the sums G (k,). Centroids of empty clusters move to the costliest
+        rows. The second result is the number of centroids that moved so."""
         stays = empty_clusters(G, weights.dtype)
         W = weights / np.where(stays, 1, G)[:, None].astype(weights.dtype)
         empty = np.flatnonzero(stays)
@@ -152,7 +156,7 @@ class KernelLevel:
         return W, len(chosen)
 
     def _shift(self, before: State, after: State) -> float:
-        """Return how far the centroids have moved, in standard deviations of the features."""
+        """Return the root mean square shift of centroids, in standard deviations of features."""
         W, Y = before.theta, before.products
         if np.array_equal(W, after.theta):
             return 0.0
@@ -164,14 +168,20 @@ class KernelLevel:
         return math.sqrt(max(moved, 0.0) / variance) if variance > 0 else 0.0
 
     def _combined(self, state: State) -> tuple[Array, Array, Array]:
-        """Sum products, and squared norms of rows and of centroids, with the kernel weights."""
+        """Return what squared distances are made of, summed over kernels with their weights.
+
+        The results are the products (k, n) of centroids and rows, the squared norms (n,) of the
+        rows, and the squared norms (k,) of the centroids."""
         dtype, alpha, products = self.rows.dtype, state.alpha, state.products
         Y = np.einsum("l,lkn->kn", alpha.astype(dtype), products)
         squares = alpha @ squared_norms(state.theta, products)
         return Y, (alpha @ self.rows.diagonals).astype(dtype), squares.astype(dtype)
 
     def _weigh(self, state: State, s: float) -> tuple[Array, float, float]:
-        """Return weights p_i v_ij (k, n) of the rows, sum p M' and the hard objective."""
+        """Return the weights p_i v_ij (k, n) of the rows in the centroids at an exponent s.
+
+        Also return the sum of p_i M'_i, the power means without their constant, and the hard
+        objective."""
         rule = _core.HARD if is_hard(s, self.rows.dtype) else _core.POWER
         weight, n_threads = self.rows.p.astype(self.rows.dtype), self.context.n_threads
         result: tuple[Array, float, float] = config.backend().weigh_products(
@@ -214,7 +224,7 @@ class KernelRows:
         self.stored = self._matrices() if stored else None
         self.counted = self.p > 0
         index = np.flatnonzero(self.counted)
-        # at most so many rows that count
+        # indices (m,) of evenly spaced rows of positive weight, for decompositions
         self.some = index[:: -(-len(index) // TUNING.sampling.decomposed_rows)]
         self.equal = np.full(len(kernels), 1 / len(kernels))  # kernel weights
         self.total_weight = float(self.p.sum())
@@ -225,6 +235,7 @@ class KernelRows:
         checks.check_weighted_variance(self.variance, plain, resolved, self.dtype)
 
     def _matrices(self) -> list[Array]:
+        """Compute and return the kernel matrices (n, n), by tiles and threads."""
         matrices = [_core.empty_matrix(self.n, self.n, self.dtype) for _ in self.kernels]
 
         def fill(tile: tuple[slice, slice]) -> None:
@@ -235,10 +246,10 @@ class KernelRows:
         return matrices
 
     def multiply(self, W: Array, precise: bool = False) -> Array:
-        """Return W K_l of all kernels, (L, m, n), for W (m, n).
+        """Return the products W K_l with all kernels, (L, m, n), for W (m, n).
 
-        `precise`: in double precision. Kernels that are stored in single precision are
-        recomputed."""
+        `precise`: compute in double precision. Kernels that are stored in single precision are
+        computed again for that."""
         dtype, n_threads = np.dtype(np.float64) if precise else self.dtype, self.context.n_threads
         W = np.ascontiguousarray(W, dtype=dtype)
         out = np.empty((len(self.kernels), *W.shape), dtype=dtype)
@@ -248,6 +259,7 @@ class KernelRows:
             return out
 
         def fill(row_tiles: list[tuple[slice, slice]]) -> None:
+            """Set the products of one block of kernel rows, summed over tiles of columns."""
             rows = row_tiles[0][0]
             for kernel, product in zip(self.kernels, out):
                 parts = (
@@ -265,15 +277,17 @@ class KernelRows:
         return np.tensordot(alpha, self.multiply(W).astype(np.float64), 1)
 
     def squares(self, alpha: Array, p: Array) -> float:
-        """Return sum_i p_i ||phi_i - c||^2 with the mean c by p, of sum_l alpha_l k_l."""
+        """Return sum_i p_i ||phi_i - c||^2 in the feature space of sum_l alpha_l k_l.
+
+        c is the mean of the rows with the weights p (n,)."""
         share = p / p.sum()
         mean = self.combined(share[None], alpha)[0]
         return max(float(p @ (alpha @ self.diagonals) - p.sum() * (share @ mean)), 0.0)
 
     def means(self, labels: Array, k: int) -> tuple[Array, Array]:
-        """Return the means of clusters as weights of the rows, (k, n), and the masses (k,).
+        """Return the means of clusters as weights (k, n) of the rows, and the cluster masses (k,).
 
-        Weights are zero if a cluster is empty."""
+        `labels` (n,) are the clusters of the rows. The weights of an empty cluster are zero."""
         members = (np.arange(k)[:, None] == labels) * self.p
         masses = members.sum(axis=1)
         return members / np.where(masses > 0, masses, 1)[:, None], masses
@@ -289,8 +303,9 @@ class KernelRows:
     def exponent(self, gram: Array, labels: Array | None = None) -> float:
         """Return the critical exponent of rows with these inner products (m, m).
 
-        With labels (n,) of the rows it is the exponent inside of the clusters; -inf if rows are
-        equal."""
+        `gram` is of the evenly spaced rows `some`. With labels (n,) of all rows, it is the critical
+        exponent inside of the clusters, relative to their means. The result is -inf if the rows of
+        each cluster are equal."""
         labels = np.zeros(len(gram), int) if labels is None else labels[self.some]
         p = self.p[self.some]
         inside = p * (labels[:, None] == labels)
@@ -300,9 +315,11 @@ class KernelRows:
     def components(self, alpha: Array) -> tuple[Rows, float]:
         """Return rows whose features are principal components of a weighted sum of kernels.
 
-        The kernel sum_l alpha_l k_l is centered at the mean. The part of the total of squares
-        that components leave out is returned, too. There are enough of them for the hard
-        objective of the clusters where that pays and memory allows it, else the leading ones.
+        The kernel sum_l alpha_l k_l is centered at the mean. The second result is the part of the
+        total sum of squares that the components leave out. There are as many components as the
+        hard objective needs, where that pays and memory allows it. Otherwise there are fewer, the
+        leading components.
+
         O(L n^2 r) time for r components, O(L n^3) where few rows have more components."""
         n, storage, total = self.n, self.context.storage, self.squares(alpha, self.p)
         root, share = np.sqrt(self.p), self.p / self.total_weight
@@ -329,13 +346,13 @@ class KernelRows:
 
 
 def kernel_coordinates(kernel: FittedKernel) -> NDArray[np.float64]:
-    """Return coordinates of rows, (n, r), whose inner products are nearly a kernel.
+    """Return coordinates (n, r) of the rows whose inner products approximate the kernel matrix.
 
-    They are the columns of its Cholesky decomposition, with the rows that count as pivots. O(n
-    r^2) time. A kernel with negative eigenvalues has the columns before its first negative
-    pivot."""
+    They are the columns of a pivoted Cholesky decomposition. Only rows of positive weight are
+    pivots. If the kernel has negative eigenvalues, the columns stop before the first negative
+    pivot. O(n r^2) time."""
     most, r = min(TUNING.number.coordinates, len(kernel.counted)), 0
-    left = np.zeros(kernel.n)  # squared norms of what the columns leave
+    left = np.zeros(kernel.n)  # diagonal of the kernel less its approximation
     left[kernel.counted] = kernel.diagonal[kernel.counted]
     least, columns = 1e-6 * left.max(), np.zeros((kernel.n, max(most, 1)))
     while r < most and left.max() > least:

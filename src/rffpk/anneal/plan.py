@@ -41,12 +41,14 @@ class SearchParameters:
     ends_hard: bool  # whether the exponent falls to the hard rule
 
     def starts(self, critical: float, automatic: int) -> list[Start]:
-        """Return the starts, whose schedule may depend on the critical exponent.
+        """Return the starts, whose schedules may depend on the critical exponent.
 
-        Starts that differ, `automatic` of them if their number is automatic, begin with fast ones:
-        plain k-means and annealing from a low exponent take turns. The last start is slow annealing
-        from the critical exponent. Centroids that are given would be lost at exponents above the
-        final one, so that their start begins there."""
+        `automatic` is their number if `n_init` does not give it. If the starts differ in kind,
+        plain k-means and annealing from a low exponent take turns, and the last start is slow
+        annealing from the critical exponent.
+
+        With given centroids and default annealing, a start begins at the final exponent. At higher
+        exponents, the given centroids would be lost."""
         start = min(-0.5, critical) if self.start is None else self.start
         if not isinstance(self.init, str) and self.is_default:
             start = self.end
@@ -70,10 +72,10 @@ class SearchParameters:
         return [*(others[i % 2] for i in reversed(range(count - 1))), Start("critical", slow)]
 
     def swaps_of(self, context: FitContext, automatic: bool) -> tuple[int, int]:
-        """Return how many failures in a row end the swaps, and the number of centroids with swaps.
+        """Return how many failures in a row end the swaps, and the most centroids of a pass.
 
-        `automatic`: whether there are swaps if their number is automatic. Many centroids are
-        swapped in batches, which need additional centroids."""
+        The first number is 0 if there are no swaps. `automatic`: whether to swap if the parameter
+        does not say. Many centroids are swapped in batches, which need additional centroids."""
         k, swaps = context.k, self.swaps
         if swaps is None:
             swaps = min(TUNING.swaps.automatic, TUNING.swaps.a_cluster * k) if automatic else 0
@@ -84,7 +86,9 @@ class SearchParameters:
 def search_plan(
     search: SearchParameters, context: FitContext, critical: float, objective: PowerMean
 ) -> Plan:
-    """Return the starts and the number of swaps."""
+    """Return the plan of a search: its starts and its swaps.
+
+    With enough clusters, starts that are not annealed begin at merged centroids."""
     starts = search.starts(critical, TUNING.starts.automatic)
     swaps, most = search.swaps_of(context, search.differs and search.ends_hard)
     merges = context.many if objective.learns_weights else context.k >= TUNING.starts.some

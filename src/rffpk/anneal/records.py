@@ -44,7 +44,7 @@ class State(NamedTuple):
 
 
 class Journal:
-    """Makes the calls of a fit. That of a checkpoint keeps their numbers in a file, too."""
+    """Makes the calls of a fit; the journal of a checkpoint also keeps their results in a file."""
 
     keeps = False
 
@@ -54,9 +54,10 @@ class Journal:
     def run(
         self, call: Callable[..., tuple[State, T]], state: State, *arguments: Any
     ) -> tuple[State, T]:
-        """Return the state after a call, and the numbers that the call returns.
+        """Call `call(state, *arguments)`; return the new state and the result of the call.
 
-        JSON can hold the numbers. A fit decides by numbers, never by the state."""
+        The result consists of numbers that JSON can hold. A fit takes its decisions by results,
+        never by the state, so that a checkpoint can repeat them."""
         return call(state, *arguments)
 
 
@@ -71,10 +72,10 @@ class PowerMean:
     coverage: Array | None = None  # the shares of the rows that have the views; None: all have all
 
     def reweigh(self, costs: Array, constant: float, total_weight: float) -> Array:
-        """Return new view weights (L,) from the costs of the views at the new centroids.
+        """Return new view weights (L,) from the costs (L,) of the views at the new centroids.
 
-        The cost of view l is sum_ij p_i w_ij d'_ij,l. `costs` has v in place of w, where w =
-        `constant` v."""
+        The cost of view l is sum_ij p_i w_ij d'_ij,l. In `costs`, the weights w are divided by
+        `constant`."""
         return view_weights(costs, constant, self.weight_entropy * total_weight, self.coverage)
 
     def penalty(self, alpha: Array, total_weight: float) -> float:
@@ -114,7 +115,10 @@ def reference_distances(rows: Rows, eta: Eta | float) -> NDArray[np.float64]:
 
 
 def _median_distances(rows: Rows) -> NDArray[np.float64]:
-    """Return weighted medians, by view, of the squared distances from the median features."""
+    """Return, for each view, the weighted median of squared distances from its median point.
+
+    The result (L,) is computed on evenly spaced rows. The median point has the weighted median of
+    each feature."""
     some = rows.take(np.arange(0, rows.n, -(-rows.n // TUNING.sampling.median_rows)))
     medians = []
     for view in range(len(rows.xs)):
@@ -125,12 +129,15 @@ def _median_distances(rows: Rows) -> NDArray[np.float64]:
 
 
 def _distances_from_median(features: Columns, weight: Array) -> Array:
+    """Return squared distances (n,) of rows from the weighted medians of their columns."""
     medians = [_median(part, weight).copy() for part in column_blocks(features)]
     return squared_distances(features, np.concatenate(medians))
 
 
 def _median(values: Array, weight: Array) -> Array:
-    """Return weighted medians of columns: the least value with half the weight up to the value."""
+    """Return the weighted medians (F,) of the columns of values (n, F).
+
+    The median is the least value such that all values up to it have half of the weight."""
     if are_ones(weight):  # in a fraction of the time of a sort
         middle = (len(values) - 1) // 2
         return np.partition(values, middle, axis=0)[middle]

@@ -54,7 +54,7 @@ class Start:
     kind: str
     schedule: Schedule
     k_means_first: bool = False
-    merges: bool = False  # whether it begins at more centroids, which are merged
+    merges: bool = False  # whether more centroids are drawn, and merged to k before it begins
 
 
 class Stage(NamedTuple):
@@ -102,9 +102,10 @@ class History:
         self, stage: Stage, step: Step, start: int, rows: int, alpha: Array,
         parts: dict[str, float] | None = None,
     ) -> None:  # fmt: skip
-        """Record a step of a start with the view weights alpha, and report it.
+        """Add the record of a step, and report it to the progress.
 
-        The step was over `rows` rows. `parts` are parts of its seconds."""
+        The step belongs to the start with the index `start`, was made over `rows` rows, and has
+        the view weights `alpha` (L,). `parts` splits its time into named seconds."""
         record: dict[str, Any] = {
             "stage": stage.name,
             "start": start,
@@ -124,7 +125,9 @@ class History:
             self.progress.passed(record)
 
     def begin(self, n_starts: int, unit: float, left_out: float, later: list[int]) -> None:
-        """Set the scale of objectives, and for the progress the sizes of the levels `later`."""
+        """Set how objectives are reported: times `unit`, after `left_out` is added.
+
+        The progress gets the number of starts, and the numbers of rows of the levels `later`."""
         self.unit, self.left_out = unit, left_out
         if self.progress is not None:
             self.progress.n_starts, self.progress.later = n_starts, later
@@ -132,7 +135,10 @@ class History:
     def add_starts(
         self, starts: list[Start], costs: list[float], passes: list[int], n: int
     ) -> None:
-        """Record the ends of all starts over n rows; the first of the least cost is kept."""
+        """Add a record for the end of each start; the first start of the least cost is kept.
+
+        The starts ran over n rows, with these costs and numbers of passes. An infinite cost means
+        that the start was dropped."""
         kept = costs.index(min(costs))
         for record in self.records:
             if "kept" in record:
@@ -152,7 +158,7 @@ class History:
             )
 
     def restore(self, records: list[dict[str, Any]]) -> None:
-        """Set records that were written as JSON."""
+        """Replace the records by records that were read from JSON."""
         self.records[:] = records
         for record in self.records:
             if "kernel_weights" in record:
@@ -174,7 +180,10 @@ class FitContext:
 
     @property
     def many(self) -> bool:
-        """Whether so many are sought that a start alone is not annealed, nor one swapped alone."""
+        """Whether there are many clusters.
+
+        Then a search with one start is not annealed, and centroids are swapped only in batches.
+        """
         return self.k >= MANY
 
 
@@ -187,17 +196,17 @@ class Level(Protocol):
     def context(self) -> FitContext: ...
 
     def follow(self, state: State, stage: Stage) -> tuple[State, StageEnd]:
-        """Make the passes of a stage."""
+        """Make the passes of a stage; return the state and the end of the stage."""
 
     def cost(self, state: State, s: float) -> tuple[State, float]:
-        """Return the objective at the centroids of a state."""
+        """Return the state, and the objective at its centroids and the exponent s."""
 
 
 def cost_of_start(level: Level, state: State, start: Start, end: StartEnd) -> tuple[State, float]:
-    """Return the cost by which starts are compared; infinite if the start was dropped.
+    """Return the state, and the cost by which starts are compared.
 
-    It is the objective at the final exponent, or in the hard limit if each start may end at a
-    different exponent."""
+    The cost is infinite if the start was dropped. Otherwise it is the objective at the final
+    exponent, or in the hard limit if each start may end at a different exponent."""
     schedule, context, cost = start.schedule, level.context, math.inf
     if not end.dropped:
         s = schedule.end if schedule.until == "settled" else -math.inf
@@ -234,7 +243,9 @@ def anneal(
 
 
 def converge(level: Level, state: State, stage: Stage) -> tuple[State, bool, int]:
-    """Make the passes of a stage; return whether they converged, and how many passes are left."""
+    """Make the passes of a stage.
+
+    Return the state, whether the passes converged, and how many of `stage.most` are left."""
     if stage.most <= 0:
         return state, False, 0
     state, (last, steps) = level.follow(state, stage)
@@ -244,9 +255,11 @@ def converge(level: Level, state: State, stage: Stage) -> tuple[State, bool, int
 def _lower(
     level: Level, state: State, schedule: Schedule, best: float
 ) -> tuple[State, StartEnd, int]:
-    """Make soft passes while s is lowered by the schedule.
+    """Make soft passes while the schedule lowers the exponent s.
 
-    Return their end, and how many passes are left."""
+    They end when s reaches its end, the memberships are nearly hard, or no passes are left. They
+    are dropped if the nearly hard objective is hopelessly above `best`. Return the state, the end
+    of the start, and how many passes are left."""
     s, left, objective, noise = schedule.start, schedule.max_iter, math.inf, schedule.noise
     tuning = TUNING.schedule
     factor = tuning.first_factor if schedule.factor is None else schedule.factor
@@ -283,9 +296,11 @@ def _lower(
 def _until_objective(
     level: Level, state: State, stage: Stage, tol: float, previous: float
 ) -> tuple[State, StageEnd, bool]:
-    """Make the passes of a stage of the papers, one by one.
+    """Make the passes of a stage one by one, until the objective converges.
 
-    Return its end, and whether the objective converged and thereby ends the start."""
+    The objective has converged if a pass changes it by at most `tol` times its value. `previous` is
+    the objective of the pass before. Return the state, the end of the stage, and whether the
+    objective converged, which ends the start. The schedules of the papers use this rule."""
     for steps in range(1, stage.most + 1):
         alone = stage._replace(noise=stage.noise if steps == 1 else 0.0, most=1)
         state, (result, _) = level.follow(state, alone)
@@ -296,10 +311,11 @@ def _until_objective(
 
 
 def from_merged_centroids(starts: list[Start], alone: bool, many: bool) -> list[Start]:
-    """Return the starts; a start that is not annealed begins at merged centroids.
+    """Replace starts by starts that begin at merged centroids.
 
-    `alone`: there is one start, from a low exponent or, of `many` clusters, not annealed. It
-    does not quite converge, as many centroids are moved after it."""
+    If `alone`, return one start. It is annealed from a low exponent, or not annealed if there are
+    `many` clusters. It stops short of convergence, because swaps move many centroids after it. If
+    not `alone`, only the starts that are not annealed are replaced."""
     if not alone:
         return [
             replace(each, kind="merged", merges=True) if math.isinf(each.schedule.start) else each
@@ -312,9 +328,10 @@ def from_merged_centroids(starts: list[Start], alone: bool, many: bool) -> list[
 
 
 def nearly_hard_exponent(totals: Callable[[float], tuple[float, float]], dtype: Any) -> float:
-    """Return the exponent at which annealing would end at centroids.
+    """Return the first exponent of a falling sequence at which the memberships are nearly hard.
 
-    `totals` returns sum M' and the hard objective at an exponent."""
+    Annealing would end there. `totals` takes an exponent, and returns two objectives at fixed
+    centroids: the sum of the power means without their constant, and the hard objective."""
 
     def is_nearly_hard(s: float) -> bool:
         soft, hard = totals(s)
@@ -356,9 +373,10 @@ class Plan:
         return Stage(name, s, tol=schedule.tol, most=schedule.max_iter, bounded=True)
 
     def ended(self, end: StartEnd, converged: bool) -> StartEnd:
-        """Return the end of a fit whose last passes have converged, or have not.
+        """Return the end of a fit, from the end of its start and its last passes.
 
-        These passes do not lower s, so a final exponent that was not reached stays so."""
+        `converged` says whether the last passes converged. They do not lower s. So the fit has not
+        converged if its start did not reach the final exponent, except after a hard end."""
         reached = (self.fresh and self.schedule.ends_hard) or end.converged
         return end._replace(converged=converged and reached)
 
@@ -376,9 +394,9 @@ class Result:
 
 
 def given_starts(schedule: Schedule, init: Any, n_init: Any, automatic: int = 1) -> list[Start]:
-    """Return `n_init` starts of one kind; one start if `init` is not the name of a method.
+    """Return `n_init` equal starts; only one if `init` is not the name of a method.
 
-    `automatic`: their number for "auto"."""
+    `automatic` is their number if `n_init` is "auto"."""
     count = automatic if is_option(n_init, "auto") else int(n_init)
     return [Start("given", schedule, is_option(init, "k-means"))] * (
         count if isinstance(init, str) else 1

@@ -30,7 +30,9 @@ from rffpk.system.tuning import TUNING
 
 
 def seeding_rows(rows: Rows, k: int, random: Any) -> Rows:
-    """Return random rows that initial centroids are chosen from: all rows if they are few."""
+    """Return random rows of positive weight, from which initial centroids are chosen.
+
+    They are all rows if there are few."""
     tuning = TUNING.starts
     most = min(tuning.seed_rows, tuning.seed_numbers // len(rows.shift))
     most = max(tuning.rows_a_centroid * k, most)
@@ -43,10 +45,10 @@ def seeding_rows(rows: Rows, k: int, random: Any) -> Rows:
 
 
 class Parts:
-    """Features of rows that lack views, as seeds.
+    """Features of rows that lack views, completed when they are chosen as initial centroids.
 
-    In a view that a row lacks, a seed has the features of the row that is nearest in the other
-    views. They are 0, the mean, if there is none."""
+    In a view that a row lacks, the centroid gets the features of another row: the row that is
+    nearest in the views that both have. The features are 0, the mean, if no row qualifies."""
 
     def __init__(self, rows: Rows, features: Array) -> None:
         assert rows.present is not None
@@ -57,7 +59,7 @@ class Parts:
         self.rows = replace(rows.with_columns(xs, shifts), eta=None)
 
     def __getitem__(self, index: Array) -> Array:
-        """Return the seeds at these rows."""
+        """Return the completed features (m, F) of the rows at `index` (m,)."""
         seeds = self.x[index]
         for seed, i in zip(seeds, index):
             if not self.has[i].all():
@@ -65,6 +67,7 @@ class Parts:
         return seeds
 
     def _complete(self, seed: Array, i: int) -> None:
+        """Set the features (F,) of row i in the views that it lacks, in place."""
         alpha = self.has[i] * self.rows.alpha
         rows, shared = replace(self.rows, alpha=alpha), self.has @ alpha
         gaps = one_pass(rows, seed[None], -math.inf, want=("nearest",))[1]["nearest"]
@@ -79,8 +82,9 @@ class Parts:
 def checked_centroids(
     centroids: Any, expected: tuple[int, int], names: NDArray[np.object_] | None = None
 ) -> Array:
-    """Return initial centroids (k, F), from an array or a frame. If features are columns of X, the
-    columns of a frame must have their `names`."""
+    """Check initial centroids from an array or a frame; return an array of shape `expected`.
+
+    `names` are the names of the columns of X, if features are columns. A frame must have them."""
     checks.check_plain(centroids, "init")
     columns = list(getattr(centroids, "columns", []))
     named = columns and all(isinstance(column, str) for column in columns)
@@ -99,7 +103,7 @@ def checked_centroids(
 
 
 def given_rows(schema: Schema, init: Any, k: int) -> list[Columns]:
-    """Return the views of initial centroids that are k rows in the form of the fitted X."""
+    """Check an `init` of k rows in the form of the fitted X; return its views."""
     shape = schema.fitted
     assert shape is not None
     if not shape.listed:
@@ -120,7 +124,9 @@ def column_names(shape: Shape) -> NDArray[np.object_] | None:
 
 
 def seed_centroids(rows: Rows, features: Columns, k: int, init: str, random: Any) -> Array:
-    """Return k of the `features` of rows as initial centroids, completed in missing views."""
+    """Return the features (k, F) of k chosen rows as initial centroids.
+
+    They are completed in views that the rows lack."""
     parts = None if rows.present is None else Parts(rows, features)
     chosen = seed_rows(rows, features, k, init, random, parts)
     return dense(features[chosen] if parts is None else parts[chosen])
@@ -129,9 +135,10 @@ def seed_centroids(rows: Rows, features: Columns, k: int, init: str, random: Any
 def seed_rows(
     rows: Rows, features: Columns, k: int, init: str, random: Any, parts: Parts | None = None
 ) -> NDArray[np.intp]:
-    """Return the indices of k rows, chosen at random or by k-means++.
+    """Return the indices (k,) of rows, chosen at random or by k-means++.
 
-    Many rows are chosen in batches. `parts` are the features of rows that lack views."""
+    `init` is "random" or the name of a k-means++ method. If k is large, rows are chosen in batches.
+    `parts` completes rows that lack views; None: no row lacks a view."""
     weight = rows.weight
     if init == "random":
         return random_rows(weight, k, random)
@@ -142,6 +149,7 @@ def seed_rows(
         return Draws(columns, seeds, weight, k, random).chosen
 
     def distances(drawn: Array) -> Array:
+        """Return squared distances (n, r) of all rows from the r drawn rows."""
         _, found = one_pass(columns, dense(seeds[drawn]), -math.inf, want=("distances",))
         return found["distances"]
 
@@ -159,11 +167,12 @@ def random_rows(weight: Array, k: int, random: Any) -> NDArray[np.intp]:
 def k_means_plus_plus(
     distances: Callable[[Array], Array], dtype: Any, p: Array, k: int, random: Any
 ) -> NDArray[np.intp]:
-    """Return the indices of k rows with weights p by greedy k-means++.
+    """Return the indices (k,) of rows, chosen by greedy k-means++ with the weights p (n,).
 
-    Few rows are drawn in proportion to their costs, and the row that lowers the cost most is
-    chosen. At least k weights are positive. `distances` returns the squared distances (n, r), of
-    a dtype, from r rows. O(n k log k) distances."""
+    In each step a few candidate rows are drawn in proportion to their costs. The candidate that
+    lowers the total cost most is chosen. At least k weights must be positive. `distances` takes the
+    indices of r rows, and returns the squared distances (n, r) from them in `dtype`. O(n k log k)
+    distances."""
     chosen, nearest = np.zeros(0, dtype=np.intp), np.full(len(p), np.inf, dtype=dtype)
     drawn, core = random.choice(len(p), 1, p=p / p.sum()), config.backend()
     while True:
@@ -179,19 +188,20 @@ def k_means_plus_plus(
 
 
 def draw(sums: Array, count: int, random: Any) -> NDArray[np.intp]:
-    """Return the indices of rows that are drawn in proportion to costs with cumulative `sums`.
+    """Draw `count` rows in proportion to their costs; return their indices.
 
-    A uniform number times the last sum may round to it, beyond which there is no row."""
+    `sums` (n,) are the cumulative sums of the costs. A uniform number times the last sum may round
+    to the last sum. The row that reaches the last sum is drawn then."""
     drawn = sums.searchsorted(random.uniform(size=count) * sums[-1], side="right")
     return np.asarray(np.minimum(drawn, sums.searchsorted(sums[-1])))
 
 
 def merged_centroids(rows: Rows, features: Columns, k: int, random: Any) -> Array | None:
-    """Return k centroids, merged from more; None if there would be no more than k.
+    """Return k centroids (k, F), merged from more centroids; None if memory allows only k.
 
-    More centroids are drawn as by `seed_centroids`, moved by few passes of k-means, and merged
-    by Ward's method. Before they merge, small clusters have centroids of their own. After it,
-    large clusters have no more than they need. Of few rows each may begin as a centroid."""
+    m > k centroids are drawn by k-means++, moved by a few passes of k-means, and merged by Ward's
+    method. Small clusters are likely to have a centroid among the m. Merging removes the surplus of
+    large clusters. With few rows, each row may begin as a centroid."""
     tuning = TUNING.starts
     wanted = min(tuning.merged * k, max(tuning.many_merged, tuning.merged // 2 * k))
     m = min(wanted, rows.n, tuning.merged_numbers // features.shape[1])
@@ -201,16 +211,16 @@ def merged_centroids(rows: Rows, features: Columns, k: int, random: Any) -> Arra
 
     columns = replace(column_rows(features, ones(rows.n), rows.n_threads), weight=rows.weight)
     drawn = Draws(columns, features, rows.weight, m, random)
-    # one at a far row for each cluster, and one in place of four that are not drawn
+    # Add a centroid at a far row for each cluster, and one for each four that were not drawn.
     theta, labels = _moved(columns, drawn, k + (tuning.merged * k - wanted) // 4, random)
     masses = np.bincount(labels, rows.weight, len(theta)).astype(np.float64)
     return means(theta, masses, merged(theta, masses, k))
 
 
 def _moved(rows: Rows, drawn: Draws, count: int, random: Any) -> tuple[Array, Array]:
-    """Return drawn centroids after few passes over the rows, and the labels in a last pass.
+    """Move drawn centroids by a few passes, and add up to `count` centroids at far rows.
 
-    `count` centroids are added at rows that are far from the centroids."""
+    Return the centroids (m, F) after a last pass, and the labels (n,) of that pass."""
     theta, visit = dense(drawn.seeds[drawn.chosen]).astype(np.float64), _visits(rows, drawn)
     for _ in range(TUNING.starts.merged_passes):
         sums, labels, nearest = visit(theta, 0)
@@ -222,9 +232,11 @@ def _moved(rows: Rows, drawn: Draws, count: int, random: Any) -> tuple[Array, Ar
 
 
 def _visits(rows: Rows, drawn: Draws) -> Callable[[Array, int], tuple[Sums, Array, Array]]:
-    """Return a function that makes a pass at centroids, with the number of new ones.
+    """Return a function that makes a pass over all rows at given centroids.
 
-    It returns the sums, the labels of the rows, and their squared distances from the centroids."""
+    The function takes the centroids, and how many of the last of them are new since its last call.
+    It returns the sums, the labels (n,), and the squared distances (n,) from the nearest centroids.
+    If there are many centroids, rows are compared only with candidate lists."""
     if not hard_plan(rows, len(drawn.chosen), learns_weights=False).near:
 
         def among_all(theta: Array, new: int) -> tuple[Sums, Array, Array]:
@@ -249,12 +261,14 @@ def _visits(rows: Rows, drawn: Draws) -> Callable[[Array, int], tuple[Sums, Arra
 def _far_rows(
     weight: Array, labels: Array, nearest: Array, count: int, random: Any
 ) -> NDArray[np.intp]:
-    """Return at most `count` rows that are far from the mean of their cluster.
+    """Return the indices of at most `count` rows that are far from the centroid of their cluster.
 
-    `nearest` has the squared distances of the rows from these means. Rows are drawn in proportion
-    to the squared excess over the mean distance of their cluster. In many columns the first seeds
-    miss small clusters. The rows of such a cluster are about as far from any seed as other rows
-    are, but they are far from the means of clusters."""
+    `nearest` (n,) has the squared distances of the rows from the centroids. Rows are drawn by their
+    weight times the square of an excess: how much `nearest` exceeds its mean in the cluster.
+
+    With many features, k-means++ misses small clusters. Their rows are about as far from any drawn
+    row as all rows are. From the means of other clusters, however, they are farther than most
+    rows."""
     p = weight.astype(np.float64)
     masses = np.bincount(labels, p)
     mean = np.bincount(labels, p * nearest) / np.where(masses > 0, masses, 1)

@@ -35,8 +35,8 @@ from rffpk.rows.weights import for_core
 from rffpk.system import config
 from rffpk.system.tuning import TUNING
 
-# Centroids whose squared distance is at most this fraction of the mean cost of a row coincide, or
-# is a rounding error.
+# Two centroids coincide if their squared distance is at most this fraction of the mean cost of a
+# row, or at most a rounding error.
 COINCIDENT = 1e-6
 
 
@@ -56,14 +56,16 @@ class FeatureLevel:
     coarse: float = 0.0
 
     def leave(self, state: State) -> State:
-        """Return the state in the space of all features; labels of other rows are not known."""
+        """Return the state for the next level: centroids (k, F) in the space of all features.
+
+        The assignment is dropped, because the next level has different rows."""
         if self.components is None:
             return state._replace(assigned=None)
         self.context.history.left_out = 0.0
         return state._replace(theta=self.components.expand(state.theta), assigned=None)
 
     def last_stage(self, stage: Stage, state: State) -> Stage:
-        """Return the stage that ends a fit, as far as it goes on these rows."""
+        """Return the last stage of a fit, with a tolerance that these rows can resolve."""
         return stage._replace(tol=max(stage.tol, self.coarse))
 
     def at(self, state: State) -> Rows:
@@ -72,7 +74,7 @@ class FeatureLevel:
         return replace(self.rows, alpha=state.alpha) if learns else self.rows
 
     def cost(self, state: State, s: float) -> tuple[State, float]:
-        """Return the objective at the centroids of a state."""
+        """Return the state, and the objective at its centroids and the exponent s."""
         known = state.assigned
         if known is not None and known.cost is not None and math.isinf(s):
             return state, known.cost
@@ -80,12 +82,13 @@ class FeatureLevel:
         return state, soft + self.objective.penalty(state.alpha, self.rows.total_weight)
 
     def follow(self, state: State, stage: Stage) -> tuple[State, StageEnd]:
-        """Make the passes of a stage, one by one or in one call of the core.
+        """Make the passes of a stage; return the state and the end of the stage.
 
-        In the last pass of a stage that is to be exact rows are compared with every centroid."""
+        Passes are made one by one, or in one call of the core. In the last pass of an exact stage,
+        rows are compared with all centroids."""
         journal = self.context.journal
-        # Rows find their nearest centroids among near ones, by bounds, or among all: in short
-        # stages, and in stages with a goal, which the core looks at.
+        # Rows are compared with candidate lists, or with all centroids, with or without bounds.
+        # Short stages use all centroids. So do stages with a goal, because the core checks it.
         plan, need = HardPlan(), None
         if is_hard(stage.s, self.rows.dtype):
             plan = hard_plan(self.rows, self.most, self.objective.learns_weights)
@@ -95,8 +98,8 @@ class FeatureLevel:
         else:
             state = state if state.assigned is None else state._replace(assigned=None)
             need = Need(settles=True) if stage.bounded and plan.bounded else None
-        # A journal keeps each pass alone, but not with a goal: whether this is out of reach
-        # depends on the gain of the pass before.
+        # A checkpoint needs one pass at a time. Stages with a goal are an exception: whether the
+        # goal is out of reach depends on the gain of the pass before.
         is_kept = journal.keeps and math.isinf(stage.goal)
         steps, over = 0, False
         while not over:
@@ -120,11 +123,14 @@ class FeatureLevel:
     def _passes(
         self, state: State, stage: Stage, most: int, need: Need | None, noise: float
     ) -> tuple[State, tuple[list[Step], bool, bool]]:
-        """Make passes until the stage is over or centroids of empty clusters are moved.
+        """Make at most `most` passes, until the stage is over or an empty cluster was repaired.
 
-        Before the first pass centroids are displaced by `noise` standard deviations. Return the
-        results of the passes, whether the objective will not fall to the goal of the stage, and
-        whether rows were compared with every centroid. Without a `need` all rows are."""
+        Before the first pass, centroids are displaced at random by `noise` standard deviations of
+        the features. `need` is for one pass of the hard rule by `hard_pass.step`. Without it, the
+        core makes the passes over all centroids.
+
+        Return the state and three numbers: the records of the passes, whether the goal of the stage
+        is out of reach, and whether rows were compared with all centroids."""
         rows, started = self.at(state), time.perf_counter()
         theta = self._disturbed(rows, state.theta, noise) if noise else state.theta
         assigned, every, repairs = state.assigned, True, True
@@ -152,7 +158,10 @@ class FeatureLevel:
         return state, (results, moved.hopeless, every)
 
     def _repaired(self, state: State, result: Step, moved: Moved) -> Step:
-        """Move the centroids of empty clusters, in place; return the result of the step then."""
+        """Move the centroids of empty clusters to costly rows, in place.
+
+        Return the record of the step with the shift, and the number of distinct centroids, after
+        that."""
         rows, theta = self.at(state), moved.theta
         repairs = self._relocate(state, theta, empty_clusters(moved.sums.G, rows.dtype))
         distinct = self.count_distinct(rows, theta, result.hard)
@@ -160,9 +169,9 @@ class FeatureLevel:
         return result._replace(shift=shift, distinct=distinct, merged=merged, repairs=repairs)
 
     def count_distinct(self, rows: Rows, theta: Array, hard: float) -> int:
-        """Count distinct centroids.
+        """Count the distinct centroids of theta (k, F).
 
-        The tolerance is relative to a hard objective, but not below rounding errors."""
+        The tolerance is relative to the hard objective `hard`, but not below rounding errors."""
         relative, absolute = self._close()
         return count_distinct(rows.scaled(theta), max(relative * hard, absolute))
 
@@ -185,13 +194,15 @@ class FeatureLevel:
         return state, float(nearly_hard_exponent(totals, rows.dtype))
 
     def _shift(self, rows: Rows, theta: Array, previous: Array) -> float:
+        """Return the root mean square shift of centroids, in standard deviations of features."""
         moved = float((rows.scaled(theta - previous) ** 2).sum()) / len(theta)
         return math.sqrt(moved / self.variance) if self.variance > 0 else 0.0
 
     def _close(self) -> tuple[float, float]:
-        """Return squared distances up to which centroids coincide: a factor and a distance.
+        """Return two tolerances for coincident centroids, a relative and an absolute one.
 
-        The factor is of the hard objective."""
+        Centroids coincide if their squared distance is at most the first times the hard objective,
+        or at most the second."""
         rounding = float((8 * np.finfo(self.rows.dtype).eps) ** 2 * self.variance)
         return COINCIDENT / self.rows.total_weight, rounding
 
@@ -203,7 +214,10 @@ class FeatureLevel:
         return rows.on_sphere(theta + spread * noise, theta)
 
     def _relocate(self, state: State, theta: Array, empty: Array) -> int:
-        """Move the centroids of empty clusters, in place, to the costliest rows; count them."""
+        """Move the centroids of empty clusters to the costliest rows, in place.
+
+        `empty` is a mask (k,) of the clusters. Return how many centroids moved: there may be fewer
+        rows with a cost."""
         rows, count = self.at(state), int(empty.sum())
         own = None if state.assigned is None else state.assigned.own
         if own is None:
@@ -220,9 +234,10 @@ class FeatureLevel:
 
 
 def count_distinct(theta: Array, close: float) -> int:
-    """Count centroids whose squared distance from all distinct ones before exceeds `close`.
+    """Count the distinct rows of theta (k, F).
 
-    O(k^2 F), but few features decide most pairs."""
+    A centroid is distinct if its squared distance from each distinct centroid before it exceeds
+    `close`. O(k^2 F), but few features decide most pairs."""
     return config.backend().count_distinct(theta, close)
 
 
@@ -238,7 +253,9 @@ def costliest_rows(rows: Rows, theta: Array, count: int, variance: float) -> _Co
 def _costliest_of(
     theta: Array, count: int, variance: float, block: Rows, before: _Costly | None
 ) -> _Costly:
-    """Return the costliest rows of a block and of the rows before it."""
+    """Return the `count` costliest rows of a block and of the blocks before it.
+
+    `before` are the costliest rows of the blocks before, or None."""
     _, outputs = one_pass(block, theta, -math.inf, want=("nearest",))
     cost = row_costs(outputs["nearest"], block.weight, variance, block.dtype)
     found = costliest(cost, count)
@@ -250,15 +267,16 @@ def _costliest_of(
 
 
 def _costliest_of_both(count: int, first: _Costly, second: _Costly) -> _Costly:
+    """Merge the costliest rows of two parts; keep the `count` costliest."""
     costs = np.concatenate([first[0], second[0]])
     kept = costliest(costs, count)
     return costs[kept], np.concatenate([first[1], second[1]])[kept]
 
 
 def features_at(rows: Rows, index: Array, theta: Array) -> Array:
-    """Return the features of rows as new centroids.
+    """Return the features (m, F) of the rows at `index` (m,) as new centroids.
 
-    In a view that a row lacks, they are the features of the nearest of the centroids `theta`."""
+    In a view that a row lacks, the features are of its nearest centroid in theta (k, F)."""
     some = rows.take(index)
     features = shifted_features(some)
     if some.present is None:
@@ -268,10 +286,10 @@ def features_at(rows: Rows, index: Array, theta: Array) -> Array:
 
 
 def row_costs(nearest: Array, weight: Array, variance: float, dtype: Any) -> Array:
-    """Return weighted squared distances of rows to their nearest centroids.
+    """Return the weighted squared distances (n,) of rows from their nearest centroids.
 
-    Rounding errors are zero. So centroids of empty clusters stay where they were if there are
-    fewer distinct rows than centroids."""
+    Distances that may be rounding errors are set to zero. So the centroids of empty clusters do not
+    move if there are fewer distinct rows than centroids."""
     least = 64 * float(np.finfo(dtype).eps) * variance
     nearest = nearest.astype(np.float64)
     nearest[nearest <= least] = 0

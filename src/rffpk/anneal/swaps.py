@@ -33,10 +33,11 @@ from rffpk.system.tuning import TUNING
 def improve(
     level: FeatureLevel, state: State, cost: float, patience: int, later: bool = False
 ) -> State:
-    """Swap centroids until `patience` swaps in a row fail, or no row is away from a centroid.
+    """Swap centroids until `patience` swaps in a row fail; return the state.
 
-    A swap fails if it does not lower the hard objective `cost`. `later`: many centroids were
-    swapped on a sample before."""
+    Swaps also end when every row lies on a centroid. `cost` is the hard objective at the start,
+    and a swap fails if it does not lower the objective. `later`: many centroids were swapped on a
+    smaller sample before, so that batches begin smaller."""
     k, journal, tuning = level.context.k, level.context.journal, TUNING.swaps
     if k >= TUNING.starts.some and level.rows.stream is None:  # batches need a number of each row
         state, cost = _improve_in_batches(level, state, patience, later)
@@ -57,18 +58,18 @@ def improve(
 
 
 class Estimate:
-    """The rows on which the change of the cost is estimated, once they are known."""
+    """The rows on which swaps are estimated, kept until the centroids move."""
 
-    known: _Nearest | None = None  # until centroids move
+    known: _Nearest | None = None  # None: compute them before the next swap
 
 
 def _swap_one(
     state: State, level: FeatureLevel, estimate: Estimate, cost: float
 ) -> tuple[State, float | None]:
-    """Swap a centroid, and make passes; undo that if the cost is not lower than `cost`.
+    """Swap one centroid and make passes; undo both if they do not lower the hard objective `cost`.
 
-    Return the cost, infinite if the passes were given up, and None if no row is away from the
-    centroids."""
+    Return the state and the objective after the passes, before they were undone. The objective is
+    infinite if the passes were given up, and None if every row lies on a centroid."""
     if estimate.known is None:
         state, estimate.known = _nearest(level, state)
     swapped = _swap(level, state, estimate.known)
@@ -77,7 +78,7 @@ def _swap_one(
     tuning, tol = TUNING.swaps, 1e-3
     stage = Stage("swap", -math.inf, 0.0, tol, tuning.passes, cost)
     after, (last, steps) = level.follow(state._replace(theta=swapped), stage)
-    # passes that ended before they converged left no hope
+    # passes that ended early, without convergence, could not reach the goal
     new = math.inf
     if steps == tuning.passes or last.shift <= tol:
         after, new = level.cost(after, -math.inf)
@@ -92,7 +93,7 @@ def _improve_in_batches(
 ) -> tuple[State, float]:
     """Swap batches of centroids until a few of the smallest batches have failed in a row.
 
-    Return the hard objective, too."""
+    The size of a batch is halved when it fails. Return the state and its hard objective."""
     k, journal, tuning = len(state.theta), level.context.journal, TUNING.swaps
     small = level.rows.n * state.theta.size <= tuning.small_work
     least_gain = tuning.small_gain if small else tuning.batch_gain
@@ -137,10 +138,11 @@ def follow_with_swaps(
 
 
 def _expected(state: State, known: Rows, level: FeatureLevel) -> tuple[State, list[Any]]:
-    """Estimate on the rows `known` what holds of all rows of a level.
+    """Estimate the costs and the cluster weights of all rows of a level from the rows `known`.
 
-    Return the hard objective at the centroids, and for each cluster the inverse of its weight
-    times the number of clusters."""
+    Return the state, the hard objective at its centroids, and a number (k,) for each cluster. The
+    number is 1 / (weight of the cluster times number of clusters with rows), or zero without
+    rows."""
     at, k = replace(known, alpha=state.alpha), len(state.theta)
     sums, found = one_pass(at, state.theta, -math.inf, want=("labels",))
     scale = level.rows.total_weight / known.total_weight
@@ -153,18 +155,20 @@ def _improve_on_drawn(
     level: FeatureLevel, state: State, expected: float, of_cluster: Array, count: int,
     patience: int,
 ) -> State:  # fmt: skip
-    """Swap centroids on `count` drawn rows.
+    """Swap centroids on `count` rows that are drawn by cost and cluster; return the state.
 
-    The probability of a row depends on its shares of the cost and of its cluster. The weight of a
-    row is the inverse of the probability. If rows were drawn uniformly, nearly none would be far
-    from all centroids or in a small cluster, and centroids would fit only these few rows."""
+    The probability of a row grows with its share of the total cost `expected`, and with its share
+    of the weight of its cluster, whose inverse weights `of_cluster` (k,) has. Drawn rows are
+    weighted by the inverse of their probability. If rows were drawn uniformly, nearly none would be
+    far from all centroids or in a small cluster. Centroids would then fit only the few rows that
+    are."""
     context, rows = level.context, level.at(state)
     seed = context.random.randint(2**31 - 1)
     rounding = float(np.finfo(rows.dtype).eps) * level.variance * rows.total_weight
     of_cost = 1 / max(expected, rounding, float(np.finfo(np.float64).tiny))
 
     def drawn_rows(state: State) -> tuple[State, list[Array]]:
-        """Return rows and their probabilities."""
+        """Return the state, and the indices of the drawn rows with their probabilities."""
         visit = partial(_keyed, state.theta, of_cost, of_cluster, seed, count)
         kept = level.at(state).fold(visit, Reservoir.joined)
         index, [odds], threshold = kept.sample().first(count)
@@ -186,9 +190,11 @@ def _keyed(
     theta: Array, of_cost: float, of_cluster: Array, seed: int, count: int, block: Rows,
     before: Reservoir | None,
 ) -> Reservoir:  # fmt: skip
-    """Return rows of a block and of the blocks before, drawn by their costs and clusters.
+    """Draw rows from a block and from the blocks before it; return them as a reservoir.
 
-    The odds of a row are its parts of the cost and of its cluster."""
+    `before` is the reservoir of the blocks before, or None. The odds of a row are its weight times
+    the sum of two parts: its squared distance from the nearest centroid times `of_cost`, and the
+    number in `of_cluster` (k,) of its cluster."""
     kept = before or Reservoir(count)
     found = one_pass(block, theta, -math.inf, want=("labels", "nearest"))[1]
     odds = of_cost * found["nearest"].astype(np.float64) + of_cluster[found["labels"]]
@@ -199,14 +205,14 @@ def _keyed(
 
 
 class Batches:
-    """Swaps of batches of centroids."""
+    """Swaps of batches of centroids, and the costs of the rows that they are drawn by."""
 
     def __init__(self, level: FeatureLevel) -> None:
         self.level = level
-        self._nearest: Array | None = None  # (n,): the cost of each row without its weight
+        self._nearest: Array | None = None  # (n,), squared distances from the nearest centroids
 
     def cost(self, state: State) -> tuple[State, float]:
-        """Return the hard objective."""
+        """Return the state and its hard objective; keep the costs of the rows for `swap`."""
         level, rows = self.level, self.level.at(state)
         if hard_plan(rows, level.most, level.objective.learns_weights).near:
             if state.assigned is None or state.assigned.cost is None:
@@ -220,7 +226,9 @@ class Batches:
         return state, sums.hard + level.objective.penalty(state.alpha, rows.total_weight)
 
     def swap(self, state: State, count: int, cost: float) -> tuple[State, float]:
-        """Swap `count` centroids; undo that if the cost is not lower than `cost`."""
+        """Swap `count` centroids; undo that if it does not lower the hard objective `cost`.
+
+        Return the state, and the objective of the swap even if it was undone."""
         if self._nearest is None:  # where a checkpoint knew the cost
             state, _ = self.cost(state)
         assert self._nearest is not None
@@ -233,9 +241,10 @@ class Batches:
 
 
 def _exchange(level: FeatureLevel, state: State, nearest: Array, count: int) -> State:
-    """Add `count` rows as centroids, and remove as many centroids; passes follow both.
+    """Add `count` rows as centroids, remove as many centroids, and return the new state.
 
-    Rows are drawn in proportion to their costs."""
+    Some passes follow the addition, and some the removal. `nearest` (n,) has the squared distances
+    of the rows from their nearest centroids. Rows are drawn in proportion to their costs."""
     rows, tuning = level.at(state), TUNING.swaps
     share = nearest.astype(np.float64) * rows.weight
     count = min(count, int(np.count_nonzero(share)))
@@ -250,10 +259,11 @@ def _exchange(level: FeatureLevel, state: State, nearest: Array, count: int) -> 
 
 
 def _without_cheapest(level: FeatureLevel, state: State, count: int) -> State:
-    """Remove the `count` centroids whose removal raises the objective least.
+    """Remove the `count` centroids whose removal raises the objective least; return the state.
 
-    Each row goes to its second nearest centroid. The centroid nearest to a removed one is kept
-    if possible: it takes over most of its rows."""
+    The rise is estimated as if each row moved to its second nearest centroid. If centroid j is
+    removed, its nearest neighbor among the centroids is kept where possible, because it takes over
+    most rows of j."""
     rows, theta, assigned = level.at(state), state.theta, state.assigned
     labels, nearest, second = _two_nearest(rows, state)
     raised = (second.astype(np.float64) - nearest) * rows.weight
@@ -272,7 +282,9 @@ def _without_cheapest(level: FeatureLevel, state: State, count: int) -> State:
 
 
 def _two_nearest(rows: Rows, state: State) -> tuple[Array, Array, Array]:
-    """Return labels of rows, and squared distances from the two nearest centroids."""
+    """Return labels (n,), and squared distances (n,) from the nearest and second nearest centroid.
+
+    They are taken from the assignment of the state if it has them, else computed in a pass."""
     found = state.assigned
     if found is not None and found.own is not None and found.other is not None:
         return found.labels, found.own, found.other
@@ -291,13 +303,14 @@ def _nearest_others(rows: Rows, theta: Array) -> Array:
 def reach_far_rows(
     level: FeatureLevel, state: State, stage: Stage, seen: Rows
 ) -> tuple[State, bool | None]:
-    """Give rows that are far from all centroids centroids of their own.
+    """Move centroids to rows that are far from all centroids, and make the passes of a stage.
 
-    That is done where few rows cost much, more than the rows of a sample that starts have `seen`.
-    Passes of a stage follow. Return whether the last passes that count have converged; None if
-    there are none."""
+    That is done only where a row of the level costs much more than a row of `seen`, the sample that
+    the starts ran on. It is repeated while it lowers the objective enough. Return the state, and
+    whether the passes of the last success converged. The second is None if nothing was changed."""
 
     def without_costliest(state: State) -> tuple[State, float]:
+        """Return the state, and the mean cost of the rows of `seen` without the costliest rows."""
         sample = replace(seen, alpha=state.alpha)
         nearest = one_pass(sample, state.theta, -math.inf, want=("nearest",))[1]["nearest"]
         costs = np.sort(row_costs(nearest, sample.weight, level.variance, sample.dtype))
@@ -321,9 +334,10 @@ def reach_far_rows(
 def _reach(
     state: State, level: FeatureLevel, stage: Stage, cost: float
 ) -> tuple[State, list[float]]:
-    """Merge the centroids and as many costly rows by Ward's method, and make passes.
+    """Add the k costliest rows as centroids, merge to k by Ward's method, and make passes.
 
-    Undo that if the cost is not lower than `cost`. Return the cost and the last shift."""
+    Undo that if it does not lower the objective `cost`. Return the state, the objective after the
+    passes, and how far the last pass moved the centroids."""
     from rffpk.system.tree import means, merged
 
     rows, theta = level.at(state), state.theta
@@ -345,20 +359,21 @@ def _reach(
 
 @dataclass(frozen=True)
 class _Nearest:
-    """Rows, and which centroids are nearest to them."""
+    """Rows on which swaps are estimated, with their distances from the centroids."""
 
     rows: Rows
     weight: Array  # (n,), float64
-    labels: Array
-    nearest: Array  # (n,), the squared distances from the nearest centroids, ...
-    second: Array  # ... and from the second nearest
-    sums: Array  # (n,), the cumulative sums of the costs
+    labels: Array  # (n,)
+    nearest: Array  # (n,), squared distances from the nearest centroids
+    second: Array  # (n,), squared distances from the second nearest centroids
+    sums: Array  # (n,), cumulative sums of the costs, weight * nearest
 
 
 def _nearest(level: FeatureLevel, state: State) -> tuple[State, _Nearest]:
-    """Return the nearest centroids of random rows, on which changes of the cost are estimated.
+    """Return random rows with their nearest centroids, on which swaps are estimated.
 
-    O(k) memory for each row."""
+    All rows are taken if they are few. The state keeps the indices of the random rows, so that
+    the next estimate uses them again. O(k) memory for each row."""
     rows, k, tuning = level.at(state), len(state.theta), TUNING.swaps
     most = max(2 * k, min(tuning.rows, tuning.distances // k))
     if rows.n > most:
@@ -373,10 +388,11 @@ def _nearest(level: FeatureLevel, state: State) -> tuple[State, _Nearest]:
 
 
 def _swap(level: FeatureLevel, state: State, known: _Nearest) -> Array | None:
-    """Move the centroid whose removal raises the objective least; None without rows to move to.
+    """Return the centroids (k, F) after one has moved far; None if every row lies on a centroid.
 
-    It moves to the row that lowers the objective most of few rows, drawn as k-means++ draws
-    them."""
+    A few candidate rows are drawn as in k-means++, in proportion to their costs. The candidate that
+    lowers the objective most becomes a centroid. It replaces the centroid whose removal then raises
+    the objective least."""
     rows, weight = known.rows, known.weight
     if not known.sums[-1] > 0:
         return None

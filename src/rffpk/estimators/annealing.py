@@ -80,10 +80,12 @@ OF_KERNELS = Paper(Annealing(start=-1.0, factor=1.04, passes=5), "random")
 def check_search_parameters(
     estimator: Any, inits: tuple[str, ...] | None = None, also: str = ""
 ) -> int:
-    """Check parameters of clusterers; return the number of clusters, 1 where it is to be found.
+    """Check the search parameters of a clusterer; return the number of clusters.
 
-    All have n_clusters and n_init. `sample` and `noise` are checked where a class has them, and
-    init, max_iter and tol if `inits` are the names that init accepts."""
+    The result is 1 if the number is to be estimated. `n_clusters` and `n_init` are always checked,
+    and `sample` and `noise` if the class has them. If `inits` are given, the names that `init`
+    accepts, then `init`, `max_iter` and `tol` are checked too. `also` says what else `init`
+    accepts."""
     k = 1
     if isinstance(estimator.n_clusters, str):
         checks.check_choice(estimator.n_clusters, "n_clusters", get_args(Level), also="a number")
@@ -121,7 +123,7 @@ def check_search_parameters(
 def search_parameters(
     model: Any, inits: tuple[str, ...] = get_args(Init), also: str = "an array or a callable"
 ) -> SearchParameters:
-    """Check the parameters of a model; return what they say of its search.
+    """Check the parameters of a model; return them as parameters of its search.
 
     `inits` are the names that `init` accepts, and `also` what else it accepts."""
     k = check_search_parameters(model, inits, also)

@@ -56,9 +56,9 @@ def parameters(cls: C) -> C:
 
 
 def _series(version: str) -> tuple[str, ...]:
-    """Return the part of a version within which pickles can be read.
+    """Return the leading numbers of a version; pickles are read only by versions that share them.
 
-    It is the major number, and the minor number before 1.0."""
+    They are the major number, and before 1.0 also the minor number."""
     parts = version.split(".")
     return tuple(parts[: 2 if parts[0] == "0" else 1])
 
@@ -137,7 +137,10 @@ class Estimator(
         return checks.is_option(vars(self).get("metric"), "cosine")
 
     def _check_views(self, X: Any, reset: bool) -> list[Columns]:
-        """Check X as a fit (`reset`) or a fitted model takes it; return the distinct tables."""
+        """Check X; return its views, each table once.
+
+        `reset`: X is the data of a fit, and its shape is remembered. Otherwise X is new data for
+        the fitted model, and must match the shape."""
         fitted = None if reset else self._shape
         views, shape = check_views(X, self._schema()._replace(fitted=fitted))
         if reset:
@@ -145,7 +148,7 @@ class Estimator(
         return views
 
     def _remember(self, shape: Shape) -> None:
-        """Set what is known of X after a fit."""
+        """Set the attributes on the shape and the column names of the fitted X."""
         self._shape, self.n_features_in_ = shape, shape.n_columns
         vars(self).pop("feature_names_in_", None)
         if not shape.listed and shape.names[0]:
@@ -272,12 +275,12 @@ class Clusterer(Estimator, ClusterMixin, BaseEstimator):
         raise NotImplementedError
 
     def _gaps(self) -> tuple[Array, Array]:
-        """Return squared distances between centroids, and the masses of their clusters."""
+        """Return squared distances (k, k) between centroids, and cluster masses (k,)."""
         gaps: tuple[Array, Array] = self._fitted_model().gaps()
         return gaps
 
     def _nearest_rows(self, X: Any) -> NDArray[np.intp]:
-        """Return an example row of each cluster."""
+        """Return the index (k,) of an example row in X for each cluster."""
         rows: NDArray[np.intp] = self._fitted_model().nearest_rows(X)
         return rows
 
@@ -310,7 +313,9 @@ class Clusterer(Estimator, ClusterMixin, BaseEstimator):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def _of_buffer(self, this: str) -> str:
-        """Return what a fit of the rows that `partial_fit` keeps needs."""
+        """Return the error message while `partial_fit` still collects rows for the first fit.
+
+        `this` is the first word of the message."""
         kept, first = (vars(self)[name] for name in ("n_buffered_", "_n_first"))
         return (
             f"{this} {type(self).__name__} has {kept} of the {first} rows that its first fit "

@@ -155,6 +155,7 @@ class DiffusionPowerKMeans(AnnealedClusterer):
         return graph_schema(self, self.metric)
 
     def _problem(self) -> Problem:
+        """Check the parameters, and return the problem that they define."""
         search = search_parameters(self)
         spec = diffusion_spec(self)
         is_graph = self._schema().kind == "graph"
@@ -171,6 +172,10 @@ class DiffusionPowerKMeans(AnnealedClusterer):
         )  # fmt: skip
 
     def _gaps(self) -> tuple[Array, Array]:
+        """Return squared distances (k, k) between centroids, and cluster masses (k,).
+
+        Distances between components of a neighbor graph come from the rows, as diffusion features
+        put all components equally far apart."""
         gaps, masses = super()._gaps()
         [space] = self._centroids.maps
         if isinstance(space, DiffusionSpace) and self._schema().kind != "graph":
@@ -178,6 +183,7 @@ class DiffusionPowerKMeans(AnnealedClusterer):
         return gaps, masses
 
     def _nearest_rows(self, X: Any) -> NDArray[np.intp]:
+        """Return the index (k,) of a row or node of X in the middle of each cluster."""
         nearest, [space] = super()._nearest_rows(X), self._centroids.maps
         if not isinstance(space, DiffusionSpace):
             return nearest
@@ -189,8 +195,11 @@ class DiffusionPowerKMeans(AnnealedClusterer):
         return np.array([own if row is None else row for own, row in zip(nearest, rows)])
 
     def _maps(self, spec: DiffusionSpec, sample: Opened, context: FitContext) -> list[Any]:
+        """Fit the diffusion map to a sample, and set `feature_map_`; return the map in a list.
+
+        If all parameters of the map are automatic, it may keep the columns as features."""
         xs, weight = sample.some()
-        # where nothing is asked of the map, none may be taken
+        # without parameters for the map, the columns themselves may be chosen as features
         asked = {spec.n_components, spec.n_landmarks, spec.time} != {"auto"}
         fitted, choice = chosen_map(
             spec, xs[0], weight, context.k, context.random, context.n_threads, or_columns=not asked
@@ -201,16 +210,18 @@ class DiffusionPowerKMeans(AnnealedClusterer):
         return [fitted.known()]
 
     def _published(self, result: Result) -> None:
+        """Warn if the neighbor graph does not suit the number of clusters."""
         [space] = self._centroids.maps
         if isinstance(space, DiffusionSpace):
             warn_of_graph(space, self.n_neighbors, result.data.context.k)
 
 
 def _central_nodes(model: Any, mass: Array, X: Any, nearest: Array) -> Array:
-    """Return a node in the middle of each cluster of a given graph, whose fitted nodes have masses.
+    """Return the index (k,) of a node in the middle of each cluster of a given graph.
 
-    Among the half of the cluster that is nearest to the centroid it has the largest affinities to
-    the fitted nodes of the cluster. A cluster without nodes keeps its node of `nearest`."""
+    In each cluster, take the half of the nodes that is nearest to the centroid. Among them, choose
+    the node with the largest affinities to the fitted nodes of the cluster. `mass` (n,) are the
+    masses of the fitted nodes. A cluster without nodes keeps its node in `nearest` (k,)."""
     fitted = model._fitted_model()
     distances, labels = fitted.distances(X), fitted.labels(X)
     [x] = model._check_views(X, reset=False)
@@ -226,11 +237,12 @@ def _central_nodes(model: Any, mass: Array, X: Any, nearest: Array) -> Array:
 
 
 def _apart(space: DiffusionSpace, centers: Array, gaps: Array) -> Array:
-    """Return squared distances between centroids, the longest between components of the graph.
+    """Return squared distances (k, k) between centroids, corrected between graph components.
 
-    Diffusion features put all components equally far apart. So entries of `gaps` between different
-    components are scaled by the distances between the means of their landmarks, and are above all
-    entries within components. A cluster without landmarks is placed at the nearest landmark."""
+    `gaps` (k, k) are the squared distances of the `centers` (k, F) by diffusion features, which put
+    all components equally far apart. Between components, the result is proportional to the distance
+    of the landmark means of the clusters. It exceeds all distances within components. A cluster
+    without landmarks is placed at the nearest landmark."""
     # Indicators of components, scaled to length one, are orthogonal where components differ.
     last = centers[:, -1:] if space.unit else np.ones_like(centers[:, -1:])
     constant = np.hstack([centers[:, : space.spectrum.n_constant], last]).astype(np.float64)

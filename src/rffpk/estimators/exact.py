@@ -307,9 +307,10 @@ class MultiKernelPowerKMeans(Clusterer):
 
 
 def _problem_of(model: Any, kernels: Any, objective: PowerMean) -> KernelProblem:
-    """Return the problem of a fit with these kernels: the objective, and the plan of starts.
+    """Return the problem of a fit with the `kernels`: its objective and the plan of its starts.
 
-    A schedule of the caller, and a schedule with a soft end, use the kernels themselves."""
+    Starts run on principal components of the kernels if annealing has its defaults and ends hard,
+    or if there is no annealing. With any other schedule they run on the kernels themselves."""
     given = search_parameters(model, get_args(KernelInit), "an array")
     if not model._annealed and given.n_init is None:
         given = replace(given, n_init=TUNING.starts.exact_equal)
@@ -321,7 +322,9 @@ def _problem_of(model: Any, kernels: Any, objective: PowerMean) -> KernelProblem
 
 
 def _plan(search: SearchParameters, hard: bool, context: FitContext, critical: float) -> Plan:
-    """Return the starts, and the number of swaps. Swaps are made on components only."""
+    """Return the plan of a search: its starts and its swaps.
+
+    `hard`: the starts run on principal components. Only then are centroids swapped."""
     critical = critical if math.isfinite(critical) else 0.0
     swaps, most = 0, context.k
     if hard:

@@ -166,7 +166,9 @@ def _fit(
     model: M, X: Any, sample_weight: Any, labels_to: Any, checkpoint: Any, seconds: Any,
     resume: Any,
 ) -> M:  # fmt: skip
-    """Fit a model after checks of the files that the fit writes."""
+    """Check the files that a fit writes, and fit a model with them.
+
+    The arguments are the arguments of `fit_features`; `seconds` is `checkpoint_seconds`."""
     seconds = checks.check_real(seconds, "checkpoint_seconds", 0)
     resume, journal = checks.check_bool(resume, "resume"), None
     if checkpoint is not None:
@@ -190,10 +192,10 @@ def fit_model(
     progress: Progress | None = None, journal: FileJournal | None = None,
     causes: Iterable[Cause] = (), rows_name: str | None = None,
 ) -> M:  # fmt: skip
-    """Fit a model.
+    """Fit an estimator to X, set its attributes, and return it.
 
-    `causes` of missing clusters are in the data that X was computed from. A warning calls X by
-    `rows_name`."""
+    If the fit fails, all attributes are restored. `causes` explain missing clusters by the data
+    that X was computed from. Warnings call X by `rows_name`."""
     problem = replace(model._problem(), stores_memberships=model.store_memberships)
     if labels_to is not None:
         from rffpk.system.files import label_writer
@@ -228,7 +230,9 @@ def fit_model(
 
 
 def _publish(model: Any, result: Result, context: FitContext) -> None:
-    """Set what was fitted; warn if the run did not converge or lacks clusters."""
+    """Set the fitted attributes of a model.
+
+    Warn if the run did not converge, or if clusters are missing."""
     attributes = result.attributes
     if "cache" not in vars(model):
         del attributes["cache_"]
@@ -245,7 +249,7 @@ def _publish(model: Any, result: Result, context: FitContext) -> None:
 
 
 def kernel_model(model: Any) -> KernelModel:
-    """Return the centroids of a fitted model of kernels."""
+    """Return the centroids of a fitted estimator of exact kernels; raise if it is not fitted."""
     from rffpk.anneal.fitted import KernelModel
 
     check_is_fitted(model)
@@ -256,7 +260,7 @@ def kernel_model(model: Any) -> KernelModel:
 
 
 def centroid_model(model: Any) -> CentroidModel:
-    """Return the centroids of a fitted model in a feature space."""
+    """Return the centroids of a fitted estimator in a feature space; raise if it is not fitted."""
     if "s_" not in vars(model):
         check_is_fitted(
             model, msg=model._of_buffer("This") if "n_buffered_" in vars(model) else None
@@ -272,7 +276,7 @@ def centroid_model(model: Any) -> CentroidModel:
 
 
 def rows_in_memory(model: Any, X: Any, sample_weight: Any, random: Any) -> Opened:
-    """Return the checked rows of a fit of kernels."""
+    """Check X and the weights of a fit of exact kernels; return them as opened rows."""
     how = sampling(model.n_clusters, model.n_jobs, random)
     rows = open_memory(X, sample_weight, model._schema(), how)
     model._remember(rows.shape)
@@ -282,9 +286,9 @@ def rows_in_memory(model: Any, X: Any, sample_weight: Any, random: Any) -> Opene
 def opened_rows(
     model: Any, problem: Problem, X: Any, sample_weight: Any, random: Any
 ) -> tuple[Opened, Noise | None]:
-    """Return all rows, and the noise. Noise points have weight zero.
+    """Check and open the rows of a fit; return them with the noise, or None without noise.
 
-    Rows of a source are read once."""
+    Noise points get weight zero. A source is read once."""
     noise, distinct, is_sought = None, None, getattr(model, "noise", None) is not None
     given = problem.search.sample
     how = sampling(model.n_clusters, model.n_jobs, random, given, problem.n_map_rows)
@@ -304,7 +308,9 @@ def opened_rows(
 
 
 def find_number(model: Any, sample: Opened, random: Any, progress: Progress | None) -> int:
-    """Set and return the number of clusters; it is found on a sample unless it is given."""
+    """Set and return the number of clusters.
+
+    If the parameter is a word, the number is estimated on a sample, and `selection_` is set."""
     wanted = model.n_clusters
     if isinstance(wanted, str):
         from rffpk.choose.number import Question, select_number
@@ -332,9 +338,10 @@ def find_number(model: Any, sample: Opened, random: Any, progress: Progress | No
 
 
 def _parameters_of(model: Any, random: Any) -> dict[str, str]:
-    """Return the version, the class and the parameters of a model.
+    """Return the version, the class and the parameters of a model, as texts by name.
 
-    Raise a ValueError if the random numbers of a fit cannot be drawn again."""
+    A checkpoint is only used by a fit with equal texts. `random` is the generator of the fit. Raise
+    a ValueError if `random_state` is None, because its numbers cannot be drawn again."""
     from rffpk.anneal.journal import json_bytes
 
     parameters = model.get_params(deep=False)
@@ -349,12 +356,12 @@ def _parameters_of(model: Any, random: Any) -> dict[str, str]:
 
 
 def _texts(parameters: dict[str, Any]) -> dict[str, str]:
-    """Return texts of the parameters that results depend on."""
+    """Return a text for each parameter that may change the result of a fit."""
     return {name: _text(value) for name, value in parameters.items() if name not in _FREE}
 
 
 def _text(value: Any) -> str:
-    """Return a text that distinguishes the value of a parameter."""
+    """Return a text that differs for different values of a parameter."""
     if isinstance(value, BaseEstimator):
         return f"{type(value).__name__}({_text(value.get_params(deep=False))})"
     if isinstance(value, dict):

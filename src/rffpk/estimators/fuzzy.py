@@ -128,6 +128,7 @@ class FuzzyCMeans(Clusterer):
         return Schema(type(self).__name__, narrow=True)
 
     def _problem(self) -> Problem:
+        """Check the parameters, and return the problem that they define."""
         given, maps = search_parameters(self), maps_of(self.metric, self.whitening)
         check_m(self.m)
         if not (is_option(self.m, "auto") or (given.differs and given.n_init is None)):
@@ -138,7 +139,9 @@ class FuzzyCMeans(Clusterer):
         )  # fmt: skip
 
     def _centroids_of_memberships(self, rows: Rows, k: int) -> Array | None:
-        """Return the centroids of memberships that `init` holds; None if it holds none."""
+        """Return the centroids (k, F) of the memberships (n, k) in `init`.
+
+        Return None if `init` has centroids, or if the rows come from a stream."""
         init: Any = self.init
         with checks.named("init"):
             shape = np.shape(init)
@@ -152,9 +155,9 @@ class FuzzyCMeans(Clusterer):
     def _plan(
         self, search: SearchParameters, context: FitContext, critical: float, objective: PowerMean
     ) -> Plan:
-        """Return starts at the fuzzifier, or the starts and swaps of power k-means.
+        """Return the plan: starts at the fuzzifier, or a search that ends hard.
 
-        Passes at the fuzzifier follow the swaps."""
+        The search has the starts and swaps of power k-means. Passes at the fuzzifier follow it."""
         if not search.ends_hard:
             return self._fixed(context.k, critical)
         coarse = replace(search, tol=max(search.tol, TUNING.fuzzy.search_tol))
@@ -162,10 +165,10 @@ class FuzzyCMeans(Clusterer):
         return replace(plan, soft_end=partial(self._fixed, context.k))
 
     def _fixed(self, k: int, critical: float, exponent: float = -math.inf) -> Plan:
-        """Return starts at the fuzzifier.
+        """Return the plan of passes at the exponent of the fuzzifier m.
 
-        With m="auto" the memberships are calibrated at `exponent`. It is kept well below the
-        critical exponent (docs/math.md, section 8)."""
+        With m="auto" the exponent is `exponent`, the exponent of memberships, if it is finite. It
+        is kept well below the critical exponent (docs/math.md, section 8)."""
         s, automatic = -1.0, isinstance(self.m, str)
         if not automatic:
             s = -1 / (float(self.m) - 1)
@@ -185,7 +188,7 @@ class FuzzyCMeans(Clusterer):
 
 
 def check_m(m: Any, highest: float | None = MAX_M) -> None:
-    """Return the fuzzifier; a number is at most `highest`, if there is a limit."""
+    """Check the fuzzifier: "auto", or a number above 1 and at most `highest`, if that is given."""
     if not is_option(m, "auto"):
         include = "neither" if highest is None else "right"
         checks.check_real(m, "m", 1, highest, include=include, also="'auto'")
@@ -324,6 +327,9 @@ def _check_orientation(X: Array, c: Any, init: Any) -> None:
 
 
 def _iterate(rows: Rows, u0: Array, m: float, error: float, most: int) -> CMeansResult:
+    """Iterate fuzzy c-means from memberships u0 (n, c) with the fuzzifier m; return the result.
+
+    At most `most` iterations are made, until the memberships change by less than `error`."""
     s, u = -1 / (m - 1), u0
     jm: list[float] = []
     following = _centroids(rows.xs[0], u**m) - rows.shift
@@ -345,7 +351,9 @@ def _iterate(rows: Rows, u0: Array, m: float, error: float, most: int) -> CMeans
 def warn_of_merged(
     result: CMeansResult, m: float, distances: Callable[[Array, Array], Array]
 ) -> None:
-    """Warn if memberships do not tell all clusters apart, as after random memberships."""
+    """Warn if the memberships of several clusters coincide.
+
+    `distances` returns the distances between two sets of centroids."""
     c, labels = len(result.cntr), result.u.argmax(axis=0)
     index = rows_of_clusters(labels, c)
     ending = Ending(c, len(np.unique(labels)), -1 / (m - 1), math.nan, "m").of_memberships(
@@ -361,7 +369,9 @@ def warn_of_merged(
 
 
 def _centroids(x: Columns, weights: Array) -> Array:
-    """Return weighted means of the rows, (k, d); of all rows where weights (n, k) are zero."""
+    """Return weighted means (k, d) of the rows of x (n, d) with the weights (n, k).
+
+    If all weights of a cluster are zero, its mean is the mean of all rows."""
     totals = weights.sum(axis=0)
     weights = np.where(totals > 0, weights, 1.0)
     return np.asarray(weighted_sums(x, weights) / weights.sum(axis=0)[:, None])

@@ -214,6 +214,7 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
     # ---- parameters and views --------------------------------------------------------------------
 
     def _problem(self) -> Problem:
+        """Check the parameters, and return the problem that they define."""
         search = search_parameters(self)
         _check_typicality(self.typicality)
         may_lack = checks.check_bool(self.allow_missing_views, "allow_missing_views")
@@ -237,7 +238,10 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
         )  # fmt: skip
 
     def _kernels_of_views(self, n_views: int) -> list[_Kernel]:
-        """Return the kernels that define the features of each view, or of each repeated view."""
+        """Return a checked kernel for each view, from the parameter `kernels`.
+
+        With "auto", each of the `n_views` views, and their columns side by side, have several
+        kernels. Each kernel then makes a view of its own."""
         kernels = "rbf" if self.kernels is None else self.kernels
         if is_option(kernels, "auto"):
             n_tables = n_views + self._are_joined(n_views)
@@ -257,7 +261,10 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
         return [self._kernel_of_view(kernel) for kernel in kernels]
 
     def _kernel_of_view(self, kernel: Any) -> _Kernel:
-        """Return an entry of `kernels`. A name stands for its default parameters."""
+        """Return the kernel for an entry of `kernels`.
+
+        The result is a transformer with its parameters. For linear kernels it is None, or the power
+        in ("linear", power). A name stands for default parameters."""
         if isinstance(kernel, (DiffusionMap, RandomFourierFeatures)):
             return kernel
         if is_option(kernel, "diffusion"):
@@ -279,7 +286,10 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
         )  # fmt: skip
 
     def _views_of(self, shape: Shape) -> tuple[int, ...]:
-        """Return the table number of each view of the fit. The last table has all columns."""
+        """Return, for each view of the fit, the index of the table that it is computed from.
+
+        A table is a view of X. With kernels="auto", one more table may have all columns of X, as
+        the last. Several views may be computed from one table."""
         n = len(shape.widths)
         tables = [*range(n)]
         if is_option(self.kernels, "auto"):
@@ -291,12 +301,15 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
         return (*tables * (len(TUNING.fourier.bank) if bank else n_kernels // n),)
 
     def _are_joined(self, n_views: int) -> bool:
-        """Return whether all views side by side are one more view, with ``kernels="auto"``."""
+        """Return whether kernels="auto" adds a table with the columns of all views side by side."""
         return n_views > 1 and not self.allow_missing_views
 
     # ---- fitting ---------------------------------------------------------------------------------
 
     def _maps(self, sample: Opened, context: FitContext) -> list[Any]:
+        """Fit a feature map to each view, and set `feature_maps_`; return the maps.
+
+        By default a single view has a bank of Gaussian kernels, with factors of one bandwidth."""
         kernels = self._kernels_of_views(len(self._shape.widths))
         if self.kernels is None and not self._shape.has_views:
             x, weight = sample.some_with(0)
@@ -314,7 +327,9 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
     def _fit_map(
         self, sample: Opened, view: int, kernel: _Kernel, context: FitContext
     ) -> tuple[Any, Any]:
-        """Return the map of a view as it is published, and as a fit takes it."""
+        """Fit the feature map of a view; return a transformer for users, and a map for the fit.
+
+        The transformer is None for the columns of a single view."""
         scales = self._scales(sample, view)
         if isinstance(kernel, DiffusionMap):
             X, weight = sample.some_with(view)
@@ -335,7 +350,7 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
                     spec, X, weight, k, context.random, n_threads, unit_variance=True
                 )
             mapped = diffusion_map(self, fitted, X.shape[1])
-            # features are known of the rows that have the view
+            # without missing views, the features of the fitted rows are known already
             return mapped, fitted.known() if context.coverage is None else fitted.space
         if isinstance(kernel, RandomFourierFeatures):
             fourier_map = fit_fourier(self, kernel, sample, view, context.k, context.random)
@@ -349,15 +364,16 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
         return 2 * (powers.fit(sample, view, context.k, context.random, context.n_threads),)
 
     def _scales(self, sample: Opened, view: int) -> Array | None:
-        """Return factors for the columns of all views side by side; None for a single view.
+        """Return a scale for each column, if `view` is made of all columns of X; else None.
 
-        Each view then has a total variance of one."""
+        The scales give each view of X a total variance of one."""
         if self._shape.views[view] < len(self._shape.widths):
             return None
         roots = [_spread(sample, i) for i in range(len(self._shape.widths))]
         return np.repeat(1 / np.array(roots), self._shape.widths)
 
     def _objective_of(self, rows: Rows, context: FitContext) -> WeightedViews:
+        """Return the objective, with reference distances from `rows` if there is typicality."""
         entropy = float(self.weight_entropy)
         if self.typicality is None:
             return WeightedViews(entropy, coverage=rows.coverage)
@@ -366,6 +382,7 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
         return WeightedViews(entropy, eta, float(given.m), rows.coverage)
 
     def _published(self, result: Result) -> None:
+        """Set the attributes of the objective; warn of graphs that do not suit k clusters."""
         alpha, context = result.rows.alpha, result.data.context
         self.eta_ = result.data.objective.eta
         self.kernel_weights_ = alpha if context.coverage is None else alpha / alpha.sum()
@@ -414,12 +431,12 @@ class RFFMultiKernelPowerKMeans(AnnealedClusterer):
 
 
 def _spread(sample: Opened, view: int) -> float:
-    """Return the root of the total variance of a view, which a common scale divides by."""
+    """Return the root of the total variance of a view, or 1 if the variance is zero."""
     return math.sqrt(sample.moments(view).variance) or 1.0
 
 
 def _check_kernel(kernel: _Kernel) -> None:
-    """Check the kernel that defines the features of a view."""
+    """Check the parameters of the kernel of a view."""
     if isinstance(kernel, DiffusionMap):
         if diffusion_spec(kernel).metric == PRECOMPUTED:
             raise ValueError("metric='precomputed': is for DiffusionPowerKMeans only.")

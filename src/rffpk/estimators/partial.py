@@ -110,13 +110,13 @@ def partial_fit(
 
 
 def _labels(model: Any, X: Columns) -> Array:
-    """Return what `predict` gives of rows that have been checked."""
+    """Return the labels (n,) that `predict` would give checked rows."""
     visit = centroid_model(model).one_pass([X], ones(len(X)), -math.inf, ("labels",))
     return visit.outputs["labels"]
 
 
 def _collect(model: Any, X: Columns, weight: Array, search: SearchParameters) -> None:
-    """Keep the rows of a batch, and fit all that are kept if they are enough."""
+    """Add the rows of a batch to the kept rows; fit the model once there are enough."""
     _check_squares(X)
     parts = [*vars(model).get("_buffer", []), *([(X.copy(), weight)] if len(X) else [])]
     n = vars(model).get("n_buffered_", 0) + len(X)
@@ -133,14 +133,19 @@ def _collect(model: Any, X: Columns, weight: Array, search: SearchParameters) ->
 
 
 def _check_squares(X: Columns) -> None:
-    """Refuse rows that no fit takes: once they are kept, each later batch would be refused."""
+    """Raise an error if squares of the numbers in X would overflow.
+
+    Such rows must not be kept, because each later batch would then fail."""
     numbers = entries(X)
     largest = float(np.abs(numbers).max(initial=0))
     checks.check_overflow(largest * largest * numbers.size, np.float64)
 
 
 def _follow(model: Any, X: Array, weight: Array, half_life: float | None) -> Array:
-    """Move the centroids by one pass over a batch; its labels in that pass."""
+    """Move the centroids by one pass over a batch; return the labels (n,) of the batch.
+
+    The labels are of the centroids before the move. Weights of earlier rows halve every `half_life`
+    rows; None: they stay."""
     n, k, discount = len(X), len(model.cluster_centers_), 1.0
     if not isinstance(model.n_clusters, str) and model.n_clusters != k:
         raise ValueError(
@@ -161,9 +166,10 @@ def _follow(model: Any, X: Array, weight: Array, half_life: float | None) -> Arr
 
 
 def _sums_of_fit(model: Any, half_life: float | None) -> RunningSums:
-    """Return the sums of the fitted rows at their centroids.
+    """Return running sums for a stream that goes on after `fit`.
 
-    The mean discount of n rows, with the discount d of one row, is (1 - d^n) / (n (1 - d))."""
+    They follow from the centroids and the weights of the clusters, with the mean discount of the
+    fitted rows. If one row discounts by d, that mean over n rows is (1 - d^n) / (n (1 - d))."""
     centroids, mean = model._centroids, 1.0
     if half_life is not None:
         rate = math.log(2) / half_life

@@ -130,5 +130,6 @@ class RFFKernelPowerKMeans(AnnealedClusterer):
         return Problem(given, maps=self._maps, cache=check_cache(self.cache))
 
     def _maps(self, sample: Opened, context: schedule.FitContext) -> list[Any]:
+        """Fit the random features, and set `feature_map_`; return the map in a list."""
         self.feature_map_ = fit_fourier(self, self, sample, 0, context.k, context.random)
         return [self.feature_map_._space]

@@ -129,7 +129,7 @@ class RandomFourierFeatures(Estimator):
             return self._publish(spec.draw(rows, weight, random, config.n_threads(self.n_jobs)))
 
     def _publish(self, space: FourierSpace) -> Self:
-        """Set the attributes that a space has."""
+        """Set the fitted attributes from a space of random features; return the estimator."""
         self._space, fourier = space, space.fourier
         self.gamma_, self.n_frequencies_ = space.gamma, fourier.n_frequencies
         self.structure_ = None
@@ -276,7 +276,9 @@ class DiffusionMap(Estimator):
         return self
 
     def _fit(self, X: Any, sample_weight: Any) -> FittedMap:
-        """Fit the map, and return it with the features of the rows."""
+        """Check X and its weights, fit the map, and set the attributes.
+
+        Return the fitted map, which also holds the features of the rows."""
         spec = diffusion_spec(self)
         with reporting(self, X), fit_of(self), config.one_blas_thread():
             [rows] = self._check_views(X, reset=True)
@@ -290,7 +292,7 @@ class DiffusionMap(Estimator):
         return fitted
 
     def _publish(self, fitted: FittedMap) -> Self:
-        """Set the attributes that a fitted map has."""
+        """Set the fitted attributes from a fitted map; return the estimator."""
         space, columns = fitted.space, fitted.columns
         self._space = space if columns is None else columns
         self.whitening_, self.choices_ = fitted.spec.whitening, [*fitted.choices]
@@ -349,12 +351,14 @@ class DiffusionMap(Estimator):
 
 
 def diffusion_spec(parameters: Any) -> DiffusionSpec:
-    """Return the specification of a diffusion map by checked parameters of an estimator."""
+    """Return the specification of a diffusion map from the parameters of an estimator.
+
+    The parameters are checked."""
     return DiffusionSpec(*(getattr(parameters, each.name) for each in fields(DiffusionSpec)))
 
 
 def diffusion_map(model: Any, fitted: FittedMap, d: int) -> DiffusionMap:
-    """Return the transformer of a map that was fitted to d columns of a model."""
+    """Return a fitted `DiffusionMap` for a map that a fit of `model` has fitted to d columns."""
     parameters = vars(fitted.spec)
     mapped = DiffusionMap(**parameters, random_state=fitted.random_state, n_jobs=model.n_jobs)
     with fit_of(mapped):
@@ -365,9 +369,10 @@ def diffusion_map(model: Any, fitted: FittedMap, d: int) -> DiffusionMap:
 def fit_fourier(
     model: Any, parameters: Any, sample: Opened, view: int, k: int, random: Any
 ) -> RandomFourierFeatures:
-    """Fit the transformer of a view of a model for k clusters, with parameters of random features.
+    """Fit random features to a view for k clusters; return them as a transformer.
 
-    "paper" stands for independent frequencies."""
+    `parameters` is an estimator with the parameters of random features. n_frequencies="paper" means
+    the number of the paper, and independent frequencies if `sampling` is automatic."""
     D, sampling = parameters.n_frequencies, parameters.sampling
     if D == "paper":
         D, sampling = default_n_frequencies(k), "iid" if sampling == "auto" else sampling
