@@ -139,6 +139,9 @@ class CoregSC(KernelFusion):
         checks.check_real(self.agreement, "agreement", 0, checks.MAX_WEIGHT)
 
     def _learn(self, kernels: list[FittedKernel], k: int) -> None:
+        """Normalize the kernels as affinities, find the U_l, and set the map of the embedding.
+
+        A kernel with negative values is raised to a smallest value of zero first."""
         Ks = [kernel.matrix() for kernel in kernels]  # matrices of affinities may be indefinite
         self._raises = [max(0.0, -float(K.min())) for K in Ks]
         for K, constant in zip(Ks, self._raises):
@@ -339,6 +342,10 @@ class LKAM(KernelFusion):
         return float(self.diversity) > 0 or not isinstance(self.n_neighbors, float)
 
     def _learn(self, kernels: list[FittedKernel], k: int) -> None:
+        """Restrict the kernels to neighborhoods, and alternate between H and alpha.
+
+        Each entry of a kernel is multiplied by the share of neighborhoods that contain both
+        rows."""
         Ks = [matrix_of(kernel, number) for number, kernel in enumerate(kernels)]
         mean = mean_of(Ks)
         self._least = self._least_values(mean)
@@ -370,6 +377,7 @@ class LKAM(KernelFusion):
         return least_values_of_mass(mean, p, share * most)
 
     def _mapping(self) -> Callable[[list[Array]], Array]:
+        """Return a function from kernels of new rows to the embedding."""
         n = len(self._least)
         members = np.unpackbits(self._members, axis=1, count=n)
         members = members.astype(exact_dtype(self._weight))
@@ -515,6 +523,9 @@ class LMKKM(KernelFusion):
         self._keep(self._converge(self._iterations_of(Ks, convex, k), len(Ks[0])))
 
     def _iterations_of(self, Ks: list[Array], convex: list[Array], k: int) -> Iterator[Iteration]:
+        """Yield iterations over H and the row weights theta, from equal weights.
+
+        `convex` are the kernels made positive semidefinite, for the quadratic programme."""
         theta, start = np.full((len(Ks[0]), len(Ks)), 1 / len(Ks)), None
         while True:
             self.row_weights_ = theta
@@ -702,6 +713,7 @@ class LateFusion:
         self.P = np.empty(0)  # F = (sum_l beta_l H_l W_l + weight M) P
 
     def iterations(self) -> Iterator[Iteration]:
+        """Yield iterations that set F, then the rotations W_l, and then beta."""
         while True:
             target = self.weight * self.M
             for beta, H, W in zip(self.beta, self.H, self.W):
@@ -841,6 +853,7 @@ class NearKernel:
         self._found = self.H  # eigenvectors of the last B, at least k
 
     def iterations(self) -> Iterator[Iteration]:
+        """Yield iterations that set G, then H, and then alpha."""
         while True:
             values, vectors = self._near()
             G = positive_part(values, vectors)

@@ -397,6 +397,7 @@ class SimpleMKKM(KernelFusion):
         checks.check_real(self.tol, "tol", 0, include="neither")
 
     def _learn(self, kernels: list[FittedKernel], k: int) -> None:
+        """Minimize the alignment over the kernel weights, and record each point."""
         n = kernels[0].n
         Ks = np.empty((len(kernels), n, n))
         for number, kernel in enumerate(kernels):

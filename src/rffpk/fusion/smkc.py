@@ -202,6 +202,7 @@ class SMKC(KernelFusion):
         return super().fit(X, y, sample_weight)
 
     def _fuse(self, rows: Opened, k: int, random: Any) -> None:
+        """Choose anchors, run the iterations on coordinates of B, and set the fitted attributes."""
         self._columns = None
         xs, weight = rows.tables, rows.weight
         self.anchors_ = self._choose_anchors(rows, k, random)
@@ -309,6 +310,7 @@ def _check_widths(widths: list[int], k: int) -> None:
 
 
 def _check_anchors(anchors: Any, n: int, k: int) -> NDArray[np.intp]:
+    """Check anchors that are given as an array of row indices; return the array."""
     rows = np.asarray(anchors)
     if rows.ndim != 1 or rows.dtype.kind not in "iu":
         raise TypeError(f"anchors={anchors!r}: must be an int, a str or a 1-d array of integers.")

@@ -24,6 +24,7 @@ def kinds_of(values: Iterable[Any]) -> dict[type, Kind]:
 
 
 def _kind_of(cls: type) -> Kind:
+    """Return the kind of the values of a class."""
     if cls.__name__ in _GAPS:
         return "gap"
     # numpy.timedelta64 says that it is an integer, and dates of NumPy become numbers like any

@@ -1,4 +1,4 @@
-"""The opening of X: rows are checked, counted and sampled in one reading.
+"""Opening X: its rows are checked and sampled in one reading.
 
 Means and variances of columns are found in the same reading.
 """
@@ -200,7 +200,7 @@ class Opened:
     sample: Sample | None  # None: all rows are in arrays, and no smaller sample is wanted
     odds: Array  # the weights (n,) that rows were sampled with
     stream: Stream | None = None
-    _moments: dict[int, Moments] = field(default_factory=dict)  # by the numbers of tables
+    _moments: dict[int, Moments] = field(default_factory=dict)  # by the indices of tables
     _there: list[Array] = field(default_factory=list)  # for a stream: `there_of` each table
     left_out: bool = False  # whether rows have lost the weight that they were drawn by
     in_memory: bool = True  # whether X was rows in memory, whose labels are kept
@@ -220,7 +220,7 @@ class Opened:
         return self.weight if index is None else weights_at(self.weight, index)
 
     def drawn(self, size: int, random: Any) -> NDArray[np.intp]:
-        """Draw rows of positive weight without replacement; return sorted indices."""
+        """Draw `size` rows of positive weight without replacement; return their rising indices."""
         chosen, positive = np.sort(random.choice(self.counted, size, replace=False)), self.positive
         return chosen if positive is None else np.asarray(positive[chosen])
 
@@ -349,7 +349,7 @@ class Opened:
 def sample_tables(
     tables: list[Columns], weight: Array, how: Sampling, shape: Shape | None = None
 ) -> Opened:
-    """Return rows in memory as `Opened`, with a sample if there are many rows."""
+    """Return rows in memory as `Opened`, with a sample unless the smallest sample has all rows."""
     shape = Shape.of_tables(tables) if shape is None else shape
     n, counted = len(tables[0]), int(np.count_nonzero(weight))
     rows = Opened(tables, shape, weight, n, counted, how, None, odds=weight)

@@ -153,7 +153,7 @@ class Stream:
         return recut(self._tables(_together(views), shapes))
 
     def _tables(self, blocks: Iterable[Any], shapes: list[Shape]) -> Iterator[list[Array]]:
-        """Check blocks and yield their tables. Later blocks must have the shape of the first.
+        """Check blocks and yield their tables. Later blocks must have the columns of the first.
 
         Tables are copied if the source may overwrite its blocks later."""
         begin, schema = 0, self.schema
@@ -216,8 +216,8 @@ def _copied(x: Any) -> Array:
 def _plain(source: Source, name: str) -> Iterator[list[Array]]:
     """Yield blocks of one of several sources, as lists of one array.
 
-    Their values are checked later, together with the other views, after all views have been cut to
-    equal rows."""
+    Finite values are checked later, on all views together, after the views have been cut to equal
+    rows."""
     for block in _blocks_of(source, name):
         check_plain(block, name)
         block = np.array(block, copy=None if hasattr(source, "fresh") else True)
@@ -248,7 +248,7 @@ _LANES = (1021, 1019)
 def digest(arrays: list[Array]) -> int:
     """Return a checksum of arrays, which changes if their bytes or the order of bytes change.
 
-    It is the CRC of the sums of every 1021st (or 1019th) word, and takes as long as half a copy."""
+    It is the CRC of sums of words that are a fixed step apart, and takes as long as half a copy."""
     crc = 0
     for x in arrays:
         words = x.reshape(-1).view(np.uint8)

@@ -251,7 +251,7 @@ class Mapping:
     """Turns the tables of X into rows of features, by a fitted map for each view."""
 
     maps: list[Any]
-    views: tuple[int, ...]  # the numbers of the tables of the views
+    views: tuple[int, ...]  # the index of the table of each view
     storage: Storage
     n_threads: int
     coverage: NDArray[np.float64] | None  # the shares of rows that have the views; None: all rows

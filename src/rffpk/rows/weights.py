@@ -64,7 +64,7 @@ def weights_at(weight: Array, index: Array | slice) -> Array:
 
 
 def for_core(weight: Array) -> Array | None:
-    """Return the weights as the core takes them: None if all are one."""
+    """Return the weights as the core takes them: None if all weights come from `ones`."""
     return None if are_ones(weight) else weight
 
 

@@ -52,7 +52,9 @@ def root(parents: list[int], node: int) -> int:
 
 
 def groups(linkage: Array, n: int) -> NDArray[np.int32]:
-    """Return the groups (k,) of the k clusters when n are left, numbered by their first cluster."""
+    """Cut a linkage matrix of k clusters into n groups; return the group of each cluster, (k,).
+
+    Groups are numbered in the order of their first clusters."""
     k = len(linkage) + 1
     roots, pairs = [*range(2 * k - n)], linkage[: k - n, :2].astype(np.intp).tolist()
     for step in reversed(range(k - n)):
