@@ -57,7 +57,7 @@ Iterated = TypeVar("Iterated", bound="Iteration")
 def weighted_rows(
     model: Any, X: Any, sample_weight: Any, random: Any, progress: Progress | None
 ) -> tuple[Opened, int]:
-    """Return the checked rows of a fit, and the number of clusters."""
+    """Check X and the weights, and choose the number of clusters; return rows and number."""
     rows = rows_in_memory(model, X, sample_weight, random)
     return rows, find_number(model, rows, random, progress)
 
@@ -69,9 +69,10 @@ def cluster(
     model: Any, k: int, weighted: Opened, random: Any, causes: list[Cause],
     progress: Progress | None,
 ) -> None:  # fmt: skip
-    """Run annealed k-means with restarts on `embedding_` of the fitted rows.
+    """Run annealed k-means with restarts on `embedding_`, and set the fitted attributes.
 
-    `causes` of missing clusters come before causes in the embedding."""
+    If clusters are missing, the warning names the first of `causes` that applies. Causes in the
+    embedding come after them."""
     seed, rows = random.randint(2**31 - 1), _prepared(model, model.embedding_)
     model._clusterer = PowerKMeans(k, n_init=model.n_init, random_state=seed, n_jobs=model.n_jobs)
     fit_model(
@@ -107,7 +108,7 @@ def transform(model: Any, X: Any) -> Array:
 
 
 def _embedded(model: Any, X: Any) -> tuple[Array, Any]:
-    """Return the embedding of rows, with all of its digits, and the dtype of the rows."""
+    """Return the embedding of new rows in float64, and the dtype of X."""
     check_is_fitted(model)
     xs = model._check_views(X, reset=False)
     with config.one_blas_thread():
@@ -157,11 +158,12 @@ def embedding_model(model: Any) -> EmbeddingModel:
 
 
 def embedded_rows(model: Any, X: Any) -> Array:
-    """Return the embedding of rows as k-means takes it."""
+    """Return the embedding of new rows as k-means takes it, normalized if the model says so."""
     return _prepared(model, _embedded(model, X)[0])
 
 
 def _prepared(model: Any, embedding: Array) -> Array:
+    """Scale rows of an embedding to length one if the parameter `normalize_rows` is set."""
     return normalize(embedding) if getattr(model, "normalize_rows", False) else embedding
 
 
@@ -191,9 +193,9 @@ class KernelFusion(Clusterer):
     kernel_weights_: Array = field(init=False)
     eigenvalues_: Array = field(init=False)
     landmarks_: NDArray[np.intp] | None = field(init=False)
-    # leads from the kernels with the rows learned on to the embedding
+    # matrix that maps kernels between rows and the rows learned on to the embedding
     _map: Any = field(init=False)
-    # of precomputed kernels the columns of the rows learned on; None: all
+    # indices of the columns of precomputed kernels that belong to the rows learned on; None: all
     _columns: NDArray[np.intp] | None = field(init=False)
     _clusterer: Any = field(init=False)  # a PowerKMeans of the embedding
 
@@ -216,15 +218,14 @@ class KernelFusion(Clusterer):
     # ---- what subclasses define ------------------------------------------------------------------
 
     def _learn(self, kernels: list[FittedKernel], k: int) -> None:
-        """Set what is learned from the kernels between all rows or landmarks, of weights `_weight`.
+        """Learn from the kernels between all rows or landmarks; set `_map` and fitted attributes.
 
-        Where the rows have weights, `_map` leads from P^(1/2) K_l P^(1/2), with P the diagonal
-        matrix of the weights, to the embedding times P^(1/2).
-        """
+        `_weight` has the weights of these rows. With P the diagonal matrix of the weights, `_map`
+        maps P^(1/2) K_l P^(1/2) to P^(1/2) times the embedding."""
         raise NotImplementedError
 
     def _mapping(self) -> Callable[[list[Array]], Array]:
-        """Return the map from kernels of new rows with the rows learned on to the embedding."""
+        """Return a function from kernels of new rows with the rows learned on to the embedding."""
         return lambda Ks: combined(Ks, self.kernel_weights_) @ self._map
 
     def _schema(self) -> Schema:
@@ -303,7 +304,9 @@ class KernelFusion(Clusterer):
         return self
 
     def _fuse(self, rows: Opened, k: int, random: Any) -> None:
-        """Set the fitted attributes, without k-means, and append to `history_`."""
+        """Learn the fusion and set `embedding_`, without k-means; append iterations to `history_`.
+
+        Landmarks are drawn first if `n_landmarks` is smaller than the number of rows."""
         self.landmarks_ = None
         if self.n_landmarks is not None and self.n_landmarks < rows.counted:
             self.landmarks_ = rows.drawn(self.n_landmarks, random)
@@ -320,10 +323,10 @@ class KernelFusion(Clusterer):
     def _matched(
         self, xs: list[Columns], rows: NDArray[np.intp] | None
     ) -> tuple[list[Columns], list[Specification]]:
-        """Return rows of the view of each kernel, and its specification.
+        """Return for each kernel the rows of its view, and its specification.
 
-        For precomputed kernels they are the kernels among `rows`. None stands for all rows. The
-        method sets `_columns`."""
+        `rows` has the indices of the rows to return, or None for all rows. Precomputed kernels are
+        cut to these rows and the corresponding columns, and `_columns` is set."""
         precomputed = checks.is_option(self.kernels, PRECOMPUTED)
         self._columns = rows if precomputed else None
         if not precomputed:  # copies, as the kernels keep them and the caller may change X
@@ -336,9 +339,9 @@ class KernelFusion(Clusterer):
         return xs, specs
 
     def _view_of_each(self, xs: list[Columns], n_kernels: int) -> list[Columns]:
-        """Return the view of each kernel.
+        """Return the view of each kernel; one view is repeated for several kernels.
 
-        For precomputed kernels it has only the columns of the rows that the fit learned on."""
+        Precomputed kernels are cut to the columns of the rows learned on."""
         xs = xs if self._shape.has_views else xs * n_kernels
         return xs if self._columns is None else [x[:, self._columns] for x in xs]
 
@@ -349,10 +352,10 @@ class KernelFusion(Clusterer):
     def _in_blocks(
         self, xs: list[Columns], functions: list[Callable[[Columns], Array]], width: int
     ) -> Array:
-        """Return the embedding of rows, block by block, by threads.
+        """Embed rows block by block, on threads.
 
-        `functions` map the view of each kernel to values, of about `width` columns. `_mapping` maps
-        the values to the embedding."""
+        Each of `functions` maps a view to kernel values, with about `width` columns. `_mapping`
+        then maps all values to the embedding."""
         mapping = self._mapping()
 
         def embed(parts: list[Columns]) -> Array:
@@ -364,16 +367,17 @@ class KernelFusion(Clusterer):
     def _fitted(
         self, x: Columns, spec: Specification, weight: Array, random: Any = None
     ) -> FittedKernel:
+        """Return a kernel fitted to the rows `x`, centered and normalized as parameters say."""
         return FittedKernel(
             x, spec, weight=weight, random=random, n_threads=config.n_threads(self.n_jobs),
             center=self.standardize and not self._of_affinities, normalize=self.standardize,
         )  # fmt: skip
 
     def _check_no_zero_kernel(self, xs: list[Columns]) -> None:
-        """Refuse a kernel that is zero.
+        """Raise a ValueError if one of several kernels is zero.
 
-        A zero kernel has no cost in any clustering, so that it would get all of the learned weight.
-        """
+        A zero kernel has no cost in any clustering, so that it would get all of the learned
+        weight."""
         precomputed = checks.is_option(self.kernels, PRECOMPUTED)
         centered = self.standardize and not self._of_affinities
         if not self._needs_every_kernel or not (precomputed or centered):
@@ -386,9 +390,9 @@ class KernelFusion(Clusterer):
             raise ValueError(f"{name}[{zero.index(True)}] {what}: leave it out.")
 
     def _warn_of_scale(self, weight: Array) -> None:
-        """Warn of weights whose scale looks accidental.
+        """Warn if weights are no counts and their mean is far from one.
 
-        They are no counts, and their mean is far from one."""
+        The scale of the weights may then be accidental, but it changes the result."""
         mean = weight[weight > 0].mean()
         if not 0.1 <= mean <= 10.0 and (weight != np.rint(weight)).any():
             warn(
@@ -403,10 +407,11 @@ class KernelFusion(Clusterer):
     def _converge(
         self, iterations: Iterator[Iterated], rows: int, rising: bool = False
     ) -> Iterated:
-        """Record iterations on `rows` rows until they converge, and return the last iteration.
+        """Run and record iterations until they converge; return the last one, or warn.
 
-        They converge when the `change` of an iteration is at most `tol`. Iterations without a
-        `change` converge when the objective falls, or rises, by at most `tol` of itself."""
+        `rows` is the number of rows, for the records. If iterations have a `change`, they converge
+        when it is at most `tol`. Otherwise they converge when the relative fall (or rise, if
+        `rising`) of the objective is at most `tol`."""
         max_iter, tol, before = int(self.max_iter), float(self.tol), math.nan
         for last in islice(iterations, max_iter):
             named = {} if last.change is None else {"change": last.change}
@@ -424,7 +429,7 @@ class KernelFusion(Clusterer):
         return last
 
     def _record(self, alpha: Array, objective: float, rows: int, **more: float) -> None:
-        """Record an iteration that ends now, with the keys of the records of passes."""
+        """Append an iteration that has just ended to `history_`, and report it as progress."""
         begun, self._begun = self._begun, time.perf_counter()
         record = {"stage": self._stage, "rows": rows, "objective": objective,
                   "kernel_weights": alpha, **more, "seconds": self._begun - begun}  # fmt: skip
@@ -435,12 +440,12 @@ class KernelFusion(Clusterer):
         self.n_iter_ = len(self.history_)
 
     def _keep(self, last: Iteration) -> None:
-        """Embed rows by the eigenvectors of an iteration."""
+        """Set `eigenvalues_` and `_map` from the eigenvectors of the last iteration."""
         self.eigenvalues_, self._map = last.values, over_eigenvalues(last.vectors, last.values)
 
 
 def by_matrices(model: KernelFusion) -> Callable[[list[Array]], Array]:
-    """Return the mapping sum_l K_l B_l; `_map` holds the B_l, (n, k) each."""
+    """Return a function that maps kernels K_l to sum_l K_l B_l; `_map` has the B_l, (n, k)."""
     return lambda Ks: np.asarray(sum(K @ B for K, B in zip(Ks, model._map)))
 
 
@@ -457,13 +462,15 @@ class Iteration:
 
     alpha: Array
     objective: float
-    values: Array = field(default_factory=lambda: np.empty(0))  # the leading eigenpairs, if any
-    vectors: Array = field(default_factory=lambda: np.empty(0))
-    change: float | None = None  # compared with `tol`; None: the change of the objective is
+    values: Array = field(default_factory=lambda: np.empty(0))  # leading eigenvalues, if any
+    vectors: Array = field(default_factory=lambda: np.empty(0))  # (n, k): their eigenvectors
+    change: float | None = None  # compared with `tol`; None: compare the objective instead
 
 
 def inverse_shares(costs: Array) -> Array:
-    """Return alpha_l ~ 1 / cost_l, the minimum of sum alpha_l^2 cost_l on the simplex."""
+    """Return weights alpha_l ~ 1 / cost_l, (L,), of sum one.
+
+    They minimize sum_l alpha_l^2 cost_l."""
     if not costs.max() > 0:
         return np.full(len(costs), 1 / len(costs))
     shares = costs.max() / np.maximum(costs, np.finfo(np.float64).eps * costs.max())
@@ -471,12 +478,12 @@ def inverse_shares(costs: Array) -> Array:
 
 
 def simplex_minimum(Q: Array) -> Array:
-    """Return the minimum of x'Qx over x >= 0 of sum one, for semidefinite Q (m, m).
+    """Minimize x'Qx over x >= 0 of sum one, for a positive semidefinite Q (m, m); return x.
 
-    Write x = t alpha with t >= 0 and alpha of sum one. The minimum of x'Qx + (1'x - 1)^2 over t is
-    q / (1 + q) with q = alpha'Q alpha, and it rises with q. So the minimum without the constraint
-    on the sum has the same direction. It is a least squares problem with x >= 0, which the active
-    sets of Lawson and Hanson (`scipy.optimize.nnls`) solve exactly up to rounding."""
+    The constraint on the sum becomes a term (1'x - 1)^2. With x = t alpha and alpha of sum one, the
+    minimum over t is q / (1 + q) with q = alpha'Q alpha, and it rises with q. So the best alpha
+    stays the best. The result is a nonnegative least squares problem, which `scipy.optimize.nnls`
+    solves exactly up to rounding."""
     size = Q.diagonal().max()
     if not size > 0:
         return np.full(len(Q), 1 / len(Q))
@@ -488,9 +495,9 @@ def simplex_minimum(Q: Array) -> Array:
 
 
 def weighed(K: Array, weight: Array) -> Array:
-    """Return P^(1/2) K P^(1/2) in the place of K, for the diagonal matrix P of the row weights.
+    """Multiply K in place to P^(1/2) K P^(1/2), for the diagonal matrix P of the row weights.
 
-    The product is exactly symmetric if K is."""
+    The product is exactly symmetric if K is. Raise a ValueError if it overflows."""
     roots = np.sqrt(weight)
 
     def multiply() -> None:
@@ -508,7 +515,9 @@ def weighed(K: Array, weight: Array) -> Array:
 
 
 def inner_products(Ks: list[Array], others: list[Array]) -> Array:
-    """Return Tr(K_p C_q) of symmetric matrices, symmetric in p and q. O(n^2) for a pair."""
+    """Return the matrix of Tr(K_p C_q), with the C_q in `others`, made exactly symmetric.
+
+    It takes O(n^2) time for each pair."""
     M = np.array([[np.vdot(K, other) for other in others] for K in Ks])
     if not np.isfinite(M).all():
         raise ValueError(
@@ -519,12 +528,12 @@ def inner_products(Ks: list[Array], others: list[Array]) -> Array:
 
 
 def diversity_penalty(Ks: list[Array], others: list[Array], weight: float) -> Array | None:
-    """Return the matrix weight Tr(K_p C_q); None if the weight is zero."""
+    """Return the matrix weight * Tr(K_p C_q), with the C_q in `others`; None if weight is zero."""
     return weight * inner_products(Ks, others) if weight > 0 else None
 
 
 def combined(Ks: list[Array], alpha: Array) -> Array:
-    """Return sum_l alpha_l^2 K_l."""
+    """Compute the combined kernel sum_l alpha_l^2 K_l."""
 
     def total() -> Array:
         found = alpha[0] ** 2 * Ks[0]
@@ -536,14 +545,15 @@ def combined(Ks: list[Array], alpha: Array) -> Array:
 
 
 def mean_of(Ks: list[Array]) -> Array:
+    """Compute the mean of the kernels."""
     return combined(Ks, np.full(len(Ks), len(Ks) ** -0.5))
 
 
 def alternation(Ks: list[Array], k: int, penalty: Array | None = None) -> Iterator[Iteration]:
-    """Yield iterations over H and alpha in turn, from equal weights.
+    """Optimize H and alpha in turn, from equal weights; yield an iteration after each H.
 
-    They minimize sum_l alpha_l^2 Tr(K_l (I - HH')) + alpha' penalty alpha / 2 over H with k
-    orthonormal columns and over alpha on the simplex."""
+    The objective is sum_l alpha_l^2 Tr(K_l (I - HH')) + alpha' penalty alpha / 2. It is minimized
+    over H with k orthonormal columns, and over alpha >= 0 of sum one."""
     alpha, start = np.full(len(Ks), 1 / len(Ks)), None
     while True:
         values, H = leading_eigenvectors(combined(Ks, alpha), k, len(Ks[0]), start)
@@ -560,7 +570,7 @@ def alternation(Ks: list[Array], k: int, penalty: Array | None = None) -> Iterat
 
 
 def matrices(kernels: list[FittedKernel], weight: Array) -> list[Array]:
-    """Return P^(1/2) K_l P^(1/2) of each kernel."""
+    """Return the weighted matrix P^(1/2) K_l P^(1/2) of each kernel."""
     return [weighed(K, weight) for K in map(matrix_of, kernels, count())]
 
 
@@ -578,6 +588,8 @@ def spectral_costs(Ks: list[Array], H: Array) -> Array:
 
 
 def remainder(trace: float, kept: float, n: int) -> float:
-    """Return Tr(K) - Tr(H'KH) for a kernel of order n, zero if it is that up to rounding."""
+    """Return Tr(K) - Tr(H'KH), or zero if the difference is only rounding error.
+
+    `trace` is Tr(K), `kept` is Tr(H'KH), and n is the number of rows of K."""
     rounding = 4 * n * float(np.finfo(np.float64).eps) * abs(trace)
     return 0.0 if abs(trace - kept) <= rounding else float(trace - kept)

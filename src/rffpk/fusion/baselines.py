@@ -139,6 +139,9 @@ class CoregSC(KernelFusion):
         checks.check_real(self.agreement, "agreement", 0, checks.MAX_WEIGHT)
 
     def _learn(self, kernels: list[FittedKernel], k: int) -> None:
+        """Normalize the kernels as affinities, find the U_l, and set the map of the embedding.
+
+        A kernel with negative values is raised to a smallest value of zero first."""
         Ks = [kernel.matrix() for kernel in kernels]  # matrices of affinities may be indefinite
         self._raises = [max(0.0, -float(K.min())) for K in Ks]
         for K, constant in zip(Ks, self._raises):
@@ -153,7 +156,7 @@ class CoregSC(KernelFusion):
         self._map = state.center_map if self.scheme == "centroid" else np.dstack(state.maps)
 
     def _degrees(self, K: Array) -> Array:
-        """Return weighted sums over the rows learned on."""
+        """Return the weighted sum of each row of a kernel over the rows learned on."""
         return np.asarray(K @ self._weight)
 
     def _mapping(self) -> Callable[[list[Array]], Array]:
@@ -168,14 +171,17 @@ class CoregSC(KernelFusion):
 
 
 def inverse_roots(degrees: Array) -> Array:
-    """Return 1 / sqrt of each value, 0 where it is not positive."""
+    """Return 1 / sqrt(degrees); 0 where a degree is not positive."""
     positive = degrees > 0
     return np.divide(1, np.sqrt(np.where(positive, degrees, 1)), where=positive,
                      out=np.zeros_like(degrees))  # fmt: skip
 
 
 class Agreement:
-    """The variables of the objective, and their updates; a matrix is sum_l A_l map_l."""
+    """The matrices U_l of CoregSC and their updates.
+
+    Each matrix also has a map, maps[l] (L, n, k), that expresses it by the kernels: sum_m A_m
+    map_m."""
 
     def __init__(self, As: list[Array], k: int, weight: float, centroid: bool) -> None:
         self.As, self.k, self.weight, self.centroid = As, k, weight, centroid
@@ -201,6 +207,9 @@ class Agreement:
             yield Iteration(alpha, float(traces + self.weight * common))
 
     def _update(self, number: int) -> None:
+        """Update one U_l to the leading eigenvectors of A_l plus the projections on its partners.
+
+        Partners are all other U_m, or only the center U."""
         A, U = self.As[number], self.U[number]
         if self.centroid:
             partners, maps = [self.center], [self.center_map]
@@ -220,7 +229,7 @@ class Agreement:
         self.U[number], self.maps[number] = U, mapping
 
     def _update_center(self) -> float:
-        """Update U; return it with sum_l Tr(U_l U_l'U U')."""
+        """Update the common center U, and return sum_l Tr(U_l U_l'U U')."""
         left, sizes, right = svd(np.hstack(self.U))
         G = (right[: self.k] / sizes[: self.k, None]).T
         self.center = left[:, : self.k]
@@ -229,7 +238,7 @@ class Agreement:
         return float((sizes[: self.k] ** 2).sum())
 
     def _common(self) -> float:
-        """Return sum_(l < m) Tr(U_l U_l'U_m U_m')."""
+        """Return the agreement of all pairs of views, sum_(l < m) Tr(U_l U_l'U_m U_m')."""
         pairs = [(a, b) for i, a in enumerate(self.U) for b in self.U[:i]]
         return float(sum(np.sum((a.T @ b) ** 2) for a, b in pairs))
 
@@ -333,6 +342,10 @@ class LKAM(KernelFusion):
         return float(self.diversity) > 0 or not isinstance(self.n_neighbors, float)
 
     def _learn(self, kernels: list[FittedKernel], k: int) -> None:
+        """Restrict the kernels to neighborhoods, and alternate between H and alpha.
+
+        Each entry of a kernel is multiplied by the share of neighborhoods that contain both
+        rows."""
         Ks = [matrix_of(kernel, number) for number, kernel in enumerate(kernels)]
         mean = mean_of(Ks)
         self._least = self._least_values(mean)
@@ -346,7 +359,7 @@ class LKAM(KernelFusion):
         self._keep(self._converge(alternation(near, k, penalty), len(near[0])))
 
     def _least_values(self, mean: Array) -> Array:
-        """Return for each row the least value of the mean kernel in the row's neighborhood."""
+        """Return the smallest value of the mean kernel within each row's neighborhood, (n,)."""
         size, n, p = self.n_neighbors, len(mean), self._weight
         most = float(p.sum())
         # small weights may be counts times a factor, which another warning names
@@ -364,6 +377,7 @@ class LKAM(KernelFusion):
         return least_values_of_mass(mean, p, share * most)
 
     def _mapping(self) -> Callable[[list[Array]], Array]:
+        """Return a function from kernels of new rows to the embedding."""
         n = len(self._least)
         members = np.unpackbits(self._members, axis=1, count=n)
         members = members.astype(exact_dtype(self._weight))
@@ -376,18 +390,18 @@ class LKAM(KernelFusion):
 
 
 def least_values(mean: Array, size: int) -> Array:
-    """Return the least value of a symmetric kernel in the neighborhood of each row.
+    """Return for each row the smallest value of a symmetric kernel within its neighborhood, (n,).
 
-    It is the `size`-th largest value, less what may be rounding."""
+    The neighborhood has the `size` largest values. A margin for rounding is subtracted."""
     n = len(mean)
     values = np.partition(mean, n - size, axis=0)
     return np.asarray(values[n - size] - _EQUAL * np.abs(mean).max(axis=0))
 
 
 def least_values_of_mass(mean: Array, weight: Array, mass: float) -> Array:
-    """Return the least values of neighborhoods of weighted rows.
+    """Return for weighted rows the smallest kernel value within each row's neighborhood, (n,).
 
-    A neighborhood has the fewest rows whose weights reach `mass`."""
+    A neighborhood has as few rows as possible, with a total weight of at least `mass`."""
     least = np.empty(len(mean))
     for tile in row_tiles(*mean.shape):
         order = np.argsort(-mean[tile], axis=1, kind="stable")
@@ -399,15 +413,16 @@ def least_values_of_mass(mean: Array, weight: Array, mass: float) -> Array:
 
 
 def exact_dtype(weight: Array) -> Any:
-    """Return float32 if sums of weights are exact in it, as counts of rows are, else float64."""
+    """Return float32 if sums of the weights are exact in it, as for small counts; else float64."""
     exact = weight.sum() <= 1 << 24 and (weight == np.rint(weight)).all()
     return np.float32 if exact else np.float64
 
 
 def shares(rows: Array, members: Array, weight: Array) -> Array:
-    """Return W: the shares of the neighborhoods (columns) to which rows and members both belong.
+    """Return W (n, m): the share of neighborhoods that contain both row i and row j.
 
-    A neighborhood counts by the weight of its row."""
+    `rows` (n, q) and `members` (m, q) are masks: column q is the neighborhood of row q learned on.
+    Each neighborhood counts with the `weight` of its row."""
     dtype = exact_dtype(weight)
     work, parts = float(len(rows)) * len(members) ** 2, rows * weight.astype(dtype)
     sums = interruptible(work, np.matmul, parts, members.T.astype(dtype, copy=False))
@@ -508,6 +523,9 @@ class LMKKM(KernelFusion):
         self._keep(self._converge(self._iterations_of(Ks, convex, k), len(Ks[0])))
 
     def _iterations_of(self, Ks: list[Array], convex: list[Array], k: int) -> Iterator[Iteration]:
+        """Yield iterations over H and the row weights theta, from equal weights.
+
+        `convex` are the kernels made positive semidefinite, for the quadratic programme."""
         theta, start = np.full((len(Ks[0]), len(Ks)), 1 / len(Ks)), None
         while True:
             self.row_weights_ = theta
@@ -528,7 +546,9 @@ class LMKKM(KernelFusion):
 
 
 def localised(Ks: list[Array], rows: Array, columns: Array) -> Array:
-    """Return sum_l theta_il theta_jl K_l,ij, from the weights of rows and of columns."""
+    """Return the combined kernel sum_l theta_il theta_jl K_l,ij.
+
+    `rows` (n, L) are the theta of its rows, and `columns` (m, L) of its columns."""
     found = np.zeros(Ks[0].shape)
     for K, left, right in zip(Ks, rows.T, columns.T):
         found += left[:, None] * K * right
@@ -536,15 +556,16 @@ def localised(Ks: list[Array], rows: Array, columns: Array) -> Array:
 
 
 def semidefinite(K: Array) -> Array:
-    """Return K with a multiple of the identity that makes negative eigenvalues zero."""
+    """Add a multiple of the identity to K, so that no eigenvalue is negative."""
     least = float(eigh(K)[0][0])
     return K if least >= 0 else K - least * np.eye(len(K))
 
 
 def row_weights(Ks: list[Array], H: Array) -> Array:
-    """Return weights theta (n, L) >= 0 with rows of sum one, for semidefinite kernels.
+    """Solve for the kernel weights theta (n, L) of each row, for positive semidefinite kernels.
 
-    They minimize sum_l theta_l'(K_l * (I - HH'))theta_l."""
+    They are nonnegative with a sum of one in each row, and minimize sum_l theta_l'(K_l * (I -
+    HH'))theta_l, where * multiplies entries."""
     clarabel = _clarabel()
     n, L = len(H), len(Ks)
     rest = np.eye(n) - H @ H.T
@@ -568,6 +589,7 @@ def row_weights(Ks: list[Array], H: Array) -> Array:
 
 
 def check_memory(L: int, n: int) -> None:
+    """Raise a MemoryError if the quadratic programme for L kernels of n rows would not fit."""
     needed = TUNING.fusion.lmkkm_bytes * L * n**2
     if not config.fits_memory(needed):
         raise MemoryError(
@@ -577,6 +599,7 @@ def check_memory(L: int, n: int) -> None:
 
 
 def _clarabel() -> Any:
+    """Import clarabel, or raise an ImportError that says how to install it."""
     why = "LMKKM needs clarabel (pip install clarabel)"
     return optional_module("clarabel", why)
 
@@ -672,7 +695,9 @@ class MVCLFA(KernelFusion):
 
 
 class LateFusion:
-    """The variables of the objective, and their updates; `roots` are of the weights of rows."""
+    """The variables F, W_l and beta of MVC-LFA, and their updates.
+
+    `weight` is the parameter `mean_weight`. `roots` are the square roots of the row weights."""
 
     def __init__(self, Ks: list[Array], k: int, weight: float, roots: Array) -> None:
         self.weight, L, n = weight, len(Ks), len(Ks[0])
@@ -688,6 +713,7 @@ class LateFusion:
         self.P = np.empty(0)  # F = (sum_l beta_l H_l W_l + weight M) P
 
     def iterations(self) -> Iterator[Iteration]:
+        """Yield iterations that set F, then the rotations W_l, and then beta."""
         while True:
             target = self.weight * self.M
             for beta, H, W in zip(self.beta, self.H, self.W):
@@ -703,7 +729,7 @@ class LateFusion:
                 self.beta = agreements / np.linalg.norm(agreements)
 
     def maps(self) -> Array:
-        """Return the B_l, (L, n, k)."""
+        """Return matrices B_l, (L, n, k), with F = sum_l K_l B_l."""
         parts = zip(self.beta, self._H_maps, self.W)
         return np.array(
             [(beta * (B @ W) + self.weight * self._M_map) @ self.P for beta, B, W in parts]
@@ -814,7 +840,7 @@ class ONKC(KernelFusion):
 
 
 class NearKernel:
-    """The variables of the objective, and their updates; H = sum_l K_l maps_l."""
+    """The variables G, H and alpha of ONKC, and their updates. H = sum_l K_l maps_l."""
 
     def __init__(self, Ks: list[Array], k: int, rho: float, diversity: float) -> None:
         self.Ks, self.k, self.rho, self.diversity = Ks, k, rho, diversity
@@ -827,6 +853,7 @@ class NearKernel:
         self._found = self.H  # eigenvectors of the last B, at least k
 
     def iterations(self) -> Iterator[Iteration]:
+        """Yield iterations that set G, then H, and then alpha."""
         while True:
             values, vectors = self._near()
             G = positive_part(values, vectors)
@@ -844,7 +871,8 @@ class NearKernel:
     def _near(self) -> tuple[Array, Array]:
         """Return eigenvalues, rising, and eigenvectors of B = K_alpha - (I - HH') / rho.
 
-        They are all pairs with positive eigenvalues, with the k leading ones among them."""
+        They include all positive eigenvalues, and at least the k largest. G is the positive part of
+        B."""
 
         def difference() -> Array:
             B = self.K + self.H @ (self.H.T / self.rho)
@@ -858,6 +886,7 @@ class NearKernel:
         return values, vectors
 
     def _update_H(self, values: Array, vectors: Array) -> None:
+        """Set H to the leading eigenvectors of G, and update its maps."""
         H = fixed_signs(vectors)
         scaled = over_eigenvalues(H, values + 1 / self.rho)
         overlap = self.H.T @ scaled / self.rho
@@ -865,20 +894,20 @@ class NearKernel:
         self.H = H
 
     def _update_alpha(self, products: Array, squares: float) -> None:
-        """Update alpha.
+        """Update alpha and K_alpha, from the products Tr(G K_l) and ||G||^2.
 
-        On the simplex ||G - K_alpha||^2 is the quadratic form of the inner products of all K_l -
-        G."""
+        For alpha of sum one, ||G - K_alpha||^2 is a quadratic form in alpha. Its matrix has the
+        inner products of K_p - G and K_q - G."""
         apart = self.M - products - products[:, None] + squares
         self.alpha = simplex_minimum(self.rho * apart + self.diversity * self.M)
         self.K = combined(self.Ks, np.sqrt(self.alpha))
 
 
 def positive_eigenpairs(B: Array, similar: Array) -> tuple[Array, Array]:
-    """Return eigenvalues, rising, and eigenvectors of a symmetric matrix: all positive ones.
+    """Return all positive eigenvalues of a symmetric matrix, rising, and their eigenvectors.
 
-    At least as many are returned as `similar` has columns, which are eigenvectors of a similar
-    matrix. If they are few, Lanczos' method is used; else all pairs are computed."""
+    The result has at least as many eigenvectors as `similar` (n, m), which are eigenvectors of a
+    similar matrix. Lanczos' method is used if there are few; otherwise all are computed."""
     n, known = similar.shape
     wanted = known + max(TUNING.fusion.lanczos_spare, known // 8)
     if n > TUNING.linalg.full_below and wanted <= TUNING.fusion.lanczos_part * n:
@@ -894,7 +923,7 @@ def positive_eigenpairs(B: Array, similar: Array) -> tuple[Array, Array]:
 
 
 def positive_part(values: Array, vectors: Array) -> Array:
-    """Return the nearest semidefinite matrix, from rising eigenvalues and eigenvectors."""
+    """Return the nearest positive semidefinite matrix, from rising eigenvalues and eigenvectors."""
     first = int(np.searchsorted(values, 0, side="right"))
     root = vectors[:, first:] * np.sqrt(values[first:])
     work = float(len(root)) * root.size

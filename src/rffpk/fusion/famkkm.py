@@ -143,6 +143,9 @@ class FAMKKM(KernelFusion):
         self.embedding_ = self._embedded(rows.tables)  # by the same products as in `transform`
 
     def _operators_of(self, rows: Opened, k: int, random: Any) -> list[Operator]:
+        """Return the kernel of each view as an operator: its matrix, or approximate features.
+
+        Raise a ValueError if an exact kernel is too far from positive semidefinite."""
         xs, specs = self._matched(rows.tables, rows.positive)
         listed = isinstance(self.kernels, (list, tuple))
         prefix = "kernels" if listed and not self._shape.has_views else "X"
@@ -161,8 +164,10 @@ class FAMKKM(KernelFusion):
 
 
 class Alternation:
-    """The variables of eq. (11), and updates that maximize. A matrix over the rows has a map: the
-    features of all kernels of a row, side by side, times the map are its line for it."""
+    """The variables of eq. (11), with updates that each maximize it over one variable.
+
+    F, H_i and G_i are matrices over the rows, and each has a map. The features of a row for all
+    kernels, side by side, times the map give the row of the matrix."""
 
     def __init__(
         self,
@@ -191,9 +196,9 @@ class Alternation:
         self.update_F()
 
     def _drawn(self, i: int, k: int, random: Any) -> tuple[Array, Array]:
-        """Return orthonormal columns in the range of K_i, and their map.
+        """Draw an initial H_i, and return it with its map.
 
-        They are near K_i times a random matrix."""
+        Its orthonormal columns are close to K_i times a random matrix."""
         one = self.kernels[i]
         C = one.coefficients(orthonormal(one.n, k, random))
         product = one.values(C)
@@ -204,7 +209,7 @@ class Alternation:
 
     @property
     def updates(self) -> list[Callable[[], None]]:
-        """The updates of an iteration, in their order."""
+        """The update functions of one iteration, in order."""
         return [
             self.update_H, self.update_G, self.update_R, self.update_W, self.update_gamma,
             self.update_F,
@@ -216,6 +221,7 @@ class Alternation:
             yield Iteration(self.gamma, self.objective())
 
     def iterate(self) -> None:
+        """Run all updates once."""
         for update in self.updates:
             update()
 
@@ -248,10 +254,11 @@ class Alternation:
         self, i: int, out: Array, other: Array, other_map: Array, C: Array, product: Array,
         to_F: Array,
     ) -> Array:  # fmt: skip
-        """Update H_i or G_i, in `out`, and return its map.
+        """Update H_i or G_i in place, in `out`; return its map.
 
-        It becomes the columns nearest to K_i other + lambda1 other + lambda2 gamma_i F to_F',
-        from the `product` K_i other and the coefficients C that give it."""
+        The result has the orthonormal columns nearest to K_i other + lambda1 other + lambda2
+        gamma_i F to_F'. `product` is K_i other, C its coefficients, and `other_map` the map of
+        `other`. `to_F` is R_i or W_i."""
         rotation = self.lambda2 * self.gamma[i] * to_F.T
 
         def target(rows: slice) -> Array:
@@ -271,15 +278,15 @@ class Alternation:
         self.W = [procrustes(G.T @ self.F) for G in self.G]
 
     def update_gamma(self) -> None:
-        """Update gamma by eq. (18).
+        """Update gamma by eq. (18): scale the agreements beta (L,) to length one.
 
-        After the updates of R and W no beta_i is negative."""
+        After the updates of R and W no beta is negative, except by rounding."""
         beta = np.maximum(self._agreements(), 0)
         if beta.any():
             self.gamma = beta / np.linalg.norm(beta)
 
     def _agreements(self) -> Array:
-        """Return Tr(F'(H_i R_i + G_i W_i)) of each view."""
+        """Return Tr(F'(H_i R_i + G_i W_i)) of each view, (L,)."""
         parts = zip(self.H, self.R, self.G, self.W)
         return np.array(
             [np.vdot(H.T @ self.F, R) + np.vdot(G.T @ self.F, W) for H, R, G, W in parts]
@@ -293,5 +300,5 @@ class Alternation:
         return float(kernels + self.lambda2 * fused)
 
     def maps(self) -> list[Array]:
-        """Return B_i with f = sum_i features_i(x) B_i for the line f of F for a row x."""
+        """Return the blocks B_i of the map of F: its row for x is sum_i features_i(x) B_i."""
         return [self._F_map[block] for block in self._blocks]

@@ -397,6 +397,7 @@ class SimpleMKKM(KernelFusion):
         checks.check_real(self.tol, "tol", 0, include="neither")
 
     def _learn(self, kernels: list[FittedKernel], k: int) -> None:
+        """Minimize the alignment over the kernel weights, and record each point."""
         n = kernels[0].n
         Ks = np.empty((len(kernels), n, n))
         for number, kernel in enumerate(kernels):
@@ -410,26 +411,30 @@ class SimpleMKKM(KernelFusion):
 
 @dataclass(frozen=True, kw_only=True)
 class Point(Iteration):
-    """F(alpha), its gradient, and the eigenpairs that give it."""
+    """An evaluation of F(alpha): its value, its gradient (L,), and the eigenvectors behind them."""
 
     gradient: Array
 
     @property
     def gap(self) -> float:
-        """(alpha'g - min g) / alpha'g, which for a convex F is at least (F - min F) / 2F."""
+        """The relative duality gap (alpha'g - min g) / alpha'g, with g the gradient.
+
+        For a convex F it is at least (F - min F) / 2F."""
         total = float(self.alpha @ self.gradient)
         return (total - float(self.gradient.min())) / total if total > 0 else 0.0
 
 
 class Alignment:
-    """F(alpha) = max Tr(K_alpha HH') / n over H with k orthonormal columns, for Ks (L, r, r)."""
+    """The function F(alpha) = max Tr(K_alpha HH') / n over H with k orthonormal columns.
+
+    `Ks` (L, r, r) are the kernels, and K_alpha = sum_l alpha_l^2 K_l."""
 
     def __init__(self, Ks: Array, k: int, n: float) -> None:
         self.Ks, self.k, self.n = Ks, k, n
         self._start: Array | None = None
 
     def at(self, alpha: Array) -> Point:
-        """Return F and its gradient 2 alpha_l Tr(K_l HH') / n, from one eigenproblem."""
+        """Evaluate F at alpha, with its gradient 2 alpha_l Tr(K_l HH') / n, by one eigenproblem."""
         L, size, _ = self.Ks.shape
         work = TUNING.linalg.written_work * size**2
         K = interruptible(work, np.matmul, alpha**2, self.Ks.reshape(L, -1)).reshape(size, size)
@@ -441,14 +446,14 @@ class Alignment:
 
 
 class Subspace:
-    """The kernels on the span of vectors: `Ks` (L, r, r) holds V'K_l V, V'V = I."""
+    """The kernels projected to a subspace: `Ks` (L, r, r) holds V'K_l V for a basis V'V = I."""
 
     def __init__(self, whole: Array) -> None:
         L, n, _ = whole.shape
         self.whole, self.basis, self.Ks = whole, np.empty((n, 0)), np.empty((L, 0, 0))
 
     def add(self, H: Array) -> None:
-        """Extend the basis by orthonormal vectors (n, k). O(L n^2 k)."""
+        """Extend the subspace by the span of orthonormal vectors H (n, k), in O(L n^2 k) time."""
         V = self.basis
         left, sizes, _ = svd(H - V @ (V.T @ H))
         new = left[:, sizes > TUNING.fusion.simplemkkm_component]
@@ -463,10 +468,10 @@ class Subspace:
 
 
 def minimise(Ks: Array, k: int, tol: float, max_iter: int, total: float) -> Iterator[Point]:
-    """Return points of decreasing F for kernels (L, n, n), from equal weights to the minimum.
+    """Minimize F over alpha on the simplex, for kernels (L, n, n); yield points of falling F.
 
-    There are at most `max_iter` evaluations. `total` is the sum of the weights of the rows.
-    docs/maintainers/fusion.md describes the method."""
+    The first point has equal weights. There are at most `max_iter` evaluations of F. `total` is the
+    sum of the row weights. docs/maintainers/fusion.md describes the method."""
     whole, subspace = Alignment(Ks, k, total), Subspace(Ks)
     point = whole.at(np.full(len(Ks), 1 / len(Ks)))
     yield point
@@ -494,7 +499,7 @@ def minimise(Ks: Array, k: int, tol: float, max_iter: int, total: float) -> Iter
 
 
 def least_alignment(F: Alignment, start: Point, tol: float) -> Point:
-    """Return the least point on the simplex that quadratic programmes find, from `start`."""
+    """Minimize F over the simplex by sequential quadratic programming; return the best point."""
     scale, evaluated = abs(start.objective) or 1.0, [start]
 
     def scaled(alpha: Array) -> tuple[float, Array]:
@@ -649,7 +654,9 @@ class NystroemKernelKMeans(Clusterer):
         return self
 
     def _restricted(self, raw: Nystroem, x: Columns, weight: Array, n_threads: int) -> Nystroem:
-        """Return features in the basis of the leading eigenvectors of their second moments."""
+        """Project features to the `n_components` leading eigenvectors of their second moments.
+
+        Warn if there are fewer features than that. None keeps all features."""
         if self.n_components is None:
             return raw
 

@@ -28,18 +28,17 @@ from rffpk.system.tuning import TUNING
 Features = Callable[[Columns], Array]
 
 
-_ROUNDING = 1e-6  # of the largest eigenvalue; eigenvalues above minus this count as zero
+_ROUNDING = 1e-6  # negative eigenvalues up to this fraction of the largest count as zero
 _RANK = 1e-9  # singular values below this fraction of the largest count as zero
 
 
 def polar(V: Callable[[slice], Array], out: Array, n_threads: int) -> Array:
-    """Set `out` (n, k) to the U = VP that maximizes Tr(U'V) over orthonormal columns; return P.
+    """Write to `out` (n, k) the U = VP that maximizes Tr(U'V) over orthonormal columns; return P.
 
-    `V` returns slices of its rows; no other array of the size of V is made. V = QR tile by tile;
-    with the stacked R = MSN', U = Q MN' and P = N S^+ N'. Where V lacks full rank, singular vectors
-    of the value zero are left out of U, which therefore depends on V alone. O(n k^2), as stable as
-    a decomposition of V.
-    """
+    `V` is a function of slices that returns rows of the matrix V, so that V is never stored. Each
+    tile is decomposed as V = QR. With the stacked R = MSN', U = Q MN' and P = N S^+ N'. Singular
+    vectors of the value zero are left out, so that U depends on V alone. The cost is O(n k^2), and
+    the method is as stable as a decomposition of V."""
     tiles = list(gen_batches(len(out), TUNING.tiles.polar_rows))
 
     def triangle(tile: slice) -> Array:
@@ -64,8 +63,10 @@ def polar(V: Callable[[slice], Array], out: Array, n_threads: int) -> Array:
 
 
 class Operator:
-    """A kernel over n fitted rows, or P^(1/2) K P^(1/2) with weights P, as inner products of F
-    features. O(n F) memory, O(n F k) time a product with k columns."""
+    """A kernel over n rows as inner products of F features, without the kernel matrix.
+
+    With row weights P, the operator is P^(1/2) K P^(1/2). It takes O(n F) memory, and O(n F k) time
+    for a product with k columns."""
 
     def __init__(self, features: Features, stored: Array, n_threads: int, weight: Array) -> None:
         self.features, self._stored, self._n_threads = features, stored, n_threads
@@ -74,6 +75,7 @@ class Operator:
         self._tiles = row_tiles(*stored.shape)
 
     def _by_tiles(self, function: Callable[[slice], Any]) -> list[Any]:
+        """Apply a function to the tiles of rows, on threads; return its results."""
         return run_all(function, self._tiles, self._n_threads)
 
     def _tile(self, tile: slice) -> Array:
@@ -81,27 +83,29 @@ class Operator:
         return self._stored[tile].astype(np.float64, copy=False)
 
     def _weighed(self, tile: slice, V: Array) -> Array:
-        """Return P^(1/2) V, for the rows of a tile and a vector or columns V."""
+        """Multiply the rows of V that belong to a tile by the roots of their weights."""
         return np.asarray((self.roots[tile] * V.T).T)
 
     def times(self, V: Array) -> Array:
-        """Return K V, float64."""
+        """Return the product P^(1/2) K P^(1/2) V, in float64."""
         return self.values(self.coefficients(V))
 
     def coefficients(self, B: Array) -> Array:
-        """Return C with features(x) @ C = k(x, fitted rows) P^(1/2) @ B; it may be B itself."""
+        """Return C with features(x) @ C = k(x, fitted rows) P^(1/2) @ B, for any row x.
+
+        The result may be B itself."""
         parts = self._by_tiles(lambda tile: self._tile(tile).T @ self._weighed(tile, B[tile]))
         return sum(parts[1:], parts[0])
 
     def values(self, coefficients: Array) -> Array:
-        """Return P^(1/2) features(fitted rows) @ coefficients."""
+        """Return P^(1/2) features(fitted rows) @ coefficients, (n, k)."""
         return np.concatenate(
             self._by_tiles(lambda tile: self._weighed(tile, self._tile(tile) @ coefficients))
         )
 
 
 class DenseOperator(Operator):
-    """The kernel matrix, taken from `kernel`: features of a row are the values of the kernel."""
+    """A kernel as its matrix. The features of a row are its kernel values with the fitted rows."""
 
     def __init__(self, kernel: FittedKernel, n_threads: int, weight: Array) -> None:
         matrix = weighed(kernel.matrix(), weight)
@@ -109,6 +113,7 @@ class DenseOperator(Operator):
         super().__init__(Exact(kernel, np.sqrt(weight)), matrix, n_threads, ones(len(weight)))
 
     def coefficients(self, B: Array) -> Array:
+        """Return B itself, since features are kernel values."""
         return B
 
 
@@ -117,7 +122,7 @@ class DenseOperator(Operator):
 
 @dataclass(frozen=True)
 class Exact:
-    """The values of a kernel between rows and the fitted ones, times the roots of their weights."""
+    """A function that returns kernel values with the fitted rows, times roots of their weights."""
 
     kernel: FittedKernel
     roots: Array
@@ -130,7 +135,7 @@ class Exact:
 
 @dataclass(frozen=True)
 class Finished:
-    """Features less their mean and, if `normalize`, scaled to length one; 0 stays 0."""
+    """A function that subtracts the mean of features, and normalizes them if `normalize` is set."""
 
     raw: Features
     mean: Array
@@ -184,7 +189,7 @@ class Approximation:
     def operators(
         self, xs: list[Columns], specs: list[Specification], names: list[str]
     ) -> list[Operator]:
-        """Return one operator for each view and its kernel."""
+        """Return one operator for each view and its kernel. `names` name the views in errors."""
         n = len(xs[0])
         anchors = np.arange(n)
         if self.word == "nystroem" and (m := int(self.size)) < n:
@@ -194,6 +199,7 @@ class Approximation:
     def _operator(
         self, x: Columns, spec: Specification, name: str, anchors: NDArray[np.intp]
     ) -> Operator:
+        """Return the operator of one kernel: its matrix, or its Fourier or Nystroem features."""
         if self.word is None:
             kernel = FittedKernel(
                 x, spec, weight=self.weight, random=self.random, n_threads=self.n_threads,
@@ -206,7 +212,7 @@ class Approximation:
         return self._of_features(x, spec, nystroem_features(x, spec, name, anchors))
 
     def _fourier(self, x: Columns, spec: Specification, name: str) -> FourierFeatures:
-        """Return random Fourier features of a shift-invariant kernel."""
+        """Draw random Fourier features; raise a ValueError if the kernel is not shift-invariant."""
         if spec.metric not in ("rbf", "laplacian"):
             raise ValueError(f"{name} is {spec.metric!r}, but 'rff' needs 'rbf' or 'laplacian'.")
         gamma = spec.params["gamma"]
@@ -219,9 +225,10 @@ class Approximation:
         return FourierFeatures(Fourier(found.frequencies).astype(np.float64))
 
     def _of_features(self, x: Columns, spec: Specification, raw: Features) -> Operator:
-        """Return the kernel of features, which are stored in the dtype of x.
+        """Compute the features of all rows with the function `raw`, and return their operator.
 
-        Features may be less their mean and scaled to length one."""
+        If `standardize` is set and the kernel is not precomputed, features are centered and scaled
+        to length one. They are stored in the dtype of x."""
         weight, width = self.weight, raw(x[:1]).shape[1]
         tiles = row_tiles(len(x), width)
 
@@ -244,11 +251,12 @@ class Approximation:
 def nystroem_features(
     x: Columns, spec: Specification, name: str, anchors: NDArray[np.intp]
 ) -> Nystroem:
-    """Return features with the inner products Z W^+ Z'.
+    """Return Nystroem features of a kernel, whose inner products are Z W^+ Z'.
 
-    Eigenvalues of W that are rounding are left out. Z W^(-1/2) agrees with scikit-learn's
-    `Nystroem` up to a rotation, but W may have any scale, a precomputed kernel is accepted, and
-    an indefinite W is an error."""
+    W is the kernel among the anchors, and Z the kernel between rows and anchors. Eigenvectors of W
+    whose eigenvalue is only rounding are dropped. Up to a rotation, the features agree with
+    scikit-learn's `Nystroem`. Here W may have any scale, precomputed kernels are accepted, and an
+    indefinite W raises a ValueError."""
     precomputed = spec.metric == PRECOMPUTED
     among = np.ascontiguousarray(x[np.ix_(anchors, anchors)]) if precomputed else x[anchors]
     kernel = FittedKernel(among, spec, weight=ones(len(anchors)))
@@ -267,9 +275,7 @@ def nystroem_features(
 def with_gamma(
     spec: Specification, x: Columns, weight: Array, random: Any, n_threads: int
 ) -> Specification:
-    """Return the specification with a number for the name of its gamma.
-
-    The number is estimated from all rows."""
+    """Return the specification with gamma as a number, estimated from all rows if it is a word."""
     gamma: Any = spec.params.get("gamma", "mean")
     if spec.metric in ("rbf", "laplacian") and isinstance(gamma, str):
         gamma = resolve_gamma(x, str(spec.metric), gamma, weight, random, n_threads)
@@ -280,11 +286,11 @@ def with_gamma(
 def check_definite(
     operator: Operator, spec: Specification, name: str, k: int, shift: float
 ) -> None:
-    """Check that leading singular vectors belong to the largest eigenvalues of a kernel.
+    """Raise a ValueError if a kernel is so indefinite that singular vectors mislead.
 
-    An error is raised if the k leading singular vectors of K + `shift` I, shift >= 0, do not.
-    They do if least + shift >= -(k-th largest + shift). The least eigenvalue is replaced by an
-    upper bound, a Ritz value, so that no kernel is refused wrongly."""
+    The k leading singular vectors of K + `shift` I must belong to its largest eigenvalues. They do
+    if least + shift >= -(k-th largest + shift). The least eigenvalue is replaced by an upper bound,
+    a Ritz value, so that no kernel is refused wrongly."""
     if spec.is_definite() and not spec.rescale:
         return
     values = ritz_values(operator.times, operator.n)

@@ -35,13 +35,16 @@ class NormedWeights(PowerMean):
     learns_weights = True
 
     def equal(self, L: int) -> Array:
+        """Return equal weights (L,) that satisfy the constraint."""
         return np.full(L, L ** (-1 / self.gamma))
 
     def penalty(self, alpha: Array, total_weight: float) -> float:
         return 0.0
 
     def reweigh(self, costs: Array, constant: float, total_weight: float) -> Array:
-        """Return the minimum of sum_l alpha_l costs_l: alpha_l ~ costs_l^(1 / (gamma - 1))."""
+        """Return the weights (L,) that minimize sum_l alpha_l costs_l.
+
+        They are alpha_l ~ costs_l^(1 / (gamma - 1))."""
         if not costs.max() > 0:
             return self.equal(len(costs))
         costs = np.maximum(costs / costs.max(), np.finfo(np.float64).eps)
@@ -50,12 +53,12 @@ class NormedWeights(PowerMean):
 
 
 class RobustLevel(KernelLevel):
-    """Rows with their kernels and the weights p_i / (2 distance_i).
+    """Steps of a fit in which each row has the weight p_i / (2 distance_i).
 
-    A start begins at the means of its first clusters."""
+    A start begins at the means of the clusters that its initial centroids have."""
 
     def first(self, W: Array, alpha: Array) -> State:
-        """Return the state of a start with the means of the clusters of these centroids."""
+        """Return the initial state of a start: the means of the clusters of the centroids W."""
         assert isinstance(self.rows.objective, NormedWeights)
         state = super().first(W, alpha)
         members = super()._weigh(state, -math.inf)[0].astype(np.float64)
@@ -64,7 +67,10 @@ class RobustLevel(KernelLevel):
         return self.moved(state, means)._replace(alpha=self.rows.objective.equal(len(alpha)))
 
     def _weigh(self, state: State, s: float) -> tuple[Array, float, float]:
-        """Return weights (k, n) of the rows, and the sum of distances, twice."""
+        """Return weights (k, n) of the rows, and the sum of distances, twice.
+
+        The exponent `s` is ignored. Callers expect the soft and the hard objective, which are
+        equal."""
         weights = super()._weigh(state, -math.inf)[0]
         Y, diagonal, squares = self._combined(state)
         nearest = (squares[:, None] - 2 * Y).min(axis=0) + diagonal
@@ -77,7 +83,7 @@ class RobustLevel(KernelLevel):
         return weights * (0.5 / distances).astype(weights.dtype), total, total
 
     def count_distinct(self, state: State, hard: float) -> int:
-        """Count distinct centroids; `hard` is a sum of distances, not of squares."""
+        """Count the distinct centroids. `hard` is a sum of distances, which are not squared."""
         return super().count_distinct(state, hard**2 / self.rows.total_weight)
 
 

@@ -151,7 +151,7 @@ class SMKC(KernelFusion):
         self._drawing(k)
 
     def _drawing(self, k: int) -> tuple[str, int | None] | None:
-        """Return how anchors are drawn, and their number. Return None if `anchors` has the anchors.
+        """Return how anchors are drawn and their number, or None if `anchors` lists the anchors.
 
         The number is None if it follows from the number of rows."""
         anchors: Any = self.anchors
@@ -202,6 +202,7 @@ class SMKC(KernelFusion):
         return super().fit(X, y, sample_weight)
 
     def _fuse(self, rows: Opened, k: int, random: Any) -> None:
+        """Choose anchors, run the iterations on coordinates of B, and set the fitted attributes."""
         self._columns = None
         xs, weight = rows.tables, rows.weight
         self.anchors_ = self._choose_anchors(rows, k, random)
@@ -224,6 +225,7 @@ class SMKC(KernelFusion):
         self._finish(B, last)
 
     def _choose_anchors(self, rows: Opened, k: int, random: Any) -> NDArray[np.intp] | None:
+        """Return the indices of the anchors, drawn or listed; None if kernels are precomputed."""
         xs, n, most = rows.tables, len(rows.tables[0]), rows.counted
         if checks.is_option(self.kernels, PRECOMPUTED):
             _check_widths([x.shape[1] for x in xs], k)
@@ -245,7 +247,7 @@ class SMKC(KernelFusion):
         return np.sort(_spread_rows(xs, sample, s, random))
 
     def _fit_kernels(self, xs: list[Array], weight: Array, random: Any) -> list[FittedKernel]:
-        """Return kernels fitted to the anchors, with gammas estimated from all rows."""
+        """Fit a kernel to the anchors of each view. Gammas are estimated from all rows."""
         if self.anchors_ is None:
             spec = Specification(PRECOMPUTED)
             return [FittedKernel(x[:0].copy(), spec, weight=ones(0)) for x in xs]
@@ -258,14 +260,15 @@ class SMKC(KernelFusion):
         ]
 
     def _anchored(self, xs: list[Array], roots: Array) -> AnchorKernels:
+        """Return B, the kernels between rows and anchors, with the roots of the row weights."""
         views = self._view_of_each(xs, len(self._kernels))
         s = xs[0].shape[1] if self.anchors_ is None else len(self.anchors_)
         return AnchorKernels(views, self._kernels, s, config.n_threads(self.n_jobs), roots)
 
     def _finish(self, B: AnchorKernels, last: AnchorIteration) -> None:
-        """Return U = B C with orthonormal columns of P^(1/2) U.
+        """Set `embedding_` to U = B C such that P^(1/2) U has orthonormal columns; keep C.
 
-        It has as many columns as G has singular values that are resolved."""
+        C maps new rows later. Beyond the numerical rank of G, the columns of U are zero."""
         k, squares, resolved = len(last.fused.squares), last.fused.squares, last.fused.resolved
         L = last.coefficients[:, resolved] / np.sqrt(squares[resolved])
         Y = B.times(L)
@@ -282,7 +285,7 @@ class SMKC(KernelFusion):
         self.embedding_ = self._rotated(Y)
 
     def _rotated(self, Y: Array) -> Array:
-        """Return U from B L, for rows that were fitted and for new rows."""
+        """Multiply B L with the second factor of C; the same product serves fitted and new rows."""
         return by_blocks(lambda parts: parts[0] @ self._right, [Y], len(self._right), 1)
 
     def _embedded(self, xs: list[Array]) -> Array:
@@ -307,6 +310,7 @@ def _check_widths(widths: list[int], k: int) -> None:
 
 
 def _check_anchors(anchors: Any, n: int, k: int) -> NDArray[np.intp]:
+    """Check anchors that are given as an array of row indices; return the array."""
     rows = np.asarray(anchors)
     if rows.ndim != 1 or rows.dtype.kind not in "iu":
         raise TypeError(f"anchors={anchors!r}: must be an int, a str or a 1-d array of integers.")
@@ -322,7 +326,9 @@ def _check_anchors(anchors: Any, n: int, k: int) -> NDArray[np.intp]:
 def _spread_rows(
     xs: list[Columns], sample: NDArray[np.intp], s: int, random: Any
 ) -> NDArray[np.intp]:
-    """Choose rows by k-means++ from a sample of them, with equal weight of all views."""
+    """Choose s of the sampled rows by k-means++ on all views, scaled to equal variance.
+
+    Return indices of rows. If there are fewer distinct rows than s, random rows fill up."""
     rows = side_by_side([_of_equal_variance(x[sample]) for x in xs])
     _, chosen = kmeans_plusplus(operand(rows), s, random_state=random.randint(2**31 - 1))
     chosen = np.unique(chosen)  # if rows are equal, an index may occur twice
@@ -331,7 +337,7 @@ def _spread_rows(
 
 
 def _of_equal_variance(x: Columns) -> Columns:
-    """Divide rows by the root of their total squared distance from their mean."""
+    """Divide rows by the root of their total squared distance from the mean."""
     moved = centered(x, np.float64)
     norm = math.sqrt(squared_distances(moved, column_means(moved)).sum())
     return divided(moved, norm or 1.0)
@@ -342,9 +348,10 @@ def _of_equal_variance(x: Columns) -> Columns:
 
 @dataclass(frozen=True)
 class AnchorKernels:
-    """B = [G_1 ... G_V], stored whole if it has no more rows than columns, else computed in tiles.
+    """The matrix B = [G_1 ... G_V], (n, V s), of kernels between the rows and s anchors.
 
-    The choice depends only on the shapes. So the bits of results do not depend on the number of
+    It is stored if it has no more rows than columns, and computed in tiles otherwise. The choice
+    depends only on the shapes, so that the bits of results do not depend on the number of
     threads."""
 
     xs: list[Array]
@@ -358,17 +365,18 @@ class AnchorKernels:
         return len(self.kernels) * self.s
 
     def _filled(self, xs: list[Array], out: Array) -> Array:
+        """Write the kernel values of the rows `xs` with the anchors to `out`, view after view."""
         for v, (x, kernel) in enumerate(zip(xs, self.kernels)):
             out[:, v * self.s : (v + 1) * self.s] = kernel.values(x)
         return out
 
     def _weighed(self, B: Array, rows: slice = slice(None)) -> Array:
-        """Scale rows of B to rows of P^(1/2) B, in place, for the diagonal matrix P of weights."""
+        """Multiply rows of B in place by the roots of their weights."""
         B *= self.roots[rows, None]
         return B
 
     def _by_blocks(self, function: Callable[[Array], Array]) -> Array:
-        """Return a function of the rows of B, block by block."""
+        """Apply a function to the rows of B, block by block, on threads."""
 
         def of_block(xs: list[Array]) -> Array:
             return function(self._filled(xs, np.empty((len(xs[0]), self.width))))
@@ -380,10 +388,10 @@ class AnchorKernels:
         return self._by_blocks(lambda B: B @ C)
 
     def coordinates(self) -> Array:
-        """Return P^(1/2) B in an orthonormal basis of its columns, (r, V s).
+        """Return a matrix R (r, V s) with R'R = B'P B: P^(1/2) B in some orthonormal basis.
 
-        It is the matrix itself if it has at most V s rows, else R of its numerical rank with R'R
-        = B'P B."""
+        With at most V s rows it is P^(1/2) B itself. Otherwise it is a Cholesky factor of B'P B,
+        and r is the numerical rank."""
         if len(self.xs[0]) > self.width:
             return factor(self.gram())
         B = self._weighed(self._by_blocks(lambda B: B))
@@ -391,9 +399,9 @@ class AnchorKernels:
         return B
 
     def gram(self) -> Array:
-        """Return B'P B, tile after tile.
+        """Compute B'P B, (V s, V s), tile by tile.
 
-        Threads fill the rows of a tile and then add to the blocks of B'P B."""
+        For each tile, threads first compute its rows, and then add to the blocks of the result."""
         M = np.zeros((self.width, self.width))
         columns = list(gen_batches(self.width, TUNING.tiles.smkc_columns))
         upper = [(a, b) for i, a in enumerate(columns) for b in columns[i:]]
@@ -422,9 +430,9 @@ class AnchorKernels:
 
 
 def factor(M: Array) -> Array:
-    """Return R (r, len(M)) with R'R = M, where r is the numerical rank of M.
+    """Return R (r, m) with R'R = M (m, m), where r is the numerical rank of M.
 
-    The Cholesky decomposition with pivots ends where the rest is rounding."""
+    The pivoted Cholesky decomposition stops where the remainder is only rounding."""
     triangle, pivots = pivoted_cholesky(M, np.finfo(np.float64).eps * M.diagonal().max())
     R = np.empty(triangle.shape)
     for i, line in enumerate(triangle):
@@ -435,7 +443,7 @@ def factor(M: Array) -> Array:
 
 @dataclass(frozen=True)
 class Product:
-    """P R' of rank k, with orthogonal columns of P and orthonormal columns of R."""
+    """A matrix P R' of rank k, where P has orthogonal columns and R has orthonormal columns."""
 
     left: Array  # P (r, k)
     right: Array  # R (s, k)
@@ -443,7 +451,7 @@ class Product:
 
     @property
     def ratio(self) -> float:
-        """sigma_1 / sigma_k, or the last singular value that is resolved."""
+        """The ratio of the largest singular value to the smallest that is resolved."""
         largest, least = self.squares[0], self.squares[self.resolved].min(initial=np.inf)
         return float(np.sqrt(largest / least)) if largest > 0 else 1.0
 
@@ -464,12 +472,11 @@ class AnchorIteration(Iteration):
 
 
 def iterations(B: Array, V: int, k: int, n_threads: int) -> Iterator[AnchorIteration]:
-    """Yield the iterations of SMKC without end.
+    """Yield the iterations of SMKC without end (Liang et al., ICML 2024, algorithm 1).
 
-    B has the kernels of V views with s anchors each side by side, (n, V s), or their coordinates
-    (r, V s) in a common basis. Each iteration fuses the rank-k parts of the views, and then fits
-    the part of each view to the fused matrix. Liang et al., ICML 2024, algorithm 1. An iteration
-    costs O(V r s k + V^2 (r + s) k^2)."""
+    B has the anchor kernels of V views side by side, (n, V s), or their coordinates (r, V s). Each
+    iteration fuses the rank-k parts H_v of the views to G, and then fits each H_v to G_v and G. An
+    iteration costs O(V r s k + V^2 (r + s) k^2)."""
     views = [View(G, _gram(G, n_threads)) for G in np.split(B, V, axis=1)]
     parts = run_all(lambda view: view.initial_part(k), views, n_threads)
     alpha = np.full(V, 1 / V)  # no weights are learned
@@ -497,7 +504,7 @@ def _gram(G: Array, n_threads: int) -> Array:
 
 @dataclass(frozen=True)
 class View:
-    """G_v, and the rank-k parts of matrices near it."""
+    """An anchor kernel G_v, with functions that return rank-k parts H_v near it."""
 
     G: Array  # (r, s)
     gram: Array  # G_v'G_v
@@ -508,9 +515,10 @@ class View:
         return Product(self.G @ Q, Q, np.maximum(squares, 0))
 
     def part(self, G: Product, last: Product) -> tuple[Product, float]:
-        """Return H_v, the rank-k part of (G_v + G) / 2, and its part of the objective.
+        """Return H_v, the rank-k part of (G_v + G) / 2, and its term of the objective.
 
-        The part is ||H_v - G_v||^2 + ||H_v - G||^2; `last` is the H_v before."""
+        The term is ||H_v - G_v||^2 + ||H_v - G||^2. `last` is the previous H_v, for a warm
+        start."""
         R, across = G.right, self.G.T @ G.left
         T = across + R * (G.squares / 2)
 
@@ -529,10 +537,10 @@ class View:
 
 
 def _fused(parts: Sequence[Product], k: int) -> tuple[Product, Array]:
-    """Return G, the rank-k part of the mean of all H_v, and coefficients of its left factor.
+    """Return G, the rank-k part of the mean of all H_v, and coefficients (V k, k).
 
-    The mean is [P_1 ... P_V] [R_1 ... R_V]' / V. The coefficients (V k, k) are in [P_1 ... P_V]
-    / V."""
+    The mean is [P_1 ... P_V] [R_1 ... R_V]' / V. The left factor of G is [P_1 ... P_V] / V times
+    the coefficients."""
     left = np.hstack([part.left for part in parts]) / len(parts)
     Q, triangle = basis_of(np.hstack([part.right for part in parts]))
     squares, Y = leading_eigenvectors(triangle @ (left.T @ left) @ triangle.T, k, len(triangle))
@@ -543,9 +551,9 @@ def _fused(parts: Sequence[Product], k: int) -> tuple[Product, Array]:
 def _combined(
     parts: Sequence[Product], coefficients: Array, before: Product | None, L: Array
 ) -> Array:
-    """Return L of G = B L R', from the L of the G before.
+    """Return the new L (V s, k) with G = B L R', from the L of the previous G, `before`.
 
-    H_v = (G_v + G) Q_v Q_v' / 2, at first without G."""
+    It uses that H_v = (G_v + G) Q_v Q_v' / 2. Before the first iteration there is no G."""
     V = len(parts)
     each = [part.right @ c for part, c in zip(parts, np.split(coefficients, V))]
     own = np.vstack(each) / V
@@ -555,10 +563,10 @@ def _combined(
 
 
 def _relative_change(new: Product, old: Product) -> float:
-    """Return ||G - G_old|| / ||G|| from differences, with errors of eps.
+    """Return ||G - G_old|| / ||G||, computed from differences for full precision.
 
-    From squares and an inner product errors would be of the root of eps. With R_old = R M' + E,
-    where R'E = 0, the square of the numerator is ||P - P_old M||^2 + ||P_old E'||^2."""
+    From squares and an inner product, errors would be of the order of the root of eps. With R_old =
+    R M' + E and R'E = 0, the squared numerator is ||P - P_old M||^2 + ||P_old E'||^2."""
     M = old.right.T @ new.right
     within = new.left - old.left @ M
     beyond = old.right - new.right @ M.T

@@ -35,7 +35,9 @@ class Advice(NamedTuple):
 
 
 def give(rules: Iterable[Advice], name: str, x: Any, **facts: Any) -> None:
-    """Raise the error of the first rule whose test finds something, or warn."""
+    """Apply the first rule whose test returns something true: raise its error, or warn.
+
+    `x` is the value of the argument `name`. `facts` are passed to the tests and the sentence."""
     for kind, test, sentence in rules:
         if found := test(x, **facts):
             text = sentence.format(name=name, x=x, type=type(x).__name__, found=found, **facts)
@@ -49,10 +51,9 @@ def give(rules: Iterable[Advice], name: str, x: Any, **facts: Any) -> None:
 
 
 def is_array_like(kind: type) -> bool:
-    """Return whether NumPy reads objects of a type as a whole or as a sequence.
+    """Return whether NumPy converts objects of this type as an array, a sequence or a scalar.
 
-    NumPy asks any other object with items for the items one by one.
-    """
+    NumPy would read any other object with items one item at a time."""
     if not any(hasattr(kind, method) for method in ("__iter__", "__getitem__")):
         return True
     arrays = ("__array__", "__array_interface__", "__array_struct__", "__buffer__")
@@ -61,12 +62,12 @@ def is_array_like(kind: type) -> bool:
 
 
 def _has(*attributes: str) -> Callable[[Any], bool]:
-    """Return a test whether an object has all of these attributes."""
+    """Return a test of whether an object has all of these attributes."""
     return lambda x: all(hasattr(x, attribute) for attribute in attributes)
 
 
 def _holds(test: Callable[[Any], bool]) -> Callable[[Any], bool]:
-    """Return a test whether an object is a mapping with values that all pass a test."""
+    """Return a test of whether an object is a nonempty mapping whose values all pass `test`."""
     return lambda x: isinstance(x, Mapping) and len(x) > 0 and all(map(test, x.values()))
 
 
@@ -217,13 +218,17 @@ FINITE = (
 
 
 def _is_column(x: Any) -> bool:
-    """Return whether x is an array or a series of numbers; of objects it may be a view of rows."""
+    """Return whether x is a one-dimensional array or series of numbers.
+
+    An array of objects does not count: it may be a view as a list of rows."""
     kind = getattr(getattr(x, "dtype", None), "kind", "")
     return getattr(x, "ndim", 0) == 1 and kind != "O"
 
 
 def _labels_beside(x: Any) -> tuple[int, ...]:
-    """Return the places of a view of one dimension and of a table; () if there is no such view."""
+    """Return the positions in a list of its first vector and its first table, else ().
+
+    Return () also if the vector is None in all rows, because it may be a view that rows lack."""
     sizes = [dimensions(part) for part in x] if is_list_of_views(x) else []
     if 1 not in sizes or all(value is None for value in x[sizes.index(1)]):
         return ()
@@ -257,10 +262,9 @@ CONTAINERS = (
 
 
 def _is_split(x: Any, schema: Any) -> bool:
-    """Return whether a cross-validation of scikit-learn was given a list of views.
+    """Return whether scikit-learn's cross-validation was called with a list of views.
 
-    The parts of the list that it fits and scores are some of the views, of all rows.
-    """
+    It then splits the list instead of the rows, so that X holds some of the views."""
     frame = inspect.currentframe()
     while frame is not None:
         inside = frame.f_globals.get("__name__", "").startswith("sklearn.model_selection")
@@ -290,7 +294,7 @@ LISTS = (
 
 
 def _first_other(sizes: Iterable[int], expected: Iterable[int]) -> tuple[int, int, int] | None:
-    """Return the index of the first number that is not as expected, and both numbers."""
+    """Return (index, size, expected size) of the first mismatch, or None if there is none."""
     pairs = enumerate(zip(sizes, expected))
     return next(((i, n, m) for i, (n, m) in pairs if n != m), None)
 
@@ -333,7 +337,7 @@ NAMES = (
 
 
 def _is_no_choice(index: Array, width: int) -> bool:
-    """Return whether an array does not select some of the columns of a table."""
+    """Return whether an index array does not select any valid columns of a table."""
     kind = index.dtype.kind
     if index.ndim != 1 or not index.size or kind not in "biuUO":
         return True
@@ -399,10 +403,10 @@ ORDERS = (
 
 
 def _is_disordered(x: Any) -> bool:
-    """Return whether the columns of a square frame are its rows in another order.
+    """Return whether a square frame has the same row and column labels in different orders.
 
-    Rows or columns that are numbered in their order may have no names.
-    """
+    A frame whose row or column labels are just 0, 1, 2, ... may have no names and does not
+    count."""
     if not has_index(x, 2) or len(x) != x.shape[1]:
         return False
     rows, columns, numbers = list(x.index), list(x.columns), [*range(len(x))]
@@ -410,7 +414,9 @@ def _is_disordered(x: Any) -> bool:
 
 
 def _other_width(x: Any, n: int | None) -> tuple[int, ...]:
-    """Return the shape of x if it has two dimensions and not n columns; None: as many as rows."""
+    """Return the shape of a two-dimensional x with another number of columns than n, else ().
+
+    n=None stands for the number of rows."""
     shape = np.shape(x)
     return shape if len(shape) == 2 and shape[1] != (shape[0] if n is None else n) else ()
 
@@ -463,9 +469,8 @@ _SYMMETRY = 1e-6  # entries of a symmetric matrix differ by less of the largest,
 def likeness(x: Columns) -> str:
     """Return what a symmetric matrix may be, such as "distances or affinities"; "" for other rows.
 
-    The diagonal of kernel values is constant, or bounds the other entries, K_ij^2 <= K_ii K_jj. Of
-    most tables the first row and column decide.
-    """
+    A diagonal of kernel values is constant, or bounds the other entries: K_ij^2 <= K_ii K_jj. For
+    most tables, comparing the first row with the first column already decides."""
     n = len(x)
     if x.shape != (n, n) or n < 4:  # fewer rows may be symmetric by chance
         return ""

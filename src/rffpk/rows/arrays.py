@@ -43,12 +43,13 @@ class Structure(NamedTuple):
         return np.hstack([self._columns(d, a, min(p, D - a)) for a in range(0, D, p)])
 
     def some_columns(self, d: int, begin: int) -> Array:
-        """Return columns of Omega from `begin` on, all of one block."""
+        """Return consecutive columns of Omega from `begin` on, which all lie in one block."""
         p, D = self.signs.shape[-1], self.n_frequencies
         together = TUNING.fourier.columns_together
         return self._columns(d, begin, min(together, D - begin, p - begin % p))
 
     def _columns(self, d: int, begin: int, m: int) -> Array:
+        """Return m columns of Omega from `begin` on, (d, m), by transforms of unit vectors."""
         p = self.signs.shape[-1]
         block, first = divmod(begin, p)
         third, second, one = self.signs[block].astype(np.float64)[:, :, None]
@@ -57,9 +58,9 @@ class Structure(NamedTuple):
 
 
 def _hadamard(lines: Array) -> Array:
-    """Return the Walsh-Hadamard transform of the columns of (p, m), in natural order.
+    """Return the Walsh-Hadamard transform of each column of `lines` (p, m), in natural order.
 
-    Products with small matrices make it."""
+    It is a chain of products with small Hadamard matrices."""
     p, m = lines.shape
     h = 1
     while h < p:
@@ -140,13 +141,14 @@ View = tuple[Array, Map]  # the columns (n, d) of a view and its map
 
 
 def label_order(labels: Array, n: int) -> NDArray[np.intp]:
-    """Return the order of rows by their labels from 0 to n - 1. NumPy sorts up to 2^16 different
-    labels in linear time, because small integers hold them."""
+    """Return the order that sorts rows by their labels from 0 to n - 1.
+
+    NumPy sorts up to 2^16 different labels in linear time, because small integers hold them."""
     return np.argsort(labels.astype(np.min_scalar_type(n - 1)), kind="stable")
 
 
 def adjusted_rand_index(a: Array, b: Array) -> float:
-    """Return the adjusted Rand index of two sets of labels from 0 on.
+    """Return the adjusted Rand index of two arrays of labels (n,), which count from zero.
 
     scikit-learn's function takes longer than the passes, and its warnings of many clusters could
     only be silenced in all threads."""

@@ -30,12 +30,12 @@ Level = Literal["coarse", "auto", "fine"]  # of the numbers of clusters that are
 MAX_WEIGHT = advice.MAX_WEIGHT
 _MAX_INT = 2**63 - 1  # the core counts in int64
 
-MAX_S = -0.2  # the largest exponent whose weights stay in the range of float32 up to k = 10^4
+MAX_S = -0.2  # the largest exponent whose weights float32 can hold up to k = 10^4
 
 
 @contextlib.contextmanager
 def named(name: str, *tables: Any) -> Iterator[None]:
-    """Add the name of an argument to an error, and the reason where the tables show it."""
+    """Add the name of an argument to errors raised inside, and a cause that the tables show."""
     try:
         yield
     except OverflowError as error:
@@ -50,7 +50,7 @@ def named(name: str, *tables: Any) -> Iterator[None]:
 
 @contextlib.contextmanager
 def of_two_rows(function: Any, name: str) -> Iterator[None]:
-    """Describe in an error of a user's function what the function gets and must return."""
+    """Explain in errors of a user's kernel function what it gets and must return."""
     try:
         yield
     except (ValueError, TypeError, IndexError) as error:
@@ -69,7 +69,7 @@ def check_random_state(random_state: Any) -> np.random.RandomState:
 
 
 def is_option(value: Any, option: str) -> bool:
-    """Return whether a parameter is this string; False for arrays, compared by entry else."""
+    """Return whether a parameter is the string `option`; False for arrays of any kind."""
     return isinstance(value, str) and value == option
 
 
@@ -81,7 +81,7 @@ def check_int(value: Any, name: str, low: int, high: int = _MAX_INT) -> int:
 
 
 def _scalar(value: Any, name: str, kind: type, low: Any, high: Any, include: str = "both") -> Any:
-    """Check the type and the range of a number; write scikit-learn's error like other messages."""
+    """Check the type and the range of a number; reword scikit-learn's error message."""
     try:
         return check_scalar(
             value, name, kind, min_val=low, max_val=high, include_boundaries=include
@@ -129,7 +129,9 @@ def check_exponent(s: Any) -> float:
 
 
 def check_choice(value: Any, name: str, choices: tuple[str, ...], also: str = "") -> None:
-    """Refuse what is none of some strings; `also` names further values in the message."""
+    """Raise a ValueError if a value is not one of some strings.
+
+    `also` names other accepted values in the message."""
     if not isinstance(value, str) or value not in choices:
         also = f" or {also}" if also else ""
         raise ValueError(f"{name}={value!r}: must be one of {list(choices)}{also}.")
@@ -138,10 +140,10 @@ def check_choice(value: Any, name: str, choices: tuple[str, ...], also: str = ""
 def word_and_size(
     value: Any, name: str, words: tuple[str, ...], low: int, also: str = ""
 ) -> tuple[str, int | None]:
-    """Return the word and the int, or None, of a parameter that is a word or a pair of both.
+    """Parse a parameter that is a word, or a pair (word, size); return the word and the size.
 
-    The int is `low` or more.
-    """
+    The size is None without a pair, and at least `low` in a pair. `also` names other accepted
+    values in the message."""
     pair = isinstance(value, (tuple, list)) and len(value) == 2
     word, size = value if pair else (value, None)
     check_choice(word, name, words, f"a pair of one of these and an int{also and f', {also}'}")
@@ -149,14 +151,16 @@ def word_and_size(
 
 
 def check_plain(values: Any, name: str) -> None:
-    """Raise a TypeError for values that NumPy would take as numbers, or refuse without a name."""
+    """Raise a TypeError for values that are no plain numbers, such as dates or categories.
+
+    NumPy would take some of them as numbers, and refuse the rest without naming the argument."""
     check_container(values, name)
     advice.give(advice.VALUES, name, values)
     advice.give(advice.COLUMNS, name, _columns_of(values, name))
 
 
 def check_container(values: Any, name: str) -> None:
-    """Raise a TypeError for an object that is no array, or a list with such an object."""
+    """Raise a TypeError for an object that is not array-like, or a list with such an object."""
     parts = values if isinstance(values, (list, tuple)) else ()
     loose = {kind for kind in {type(values), *map(type, parts)} if not advice.is_array_like(kind)}
     if loose:
@@ -165,11 +169,10 @@ def check_container(values: Any, name: str) -> None:
 
 
 def _columns_of(values: Any, name: str) -> list[tuple[Any, Any]]:
-    """Return the columns of a frame or of an array of objects, with labels.
+    """Return (label, column) pairs of a frame or an array of objects, for checks by column.
 
-    Other values are one array with the label None. Ragged lists, which are refused later, have no
-    columns.
-    """
+    Other values are one pair with the label None. Ragged lists, which are refused later, give an
+    empty list."""
     if hasattr(values, "columns") and hasattr(values, "dtypes"):
         at = values.iloc if hasattr(values, "iloc") else values
         return [(label, at[:, j]) for j, label in enumerate(values.columns)]
@@ -186,7 +189,9 @@ def _columns_of(values: Any, name: str) -> list[tuple[Any, Any]]:
 def finite_array(
     x: Any, name: str, dtype: Any = np.float64, schema: Any = None, **options: Any
 ) -> Array:
-    """Return scikit-learn's `check_array`, with `check_plain` and `check_finite`."""
+    """Convert with scikit-learn's `check_array`, after `check_plain`; refuse NaN and infinity.
+
+    `schema` may allow NaN for missing views. `options` are passed to `check_array`."""
     if not sparse.issparse(x):
         check_plain(x, name)
     with np.errstate(over="ignore", invalid="ignore"), named(name, x):
@@ -196,9 +201,10 @@ def finite_array(
 
 
 def check_finite(x: Any, name: str, raw: Any, schema: Any) -> None:
-    """Raise a ValueError that says where x, made of `raw`, first has NaN or infinity.
+    """Raise a ValueError that names the first row and column with NaN or infinity.
 
-    x is an array or a CSR matrix. Dense rows that may lack views by the schema may have NaN."""
+    x is an array or a CSR matrix, converted from `raw`, whose column names the message uses. NaN is
+    allowed in dense rows if the schema says that rows may lack views."""
     values = x.data if sparse.issparse(x) else x  # its own sum would sum duplicates in place
     with np.errstate(over="ignore", invalid="ignore"):
         if sklearn.get_config()["assume_finite"] or np.isfinite(values.sum()):
@@ -219,7 +225,7 @@ def check_finite(x: Any, name: str, raw: Any, schema: Any) -> None:
 
 
 def refuse_sparse(X: Any, name: str, taker: str) -> None:
-    """Raise a TypeError for sparse rows; `taker` does not take them."""
+    """Raise a TypeError if X is sparse; `taker` names what cannot take sparse rows."""
     if sparse.issparse(X):
         raise TypeError(
             f"{name}: is sparse, but {taker} takes dense rows. Pass {name}.toarray() if memory "
@@ -228,19 +234,18 @@ def refuse_sparse(X: Any, name: str, taker: str) -> None:
 
 
 def written_out(values: Any) -> Any:
-    """Return a sparse matrix of a caller with its zeros, other values as they are."""
+    """Convert a sparse matrix of a caller to an array; return other values as they are."""
     return values.toarray() if sparse.issparse(values) else values
 
 
 def check_sample_weight(
     sample_weight: Any, n: int | None, X: Any = None, zeros: bool = False
 ) -> NDArray[np.float64]:
-    """Return row weights as a float64 array (n,).
+    """Check the weights of rows; return a float64 array (n,), or `ones` if all weights are one.
 
-    Refuse weights that are not finite or negative, whose largest is not from 1e-275 to 1e100, that
-    are all zero unless `zeros`, or that have another index than the rows X. Without weights, and
-    where all are one, return `ones`. n=None: a source has a number of rows that is not known yet.
-    """
+    Weights must be finite, nonnegative and within the range of `advice.WEIGHTS`. At least one is
+    positive unless `zeros` is set. A pandas index must agree with the index of X. n is None for a
+    source, whose number of rows is not known yet."""
     if sample_weight is None:
         return ones(ENDLESS if n is None else n)
     check_plain(sample_weight, "sample_weight")
@@ -260,12 +265,11 @@ def check_sample_weight(
 
 
 def check_row_labels(X: Any, sample_weight: Any = None, table: Any = None) -> None:
-    """Raise a ValueError if indices of views, or of X, its weights and a table of its rows, differ.
+    """Raise a ValueError if the pandas indices of the arguments differ.
 
-    Rows are matched by place, which is wrong then.
-    A default index is compared, too. It may be what `reset_index` has left of a frame whose rows
-    were in another order, which nobody can tell.
-    """
+    The arguments are the views of X or X itself, the weights, and a table of the rows. Rows are
+    matched by position, which is wrong if indices differ. A default index is compared, too. It may
+    be what `reset_index` has left of a frame in another order, which cannot be detected."""
     several = isinstance(X, (list, tuple))
     labelled = [(f"X[{i}]", x) for i, x in enumerate(X if several else ()) if has_index(x, 2)]
     labelled += [(name, x) for name, x in (("X", X), ("table", table)) if has_index(x, 2)]
@@ -276,7 +280,10 @@ def check_row_labels(X: Any, sample_weight: Any = None, table: Any = None) -> No
 
 
 def _compare(first: str, frame: Any, name: str, other: Any) -> None:
-    """Raise a ValueError if two frames of as many rows have other indices."""
+    """Raise a ValueError if two frames of equal length have different indices.
+
+    `first` and `name` are the names of `frame` and `other` in the message. Different lengths are
+    refused elsewhere."""
     if len(frame) != len(other) or frame.index.equals(other.index):
         return  # other numbers of rows are refused elsewhere
     a, b = (x.index.astype(object) for x in (frame, other))
@@ -295,8 +302,9 @@ def check_finite_kernel(values: Array) -> None:
 
 
 def check_weighted_variance(weighted: float, plain: float, resolved: float, dtype: Any) -> None:
-    """Raise an error if row weights leave less of the variance of the rows than `resolved` of it:
-    then rounding errors of the heavy rows hide the light ones."""
+    """Raise a ValueError if row weights leave less than the share `resolved` of the plain variance.
+
+    Rounding errors of the heavy rows then hide the light rows."""
     if weighted < resolved * plain:
         remedy = ", or pass float64" if dtype == np.float32 else ""
         raise ValueError(
@@ -306,13 +314,13 @@ def check_weighted_variance(weighted: float, plain: float, resolved: float, dtyp
 
 
 def check_underflow(variance: float, xs: list[Columns]) -> None:
-    """Raise an error if the variance of rows is zero although they differ in one of these views."""
+    """Raise a ValueError if the variance is zero although rows of a view differ."""
     if variance <= 0 and any(rows_differ(x) for x in xs):
         raise ValueError(f"X: squared distances underflow {xs[0].dtype}. Rescale X.")
 
 
 def check_overflow(distance: float, dtype: Any) -> None:
-    """Raise an error if `distance`, squared, or a sum of such, is not finite."""
+    """Raise a ValueError if a squared distance, or a sum of squared distances, is not finite."""
     if not math.isfinite(distance):
         remedy = ", or pass float64" if dtype == np.float32 else ""
         dtype = np.dtype(dtype)

@@ -19,11 +19,12 @@ _TIMES = ("strftime", "total_seconds", "freqstr")  # of dates and periods, durat
 
 
 def kinds_of(values: Iterable[Any]) -> dict[type, Kind]:
-    """Return the kind of each class that values have."""
+    """Return a dictionary with the kind of each class that occurs among the values."""
     return {cls: _kind_of(cls) for cls in {*map(type, values)}}
 
 
 def _kind_of(cls: type) -> Kind:
+    """Return the kind of the values of a class."""
     if cls.__name__ in _GAPS:
         return "gap"
     # numpy.timedelta64 says that it is an integer, and dates of NumPy become numbers like any
@@ -37,7 +38,7 @@ def _kind_of(cls: type) -> Kind:
 
 
 def gaps_in(values: NDArray[np.object_]) -> NDArray[np.bool_]:
-    """Return where values are missing: None and its like, and NaN of any class."""
+    """Return a mask of missing values: None, NA, NaT, masked constants, and NaN of any class."""
     kinds = kinds_of(values)
     missing = {cls for cls, kind in kinds.items() if kind == "gap"}
     may_be = {cls for cls, kind in kinds.items() if kind == "number"}
@@ -47,7 +48,7 @@ def gaps_in(values: NDArray[np.object_]) -> NDArray[np.bool_]:
 
 
 def is_arrow(x: Any) -> bool:
-    """Return whether this is a table of Arrow, whose `columns` are not names."""
+    """Return whether this is an Arrow table, whose `columns` are not names."""
     return hasattr(x, "column_names") and not hasattr(x, "dtypes")
 
 
@@ -63,7 +64,9 @@ def are_times(values: Any) -> bool:
 
 
 def are_numbers(values: Any) -> bool:
-    """Return whether an array or a series has numbers or booleans alone; no gaps in objects."""
+    """Return whether an array or a series holds only numbers or booleans.
+
+    Missing values in an array of objects are not numbers."""
     if getattr(values.dtype, "kind", "") != "O":
         return values.dtype.kind in "fiub"
     objects = np.asarray(values, dtype=object)
@@ -92,19 +95,21 @@ def dimensions(x: Any) -> int:
 
 
 def labels_of(X: Any, width: int) -> list[Any]:
-    """Return the names of the columns of a frame or of a table of Arrow, else their numbers."""
+    """Return the column names of a frame or an Arrow table, or 0 to width - 1 for other X."""
     names = "column_names" if is_arrow(X) else "columns"
     return list(getattr(X, names, range(width)))
 
 
 def has_index(x: Any, n_dimensions: int) -> bool:
-    """Return whether x is a frame or a series whose index is known."""
+    """Return whether x is a frame or a series of `n_dimensions` whose index can be compared.
+
+    Dask collections have no index that is known."""
     known = hasattr(getattr(x, "index", None), "equals") and not hasattr(x, "__dask_graph__")
     return known and x.ndim == n_dimensions
 
 
 def converts(word: str, kind: type) -> bool:
-    """Return whether a word is a number of this type."""
+    """Return whether `kind`, such as float, accepts a word."""
     try:
         kind(word)
     except ValueError:

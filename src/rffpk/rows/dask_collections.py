@@ -22,9 +22,10 @@ Kind = Literal["memory", "source", "dask"]
 
 
 def kind_of(X: Any) -> Kind:
-    """Return whether X is memory, a source, a collection of Dask, or a list of one kind.
+    """Return how X is read: from "memory", from a "source", or by "dask".
 
-    Raise a TypeError if X can be read only once."""
+    A list has the kind of its entries. Raise a TypeError if X is an iterator, which can be read
+    only once."""
     if isinstance(X, np.ndarray):
         return "memory"
     if is_dask(X):
@@ -65,14 +66,16 @@ def check_columns(X: Any) -> Any:
 
 
 def active_client() -> Any:
-    """Return the client of the cluster where Dask would compute; None: it computes here."""
+    """Return the client of the cluster that Dask would use; None: Dask computes in this process."""
     get = dask_module("dask.base").get_scheduler()
     owner = getattr(get, "__self__", None)
     return owner if hasattr(owner, "who_has") else None
 
 
 def source_of(X: Any) -> Any:
-    """Return the source of a collection, or a list of sources, computed partition by partition."""
+    """Return a source that computes a Dask collection partition by partition.
+
+    For a list of collections return a list of sources."""
     if isinstance(X, (list, tuple)):
         return [*map(source_of, X)]
     parts = _delayed(X)
@@ -89,10 +92,10 @@ def _delayed(X: Any) -> list[Any]:
 
 
 def by_partitions(method: Method) -> Method:
-    """Make a method of a fitted model lazy for collections of Dask.
+    """Make a method of a fitted model process Dask collections lazily.
 
-    The method returns an array with a line for each row; of a collection it returns a Dask
-    array, which is not computed yet."""
+    The method returns an array with one line for each row. For a collection it returns a Dask array
+    that is not computed yet."""
 
     @functools.wraps(method)
     def for_rows(self: Any, X: Any, **options: Any) -> Any:
@@ -104,6 +107,9 @@ def by_partitions(method: Method) -> Method:
 
 
 def _lazy(model: Any, name: str, X: Any, options: dict[str, Any]) -> Any:
+    """Return a Dask array of the results of a method, without computing it.
+
+    The method is called on one row of zeros to find the dtype and the width of the results."""
     array, delayed = dask_module("dask.array"), dask_module("dask").delayed
     check_is_fitted(model)
     listed = isinstance(X, (list, tuple))
@@ -136,5 +142,6 @@ def _one_row(X: Any) -> Any:
 
 
 def _applied(model: Any, name: str, options: dict[str, Any], meta: Array, block: Any) -> Array:
+    """Call a method of a model on one partition. Return the empty `meta` if it has no rows."""
     empty = not len(block[0] if isinstance(block, list) else block)
     return meta if empty else getattr(model, name)(block, **options)

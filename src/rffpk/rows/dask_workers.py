@@ -41,8 +41,8 @@ class Block(NamedTuple):
     """A partition, as a worker holds it."""
 
     xs: Any  # rows, or a list with the rows of each view
-    weight: Array  # one number, or a number for each row
-    begin: int  # the number of the first row
+    weight: Array  # (1,) if all weights are one, else one weight for each row
+    begin: int  # the index of the first row
 
 
 class Refusal(NamedTuple):
@@ -56,7 +56,7 @@ class Refusal(NamedTuple):
 
 @dataclass(frozen=True)
 class _Reader:
-    """How a worker makes a part of a partition; it is equal in all passes."""
+    """What a worker needs to turn a partition into checked rows. Passes share one reader."""
 
     schema: Schema
     prepare: Callable[[Views], Views]
@@ -66,9 +66,9 @@ class _Reader:
     n_jobs: int | None
 
     def read(self, block: Block) -> Part | None:
-        """Return the rows of a partition; None without rows.
+        """Check a partition, and return it as a part. Return None if it has no rows.
 
-        They are checked unless they have been."""
+        Finiteness is not checked again if an earlier pass has checked it."""
         refuse_sparse(block.xs, "X", "a collection of Dask")
         if not len(block.xs[0] if isinstance(block.xs, list) else block.xs):
             return None
@@ -82,11 +82,14 @@ class _Reader:
 
 
 def _visited(blocks: list[Block], reader: _Reader, visit: Visit, add: Add) -> Any:
-    """Return what `visit` makes of consecutive partitions, joined; None without rows."""
+    """Call `visit` for consecutive partitions, and combine the results with `add`.
+
+    Return None if no partition has rows, or a `Refusal` if one is invalid."""
     return _joined([_visited_one(block, reader, visit) for block in blocks], add)
 
 
 def _visited_one(block: Block, reader: _Reader, visit: Visit) -> Any:
+    """Call `visit` for one partition. Return a `Refusal` if it is invalid, None without rows."""
     try:
         part = reader.read(block)
     except (ValueError, TypeError) as error:
@@ -95,13 +98,16 @@ def _visited_one(block: Block, reader: _Reader, visit: Visit) -> Any:
 
 
 def _joined(results: list[Any], add: Add) -> Any:
-    """Return the results of consecutive partitions as one, or the first refusal."""
+    """Combine the results of consecutive partitions, or return the first refusal among them.
+
+    Results of None, from empty partitions, are skipped."""
     found = [result for result in results if result is not None]
     refusals = (result for result in found if isinstance(result, Refusal))
     return next(refusals, None) or (functools.reduce(add, found) if found else None)
 
 
 def _head(block: Block) -> Any:
+    """Return the first rows of a partition, as one table or as a list of views."""
     if isinstance(block.xs, list):
         return [view[: TUNING.workers.head_rows] for view in block.xs]
     return block.xs[: TUNING.workers.head_rows]
@@ -132,10 +138,10 @@ class Partitions(Stream):
     sent: _Sent = field(default_factory=_Sent)
 
     def fold(self, visit: Visit, add: Add, shared: Any = None) -> Any:
-        """Join what `visit` returns for each partition with rows and the object `shared`.
+        """Call `visit` for each partition on the workers, and combine the results with `add`.
 
-        `add` joins results in the order of the partitions. `shared` is sent once while it is one
-        object."""
+        `visit` also gets `shared`, which is sent to the workers only when it changes. Results are
+        combined in the order of the partitions."""
         started = time.perf_counter()
         results = self.client.map(
             _visited, self.futures, pure=False,
@@ -151,6 +157,7 @@ class Partitions(Stream):
         return found
 
     def _reader(self, shared: Any) -> Any:
+        """Return the future of the reader on the workers; send it again only after a change."""
         checked, sent = self.n is not None, self.sent
         source = (self.schema, self.prepare, shared, checked)
         if sent.future is None or any(a is not b for a, b in zip(sent.source, source)):
@@ -159,15 +166,15 @@ class Partitions(Stream):
         return sent.future
 
     def _send(self, value: Any) -> Any:
-        """Return the future of a value that workers get from each other.
+        """Send a value to the workers, and return its future.
 
-        It is the result of a task, so that Dask makes it again where its workers are lost."""
+        The value is the result of a task, so that Dask can recompute it after a worker is lost."""
         with _configuring, dask_module("dask").config.set({_LARGE: "1 TiB"}):
             return self.client.submit(_itself, value, pure=False)
 
 
 def wait_for_workers(client: Any) -> None:
-    """Return as soon as there are workers."""
+    """Wait until the cluster has a worker; raise a RuntimeError after a time limit."""
     seconds = TUNING.workers.workerless_seconds
     deadline = time.monotonic() + seconds
     while not client.nthreads():
@@ -177,10 +184,10 @@ def wait_for_workers(client: Any) -> None:
 
 
 def result_of(client: Any, future: Any) -> Any:
-    """Return the result of a future.
+    """Wait for a future and return its result.
 
-    Raise an error if the cluster remains without workers meanwhile, or if the result needs rows
-    that only lost workers had."""
+    Raise a RuntimeError if the cluster stays without workers, or if the result needs rows that only
+    lost workers had."""
     wait = dask_module("distributed").wait
     while True:
         try:
@@ -199,9 +206,10 @@ def result_of(client: Any, future: Any) -> Any:
 def make_partitions(
     X: Any, sample_weight: Any, client: Any, n_jobs: int | None, schema: Schema
 ) -> Partitions:
-    """Return the rows of a collection, or of one for each view, which the workers compute and hold.
+    """Hold a Dask collection, or one for each view, on the workers; return its rows.
 
-    The first rows are checked here."""
+    The workers compute the partitions once. The first rows are fetched and checked here. They
+    determine the shape and the dtype."""
     listed = isinstance(X, (list, tuple))
     wait_for_workers(client)
     views = [_futures(check_columns(x).persist()) for x in (X if listed else [X])]
@@ -233,7 +241,7 @@ def make_partitions(
 
 
 def _sent_weight(weight: Array, begin: int, m: int) -> Array:
-    """Return the weights of m rows to send: one number if all weights are one."""
+    """Return the weights of rows begin to begin + m - 1, as one number if all weights are one."""
     return weight[:1] if are_ones(weight) else weight[begin : begin + m]
 
 
@@ -244,7 +252,7 @@ def _futures(X: Any) -> list[Any]:
 
 
 def _lengths(client: Any, views: list[list[Any]]) -> list[int]:
-    """Return the numbers of rows of the partitions, which are equal in all views."""
+    """Return the number of rows of each partition; raise a ValueError if views differ."""
     by_view: list[list[int]] = [
         result_of(client, client.submit(_itself, client.map(len, parts, pure=False), pure=False))
         for parts in views

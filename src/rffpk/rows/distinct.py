@@ -24,16 +24,16 @@ _MIX = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))  # of spli
 
 @lru_cache(maxsize=16)
 def _factors(view: int, d: int) -> NDArray[np.uint64]:
-    """Draw odd numbers, one for each column of a view."""
+    """Draw random odd factors (d,) for the hash, one for each column of a view."""
     random = np.random.Generator(np.random.Philox(key=view))
     return random.integers(1 << 64, size=d, dtype=np.uint64) | np.uint64(1)
 
 
 def row_hashes(xs: list[Columns]) -> NDArray[np.uint64]:
-    """Compute a hash of each row of the distinct views.
+    """Compute a hash of each row, (n,), over the tables of all distinct views.
 
-    Equal rows have equal hashes. Zeros count for nothing, so that sparse rows have the hashes of
-    dense rows."""
+    Equal rows have equal hashes. Zeros add nothing to a hash, so that a sparse row has the hash of
+    the equal dense row."""
     sums = np.zeros(len(xs[0]), dtype=np.uint64)
     for number, x in enumerate(xs):
         sums += hash_terms(x, _factors(number, x.shape[1]))
@@ -43,17 +43,20 @@ def row_hashes(xs: list[Columns]) -> NDArray[np.uint64]:
 
 
 class DistinctRows:
-    """The distinct rows with the least hashes among all rows that were added.
+    """The distinct rows with the smallest hashes among all rows that were added.
 
-    Each has the weight of all rows that equal it. With `keep` there are copies of the rows."""
+    Each distinct row has the total weight of the rows that equal it. With `keep`, copies of the
+    rows are kept."""
 
     def __init__(self, *, keep: bool = False) -> None:
         self.size, self.keep = TUNING.noise.sample_rows, keep
-        self._parts: list[list[Array]] = []  # hashes, weights and numbers of rows, and rows
+        self._parts: list[list[Array]] = []  # hashes, weights and indices of rows, then copies
         self._count, self._bound = 0, np.uint64(2**64 - 1)
 
     def add(self, begin: int, xs: list[Columns], weight: Array) -> None:
-        """Add the rows from index `begin` on."""
+        """Add a block of rows with their weights; `begin` is the index of its first row.
+
+        Rows of weight zero are skipped."""
         for tile in row_tiles(len(xs[0]), row_bytes(xs), TUNING.tiles.hashed_bytes):
             parts = [x[tile] for x in xs]
             hashes, p = row_hashes(parts), weight[tile].astype(np.float64, copy=False)
@@ -65,6 +68,7 @@ class DistinctRows:
                 self._shrink()
 
     def _shrink(self) -> None:
+        """Merge rows with equal hashes, and keep the `size + 1` smallest hashes."""
         hashes, weight, *rest = (np.concatenate(parts) for parts in zip(*self._parts))
         hashes, first, number = np.unique(hashes, return_index=True, return_inverse=True)
         weight, n = np.bincount(number.ravel(), weight), self.size + 1
@@ -74,10 +78,11 @@ class DistinctRows:
             self._bound = hashes[n - 1]
 
     def sample(self) -> tuple[NDArray[np.intp], list[Any], NDArray[np.float64], bool]:
-        """Return the sample.
+        """Return the sample as a tuple (indices, copies, weights, complete).
 
-        Returns the number of a row that equals each row of the sample, copies of the rows, the
-        weights, and whether there are no other distinct rows."""
+        For each sampled row, `indices` has the index of one equal row of the data set. `copies` is
+        one array per view, or [] without `keep`. `complete` says whether the sample has all
+        distinct rows."""
         self._shrink()
         [[_, weight, index, *rows]] = self._parts
         m = self.size

@@ -39,12 +39,12 @@ Kind = Literal["rows", "kernels", "graph"]
 class Shape(NamedTuple):
     """What a fitted model remembers of X."""
 
-    n_columns: int  # of all arrays of X
+    n_columns: int  # summed over all arrays of X
     widths: tuple[int, ...]  # numbers of columns of the views
     listed: bool = False  # whether X was a list of views
-    columns: tuple[slice | NDArray[np.intp], ...] = ()  # of each view in one array; (): all columns
-    names: tuple[tuple[str, ...], ...] = ((),)  # of the columns of each array; (): no names
-    in_float64: bool = False  # whether float32 does not hold squares of fitted rows
+    columns: tuple[slice | NDArray[np.intp], ...] = ()  # of each view, if X is one array; (): all
+    names: tuple[tuple[str, ...], ...] = ((),)  # column names of each array; (): no names
+    in_float64: bool = False  # whether squares of fitted rows leave the range of float32
     # index of the table of each fitted view; index len(widths) is the table of all columns
     views: tuple[int, ...] = (0,)
 
@@ -75,23 +75,23 @@ class Schema(NamedTuple):
     may_lack: bool | None = None  # whether rows may lack views; None: the class has no such option
     narrow: bool = False  # whether rows of float16, bfloat16, int8 and uint8 stay as they are
     warns_of_kernels: bool = False  # whether X that looks like a kernel matrix may be a mistake
-    # returns `Shape.views` from the widths of X: a table may be the table of several views; None:
+    # computes `Shape.views` from the shape of X, as several views may share a table; None:
     # each view has its own
     arrange: Callable[[Shape], tuple[int, ...]] | None = None
     fitted: Shape | None = None  # shape of the fitted rows; None: X is to be fitted
 
     def of_new_rows(self, fitted: Shape) -> Schema:
-        """Return what a model that was fitted takes."""
+        """Return the schema for new rows of a model that was fitted to rows of shape `fitted`."""
         return self._replace(fitted=fitted, arrange=None)
 
 
 def check_views(X: Any, schema: Schema) -> tuple[list[Columns], Shape]:
-    """Check X; return the distinct tables of its views, of one dtype, and the shape of X.
+    """Check X; return its distinct tables, of one dtype, and its shape.
 
-    Arrays of float32 and float64 in C order stay as they are. Other dtypes become float64, other
-    layouts are copied. float32 becomes float64 where it does not hold squares of the fitted rows.
-    A row that lacks a view has NaN in all columns of the view.
-    """
+    Arrays of float32 and float64 in C order are not copied. Other dtypes become float64, and other
+    layouts are copied. float32 becomes float64 where squares of the fitted rows leave its range. If
+    rows may lack views, a row without a view has NaN in all columns of the view. If a view needs
+    all columns side by side, a table of all columns comes last."""
     listed = False
     if type(X) is not np.ndarray or X.ndim != 2 or X.dtype.kind not in "fiub":
         X = _kernels_of_stack(X, schema)
@@ -120,7 +120,7 @@ def check_views(X: Any, schema: Schema) -> tuple[list[Columns], Shape]:
 
 
 def _check_array(X: Any, schema: Schema) -> tuple[list[Columns], Shape]:
-    """Check X that is one array; return its views and its shape."""
+    """Check X that is one array; return one table for each view, and the shape of X."""
     fitted = schema.fitted
     x, names, mean = _read_array(X, schema)
     d = x.shape[1]
@@ -136,7 +136,7 @@ def _check_array(X: Any, schema: Schema) -> tuple[list[Columns], Shape]:
 
 
 def _read_array(X: Any, schema: Schema) -> tuple[Columns, tuple[str, ...], float]:
-    """Return the checked numbers of one array, the names of the columns, and the mean square."""
+    """Check one array; return the table, the column names, and the mean square of its numbers."""
     fitted, names = schema.fitted, tuple[str, ...]()
     if schema.kind == "kernels":
         X = _written_out(X, "X")
@@ -165,9 +165,9 @@ def _read_array(X: Any, schema: Schema) -> tuple[Columns, tuple[str, ...], float
 
 
 def _is_plain(x: Any, fitted: Shape) -> bool:
-    """Return whether new rows are an array that scikit-learn would not change or refuse.
+    """Return whether `x` is an array of new rows that scikit-learn's checks would return unchanged.
 
-    Its checks take some 200 calls."""
+    Its checks take some 200 calls, so they are skipped then."""
     plain = type(x) is np.ndarray and x.dtype.char in "fd" and x.dtype.isnative and x.ndim == 2
     known = plain and x.shape[1] == fitted.n_columns
     # scikit-learn warns of columns without names
@@ -176,10 +176,10 @@ def _is_plain(x: Any, fitted: Shape) -> bool:
 
 
 def _check_columns(X: Any, schema: Schema) -> tuple[str, ...]:
-    """Compare number and names of the columns with the fitted rows; return the names.
+    """Check number and names of the columns against the fitted rows; return the names.
 
-    scikit-learn compares by attributes of an estimator, which has no other attributes here.
-    """
+    scikit-learn compares by attributes of an estimator, so a class without other attributes stands
+    in for the estimator."""
     memory: Any = _memory_of(schema.name)()
     if schema.fitted is not None:
         memory.n_features_in_ = schema.fitted.n_columns
@@ -196,13 +196,13 @@ def _memory_of(name: str) -> type[BaseEstimator]:
 
 
 def _warn_if_kernel(x: Columns, name: str, schema: Schema) -> None:
-    """Warn if rows look like a kernel matrix, although kernels are computed from the rows."""
+    """Warn if rows look like a kernel matrix, but the model will compute kernels from the rows."""
     if schema.warns_of_kernels and schema.kind != "kernels":
         advice.give(advice.FEATURES, name, advice.likeness(x))
 
 
 def _kernels_of_stack(X: Any, schema: Schema) -> Any:
-    """Return the kernels that the first axis of an array counts; another X as it is."""
+    """Split a three-dimensional array of kernel matrices into a list; return other X as it is."""
     is_stack = isinstance(X, np.ndarray) and X.ndim == 3 and schema.kind == "kernels"
     if not is_stack or not schema.several:
         return X
@@ -212,7 +212,9 @@ def _kernels_of_stack(X: Any, schema: Schema) -> Any:
 def _columns_of_views(
     schema: Schema, names: tuple[str, ...], width: int
 ) -> tuple[slice | NDArray[np.intp], ...]:
-    """Return the columns of each entry of the parameter `views` in an array of this width."""
+    """Return the columns of each view, as the parameter `views` selects them from one array.
+
+    `names` are the column names, and `width` is the number of columns."""
     views = schema.views
     if not isinstance(views, (list, tuple)) or not views:
         raise TypeError(f"views={views!r}: is no list. Pass a list of the columns of each view.")
@@ -222,7 +224,7 @@ def _columns_of_views(
 
 
 def _columns(view: Any, name: str, names: list[str], width: int) -> slice | NDArray[np.intp]:
-    """Return the indices of the columns that an entry of `views` names."""
+    """Convert one entry of the parameter `views` to a slice or an array of column indices."""
     with checks.named(name):
         index = np.arange(width)[view] if isinstance(view, slice) else np.asarray(view)
     advice.give(advice.CHOICES, name, view, index=index, names=names, width=width)
@@ -236,7 +238,7 @@ def _columns(view: Any, name: str, names: list[str], width: int) -> slice | NDAr
 
 
 def _check_list(X: Any, schema: Schema) -> tuple[list[Columns], Shape]:
-    """Check X that is a list of views; return the views and the shape of X."""
+    """Check X that is a list of views; return one table for each view, and the shape of X."""
     xs = [_checked_view(x, f"X[{i}]", schema) for i, x in enumerate(X)]
     advice.give(advice.VIEWS, "X", xs, fitted=schema.fitted, kind=schema.kind)
     widths, names = tuple(x.shape[1] for x in xs), tuple(map(_column_names, X))
@@ -257,7 +259,9 @@ def _column_names(x: Any) -> tuple[str, ...]:
 
 
 def with_nan_rows(x: Any, name: str) -> Any:
-    """Return a view, with rows of NaN in place of the entries None of a list of rows."""
+    """Replace the entries None in a list of rows by rows of NaN; return other views as they are.
+
+    Raise a ValueError if all entries are None."""
     if not isinstance(x, (list, tuple)) and getattr(x, "ndim", 2) != 1:
         return x
     rows = list(x)
@@ -273,7 +277,7 @@ def with_nan_rows(x: Any, name: str) -> Any:
 
 
 def check_missing(xs: list[Columns], names: list[str]) -> None:
-    """Raise a ValueError if a row has NaN in some columns of a view, or no view at all."""
+    """Raise a ValueError if a row has some but not all columns of a view, or lacks all views."""
     lacks = np.zeros((len(xs[0]), len(xs)), dtype=bool)
     for view, (x, name) in enumerate(zip(xs, names)):
         found = nan_counts(x)
@@ -294,7 +298,7 @@ def check_missing(xs: list[Columns], names: list[str]) -> None:
 
 
 def rows_as_given(x: Any, name: str) -> Any:
-    """Return a frame or a sparse matrix as it is, other rows as an array."""
+    """Return a frame or a sparse matrix as it is, and other rows as a two-dimensional array."""
     if sparse.issparse(x) or hasattr(x, "dtypes"):
         return x
     x = with_nan_rows(x, name)
@@ -307,7 +311,7 @@ def rows_as_given(x: Any, name: str) -> Any:
 
 
 def rows_at(x: Any, index: Array) -> Any:
-    """Return the rows of an array, a frame or a sparse matrix at an index."""
+    """Return the rows at `index` of an array, a frame or a sparse matrix, without conversion."""
     if sparse.issparse(x):
         return x.tocsr()[index]
     x = with_nan_rows(x, "X")

@@ -31,7 +31,9 @@ MANY = 100
 
 
 def row_keys(seed: int, begin: int, n: int, weight: Array) -> NDArray[np.float64]:
-    """Compute the keys of the rows begin, ..., begin + n - 1; infinite for rows of weight zero."""
+    """Compute the random keys (n,) of rows begin to begin + n - 1.
+
+    Rows of weight zero have an infinite key, so that they are never drawn."""
     first = begin % 4  # Philox has four numbers at one position of its counter
     generator = np.random.Generator(np.random.Philox(key=seed, counter=begin // 4))
     keys = -np.log1p(-generator.random(first + n)[first:])
@@ -41,7 +43,7 @@ def row_keys(seed: int, begin: int, n: int, weight: Array) -> NDArray[np.float64
 
 
 def uneven(weight: Array) -> bool:
-    """Return whether positive weights differ: draws by equal weights take other random numbers."""
+    """Return whether the weights (n,) differ. Draws with equal weights use other random numbers."""
     return bool((weight != weight[:1]).any())
 
 
@@ -54,11 +56,11 @@ class Sample:
     arrays: list[Array]  # what was kept of the rows
 
     def first(self, m: int) -> tuple[NDArray[np.intp], list[Array], float]:
-        """Return the m rows with the least keys: their rising indices, what was kept of them, and
-        the next key, which is infinite if there is none.
+        """Return the m rows with the smallest keys: rising indices, kept arrays, and a threshold.
 
-        Of rows with equal keys the first rows are taken. Sorting the keys would take several times
-        as long."""
+        The threshold is the next larger key, or infinity if the sample has no further rows. Among
+        rows with equal keys the rows of smaller index win. Selecting by partition is several times
+        as fast as sorting all keys."""
         keys, least, threshold = self.keys, np.arange(len(self.keys)), math.inf
         if m < len(keys):
             threshold = float(np.partition(keys, m)[m])
@@ -72,9 +74,9 @@ class Sample:
 
 
 class Reservoir:
-    """The rows with the least keys among all rows that were added, in any order.
+    """Collects the `size` rows with the smallest keys among all rows that are added.
 
-    The arrays have room for a few more rows."""
+    The rows are in any order. The arrays have some spare room, so that they shrink seldom."""
 
     def __init__(self, size: int) -> None:
         self.size, tuning = size, TUNING.sampling
@@ -83,11 +85,13 @@ class Reservoir:
         self._count, self._bound = 0, math.inf
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the state without the room that no row has taken."""
+        """Return the state for pickling, without the unused room of the arrays."""
         return {**self.__dict__, "_arrays": [each[: self._count] for each in self._arrays]}
 
     def add(self, begin: int, keys: Array, arrays: list[Any]) -> None:
-        """Add the rows from index `begin` on, and keep their `arrays`."""
+        """Add a block of rows by its keys, and copy the entries of `arrays` for the kept rows.
+
+        `begin` is the index of the first row. Rows with infinite keys are skipped."""
         for first in range(0, len(keys), self._step):
             part = keys[first : first + self._step]
             index = first + np.flatnonzero((part <= self._bound) & (part < math.inf))
@@ -97,6 +101,7 @@ class Reservoir:
                 self._shrink()
 
     def _append(self, added: list[Array]) -> None:
+        """Append rows, as keys, indices and arrays, to the stored rows. Grow arrays if needed."""
         end = self._count + len(added[0])
         if not self._arrays or len(self._arrays[0]) < end:
             full = self.size + 2 * self._step
@@ -111,7 +116,7 @@ class Reservoir:
         self._count = end
 
     def _shrink(self) -> None:
-        """Keep one row more than `size`, and the first of rows with equal keys."""
+        """Keep the `size + 1` rows with the smallest keys; break ties by the smaller row index."""
         most = self.size + 1
         if self._count <= most:
             return
@@ -126,11 +131,11 @@ class Reservoir:
         self._count = most
 
     def _written(self) -> list[Array]:
-        """Return arrays that can be written: arrays from another process may be read-only."""
+        """Return the arrays as writable ones: arrays from another process may be read-only."""
         return [np.require(each, requirements="W") for each in self._arrays]
 
     def joined(self, other: Reservoir) -> Reservoir:
-        """Return a reservoir of the rows with the least keys in both reservoirs."""
+        """Merge two reservoirs: return one with the smallest keys of both."""
         both = Reservoir(self.size)
         for part in (self, other):
             if part._count:
@@ -139,7 +144,9 @@ class Reservoir:
         return both
 
     def sample(self) -> Sample:
-        """Return the rows with the `size` least keys, and behind them the row with the next key."""
+        """Return the sample of the `size` smallest keys, in the order of the rows.
+
+        The row with the next larger key comes last, if there is one."""
         self._shrink()
         if not self._arrays:
             return Sample(np.empty(0), np.empty(0, np.intp), [])
@@ -154,7 +161,7 @@ class Reservoir:
 
 
 def _put_in_order(x: Array, order: Array) -> None:
-    """Put the rows of an array in an order, a few columns at a time: without a copy of all."""
+    """Put the rows of an array in an order, in place. A few columns at a time save a full copy."""
     columns = x.reshape(len(x), -1)
     step = max(1, TUNING.tiles.copied_numbers // max(1, len(x)))
     for begin in range(0, columns.shape[1], step):
@@ -166,11 +173,12 @@ def _put_in_order(x: Array, order: Array) -> None:
 
 
 class Draws:
-    """Indices of k rows, drawn as by k-means++ without local trials, and which is nearest to a row.
+    """Draws of k rows as by k-means++ without local trials, in batches.
 
-    Half as many rows as are chosen are drawn at once, in proportion to their costs. A part is
-    rejected, so that each is like a draw after the rows before it. O(n k F), in some tens of
-    passes."""
+    `chosen` are their indices. `labels` says which chosen row is nearest to each row. A batch has
+    half as many rows as are already chosen. Rows are drawn in proportion to their costs, and some
+    are rejected, so that each is distributed like a draw after the rows before it. The cost is O(n
+    k F) time in some tens of passes."""
 
     def __init__(self, rows: Rows, seeds: Any, weight: Array, k: int, random: Any) -> None:
         p = weight.astype(np.float64)
@@ -192,7 +200,7 @@ class Draws:
             self.chosen, self._added = np.r_[self.chosen, added], added
 
     def see_added(self) -> None:
-        """Compare the rows with the rows that were added last."""
+        """Update `labels` and `nearest` with the rows that the last batch added."""
         added = self._added
         seeds = dense(self.seeds[added])
         _, found = one_pass(self.rows, seeds, -math.inf, want=("nearest", "labels"))
@@ -204,7 +212,10 @@ class Draws:
 
 
 def _accepted(candidates: Columns, least: Array, uniform: Array) -> Array:
-    """Return a mask of the candidates, in their order, that are accepted."""
+    """Return a mask of the candidates of a batch that rejection sampling accepts.
+
+    `least` are the squared distances of the candidates from the rows chosen before the batch. A
+    candidate close to an accepted candidate of the same batch is likely to be rejected."""
     wide: Columns = candidates.astype(np.float64, copy=False)
     gaps = gaps_of(inner_products(wide, wide)).astype(candidates.dtype)
     remaining, mask = least.copy(), np.zeros(len(candidates), dtype=bool)

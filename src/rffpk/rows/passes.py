@@ -39,8 +39,8 @@ from rffpk.system import config
 from rffpk.system.tiles import row_tiles
 from rffpk.system.tuning import TUNING
 
-_TOGETHER = 96  # landmarks that the core meets or leaves out together
-LEAST_ORDERED = 3 * _TOGETHER + 1  # landmarks that have an order: they are in four parts
+_TOGETHER = 96  # number of landmarks in a part: the core searches or skips a part as a whole
+LEAST_ORDERED = 3 * _TOGETHER + 1  # from this number of landmarks on, ordering them saves time
 
 
 def make_rows(
@@ -50,7 +50,9 @@ def make_rows(
     n_threads: int,
     shifts: list[Array] | None = None,
 ) -> Rows:
-    """Return rows with equal view weights, whose features are shifted by `shifts` only."""
+    """Combine tables and maps, one for each view, into rows with equal view weights.
+
+    `shifts` are subtracted from the features; None means zeros."""
     dtype = xs[0].dtype
     weight, unit = with_unit(weight, dtype)
     if shifts is None:
@@ -60,13 +62,13 @@ def make_rows(
 
 
 def column_rows(x: Columns, weight: Array, n_threads: int, shift: Array | None = None) -> Rows:
-    """Return rows of one view whose features are its columns."""
+    """Return rows of one view whose features are the columns of `x`, minus `shift`."""
     shifts = None if shift is None else [shift]
     return make_rows([x], [Identity(x.shape[1])], weight, n_threads, shifts)
 
 
 def mean_features(rows: Rows) -> list[Array]:
-    """Return weighted means of the features of each view, (F_l,), without the shifts."""
+    """Compute the weighted mean feature vector of each view, (F_l,), before shifts."""
     sums, _ = one_pass(rows, np.zeros((1, len(rows.shift))), -math.inf)
     parts = np.split(sums.N[0], np.cumsum(rows.widths)[:-1])
     weights = np.broadcast_to(sums.G.ravel(), len(parts))  # of all rows, or in each view
@@ -74,32 +76,35 @@ def mean_features(rows: Rows) -> list[Array]:
 
 
 def centered(rows: Rows) -> Rows:
-    """Return the rows with features that are shifted by their means."""
+    """Return the rows with shifts equal to their mean features."""
     return replace(rows, shifts=mean_features(rows))
 
 
 def shifted_features(rows: Rows) -> Array:
-    """Return shifted features of all rows, (n, F), 0 in missing views; O(n F) memory."""
+    """Compute the shifted features of all rows, (n, F), with zeros for missing views.
+
+    It takes O(n F) memory."""
     origin = np.zeros((1, len(rows.shift)))
     return one_pass(rows, origin, -math.inf, want=("features",))[1]["features"]
 
 
 def some_features(rows: Rows) -> Columns:
-    """Return shifted features of all rows; sparse columns are not shifted."""
+    """Return the features of all rows: sparse columns as they are, else shifted features (n, F)."""
     return rows.xs[0] if rows.sparse_columns else shifted_features(rows)
 
 
 def features_for_callers(rows: Rows) -> Any:
-    """Return the features without a shift, as functions of callers take them: an array, or a CSR
-    array of SciPy."""
+    """Return the unshifted features of all rows, for a user's function.
+
+    They are an array, or a CSR array of SciPy if the features are sparse columns."""
     return operand(rows.xs[0]) if rows.sparse_columns else shifted_features(rows) + rows.shift
 
 
 def unshifted(x: Columns, mapped: Map, n_threads: int) -> Array:
-    """Return features (n, F) of the rows of a view, without a shift.
+    """Compute the features (n, F) of one view by its map, without a shift.
 
-    If all landmarks near a part have equal coordinates, the rows near this part get these
-    coordinates without a search."""
+    For ordered landmarks, a row may be so close to a part that all its nearest landmarks have equal
+    coordinates. Such rows get these coordinates without a search."""
     is_sparse = isinstance(x, Csr)
     if not isinstance(mapped, Landmarks) or is_sparse or (parts := parts_of(mapped, x)) is None:
         return shifted_features(make_rows([x], [mapped], ones(len(x)), n_threads))
@@ -117,18 +122,19 @@ def unshifted(x: Columns, mapped: Map, n_threads: int) -> Array:
 
 
 class LandmarkParts(NamedTuple):
-    """Parts of consecutive landmarks. They are near each other if the landmarks are ordered."""
+    """Parts of consecutive landmarks. Ordered landmarks of one part lie close together."""
 
-    first: Array  # (c,): the number of the first landmark of each part
+    first: Array  # (c,): the index of the first landmark of each part
     means: Array  # (c, d), in the dtype of the rows
     lines: Array | None  # (c, q): the common coordinates of each part; None: coordinates differ
 
 
 def parts_of(marks: Landmarks, x: Array) -> LandmarkParts | None:
-    """Return the parts of landmarks that the core compares together.
+    """Cut ordered landmarks into parts that the core compares together.
 
-    If coordinates change seldom, parts are also cut where they change. Return None where order
-    saves no time: for few rows, few landmarks or many columns."""
+    If coordinates change seldom, parts are also cut where coordinates change, so that each part has
+    common coordinates. Return None where parts save no time: for few rows, few landmarks or many
+    columns."""
     m, tuning = len(marks.points), TUNING.passes
     if m < LEAST_ORDERED or len(x) < tuning.ordered_rows or x.shape[1] > tuning.ordered_columns:
         return None
@@ -147,9 +153,9 @@ def parts_of(marks: Landmarks, x: Array) -> LandmarkParts | None:
 def in_parts(
     x: Array, parts: LandmarkParts, n_threads: int
 ) -> Iterator[tuple[slice, NDArray[np.intp], NDArray[np.int32]]]:
-    """Yield tiles of rows, an order of their rows, and the part that is nearest to each row.
+    """Yield (tile, order, part) for tiles of rows. `part` has the nearest part of each row.
 
-    The order puts rows near one part side by side."""
+    `order` sorts the rows of a tile by their part, so that close rows follow each other."""
     mapped, origin = Landmarks(parts.means, 1, 0.0, parts.means[:, :0]), np.zeros((1, 0), x.dtype)
     for tile in row_tiles(len(x), x.shape[1], TUNING.tiles.ordered_numbers):
         rows = make_rows([x[tile]], [mapped], ones(len(x[tile])), n_threads, [origin[0]])
@@ -159,13 +165,13 @@ def in_parts(
 
 @np.errstate(over="ignore", invalid="ignore", divide="ignore")
 def _reach(marks: Landmarks, parts: LandmarkParts) -> Array:
-    """Return squared distances (c,) from the means of parts within which coordinates are known.
+    """Return for each part the squared distance (c,) within which no search is needed.
 
-    The nearest landmarks of a row within reach of a part all have the coordinates of the part. The
-    landmarks of the part are in a ball of radius R around its mean. Landmarks with different
-    coordinates are in balls of their parts. The reach ends in the middle between R and the nearest
-    of the different balls, less the rounding errors of squared distances in the core. A part with
-    too few landmarks has no reach."""
+    The nearest landmarks of a row within this reach of the part's mean all have the coordinates
+    of the part. Landmarks of the part lie in a ball of radius R around the mean. Landmarks with
+    other coordinates lie in the balls of their parts. The reach ends halfway between R and the
+    closest of the other balls, minus rounding errors. A part with fewer landmarks than neighbors
+    has no reach."""
     dtype = parts.means.dtype
     lines = np.unique(np.asarray(parts.lines), axis=0, return_inverse=True)[1].ravel()
     points, means = marks.points.astype(np.float64), parts.means.astype(np.float64)
@@ -210,7 +216,7 @@ def total_variance(rows: Rows) -> float:
 
 
 def view_variances(rows: Rows) -> NDArray[np.float64]:
-    """Return weighted mean squared distances of the features from their mean, by view, (L,)."""
+    """Return the weighted mean squared distance of each view's features from their mean, (L,)."""
     sums, _ = one_pass(rows, np.zeros((1, len(rows.shift))), -math.inf)
     checks.check_overflow(sums.hard, rows.dtype)
     return np.asarray(sums.view_costs()[0] / sums.G[0])
@@ -224,9 +230,9 @@ _IMPRECISE = 1e-5
 
 
 def accurate_cost(rows: Rows, sums: Sums, theta: Array) -> float:
-    """Return sum_i p_i min_j ||phi_i - theta_j||^2.
+    """Return the hard objective sum_i p_i min_j ||phi_i - theta_j||^2.
 
-    It is the cost of a pass if that is precise, else of another pass."""
+    It is `sums.hard` if this is precise enough. Otherwise another pass sums differences."""
     squares = float((sums.Q @ rows.alpha).sum())
     if sums.hard * _IMPRECISE > float(np.finfo(rows.dtype).eps) * squares or squares == 0:
         return sums.hard
@@ -234,7 +240,7 @@ def accurate_cost(rows: Rows, sums: Sums, theta: Array) -> float:
 
 
 def _exact_cost(theta: Array, block: Rows, before: float | None) -> float:
-    """Return the cost of a block and the blocks before it, from differences."""
+    """Add the cost of a block, computed from differences, to the cost of the blocks before it."""
     cost, scale, step = before or 0.0, np.repeat(block.alpha, block.widths), SLOT_ROWS
     columns = [x for i, x in enumerate(block.xs) if i not in block.computed]
     if skip_zeros(*columns):  # of many columns
@@ -292,14 +298,14 @@ _Found = tuple[Sums, list[dict[str, Array]]]
 def _pass_of_next(
     theta: Array, s: float, want: tuple[str, ...], block: Rows, before: _Found | None
 ) -> _Found:
-    """Make a pass over a block after the blocks before it."""
+    """Make a pass over a block, and continue the sums and outputs of the blocks before it."""
     sums, found = before or (None, [])
     sums, outputs = pass_of_block(block, theta, s, want=want, before=sums)
     return sums, [*found, outputs]
 
 
 def added(first: tuple[Any, Any], second: tuple[Any, Any]) -> tuple[Any, Any]:
-    """Join the results of two parts of the rows."""
+    """Combine the sums and outputs of two parts of the rows."""
     return first[0] + second[0], first[1] + second[1]
 
 
@@ -314,12 +320,12 @@ def pass_of_block(
     directions: tuple[Array, Array, float] | None = None,
     into: dict[str, Array] | None = None,
 ) -> tuple[Sums, dict[str, Array]]:
-    """Make one pass over rows in arrays.
+    """Make one pass over rows in memory; return its sums, and the outputs in `want` by name.
 
-    `before` are the sums of the rows before, in a number that is a multiple of SLOT_ROWS.
-    `hard`: everything but the soft total is of the hard rule. `directions`, coordinates of theta
-    and a ratio of distances bound distances that need not be computed. Results are written into
-    the arrays of `into`."""
+    `before` has the sums of earlier rows, whose number is a multiple of SLOT_ROWS. With `hard`,
+    only the soft total uses the exponent, and the other sums follow the hard rule. `directions` are
+    coordinates of `theta` and a ratio that bound distances, so that some are not computed. `into`
+    has arrays for the outputs."""
     theta = aligned(np.ascontiguousarray(theta, dtype=rows.dtype))
     k, near = len(theta), sum(x.n_neighbours for x in rows.maps if isinstance(x, Landmarks))
     columns = {"memberships": k, "distances": k, "features": len(rows.shift)}
@@ -339,7 +345,7 @@ def pass_of_block(
 def _arguments(
     rows: Rows, theta: Array, s: float, before: Sums | None, hard: bool = False
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Return the arguments of a pass, without the results of rows."""
+    """Return the positional and keyword arguments of a pass of the core, without outputs."""
     s = -math.inf if is_hard(s, rows.dtype) else s
     rule = _core.HARD if math.isinf(s) else _core.BOTH if hard else _core.POWER
     xs, omegas, shifts, alpha, weight, options, _ = rows.of_core
@@ -362,7 +368,7 @@ class Moved:
     alphas: list[Array]  # the view weights in each step, and after the last
     theta: Array  # (k, F), float64
     previous: Array  # theta before the last step
-    n_empty: int  # number of empty clusters in the last step, whose centroids have not moved
+    n_empty: int  # number of empty clusters in the last step; their centroids have not moved
     hopeless: bool  # whether the objective will not fall to its goal
     sums: Sums  # of the last step
 
@@ -379,14 +385,14 @@ def take_steps(
     goal: float = math.inf,
     entropy: float = 0.0,
 ) -> Moved:
-    """Make passes that move the centroids `theta` (k, F) to theta = N / G.
+    """Make passes that each move the centroids `theta` (k, F) to N / G.
 
-    They end when the shift is at most `tol`, when the hard objective will not fall to `goal`,
-    when a cluster is empty, or after `most` passes. `variance` is the total variance of the
-    features. Centroids are distinct if their squared distance is above close[0] times the hard
-    objective and above close[1]. With an `entropy` lambda > 0 the view weights follow the
-    centroids in each step: alpha_l ~ exp(-cost_l / lambda). Rows of a stream are read once, for
-    one pass."""
+    Passes end if the shift is at most `tol`, if the hard objective will not fall to `goal`, if a
+    cluster is empty, or after `most` passes. Rows of a stream make only one pass.
+
+    `variance` is the total variance of the features. Two centroids are distinct if their squared
+    distance exceeds close[0] times the hard objective, and close[1]. With `entropy` lambda > 0,
+    each step also sets view weights alpha_l ~ exp(-cost_l / lambda)."""
     options: dict[str, Any] = {"variance": variance, "close": close, "entropy": entropy}
     if rows.stream is not None:
         started = time.perf_counter()
@@ -413,9 +419,9 @@ def move(
     close: tuple[float, float],
     entropy: float = 0.0,
 ) -> Moved:
-    """Move centroids as the step of a pass that `started` then, and that returned `sums`.
+    """Move the centroids by the sums of a pass that is done; return the one step.
 
-    `take_steps` describes the parameters."""
+    `started` is the time at which the pass began. For the other parameters see `take_steps`."""
     parts = scaled_parts(1 / rows.weight_unit, sums.parts())
     record, alpha, new, n_empty = config.backend().move(
         parts, rows.shifts, theta, rows.alpha, -math.inf if is_hard(s, rows.dtype) else s,
@@ -426,7 +432,7 @@ def move(
 
 
 def made_step(s: float, k: int, record: tuple[float, float, float, float, int, float]) -> Step:
-    """Return the step at an exponent from the record of the core."""
+    """Convert a record of the core to a `Step` at exponent `s` with k clusters."""
     soft, hard, penalty, shift, distinct, seconds = record
     objective = power_constant(k, s) * soft + penalty
     return Step(soft, hard, objective, penalty, shift, distinct, distinct < k, seconds)

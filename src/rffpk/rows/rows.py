@@ -58,7 +58,7 @@ class Rows:
     eta: NDArray[np.float64] | None = None
     m: float = 0.0  # fuzzifier of the typicality
     stream: Stream | None = None
-    begin: int = 0  # the number of the first row in the stream that these rows are a block of
+    begin: int = 0  # for a block of a stream: the index in the stream of its first row
     present: Array | None = None  # (n, ceil(L / 8)): which views rows have, as bits; None: all
     # (L,), the shares of the rows that have the views, in a fit to rows that may lack views
     coverage: NDArray[np.float64] | None = None
@@ -88,7 +88,7 @@ class Rows:
 
     @cached_property
     def sparse_columns(self) -> bool:
-        """Whether the features are the columns of sparse rows, of one view."""
+        """Whether there is one view, and its features are the columns of sparse rows."""
         return len(self.xs) == 1 and not self.computed and skip_zeros(self.xs[0])
 
     @cached_property
@@ -125,10 +125,11 @@ class Rows:
         return OfCore(xs, omegas, shifts, aligned(self.alpha), weight, options, moves)
 
     def _in_units(self, weight: Array) -> Array:
+        """Return the weights divided by `weight_unit`, in the dtype of the rows."""
         return in_units(weight, self.weight_unit, self.dtype)
 
     def blocks(self) -> Iterator[Rows]:
-        """Yield the rows, in arrays; rows of a stream block by block."""
+        """Yield the rows as arrays: all at once, or block by block if they are a stream."""
         if self.stream is None:
             yield self
             return
@@ -136,10 +137,11 @@ class Rows:
             yield self._of(part, self.maps)
 
     def fold(self, visit: Callable[[Rows, T | None], T], add: Callable[[T, T], T]) -> T:
-        """Return what `visit` makes of each block and of its result for the blocks before.
+        """Call `visit(block, result)` for each block in turn, and return the last result.
 
-        That is None at the first block. On workers of Dask each partition is a first block, and
-        `add` joins the results."""
+        `result` is what `visit` returned for the block before, and None for the first block. Rows
+        in memory are one block. On a Dask cluster, each partition starts with None, and `add`
+        combines the results of the partitions."""
         if self.stream is None:
             return visit(self, None)
         alone = replace(self, maps=[], stream=None, weight=self.weight[:0])
@@ -147,82 +149,86 @@ class Rows:
         return found
 
     def _of(self, part: Part, maps: list[Map]) -> Rows:
-        """Return rows of the stream, with maps."""
+        """Return a block of the stream as rows in memory, with these maps."""
         return replace(
             self, xs=part.tables, maps=maps, begin=part.begin, stream=None,
             weight=self._in_units(part.weight), n_threads=part.n_threads or self.n_threads,
         ).with_present_views()  # fmt: skip
 
     def centroids(self, sums: Sums, previous: Array) -> Array:
-        """Return the centroids that follow from the sums of a pass.
+        """Compute centroids (k, F) from the sums of a pass: theta = N / G.
 
-        Centroids of empty clusters stay where they were."""
+        Centroids of empty clusters keep their `previous` position."""
         least_share = EMPTY_SHARE[self.dtype]
         theta, _ = divided(sums.N, sums.G, previous, self.widths, least_share)
         return self.on_sphere(theta, previous)
 
     def weights_of_centroids(self, sums: Sums) -> Array:
-        """Return weights (k,), or (k, L), by which centroids follow from their sums.
+        """Return the divisors, (k,) or (k, L), that turn sums of features into centroids.
 
-        They are the weights of clusters, or lengths of the sums if centroids have length one."""
+        They are the cluster weights G. For centroids of length one, they are the lengths of the
+        unshifted feature sums instead."""
         if not self.unit_centroids:
             return sums.G.copy()
         return np.linalg.norm(sums.N + sums.G[:, None] * self.shift.astype(np.float64), axis=1)
 
     def on_sphere(self, theta: Array, previous: Array) -> Array:
-        """Return shifted centroids, of length one if all are.
+        """Scale shifted centroids (k, F) to length one if `unit_centroids` is set.
 
-        Centroids of length zero stay where they were."""
+        Centroids whose length is only rounding error keep their `previous` position. Without
+        `unit_centroids` return `theta` as it is."""
         if not self.unit_centroids:
             return theta
         return onto_sphere(theta, previous, self.shift, self.least_length)
 
     def scaled(self, theta: Array) -> Array:
-        """Scale feature vectors so that the combined distance of all views is Euclidean."""
+        """Scale feature vectors (k, F) so that the combined distance of all views is Euclidean."""
         if len(self.xs) == 1:
             return theta
         return theta * np.sqrt(np.repeat(self.alpha, self.widths))
 
     def effective_distances(self, distances: Array) -> Array:
-        """Return the squared distances with typicality: u^m d + (1-u)^m eta."""
+        """Return squared distances that include typicality u: u^m d + (1-u)^m eta."""
         assert self.eta is not None
         eta = self.combined(self.eta).astype(distances.dtype)
         u = typicality(distances, eta, self.m)
         return np.asarray(u**self.m * distances + (1 - u) ** self.m * eta)
 
     def with_columns(self, xs: list[Columns], shifts: list[Array]) -> Rows:
-        """Return the rows with these columns as features."""
+        """Return rows whose features are the columns of `xs`, minus `shifts`; there is no map."""
         return replace(self, xs=xs, maps=[Identity(x.shape[1]) for x in xs], shifts=shifts)
 
     def with_present_views(self) -> Rows:
-        """Return the rows with the bits of their views, if rows of the fit lack views."""
+        """Return the rows with the bits of their views, `present`, if the fit has a `coverage`."""
         if self.coverage is None:
             return self
         return replace(self, present=present_bits(self.xs, always=True))
 
     def combined(self, numbers: Array) -> Array:
-        """Return sum_l alpha_l of the numbers (L,) of the views.
+        """Combine a number per view, (L,), into sum_l alpha_l numbers_l.
 
-        If views are missing, it is a sum (n, 1) over the views that a row has."""
+        If rows lack views, the result has shape (n, 1): each row sums over the views that it
+        has."""
         if self.present is None:
             return np.asarray(numbers @ self.alpha)
         return (present_views(self.present, len(self.xs)) @ (numbers * self.alpha))[:, None]
 
     def renormalised(self) -> Rows:
-        """Return rows that lack views with weights that make their costs distances.
+        """Rescale the weights of rows that lack views, so that costs become distances.
 
-        The view weights of these distances have the sum one over the views of a row."""
+        Each row's weight is divided by the sum of the view weights of the views that the row has.
+        Its view weights then sum to one."""
         rows = replace(self, alpha=positive(self.alpha))
         total = rows.combined(np.ones(len(self.xs)))[:, 0]
         return replace(rows, weight=np.ascontiguousarray(self.weight / total, dtype=self.dtype))
 
     def present_features(self) -> Array:
-        """Return a mask (n, F) of the features that rows have, where rows lack views."""
+        """Return a mask (n, F) of the features that each row has; a row may lack views."""
         assert self.present is not None
         return np.repeat(present_views(self.present, len(self.xs)), self.widths, axis=1)
 
     def take(self, index: Array | slice) -> Rows:
-        """Return the rows at `index`, in their order; rows of a stream are read."""
+        """Return the rows at `index`, in this order. Rows of a stream are read into memory."""
         if self.stream is not None:
             return self._taken(np.asarray(index))
         weight = weights_at(self.weight, index)
@@ -230,9 +236,10 @@ class Rows:
         return replace(self, xs=[x[index] for x in self.xs], weight=weight, present=present)
 
     def _taken(self, index: Array) -> Rows:
-        """Read the rows at `index` from a stream.
+        """Read the rows at `index` from a stream into memory.
 
-        One reading picks the rows in rising order. Then the order of `index` is restored."""
+        One pass over the stream picks the rows in rising order of their indices. Afterwards they
+        are put in the order of `index`."""
         order = np.argsort(index, kind="stable")
         parts = self.fold(partial(_picked, index[order]), operator.add)
         xs = [np.concatenate(blocks) for blocks in zip(*parts)]
@@ -243,7 +250,7 @@ class Rows:
         return rows.take(back)
 
     def view(self, i: int) -> Rows:
-        """Return the rows that have a view, with this view alone, without typicality."""
+        """Return the rows that have view `i`, with only this view and without typicality."""
         rows = self
         if self.present is not None:
             rows = self.take(np.flatnonzero(present_views(self.present, len(self.xs))[:, i]))
@@ -253,7 +260,7 @@ class Rows:
         )  # fmt: skip
 
     def counted(self) -> Rows:
-        """Return the rows in arrays whose weight is not zero; all rows of a stream."""
+        """Return the rows of nonzero weight. Streams are returned as they are, with all rows."""
         if self.stream is not None or self.weight.all():
             return self
         return self.take(self.counted_indices())
@@ -266,7 +273,9 @@ class Rows:
 def _visit_part(
     rows: Rows, visit: Callable[[Rows, T | None], T], part: Part, maps: list[Map], before: T | None
 ) -> T:
-    """Visit a part of a stream; `rows` lack the maps, which workers get once."""
+    """Call `visit` for one block of a stream, as rows with the given maps.
+
+    `rows` is a template without maps, because workers of a cluster receive the maps only once."""
     return visit(rows._of(part, maps), before)
 
 
@@ -274,7 +283,10 @@ _Picked = list[list[Array]]
 
 
 def _picked(numbers: Array, block: Rows, before: _Picked | None) -> _Picked:
-    """Return the views of the rows of a block with these numbers, which rise."""
+    """Append the rows of a block whose indices are in `numbers`, as a list of one array per view.
+
+    `numbers` are rising row indices in the whole stream. `before` has the lists of earlier
+    blocks."""
     first, last = np.searchsorted(numbers, [block.begin, block.begin + block.n])
     index = numbers[first:last] - block.begin
     return [*(before or []), [x[index] for x in block.xs]]
@@ -284,36 +296,37 @@ def _picked(numbers: Array, block: Rows, before: _Picked | None) -> _Picked:
 
 
 def aligned(array: Array) -> Array:
-    """Return an array whose numbers are at addresses that they need; a copy if they are not.
+    """Return an array at a memory address aligned for its dtype, copied if necessary.
 
-    Parts of messages are not. `np.require` would take ten times the time."""
+    Arrays inside messages from other processes may be unaligned. `np.require` would take ten
+    times the time."""
     return array if array.flags.aligned else array.copy()
 
 
 def present_bits(xs: list[Columns], always: bool = False) -> NDArray[np.uint8] | None:
-    """Return the views that rows have as bits, (n, ceil(L / 8)): bit l % 8 of byte l / 8.
+    """Pack which views each row has into bits, (n, ceil(L / 8)): bit l % 8 of byte l / 8.
 
-    None, unless `always`, where all rows have all views."""
+    Return None if every row has every view, unless `always` is set."""
     masks = np.stack([has_view(x) for x in xs], axis=1)
     return np.packbits(masks, axis=1, bitorder="little") if always or not masks.all() else None
 
 
 def present_views(bits: Array, n_views: int) -> NDArray[np.bool_]:
-    """Return a mask (n, L) from these bits."""
+    """Unpack the bits of `present_bits` into a mask (n, L)."""
     return np.unpackbits(bits, axis=1, count=n_views, bitorder="little").astype(bool)
 
 
 def rows_with(x: Columns, weight: Array) -> tuple[Any, Array]:
-    """Return the rows that have a view and their weights, the same arrays if all rows have it."""
+    """Return the rows that have a view, and their weights. No copy is made if all rows have it."""
     there = has_view(x)
     return (x, weight) if there.all() else (x[there], weights_at(weight, there))
 
 
 def coverage(there: list[Array], total: float, least: int) -> NDArray[np.float64] | None:
-    """Return the share of the `total` weight of the rows that have each view, (L,).
+    """Return for each view the share of the `total` weight that lies on rows with the view, (L,).
 
-    None where all rows have all views. It follows from `there_of` of the views. Raise a
-    ValueError if fewer than `least` rows have a view."""
+    Return None if every row has every view. `there` holds the result of `there_of` for each view.
+    Raise a ValueError if fewer than `least` rows of positive weight have a view."""
     lacking, counts, weights = np.transpose(there)
     if not lacking.any():
         return None
@@ -327,7 +340,10 @@ def coverage(there: list[Array], total: float, least: int) -> NDArray[np.float64
 
 
 def there_of(x: Array, weight: Array) -> NDArray[np.float64]:
-    """Return how many rows lack a view, how many with a weight have it, and their weight."""
+    """Return counts and the weight of the rows that have a view, as an array (3,).
+
+    The first number counts the rows that lack the view. The second counts the rows of positive
+    weight that have it. The third is the total weight of the rows that have it."""
     there = has_view(x)
     p = np.where(there, weight, 0)
     return np.array([len(x) - there.sum(), np.count_nonzero(p), p.sum()])

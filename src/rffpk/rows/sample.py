@@ -1,4 +1,4 @@
-"""The opening of X: rows are checked, counted and sampled in one reading.
+"""Opening X: its rows are checked and sampled in one reading.
 
 Means and variances of columns are found in the same reading.
 """
@@ -42,8 +42,8 @@ if TYPE_CHECKING:
     from rffpk.rows.distinct import DistinctRows
 
 
-# Variances are taken from squares about the mean of the first rows. If that is so far from the mean
-# of all that rounding errors are more than this part of the variance, they are taken again.
+# Variances are computed from squares about the mean of the first rows. If this is so far from the
+# mean of all rows that rounding errors exceed this part of the variance, they are computed again.
 _IMPRECISE = 1e-6
 
 
@@ -59,7 +59,10 @@ class Sampling(NamedTuple):
     n_threads: int
 
     def sizes(self, xs: list[Array]) -> list[int]:
-        """Return the sizes of growing samples of many rows with such tables."""
+        """Return the sizes of the growing samples, for rows with the tables `xs`.
+
+        The sizes start at `first`, and each is a fixed factor larger, while its copy is small
+        enough. If `first` is None, return only `size`."""
         sizes = [self.size if self.first is None else self.first]
         growth, copied = TUNING.sampling.growth, TUNING.sampling.copy_bytes
         while self.first is not None and growth * sizes[-1] * row_bytes(xs) <= copied:
@@ -67,12 +70,15 @@ class Sampling(NamedTuple):
         return sizes
 
     def reservoir(self, xs: list[Array]) -> Reservoir:
-        """Return a reservoir that holds the largest sample."""
+        """Return an empty reservoir for the largest sample of rows with the tables `xs`."""
         return Reservoir(max(self.size, self.sizes(xs)[-1]))
 
 
 def sample_size(k: int, sample: Auto | int = "auto") -> int:
-    """Return the number of rows on which starts for k clusters run, by the parameter `sample`."""
+    """Return the number of rows in the sample on which starts for k clusters run.
+
+    `sample` is the parameter of the estimator: "auto", or a number, which is raised to at least
+    k."""
     most = max(TUNING.sampling.rows, TUNING.sampling.rows_a_cluster * k)
     return most if isinstance(sample, str) else max(int(sample), k)
 
@@ -81,7 +87,10 @@ def sampling(
     n_clusters: Level | int, n_jobs: int | None, random: Any, sample: Auto | int | None = None,
     least: int = 0,
 ) -> Sampling:  # fmt: skip
-    """Return how rows are sampled: at least `least` rows, for starts by the parameter `sample`."""
+    """Return how to sample rows, with at least `least` rows in the sample.
+
+    `sample` is the parameter of the estimator. None: the samples do not grow. The seed comes from a
+    copy of the generator `random`, whose state is not changed."""
     k = 1 if isinstance(n_clusters, str) else int(n_clusters)
     first = None if sample is None else sample_size(k, sample)
     seed = int(deepcopy(random).randint(2**31 - 1))  # small fits do not depend on samples
@@ -93,10 +102,10 @@ def open_rows(
     X: Any, sample_weight: Any, schema: Schema, how: Sampling, n_jobs: int | None = None,
     distinct: DistinctRows | None = None,
 ) -> Opened:  # fmt: skip
-    """Check X and its weights; return the rows with what a fit needs to know of all of them.
+    """Check X and its weights, and sample the rows in one reading; return them as `Opened`.
 
-    Rows of a source are read once, and added to `distinct`. The workers of a cluster, if there is
-    one, visit a collection of Dask, with `n_jobs` threads each."""
+    Rows of a source are also added to `distinct`, if it is given. The workers of a cluster read a
+    Dask collection, with `n_jobs` threads each. Without a cluster it is read here."""
     if kind_of(X) == "memory":
         return open_memory(X, sample_weight, schema, how)
     if kind_of(X) == "dask" and (client := active_client()) is not None:
@@ -116,7 +125,9 @@ def open_memory(X: Any, sample_weight: Any, schema: Schema, how: Sampling) -> Op
 
 
 def parts_of(X: Any, sample_weight: Any, schema: Schema) -> Iterator[Part]:
-    """Check new rows and their weights; yield them, the rows of a source block by block."""
+    """Check new rows and their weights, and yield them as parts.
+
+    Rows in memory are one part. Rows of a source are yielded block by block."""
     if kind_of(X) != "memory":
         yield from _stream_of(X, sample_weight, schema).blocks()
         return
@@ -139,13 +150,15 @@ class Moments:
 
 
 def column_moments(x: Array, weight: Array, n_threads: int, shift: Array | None = None) -> Moments:
-    """Return the moments of rows in an array.
+    """Return the weighted mean and variance of the rows of an array (n, d).
+
+    Squares are summed about `shift`, by default the mean of the first rows. Without a given shift
+    they are summed again about the mean if the first result is imprecise.
 
     Raises
     ------
     ValueError
-        If squared distances overflow the dtype of the rows.
-    """
+        If squared distances overflow the dtype of the rows."""
     about = _first_mean(x, weight) if shift is None else shift
     rows = column_rows(x, weight, n_threads, about)
     sums, _ = pass_of_block(rows, np.zeros((1, x.shape[1])), -math.inf)
@@ -157,6 +170,7 @@ def column_moments(x: Array, weight: Array, n_threads: int, shift: Array | None 
 
 @np.errstate(over="ignore", invalid="ignore")  # what overflows is refused by name
 def _first_mean(x: Columns, weight: Array) -> Array:
+    """Return the mean (d,) of the first rows of positive weight, or zeros if there is none."""
     first = x[: _core.SLOT_ROWS]  # a source has them, too
     first = of_positive_weight(first, weight[: len(first)])  # rows of weight zero may be far away
     if not len(first):  # of a view that the first rows lack
@@ -165,7 +179,7 @@ def _first_mean(x: Columns, weight: Array) -> Array:
 
 
 def _moments(sums: Sums, shift: Array) -> tuple[Moments, bool]:
-    """Return the moments from sums about a shift, and whether they are precise."""
+    """Compute moments from the sums of a pass about `shift`, and whether they are precise."""
     checks.check_overflow(sums.hard, shift.dtype)
     offset = sums.N[0] / sums.G[0]
     variance = max(float(sums.view_costs()[0, 0] / sums.G[0]), 0.0)
@@ -181,39 +195,40 @@ class Opened:
     shape: Shape  # `shape.views` are indices of tables
     weight: Array  # of all rows
     n: int
-    counted: int  # the number of rows whose weight is not zero
+    counted: int  # the number of rows of positive weight
     how: Sampling
     sample: Sample | None  # None: all rows are in arrays, and no smaller sample is wanted
-    odds: Array  # sampling weights of all rows
+    odds: Array  # the weights (n,) that rows were sampled with
     stream: Stream | None = None
-    _moments: dict[int, Moments] = field(default_factory=dict)  # by the numbers of tables
-    _there: list[Array] = field(default_factory=list)  # of a stream, of each table: `there_of`
+    _moments: dict[int, Moments] = field(default_factory=dict)  # by the indices of tables
+    _there: list[Array] = field(default_factory=list)  # for a stream: `there_of` each table
     left_out: bool = False  # whether rows have lost the weight that they were drawn by
     in_memory: bool = True  # whether X was rows in memory, whose labels are kept
 
     @property
     def xs(self) -> list[Columns]:
-        """The table of each view."""
+        """The table of each view. Several views may share a table."""
         return [self.tables[i] for i in self.shape.views]
 
     @property
     def positive(self) -> NDArray[np.intp] | None:
-        """Indices of the rows of positive weight; None: all rows."""
+        """Indices of the rows of positive weight, or None if all rows have a positive weight."""
         return None if self.counted == self.n else np.flatnonzero(self.weight)
 
     def weights_of(self, index: NDArray[np.intp] | None) -> Array:
-        """Return the weights of the rows at these indices; None: of all rows."""
+        """Return the weights of the rows at `index`, or of all rows if it is None."""
         return self.weight if index is None else weights_at(self.weight, index)
 
     def drawn(self, size: int, random: Any) -> NDArray[np.intp]:
-        """Draw rows of positive weight without replacement; return sorted indices."""
+        """Draw `size` rows of positive weight without replacement; return their rising indices."""
         chosen, positive = np.sort(random.choice(self.counted, size, replace=False)), self.positive
         return chosen if positive is None else np.asarray(positive[chosen])
 
     def without(self, rows: NDArray[np.bool_]) -> Opened:
-        """Take the weight of the rows of a mask; return the rows.
+        """Set the weight of the rows in the mask `rows` (n,) to zero; return the rows.
 
-        Moments are of the other rows of the sample, so that the mask has no influence."""
+        Moments are computed again, from the sample without the masked rows, so that masked rows
+        have no influence."""
         if not rows.any():
             return self
         weight = np.where(rows, 0.0, self.weight)
@@ -226,7 +241,7 @@ class Opened:
         )  # fmt: skip
 
     def with_columns(self, columns: list[NDArray[np.intp] | None]) -> Opened:
-        """Return the rows with these columns of each view; None: with all of them."""
+        """Return the rows with a choice of columns for each view. None keeps all columns."""
         if all(index is None for index in columns):
             return self
         cut: dict[tuple[int, bool], Columns] = {}  # tables by number and whether columns are chosen
@@ -238,11 +253,13 @@ class Opened:
         return self.with_tables([*cut.values()], views)
 
     def with_tables(self, tables: list[Columns], views: tuple[int, ...]) -> Opened:
-        """Return the rows with other tables, and their numbers of each view."""
+        """Return the rows with other tables. `views` has the index of the table of each view."""
         return replace(self, tables=tables, shape=self.shape._replace(views=views), _moments={})
 
     def moments(self, view: int) -> Moments:
-        """Return the moments of the columns of a view."""
+        """Return the mean and variance of the columns of a view. They are cached for each table.
+
+        They are of all rows, or of the sample if rows were left out."""
         table = self.shape.views[view]
         if table not in self._moments:
             xs, weight = self.some() if self.left_out else (self.tables, self.weight)
@@ -251,9 +268,10 @@ class Opened:
         return self._moments[table]
 
     def coverage(self, least: int) -> NDArray[np.float64] | None:
-        """Return the share of the weight of the rows that have each view, (L,).
+        """Return the share of the total weight on rows that have each view, (L,).
 
-        None: all rows have all views. A ValueError says that fewer than `least` rows have one."""
+        Return None if all rows have all views. Raise a ValueError if fewer than `least` rows have a
+        view."""
         there = self._there or [there_of(x, self.weight) for x in self.tables]
         return coverage([there[i] for i in self.shape.views], float(self.weight.sum()), least)
 
@@ -263,9 +281,10 @@ class Opened:
         return rows_with(tables[self.shape.views[view]], weight)
 
     def some(self, size: int | None = None) -> Some:
-        """Return the tables and weights of the sample, or of the first `size` rows in it.
+        """Return the tables and weights of the sample, or of a smaller sample of `size` rows in it.
 
-        They are in the order of the rows, and are all rows if there are no more."""
+        The rows are in their original order. If there are not more rows than that, return all
+        rows."""
         if self.sample is None:
             return self.tables, self.weight
         return self._first if size in (None, self.how.size) else self._taken(size)
@@ -275,6 +294,11 @@ class Opened:
         return self._taken(self.how.size)
 
     def _taken(self, size: int) -> Some:
+        """Return the tables and weights of the `size` sampled rows with the smallest keys.
+
+        If rows were sampled with unequal weights, each weight is divided by the probability that
+        the row is in the sample. Sums over the sample then are unbiased estimates of sums over all
+        rows."""
         assert self.sample is not None
         if self.stream is None and self.counted <= size:
             return self.tables, self.weight
@@ -291,9 +315,10 @@ class Opened:
         return tables, np.where(left > 0, weight, 0)
 
     def numbered(self, size: int) -> tuple[NDArray[np.intp], list[Columns], Array]:
-        """Return at most `size` random rows of positive weight: sorted indices, tables, weights.
+        """Return at most `size` random rows of positive weight, as (indices, tables, weights).
 
-        The choice does not depend on the stored sample. Weights that are alike are one."""
+        Indices are rising. The choice does not depend on the stored sample. If all weights are
+        equal, weights of one are returned."""
         if self.stream is None and self.counted <= size:
             index = np.flatnonzero(self.weight)
             weight = weights_at(self.weight, index)
@@ -307,9 +332,10 @@ class Opened:
         return index, [*map(plain, tables)], weight
 
     def sizes_of_starts(self, sample: Auto | int | None, k: int) -> list[int]:
-        """Return the sizes of growing samples for k clusters, by the parameter `sample`.
+        """Return the sizes of the growing samples for k clusters, by the parameter `sample`.
 
-        The first is of the starts. Without sizes, starts run on all rows."""
+        Starts run on the sample of the first size. An empty list means that starts run on all
+        rows."""
         if sample is None:
             return []
         first = sample_size(k, sample)
@@ -323,7 +349,7 @@ class Opened:
 def sample_tables(
     tables: list[Columns], weight: Array, how: Sampling, shape: Shape | None = None
 ) -> Opened:
-    """Return rows in memory, with samples if there are more rows than the first has."""
+    """Return rows in memory as `Opened`, with a sample unless the smallest sample has all rows."""
     shape = Shape.of_tables(tables) if shape is None else shape
     n, counted = len(tables[0]), int(np.count_nonzero(weight))
     rows = Opened(tables, shape, weight, n, counted, how, None, odds=weight)
@@ -334,7 +360,7 @@ def sample_tables(
 
 
 def keyed_rows(weight: Array, seed: int, reservoir: Reservoir) -> Sample:
-    """Return a sample of rows with these weights, without their arrays."""
+    """Add the keys of all rows to an empty `reservoir`; return its sample, without row values."""
     unit = weight_unit(weight)
     for begin in range(0, len(weight), TUNING.tiles.keys):
         part = in_units(weight[begin : begin + TUNING.tiles.keys], unit, np.float64)
@@ -346,9 +372,10 @@ def keyed_rows(weight: Array, seed: int, reservoir: Reservoir) -> Sample:
 
 
 def sample_stream(stream: Stream, how: Sampling, distinct: DistinctRows | None = None) -> Opened:
-    """Read a stream once, add its rows to `distinct`, and return a sample of them.
+    """Read a stream once, and return it as `Opened` with a sample and moments.
 
-    A stream of no more than `how.size` rows is kept in arrays."""
+    If it has at most `how.size` rows, all rows are kept in memory and the stream is dropped. All
+    rows are added to `distinct`, if it is given."""
     stream, weight = replace(stream, digests=[]), stream.weight
     reading = _Reading(how, weight_unit(weight), distinct)
     head, shape = None, stream.schema.fitted
@@ -378,7 +405,7 @@ def sample_stream(stream: Stream, how: Sampling, distinct: DistinctRows | None =
 
 
 class _First(NamedTuple):
-    """What the first rows tell of the tables of all rows."""
+    """What the first block of rows says about the tables of all rows."""
 
     shape: Shape
     empty: list[Array]  # without rows
@@ -386,33 +413,37 @@ class _First(NamedTuple):
 
     @classmethod
     def of(cls, tables: list[Array], weight: Array, shape: Shape) -> _First:
+        """Return the shape of X, tables without rows, and the shifts, from the first block."""
         shifts = [_first_mean(*rows_with(x, weight)) for x in tables]
         return cls(shape, [x[:0].copy() for x in tables], shifts)
 
 
 @dataclass
 class _Known:
-    """What is known of rows that have been read."""
+    """What has been read so far: moments, counts, and a sample or all rows."""
 
     first: _First
     reservoir: Reservoir
-    most: int  # rows that are kept
+    most: int  # up to this number, all rows are kept
     n: int = 0
-    # of all rows, while they are few, the first index, keys and tables of each block
+    # blocks not yet in the reservoir: first index, keys and tables; empty above `most` rows
     waiting: list[tuple[int, Array, list[Array]]] = field(default_factory=list)
-    # of each table
+    # one entry for each table
     sums: list[Sums] = field(default_factory=list)
     there: list[Array] = field(default_factory=list)
 
     def add(self, n: int, blocks: list[tuple[int, Array, list[Array]]]) -> None:
-        """Keep n more rows: all rows, or a sample of too many rows. No row is kept twice."""
+        """Add n rows, given as blocks of (first index, keys, tables).
+
+        Up to `most` rows are kept as blocks. With more rows all blocks move into the reservoir, so
+        that no row is kept twice."""
         self.n += n
         self.waiting += blocks
         while self.n > self.most and self.waiting:
             self.reservoir.add(*self.waiting.pop(0))
 
     def followed_by(self, other: _Known) -> _Known:
-        """Return what is known of these rows and of the rows after them."""
+        """Merge with what is known of the rows that follow; return the result."""
         both = replace(
             self, reservoir=self.reservoir.joined(other.reservoir), waiting=[*self.waiting]
         )
@@ -423,14 +454,16 @@ class _Known:
 
 
 class _Reading(NamedTuple):
-    """How blocks of rows are read."""
+    """Functions of blocks that `Stream.fold` calls while rows are read and sampled."""
 
     how: Sampling
     unit: float  # of weights
     to_distinct: DistinctRows | None = None
 
     def visit(self, head: _First | None, part: Part, shared: None, before: _Known | None) -> _Known:
-        """Return what is known of a block and the blocks before it."""
+        """Update what is known of the rows before with one block; return it.
+
+        `head` has the facts of the first rows, or None: they are taken from the first block."""
         tables, weight, begin, shape, _ = part
         if before is None:
             first = _First.of(tables, weight, shape) if head is None else head
@@ -453,7 +486,7 @@ class _Reading(NamedTuple):
     def sums_about(
         self, table: int, shift: Array, part: Part, shared: None, before: Sums | None
     ) -> Sums:
-        """Return the sums of a table about a shift, with the sums of the rows before."""
+        """Add one block of a table to the sums about `shift`; `before` has the sums so far."""
         x, weight = rows_with(part.tables[table], part.weight)
         rows = column_rows(x, weight, part.n_threads or self.how.n_threads, shift)
         weight = in_units(weight, self.unit, x.dtype)

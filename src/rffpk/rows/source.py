@@ -38,7 +38,7 @@ class Clock:
     computing: float = 0.0  # of the caller between the blocks
 
     def lap(self) -> dict[str, float]:
-        """Return both times, and begin anew."""
+        """Return both times since the last call, and reset them."""
         found = {"reading": self.reading, "computing": self.computing}
         self.reading = self.computing = 0.0
         return found
@@ -49,9 +49,9 @@ class Part(NamedTuple):
 
     tables: list[Array]  # distinct tables, or the results of `prepare`
     weight: Array
-    begin: int  # the number of the first row
+    begin: int  # the index of the first row
     shape: Shape
-    n_threads: int | None = None  # on a worker of a cluster
+    n_threads: int | None = None  # set on a worker of a cluster
 
 
 Visit = Callable[[Part, Any, Any], Any]
@@ -89,16 +89,17 @@ class Stream:
         return prefetched(self._checked, self.clock)
 
     def fold(self, visit: Visit, add: Add, shared: Any = None) -> Any:
-        """Call `visit` with each block, `shared`, and its result for the block before.
+        """Call `visit(block, shared, result)` for each block in turn, and return the last result.
 
-        The result before the first block is None. Return the last result. On a cluster `add` joins
-        results."""
+        `result` is what `visit` returned for the block before, and None for the first block. On a
+        cluster partitions are visited separately, and `add` combines their results."""
         found = None
         for part in self.blocks():
             found = visit(part, shared, found)
         return found
 
     def _checked(self) -> Iterator[Part]:
+        """Yield checked parts; refuse a source that contradicts its weights or first reading."""
         begin, first, shapes = 0, None, list[Shape]()
         for number, tables in enumerate(self._cut(shapes)):
             first = first or tables[0].dtype
@@ -128,7 +129,9 @@ class Stream:
         )
 
     def _compare(self, number: int, begin: int, xs: list[Array]) -> None:
-        """Keep the digest of a block at the first read; later refuse a block that has changed."""
+        """Record the digest of a block at the first reading, or compare it with the record later.
+
+        Raise a ValueError if the block has changed."""
         assert self.digests is not None
         n, found = len(xs[0]), digest(xs)
         if self.n is None:
@@ -143,13 +146,16 @@ class Stream:
             )
 
     def _cut(self, shapes: list[Shape]) -> Iterator[list[Array]]:
-        """Yield checked tables, cut anew; append the shape of X to `shapes`."""
+        """Yield checked tables in blocks of fixed size, and append the shape of X to `shapes`."""
         if not self.listed:
             return recut(self._tables(_blocks_of(self.sources[0], "X"), shapes))
         views = [recut(_plain(source, f"X[{i}]")) for i, source in enumerate(self.sources)]
         return recut(self._tables(_together(views), shapes))
 
     def _tables(self, blocks: Iterable[Any], shapes: list[Shape]) -> Iterator[list[Array]]:
+        """Check blocks and yield their tables. Later blocks must have the columns of the first.
+
+        Tables are copied if the source may overwrite its blocks later."""
         begin, schema = 0, self.schema
         fresh = self.listed or hasattr(self.sources[0], "fresh")  # other blocks may change later
         for block in blocks:
@@ -165,7 +171,7 @@ class Stream:
 
 @contextmanager
 def in_block(begin: int) -> Iterator[None]:
-    """Add to a refusal of a block where it begins in X."""
+    """Add the row where the block begins to the text of an error raised inside."""
     try:
         yield
     except (ValueError, TypeError) as error:
@@ -183,7 +189,7 @@ def make_stream(X: Any, sample_weight: Any, schema: Schema) -> Stream:
 
 
 def computed(sample_weight: Any) -> Any:
-    """Return weights in memory, where they may be a collection of Dask."""
+    """Return weights as an array if they are a Dask collection, else as they are."""
     return np.asarray(sample_weight) if hasattr(sample_weight, "compute") else sample_weight
 
 
@@ -208,7 +214,10 @@ def _copied(x: Any) -> Array:
 
 
 def _plain(source: Source, name: str) -> Iterator[list[Array]]:
-    """Yield blocks of one of several sources. Blocks are cut before they are checked together."""
+    """Yield blocks of one of several sources, as lists of one array.
+
+    Finite values are checked later, on all views together, after the views have been cut to equal
+    rows."""
     for block in _blocks_of(source, name):
         check_plain(block, name)
         block = np.array(block, copy=None if hasattr(source, "fresh") else True)
@@ -219,7 +228,7 @@ def _plain(source: Source, name: str) -> Iterator[list[Array]]:
 
 
 def _together(views: list[Iterator[list[Array]]]) -> Iterator[list[Array]]:
-    """Yield blocks of the same rows from all sources."""
+    """Join the blocks of several sources: yield lists with the same rows of each view."""
     pending: list[Any] = [()] * len(views)  # rows that sources gave before the slowest source
     while True:
         pending = [rows if len(rows) else next(view, [()])[0] for rows, view in zip(pending, views)]
@@ -237,9 +246,9 @@ _LANES = (1021, 1019)
 
 
 def digest(arrays: list[Array]) -> int:
-    """Return a number that differs where the bytes of arrays or their order do.
+    """Return a checksum of arrays, which changes if their bytes or the order of bytes change.
 
-    It is the digest of the sums of every 1021st word. It takes as long as half a copy."""
+    It is the CRC of sums of words that are a fixed step apart, and takes as long as half a copy."""
     crc = 0
     for x in arrays:
         words = x.reshape(-1).view(np.uint8)
@@ -252,9 +261,10 @@ def digest(arrays: list[Array]) -> int:
 
 
 def recut(blocks: Iterable[list[Array]]) -> Iterator[list[Array]]:
-    """Yield lists of arrays with the same rows, cut into blocks of equal numbers of rows.
+    """Cut blocks anew, so that all blocks except the last have an equal number of rows.
 
-    Arrays with enough rows are not copied."""
+    A block is a list of arrays with the same rows. Nothing is copied where one input block has
+    enough rows."""
     parts: list[list[Array]] = []  # rows of the next block
     waiting = size = 0
     for arrays in blocks:
@@ -271,13 +281,14 @@ def recut(blocks: Iterable[list[Array]]) -> Iterator[list[Array]]:
 
 
 def block_rows(arrays: list[Array]) -> int:
-    """Return the number of rows of a block."""
+    """Return the number of rows of a block of fixed size: a multiple of SLOT_ROWS."""
     row_bytes = sum(x.dtype.itemsize * x.shape[1] for x in arrays)
     slots = TUNING.storage.block_bytes // (_core.SLOT_ROWS * max(1, row_bytes))
     return int(_core.SLOT_ROWS * max(1, slots))
 
 
 def _joined(parts: list[list[Array]]) -> list[Array]:
+    """Concatenate consecutive blocks, table by table."""
     if len(parts) == 1:
         return parts[0]
     return [np.concatenate(column) for column in zip(*parts)]

@@ -30,7 +30,7 @@ Cache = Auto | bool | int
 
 
 def pass_costs(rows: Rows, k: int) -> tuple[float, float]:
-    """Return modelled costs of a row in a fused pass and in a pass over stored features."""
+    """Estimate the cost per row of a pass that computes features, and over stored features."""
     fused, tuning = 0.0, TUNING.storage
     for x, mapped in zip(rows.xs, rows.maps):
         fused += tuning.read_cost * entries_a_row(x)
@@ -66,11 +66,11 @@ _written: WeakValueDictionary[tuple[int, str], _Written] = WeakValueDictionary()
 
 
 def written_out(x: Columns, fourier: Fourier, n_threads: int) -> Fourier:
-    """Return the frequencies as a matrix where a product is faster than a transform.
+    """Write structured frequencies out as a matrix (d, D) if that makes products faster.
 
-    That is so of rows that skip many zeros. The matrix has the dtype of the rows. The limit of its
-    bytes does not change with the memory that is available, as products and transforms are rounded
-    in different ways."""
+    A product is faster than a transform for rows that skip many zeros. The matrix has the dtype of
+    the rows. The limit of its bytes is fixed and does not follow the available memory, because
+    products and transforms round differently."""
     structure, d = fourier.frequencies, x.shape[1]
     if not isinstance(structure, Structure) or entries_a_row(x) >= d:
         return fourier
@@ -87,7 +87,7 @@ def written_out(x: Columns, fourier: Fourier, n_threads: int) -> Fourier:
 
 
 def _matrix(structure: Structure, d: int, dtype: Any, n_threads: int) -> Array:
-    """Return Omega, (d, D), with little memory beyond it."""
+    """Compute Omega, (d, D), block by block, with little memory besides the result."""
     omega = np.empty((d, structure.n_frequencies), dtype=dtype)
 
     def fill(begin: int) -> None:
@@ -102,12 +102,12 @@ def _matrix(structure: Structure, d: int, dtype: Any, n_threads: int) -> Array:
 
 
 def stored_bytes(rows: Rows) -> int:
-    """Return the bytes of the features that a pass over all rows computes."""
+    """Return how many bytes the features of all rows take, for views with a map."""
     return rows.n * sum(rows.widths[i] for i in rows.computed) * rows.dtype.itemsize
 
 
 def stored(rows: Rows) -> Rows:
-    """Return the rows with their features as columns, so that a pass applies no map."""
+    """Compute the features of all rows, and return rows that have the features as columns."""
     xs = [*rows.xs]
     for i in rows.computed:
         xs[i] = unshifted(xs[i], rows.maps[i], rows.n_threads)
@@ -115,7 +115,7 @@ def stored(rows: Rows) -> Rows:
 
 
 def check_cache(cache: Any) -> Cache:
-    """Check the parameter of `Storage`."""
+    """Check the parameter `cache`: "auto", a bool or a number of bytes."""
     if isinstance(cache, (bool, np.bool_)):
         return bool(cache)
     if isinstance(cache, numbers.Integral):
@@ -125,7 +125,7 @@ def check_cache(cache: Any) -> Cache:
 
 
 def automatic_limit() -> int:
-    """Return how many bytes are stored at most now, unless a number is given."""
+    """Return the number of bytes that cache="auto" may store at present."""
     return max(TUNING.storage.unseen_bytes, config.available_memory() // TUNING.storage.memory_part)
 
 
@@ -136,15 +136,15 @@ class Storage:
     cache: Cache  # "auto": where that pays, within a part of the available memory
 
     def fits(self, needed: int) -> bool:
-        """Return whether so many bytes are within the limit."""
+        """Return whether `needed` bytes are within the limit that `cache` sets."""
         if isinstance(self.cache, (bool, str)):
             return config.fits_memory(needed, TUNING.storage.memory_part)
         return needed <= self.cache
 
     def check_fits(self, needed: int, what: str = "the features of all rows") -> bool:
-        """Return whether so many bytes are to be stored.
+        """Return whether `needed` bytes may be stored; `cache` of False or zero forbids it.
 
-        Raise a MemoryError if `cache` is True and they are not within the limit."""
+        Raise a MemoryError if `cache` is True and the bytes exceed the limit."""
         fits = self.fits(needed)
         if self.cache is True and not fits:
             raise MemoryError(
@@ -156,8 +156,8 @@ class Storage:
     def check(self, rows: Rows) -> bool:
         """Return whether the features of the rows may be stored.
 
-        Raises a MemoryError if `cache` is True and features do not fit, a ValueError if `cache` is
-        True and rows are read."""
+        Raise a MemoryError if `cache` is True and the features do not fit. For rows of a source,
+        `cache` of True raises a ValueError."""
         if rows.stream is None:
             return bool(rows.computed) and self.check_fits(stored_bytes(rows))
         if self.cache is True:
@@ -165,9 +165,9 @@ class Storage:
         return False
 
     def landmark_views(self, views: list[View], n_threads: int) -> list[View]:
-        """Return the views, with features from landmarks as columns if they may be stored.
+        """Compute the features of landmark views now, if they may be stored; return the views.
 
-        A visit of all landmarks is so costly that storing pays before the first pass."""
+        A search of all landmarks is so costly that storing pays from the first pass on."""
         numbers = sum(len(x) * mapped.width for x, mapped in views if isinstance(mapped, Landmarks))
         if not numbers or not self.check_fits(numbers * views[0][0].dtype.itemsize):
             return views
@@ -179,7 +179,9 @@ class Storage:
         ]
 
     def all_rows(self, rows: Rows, k: int, passes: int) -> Rows:
-        """Return all rows for this many passes, with stored features if that pays."""
+        """Return all rows, with stored features if that saves time in `passes` passes.
+
+        k is the number of clusters. Features are always stored if `cache` is True."""
         if rows.stream is not None or not self.check(rows):
             return rows
         if self.cache is not True:
@@ -199,6 +201,7 @@ class UnitRows:
     """The map of rows to rows of length one; zeros stay. Dense rows are scaled in the pass."""
 
     def _view(self, X: Columns) -> View:
+        """Return the columns and the map of the view, as passes take them."""
         return unit_view(X)
 
     def _features(self, X: Columns) -> Columns:
@@ -208,7 +211,7 @@ class UnitRows:
 
 @dataclass(frozen=True)
 class ScaledColumns:
-    """The map of rows to their columns, divided by a number."""
+    """The map that divides the columns by a number, `unit`."""
 
     unit: float
 
@@ -220,7 +223,7 @@ class ScaledColumns:
 
 
 class Known(NamedTuple):
-    """A fitted map, and the features of the rows that it was fitted to."""
+    """A fitted map, and the features of the fitted rows if they are already computed."""
 
     map: Any
     view: View | None = None  # the features, as passes take them; None: the map computes them
@@ -230,23 +233,25 @@ def mapped_views(
     maps: list[Any], views: tuple[int, ...], tables: Sequence[Columns],
     known: Iterable[View | None] = repeat(None),
 ) -> list[View]:  # fmt: skip
-    """Return the columns and the map of each view, as passes take them, from fitted maps.
+    """Return the columns and the map of each view, as passes take them.
 
-    `views` are the numbers of the tables. Known views are taken as they are."""
+    `views` has the index of the table of each view. `known` has views that are computed already,
+    which are returned as they are, and None for the rest."""
     fits = zip(views, maps, known)
     return [fitted._view(tables[i]) if view is None else view for i, fitted, view in fits]
 
 
 def _mapped_columns(maps: list[Any], views: tuple[int, ...], tables: list[Array]) -> list[Columns]:
+    """Return the columns of each view, as passes take them: `prepare` of a stream."""
     return [x for x, _ in mapped_views(maps, views, tables)]
 
 
 @dataclass(frozen=True)
 class Mapping:
-    """How the views of a fit become rows of features: by fitted maps, one for each view."""
+    """Turns the tables of X into rows of features, by a fitted map for each view."""
 
     maps: list[Any]
-    views: tuple[int, ...]  # the numbers of the tables of the views
+    views: tuple[int, ...]  # the index of the table of each view
     storage: Storage
     n_threads: int
     coverage: NDArray[np.float64] | None  # the shares of rows that have the views; None: all rows
@@ -254,7 +259,7 @@ class Mapping:
 
     @cached_property
     def mapped(self) -> set[int]:
-        """The views whose features are not the columns of X."""
+        """Indices of the views whose features are not simply columns of X."""
         return {i for i, each in enumerate(self.maps) if not isinstance(each, Identity)}
 
     def __call__(
@@ -273,10 +278,11 @@ class Mapping:
         return replace(rows, coverage=self.coverage, alpha=alpha).with_present_views()
 
     def pair(self, sample: Opened, known: list[View | None]) -> tuple[Rows, Rows]:
-        """Return a sample of the rows, and all rows. The views of the sample may be known.
+        """Return rows of features for the sample, and for all rows.
 
-        The shifts are mean features. If features are columns of X, the mean is over all rows, else
-        over the sample."""
+        `known` may have the views of the sample, so that they are not computed again. Features are
+        shifted by their mean. The mean is over all rows where features are columns of X, and over
+        the sample where they are computed."""
         rows = self(*sample.some(), known=known)
         means = mean_features(rows) if self.mapped else []
         shifts = [
@@ -290,7 +296,7 @@ class Mapping:
         return shifted, shifted if whole else self(sample.tables, sample.weight, shifts)
 
     def _read(self, sample: Opened, sampled: Rows) -> Rows:
-        """Return the rows of a stream, with the maps and shifts of its sampled rows."""
+        """Return all rows of a stream, with the maps and shifts of the sampled rows."""
         assert sample.stream is not None
         stream = replace(sample.stream, prepare=partial(_mapped_columns, self.maps, self.views))
         weight, unit = with_unit(sample.weight, sampled.dtype)

@@ -17,7 +17,7 @@ from scipy.special import softmax, xlogy
 
 from rffpk.rows.arrays import Array
 
-# The least weight of a view that rows may lack. With less, float32 could not hold the distances of
+# The smallest view weight if rows may lack views. With less, float32 could not hold distances of
 # a row that has only this view.
 LEAST_WEIGHT = 1e-9
 
@@ -31,22 +31,22 @@ EMPTY_SHARE = {np.dtype(np.float32): 1e-30, np.dtype(np.float64): 1e-250}
 
 
 def rounding_error(dtype: Any) -> float:
-    """Return the squared distance of unit features that are equal up to rounding."""
+    """Return the squared distance below which features of length one are equal up to rounding."""
     return (8 * _EPS[np.dtype(dtype)]) ** 2
 
 
 def is_hard(s: float, dtype: Any) -> bool:
-    """Return whether the exponent `s` is beyond what the power mean resolves in `dtype`."""
+    """Return whether `s` is so negative that `dtype` cannot distinguish it from the hard rule."""
     return -s * _EPS[np.dtype(dtype)] > _MAX_AMPLIFICATION
 
 
 def power_constant(k: int, s: float) -> float:
-    """Return k^(-1/s), the ratio of M_s and M', and of w and v. It is 1 at minus infinity."""
+    """Return k^(-1/s), the ratio of M_s to M', and of w to v. It is 1 at minus infinity."""
     return math.exp(-math.log(k) / s)
 
 
 def empty_clusters(G: Array, dtype: Any) -> Array:
-    """Return a mask (k,) of clusters that have nearly no weight in any view."""
+    """Return a mask (k,) of the empty clusters: they have almost no weight in every view."""
     weights = G.reshape(len(G), -1)
     return np.asarray(~(weights > EMPTY_SHARE[np.dtype(dtype)] * G.sum()).any(axis=1))
 
@@ -64,11 +64,11 @@ class Sums:
     widths: tuple[int, ...]  # F_l
 
     def parts(self) -> Parts:
-        """Return the sums as a pass returns them."""
+        """Return the fields, except `widths`, as the tuple that the core returns from a pass."""
         return self.N, self.G, self.Q, self.E, self.soft, self.hard
 
     def __add__(self, other: Sums) -> Sums:
-        """Return the sums over the rows of both sums."""
+        """Add the sums of two sets of rows."""
         moments = self.N + other.N, self.G + other.G, self.Q + other.Q, self.E + other.E
         return Sums(*moments, self.soft + other.soft, self.hard + other.hard, self.widths)
 
@@ -77,15 +77,17 @@ class Sums:
         return power_constant(len(self.G), s) * self.soft
 
     def cost_at(self, theta: Array, alpha: Array) -> float:
-        """Return sum_ij p_i g_ij ||phi_i - theta_j||^2, with the view weights alpha."""
+        """Return the cost sum_ij p_i g_ij ||phi_i - theta_j||^2 at any centroids `theta` (k, F).
+
+        `alpha` (L,) are the view weights."""
         at, scale = theta.astype(np.float64), np.repeat(alpha, self.widths)
         inner, squares = float((self.N * at * scale).sum()), float(self.G @ (at**2 @ scale))
         return max(float((self.Q @ alpha).sum()) - 2 * inner + squares, 0.0)
 
     def view_costs(self) -> Array:
-        """Return sum_i p_i g_ij ||phi_il - theta_jl||^2 at the new theta = N / G, (k, L).
+        """Return sum_i p_i g_ij ||phi_il - theta_jl||^2 at the updated centroids N / G, (k, L).
 
-        It is Q - ||N||^2 / G; G is (k, L) where views are missing."""
+        The formula is Q - ||N||^2 / G. If rows lack views, G has shape (k, L)."""
         exponent = np.frexp(self.G.max())[1]  # squares of sums of small weights would underflow
         scaled = np.ldexp(self.N, -exponent)
         G = np.ldexp(self.G, -exponent).reshape(len(self.G), -1)
@@ -113,7 +115,7 @@ Parts = tuple[Array, Array, Array, Array, float, float]
 
 
 def scaled_parts(unit: float, parts: Parts) -> Parts:
-    """Multiply sums by a power of two."""
+    """Multiply the fields of `Sums.parts` by a power of two, `unit`."""
     if unit == 1:
         return parts
     N, G, Q, E, soft, hard = parts
@@ -125,11 +127,11 @@ def scaled_parts(unit: float, parts: Parts) -> Parts:
 
 
 def power_weights(d: Array, s: float) -> tuple[Array, Array, Array]:
-    """Return weights v, means M' and memberships u of the power mean, free of overflow.
+    """Compute weights v (n, k), means M' (n,) and memberships u (n, k) of the power mean.
 
-    With r_j = d_min/d_j: v_j = r_j^(1-s) / (sum_l r_l^(-s))^(1-1/s), M' = d_min (sum_l
-    r_l^(-s))^(1/s) and u_j = r_j^(-s) / sum_l r_l^(-s). The weights of RFF-KPKM's eq. (4) are
-    k^(-1/s) v, its M_s is k^(-1/s) M'."""
+    The form avoids overflow. With r_j = d_min/d_j: v_j = r_j^(1-s) / (sum_l r_l^(-s))^(1-1/s),
+    M' = d_min (sum_l r_l^(-s))^(1/s) and u_j = r_j^(-s) / sum_l r_l^(-s). The weights of RFF-KPKM's
+    eq. (4) are k^(-1/s) v, and its M_s is k^(-1/s) M'."""
     least = d.min(axis=1, keepdims=True)
     r = np.divide(least, d, out=np.ones_like(d), where=d != least)
     powers = r**-s
@@ -139,14 +141,16 @@ def power_weights(d: Array, s: float) -> tuple[Array, Array, Array]:
 
 
 def hard_weights(d: Array) -> tuple[Array, Array, Array]:
-    """Put all weight on the nearest centroid, the first of equals: the limit s -> -infinity."""
+    """Return weights, distances and memberships of the hard rule, the limit s -> -infinity.
+
+    The nearest centroid gets all weight. Among equally near centroids the first gets it."""
     v = np.zeros_like(d)
     v[np.arange(len(d)), d.argmin(axis=1)] = 1
     return v, d.min(axis=1), v
 
 
 def typicality(d: Array, eta: Array, m: float) -> Array:
-    """Return u = 1/(1 + (d/eta)^(1/(m-1))).
+    """Compute the typicality u = 1/(1 + (d/eta)^(1/(m-1))) of squared distances `d` (n, k).
 
     It minimizes u^m d + (1-u)^m eta (IP-RFF-MKPKM, step 2)."""
     inside = d < eta
@@ -157,10 +161,11 @@ def typicality(d: Array, eta: Array, m: float) -> Array:
 def divided(
     N: Array, G: Array, previous: Array, widths: Sequence[int], least_share: float
 ) -> tuple[Array, Array]:
-    """Return theta = N / G, (k, F), and a mask (k,) of the empty clusters.
+    """Compute centroids theta = N / G, (k, F), and a mask (k,) of the empty clusters.
 
-    The weight of an empty cluster is at most `least_share` of the total, and its centroid stays.
-    If all rows of a cluster lack a view, its centroid stays in this view."""
+    A cluster is empty if its weight is at most `least_share` of the total. Its centroid keeps its
+    `previous` position. If all rows of a cluster lack a view, the centroid keeps its position in
+    this view only."""
     G = G.reshape(len(G), -1)
     stays = ~(G > least_share * G.sum())
     counts = 1 if G.shape[1] == 1 else widths
@@ -169,9 +174,9 @@ def divided(
 
 
 def onto_sphere(theta: Array, previous: Array, shift: Array, least_length: float) -> Array:
-    """Return the centroids theta + shift scaled to length one, minus the shift.
+    """Scale the centroids theta + shift to length one; return them minus the shift, (k, F).
 
-    Centroids of at most `least_length` keep their `previous` place."""
+    Centroids not longer than `least_length` keep their `previous` position."""
     centers = theta + shift.astype(np.float64)
     lengths = np.linalg.norm(centers, axis=1, keepdims=True)
     there = lengths > least_length
@@ -181,11 +186,11 @@ def onto_sphere(theta: Array, previous: Array, shift: Array, least_length: float
 def view_weights(
     costs: Array, factor: float, entropy: float, coverage: Array | None = None
 ) -> NDArray[np.float64]:
-    """Return alpha_l ~ exp(-factor cost_l / (pi_l lambda)) with sum_l pi_l alpha_l = 1.
+    """Return alpha_l ~ exp(-factor cost_l / (pi_l lambda)), (L,), with sum_l pi_l alpha_l = 1.
 
-    These weights minimize sum_l alpha_l (factor cost_l + lambda pi_l log alpha_l). `coverage` is
-    pi, the shares of the rows that have the views; None if all rows have all views. With a coverage
-    no alpha is below LEAST_WEIGHT."""
+    The weights minimize sum_l alpha_l (factor cost_l + lambda pi_l log alpha_l). `entropy` is
+    lambda. `coverage` is pi, the share of the weight on rows that have each view. None means that
+    all rows have all views. With a coverage no alpha is below LEAST_WEIGHT."""
     if coverage is None:
         return np.asarray(softmax(factor * (costs.min() - costs) / entropy))
     costs = costs / coverage
@@ -200,13 +205,13 @@ def view_weights(
 
 
 def positive(alpha: Array) -> Array:
-    """Return view weights for rows that lack views, from weights of a fit to complete rows.
-
-    No weight is zero."""
+    """Raise view weights of zero to a tiny positive value, so that rows may lack views."""
     return np.maximum(alpha, 1e-3 * LEAST_WEIGHT * alpha.max())
 
 
 def view_penalty(alpha: Array, entropy: float, coverage: Array | None = None) -> float:
-    """Return lambda sum_l pi_l alpha_l log(alpha_l sum_t pi_t); equal weights give zero."""
+    """Return the penalty lambda sum_l pi_l alpha_l log(alpha_l sum_t pi_t) of the view weights.
+
+    It is zero for equal weights. `entropy` is lambda, and `coverage` is pi as in `view_weights`."""
     pi = np.ones(len(alpha)) if coverage is None else coverage
     return entropy * max(float((pi * xlogy(alpha, pi.sum() * alpha)).sum()), 0.0)

@@ -36,7 +36,7 @@ SMALL = set(_TYPES.values())
 
 @dataclass(frozen=True, eq=False)
 class Narrow:
-    """Dense rows of float16, bfloat16, int8 or uint8. Passes and copies convert them to float32."""
+    """Dense rows stored as float16, bfloat16, int8 or uint8, which passes widen to float32."""
 
     stored: NDArray[Any]  # (n, d), in C order; uint16 holds the bits of bfloat16
 
@@ -74,7 +74,9 @@ def _widened(stored: NDArray[Any]) -> NDArray[np.float32]:
 
 
 def narrow_rows(x: Any) -> Narrow | None:
-    """Return a table of small numbers as rows, in place in C order; None for other tables."""
+    """Wrap an array of a low-precision dtype as `Narrow`, without a copy if it is in C order.
+
+    Return None for all other tables."""
     kind = _TYPES.get(getattr(getattr(x, "dtype", None), "name", ""))
     if kind is None or not isinstance(x, np.ndarray) or x.ndim != 2 or not x.size:
         return None
@@ -93,17 +95,17 @@ def as_type(x: Any, dtype: Any = None) -> Any:
 
 
 def plain(x: Any) -> Any:
-    """Return small numbers as float32; other columns as they are."""
+    """Convert `Narrow` rows to a float32 array; return other rows as they are."""
     return x.copy() if isinstance(x, Narrow) else x
 
 
 def stored(x: Any) -> Any:
-    """Return the array that small numbers are stored in, and other rows as they are."""
+    """Return the low-precision array of `Narrow` rows; return other rows as they are."""
     return x.stored if isinstance(x, Narrow) else x
 
 
 def from_stored(x: NDArray[Any], dtype: Any) -> Any:
-    """Return rows of a type from the array that `stored` returned of checked rows."""
+    """Convert an array from `stored` back: low precision to `Narrow`, other rows to `dtype`."""
     return as_type(Narrow(x) if x.dtype in SMALL else x, dtype)
 
 
@@ -115,7 +117,9 @@ _SQUARES = (1e-24, 1e28)
 
 @dataclass(frozen=True, eq=False)
 class Csr:
-    """Row i has the values data[indptr[i] : indptr[i + 1]] in the columns `indices`, which rise."""
+    """Compressed sparse rows: row i has data[indptr[i] : indptr[i + 1]] in the columns `indices`.
+
+    Column indices rise within each row."""
 
     data: NDArray[Any]  # (n_entries,)
     indices: NDArray[np.int32]  # (n_entries,)
@@ -130,7 +134,7 @@ class Csr:
         return sparse.csr_array((self.data, self.indices, indptr), shape=self.shape)
 
     def is_valid(self) -> bool:
-        """Return whether the arrays fit together."""
+        """Return whether the arrays are consistent and have the right dtypes."""
         try:
             self.matrix.check_format(full_check=True)
         except (ValueError, TypeError, IndexError, OverflowError):
@@ -145,7 +149,7 @@ class Csr:
 
     @property
     def n_cells(self) -> int:
-        """The number of numbers, zeros included."""
+        """The number of entries, zeros included."""
         return self.shape[0] * self.shape[1]
 
     @property
@@ -159,7 +163,7 @@ class Csr:
         return self.shape[0]
 
     def __getitem__(self, rows: Any) -> Csr:
-        """Return rows, by a slice or an array of numbers or of booleans."""
+        """Return the rows that a slice, an array of indices or a mask selects."""
         return from_canonical(self.matrix[rows])
 
     def take(self, rows: Any, axis: int = 0) -> Csr:
@@ -203,38 +207,39 @@ def operand(x: Columns) -> Any:
 
 
 def skip_zeros(*tables: Columns) -> bool:
-    """Return whether one of the tables holds only nonzero entries. Such tables are multiplied, not
-    searched, and no offset is added to their rows."""
+    """Return whether at least one of the tables is sparse.
+
+    Then inner products replace tree searches, and no offset is added to rows."""
     return Csr in map(type, tables)
 
 
 def entries(x: Columns) -> NDArray[Any]:
-    """Return the numbers that a table holds, without the zeros that it skips."""
+    """Return the stored numbers of a table: the nonzero entries, if it is sparse."""
     return x.data if isinstance(x, Csr) else plain(x)
 
 
 def _with_entries(x: Columns, numbers: NDArray[Any]) -> Columns:
-    """Return the table with other numbers in place of its entries."""
+    """Return the table with `numbers` in place of its stored numbers."""
     return replace(x, data=numbers) if isinstance(x, Csr) else numbers
 
 
 def _of_columns(x: Columns, numbers: NDArray[Any]) -> NDArray[Any]:
-    """Return the numbers (d,) of columns as they meet the entries of rows."""
+    """Return numbers of columns, (d,), in the shape that combines with `entries(x)`."""
     return numbers[x.indices] if isinstance(x, Csr) else numbers
 
 
 def entry_counts(x: Columns) -> NDArray[np.intp]:
-    """Return the number of entries of each row, (n,)."""
+    """Return the number of stored numbers in each row, (n,)."""
     return np.diff(x.indptr) if isinstance(x, Csr) else np.full(len(x), x.shape[1])
 
 
 def entries_a_row(x: Columns) -> float:
-    """Return the mean number of entries of a row."""
+    """Return the mean number of stored numbers in a row."""
     return len(x.data) / max(len(x), 1) if isinstance(x, Csr) else x.shape[1]
 
 
 def has_view(x: Columns) -> NDArray[np.bool_]:
-    """Return a mask (n,) of the rows that have a view. The rows have been checked."""
+    """Return a mask (n,) of the rows that have this view. A row without it has NaN in column 0."""
     if isinstance(x, Csr):  # which are finite
         return np.ones(len(x), dtype=bool)
     return ~np.isnan(x[:, 0])
@@ -253,7 +258,7 @@ def concatenated(blocks: list[Columns]) -> Columns:
 
 
 def arrays_of(x: Any) -> list[Any]:
-    """Return the arrays that rows consist of."""
+    """Return the arrays that a table is stored in: three for sparse rows, else one."""
     return [x.data, x.indices, x.indptr] if isinstance(x, Csr) else [x]
 
 
@@ -328,9 +333,9 @@ def column_blocks(x: Columns) -> Iterator[NDArray[np.float64]]:
 
 
 def binary_columns(x: Columns) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
-    """Return a mask (d,) of the columns of at most two values, and the ranges (d,) of the columns.
+    """Return a mask (d,) of columns with at most two values, and the range of each column, (d,).
 
-    No column of sparse rows is in the mask: all are looked at as numbers."""
+    For sparse rows the mask is False and the ranges are zero: no column is treated as binary."""
     if isinstance(x, Csr):
         return np.zeros(x.shape[1], dtype=bool), np.zeros(x.shape[1])
     low, high = x.min(axis=0), x.max(axis=0)
@@ -343,8 +348,9 @@ def squared(x: Columns) -> Columns:
 
 
 def over_powers(x: Columns) -> tuple[Columns, NDArray[np.intp]]:
-    """Divide columns by powers of two, so that squares neither overflow nor vanish. Return the
-    exponents of the powers, too."""
+    """Divide columns by powers of two, so that squares neither overflow nor underflow.
+
+    Return the scaled table and the exponents (d,) of the powers."""
     if isinstance(x, Csr):
         largest = abs(x.matrix).max(axis=0).toarray().ravel()
     else:
@@ -354,16 +360,16 @@ def over_powers(x: Columns) -> tuple[Columns, NDArray[np.intp]]:
 
 
 def centered(x: Columns, dtype: Any) -> Columns:
-    """Subtract the mean from the rows of an array, in a dtype. Sparse rows stay where they are."""
+    """Subtract the column means from dense rows, in `dtype`. Sparse rows are only converted."""
     if isinstance(x, Csr):
         return x.astype(dtype, copy=False)
     return np.ascontiguousarray(x - x.mean(axis=0, dtype=dtype))
 
 
 def center_and_squares(x: Columns) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return a center of the rows and the squared distances from there.
+    """Return a center (d,) of the rows, and the squared distances (n,) of the rows from it.
 
-    The center of an array has the medians of the columns, and of sparse rows it is zero."""
+    The center is the median of each column, or zero for sparse rows."""
     if isinstance(x, Csr):
         return np.zeros(x.shape[1]), squared_norms(x)
     center = np.median(x, axis=0).astype(np.float64)
@@ -374,19 +380,19 @@ def center_and_squares(x: Columns) -> tuple[NDArray[np.float64], NDArray[np.floa
 
 
 def product_cost(x: Columns, width: int) -> float:
-    """Estimate the cost of the product of a row with a matrix of so many columns."""
+    """Estimate the cost of multiplying one row with a matrix of `width` columns."""
     if isinstance(x, Csr):
         return entries_a_row(x) * (TUNING.storage.entry_cost + TUNING.storage.gather_cost * width)
     return 2.0 * x.shape[1] * width
 
 
 def inner_products(x: Columns, y: Columns) -> NDArray[Any]:
-    """Return <x_i, y_j>, (n, m), of two tables of one form."""
+    """Return <x_i, y_j>, (n, m). Both tables are dense, or both are sparse."""
     return _array(operand(x) @ operand(y).T)
 
 
 def gram(x: Columns, center: NDArray[Any]) -> NDArray[np.float64]:
-    """Return <x_i - c, x_j - c> of all pairs of rows, (n, n)."""
+    """Return <x_i - c, x_j - c> for all pairs of rows, (n, n), with the center c (d,)."""
     wide, c = x.astype(np.float64, copy=False), center.astype(np.float64)
     along = operand(wide) @ c
     return np.asarray(inner_products(wide, wide) - along - along[:, None] + c @ c)
@@ -398,10 +404,10 @@ def weighted_sums(x: Columns, weights: Any) -> NDArray[Any]:
 
 
 def group_means(x: Columns, members: Any, mass: NDArray[Any], previous: Columns) -> Columns:
-    """Return the means of groups of rows, (k, d).
+    """Return the weighted means of groups of rows, (k, d).
 
-    The weights of rows in the groups are a sparse matrix `members` (n, k) with the sums `mass`
-    (k, 1). A group without weight keeps its line of `previous`."""
+    `members` (n, k) is a sparse matrix of the weights of rows in groups, and `mass` (k, 1) has its
+    column sums. A group of zero mass keeps its row of `previous`."""
     if isinstance(x, Csr):
         part = sparse.diags(np.divide(1, mass, out=np.zeros_like(mass), where=mass > 0)[:, 0])
         rest = sparse.diags(1.0 * (mass == 0)[:, 0])
@@ -418,11 +424,10 @@ def centered_product(
     x: Columns, origin: NDArray[Any], matrix: NDArray[Any], n_threads: int,
     finish: Callable[[NDArray[Any]], NDArray[Any]] = np.asarray,
 ) -> NDArray[Any]:  # fmt: skip
-    """Return `finish` of the lines of (x - origin) @ matrix, in the dtype of the rows.
+    """Return `finish((x - origin) @ matrix)`, (n, F), in the dtype of the rows.
 
-    The bits of a line do not depend on other rows: blocks have one shape, as in `by_blocks` of
-    `system.tiles`. Many blocks in one call are a stack of matrices, which BLAS multiplies one by
-    one."""
+    The bits of a row's result do not depend on other rows, because all products have one shape, as
+    in `by_blocks` of `system.tiles`. A stack of blocks is multiplied in one call."""
     (n, d), size = x.shape, block_rows(x.shape[1])
     result = np.empty((n, matrix.shape[1]), dtype=x.dtype)
 
@@ -443,7 +448,9 @@ def centered_product(
 
 
 def pair_distances(x: Columns, metric: str) -> NDArray[np.float64]:
-    """Return distances "sqeuclidean" or "cityblock" of pairs of rows, as `pdist` orders them."""
+    """Return distances of all pairs of rows, in the order of `pdist`.
+
+    The metric is "sqeuclidean" or "cityblock"."""
     if not isinstance(x, Csr):
         return pdist(x.astype(np.float64), metric)
     matrix = x.astype(np.float64).matrix
@@ -457,7 +464,7 @@ def pair_distances(x: Columns, metric: str) -> NDArray[np.float64]:
 
 @np.errstate(over="ignore", invalid="ignore")  # refused by name later
 def squared_distances(x: Columns, center: NDArray[Any]) -> NDArray[np.float64]:
-    """Return ||x_i - c||^2, (n,), in float64."""
+    """Return ||x_i - c||^2 of each row from one center c (d,): (n,), in float64."""
     if not isinstance(x, Csr):
         return _of_blocks(lambda block: row_norms(block - center, squared=True), x)
     c, data = center.astype(np.float64), x.data.astype(np.float64)
@@ -478,8 +485,9 @@ def rows_differ(x: Columns) -> bool:
 
 @np.errstate(over="ignore", under="ignore", invalid="ignore")
 def mean_square(x: Columns) -> float:
-    """Return the mean of the squares of the numbers. It is finite only if all numbers are finite,
-    and infinite also where squares overflow."""
+    """Return the mean square of all numbers.
+
+    It is not finite if a number is NaN or infinite, or if squares overflow."""
     if isinstance(x, Narrow):
         step = max(1, TUNING.tiles.sparse_numbers // x.shape[1])
         blocks = (_widened(x.stored[i : i + step]) for i in range(0, len(x), step))
@@ -489,7 +497,9 @@ def mean_square(x: Columns) -> float:
 
 
 def beyond_float32(x: Columns, mean: float) -> bool:
-    """Return whether float32 cannot hold the squares of numbers with this `mean_square`."""
+    """Return whether squares of the numbers leave the range of float32.
+
+    `mean` is the `mean_square` of the table."""
     if _SQUARES[0] <= mean <= _SQUARES[1]:
         return False
     numbers = entries(x)
@@ -500,7 +510,7 @@ def beyond_float32(x: Columns, mean: float) -> bool:
 
 
 def row_bytes(xs: list[Columns]) -> int:
-    """Return the mean number of bytes of a row of all views."""
+    """Return the mean number of bytes of a row, summed over the tables."""
     return sum(
         -(-x.nbytes // max(len(x), 1)) if isinstance(x, Csr)
         else x.shape[1] * x.dtype.itemsize for x in xs
@@ -508,7 +518,7 @@ def row_bytes(xs: list[Columns]) -> int:
 
 
 def distinct_rows(x: Columns) -> tuple[Columns, NDArray[np.intp]]:
-    """Return the distinct rows in lexicographic order, and the index there of each row."""
+    """Return the distinct rows in lexicographic order, and the index of each row there, (n,)."""
     if not isinstance(x, Csr):
         number = _ranks(x)
         distinct = np.empty((number.max(initial=-1) + 1, x.shape[1]), dtype=x.dtype)
@@ -523,9 +533,9 @@ def distinct_rows(x: Columns) -> tuple[Columns, NDArray[np.intp]]:
 
 
 def _ranks(x: NDArray[Any]) -> NDArray[np.intp]:
-    """Return the place of each row among the distinct rows in lexicographic order.
+    """Return for each row its index among the distinct rows in lexicographic order, (n,).
 
-    Columns are compared one after another, and only for rows that are equal so far."""
+    Columns are compared one after another. Only rows that have been equal so far are compared."""
     rank = np.zeros(len(x), dtype=np.intp)  # how many rows come before
     tied = np.arange(len(x))
     for column in x.T:
@@ -552,6 +562,7 @@ _WORD = np.dtype([("sign", np.uint8), ("column", ">u4"), ("value", ">u8")])
 
 
 def _ordered_words(x: Csr) -> bytes:
+    """Encode the entries of sparse rows as bytes that compare as the dense rows compare."""
     words, positive = np.empty(len(x.data), dtype=_WORD), x.data > 0
     words["sign"] = 2 * positive
     words["column"] = np.where(positive, _INT32 - x.indices, x.indices)
@@ -561,9 +572,9 @@ def _ordered_words(x: Csr) -> bytes:
 
 
 def hash_terms(x: Columns, factors: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Return for each row the sum of the bits of its numbers, times factors (d,), modulo 2^64.
+    """Return for each row sum_j bits(x_ij) factors_j modulo 2^64, (n,).
 
-    Zeros add nothing, so that sparse rows have the sums of dense rows."""
+    Zeros add nothing, so that sparse rows have the sums of equal dense rows."""
     values = entries(x)
     values = values + values.dtype.type(0)  # -0.0 becomes 0.0
     bits = values.view(f"u{values.itemsize}").astype(np.uint64)
@@ -575,7 +586,7 @@ def hash_terms(x: Columns, factors: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 def _scaled_rows(x: Csr, scale: NDArray[Any]) -> Csr:
-    """Divide the rows by numbers (n,) > 0."""
+    """Divide each row by its entry of `scale` (n,) > 0."""
     data = (x.data / np.repeat(scale, np.diff(x.indptr))).astype(x.dtype, copy=False)
     return Csr(data, x.indices, x.indptr, x.shape)
 
@@ -589,14 +600,14 @@ def squared_norms(x: Columns) -> NDArray[np.float64]:
 
 
 def _of_blocks(function: Callable[[NDArray[Any]], Any], x: Columns) -> NDArray[np.float64]:
-    """Return the numbers (n,) of rows by a function of rows in float64, a block at a time."""
+    """Apply a function of float64 rows to blocks of rows; concatenate its results, (n,)."""
     step = max(1, TUNING.tiles.sparse_numbers // max(1, x.shape[1]))
     blocks = (x[i : i + step] for i in range(0, max(len(x), 1), step))
     return np.concatenate([function(np.asarray(b).astype(np.float64, copy=False)) for b in blocks])
 
 
 def from_canonical(matrix: Any) -> Csr:
-    """Return the rows of a CSR matrix of scipy with rising indices and no explicit zeros."""
+    """Convert a CSR matrix of SciPy with rising indices and no stored zeros to `Csr`."""
     indices = matrix.indices.astype(np.int32, copy=False)
     return Csr(matrix.data, indices, matrix.indptr.astype(np.int64), matrix.shape)
 

@@ -80,6 +80,9 @@ def read_table(path: str, choice: Choice = _ALL) -> Any:
 
 
 def _read(path: str, kind: str, choice: Choice) -> Any:
+    """Read a file of the format `kind`; return an array or a frame of the chosen columns.
+
+    Raise a TableError if columns have dates or durations."""
     if kind in (".npy", ".npz"):
         array = _read_array(path, kind, choice.key)
         return np.ascontiguousarray(array[:, _chosen(path, range(array.shape[1]), choice)])
@@ -106,9 +109,10 @@ def _read(path: str, kind: str, choice: Choice) -> Any:
 
 
 def _named(path: str, frame: Any) -> Any:
-    """Return the columns that have names, or all columns of a table without names.
+    """Drop the columns without a name, with a warning; return the frame.
 
-    Without names they have positions, also where positions were written as names."""
+    If no column has a meaningful name, columns are labelled by position. Positions that were
+    written as names count as no names."""
     names = [str(name) for name in frame.columns]
     is_named = [bool(name) and not name.startswith(_UNNAMED) for name in names]
     if not all(is_named):
@@ -124,7 +128,9 @@ def _named(path: str, frame: Any) -> Any:
 
 
 def _chosen(path: str, labels: Iterable[Any], choice: Choice) -> list[int] | slice:
-    """Return the positions of the chosen columns. A field that is no name is a number from 1."""
+    """Return the positions of the columns that `choice` keeps.
+
+    A field of `choice` is a column name, or else a position counted from 1."""
     given = choice.columns if choice.drop is None else choice.drop
     if given is None:
         return slice(None)
@@ -140,6 +146,7 @@ def _chosen(path: str, labels: Iterable[Any], choice: Choice) -> list[int] | sli
 
 
 def _read_array(path: str, kind: str, key: str | None) -> Array:
+    """Read an array from a .npy or .npz file, as two-dimensional."""
     if kind == ".npy":
         table: Any = np.load(path, mmap_mode="r", allow_pickle=False)
     else:
@@ -158,7 +165,7 @@ def _read_array(path: str, kind: str, key: str | None) -> Array:
 
 
 def _opened(path: str) -> BinaryIO:
-    """Open a file that can be read from its beginning again."""
+    """Open a file that can be rewound; standard input is read into memory."""
     if path != STANDARD:
         return open(path, "rb")
     if sys.stdin is None:
@@ -170,6 +177,7 @@ def _opened(path: str) -> BinaryIO:
 
 
 def _read_text(path: str, file: BinaryIO, kind: str, choice: Choice, pandas: Any) -> Any:
+    """Read CSV or TSV text as a frame; raise a TableError if the separator or lines seem wrong."""
     separator = choice.sep or ("\t" if kind.startswith(".tsv") else ",")
     read = partial(
         pandas.read_csv,
@@ -215,7 +223,7 @@ def _read_text(path: str, file: BinaryIO, kind: str, choice: Choice, pandas: Any
 
 
 def _refuse_nul(path: str, file: BinaryIO, kind: str) -> None:
-    """Raise an error for the character NUL, at which pandas would cut a field."""
+    """Raise a TableError for the character NUL, at which pandas would cut a field."""
     text: Any = gzip.GzipFile(fileobj=file) if kind.endswith(".gz") else file
     line = 1
     for block in iter(partial(text.read, 1 << 20), b""):
@@ -229,13 +237,15 @@ def _refuse_nul(path: str, file: BinaryIO, kind: str) -> None:
 
 
 def _refuse_ends(path: str, fields: Any, separator: str) -> None:
-    """Raise an error if the last of several fields is empty in each line."""
+    """Raise a TableError if every line ends with a separator, so that the last field is empty."""
     if fields.shape[1] > 1 and not fields.iloc[:, -1].fillna("").any():
         raise TableError(f"{path}: each line ends with {separator!r}. Take the ends away.")
 
 
 def _has_names(path: str, first: Any, pandas: Any) -> bool:
-    """Return whether the first line has names: words without a number beside them."""
+    """Return whether the first line has column names: all its fields are words.
+
+    Warn if it is unclear, because words and numbers are mixed or numbers may be years."""
     numbers = pandas.to_numeric(first, errors="coerce")
     if len(first) and numbers.isna().all():
         return True
@@ -249,7 +259,7 @@ def _has_names(path: str, first: Any, pandas: Any) -> bool:
 
 
 def _check_separator(path: str, separator: str, fields: list[Any], width: int) -> None:
-    """Raise an error for fields that seem to be several."""
+    """Raise a TableError if a field seems to contain several fields, by another separator."""
     other = "[" + ",;|\t".replace(separator, "") + "]"
     pattern = rf"\d{other}\d" if width > 1 else rf"{other}|^[-+.\d]+( +[-+.\d]+)+ *$"
     if found := next((each for each in fields if re.search(pattern, str(each))), None):
@@ -260,13 +270,15 @@ def _check_separator(path: str, separator: str, fields: list[Any], width: int) -
 
 
 def besides_numbers(table: Any) -> str:
-    """Return the kinds of a frame that are not numbers, with their columns; empty if none."""
+    """Describe the columns of a frame that are not numbers, as text; "" if all are numbers."""
     by_kind = _columns_by_kind(table).items()
     return " and ".join(f"{kind} in the columns {names}" for kind, names in by_kind)
 
 
 def _columns_by_kind(table: Any) -> dict[str, list[str | int]]:
-    """Return the columns of a frame with gaps, dates or words, by names or numbers from 1."""
+    """Return the columns with gaps, dates or words, as lists by kind.
+
+    A column is given by its name, or by its position counted from 1."""
     by_kind: dict[str, list[str | int]] = {}
     for name in getattr(table, "columns", ()):
         column = table[name]

@@ -35,12 +35,14 @@ def are_ones(weight: Array) -> bool:
 
 
 def weight_unit(weight: Array) -> float:
-    """Return the unit of weights: the least power of two above all weights; one if all are one."""
+    """Return the power of two by which weights are divided: the least above all weights.
+
+    It is 1 for weights from `ones`."""
     return 1.0 if are_ones(weight) else 2.0 ** math.frexp(float(weight.max()))[1]
 
 
 def with_unit(weight: Array, dtype: Any) -> tuple[Array, float]:
-    """Return weights over their unit in a dtype, and the unit."""
+    """Return weights divided by their `weight_unit`, in a dtype, and this unit."""
     if are_ones(weight):
         return weight if weight.dtype == dtype else ones(len(weight), dtype), 1.0
     unit = weight_unit(weight)
@@ -48,21 +50,21 @@ def with_unit(weight: Array, dtype: Any) -> tuple[Array, float]:
 
 
 def in_units(weight: Array, unit: float, dtype: Any) -> Array:
-    """Return weights over a unit in a dtype. Weights of one, whose unit is one, stay `ones`."""
+    """Return weights divided by `unit`, in a dtype. Weights from `ones` stay `ones`."""
     if are_ones(weight):
         return weight if weight.dtype == dtype else ones(len(weight), dtype)
     return np.ascontiguousarray(weight / unit, dtype=dtype)
 
 
 def weights_at(weight: Array, index: Array | slice) -> Array:
-    """Return the weights of the rows at an index or of a mask. Weights of one stay `ones`."""
+    """Return the weights at an index or a mask of rows. Weights from `ones` stay `ones`."""
     if isinstance(index, slice) or not are_ones(weight):
         return weight[index]
     return ones(int(index.sum()) if index.dtype == bool else len(index), weight.dtype)
 
 
 def for_core(weight: Array) -> Array | None:
-    """Return the weights that the core takes: none if all are one."""
+    """Return the weights as the core takes them: None if all weights come from `ones`."""
     return None if are_ones(weight) else weight
 
 

@@ -38,10 +38,10 @@ _BACKENDS = {"core": "rffpk._core", "numpy": "rffpk._reference"}
 
 
 def n_threads(n_jobs: Any) -> int:
-    """Check the parameter `n_jobs`; return the number of threads.
+    """Check the parameter `n_jobs`; return the number of threads that it stands for.
 
-    None and -1 stand for the least of `thread_limits()`, -2 for one thread less, and so on. A
-    positive number is the number of threads."""
+    A positive number is the number of threads. None and -1 stand for the smallest of
+    `thread_limits()`, -2 for one thread less, and so on."""
     given = -1 if n_jobs is None else check_int(n_jobs, "n_jobs", -_MOST_JOBS, _MOST_JOBS)
     if given == 0:
         raise ValueError("n_jobs=0: must be None, positive or negative.")
@@ -49,13 +49,13 @@ def n_threads(n_jobs: Any) -> int:
 
 
 def thread_limits() -> dict[str, int]:
-    """Return limits of the number of threads, by their sources.
+    """Return the limits on the number of threads, by the names of their sources.
 
-    Sources are the affinity mask, the CPUs of the machine, the quota of a container or
-    LOKY_MAX_CPU_COUNT, and the loaded OpenMP runtimes, such as the runtime of scikit-learn.
-    Runtimes follow OMP_NUM_THREADS and threadpoolctl. Without a runtime OMP_NUM_THREADS is a limit
-    itself. If the core is built with OpenMP, and OpenMP binds threads to places, its number of
-    threads is the only limit: the affinity mask then has only one place."""
+    Sources are the affinity mask, the quota (the machine's CPUs, a container or
+    LOKY_MAX_CPU_COUNT), and the loaded OpenMP runtimes. Runtimes follow OMP_NUM_THREADS and
+    threadpoolctl. Without a runtime, OMP_NUM_THREADS is a limit itself. If the core uses OpenMP,
+    and OpenMP binds threads to places, OpenMP's number of threads is the only limit: the affinity
+    mask then has only one place."""
     if bound := _core.bound_threads():
         return {"OpenMP places": bound}
     limits = {}
@@ -73,16 +73,16 @@ def thread_limits() -> dict[str, int]:
 
 @cache
 def _quota(affinity: int | None, loky: str | None) -> int:
-    """Return the least of the CPUs and the quota, by joblib.
+    """Return the number of CPUs that joblib counts, within quotas of a container.
 
-    It reads files, for 0.1 to 0.3 ms. Besides them the number depends on the arguments, which
-    may change in a process."""
+    It reads files, for 0.1 to 0.3 ms, so it is cached. The arguments are what the number depends on
+    and may change in a process."""
     return joblib.cpu_count()
 
 
 @cache
 def _loaded(user_api: str) -> threadpoolctl.ThreadpoolController:
-    """Return the loaded libraries with threads of their own, "blas" or "openmp"."""
+    """Return a controller of the loaded "blas" or "openmp" libraries."""
     return threadpoolctl.ThreadpoolController().select(user_api=user_api)
 
 
@@ -184,14 +184,14 @@ _CGROUPS = (
 
 
 def fits_memory(needed: float, parts: int = 1) -> bool:
-    """Return whether `needed` bytes are few, or at most a part of the available memory."""
+    """Return whether `needed` bytes are few, or at most available memory divided by `parts`."""
     return needed <= TUNING.storage.unseen_bytes or needed <= available_memory() // parts
 
 
 def available_memory() -> int:
-    """Return the bytes that this process may still allocate.
+    """Return how many bytes this process may still allocate.
 
-    The machine, the container and the limit of the address space bound them."""
+    It is the smallest of the limits of the machine, the container and the address space."""
     limits = [_machine_memory()]
     for limit, used, parts in _CGROUPS:
         with contextlib.suppress(OSError, ValueError):  # no such file, or "max"
@@ -205,9 +205,9 @@ def available_memory() -> int:
 
 
 def _page_cache(parts: Path) -> int:
-    """Return the pages of files in the memory that a container uses.
+    """Return the bytes of file pages that count as used memory of a container.
 
-    A memory-mapped X has such pages, for example. The system drops them when memory is short."""
+    The system drops such pages when memory is short. A memory-mapped X has many."""
     found = dict(line.split() for line in parts.read_text().splitlines()) if parts.exists() else {}
     prefix = "total_" if "total_inactive_file" in found else ""  # v1, with groups inside
     return sum(int(found.get(f"{prefix}{kind}_file", 0)) for kind in ("inactive", "active"))
@@ -225,6 +225,7 @@ def _address_space() -> int:
 
 
 def _machine_memory() -> int:
+    """Return the available memory of the machine in bytes, or a guess."""
     with contextlib.suppress(OSError):
         for line in Path("/proc/meminfo").read_text().splitlines():
             if line.startswith("MemAvailable:"):
@@ -235,13 +236,12 @@ def _machine_memory() -> int:
 
 
 def backend() -> ModuleType:
-    """Return the module whose `fused_pass` runs: the compiled core unless RFFPK_BACKEND is set.
+    """Return the module whose `fused_pass` runs: the compiled core, or what RFFPK_BACKEND names.
 
     Raises
     ------
     ValueError
-        If the name is neither "core" nor "numpy".
-    """
+        If the name is neither "core" nor "numpy"."""
     name = os.environ.get("RFFPK_BACKEND") or "core"
     if name not in _BACKENDS:
         raise ValueError(f"RFFPK_BACKEND={name!r}: must be one of {sorted(_BACKENDS)}.")

@@ -24,11 +24,11 @@ RESULTS = (".csv", ".npy")  # that labels and memberships are written in
 
 
 class TableError(ValueError):
-    """A file that does not hold what was asked for."""
+    """An error about a file that does not hold what was asked for."""
 
 
 def write_table(path: str, array: Array) -> None:
-    """Write an array as CSV or .npy, by the end of the name."""
+    """Write an array to a .csv or .npy file, or to standard output as CSV."""
     if path == STANDARD:
         sys.stdout.write(_csv(array))
         return
@@ -48,11 +48,11 @@ def _csv(array: Array) -> str:
 
 @contextmanager
 def whole_file(path: str) -> Iterator[BinaryIO]:
-    """Write a temporary file next to the file `path`, and move it to `path` at the end.
+    """Open a temporary file for writing, and move it to `path` when the context ends.
 
-    So nobody sees a partial file, even after a crash of the machine. The file has the permissions
-    of the file that it replaces, or of any new file. Links are followed. A pipe or another device
-    is written directly. A killed process leaves a file rffpk-... in the folder."""
+    Thus nobody sees a partial file, even after a crash of the machine. The file gets the
+    permissions of the file that it replaces, or of a new file. Links are followed. A pipe or
+    another device is written directly. A killed process leaves a file rffpk-... in the folder."""
     if is_device(path):  # whose real path may be no path, such as that of /dev/fd/63
         with open(path, "wb") as file:
             yield file
@@ -78,18 +78,20 @@ def whole_file(path: str) -> Iterator[BinaryIO]:
 
 
 def write_header(file: BinaryIO, shape: tuple[int, ...], dtype: str) -> None:
-    """Write the header of a .npy file; NumPy leaves room for any number of rows."""
+    """Write the header of a .npy file, padded so that another number of rows can be set later."""
     description = {"descr": dtype, "fortran_order": False, "shape": shape}
     np.lib.format.write_array_header_1_0(file, description)
 
 
 def is_device(path: str) -> bool:
-    """Check whether this is a device or a pipe, which no name needs to end in a format for."""
+    """Check whether a path is a device or a pipe, whose name needs no suffix."""
     return os.path.exists(path) and not (os.path.isfile(path) or os.path.isdir(path))
 
 
 def check_output(path: str, suffixes: tuple[str, ...] = (), beside: tuple[str, ...] = ()) -> None:
-    """Raise an error if a result could not be written there, or would replace another file."""
+    """Raise a TableError if a result cannot be written to `path`, or would replace another file.
+
+    `suffixes` are the allowed ends of the name, and `beside` are the paths of other outputs."""
     if suffixes and Path(path).suffix.lower() not in suffixes:
         raise TableError(f"{path}: the name must end in {' or '.join(suffixes)}")
     folder = os.path.dirname(os.path.realpath(path))
@@ -103,7 +105,9 @@ def check_output(path: str, suffixes: tuple[str, ...] = (), beside: tuple[str, .
 
 
 def path_of(path: Any, name: str, must: str = "a path") -> str:
-    """Return the text of a path; raise an error if an argument is none."""
+    """Convert a path argument to text; raise an error if it is no path.
+
+    `name` is the argument, and `must` says in messages what it must be."""
     if isinstance(path, bytes):
         raise TypeError(f"{name}={path!r}: must be {must}, not bytes. Pass os.fsdecode({name}).")
     if not isinstance(path, (str, os.PathLike)):
@@ -115,7 +119,7 @@ def path_of(path: Any, name: str, must: str = "a path") -> str:
 
 
 def output_of(path: Any, name: str, must: str, suffixes: tuple[str, ...] = ()) -> str:
-    """Return the text of a path; raise an error if nothing could be written there."""
+    """Convert a path argument to text; raise an error if no file can be written there."""
     text = path_of(path, name, must)
     try:
         check_output(text, suffixes)
@@ -125,7 +129,9 @@ def output_of(path: Any, name: str, must: str, suffixes: tuple[str, ...] = ()) -
 
 
 def check_outputs(outputs: dict[str, Any], *inputs: Any) -> None:
-    """Raise an error if two outputs of a fit are one file, or one is a file that is read."""
+    """Raise a ValueError if an output of a fit is also another output or an input.
+
+    `outputs` are values by parameter names; values that are no paths are skipped."""
     paths = {name: path for name, path in outputs.items() if isinstance(path, str)}
     for name, path in paths.items():
         reader = "the fit reads" if any(_is_same(path, file) for file in files_of(inputs)) else ""
@@ -136,7 +142,7 @@ def check_outputs(outputs: dict[str, Any], *inputs: Any) -> None:
 
 
 def files_of(X: Any) -> tuple[str, ...]:
-    """Return the files behind a source, a memory map, or a list of sources or maps."""
+    """Return the paths of the files behind a source or a memory map, or a list of them."""
     if isinstance(X, (list, tuple)):
         return sum(map(files_of, X), ())
     files = getattr(X, "files", ())  # of sources, and of data sets of Arrow
@@ -157,7 +163,7 @@ def _is_same(path: str, other: str) -> bool:
 
 
 def check_labels_to(labels_to: Any) -> Any:
-    """Return a function, or the text of a path; raise an error if labels cannot go there."""
+    """Check the parameter `labels_to`; return it as a function or as the text of a path."""
     if callable(labels_to):
         return labels_to
     path = output_of(labels_to, "labels_to", "a path or a function", (".npy", ".parquet"))
@@ -168,9 +174,9 @@ def check_labels_to(labels_to: Any) -> Any:
 
 @contextmanager
 def label_writer(labels_to: Any, n: int) -> Iterator[Callable[[Array], Any]]:
-    """Return a function that writes the labels of n rows, block by block.
+    """Yield a function that writes the labels of n rows, block by block, to a file or function.
 
-    A file is there once all labels are."""
+    A file appears only when all labels are written."""
     if callable(labels_to):  # a copy, as what it gets may become `labels_`
         yield lambda labels: labels_to(labels.copy())
         return
@@ -186,5 +192,5 @@ def label_writer(labels_to: Any, n: int) -> Iterator[Callable[[Array], Any]]:
 
 
 def arrow_module(name: str = "pyarrow") -> Any:
-    """Return a module of pyarrow; raise an ImportError that says what is missing."""
+    """Import a module of pyarrow, or raise an ImportError that says how to install it."""
     return optional_module(name, "Parquet files and Arrow data need pyarrow (pip install pyarrow)")

@@ -19,13 +19,14 @@ Result = TypeVar("Result")
 
 
 def interruptible(work: float, function: Callable[..., Result], *arguments: object) -> Result:
-    """Call a function, in a thread of its own if it takes many multiply-adds (`work`).
+    """Call a function so that Ctrl-C can interrupt the wait for it; return its result.
 
-    Python handles signals in the main thread, between its own instructions: a long call of a
-    library there keeps Ctrl-C waiting until it returns. So the main thread waits for another
-    thread instead. An exception of a signal's handler ends the wait; the call goes on until it
-    ends by itself, and its result is dropped. `function` must release the interpreter's lock,
-    and nobody else may write to its arguments, or read what it writes to."""
+    `work` is the number of multiply-adds; calls with little work run directly. Python handles
+    signals in the main thread, between its own instructions, so a long library call there delays
+    Ctrl-C. The call therefore runs in another thread, for which the main thread waits. After an
+    exception of a signal handler, the call goes on until it ends, and its result is dropped.
+    `function` must release the interpreter's lock. Nobody else may write to its arguments, or read
+    what it writes to."""
     if work < TUNING.linalg.long_work or threading.get_ident() != threading.main_thread().ident:
         return function(*arguments)
     handover: Handover[tuple[Result, None] | tuple[None, BaseException]] = Handover()
@@ -48,7 +49,7 @@ def interruptible(work: float, function: Callable[..., Result], *arguments: obje
 
 
 class Handover(Generic[Result]):
-    """Items that a thread of its own gives and another thread takes, in turn."""
+    """A queue from one thread that gives items to another thread that takes them, one by one."""
 
     def __init__(self) -> None:
         self._items: deque[Result] = deque()
@@ -57,30 +58,28 @@ class Handover(Generic[Result]):
         self._empty.acquire()
 
     def start(self, function: Callable[..., None], *arguments: object) -> None:
-        """Call a function in a new thread, for which the end of the process does not wait.
+        """Call a function in a new daemon thread: the end of the process does not wait for it.
 
-        `threading.Thread.start` waits until the thread has begun: for ever, in most versions of
-        Python, where that lacks the memory for its first lines.
-        """
+        `threading.Thread.start` waits until the thread has begun. In most versions of Python it
+        waits forever if memory is too short for the first lines of the thread."""
         call = partial(_traced, function, *arguments)
         self._process, self._call = os.getpid(), weakref.ref(call)  # which the thread alone keeps
         _thread.start_new_thread(call, ())
 
     def give(self, item: Result) -> None:
-        """Pass an item on, once the item before it has been taken."""
+        """Add an item for the other thread. Call it only after the item before has been taken."""
         self._items.append(item)
         self._empty.release()
 
     def take(self) -> Result:
-        """Return the next item; Ctrl-C ends the wait.
+        """Wait for the next item and return it. Ctrl-C ends the wait.
 
         Raises
         ------
         MemoryError
-            If the thread has ended without one, as it lacked memory.
+            If the thread has ended without giving an item, because it lacked memory.
         RuntimeError
-            If this is a forked process, without the thread.
-        """
+            If this is a forked process, which lacks the thread."""
         while not self._empty.acquire(timeout=TUNING.linalg.wake_seconds):
             if os.getpid() != self._process:
                 raise RuntimeError(
@@ -92,7 +91,7 @@ class Handover(Generic[Result]):
 
 
 def _traced(function: Callable[..., None], *arguments: object) -> None:
-    """Make a call that debuggers and profilers see as they see `threading.Thread`."""
+    """Call a function with the tracing and profiling that `threading` has set for its threads."""
     sys.settrace(threading.gettrace())
     sys.setprofile(threading.getprofile())
     function(*arguments)

@@ -23,7 +23,7 @@ from rffpk.system.tuning import TUNING
 Array = NDArray[Any]
 
 
-# The seed of the vectors with which ARPACK continues after it has found an invariant subspace.
+# The seed of the vectors from which ARPACK restarts after it has found an invariant subspace.
 # SciPy has this option from 1.17 on.
 RANDOM: dict[str, int] = {"rng": 0} if "rng" in inspect.signature(eigsh).parameters else {}
 
@@ -33,10 +33,11 @@ _APART = 1e-9
 
 
 def eigh(matrix: Array, **options: Any) -> tuple[Array, Array]:
-    """Return eigenvalues and eigenvectors by `scipy.linalg.eigh`, with two of its options.
+    """Return rising eigenvalues and eigenvectors of a symmetric matrix, by `scipy.linalg.eigh`.
 
-    If the options fail, all pairs are computed. SciPy holds the interpreter's lock, so that Ctrl-C
-    waits for it. For long computations NumPy is used, which releases the lock."""
+    `options` are passed to SciPy; `subset_by_index` selects eigenvalues. If SciPy fails, all
+    eigenpairs are computed in other ways. SciPy holds the interpreter's lock, so that Ctrl-C waits
+    for it. Long computations therefore use NumPy, which releases the lock."""
     n = len(matrix)
     work = TUNING.linalg.eigh_work * n**3
     first, last = options.get("subset_by_index", (0, n - 1))
@@ -51,6 +52,7 @@ def eigh(matrix: Array, **options: Any) -> tuple[Array, Array]:
 
 
 def _all_eigenpairs(matrix: Array) -> tuple[Array, Array]:
+    """Return all eigenvalues and eigenvectors, by NumPy or else by slower QR steps."""
     try:
         values, vectors = np.linalg.eigh(matrix)  # by divide and conquer
     except LinAlgError:
@@ -59,9 +61,9 @@ def _all_eigenpairs(matrix: Array) -> tuple[Array, Array]:
 
 
 def svd(matrix: Array) -> tuple[Array, Array, Array]:
-    """Return `scipy.linalg.svd` without the vectors of zeros that a matrix has by its shape.
+    """Return the thin singular value decomposition (left, values, right) of a matrix.
 
-    NumPy is used where it takes long, as in `eigh`."""
+    SciPy computes it, or NumPy where it takes long, as in `eigh`."""
     work = TUNING.linalg.svd_work * matrix.size * min(matrix.shape)
     try:
         if work < TUNING.linalg.long_work:
@@ -74,7 +76,7 @@ def svd(matrix: Array) -> tuple[Array, Array, Array]:
 
 
 def basis_of(matrix: Array) -> tuple[Array, Array]:
-    """Return the factors Q (n, k) and R of a matrix (n, k), n >= k."""
+    """Return the thin QR decomposition of a matrix (n, k), n >= k: Q (n, k) and R (k, k)."""
     work = 4.0 * matrix.size * min(matrix.shape)
     Q, R = interruptible(work, lambda: qr(matrix, mode="economic"))
     return Q, R
@@ -85,10 +87,10 @@ def leading_eigenvectors(
 ) -> tuple[Array, Array]:
     """Return the k largest eigenvalues of a symmetric matrix, falling, and eigenvectors (n, k).
 
-    Above a small order they are computed by Lanczos' method (ARPACK). The method starts near the
-    vector `start` (n,), if there is one: the sum of the eigenvectors of a similar matrix saves
-    steps. `matrix` may be a function that multiplies (n,) and (n, m) arrays. Signs are fixed: the
-    largest entry of each vector is > 0."""
+    `matrix` is an array (n, n), or a function that multiplies arrays (n,) and (n, m) by the matrix.
+    Matrices above a small order use Lanczos' method (ARPACK), unless k is too large for it. It
+    starts near the vector `start` (n,). The sum of the eigenvectors of a similar matrix saves
+    steps. The entry of largest absolute value in each eigenvector is made positive."""
     pairs, tuning = None, TUNING.linalg
     slow = tuning.ritz_work * n * k**2 > tuning.long_work and n <= tuning.full_order * k
     if n > max(TUNING.linalg.full_below, 2 * k + 1) and not slow:
@@ -105,7 +107,10 @@ def leading_eigenvectors(
 def _by_lanczos(
     multiply: Callable[[Array], Array], k: int, n: int, start: Array | None
 ) -> tuple[Array, Array]:
-    """Return the k largest eigenvalues and their eigenvectors, by ARPACK."""
+    """Return the k largest eigenvalues and eigenvectors of the matrix behind `multiply`, by ARPACK.
+
+    Lanczos' method may miss copies of a multiple eigenvalue. So the result is checked and completed
+    on the matrix without the known eigenvectors."""
     vector = np.random.default_rng(0).standard_normal(n)
     if start is not None:  # without noise it could be orthogonal to a wanted eigenvector
         noise = TUNING.linalg.start_noise * np.linalg.norm(start)
@@ -139,11 +144,11 @@ def _by_lanczos(
 
 
 def pivoted_cholesky(M: Array, tol: float) -> tuple[Array, Array]:
-    """Return R and p with R'R = M[p][:, p] for a symmetric M, by LAPACK's dpstrf.
+    """Return R (r, n) and p (n,) with R'R = M[p][:, p] for a symmetric matrix M (n, n).
 
-    R is an upper trapezoid (r, n) with arbitrary numbers below its diagonal, and p (n,) are
-    numbers of rows; r is the number of pivots above `tol`. `scipy.linalg.lapack.dpstrf` would
-    hold the interpreter's lock."""
+    r is the number of pivots above `tol`. R is upper trapezoidal, with arbitrary numbers below its
+    diagonal. p is a permutation of row indices. LAPACK's dpstrf is called by its address, because
+    `scipy.linalg.lapack.dpstrf` would hold the interpreter's lock."""
     n = len(M)
     pivots, rank, info = np.zeros(n, np.intc), np.zeros(1, np.intc), np.zeros(1, np.intc)
     order, tolerance, work = np.full(1, n, np.intc), np.full(1, tol), np.empty(2 * n)
@@ -170,10 +175,11 @@ def _address(name: str) -> int:
 def ritz_values(
     multiply: Callable[[Array], Array], n: int, steps: int = 30, seed: int = 0
 ) -> Array:
-    """Return Ritz values of steps of Lanczos' method for a symmetric matrix, in rising order.
+    """Approximate extreme eigenvalues of a symmetric matrix; return Ritz values in rising order.
 
-    The matrix has order n, and vectors are orthogonalised in full. The extreme values approach
-    the extreme eigenvalues from within."""
+    `multiply` is a function that multiplies a vector (n,) by the matrix. The values come from
+    `steps` steps of Lanczos' method with full orthogonalization. The extreme values approach the
+    extreme eigenvalues from within."""
     basis = np.zeros((min(steps, n), n))
     v = np.random.default_rng(seed).standard_normal(n)
     projected = np.zeros((len(basis), len(basis)))
@@ -190,26 +196,26 @@ def ritz_values(
 
 
 def fixed_signs(vectors: Array, scale: Array | None = None) -> Array:
-    """Return columns with signs that make the entry of largest absolute value positive.
+    """Return columns with signs such that the entry of largest absolute value is positive.
 
-    It is the largest entry after a division of the rows by `scale` > 0."""
+    With `scale` (n,) > 0, entries are divided by it before they are compared."""
     sizes = np.abs(vectors if scale is None else vectors / scale[:, None])
     largest = vectors[sizes.argmax(axis=0), np.arange(vectors.shape[1])]
     return vectors * np.where(largest < 0, -1.0, 1.0)
 
 
 def over_eigenvalues(vectors: Array, values: Array) -> Array:
-    """Divide eigenvectors by their eigenvalues, which are in falling order.
+    """Divide each eigenvector by its eigenvalue; eigenvalues are in falling order.
 
-    Vectors whose eigenvalue is zero up to rounding become zero."""
+    Eigenvectors whose eigenvalue is only rounding, or negative, become zero."""
     positive = values > np.finfo(values.dtype).eps * len(vectors) * max(values[0], 0)
     return vectors * np.divide(1, values, out=np.zeros_like(values), where=positive)
 
 
 def procrustes(matrix: Array) -> Array:
-    """Return the matrix U with orthonormal columns that maximizes Tr(U'V) for V (n, k).
+    """Return the matrix U (n, k) with orthonormal columns that maximizes Tr(U'V), for V = `matrix`.
 
-    U = M N' from V = M S N'. O(n k^2)."""
+    U = M N' from the singular value decomposition V = M S N'. It takes O(n k^2)."""
     left, _, right = svd(matrix)
     return left @ right
 
@@ -225,7 +231,7 @@ def in_range(points: Any) -> Any:
 
 
 def gaps_of(gram: Array) -> Array:
-    """Return squared distances between points with these inner products."""
+    """Return squared distances (n, n) between points, from their inner products (n, n)."""
     squares = np.diagonal(gram)
     gaps = squares + squares[:, None]
     gaps -= gram  # in place: there may be a hundred megabytes

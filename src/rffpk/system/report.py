@@ -28,7 +28,7 @@ _unwanted: ContextVar[tuple[type[Warning], ...]] = ContextVar("_unwanted", defau
 
 @contextmanager
 def without(category: type[Warning]) -> Iterator[None]:
-    """Drop warnings of a category that `warn` would give in this context.
+    """Suppress warnings of a category from `warn` inside this context.
 
     A filter of `warnings` would hold in all threads."""
     token = _unwanted.set((*_unwanted.get(), category))
@@ -39,14 +39,14 @@ def without(category: type[Warning]) -> Iterator[None]:
 
 
 def are_wanted(category: type[Warning]) -> bool:
+    """Return whether `warn` gives warnings of a category in this context."""
     return not issubclass(category, _unwanted.get())
 
 
 def warn(message: str, category: type[Warning]) -> None:
-    """Warn at the innermost caller outside this package, scikit-learn and joblib.
+    """Warn, with the line of the innermost caller outside this package, scikit-learn and joblib.
 
-    It must be called in the thread of the caller: the stack of a worker thread has no such frame.
-    """
+    Call it in the thread of the caller: the stack of a worker thread has no such frame."""
     if not are_wanted(category):
         return
     frame, level = inspect.currentframe(), 1
@@ -56,7 +56,7 @@ def warn(message: str, category: type[Warning]) -> None:
 
 
 def optional_module(name: str, why: str) -> Any:
-    """Return a module that may be missing; an ImportError then says why it is needed."""
+    """Import an optional module; if it is missing, raise an ImportError that begins with `why`."""
     try:
         return importlib.import_module(name)
     except ImportError as error:
@@ -80,10 +80,12 @@ class Progress:
         self._ended = 0
         self._bar: Any = None
         self.n_starts = 1
-        self.later: list[int] = []  # numbers of rows of the samples that follow the starts
+        self.later: list[int] = []  # sizes of the samples that are fitted after the starts
 
     def passed(self, record: dict[str, Any]) -> None:
-        """Report a pass or an iteration by its record in `history_`."""
+        """Report a pass or an iteration to callbacks, the logger and the terminal.
+
+        `record` is its entry in `history_`."""
         if self._task is not None:
             task = self._task.subcontext(task_name=record["stage"])
             task.call_on_fit_task_begin(estimator=self._estimator)
@@ -99,7 +101,7 @@ class Progress:
         self._last_end = time.perf_counter()
 
     def say(self, text: str) -> None:
-        """Print a line about the result."""
+        """Log a line about the result, and print it if `verbose` is set."""
         LOGGER.info("%s: %s", self._name, text)
         if self._verbose:
             self._leave_line()
@@ -113,13 +115,14 @@ class Progress:
         self._leave_line()
 
     def _leave_line(self) -> None:
-        """Leave the line on the terminal as it is."""
+        """Close the progress bar, so that its last line stays on the terminal."""
         if self._bar is not None:
             self._bar.refresh()
             self._bar.close()
             self._bar = None
 
     def _line(self, record: dict[str, Any]) -> str:
+        """Return the text of a record: stage, objective, rate, elapsed and estimated time."""
         rows, seconds, now = record["rows"], record["seconds"], time.perf_counter()
         rate = rows / seconds if seconds > 0 else math.inf
         parts = [record["stage"], f"objective={record['objective']:.8g}"]
@@ -133,7 +136,7 @@ class Progress:
         return f"{self._name}: {', '.join(parts)}"
 
     def _left(self, rows: int, rate: float, now: float) -> float:
-        """Estimate the seconds that are left by the starts that ended; 0 if there is none."""
+        """Estimate the seconds left from the mean time of ended starts; 0 before the first ends."""
         if not self._ended:
             return 0.0
         later = [n for n in self.later if n > rows or self._ended < self.n_starts]
@@ -142,7 +145,9 @@ class Progress:
         return max(starts, 0.0) + 5 * sum(later) / rate  # some five passes over each of them follow
 
     def _show(self, record: dict[str, Any]) -> None:
-        """Print a line for a pass, or wait with verbose=1."""
+        """Show a record: update the progress bar or print a line.
+
+        Without a terminal, verbose=1 prints at most one line every few seconds."""
         if self._verbose == 1 and self._bar is None:
             self._bar = _bar()
         now = time.perf_counter()
@@ -157,7 +162,7 @@ class Progress:
 
 
 def _bar() -> Any:
-    """Return a line of tqdm on a terminal; None elsewhere, or without tqdm."""
+    """Return a progress bar of tqdm, or None without a terminal or without tqdm."""
     if sys.stdout is None or not sys.stdout.isatty():  # None: it is closed
         return None
     try:

@@ -89,7 +89,7 @@ def write_tensors(path: str, metadata: dict[str, str], arrays: dict[str, Array])
 
 
 def _checksum(contents: list[Array]) -> bytes:
-    """Return the checksum of the bytes of a file, with zeros in its own place."""
+    """Return the checksum of the bytes of a file, with zeros where the checksum itself stands."""
     first, *others = contents
     digest = hashlib.blake2b(digest_size=len(_NO_CHECKSUM) // 2)
     zeros = np.frombuffer(_NO_CHECKSUM, np.uint8)
@@ -133,7 +133,7 @@ def read_tensors(path: str) -> tuple[dict[str, str], dict[str, Array]]:
 
 
 def _content(path: str) -> Array:
-    """Return the bytes of a file that begins as a model file does."""
+    """Read a file into memory; raise a ModelFileError if it does not begin like a model file."""
     with open(path, "rb") as file:
         start = file.read(_CHECKSUM.stop)
         if len(start) < _CHECKSUM.stop or start[_LENGTH : _CHECKSUM.start] != _START:
@@ -146,7 +146,9 @@ def _content(path: str) -> Array:
 
 
 def parse_json(text: str | bytes, what: str) -> dict[str, Any]:
-    """Return an object in JSON without repeated names and without numbers that JSON lacks."""
+    """Parse a JSON object; raise a ModelFileError if it repeats a name or has NaN or infinity.
+
+    `what` names the text in the message."""
     try:
         found = json.loads(text, object_pairs_hook=_unique, parse_constant=_no_number)
     except (ValueError, RecursionError) as error:
@@ -168,7 +170,9 @@ def _no_number(text: str) -> Any:
 
 
 def _arrays(entries: dict[str, Any], data: Array) -> dict[str, Array]:
-    """Return the arrays that the entries of a header describe; they cover the data without gaps."""
+    """Return the arrays that the header describes, by name, as views of `data`.
+
+    Raise a ModelFileError unless the arrays cover the data without gaps or overlaps."""
     places = {name: _place(name, entry) for name, entry in entries.items()}
     ordered = [(0, 0), *sorted(places.values()), (len(data), len(data))]
     if any(end != begin for (_, end), (begin, _) in pairwise(ordered)):
@@ -179,7 +183,7 @@ def _arrays(entries: dict[str, Any], data: Array) -> dict[str, Array]:
 
 
 def _place(name: str, entry: Any) -> tuple[int, int]:
-    """Return the first byte of an array and the first byte after it."""
+    """Return where the bytes of an array begin and end, from its entry in the header."""
     match entry:
         case {"dtype": str(), "shape": list(), "data_offsets": [int(begin), int(end)]} if (
             len(entry) == 3 and 0 <= begin <= end
@@ -189,6 +193,9 @@ def _place(name: str, entry: Any) -> tuple[int, int]:
 
 
 def _array(name: str, entry: dict[str, Any], part: Array) -> Array:
+    """Return the bytes `part` as an array of the dtype and shape of its entry in the header.
+
+    Raise a ModelFileError if they do not agree."""
     kind, shape = entry["dtype"], entry["shape"]
     if kind not in _TYPES:
         raise ModelFileError(f"has an array {name!r} of the type {kind!r}.")

@@ -16,9 +16,10 @@ Array = NDArray[Any]
 
 
 def row_tiles(n: int, width: int, numbers: int | None = None, step: int = 1) -> list[slice]:
-    """Return slices of n rows of a `width`, each with about `numbers` numbers.
+    """Cut n rows into slices, so that a slice has about `numbers` entries.
 
-    A slice has a multiple of `step` rows, at least one step."""
+    `width` is the number of entries of a row. Except for the last, a slice has a multiple of `step`
+    rows."""
     size = step * max(1, (numbers or TUNING.tiles.row_numbers) // max(1, width))
     # scikit-learn's `gen_batches` checks its arguments for half a millisecond
     return [slice(begin, min(begin + size, n)) for begin in range(0, n, size)]
@@ -31,7 +32,7 @@ def tiles(n: int, n_columns: int) -> list[tuple[slice, slice]]:
 
 
 def run_all(function: Callable[[Any], Any], items: list[Any], n_threads: int) -> list[Any]:
-    """Return [function(item) for item in items], by threads."""
+    """Apply a function to all items on threads; return the results in the order of the items."""
     if n_threads == 1 or len(items) == 1:
         return [function(item) for item in items]
     return _core.call_all(function, items, n_threads)
@@ -40,12 +41,13 @@ def run_all(function: Callable[[Any], Any], items: list[Any], n_threads: int) ->
 def by_blocks(
     function: Callable[[list[Any]], Array], xs: list[Any], width: int, n_threads: int
 ) -> Array:
-    """Return the results of `function`, one line for each row.
+    """Apply `function` to blocks of rows, and return its results, one line for each row.
 
-    It maps rows with views `xs` to matrices of about `width` columns. The bits of a line do not
-    depend on other rows. Products of matrices round differently for different shapes, so all blocks
-    have one shape, and copies of the last row fill the last block. A block has at most as many rows
-    as columns, because there may be few new rows where few rows were fitted."""
+    `xs` has the rows of each view. `function` maps them to a matrix with about `width` columns. The
+    bits of a line do not depend on other rows. Matrix products round differently for different
+    shapes, so all blocks have one shape, and copies of the last row fill the last block. A block
+    has at most as many rows as columns, because there may be few new rows where few rows were
+    fitted."""
     size = block_rows(width)
 
     def lines(rows: slice) -> Array:
@@ -56,7 +58,7 @@ def by_blocks(
 
 
 def block_rows(width: int) -> int:
-    """Return the number of rows of a block that is mapped to `width` columns."""
+    """Return the number of rows of a block in `by_blocks`, for results of `width` columns."""
     step, width, tuning = 32, max(1, width), TUNING.tiles  # BLAS cuts rows into parts of 32
     most = min(tuning.block_numbers // width, -(-width // step) * step, tuning.block_rows)
     return max(most // step * step, step)

@@ -13,20 +13,21 @@ from rffpk.system.tuning import TUNING
 
 Array = NDArray[Any]
 
-_LEAST = 1e-30  # of all masses: an empty cluster has this part, and merges at height zero
+_LEAST = 1e-30  # share of the total mass that an empty cluster gets; it merges at height zero
 
 
 def _positive(masses: Array) -> Array:
-    """Return the masses, with a least part of all of them in the place of zero."""
+    """Return the masses with zeros replaced by a tiny share of the total mass."""
     return np.maximum(masses, _LEAST * masses.sum())
 
 
 def ward(gaps: Array, masses: Array) -> NDArray[np.float64]:
-    """Return the linkage matrix (k-1, 4) of clusters by Ward's method.
+    """Merge clusters by Ward's method; return the linkage matrix (k-1, 4) in SciPy's format.
 
-    Clusters have squared distances (k, k) between their centroids, and masses (k,). A line has
-    the merged clusters, the height (2 a b/(a + b))^(1/2) times the distance of their centroids,
-    with their masses a and b, and the number of clusters below. O(k^2) time and memory."""
+    `gaps` (k, k) are squared distances between centroids, and `masses` (k,) are the weights of the
+    clusters. Each line has the indices of two merged clusters, a height, and a number of leaves.
+    The height is (2 a b/(a + b))^(1/2) times the distance of the centroids, with masses a and b.
+    O(k^2) time and memory."""
     # each merged cluster is named by one of its clusters
     merges, squares = config.backend().ward_mergers(gaps, _positive(masses))
     heights = np.sqrt(np.maximum(squares, 0))
@@ -41,9 +42,9 @@ def ward(gaps: Array, masses: Array) -> NDArray[np.float64]:
 
 
 def root(parents: list[int], node: int) -> int:
-    """Return the end of the way from a node to its parent and on.
+    """Follow parents from a node to the root, and return the root.
 
-    Nodes on the way are led past the next node, so that long ways are walked once."""
+    Nodes on the way are linked to their grandparents, so that later searches are short."""
     while parents[node] != node:
         parents[node] = parents[parents[node]]
         node = parents[node]
@@ -51,7 +52,9 @@ def root(parents: list[int], node: int) -> int:
 
 
 def groups(linkage: Array, n: int) -> NDArray[np.int32]:
-    """Return the groups (k,) of the k clusters when n are left, numbered by their first cluster."""
+    """Cut a linkage matrix of k clusters into n groups; return the group of each cluster, (k,).
+
+    Groups are numbered in the order of their first clusters."""
     k = len(linkage) + 1
     roots, pairs = [*range(2 * k - n)], linkage[: k - n, :2].astype(np.intp).tolist()
     for step in reversed(range(k - n)):
@@ -62,10 +65,11 @@ def groups(linkage: Array, n: int) -> NDArray[np.int32]:
 
 
 def merged(points: Array, masses: Array, n: int) -> NDArray[np.int32]:
-    """Return the groups (k,) of k clusters when n of Ward's mergers are left.
+    """Merge k clusters to n groups by Ward's method; return the group of each cluster, (k,).
 
-    Of very many clusters, clusters that are near each other in blocks are merged first, until
-    4096 are left. O(k^2 F) time for centroids (k, F), and O(k^2) memory for up to 4096 clusters."""
+    Very many clusters are first cut into blocks of close clusters. Ward's trees of the blocks merge
+    clusters until `TUNING.tree.whole` are left. It takes O(k^2 F) time for centroids (k, F), and
+    quadratic memory only in the number of clusters that are left."""
     k, masses = len(masses), _positive(masses)
     if k <= TUNING.tree.whole:
         return groups(ward(gaps_of(points @ points.T), masses), n)
@@ -86,7 +90,7 @@ def merged(points: Array, masses: Array, n: int) -> NDArray[np.int32]:
 
 
 def means(points: Array, masses: Array, group: Array) -> Array:
-    """Return the weighted means of the points of each group."""
+    """Return the weighted mean of the points in each group, in the order of the groups."""
     p = _positive(masses)
     order = np.argsort(group, kind="stable")
     first = np.flatnonzero(np.r_[True, np.diff(group[order]) > 0])
@@ -95,9 +99,9 @@ def means(points: Array, masses: Array, group: Array) -> Array:
 
 
 def _blocks(points: Array, index: Array) -> list[Array]:
-    """Return blocks of points that are near each other.
+    """Cut points into blocks of close points; return the indices of each block.
 
-    They are halves along the direction of the largest spread, as long as they are large."""
+    A large block is halved along the direction of its largest spread, recursively."""
     if len(index) <= TUNING.tree.block:
         return [index]
     x = points[index] - points[index].mean(axis=0)
