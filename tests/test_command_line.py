@@ -725,7 +725,7 @@ def test_labels_are_alone_where_standard_error_is_closed(table):
 def test_closed_standard_output_is_named_unless_a_file_takes_the_results(table, tmp_path):
     done = in_a_shell(f"cluster {table} -k 3 >&-")
     assert done.returncode == 2
-    assert done.stderr == "rffpk: standard output is closed: name a file by --out\n"
+    assert done.stderr == "rffpk: standard output is closed: name a file by --out.\n"
     done = in_a_shell(f"cluster {table} -k 3 --verbose --out {tmp_path / 'l.csv'} >&-")
     assert done.returncode == 0 and "Traceback" not in done.stderr
     assert len((tmp_path / "l.csv").read_text().splitlines()) == 150
@@ -736,4 +736,4 @@ def test_closed_standard_output_is_named_unless_a_file_takes_the_results(table, 
 def test_closed_standard_input_is_named():
     done = in_a_shell("cluster - -k 3 <&-")
     assert done.returncode == 2
-    assert done.stderr == "rffpk: standard input is closed: name a file\n"
+    assert done.stderr == "rffpk: standard input is closed: name a file.\n"
