@@ -500,3 +500,16 @@ def test_weights_of_zero_do_not_count(complete):
     outside = without(complete[0], np.c_[np.arange(N) > 470, np.zeros((N, 2), dtype=bool)])
     model = model_of().fit(outside, sample_weight=np.arange(N) <= 470)
     assert np.isfinite(model.cluster_centers_).all()
+
+
+@pytest.mark.parametrize("dtype", [int, bool, np.int8, np.float32])
+def test_rows_without_a_view_are_none_beside_rows_of_any_numbers(dtype):
+    numbers = np.random.RandomState(0).randint(0, 2, (60, 6))
+    views = [numbers[:, :3].astype(float), numbers[:, 3:].astype(float)]
+    model = RFFMultiKernelPowerKMeans(
+        3, kernels="rbf", n_frequencies=16, allow_missing_views=True, random_state=0
+    ).fit(views)
+    second = numbers[:2, 3:].astype(float)
+    expected = model.predict_proba([np.vstack([views[0][0], np.full(3, np.nan)]), second])
+    row = numbers[0, :3].astype(dtype)
+    assert_allclose(model.predict_proba([[row, None], second]), expected, rtol=1e-5)

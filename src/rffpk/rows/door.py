@@ -272,7 +272,9 @@ def with_nan_rows(x: Any, name: str) -> Any:
         raise ValueError(
             f"{name}: is None in all rows. Pass numpy.full((n_samples, n_columns), numpy.nan)."
         )
-    none = np.full(len(known[0]), np.nan, dtype=np.asarray(known[0]).dtype.type(0).dtype)
+    dtype = np.asarray(known[0]).dtype
+    dtype = dtype.newbyteorder("=") if dtype.kind == "f" else np.dtype(float)  # NaN is a float
+    none = np.full(len(known[0]), np.nan, dtype)
     return np.array([none if row is None else row for row in rows])
 
 
