@@ -487,8 +487,8 @@ def _both_sums(
 def _causes(data: FeatureData, rows: Rows, ending: Ending) -> list[Cause]:
     """Return the causes that may explain missing clusters, in the order of trial.
 
-    First, X may have few distinct rows, or the data that X was computed from. Next, the features
-    of X may have few distinct rows. Last, given centroids may be equal."""
+    First, X may have few distinct rows. So may the data that X was computed from. Next, the
+    features of X may have few distinct rows. Last, given centroids may be equal."""
     problem, sample, count = data.problem, data.pilot, ending.found
     xs, weight = data.opened.some()
     name = "X" if rows.n == sample.n else "a sample of X"

@@ -230,9 +230,9 @@ def joined(parts: Iterator[Array]) -> Array:
 def _without_empty(
     xs: list[Columns], maps: list[Map], shifts: list[Array], centers: Array
 ) -> tuple[list[Columns], list[Map], list[Array], Array]:
-    """Return columns, maps, shifts and centroids without empty columns of sparse views.
+    """Drop the columns of sparse views that are zero in all rows and in all centroids.
 
-    In an empty column neither rows nor centroids have a number. Only sparse views have such."""
+    Return columns, maps, shifts and centroids without them. Dense views stay as they are."""
     if not skip_zeros(*xs):
         return xs, maps, shifts, centers
     occupied, edges = [], np.cumsum([len(shift) for shift in shifts])[:-1]

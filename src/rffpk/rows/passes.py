@@ -168,10 +168,10 @@ def _reach(marks: Landmarks, parts: LandmarkParts) -> Array:
     """Return for each part the squared distance (c,) within which no search is needed.
 
     The nearest landmarks of a row within this reach of the part's mean all have the coordinates
-    of the part. Landmarks of the part lie in a ball of radius R around the mean. Landmarks with
-    other coordinates lie in the balls of their parts. The reach ends halfway between R and the
-    closest of the other balls, minus rounding errors. A part with fewer landmarks than neighbors
-    has no reach."""
+    of the part. Landmarks of the part lie in a ball of radius R around the mean, and g is the
+    distance from the mean to the closest ball of a part with other coordinates. A row within r of
+    the mean has its own landmarks within r + R, and all others beyond g - r. So the reach is
+    (g - R) / 2, minus rounding errors. A part with fewer landmarks than neighbors has none."""
     dtype = parts.means.dtype
     lines = np.unique(np.asarray(parts.lines), axis=0, return_inverse=True)[1].ravel()
     points, means = marks.points.astype(np.float64), parts.means.astype(np.float64)
@@ -419,7 +419,7 @@ def move(
     close: tuple[float, float],
     entropy: float = 0.0,
 ) -> Moved:
-    """Move the centroids by the sums of a pass that is done; return the one step.
+    """Move the centroids once, by the sums of a pass that is done.
 
     `started` is the time at which the pass began. For the other parameters see `take_steps`."""
     parts = scaled_parts(1 / rows.weight_unit, sums.parts())

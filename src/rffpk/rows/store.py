@@ -296,7 +296,9 @@ class Mapping:
         return shifted, shifted if whole else self(sample.tables, sample.weight, shifts)
 
     def _read(self, sample: Opened, sampled: Rows) -> Rows:
-        """Return all rows of a stream, with the maps and shifts of the sampled rows."""
+        """Return the rows of a stream in place of the sampled rows, with their maps and shifts.
+
+        No row is read here. The columns `xs` are empty: they give widths and the dtype."""
         assert sample.stream is not None
         stream = replace(sample.stream, prepare=partial(_mapped_columns, self.maps, self.views))
         weight, unit = with_unit(sample.weight, sampled.dtype)
