@@ -96,9 +96,13 @@ class Rows:
         """Return the sum of the weights of all rows."""
         return self.weight_unit * float(self.weight.sum(dtype=np.float64))
 
-    @cached_property
+    @property
     def of_core(self) -> OfCore:
-        """Return the arguments of the core that depend on rows alone."""
+        """Return the arguments of the core that depend on rows alone; they are made once."""
+        # A `cached_property` of Python 3.11 has a lock, which a child forked meanwhile waits for.
+        made: OfCore | None = vars(self).get("_of_core")
+        if made is not None:
+            return made
         xs: list[Columns] = []
         omegas: list[Array | None] = []
         options: dict[str, Any] = {"structures": [], "landmarks": [], "units": []}
@@ -122,7 +126,9 @@ class Rows:
             "least_share": EMPTY_SHARE[self.dtype], "least_length": self.least_length,
         }  # fmt: skip
         shifts, weight = [*map(aligned, self.shifts)], for_core(aligned(self.weight))
-        return OfCore(xs, omegas, shifts, aligned(self.alpha), weight, options, moves)
+        made = OfCore(xs, omegas, shifts, aligned(self.alpha), weight, options, moves)
+        vars(self)["_of_core"] = made
+        return made
 
     def _in_units(self, weight: Array) -> Array:
         """Return the weights divided by `weight_unit`, in the dtype of the rows."""
