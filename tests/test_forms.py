@@ -1,4 +1,4 @@
-"""The same rows in another form: fits and fitted models give what they give for an array."""
+"""Rows in another form than an array: fits and fitted models give equal results."""
 
 from functools import partial
 

@@ -1,6 +1,6 @@
 """Kernels, and the algorithms that fuse them."""
 
-# The algorithms' updates, each of which lowers its objective.
+# The updates of the algorithms, each of which lowers its objective.
 from rffpk.fusion import base, baselines, famkkm, mkkm, operators, smkc
 
 # The weights whose powers sum to one.
@@ -9,7 +9,7 @@ from rffpk.fusion.rmkkm import NormedWeights
 # Banks of kernels and checks of kernel matrices.
 from rffpk.spaces import kernels
 
-# Kernel values of rows, centered and normalized, and what a user says of a kernel.
+# A fitted kernel, and the specification of a kernel by a user.
 from rffpk.spaces.kernels import FittedKernel, Specification
 
 __all__ = ["FittedKernel", "NormedWeights", "Specification", "base", "baselines", "famkkm",

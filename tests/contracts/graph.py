@@ -1,17 +1,17 @@
-"""Graphs of neighbors, what their walks tell, and how one of them is chosen."""
+"""Neighbor graphs, their eigenvectors, and the choice of a graph."""
 
 # The rule that chooses among graphs, and the criteria of a number of clusters.
 from rffpk.choose import graph_choice
 from rffpk.choose import number as criteria
 
-# Slow functions of a walk, as a full decomposition has them.
+# Leading eigenvectors of a graph, compared with a full decomposition.
 from rffpk.spaces import spectrum
 
 # The search in cells.
 from rffpk.spaces.near_cells import near_cells
 
-# Neighbors of rows among landmarks, how many there are, and searches that several trials share.
-# How many landmarks there are, and where. The graph of neighbors of each other.
+# The nearest landmarks of rows, their number, and searches that several trials share. The number
+# and the places of landmarks. The graph of mutual neighbors.
 from rffpk.spaces.neighbors import (
     NeighbourCount,
     Neighbourhoods,

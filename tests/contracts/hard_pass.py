@@ -1,10 +1,9 @@
-"""Passes of the hard rule, and what is kept between them."""
+"""Passes of the hard rule, and the bounds and candidate lists that they keep."""
 
-# What a pass must tell of the rows.
-# Centroids that come and go between passes keep what is known true.
-# Directions leave out what rounding does, and change no label.
-# Which of bounds, near centroids and directions a run of passes uses.
-# One pass: its sums and what is known after it.
+# `Need` says which results a pass must have, and `hard_plan` which accelerations passes use.
+# `add` and `remove` keep bounds valid when centroids are added or removed between passes.
+# `find_directions`, `coordinates` and `along` bound distances, and change no label.
+# `step` makes one pass.
 from rffpk.anneal.hard_pass import (
     Need,
     add,

@@ -1,18 +1,18 @@
 """Stages of a start: the exponents, the steps, the swaps and their ends."""
 
-# Swaps estimate what trying every swap gives.
+# Swaps, whose estimates are compared with trials of every swap.
 from rffpk.anneal import swaps
 
-# The objective of power means, and the centroids of all clusters.
+# The objective of power means, and the state of a fit.
 from rffpk.anneal.records import PowerMean, State
 
-# What a start knows besides its rows, the stages that follow, and how each of them ended.
+# The context of a fit, its schedule, its starts, and the ends of stages.
 from rffpk.anneal.schedule import FitContext, Schedule, StageEnd, Start, anneal
 
-# Stages of a start on some rows.
+# Rows of features on which the centroids of a state move.
 from rffpk.anneal.steps import FeatureLevel
 
-# What a step tells a start.
+# The result of a step.
 from rffpk.rows.sums import Step
 
 __all__ = ["FeatureLevel", "FitContext", "PowerMean", "Schedule", "StageEnd", "Start", "State",

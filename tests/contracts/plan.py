@@ -1,9 +1,7 @@
-"""What decides how a fit computes: constants, threads, memory, decompositions and clocks."""
+"""Constants, threads, memory, decompositions and clocks of a fit."""
 
-# Limits of threads and memory of the process, which fits only follow.
-# Decompositions, whose drivers fail at matrices that nobody knows.
-# The clock of lines that a fit prints.
-# Trees of clusters, of more of them than a fit has.
+# `config` has the limits of threads and memory. `linalg` has decompositions, whose failures are
+# simulated. `report` has the clock of progress lines. `tree` has Ward's tree of many points.
 from rffpk.system import config, linalg, report, tree
 
 # Long calls end by Ctrl-C.

@@ -86,7 +86,7 @@ class Rows:
             least_length=64 * float(np.finfo(dtype).eps) if self.unit_centroids else 0.0,
         )
 
-    @cached_property
+    @property
     def sparse_columns(self) -> bool:
         """Whether there is one view, and its features are the columns of sparse rows."""
         return len(self.xs) == 1 and not self.computed and skip_zeros(self.xs[0])
