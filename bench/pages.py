@@ -37,33 +37,6 @@ RESULTS = ROOT / "bench" / "results" / "pages"
 BLOCK = re.compile(r"(<!-- figures ([\w-]+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 
 
-def first_fits() -> str:
-    """Return CPU seconds and ARI of four classes on digits and on two noisy moons."""
-    classes = {
-        "`KMeans(k, n_init=10)`": partial(KMeans, n_init=10),
-        '`SpectralClustering(k, affinity="nearest_neighbors")`': partial(
-            SpectralClustering, affinity="nearest_neighbors"
-        ),
-        "`PowerKMeans(k)`": PowerKMeans,
-        "`DiffusionPowerKMeans(k)`": DiffusionPowerKMeans,
-    }
-    digits = seconds_and_ari(classes, *bundled("digits"))
-    moons = seconds_and_ari(classes, *make_moons(1000, noise=0.08, random_state=0))
-    columns = ["class", "digits: CPU seconds", "ARI", "two moons: CPU seconds", "ARI"]
-    return tables.markdown(columns, [[name, *digits[name], *moons[name]] for name in classes])
-
-
-def seconds_and_ari(
-    classes: Mapping[str, Callable[..., Any]], X: np.ndarray, y: np.ndarray
-) -> dict[str, list[str]]:
-    """Return median CPU seconds and mean ARI of three fits of each class, as cells of a table."""
-    k, cells = len(np.unique(y)), {}
-    for name, make in classes.items():
-        seconds = timing.median(partial(cpu_seconds, make(k, random_state=0), X), 3)
-        cells[name] = [f"{seconds:.2f}", f"{mean_ari(make, X, y):.2f}"]
-    return cells
-
-
 SPECTRAL = partial(SpectralClustering, affinity="nearest_neighbors")
 BEGINNERS: dict[str, Any] = {
     "`KMeans(n_init=10)`": partial(KMeans, n_init=10),
@@ -328,7 +301,6 @@ def map_positions() -> str:
 
 # A name for each table of the pages, and the function that returns the table.
 TABLES: dict[str, Callable[[], str]] = {
-    "first_fits": first_fits,
     "headline": headline,
     "real_sets": real_sets,
     "which_class": which_class,

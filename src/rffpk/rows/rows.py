@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -91,15 +91,21 @@ class Rows:
         """Whether there is one view, and its features are the columns of sparse rows."""
         return len(self.xs) == 1 and not self.computed and skip_zeros(self.xs[0])
 
-    @cached_property
+    # A `cached_property` of Python 3.11 has a lock, and a child that is forked while another thread
+    # holds it would wait forever. So two properties store their results themselves.
+
+    @property
     def total_weight(self) -> float:
-        """Return the sum of the weights of all rows."""
-        return self.weight_unit * float(self.weight.sum(dtype=np.float64))
+        """Return the sum of the weights of all rows; it is computed once."""
+        known: float | None = vars(self).get("_total_weight")
+        if known is None:
+            known = self.weight_unit * float(self.weight.sum(dtype=np.float64))
+            vars(self)["_total_weight"] = known
+        return known
 
     @property
     def of_core(self) -> OfCore:
         """Return the arguments of the core that depend on rows alone; they are made once."""
-        # A `cached_property` of Python 3.11 has a lock, which a child forked meanwhile waits for.
         made: OfCore | None = vars(self).get("_of_core")
         if made is not None:
             return made
