@@ -432,7 +432,7 @@ OF_VIEWS = [
     Refusal("X", [np.eye(4), np.ones(4)], ValueError, r"X\[1\]", None, SEVERAL),
     *parameters("kernels", "du", ["rbf", "gauss"], ["rbf"], ["rbf"] * 3, "du2015", rows=VIEWS,
                 name=r"kernel|X\[", classes=[rffpk.MultiKernelPowerKMeans, *FUSED]),
-    *parameters("kernels", "precomputed", rows=VIEWS, name=r"kernel|X\[", classes=FUSED),
+    *parameters("kernels", "precomputed", rows=VIEWS, name=r"kernel|X\[|anchors", classes=FUSED),
     *parameters("kernels", 3, [], ["rbf", rbf_kernel], [(rbf_kernel, 1.0)], rbf_kernel, [3, 4],
                 "poly", ["rbf", "line"], "precomputed", [("rbf", -1), "rbf"],
                 [("linear", 2), "rbf"], ["rbf"] * 3, rows=VIEWS, name="kernel",

@@ -584,10 +584,11 @@ def test_the_core_does_not_need_the_lock():
 @pytest.mark.promise(like="test_the_core_does_not_need_the_lock")
 def test_python_runs_while_a_pass_does():
     """With the lock, another thread would see no labels of a pass, or all of them."""
-    given, seen = problem(40 * _core.SLOT_ROWS), False
+    n = 400 * _core.SLOT_ROWS  # longer than the turn of another process on a busy machine
+    given, seen = problem(n), False
     with ThreadPoolExecutor(1) as pool:
         for _ in range(20):
-            labels = np.full(40 * _core.SLOT_ROWS, -1, np.int32)
+            labels = np.full(n, -1, np.int32)
             run = pool.submit(_core.fused_pass, *given, _core.POWER, -2.0, 1, labels=labels)
             while not (seen or run.done()):
                 seen = labels[0] >= 0 > labels[-1]
