@@ -6,7 +6,7 @@ import operator
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,22 @@ if TYPE_CHECKING:
     from rffpk.rows.source import Part, Stream
 
 T = TypeVar("T")
+
+
+class computed_once(Generic[T]):
+    """A property that is computed when it is first read, and then is an attribute.
+
+    `functools.cached_property` of Python 3.11 has a lock. A child that is forked while another
+    thread holds the lock would wait forever."""
+
+    def __init__(self, compute: Callable[[Any], T]) -> None:
+        self.compute = compute
+        self.__doc__ = compute.__doc__
+
+    def __get__(self, owner: Any, cls: type) -> T:
+        value = self.compute(owner)
+        vars(owner)[self.compute.__name__] = value
+        return value
 
 
 class OfCore(NamedTuple):
@@ -91,24 +107,14 @@ class Rows:
         """Whether there is one view, and its features are the columns of sparse rows."""
         return len(self.xs) == 1 and not self.computed and skip_zeros(self.xs[0])
 
-    # A `cached_property` of Python 3.11 has a lock, and a child that is forked while another thread
-    # holds it would wait forever. So two properties store their results themselves.
-
-    @property
+    @computed_once
     def total_weight(self) -> float:
-        """Return the sum of the weights of all rows; it is computed once."""
-        known: float | None = vars(self).get("_total_weight")
-        if known is None:
-            known = self.weight_unit * float(self.weight.sum(dtype=np.float64))
-            vars(self)["_total_weight"] = known
-        return known
+        """Return the sum of the weights of all rows."""
+        return self.weight_unit * float(self.weight.sum(dtype=np.float64))
 
-    @property
+    @computed_once
     def of_core(self) -> OfCore:
-        """Return the arguments of the core that depend on rows alone; they are made once."""
-        made: OfCore | None = vars(self).get("_of_core")
-        if made is not None:
-            return made
+        """Return the arguments of the core that depend on rows alone."""
         xs: list[Columns] = []
         omegas: list[Array | None] = []
         options: dict[str, Any] = {"structures": [], "landmarks": [], "units": []}
@@ -132,9 +138,7 @@ class Rows:
             "least_share": EMPTY_SHARE[self.dtype], "least_length": self.least_length,
         }  # fmt: skip
         shifts, weight = [*map(aligned, self.shifts)], for_core(aligned(self.weight))
-        made = OfCore(xs, omegas, shifts, aligned(self.alpha), weight, options, moves)
-        vars(self)["_of_core"] = made
-        return made
+        return OfCore(xs, omegas, shifts, aligned(self.alpha), weight, options, moves)
 
     def _in_units(self, weight: Array) -> Array:
         """Return the weights divided by `weight_unit`, in the dtype of the rows."""
