@@ -33,7 +33,6 @@ def folder(path: str) -> Path:
 DATA: Options = {"type": folder, "metavar": "DIR", "help": "real data sets as .npz"}
 NEEDS_DATA = DATA | {"required": True}
 OUT: Options = {"type": Path, "required": True, "help": "results, as lines of JSON"}
-HIDDEN: Options = {"help": argparse.SUPPRESS}
 
 
 def arguments(description: str | None, **options: Any) -> argparse.Namespace:

@@ -89,15 +89,3 @@ def gaussian_views(n: int, widths: Sequence[int], k: int = 10) -> LabelledViews:
         view += (1.5 * random.standard_normal((k, d), dtype=np.float32))[y]
         views.append(view)
     return views, y
-
-
-def uneven_views(n: int, widths: Sequence[int], k: int, noise: float = 1.0) -> list[np.ndarray]:
-    """Draw float32 views of k clusters that overlap, in columns of unequal scale."""
-    random = np.random.default_rng(0)
-    y = random.integers(k, size=n)
-    views = []
-    for d in widths:
-        centers = 2 * random.standard_normal((k, d), dtype=np.float32)
-        views.append(centers[y] + noise * random.standard_normal((n, d), dtype=np.float32))
-        views[-1] *= random.gamma(2, size=d).astype(np.float32)
-    return views

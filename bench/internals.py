@@ -6,12 +6,10 @@ from rffpk.anneal.decompositions import critical_exponent
 from rffpk.anneal.kernel_steps import KernelLevel, KernelRows
 from rffpk.anneal.records import PowerMean
 from rffpk.anneal.schedule import FitContext, Stage
-from rffpk.fusion import baselines
-from rffpk.rows.arrays import Fourier, Identity, Landmarks, Unit
-from rffpk.rows.dask_workers import make_partitions
+from rffpk.rows.arrays import Fourier, Identity, Landmarks
 from rffpk.rows.passes import centered, column_rows, make_rows, one_pass
 from rffpk.rows.rows import Rows
-from rffpk.rows.table import Narrow, sparse_rows
+from rffpk.rows.table import sparse_rows
 from rffpk.rows.weights import ones
 from rffpk.system.tuning import TUNING
 
@@ -23,18 +21,14 @@ __all__ = [
     "KernelLevel",
     "KernelRows",
     "Landmarks",
-    "Narrow",
     "PowerMean",
     "Rows",
     "Stage",
-    "Unit",
     "_core",
-    "baselines",
     "centered",
     "column_rows",
     "critical_exponent",
     "hard_pass",
-    "make_partitions",
     "make_rows",
     "one_pass",
     "ones",
