@@ -43,7 +43,6 @@ def test_a_folder_without_the_data_sets_is_named_in_one_line(stored, only, messa
 
 @pytest.mark.exhaustive
 def test_a_figure_without_its_data_set_is_left_out(tmp_path):
-    pytest.importorskip("matplotlib")
     np.savez(tmp_path / "yale.npz", X=np.eye(3), y=np.arange(3))
     out = tmp_path / "out"
     cache = str(tmp_path / "cache.jsonl")
@@ -54,7 +53,6 @@ def test_a_figure_without_its_data_set_is_left_out(tmp_path):
 
 def test_the_origin_of_each_set_of_the_papers_tables_is_documented(monkeypatch):
     monkeypatch.syspath_prepend(str(ROOT))
-    pytest.importorskip("matplotlib")
     from bench.datasets import MULTI_VIEW
     from bench.papers.cells import EXPERIMENTS, stored_name
 

@@ -12,7 +12,7 @@ from scipy.stats import wilcoxon
 from bench import tables
 from bench.papers.cells import EXPERIMENTS, Cell, cells, published
 from bench.papers.methods import AVERAGED
-from bench.papers.published import CHOICES, NOT_AVAILABLE
+from bench.papers.published import NOT_AVAILABLE
 
 Records = dict[str, dict[str, Any]]
 Earlier = dict[tuple[str, str, str], list[str]]
@@ -264,8 +264,3 @@ def _compared(gaps: np.ndarray) -> tuple[int, str]:
         return sign, f"{gap:+.1f}"
     p = wilcoxon(gaps).pvalue
     return (sign if p < _LEVEL else 0), f"{gap:+.1f} (p = {p:.1g})"
-
-
-def choices() -> str:
-    texts = {name: " ".join(text.split()) for name, text in CHOICES.items()}
-    return "\n".join(f"- **{name}**: {text}" for name, text in texts.items()) + "\n"
