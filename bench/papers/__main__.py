@@ -81,9 +81,13 @@ def fill(cache: Cache, experiments: list[str], args: argparse.Namespace) -> None
 
     All points of a grid run with --grid-repeats, and then the best until it has all repeats.
     """
-    grids = tables.grids(experiments, args.data)
-    if args.methods:
-        grids = [grid for grid in grids if grid[0].method in args.methods]
+    grids = [
+        grid
+        for name in experiments
+        for (_, method), protocols in tables.groups(name, args.data).items()
+        for grid in protocols.values()
+        if grid and (not args.methods or method in args.methods)
+    ]
     searched = [grid for grid in grids if len(grid) > 1 and grid[0].method not in AVERAGED]
     plain = [grid for grid in grids if grid not in searched]
     compute(cache, [*chain(*searched)], args.grid_repeats or args.repeats, args)

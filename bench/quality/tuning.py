@@ -25,10 +25,10 @@ from sklearn.preprocessing import scale
 import rffpk
 from bench import commands, tables
 from bench.datasets import Labelled
-from bench.internals import TUNING
 from bench.quality.families import draws
 from bench.scores import rand_index
 from bench.timing import cpu_timed
+from rffpk.system.tuning import TUNING
 
 MODELS: dict[str, Callable[[int], Any]] = {
     "plain": lambda k: rffpk.PowerKMeans(k, random_state=0),
@@ -51,8 +51,7 @@ def data_sets(n: int, k: int, alone: bool) -> Iterator[Labelled]:
     for load in (load_iris, load_wine, load_breast_cancer, load_digits):
         X, y = load(return_X_y=True)
         yield scale(X) if load is not load_digits else X, y
-    for _, _, X, y in draws(1):
-        yield X, y
+    yield from (labelled for _, labelled in draws(1))
 
 
 def scaled(value: Any, factor: float) -> Any:

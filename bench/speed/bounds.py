@@ -15,8 +15,9 @@ import numpy as np
 
 from bench import commands, tables
 from bench.datasets import mixture
-from bench.internals import TUNING, hard_pass, steps
 from rffpk import PowerKMeans, RFFKernelPowerKMeans
+from rffpk.anneal import hard_pass, steps
+from rffpk.system.tuning import TUNING
 
 VISITED: list[float] = []  # the share of the rows that each pass visits
 
