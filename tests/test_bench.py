@@ -64,6 +64,16 @@ def test_the_origin_of_each_set_of_the_papers_tables_is_documented(monkeypatch):
     assert used | {*MULTI_VIEW} <= {*documented}
 
 
+def test_pages_and_comments_name_commands_that_exist():
+    pages = [ROOT / "README.md", *(p for x in ("bench", "docs") for p in (ROOT / x).rglob("*.md"))]
+    sources = [path for path in (ROOT / "src").rglob("*.*") if path.suffix in (".py", ".h")]
+    text = "\n".join(path.read_text() for path in (*pages, *sources))
+    named = {*re.findall(r"\bbench\.(?:quality|speed|papers)\b(?:\.[a-z_]+)?", text)}
+    paths = [ROOT / name.replace(".", "/") for name in named]
+    assert len(paths) > 20
+    assert all(path.is_dir() or path.with_suffix(".py").exists() for path in paths)
+
+
 def test_entries_without_new_results_stay_as_the_page_has_them(monkeypatch, tmp_path):
     monkeypatch.syspath_prepend(str(ROOT))
     from bench.papers import tables

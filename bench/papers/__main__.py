@@ -1,8 +1,5 @@
 """Measure the papers' tables and figures on the available data sets, beside published values.
 
-    python -m bench.papers --data DIR [--only NAME ...] [--methods NAME ...]
-        [--repeats N] [--jobs N]
-
 Writes Markdown to --out. Cells, the entries of the tables, are cached in --cache, so that an
 interrupted run continues. Entries of the page that the cache does not have stay as they
 are, so that a part of the tables or methods can be measured again. Points of a grid except the best

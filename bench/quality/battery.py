@@ -1,7 +1,5 @@
 """Score labels on a public battery of small sets, beside the published figures of other methods.
 
-    python -m bench.quality.battery --data DIR --out FILE    # resumable
-
 DIR holds SET.npz with X and reference labellings labels0, labels1, ... (0: not scored), and
 published.csv. Columns without variance are dropped, X is centred and divided by one standard
 deviation. Each reference labelling gives k. The ARI of a set is the best over its labellings, the

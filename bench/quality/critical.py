@@ -1,7 +1,5 @@
 """Measure the growth of a small perturbation of the merged state, and predict it.
 
-    python -m bench.quality.critical
-
 In the merged state all centroids are at the mean. The table has the growth factor of a pass on both
 sides of the critical exponent. Beside it is the number of distinct centroids after fits at that
 exponent, from the perturbed merged state and from k-means++.

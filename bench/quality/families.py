@@ -1,7 +1,5 @@
 """Score labels of generated families beside other methods, the number of clusters known.
 
-    python -m bench.quality.families [--draws N] [--first N]
-
 Families are heavy tails, overlapping Gaussians, counts and their logarithms, Gaussians cut off at
 zero, small clusters that touch a large cluster, unequal sizes, and spirals and rings. Noise counts
 in no score. Prints the mean ARI of each family.

@@ -1,7 +1,5 @@
 """Score labels of embeddings in background noise beside peers, with the noise as a class.
 
-    python -m bench.quality.noise --rows N
-
 Unit rows of 384 columns in 200 topics of uneven sizes, with a mean squared distance of .24 from the
 means of their topics. They come without noise, with a tenth uniform on the sphere, and with a tenth
 uniform in the bounding box. The table has the adjusted Rand index with the noise as a class, the

@@ -1,7 +1,5 @@
 """Compare the number of clusters of `select_n_clusters` with that of reference labellings.
 
-    python -m bench.quality.numbers [--data DIR] [--battery DIR] [--families NAME ...]
-
 DIR holds NAME.npz (bench/README.md); the battery is that of bench.quality.battery. The families of
 bench.quality.generated come first. The rule was chosen on the first, third, ... of each family, of
 lists of views on the first 132, and on the second, fourth, ... of the stored sets.

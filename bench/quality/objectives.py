@@ -1,7 +1,5 @@
 """Compare objectives and seconds of annealed clustering with twenty k-means++ runs.
 
-    python -m bench.quality.objectives --out FILE [--data DIR]     # resumable
-
 Without --data the only real set is digits. The table has all results of FILE. The problems were
 fixed before any schedule was tried on them. Both sides cluster the same stored random Fourier
 features (float32) with the number of classes as k. The objective is the weighted sum of squared

@@ -1,7 +1,5 @@
 """Compare labels and time at half and twice each tuning constant of `rffpk.system.tuning`.
 
-    python -m bench.quality.tuning [GROUP...] [--models NAME...] [--rows N] [--clusters K] [--alone]
-
 Fits the models to the small data sets of scikit-learn and to a draw of each generated family of
 `bench.quality.families`. Each field of the groups has its value, half of it and twice it in turn.
 Prints the change of the mean ARI with the classes, the number of fits with other labels, and the

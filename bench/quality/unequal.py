@@ -1,7 +1,5 @@
 """Score labels of separated clusters of unequal size, beside other methods, k known.
 
-    python -m bench.quality.unequal --out FILE               # resumable
-
 Thirteen kinds of rows. In 2 to 50 columns there are 2 to 50 blobs ten standard deviations apart,
 whose sizes follow Zipf's law, or a quarter of which weighs 3 % of the rest, with 12 rows at least.
 The rest are two moons with a dense third group of 2 %, a ring around 3 %, and long bands of

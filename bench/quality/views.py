@@ -1,7 +1,5 @@
 """Compare features and kernels of several views.
 
-    python -m bench.quality.views --data DIR [--sets NAME ...] [--methods NAME ...]
-
 NMI, ACC and ARI with the classes are means of the seeds. In brackets is the kernel k-means
 objective of the labels with the mean of the exact kernels, over the least of any run on the set.
 Where labels that agree better with the classes have a larger objective, no better search for its

@@ -1,7 +1,5 @@
 """Score the classes that the pages name beside k-means, on sets that people begin with.
 
-    python -m bench.quality.which [--data DIR] --out FILE    # resumable
-
 Sets of scikit-learn and generated ones, and tables of numbers and words, with --data some more; k
 is the number of classes. All classes get the same rows: columns of unlike units are standardised,
 `TablePreprocessor` makes numbers of words, and embeddings have the cosine metric where a class has

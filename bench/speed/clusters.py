@@ -1,8 +1,5 @@
 """Measure whole fits for growing numbers of clusters, beside peers: seconds and objectives.
 
-    python -m bench.speed.clusters --out FILE [--rows N] [--clusters K ...] [--data DIR]
-        [--only NAME ...] [--columns D] [--methods METHOD ...] [--threads N]
-
 Float32 rows of 20 columns without clusters (sheet) and with clusters that overlap (mixture), and
 with --data the letters and the colours of skin. --columns adds rows as wide as embeddings. Topics
 are unit rows around topics of uneven sizes, at a mean squared distance of .24, and features are

@@ -1,7 +1,5 @@
 """Measure exact kernel methods: a pass beside the machine's rates, and fits of many rows.
 
-    python -m bench.speed.exact [--threads N] [--sizes N ...]
-
 A pass: a step on a stored kernel of 5000 rows. The peer: tslearn's KernelKMeans, if it is
 installed. Last, fits of many rows (--sizes) beyond the memory limit, which recompute the blocks of
 the kernel.

@@ -1,7 +1,5 @@
 """Measure fusions of many rows by landmarks: seconds, labels and peak memory.
 
-    python -m bench.speed.fusion [--rows N] [--landmarks N]
-
 Views of 10, 20 and 50 columns of ten Gaussian clusters, float32.
 """
 

@@ -1,8 +1,5 @@
 """Measure CPU seconds of default fits over rows, clusters and columns: do they grow smoothly?
 
-    python -m bench.speed.growth --out FILE [--rows N ...] [--clusters K ...]
-        [--columns D ...] [--classes NAME ...] [--fits M] [--plot FILE]
-
 Float32 rows in Gaussian clusters that overlap (the mixture of bench.speed.clusters), 20 columns by
 default; RFFMultiKernelPowerKMeans gets two views of half of the columns. The numbers double from
 one to the next. A time is the median of --fits fits by one thread with other random numbers. Left

@@ -1,8 +1,5 @@
 """Measure a pass over the data, its lower bound on this machine, and iterations of peers.
 
-    python -m bench.speed.passes --out FILE [--problems N ...] [--dtypes NAME ...] [--threads N ...]
-        [--methods NAME ...] [--repeats N]
-
 All methods take turns on the same features; peers that are not installed are left out and named.
 The lower bound is the time of the matrix products of the pass at the rate of gemm, plus that of its
 sines and cosines, measured in the same run. Problems are numbers of the list in

@@ -1,7 +1,4 @@
-"""Measure the nanoseconds a row of each part of the pass, which runs alone on one thread.
-
-python -m bench.speed.profile [--problems N ...] [--dtypes NAME ...] [--repeats N]
-"""
+"""Measure the nanoseconds a row of each part of the pass, which runs alone on one thread."""
 
 from __future__ import annotations
 

@@ -1,8 +1,5 @@
 """Measure whole fits of small data sets as multiples of a fit of a peer.
 
-    python -m bench.speed.small [--data DIR] [--repeats N] [--threads N] [--cpu]
-        [--sets NAME ...] [--classes NAME ...] [--peer NAME] [--several]
-
 Default fits of each class with the number of classes as k, on the data sets of scikit-learn and of
 the folder that have 100 to 2000 rows, and on generated rows. Of several views the first is taken.
 Columns are standardised, and counts of words are rows of length one. With --several

@@ -1,8 +1,5 @@
 """Measure fits of sparse rows beside scikit-learn, and passes over them beside arrays.
 
-    python -m bench.speed.sparse [--rows N] [--columns N] [--entries N] [--clusters K]
-        [--methods NAME ...] [--repeats N]
-
 The first table has fits of generated rows (10^5 x 10^5 with 100 entries each by default) whose
 clusters are topics: each has its own columns, from which most entries come. Every fit runs in a
 process of its own, which makes the rows first. Memory is the peak of the process during the fit,

@@ -1,7 +1,5 @@
 """Measure default fits by several threads beside one, and the part that one thread does alone.
 
-    python -m bench.speed.threads [--rows N ...] [--threads N ...] [--only NAME ...] [--turns N]
-
 Float32 rows of ten Gaussian clusters that overlap, 20 columns (two views of ten each for several
 kernels), 5000 rows for exact kernels. Fits by one thread and by --threads take turns; "2 / 1" are
 the least seconds of each, which mean something on an idle machine only. "Alone" is the part of the

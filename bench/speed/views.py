@@ -1,7 +1,5 @@
 """Measure a pass over several views beside passes over single views, and their lower bounds.
 
-    python -m bench.speed.views [--rows N]
-
 A pass over 10^6 rows in 3 views and over 10^5 in 12. --rows: fewer.
 """
 
