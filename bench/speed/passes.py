@@ -2,8 +2,8 @@
 
 All methods take turns on the same features; peers that are not installed are left out and named.
 The lower bound is the time of the matrix products of the pass at the rate of gemm, plus that of its
-sines and cosines, measured in the same run. Problems are numbers of the list in
-problems.py. The table has all results of FILE.
+sines and cosines, measured in the same run. Problems are numbers of the list in problems.py. The
+table has all results of FILE.
 """
 
 from __future__ import annotations
@@ -24,7 +24,10 @@ from rffpk import show_config
 
 def run(args: argparse.Namespace) -> None:
     """Time all methods in turn, `repeats` times, with the machine's rates in each turn."""
+    done = records.by_method(args.out, "problem", "dtype", "threads")
     for index, dtype, threads in product(args.problems, args.dtypes, args.threads):
+        if (PROBLEMS[index].name, dtype, threads) in done:
+            continue
         setting, machine = Setting(PROBLEMS[index], dtype, threads), Machine(dtype, threads)
         measures: dict[str, Measure] = {"floor": partial(machine.lower_bound, setting.problem)}
         for name in args.methods:
