@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
@@ -33,30 +33,16 @@ def folder(path: str) -> Path:
 DATA: Options = {"type": folder, "metavar": "DIR", "help": "real data sets as .npz"}
 NEEDS_DATA = DATA | {"required": True}
 OUT: Options = {"type": Path, "required": True, "help": "results, as lines of JSON"}
-HIDDEN: Options = {"help": argparse.SUPPRESS}
 
 
 def arguments(description: str | None, **options: Any) -> argparse.Namespace:
     """Parse the options of a command, and ignore warnings from here on."""
     warnings.simplefilter("ignore")
-    parser = _parser(description)
-    _add(parser, options)
+    raw = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(description=description, formatter_class=raw)
+    for name, value in options.items():
+        _add(parser, name, value)
     return parser.parse_args()
-
-
-def run(
-    description: str | None, **parts: tuple[Callable[[argparse.Namespace], Any], Options]
-) -> Any:
-    """Parse the name and the options of a subcommand, and call its function with them."""
-    warnings.simplefilter("ignore")
-    parser = _parser(description)
-    subcommands = parser.add_subparsers(required=True)
-    for name, (action, options) in parts.items():
-        command = subcommands.add_parser(name, help=action.__doc__)
-        _add(command, options)
-        command.set_defaults(action=action)
-    args = parser.parse_args()
-    return args.action(args)
 
 
 def stop(fault: str) -> NoReturn:
@@ -64,31 +50,23 @@ def stop(fault: str) -> NoReturn:
     argparse.ArgumentParser().error(fault)
 
 
-def _parser(description: str | None) -> argparse.ArgumentParser:
-    raw = argparse.RawDescriptionHelpFormatter
-    return argparse.ArgumentParser(description=description, formatter_class=raw)
-
-
-def _add(parser: argparse.ArgumentParser, options: Options) -> None:
-    """Add options: `rows=1000` adds `--rows N`; `results` and `words` have no dashes."""
-    for name, value in options.items():
-        option = "--" + name.replace("_", "-")
-        if name == "results":
-            parser.add_argument(name, type=Path)
-        elif name == "words":
-            parser.add_argument(name, nargs="*", metavar="NAME", help=value)
-        elif isinstance(value, dict):
-            parser.add_argument(option, **value)
-        elif value is False:
-            parser.add_argument(option, action="store_true")
-        elif isinstance(value, Names):
-            default = [*value.known] if value.default is None else [*value.default]
-            parser.add_argument(
-                option, nargs="+", choices=[*value.known], default=default, metavar="NAME"
-            )
-        elif isinstance(value, type):
-            parser.add_argument(option, type=value)
-        elif isinstance(value, tuple):
-            parser.add_argument(option, nargs="+", type=type(value[0]), default=value)
-        else:
-            parser.add_argument(option, type=type(value), default=value)
+def _add(parser: argparse.ArgumentParser, name: str, value: Any) -> None:
+    """Add an option: 1000 of `rows` adds `--rows N`; `words` have no dashes."""
+    option = "--" + name.replace("_", "-")
+    if name == "words":
+        parser.add_argument(name, nargs="*", metavar="NAME", help=value)
+    elif isinstance(value, dict):
+        parser.add_argument(option, **value)
+    elif value is False:
+        parser.add_argument(option, action="store_true")
+    elif isinstance(value, Names):
+        default = [*(value.known if value.default is None else value.default)]
+        parser.add_argument(
+            option, nargs="+", choices=[*value.known], default=default, metavar="NAME"
+        )
+    elif isinstance(value, type):
+        parser.add_argument(option, type=value)
+    elif isinstance(value, tuple):
+        parser.add_argument(option, nargs="+", type=type(value[0]), default=value)
+    else:
+        parser.add_argument(option, type=type(value), default=value)

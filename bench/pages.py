@@ -18,15 +18,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.cluster import HDBSCAN, KMeans, SpectralClustering
+from sklearn.cluster import HDBSCAN, KMeans
 from sklearn.datasets import make_moons
 from sklearn.metrics import adjusted_rand_score
 from sklearn.neighbors import kneighbors_graph
 from sklearn.preprocessing import scale
 
-from bench import commands, records, tables, timing
+from bench import commands, peers, records, tables, timing
 from bench.datasets import Labelled, bundled, mixture
-from bench.quality import diffusion
+from bench.quality import diffusion, which
 from bench.quality.generated import FAMILIES
 from bench.speed import memory
 from bench.timing import timed
@@ -37,12 +37,12 @@ RESULTS = ROOT / "bench" / "results" / "pages"
 BLOCK = re.compile(r"(<!-- figures ([\w-]+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 
 
-SPECTRAL = partial(SpectralClustering, affinity="nearest_neighbors")
-BEGINNERS: dict[str, Any] = {
-    "`KMeans(n_init=10)`": partial(KMeans, n_init=10),
-    '`SpectralClustering(affinity="nearest_neighbors")`': SPECTRAL,
-    "`PowerKMeans`": PowerKMeans,
-    "`DiffusionPowerKMeans`": DiffusionPowerKMeans,
+# Titles of methods.
+TITLES = {
+    "KMeans": "`KMeans(n_init=10)`",
+    "SpectralClustering": '`SpectralClustering(affinity="nearest_neighbors")`',
+    "PowerKMeans": "`PowerKMeans`",
+    "DiffusionPowerKMeans": "`DiffusionPowerKMeans`",
 }
 
 
@@ -51,11 +51,11 @@ def headline() -> str:
     moons = make_moons(1000, noise=0.08, random_state=0)
     sets = [bundled("digits"), *map(scaled, ("breast cancer", "wine")), moons]
     many, rows = mixture(10**6, 1.0), []
-    for name, make in BEGINNERS.items():
-        took = (
-            "not run" if make is SPECTRAL else f"{cpu_seconds(make(10, random_state=0), many):.1f}"
-        )
-        rows.append([name, *(f"{mean_ari(make, X, y):.2f}" for X, y in sets), took])
+    for name, title in TITLES.items():
+        make, took = peers.METHODS[name], "not run"
+        if name != "SpectralClustering":
+            took = f"{cpu_seconds(make(10, random_state=0), many):.1f}"
+        rows.append([title, *(f"{mean_ari(make, X, y):.2f}" for X, y in sets), took])
     columns = ["class", "digits", "breast cancer", "wine", "two moons", "seconds, 10⁶ rows"]
     return tables.markdown(columns, rows)
 
@@ -82,14 +82,10 @@ def real_sets() -> str:
     """Return mean NMI on real data sets, as `bench.quality.diffusion` recorded it."""
     table = records.by_method(RECORDS / "labels.jsonl", "group", "set")
     rows = []
-    for title, method in {
-        "`DiffusionPowerKMeans`": "DiffusionPowerKMeans",
-        '`SpectralClustering(affinity="nearest_neighbors")`': "SpectralClustering",
-        "`PowerKMeans`": "PowerKMeans",
-        "`KMeans(n_init=10)`": "KMeans",
-    }.items():
+    for method in ("DiffusionPowerKMeans", "SpectralClustering", "PowerKMeans", "KMeans"):
         groups = ([row[method] for (g, _), row in table.items() if g == group] for group in GROUPS)
-        rows.append([title, *(f"{np.mean([np.mean(r['NMI']) for r in g]):.2f}" for g in groups)])
+        means = (np.mean([np.mean(record["NMI"]) for record in group]) for group in groups)
+        rows.append([TITLES[method], *tables.cells(means, ".2f")])
     return tables.markdown(["class", *GROUPS.values()], rows)
 
 
@@ -99,12 +95,11 @@ GROUPS = {"real": "31 data sets used for tuning", "unseen": "17 other data sets"
 
 def which_class() -> str:
     """Return the ARI of small data sets, as `bench.quality.which` recorded it."""
-    scores: dict[str, dict[str, list[float]]] = {}
-    for record in records.read(RECORDS / "which.jsonl"):
-        scores.setdefault(record["set"], {}).setdefault(record["method"], []).append(record["ARI"])
-    methods = ["DiffusionPowerKMeans", "PowerKMeans", "RFFKernelPowerKMeans", "KMeans"]
-    rows = [[title, *(f"{np.mean(scores[name][m]).round(2) + 0.0:.2f}" for m in methods)]
-            for name, title in SMALL_SETS.items()]  # fmt: skip
+    scores, methods = which.means(RECORDS / "which.jsonl"), [*which.METHODS][:4]
+    rows = [
+        [title, *tables.cells(map(scores[name].get, methods), ".2f")]
+        for name, title in SMALL_SETS.items()
+    ]
     names = ("KMeans(n_init=10)" if method == "KMeans" else method for method in methods)
     return tables.markdown(["data", *(f"`{name}`" for name in names)], rows)
 
@@ -315,24 +310,16 @@ TABLES: dict[str, Callable[[], str]] = {
 }
 
 
-def pages() -> list[Path]:
-    """Return the pages that may show tables."""
-    return [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))]
-
-
 def fill() -> None:
     """Copy the files of figures into the pages."""
-    for page in pages():
+    for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))):
         text = page.read_text()
-        filled = BLOCK.sub(lambda block: block[1] + figures(block[2]) + block[4], text)
+        filled = BLOCK.sub(
+            lambda block: block[1] + (RESULTS / f"{block[2]}.md").read_text() + block[4], text
+        )
         if filled != text:
             page.write_text(filled)
             print(f"filled {page.relative_to(ROOT)}")
-
-
-def figures(name: str) -> str:
-    """Return the table of a file of figures."""
-    return (RESULTS / f"{name}.md").read_text()
 
 
 def main() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +19,24 @@ def append(path: Path, record: Record) -> None:
 
 
 def read(path: Path) -> list[Record]:
-    """Read the results of a file."""
-    return [json.loads(line) for line in path.read_text().splitlines()]
+    """Read the results of a file; it need not exist."""
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
-def known(path: Path, *keys: str) -> set[tuple[Any, ...]]:
-    """Return the values of the keys of all results of an earlier run."""
-    return {tuple(r[key] for key in keys) for r in read(path)} if path.exists() else set()
+def add(path: Path, key: Record, measure: Callable[..., Record], *args: Any) -> None:
+    """Measure, append the key and the result, and print both, unless the file has the key.
+
+    So an interrupted command continues. There is no result where a package is missing.
+    """
+    if any(key.items() <= record.items() for record in read(path)):
+        return
+    try:
+        record = key | measure(*args)
+    except ImportError as missing:
+        print(*key.values(), f"left out: {missing}", file=sys.stderr, flush=True)
+    else:
+        append(path, record)
+        print(*record.values(), file=sys.stderr, flush=True)
 
 
 def by_method(path: Path, *keys: str) -> dict[tuple[Any, ...], dict[str, Record]]:

@@ -43,7 +43,6 @@ def test_a_folder_without_the_data_sets_is_named_in_one_line(stored, only, messa
 
 @pytest.mark.exhaustive
 def test_a_figure_without_its_data_set_is_left_out(tmp_path):
-    pytest.importorskip("matplotlib")
     np.savez(tmp_path / "yale.npz", X=np.eye(3), y=np.arange(3))
     out = tmp_path / "out"
     cache = str(tmp_path / "cache.jsonl")
@@ -54,7 +53,6 @@ def test_a_figure_without_its_data_set_is_left_out(tmp_path):
 
 def test_the_origin_of_each_set_of_the_papers_tables_is_documented(monkeypatch):
     monkeypatch.syspath_prepend(str(ROOT))
-    pytest.importorskip("matplotlib")
     from bench.datasets import MULTI_VIEW
     from bench.papers.cells import EXPERIMENTS, stored_name
 
@@ -64,6 +62,16 @@ def test_the_origin_of_each_set_of_the_papers_tables_is_documented(monkeypatch):
     used = {stored_name(name) for names in EXPERIMENTS.values() for name in names}
     assert documented == sorted(documented)
     assert used | {*MULTI_VIEW} <= {*documented}
+
+
+def test_pages_and_comments_name_commands_that_exist():
+    pages = [ROOT / "README.md", *(p for x in ("bench", "docs") for p in (ROOT / x).rglob("*.md"))]
+    sources = [path for path in (ROOT / "src").rglob("*.*") if path.suffix in (".py", ".h")]
+    text = "\n".join(path.read_text() for path in (*pages, *sources))
+    named = {*re.findall(r"\bbench\.(?:quality|speed|papers)\b(?:\.[a-z_]+)?", text)}
+    paths = [ROOT / name.replace(".", "/") for name in named]
+    assert len(paths) > 20
+    assert all(path.is_dir() or path.with_suffix(".py").exists() for path in paths)
 
 
 def test_entries_without_new_results_stay_as_the_page_has_them(monkeypatch, tmp_path):

@@ -18,7 +18,6 @@ MOST = 40  # lines of a function
 
 # What may be longer, and why.
 EXCEPTIONS = {
-    "bench/quality/answers.py:fits": "a list of fits",
     "src/rffpk/_reference.py:fused_pass": "the pass in the order of docs/math.md",
     "src/rffpk/_reference.py:take_steps": "the steps of the core in their order",
 }

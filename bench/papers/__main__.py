@@ -1,10 +1,7 @@
 """Measure the papers' tables and figures on the available data sets, beside published values.
 
-    python -m bench.papers --data DIR [--only NAME ...] [--methods NAME ...]
-        [--repeats N] [--jobs N]
-
-Writes Markdown and pictures to --out. Cells, the entries of the tables, are cached in --cache, so
-that an interrupted run continues. Entries of the page that the cache does not have stay as they
+Writes Markdown to --out. Cells, the entries of the tables, are cached in --cache, so that an
+interrupted run continues. Entries of the page that the cache does not have stay as they
 are, so that a part of the tables or methods can be measured again. Points of a grid except the best
 have --grid-repeats repeats. A cell has --cell-limit seconds, and --jobs cells at a time share the
 cores.
@@ -36,7 +33,8 @@ without labels. They are in bold where ACC (or NMI, if the paper has no ACC) is 
 published value. Scores are means and standard deviations in percent, and differences are ours minus
 published. Seconds are of one fit, without the preparation of views, kernels and scaling. A run
 replaces the entries that it measured and leaves all other entries, so that seconds of different
-methods may be of different runs. The last run measured {methods}."""
+methods may be of different runs. [Choices](choices.md) says what a paper leaves open. The last run
+measured {methods}."""
 
 
 def main() -> None:
@@ -48,7 +46,12 @@ def main() -> None:
     )  # fmt: skip
     os.environ["OMP_NUM_THREADS"] = str(threads(args.jobs))
     wanted = args.only
-    check_available(wanted, args.data)
+    sets = {stored_name(each) for name in wanted for each in EXPERIMENTS.get(name, [])}
+    if sets and not any((args.data / f"{name}.npz").exists() for name in sets):
+        commands.stop(
+            f"{args.data} has none of the sets {', '.join(sorted(sets))}; bench/README.md says "
+            "where they come from."
+        )
     args.out.mkdir(parents=True, exist_ok=True)
     cache = Cache(args.cache)
     fill(cache, [name for name in EXPERIMENTS if name in wanted], args)
@@ -57,22 +60,12 @@ def main() -> None:
             continue
         print(f"figure {name}", flush=True)
         try:
-            text = figures.draw(name, args.data, args.out)
+            text = figures.measure(name, args.data)
         except FileNotFoundError as error:
             print(f"left out: {error.filename} is missing")
         else:
             cache.put({"key": f"figure / {name}", "text": text})
     write(cache, args)
-
-
-def check_available(wanted: list[str], data: Path) -> None:
-    """End with an error if there are tables to fill and none of their sets is in the folder."""
-    sets = {stored_name(each) for name in wanted for each in EXPERIMENTS.get(name, [])}
-    if sets and not any((data / f"{name}.npz").exists() for name in sets):
-        commands.stop(
-            f"{data} has none of the sets {', '.join(sorted(sets))}; bench/README.md says where "
-            "they come from."
-        )
 
 
 def threads(jobs: int) -> int:
@@ -85,9 +78,13 @@ def fill(cache: Cache, experiments: list[str], args: argparse.Namespace) -> None
 
     All points of a grid run with --grid-repeats, and then the best until it has all repeats.
     """
-    grids = tables.grids(experiments, args.data)
-    if args.methods:
-        grids = [grid for grid in grids if grid[0].method in args.methods]
+    grids = [
+        grid
+        for name in experiments
+        for (_, method), protocols in tables.groups(name, args.data).items()
+        for grid in protocols.values()
+        if grid and (not args.methods or method in args.methods)
+    ]
     searched = [grid for grid in grids if len(grid) > 1 and grid[0].method not in AVERAGED]
     plain = [grid for grid in grids if grid not in searched]
     compute(cache, [*chain(*searched)], args.grid_repeats or args.repeats, args)
@@ -143,14 +140,12 @@ def write(cache: Cache, args: argparse.Namespace) -> None:
         "## Claims",
         "",
         tables.claims(args.data, cache.found, earlier),
-        "## Choices where a paper leaves them open",
-        "",
-        tables.choices(),
         "## Tables",
         "",
+        *(tables.table(name, args.data, cache.found, earlier) for name in EXPERIMENTS),
+        "## Figures",
+        "",
     ]
-    parts += [tables.table(name, args.data, cache.found, earlier) for name in EXPERIMENTS]
-    parts += ["## Figures", ""]
     drawn = dict(re.findall(r"^### (.+)\n\n((?:(?!#).*\n?)*)", page, re.MULTILINE))
     for name in figures.FIGURES:
         text = cache.found.get(f"figure / {name}", {}).get("text") or drawn.get(name)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import multiprocessing
 import time
 import warnings
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -14,11 +13,10 @@ from typing import Any
 import numpy as np
 
 from bench import datasets, records
-from bench.internals import ones
 from bench.papers import methods
-from bench.papers.published import PUBLISHED
 from bench.timing import timed
 from rffpk.metrics import scores_of_labels
+from rffpk.rows.weights import ones
 from rffpk.spaces.kernels import FittedKernel, du2015
 
 SINGLE = ["yale", "seeds", "lung_discrete", "coil20", "glioma"]
@@ -69,18 +67,6 @@ def methods_of(experiment: str, dataset: str) -> list[methods.Method]:
     return [*methods.single_views(n_views.get(dataset, 3)), *methods.fusion(step)]
 
 
-def cells(experiments: list[str], data: Path) -> Iterator[Cell]:
-    """Yield the cells of all available data sets, in the order of the tables."""
-    for experiment in experiments:
-        for dataset in EXPERIMENTS[experiment]:
-            if not (data / f"{stored_name(dataset)}.npz").exists():
-                continue
-            name = dataset.split(":")[0]
-            for method in methods_of(experiment, name):
-                for variant in method.grid:
-                    yield Cell(experiment, dataset, method.name, method.protocol, variant)
-
-
 def stored_name(dataset: str) -> str:
     return "mfeat" if dataset == "hw2" else dataset.split(":")[0]
 
@@ -107,12 +93,6 @@ def prepared(cell: Cell, data: Path) -> tuple[list[np.ndarray], np.ndarray]:
             for spec in du2015(views[0])
         ]
     return views, y
-
-
-def published(cell: Cell) -> Any:
-    """Return the published scores of a method, in any variant, on a data set, or None."""
-    sets = PUBLISHED.get(cell.experiment, {})
-    return sets.get(cell.dataset.split(":")[0], {}).get(cell.method.split(", ")[0])
 
 
 def run(cell: Cell, data: Path, repeats: int, limit: float) -> dict[str, Any]:

@@ -10,9 +10,9 @@ import numpy as np
 from scipy.stats import wilcoxon
 
 from bench import tables
-from bench.papers.cells import EXPERIMENTS, Cell, cells, published
+from bench.papers.cells import EXPERIMENTS, Cell, methods_of, stored_name
 from bench.papers.methods import AVERAGED
-from bench.papers.published import CHOICES, NOT_AVAILABLE
+from bench.papers.published import NOT_AVAILABLE, PUBLISHED
 
 Records = dict[str, dict[str, Any]]
 Earlier = dict[tuple[str, str, str], list[str]]
@@ -42,11 +42,17 @@ def mean_of_grid(group: list[Cell], results: Records) -> np.ndarray | None:
 
 
 def groups(experiment: str, data: Path) -> dict[tuple[str, str], dict[str, list[Cell]]]:
-    """Group cells by data set and method, then by protocol."""
+    """Group the cells of all available data sets by set and method, then by protocol."""
     grouped: dict[tuple[str, str], dict[str, list[Cell]]] = {}
-    for cell in cells([experiment], data):
-        protocols = grouped.setdefault((cell.dataset, cell.method), {"paper": [], "defaults": []})
-        protocols[cell.protocol].append(cell)
+    for dataset in EXPERIMENTS[experiment]:
+        if not (data / f"{stored_name(dataset)}.npz").exists():
+            continue
+        for method in methods_of(experiment, dataset.split(":")[0]):
+            protocols = grouped.setdefault((dataset, method.name), {"paper": [], "defaults": []})
+            protocols[method.protocol] += [
+                Cell(experiment, dataset, method.name, method.protocol, variant)
+                for variant in method.grid
+            ]
     return grouped
 
 
@@ -61,12 +67,6 @@ def earlier_rows(page: str) -> Earlier:
             parts = [part.strip() for part in line.strip().strip("|").split("|")]
             rows[heading, parts[0], parts[1]] = parts
     return rows
-
-
-def grids(experiments: list[str], data: Path) -> list[list[Cell]]:
-    """Return the cells of each method, set and protocol, all points of its grid."""
-    every = [protocols for name in experiments for protocols in groups(name, data).values()]
-    return [grid for protocols in every for grid in protocols.values() if grid]
 
 
 # The entries of a row that a protocol determines.
@@ -89,7 +89,8 @@ def table(experiment: str, data: Path, results: Records, earlier: Earlier) -> st
     defaults = ("ACC, defaults", *scores[1:])
     lines.append(tables.heading(("set", "method", *scores, "published", "difference", *defaults)))
     for (dataset, method), protocols in grouped.items():
-        reported = published((protocols["paper"] or protocols["defaults"])[0])
+        of_set = PUBLISHED.get(experiment, {}).get(dataset.split(":")[0], {})
+        reported = of_set.get(method.split(", ")[0])  # of a method in any variant
         best = {name: best_variant(group, results) for name, group in protocols.items()}
         values = difference = ""
         if reported:
@@ -264,8 +265,3 @@ def _compared(gaps: np.ndarray) -> tuple[int, str]:
         return sign, f"{gap:+.1f}"
     p = wilcoxon(gaps).pvalue
     return (sign if p < _LEVEL else 0), f"{gap:+.1f} (p = {p:.1g})"
-
-
-def choices() -> str:
-    texts = {name: " ".join(text.split()) for name, text in CHOICES.items()}
-    return "\n".join(f"- **{name}**: {text}" for name, text in texts.items()) + "\n"

@@ -31,8 +31,6 @@ from sklearn.preprocessing import scale
 import rffpk
 from rffpk.sources import from_array
 
-ip_rff_mkpkm = partial(rffpk.RFFMultiKernelPowerKMeans, kernels=None, typicality="auto")
-
 LEARNED = (
     "cluster_centers_", "dual_coef_", "embedding_", "kernel_weights_", "eta_", "eigenvalues_",
     "singular_values_", "objective_", "inertia_", "s_", "n_iter_", "linkage_", "m_", "lambda_",
@@ -122,79 +120,65 @@ def maps() -> dict[str, Any]:
 # ---- fits ----------------------------------------------------------------------------------------
 
 
-def fits() -> Iterator[tuple[str, str, Any, bool]]:
-    """Yield tasks, names of data, estimators, and whether rows are weighted."""
-    for name in ("digits", "digits32", "wine", "many", "many32", "blobs", "duplicates"):
-        yield "default", name, rffpk.PowerKMeans(6, random_state=0), False
-        yield "default", name, rffpk.RFFKernelPowerKMeans(6, random_state=0), False
-    for name in ("digits", "digits32", "many32"):
-        yield "weighted", name, rffpk.RFFKernelPowerKMeans(10, random_state=1), True
-        yield (
-            "soft end",
-            name,
-            rffpk.PowerKMeans(10, annealing=rffpk.Annealing(end=-4.0), random_state=2),
-            False,
-        )
-        yield "papers", name, rffpk.RFFKernelPowerKMeans(
-            10, annealing="paper", random_state=3), False  # fmt: skip
-        yield "fuzzy", name, rffpk.FuzzyCMeans(10, m=1.3, random_state=0), True
-    yield "many clusters", "digits", rffpk.PowerKMeans(60, random_state=0), False
-    yield "fused", "digits", rffpk.RFFKernelPowerKMeans(10, cache=False, random_state=0), False
-    yield "laplacian", "wine", rffpk.RFFKernelPowerKMeans(
-        3, kernel="laplacian", n_init=5, random_state=0), False  # fmt: skip
-    yield "callable", "few", rffpk.PowerKMeans(6, init=_first_rows, random_state=0), False
-    yield (
-        "sample",
-        "many",
-        rffpk.PowerKMeans(12, sample=1000, annealing=rffpk.Annealing(swaps=3), random_state=0),
-        True,
-    )
-    for name in ("views", "views32", "small views", "wine"):
-        yield "views", name, ip_rff_mkpkm(6, random_state=0), False
-        yield "plain views", name, ip_rff_mkpkm(
-            6, typicality=None, weight_entropy=0.1, random_state=0), True  # fmt: skip
-        yield (
-            "noise",
-            name,
-            ip_rff_mkpkm(
-                6, typicality=rffpk.Typicality(eta="mean", m=1.5), noise=0.1, random_state=0
-            ),
-            False,
-        )
-        yield "default views", name, rffpk.RFFMultiKernelPowerKMeans(6, random_state=0), False
-    yield "sample", "views", ip_rff_mkpkm(
-        6, sample=300, weight_entropy=0.05, random_state=0), True  # fmt: skip
-    for name in ("iris", "wine", "few", "duplicates"):
-        yield "default", name, rffpk.KernelKMeans(4, random_state=0), False
-        yield "default", name, rffpk.KernelPowerKMeans(4, random_state=0), False
-        yield "weighted", name, rffpk.KernelPowerKMeans(4, cache=False, random_state=0), True
-        yield "spectral", name, rffpk.KernelKMeans(4, init="spectral", random_state=0), False
-        yield "papers", name, rffpk.KernelPowerKMeans(
-            4, annealing="paper", n_init=3, random_state=0), False  # fmt: skip
-        yield "du2015", name, rffpk.MultiKernelPowerKMeans(
-            4, kernels="du2015", random_state=0), False  # fmt: skip
-    yield "views", "small views", rffpk.MultiKernelPowerKMeans(6, random_state=0), True
-    # more rows than the critical exponent is computed from
-    yield "large", "digits32", rffpk.KernelPowerKMeans(10, n_init=4, random_state=0), False
-    yield "large", "views", rffpk.MultiKernelPowerKMeans(10, n_init=3, random_state=0), False
-    for name in ("views", "small views"):
-        yield "default", name, rffpk.AverageMKKM(6, random_state=0), False
-        yield "default", name, rffpk.MKKM(6, random_state=0), False
-        yield "landmarks", name, rffpk.SimpleMKKM(6, n_landmarks=200, random_state=0), False
-        yield "default", name, rffpk.SMKC(6, anchors=100, random_state=0), False
-        yield "rff", name, rffpk.FAMKKM(6, approximation="rff", random_state=0), False
-        yield "matrices", name, rffpk.FAMKKM(6, random_state=0), False
-        yield "weighted", name, rffpk.MKKM(6, random_state=0), True
-        yield "weighted", name, rffpk.SMKC(6, anchors=100, random_state=0), True
-        yield "weighted", name, rffpk.FAMKKM(6, random_state=0), True
-    yield "default", "digits", rffpk.NystroemKernelKMeans(10, n_anchors=100, random_state=0), False
+def _first_rows(features: Any, k: int, random_state: Any) -> Any:
+    return features[:k]
 
 
 Diffusion, Power, Rff = rffpk.DiffusionPowerKMeans, rffpk.PowerKMeans, rffpk.RFFKernelPowerKMeans
 Views, Fuzzy = rffpk.RFFMultiKernelPowerKMeans, rffpk.FuzzyCMeans
+MANY = ["digits", "digits32", "many32"]
+ARRAYS = ["digits", "digits32", "wine", "many", "many32", "blobs", "duplicates"]
+OF_VIEWS = ["views", "views32", "small views", "wine"]
+SMALL = ["iris", "wine", "few", "duplicates"]
+BOTH = ["views", "small views"]
+PAPER = {"n_clusters": 6, "kernels": None}  # of the class for several views
 
 # (name, names of data, class, parameters, whether rows are weighted)
 TABLE: list[tuple[str, list[str], Any, dict[str, Any], bool]] = [
+    # the schedules, one view, several views, exact kernels and fusions
+    ("default", ARRAYS, Power, {"n_clusters": 6}, False),
+    ("default", ARRAYS, Rff, {"n_clusters": 6}, False),
+    ("weighted", MANY, Rff, {"n_clusters": 10, "random_state": 1}, True),
+    ("soft end", MANY, Power,
+     {"n_clusters": 10, "annealing": rffpk.Annealing(end=-4.0), "random_state": 2}, False),
+    ("papers", MANY, Rff, {"n_clusters": 10, "annealing": "paper", "random_state": 3}, False),
+    ("fuzzy", MANY, Fuzzy, {"n_clusters": 10, "m": 1.3}, True),
+    ("many clusters", ["digits"], Power, {"n_clusters": 60}, False),
+    ("fused", ["digits"], Rff, {"n_clusters": 10, "cache": False}, False),
+    ("laplacian", ["wine"], Rff, {"n_clusters": 3, "kernel": "laplacian", "n_init": 5}, False),
+    ("callable", ["few"], Power, {"n_clusters": 6, "init": _first_rows}, False),
+    ("sample", ["many"], Power,
+     {"n_clusters": 12, "sample": 1000, "annealing": rffpk.Annealing(swaps=3)}, True),
+    ("views", OF_VIEWS, Views, PAPER | {"typicality": "auto"}, False),
+    ("plain views", OF_VIEWS, Views, PAPER | {"typicality": None, "weight_entropy": 0.1}, True),
+    ("noise", OF_VIEWS, Views,
+     PAPER | {"typicality": rffpk.Typicality(eta="mean", m=1.5), "noise": 0.1}, False),
+    ("default views", OF_VIEWS, Views, {"n_clusters": 6}, False),
+    ("sample", ["views"], Views,
+     PAPER | {"typicality": "auto", "sample": 300, "weight_entropy": 0.05}, True),
+    ("default", SMALL, rffpk.KernelKMeans, {"n_clusters": 4}, False),
+    ("default", SMALL, rffpk.KernelPowerKMeans, {"n_clusters": 4}, False),
+    ("weighted", SMALL, rffpk.KernelPowerKMeans, {"n_clusters": 4, "cache": False}, True),
+    ("spectral", SMALL, rffpk.KernelKMeans, {"n_clusters": 4, "init": "spectral"}, False),
+    ("papers", SMALL, rffpk.KernelPowerKMeans,
+     {"n_clusters": 4, "annealing": "paper", "n_init": 3}, False),
+    ("du2015", SMALL, rffpk.MultiKernelPowerKMeans,
+     {"n_clusters": 4, "kernels": "du2015"}, False),
+    ("views", ["small views"], rffpk.MultiKernelPowerKMeans, {"n_clusters": 6}, True),
+    # more rows than the critical exponent is computed from
+    ("large", ["digits32"], rffpk.KernelPowerKMeans, {"n_clusters": 10, "n_init": 4}, False),
+    ("large", ["views"], rffpk.MultiKernelPowerKMeans, {"n_clusters": 10, "n_init": 3}, False),
+    ("default", BOTH, rffpk.AverageMKKM, {"n_clusters": 6}, False),
+    ("default", BOTH, rffpk.MKKM, {"n_clusters": 6}, False),
+    ("landmarks", BOTH, rffpk.SimpleMKKM, {"n_clusters": 6, "n_landmarks": 200}, False),
+    ("default", BOTH, rffpk.SMKC, {"n_clusters": 6, "anchors": 100}, False),
+    ("rff", BOTH, rffpk.FAMKKM, {"n_clusters": 6, "approximation": "rff"}, False),
+    ("matrices", BOTH, rffpk.FAMKKM, {"n_clusters": 6}, False),
+    ("weighted", BOTH, rffpk.MKKM, {"n_clusters": 6}, True),
+    ("weighted", BOTH, rffpk.SMKC, {"n_clusters": 6, "anchors": 100}, True),
+    ("weighted", BOTH, rffpk.FAMKKM, {"n_clusters": 6}, True),
+    ("default", ["digits"], rffpk.NystroemKernelKMeans,
+     {"n_clusters": 10, "n_anchors": 100}, False),
     # clusters of any shape
     ("default", ["moons", "digits32", "wine", "many32", "uniform"], Diffusion, {}, False),
     ("default", ["sparse", "int8", "lists", "pile"], Diffusion, {"n_clusters": 2}, False),
@@ -274,10 +258,6 @@ RESUMED: list[tuple[str, Any, dict[str, Any]]] = [
 ]
 
 
-def _first_rows(features: Any, k: int, random_state: Any) -> Any:
-    return features[:k]
-
-
 # ---- results -------------------------------------------------------------------------------------
 
 
@@ -343,11 +323,6 @@ def loaded(model: Any, name: str, rows: Any, folder: str) -> Any:
     return getattr(rffpk.load(path), name)(rows)
 
 
-def lines(title: str, model: Any, rows: Any, folder: str) -> Iterator[str]:
-    for name, function in results(model, rows, folder):
-        yield f"{title}: {name:<18} {fingerprint_of(function)}"
-
-
 def fingerprint_of(function: Callable[[], Any]) -> str:
     """Return the fingerprint of what a function returns, or the name of its error."""
     try:
@@ -370,14 +345,11 @@ def fingerprint(values: Any) -> str:
 def problems(folder: str) -> Iterator[tuple[str, Any, Callable[[], Any]]]:
     """Yield titles, rows, and functions that return the fitted model."""
     arrays = data()
-    table = (
-        (task, name, estimator(**options, random_state=0), weighted)
-        for task, names, estimator, options, weighted in TABLE
-        for name in names
-    )
-    for task, name, model, weighted in (*fits(), *table):
-        title = f"{type(model).__name__}, {task}, {name}"
-        yield title, arrays[name], partial(fitted, arrays[name], model, weighted)
+    for task, names, estimator, options, weighted in TABLE:
+        for name in names:
+            model = estimator(**{"random_state": 0} | options)
+            title = f"{type(model).__name__}, {task}, {name}"
+            yield title, arrays[name], partial(fitted, arrays[name], model, weighted)
     for name, estimator, options in RESUMED:
         model = estimator(**options, random_state=0)
         title = f"{type(model).__name__}, resumed, {name}"
@@ -395,7 +367,8 @@ def main() -> None:
                 except Exception as error:
                     print(f"{title}: {'fit':<18} {error!r}")
                 else:
-                    print(*lines(title, model, new_rows(x), folder), sep="\n", flush=True)
+                    for name, function in results(model, new_rows(x), folder):
+                        print(f"{title}: {name:<18} {fingerprint_of(function)}", flush=True)
 
 
 if __name__ == "__main__":

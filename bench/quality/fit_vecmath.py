@@ -1,7 +1,5 @@
 """Fit the polynomials of src/rffpk/_core/vecmath.h: tables in C, and the error of each.
 
-    python -m bench.quality.fit_vecmath
-
 Each function is interpolated at Chebyshev nodes in 60 digits, which is within a small factor of the
 best uniform approximation, and the coefficients are rounded to the target precision. Errors are
 before this rounding, relative to the machine epsilon of the type. Needs mpmath.

@@ -1,30 +1,26 @@
-"""Score labels of rows in background noise beside peers, with the noise as a class.
+"""Score labels of embeddings in background noise beside peers, with the noise as a class.
 
-    python -m bench.quality.noise --rows N
-
-Embeddings: unit rows of 384 columns in 200 topics of uneven sizes, with a mean squared distance of
-.24 from the means of their topics. They come without noise, with a tenth uniform on the sphere, and
-with a tenth uniform in the bounding box. Shapes: the generated sets of bench.quality.diffusion. The
-table has the adjusted Rand index with the noise as a class, the shares of the other rows and of the
-noise with the label -1, and CPU seconds. HDBSCAN is left out above 20 000 rows, EVoC where the
-package evoc is not installed or the rows have two columns.
+Unit rows of 384 columns in 200 topics of uneven sizes, with a mean squared distance of .24 from the
+means of their topics. They come without noise, with a tenth uniform on the sphere, and with a tenth
+uniform in the bounding box. The table has the adjusted Rand index with the noise as a class, the
+shares of the other rows and of the noise with the label -1, and CPU seconds. HDBSCAN is left out
+above 20 000 rows, EVoC where the package evoc is not installed. Shapes in noise are a table of
+`python -m bench pages noise_shapes`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any
 
 import numpy as np
-from sklearn.cluster import HDBSCAN, KMeans, kmeans_plusplus
+from sklearn.cluster import KMeans, kmeans_plusplus
 from sklearn.metrics import adjusted_rand_score, pairwise_distances_argmin_min
 
-from bench import commands, tables
+from bench import commands, peers, tables
 from bench.datasets import Labelled
-from bench.quality.diffusion import generated
+from bench.peers import Fit, fit
 from bench.timing import cpu_timed
-from rffpk import DiffusionPowerKMeans, PowerKMeans
+from rffpk import PowerKMeans
 
 TOPICS, COLUMNS, SPREAD = 200, 384, 0.24
 
@@ -35,7 +31,7 @@ def embeddings(n: int, noise: str) -> Labelled:
     y = random.choice(TOPICS, n, p=random.dirichlet(np.full(TOPICS, 2.0)))
     X = random.standard_normal((n, COLUMNS), dtype=np.float32)
     X = unit(centers[y] + np.sqrt(SPREAD / (1 - SPREAD) / COLUMNS) * X)
-    if noise:
+    if noise != "none":
         m = n // 10
         low, high = X.min(axis=0), X.max(axis=0)
         box = random.uniform(low, high, (m, COLUMNS))
@@ -48,9 +44,9 @@ def unit(X: np.ndarray) -> np.ndarray:
     return X / np.linalg.norm(X, axis=1, keepdims=True)
 
 
-def trimmed_k_means(X: np.ndarray, k: int, share: float = 0.1) -> np.ndarray:
+def trimmed_k_means(X: np.ndarray, k: int, seed: int, share: float = 0.1) -> np.ndarray:
     """Label rows by passes of k-means over the rows nearest to the centroids before."""
-    theta = kmeans_plusplus(X, k, random_state=0)[0]
+    theta = kmeans_plusplus(X, k, random_state=seed)[0]
     for _ in range(50):
         labels, far = pairwise_distances_argmin_min(X, theta)
         kept = far <= np.quantile(far, 1 - share)
@@ -61,59 +57,38 @@ def trimmed_k_means(X: np.ndarray, k: int, share: float = 0.1) -> np.ndarray:
     return np.where(kept, labels, -1)
 
 
-def evoc(X: np.ndarray, k: int) -> np.ndarray:
+def evoc(X: np.ndarray, k: int, seed: int) -> np.ndarray:
     from evoc import EVoC
 
-    return np.asarray(EVoC(random_state=0).fit_predict(X))
+    return np.asarray(EVoC(random_state=seed).fit_predict(X))
 
 
-Method = Callable[[np.ndarray, int], np.ndarray]
-
-
-def fit(kind: Any, **parameters: Any) -> Method:
-    return lambda X, k: kind(k, random_state=0, **parameters).fit(X).labels_
-
-
-PEERS: dict[str, Method] = {
-    "trimmed k-means, share .1": trimmed_k_means,
-    "HDBSCAN": lambda X, k: HDBSCAN(copy=True).fit(X).labels_,
-}
-EMBEDDED: dict[str, Method] = {
+METHODS: dict[str, Fit] = {
     "PowerKMeans": fit(PowerKMeans),
     'PowerKMeans(noise="auto")': fit(PowerKMeans, noise="auto"),
     "PowerKMeans(noise=0.1)": fit(PowerKMeans, noise=0.1),
     "KMeans": fit(KMeans),
-    **PEERS,
+    "trimmed k-means, share .1": trimmed_k_means,
+    "HDBSCAN": fit(peers.METHODS["HDBSCAN"]),
     "EVoC": evoc,
 }
-SHAPED: dict[str, Method] = {
-    'DiffusionPowerKMeans(noise="auto")': fit(DiffusionPowerKMeans, noise="auto"),
-    "DiffusionPowerKMeans(noise=0.09)": fit(DiffusionPowerKMeans, noise=0.09),
-    **PEERS,
-}
-
-
-def problems(n: int) -> Iterator[tuple[str, Labelled, dict[str, Method]]]:
-    for name in ("", "sphere", "box"):
-        yield f"embeddings, {name or 'no noise'}", embeddings(n, name), EMBEDDED
-    for name, rows in generated():
-        yield name, rows, SHAPED
 
 
 def main() -> None:
     args = commands.arguments(__doc__, rows=20_000)
-    tables.print_heading("rows", "method", "ARI", "flagged of others", "flagged of noise", "CPU s")
-    for name, (X, y), methods in problems(args.rows):
-        for method, fitted in methods.items():
+    tables.print_heading("noise", "method", "ARI", "flagged of others", "flagged of noise", "CPU s")
+    for kind in ("none", "sphere", "box"):
+        X, y = embeddings(args.rows, kind)
+        for method, fitted in METHODS.items():
             if method == "HDBSCAN" and len(X) > 20_000:
                 continue
             try:
-                seconds, labels = cpu_timed(partial(fitted, X, len(np.unique(y[y >= 0]))))
+                seconds, labels = cpu_timed(partial(fitted, X, TOPICS, 0))
             except ImportError:
                 continue
-            noise = (labels == -1)[y < 0].mean() if (y < 0).any() else None
+            noise = None if kind == "none" else (labels == -1)[y < 0].mean()
             scores = adjusted_rand_score(y, labels), (labels == -1)[y >= 0].mean(), noise
-            tables.print_row(name, method, *tables.cells(scores), f"{seconds:.1f}")
+            tables.print_row(kind, method, *tables.cells(scores), f"{seconds:.1f}")
 
 
 if __name__ == "__main__":

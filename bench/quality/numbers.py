@@ -1,11 +1,9 @@
 """Compare the number of clusters of `select_n_clusters` with that of reference labellings.
 
-    python -m bench.quality.numbers [--data DIR] [--battery DIR] [--half chosen | other]
-        [--families NAME ...]
-
 DIR holds NAME.npz (bench/README.md); the battery is that of bench.quality.battery. The families of
 bench.quality.generated come first. The rule was chosen on the first, third, ... of each family, of
 lists of views on the first 132, and on the second, fourth, ... of the stored sets.
+`python -m bench pages number_of_clusters` has the rest of the families.
 
 Prints the shares of sets whose number is right by the sum and by each witness alone, is within a
 quarter, or is among the numbers returned. Then come the mean adjusted Rand index of
@@ -15,7 +13,7 @@ sets of at most 2000 rows. Eigengaps are of the graphs that were asked.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from bench import commands, tables
-from bench.datasets import bundled, first_view
+from bench.datasets import bundled, single_view
 from bench.quality import generated
 from bench.quality.battery import problems
 from bench.scores import rand_index
@@ -41,7 +39,7 @@ ALONE = {"eigengaps": 0.3, "heights": 0.2, "modes": 0.0}
 
 def labelled(folder: Path) -> Iterator[Problem]:
     for path in sorted(folder.glob("*.npz")):
-        X, y = first_view(folder, path.stem)
+        X, y = single_view(folder, path.stem)
         yield path.stem, scaled(path.stem, X), [len(np.unique(y))], [y + 1]
     for name in ("iris", "wine", "digits", "breast cancer"):
         X, y = bundled(name)
@@ -90,28 +88,19 @@ def row_of(name: str, X: Any, right: list[int], ys: list[np.ndarray]) -> dict[st
 
 
 def main() -> None:
-    half = {"choices": ["chosen", "other"], "help": "by the rule's choice"}
     names = [family.__name__ for family in generated.FAMILIES]
     args = commands.arguments(
-        __doc__,
-        data=commands.DATA,
-        battery=commands.DATA,
-        half=half,
-        families=commands.Names(names),
+        __doc__, data=commands.DATA, battery=commands.DATA, families=commands.Names(names)
     )
-    parts: dict[str, list[Any]] = {
-        family.__name__: [(*problem, []) for problem in family()]
+    parts: dict[str, Iterable[Problem]] = {
+        family.__name__: ((*problem, []) for problem in family())
         for family in generated.FAMILIES
         if family.__name__ in args.families
     }
-    if args.half:
-        parts = {name: sets[args.half == "other" :: 2] for name, sets in parts.items()}
-    stored = {"battery": (battery, args.battery), "labelled": (labelled, args.data)}
-    for name, (read, folder) in stored.items():
-        if folder and args.half:
-            parts[name] = [*read(folder)][args.half == "chosen" :: 2]
-        elif folder:
-            parts[name] = [*read(folder)]
+    if args.battery:
+        parts["battery"] = battery(args.battery)
+    if args.data:
+        parts["labelled"] = labelled(args.data)
     columns = ["sum", *ALONE, "within a quarter", "among the numbers", "ARI", "ARI, k given"]
     table = {name: [row_of(*problem) for problem in sets] for name, sets in parts.items()}
     tables.print_heading("data", "sets", *columns, "seconds")

@@ -1,7 +1,5 @@
 """Compare labels and time at half and twice each tuning constant of `rffpk.system.tuning`.
 
-    python -m bench.quality.tuning [GROUP...] [--models NAME...] [--rows N] [--clusters K] [--alone]
-
 Fits the models to the small data sets of scikit-learn and to a draw of each generated family of
 `bench.quality.families`. Each field of the groups has its value, half of it and twice it in turn.
 Prints the change of the mean ARI with the classes, the number of fits with other labels, and the
@@ -25,10 +23,10 @@ from sklearn.preprocessing import scale
 import rffpk
 from bench import commands, tables
 from bench.datasets import Labelled
-from bench.internals import TUNING
 from bench.quality.families import draws
 from bench.scores import rand_index
 from bench.timing import cpu_timed
+from rffpk.system.tuning import TUNING
 
 MODELS: dict[str, Callable[[int], Any]] = {
     "plain": lambda k: rffpk.PowerKMeans(k, random_state=0),
@@ -51,8 +49,7 @@ def data_sets(n: int, k: int, alone: bool) -> Iterator[Labelled]:
     for load in (load_iris, load_wine, load_breast_cancer, load_digits):
         X, y = load(return_X_y=True)
         yield scale(X) if load is not load_digits else X, y
-    for _, _, X, y in draws(1):
-        yield X, y
+    yield from (labelled for _, labelled in draws(1))
 
 
 def scaled(value: Any, factor: float) -> Any:

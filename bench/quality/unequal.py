@@ -1,33 +1,30 @@
 """Score labels of separated clusters of unequal size, beside other methods, k known.
 
-    python -m bench.quality.unequal --out FILE               # resumable
-
 Thirteen kinds of rows. In 2 to 50 columns there are 2 to 50 blobs ten standard deviations apart,
 whose sizes follow Zipf's law, or a quarter of which weighs 3 % of the rest, with 12 rows at least.
 The rest are two moons with a dense third group of 2 %, a ring around 3 %, and long bands of
 50 : 5 : 1. Prints the mean ARI, the mean recall of the clusters under the best matching, and the
-least ARI of each method: of all rows, of each kind, and of seeds of even and of odd number.
+least ARI of each method: of all rows, and of each kind.
 """
 
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Callable
 from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import pdist
-from sklearn.cluster import HDBSCAN, KMeans, SpectralClustering
+from sklearn.cluster import HDBSCAN
 from sklearn.datasets import make_moons
 from sklearn.metrics import adjusted_rand_score, confusion_matrix
 
-from bench import commands, records, tables
+from bench import commands, peers, records, tables
 from bench.datasets import Labelled
 from bench.timing import cpu_timed
-from rffpk import DiffusionPowerKMeans, PowerKMeans
 
 _APART = 10  # standard deviations
 _ZIPF = 1.2
@@ -93,12 +90,10 @@ KINDS: dict[str, Callable[[int, Any], Labelled]] = {
     "bands": bands,
 }  # fmt: skip
 
-METHODS: dict[str, Any] = {
-    "DiffusionPowerKMeans": DiffusionPowerKMeans,
-    "PowerKMeans": PowerKMeans,
-    "KMeans(n_init=10)": partial(KMeans, n_init=10),
+METHODS = {
+    **{name: peers.METHODS[name] for name in ("DiffusionPowerKMeans", "PowerKMeans", "KMeans")},
     "HDBSCAN": lambda k, random_state: HDBSCAN(min_cluster_size=10, copy=True),
-    "SpectralClustering": partial(SpectralClustering, affinity="nearest_neighbors"),
+    "SpectralClustering": peers.METHODS["SpectralClustering"],
 }
 _MOST_ROWS = {"HDBSCAN": 100_000, "SpectralClustering": 10_000}
 
@@ -112,48 +107,35 @@ def recall(y: np.ndarray, labels: np.ndarray) -> float:
     return float(shares[linear_sum_assignment(-shares)].sum() / len(np.unique(y)))
 
 
+def scored(method: str, X: np.ndarray, y: np.ndarray, seed: int) -> records.Record:
+    model = METHODS[method](len(np.unique(y)), random_state=seed)
+    seconds, labels = cpu_timed(partial(model.fit_predict, X))
+    ari = adjusted_rand_score(y, labels)
+    return {"ARI": ari, "recall": recall(y, labels), "CPU seconds": seconds}
+
+
 def run(args: argparse.Namespace) -> None:
-    done = records.known(args.out, "kind", "n", "seed", "method")
-    cases = [
-        (n, seed, i) for n in args.sizes for seed in range(args.seeds) for i in range(len(KINDS))
-    ]
-    for n, seed, number in cases:
-        kind = list(KINDS)[number]
-        X, y = KINDS[kind](n, np.random.default_rng([seed, number]))
+    for n, seed, (i, kind) in product(args.sizes, range(args.seeds), enumerate(KINDS)):
+        X, y = KINDS[kind](n, np.random.default_rng([seed, i]))
         for method in args.methods:
-            if (kind, n, seed, method) in done or n > _MOST_ROWS.get(method, n):
-                continue
-            model = METHODS[method](len(np.unique(y)), random_state=seed)
-            seconds, labels = cpu_timed(partial(model.fit_predict, X))
-            record = {
-                "kind": kind, "n": n, "seed": seed, "method": method,
-                "ARI": adjusted_rand_score(y, labels), "recall": recall(y, labels),
-                "CPU seconds": seconds,
-            }  # fmt: skip
-            records.append(args.out, record)
-            print(*record.values(), file=sys.stderr, flush=True)
+            if n <= _MOST_ROWS.get(method, n):
+                key = {"kind": kind, "n": n, "seed": seed, "method": method}
+                records.add(args.out, key, scored, method, X, y, seed)
 
 
 def report(args: argparse.Namespace) -> None:
-    runs = [record for record in records.read(args.out) if record["method"] in args.methods]
+    """Print the mean ARI, the mean recall and the least ARI."""
+    runs = records.read(args.out)
+    parts = {f"n = {n}": [run for run in runs if run["n"] == n] for n in sorted(args.sizes)}
+    parts |= {kind: [run for run in runs if run["kind"] == kind] for kind in KINDS}
     tables.print_heading("rows", *args.methods)
-    parts = [
-        *((f"n = {n}", lambda run, n=n: run["n"] == n) for n in sorted(args.sizes)),
-        *((kind, lambda run, kind=kind: run["kind"] == kind) for kind in KINDS),
-        ("even seeds", lambda run: run["seed"] % 2 == 0),
-        ("odd seeds", lambda run: run["seed"] % 2 == 1),
-    ]
-    for title, is_in in parts:
-        tables.print_row(title, *(summary(runs, method, is_in) for method in args.methods))
-
-
-def summary(runs: list[records.Record], method: str, is_in: Callable[[Any], bool]) -> str:
-    """Return the mean ARI, the mean recall and the least ARI."""
-    own = [run for run in runs if run["method"] == method and is_in(run)]
-    if not own:
-        return ""
-    scores = np.array([[run["ARI"], run["recall"]] for run in own])
-    return " ".join(tables.cells((*scores.mean(axis=0), scores[:, 0].min())))
+    for title, part in parts.items():
+        cells = []
+        for method in args.methods:
+            scores = [(run["ARI"], run["recall"]) for run in part if run["method"] == method]
+            numbers = (*np.mean(scores, axis=0), min(scores)[0]) if scores else ()
+            cells.append(" ".join(tables.cells(numbers)))
+        tables.print_row(title, *cells)
 
 
 def main() -> None:

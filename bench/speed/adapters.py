@@ -15,11 +15,13 @@ from typing import Any
 import numpy as np
 from sklearn.cluster import KMeans
 
-from bench.internals import Fourier, Identity, Rows, _core, centered, make_rows, one_pass, ones
 from bench.speed.problems import Problem
-from bench.timing import Measure, median, seconds, timed
+from bench.timing import Measure, seconds, timed
 from rffpk import RandomFourierFeatures
-from rffpk.rows.passes import shifted_features
+from rffpk.rows.arrays import Fourier, Identity
+from rffpk.rows.passes import centered, make_rows, one_pass, shifted_features
+from rffpk.rows.rows import Rows
+from rffpk.rows.weights import ones
 
 
 class Setting:
@@ -149,21 +151,3 @@ ADAPTERS: dict[str, Callable[[Setting], Measure]] = {
         scikit_fuzzy,
     )
 }  # fmt: skip
-
-
-def profile(setting: Setting, repeats: int = 5) -> dict[str, float]:
-    """Measure the nanoseconds a row of each part of the pass, each run alone on one thread."""
-    rows, theta = setting.rows, setting.theta.astype(setting.dtype)
-    omegas = [m.frequencies if isinstance(m, Fourier) else None for m in rows.maps]
-
-    def run(stages: int) -> float:
-        return seconds(
-            lambda: _core.fused_pass(
-                rows.xs, omegas, rows.shifts, theta, rows.alpha, None,
-                _core.POWER, -3.0, 1, stages=stages,
-            )
-        )  # fmt: skip
-
-    masks = {"nothing": 0, **_core.STAGES, "all": sum(_core.STAGES.values())}
-    times = {name: median(partial(run, mask), repeats) for name, mask in masks.items()}
-    return {name: t / rows.n * 1e9 for name, t in times.items()}

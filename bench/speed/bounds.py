@@ -1,7 +1,5 @@
 """Measure the last passes of a fit with bounds of distances, and without.
 
-    python -m bench.speed.bounds [--rows N] [--repeats N] [--tol X]
-
 Fits of 10^6 x 50 rows, k = 10, float32; fits with and without bounds alternate, and seconds are
 medians. "Visited" is the share of the rows that a pass visits.
 """
@@ -15,8 +13,9 @@ import numpy as np
 
 from bench import commands, tables
 from bench.datasets import mixture
-from bench.internals import TUNING, hard_pass, steps
 from rffpk import PowerKMeans, RFFKernelPowerKMeans
+from rffpk.anneal import hard_pass, steps
+from rffpk.system.tuning import TUNING
 
 VISITED: list[float] = []  # the share of the rows that each pass visits
 

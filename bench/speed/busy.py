@@ -1,7 +1,5 @@
 """Measure fits on a machine at rest and beside busy processes, by one thread and by default.
 
-    python -m bench.speed.busy [--rows N ...] [--repeats N]
-
 Beside the fits run none, then as many busy processes as there are processors, then as many with
 the lowest priority. `RFFKernelPowerKMeans` by one thread and by default and scikit-learn's KMeans
 (n_init=1) fit in turn, each in a process of its own. The table has the least seconds of each, and

@@ -1,16 +1,12 @@
 """Measure whole fits for growing numbers of clusters, beside peers: seconds and objectives.
 
-    python -m bench.speed.clusters run --out FILE [--rows N] [--clusters K ...] [--data DIR]
-        [--only NAME ...] [--columns D] [--methods METHOD ...] [--threads N]
-    python -m bench.speed.clusters report FILE                        # Markdown
-
 Float32 rows of 20 columns without clusters (sheet) and with clusters that overlap (mixture), and
 with --data the letters and the colours of skin. --columns adds rows as wide as embeddings. Topics
 are unit rows around topics of uneven sizes, at a mean squared distance of .24, and features are
 random features of noisy digits. With --data noisy letter has columns of noise. Peers that are
-missing are left out. Runs are resumable, and the fits of a problem alternate. The report has
-CPU seconds beside seconds of the clock, as other work on the machine affects them less. Objectives
-of all but RFFKernelPowerKMeans are comparable.
+missing are left out. Runs are resumable, and the fits of a problem alternate. The table has all
+results of FILE. It has CPU seconds beside seconds of the clock, as other work on the machine
+affects them less. Objectives of all but RFFKernelPowerKMeans are comparable.
 """
 
 from __future__ import annotations
@@ -19,6 +15,7 @@ import argparse
 import math
 from collections.abc import Callable
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +27,8 @@ from sklearn.utils import gen_batches
 from threadpoolctl import threadpool_limits
 
 from bench import commands, records, tables
-from bench.datasets import around, single_view
+from bench.datasets import mixture, single_view
+from bench.peers import Fit, fit
 from bench.scores import k_means_objective
 from bench.timing import spent
 from rffpk import Annealing, PowerKMeans, RFFKernelPowerKMeans
@@ -46,12 +44,6 @@ def sheet(n: int, k: int) -> np.ndarray:
     at = random.standard_normal((n, LATENT)) @ random.standard_normal((LATENT, COLUMNS))
     X = np.sin(at) + 0.2 * random.standard_normal((n, COLUMNS))
     return (X * random.gamma(2, size=COLUMNS)).astype(np.float32)
-
-
-def mixture(n: int, k: int, columns: int = COLUMNS) -> np.ndarray:
-    """Draw k Gaussian clusters that overlap."""
-    random = np.random.default_rng(0)
-    return around(1.4 * random.standard_normal((k, columns), dtype=np.float32), n, random)
 
 
 def topics(columns: int, n: int, k: int) -> np.ndarray:
@@ -93,16 +85,9 @@ def real(data: Path, name: str, n: int, k: int) -> np.ndarray:
     return scale(single_view(data, name)[0])[:n].astype(np.float32)
 
 
-Fit = Callable[[np.ndarray, int, int], np.ndarray]
-
-
-def estimator(kind: Any, **parameters: Any) -> Fit:
-    return lambda X, k, seed: kind(k, random_state=seed, **parameters).fit(X).labels_
-
-
 def small_sample(**parameters: Any) -> Fit:
     """Return fits with 20 rows a cluster in the sample."""
-    return lambda X, k, seed: estimator(PowerKMeans, sample=20 * k, **parameters)(X, k, seed)
+    return lambda X, k, seed: fit(PowerKMeans, sample=20 * k, **parameters)(X, k, seed)
 
 
 def faiss(X: np.ndarray, k: int, seed: int, **parameters: Any) -> np.ndarray:
@@ -121,26 +106,26 @@ def super_k_means(X: np.ndarray, k: int, seed: int) -> np.ndarray:
 
 
 METHODS: dict[str, Fit] = {
-    "PowerKMeans": estimator(PowerKMeans),
-    "PowerKMeans, plain": estimator(PowerKMeans, annealing=None, tol=1e-2),
+    "PowerKMeans": fit(PowerKMeans),
+    "PowerKMeans, plain": fit(PowerKMeans, annealing=None, tol=1e-2),
     "PowerKMeans, small sample": small_sample(),
     "PowerKMeans, small sample, one swap": small_sample(annealing=Annealing(swaps=1), tol=1e-2),
     "PowerKMeans, small sample, no swaps": small_sample(annealing=Annealing(swaps=0), tol=0.1),
     "PowerKMeans, small sample, plain": small_sample(annealing=None, tol=0.1),
-    "KMeans": estimator(KMeans, n_init=1),
-    "MiniBatchKMeans": estimator(MiniBatchKMeans, n_init=1),
+    "KMeans": fit(KMeans, n_init=1),
+    "MiniBatchKMeans": fit(MiniBatchKMeans, n_init=1),
     "Faiss, 25 iterations": partial(faiss, niter=25, max_points_per_centroid=1 << 30),
     "Faiss, a sample": faiss,
-    "BisectingKMeans": estimator(BisectingKMeans),
+    "BisectingKMeans": fit(BisectingKMeans),
     "SuperKMeans": super_k_means,
-    "RFFKernelPowerKMeans": estimator(RFFKernelPowerKMeans),
+    "RFFKernelPowerKMeans": fit(RFFKernelPowerKMeans),
 }
 DEFAULTS = ["PowerKMeans", "KMeans", "MiniBatchKMeans", "Faiss, 25 iterations"]
 
 
 def sources(args: argparse.Namespace) -> dict[str, Callable[[int, int], np.ndarray]]:
     """Return functions of n and k that make rows, by name."""
-    makers: dict[str, Any] = {"sheet": sheet, "mixture": mixture}
+    makers: dict[str, Any] = {"sheet": sheet, "mixture": lambda n, k: mixture(n, 1.4, k, COLUMNS)}
     if args.columns:
         makers |= {"topics": partial(topics, args.columns)}
         makers |= {"features": partial(features, args.columns)}
@@ -151,43 +136,32 @@ def sources(args: argparse.Namespace) -> dict[str, Callable[[int, int], np.ndarr
     return makers
 
 
+def measured(method: str, X: np.ndarray, k: int, seed: int, threads: int) -> records.Record:
+    with threadpool_limits(threads):
+        (wall, cpu), labels = spent(partial(METHODS[method], X, k, seed))
+    return {"seconds": wall, "cpu": cpu, "objective": k_means_objective(X, labels)}
+
+
 def run(args: argparse.Namespace) -> None:
-    """Measure fits, and append the results to a file."""
-    done, makers = records.known(args.out, "rows", "k", "method", "seed"), sources(args)
-    for name in args.only or makers:
-        for k in args.clusters:
-            X = makers[name](args.rows, k)
-            problem = f"{name} {len(X)} x {X.shape[1]}"
-            for seed in range(args.seeds):
-                for method in args.methods:
-                    if (problem, k, method, seed) in done:
-                        continue
-                    try:
-                        with threadpool_limits(args.threads):
-                            (wall, cpu), labels = spent(partial(METHODS[method], X, k, seed))
-                    except ImportError:
-                        continue
-                    key = {"rows": problem, "k": k, "method": method, "seed": seed}
-                    cost = k_means_objective(X, labels)
-                    records.append(
-                        args.out, {**key, "seconds": wall, "cpu": cpu, "objective": cost}
-                    )
-                    print(key, f"{wall:.2f} s", flush=True)
+    makers = sources(args)
+    for name, k in product(args.only or makers, args.clusters):
+        X = makers[name](args.rows, k)
+        for seed, method in product(range(args.seeds), args.methods):
+            rows = f"{name} {len(X)} x {X.shape[1]}"
+            key = {"rows": rows, "k": k, "method": method, "seed": seed}
+            records.add(args.out, key, measured, method, X, k, seed, args.threads)
 
 
-# By rows and k, then by method: median seconds, median CPU seconds, least and mean objective.
-Table = dict[tuple[str, int], dict[str, np.ndarray]]
-
-
-def table_of(path: Path) -> Table:
+def table_of(path: Path) -> dict[tuple[str, int], dict[str, np.ndarray]]:
+    """Return median seconds, median CPU seconds, least and mean objective of each method."""
     runs: dict[tuple[str, int], dict[str, list[list[float]]]] = {}
     for r in records.read(path):
         of_method = runs.setdefault((r["rows"], r["k"]), {}).setdefault(r["method"], [])
         of_method.append([r["seconds"], r["cpu"], r["objective"]])
 
     def summary(values: list[list[float]]) -> np.ndarray:
-        seconds, cpu, objective = np.array(values).T
-        return np.array([np.median(seconds), np.median(cpu), objective.min(), objective.mean()])
+        cost = np.array(values)[:, 2]
+        return np.array([*np.median(values, axis=0)[:2], cost.min(), cost.mean()])
 
     return {
         key: {method: summary(values) for method, values in methods.items()}
@@ -195,9 +169,9 @@ def table_of(path: Path) -> Table:
     }
 
 
-def report(args: argparse.Namespace) -> None:
+def report(path: Path) -> None:
     """Print seconds, CPU seconds and objectives of all methods."""
-    table = table_of(args.results)
+    table = table_of(path)
     methods = [m for m in METHODS if any(m in row for row in table.values())]
     tables.print_heading("rows", "k", *(f"{m}: s (CPU s), objective" for m in methods))
     for (rows, k), row in table.items():
@@ -212,12 +186,13 @@ def report(args: argparse.Namespace) -> None:
 
 
 def main() -> None:
-    measured = {
-        "data": commands.DATA, "out": commands.OUT, "rows": 100_000, "clusters": CLUSTERS,
-        "only": {"nargs": "+"}, "columns": int, "threads": int,
-        "methods": commands.Names(METHODS, DEFAULTS), "seeds": 3,
-    }  # fmt: skip
-    commands.run(__doc__, run=(run, measured), report=(report, {"results": True}))
+    args = commands.arguments(
+        __doc__, data=commands.DATA, out=commands.OUT, rows=100_000, clusters=CLUSTERS,
+        only={"nargs": "+"}, columns=int, threads=int, methods=commands.Names(METHODS, DEFAULTS),
+        seeds=3,
+    )  # fmt: skip
+    run(args)
+    report(args.out)
 
 
 if __name__ == "__main__":

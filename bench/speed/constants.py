@@ -4,9 +4,9 @@
 
 The core is built as it is and once with each of the values. The builds run in turn on one problem
 in one process. Printed is the median time of each over that of the core as it is. The constants of
-the skinny product are measured with that product, LANDMARK_BLOCK with a pass over landmark
-features, and the rest with the pass. With --threads 1 times are CPU seconds, which other work on
-the machine disturbs less.
+the skinny product are measured with that product of --points rows and columns, LANDMARK_BLOCK with
+a pass over landmark features, and the rest with the pass. With --threads 1 times are CPU seconds,
+which other work on the machine disturbs less.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ import numpy as np
 import threadpoolctl
 from numpy.typing import NDArray
 
-from bench.internals import Landmarks
+from bench import commands
+from rffpk.rows.arrays import Landmarks
 
 ROOT = Path(__file__).parents[2]
 HEADER = ROOT / "src" / "rffpk" / "_core" / "tuning.h"
@@ -133,38 +134,29 @@ def measure(run: Run, cores: list[ModuleType], args: argparse.Namespace) -> Arra
 
 
 def main() -> None:
-    known = constants()
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("name", choices=known)
-    parser.add_argument("values", nargs="+", type=int)
-    for option, default, text in (
-        ("rows", 1_000_000, "rows of the pass"),
-        ("columns", 50, "columns d of the pass"),
-        ("frequencies", 108, "frequencies D of the pass"),
-        ("clusters", 10, "centroids of the pass, or lines of coefficients"),
-        ("landmarks", 1000, "landmarks of the pass that has some"),
-        ("points", 8192, "rows and columns of the matrix of the skinny product"),
-        ("threads", os.cpu_count(), "threads"),
-        ("rounds", 15, "runs of each build"),
-    ):
-        parser.add_argument(f"--{option}", type=int, default=default, help=f"{text} [{default}]")
-    args = parser.parse_args()
-
+    args = commands.arguments(
+        __doc__, words="the name of a constant, then values", rows=1_000_000, columns=50,
+        frequencies=108, clusters=10, landmarks=1000, points=8192, threads=os.cpu_count(),
+        rounds=15,
+    )  # fmt: skip
+    known, (name, *values) = constants(), args.words or [""]
+    if name not in known:
+        commands.stop(f"name one of {', '.join(known)}, then values.")
     with tempfile.TemporaryDirectory() as folder, threadpoolctl.threadpool_limits(1, "blas"):
         cores = [build(Path(folder) / "base", None)]
-        for i, value in enumerate(args.values):
-            cores.append(build(Path(folder) / f"value_{i}", f"{args.name}={value}"))
+        for i, value in enumerate(values):
+            cores.append(build(Path(folder) / f"value_{i}", f"{name}={value}"))
         problem = pass_problem
-        if args.name.startswith("SKINNY"):
+        if name.startswith("SKINNY"):
             problem = skinny_problem
-        elif args.name.startswith("LANDMARK"):
+        elif name.startswith("LANDMARK"):
             problem = landmark_problem
         times = measure(problem(args), cores, args)
 
-    print(f"{args.name}, {cores[0].isa()}, {args.threads} threads, {args.rounds} runs of each")
+    print(f"{name}, {cores[0].isa()}, {args.threads} threads, {args.rounds} runs of each")
     print("       value  ratio of medians  quartiles of the ratios")
     medians, ratios = np.median(times, axis=0), times / times[:, :1]
-    for j, value in enumerate([known[args.name], *args.values]):
+    for j, value in enumerate([known[name], *values]):
         low, high = np.quantile(ratios[:, j], [0.25, 0.75])
         print(f"{value!s:>12}  {medians[j] / medians[0]:16.3f}  {low:.3f} to {high:.3f}")
 

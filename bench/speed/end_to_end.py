@@ -1,7 +1,5 @@
 """Measure a whole fit beside RBFSampler and KMeans of scikit-learn: seconds and objective.
 
-    python -m bench.speed.end_to_end [--rows N] [--repeats N] [--apart X]
-
 50 columns, k = 10, D = 108, float32, with one gamma on both sides; KMeans has n_init=1. The
 objective is that of kernel k-means for the labels of each side, in one feature map that neither
 side used, on 100 000 of the rows. `--apart` is the deviation of the cluster means in each column,

@@ -1,7 +1,5 @@
 """Measure exact kernel methods: a pass beside the machine's rates, and fits of many rows.
 
-    python -m bench.speed.exact [--threads N] [--sizes N ...]
-
 A pass: a step on a stored kernel of 5000 rows. The peer: tslearn's KernelKMeans, if it is
 installed. Last, fits of many rows (--sizes) beyond the memory limit, which recompute the blocks of
 the kernel.
@@ -16,10 +14,13 @@ from sklearn.datasets import make_blobs
 from threadpoolctl import threadpool_limits
 
 from bench import commands, tables, timing
-from bench.internals import FitContext, KernelLevel, KernelRows, PowerMean, Stage, ones
 from bench.speed.problems import Machine
 from bench.timing import seconds
 from rffpk import Annealing, KernelPowerKMeans
+from rffpk.anneal.kernel_steps import KernelLevel, KernelRows
+from rffpk.anneal.records import PowerMean
+from rffpk.anneal.schedule import FitContext, Stage
+from rffpk.rows.weights import ones
 from rffpk.spaces.kernels import FittedKernel, specification
 
 
@@ -68,19 +69,14 @@ def large_fit(n: int, passes: int) -> tuple[bool, int, float, float, float]:
     return model.cache_, model.n_iter_, took, before, timing.peak_memory()
 
 
-def large(sizes: list[int]) -> None:
-    """Measure fits beyond the memory limit, with recomputed blocks."""
-    print()
-    tables.print_heading("n", "stored", "s, 10 passes and seeding", "MB before", "peak MB")
-    for n in sizes:
-        stored, passes, took, before, peak = timing.in_own_process(large_fit, n, 10)
-        tables.print_row(n, stored, f"{took:.1f} ({passes})", f"{before:.0f}", f"{peak:.0f}")
-
-
 def main() -> None:
     args = commands.arguments(__doc__, threads=2, sizes=(10_000, 20_000, 50_000))
     speed(args.threads)
-    large(args.sizes)
+    print()
+    tables.print_heading("n", "stored", "s, 10 passes and seeding", "MB before", "peak MB")
+    for n in args.sizes:
+        stored, passes, took, before, peak = timing.in_own_process(large_fit, n, 10)
+        tables.print_row(n, stored, f"{took:.1f} ({passes})", f"{before:.0f}", f"{peak:.0f}")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,5 @@
 """Measure fusions of many rows by landmarks: seconds, labels and peak memory.
 
-    python -m bench.speed.fusion [--rows N] [--landmarks N]
-
 Views of 10, 20 and 50 columns of ten Gaussian clusters, float32.
 """
 
@@ -9,17 +7,22 @@ from __future__ import annotations
 
 from functools import partial
 
+import numpy as np
 from sklearn.metrics import normalized_mutual_info_score
 
 from bench import commands, tables
-from bench.datasets import gaussian_views
 from bench.timing import peak_memory, seconds
 from rffpk import MKKM, AverageMKKM, SimpleMKKM
 
 
 def main() -> None:
     args = commands.arguments(__doc__, rows=1_000_000, landmarks=1000)
-    views, y = gaussian_views(args.rows, (10, 20, 50))
+    random = np.random.default_rng(0)
+    y = random.integers(10, size=args.rows)
+    views = []
+    for d in (10, 20, 50):
+        views.append(random.standard_normal((args.rows, d), dtype=np.float32))
+        views[-1] += (1.5 * random.standard_normal((10, d), dtype=np.float32))[y]
     before, size = peak_memory() / 1e3, sum(view.nbytes for view in views) / 1e9
     tables.print_heading("method", "s", "NMI", "data, GB", "peak, GB")
     for estimator in (SimpleMKKM, MKKM, AverageMKKM):

@@ -1,15 +1,12 @@
 """Measure CPU seconds of default fits over rows, clusters and columns: do they grow smoothly?
 
-    python -m bench.speed.growth run --out FILE [--rows N ...] [--clusters K ...]
-        [--columns D ...] [--classes NAME ...] [--fits M]
-    python -m bench.speed.growth report FILE [--plot FILE]             # Markdown
-
-Float32 rows in Gaussian clusters that overlap (the mixture of bench.speed.clusters), 20 columns
-by default; RFFMultiKernelPowerKMeans gets two views of half of the columns. The numbers double from
+Float32 rows in Gaussian clusters that overlap (the mixture of bench.speed.clusters), 20 columns by
+default; RFFMultiKernelPowerKMeans gets two views of half of the columns. The numbers double from
 one to the next. A time is the median of --fits fits by one thread with other random numbers. Left
 out are fewer than five rows a cluster, and more rows after a fit of more than --longest seconds.
-Runs are resumable. The report has the seconds, and the largest factor between neighbours where a
-fit takes 50 ms or more. Below, the part of a fit that does not depend on the numbers counts.
+Runs are resumable. The tables have the seconds of all results of FILE, and the largest factor
+between neighbours where a fit takes 50 ms or more. Below, the part of a fit that does not depend on
+the numbers counts.
 """
 
 from __future__ import annotations
@@ -23,8 +20,8 @@ from typing import Any
 import numpy as np
 
 import rffpk
-from bench import commands, plots, records, tables
-from bench.speed.clusters import COLUMNS, mixture
+from bench import commands, records, tables
+from bench.datasets import mixture
 from bench.timing import cpu_timed
 
 CLASSES = (
@@ -33,12 +30,13 @@ CLASSES = (
 )  # fmt: skip
 ROWS = (500, 1000, 2000, 4000, 8000, 16_000, 32_000, 64_000, 128_000)
 CLUSTERS = (2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
+COLUMNS = 20
 LEAST_ROWS = 5  # a cluster
 LEAST_SECONDS = 0.05  # of a fit that is compared
 
 
 def measure(name: str, columns: int, k: int, n: int, fits: int) -> float:
-    X: Any = mixture(n, k, columns)
+    X: Any = mixture(n, 1.4, k, columns)
     if name == "RFFMultiKernelPowerKMeans":
         X = [np.ascontiguousarray(x) for x in np.array_split(X, 2, axis=1)]
     models = (getattr(rffpk, name)(k, random_state=seed, n_jobs=1) for seed in range(fits))
@@ -47,7 +45,7 @@ def measure(name: str, columns: int, k: int, n: int, fits: int) -> float:
 
 def run(args: argparse.Namespace) -> None:
     measure("PowerKMeans", COLUMNS, 2, 500, 1)  # what is imported at a first fit
-    done = table_of(args.out) if args.out.exists() else {}
+    done = table_of(args.out)
     for name, columns, k in itertools.product(args.classes, args.columns, args.clusters):
         for n in args.rows:
             if n < LEAST_ROWS * k:
@@ -70,8 +68,7 @@ def table_of(path: Path) -> Seconds:
     return {(r["class"], r["columns"], r["k"], r["rows"]): r["cpu"] for r in records.read(path)}
 
 
-def report(args: argparse.Namespace) -> None:
-    table = table_of(args.results)
+def report(table: Seconds) -> None:
     sizes = sorted({(d, n) for _, d, _, n in table})
     for name in dict.fromkeys(name for name, *_ in table):
         print(f"\n{name}: {worst(table, name)}\n")
@@ -79,8 +76,6 @@ def report(args: argparse.Namespace) -> None:
         for k in sorted({k for owner, _, k, _ in table if owner == name}):
             cells = [table.get((name, d, k, n)) for d, n in sizes]
             tables.print_row(k, *("" if cpu is None else f"{cpu:.2f}" for cpu in cells))
-    if args.plot:
-        plot(table, args.plot)
 
 
 def worst(table: Seconds, name: str) -> str:
@@ -101,26 +96,34 @@ def worst(table: Seconds, name: str) -> str:
 
 
 def plot(table: Seconds, path: Path) -> None:
-    """Plot CPU seconds against rows, a line for each k, a panel for each class."""
+    """Plot CPU seconds against rows by matplotlib, a line for each k, a panel for each class."""
+    from matplotlib.figure import Figure
+
     names = list(dict.fromkeys(name for name, *_ in table))
-    figure, axes = plots.subplots(1, len(names), figsize=(4 * len(names), 4), squeeze=False)
-    for axis, name in zip(axes[0], names):
+    figure = Figure(figsize=(4 * len(names), 4))
+    axes = figure.subplots(1, len(names), squeeze=False)[0]
+    for axis, name in zip(axes, names):
         for k in sorted({k for owner, _, k, _ in table if owner == name}):
             points = sorted(
                 (n, cpu) for (owner, _, j, n), cpu in table.items() if (owner, j) == (name, k)
             )
             axis.loglog(*zip(*points), "o-", label=f"k = {k}")
         axis.set(title=name, xlabel="rows n", ylabel="CPU seconds of a fit")
-    plots.legend_beside(axes[0])
-    plots.save(figure, path)
+    lines = axes[0].get_legend_handles_labels()
+    axes[-1].legend(*lines, loc="upper left", bbox_to_anchor=(1.02, 1))
+    figure.tight_layout()
+    figure.savefig(path)
 
 
 def main() -> None:
-    measured = {
-        "out": commands.OUT, "rows": ROWS, "clusters": CLUSTERS, "columns": (COLUMNS,),
-        "classes": commands.Names(CLASSES), "fits": 3, "longest": 30.0,
-    }  # fmt: skip
-    commands.run(__doc__, run=(run, measured), report=(report, {"results": True, "plot": Path}))
+    args = commands.arguments(
+        __doc__, out=commands.OUT, rows=ROWS, clusters=CLUSTERS, columns=(COLUMNS,),
+        classes=commands.Names(CLASSES), fits=3, longest=30.0, plot=Path,
+    )  # fmt: skip
+    run(args)
+    report(table_of(args.out))
+    if args.plot:
+        plot(table_of(args.out), args.plot)
 
 
 if __name__ == "__main__":

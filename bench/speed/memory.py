@@ -1,7 +1,5 @@
 """Measure the peak memory of fits beyond X, and compare it with the limits of docs/scale.md.
 
-    python -m bench.speed.memory [--classes NAME ...] [--scale S]
-
 Each fit runs in a process of its own. Its peak is the peak of resident pages, by Linux, less the
 resident pages after X was made. Ends with 1 if a fit takes more than its limit. `--scale`
 multiplies the numbers of rows.

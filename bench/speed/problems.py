@@ -9,8 +9,8 @@ import numpy as np
 import threadpoolctl
 
 from bench.datasets import around
-from bench.internals import _core
 from bench.timing import seconds
+from rffpk import _core
 
 
 @dataclass(frozen=True)

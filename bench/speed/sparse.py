@@ -1,14 +1,10 @@
-"""Measure fits of sparse rows beside scikit-learn, and of texts as CSR beside arrays.
-
-    python -m bench.speed.sparse [--rows N] [--columns N] [--entries N] [--clusters K]
-        [--methods NAME ...] [--data DIR] [--repeats N]
+"""Measure fits of sparse rows beside scikit-learn, and passes over them beside arrays.
 
 The first table has fits of generated rows (10^5 x 10^5 with 100 entries each by default) whose
 clusters are topics: each has its own columns, from which most entries come. Every fit runs in a
 process of its own, which makes the rows first. Memory is the peak of the process during the fit,
 less its memory before the rows, over the bytes of their CSR. The second table has the CPU time of
 a pass over sparse rows over that of a pass over the same rows as an array, by the share of entries.
-With --data a third has texts of the folder, rows of length one, as CSR and as arrays in turn.
 """
 
 from __future__ import annotations
@@ -17,8 +13,6 @@ import argparse
 import gc
 from functools import partial
 from itertools import product
-from pathlib import Path
-from statistics import median
 from typing import Any
 
 import numpy as np
@@ -28,10 +22,11 @@ from sklearn.metrics import adjusted_rand_score
 
 import rffpk
 from bench import commands, tables
-from bench.datasets import first_view, prepare
-from bench.internals import centered, column_rows, one_pass, ones, sparse_rows
 from bench.timing import alternate, cpu_timed, forget_peak, in_own_process, peak_memory, timed
 from rffpk import Annealing, DiffusionPowerKMeans, PowerKMeans
+from rffpk.rows.passes import centered, column_rows, one_pass
+from rffpk.rows.table import sparse_rows
+from rffpk.rows.weights import ones
 
 METHODS: dict[str, Any] = {
     "PowerKMeans": partial(PowerKMeans),
@@ -48,10 +43,6 @@ METHODS: dict[str, Any] = {
 }
 DEFAULT = [name for name in METHODS if not name.startswith("RFF")]
 
-TEXTS = ("tr11", "3sources", "bbcsport")
-OF_TEXTS = (
-    PowerKMeans, rffpk.RFFKernelPowerKMeans, rffpk.KernelPowerKMeans, DiffusionPowerKMeans,
-)  # fmt: skip
 SHARES = (0.005, 0.02, 0.05, 0.1, 0.2)
 
 OWN = 0.5  # share of the entries in the columns of the topic
@@ -126,48 +117,13 @@ def densities(n: int, repeats: int) -> None:
         tables.print_row(np.dtype(dtype), k, *tables.cells(ratios, ".2f"))
 
 
-COMPARED = (
-    "class", "CSR, s", "array, s", "CSR / array", "ARI of the labels",
-    "objective of CSR over array",
-)  # fmt: skip
-
-
-def compared(model: Any, X: Any, arrays: Any, repeats: int) -> list[str]:
-    """Fit a model to X and to the same rows in arrays, in turn."""
-    times = []
-    for _ in range(repeats):
-        ours, labels = timed(lambda: model.fit(X).labels_)
-        cost = model.inertia_
-        whole, same = timed(lambda: model.fit(arrays).labels_)
-        times.append((ours, whole, ours / whole))
-    seconds = tables.cells(map(median, zip(*times)))
-    agreement = f"{adjusted_rand_score(same, labels):.3f}"
-    return [type(model).__name__, *seconds, agreement, f"{cost / model.inertia_:.9f}"]
-
-
-def texts(data: Path, repeats: int) -> None:
-    print()
-    tables.print_heading("set", "n", "d", "entries a row", *COMPARED)
-    for name in TEXTS:
-        array, y = first_view(data, name)
-        array = prepare(name, array)
-        X, k = sparse.csr_array(array), len(np.unique(y))
-        for estimator in OF_TEXTS:
-            cosine = {"metric": "cosine"} if estimator is DiffusionPowerKMeans else {}
-            model = estimator(k, random_state=0, **cosine)
-            entries = f"{X.nnz / len(y):.0f}"
-            tables.print_row(name, *array.shape, entries, *compared(model, X, array, repeats))
-
-
 def main() -> None:
     args = commands.arguments(
         __doc__, rows=100_000, columns=100_000, entries=100, clusters=20,
-        methods=commands.Names(METHODS, DEFAULT), repeats=3, data=commands.DATA,
+        methods=commands.Names(METHODS, DEFAULT), repeats=3,
     )  # fmt: skip
     generated(args)
     densities(min(20_000, args.rows), args.repeats)
-    if args.data:
-        texts(args.data, args.repeats)
 
 
 if __name__ == "__main__":

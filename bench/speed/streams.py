@@ -1,8 +1,5 @@
 """Measure fits of rows in a .npy file that are read block by block: reading and computing.
 
-    python -m bench.speed.streams --folder DIR [--rows N] [--columns D] [--clusters K]
-        [--classes NAME ...] [--jobs N] [--limit GB] [--cold] [--keep]
-
 Float32 rows of clusters that overlap alike in any number of columns; default fits, of FuzzyCMeans
 with m="auto". The file is made in DIR and deleted at the end; with --keep it stays, and a later run
 takes it. Each fit runs in a process of its own, in an address space of --limit GB. With --cold the

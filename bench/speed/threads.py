@@ -1,20 +1,15 @@
 """Measure default fits by several threads beside one, and the part that one thread does alone.
 
-    python -m bench.speed.threads [--rows N ...] [--threads N ...] [--only NAME ...] [--turns N]
-        [--parts N]
-
 Float32 rows of ten Gaussian clusters that overlap, 20 columns (two views of ten each for several
 kernels), 5000 rows for exact kernels. Fits by one thread and by --threads take turns; "2 / 1" are
 the least seconds of each, which mean something on an idle machine only. "Alone" is the part of the
 CPU seconds of a fit that is outside of loops which threads share, or in loops too short for that,
 by the first number of threads. Other processes change it little. T threads take at least
-(1 + (T - 1) alone) / T of the time of one. --parts prints so many functions that take most of that
-part, without what they call.
+(1 + (T - 1) alone) / T of the time of one.
 """
 
 from __future__ import annotations
 
-import cProfile
 import time
 from threading import current_thread, main_thread
 from typing import Any
@@ -23,9 +18,9 @@ import numpy as np
 
 import rffpk
 from bench import commands, tables
-from bench.internals import _core
-from bench.speed.clusters import mixture
+from bench.datasets import mixture
 from bench.timing import clocks
+from rffpk import _core
 
 K, EXACT_ROWS = 10, 5000
 SHARED = 1.5e-4  # CPU seconds of a loop that is worth waking a helper
@@ -40,7 +35,7 @@ MODELS: dict[str, Any] = {
 
 
 def rows(name: str, n: int) -> Any:
-    X = mixture(n, K)
+    X = mixture(n, 1.4, K, 20)
     if name.startswith("RFFMulti"):
         return [np.ascontiguousarray(X[:, :10]), np.ascontiguousarray(X[:, 10:])]
     return X
@@ -97,21 +92,9 @@ def fitted(name: str, X: Any, threads: int) -> tuple[float, float, float]:
     return wall, cpu, outside
 
 
-def print_parts(name: str, X: Any, threads: int, most: int) -> None:
-    with Loops() as loops, cProfile.Profile(loops.outside) as profile:
-        MODELS[name].set_params(n_jobs=threads).fit(X)
-    profile.create_stats()
-    own = {key: value[2] for key, value in profile.stats.items()}
-    whole = sum(own.values()) + loops.seconds
-    for key in sorted(own, key=own.__getitem__)[: -most - 1 : -1]:
-        path, line, function = key
-        where = "" if path == "~" else f"{path.rpartition('rffpk/')[2]}:{line}"
-        print(f"    {own[key] / whole:.2f} {function} {where}")
-
-
 def main() -> None:
     args = commands.arguments(
-        __doc__, rows=(20_000, 100_000), threads=(2,), only=commands.Names(MODELS), turns=5, parts=0
+        __doc__, rows=(20_000, 100_000), threads=(2,), only=commands.Names(MODELS), turns=5
     )
     ratios = [f"{threads} / 1" for threads in args.threads]
     tables.print_heading("class", "rows", "one thread, s", *ratios, "CPU s", "alone")
@@ -129,8 +112,6 @@ def main() -> None:
             alone = np.median(several[0][:, 2] / several[0][:, 1])
             numbers = least, *shares, several[0][:, 1].min(), alone
             tables.print_row(name, n, *tables.cells(numbers, ".2f"))
-            if args.parts:
-                print_parts(name, X, args.threads[0], args.parts)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,6 @@
 """Measure a pass over several views beside passes over single views, and their lower bounds.
 
-    python -m bench.speed.views [--rows N]
-
-A pass over 10^6 rows in 3 views and over 10^5 in 12; then seconds and memory of a fit with defaults
-of 10^6 rows in three views. --rows: fewer.
+A pass over 10^6 rows in 3 views and over 10^5 in 12. --rows: fewer.
 """
 
 from __future__ import annotations
@@ -15,11 +12,12 @@ from statistics import median
 import numpy as np
 
 from bench import commands, tables, timing
-from bench.internals import Fourier, centered, make_rows, ones
 from bench.speed.adapters import passes
 from bench.speed.problems import Machine, Problem
-from rffpk import RFFMultiKernelPowerKMeans, show_config
-from rffpk.rows.passes import shifted_features
+from rffpk import show_config
+from rffpk.rows.arrays import Fourier
+from rffpk.rows.passes import centered, make_rows, shifted_features
+from rffpk.rows.weights import ones
 
 
 def make_views(n: int, widths: tuple[int, ...]) -> tuple[list[np.ndarray], list[Fourier]]:
@@ -57,25 +55,10 @@ def speed(n: int, widths: tuple[int, ...], k: int = 10) -> None:
         tables.print_row(name, f"{took[name]:.4f}", f"{bound:.4f}", f"{share:.2f}")
 
 
-def fit(n: int) -> tuple[float, float, float, int]:
-    """Return seconds, the peak megabytes before and after, and the passes of a default fit."""
-    xs, _ = make_views(n, (20, 50, 100))
-    model = RFFMultiKernelPowerKMeans(10, random_state=0, kernels=None, typicality="auto")
-    model.fit([x[:2000] for x in xs])
-    before = timing.peak_memory()
-    took = timing.seconds(partial(model.fit, xs))
-    return took, before, timing.peak_memory(), model.n_iter_
-
-
 def main() -> None:
     args = commands.arguments(__doc__, rows=1_000_000)
     speed(args.rows, (20, 50, 100))
     speed(args.rows // 10, (50,) * 12)
-    took, before, after, n_passes = timing.in_own_process(fit, args.rows)
-    print(
-        f"\nA fit of {args.rows} rows x (20, 50, 100), defaults: {took:.2f} s, {n_passes} passes; "
-        f"at most {after:.0f} MB, {before:.0f} MB before it."
-    )
 
 
 if __name__ == "__main__":

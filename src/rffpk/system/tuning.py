@@ -367,16 +367,16 @@ class Storage:
 
 @dataclass(frozen=True)
 class Workers:
-    """Partitions on the workers of Dask (bench.speed.cluster)."""
+    """Partitions on the workers of Dask, measured 2026-11 (bench/results/full_tables.md)."""
 
     # First rows that the client checks before all workers check theirs.
     head_rows: int = 1024
     # Results that one task joins, and small partitions that one task visits. A larger group saves
-    # tasks, of some milliseconds each, and leaves workers idle (bench.speed.cluster).
+    # tasks, of some milliseconds each, and leaves workers idle.
     group: int = 16
-    # Mean numbers of small partitions, which one task visits in a group (bench.speed.cluster).
+    # Mean numbers of small partitions, which one task visits in a group.
     small_numbers: int = 1 << 20
-    # Tasks that each thread keeps where partitions are visited in groups (bench.speed.cluster).
+    # Tasks that each thread keeps where partitions are visited in groups.
     tasks_a_thread: int = 4
     # Seconds between looks at the workers during a wait.
     look_seconds: float = 2.0
@@ -434,13 +434,13 @@ class Tiles:
     # Rows of a tile of a polar decomposition: ten columns stay in a cache.
     polar_rows: int = 8192
     # Numbers in a tile of SMKC's matrix B, 64 MB: B'B is read and written few times
-    # (bench.speed.smkc).
+    # (measured 2026-11 on 325 834 rows in two views, bench/results/full_tables.md, Times of SMKC).
     smkc_numbers: int = 1 << 23
-    # Numbers in the part of this tile that one call fills (bench.speed.smkc).
+    # Numbers in the part of this tile that one call fills.
     smkc_chunk_numbers: int = 1 << 18
-    # Columns of the block of B'B that one call adds to (bench.speed.smkc).
+    # Columns of the block of B'B that one call adds to.
     smkc_columns: int = 512
-    # Numbers of a view in a tile whose products with all columns are one call (bench.speed.smkc).
+    # Numbers of a view in a tile whose products with all columns are one call.
     smkc_gram_numbers: int = 1 << 21
 
 
@@ -944,9 +944,9 @@ class Fusion:
     # Work of this program, over (L n)^3; it decides whether a call can be interrupted.
     lmkkm_work: int = 10
     # Part of all eigenvectors up to which Lanczos' method is faster than a full decomposition, of
-    # orders 550 to 2100 (bench.speed.onkc).
+    # orders 550 to 2100 (measured 2026-11 by ONKC on five data sets, one thread).
     lanczos_part: float = 0.125
-    # Eigenvectors that are sought beyond the number of the last iteration (bench.speed.onkc).
+    # Eigenvectors that are sought beyond the number of the last iteration.
     lanczos_spare: int = 8
     # Anchors of FAMKKM: the error falls and time grows with them (docs/maintainers/fusion.md,
     # FAMKKM).
