@@ -290,6 +290,9 @@ NUMBERS = [
             TypeError, "X"),
     Refusal("X", pd.DataFrame({"a": ROWS[:, 0], "b": pd.Categorical(np.arange(N) % 3)}),
             TypeError, r"X.*\['b'\]"),
+    *(Refusal("X", scipy.sparse.csr_array(ROWS), TypeError, "X.* is sparse, .* dense", None, [cls],
+              {"kernel": kernel}) for cls, kernel in (
+        (rffpk.KernelKMeans, lambda x, y: float(x @ y)), (rffpk.NystroemKernelKMeans, "chi2"))),
     Refusal("X", MASKED, TypeError, "X"),
     Refusal("X", [ROWS, MASKED], TypeError, r"X\[1\]", None, SEVERAL),
     Refusal("X", np.zeros(40, dtype=[("a", float), ("b", float)]), TypeError, "X"),

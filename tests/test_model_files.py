@@ -166,6 +166,8 @@ MORE = {
         NEW,
     ),
     "a bank of kernels": (rffpk.MKKM(3, kernels="du2015", random_state=0), NEW),
+    "sparse rows": (rffpk.KernelKMeans(2, random_state=0), csr_array(NEW)),
+    "sparse landmarks": (rffpk.DiffusionPowerKMeans(2, random_state=0), csr_array(NEW)),
     "rows beyond float32": (rffpk.PowerKMeans(3, random_state=0), (1e20 * NEW).astype(np.float32)),
 }  # fmt: skip
 

@@ -9,6 +9,7 @@ from conventions import ip_rff_mkpkm
 from joblib import parallel_backend
 from numpy.testing import assert_array_equal
 from refusals import SEVERAL as CLASSES
+from scipy.sparse import diags
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.metrics.pairwise import euclidean_distances, rbf_kernel
@@ -167,10 +168,11 @@ def test_a_matrix_that_looks_like_a_kernel_is_named(cls, K):
         (PowerKMeans(2), rbf_kernel(ROWS)),  # it takes no kernel
         (KernelPowerKMeans(2), np.random.RandomState(0).randn(30, 30)),
         (KernelPowerKMeans(2), np.diag([1.0, 2, 3, 4, 5])),
+        (RFFKernelPowerKMeans(2), diags(np.arange(1.0, 41))),
         (KernelPowerKMeans(2), np.array([[1.0, 2], [2, 1]])),
         (KernelPowerKMeans(2), np.add.outer(range(9), range(9)) % 5.0),
     ],
-    ids=["kernel", "kernels", "columns", "square", "diagonal", "small", "symmetric"],
+    ids=["kernel", "kernels", "columns", "square", "diagonal", "sparse", "small", "symmetric"],
 )
 def test_other_rows_are_not_taken_for_a_kernel(model, rows):
     model.set_params(random_state=0).fit(rows)
