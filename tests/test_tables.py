@@ -108,24 +108,24 @@ TIMES = {
 
 @pytest.mark.parametrize("kind", TIMES)
 def test_dates_and_durations_are_refused_however_they_are_held(kind):
-    message = "^X: has dates or durations in column 'when', which are not numbers"
     table = TABLE[["size"]].assign(when=TIMES[kind])
-    with pytest.raises(TypeError, match=message):
-        TablePreprocessor().fit(table)
-    with pytest.raises(TypeError, match=message):
-        TablePreprocessor().fit(TABLE.assign(when="x")).transform(TABLE.assign(when=TIMES[kind]))
-    with pytest.raises(TypeError, match=message):
-        rffpk.PowerKMeans(2).fit(table)
-    array = table.astype(object).to_numpy()
-    for taker in (rffpk.PowerKMeans(2), rffpk.SMKC(2), TablePreprocessor()):
-        with pytest.raises(TypeError, match="^X: has dates or durations in column '?1'?,"):
-            taker.fit(array)
-    with pytest.raises(TypeError, match="dates or durations"):
-        rffpk.PowerKMeans(2).fit(lambda: iter([array]))
-    with pytest.raises(TypeError, match="^sample_weight: has dates or durations"):
-        rffpk.PowerKMeans(2).fit(TABLE[["size"]], sample_weight=table["when"])
-    with pytest.raises(TypeError, match="^X: has dates or durations in column 1"):
-        rffpk.xie_beni_index(array, np.ones((150, 1)), [[0.0], [1.0]])
+    array, model = table.astype(object).to_numpy(), rffpk.PowerKMeans
+    words = TablePreprocessor().fit(TABLE.assign(when="x"))
+    in_frame = "^X: has dates or durations in column 'when', which are not numbers"
+    in_array = "^X: has dates or durations in column '?1'?,"
+    for call, message in [
+        (lambda: TablePreprocessor().fit(table), in_frame),
+        (lambda: words.transform(TABLE.assign(when=TIMES[kind])), in_frame),
+        (lambda: model(2).fit(table), in_frame),
+        *((lambda taker=taker: taker.fit(array), in_array)
+          for taker in (model(2), rffpk.SMKC(2), TablePreprocessor())),
+        (lambda: model(2).fit(lambda: iter([array])), "dates or durations"),
+        (lambda: model(2).fit(TABLE[["size"]], sample_weight=table["when"]),
+         "^sample_weight: has dates or durations"),
+        (lambda: rffpk.xie_beni_index(array, np.ones((150, 1)), [[0.0], [1.0]]), in_array),
+    ]:  # fmt: skip
+        with pytest.raises(TypeError, match=message):
+            call()
 
 
 @pytest.mark.parametrize("number", [decimal.Decimal, fractions.Fraction, np.float32, int])
@@ -221,36 +221,27 @@ def test_what_is_no_number_and_no_word_is_named(value):
         TablePreprocessor().fit(TABLE.assign(odd=column))
 
 
-def test_messages_say_what_is_true_of_the_column():
+def test_a_column_of_another_kind_than_in_the_fit_is_named():
     model = TablePreprocessor().fit(TABLE)
-    with pytest.raises(TypeError, match="X has the word 'x' in column 'size', which had numbers"):
-        model.transform(TABLE.assign(size=np.array([1.0] * 149 + ["x"], dtype=object)))
+    words = "word 'x' in column 'size', which had numbers in fit"
+    for column, message in [
+        (np.array([1.0] * 149 + ["x"], dtype=object), words),
+        ("x", words),
+        (np.array([10**400] * 150, dtype=object), "^X: has numbers beyond float64"),
+        (np.inf, "infinity in column 'size'"),
+    ]:
+        with pytest.raises((TypeError, ValueError), match=message):
+            model.transform(TABLE.assign(size=column))
+    with pytest.raises(ValueError, match="X lacks the columns .'kind'"):
+        model.transform(TABLE.drop(columns="kind"))
+    with pytest.raises(TypeError, match=r"^X: is sparse, .* Pass X\.toarray\(\)"):
+        model.fit(sparse.csr_array(np.eye(3)))
     for same in (pd.Categorical(TABLE["size"]), [*map(decimal.Decimal, TABLE["size"])]):
         assert_array_equal(model.transform(TABLE.assign(size=same)), model.transform(TABLE))
     assert_array_equal(model.transform(TABLE.assign(same="word")), model.transform(TABLE))
-    with pytest.raises(ValueError, match="^X: has numbers beyond float64"):
-        model.transform(TABLE.assign(size=np.array([10**400] * 150, dtype=object)))
-    with pytest.raises(ValueError, match="^X: .*'[?]' in column 'size'. Replace it by NaN"):
-        rffpk.PowerKMeans(2).fit(pd.DataFrame({"size": [1.0, 2.0, "?"]}))
-    nominal = pd.DataFrame({"a": pd.Categorical([1.0, 2.0]), "b": [1.0, 2.0]})
-    with pytest.raises(TypeError, match=r"^X: .*nominal columns \['a'\]\. Encode"):
-        rffpk.PowerKMeans(2).fit(nominal)
-    with pytest.raises(
-        TypeError,
-        match=r"^X: is sparse, .* Pass X\.toarray\(\)",
-    ):
-        model.fit(sparse.csr_array(np.eye(3)))
 
 
-@pytest.mark.parametrize(
-    "column, message",
-    [
-        (np.full(150, np.inf), "infinity in column 'size'"),
-    ],
-)
-def test_what_is_refused_is_named(column, message):
-    with pytest.raises((TypeError, ValueError), match=message):
-        TablePreprocessor().fit(TABLE.assign(size=column))
+def test_names_of_features_are_those_of_the_fit():
     model = TablePreprocessor().fit(TABLE)
     for given in ([*TABLE][::-1], [*TABLE][1:], "size", 5):
         with pytest.raises(ValueError, match="^input_features is not equal to feature_names_in_"):
@@ -258,10 +249,19 @@ def test_what_is_refused_is_named(column, message):
     names = model.get_feature_names_out()
     assert_array_equal(model.get_feature_names_out([*TABLE]), names)
     assert_array_equal(model.get_feature_names_out(TABLE.columns), names)
-    with pytest.raises(ValueError, match="X lacks the columns .'kind'"):
-        model.transform(TABLE.drop(columns="kind"))
-    with pytest.raises(TypeError, match="word 'x' in column 'size', which had numbers in fit"):
-        model.transform(TABLE.assign(size="x"))
+
+
+@pytest.mark.parametrize(
+    "X, message",
+    [
+        ({"size": [1.0, 2.0, "?"]}, "^X: .*'[?]' in column 'size'. Replace it by NaN"),
+        ({"a": pd.Categorical([1.0, 2.0])}, r"^X: .*nominal columns \['a'\]\. Encode"),
+        ({"a": [1.0, np.nan]}, "rffpk.tables.TablePreprocessor"),
+    ],
+)
+def test_rows_that_are_no_numbers_name_the_preprocessor_or_what_to_replace(X, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        rffpk.PowerKMeans(2).fit(pd.DataFrame(X))
 
 
 def test_a_pipeline_is_saved_without_pickle(tmp_path):
@@ -274,11 +274,6 @@ def test_a_pipeline_is_saved_without_pickle(tmp_path):
     other = make_pipeline(MinMaxScaler(), rffpk.PowerKMeans(3))
     with pytest.raises(TypeError, match="steps .'MinMaxScaler'. before PowerKMeans"):
         rffpk.save(other, tmp_path / "n")
-
-
-def test_gaps_in_rows_name_the_preprocessor():
-    with pytest.raises(ValueError, match="rffpk.tables.TablePreprocessor"):
-        rffpk.PowerKMeans(2).fit([[1.0, np.nan], [2.0, 3.0]])
 
 
 def test_a_pipeline_is_drawn():
