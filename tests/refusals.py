@@ -228,6 +228,13 @@ STACKS = [
             [*ONE[:4], *MAPS]),
     Refusal("X", [scipy.sparse.csr_array(x) for x in VIEWS], ANY, "X", r"Pass (.*), which puts",
             [*ONE[:4], *MAPS]),
+    *(Refusal("X", [kind(x) for x in ROWS.T], ValueError, "X: is a list of one-dim",
+              r"Pass (.*) for views", [rffpk.RFFMultiKernelPowerKMeans, rffpk.MKKM])
+      for kind in (np.array, pd.Series)),
+    Refusal("X", (ROWS, Y / 10), ValueError, r"X\[1\]: has one", r"Pass (.*) alone",
+            [rffpk.PowerKMeans, rffpk.KernelPowerKMeans, rffpk.MKKM]),
+    Refusal("X", (ROWS, Y / 10), ValueError, r"X\[1\]: has one", r"or (.*) in its place",
+            [rffpk.MKKM], first=ROWS),
     Refusal("X", [VIEWS[0].T, VIEWS[1].T[:1]], ANY, "X", None, SEVERAL),
     Refusal("X", [VIEWS[0].T, VIEWS[1].T, VIEWS[1].T[:1]], ANY, r"X\[2\]", None, SEVERAL),
     *(Refusal("X", np.maximum(pairwise_distances(ROWS, metric=metric), 0), ValueError, "X", OF_D,
