@@ -309,9 +309,8 @@ NUMBERS = [
     Refusal("X", WORDS, ValueError, "X: .*'Rome' in column 'city'"),
     Refusal("X", WORDS.to_numpy(), ValueError, "X: .*'Rome' in column 1"),
     Refusal("X", [WORDS[["size"]], WORDS], ValueError, r"X\[1\]: .*'Rome'", None, SEVERAL),
-    Refusal("X", ROWS * 1e160, ValueError, "X", None, ONE[:1]),
-    Refusal("X", ROWS * 1e-170, ValueError, "X", None,
-            [rffpk.PowerKMeans, rffpk.DiffusionPowerKMeans, rffpk.DiffusionMap]),
+    *(Refusal("X", ROWS * scale, ValueError, "X: .*(over|under)flow", None,
+              [*ONE, *SEVERAL, rffpk.DiffusionMap]) for scale in (1e160, 1e-170)),
     Refusal("X", ROWS * 1e-159, ValueError, "X", None, [rffpk.RFFKernelPowerKMeans]),
 ]  # fmt: skip
 WEIGHTS = [
@@ -368,7 +367,7 @@ PARAMETERS = [
     *parameters("init", MASKED, classes=[rffpk.PowerKMeans], n_clusters=N),
     *parameters("init", SECONDS[:, 0], classes=[rffpk.KernelKMeans]),
     *parameters("kernel_weights", SECONDS[:1, 0], classes=[rffpk.AverageMKKM]),
-    *annealed("start", -0.1, np.array([-1, -2]), 1, np.nan, "automatic"),
+    *annealed("start", -0.19, np.array([-1, -2]), 1, np.nan, "automatic"),
     *annealed("end", -0.1),
     *annealed("end", -3.0, start=-5.0),
     *annealed("factor", 1.0, np.inf),
@@ -387,7 +386,7 @@ PARAMETERS = [
     *parameters("sampling", "sobol", classes=RANDOM),
     *parameters("sampling", "structured", classes=RANDOM, kernel="cauchy"),
     *parameters("sampling", "orthogonal", classes=RANDOM, kernel="laplacian"),
-    *parameters("m", 1.0, 6.5, None, classes=[rffpk.FuzzyCMeans]),
+    *parameters("m", 1.0, 6.0001, None, classes=[rffpk.FuzzyCMeans]),
     *parameters("kernels", "diffusion", ["rbf", "cauchy"], [], 3, ["precomputed"], "gaussian",
                 [("rbf", 1.0, 2.0)], [("rbf", -1.0)], [("rbf", "wide")], [(3, 1.0)],
                 [("rbf", 10**400)], [("polynomial", {"degree": -3})],
@@ -448,7 +447,7 @@ OF_VIEWS = [
                 [("linear", 2), "rbf"], ["rbf"] * 3, rows=VIEWS, name="kernel",
                 classes=[rffpk.RFFMultiKernelPowerKMeans]),
     *parameters("typicality", "yes", True, *(rffpk.Typicality(**field) for field in (
-        {"m": 1.0}, {"eta": 0.0}, {"eta": "within"}, {"eta": 1e39}))),
+        {"m": 1.0}, {"m": 6.0001}, {"eta": 0.0}, {"eta": "within"}, {"eta": 1e39}))),
     *parameters("n_landmarks", 40.0, 2, classes=WHOLE),
     *parameters("standardize", 1), *parameters("normalize_rows", "yes"),
     *parameters("lambda1", -1.0), *parameters("lambda2", np.inf, "big"),
