@@ -397,6 +397,8 @@ PARAMETERS = [
     *parameters("views", "ab", [], [[0], []], [[0], [4]], [["a"], ["e"]], [[[0], [1, 2]]], [[0.5]],
                 [slice(4, None)], [[[0]]], [[True, False]], [[0, 1], slice("a", "b")],
                 [[0, 1], slice(0, 2, 0)], [[0, 1], slice(0.5, 2)], name="views"),
+    *parameters("views", [[0]], classes=[rffpk.MKKM], rows=KERNELS[0], kernels="precomputed",
+                name="^views=.*: kernels='precomputed' has no columns"),
 ]  # fmt: skip
 
 DIFFUSION = [rffpk.DiffusionMap, rffpk.DiffusionPowerKMeans]
@@ -426,7 +428,7 @@ OF_KERNELS = [
     *parameters("kernel_params", {"degree": -1}, {"coef0": "x"}, {"coef0": np.nan}, 3, {"gama": 3}),
     *parameters("init", "magic", np.ones((3, 2)), np.zeros(N, int), np.arange(N) % 2,
                 np.arange(N) % 4, np.zeros((3, N)), classes=EXACT),
-    *parameters("cache", "no", -1),
+    *parameters("cache", "no", -1, "1G", 2.5, None),
     *parameters("weight_entropy", 0, 1e-320, "even"),
     *parameters("n_anchors", 0), *parameters("n_components", 0, 257, classes=ONE[6:]),
     *parameters("kernel", "sigmoid", classes=ONE[6:], gamma=1.0, kernel_params={"coef0": -1.0}),
