@@ -58,11 +58,32 @@ def test_numbers_count_alike_and_a_word_as_a_deviation():
             assert_allclose(pdist(rows), 1)
 
 
-@pytest.mark.parametrize("exponent", [-900, 700])
-def test_columns_of_any_scale_count_alike(exponent):
-    scaled = TABLE.assign(size=np.ldexp(TABLE["size"], exponent))
-    found = TablePreprocessor().fit_transform(scaled)
-    assert_array_equal(found, TablePreprocessor().fit_transform(TABLE))
+def test_frames_and_arrays_are_alike_and_columns_are_found_by_name():
+    table = with_gaps()
+    model = TablePreprocessor().fit(table)
+    assert_array_equal(model.transform(table[table.columns[::-1]]), model.transform(table))
+    array = table.astype(object).to_numpy()
+    assert_array_equal(clone(model).fit_transform(array), model.transform(table))
+    assert model.set_output(transform="pandas").transform(table).shape == (150, 9)
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        *({"size": np.ldexp(TABLE["size"], exponent)} for exponent in (-900, 700)),
+        *(
+            {"count": [*map(number, TABLE["count"].tolist())]}
+            for number in (decimal.Decimal, fractions.Fraction, np.float32, int)
+        ),
+    ],
+    ids=["tiny", "huge", "Decimal", "Fraction", "float32", "int"],
+)
+def test_numbers_of_any_scale_and_type_count_alike(columns):
+    expected = TablePreprocessor().fit_transform(TABLE)
+    assert_array_equal(TablePreprocessor().fit_transform(TABLE.assign(**columns)), expected)
+    for numbers in columns.values():
+        objects = [[number, word] for number, word in zip(numbers, TABLE["kind"])]
+        assert TablePreprocessor().fit(objects).categories_[0] is None
 
 
 def test_gaps_are_filled_by_near_rows_and_make_no_columns():
@@ -75,15 +96,6 @@ def test_gaps_are_filled_by_near_rows_and_make_no_columns():
     assert_array_equal(own[[7, 110]], own[[8, 111]])  # a word, no share of several
     unknown = TABLE[:1].assign(kind="new")
     assert_allclose(model.transform(unknown)[0], transformed[0], atol=1e-9)
-
-
-def test_frames_and_arrays_are_alike_and_columns_are_found_by_name():
-    table = with_gaps()
-    model = TablePreprocessor().fit(table)
-    assert_array_equal(model.transform(table[table.columns[::-1]]), model.transform(table))
-    array = table.astype(object).to_numpy()
-    assert_array_equal(clone(model).fit_transform(array), model.transform(table))
-    assert model.set_output(transform="pandas").transform(table).shape == (150, 9)
 
 
 DAYS = pd.date_range("2020", periods=150)
@@ -127,16 +139,6 @@ def test_dates_and_durations_are_refused_however_they_are_held(kind):
     ]:  # fmt: skip
         with pytest.raises(TypeError, match=message):
             call()
-
-
-@pytest.mark.parametrize("number", [decimal.Decimal, fractions.Fraction, np.float32, int])
-def test_numbers_of_any_type_are_numbers(number):
-    table = TABLE.assign(count=[*map(number, TABLE["count"].tolist())])
-    assert_array_equal(
-        TablePreprocessor().fit_transform(table), TablePreprocessor().fit_transform(TABLE)
-    )
-    objects = [[number(int(a)), word] for a, word in zip(TABLE["count"], TABLE["kind"])]
-    assert TablePreprocessor().fit(objects).categories_[0] is None
 
 
 @pytest.mark.parametrize(
@@ -267,7 +269,7 @@ def test_rows_that_are_no_numbers_name_the_preprocessor_or_what_to_replace(X, me
         rffpk.PowerKMeans(2).fit(pd.DataFrame(X))
 
 
-def test_a_pipeline_is_saved_without_pickle(tmp_path):
+def test_a_pipeline_is_saved_without_pickle_and_drawn(tmp_path):
     table = with_gaps()
     model = make_pipeline(TablePreprocessor(), rffpk.PowerKMeans(3, random_state=0)).fit(table)
     rffpk.save(model, tmp_path / "m")
@@ -277,14 +279,10 @@ def test_a_pipeline_is_saved_without_pickle(tmp_path):
     other = make_pipeline(MinMaxScaler(), rffpk.PowerKMeans(3))
     with pytest.raises(TypeError, match="steps .'MinMaxScaler'. before PowerKMeans"):
         rffpk.save(other, tmp_path / "n")
-
-
-def test_a_pipeline_is_drawn():
     pytest.importorskip("matplotlib").use("agg")
     from rffpk import plot
 
-    model = make_pipeline(TablePreprocessor(), rffpk.PowerKMeans(3, random_state=0)).fit(TABLE)
-    assert plot.clusters(model, TABLE).collections
+    assert plot.clusters(model, table).collections
 
 
 @pytest.mark.parametrize("known", [[], ["x"]])
@@ -294,20 +292,22 @@ def test_categories_without_a_known_value_are_left_out(known):
     assert TablePreprocessor().fit_transform(table).shape == (20, 1)
 
 
-def test_a_column_of_names_is_named():
-    table = pd.DataFrame({"size": np.arange(120.0), "id": [f"customer {i}" for i in range(120)]})
-    with pytest.warns(UserWarning, match="column 'id' has 120 categories in 120 rows"):
-        TablePreprocessor().fit(table)
+GAPS = r"numbers but \['\?'\], which may be gaps.* convert"
 
 
 @pytest.mark.parametrize(
-    ("other", "named"), [("?", r"numbers but \['\?'\], which may be gaps"), ("7", "are numbers:")]
+    "words, message",
+    [
+        ([f"customer {i}" for i in range(120)], "in 120 rows"),
+        (["?", *(f"{i}.5" for i in range(119))], GAPS),
+        (["?", *(f"{i},5" for i in range(119))], GAPS),
+        (["7", *(f"{i}.5" for i in range(119))], "are numbers:.* convert"),
+        (["7", *(f"{i},5" for i in range(119))], "are numbers:.* convert"),
+    ],
 )
-@pytest.mark.parametrize("point", [".", ","])
-def test_numbers_among_words_are_told_from_names(point, other, named):
-    income = [other, *(f"{i}{point}5" for i in range(119))]
-    table = pd.DataFrame({"size": np.arange(120.0), "income": income})
-    with pytest.warns(UserWarning, match=f"'income' has 120 categories.*{named}.* convert"):
+def test_a_column_of_names_or_of_numbers_as_words_is_named(words, message):
+    table = pd.DataFrame({"size": np.arange(120.0), "word": words})
+    with pytest.warns(UserWarning, match=f"'word' has 120 categories.*{message}"):
         TablePreprocessor().fit(table)
 
 
