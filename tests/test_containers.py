@@ -19,7 +19,6 @@ from refusals import (
     KERNELS,
     LAST,
     MAPS,
-    NAMES,
     NEAR,
     OF_D,
     OF_W,
@@ -86,12 +85,15 @@ def test_new_views_in_another_order_are_refused(cls):
     "Views, or X and its weights, whose indices differ are refused: frames and series are "
     "never matched by place.",
 )
-def test_a_table_in_another_order_is_refused():
-    frame = pd.DataFrame(ROWS, NAMES, [*"abcd"])
-    model = rffpk.PowerKMeans(2, random_state=0).fit(frame)
+@pytest.mark.parametrize("cls", [rffpk.PowerKMeans, rffpk.FuzzyCMeans, rffpk.KernelKMeans])
+def test_a_table_in_another_order_is_refused(cls):
+    model = model_of(cls).fit(FRAME)
+    for method in {"score", "partial_fit"} & {*dir(model)}:
+        with pytest.raises(ValueError, match="^sample_weight: row 0 .* in X. Pass "):
+            getattr(model, method)(FRAME, sample_weight=WEIGHT.iloc[ORDER])
     with pytest.raises(ValueError, match=r"^table: row 0 .* in X\. Pass table\.loc"):
-        rffpk.describe(model, frame, n_resamples=0, table=frame.iloc[ORDER])
-    rffpk.describe(model, frame, n_resamples=0, table=frame.loc[frame.index])
+        rffpk.describe(model, FRAME, n_resamples=0, table=FRAME.iloc[ORDER])
+    rffpk.describe(model, FRAME, n_resamples=0, table=FRAME.loc[FRAME.index])
 
 
 def test_pairs_whose_columns_have_no_names_are_in_the_order_of_the_rows():
@@ -99,15 +101,6 @@ def test_pairs_whose_columns_have_no_names_are_in_the_order_of_the_rows():
     pairs = pd.DataFrame(rbf_kernel(rows), rows.index)
     model = rffpk.KernelPowerKMeans(2, kernel="precomputed", random_state=0)
     assert_array_equal(model.fit(pairs).labels_, model.fit(pairs.to_numpy()).labels_)
-
-
-@pytest.mark.promise(like="test_a_table_in_another_order_is_refused")
-@pytest.mark.parametrize("cls", [rffpk.PowerKMeans, rffpk.FuzzyCMeans, rffpk.KernelKMeans])
-def test_weights_of_scores_and_batches_in_another_order_are_refused(cls):
-    model = model_of(cls).fit(FRAME)
-    for method in {"score", "partial_fit"} & {*dir(model)}:
-        with pytest.raises(ValueError, match="^sample_weight: row 0 .* in X. Pass "):
-            getattr(model, method)(FRAME, sample_weight=WEIGHT.iloc[ORDER])
 
 
 @pytest.mark.parametrize("cls", [rffpk.RFFMultiKernelPowerKMeans, rffpk.MKKM])

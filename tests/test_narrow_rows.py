@@ -89,15 +89,15 @@ def test_a_fit_has_the_bits_of_one_to_float32(new, dtype):
     assert_same_fit(new(), given, new(), x)
 
 
-def assert_same_fit(first, given, second, x):
+def assert_same_fit(first, stored, second, x):
     """Check that fits to narrow rows and to rows of float32 have the same bits."""
-    first.fit(given), second.fit(x)
+    first.fit(stored), second.fit(x)
     assert first.cluster_centers_.dtype == np.float32
     assert np.array_equal(first.cluster_centers_, second.cluster_centers_)
     assert np.array_equal(first.labels_, second.labels_)
     assert first.inertia_ == second.inertia_
-    assert np.array_equal(first.transform(given[:99]), second.transform(x[:99]))
-    assert np.array_equal(second.predict(given), first.labels_)
+    assert np.array_equal(first.transform(stored[:99]), second.transform(x[:99]))
+    assert np.array_equal(second.predict(stored), first.labels_)
     assert np.array_equal(second.predict(x), first.labels_)
 
 

@@ -429,13 +429,13 @@ def test_no_file_of_labels_without_a_fit(rows, tmp_path):
             raise OSError("gone")
         return iter([rows])
 
-    for X, labels_to, error in [
-        (source(rows), tmp_path / "labels.txt", ValueError("must end in .npy or .parquet")),
-        (source(rows), 3, TypeError("labels_to is of type int")),
-        (source(rows), stopped, KeyboardInterrupt("stop")),
-        (failing, tmp_path / "labels.npy", OSError("gone")),
+    for X, labels_to, error, message in [
+        (source(rows), tmp_path / "labels.txt", ValueError, "must end in .npy or .parquet"),
+        (source(rows), 3, TypeError, "labels_to is of type int"),
+        (source(rows), stopped, KeyboardInterrupt, "stop"),
+        (failing, tmp_path / "labels.npy", OSError, "gone"),
     ]:
-        with pytest.raises(type(error), match=str(error)):
+        with pytest.raises(error, match=message):
             PowerKMeans(K, random_state=0).fit(X, labels_to=labels_to)
     assert not [*tmp_path.iterdir()]
 
