@@ -228,6 +228,13 @@ STACKS = [
             [*ONE[:4], *MAPS]),
     Refusal("X", [scipy.sparse.csr_array(x) for x in VIEWS], ANY, "X", r"Pass (.*), which puts",
             [*ONE[:4], *MAPS]),
+    *(Refusal("X", [kind(x) for x in ROWS.T], ValueError, "X: is a list of one-dim",
+              r"Pass (.*) for views", [rffpk.RFFMultiKernelPowerKMeans, rffpk.MKKM])
+      for kind in (np.array, pd.Series)),
+    Refusal("X", (ROWS, Y / 10), ValueError, r"X\[1\]: has one", r"Pass (.*) alone",
+            [rffpk.PowerKMeans, rffpk.KernelPowerKMeans, rffpk.MKKM]),
+    Refusal("X", (ROWS, Y / 10), ValueError, r"X\[1\]: has one", r"or (.*) in its place",
+            [rffpk.MKKM], first=ROWS),
     Refusal("X", [VIEWS[0].T, VIEWS[1].T[:1]], ANY, "X", None, SEVERAL),
     Refusal("X", [VIEWS[0].T, VIEWS[1].T, VIEWS[1].T[:1]], ANY, r"X\[2\]", None, SEVERAL),
     *(Refusal("X", np.maximum(pairwise_distances(ROWS, metric=metric), 0), ValueError, "X", OF_D,
@@ -290,6 +297,9 @@ NUMBERS = [
             TypeError, "X"),
     Refusal("X", pd.DataFrame({"a": ROWS[:, 0], "b": pd.Categorical(np.arange(N) % 3)}),
             TypeError, r"X.*\['b'\]"),
+    *(Refusal("X", scipy.sparse.csr_array(ROWS), TypeError, "X.* is sparse, .* dense", None, [cls],
+              {"kernel": kernel}) for cls, kernel in (
+        (rffpk.KernelKMeans, lambda x, y: float(x @ y)), (rffpk.NystroemKernelKMeans, "chi2"))),
     Refusal("X", MASKED, TypeError, "X"),
     Refusal("X", [ROWS, MASKED], TypeError, r"X\[1\]", None, SEVERAL),
     Refusal("X", np.zeros(40, dtype=[("a", float), ("b", float)]), TypeError, "X"),
@@ -299,9 +309,8 @@ NUMBERS = [
     Refusal("X", WORDS, ValueError, "X: .*'Rome' in column 'city'"),
     Refusal("X", WORDS.to_numpy(), ValueError, "X: .*'Rome' in column 1"),
     Refusal("X", [WORDS[["size"]], WORDS], ValueError, r"X\[1\]: .*'Rome'", None, SEVERAL),
-    Refusal("X", ROWS * 1e160, ValueError, "X", None, ONE[:1]),
-    Refusal("X", ROWS * 1e-170, ValueError, "X", None,
-            [rffpk.PowerKMeans, rffpk.DiffusionPowerKMeans, rffpk.DiffusionMap]),
+    *(Refusal("X", ROWS * scale, ValueError, "X: .*(over|under)flow", None,
+              [*ONE, *SEVERAL, rffpk.DiffusionMap]) for scale in (1e160, 1e-170)),
     Refusal("X", ROWS * 1e-159, ValueError, "X", None, [rffpk.RFFKernelPowerKMeans]),
 ]  # fmt: skip
 WEIGHTS = [
@@ -358,7 +367,7 @@ PARAMETERS = [
     *parameters("init", MASKED, classes=[rffpk.PowerKMeans], n_clusters=N),
     *parameters("init", SECONDS[:, 0], classes=[rffpk.KernelKMeans]),
     *parameters("kernel_weights", SECONDS[:1, 0], classes=[rffpk.AverageMKKM]),
-    *annealed("start", -0.1, np.array([-1, -2]), 1, np.nan, "automatic"),
+    *annealed("start", -0.19, np.array([-1, -2]), 1, np.nan, "automatic"),
     *annealed("end", -0.1),
     *annealed("end", -3.0, start=-5.0),
     *annealed("factor", 1.0, np.inf),
@@ -377,7 +386,7 @@ PARAMETERS = [
     *parameters("sampling", "sobol", classes=RANDOM),
     *parameters("sampling", "structured", classes=RANDOM, kernel="cauchy"),
     *parameters("sampling", "orthogonal", classes=RANDOM, kernel="laplacian"),
-    *parameters("m", 1.0, 6.5, None, classes=[rffpk.FuzzyCMeans]),
+    *parameters("m", 1.0, 6.0001, None, classes=[rffpk.FuzzyCMeans]),
     *parameters("kernels", "diffusion", ["rbf", "cauchy"], [], 3, ["precomputed"], "gaussian",
                 [("rbf", 1.0, 2.0)], [("rbf", -1.0)], [("rbf", "wide")], [(3, 1.0)],
                 [("rbf", 10**400)], [("polynomial", {"degree": -3})],
@@ -388,6 +397,8 @@ PARAMETERS = [
     *parameters("views", "ab", [], [[0], []], [[0], [4]], [["a"], ["e"]], [[[0], [1, 2]]], [[0.5]],
                 [slice(4, None)], [[[0]]], [[True, False]], [[0, 1], slice("a", "b")],
                 [[0, 1], slice(0, 2, 0)], [[0, 1], slice(0.5, 2)], name="views"),
+    *parameters("views", [[0]], classes=[rffpk.MKKM], rows=KERNELS[0], kernels="precomputed",
+                name="^views=.*: kernels='precomputed' has no columns"),
 ]  # fmt: skip
 
 DIFFUSION = [rffpk.DiffusionMap, rffpk.DiffusionPowerKMeans]
@@ -417,7 +428,7 @@ OF_KERNELS = [
     *parameters("kernel_params", {"degree": -1}, {"coef0": "x"}, {"coef0": np.nan}, 3, {"gama": 3}),
     *parameters("init", "magic", np.ones((3, 2)), np.zeros(N, int), np.arange(N) % 2,
                 np.arange(N) % 4, np.zeros((3, N)), classes=EXACT),
-    *parameters("cache", "no", -1),
+    *parameters("cache", "no", -1, "1G", 2.5, None),
     *parameters("weight_entropy", 0, 1e-320, "even"),
     *parameters("n_anchors", 0), *parameters("n_components", 0, 257, classes=ONE[6:]),
     *parameters("kernel", "sigmoid", classes=ONE[6:], gamma=1.0, kernel_params={"coef0": -1.0}),
@@ -438,7 +449,7 @@ OF_VIEWS = [
                 [("linear", 2), "rbf"], ["rbf"] * 3, rows=VIEWS, name="kernel",
                 classes=[rffpk.RFFMultiKernelPowerKMeans]),
     *parameters("typicality", "yes", True, *(rffpk.Typicality(**field) for field in (
-        {"m": 1.0}, {"eta": 0.0}, {"eta": "within"}, {"eta": 1e39}))),
+        {"m": 1.0}, {"m": 6.0001}, {"eta": 0.0}, {"eta": "within"}, {"eta": 1e39}))),
     *parameters("n_landmarks", 40.0, 2, classes=WHOLE),
     *parameters("standardize", 1), *parameters("normalize_rows", "yes"),
     *parameters("lambda1", -1.0), *parameters("lambda2", np.inf, "big"),

@@ -92,8 +92,39 @@ def answers(model, X):
     return results
 
 
-def check(model, form):
-    """Check that changes of all arrays that a fit is given do not change the model."""
+PRECOMPUTED = [
+    *(clusters(cls, kernel="precomputed") for cls in EXACT),
+    *(clusters(cls, kernels="precomputed") for cls in SEVERAL if cls is not RANDOM_FEATURES),
+]
+CASES = [
+    *((clusters(cls), form) for cls in ONE for form in (rows, single)),
+    *((clusters(cls), views) for cls in SEVERAL),
+    *((model, kernels if hasattr(model, "kernels") else kernel) for model in PRECOMPUTED),
+    *((clusters(cls), entries) for cls in (rffpk.KernelPowerKMeans, DIFFUSION)),
+    *((clusters(DIFFUSION, metric="precomputed"), form) for form in (kernel, graph)),
+    (clusters(rffpk.PowerKMeans, init=ROWS[:3].copy()), rows),
+    (clusters(rffpk.FuzzyCMeans, init=ROWS[:3].copy()), rows),
+    (clusters(rffpk.RFFKernelPowerKMeans, init=ROWS[:3].copy()), rows),
+    (clusters(DIFFUSION, init=ROWS[:3].copy()), rows),
+    (clusters(rffpk.KernelPowerKMeans, init=np.arange(N) % 3), rows),
+    (clusters(rffpk.KernelPowerKMeans, init=np.eye(3, N)), rows),
+    (clusters(rffpk.PowerKMeans, noise=0.05), rows),
+    (clusters(rffpk.PowerKMeans, metric="cosine"), rows),
+    (clusters(DIFFUSION, noise=0.05), rows),
+    (clusters(DIFFUSION, whitening=0.5), rows),
+    (clusters(rffpk.MKKM, kernels=["rbf", "cosine"]), rows),
+    (clusters(rffpk.MKKM, kernels=["rbf", "cosine"], n_landmarks=20), rows),
+    (clusters(rffpk.FAMKKM, kernels=["rbf", "cosine"]), rows),
+    (clusters(rffpk.FAMKKM, approximation="nystroem"), rows),
+    (clusters(rffpk.FAMKKM, approximation="rff"), rows),
+    (clusters(rffpk.AverageMKKM, kernels=["rbf"], kernel_weights=np.ones(1)), rows),
+]
+
+
+@pytest.mark.promise("Input", "A fitted model keeps no array of the caller, who may change them.")
+@pytest.mark.parametrize("model, form", CASES)
+def test_a_model_keeps_no_rows(model, form):
+    """Changes of all arrays that a fit is given do not change the model."""
     model, X, new = clone(model), form(np.arange(N)), form(np.arange(N, N + NEW))
     options = {"sample_weight": WEIGHTS.copy()} if has_fit_parameter(model, "sample_weight") else {}
     with warnings.catch_warnings(action="ignore", category=UserWarning):
@@ -111,75 +142,6 @@ def check(model, form):
     after = answers(model, new)
     for name, expected in before.items():
         assert_array_equal(after[name], expected)
-
-
-@pytest.mark.promise("Input", "A fitted model keeps no array of the caller, who may change them.")
-@pytest.mark.parametrize("model", [clusters(cls) for cls in ONE])
-def test_a_model_keeps_no_rows(model):
-    check(model, rows)
-    check(model, single)
-
-
-@pytest.mark.promise(like="test_a_model_keeps_no_rows")
-@pytest.mark.parametrize("model", [clusters(cls) for cls in SEVERAL])
-def test_a_model_keeps_no_views(model):
-    check(model, views)
-
-
-@pytest.mark.promise(like="test_a_model_keeps_no_rows")
-@pytest.mark.parametrize(
-    "model",
-    [
-        *(clusters(cls, kernel="precomputed") for cls in EXACT),
-        *(clusters(cls, kernels="precomputed") for cls in SEVERAL if cls is not RANDOM_FEATURES),
-    ],
-)
-def test_a_model_keeps_no_kernel_matrices(model):
-    check(model, kernels if hasattr(model, "kernels") else kernel)
-
-
-@pytest.mark.parametrize("model", [clusters(cls) for cls in (rffpk.KernelPowerKMeans, DIFFUSION)])
-def test_a_model_keeps_no_sparse_rows(model):
-    check(model, entries)
-
-
-@pytest.mark.parametrize("form", [kernel, graph])
-def test_a_model_keeps_no_affinities(form):
-    check(clusters(DIFFUSION, metric="precomputed"), form)
-
-
-@pytest.mark.parametrize(
-    "model",
-    [
-        clusters(rffpk.PowerKMeans, init=ROWS[:3].copy()),
-        clusters(rffpk.FuzzyCMeans, init=ROWS[:3].copy()),
-        clusters(rffpk.RFFKernelPowerKMeans, init=ROWS[:3].copy()),
-        clusters(DIFFUSION, init=ROWS[:3].copy()),
-        clusters(rffpk.KernelPowerKMeans, init=np.arange(N) % 3),
-        clusters(rffpk.KernelPowerKMeans, init=np.eye(3, N)),
-    ],
-)
-def test_a_model_keeps_no_initial_centers(model):
-    check(model, rows)
-
-
-@pytest.mark.parametrize(
-    "model",
-    [
-        clusters(rffpk.PowerKMeans, noise=0.05),
-        clusters(rffpk.PowerKMeans, metric="cosine"),
-        clusters(DIFFUSION, noise=0.05),
-        clusters(DIFFUSION, whitening=0.5),
-        clusters(rffpk.MKKM, kernels=["rbf", "cosine"]),
-        clusters(rffpk.MKKM, kernels=["rbf", "cosine"], n_landmarks=20),
-        clusters(rffpk.FAMKKM, kernels=["rbf", "cosine"]),
-        clusters(rffpk.FAMKKM, approximation="nystroem"),
-        clusters(rffpk.FAMKKM, approximation="rff"),
-        clusters(rffpk.AverageMKKM, kernels=["rbf"], kernel_weights=np.ones(1)),
-    ],
-)
-def test_a_model_keeps_no_rows_whatever_its_options(model):
-    check(model, rows)
 
 
 def test_what_a_function_does_with_labels_does_not_change_the_model():

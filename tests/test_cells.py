@@ -43,67 +43,52 @@ def test_the_number_comes_out_of_the_data():
     assert 3 in adata.uns["rffpk"]["levels"]
     cluster(adata, 2)
     assert "levels" not in adata.uns["rffpk"]
-
-
-def test_ten_clusters_are_in_the_order_of_their_numbers():
-    adata = cells()
-    cluster(adata, 11, use_rep="X")
+    assert [*adata.obs["rffpk"].cat.categories] == ["0", "1"] and "rffpk_memberships" in adata.obsm
+    cluster(adata, 11, use_rep="X", store_memberships=False)
+    assert adata.uns["rffpk"]["params"]["n_clusters"] == 11
     assert [*adata.obs["rffpk"].cat.categories] == [str(j) for j in range(11)]
-
-
-def test_memberships_that_are_not_stored_are_not_written():
-    adata = cells()
-    cluster(adata, 3)
-    cluster(adata, 2, store_memberships=False)
-    assert adata.uns["rffpk"]["params"]["n_clusters"] == 2
-    assert [*adata.obs["rffpk"].cat.categories] == ["0", "1"]
     assert [*adata.obsm] == ["X_pca", "protein"]
 
 
 def test_several_representations_are_views():
     adata = cells()
-    model = cluster(adata, 3, use_rep=["X_pca", "protein"])
-    assert isinstance(model, RFFMultiKernelPowerKMeans)
-    assert_array_equal(adata.uns["rffpk"]["params"]["use_rep"], ["X_pca", "protein"])
+    for n_clusters in ({}, {"n_clusters": 3}):
+        model = cluster(adata, use_rep=["X_pca", "protein"], **n_clusters)
+        assert isinstance(model, RFFMultiKernelPowerKMeans) and model.n_clusters_ == 3
+        assert_array_equal(adata.uns["rffpk"]["params"]["use_rep"], ["X_pca", "protein"])
+        assert (3 in adata.uns["rffpk"].get("levels", ())) is not bool(n_clusters)
     assert_array_equal(pd.crosstab(adata.obs.truth, adata.obs.rffpk).max(axis=1), 40)
-    assert cluster(adata, use_rep=["X_pca", "protein"]).n_clusters_ == 3
-    assert 3 in adata.uns["rffpk"]["levels"]
 
 
 def test_a_graph_that_is_there_is_used():
     adata = cells()
     graph = kneighbors_graph(adata.X, 12, mode="connectivity")
     adata.uns["nearest"] = {"connectivities_key": "nearest_connectivities"}
+    adata.uns["older"] = {"params": {}}  # of files that name no matrix
     adata.obsp = {"nearest_connectivities": graph}
     assert cluster(adata, neighbors_key="nearest").n_clusters_ == 3
-    model = cluster(adata, 3, neighbors_key="nearest")
-    expected = DiffusionPowerKMeans(3, metric="precomputed", random_state=0).fit(graph)
-    assert_array_equal(model.labels_, expected.labels_)
-    assert_array_equal(pd.crosstab(adata.obs.truth, adata.obs.rffpk).max(axis=1), 40)
-    params = adata.uns["rffpk"]["params"]
-    assert params["neighbors_key"] == "nearest" and "use_rep" not in params
-    with pytest.raises(ValueError, match="neighbors_key='neighbors': adata.uns has no"):
-        cluster(adata, 3, neighbors_key="neighbors")
-    adata.uns["neighbors"] = {"params": {}}  # as older files have it
-    with pytest.raises(ValueError, match=r"adata.obsp\['connectivities'\] is missing"):
-        cluster(adata, 3, neighbors_key="neighbors")
-    adata.obsp["connectivities"] = graph
-    assert_array_equal(cluster(adata, 3, neighbors_key="neighbors").labels_, model.labels_)
-    with pytest.raises(ValueError, match="must be None with neighbors_key.*use_rep"):
-        cluster(adata, 3, neighbors_key="neighbors", noise="auto")
+    for options, message in [
+        ({"neighbors_key": "neighbors"}, "neighbors_key='neighbors': adata.uns has no"),
+        ({"neighbors_key": "older"}, r"adata.obsp\['connectivities'\] is missing"),
+        ({"neighbors_key": "nearest", "noise": "auto"}, "be None with neighbors_key.*use_rep"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            cluster(adata, 3, **options)
     with pytest.raises(ValueError, match="noise=.*Fit the rows that the graph was made of"):
         DiffusionPowerKMeans(3, metric="precomputed", noise="auto").fit(graph)
-
-
-def test_new_cells_of_a_graph_are_affinities():
-    adata = cells()
-    adata.uns["neighbors"], adata.obsp = {}, {"connectivities": kneighbors_graph(adata.X, 12)}
-    model = cluster(adata, 3, neighbors_key="neighbors")
+    adata.obsp["connectivities"] = graph
+    expected = DiffusionPowerKMeans(3, metric="precomputed", random_state=0).fit(graph)
+    for key in ("nearest", "older"):
+        model = cluster(adata, 3, neighbors_key=key)
+        assert_array_equal(model.labels_, expected.labels_)
+        assert_array_equal(pd.crosstab(adata.obs.truth, adata.obs.rffpk).max(axis=1), 40)
+        params = adata.uns["rffpk"]["params"]
+        assert params["neighbors_key"] == key and "use_rep" not in params
     message = r"^X.shape=\(5, 4\): must be \(n_new, 120\)..* affinities of new rows with the"
     for rows in (adata.X[:5], adata.X[:5].tolist(), pd.DataFrame(adata.X[:5])):
         with pytest.raises(ValueError, match=message):
             model.predict(rows)
-    assert model.predict(adata.obsp["connectivities"][:5]).shape == (5,)
+    assert model.predict(graph[:5]).shape == (5,)
 
 
 @pytest.mark.parametrize(
@@ -123,9 +108,6 @@ def test_what_is_refused_leaves_the_cells_alone(options, message):
     with pytest.raises((ValueError, TypeError), match=message):
         cluster(adata, **{"n_clusters": 3, **options})
     assert [*adata.obs] == ["truth"] and len(adata.obsm) == 2 and not adata.uns
-
-
-def test_an_array_is_no_annotated_table():
     with pytest.raises(TypeError, match="adata is of type ndarray, must be an AnnData object"):
         cluster(np.eye(4), 2)
 

@@ -7,7 +7,6 @@ import signal
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 
 import numpy as np
 import pytest
@@ -16,6 +15,7 @@ from conventions import ip_rff_mkpkm
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.datasets import make_blobs
+from test_forms import unknown
 
 from rffpk import (
     Annealing,
@@ -68,30 +68,22 @@ def workers(n, threads=1, processes=False):
 
 @pytest.fixture(scope="module")
 def client():
-    with workers(2) as found:
-        yield found
+    with workers(2) as client:
+        yield client
 
 
 def divided(X, lengths=LENGTHS):
     """Divide X into partitions of these lengths."""
     blocks = np.split(X, np.cumsum(lengths)[:-1])
-    found = [array.from_delayed(dask.delayed(b), b.shape, dtype=X.dtype) for b in blocks]
-    return array.concatenate(found)
-
-
-def unknown(X):
-    """Build a collection whose chunks have lengths that Dask does not know."""
-    blocks = [
-        array.from_delayed(block, (np.nan, X.shape[1]), dtype=X.dtype)
-        for block in X.to_delayed().ravel()
-    ]
-    return array.concatenate(blocks, allow_unknown_chunksizes=True)
+    return array.concatenate(
+        [array.from_delayed(dask.delayed(b), b.shape, dtype=X.dtype) for b in blocks]
+    )
 
 
 def test_rows_that_swaps_are_made_on_are_drawn_from_partitions(client):
     X = np.random.default_rng(0).standard_t(2, size=(N, 3))
-    new = partial(PowerKMeans, 25, sample=5000, random_state=0)
-    model, expected = new().fit(divided(X)), new().fit(X)
+    new = PowerKMeans(25, sample=5000, random_state=0)
+    model, expected = clone(new).fit(divided(X)), clone(new).fit(X)
     assert 6250 in {step["rows"] for step in model.history_ if step["stage"] == "swap"}
     assert_allclose(model.cluster_centers_, expected.cluster_centers_, rtol=1e-9)
     assert_allclose(model.inertia_, expected.inertia_, rtol=1e-12)
@@ -99,10 +91,10 @@ def test_rows_that_swaps_are_made_on_are_drawn_from_partitions(client):
 
 def test_many_clusters_of_unit_rows_in_half_precision(rows, client):
     X = (rows - rows.mean(axis=0)).astype(np.float16)
-    new = partial(
-        PowerKMeans, 100, metric="cosine", sample=2000, annealing=Annealing(swaps=0), random_state=0
+    new = PowerKMeans(
+        100, metric="cosine", sample=2000, annealing=Annealing(swaps=0), random_state=0
     )
-    model, read = new().fit(divided(X)), new().fit(from_array(X.astype(np.float32)))
+    model, read = clone(new).fit(divided(X)), clone(new).fit(from_array(X.astype(np.float32)))
     assert model.cluster_centers_.dtype == np.float32
     assert_allclose(model.cluster_centers_, read.cluster_centers_, atol=1e-5)
     assert_allclose(model.inertia_, read.inertia_, rtol=1e-5)
@@ -117,12 +109,10 @@ def test_the_bits_do_not_depend_on_the_workers(rows, tuning):
     # results are joined in several steps; one worker visits two partitions in a task, more do not
     tuning(workers__group=2)
     X, models = divided(rows, (2000,) * 11 + (1000,)), []
-    for n in (1, 2, 3):
+    for n, small in ((1, 2**20), (2, 2**20), (3, 2**20), (1, 0)):
+        tuning(workers__small_numbers=small)  # where none is small, each is visited alone
         with workers(n):
             models.append(RFFKernelPowerKMeans(K, n_frequencies=16, random_state=0).fit(X))
-    tuning(workers__small_numbers=0)  # none is small, and each is visited alone
-    with workers(1):
-        models.append(RFFKernelPowerKMeans(K, n_frequencies=16, random_state=0).fit(X))
     for model in models[1:]:
         assert_array_equal(model.cluster_centers_, models[0].cluster_centers_)
         assert model.inertia_ == models[0].inertia_
@@ -142,31 +132,23 @@ def test_frames(rows, client):
     assert_array_equal(model.predict(X[X.a > 1e9]).compute(), np.empty(0))
 
 
-def test_views(rows, client):
-    views = [rows[:, :2].astype(np.float32), rows[:, 2:]]
-    parameters = {"kernels": "linear", "random_state": 0, "sample": 500}
-    expected = ip_rff_mkpkm(K, **parameters).fit(views)
-    given = [divided(view) for view in views]
-    model = ip_rff_mkpkm(K, **parameters).fit(given)
+@pytest.mark.parametrize("lacking", [False, True])
+def test_views(rows, client, lacking):
+    views = [rows[:, :2].astype(np.float32), rows[:, 2:].copy()]
+    if lacking:
+        lacks = np.random.default_rng(0).integers(3, size=N)
+        for view in range(2):
+            views[view][lacks == view] = np.nan
+    model = ip_rff_mkpkm(
+        K, kernels="linear", sample=500, allow_missing_views=lacking, random_state=0
+    )
+    expected, collections = clone(model).fit(views), [divided(view) for view in views]
+    model.fit(collections)
     assert_allclose(model.cluster_centers_, expected.cluster_centers_, rtol=1e-11)
-    assert_array_equal(model.predict(given).compute(), expected.labels_)
+    assert_allclose(model.kernel_weights_, expected.kernel_weights_, rtol=1e-9)
+    assert_array_equal(model.predict(collections).compute(), expected.labels_)
     with pytest.raises(ValueError, match=r"X\[1\] has partitions of 11500, 11500 rows, X\[0\] of"):
-        ip_rff_mkpkm(K, **parameters).fit([given[0], divided(views[1], (11_500,) * 2)])
-
-
-def test_views_that_rows_lack(rows, client):
-    views, random = [rows[:, :2].copy(), rows[:, 2:].copy()], np.random.default_rng(0)
-    lacks = random.integers(3, size=N)
-    for view in range(2):
-        views[view][lacks == view] = np.nan
-    parameters = {"kernels": "linear", "random_state": 0, "sample": 500}
-    model = ip_rff_mkpkm(K, allow_missing_views=True, **parameters)
-    expected = clone(model).fit(views)
-    collections = [divided(view) for view in views]
-    model_of_collections = clone(model).fit(collections)
-    assert_allclose(model_of_collections.cluster_centers_, expected.cluster_centers_, rtol=1e-11)
-    assert_allclose(model_of_collections.kernel_weights_, expected.kernel_weights_, rtol=1e-9)
-    assert_array_equal(model_of_collections.predict(collections).compute(), expected.labels_)
+        model.fit([collections[0], divided(views[1], (11_500,) * 2)])
     with pytest.raises(TypeError, match="noise needs rows in memory or a source"):
         model.set_params(noise=0.1, allow_missing_views=False).fit(collections)
 
@@ -197,13 +179,13 @@ def test_without_a_cluster_a_collection_is_a_source(rows):
 )
 def test_results_for_rows_are_lazy(rows, model, more):
     model.fit(rows)
-    X = divided(rows.astype(np.float32))
+    given = rows.astype(np.float32)
+    X = divided(given)
     for method in ("predict", "transform", "predict_proba", *more):
-        found = getattr(model, method)(X)
-        expected = getattr(model, method)(rows.astype(np.float32))
-        assert isinstance(found, array.Array) and found.chunks[0] == X.chunks[0]
-        assert found.shape == expected.shape and found.dtype == expected.dtype
-        assert_array_equal(found.compute(), expected)
+        result, expected = getattr(model, method)(X), getattr(model, method)(given)
+        assert isinstance(result, array.Array) and result.chunks[0] == X.chunks[0]
+        assert result.shape == expected.shape and result.dtype == expected.dtype
+        assert_array_equal(result.compute(), expected)
     assert np.isnan(model.predict(unknown(X)).shape[0])
     cut = model.cut(2, X)
     assert isinstance(cut, array.Array) and cut.dtype == np.int32
@@ -214,39 +196,41 @@ def test_a_task_has_one_thread_or_n_jobs(rows):
     with workers(1, threads=3) as client:
         for n_jobs, expected in ((None, 1), (2, 2)):
             schema = PowerKMeans()._schema()
-            found = dask_workers.make_partitions(divided(rows), None, client, n_jobs, schema)
-            threads = found.fold(lambda part, *_: [part.n_threads], lambda a, b: a + b)
+            partitions = dask_workers.make_partitions(divided(rows), None, client, n_jobs, schema)
+            threads = partitions.fold(lambda part, *_: [part.n_threads], lambda a, b: a + b)
             assert threads == [expected] * 4
 
 
 # ---- what goes wrong ----------------------------------------------------------------------------
 
 
-def test_bad_collections(rows, client):
-    X = divided(rows)
+def failing(block):
+    """Raise an error that looks like that of a slow transfer."""
+    raise TimeoutError("the storage did not answer.")
+
+
+@pytest.mark.promise(like="test_every_class_refuses_the_value_by_name")
+def test_bad_collections(rows, client, caplog):
+    X, holed = divided(rows), rows.copy()
+    holed[11_003, 2] = np.nan
+    first = r"X: contains NaN .* first in row 5003, column 2\. .* The block begins at row 6000 of X"
+    logging.getLogger("distributed.worker").addHandler(caplog.handler)
     for bad, message in (
         (X.rechunk({1: 2}), "all columns in one chunk"),
         (array.zeros((0, 3)), "X gave no rows"),
-        (array.where(X > 40, np.nan, X), "X: contains NaN"),
+        (divided(holed, (6000, 6000, 11_000)), first),
     ):
         model = PowerKMeans(K)
         with pytest.raises(ValueError, match=message):
             model.fit(bad)
         assert not hasattr(model, "n_features_in_")
-    with pytest.raises(ValueError, match="sample_weight"):
-        PowerKMeans(K).fit(X, sample_weight=np.ones(N - 1))
-
-
-@pytest.mark.promise(like="test_every_class_refuses_the_value_by_name")
-def test_missing_numbers_are_found_on_workers_without_a_log(rows, client, caplog):
-    X = rows.copy()
-    X[11_003, 2] = np.nan
-    logging.getLogger("distributed.worker").addHandler(caplog.handler)
-    message = r"first in row 5003, column 2\. .* The block begins at row 6000 of X"
-    with pytest.raises(ValueError, match=message):
-        PowerKMeans(K).fit(divided(X, (6000, 6000, 11_000)))
     logging.getLogger("distributed.worker").removeHandler(caplog.handler)
     assert not caplog.records
+    with pytest.raises(ValueError, match="sample_weight"):
+        PowerKMeans(K).fit(X, sample_weight=np.ones(N - 1))
+    slow = X.map_blocks(failing, dtype=rows.dtype, meta=np.empty((0, 0), rows.dtype))
+    with pytest.raises(TimeoutError, match="the storage did not answer"):
+        PowerKMeans(3, random_state=0).fit(slow)
 
 
 def test_without_dask_a_message_says_what_is_missing(rows, monkeypatch):
@@ -262,12 +246,15 @@ def test_a_cluster_without_workers_is_given_up(rows, tuning):
         PowerKMeans(K).fit(divided(rows))
 
 
+LONG = PowerKMeans(
+    K, sample=None, annealing=Annealing(swaps=0), n_init=1, max_iter=1000, tol=0, random_state=0
+)
+
+
 @pytest.mark.promise(like="test_a_killed_worker_changes_nothing")
 def test_a_fit_ends_when_the_last_worker_has_left(rows, tuning):
     tuning(workers__workerless_seconds=1.0)
-    model = PowerKMeans(
-        K, sample=None, annealing=Annealing(swaps=0), n_init=1, max_iter=1000, tol=0, random_state=0
-    )
+    model = clone(LONG)
     with workers(2) as client:
         X = divided(rows).persist()
 
@@ -289,33 +276,21 @@ def test_a_fit_ends_when_the_last_worker_has_left(rows, tuning):
 )
 @pytest.mark.filterwarnings("ignore")
 def test_a_killed_worker_changes_nothing(rows, client):
-    X = divided(rows, (2000,) * 11 + (1000,))
-    model = PowerKMeans(
-        K, sample=None, annealing=Annealing(swaps=0), n_init=1, max_iter=20, tol=0, random_state=0
-    )
-    expected = model.fit(X)
+    X, model = divided(rows, (2000,) * 11 + (1000,)), clone(LONG).set_params(max_iter=20)
+    expected = clone(model).fit(X)
     with workers(2, processes=True) as killing:
         held, pid = X.persist(), min(killing.run(os.getpid).values())
         distributed.wait(held)
         kill = threading.Timer(0.2, os.kill, (pid, signal.SIGKILL))
         kill.start()
-        found = clone(model).fit(held)
+        model.fit(held)
         kill.join()
         assert pid not in killing.run(os.getpid).values()
-    assert_array_equal(found.cluster_centers_, expected.cluster_centers_)
-    assert found.inertia_ == expected.inertia_
+    assert_array_equal(model.cluster_centers_, expected.cluster_centers_)
+    assert model.inertia_ == expected.inertia_
 
 
 # ---- what is left as it was ---------------------------------------------------------------------
-
-
-def test_an_error_of_a_partition_that_looks_like_a_slow_transfer_ends_the_fit(rows, client):
-    def fail(block):
-        raise TimeoutError("the storage did not answer.")
-
-    X = divided(rows).map_blocks(fail, dtype=rows.dtype, meta=np.empty((0, 0), rows.dtype))
-    with pytest.raises(TimeoutError, match="the storage did not answer"):
-        PowerKMeans(3, random_state=0).fit(X)
 
 
 @pytest.mark.promise(

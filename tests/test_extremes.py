@@ -67,13 +67,6 @@ def test_a_power_of_two_changes_no_bit_of_the_labels(model, exponent):
     assert_array_equal(fitted(model, BLOBS * 2.0**exponent).labels_, fitted(model, BLOBS).labels_)
 
 
-@pytest.mark.parametrize("scale", [1e-170, 1e160])
-@pytest.mark.parametrize("model", ALL, ids=str)
-def test_beyond_the_range_of_float64_is_refused_by_name(model, scale):
-    with pytest.raises(ValueError, match="^X: .*(over|under)flow"):
-        fitted(model, BLOBS * scale)
-
-
 def test_views_of_scales_that_differ_are_clustered_in_one_type():
     views = [(BLOBS[:, :2] * 1e25).astype("f"), (BLOBS[:, 2:] * 1e-25).astype("f")]
     for model in (rffpk.MultiKernelPowerKMeans(4), ip_rff_mkpkm(4), FUSED[0]):
@@ -126,8 +119,6 @@ def test_the_softest_and_the_hardest_exponents(model, s, dtype):
         assert adjusted_rand_score(GROUPS, found.labels_) == 1
         assert_allclose(found.predict_proba(X).sum(axis=1), 1, rtol=1e-5)
     assert found.s_ == s
-    with pytest.raises(ValueError, match="annealing.start=-0.19: must be <= -0.2"):
-        clone(model).set_params(annealing=rffpk.Annealing(start=-0.19)).fit(X)
 
 
 @pytest.mark.parametrize("m", [1 + 1e-15, 1 + 1e-6, 6.0])
@@ -142,13 +133,6 @@ def test_the_hardest_and_the_softest_fuzzifiers(m, dtype):
     assert_allclose(fuzzy.objective_, (u**m * d).sum(), rtol=1e-4)
     typical = fitted(ip_rff_mkpkm(4, typicality=rffpk.Typicality(m=m), n_frequencies=128), X)
     assert np.isfinite(typical.objective_) and np.isfinite(typical.predict_typicality(X)).all()
-    for bad in (1.0, 6.0001):
-        for model in (
-            rffpk.FuzzyCMeans(4, m=bad),
-            ip_rff_mkpkm(4, typicality=rffpk.Typicality(m=bad)),
-        ):
-            with pytest.raises(ValueError, match=f"m={bad}: must be"):
-                model.fit(X)
 
 
 @pytest.mark.promise(
@@ -169,7 +153,7 @@ def test_a_power_of_two_of_the_weights_is_one_of_the_costs(model, exponent):
 
 @pytest.mark.parametrize("model", [*CENTROIDS, *EXACT], ids=str)
 def test_weights_of_extreme_ratios(model, dtype):
-    """Rows of 1e29 times the weight of other rows; 300 orders of magnitude are refused by name."""
+    """Rows of 1e29 times the weight of other rows."""
     X = BLOBS.astype(dtype)
     weight = np.ones(120)
     weight[::7] = 1e-29
@@ -178,11 +162,6 @@ def test_weights_of_extreme_ratios(model, dtype):
     large = fitted(model, X, sample_weight=1e70 * weight)
     rounding = len(X) * (100 * float(np.finfo(dtype).eps)) ** 2  # of rows that are their centroids
     assert_allclose(large.inertia_, 1e70 * found.inertia_, rtol=1e-4, atol=1e70 * rounding)
-    wide = 10.0 ** np.linspace(-150, 150, 120)
-    with pytest.raises(ValueError, match="^sample_weight: contains .* above 1e100. Divide"):
-        fitted(model, X, sample_weight=wide)
-    with pytest.raises(ValueError, match="^sample_weight: contains .* below 1e-30. Pass zero"):
-        fitted(model, X, sample_weight=np.minimum(wide, 1.0))
 
 
 def tight_groups(dtype):
@@ -246,14 +225,6 @@ def test_noise_among_tight_groups_is_that_of_double_precision(noise):
     assert_array_equal(single.labels_, double.labels_)
     # the threshold of "auto" depends on which distances are equal up to rounding
     assert_allclose(single.outlier_scores_, double.outlier_scores_, atol=5e-3)
-
-
-@pytest.mark.parametrize("method", ["predict", "predict_proba", "transform"])
-def test_new_rows_whose_kernel_overflows_are_refused(method):
-    X = np.random.default_rng(0).standard_normal((60, 3))
-    model = rffpk.KernelPowerKMeans(2, random_state=0).fit(X)
-    with pytest.raises(ValueError, match="^X: has kernel values that are NaN or overflow"):
-        getattr(model, method)(np.full((1, 3), 1e308))
 
 
 UNDERFLOWS = {"equal": np.ones((40, 3)), "tiny": BLOBS[:, :3] * 1e-150}

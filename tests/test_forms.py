@@ -45,13 +45,18 @@ def partitions(X):
     return array.concatenate(parts)
 
 
-def partitions_of_unknown_lengths(X):
+def unknown(X):
+    """Build a collection whose chunks have lengths that Dask does not know."""
     array = pytest.importorskip("dask.array")
     parts = [
-        array.from_delayed(part, (np.nan, D), dtype=X.dtype)
-        for part in partitions(X).to_delayed().ravel()
+        array.from_delayed(part, (np.nan, X.shape[1]), dtype=X.dtype)
+        for part in X.to_delayed().ravel()
     ]
     return array.concatenate(parts, allow_unknown_chunksizes=True)
+
+
+def partitions_of_unknown_lengths(X):
+    return unknown(partitions(X))
 
 
 def half(X):

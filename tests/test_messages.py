@@ -5,55 +5,46 @@ import warnings
 import numpy as np
 import pytest
 from conventions import ip_rff_mkpkm
+from refusals import FUSED
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV
 
-from rffpk import (
-    FAMKKM,
-    LKAM,
-    LMKKM,
-    MKKM,
-    MKKMMR,
-    MVCLFA,
-    ONKC,
-    RMKKM,
-    SMKC,
-    Annealing,
-    AverageMKKM,
-    CoregSC,
-    FuzzyCMeans,
-    KernelKMeans,
-    KernelPowerKMeans,
-    MultiKernelPowerKMeans,
-    NystroemKernelKMeans,
-    PowerKMeans,
-    RFFKernelPowerKMeans,
-    SimpleMKKM,
-)
+import rffpk
+from rffpk import Annealing, PowerKMeans
 
 ROWS = np.random.default_rng(0).standard_normal((60, 4))
 THREE = np.repeat(ROWS[:3], 20, axis=0)  # distinct ones
 MOST = "max_iter=1 passes"
+SIGMOID = ("sigmoid", {"gamma": 2.0, "coef0": -1.0})
 FEW = "3 of n_clusters=5 clusters have rows"
 INDEFINITE = {"coef0": -50, "gamma": 0.1}
 
-FEATURES = [PowerKMeans, RFFKernelPowerKMeans, ip_rff_mkpkm, FuzzyCMeans]
-EXACT = [KernelKMeans, KernelPowerKMeans, MultiKernelPowerKMeans, RMKKM]
-SPECTRAL = [AverageMKKM, MKKM, MKKMMR, LKAM, ONKC, MVCLFA, CoregSC, LMKKM, SimpleMKKM]
-APPROXIMATE = [NystroemKernelKMeans, SMKC, FAMKKM]
+FEATURES = [PowerKMeans, rffpk.RFFKernelPowerKMeans, ip_rff_mkpkm, rffpk.FuzzyCMeans]
+EXACT = [
+    rffpk.KernelKMeans, rffpk.KernelPowerKMeans, rffpk.MultiKernelPowerKMeans, rffpk.RMKKM,
+]  # fmt: skip
+APPROXIMATE = [rffpk.NystroemKernelKMeans, rffpk.SMKC, rffpk.FAMKKM]
+SPECTRAL = [cls for cls in FUSED if cls not in APPROXIMATE]
 TWO = ["rbf", "laplacian"]
 CASES = [
     (PowerKMeans(5, max_iter=1, annealing=Annealing(swaps=0)), ROWS, MOST),
     *((cls(5, max_iter=1), ROWS, MOST) for cls in [*FEATURES[1:], *EXACT]),
     *((cls(5), THREE, FEW) for cls in [*FEATURES, *EXACT, *APPROXIMATE]),
     *((cls(5, n_landmarks=30), THREE, FEW) for cls in SPECTRAL),
-    *((cls(5, kernels=TWO, max_iter=1), ROWS, "1 iterations") for cls in [*SPECTRAL[1:], SMKC]),
-    (FAMKKM(5, max_iter=1), ROWS, "1 iterations"),
+    *(
+        (cls(5, kernels=TWO, max_iter=1), ROWS, "1 iterations")
+        for cls in [*SPECTRAL[1:], rffpk.SMKC]
+    ),
+    (rffpk.FAMKKM(5, max_iter=1), ROWS, "1 iterations"),
     *((cls(5, kernel="poly", kernel_params=INDEFINITE), ROWS, "indefinite") for cls in EXACT[:2]),
-    (MultiKernelPowerKMeans(5, kernels=[("poly", INDEFINITE)]), ROWS, "indefinite"),
-    (MKKM(5, kernels=[("sigmoid", {"gamma": 2.0, "coef0": -1.0}), "rbf"]), ROWS, "indefinite"),
-    (SMKC(5, kernels=["linear"]), ROWS, "the kernels have rank 4, less than n_clusters=5"),
-    (SMKC(5, kernels=[("rbf", 1e-7)]), ROWS, "sigma_1 / sigma_k"),
+    (EXACT[2](5, kernels=[("poly", INDEFINITE)]), ROWS, "indefinite"),
+    (
+        rffpk.MKKM(5, kernels=[("sigmoid", {"gamma": 2.0, "coef0": -1.0}), "rbf"]),
+        ROWS,
+        "indefinite",
+    ),
+    (rffpk.SMKC(5, kernels=["linear"]), ROWS, "the kernels have rank 4, less than n_clusters=5"),
+    (rffpk.SMKC(5, kernels=[("rbf", 1e-7)]), ROWS, "sigma_1 / sigma_k"),
 ]
 
 

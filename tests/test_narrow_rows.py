@@ -19,10 +19,9 @@ FAST = {"random_state": 0, "n_init": 1, "annealing": Annealing(swaps=0)}
 def rows_of(dtype, shape, seed=0):
     """Return rows of a type, and the same numbers as float32."""
     rng = np.random.default_rng(seed)
-    x = rng.integers(0, 9, (len(range(shape[0])), 1)) * 12 + rng.normal(0, 4, shape)
+    x = 12 * rng.integers(0, 9, (shape[0], 1)) + rng.normal(0, 4, shape)
     if dtype == "bfloat16":
-        bits = x.astype(np.float32).view(np.uint32) >> 16
-        stored = Narrow(bits.astype(np.uint16))
+        stored = Narrow((x.astype(np.float32).view(np.uint32) >> 16).astype(np.uint16))
         return stored, stored.copy()
     x = x.clip(0, 127).astype(dtype)
     return Narrow(x), x.astype(np.float32)
@@ -50,19 +49,24 @@ def test_a_pass_over_small_numbers_has_the_bits_of_one_over_float32(isa, dtype, 
 
 @pytest.mark.parametrize("kind", ["float16", "bfloat16"])
 def test_every_finite_number_is_widened_exactly(isa, kind):
-    bits = np.arange(1 << 16, dtype=np.uint16)
+    bits = np.arange(1 << 16, dtype=np.uint16).reshape(-1, 32)
     stored = bits.view(np.float16) if kind == "float16" else bits
-    x = Narrow(stored.reshape(-1, 32))
     with np.errstate(invalid="ignore"):
-        wide = x.copy()
-    wide = np.where(np.isfinite(wide), wide, 0)
-    stored = np.where(np.isfinite(x.copy()), x.stored, 0).astype(x.stored.dtype)
-    features = np.empty_like(wide)
+        finite = np.isfinite(Narrow(stored).copy())
+    x = Narrow(np.where(finite, stored, 0).astype(stored.dtype))
+    features = np.empty(x.shape, np.float32)
     shift, theta = np.zeros(32, np.float32), np.zeros((1, 32), np.float32)
     with np.errstate(all="ignore"):
-        _core.fused_pass([Narrow(stored)], [None], [shift], theta, np.ones(1), None, 1, -1.0,
-                         1, features=features)  # fmt: skip
-    assert np.array_equal(features, wide)
+        _core.fused_pass([x], [None], [shift], theta, np.ones(1), None, 1, -1.0, 1,
+                         features=features)  # fmt: skip
+    assert np.array_equal(features, x.copy())
+
+
+def as_given(small):
+    """Return the numbers as a caller has them."""
+    if small.stored.dtype != np.uint16:
+        return small.stored
+    return small.stored.view(pytest.importorskip("ml_dtypes").bfloat16)
 
 
 @pytest.mark.promise(
@@ -70,7 +74,7 @@ def test_every_finite_number_is_widened_exactly(isa, kind):
     "`PowerKMeans`, `FuzzyCMeans` and `RFFKernelPowerKMeans` read arrays of float16, "
     "bfloat16, int8 and uint8 in place, with the bits of a fit in float32.",
 )
-@pytest.mark.parametrize("dtype", [np.int8, np.uint8])
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, "bfloat16"])
 @pytest.mark.parametrize(
     "new",
     [
@@ -81,19 +85,20 @@ def test_every_finite_number_is_widened_exactly(isa, kind):
 )
 def test_a_fit_has_the_bits_of_one_to_float32(new, dtype):
     small, x = rows_of(dtype, (24_000, 5))
-    first, second = new().fit(small.stored), new().fit(x)
+    given = as_given(small)
+    assert_same_fit(new(), given, new(), x)
+
+
+def assert_same_fit(first, stored, second, x):
+    """Check that fits to narrow rows and to rows of float32 have the same bits."""
+    first.fit(stored), second.fit(x)
     assert first.cluster_centers_.dtype == np.float32
     assert np.array_equal(first.cluster_centers_, second.cluster_centers_)
     assert np.array_equal(first.labels_, second.labels_)
-    assert np.array_equal(first.transform(small.stored[:99]), second.transform(x[:99]))
-    assert np.array_equal(second.predict(small.stored), first.labels_)
-
-
-def as_given(small):
-    """Return the numbers as a caller has them."""
-    if small.stored.dtype != np.uint16:
-        return small.stored
-    return small.stored.view(pytest.importorskip("ml_dtypes").bfloat16)
+    assert first.inertia_ == second.inertia_
+    assert np.array_equal(first.transform(stored[:99]), second.transform(x[:99]))
+    assert np.array_equal(second.predict(stored), first.labels_)
+    assert np.array_equal(second.predict(x), first.labels_)
 
 
 @pytest.mark.few(2)
@@ -119,12 +124,8 @@ def test_a_fit_of_many_clusters_has_the_bits_of_one_to_float32(
     monkeypatch.setattr(_core, name, watched)
     small, x = rows_of(dtype, (5000, 16))
     new = partial(PowerKMeans, 100, metric=metric, sample=2500, tol=0, **FAST)
-    first, second = new(n_jobs=2).fit(as_given(small)), new(n_jobs=1).fit(x)
+    assert_same_fit(new(n_jobs=2), as_given(small), new(n_jobs=1), x)
     assert seen == {type(small), np.ndarray}
-    assert np.array_equal(first.cluster_centers_, second.cluster_centers_)
-    assert np.array_equal(first.labels_, second.labels_)
-    assert first.inertia_ == second.inertia_
-    assert np.array_equal(second.predict(x), first.labels_)
 
 
 @pytest.mark.few(1)
@@ -133,19 +134,19 @@ def test_a_fit_of_many_clusters_has_the_bits_of_one_to_float32(
 def test_sources_files_and_batches_of_small_numbers(tuning, dtype, k, metric, tmp_path):
     tuning(hardpasses__near_work=1)
     small, x = rows_of(dtype, (12_000, 4))
-    new = partial(PowerKMeans, k, metric=metric, sample=2000, **FAST)
-    model = new().fit(x)
-    read = new().fit(from_array(small.stored, block_rows=5000))
-    assert np.array_equal(read.cluster_centers_, new().fit(from_array(x)).cluster_centers_)
-    np.save(tmp_path / "x.npy", small.stored)
-    again = new().fit(from_npy(tmp_path / "x.npy"))
-    assert np.array_equal(again.cluster_centers_, read.cluster_centers_)
-    mapped = new().fit(np.load(tmp_path / "x.npy", mmap_mode="r"))
-    assert np.array_equal(mapped.cluster_centers_, model.cluster_centers_)
-    batches = [new() for _ in "ab"]
-    for batch, rows in zip(batches, (small.stored, x)):
-        for begin in range(0, 6000, 1000):
-            batch.partial_fit(rows[begin : begin + 1000])
+    path = tmp_path / "x.npy"
+    np.save(path, small.stored)
+
+    def centers(X):
+        return PowerKMeans(k, metric=metric, sample=2000, **FAST).fit(X).cluster_centers_
+
+    expected = centers(from_array(x))
+    for source in (from_array(small.stored, block_rows=5000), from_npy(path)):
+        assert np.array_equal(centers(source), expected)
+    assert np.array_equal(centers(np.load(path, mmap_mode="r")), centers(x))
+    batches = [PowerKMeans(k, metric=metric, sample=2000, **FAST) for _ in "ab"]
+    for model, rows in zip(batches, (small.stored, x)):
+        model.partial_fit(iter(np.split(rows[:6000], 6)))
     assert np.array_equal(batches[0].cluster_centers_, batches[1].cluster_centers_)
 
 
@@ -156,15 +157,8 @@ def test_other_layouts_and_classes():
     assert np.array_equal(turned.cluster_centers_, new().fit(x).cluster_centers_)
     assert new().fit(x.astype(np.int64)).cluster_centers_.dtype == np.float64
     assert rffpk.KernelPowerKMeans(3, random_state=0).fit(small.stored).labels_.shape == (300,)
-
-
-def test_bfloat16_of_ml_dtypes():
-    ml_dtypes = pytest.importorskip("ml_dtypes")
-    small, x = rows_of("bfloat16", (500, 4))
-    given = as_given(small)
-    new = partial(PowerKMeans, 4, **FAST)
-    assert np.array_equal(new().fit(given).cluster_centers_, new().fit(x).cluster_centers_)
-    large = (x * 1e30).astype(ml_dtypes.bfloat16)
+    bfloat16 = pytest.importorskip("ml_dtypes").bfloat16
+    large = (rows_of("bfloat16", (500, 4))[1] * 1e30).astype(bfloat16)
     assert new().fit(large).cluster_centers_.dtype == np.float64
 
 

@@ -1,7 +1,5 @@
 """Other packages that hold rows or take clusterers, as they are installed."""
 
-import warnings
-
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
@@ -45,46 +43,37 @@ def documents_of(y):
     return [" ".join(words[label]) + f" word{i % 7}" for i, label in enumerate(y)]
 
 
-@pytest.mark.parametrize("calculate", [False, True])
-def test_topics_and_their_probabilities(calculate):
+def topic_model(clusterer, **options):
     bertopic = pytest.importorskip("bertopic")
+    return bertopic.BERTopic(
+        embedding_model=None, umap_model=Unchanged(), hdbscan_model=clusterer, **options
+    )
+
+
+@pytest.mark.parametrize("calculate, noise", [(False, None), (True, None), (False, 5 / 150)])
+def test_topics_and_their_probabilities(calculate, noise):
     X, y = make_blobs(150, 8, centers=3, random_state=1)
-    clusterer = PowerKMeans(3, random_state=0, store_memberships=True)
-    model = bertopic.BERTopic(
-        embedding_model=None, umap_model=Unchanged(), hdbscan_model=clusterer,
-        calculate_probabilities=calculate,
-    )  # fmt: skip
+    far = np.arange(150) < (5 if noise else 0)
+    X[far] = 1000 * np.eye(8)[: far.sum()]
+    clusterer = PowerKMeans(3, noise=noise, random_state=0, store_memberships=True)
+    model = topic_model(clusterer, calculate_probabilities=calculate)
     topics, probabilities = model.fit_transform(documents_of(y), embeddings=X)
-    assert len({*zip(y, topics)}) == 3
+    assert len({*zip(y[~far], np.array(topics)[~far])}) == 3
+    assert_array_equal(np.array(topics) == -1, far)
     assert_array_equal(probabilities, clusterer.probabilities_)
-    assert_array_equal(model.transform(documents_of(y), embeddings=X)[0], topics)
+    assert (probabilities[far] == 0).all()
+    if noise:
+        assert -1 not in model.reduce_outliers(documents_of(y), topics, strategy="c-tf-idf")
+    else:
+        assert_array_equal(model.transform(documents_of(y), embeddings=X)[0], topics)
 
 
 def test_topics_of_batches():
-    bertopic = pytest.importorskip("bertopic")
-    from bertopic.vectorizers import OnlineCountVectorizer
-
     X, y = make_blobs(300, 8, centers=3, random_state=1)
-    model = bertopic.BERTopic(
-        embedding_model=None, umap_model=Unchanged(), vectorizer_model=OnlineCountVectorizer(),
-        hdbscan_model=PowerKMeans(3, sample=100, random_state=0),
-    )  # fmt: skip
+    clusterer = PowerKMeans(3, sample=100, random_state=0)
+    vectorizers = pytest.importorskip("bertopic.vectorizers")
+    model = topic_model(clusterer, vectorizer_model=vectorizers.OnlineCountVectorizer())
     documents = np.array(documents_of(y))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        for batch in np.array_split(np.arange(300), 3):
-            model.partial_fit([*documents[batch]], embeddings=X[batch])
-            assert len({*zip(y[batch], model.topics_)}) == 3
-
-
-def test_documents_far_from_all_others_have_no_topic():
-    bertopic = pytest.importorskip("bertopic")
-    X, y = make_blobs(150, 8, centers=3, random_state=1)
-    X[:5] = 1000 * np.eye(8)[:5]
-    clusterer = PowerKMeans(3, noise=5 / 150, random_state=0, store_memberships=True)
-    model = bertopic.BERTopic(embedding_model=None, umap_model=Unchanged(), hdbscan_model=clusterer)
-    topics, probabilities = model.fit_transform(documents_of(y), embeddings=X)
-    assert [*np.flatnonzero(np.array(topics) == -1)] == [0, 1, 2, 3, 4]
-    assert (probabilities[:5] == 0).all() and len({*zip(y[5:], topics[5:])}) == 3
-    reduced = model.reduce_outliers(documents_of(y), topics, strategy="c-tf-idf")
-    assert -1 not in reduced
+    for batch in np.array_split(np.arange(300), 3):
+        model.partial_fit([*documents[batch]], embeddings=X[batch])
+        assert len({*zip(y[batch], model.topics_)}) == 3

@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import csr_array
 from sklearn.datasets import make_blobs
 from sklearn.metrics import euclidean_distances
 
@@ -68,6 +69,8 @@ def test_the_wrong_orientation_is_named():
         rffpk.cmeans(DATA, 5)
     with pytest.raises(ValueError, match=r"^X has 4 rows, too few for c=3.*pass X\.T"):
         rffpk.cmeans(DATA, 3, random_state=0)
+    with pytest.raises(TypeError, match="X, but dense"):
+        rffpk.cmeans(csr_array(X), 2)
     with pytest.warns(UserWarning, match=r"^X has 4 rows and 200 columns.*pass X\.T"):
         rffpk.cmeans(DATA, 2, random_state=0)
     with pytest.raises(ValueError, match="test_data has 4 rows, must have 2"):

@@ -11,7 +11,7 @@ from contracts.core import Landmarks, Structure, sparse_rows
 from contracts.graph import Neighbourhoods
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal, assert_equal
 from passes import make_rows, one_pass, shifted_features
 from scipy import sparse
 from sklearn.base import clone
@@ -32,7 +32,6 @@ from rffpk import (
     RFFKernelPowerKMeans,
     RFFMultiKernelPowerKMeans,
     _core,
-    cmeans,
     load,
 )
 
@@ -41,10 +40,7 @@ EVERY = [*CLUSTERERS, DiffusionPowerKMeans, KernelKMeans, KernelPowerKMeans]
 
 
 def messy(n, d, density, seed, dtype=np.float64):
-    """Build a CSR array with unsorted indices, duplicates, explicit zeros and empty rows.
-
-    It has rows of zeros, too.
-    """
+    """Build a CSR array with unsorted indices, duplicates, and rows that are empty or all zeros."""
     random = np.random.default_rng(seed)
     counts = random.binomial(d, density, n) * (random.random(n) > 0.1)
     indices = random.integers(0, d, counts.sum())
@@ -69,31 +65,15 @@ def topics(n, d, k, seed=0, length=20):
     return X, y
 
 
-def peak_of_fit(model, X):
-    """Measure the most bytes that a fit and a prediction hold at a time."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        tracemalloc.start()
-        try:
-            model.set_params(random_state=0, n_jobs=1).fit(X).predict(X)
-            return tracemalloc.get_traced_memory()[1]
-        finally:
-            tracemalloc.stop()
-
-
-def structure(d, D, random):
-    p = max(2, 1 << (d - 1).bit_length())
-    signs = random.choice(np.array([-1, 1], np.int8), size=(-(-D // p), 3, p))
-    return Structure(signs, 0.3 / p, D)
-
-
 def problem(X, dtype, kind, k, seed, weighted):
     random = np.random.default_rng(seed)
     x, D = sparse_rows(X.astype(dtype)), int(random.integers(1, 40))
+    p = max(2, 1 << (X.shape[1] - 1).bit_length())
+    signs = random.choice(np.array([-1, 1], np.int8), size=(-(-D // p), 3, p))
     mapped = {
         "columns": None,
         "frequencies": random.standard_normal((X.shape[1], D)).astype(dtype),
-        "structured": structure(X.shape[1], D, random),
+        "structured": Structure(signs, 0.3 / p, D),
     }[kind]
     weight = random.uniform(0.1, 3, len(x)) if weighted else None
     rows = make_rows([x], [mapped], weight, 2)
@@ -126,18 +106,12 @@ def test_wide_rows_in_large_slots(isa, dtype, k, s):
 @pytest.mark.parametrize("kind", ["columns", "frequencies", "structured"])
 def test_a_pass_has_the_same_bits_for_any_number_of_threads(dtype, kind):
     rows, theta = problem(messy(9000, 50, 0.05, 1), dtype, kind, 7, 1, True)
-    before = _core.use_thread_work(1.0)
-    try:
-        results = []
-        for n_threads in (1, 2, 5):
-            results.append(one_pass(replace(rows, n_threads=n_threads), theta, -2.0, want=OUTPUTS))
-    finally:
-        _core.use_thread_work(before)
-    for sums, outputs in results[1:]:
-        for part, same in zip(sums, results[0][0]):
-            assert_array_equal(part, same)
-        for name in OUTPUTS:
-            assert_array_equal(outputs[name], results[0][1][name])
+    (sums, outputs), *others = (
+        one_pass(replace(rows, n_threads=n), theta, -2.0, want=OUTPUTS) for n in (1, 2, 5)
+    )
+    for other_sums, other_outputs in others:
+        assert_equal([*other_sums], [*sums])
+        assert_equal(other_outputs, outputs)
 
 
 def test_sums_follow_those_of_other_rows():
@@ -157,15 +131,14 @@ def test_features_have_the_bits_of_dense_rows(dtype):
 
 
 def test_the_pass_refuses_what_it_does_not_take():
-    x = sparse_rows(messy(20, 4, 0.5, 0))
-    points = np.zeros((3, 4))
-    shifts = [np.zeros(4)]
-    landmarks = make_rows([x], [Landmarks(points, 1, 1.0, points)], None, 1, shifts)
-    with pytest.raises(ValueError, match="must not be sparse"):
-        one_pass(landmarks, np.zeros((2, 4)), -1.0)
+    x, points, shifts = sparse_rows(messy(20, 4, 0.5, 0)), np.zeros((3, 4)), [np.zeros(4)]
     short = replace(x, data=x.data[:-1], indices=x.indices[:-1])
-    with pytest.raises(ValueError, match="entries, its rows have"):
-        one_pass(make_rows([short], [None], None, 1, shifts), np.zeros((2, 4)), -1.0)
+    for rows, mapped, message in [
+        (x, Landmarks(points, 1, 1.0, points), "must not be sparse"),
+        (short, None, "entries, its rows have"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            one_pass(make_rows([rows], [mapped], None, 1, shifts), np.zeros((2, 4)), -1.0)
     with pytest.raises(TypeError, match="sparse rows are no array"):
         np.asarray(x)
 
@@ -175,44 +148,31 @@ def test_input_is_not_changed():
     before = [X.data.copy(), X.indices.copy(), X.indptr.copy()]
     x = sparse_rows(X)
     assert_allclose(x.toarray(), X.toarray(), rtol=1e-14)
-    for part, same in zip((X.data, X.indices, X.indptr), before):
-        assert_array_equal(part, same)
     assert x.matrix.has_canonical_format and (x.data != 0).all()
     PowerKMeans(3, random_state=0).fit(X)
-    for part, same in zip((X.data, X.indices, X.indptr), before):
-        assert_array_equal(part, same)
-
-
-@pytest.mark.parametrize("indices", [[0, 7], [0, -1]])
-def test_columns_that_do_not_exist_are_refused(indices):
-    X = sparse.csr_array((2, 5))
-    X.data, X.indices = np.ones(2), np.array(indices, dtype=np.int32)
-    X.indptr = np.array([0, 1, 2], dtype=np.int32)
-    with pytest.raises(ValueError, match="X.*ind(ex|ices)"):
-        PowerKMeans(1).fit(X)
+    assert_equal([X.data, X.indices, X.indptr], before)
 
 
 def formats(X):
     for form in ("csr", "csc", "coo", "lil", "dok", "bsr", "dia"):
-        yield form, X.asformat(form)
-        yield form, sparse.csr_matrix(X).asformat(form)
+        yield X.asformat(form)
+        yield sparse.csr_matrix(X).asformat(form)
     wide = X.copy()
     wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
-    yield "int64", wide
-    yield "integers", (100 * X).astype(np.int32)
+    yield wide
 
 
 @pytest.mark.few(1)
 @pytest.mark.parametrize("estimator", EVERY)
 def test_formats(estimator):
     X = topics(60, 12, 3)[0]
-    expected = estimator(3, random_state=0).fit(X)
-    for form, given_X in formats(X):
-        model = estimator(3, random_state=0).fit(given_X)
+    model = estimator(3, random_state=0)
+    expected = clone(model).fit(X).labels_
+    for given_X in formats(X):
+        assert_array_equal(model.fit(given_X).labels_, expected)
+        assert_array_equal(model.predict(given_X), expected)
         assert model.predict_proba(given_X).shape == (60, 3)
-        if form != "integers":
-            assert_array_equal(model.labels_, expected.labels_, err_msg=form)
-            assert_array_equal(model.predict(given_X), expected.labels_)
+    assert model.fit((100 * X).astype(np.int32)).labels_.shape == (60,)
 
 
 @pytest.mark.few(2)
@@ -244,10 +204,8 @@ def test_models_do_not_hold_the_sums_of_their_last_passes():
 
 
 def test_initial_centroids():
-    X, _ = topics(200, 30, 3)
-    array = X[:3].toarray()
-    ours = PowerKMeans(3, init=array, random_state=0).fit(X)
-    seen = []
+    X, seen = topics(200, 30, 3)[0], []
+    ours = PowerKMeans(3, init=X[:3].toarray(), random_state=0).fit(X)
 
     def chosen(rows, k, random_state):
         seen.append(rows)
@@ -256,11 +214,9 @@ def test_initial_centroids():
     assert_allclose(PowerKMeans(3, init=chosen, random_state=0).fit(X).inertia_, ours.inertia_)
     assert sparse.issparse(seen[0]) and seen[0].shape == X.shape
     u = np.random.default_rng(0).dirichlet(np.ones(3), 200)
-    by_memberships = [
-        FuzzyCMeans(3, init=u, max_iter=1, random_state=0).fit(given).cluster_centers_
-        for given in (X, X.toarray())
-    ]
-    assert_allclose(*by_memberships, atol=1e-10)
+    fuzzy = FuzzyCMeans(3, init=u, max_iter=1, random_state=0)
+    centers = fuzzy.fit(X).cluster_centers_
+    assert_allclose(centers, fuzzy.fit(X.toarray()).cluster_centers_, atol=1e-10)
 
 
 def test_equal_rows_and_rows_of_zeros():
@@ -269,42 +225,27 @@ def test_equal_rows_and_rows_of_zeros():
         with pytest.warns(ConvergenceWarning, match="X has 1 distinct row;"):
             assert (estimator(2, random_state=0).fit(X).labels_ == 0).all()
     X = sparse.csr_array(np.repeat(np.eye(3), 4, axis=0))
-    with pytest.warns(ConvergenceWarning, match="X has 3 distinct rows"):
-        PowerKMeans(5, random_state=0).fit(X)
+    same = sparse.csr_array(np.tile([0.0, 1e-170, 2e-170], (12, 1)))
+    for rows, message in ((X, "X has 3 distinct rows"), (same, "X has 1 distinct row;")):
+        with pytest.warns(ConvergenceWarning, match=message):
+            PowerKMeans(5, random_state=0).fit(rows)
     for differ in (X, X[:, [0, 0, 1, 2]] + sparse.csr_array(np.eye(12, 4))):
         with pytest.raises(ValueError, match="underflow"):
             PowerKMeans(2).fit(1e-170 * sparse.csr_array(differ))
-    same = sparse.csr_array(np.tile([0.0, 1e-170, 2e-170], (12, 1)))
-    with pytest.warns(ConvergenceWarning, match="X has 1 distinct row;"):
-        PowerKMeans(2).fit(same)
-
-
-def test_a_kernel_matrix_is_warned_of():
-    X = topics(40, 20, 2)[0]
-    K = sparse.csr_array(X @ X.T)
-    with pytest.warns(UserWarning, match="^X: is symmetric like"):
-        RFFKernelPowerKMeans(2, random_state=0).fit(K)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", UserWarning)
-        RFFKernelPowerKMeans(2, random_state=0).fit(sparse.diags(np.arange(1.0, 41)))
 
 
 def test_batches_and_the_rows_that_wait(tmp_path):
-    X, y = topics(600, 40, 3)
-    model = PowerKMeans(3, sample=300, random_state=0)
-    model.partial_fit(X[:150])
-    path = tmp_path / "model"
-    model.save(path)
+    X, path = topics(600, 40, 3)[0], tmp_path / "model"
+    PowerKMeans(3, sample=300, random_state=0).partial_fit(X[:150]).save(path)
     model = load(path).partial_fit(X[150:300])
-    labels = model.predict(X)
-    assert_array_equal(labels[:300], PowerKMeans(3, random_state=0).fit(X[:300]).labels_)
+    expected = PowerKMeans(3, random_state=0).fit(X[:300]).labels_
+    assert_array_equal(model.predict(X[:300]), expected)
     model.partial_fit(X[300:])
     assert_allclose(model.score(X), PowerKMeans(3, random_state=0).fit(X).score(X), rtol=0.02)
 
 
 def test_checkpoints_know_the_rows(tmp_path):
-    X = topics(300, 40, 3)[0]
-    model = PowerKMeans(3, random_state=0)
+    X, model = topics(300, 40, 3)[0], PowerKMeans(3, random_state=0)
     plain = model.fit(X).labels_
     assert_array_equal(model.fit(X, checkpoint=tmp_path / "c").labels_, plain)
 
@@ -419,20 +360,6 @@ def test_random_features_are_those_of_dense_rows(kernel, gamma, dtype):
     assert ours.transform(X).dtype == dtype
 
 
-def test_what_does_not_take_sparse_rows_says_so():
-    X = topics(60, 12, 3)[0]
-    for model in (
-        KernelKMeans(2, kernel=lambda x, y: float(x @ y)),
-        NystroemKernelKMeans(2, kernel="chi2"),
-    ):
-        with pytest.raises(TypeError, match="^X.* is sparse, .* dense"):
-            model.fit(X)
-    with pytest.raises(TypeError, match="X, but dense"):
-        cmeans(X, 2)
-    with pytest.raises(TypeError, match="^X: is sparse, but a source takes dense"):
-        PowerKMeans(2).fit(lambda: iter([X]))
-
-
 # ---- exact kernels and diffusion ----------------------------------------------------------------
 
 
@@ -442,44 +369,33 @@ def test_what_does_not_take_sparse_rows_says_so():
     "kernel", ["rbf", "linear", "polynomial", "cosine", "sigmoid", "laplacian"]
 )
 def test_exact_kernels_are_those_of_dense_rows(kernel, weighted, dtype):
-    X, y = topics(300, 60, 3)
-    X = X.astype(dtype)
+    X = topics(300, 60, 3)[0].astype(dtype)
     weight = np.random.default_rng(0).uniform(0.5, 2, 300) if weighted else None
+    tolerance = {"rtol": 1e-8} if dtype == np.float64 else {"rtol": 1e-3, "atol": 1e-3}
     for estimator in (KernelKMeans, KernelPowerKMeans):
+        model = estimator(3, kernel=kernel, random_state=0, store_memberships=True)
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "kernel 0 is indefinite")
-            model = estimator(3, kernel=kernel, random_state=0, store_memberships=True)
-            ours = model.fit(X, sample_weight=weight)
-            labels, inertia, u = ours.labels_, ours.inertia_, ours.memberships_
-            results = ours.predict(X), ours.transform(X), ours.score(X)
-            same = model.fit(X.toarray(), sample_weight=weight)
-        assert_array_equal(labels, same.labels_)
-        assert_array_equal(results[0], labels)
-        tolerance = {"rtol": 1e-8} if dtype == np.float64 else {"rtol": 1e-3, "atol": 1e-3}
-        assert_allclose(inertia, same.inertia_, **tolerance)
-        assert_allclose(results[1], same.transform(X.toarray()), **tolerance)
-        assert_allclose(results[2], same.score(X.toarray()), **tolerance)
-        assert_allclose(u, same.memberships_, atol=1e-2)
+            ours, same = (clone(model).fit(x, sample_weight=weight) for x in (X, X.toarray()))
+        assert_array_equal(ours.labels_, same.labels_)
+        assert_array_equal(ours.predict(X), ours.labels_)
+        assert_array_equal(ours.predict(X.toarray()), ours.labels_)
+        assert_array_equal(same.predict(X), ours.labels_)
+        assert_allclose(ours.inertia_, same.inertia_, **tolerance)
+        assert_allclose(ours.transform(X), same.transform(X.toarray()), **tolerance)
+        assert_allclose(ours.score(X), same.score(X.toarray()), **tolerance)
+        assert_allclose(ours.memberships_, same.memberships_, atol=1e-2)
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "cosine"])
 def test_nystroem_features_are_those_of_dense_rows(kernel):
     X = topics(300, 60, 3)[0]
     model = NystroemKernelKMeans(3, kernel=kernel, n_anchors=40, random_state=0)
-    labels, features = model.fit(X).labels_, model.transform(X)
-    products = features @ features.T
-    features = model.fit(X.toarray()).transform(X.toarray())
-    assert_array_equal(labels, model.labels_)
-    assert_allclose(products, features @ features.T, atol=1e-8)
-
-
-def test_models_take_dense_rows_after_sparse_ones_and_the_other_way_round():
-    X = topics(300, 60, 3)[0]
-    for estimator in (KernelKMeans, KernelPowerKMeans, NystroemKernelKMeans):
-        model = estimator(3, random_state=0).fit(X)
-        assert_array_equal(model.predict(X.toarray()), model.labels_)
-        model.fit(X.toarray())
-        assert_array_equal(model.predict(X), model.labels_)
+    ours, same = (clone(model).fit(x) for x in (X, X.toarray()))
+    for fitted, rows in ((ours, X), (ours, X.toarray()), (same, X)):
+        assert_array_equal(fitted.predict(rows), same.labels_)
+    products = [phi @ phi.T for phi in (ours.transform(X), same.transform(X.toarray()))]
+    assert_allclose(*products, atol=1e-8)
 
 
 DIFFUSIONS = [
@@ -515,16 +431,8 @@ def test_diffusion_is_that_of_dense_rows(parameters, weighted, dtype):
     assert_allclose(np.sort(distances, axis=1), expected, atol=50 * rtol)
 
 
-def test_diffusion_maps_can_be_saved(tmp_path):
-    X = topics(200, 40, 3)[0]
-    for fitted_map in (DiffusionMap(random_state=0).fit(X), KernelKMeans(2).fit(X)):
-        fitted_map.save(tmp_path / "model")
-        again = load(tmp_path / "model")
-        assert_array_equal(again.transform(X), fitted_map.transform(X))
-    assert sparse.issparse(DiffusionMap(random_state=0).fit(X).landmarks_)
-
-
 @pytest.mark.few(1)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize(
     "model",
     [
@@ -540,41 +448,34 @@ def test_diffusion_maps_can_be_saved(tmp_path):
 def test_rows_are_not_written_out(model):
     """An array of the rows would take 320 MB."""
     X = topics(2000, 20_000, 3)[0]
-    assert peak_of_fit(model, X) < 120e6
+    tracemalloc.start()
+    model.set_params(random_state=0, n_jobs=1).fit(X).predict(X)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 120e6
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("columns, share", [(40, 0.9), (690, 0.01)])
-def test_neighbours_of_sparse_rows_that_are_written_out_are_those_of_full_rows(
-    columns, share, dtype
-):
-    """To the bit, as they are found in the same way, also where rows and landmarks differ."""
+@pytest.mark.parametrize("columns, share", [(40, 0.9), (690, 0.01), (710, 0.01)])
+def test_neighbours_of_sparse_rows_are_those_of_full_rows(columns, share, dtype):
+    """To the bit in up to 700 columns, where rows are written out."""
     X, sparse_X = sparse_and_full(columns, share, dtype)
-    expected = Neighbourhoods(X, 6, 0.0, 2)._nearest(X)
+    near = {"rtol": 1e-4 if dtype == np.float32 else 1e-9, "atol": 1e-6}
+    near = {"rtol": 0, "atol": 0} if columns < 700 else near
+    squares, index = Neighbourhoods(X, 6, 0.0, 2)._nearest(X)
     for landmarks, rows in ((sparse_X, sparse_X), (X, sparse_X), (sparse_X, X)):
-        found = Neighbourhoods(landmarks, 6, 0.0, 2)
-        for one, other in zip(found._nearest(rows), expected):
-            assert_array_equal(one, other)
-        assert_array_equal(np.sort(found.chosen(rows[:3]), axis=1), expected[1][:3])
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_neighbours_of_wide_sparse_rows_are_those_of_full_rows(dtype, monkeypatch):
-    """From the number of columns on from which rows are not written out."""
-    X, sparse_X = sparse_and_full(710, 0.01, dtype)
-    expected = Neighbourhoods(X, 6, 0.0, 2)._nearest(X)
-    monkeypatch.delattr(Neighbourhoods, "_nearest_of_full")
-    found = Neighbourhoods(sparse_X, 6, 0.0, 2)._nearest(sparse_X)
-    assert_allclose(found[0], expected[0], rtol=1e-4 if dtype == np.float32 else 1e-9, atol=1e-6)
-    assert_array_equal(found[1], expected[1])
+        neighbours = Neighbourhoods(landmarks, 6, 0.0, 2)
+        found = neighbours._nearest(rows)
+        assert_allclose(found[0], squares, **near)
+        assert_array_equal(found[1], index)
+        assert_array_equal(np.sort(neighbours.chosen(rows[:3]), axis=1), index[:3])
 
 
 def test_rows_of_few_columns_are_written_out_a_tile_at_a_time():
     """All of them would take 240 MB."""
     X = sparse.random(100_000, 300, density=0.01, format="csr", random_state=0)
-    found = Neighbourhoods(sparse_rows(X[:50]), 6, 0.0, 1)
+    neighbours = Neighbourhoods(sparse_rows(X[:50]), 6, 0.0, 1)
     tracemalloc.start()
-    found._nearest(sparse_rows(X))
+    neighbours._nearest(sparse_rows(X))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 120e6
@@ -690,23 +591,16 @@ def test_new_rows_may_have_entries_where_the_fitted_ones_have_none(metric, tmp_p
     assert np.count_nonzero(model.cluster_centers_[:, other.indices]) > 0
 
 
-def test_random_features_ignore_columns_without_an_entry():
+def test_random_features_ignore_columns_without_an_entry_or_of_rows_of_weight_zero():
     wide = padded(topics(120, 90, 3)[0])[0]
     model = RFFKernelPowerKMeans(3, random_state=0).fit(wide)
-    frequencies = model.feature_map_.frequencies_
-    assert frequencies.shape[0] == 20_000 and set(np.flatnonzero(frequencies.any(axis=1))) == {
-        *np.unique(wide.indices)
-    }
-    other = sparse.csr_array(wide + sparse.random(120, 20_000, 0.01, random_state=0))
     kept = np.isin(np.arange(20_000), wide.indices)
+    assert_array_equal(model.feature_map_.frequencies_.any(axis=1), kept)
+    other = sparse.csr_array(wide + sparse.random(120, 20_000, 0.01, random_state=0))
     assert_array_equal(model.transform(other), model.transform(other.multiply(kept).tocsr()))
-
-
-def test_random_features_ignore_columns_of_rows_of_weight_zero():
-    wide = padded(topics(120, 90, 3)[0])[0]
     column = wide.indices[0]
     weight = 1.0 - (wide[:, [column]].toarray().ravel() != 0)
-    model = RFFKernelPowerKMeans(3, random_state=0).fit(wide, sample_weight=weight)
+    model.fit(wide, sample_weight=weight)
     assert 0 < weight.sum() < 120 and not model.feature_map_.frequencies_[column].any()
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from refusals import Lazy
 from scipy import sparse
 from scipy.spatial.distance import pdist
 from sklearn.base import clone
@@ -57,11 +58,32 @@ def test_numbers_count_alike_and_a_word_as_a_deviation():
             assert_allclose(pdist(rows), 1)
 
 
-@pytest.mark.parametrize("exponent", [-900, 700])
-def test_columns_of_any_scale_count_alike(exponent):
-    scaled = TABLE.assign(size=np.ldexp(TABLE["size"], exponent))
-    found = TablePreprocessor().fit_transform(scaled)
-    assert_array_equal(found, TablePreprocessor().fit_transform(TABLE))
+def test_frames_and_arrays_are_alike_and_columns_are_found_by_name():
+    table = with_gaps()
+    model = TablePreprocessor().fit(table)
+    assert_array_equal(model.transform(table[table.columns[::-1]]), model.transform(table))
+    array = table.astype(object).to_numpy()
+    assert_array_equal(clone(model).fit_transform(array), model.transform(table))
+    assert model.set_output(transform="pandas").transform(table).shape == (150, 9)
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        *({"size": np.ldexp(TABLE["size"], exponent)} for exponent in (-900, 700)),
+        *(
+            {"count": [*map(number, TABLE["count"].tolist())]}
+            for number in (decimal.Decimal, fractions.Fraction, np.float32, int)
+        ),
+    ],
+    ids=["tiny", "huge", "Decimal", "Fraction", "float32", "int"],
+)
+def test_numbers_of_any_scale_and_type_count_alike(columns):
+    expected = TablePreprocessor().fit_transform(TABLE)
+    assert_array_equal(TablePreprocessor().fit_transform(TABLE.assign(**columns)), expected)
+    for numbers in columns.values():
+        objects = [[number, word] for number, word in zip(numbers, TABLE["kind"])]
+        assert TablePreprocessor().fit(objects).categories_[0] is None
 
 
 def test_gaps_are_filled_by_near_rows_and_make_no_columns():
@@ -74,15 +96,6 @@ def test_gaps_are_filled_by_near_rows_and_make_no_columns():
     assert_array_equal(own[[7, 110]], own[[8, 111]])  # a word, no share of several
     unknown = TABLE[:1].assign(kind="new")
     assert_allclose(model.transform(unknown)[0], transformed[0], atol=1e-9)
-
-
-def test_frames_and_arrays_are_alike_and_columns_are_found_by_name():
-    table = with_gaps()
-    model = TablePreprocessor().fit(table)
-    assert_array_equal(model.transform(table[table.columns[::-1]]), model.transform(table))
-    array = table.astype(object).to_numpy()
-    assert_array_equal(clone(model).fit_transform(array), model.transform(table))
-    assert model.set_output(transform="pandas").transform(table).shape == (150, 9)
 
 
 DAYS = pd.date_range("2020", periods=150)
@@ -108,34 +121,24 @@ TIMES = {
 
 @pytest.mark.parametrize("kind", TIMES)
 def test_dates_and_durations_are_refused_however_they_are_held(kind):
-    message = "^X: has dates or durations in column 'when', which are not numbers"
     table = TABLE[["size"]].assign(when=TIMES[kind])
-    with pytest.raises(TypeError, match=message):
-        TablePreprocessor().fit(table)
-    with pytest.raises(TypeError, match=message):
-        TablePreprocessor().fit(TABLE.assign(when="x")).transform(TABLE.assign(when=TIMES[kind]))
-    with pytest.raises(TypeError, match=message):
-        rffpk.PowerKMeans(2).fit(table)
-    array = table.astype(object).to_numpy()
-    for taker in (rffpk.PowerKMeans(2), rffpk.SMKC(2), TablePreprocessor()):
-        with pytest.raises(TypeError, match="^X: has dates or durations in column '?1'?,"):
-            taker.fit(array)
-    with pytest.raises(TypeError, match="dates or durations"):
-        rffpk.PowerKMeans(2).fit(lambda: iter([array]))
-    with pytest.raises(TypeError, match="^sample_weight: has dates or durations"):
-        rffpk.PowerKMeans(2).fit(TABLE[["size"]], sample_weight=table["when"])
-    with pytest.raises(TypeError, match="^X: has dates or durations in column 1"):
-        rffpk.xie_beni_index(array, np.ones((150, 1)), [[0.0], [1.0]])
-
-
-@pytest.mark.parametrize("number", [decimal.Decimal, fractions.Fraction, np.float32, int])
-def test_numbers_of_any_type_are_numbers(number):
-    table = TABLE.assign(count=[*map(number, TABLE["count"].tolist())])
-    assert_array_equal(
-        TablePreprocessor().fit_transform(table), TablePreprocessor().fit_transform(TABLE)
-    )
-    objects = [[number(int(a)), word] for a, word in zip(TABLE["count"], TABLE["kind"])]
-    assert TablePreprocessor().fit(objects).categories_[0] is None
+    array, model = table.astype(object).to_numpy(), rffpk.PowerKMeans
+    words = TablePreprocessor().fit(TABLE.assign(when="x"))
+    in_frame = "^X: has dates or durations in column 'when', which are not numbers"
+    in_array = "^X: has dates or durations in column '?1'?,"
+    for call, message in [
+        (lambda: TablePreprocessor().fit(table), in_frame),
+        (lambda: words.transform(TABLE.assign(when=TIMES[kind])), in_frame),
+        (lambda: model(2).fit(table), in_frame),
+        *((lambda taker=taker: taker.fit(array), in_array)
+          for taker in (model(2), rffpk.SMKC(2), TablePreprocessor())),
+        (lambda: model(2).fit(lambda: iter([array])), "dates or durations"),
+        (lambda: model(2).fit(TABLE[["size"]], sample_weight=table["when"]),
+         "^sample_weight: has dates or durations"),
+        (lambda: rffpk.xie_beni_index(array, np.ones((150, 1)), [[0.0], [1.0]]), in_array),
+    ]:  # fmt: skip
+        with pytest.raises(TypeError, match=message):
+            call()
 
 
 @pytest.mark.parametrize(
@@ -221,36 +224,29 @@ def test_what_is_no_number_and_no_word_is_named(value):
         TablePreprocessor().fit(TABLE.assign(odd=column))
 
 
-def test_messages_say_what_is_true_of_the_column():
+def test_a_column_of_another_kind_than_in_the_fit_is_named():
     model = TablePreprocessor().fit(TABLE)
-    with pytest.raises(TypeError, match="X has the word 'x' in column 'size', which had numbers"):
-        model.transform(TABLE.assign(size=np.array([1.0] * 149 + ["x"], dtype=object)))
+    words = "word 'x' in column 'size', which had numbers in fit"
+    for column, message in [
+        (np.array([1.0] * 149 + ["x"], dtype=object), words),
+        ("x", words),
+        (np.array([10**400] * 150, dtype=object), "^X: has numbers beyond float64"),
+        (np.inf, "infinity in column 'size'"),
+    ]:
+        with pytest.raises((TypeError, ValueError), match=message):
+            model.transform(TABLE.assign(size=column))
+    with pytest.raises(ValueError, match="X lacks the columns .'kind'"):
+        model.transform(TABLE.drop(columns="kind"))
+    with pytest.raises(TypeError, match=r"^X: is sparse, .* Pass X\.toarray\(\)"):
+        model.fit(sparse.csr_array(np.eye(3)))
+    with pytest.raises(TypeError, match=r"^X: .*Pass X\.collect\(\)"):
+        model.fit(Lazy())
     for same in (pd.Categorical(TABLE["size"]), [*map(decimal.Decimal, TABLE["size"])]):
         assert_array_equal(model.transform(TABLE.assign(size=same)), model.transform(TABLE))
     assert_array_equal(model.transform(TABLE.assign(same="word")), model.transform(TABLE))
-    with pytest.raises(ValueError, match="^X: has numbers beyond float64"):
-        model.transform(TABLE.assign(size=np.array([10**400] * 150, dtype=object)))
-    with pytest.raises(ValueError, match="^X: .*'[?]' in column 'size'. Replace it by NaN"):
-        rffpk.PowerKMeans(2).fit(pd.DataFrame({"size": [1.0, 2.0, "?"]}))
-    nominal = pd.DataFrame({"a": pd.Categorical([1.0, 2.0]), "b": [1.0, 2.0]})
-    with pytest.raises(TypeError, match=r"^X: .*nominal columns \['a'\]\. Encode"):
-        rffpk.PowerKMeans(2).fit(nominal)
-    with pytest.raises(
-        TypeError,
-        match=r"^X: is sparse, .* Pass X\.toarray\(\)",
-    ):
-        model.fit(sparse.csr_array(np.eye(3)))
 
 
-@pytest.mark.parametrize(
-    "column, message",
-    [
-        (np.full(150, np.inf), "infinity in column 'size'"),
-    ],
-)
-def test_what_is_refused_is_named(column, message):
-    with pytest.raises((TypeError, ValueError), match=message):
-        TablePreprocessor().fit(TABLE.assign(size=column))
+def test_names_of_features_are_those_of_the_fit():
     model = TablePreprocessor().fit(TABLE)
     for given in ([*TABLE][::-1], [*TABLE][1:], "size", 5):
         with pytest.raises(ValueError, match="^input_features is not equal to feature_names_in_"):
@@ -258,13 +254,22 @@ def test_what_is_refused_is_named(column, message):
     names = model.get_feature_names_out()
     assert_array_equal(model.get_feature_names_out([*TABLE]), names)
     assert_array_equal(model.get_feature_names_out(TABLE.columns), names)
-    with pytest.raises(ValueError, match="X lacks the columns .'kind'"):
-        model.transform(TABLE.drop(columns="kind"))
-    with pytest.raises(TypeError, match="word 'x' in column 'size', which had numbers in fit"):
-        model.transform(TABLE.assign(size="x"))
 
 
-def test_a_pipeline_is_saved_without_pickle(tmp_path):
+@pytest.mark.parametrize(
+    "X, message",
+    [
+        ({"size": [1.0, 2.0, "?"]}, "^X: .*'[?]' in column 'size'. Replace it by NaN"),
+        ({"a": pd.Categorical([1.0, 2.0])}, r"^X: .*nominal columns \['a'\]\. Encode"),
+        ({"a": [1.0, np.nan]}, "rffpk.tables.TablePreprocessor"),
+    ],
+)
+def test_rows_that_are_no_numbers_name_the_preprocessor_or_what_to_replace(X, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        rffpk.PowerKMeans(2).fit(pd.DataFrame(X))
+
+
+def test_a_pipeline_is_saved_without_pickle_and_drawn(tmp_path):
     table = with_gaps()
     model = make_pipeline(TablePreprocessor(), rffpk.PowerKMeans(3, random_state=0)).fit(table)
     rffpk.save(model, tmp_path / "m")
@@ -274,19 +279,10 @@ def test_a_pipeline_is_saved_without_pickle(tmp_path):
     other = make_pipeline(MinMaxScaler(), rffpk.PowerKMeans(3))
     with pytest.raises(TypeError, match="steps .'MinMaxScaler'. before PowerKMeans"):
         rffpk.save(other, tmp_path / "n")
-
-
-def test_gaps_in_rows_name_the_preprocessor():
-    with pytest.raises(ValueError, match="rffpk.tables.TablePreprocessor"):
-        rffpk.PowerKMeans(2).fit([[1.0, np.nan], [2.0, 3.0]])
-
-
-def test_a_pipeline_is_drawn():
     pytest.importorskip("matplotlib").use("agg")
     from rffpk import plot
 
-    model = make_pipeline(TablePreprocessor(), rffpk.PowerKMeans(3, random_state=0)).fit(TABLE)
-    assert plot.clusters(model, TABLE).collections
+    assert plot.clusters(model, table).collections
 
 
 @pytest.mark.parametrize("known", [[], ["x"]])
@@ -296,20 +292,22 @@ def test_categories_without_a_known_value_are_left_out(known):
     assert TablePreprocessor().fit_transform(table).shape == (20, 1)
 
 
-def test_a_column_of_names_is_named():
-    table = pd.DataFrame({"size": np.arange(120.0), "id": [f"customer {i}" for i in range(120)]})
-    with pytest.warns(UserWarning, match="column 'id' has 120 categories in 120 rows"):
-        TablePreprocessor().fit(table)
+GAPS = r"numbers but \['\?'\], which may be gaps.* convert"
 
 
 @pytest.mark.parametrize(
-    ("other", "named"), [("?", r"numbers but \['\?'\], which may be gaps"), ("7", "are numbers:")]
+    "words, message",
+    [
+        ([f"customer {i}" for i in range(120)], "in 120 rows"),
+        (["?", *(f"{i}.5" for i in range(119))], GAPS),
+        (["?", *(f"{i},5" for i in range(119))], GAPS),
+        (["7", *(f"{i}.5" for i in range(119))], "are numbers:.* convert"),
+        (["7", *(f"{i},5" for i in range(119))], "are numbers:.* convert"),
+    ],
 )
-@pytest.mark.parametrize("point", [".", ","])
-def test_numbers_among_words_are_told_from_names(point, other, named):
-    income = [other, *(f"{i}{point}5" for i in range(119))]
-    table = pd.DataFrame({"size": np.arange(120.0), "income": income})
-    with pytest.warns(UserWarning, match=f"'income' has 120 categories.*{named}.* convert"):
+def test_a_column_of_names_or_of_numbers_as_words_is_named(words, message):
+    table = pd.DataFrame({"size": np.arange(120.0), "word": words})
+    with pytest.warns(UserWarning, match=f"'word' has 120 categories.*{message}"):
         TablePreprocessor().fit(table)
 
 

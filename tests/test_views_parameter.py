@@ -9,6 +9,7 @@ from conventions import ip_rff_mkpkm
 from joblib import parallel_backend
 from numpy.testing import assert_array_equal
 from refusals import SEVERAL as CLASSES
+from scipy.sparse import diags
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.metrics.pairwise import euclidean_distances, rbf_kernel
@@ -38,19 +39,21 @@ FRAME = pd.DataFrame(X, columns=[*"abcd"])
 
 @pytest.mark.parametrize("cls", CLASSES)
 def test_columns_of_a_table_are_the_views_of_a_list(cls):
-    model = cls(3, random_state=0)
-    listed = clone(model).fit([X[:, :1], X[:, [3, 2]]])
-    table = clone(model).set_params(views=[[0], slice(3, 1, -1)]).fit(X)
+    views, model = [X[:, :1], X[:, [3, 2]]], cls(3, random_state=0)
+    listed = clone(model).fit(views)
+    table = model.set_params(views=[[0], slice(3, 1, -1)]).fit(X)
     assert_array_equal(table.labels_, listed.labels_)
-    assert_array_equal(table.predict(X), listed.predict([X[:, :1], X[:, [3, 2]]]))
+    assert_array_equal(table.predict(X), listed.predict(views))
     assert table.n_features_in_ == 4
+    with pytest.raises(ValueError, match="^X: is a list of views.* Pass one array"):
+        model.fit([X, X])
 
 
 @pytest.mark.parametrize("cls", CLASSES)
 def test_search_over_parameters_splits_the_rows(cls):
     model = cls(3, views=[[0, 1], [2, 3]], random_state=0)
-    grid = {"n_clusters": [2, 3]}
     scoring = None if hasattr(model, "score") else lambda fitted, X: -len(fitted.predict(X))
+    grid = {"n_clusters": [2, 3]}
     search = GridSearchCV(model, grid, cv=2, scoring=scoring, error_score="raise").fit(X)
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()
     assert len(search.best_estimator_.labels_) == len(X)
@@ -80,17 +83,6 @@ def test_views_that_are_set_after_a_fit_count_from_the_next():
     assert_array_equal(model.predict(X), before)
 
 
-@pytest.mark.parametrize("cls", CLASSES)
-def test_views_of_a_list_are_not_given_twice(cls):
-    with pytest.raises(ValueError, match="^X: is a list of views.* Pass one array"):
-        cls(3, views=[[0], [1]]).fit([X, X])
-
-
-def test_kernel_matrices_have_no_columns_to_choose():
-    with pytest.raises(ValueError, match="^views=.*: kernels='precomputed' has no columns"):
-        MKKM(3, views=[[0]], kernels="precomputed").fit(X @ X.T)
-
-
 # ---- lists of views are not split by views ------------------------------------------------------
 
 EQUAL = [X[:, :2], X[:, 2:], X[:, 1:3], X[:, ::3]]  # any two views fit in place of any other two
@@ -103,32 +95,30 @@ EQUAL = [X[:, :2], X[:, 2:], X[:, 1:3], X[:, ::3]]  # any two views fit in place
 )
 @pytest.mark.parametrize("cls", CLASSES)
 @pytest.mark.parametrize(
-    "split",
+    "split, y, options",
     [
-        lambda model: cross_val_score(model, EQUAL, cv=2, error_score="raise"),
-        lambda model: cross_val_score(
-            model, EQUAL, cv=2, scoring=lambda fitted, part: 0.0, error_score="raise"
-        ),
-        lambda model: cross_val_score(model, EQUAL, [0, 1, 0, 1], cv=2, error_score="raise"),
-        lambda model: cross_val_predict(model, EQUAL, cv=2),
-        lambda model: GridSearchCV(model, {"n_clusters": [2]}, cv=2).fit(EQUAL),
-        lambda model: validation_curve(
-            model, EQUAL, None, param_name="n_clusters", param_range=[2], cv=2, error_score="raise"
-        ),
+        (cross_val_score, None, {}),
+        (cross_val_score, None, {"scoring": lambda fitted, part: 0.0}),
+        (cross_val_score, [0, 1, 0, 1], {}),
+        (cross_val_score, None, {"n_jobs": 2}),
+        (cross_val_predict, None, {}),
+        (validation_curve, None, {"param_name": "n_clusters", "param_range": [2]}),
+        (GridSearchCV, None, {"param_grid": {"n_clusters": [2]}}),
     ],
-    ids=["score", "fit", "classes", "predict", "search", "curve"],
+    ids=["score", "fit", "classes", "threads", "predict", "curve", "search"],
 )
-def test_a_list_of_views_is_not_split_by_views(cls, split):
-    with pytest.raises(ValueError, match="cross-validation would split the list.* parameter views"):
-        split(cls(2, random_state=0))
-
-
-def test_a_list_of_views_is_not_split_in_threads_either():
+def test_a_list_of_views_is_not_split_by_views(cls, split, y, options):
+    model = cls(2, random_state=0)
     with (
-        parallel_backend("threading", n_jobs=2),
-        pytest.raises(ValueError, match="would split the list"),
+        parallel_backend("threading"),
+        pytest.raises(ValueError, match="cross-validation would split the list.* parameter views"),
     ):
-        cross_val_score(MKKM(2, random_state=0), EQUAL, cv=2, error_score="raise")
+        if split is GridSearchCV:
+            GridSearchCV(model, cv=2, **options).fit(EQUAL)
+        elif split is cross_val_predict:
+            cross_val_predict(model, EQUAL, cv=2)
+        else:
+            split(model, EQUAL, y, cv=2, error_score="raise", **options)
 
 
 def test_a_pipeline_that_makes_views_of_rows_is_split_by_rows():
@@ -167,10 +157,11 @@ def test_a_matrix_that_looks_like_a_kernel_is_named(cls, K):
         (PowerKMeans(2), rbf_kernel(ROWS)),  # it takes no kernel
         (KernelPowerKMeans(2), np.random.RandomState(0).randn(30, 30)),
         (KernelPowerKMeans(2), np.diag([1.0, 2, 3, 4, 5])),
+        (RFFKernelPowerKMeans(2), diags(np.arange(1.0, 41))),
         (KernelPowerKMeans(2), np.array([[1.0, 2], [2, 1]])),
         (KernelPowerKMeans(2), np.add.outer(range(9), range(9)) % 5.0),
     ],
-    ids=["kernel", "kernels", "columns", "square", "diagonal", "small", "symmetric"],
+    ids=["kernel", "kernels", "columns", "square", "diagonal", "sparse", "small", "symmetric"],
 )
 def test_other_rows_are_not_taken_for_a_kernel(model, rows):
     model.set_params(random_state=0).fit(rows)
