@@ -159,36 +159,10 @@ def objective_simple(Ks, model, alpha):
     return np.linalg.eigvalsh(combined(Ks, alpha))[-model.n_clusters :].sum() / len(Ks[0])
 
 
-def printed_simple(Ks, model, precision=1e-6):
-    """Step to the boundary, and search the step by golden sections; yield the end alone."""
-    golden, Ks = (np.sqrt(5) - 1) / 2, np.array(Ks)
-    alpha = np.full(len(Ks), 1 / len(Ks))
-    while True:
-        H = leading(combined(Ks, alpha), model.n_clusters)[1]
-        gradient = 2 * alpha * np.einsum("lij,ic,jc->l", Ks, H, H) / len(H)
-        pivot, before = alpha.argmax(), alpha
-        direction = gradient[pivot] - gradient
-        direction[pivot] = -direction.sum() + direction[pivot]
-        direction /= np.linalg.norm(direction)
-        while True:
-            falling = np.flatnonzero(direction < 0)
-            steps = -alpha[falling] / direction[falling]
-            reach, last = steps.min(), falling[steps.argmin()]
-            ahead = alpha + reach * direction
-            if objective_simple(Ks, model, ahead) >= objective_simple(Ks, model, alpha):
-                break
-            alpha = ahead
-            alpha[last] = direction[last] = 0
-            direction[pivot] -= direction.sum()
-        low, high = 0.0, reach
-        while high - low > precision * reach:
-            left, right = high - golden * (high - low), low + golden * (high - low)
-            values = [objective_simple(Ks, model, alpha + t * direction) for t in (left, right)]
-            low, high = (low, right) if values[0] < values[1] else (left, high)
-        alpha = alpha + low * direction
-        if np.abs(alpha - before).max() < 1e-5:
-            yield {"alpha": alpha}
-            return
+def printed_simple(Ks, model):
+    """Yield the end alone, by a general solver: the least of a convex function."""
+    start = np.full(len(Ks), 1 / len(Ks))
+    yield {"alpha": least_on_simplex(lambda alpha: objective_simple(Ks, model, alpha), start)}
 
 
 # ---- LMKKM --------------------------------------------------------------------------------------

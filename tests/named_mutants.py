@@ -212,7 +212,7 @@ RULES = [
     Mutant("swaps.py::test_a_level_is_compared_with_the_level_before_it",
            "anneal/feature_fit.py:FeatureData.later", "components=None, whole=None",
            "components=None"),
-    Mutant("checkpoints.py::test_a_fit_of_exact_kernels_goes_on",
+    Mutant("checkpoints.py::test_a_fit_goes_on_from_every_step",
            "anneal/kernel_fit.py:_weights_after_one_start",
            "kernels.context.journal.run(lambda state: (state, state.alpha.tolist()), state)[1]",
            "state.alpha"),

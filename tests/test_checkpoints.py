@@ -8,6 +8,8 @@ import json
 import logging
 import os
 import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -35,6 +37,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceW
 
 KILLS = int(os.environ.get("RFFPK_KILLS", "3"))
 RECORDED = ("seconds", "reading", "computing")  # differ from fit to fit
+EXACT = (KernelKMeans, KernelPowerKMeans, MultiKernelPowerKMeans, RMKKM)
 
 
 @pytest.fixture(autouse=True)
@@ -52,9 +55,17 @@ def path(tmp_path):
     return tmp_path / "fit.checkpoint"
 
 
+def blobs(n=400, d=4, k=4, cluster_std=3.0, seed=0):
+    return make_blobs(n, d, centers=k, cluster_std=cluster_std, random_state=seed)[0]
+
+
+def few_blobs():
+    return blobs()[:150]
+
+
 @pytest.fixture
 def X():
-    return make_blobs(400, 4, centers=4, cluster_std=3.0, random_state=0)[0]
+    return blobs()
 
 
 def model(cls=PowerKMeans, k=4, **parameters):
@@ -68,12 +79,16 @@ def records(history):
     ]
 
 
+RESULTS = {
+    "cluster_centers_", "dual_coef_", "kernel_weights_", "labels_", "inertia_", "objective_", "s_",
+    "n_iter_", "sample_size_",
+}  # fmt: skip
+
+
 def assert_same(model, expected):
-    for name in ("cluster_centers_", "inertia_", "objective_", "s_", "n_iter_", "sample_size_"):
+    assert vars(model).keys() == vars(expected).keys()
+    for name in RESULTS & {*vars(expected)}:
         assert_array_equal(getattr(model, name), getattr(expected, name))
-    assert hasattr(model, "labels_") == hasattr(expected, "labels_")
-    if hasattr(expected, "labels_"):
-        assert_array_equal(model.labels_, expected.labels_)
     assert records(model.history_) == records(expected.history_)
 
 
@@ -100,15 +115,19 @@ def after_passes(monkeypatch, action):
 
 
 def watched(monkeypatch):
-    """Record the shapes of the rows of all passes of the core from here on."""
-    shapes, fused_pass = set(), _core.fused_pass
+    """Record the names and the shapes of the rows of all passes of the core from here on."""
+    seen = set()
 
-    def watching(xs, *given, **options):
-        shapes.add(xs[0].shape)
-        return fused_pass(xs, *given, **options)
+    def watching(name, function):
+        def call(xs, *given, **options):
+            seen.add((name, np.shape(xs[0] if isinstance(xs, list) else xs)))
+            return function(xs, *given, **options)
 
-    monkeypatch.setattr(_core, "fused_pass", watching)
-    return shapes
+        monkeypatch.setattr(_core, name, call)
+
+    watching("fused_pass", _core.fused_pass)
+    watching("near_pass", _core.near_pass)
+    return seen
 
 
 def interrupted(monkeypatch, saves=1):
@@ -124,6 +143,13 @@ def interrupted(monkeypatch, saves=1):
     after_saves(monkeypatch, stop)
 
 
+def stopped(monkeypatch, fit, path, saves=5):
+    """Interrupt a fit after so many checkpoints; the last one stays."""
+    with monkeypatch.context() as patch, pytest.raises(Stop):
+        interrupted(patch, saves)
+        fit(checkpoint=path, checkpoint_seconds=0)
+
+
 def fit_in_parts(fit, path):
     """Stop a fit again and again; return it, and how often it was interrupted."""
     parts = 0
@@ -134,32 +160,73 @@ def fit_in_parts(fit, path):
             parts += 1
 
 
+class Case(NamedTuple):
+    """A fit, and what its passes must show so that the case is what its name says."""
+
+    cls: type
+    parameters: dict[str, Any]
+    rows: Callable[[], Any] = blobs
+    tuning: dict[str, Any] = {}  # noqa: RUF012
+    seen: Callable[[set], bool] = bool  # of the passes: pairs of a function of the core and a shape
+
+
+def halves():
+    X = blobs()
+    return [X[:, :2], X[:, 1:]]
+
+
+def source():
+    return from_array(blobs(), block_rows=70)
+
+
+TWICE = {"n_init": 2, "annealing": Annealing(swaps=3)}
+BLOCKS = {"storage__block_bytes": 1, "sampling__rows": 150, "sampling__rows_a_cluster": 1}
+BOUNDS = {"hardpasses__bounds_rows": 1, "hardpasses__bounds_cost": 0.0}
+NEAR = {"hardpasses__near_work": 1, "hardpasses__bounds_rows": 1}
 PAPER = {"annealing": Annealing(start=-5.0, factor=1.3, passes=3, until="objective")}
-FITS = {
-    "sample": (PowerKMeans, {"sample": 100}),
-    "all rows": (PowerKMeans, {"sample": None, "annealing": Annealing(swaps=3)}),
-    "paper": (PowerKMeans, {**PAPER, "init": "k-means", "n_init": 2, "sample": None}),
-    "soft": (PowerKMeans, {"annealing": Annealing(end=-4.0), "n_init": 2, "sample": 200}),
-    "features": (
-        RFFKernelPowerKMeans,
-        {"n_frequencies": 8, "n_init": 2, "annealing": Annealing(swaps=3)},
+SOFT = {"annealing": Annealing(end=-4.0), "n_init": 2}
+HARD = {"k": 20, "sample": 200, "annealing": Annealing(swaps=0), "n_init": 1, "tol": 1e-6}
+MANY = {"k": 100, "sample": 800, "annealing": Annealing(swaps=4)}
+TWO = {"kernels": ["rbf", "linear"]}
+FITS = {  # a default run has the first of them
+    "sample": Case(PowerKMeans, {"sample": 100}),
+    "all rows": Case(PowerKMeans, {"sample": None, "annealing": Annealing(swaps=3)}),
+    "views": Case(RFFMultiKernelPowerKMeans, {**TWO, "n_frequencies": 8, "n_init": 2}, halves),
+    "source": Case(PowerKMeans, {"sample": None, "n_init": 1, "annealing": Annealing(swaps=2)},
+                   source, BLOCKS),
+    "bounds leave rows undecided": Case(
+        PowerKMeans, HARD, lambda: blobs(2000, 8, 20, 2.0, 1).astype(np.float32), BOUNDS,
+        lambda seen: bool({n for _, (n, _) in seen} - {200, 2000}),
     ),
-    "diffusion": (
-        DiffusionPowerKMeans,
-        {"n_landmarks": 50, "n_init": 2, "annealing": Annealing(swaps=3)},
+    "rows see few centroids": Case(
+        PowerKMeans, MANY, lambda: blobs(1200, 8, 100, 3.0, 1).astype(np.float32), NEAR,
+        lambda seen: "near_pass" in dict(seen),
     ),
-    "graph": (
-        DiffusionPowerKMeans,
-        {"whitening": 0.5, "n_init": 1, "annealing": Annealing(swaps=3)},
+    "swaps on components": Case(
+        PowerKMeans, {"annealing": Annealing(swaps=8), "n_init": 1},
+        lambda: blobs(300, 80, 4, 4.0) * np.geomspace(1, 1e-3, 80),
+        {"swaps__rows": 60, "components__margin": 0.0},
+        lambda seen: {columns < 80 for _, (n, columns) in seen if n == 60} == {True},
     ),
-    "fuzzy": (FuzzyCMeans, {"n_init": 2, "init": "k-means", "max_iter": 9}),
-    "fuzzy after a search": (FuzzyCMeans, {"m": "auto"}),
-    "views": (
-        RFFMultiKernelPowerKMeans,
-        {"n_frequencies": 8, "n_init": 2, "annealing": Annealing(swaps=3)},
+    "kernels": Case(MultiKernelPowerKMeans, TWO, few_blobs),
+    "kernel": Case(KernelPowerKMeans, {}, few_blobs),
+    "paper": Case(PowerKMeans, {**PAPER, "init": "k-means", "n_init": 2, "sample": None}),
+    "soft": Case(PowerKMeans, {**SOFT, "sample": 200}),
+    "features": Case(RFFKernelPowerKMeans, {"n_frequencies": 8, **TWICE}),
+    "diffusion": Case(DiffusionPowerKMeans, {"n_landmarks": 50, **TWICE}),
+    "graph": Case(DiffusionPowerKMeans, {"whitening": 0.5, **TWICE, "n_init": 1}),
+    "fuzzy": Case(FuzzyCMeans, {"n_init": 2, "init": "k-means", "max_iter": 9}),
+    "fuzzy after a search": Case(FuzzyCMeans, {"m": "auto"}),
+    "bank": Case(RFFMultiKernelPowerKMeans, {"n_frequencies": 8, **TWICE}),
+    "many clusters": Case(PowerKMeans, {"k": 100, "sample": 200}),
+    "sample of a source": Case(PowerKMeans, {"sample": 150, "n_init": 2}, source, BLOCKS),
+    "paper of a kernel": Case(
+        KernelPowerKMeans, {**SOFT, "annealing": "paper", "max_iter": 30}, few_blobs
     ),
-    "many clusters": (PowerKMeans, {"k": 100, "sample": 200}),
-}
+    "soft end of a kernel": Case(KernelPowerKMeans, SOFT, few_blobs),
+    "labels": Case(KernelKMeans, {"init": np.arange(150) % 4}, few_blobs),
+    "robust": Case(RMKKM, {**TWO, "n_init": 2}, few_blobs),
+}  # fmt: skip
 
 
 @pytest.mark.promise(
@@ -167,150 +234,42 @@ FITS = {
     "A fit that was killed at any moment goes on from its checkpoint to the same bits. A "
     "damaged checkpoint, or one of other rows, parameters or versions, is refused.",
 )
-@pytest.mark.few(2)
+@pytest.mark.few(10)
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("name", FITS)
-def test_a_fit_goes_on_from_every_step(X, path, monkeypatch, name, weighted):
-    cls, parameters = FITS[name]
-    X = X.astype(np.float32) if weighted else X
-    weight = np.random.default_rng(0).uniform(0.5, 2, len(X)) if weighted else None
+def test_a_fit_goes_on_from_every_step(path, monkeypatch, tuning, name, weighted):
+    case = FITS[name]
+    tuning(**case.tuning)
+    X = case.rows()
+    n = 400 if callable(X) else len(X[0]) if isinstance(X, list) else len(X)
+    weight = np.random.default_rng(0).uniform(0.5, 2, n) if weighted else None
 
     def fit(**arguments):
-        return model(cls, **parameters).fit(X, sample_weight=weight, **arguments)
+        labels = []
+        arguments |= {"labels_to": labels.append} if callable(X) else {}
+        fitted = model(case.cls, **case.parameters).fit(X, sample_weight=weight, **arguments)
+        return fitted, np.concatenate(labels) if labels else fitted.labels_
 
-    whole = fit()
+    seen = watched(monkeypatch)
+    whole, labels = fit()
+    assert case.seen(seen) or case.cls in EXACT
     interrupted(monkeypatch)
-    found, parts = fit_in_parts(fit, path)
+    (found, found_labels), parts = fit_in_parts(fit, path)
     assert_same(found, whole)
+    assert_array_equal(found_labels, labels)
     assert parts >= sum(
         "shift" in record and record["stage"] != "swap" for record in whole.history_
     )
     assert not path.exists()
 
 
-def test_a_fit_of_views_goes_on(X, path, monkeypatch):
-    def fit(**arguments):
-        parameters = {"kernels": ["linear", ("rbf", 0.1)], "n_frequencies": 8, "n_init": 2}
-        return model(RFFMultiKernelPowerKMeans, **parameters).fit([X[:, :2], X[:, 1:]], **arguments)
-
-    whole = fit()
-    interrupted(monkeypatch, 5)
-    found, parts = fit_in_parts(fit, path)
-    assert parts > 3
-    assert_same(found, whole)
-    assert_array_equal(found.kernel_weights_, whole.kernel_weights_)
-
-
-KERNEL_FITS = {
-    "weights": (MultiKernelPowerKMeans, {"kernels": ["rbf", "linear"]}),
-    "components": (KernelPowerKMeans, {}),
-    "paper": (KernelPowerKMeans, {"annealing": "paper", "n_init": 2, "max_iter": 30}),
-    "soft": (KernelPowerKMeans, {"annealing": Annealing(end=-4.0), "n_init": 2}),
-    "labels": (KernelKMeans, {"init": np.arange(150) % 4}),
-    "robust": (RMKKM, {"kernels": ["rbf", "linear"], "n_init": 2}),
-}
-
-
-@pytest.mark.few(3)
-@pytest.mark.parametrize("name", KERNEL_FITS)
-def test_a_fit_of_exact_kernels_goes_on(X, path, monkeypatch, name):
-    cls, parameters = KERNEL_FITS[name]
-
-    def fit(**arguments):
-        return model(cls, **parameters).fit(X[:150], **arguments)
-
-    whole = fit()
-    interrupted(monkeypatch)
-    resumed, parts = fit_in_parts(fit, path)
-    assert parts >= sum("shift" in each and each["stage"] != "swap" for each in whole.history_)
-    for name in ("dual_coef_", "labels_", "inertia_", "objective_", "s_", "n_iter_"):
-        assert_array_equal(getattr(resumed, name), getattr(whole, name))
-    assert records(resumed.history_) == records(whole.history_)
-    if hasattr(whole, "kernel_weights_"):
-        assert_array_equal(resumed.kernel_weights_, whole.kernel_weights_)
-    assert not path.exists()
-
-
-@pytest.mark.few(1)
-@pytest.mark.parametrize(
-    "parameters",
-    [{"sample": None, "n_init": 1, "annealing": Annealing(swaps=2)}, {"sample": 150, "n_init": 2}],
-    ids=["all rows", "sample"],
-)
-def test_a_fit_of_a_source_goes_on(X, path, monkeypatch, parameters, tuning):
-    tuning(storage__block_bytes=1, sampling__rows=150, sampling__rows_a_cluster=1)
-
-    def fit(**arguments):
-        found = []
-        source = from_array(X, block_rows=70)
-        fitted = model(**parameters).fit(source, labels_to=found.append, **arguments)
-        return fitted, np.concatenate(found)
-
-    whole, labels = fit()
-    interrupted(monkeypatch)
-    (found, found_labels), parts = fit_in_parts(fit, path)
-    assert parts > 10
-    assert_same(found, whole)
-    assert_array_equal(found_labels, labels)
-
-
-def test_passes_with_bounds_go_on(path, monkeypatch, tuning):
-    tuning(hardpasses__bounds_rows=1, hardpasses__bounds_cost=0.0)
-    X = make_blobs(2000, 8, centers=20, cluster_std=2.0, random_state=1)[0].astype(np.float32)
-
-    def fit(**arguments):
-        return model(k=20, sample=200, annealing=Annealing(swaps=0), n_init=1, tol=1e-6).fit(
-            X, **arguments
-        )
-
-    shapes = watched(monkeypatch)
-    whole = fit()
-    assert {n for n, _ in shapes} - {200, 2000}  # rows that bounds leave undecided
-    interrupted(monkeypatch)
-    assert_same(fit_in_parts(fit, path)[0], whole)
-
-
-def test_passes_of_rows_that_see_few_centroids_go_on(path, monkeypatch, tuning):
-    tuning(hardpasses__near_work=1, hardpasses__bounds_rows=1)
-    X = make_blobs(1200, 8, centers=100, cluster_std=3.0, random_state=1)[0].astype(np.float32)
-
-    def fit(**arguments):
-        return model(k=100, sample=800, annealing=Annealing(swaps=4)).fit(X, **arguments)
-
-    near_pass, seen = _core.near_pass, []
-    with monkeypatch.context() as patch:
-        patch.setattr(_core, "near_pass", lambda *given: [seen.append(given), near_pass(*given)][1])
-        whole = fit()
-    assert seen
-    interrupted(monkeypatch)
-    assert_same(fit_in_parts(fit, path)[0], whole)
-
-
-def test_swaps_on_some_rows_and_steps_on_components_go_on(path, monkeypatch, tuning):
-    tuning(swaps__rows=60, components__margin=0.0)
-    X = make_blobs(300, 80, centers=4, cluster_std=4.0, random_state=0)[0]
-    X *= np.geomspace(1, 1e-3, 80)
-
-    def fit(**arguments):
-        return model(annealing=Annealing(swaps=8), n_init=1).fit(X, **arguments)
-
-    shapes = watched(monkeypatch)
-    whole = fit()
-    assert {columns < 80 for n, columns in shapes if n == 60} == {True}
-    interrupted(monkeypatch)
-    assert_same(fit_in_parts(fit, path)[0], whole)
-
-
 def test_the_numpy_twin_goes_on(X, path, monkeypatch):
     monkeypatch.setenv("RFFPK_BACKEND", "numpy")
-    fit = model(n_init=2, annealing=Annealing(swaps=1)).fit
-    whole = fit(X).__getstate__()
+    parameters = {"n_init": 2, "annealing": Annealing(swaps=1)}
+    whole = model(**parameters).fit(X)
     interrupted(monkeypatch, 3)
-    found, _ = fit_in_parts(
-        lambda **arguments: model(n_init=2, annealing=Annealing(swaps=1)).fit(X, **arguments), path
-    )
-    assert_array_equal(found.cluster_centers_, whole["cluster_centers_"])
-    assert records(found.history_) == records(whole["history_"])
+    found, _ = fit_in_parts(lambda **arguments: model(**parameters).fit(X, **arguments), path)
+    assert_same(found, whole)
 
 
 def test_a_fit_goes_on_with_the_memory_that_it_had(X, path, monkeypatch, memory):
@@ -322,9 +281,7 @@ def test_a_fit_goes_on_with_the_memory_that_it_had(X, path, monkeypatch, memory)
         return model(RFFKernelPowerKMeans, **parameters).fit(X, **arguments)
 
     whole = fit()
-    with monkeypatch.context() as patch, pytest.raises(Stop):
-        interrupted(patch, 5)
-        fit(checkpoint=path, checkpoint_seconds=0)
+    stopped(monkeypatch, fit, path)
     memory(4 * 10**6)
     found = fit(checkpoint=path)
     assert_same(found, whole)
@@ -467,10 +424,7 @@ def test_a_fit_that_is_killed_at_any_moment_goes_on_to_the_same_bits(python, tmp
 @pytest.fixture
 def kept(X, path):
     """Write a checkpoint of a fit of X that was interrupted."""
-    with pytest.MonkeyPatch.context() as patch:
-        interrupted(patch, 5)
-        with pytest.raises(Stop):
-            model().fit(X, checkpoint=path, checkpoint_seconds=0)
+    stopped(pytest.MonkeyPatch, lambda **arguments: model().fit(X, **arguments), path)
     return path
 
 
@@ -506,10 +460,7 @@ def test_another_fit_is_refused(X, kept, parameters, change, text):
 
 def test_a_number_that_is_not_in_the_sample_is_noticed(X, path, monkeypatch, tuning):
     tuning(sampling__rows=100, sampling__rows_a_cluster=1)
-    with monkeypatch.context() as patch:
-        interrupted(patch, 5)
-        with pytest.raises(Stop):
-            model().fit(X, checkpoint=path, checkpoint_seconds=0)
+    stopped(monkeypatch, lambda **arguments: model().fit(X, **arguments), path)
     texts = []
     for i in range(20):
         with pytest.raises(ValueError, match="is of another fit: digest of") as error:
@@ -538,9 +489,7 @@ def test_threads_of_maps_may_change(X, path, monkeypatch):
         maps = [DiffusionMap(2, n_landmarks=50, n_jobs=n_jobs, random_state=0)]
         return model(RFFMultiKernelPowerKMeans, kernels=maps).fit(X, **arguments)
 
-    with monkeypatch.context() as patch, pytest.raises(Stop):
-        interrupted(patch, 3)
-        fit(1, checkpoint=path, checkpoint_seconds=0)
+    stopped(monkeypatch, lambda **arguments: fit(1, **arguments), path, 3)
     assert_same(fit(2, checkpoint=path), fit(1))
     assert not path.exists()
 
@@ -549,16 +498,12 @@ def test_threads_of_maps_may_change(X, path, monkeypatch):
 def test_features_that_another_processor_rounds_otherwise_are_refused(X, path, monkeypatch):
     X = np.rint(np.vstack([X, -X]))  # whose means are exact
 
-    def fit():
-        return model(RFFKernelPowerKMeans).fit(X, checkpoint=path, checkpoint_seconds=0)
-
-    with monkeypatch.context() as patch, pytest.raises(Stop):
-        interrupted(patch, 3)
-        fit()
+    fit = model(RFFKernelPowerKMeans).fit
+    stopped(monkeypatch, lambda **arguments: fit(X, **arguments), path, 3)
     before = _core.use_isa(_core.isa_levels()[0])
     try:
         with pytest.raises(ValueError, match="features by this proc"):
-            fit()
+            fit(X, checkpoint=path)
     finally:
         _core.use_isa(before)
 
@@ -653,26 +598,17 @@ def test_a_checkpoint_that_cannot_be_written_is_a_warning(X, path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "text"),
+    ("parameters", "arguments", "text"),
     [
-        ({"checkpoint": 3}, "checkpoint is of type int"),
-        ({"checkpoint": "/no/such/folder/file"}, "checkpoint=/no/such/.*there is no folder"),
-        ({"checkpoint_seconds": -1}, "checkpoint_seconds=-1"),
-        ({"resume": "yes"}, "resume"),
+        ({}, {"checkpoint": 3}, "checkpoint is of type int"),
+        ({}, {"checkpoint": "/no/such/folder/file"}, "checkpoint=/no/such/.*there is no folder"),
+        ({}, {"checkpoint_seconds": -1}, "checkpoint_seconds=-1"),
+        ({}, {"resume": "yes"}, "resume"),
+        ({"random_state": None}, {}, "checkpoint needs a random_state"),
+        # nothing tells whether another function has the same name
+        ({"init": lambda X, k, random_state: X[:k]}, {}, "checkpoint cannot compare functions"),
     ],
 )
-def test_arguments_are_checked(X, arguments, text):
+def test_arguments_are_checked(X, path, parameters, arguments, text):
     with pytest.raises((ValueError, TypeError), match=text):
-        model().fit(X, **arguments)
-
-
-def test_a_random_state_is_needed(X, path):
-    with pytest.raises(ValueError, match="checkpoint needs a random_state"):
-        PowerKMeans(4).fit(X, checkpoint=path)
-
-
-def test_functions_are_refused(tmp_path):
-    """Nothing tells whether another function has the same name."""
-    model = PowerKMeans(2, init=lambda X, k, random_state: X[:k], random_state=0)
-    with pytest.raises(ValueError, match="checkpoint cannot compare functions"):
-        model.fit(np.random.default_rng(0).standard_normal((50, 2)), checkpoint=tmp_path / "c")
+        model().set_params(**parameters).fit(X, **({"checkpoint": path} | arguments))

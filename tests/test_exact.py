@@ -1,6 +1,5 @@
 """Exact kernels: the linear case, explicit features, monotone objectives, invariances, errors."""
 
-import itertools
 import warnings
 
 import numpy as np
@@ -11,14 +10,13 @@ from contracts.level import FitContext, PowerMean
 from contracts.passes import ones
 from contracts.plan import linalg
 from contracts.source import KernelRows, Storage
-from conventions import weight_and_sparse_failures
+from conventions import assert_never_rises, weight_and_sparse_failures
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.linalg import eigh
 from sklearn.base import clone
-from sklearn.cluster import kmeans_plusplus
 from sklearn.datasets import load_iris, make_blobs, make_moons
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
@@ -46,6 +44,10 @@ EVERY = [*ONE_KERNEL, MultiKernelPowerKMeans]
 )
 def test_scikit_learn_conventions(estimator, check):
     check(estimator)
+
+
+def first_objective(model):
+    return next(r["objective"] for r in model.history_ if "s" in r)
 
 
 @pytest.fixture(scope="module")
@@ -96,14 +98,14 @@ def test_other_rules_have_no_weights_from_products(module, rule):
 
 
 @given(
-    st.integers(1, 40), st.integers(1, 700), st.integers(1, 1300), st.integers(0, 2**31),
+    st.integers(0, 40), st.integers(1, 700), st.integers(0, 1300), st.integers(0, 2**31),
     st.integers(1, 3),
 )  # fmt: skip
 def test_skinny_products_are_those_of_the_twin(isa, dtype, m, depth, n, seed, threads):
     random = np.random.default_rng(seed)
     W = random.standard_normal((m, depth)).astype(dtype)
-    K = _core.empty_matrix(depth, n, dtype)
-    assert not K[:, n:].any()
+    K = _core.empty_matrix(depth, max(n, 1), dtype)
+    assert not K[:, max(n, 1) :].any()
     K[:, :n] = random.standard_normal((depth, n))
     ours, one, twin = np.full((3, m, n), np.nan, dtype=dtype)
     _core.skinny_product(W, K, ours, threads)
@@ -124,23 +126,22 @@ def test_skinny_products_refuse_what_they_cannot_read():
         _core.skinny_product(W, _core.empty_matrix(5, 7, float), np.empty((2, 9999)), 1)
 
 
-@pytest.mark.parametrize("lines, n", [(0, 7), (2, 0)])
-def test_skinny_products_without_numbers(lines, n):
-    out = np.empty((lines, n))
-    _core.skinny_product(np.ones((lines, 5)), _core.empty_matrix(5, 7, float), out, 1)
-
-
 # ---- what the methods compute -------------------------------------------------------------------
 
 
-def test_the_linear_kernel_gives_the_iterates_of_power_k_means(blobs, backend):
+@pytest.mark.parametrize("weighted, end", [(False, "hard"), (True, "hard"), (True, -8.0)])
+def test_the_linear_kernel_gives_the_iterates_of_power_k_means(blobs, backend, weighted, end):
     X = blobs[0]
-    common = {
-        "annealing": Annealing(start=-1.0, factor=1.1, passes=3), "max_iter": 60, "tol": 1e-3,
-    }  # fmt: skip
-    rows = np.arange(5)
-    exact = KernelPowerKMeans(5, kernel="linear", init=np.eye(300)[rows], **common).fit(X)
-    plain = PowerKMeans(5, init=X[rows], sample=None, **common).fit(X)
+    weight = np.random.default_rng(0).uniform(0.2, 3, 300) if weighted else None
+    annealing = Annealing(start=-1.0, end=end, factor=1.1, passes=3)
+    common = {"annealing": annealing, "max_iter": 90, "tol": 1e-3}
+    exact, plain = (
+        model.fit(X, sample_weight=weight)
+        for model in (
+            KernelPowerKMeans(5, kernel="linear", init=np.eye(300)[:5], **common),
+            PowerKMeans(5, init=X[:5], sample=None, **common),
+        )
+    )
     passes = [[r for r in m.history_ if "s" in r] for m in (exact, plain)]
     assert len(passes[0]) == len(passes[1]) > 20
     for a, b in zip(*passes):
@@ -153,15 +154,17 @@ def test_the_linear_kernel_gives_the_iterates_of_power_k_means(blobs, backend):
     assert_allclose(exact.objective_, plain.objective_, rtol=1e-9)
     assert_allclose(exact.transform(X), plain.transform(X), rtol=1e-6, atol=1e-6)
     assert_allclose(exact.predict_proba(X), plain.predict_proba(X), rtol=1e-6)
+    scores = (model.score(X, sample_weight=weight) for model in (exact, plain))
+    assert_allclose(*scores, rtol=1e-9)
 
 
 @pytest.mark.parametrize("estimator", EVERY)
-@pytest.mark.parametrize("cache", [True, False])
-def test_results_and_methods_agree(blobs, dtype, estimator, cache):
+def test_results_and_methods_agree(blobs, dtype, estimator):
     X, y = blobs[0].astype(dtype), blobs[1]
-    model = estimator(5, cache=cache, random_state=0)
+    model, other = (estimator(5, cache=cache, random_state=0) for cache in (True, False))
     assert_array_equal(model.fit_predict(X), model.labels_)
-    assert model.cache_ is cache
+    assert model.cache_ and not other.fit(X).cache_
+    assert_allclose(other.dual_coef_, model.dual_coef_, atol=1e-12 if dtype == "d" else 1e-5)
     assert adjusted_rand_score(y, model.labels_) > 0.9
     assert model.labels_.dtype == np.int32 and model.dual_coef_.shape == (5, 300)
     assert_allclose(model.dual_coef_.sum(axis=1), 1, rtol=1e-6)
@@ -183,14 +186,12 @@ def test_results_and_methods_agree(blobs, dtype, estimator, cache):
 def test_labels_are_those_of_predict_where_rows_are_in_the_middle(estimator, cache, X, k):
     """Rows of small integers are often as far from one centroid as from another."""
     with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
-        model = estimator(k, n_init=2, cache=cache, random_state=0)
-        if "kernel" in model.get_params():
-            model.set_params(kernel="linear")
-        model.set_params(store_memberships=True).fit(X.astype(float))
-    assert_array_equal(model.predict(X.astype(float)), model.labels_)
-    found = model.transform(X.astype(float))
-    assert_array_equal(found.argmin(axis=1), model.labels_)
-    assert_allclose(model.predict_proba(X.astype(float)), model.memberships_, atol=1e-6)
+        kernel = {"kernel": "linear"} if estimator in ONE_KERNEL else {}
+        model = estimator(k, n_init=2, cache=cache, store_memberships=True, random_state=0)
+        model.set_params(**kernel).fit(X := X.astype(float))
+    assert_array_equal(model.predict(X), model.labels_)
+    assert_array_equal(model.transform(X).argmin(axis=1), model.labels_)
+    assert_allclose(model.predict_proba(X), model.memberships_, atol=1e-6)
 
 
 def test_a_fit_computes_a_stored_kernel_once():
@@ -205,51 +206,27 @@ def test_a_fit_computes_a_stored_kernel_once():
     assert_array_equal(model.predict(X), model.labels_)
 
 
-def test_distances_are_those_in_explicit_features(blobs):
-    """Also the inertia, with row weights, of a kernel whose feature map is known."""
-    X = blobs[0]
-    weight = np.random.default_rng(0).uniform(0.2, 3, 300)
-    model = KernelPowerKMeans(
-        5,
-        kernel="polynomial",
-        gamma=0.01,
-        kernel_params={"degree": 2, "coef0": 1},
-        annealing=Annealing(end=-8.0),
-        random_state=0,
-    ).fit(X, sample_weight=weight)
-    pairs = list(itertools.combinations(range(4), 2))
-    phi = np.hstack(
-        [
-            np.ones((300, 1)),
-            np.sqrt(0.02) * X,
-            0.01 * X**2,
-            0.01 * np.sqrt(2) * np.stack([X[:, a] * X[:, b] for a, b in pairs], axis=1),
-        ]
-    )
-    assert_allclose(phi @ phi.T, (0.01 * X @ X.T + 1) ** 2)
-    d = _reference.squared_distances(phi, model.dual_coef_ @ phi)
-    assert_allclose(model.transform(X) ** 2, d, atol=1e-10)
-    assert_array_equal(model.labels_, d.argmin(axis=1))
-    for cost in (model.inertia_, -model.score(X, sample_weight=weight)):
-        assert_allclose(cost, weight @ d.min(axis=1))
-    means = ((d**-8.0).mean(axis=1)) ** (1 / -8.0)
-    assert_allclose(model.objective_, weight @ means)
-
-
 @pytest.mark.parametrize("kernel", ["rbf", "laplacian", "polynomial", "cosine"])
 def test_the_objective_never_rises(blobs, backend, kernel):
-    model = KernelPowerKMeans(
-        6,
-        kernel=kernel,
-        annealing=Annealing(start=-1.0, factor=1.2, passes=2),
-        n_init=3,
-        random_state=0,
-    ).fit(blobs[0])
-    for start in range(3):
-        records = [r for r in model.history_ if "s" in r and r["start"] == start]
-        assert len(records) > 10 and not any(r["repairs"] for r in records)
-        for before, after in itertools.pairwise(records):
-            assert after["objective"] <= before["objective"] * (1 + 1e-10), (before, after)
+    annealing = Annealing(start=-1.0, factor=1.2, passes=2)
+    model = KernelPowerKMeans(6, kernel=kernel, annealing=annealing, n_init=3, random_state=0)
+    model.fit(blobs[0])
+    assert not any(r["repairs"] for r in model.history_ if "s" in r)
+    assert_never_rises(model, 30)
+
+
+def matrices_of(model):
+    return [kernel.matrix() for kernel in model._centroids.kernels]
+
+
+def squared_distances(Ks, W):
+    """Compute squared distances (L, n, k) of rows from centroids in each kernel."""
+    return np.array([np.diag(K)[:, None] + np.diag(W @ K @ W.T) - 2 * K @ W.T for K in Ks])
+
+
+def softmax(model, costs):
+    alpha = np.exp((costs.min() - costs) / model.lambda_)
+    return alpha / alpha.sum()
 
 
 def test_the_objective_of_several_kernels_never_rises_and_weights_are_the_softmax(blobs):
@@ -258,22 +235,15 @@ def test_the_objective_of_several_kernels_never_rises_and_weights_are_the_softma
         weight_entropy=0.05, annealing=Annealing(start=-2.0, end=-4.0, factor=1.2), tol=1e-9,
         max_iter=3000, random_state=0,
     ).fit(blobs[0])  # fmt: skip
-    records = [r for r in model.history_ if "s" in r]
-    for before, after in itertools.pairwise(records):
-        assert after["objective"] <= before["objective"] * (1 + 1e-10), (before, after)
-    # alpha ~ exp(-cost / lambda) at the end, from plain formulas
-    X, W, costs, combined = blobs[0], model.dual_coef_, [], 0
-    every = [kernel.matrix() for kernel in model._centroids.kernels]
-    d = [np.diag(K)[:, None] + np.diag(W @ K @ W.T) - 2 * K @ W.T for K in every]
-    combined = np.einsum("l,lij->ij", model.kernel_weights_, d)
-    s = model.s_
-    w = combined ** (s - 1) / 5 / (combined**s).mean(axis=1, keepdims=True) ** (1 - 1 / s)
-    costs = np.array([(w * part).sum() for part in d])
-    alpha = np.exp((costs.min() - costs) / model.lambda_)
-    assert_allclose(model.kernel_weights_, alpha / alpha.sum(), atol=1e-6)
-    assert_allclose(model.lambda_, 0.05 * len(X))
-    assert np.ptp(model.kernel_weights_) > 0.01
-    means, weights = (combined**s).mean(axis=1) ** (1 / s), model.kernel_weights_
+    assert_never_rises(model, 10)
+    weights, s = model.kernel_weights_, model.s_
+    d = squared_distances(matrices_of(model), model.dual_coef_)
+    combined = np.einsum("l,lij->ij", weights, d)
+    w = oracles.kpkm_weights(combined, s)
+    assert_allclose(weights, softmax(model, np.einsum("ij,lij->l", w, d)), atol=1e-6)
+    assert_allclose(model.lambda_, 0.05 * 300)
+    assert np.ptp(weights) > 0.01
+    means = oracles.power_mean(combined, s)
     penalty = model.lambda_ * (weights * np.log(3 * weights)).sum()
     assert penalty > 1e-3 * means.sum()
     assert_allclose(model.objective_, means.sum() + penalty, rtol=1e-9)
@@ -291,15 +261,10 @@ def test_the_default_search_with_several_kernels_ends_where_neither_labels_nor_w
     objectives = [r["objective"] for r in model.history_ if "s" in r and r["stage"] == "hard"]
     penalty = model.lambda_ * (model.kernel_weights_ @ np.log(2 * model.kernel_weights_))
     assert_allclose(objectives[-1], model.inertia_ + penalty, rtol=1e-9)
-    costs = []
-    for kernel in model._centroids.kernels:
-        K = kernel.matrix()
-        W = np.eye(2)[model.labels_].T
-        W /= W.sum(axis=1, keepdims=True)
-        d = np.diag(K)[:, None] + np.diag(W @ K @ W.T) - 2 * K @ W.T
-        costs.append(d[np.arange(300), model.labels_].sum())
-    alpha = np.exp((min(costs) - np.array(costs)) / model.lambda_)
-    assert_allclose(model.kernel_weights_, alpha / alpha.sum(), atol=1e-9)
+    W = np.eye(2)[model.labels_].T
+    d = squared_distances(matrices_of(model), W / W.sum(axis=1, keepdims=True))
+    costs = d[:, np.arange(300), model.labels_].sum(axis=1)
+    assert_allclose(model.kernel_weights_, softmax(model, costs), atol=1e-9)
     assert_allclose(model.inertia_, model.kernel_weights_ @ costs)
     again = MultiKernelPowerKMeans(2, weight_entropy=0.05, init=model.dual_coef_).fit(views)
     assert model.inertia_ <= again.inertia_ * (1 + 1e-9)
@@ -331,26 +296,6 @@ def test_one_kernel_of_several_is_the_single_kernel_estimator(blobs):
         assert_allclose(multi.kernel_weights_, np.full(copies, 1 / copies))
 
 
-def test_stored_kernels_and_recomputed_blocks_agree(blobs):
-    X = np.repeat(blobs[0], 5, axis=0) + np.random.default_rng(0).normal(0, 0.3, (1500, 4))
-    fits = [
-        KernelPowerKMeans(5, n_init=1, cache=cache, random_state=0).fit(X)
-        for cache in (True, False)
-    ]
-    assert_allclose(fits[0].dual_coef_, fits[1].dual_coef_, atol=1e-12)
-    assert_allclose(fits[0].inertia_, fits[1].inertia_, rtol=1e-12)
-
-
-@pytest.mark.parametrize("cache", [True, False])
-def test_the_same_bits_for_any_number_of_threads(blobs, cache):
-    fits = [
-        KernelPowerKMeans(5, n_init=3, cache=cache, n_jobs=jobs, random_state=0).fit(blobs[0])
-        for jobs in (1, 3)
-    ]
-    assert_array_equal(fits[0].dual_coef_, fits[1].dual_coef_)
-    assert fits[0].objective_ == fits[1].objective_
-
-
 def test_precomputed_kernels_give_what_rows_give(blobs):
     X = blobs[0]
     K = rbf_kernel(X, gamma=0.05)
@@ -369,22 +314,6 @@ def test_precomputed_kernels_give_what_rows_give(blobs):
     rows = MultiKernelPowerKMeans(5, kernels=[("rbf", 0.05)] * 2, random_state=0).fit([X, X])
     assert_array_equal(multi.labels_, rows.labels_)
     assert_array_equal(multi.predict([K[:9], K[:9]]), rows.labels_[:9])
-
-
-@pytest.mark.exhaustive
-def test_components_find_no_worse_clusters_than_the_kernel_itself(blobs):
-    """From 300 rows on, and where so many clusters need all components."""
-    X, inertia = blobs[0], np.empty((3, 2))
-    for k in (5, 40):
-        for seed in range(3):
-            small, whole = (
-                KernelPowerKMeans(k, gamma=0.05, random_state=seed, **options).fit(X)
-                for options in ({}, KERNEL_ITSELF)
-            )
-            stages = [{record["stage"] for record in model.history_} for model in (small, whole)]
-            assert "swap" in stages[0] - stages[1]
-            inertia[seed] = small.inertia_, whole.inertia_
-        assert inertia[:, 0].mean() <= 1.001 * inertia[:, 1].mean()
 
 
 def test_permuting_rows_permutes_results(blobs):
@@ -422,10 +351,7 @@ def test_scaling_a_kernel_scales_the_objective(blobs, scale):
 def test_float32_holds_kernels_with_large_bandwidths(blobs):
     """For sigma = 1000 distances are about 1e-6, and norms are one."""
     X = blobs[0]
-    fits = [
-        KernelPowerKMeans(5, gamma=5e-7, random_state=0).fit(X.astype(dtype))
-        for dtype in (np.float32, np.float64)
-    ]
+    fits = [KernelPowerKMeans(5, gamma=5e-7, random_state=0).fit(X.astype(dtype)) for dtype in "fd"]
     assert adjusted_rand_score(fits[0].labels_, fits[1].labels_) == 1
     assert_allclose(fits[0].inertia_, fits[1].inertia_, rtol=1e-4)
 
@@ -445,31 +371,18 @@ def test_inits(blobs):
 
 
 def test_k_means_plus_plus_spreads_seeds(blobs):
-    """It is about as good as scikit-learn's on explicit features; random rows are worse."""
     X = make_blobs(600, 2, centers=30, cluster_std=0.3, random_state=0)[0]
-
-    def cost(rows):
-        return ((X[:, None] - X[rows]) ** 2).sum(axis=2).min(axis=1).sum()
-
-    ours, random_rows, theirs = [], [], []
-    for seed in range(8):
-        for init, costs in (("k-means++", ours), ("random", random_rows)):
-            model = KernelKMeans(30, kernel="linear", init=init, n_init=1, random_state=seed)
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                model.set_params(max_iter=1).fit(X)
-            first = next(r for r in model.history_ if "s" in r)
-            costs.append(first["objective"])
-        theirs.append(cost(kmeans_plusplus(X, 30, random_state=seed)[1]))
-    assert np.mean(ours) < 0.3 * np.mean(random_rows)
-    assert np.mean(ours) < 1.5 * np.mean(theirs)
-
-
-def test_annealing_beats_k_means(digits):
-    X = digits[0][:500]
-    annealed = KernelPowerKMeans(10, random_state=0).fit(X)
-    plain = KernelKMeans(10, n_init=8, random_state=0).fit(X)
-    assert annealed.inertia_ <= plain.inertia_ * (1 + 1e-9)
+    common = {"kernel": "linear", "n_init": 1, "max_iter": 1}
+    spread, random = (
+        np.mean(
+            [
+                first_objective(KernelKMeans(30, init=init, random_state=seed, **common).fit(X))
+                for seed in range(8)
+            ]
+        )
+        for init in ("k-means++", "random")
+    )
+    assert spread < 0.3 * random
 
 
 @pytest.mark.parametrize("estimator", [KernelPowerKMeans, PowerKMeans])
@@ -484,11 +397,7 @@ def test_merged_centroids_separate_again(digits, dtype, estimator):
     assert min(distinct) == 1 and distinct[-1] == 10
 
 
-def test_empty_clusters_and_merged_centroids(blobs):
-    X = np.repeat(blobs[0][:3], 10, axis=0)
-    with pytest.warns(ConvergenceWarning, match="3 of n_clusters=6 clusters have rows"):
-        model = KernelKMeans(6, random_state=0).fit(X)
-    assert model.inertia_ < 1e-12
+def test_an_empty_cluster_gets_a_row(blobs):
     far = np.vstack([blobs[0][:40], blobs[0][:1] + 1000])
     labels = np.zeros(41, int)
     labels[0] = 1  # inside the first cluster: it loses all of its rows to it at once
@@ -542,15 +451,17 @@ def test_ritz_values_are_within_the_spectrum_and_near_its_bounds():
 
 
 def test_indefinite_kernels_give_a_warning(blobs):
-    K = rbf_kernel(blobs[0]) - 0.5 * np.eye(300) + np.diag(np.full(300, 0.0))
+    K = rbf_kernel(blobs[0]) - 0.5 * np.eye(300)
     with pytest.warns(UserWarning, match="kernel 0 is indefinite: it has an eigenvalue <= -0"):
         KernelKMeans(5, kernel="precomputed", random_state=0).fit(K)
     with pytest.warns(UserWarning, match="kernel 1 is indefinite"):
         both = [rbf_kernel(blobs[0]), K]
         MultiKernelPowerKMeans(5, kernels="precomputed", random_state=0).fit(both)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        KernelKMeans(5, kernel="precomputed", random_state=0).fit(rbf_kernel(blobs[0]))
+    with pytest.warns(UserWarning, match="kernel 0 is indefinite"):
+        model = KernelKMeans(3, kernel="poly", gamma=0.1, random_state=0)
+        model.set_params(kernel_params={"coef0": -50}).fit(blobs[0])
+    with warnings.catch_warnings(action="error"):
+        KernelKMeans(5, kernel="precomputed", random_state=0).fit(both[0])
 
 
 @pytest.mark.filterwarnings("ignore:kernel 0 is indefinite")
@@ -609,26 +520,22 @@ def test_weights_of_any_size_fit_into_float32(blobs, dtype, estimator, size):
     rtol = 1e3 * np.finfo(dtype).eps  # of sums of 300 numbers, differences of larger ones
     assert_allclose(model.inertia_ / size, one.inertia_, rtol=rtol)
     assert_allclose(model.objective_ / size, one.objective_, rtol=rtol)
-    last = [[r["objective"] for r in m.history_ if "s" in r][-1] for m in (model, one)]
-    assert_allclose(last[0] / size, last[1], rtol=rtol)
     if estimator is MultiKernelPowerKMeans:
         assert_allclose(model.lambda_, size * 300)
 
 
 @pytest.mark.parametrize(
     "kernel, scale, dtype_",
-    [("polynomial", 1e7, "f"), ("linear", 1e170, "d"), ("polynomial", 1e200, "d")],
-)
+    [
+        ("polynomial", 1e7, "f"), ("linear", 1e170, "d"), ("polynomial", 1e200, "d"),
+        (lambda a, b: np.nan, 1, "d"),
+    ],
+)  # fmt: skip
 def test_kernels_that_overflow_are_named(blobs, kernel, scale, dtype_):
-    X = (blobs[0] * scale).astype(dtype_)
-    degree = {"degree": 8} if kernel in ("poly", "polynomial") else None
+    X = (blobs[0][:30] * scale).astype(dtype_)
+    degree = {"degree": 8} if kernel == "polynomial" else None
     with pytest.raises(ValueError, match="kernel 0 has values that are NaN or overflow float"):
         KernelKMeans(3, kernel=kernel, gamma=1.0, kernel_params=degree, random_state=0).fit(X)
-
-
-def test_a_kernel_that_is_nan_is_named(blobs):
-    with pytest.raises(ValueError, match="kernel 0 has values that are NaN"):
-        KernelKMeans(3, kernel=lambda a, b: float("nan")).fit(blobs[0][:10])
 
 
 def test_spectral_starts_do_not_depend_on_rows_without_weight_or_the_order_of_rows(blobs):
@@ -638,18 +545,9 @@ def test_spectral_starts_do_not_depend_on_rows_without_weight_or_the_order_of_ro
     far = np.vstack([X, np.random.default_rng(0).normal(0, 30, (400, 4))])
     weight = np.r_[np.ones(300), np.zeros(400)]
     model = KernelKMeans(5, **common).fit(far, sample_weight=weight)
-    first = [next(r for r in m.history_ if "s" in r)["objective"] for m in (model, alone)]
-    assert_allclose(first[0], first[1], rtol=1e-6)
-    order = np.argsort(X[:, 0])
-    sorted_rows = KernelKMeans(5, **common).fit(X[order])
-    moved = next(r for r in sorted_rows.history_ if "s" in r)["objective"]
-    assert_allclose(moved, first[1], rtol=1e-6)
-
-
-def test_indefinite_polynomial_kernels_give_a_warning(blobs):
-    with pytest.warns(UserWarning, match="kernel 0 is indefinite"):
-        model = KernelKMeans(3, kernel="poly", gamma=0.1, random_state=0)
-        model.set_params(kernel_params={"coef0": -50}).fit(blobs[0])
+    moved = KernelKMeans(5, **common).fit(X[np.argsort(X[:, 0])])
+    for other in (model, moved):
+        assert_allclose(first_objective(other), first_objective(alone), rtol=1e-6)
 
 
 def test_automatic_starts_of_kernel_k_means_are_ten():
@@ -716,10 +614,8 @@ def test_the_kernels_of_a_bank_are_normalised_before_any_shift(cls):
     matrices = [
         kernels.FittedKernel(X, spec, weight=ones(len(X))).matrix() for spec in kernels.du2015(X)
     ]
-    K = np.tensordot(model._centroids.alpha, matrices, 1)
-    W = model.dual_coef_
-    d = np.diag(K) - 2 * W @ K + np.einsum("ij,jk,ik->i", W, K, W)[:, None]
-    assert_allclose(model.inertia_, d.min(axis=0).sum(), rtol=1e-9)
+    d = np.tensordot(model._centroids.alpha, squared_distances(matrices, model.dual_coef_), 1)
+    assert_allclose(model.inertia_, d.min(axis=1).sum(), rtol=1e-9)
     assert_array_equal(model.predict(X), model.labels_)
     large = cls(3, kernels="du2015", random_state=0).fit((X * 1e5).astype(np.float32))
     assert np.isfinite(large.inertia_)  # what is normalised does not overflow

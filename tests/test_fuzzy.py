@@ -3,6 +3,7 @@
 import warnings
 
 import numpy as np
+import oracles
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.spatial.distance import pdist
@@ -52,8 +53,7 @@ def test_function_warns_of_merged_centers(metric):
     blobs, y = make_blobs(500, 16, centers=12, center_box=(-100, 100), random_state=0)
     with pytest.warns(ConvergenceWarning, match=r"^c=12: memberships tell \d clusters apart"):
         skfuzzy.cmeans(blobs.T, 12, 2.0, 1e-4, 200, metric, seed=0)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(action="error"):
         skfuzzy.cmeans(blobs.T, 12, 2.0, 1e-4, 200, metric, init=np.eye(12)[y].T)
 
 
@@ -64,9 +64,8 @@ def test_function_draws_memberships_and_leaves_its_arguments():
     assert_allclose(first.u.sum(axis=0), 1)
     init = np.ones((3, len(X)))
     init[0] = 5
-    given = init.copy()
+    init.flags.writeable = False
     assert cmeans(X, 3, init=init, maxiter=1).p == 1
-    assert_array_equal(init, given)
     for jobs in (1, 2):
         assert_array_equal(cmeans(X, 3, random_state=0, n_jobs=jobs).u, first.u)
 
@@ -100,15 +99,9 @@ def test_memberships_as_initial_values_of_the_estimator(dtype):
     assert_allclose(model.cluster_centers_, result.cntr, rtol=tolerance)
     assert_allclose(model.memberships_, result.u.T, atol=tolerance)
     assert_array_equal(model.memberships_, model.predict_proba(X.astype(dtype)))
-    first = model.history_[0]["objective"]
-    assert first == pytest.approx(_objective(u0), rel=1e-4)
-
-
-def _objective(u):
-    """Compute J_m at the centroids of memberships, with the best memberships for the centroids."""
-    centers = (u**2).T @ X / (u**2).sum(axis=0)[:, None]
-    squares = ((X[:, None] - centers) ** 2).sum(axis=2)
-    return (1 / (1 / squares).sum(axis=1)).sum()
+    centers = (u0**2).T @ X / (u0**2).sum(axis=0)[:, None]  # where the first pass begins
+    first = oracles.fcm_objective(X, centers, 2.0)
+    assert model.history_[0]["objective"] == pytest.approx(first, rel=1e-4)
 
 
 def test_weights_count_in_the_centroids_of_given_memberships():
@@ -129,17 +122,13 @@ def test_initial_values_that_are_neither_centroids_nor_memberships_are_refused()
     ]:
         with pytest.raises(ValueError, match=message):
             FuzzyCMeans(3, init=init).fit(X)
-    with pytest.raises(TypeError, match="store_memberships"):
-        FuzzyCMeans(3, store_memberships=1).fit(X)
-    assert not hasattr(FuzzyCMeans(3).fit(X), "memberships_")
 
 
 def test_a_square_array_is_taken_as_centroids():
     rows, _ = make_blobs(3, 3, random_state=0)
     model = FuzzyCMeans(3, init=np.eye(3), max_iter=1).fit(rows)
-    squares = ((rows[:, None] - np.eye(3)) ** 2).sum(axis=2)
-    expected = (1 / (1 / squares).sum(axis=1)).sum()
-    assert model.history_[0]["objective"] == pytest.approx(expected)
+    first = oracles.fcm_objective(rows, np.eye(3), 2.0)
+    assert model.history_[0]["objective"] == pytest.approx(first)
 
 
 UNEVEN = {"n_samples": [2000, 100, 300], "centers": [[0, 0], [12, 0], [0, 9]], "random_state": 0}
@@ -162,8 +151,6 @@ def test_starts_at_the_fuzzifier_are_counted():
     starts = [each for each in model.history_ if each["stage"] == "start"]
     assert [each["kind"] for each in starts] == ["given"] * 2
     assert {each["s"] for each in model.history_ if "s" in each} == {-1.0}
-    with pytest.raises(ValueError, match="n_init=0"):
-        FuzzyCMeans(3, n_init=0).fit(X)
 
 
 @pytest.mark.promise(
@@ -227,11 +214,6 @@ def test_the_function_takes_an_automatic_fuzzifier():
         cmeans(rows, 20, "low")
 
 
-def test_memberships_of_an_earlier_fit_are_forgotten():
-    model = FuzzyCMeans(3, store_memberships=True, random_state=0).fit(X)
-    assert not hasattr(model.set_params(store_memberships=False).fit(X), "memberships_")
-
-
 def test_scales_at_which_squares_underflow_are_refused():
     with pytest.raises(ValueError, match="underflow"):
         cmeans(X * 1e-170, 3)
@@ -239,22 +221,6 @@ def test_scales_at_which_squares_underflow_are_refused():
         cmeans(X * 1e170, 3)
     large = cmeans(X, 3, init=np.full((3, 150), 1.7e308) * [[1.0], [0.5], [0.1]])
     assert_allclose(large.u0.sum(axis=0), 1)
-
-
-def test_starts_on_a_sample_end_on_all_rows():
-    rows = make_blobs(4000, 4, centers=5, random_state=3)[0]
-    whole = FuzzyCMeans(5, m=1.5, random_state=0).fit(rows)
-    model = FuzzyCMeans(5, m=1.5, sample=200, random_state=0).fit(rows)
-    assert (whole.sample_size_, model.sample_size_) == (4000, 200)
-    assert model.objective_ == pytest.approx(whole.objective_, rel=1e-6)
-    passes = [record for record in model.history_ if "objective" in record and "kind" not in record]
-    assert {record["rows"] for record in passes} >= {200, 4000} and model.s_ == -2
-    visited = sum(record["rows"] for record in passes)
-    assert visited < 4000 * whole.n_iter_
-    same = FuzzyCMeans(5, m=1.5, sample=4000, random_state=0).fit(rows)
-    assert_array_equal(same.cluster_centers_, whole.cluster_centers_)
-    with pytest.raises(ValueError, match="sample=0"):
-        FuzzyCMeans(5, sample=0).fit(rows)
 
 
 def test_equal_initial_centroids_are_named():

@@ -29,8 +29,6 @@ def test_stored_memberships_are_those_predicted(cls, dtype):
     expected = model.predict_proba(rows)
     assert model.memberships_.dtype == expected.dtype
     assert_allclose(model.memberships_, expected, atol=1e-6 if dtype == np.float32 else 1e-12)
-    model.set_params(store_memberships=False).fit(rows)
-    assert not hasattr(model, "memberships_")
     with pytest.raises(TypeError, match="store_memberships='yes': must be True or False"):
         model.set_params(store_memberships="yes").fit(rows)
 
@@ -42,24 +40,23 @@ def in_order(given, model):
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("cls", [rffpk.KernelKMeans, rffpk.KernelPowerKMeans])
+@pytest.mark.parametrize(
+    "cls", [rffpk.KernelKMeans, rffpk.KernelPowerKMeans, rffpk.MultiKernelPowerKMeans]
+)
 def test_precomputed_kernels_have_stored_memberships(cls, weighted):
-    weight = np.arange(150) % 3 + 1.0 if weighted else None
-    soft = {} if cls is rffpk.KernelKMeans else {"annealing": rffpk.Annealing(end=-3.0)}
-    common = {"n_clusters": 3, "store_memberships": True, "random_state": 0, **soft}
-    model = cls(gamma=0.02, **common).fit(X, sample_weight=weight)
-    given = cls(kernel="precomputed", **common).fit(rbf_kernel(X, gamma=0.02), sample_weight=weight)
+    weight, K = np.arange(150) % 3 + 1.0 if weighted else None, rbf_kernel(X, gamma=0.02)
+    common = {"n_clusters": 3, "store_memberships": True, "random_state": 0}
+    if cls is not rffpk.KernelKMeans:
+        common["annealing"] = rffpk.Annealing(end=-3.0)
+    if cls is rffpk.MultiKernelPowerKMeans:
+        K = [rbf_kernel(X, gamma=0.01), rbf_kernel(X, gamma=0.1)]
+        model = cls(kernels=[("rbf", 0.01), ("rbf", 0.1)], **common)
+        given = cls(kernels="precomputed", **common)
+    else:
+        model, given = cls(gamma=0.02, **common), cls(kernel="precomputed", **common)
+    model.fit(X, sample_weight=weight), given.fit(K, sample_weight=weight)
     assert_allclose(in_order(given, model), model.memberships_, atol=1e-8)
     assert_array_equal(given.memberships_.argmax(axis=1), given.labels_)
-
-
-def test_several_precomputed_kernels_have_stored_memberships():
-    kernels = [rbf_kernel(X, gamma=gamma) for gamma in (0.01, 0.1)]
-    common = {"store_memberships": True, "annealing": rffpk.Annealing(end=-3.0), "random_state": 0}
-    pairs = [("rbf", 0.01), ("rbf", 0.1)]
-    model = rffpk.MultiKernelPowerKMeans(3, kernels=pairs, **common).fit(X)
-    given = rffpk.MultiKernelPowerKMeans(3, kernels="precomputed", **common).fit(kernels)
-    assert_allclose(in_order(given, model), model.memberships_, atol=1e-8)
 
 
 # ---- the exponent of memberships -----------------------------------------------------------------

@@ -1,6 +1,5 @@
 """Several views: the single-view case, the printed algorithm, view weights, typicality, errors."""
 
-import itertools
 import warnings
 from dataclasses import replace
 
@@ -8,13 +7,12 @@ import numpy as np
 import oracles
 import printed
 import pytest
-from conventions import ip_rff_mkpkm
+from conventions import assert_never_rises, ip_rff_mkpkm
+from fusion_cases import three_views
 from numpy.testing import assert_allclose, assert_array_equal
 from passes import make_rows, one_pass
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.datasets import make_blobs
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
 import rffpk
@@ -34,11 +32,7 @@ PLAIN = {"sample": None, "n_frequencies": 64, "random_state": 0}
 
 @pytest.fixture(scope="module")
 def views():
-    """Return two views that separate the clusters, and one of noise."""
-    random = np.random.default_rng(0)
-    first, y = make_blobs(600, 5, centers=4, cluster_std=1.5, random_state=0)
-    second = np.eye(4)[y] @ random.standard_normal((4, 12)) * 3 + random.standard_normal((600, 12))
-    return [first, second, random.standard_normal((600, 3))], y
+    return three_views(600)
 
 
 def features(model, xs):
@@ -91,28 +85,15 @@ def test_the_objective_never_rises(views, backend, m, possibilistic):
         4, typicality=Typicality(m=m) if possibilistic else None, weight_entropy=0.05,
         annealing=Annealing(start=-2.0, factor=1.1, passes=3), **PLAIN,
     ).fit(views[0])  # fmt: skip
-    records = [r for r in model.history_ if "s" in r]
-    assert len(records) > 10
-    for before, after in itertools.pairwise(records):
-        slack = 1e-10 * abs(before["objective"])
-        assert after["objective"] <= before["objective"] + slack, (before, after)
+    assert_never_rises(model, 10)
 
 
 @pytest.mark.parametrize("m", [1.2, 1.5, 2.0, 3.0])
 def test_the_result_is_a_fixed_point_of_the_printed_algorithm(views, m):
     xs, s = views[0], -4.0
-    model = ip_rff_mkpkm(
-        4,
-        typicality=Typicality(m=m),
-        annealing=Annealing(start=s, end=s),
-        tol=1e-13,
-        max_iter=3000,
-        weight_entropy=0.2,
-        **PLAIN,
-    )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of no convergence, which rounding may prevent
-        model.fit(xs)
+    fixed = {"annealing": Annealing(start=s, end=s), "tol": 1e-13, "max_iter": 3000, **PLAIN}
+    model = ip_rff_mkpkm(4, typicality=Typicality(m=m), weight_entropy=0.2, **fixed).fit(xs)
+    assert_allclose(model.lambda_, 0.2 * 600)
     phis, theta = features(model, xs), split(model, model.cluster_centers_)
     alpha, eta = model.kernel_weights_, np.tile(model.eta_, (4, 1))
     u = model.predict_typicality(xs)
@@ -124,33 +105,6 @@ def test_the_result_is_a_fixed_point_of_the_printed_algorithm(views, m):
     assert_allclose(np.hstack(state[1]), model.cluster_centers_, atol=1e-9)
     assert_allclose(state[0], u, atol=1e-9)
     assert_allclose(state[2], alpha, atol=1e-9)
-
-
-def test_the_result_of_the_printed_algorithm_is_a_fixed_point_of_ours(views):
-    xs, s, m = views[0], -4.0, 2.0
-    model = ip_rff_mkpkm(
-        4,
-        typicality=Typicality(m=m),
-        annealing=Annealing(start=s, end=s),
-        weight_entropy=0.2,
-        max_iter=2,
-        **PLAIN,
-    )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        model.fit(xs)
-    phis = features(model, xs)
-    eta = np.tile(model.eta_, (4, 1))
-    state = (np.ones((600, 4)), split(model, model.cluster_centers_), np.full(3, 1 / 3))
-    values = []
-    for _ in range(400):
-        *state, objective = printed.ip_rff_mkpkm_step(phis, *state, eta, model.lambda_, s, m)
-        values.append(objective)
-    assert (np.diff(values[1:]) <= 1e-10 * abs(values[0])).all()
-    start = np.hstack(state[1])
-    again = clone(model).set_params(init=lambda *_, **__: start, max_iter=300, tol=1e-10).fit(xs)
-    assert_allclose(again.cluster_centers_, np.hstack(state[1]), atol=1e-7)
-    assert_allclose(again.kernel_weights_, state[2], atol=1e-7)
 
 
 def test_features_in_kernels_have_parameters_of_their_own(views, tmp_path):
@@ -174,30 +128,6 @@ def test_features_in_kernels_have_parameters_of_their_own(views, tmp_path):
     bad = RandomFourierFeatures(kernel="cauchy", sampling="structured")
     with pytest.raises(ValueError, match="sampling='structured': needs kernel='rbf'"):
         RFFMultiKernelPowerKMeans(4, kernels=[bad] * 3).fit(xs)
-
-
-def test_view_weights_are_the_softmax_of_the_costs(views):
-    xs = views[0]
-    model = ip_rff_mkpkm(
-        4,
-        annealing=Annealing(start=-3.0, end=-3.0),
-        tol=1e-12,
-        max_iter=2000,
-        weight_entropy=0.1,
-        **PLAIN,
-    )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        model.fit(xs)
-    phis, theta = features(model, xs), split(model, model.cluster_centers_)
-    d = np.stack([_reference.squared_distances(p, t) for p, t in zip(phis, theta)], axis=-1)
-    eta = model.eta_ @ model.kernel_weights_
-    u, seen = oracles.typical_distances(d @ model.kernel_weights_, eta, 2.0)
-    w = oracles.kpkm_weights(seen, -3.0)
-    costs = np.einsum("ij,ijl->l", w * u**2, d) + (w * (1 - u) ** 2).sum() * model.eta_
-    expected = np.exp(-costs / model.lambda_)
-    assert_allclose(model.kernel_weights_, expected / expected.sum(), rtol=1e-6)
-    assert_allclose(model.lambda_, 0.1 * 600)
 
 
 def test_extreme_entropies_of_the_weights_do_not_overflow(views):
@@ -234,8 +164,8 @@ def test_noise_is_detected_by_its_typicality(views, eta):
     assert (model.eta_ > 0).all() and model.eta_.shape == (2,)
 
 
-@pytest.mark.parametrize("gross, near, far", [(False, 0.35, 0.7), (True, 0.9, 5.0)])
-def test_typicality_keeps_the_centroids_near_the_means_of_the_clusters(gross, near, far):
+@pytest.mark.parametrize("gross, near", [(False, 0.35), (True, 0.9)])
+def test_typicality_keeps_the_centroids_near_the_means_of_the_clusters(gross, near):
     """With 30 % of background rows, or with 1 % of rows a hundred times as far away."""
     random = np.random.default_rng(3)
     centers = random.uniform(-5, 5, (5, 8))
@@ -252,11 +182,6 @@ def test_typicality_keeps_the_centroids_near_the_means_of_the_clusters(gross, ne
     for j in range(5):
         mean = found[labels[y == j][0]]
         assert np.linalg.norm(mean - X[y == j].mean(axis=0)) < near
-    plain = RFFKernelPowerKMeans(5, gamma="median", random_state=0).fit(spoiled)
-    shares = plain.labels_[:, None] == np.arange(5)
-    moved = shares.T @ spoiled / shares.sum(axis=0)[:, None]
-    gaps = np.linalg.norm(moved[:, None] - centers, axis=2).min(axis=0)
-    assert gaps.max() > far
 
 
 def test_the_median_of_distances_resists_outliers():
@@ -275,7 +200,6 @@ def test_the_median_of_distances_resists_outliers():
     assert_allclose(eta(spoiled, "median", weight), eta(repeated, "median"))
 
 
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("eta, m", [(6.0, 2.0), (6.0, 3.0), (20.0, 3.0)])
 def test_the_critical_exponent_with_typicality_is_where_a_perturbation_stops_growing(eta, m):
     random = np.random.default_rng(0)
@@ -302,17 +226,10 @@ def test_the_critical_exponent_with_typicality_is_where_a_perturbation_stops_gro
 @pytest.mark.parametrize("possibilistic", [True, False])
 def test_stored_features_change_nothing_but_rounding(views, sample, possibilistic):
     """Starts on stored features have single precision, and end at slightly other places."""
+    typicality, common = "auto" if possibilistic else None, {"sample": sample, "random_state": 0}
+    model = ip_rff_mkpkm(4, typicality=typicality, n_init=1, annealing=Annealing(swaps=0), **common)
     stored, computed = (
-        ip_rff_mkpkm(
-            4,
-            typicality="auto" if possibilistic else None,
-            cache=cache,
-            sample=sample,
-            n_init=1,
-            annealing=Annealing(swaps=0),
-            random_state=0,
-        ).fit(views[0])
-        for cache in (True, False)
+        clone(model).set_params(cache=cache).fit(views[0]) for cache in (True, False)
     )
     assert stored.cache_ is True and computed.cache_ is False
     assert_array_equal(stored.labels_, computed.labels_)
@@ -324,18 +241,12 @@ def test_one_array_gets_a_bank_of_bandwidths(views):
     X = views[0][0]
     model = ip_rff_mkpkm(4, **PLAIN).fit(X)
     gammas = [mapped.gamma_ for mapped in model.feature_maps_]
-    assert_allclose(np.divide(gammas, gammas[1]), [4, 1, 0.25])
+    alone = RandomFourierFeatures(2, random_state=0).fit(X)
+    assert_allclose(gammas, alone.gamma_ * np.array([4, 1, 0.25]))
     assert model.n_features_in_ == 5
     assert_array_equal(model.predict(X), model.labels_)
     model = ip_rff_mkpkm(4, kernels=["rbf", ("laplacian", 0.1)], **PLAIN).fit(X)
     assert [mapped.kernel for mapped in model.feature_maps_] == ["rbf", "laplacian"]
-
-
-def test_the_gammas_of_a_bank_are_multiples_of_one(views):
-    X = views[0][0]
-    gamma = RandomFourierFeatures(2, random_state=0).fit(X).gamma_
-    model = ip_rff_mkpkm(3, random_state=0).fit(X)
-    assert_allclose([each.gamma_ for each in model.feature_maps_], gamma * np.array([4, 1, 0.25]))
 
 
 def test_views_of_any_type_and_layout(views):
@@ -346,12 +257,6 @@ def test_views_of_any_type_and_layout(views):
     assert_array_equal(model.labels_, expected.labels_)
     narrow = ip_rff_mkpkm(4, **PLAIN).fit([first.astype("f"), second.astype("f")])
     assert narrow.cluster_centers_.dtype == np.float32
-
-
-def test_the_same_bits_for_any_number_of_threads(views):
-    fits = [ip_rff_mkpkm(4, random_state=0, n_jobs=jobs).fit(views[0]) for jobs in (1, 3)]
-    assert_array_equal(fits[0].cluster_centers_, fits[1].cluster_centers_)
-    assert_array_equal(fits[0].kernel_weights_, fits[1].kernel_weights_)
 
 
 def test_views_that_are_not_those_of_the_fit(views):
@@ -411,31 +316,10 @@ def test_starts_are_compared_with_the_penalty_of_the_view_weights(views):
     assert objective[-1] <= best * (1 + 1e-6)  # that of rows in single precision
 
 
-@pytest.mark.exhaustive
-def test_swaps_find_what_the_starts_missed():
-    """Swaps take distances with typicality, so that no centroid moves to an outlier."""
-    random = np.random.default_rng(0)
-    centers = 12 * random.standard_normal((12, 4))
-    y = np.repeat(np.arange(12), 40)
-    X = centers[y] + random.standard_normal((480, 4))
-    common = {"kernels": [("rbf", 0.02)] * 2, "init": "random", "random_state": 2}
-    without, model = (
-        ip_rff_mkpkm(12, annealing=Annealing(start=-1e4, swaps=swaps), **common).fit([X, X])
-        for swaps in (0, 30)
-    )
-    assert model.objective_ < 0.95 * without.objective_
-    assert adjusted_rand_score(y, model.labels_) > adjusted_rand_score(y, without.labels_)
-
-
 def test_stop_by_the_objective_ends(views):
-    model = ip_rff_mkpkm(
-        4,
-        annealing=Annealing(start=-5.0, factor=1.04, passes=2, until="objective"),
-        tol=1e-4,
-        **PLAIN,
-    )
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    annealing = Annealing(start=-5.0, factor=1.04, passes=2, until="objective")
+    model = ip_rff_mkpkm(4, annealing=annealing, tol=1e-4, **PLAIN)
+    with warnings.catch_warnings(action="error"):
         model.fit(views[0])
     assert model.n_iter_ < 300
 
@@ -456,9 +340,7 @@ def test_many_rows_and_equal_rows_have_reference_distances():
     random = np.random.default_rng(0)
     X = random.standard_normal((21_000, 3))
     model = ip_rff_mkpkm(2, sample=1000, random_state=0).fit([X, X])
-    mean = ip_rff_mkpkm(2, typicality=Typicality(eta="mean"), sample=1000, random_state=0).fit(
-        [X, X]
-    )
+    mean = clone(model).set_params(typicality=Typicality(eta="mean")).fit([X, X])
     assert_allclose(model.eta_, mean.eta_, rtol=0.3)
     assert (model.eta_ < mean.eta_).all()
     sparse = np.where(np.arange(400)[:, None] < 250, 0, random.standard_normal((400, 4)))
@@ -471,31 +353,22 @@ def test_a_weight_of_a_reference_distance_counts_as_so_many_rows(views):
     X = views[0][0][:50]
     counts = np.random.default_rng(0).integers(1, 4, 50)
     common = {"n_frequencies": 8, "kernels": [("rbf", 0.1)], "random_state": 0}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        one = ip_rff_mkpkm(2, **common).fit([X], sample_weight=counts)
-        many = ip_rff_mkpkm(2, **common).fit([np.repeat(X, counts, axis=0)])
+    one = ip_rff_mkpkm(2, **common).fit([X], sample_weight=counts)
+    many = ip_rff_mkpkm(2, **common).fit([np.repeat(X, counts, axis=0)])
     assert_allclose(one.eta_, many.eta_, rtol=1e-6)
 
 
 @pytest.mark.parametrize("m, eta", [(1.01, 1e-4), (1.0001, 0.5), (6.0, 1e-30), (1.5, 1e30)])
 def test_extreme_typicalities_give_no_floating_point_warnings(views, dtype, m, eta):
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", RuntimeWarning)
-        model = ip_rff_mkpkm(4, typicality=Typicality(m=m, eta=eta), random_state=0)
-        model.fit([views[0][0].astype(dtype)])
-        u = model.predict_typicality([views[0][0].astype(dtype)])
+    X = views[0][0].astype(dtype)
+    model = ip_rff_mkpkm(4, typicality=Typicality(m=m, eta=eta), random_state=0).fit([X])
+    u = model.predict_typicality([X])
     assert ((u >= 0) & (u <= 1)).all()
 
 
-def test_a_fitted_model_keeps_its_fuzzifier_and_forgets_old_columns(views):
-    pandas = pytest.importorskip("pandas")
+def test_a_fitted_model_keeps_its_fuzzifier(views):
     xs = views[0]
-    frame = pandas.DataFrame(xs[0], columns=list("abcde"))
-    model = ip_rff_mkpkm(4, **PLAIN).fit(frame)
-    assert list(model.feature_names_in_) == list("abcde")
-    model.fit(xs)
-    assert not hasattr(model, "feature_names_in_")
+    model = ip_rff_mkpkm(4, **PLAIN).fit(xs)
     u = model.predict_typicality(xs)
     assert_array_equal(model.set_params(typicality=Typicality(m=3.0)).predict_typicality(xs), u)
 
@@ -566,7 +439,6 @@ def test_views_of_few_columns_alone_have_landmarks_for_many_rows(all_rows, tunin
 # ---- the parameter `typicality` ------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_a_component_of_most_rows_has_no_reference_distance_of_rounding(dtype):
     """Its rows have equal diffusion features up to rounding: their median distance is none."""
     y = np.repeat([0, 1, 2], [600, 200, 200])
@@ -574,9 +446,7 @@ def test_a_component_of_most_rows_has_no_reference_distance_of_rounding(dtype):
     X = random.standard_normal((3, 8))[y] * 6 + random.standard_normal((len(y), 8))
     views = [X[:, :4].astype(dtype), X[:, 4:].astype(dtype)]
     model = RFFMultiKernelPowerKMeans(3, kernels="diffusion", typicality="auto", random_state=0)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # of components
-        model.fit(views)
+    model.fit(views)
     assert_allclose(model.eta_, 1.0, rtol=0.01)
     assert adjusted_rand_score(y, model.labels_) > 0.99
 

@@ -11,6 +11,7 @@ from contracts.fusion import smkc
 from contracts.passes import ones
 from contracts.source import Sampling, sample_tables
 from conventions import weight_and_sparse_failures
+from fusion_cases import three_views
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.linalg import svd
 from sklearn.base import clone
@@ -31,11 +32,7 @@ Plain = partial(SMKC, standardize=False)
 
 @pytest.fixture(scope="module")
 def views():
-    """Return two views that separate the clusters, and one of noise."""
-    random = np.random.default_rng(0)
-    first, y = make_blobs(700, 5, centers=4, cluster_std=1.5, random_state=0)
-    second = np.eye(4)[y] @ random.standard_normal((4, 12)) * 3 + random.standard_normal((700, 12))
-    return [first, second, random.standard_normal((700, 3))], y
+    return three_views(700)
 
 
 @pytest.fixture
@@ -82,9 +79,7 @@ def apart(U, V):
 
 
 def stopped(model, X, iterations):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        return model.set_params(max_iter=iterations, tol=0).fit(X)
+    return model.set_params(max_iter=iterations, tol=0).fit(X)
 
 
 def anchor_kernels(model, xs):
@@ -96,15 +91,20 @@ def anchor_kernels(model, xs):
 
 
 @pytest.mark.few(2)
+@pytest.mark.parametrize("full_below", [50, 10_000])  # with a part of the decomposition, or all
 @pytest.mark.parametrize(
-    ("rows", "n_views", "k", "iterations"),
-    [(700, 1, 4, 2), (700, 2, 4, 1), (700, 2, 4, 6), (700, 3, 4, 9), (700, 3, 1, 4),
-     (180, 3, 4, 9), (60, 1, 4, 2), (60, 3, 4, 6)],
+    ("rows", "n_views", "k", "iterations", "anchors"),
+    [(700, 1, 4, 2, 60), (700, 2, 4, 1, 60), (700, 2, 4, 6, 60), (700, 3, 4, 9, 60),
+     (700, 3, 1, 4, 60), (180, 3, 4, 9, 60), (60, 1, 4, 2, 60), (60, 3, 4, 6, 60),
+     (700, 3, 15, 4, 30)],  # factors of the mean that are wider than the mean
 )  # fmt: skip
-def test_it_is_the_direct_algorithm(views, small_tiles, rows, n_views, k, iterations):
+def test_it_is_the_direct_algorithm(
+    views, small_tiles, tuning, rows, n_views, k, iterations, anchors, full_below
+):
     """With more rows than columns of all anchor kernels, and with at most as many."""
+    tuning(linalg__full_below=full_below)
     xs = [x[:rows] for x in views[0][:n_views]]
-    model = stopped(Plain(k, anchors=60, random_state=0), xs, iterations)
+    model = stopped(Plain(k, anchors=anchors, random_state=0), xs, iterations)
     assert model.n_iter_ == len(model.history_) == iterations
     Gs = anchor_kernels(model, xs)
     U, values, changes, d, bound = direct(Gs, k, iterations)
@@ -135,28 +135,6 @@ def test_kernels_of_equal_rows(rows):
 
 
 @pytest.mark.exhaustive
-def test_more_columns_of_the_parts_than_anchors(views, small_tiles):
-    """V k > s, where the factors of the mean are wider than the mean."""
-    xs = views[0]
-    model = stopped(Plain(15, anchors=30, random_state=0), xs, 4)
-    Gs = anchor_kernels(model, xs)
-    U, values, _, _, bound = direct(Gs, 15, 4)
-    assert apart(model.embedding_, U) < 30 * bound < 1e-8
-    assert_allclose([r["objective"] for r in model.history_], values, rtol=0, atol=rounding(Gs))
-
-
-@pytest.mark.exhaustive
-def test_many_anchors_take_the_partial_decomposition(views, tuning):
-    tuning(linalg__full_below=50)
-    xs = views[0][:2]
-    model = stopped(Plain(4, anchors=80, n_init=1, random_state=0), xs, 5)
-    Gs = anchor_kernels(model, xs)
-    U, values, _, _, bound = direct(Gs, 4, 5)
-    assert apart(model.embedding_, U) < 30 * bound < 1e-8
-    assert_allclose([r["objective"] for r in model.history_], values, rtol=0, atol=rounding(Gs))
-
-
-@pytest.mark.exhaustive
 @pytest.mark.parametrize("exponent", [1, 2, 3, 4])
 def test_error_stays_within_what_squares_resolve(exponent):
     """Singular values from 1 down to 10^-exponent, in two matrices that share their subspace."""
@@ -176,8 +154,7 @@ def test_it_warns_where_squares_lose_the_digits():
     left, right = (np.linalg.qr(random.standard_normal((m, 3)))[0] for m in (90, 20))
     for least, expected in ((1e-4, False), (1e-6, True)):
         G = left * [1, 0.1, least] @ right.T
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
+        with warnings.catch_warnings(record=True, action="always") as caught:
             Plain(3, kernels="precomputed", random_state=0).fit(G)
         found = [w for w in caught if "sigma_1 / sigma_k" in str(w.message)]
         assert len(found) == expected
@@ -195,20 +172,6 @@ def test_rank_below_k_leaves_zero_columns():
     assert_array_equal(model.predict(G), model.labels_)
 
 
-def test_certificates(views):
-    xs, y = views
-    model = Plain(4, anchors=80, random_state=0).fit(xs)
-    values = [record["objective"] for record in model.history_]
-    for before, after in itertools.pairwise(values):
-        assert after <= before * (1 + 1e-12)
-    changes = [record["change"] for record in model.history_]
-    assert changes[-1] <= 1e-4 < min(changes[:-1])
-    assert_allclose(model.embedding_.T @ model.embedding_, np.eye(4), atol=1e-13)
-    assert_allclose(model.kernel_weights_, [1 / 3] * 3)
-    assert adjusted_rand_score(y, model.labels_) > 0.9
-    assert model.n_features_in_ == 20 and model.labels_.dtype == np.int32
-
-
 def test_one_kernel_is_its_own_rank_part(views):
     """With V = 1 the first iteration converges."""
     x = views[0][0]
@@ -224,33 +187,13 @@ def test_max_iter_and_tol(views):
     with pytest.warns(ConvergenceWarning, match="max_iter=2") as caught:
         Plain(4, anchors=50, max_iter=2, random_state=0).fit(views[0])
     assert caught[0].filename == __file__
-    coarse = Plain(4, anchors=50, tol=1e-2, random_state=0).fit(views[0])
-    assert coarse.n_iter_ < Plain(4, anchors=50, random_state=0).fit(views[0]).n_iter_
+    model = Plain(4, anchors=50, random_state=0).fit(views[0])
+    changes = [record["change"] for record in model.history_]
+    assert changes[-1] <= 1e-4 < min(changes[:-1])
+    assert_allclose(model.kernel_weights_, [1 / 3] * 3)
 
 
 # ---- invariances --------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("rows", [150, 700])
-def test_bits_do_not_depend_on_threads(views, small_tiles, rows):
-    xs = [x[:rows] for x in views[0]]
-    one, three = (Plain(4, anchors=60, random_state=0, n_jobs=jobs).fit(xs) for jobs in (1, 3))
-    assert_array_equal(one.embedding_, three.embedding_)
-    assert_array_equal(one.labels_, three.labels_)
-    for first, other in zip(one.history_, three.history_, strict=True):
-        assert_array_equal(first.pop("kernel_weights"), other.pop("kernel_weights"))
-        assert first | {"seconds": 0} == other | {"seconds": 0}
-    assert_array_equal(one.transform(xs), three.transform(xs))
-
-
-@pytest.mark.exhaustive
-def test_tiles_do_not_matter(views, tuning):
-    model = Plain(4, anchors=60, random_state=0)
-    whole = clone(model).fit(views[0])
-    tuning(tiles__smkc_numbers=9 * 180, tiles__smkc_columns=7)
-    tuning(tiles__smkc_chunk_numbers=1)  # a row each
-    rows = clone(model).fit(views[0])
-    assert_allclose(rows.embedding_, whole.embedding_, atol=1e-10)
 
 
 def test_rows_anchors_and_views_in_another_order(views):
@@ -289,8 +232,6 @@ def test_new_rows(views, normalize_rows):
     assert np.mean(model.predict(train) == model.labels_) >= 0.99
     assert model.transform(new).shape == (100, 4)
     assert adjusted_rand_score(views[1][600:], model.predict(new)) > 0.9
-    again = pickle.loads(pickle.dumps(model))
-    assert_array_equal(again.predict(new), model.predict(new))
     # U = B C, so the embedding of new rows is their kernels times the same C
     means = [2 * x.var(axis=0).sum() for x in train]
 
@@ -333,8 +274,7 @@ def test_gammas_come_from_all_rows(views):
 )
 def test_several_kernels_of_one_array(views, kernels):
     x = views[0][0]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # narrow and flat kernels are in the bank
+    with warnings.catch_warnings(action="ignore"):  # narrow and flat kernels are in the bank
         model = Plain(4, kernels=kernels, anchors=40, random_state=0).fit(x)
     assert len(model.kernel_weights_) == (12 if kernels == "du2015" else 3)
     assert_array_equal(model.predict(x), model.labels_)
@@ -407,14 +347,6 @@ def test_memory_mapped_rows(views, dtype, tmp_path, monkeypatch, kernels):
     assert_array_equal(found.predict(mapped), found.labels_)
 
 
-def test_single_precision_rows_give_double_precision_fusion(views):
-    singles = [x.astype(np.float32) for x in views[0]]
-    anchors = np.arange(0, 700, 12)
-    a = Plain(4, anchors=anchors, random_state=0).fit(singles)
-    b = Plain(4, anchors=anchors, random_state=0).fit([x.astype(np.float64) for x in singles])
-    assert apart(a.embedding_, b.embedding_) < 1e-5  # gammas are summed in the dtype of the rows
-
-
 # ---- errors --------------------------------------------------------------------------------------
 
 
@@ -435,14 +367,8 @@ def test_single_precision_rows_give_double_precision_fusion(views):
         ({"anchors": [0, 1, 2, 2]}, ValueError, "twice"),
         ({"anchors": [0.0, 1.0, 2.0, 3.0]}, TypeError, "anchors"),
         ({"anchors": [[0, 1, 2, 3]]}, TypeError, "anchors"),
-        ({"max_iter": 0}, ValueError, "max_iter"),
-        ({"tol": -1.0}, ValueError, "tol"),
-        ({"normalize_rows": 1}, TypeError, "normalize_rows"),
-        ({"kernels": ["rbf"]}, ValueError, "kernels has 1 entries for 3 views"),
         ({"kernels": ["rbf", "rbf", "precomputed"]}, ValueError, "precomputed"),
         ({"kernels": "precomputed"}, ValueError, "must have equally many"),
-        ({"kernels": "du2015"}, ValueError, "needs one array"),
-        ({"n_jobs": 0}, ValueError, "n_jobs"),
     ],
 )
 def test_bad_parameters(views, parameters, error, message):
